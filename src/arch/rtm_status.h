@@ -1,0 +1,79 @@
+// What a hardware transaction tells about its end.
+//
+// XBEGIN returns ~0 when the transaction has started; after an abort execution comes back to the same place with a status:
+//
+//     31      24 23          6   5      4      3        2        1     0
+//    | code      | reserved   | nested debug capacity conflict retry explicit |
+//
+// The code is XABORT's argument and means something only beside the explicit bit. A status of zero has no bit to explain it:
+// page fault, cleared Accessed bit, system call, PAUSE, interrupt. Here lie only numbers, so that the emulated and the
+// simulated machines speak the same language as the processor; the instructions are in rtm.h.
+//
+// Source: Intel SDM volume 1, chapter 16 ("Programming with Intel TSX").
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+#include "src/base/types.h"
+
+namespace latchlab {
+
+// The result of a transaction that committed: the value of _XBEGIN_STARTED, which no abort has.
+inline constexpr u32 kCommitted = ~0u;
+
+inline constexpr u32 kAbortExplicit = 1;   // XABORT; its argument is explicit_code(status)
+inline constexpr u32 kAbortRetry = 2;      // the processor thinks that a retry may succeed
+inline constexpr u32 kAbortConflict = 4;   // another thread touched a line of this transaction
+inline constexpr u32 kAbortCapacity = 8;   // more lines than the caches can track
+inline constexpr u32 kAbortDebug = 16;     // a breakpoint
+inline constexpr u32 kAbortNested = 32;    // it happened in an inner transaction
+
+// The two reasons for which Latchlab itself aborts.
+inline constexpr u8 kBusyCode = 0xff;   // the fallback lock was held when the transaction subscribed to it
+inline constexpr u8 kArenaCode = 0xee;  // the thread's pool ran dry; it can be filled only outside
+
+// The argument of XABORT; meaningful only when kAbortExplicit is set.
+constexpr u8 explicit_code(u32 status) { return static_cast<u8>(status >> 24); }
+
+// The status that XABORT(code) produces in an outermost transaction.
+constexpr u32 explicit_status(u8 code) { return u32{code} << 24 | kAbortExplicit; }
+
+// Every abort belongs to exactly one class, the first that matches in this order: our own reasons before the processor's,
+// and what explains most before what explains least.
+enum class AbortCause : u8 {
+  kLockBusy,
+  kArena,
+  kExplicitOther,
+  kNested,
+  kDebug,
+  kCapacity,
+  kConflict,
+  kRetryOnly,
+  kZero,
+};
+
+inline constexpr std::array<std::string_view, 9> kAbortCauseNames{
+    "lock_busy", "arena", "explicit_other", "nested", "debug", "capacity", "conflict", "retry_only", "zero"};
+
+constexpr std::string_view name_of(AbortCause cause) { return kAbortCauseNames[static_cast<std::size_t>(cause)]; }
+
+// The class of an abort status. Reserved bits are ignored. Must not be asked about kCommitted.
+constexpr AbortCause classify(u32 status) {
+  if (status & kAbortExplicit) {
+    switch (explicit_code(status)) {
+      case kBusyCode: return AbortCause::kLockBusy;
+      case kArenaCode: return AbortCause::kArena;
+      default: return AbortCause::kExplicitOther;
+    }
+  }
+  if (status & kAbortNested) return AbortCause::kNested;
+  if (status & kAbortDebug) return AbortCause::kDebug;
+  if (status & kAbortCapacity) return AbortCause::kCapacity;
+  if (status & kAbortConflict) return AbortCause::kConflict;
+  if (status & kAbortRetry) return AbortCause::kRetryOnly;
+  return AbortCause::kZero;
+}
+
+}  // namespace latchlab

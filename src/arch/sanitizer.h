@@ -1,0 +1,90 @@
+// What the sanitizers must be told, as functions that are empty without them.
+//
+// Three things they cannot know by themselves: that a pool's free block must not be touched (poison), that execution has
+// moved to another stack (a fiber of the simulated machine), and that this build has no use for hardware transactions (a bug
+// inside one is a silent abort). The rest of the tree asks the constants with `if constexpr` and never the preprocessor.
+#pragma once
+
+#include <cstddef>
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+#endif
+#if defined(__SANITIZE_THREAD__)
+#include <sanitizer/tsan_interface.h>
+#endif
+
+namespace latchlab {
+
+#if defined(__SANITIZE_ADDRESS__)
+inline constexpr bool kAddressSanitizer = true;
+#else
+inline constexpr bool kAddressSanitizer = false;
+#endif
+#if defined(__SANITIZE_THREAD__)
+inline constexpr bool kThreadSanitizer = true;
+#else
+inline constexpr bool kThreadSanitizer = false;
+#endif
+inline constexpr bool kSanitized = kAddressSanitizer || kThreadSanitizer;
+
+// AddressSanitizer reports every access to poisoned bytes until they are unpoisoned. The granularity is 8 bytes: a block
+// whose ends are not aligned so keeps its ragged first bytes accessible.
+inline void sanitizer_poison([[maybe_unused]] const void* p, [[maybe_unused]] std::size_t bytes) {
+#if defined(__SANITIZE_ADDRESS__)
+  __asan_poison_memory_region(p, bytes);
+#endif
+}
+inline void sanitizer_unpoison([[maybe_unused]] const void* p, [[maybe_unused]] std::size_t bytes) {
+#if defined(__SANITIZE_ADDRESS__)
+  __asan_unpoison_memory_region(p, bytes);
+#endif
+}
+
+// A stack that is about to be left or has been entered, as AddressSanitizer wants it. To switch:
+//
+//     sanitizer_leave_stack(&mine.fake, theirs.bottom, theirs.size);   // null instead of &mine.fake: this stack ends here
+//     ... jump ...
+//     sanitizer_enter_stack(mine.fake, &left_bottom, &left_size);      // first thing after having come back, or null at the
+//                                                                      // first entry of a fiber
+inline void sanitizer_leave_stack([[maybe_unused]] void** save_fake_stack, [[maybe_unused]] const void* next_bottom,
+                                  [[maybe_unused]] std::size_t next_size) {
+#if defined(__SANITIZE_ADDRESS__)
+  __sanitizer_start_switch_fiber(save_fake_stack, next_bottom, next_size);
+#endif
+}
+inline void sanitizer_enter_stack([[maybe_unused]] void* fake_stack, [[maybe_unused]] const void** left_bottom,
+                                  [[maybe_unused]] std::size_t* left_size) {
+#if defined(__SANITIZE_ADDRESS__)
+  __sanitizer_finish_switch_fiber(fake_stack, left_bottom, left_size);
+#endif
+}
+
+// ThreadSanitizer keeps one context per fiber; null without it. Switch right before the jump.
+inline void* sanitizer_create_fiber() {
+#if defined(__SANITIZE_THREAD__)
+  return __tsan_create_fiber(0);
+#else
+  return nullptr;
+#endif
+}
+inline void* sanitizer_current_fiber() {
+#if defined(__SANITIZE_THREAD__)
+  return __tsan_get_current_fiber();
+#else
+  return nullptr;
+#endif
+}
+inline void sanitizer_switch_to_fiber([[maybe_unused]] void* fiber) {
+#if defined(__SANITIZE_THREAD__)
+  __tsan_switch_to_fiber(fiber, 0);
+#endif
+}
+inline void sanitizer_destroy_fiber([[maybe_unused]] void* fiber) {
+#if defined(__SANITIZE_THREAD__)
+  __tsan_destroy_fiber(fiber);
+#endif
+}
+
+}  // namespace latchlab
