@@ -4,11 +4,9 @@
 
 #include <cstddef>
 
-namespace latchlab {
+#include "src/base/types.h"
 
-inline constexpr std::size_t kCacheLine = 64;
-// What is kept on a pair of lines of its own: the adjacent-line prefetcher moves lines in pairs.
-inline constexpr std::size_t kSharingUnit = 128;
+namespace latchlab {
 
 // Fetch the line of p for reading, into every level.
 [[gnu::always_inline]] inline void prefetch_read(const void* p) { __builtin_prefetch(p, 0, 3); }
@@ -19,7 +17,7 @@ inline constexpr std::size_t kSharingUnit = 128;
 // Fetch every line of the object for reading.
 template <class T>
 [[gnu::always_inline]] inline void prefetch_object(const T* p) {
-  for (std::size_t at = 0; at < sizeof(T); at += kCacheLine) prefetch_read(reinterpret_cast<const char*>(p) + at);
+  for (std::size_t at = 0; at < sizeof(T); at += kLineBytes) prefetch_read(reinterpret_cast<const char*>(p) + at);
 }
 
 }  // namespace latchlab

@@ -27,14 +27,14 @@ bool probe_usable();  // features.cc: runs the probe once and stores its answer 
 // silence. Thread-safe. The first call runs the probe (milliseconds, see features.h); every later one is a load and a compare.
 [[gnu::always_inline]] inline bool rtm_works() {
   // Relaxed: the byte is the whole message.
-  const auto known = rtm_detail::usable.load(std::memory_order_relaxed);
+  const auto known = rtm_detail::usable.load(kRelaxed);
   if (known == rtm_detail::Usable::kUnknown) [[unlikely]] return rtm_detail::probe_usable();
   return known == rtm_detail::Usable::kYes;
 }
 
 // Is the calling thread inside a hardware transaction? Safe on every processor and at any time; never runs the probe.
 [[gnu::always_inline]] inline bool rtm_in_transaction() {
-  return rtm_detail::usable.load(std::memory_order_relaxed) == rtm_detail::Usable::kYes && _xtest() != 0;
+  return rtm_detail::usable.load(kRelaxed) == rtm_detail::Usable::kYes && _xtest() != 0;
 }
 
 // Starts a transaction: kCommitted when it has started, otherwise the status of its abort (execution comes back here with

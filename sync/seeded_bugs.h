@@ -1,0 +1,29 @@
+// Bugs on request, so that the race finder can prove that it finds them.
+//
+// A test that has never failed guards nothing. Every protocol step whose loss would be a silent race has a flag here; policies,
+// transactions and indexes take a type with these constants as their last template parameter, NoBugs by default, and leave the
+// step out under `if constexpr (Bugs::kDropX)`. A test derives from NoBugs and turns one flag on:
+//
+//     struct DropSubscription : NoBugs { static constexpr bool kDropSubscription = true; };
+//     using Broken = Rtm<Simulated, DropSubscription>;
+//
+// Product code compiles to what it would be without the parameter.
+#pragma once
+
+namespace latchlab {
+
+struct NoBugs {
+  // Policies.
+  static constexpr bool kDropSubscription = false;    // rtm: a transaction does not read the lock word
+  static constexpr bool kDropFallbackLock = false;    // rtm: the fallback runs its body without the lock
+  static constexpr bool kCountInside = false;         // rtm: one shared counter is updated inside the transaction
+  static constexpr bool kDropGracePeriod = false;     // olc: what an operation retires is freed at once
+  // Transactions with versions.
+  static constexpr bool kDropValidation = false;                // step_to and follow go on without validating
+  static constexpr bool kDropUpgrade = false;                   // upgrade says yes and locks nothing
+  static constexpr bool kDropUnlockAfterFailedUpgrade = false;  // an upgrade that fails half way keeps what it locked
+  // Indexes.
+  static constexpr bool kChildAfterIndex = false;     // art: Node48 publishes the index before the child it points to
+};
+
+}  // namespace latchlab
