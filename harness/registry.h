@@ -1,0 +1,72 @@
+#pragma once
+
+// Names on the one side, types on the other. Index, policy and key kind are the only types of a run; a Pair joins the
+// three words to functions that build the typed objects behind their virtual interfaces. CMake generates one small
+// translation unit a pair, each with an explicit registration function, and one file that calls them all:
+//
+//   void register_art_rtm(Registry& registry) {
+//     add_pair<Synchronized<Art, Rtm<Native>, U64Key>>(registry, "art", "rtm", KeyKind::kU64);      // registry_add.h
+//     add_pair<Synchronized<Art, Rtm<Native>, BytesKey>>(registry, "art", "rtm", KeyKind::kBytes);
+//   }
+//
+// Nothing registers itself from a static initialiser: what is in the list is what the generated file names.
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "harness/config.h"
+#include "src/base/spec.h"
+
+namespace latchlab {
+
+class Trial;         // trial.h: the run of one Config over one typed index
+class AnyIndex;      // any_index.h: an index behind one virtual call an operation, for tests
+struct MemoryConfig;  // src/memory
+
+/// One option of a policy as `harness list policies` shows it.
+struct OptionAbout {
+  std::string key;       ///< empty for the argument after the colon
+  std::string standard;  ///< its default
+  std::string meaning;
+};
+
+struct Pair {
+  std::string index;
+  std::string policy;
+  KeyKind keys = KeyKind::kU64;
+  bool ordered = false;            ///< scans work
+  bool many_writers = true;        ///< several threads may write at once
+  bool elides = false;             ///< runs hardware transactions, so it is degraded without working RTM
+  std::string about;               ///< the policy in one line
+  std::vector<OptionAbout> options;
+
+  /// Every option as it would be in effect; throws InputError for a malformed spec. Builds nothing.
+  std::vector<std::pair<std::string, std::string>> (*resolve)(const Spec& sync) = nullptr;
+  std::unique_ptr<Trial> (*make_trial)(const Config&) = nullptr;
+  std::unique_ptr<AnyIndex> (*make_index)(const Spec& sync, const MemoryConfig&) = nullptr;
+};
+
+class Registry {
+ public:
+  void add(Pair pair);
+
+  /// The pair of a run; throws InputError that lists what exists and suggests the nearest word.
+  [[nodiscard]] const Pair& find(std::string_view index, std::string_view policy, KeyKind keys) const;
+
+  /// In order of registration, each word once.
+  [[nodiscard]] std::vector<std::string> indexes() const;
+  [[nodiscard]] std::vector<std::string> policies() const;
+  [[nodiscard]] std::vector<std::string> policies_of(std::string_view index) const;
+  [[nodiscard]] const std::vector<Pair>& pairs() const { return pairs_; }
+
+ private:
+  std::vector<Pair> pairs_;
+};
+
+/// Calls every registration function of this build. Generated: see cmake/.
+void register_all(Registry& registry);
+
+}  // namespace latchlab

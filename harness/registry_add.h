@@ -1,0 +1,58 @@
+#pragma once
+
+// What a pair's translation unit includes: the bridge from one shared index type to the words of the registry. Only those
+// generated units, and tests with an index of their own, may include it: it pulls in the hot loop.
+
+#include <concepts>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "harness/any_index.h"
+#include "harness/registry.h"
+#include "harness/trial_of.h"
+
+namespace latchlab {
+
+/// Registers SharedIndex (see indexes/concepts.h: a Synchronized<Index, Policy, Key> or a peer) for one key kind.
+/// What a policy says about itself is optional, and taken from it where present:
+///   kAbout                 one line for `harness list`
+///   kManyWriters           false when only one thread may write (default true)
+///   kElides                true when it runs hardware transactions (default false)
+///   Options::about(key)    the meaning of one option in a few words
+template <class SharedIndex>
+void add_pair(Registry& registry, std::string index, std::string policy, KeyKind keys) {
+  Pair pair;
+  pair.index = std::move(index);
+  pair.policy = std::move(policy);
+  pair.keys = keys;
+  pair.ordered = SharedIndex::kOrdered;
+  pair.make_trial = [](const Config& config) -> std::unique_ptr<Trial> {
+    return std::make_unique<TrialOf<SharedIndex>>(config);
+  };
+  pair.make_index = [](const Spec& sync, const MemoryConfig& memory) -> std::unique_ptr<AnyIndex> {
+    return std::make_unique<AnyIndexOf<SharedIndex>>(sync, memory);
+  };
+  if constexpr (requires { typename SharedIndex::Policy::Options; }) {
+    using Policy = typename SharedIndex::Policy;
+    using Options = typename Policy::Options;
+    pair.resolve = [](const Spec& sync) { return Options::parse(sync).resolved(); };
+    if constexpr (requires { Policy::kManyWriters; }) pair.many_writers = Policy::kManyWriters;
+    if constexpr (requires { Policy::kElides; }) pair.elides = Policy::kElides;
+    if constexpr (requires { Policy::kAbout; }) pair.about = Policy::kAbout;
+    for (auto& [key, standard] : pair.resolve(Spec{.name = pair.policy, .arg = {}, .options = {}})) {
+      OptionAbout option{.key = key, .standard = standard, .meaning = {}};
+      if constexpr (requires { Options::about(key); }) option.meaning = Options::about(key);
+      pair.options.push_back(std::move(option));
+    }
+  } else {
+    pair.resolve = [](const Spec& sync) -> std::vector<std::pair<std::string, std::string>> {
+      SpecReader(sync, "policy " + sync.name).finish();
+      return {};
+    };
+    pair.about = "the index synchronizes itself";
+  }
+  registry.add(std::move(pair));
+}
+
+}  // namespace latchlab

@@ -1,0 +1,221 @@
+#pragma once
+
+// Everything that the JSON document of one run says, as plain structs; report.cc turns them into the document and
+// result.schema.json describes it. The rule of the house: what was not measured is null with a reason, never zero. So
+// whatever may be missing is a Measured<T>, which cannot be filled in by forgetting it.
+//
+//   RunResult            front end: who, when, which command, which build
+//     Config config      what was asked for, resolved
+//     MachineInfo        where it ran (environment.cc)
+//     TrialResult        what the trial saw: placement, phases, throughput, sync, memory, limits, health, validation
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/config.h"
+#include "src/base/types.h"
+
+namespace latchlab {
+
+/// A value, or why there is none.
+template <class T>
+struct Measured {
+  std::optional<T> value;
+  std::string reason = "not measured";  ///< meaningful while there is no value
+
+  Measured() = default;
+  Measured(T v) : value(std::move(v)), reason() {}  // NOLINT: a measured value converts, that is its purpose
+  [[nodiscard]] static Measured missing(std::string why) {
+    Measured m;
+    m.reason = std::move(why);
+    return m;
+  }
+  [[nodiscard]] explicit operator bool() const { return value.has_value(); }
+  [[nodiscard]] const T& operator*() const { return *value; }
+  [[nodiscard]] const T* operator->() const { return &*value; }
+};
+
+/// How far a result may be believed.
+///   ok        measured as asked
+///   degraded  measured, but not what the words promise (rtm without working RTM); the reason says in what
+///   skipped   not run, because this point of a list makes no sense (two writers under `none`)
+///   failed    could not be run to its end
+///   invalid   run, but the index or its counters contradict what was done: the numbers mean nothing
+enum class Status { kOk, kDegraded, kSkipped, kFailed, kInvalid };
+[[nodiscard]] std::string_view word(Status);
+
+struct NamedCount {
+  std::string name;
+  u64 count = 0;
+};
+
+/// One thread's place: the processor it was pinned to and the one it was seen on at the end of the measured phase.
+struct ThreadPlace {
+  u32 requested_cpu = 0;
+  Measured<u32> observed_cpu;
+  Measured<u32> socket;
+  Measured<u32> core;
+};
+
+struct Placement {
+  std::string requested;            ///< the word of --pin
+  std::vector<ThreadPlace> threads;
+  u32 processors = 0;               ///< distinct processors in use
+  bool oversubscribed = false;      ///< more threads than processors: allowed, said and recorded
+};
+
+/// A phase of the run in the order it happened: load, verify, warmup, measure, validate, ...
+struct PhaseTime {
+  std::string name;
+  double seconds = 0;
+  u64 operations = 0;
+  Measured<double> per_second = Measured<double>::missing("this phase has no operations");
+};
+
+/// `name` is lookup, insert, update, erase or scan; `succeeded` counts those that found (changed) something.
+struct OperationRate {
+  std::string name;
+  u64 count = 0;
+  u64 succeeded = 0;
+  double per_second = 0;
+};
+
+/// Of the measured phase. Rates are operations a second.
+struct Throughput {
+  u64 operations = 0;
+  double seconds = 0;
+  double per_second = 0;
+  std::vector<OperationRate> per_operation;
+  u64 interval_ns = 0;               ///< length of the intervals of `series`; the last, partial one is left out
+  std::vector<double> series;
+  std::vector<double> per_thread;
+  Measured<double> jain;             ///< fairness: (sum x)^2 / (n sum x^2), 1 when all threads did the same
+  Measured<double> generator_ns;     ///< what making one operation costs, outside the timed region
+};
+
+/// What the policy counted over all threads in the measured phase.
+struct SyncStats {
+  std::vector<std::pair<std::string, std::string>> options;  ///< every option of the policy as it was in effect
+  std::vector<NamedCount> counters;                          ///< all named counters of the policy
+  Measured<std::vector<NamedCount>> aborts = Measured<std::vector<NamedCount>>::missing("the policy has no transactions");
+  Measured<double> fallback_rate = Measured<double>::missing("the policy has no fallback");   ///< of all operations, 0..1
+  Measured<double> restart_rate = Measured<double>::missing("the policy never restarts");     ///< restarts an operation
+};
+
+struct MemoryUse {
+  Measured<u64> index_live;       ///< bytes in blocks of the index after the measured phase
+  Measured<u64> index_reserved;   ///< bytes that the index holds from the system, free ones included
+  Measured<u64> keys;             ///< keys in the index at that time
+  Measured<double> bytes_per_key; ///< index_live / keys, values included
+  Measured<u64> page_bytes;       ///< 4096, or 2 MiB when most of the index was on huge pages: as observed
+  Measured<double> huge_share;    ///< share of the index's memory on huge pages, 0..1
+  Measured<u64> rss;
+  Measured<u64> minor_faults;     ///< in the measured phase
+  Measured<u64> major_faults;
+};
+
+/// The same memory with no index in it: the floor under every result, measured in the same run.
+struct Limits {
+  u64 footprint = 0;                  ///< bytes that the chase ran over
+  Measured<u64> page_bytes;
+  Measured<double> chase_ns;          ///< one dependent line
+  Measured<double> independent_ns;    ///< one independent, prefetched line
+  Measured<double> chase_ratio;       ///< thread time of an operation / chase_ns: dependent lines that it is worth
+  Measured<double> independent_ratio; ///< thread time of an operation / independent_ns
+};
+
+/// What disturbed the measured phase, over the whole process.
+struct Health {
+  Measured<u64> voluntary_switches;
+  Measured<u64> involuntary_switches;
+  Measured<u64> migrations;
+  Measured<double> steal_share;     ///< of all processor time, taken by the hypervisor
+  Measured<double> load_before;     ///< load average of one minute before the run
+  std::vector<std::string> notes;   ///< e.g. "DAMON is running: it aborts transactions"
+};
+
+struct Validation {
+  Validate mode = Validate::kTally;
+  Measured<bool> passed;
+  Measured<u64> expected_keys;
+  Measured<u64> found_keys;
+  std::string detail;               ///< of a mismatch, one line
+};
+
+/// What a trial hands back.
+struct TrialResult {
+  Status status = Status::kOk;
+  std::string reason;               ///< why the status is not ok, one line
+  bool interrupted = false;         ///< ended early by a signal; the numbers cover the part that ran
+  Placement placement;
+  std::vector<PhaseTime> phases;
+  Measured<Throughput> throughput = Measured<Throughput>::missing("the measured phase did not run");
+  SyncStats sync;
+  MemoryUse memory;
+  Limits limits;
+  Health health;
+  Validation validation;
+  std::string latency_reason = "single operations are not timed";
+  std::string pmu_reason = "hardware counters are not read";
+};
+
+struct CacheInfo {
+  u32 level = 0;
+  std::string type;                 ///< data, instruction, unified
+  u64 bytes = 0;
+  u32 shared_by = 0;                ///< processors
+};
+
+/// RTM according to the processor and according to running transactions; the two may differ.
+struct RtmInfo {
+  bool cpuid_rtm = false;
+  bool cpuid_always_abort = false;
+  std::string probe;                ///< works, always-aborts, absent
+};
+
+struct MachineInfo {
+  std::string hostname;
+  Measured<std::string> model;
+  Measured<std::string> microcode;
+  std::string topology;             ///< e.g. "2 sockets x 14 cores x 2 threads"
+  std::string topology_digest;      ///< equal for equal topologies
+  u32 processors = 0;               ///< that this process may use
+  u32 sockets = 0;
+  u32 cores = 0;
+  u32 numa_nodes = 0;
+  std::vector<CacheInfo> caches;
+  u64 memory_bytes = 0;
+  std::string kernel;
+  Measured<std::vector<std::pair<std::string, std::string>>> mitigations;
+  Measured<std::string> governor;
+  Measured<std::string> thp;        ///< /sys/kernel/mm/transparent_hugepage/enabled, the chosen word
+  Measured<bool> numa_balancing;
+  Measured<bool> damon;
+  Measured<bool> virtual_machine;
+  RtmInfo rtm;
+};
+
+struct BuildInfo {
+  std::string commit;
+  bool dirty = false;
+  std::string compiler;
+  std::string flags;
+  std::string type;
+  std::vector<std::pair<std::string, std::string>> libraries;  ///< name, version
+};
+
+struct RunResult {
+  static constexpr u32 kSchemaVersion = 1;
+  std::string run_id;               ///< unique: time, process, counter
+  std::string point_hash;           ///< equal for replicates of one point, on any machine
+  std::string started;              ///< UTC, ISO 8601
+  std::vector<std::string> command;
+  Config config;
+  BuildInfo build;
+  MachineInfo machine;
+  TrialResult trial;
+};
+
+}  // namespace latchlab

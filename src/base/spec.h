@@ -1,0 +1,79 @@
+#pragma once
+
+// A spec is how everything with options is named on the command line and in results:
+//
+//     name[:arg][,key=value...]         art    rtm:20,respec=0    zipf:0.99    mix:read=90,insert=10
+//
+// `mix:read=90,insert=10` has no argument of its own: an argument that looks like key=value is the first option. The
+// argument of `file:` is the rest of the text, commas and all, since paths are not ours to cut.
+
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "src/base/types.h"
+
+namespace latchlab {
+
+struct Spec {
+  std::string name;
+  std::optional<std::string> arg;
+  std::vector<std::pair<std::string, std::string>> options;  ///< in the order given
+
+  /// Throws InputError for an empty name, an empty argument, an option without key or value, or one given twice.
+  [[nodiscard]] static Spec parse(std::string_view text);
+
+  /// The text that parses to this spec.
+  [[nodiscard]] std::string str() const;
+
+  bool operator==(const Spec&) const = default;
+};
+
+/// Reads a spec's argument and options, each with its default and its range, and refuses what nobody asked for:
+///
+///     SpecReader reader(spec, "policy rtm");
+///     options.restarts = reader.arg_u64(20, 0, 1000);
+///     options.respec   = reader.flag("respec", true);
+///     reader.finish();      // throws InputError for an option that was not read, naming those that were
+///
+/// Every error names `what`.
+class SpecReader {
+ public:
+  SpecReader(const Spec& spec, std::string what);
+
+  [[nodiscard]] u64 arg_u64(u64 standard, u64 min, u64 max);
+  [[nodiscard]] double arg_double(double standard, double min, double max);
+  [[nodiscard]] std::optional<std::string> arg_text();
+  [[nodiscard]] bool flag(std::string_view key, bool standard);
+  [[nodiscard]] u64 number(std::string_view key, u64 standard, u64 min, u64 max);
+  [[nodiscard]] double real(std::string_view key, double standard, double min, double max);
+  [[nodiscard]] std::string choice(std::string_view key, std::string_view standard,
+                                   std::initializer_list<std::string_view> allowed);
+  void finish();
+
+ private:
+  [[nodiscard]] const std::string* find(std::string_view key);
+
+  const Spec& spec_;
+  std::string what_;
+  bool arg_read_ = false;
+  std::vector<std::string> known_;
+};
+
+/// The candidate with the least Damerau-Levenshtein distance from `word`, or "" when none is near enough to be meant
+/// (more than a third of its length, at least 2, away). O(|word| * sum of candidate lengths).
+[[nodiscard]] std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
+
+/// ", did you mean 'x'?" or "" — the tail of an error about an unknown word.
+[[nodiscard]] std::string suggestion(std::string_view word, const std::vector<std::string>& candidates);
+
+/// The whole of `text` as a decimal number; empty when it is not one or does not fit.
+[[nodiscard]] std::optional<u64> parse_u64(std::string_view text);
+
+/// The whole of `text` as a finite decimal number; empty when it is not one.
+[[nodiscard]] std::optional<double> parse_double(std::string_view text);
+
+}  // namespace latchlab
