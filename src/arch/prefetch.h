@@ -8,13 +8,13 @@
 
 namespace latchlab {
 
-// Fetch the line of p for reading, into every level.
+/// Fetch the line of p for reading, into every level.
 [[gnu::always_inline]] inline void prefetch_read(const void* p) { __builtin_prefetch(p, 0, 3); }
 
-// Fetch the line of p to be written: it arrives exclusively where the processor can do so.
+/// Fetch the line of p to be written: it arrives exclusively where the processor can do so.
 [[gnu::always_inline]] inline void prefetch_write(const void* p) { __builtin_prefetch(p, 1, 3); }
 
-// Fetch every line of the object for reading.
+/// Fetch every line of the object for reading.
 template <class T>
 [[gnu::always_inline]] inline void prefetch_object(const T* p) {
   for (std::size_t at = 0; at < sizeof(T); at += kLineBytes) prefetch_read(reinterpret_cast<const char*>(p) + at);

@@ -2,8 +2,7 @@
 //
 // XBEGIN, XEND, XABORT and XTEST raise #UD (SIGILL) on a processor without RTM, and CPUID lies about it in both directions, so
 // nothing here may run before the probe of features.h has said that transactions work. The answer is one byte, constant-
-// initialised to "unknown" and written once by the probe: whoever asks "am I inside a transaction?" before the probe ran
-// cannot be inside one, because only code that was told "works" begins any.
+// initialised to "unknown" and written once by the probe; rtm_works() reads it and runs the probe if nobody has.
 //
 // The file is compiled with -mrtm; the wrappers are always inlined, so that a transaction contains no call through the PLT.
 #pragma once
@@ -23,8 +22,8 @@ inline constinit std::atomic<Usable> usable{Usable::kUnknown};
 bool probe_usable();  // features.cc: runs the probe once and stores its answer in `usable`
 }  // namespace rtm_detail
 
-// May this process run hardware transactions? The probe says that they work, and no sanitizer would see their aborts as
-// silence. Thread-safe. The first call runs the probe (milliseconds, see features.h); every later one is a load and a compare.
+/// May this process run hardware transactions? The probe says that they work, and no sanitizer would see their aborts as
+/// silence. Thread-safe. The first call runs the probe (milliseconds, see features.h); every later one is a load and a compare.
 [[gnu::always_inline]] inline bool rtm_works() {
   // Relaxed: the byte is the whole message.
   const auto known = rtm_detail::usable.load(kRelaxed);
@@ -32,19 +31,17 @@ bool probe_usable();  // features.cc: runs the probe once and stores its answer 
   return known == rtm_detail::Usable::kYes;
 }
 
-// Is the calling thread inside a hardware transaction? Safe on every processor and at any time; never runs the probe.
-[[gnu::always_inline]] inline bool rtm_in_transaction() {
-  return rtm_detail::usable.load(kRelaxed) == rtm_detail::Usable::kYes && _xtest() != 0;
-}
+/// Is the calling thread inside a hardware transaction? Only after rtm_works() said true.
+[[gnu::always_inline]] inline bool rtm_test() { return _xtest() != 0; }
 
-// Starts a transaction: kCommitted when it has started, otherwise the status of its abort (execution comes back here with
-// every register and every store of the transaction undone). Only after rtm_works() said true.
+/// Starts a transaction: kCommitted when it has started, otherwise the status of its abort (execution comes back here with
+/// every register and every store of the transaction undone). Only after rtm_works() said true.
 [[gnu::always_inline]] inline u32 rtm_begin() { return _xbegin(); }
 
-// Commits the innermost transaction. Faults outside of one.
+/// Commits the innermost transaction. Faults outside of one.
 [[gnu::always_inline]] inline void rtm_end() { _xend(); }
 
-// Aborts the transaction with explicit_status(kCode).
+/// Aborts the transaction with explicit_status(kCode).
 template <u8 kCode>
 [[noreturn, gnu::always_inline]] inline void rtm_abort() {
   _xabort(kCode);

@@ -20,7 +20,7 @@
 
 namespace latchlab {
 
-// The result of a transaction that committed: the value of _XBEGIN_STARTED, which no abort has.
+/// The result of a transaction that committed: the value of _XBEGIN_STARTED, which no abort has.
 inline constexpr u32 kCommitted = ~0u;
 
 inline constexpr u32 kAbortExplicit = 1;   // XABORT; its argument is explicit_code(status)
@@ -30,18 +30,18 @@ inline constexpr u32 kAbortCapacity = 8;   // more lines than the caches can tra
 inline constexpr u32 kAbortDebug = 16;     // a breakpoint
 inline constexpr u32 kAbortNested = 32;    // it happened in an inner transaction
 
-// The two reasons for which Latchlab itself aborts.
+/// The two reasons for which Latchlab itself aborts.
 inline constexpr u8 kBusyCode = 0xff;   // the fallback lock was held when the transaction subscribed to it
 inline constexpr u8 kArenaCode = 0xee;  // the thread's pool ran dry; it can be filled only outside
 
-// The argument of XABORT; meaningful only when kAbortExplicit is set.
+/// The argument of XABORT; meaningful only when kAbortExplicit is set.
 constexpr u8 explicit_code(u32 status) { return static_cast<u8>(status >> 24); }
 
-// The status that XABORT(code) produces in an outermost transaction.
+/// The status that XABORT(code) produces in an outermost transaction.
 constexpr u32 explicit_status(u8 code) { return u32{code} << 24 | kAbortExplicit; }
 
-// Every abort belongs to exactly one class, the first that matches in this order: our own reasons before the processor's,
-// and what explains most before what explains least.
+/// Every abort belongs to exactly one class, the first that matches in this order: our own reasons before the processor's,
+/// and what explains most before what explains least.
 enum class AbortCause : u8 {
   kLockBusy,
   kArena,
@@ -59,7 +59,7 @@ inline constexpr std::array<std::string_view, 9> kAbortCauseNames{
 
 constexpr std::string_view name_of(AbortCause cause) { return kAbortCauseNames[static_cast<std::size_t>(cause)]; }
 
-// The class of an abort status. Reserved bits are ignored. Must not be asked about kCommitted.
+/// The class of an abort status. Reserved bits are ignored. Must not be asked about kCommitted.
 constexpr AbortCause classify(u32 status) {
   if (status & kAbortExplicit) {
     switch (explicit_code(status)) {

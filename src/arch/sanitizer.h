@@ -29,25 +29,25 @@ inline constexpr bool kThreadSanitizer = false;
 #endif
 inline constexpr bool kSanitized = kAddressSanitizer || kThreadSanitizer;
 
-// AddressSanitizer reports every access to poisoned bytes until they are unpoisoned. The granularity is 8 bytes: a block
-// whose ends are not aligned so keeps its ragged first bytes accessible.
-inline void sanitizer_poison([[maybe_unused]] const void* p, [[maybe_unused]] std::size_t bytes) {
+/// AddressSanitizer reports every access to poisoned bytes until they are unpoisoned. The granularity is 8 bytes: a block
+/// whose ends are not aligned so keeps its ragged first bytes accessible.
+inline void poison_memory([[maybe_unused]] const void* p, [[maybe_unused]] std::size_t bytes) {
 #if defined(__SANITIZE_ADDRESS__)
   __asan_poison_memory_region(p, bytes);
 #endif
 }
-inline void sanitizer_unpoison([[maybe_unused]] const void* p, [[maybe_unused]] std::size_t bytes) {
+inline void unpoison_memory([[maybe_unused]] const void* p, [[maybe_unused]] std::size_t bytes) {
 #if defined(__SANITIZE_ADDRESS__)
   __asan_unpoison_memory_region(p, bytes);
 #endif
 }
 
-// A stack that is about to be left or has been entered, as AddressSanitizer wants it. To switch:
-//
-//     sanitizer_leave_stack(&mine.fake, theirs.bottom, theirs.size);   // null instead of &mine.fake: this stack ends here
-//     ... jump ...
-//     sanitizer_enter_stack(mine.fake, &left_bottom, &left_size);      // first thing after having come back, or null at the
-//                                                                      // first entry of a fiber
+/// A stack that is about to be left or has been entered, as AddressSanitizer wants it. To switch:
+///
+///     sanitizer_leave_stack(&mine.fake, theirs.bottom, theirs.size);   // null instead of &mine.fake: this stack ends here
+///     ... jump ...
+///     sanitizer_enter_stack(mine.fake, &left_bottom, &left_size);      // first thing after having come back, or null at the
+///                                                                      // first entry of a fiber
 inline void sanitizer_leave_stack([[maybe_unused]] void** save_fake_stack, [[maybe_unused]] const void* next_bottom,
                                   [[maybe_unused]] std::size_t next_size) {
 #if defined(__SANITIZE_ADDRESS__)
@@ -61,7 +61,7 @@ inline void sanitizer_enter_stack([[maybe_unused]] void* fake_stack, [[maybe_unu
 #endif
 }
 
-// ThreadSanitizer keeps one context per fiber; null without it. Switch right before the jump.
+/// ThreadSanitizer keeps one context per fiber; null without it. Switch right before the jump.
 inline void* sanitizer_create_fiber() {
 #if defined(__SANITIZE_THREAD__)
   return __tsan_create_fiber(0);

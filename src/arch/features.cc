@@ -1,0 +1,261 @@
+#include "src/arch/features.h"
+
+#include <cpuid.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+
+#include <cstdio>
+#include <exception>
+#include <thread>
+#include <vector>
+
+#include "src/arch/cpu.h"
+#include "src/arch/sanitizer.h"
+
+namespace latchlab {
+namespace {
+
+constexpr u32 kTries = 1000;
+constexpr u32 kAtomicityTries = 2000;
+
+// Transactions here work on plain memory, uninstrumented: a sanitizer's runtime call inside one would abort it, and the
+// thread sanitizer does not know that transactions synchronize.
+#define LATCHLAB_UNINSTRUMENTED [[gnu::noinline, gnu::no_sanitize("address", "thread", "undefined")]]
+
+thread_local sigjmp_buf illegal_instruction;
+thread_local volatile sig_atomic_t illegal_instruction_expected = 0;
+
+extern "C" void on_sigill(int signal_number) {
+  if (illegal_instruction_expected) siglongjmp(illegal_instruction, 1);
+  // Not ours: let the instruction run again under the default action.
+  signal(signal_number, SIG_DFL);
+}
+
+class CatchIllegalInstruction {
+ public:
+  CatchIllegalInstruction() {
+    struct sigaction action = {};
+    action.sa_handler = on_sigill;
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGILL, &action, &before_);
+  }
+  ~CatchIllegalInstruction() { sigaction(SIGILL, &before_, nullptr); }
+  CatchIllegalInstruction(const CatchIllegalInstruction&) = delete;
+  CatchIllegalInstruction& operator=(const CatchIllegalInstruction&) = delete;
+
+ private:
+  struct sigaction before_;
+};
+
+// Runs the body; false if it met an instruction that the processor does not have. The body owns nothing that a jump out of it
+// would leak.
+template <class Body>
+bool executes(Body&& body) {
+  if (sigsetjmp(illegal_instruction, 1)) {
+    illegal_instruction_expected = 0;
+    return false;
+  }
+  illegal_instruction_expected = 1;
+  body();
+  illegal_instruction_expected = 0;
+  return true;
+}
+
+struct Seen {
+  u32 commits = 0;
+  u32 last_status = 0;
+  bool effects_right = true;  // what commits leaves its store behind, what aborts does not
+  bool rollback_right = true;
+};
+
+LATCHLAB_UNINSTRUMENTED void try_transactions(volatile u64* word, Seen* seen) {
+  for (u32 i = 0; i < kTries; ++i) {
+    const u64 before = *word;
+    const u32 status = rtm_begin();
+    if (status == kCommitted) {
+      *word = before + 1;
+      rtm_end();
+      ++seen->commits;
+      seen->effects_right &= *word == before + 1;
+    } else {
+      seen->last_status = status;
+      seen->effects_right &= *word == before;
+    }
+  }
+  if (seen->commits == 0) return;
+
+  // Interrupts abort too: the code must arrive in one of some tries, the store in none.
+  bool code_seen = false;
+  for (u32 i = 0; i < kTries; ++i) {
+    const u64 before = *word;
+    const u32 status = rtm_begin();
+    if (status == kCommitted) {
+      *word = before + 1;
+      rtm_abort<0x5a>();
+    }
+    code_seen |= (status & kAbortExplicit) && explicit_code(status) == 0x5a;
+    seen->rollback_right &= *word == before;
+  }
+  seen->rollback_right &= code_seen;
+}
+
+// Two words on lines of their own; each transaction adds one to both.
+struct Pair {
+  alignas(kFalseSharingBytes) volatile u64 first = 0;
+  alignas(kFalseSharingBytes) volatile u64 second = 0;
+};
+
+struct Added {
+  u64 commits = 0;
+  bool saw_difference = false;
+};
+
+LATCHLAB_UNINSTRUMENTED void add_to_both(Pair* pair, Added* added) {
+  for (u32 i = 0; i < kAtomicityTries; ++i) {
+    bool differ = false;
+    if (rtm_begin() == kCommitted) {
+      const u64 value = pair->first;
+      pair->first = value + 1;
+      differ = pair->second != value;
+      pair->second = value + 1;
+      rtm_end();
+      ++added->commits;
+      added->saw_difference |= differ;
+    }
+  }
+}
+
+// Never empty: where the kernel has more processors than the set can hold, the one we are on must speak for all.
+std::vector<int> allowed_processors() {
+  std::vector<int> allowed;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return {sched_getcpu()};
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(cpu, &set)) allowed.push_back(cpu);
+  }
+  return allowed;
+}
+
+void pin_to(int cpu) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(cpu, &set);
+  // Where that is forbidden the transactions still run, on whatever processor the kernel likes.
+  (void)sched_setaffinity(0, sizeof set, &set);
+}
+
+std::string hex(u32 value) {
+  char text[16];
+  std::snprintf(text, sizeof text, "0x%x", value);
+  return text;
+}
+
+std::string what_cpuid_says() {
+  const CpuFlags flags = cpu_flags();
+  if (flags.rtm_always_abort) return "CPUID says that RTM always aborts";
+  return flags.rtm ? "CPUID lists RTM" : "CPUID lists no RTM";
+}
+
+RtmProbe run_probe() {
+  const std::string says = what_cpuid_says() + "; ";
+  const CatchIllegalInstruction guard;
+  const std::vector<int> processors = allowed_processors();
+  u64 tries = 0, commits = 0;
+
+  for (const int cpu : processors) {
+    alignas(kFalseSharingBytes) volatile u64 word = 1;
+    Seen seen;
+    bool executed = false;
+    std::thread([&] {
+      pin_to(cpu);
+      executed = executes([&] { try_transactions(&word, &seen); });
+    }).join();
+
+    tries += kTries;
+    commits += seen.commits;
+    const std::string where = " on processor " + std::to_string(cpu);
+    if (!executed) return {RtmOutcome::kAbsent, says + "XBEGIN raised an illegal instruction" + where};
+    if (!seen.effects_right) {
+      return {RtmOutcome::kAbsent, says + "the stores of a transaction did not agree with its status" + where};
+    }
+    if (seen.commits < kTries / 2) {
+      return {RtmOutcome::kAlwaysAborts, says + "XBEGIN executed " + std::to_string(kTries) + " times" + where + ": " +
+                                             std::to_string(seen.commits) + " commits, last status " +
+                                             hex(seen.last_status)};
+    }
+    if (!seen.rollback_right) return {RtmOutcome::kAbsent, says + "XABORT did not undo a transaction" + where};
+  }
+
+  Pair pair;
+  Added added[2];
+  {
+    std::thread other([&] { add_to_both(&pair, &added[1]); });
+    std::thread one([&] { add_to_both(&pair, &added[0]); });
+    other.join();
+    one.join();
+  }
+  const u64 additions = added[0].commits + added[1].commits;
+  if (added[0].saw_difference || added[1].saw_difference || pair.first != additions || pair.second != additions) {
+    return {RtmOutcome::kAbsent, says + "transactions of two threads were not atomic"};
+  }
+  return {RtmOutcome::kWorks, says + std::to_string(commits) + " of " + std::to_string(tries) +
+                                  " transactions committed on " + std::to_string(processors.size()) +
+                                  " processors, rollback and atomicity of two threads seen"};
+}
+
+}  // namespace
+
+CpuFlags cpu_flags() {
+  CpuFlags flags;
+  unsigned a, b, c, d;
+  if (__get_cpuid_count(7, 0, &a, &b, &c, &d)) {
+    flags.hle = b >> 4 & 1;
+    flags.rtm = b >> 11 & 1;
+    flags.rtm_always_abort = d >> 11 & 1;
+    flags.tsxldtrk = d >> 16 & 1;
+  }
+  flags.avx2 = __builtin_cpu_supports("avx2");
+  flags.avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                 __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+  flags.invariant_tsc = has_invariant_tsc();
+  return flags;
+}
+
+std::string_view name_of(RtmOutcome outcome) {
+  switch (outcome) {
+    case RtmOutcome::kWorks: return "works";
+    case RtmOutcome::kAlwaysAborts: return "always-aborts";
+    case RtmOutcome::kAbsent: return "absent";
+  }
+  __builtin_unreachable();
+}
+
+const RtmProbe& rtm_probe() {
+  static const RtmProbe probe = [] {
+    try {
+      return run_probe();
+    } catch (const std::exception& error) {
+      return RtmProbe{RtmOutcome::kAbsent, std::string("the probe could not run: ") + error.what()};
+    }
+  }();
+  return probe;
+}
+
+std::optional<std::string> why_no_rtm() {
+  const RtmProbe& probe = rtm_probe();
+  if (probe.outcome != RtmOutcome::kWorks) {
+    return "hardware transactions: " + std::string(name_of(probe.outcome)) + " (" + probe.evidence + ")";
+  }
+  if (kSanitized) return "hardware transactions are not used in a sanitizer build";
+  return std::nullopt;
+}
+
+bool rtm_detail::probe_usable() {
+  const bool yes = !why_no_rtm();
+  usable.store(yes ? Usable::kYes : Usable::kNo, kRelaxed);
+  return yes;
+}
+
+}  // namespace latchlab

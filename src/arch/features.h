@@ -1,0 +1,57 @@
+// What the processor can do: what it says (CPUID) and, for hardware transactions, what it really does (the probe).
+//
+// CPUID and kernel settings lie in both directions about RTM: microcode leaves the flag and aborts everything, hypervisors hide
+// the flag and execute it, emulators accept XBEGIN and abort every time with status 0. So the probe runs transactions on
+// every processor that this process may use, over memory that it has touched, and believes only what it sees:
+//
+//   commits    at least half of the transactions on each processor commit and leave their store behind
+//   rollback   the store before an XABORT is gone and the status carries the code
+//   atomicity  two threads add to two words in transactions; no thread ever sees them differ, and no addition is lost
+//
+// An instruction that the processor does not have raises SIGILL, which the probe catches and takes as the answer "absent". It
+// restores the caller's signal handler, leaves the caller's affinity alone (it runs on threads of its own), takes a few
+// milliseconds, and runs once per process. Valgrind and other emulators take the same paths.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "src/arch/rtm.h"
+
+namespace latchlab {
+
+/// What CPUID says. avx2 and avx512 also need the operating system to save the registers.
+struct CpuFlags {
+  bool rtm = false;
+  bool hle = false;
+  bool rtm_always_abort = false;  // the processor aborts every transaction at XBEGIN
+  bool tsxldtrk = false;          // suspend load address tracking
+  bool avx2 = false;
+  bool avx512 = false;            // F, BW, VL and DQ
+  bool invariant_tsc = false;
+};
+
+CpuFlags cpu_flags();
+
+enum class RtmOutcome {
+  kWorks,
+  kAlwaysAborts,  // XBEGIN executes, but transactions do not commit
+  kAbsent,        // XBEGIN does not execute, or does something that is not a transaction
+};
+
+/// "works", "always-aborts" or "absent".
+std::string_view name_of(RtmOutcome outcome);
+
+struct RtmProbe {
+  RtmOutcome outcome = RtmOutcome::kAbsent;
+  std::string evidence;  // one sentence of what was seen, without a final stop
+};
+
+/// The result of the probe; the first call runs it. Thread-safe. Never throws, never dies.
+const RtmProbe& rtm_probe();
+
+/// Why rtm_works() says no, as one clause for a report; nothing when it says yes.
+std::optional<std::string> why_no_rtm();
+
+}  // namespace latchlab

@@ -1,0 +1,79 @@
+// Counters with named fields.
+//
+// A policy counts in a plain struct of u64, one per thread, padded so that no two threads share a line, and never updated inside
+// a hardware transaction (the line would be in the write set, and an abort would undo the count). The struct says its names
+// once, and everything that sums, prints or checks counters works from that list:
+//
+//     struct Counters {
+//       u64 ops = 0, restarts = 0;
+//       static constexpr auto fields() {
+//         return std::array{CounterField{"ops", &Counters::ops}, CounterField{"restarts", &Counters::restarts}};
+//       }
+//     };
+//
+// A struct without fields is counted too: its list is empty. The static_assert in for_each_counter makes a field that was
+// forgotten in the list an error.
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "src/base/types.h"
+
+namespace latchlab {
+
+template <class C>
+struct CounterField {
+  std::string_view name;
+  u64 C::*member;
+};
+template <class C>
+CounterField(const char*, u64 C::*) -> CounterField<C>;
+
+template <class C>
+concept CounterSet = std::is_default_constructible_v<C> && std::is_trivially_copyable_v<C> && requires {
+  { C::fields().size() } -> std::convertible_to<std::size_t>;
+};
+
+/// Calls visit(name, value) for every field, in the order of the list.
+template <CounterSet C, class Visit>
+constexpr void for_each_counter(const C& counters, Visit&& visit) {
+  constexpr auto kFields = C::fields();
+  static_assert(kFields.size() == 0 || sizeof(C) == kFields.size() * sizeof(u64), "every counter is listed once");
+  for (const auto& field : kFields) visit(field.name, counters.*field.member);
+}
+
+/// Adds every field of `more` to `sum`.
+template <CounterSet C>
+constexpr void add_counters(C& sum, const C& more) {
+  for (const auto& field : C::fields()) sum.*field.member += more.*field.member;
+}
+
+/// What was counted between two readings of the same counters.
+template <CounterSet C>
+constexpr C counters_since(const C& before, const C& now) {
+  C difference{};
+  for (const auto& field : C::fields()) difference.*field.member = now.*field.member - before.*field.member;
+  return difference;
+}
+
+/// Sets every field to zero.
+template <CounterSet C>
+constexpr void reset_counters(C& counters) {
+  counters = C{};
+}
+
+/// The counters of a policy that has nothing to count.
+struct NoCounters {
+  static constexpr std::array<CounterField<NoCounters>, 0> fields() { return {}; }
+};
+
+/// One thread's counters, on lines of their own.
+template <CounterSet C>
+struct alignas(kFalseSharingBytes) PaddedCounters : C {};
+
+}  // namespace latchlab
