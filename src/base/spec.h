@@ -67,7 +67,7 @@ class SpecReader {
 /// (more than a third of its length, at least 2, away). O(|word| * sum of candidate lengths).
 [[nodiscard]] std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
 
-/// ", did you mean 'x'?" or "" — the tail of an error about an unknown word.
+/// "; did you mean 'x'?" or "" — the tail of an error about an unknown word.
 [[nodiscard]] std::string suggestion(std::string_view word, const std::vector<std::string>& candidates);
 
 /// The whole of `text` as a decimal number; empty when it is not one or does not fit.

@@ -1,0 +1,216 @@
+#include "src/base/spec.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "src/base/error.h"
+
+namespace latchlab {
+
+namespace {
+
+bool is_word(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.' || c == '+';
+  });
+}
+
+/// Optimal string alignment: insertions, deletions, substitutions and swaps of neighbours, each of cost 1.
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
+  for (std::size_t i = 0; i <= a.size(); ++i) d[i][0] = i;
+  for (std::size_t j = 0; j <= b.size(); ++j) d[0][j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t substitute = d[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      d[i][j] = std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, substitute});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
+      }
+    }
+  }
+  return d[a.size()][b.size()];
+}
+
+}  // namespace
+
+Spec Spec::parse(std::string_view text) {
+  Spec spec;
+  const auto fail = [&](std::string_view why) -> InputError {
+    return InputError(fmt::format("'{}': {}; a spec is name[:arg][,key=value...]", text, why));
+  };
+  const std::size_t end_of_name = std::min(text.find(':'), text.find(','));
+  spec.name = text.substr(0, end_of_name);
+  if (spec.name.empty()) throw fail("the name is missing");
+  if (!is_word(spec.name)) throw fail(fmt::format("'{}' is not a name", spec.name));
+  if (end_of_name == std::string_view::npos) return spec;
+
+  std::string_view rest = text.substr(end_of_name + 1);
+  bool first_may_be_argument = text[end_of_name] == ':';
+  if (first_may_be_argument && spec.name == "file") {
+    if (rest.empty()) throw fail("the path is missing");
+    spec.arg = rest;
+    return spec;
+  }
+  while (true) {
+    const std::size_t comma = rest.find(',');
+    const std::string_view piece = rest.substr(0, comma);
+    const std::size_t equals = piece.find('=');
+    if (piece.empty()) throw fail(first_may_be_argument ? "nothing follows the colon" : "an option is empty");
+    if (equals == std::string_view::npos) {
+      if (!first_may_be_argument) throw fail(fmt::format("option '{}' has no value", piece));
+      spec.arg = piece;
+    } else {
+      const std::string_view key = piece.substr(0, equals);
+      const std::string_view value = piece.substr(equals + 1);
+      if (!is_word(key)) throw fail(fmt::format("'{}' is not an option's name", key));
+      if (value.empty()) throw fail(fmt::format("option '{}' has no value", key));
+      for (const auto& option : spec.options) {
+        if (option.first == key) throw fail(fmt::format("option '{}' is given twice", key));
+      }
+      spec.options.emplace_back(key, value);
+    }
+    first_may_be_argument = false;
+    if (comma == std::string_view::npos) return spec;
+    rest = rest.substr(comma + 1);
+  }
+}
+
+std::string Spec::str() const {
+  std::string text = name;
+  char separator = ':';
+  if (arg) {
+    text += ':' + *arg;
+    separator = ',';
+  }
+  for (const auto& [key, value] : options) {
+    text += fmt::format("{}{}={}", separator, key, value);
+    separator = ',';
+  }
+  return text;
+}
+
+SpecReader::SpecReader(const Spec& spec, std::string what) : spec_(spec), what_(std::move(what)) {}
+
+const std::string* SpecReader::find(std::string_view key) {
+  known_.emplace_back(key);
+  for (const auto& option : spec_.options) {
+    if (option.first == key) return &option.second;
+  }
+  return nullptr;
+}
+
+u64 SpecReader::arg_u64(u64 standard, u64 min, u64 max) {
+  arg_read_ = true;
+  if (!spec_.arg) return standard;
+  const std::optional<u64> value = parse_u64(*spec_.arg);
+  if (!value || *value < min || *value > max) {
+    throw InputError(fmt::format("{}: '{}' must be a whole number from {} to {}", what_, *spec_.arg, min, max));
+  }
+  return *value;
+}
+
+double SpecReader::arg_double(double standard, double min, double max) {
+  arg_read_ = true;
+  if (!spec_.arg) return standard;
+  const std::optional<double> value = parse_double(*spec_.arg);
+  if (!value || *value < min || *value > max) {
+    throw InputError(fmt::format("{}: '{}' must be a number from {} to {}", what_, *spec_.arg, min, max));
+  }
+  return *value;
+}
+
+std::optional<std::string> SpecReader::arg_text() {
+  arg_read_ = true;
+  return spec_.arg;
+}
+
+bool SpecReader::flag(std::string_view key, bool standard) {
+  const std::string* text = find(key);
+  if (text == nullptr) return standard;
+  if (*text == "1") return true;
+  if (*text == "0") return false;
+  throw InputError(fmt::format("{}: {}={} must be 0 or 1", what_, key, *text));
+}
+
+u64 SpecReader::number(std::string_view key, u64 standard, u64 min, u64 max) {
+  const std::string* text = find(key);
+  if (text == nullptr) return standard;
+  const std::optional<u64> value = parse_u64(*text);
+  if (!value || *value < min || *value > max) {
+    throw InputError(fmt::format("{}: {}={} must be a whole number from {} to {}", what_, key, *text, min, max));
+  }
+  return *value;
+}
+
+double SpecReader::real(std::string_view key, double standard, double min, double max) {
+  const std::string* text = find(key);
+  if (text == nullptr) return standard;
+  const std::optional<double> value = parse_double(*text);
+  if (!value || *value < min || *value > max) {
+    throw InputError(fmt::format("{}: {}={} must be a number from {} to {}", what_, key, *text, min, max));
+  }
+  return *value;
+}
+
+std::string SpecReader::choice(std::string_view key, std::string_view standard,
+                               std::initializer_list<std::string_view> allowed) {
+  const std::string* text = find(key);
+  if (text == nullptr) return std::string(standard);
+  if (std::find(allowed.begin(), allowed.end(), *text) != allowed.end()) return *text;
+  throw InputError(fmt::format("{}: {}={} must be one of {}{}", what_, key, *text, fmt::join(allowed, ", "),
+                               suggestion(*text, {allowed.begin(), allowed.end()})));
+}
+
+void SpecReader::finish() {
+  if (spec_.arg && !arg_read_) {
+    throw InputError(fmt::format("{} takes no argument, but got ':{}'", what_, *spec_.arg));
+  }
+  for (const auto& [key, value] : spec_.options) {
+    if (std::find(known_.begin(), known_.end(), key) != known_.end()) continue;
+    if (known_.empty()) throw InputError(fmt::format("{} has no options, but got '{}={}'", what_, key, value));
+    throw InputError(fmt::format("{} has no option '{}'; it has {}{}", what_, key, fmt::join(known_, ", "),
+                                 suggestion(key, known_)));
+  }
+}
+
+std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
+  // Longer than any word that anybody means: it could only cost time.
+  if (word.size() > 64) return "";
+  std::string best;
+  std::size_t best_distance = std::max<std::size_t>(2, word.size() / 3) + 1;
+  for (const std::string& candidate : candidates) {
+    const std::size_t distance = edit_distance(word, candidate);
+    if (distance < best_distance && distance < std::max(word.size(), candidate.size())) {
+      best = candidate;
+      best_distance = distance;
+    }
+  }
+  return best;
+}
+
+std::string suggestion(std::string_view word, const std::vector<std::string>& candidates) {
+  const std::string best = nearest(word, candidates);
+  return best.empty() ? "" : fmt::format("; did you mean '{}'?", best);
+}
+
+std::optional<u64> parse_u64(std::string_view text) {
+  u64 value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::optional<double> parse_double(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  if (!std::isfinite(value)) return std::nullopt;
+  return value;
+}
+
+}  // namespace latchlab

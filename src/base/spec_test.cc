@@ -1,0 +1,122 @@
+#include "src/base/spec.h"
+
+#include <string>
+
+#include "src/base/error.h"
+#include "src/testing/catch.h"
+
+namespace latchlab {
+namespace {
+
+std::string error_of(auto&& action) {
+  try {
+    action();
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+TEST_CASE("a spec has a name, an argument and options", "[spec]") {
+  const Spec spec = Spec::parse("rtm:20,wait=1,respec=0");
+  CHECK(spec.name == "rtm");
+  CHECK(spec.arg == "20");
+  REQUIRE(spec.options.size() == 2);
+  CHECK(spec.options[0] == std::pair<std::string, std::string>("wait", "1"));
+  CHECK(spec.options[1] == std::pair<std::string, std::string>("respec", "0"));
+}
+
+TEST_CASE("a spec prints as it was written", "[spec]") {
+  for (const char* text : {"art", "rtm:20", "rtm:20,wait=1", "mix:read=90,insert=10", "zipf:0.99", "file:/usr/a,b=c:d"}) {
+    CHECK(Spec::parse(text).str() == text);
+  }
+  CHECK(Spec::parse("rtm,wait=1").str() == "rtm:wait=1");
+}
+
+TEST_CASE("options may follow the colon at once", "[spec]") {
+  const Spec spec = Spec::parse("mix:read=90,insert=10");
+  CHECK_FALSE(spec.arg.has_value());
+  CHECK(spec.options.size() == 2);
+}
+
+TEST_CASE("a path is taken whole", "[spec]") {
+  CHECK(Spec::parse("file:/a,b=c").arg == "/a,b=c");
+  CHECK(Spec::parse("file:/a,b=c").options.empty());
+}
+
+TEST_CASE("malformed specs are refused with one line", "[spec]") {
+  for (const char* text : {"", ":20", ",wait=1", "rtm:", "rtm:20,", "rtm:20,wait", "rtm:20,wait=", "rtm:20,=1", "rtm,,wait=1",
+                           "rtm:wait=1,wait=0", "rtm:wait=1,20", "r tm", "RTM", "file:", "rtm:,wait=1"}) {
+    INFO(text);
+    const std::string error = error_of([&] { (void)Spec::parse(text); });
+    CHECK_FALSE(error.empty());
+    CHECK_FALSE(contains(error, "\n"));
+    CHECK(contains(error, text));
+  }
+}
+
+TEST_CASE("a reader gives defaults and values", "[spec]") {
+  const Spec spec = Spec::parse("rtm:7,wait=0,mode=fast,share=0.25,n=12");
+  SpecReader reader(spec, "policy rtm");
+  CHECK(reader.arg_u64(20, 0, 100) == 7);
+  CHECK_FALSE(reader.flag("wait", true));
+  CHECK(reader.flag("respec", true));
+  CHECK(reader.choice("mode", "slow", {"slow", "fast"}) == "fast");
+  CHECK(reader.choice("other", "slow", {"slow", "fast"}) == "slow");
+  CHECK(reader.real("share", 1, 0, 1) == 0.25);
+  CHECK(reader.number("n", 1, 1, 12) == 12);
+  CHECK_NOTHROW(reader.finish());
+}
+
+TEST_CASE("a reader refuses what is out of range or unknown", "[spec]") {
+  const Spec spec = Spec::parse("rtm:101,wiat=2,mode=fats");
+  SpecReader reader(spec, "policy rtm");
+  CHECK(contains(error_of([&] { (void)reader.arg_u64(20, 0, 100); }), "policy rtm: '101' must be a whole number from 0 to 100"));
+  CHECK(contains(error_of([&] { (void)reader.flag("wiat", true); }), "must be 0 or 1"));
+  CHECK(contains(error_of([&] { (void)reader.choice("mode", "slow", {"slow", "fast"}); }), "did you mean 'fast'?"));
+
+  SpecReader other(spec, "policy rtm");
+  (void)other.arg_text();
+  (void)other.flag("wait", true);
+  (void)other.flag("respec", true);
+  const std::string error = error_of([&] { other.finish(); });
+  CHECK(contains(error, "no option 'wiat'"));
+  CHECK(contains(error, "wait, respec"));
+  CHECK(contains(error, "did you mean 'wait'?"));
+}
+
+TEST_CASE("a reader refuses an argument that nobody reads", "[spec]") {
+  const Spec spec = Spec::parse("none:3");
+  SpecReader reader(spec, "policy none");
+  CHECK(contains(error_of([&] { reader.finish(); }), "takes no argument"));
+}
+
+TEST_CASE("numbers are whole texts", "[spec]") {
+  CHECK(parse_u64("0") == 0u);
+  CHECK(parse_u64("18446744073709551615") == 18446744073709551615u);
+  for (const char* text : {"", "-1", "+1", "1.5", "1 ", " 1", "18446744073709551616", "0x10"}) {
+    INFO(text);
+    CHECK_FALSE(parse_u64(text).has_value());
+  }
+  CHECK(parse_double("0.99") == 0.99);
+  for (const char* text : {"", "nan", "inf", "1e999", "1.0x"}) {
+    INFO(text);
+    CHECK_FALSE(parse_double(text).has_value());
+  }
+}
+
+TEST_CASE("the nearest word is one that could have been meant", "[spec]") {
+  const std::vector<std::string> words{"none", "atomic", "spin", "rwspin", "rtm", "olc"};
+  CHECK(nearest("rmt", words) == "rtm");   // a swap counts once
+  CHECK(nearest("atmoic", words) == "atomic");
+  CHECK(nearest("spinn", words) == "spin");
+  CHECK(nearest("elephant", words).empty());
+  CHECK(nearest("", words).empty());
+  CHECK(nearest(std::string(100'000, 'x'), words).empty());
+  CHECK(suggestion("nonee", words) == "; did you mean 'none'?");
+}
+
+}  // namespace
+}  // namespace latchlab
