@@ -1,0 +1,282 @@
+#include "harness/cli_values.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "src/base/error.h"
+#include "src/base/spec.h"
+
+namespace latchlab {
+
+namespace {
+
+constexpr std::size_t kMostPoints = 100'000;
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/// "1.5M" as a number and its unit.
+struct Quantity {
+  double value = 0;
+  std::optional<u64> whole;  ///< exact where the number has no fraction
+  std::string_view unit;
+};
+
+std::optional<Quantity> split_quantity(std::string_view text) {
+  const std::size_t end =
+      std::find_if(text.begin(), text.end(), [](char c) { return !is_digit(c) && c != '.'; }) - text.begin();
+  const std::optional<double> value = parse_double(text.substr(0, end));
+  if (!value) return std::nullopt;
+  return Quantity{.value = *value, .whole = parse_u64(text.substr(0, end)), .unit = text.substr(end)};
+}
+
+struct Unit {
+  std::string_view name;
+  u64 factor;
+};
+
+constexpr Unit kCountUnits[] = {
+    {"", 1},
+    {"k", 1'000},         {"K", 1'000},         {"M", 1'000'000},     {"G", 1'000'000'000}, {"T", 1'000'000'000'000},
+    {"Ki", u64{1} << 10}, {"Mi", u64{1} << 20}, {"Gi", u64{1} << 30}, {"Ti", u64{1} << 40},
+};
+
+constexpr Unit kTimeUnits[] = {
+    {"min", 60'000'000'000}, {"s", 1'000'000'000}, {"ms", 1'000'000}, {"us", 1'000}, {"ns", 1},
+};
+
+/// The quantity in its smallest unit; empty unless the unit exists and the result is whole and fits.
+template <std::size_t N>
+std::optional<u64> scale(const Quantity& quantity, const Unit (&units)[N]) {
+  for (const Unit& unit : units) {
+    if (unit.name != quantity.unit) continue;
+    if (quantity.whole) {
+      u64 product = 0;
+      if (__builtin_mul_overflow(*quantity.whole, unit.factor, &product)) return std::nullopt;
+      return product;
+    }
+    const double product = quantity.value * static_cast<double>(unit.factor);
+    const double rounded = std::round(product);
+    if (std::abs(product - rounded) > 1e-6 || rounded > 1e18) return std::nullopt;
+    return static_cast<u64>(rounded);
+  }
+  return std::nullopt;
+}
+
+/// A brace list or a spec cut at the commas that are in no inner braces.
+std::vector<std::string> split_at_commas(std::string_view what, std::string_view text) {
+  std::vector<std::string> pieces(1);
+  int depth = 0;
+  for (const char c : text) {
+    if (c == '{') ++depth;
+    if (c == '}' && --depth < 0) throw InputError(fmt::format("{}: '{}' closes a brace that is not open", what, text));
+    if (c == ',' && depth == 0) {
+      pieces.emplace_back();
+    } else {
+      pieces.back() += c;
+    }
+  }
+  if (depth != 0) throw InputError(fmt::format("{}: '{}' has a brace that is not closed", what, text));
+  return pieces;
+}
+
+bool is_path(std::string_view text) { return text.starts_with("file:"); }
+
+/// Whether `piece` continues the spec `before` rather than beginning a new point.
+bool continues(const std::string& before, std::string_view piece) {
+  if (before.starts_with("list:")) {
+    return !piece.empty() && std::all_of(piece.begin(), piece.end(), [](char c) { return is_digit(c) || c == '-'; });
+  }
+  if (is_path(before)) return false;
+  const std::size_t equals = piece.find('=');
+  return equals != std::string_view::npos && equals > 0 && piece.find(':') > equals;
+}
+
+/// a..b, a..b+c, a..b*c, each with an optional unit, as texts; empty if `text` is no range at all.
+std::vector<std::string> expand_range(std::string_view what, std::string_view text) {
+  const std::size_t dots = text.find("..");
+  if (dots == std::string_view::npos || dots == 0 || !is_digit(text[0])) return {};
+  const std::size_t step_at = text.find_first_of("+*", dots);
+  const auto fail = [&](std::string_view why) {
+    return InputError(fmt::format("{}: range '{}' {}; ranges are 1..8, 1..9+2 or 1..56*2", what, text, why));
+  };
+  const std::optional<Quantity> first = split_quantity(text.substr(0, dots));
+  const std::optional<Quantity> last = split_quantity(text.substr(dots + 2, step_at - std::min(step_at, dots + 2)));
+  std::optional<Quantity> step = Quantity{.value = 1, .whole = 1, .unit = {}};
+  const bool multiplies = step_at != std::string_view::npos && text[step_at] == '*';
+  if (step_at != std::string_view::npos) step = split_quantity(text.substr(step_at + 1));
+  if (!first || !last || !step) throw fail("is malformed");
+  if (first->unit != last->unit) throw fail("needs the same unit at both ends");
+  if (!step->unit.empty() && (multiplies || step->unit != first->unit)) throw fail("has a step in another unit");
+  if (first->value > last->value) throw fail("is empty: the first number is larger");
+  if (multiplies && (step->value <= 1 || first->value == 0)) throw fail("never ends: multiply a number > 0 by one > 1");
+  if (!multiplies && step->value <= 0) throw fail("never ends: the step is 0");
+
+  std::vector<std::string> points;
+  const auto add = [&](auto value) {
+    if (points.size() == kMostPoints) throw fail("has more than 100,000 points");
+    points.push_back(fmt::format("{}{}", value, first->unit));
+  };
+  if (first->whole && last->whole && step->whole) {
+    for (u64 value = *first->whole; value <= *last->whole;) {
+      add(value);
+      const bool overflows = multiplies ? __builtin_mul_overflow(value, *step->whole, &value)
+                                        : __builtin_add_overflow(value, *step->whole, &value);
+      if (overflows) break;
+    }
+    return points;
+  }
+  // Counting steps rather than adding them up keeps 0..1+0.1 from drifting; the slack lets it end at 1.
+  const double slack = 1e-9 * std::max(1.0, last->value);
+  for (int i = 0;; ++i) {
+    const double value = multiplies ? first->value * std::pow(step->value, i) : first->value + i * step->value;
+    if (value > last->value + slack) return points;
+    add(std::round(value * 1e12) / 1e12);
+  }
+}
+
+/// The points that one value without a comma outside braces stands for.
+std::vector<std::string> expand_one(std::string_view what, std::string_view text) {
+  if (is_path(text)) return {std::string(text)};
+  // Inner braces first, as a shell would: prefix{a,b}suffix.
+  if (const std::size_t open = text.find('{'); open != std::string_view::npos) {
+    int depth = 0;
+    std::size_t close = open;
+    for (; close < text.size(); ++close) {
+      if (text[close] == '{') ++depth;
+      if (text[close] == '}' && --depth == 0) break;
+    }
+    std::vector<std::string> points;
+    for (const std::string& piece : split_at_commas(what, text.substr(open + 1, close - open - 1))) {
+      const std::string joined = std::string(text.substr(0, open)) + piece + std::string(text.substr(close + 1));
+      for (std::string& point : expand_one(what, joined)) points.push_back(std::move(point));
+      if (points.size() > kMostPoints) throw InputError(fmt::format("{}: more than 100,000 points", what));
+    }
+    return points;
+  }
+  // Then the first range, standing alone or after a colon or an equals sign; those behind it by recursion.
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find_first_of(":=,", begin), text.size());
+    const std::vector<std::string> values = expand_range(what, text.substr(begin, end - begin));
+    if (!values.empty()) {
+      std::vector<std::string> points;
+      for (const std::string& value : values) {
+        for (const std::string& tail : expand_one(what, text.substr(end))) {
+          points.push_back(std::string(text.substr(0, begin)) + value + tail);
+          if (points.size() > kMostPoints) throw InputError(fmt::format("{}: more than 100,000 points", what));
+        }
+      }
+      return points;
+    }
+    begin = end + 1;
+  }
+  return {std::string(text)};
+}
+
+}  // namespace
+
+u64 parse_count(std::string_view what, std::string_view text, u64 min, u64 max) {
+  const std::optional<Quantity> quantity = split_quantity(text);
+  const std::optional<u64> value = quantity ? scale(*quantity, kCountUnits) : std::nullopt;
+  if (!value) {
+    throw InputError(fmt::format("{}: '{}' is not a whole number; write 1000, 64k, 16M (decimal) or 16Mi (binary)", what, text));
+  }
+  if (*value < min || *value > max) {
+    throw InputError(fmt::format("{}: {} must be from {} to {}", what, text, min, max));
+  }
+  return *value;
+}
+
+u64 parse_duration(std::string_view what, std::string_view text, u64 min_ns, u64 max_ns) {
+  const std::optional<Quantity> zero = Quantity{.value = 0, .whole = 0, .unit = "ns"};
+  const std::optional<Quantity> quantity = text == "0" ? zero : split_quantity(text);
+  const std::optional<u64> ns = quantity ? scale(*quantity, kTimeUnits) : std::nullopt;
+  if (!ns) throw InputError(fmt::format("{}: '{}' is not a duration; write 5s, 200ms, 50us or 2min", what, text));
+  if (*ns < min_ns || *ns > max_ns) {
+    throw InputError(fmt::format("{}: {} must be from {} to {}", what, text, duration_text(min_ns), duration_text(max_ns)));
+  }
+  return *ns;
+}
+
+std::string duration_text(u64 ns) {
+  if (ns == 0) return "0";
+  for (const Unit& unit : kTimeUnits) {
+    if (ns % unit.factor == 0) return fmt::format("{}{}", ns / unit.factor, unit.name);
+  }
+  return fmt::format("{}ns", ns);
+}
+
+Pin parse_pin(std::string_view text) {
+  const auto fail = [&](std::string_view why) {
+    return InputError(fmt::format("--pin: '{}' {}; write compact, scatter, socket:N or list:0-3,5{}", text, why,
+                                  suggestion(text.substr(0, text.find(':')), {"compact", "scatter", "socket", "list"})));
+  };
+  const auto number = [&](std::string_view digits) {
+    const std::optional<u64> value = parse_u64(digits);
+    if (!value || *value > 65'535) throw fail(fmt::format("has '{}' where a number belongs", digits));
+    return static_cast<u32>(*value);
+  };
+  Pin pin;
+  pin.text = text;
+  if (text == "compact") {
+    pin.kind = Pin::Kind::kCompact;
+  } else if (text == "scatter") {
+    pin.kind = Pin::Kind::kScatter;
+  } else if (text.starts_with("socket:")) {
+    pin.kind = Pin::Kind::kSocket;
+    pin.socket = number(text.substr(7));
+  } else if (text.starts_with("list:")) {
+    pin.kind = Pin::Kind::kList;
+    std::string_view rest = text.substr(5);
+    while (true) {
+      const std::size_t comma = std::min(rest.find(','), rest.size());
+      const std::string_view piece = rest.substr(0, comma);
+      const std::size_t dash = piece.find('-');
+      const u32 first = number(piece.substr(0, dash));
+      const u32 last = dash == std::string_view::npos ? first : number(piece.substr(dash + 1));
+      if (first > last) throw fail(fmt::format("has the empty range '{}'", piece));
+      for (u32 cpu = first; cpu <= last; ++cpu) pin.cpus.push_back(cpu);
+      if (comma == rest.size()) break;
+      rest = rest.substr(comma + 1);
+    }
+  } else {
+    throw fail("is no placement");
+  }
+  return pin;
+}
+
+std::vector<std::string> expand_axis(std::string_view what, const std::vector<std::string>& values) {
+  // All values as one list of pieces, so that what a shell has cut apart is joined as if it had been quoted.
+  std::vector<std::string> specs;
+  for (const std::string& value : values) {
+    if (value.empty()) throw InputError(fmt::format("{}: the value is missing", what));
+    const bool is_list = value.front() == '{' && value.back() == '}';
+    const std::string_view inner = is_list ? std::string_view(value).substr(1, value.size() - 2) : std::string_view(value);
+    if (is_path(value)) {
+      specs.push_back(value);
+      continue;
+    }
+    bool first_of_value = true;
+    for (std::string& piece : split_at_commas(what, inner)) {
+      if (piece.empty()) throw InputError(fmt::format("{}: '{}' has an empty element", what, value));
+      if (!specs.empty() && (continues(specs.back(), piece) || (!is_list && !first_of_value))) {
+        specs.back() += ',' + piece;
+      } else {
+        specs.push_back(std::move(piece));
+      }
+      first_of_value = false;
+    }
+  }
+  std::vector<std::string> points;
+  for (const std::string& spec : specs) {
+    for (std::string& point : expand_one(what, spec)) points.push_back(std::move(point));
+    if (points.size() > kMostPoints) throw InputError(fmt::format("{}: more than 100,000 points", what));
+  }
+  return points;
+}
+
+}  // namespace latchlab
