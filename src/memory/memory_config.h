@@ -1,0 +1,37 @@
+#pragma once
+// How an index gets its memory, and how much it has.
+#include <array>
+#include <string_view>
+
+#include "src/base/types.h"
+#include "src/memory/failure_plan.h"
+
+namespace latchlab {
+
+struct MemoryConfig {
+  enum class Alloc : u8 {
+    kMalloc,      ///< a call of the machine's allocator per block: the slow curve of the paper
+    kArena,       ///< per-thread chunks, whose pages fault at their first use
+    kArenaTouch,  ///< per-thread chunks, whose pages are written by their thread before they are used
+  };
+
+  Alloc alloc = Alloc::kArenaTouch;
+  bool thp = false;             ///< ask for transparent huge pages; otherwise they are refused, so that the page size is known
+  u64 limit = 0;                ///< bytes that may be reserved; 0: no limit
+  FailurePlan* fail = nullptr;  ///< for tests; must outlive the index
+};
+
+/// The words of --alloc, in the order of MemoryConfig::Alloc.
+inline constexpr std::array<std::string_view, 3> kAllocNames{"malloc", "arena", "arena+touch"};
+
+constexpr std::string_view name_of(MemoryConfig::Alloc alloc) { return kAllocNames[static_cast<std::size_t>(alloc)]; }
+
+/// The memory of one index. Exact when no operation is running.
+struct Footprint {
+  u64 live = 0;        ///< bytes of blocks in use, each rounded up to what it really takes
+  u64 reserved = 0;    ///< bytes taken from the system: live, free, and not yet used; equals live for malloc
+  u64 chunks = 0;      ///< mappings; 0 for malloc
+  u64 page_bytes = 0;  ///< page size asked for and granted in principle; 0: the allocator decides (malloc)
+};
+
+}  // namespace latchlab
