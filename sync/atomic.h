@@ -1,0 +1,47 @@
+#pragma once
+// `atomic`: `none` plus one shared counter that every operation increments: what a single hot line costs.
+//
+// Leis's slides draw it between no synchronization and the locks. It protects nothing, so, as under `none`, one thread may
+// write. The counter is the only thing on its two lines; what is measured is the line's way from core to core.
+#include "src/reclaim/immediate.h"
+#include "src/stats/counters.h"
+#include "sync/coarse.h"
+#include "sync/layout.h"
+#include "sync/no_options.h"
+
+namespace latchlab {
+
+template <class M>
+class OneAtomic {
+ public:
+  static constexpr std::string_view kName = "atomic";
+  static constexpr std::string_view kAbout = "none plus one shared atomic increment an operation (one thread may write)";
+  static constexpr bool kManyWriters = false;
+  using Machine = M;
+  using Layout = CoarseLayout<M>;
+  using Tx = DirectTx<M>;
+  using Reclaimer = Immediate<M>;
+  using Options = NoOptions;
+  using Counters = NoCounters;
+
+  explicit OneAtomic(const Options&) {}
+
+  template <class Me, class Body>
+  auto read(Me& me, Body&& body) {
+    return write(me, body);
+  }
+  template <class Me, class Body>
+  auto write(Me& me, Body&& body) {
+    operations_.fetch_add(1, kRelaxed);   // counts; orders nothing
+    auto attempt = run_direct<M>(me, body);
+    return finish_coarse(me, attempt);
+  }
+
+  /// Operations begun since the policy was made.
+  u64 operations() const { return operations_.load(kRelaxed); }
+
+ private:
+  alignas(kFalseSharingBytes) typename M::template Atomic<u64> operations_{0};
+};
+
+}  // namespace latchlab

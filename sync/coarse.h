@@ -1,0 +1,38 @@
+#pragma once
+// What every coarse policy does alike: run the body with the transaction that costs nothing, and clean up behind it.
+//
+// Both halves are apart because the first happens under the lock (or inside a hardware transaction) and the second must
+// not: linking and freeing blocks there would lengthen what everybody waits for, and an exception would leave it locked.
+#include <new>
+#include <stdexcept>
+#include <utility>
+
+#include "sync/attempt.h"
+#include "sync/direct_tx.h"
+
+namespace latchlab {
+
+/// Runs the body once: the Attempt that it returns.
+template <class M, class Me, class Body>
+[[gnu::always_inline]] inline auto run_direct(Me& me, Body&& body) {
+  DirectTx<M> tx(me.context);
+  return body(tx);
+}
+
+/// Ends an operation after its lock was released: the value of its attempt. What it retired is freed at once: whoever had
+/// excluded us while reading it has finished, and whoever comes now does not find it.
+/// Throws std::bad_alloc when memory was out; the index is as it was.
+template <class Me, class T>
+[[gnu::always_inline]] inline T finish_coarse(Me& me, Attempt<T>& attempt) {
+  if (!attempt) [[unlikely]] {
+    me.context.abandon();
+    if (attempt.failure() == kNoMemory) throw std::bad_alloc();
+    // DirectTx validates everything, so there is nothing that a second run could find better.
+    throw std::logic_error("a body asked for a restart although a coarse policy excludes everybody");
+  }
+  me.context.keep();
+  me.context.free_retired();
+  return std::move(*attempt);
+}
+
+}  // namespace latchlab

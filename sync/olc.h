@@ -1,0 +1,94 @@
+#pragma once
+// `olc`: optimistic lock coupling (Leis, Scheibner, Kemper, Neumann, DaMoN 2016). A version in every node; readers write
+// nothing, writers latch only the nodes that they change.
+//
+// An operation runs inside an epoch: whatever it can reach stays readable until it leaves, so following a stale pointer is
+// wrong but harmless, and the validation after it says so. A run that must restart has stored nothing; what it allocated goes
+// back to its pool, the epoch stays (the next run may start at once), and the wait before it is random and bounded.
+//
+// After a commit, in this order: the transaction unlatches, then what it unlinked is handed to the reclaimer. Stamping
+// it later than it was unlinked is safe (the grace period only starts later); earlier would not be.
+#include <array>
+#include <new>
+#include <utility>
+
+#include "src/reclaim/epochs.h"
+#include "src/stats/counters.h"
+#include "sync/backoff.h"
+#include "sync/layout.h"
+#include "sync/no_options.h"
+#include "sync/seeded_bugs.h"
+#include "sync/versioned_tx.h"
+
+namespace latchlab {
+
+template <class M, class Bugs = NoBugs>
+class Olc {
+ public:
+  static constexpr std::string_view kName = "olc";
+  static constexpr std::string_view kAbout = "optimistic lock coupling: a version in every node";
+  using Machine = M;
+  using Layout = VersionedLayout<M>;
+  using Tx = VersionedTx<M, Bugs>;
+  using Reclaimer = Epochs<M>;
+  using Options = NoOptions;
+
+  struct Counters {
+    u64 ops = 0;
+    u64 read_restarts = 0;    ///< runs of a reading body that were given up
+    u64 write_restarts = 0;   ///< of a writing one
+
+    static constexpr auto fields() {
+      return std::array{CounterField{"ops", &Counters::ops}, CounterField{"read_restarts", &Counters::read_restarts},
+                        CounterField{"write_restarts", &Counters::write_restarts}};
+    }
+  };
+
+  explicit Olc(const Options&) {}
+
+  template <class Me, class Body>
+  auto read(Me& me, Body&& body) {
+    return run(me, body, me.counters.read_restarts);
+  }
+  template <class Me, class Body>
+  auto write(Me& me, Body&& body) {
+    return run(me, body, me.counters.write_restarts);
+  }
+
+ private:
+  template <class Me, class Body>
+  [[gnu::always_inline]] inline auto run(Me& me, Body& body, u64& restarts) {
+    ++me.counters.ops;
+    me.reclaim.enter();
+    for (Backoff<M> backoff;; backoff.wait()) {
+      Tx tx(me.context);
+      auto attempt = body(tx);
+      if (attempt) [[likely]] {
+        tx.commit();
+        settle(me);
+        me.reclaim.leave();
+        return std::move(*attempt);
+      }
+      tx.release();
+      me.context.abandon();
+      if (attempt.failure() == kNoMemory) {
+        me.reclaim.leave();
+        throw std::bad_alloc();
+      }
+      ++restarts;
+    }
+  }
+
+  /// What was made is published; what was retired waits until nobody can be reading it.
+  template <class Me>
+  static void settle(Me& me) {
+    me.context.keep();
+    if constexpr (Bugs::kDropGracePeriod) {
+      me.context.free_retired();
+    } else {
+      me.context.hand_retired_to(me.reclaim);
+    }
+  }
+};
+
+}  // namespace latchlab

@@ -1,0 +1,72 @@
+#pragma once
+// `rwspin`: one global reader-writer spin lock. Readers run side by side, and still all write the lock's line.
+//
+//     31                  2        1        0
+//    | readers inside, x4 | pending | writer |
+//
+// A reader adds itself first and looks afterwards: the common case is a single read-modify-write, which needs the line once.
+// If a writer is inside, or waits, it takes itself out again and waits. A writer enters when only `pending` may be set;
+// until then it sets `pending`, so that a stream of readers cannot keep it out for ever. Entering clears the bit, for all
+// waiting writers: each of them waits for "nobody inside" or "pending is gone" and sets it again in the second case.
+// While a writer is inside, readers that come and go change the word, so leaving subtracts instead of storing.
+#include "src/reclaim/immediate.h"
+#include "src/stats/counters.h"
+#include "sync/coarse.h"
+#include "sync/layout.h"
+#include "sync/no_options.h"
+
+namespace latchlab {
+
+template <class M>
+class RwSpin {
+ public:
+  static constexpr std::string_view kName = "rwspin";
+  static constexpr std::string_view kAbout = "one global reader-writer spin lock";
+  using Machine = M;
+  using Layout = CoarseLayout<M>;
+  using Tx = DirectTx<M>;
+  using Reclaimer = Immediate<M>;
+  using Options = NoOptions;
+  using Counters = NoCounters;
+
+  explicit RwSpin(const Options&) {}
+
+  template <class Me, class Body>
+  auto read(Me& me, Body&& body) {
+    while (word_.fetch_add(kReader, kAcquire) & (kWriter | kPending)) {   // pairs with the writer's leaving
+      word_.fetch_add(-kReader, kRelaxed);   // has read nothing that a writer would have to wait for
+      M::wait_until(word_, [](u32 word) { return (word & (kWriter | kPending)) == 0; });
+    }
+    auto attempt = run_direct<M>(me, body);
+    word_.fetch_add(-kReader, kRelease);   // pairs with enter_exclusive: our reads come before its stores
+    return finish_coarse(me, attempt);
+  }
+
+  template <class Me, class Body>
+  auto write(Me& me, Body&& body) {
+    enter_exclusive();
+    auto attempt = run_direct<M>(me, body);
+    word_.fetch_add(-kWriter, kRelease);   // pairs with read and enter_exclusive
+    return finish_coarse(me, attempt);
+  }
+
+ private:
+  static constexpr u32 kWriter = 1, kPending = 2, kReader = 4;
+
+  void enter_exclusive() {
+    const auto nobody_inside = [](u32 word) { return (word & ~kPending) == 0; };
+    for (u32 word = word_.load(kRelaxed);;) {
+      if (nobody_inside(word)) {
+        if (word_.compare_exchange(word, kWriter, kAcquire)) return;   // pairs with the leaving of readers and writers
+      } else if (!(word & kPending)) {
+        if (word_.compare_exchange(word, word | kPending, kRelaxed)) word |= kPending;
+      } else {
+        word = M::wait_until(word_, [&](u32 now) { return nobody_inside(now) || !(now & kPending); });
+      }
+    }
+  }
+
+  alignas(kFalseSharingBytes) typename M::template Atomic<u32> word_{0};
+};
+
+}  // namespace latchlab

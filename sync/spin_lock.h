@@ -1,0 +1,33 @@
+#pragma once
+// The one global lock of `spin` and of every policy that elides it: test, and test-and-set.
+//
+// Waiting only reads, so waiters share the line until the holder writes it. The word is alone on its two lines: a
+// transaction that has subscribed to it must not be aborted by a neighbour.
+#include "src/machine/machine.h"
+
+namespace latchlab {
+
+template <class M>
+class SpinLock {
+ public:
+  /// Waits until nobody holds the lock; somebody may again by the time that it returns.
+  void await_free() const {
+    M::wait_until(held_, [](u32 held) { return held == 0; });
+  }
+
+  /// Also the subscription of a transaction: any later change of the word aborts it.
+  [[nodiscard]] bool busy() const { return held_.load(kRelaxed) != 0; }
+
+  /// Looks before it exchanges: a vain exchange would take the line away and abort every subscriber.
+  [[nodiscard]] bool try_lock() { return !busy() && held_.exchange(1, kAcquire) == 0; }   // pairs with unlock
+
+  void lock() {
+    while (!try_lock()) await_free();
+  }
+  void unlock() { held_.store(0, kRelease); }   // pairs with try_lock
+
+ private:
+  alignas(kFalseSharingBytes) typename M::template Atomic<u32> held_{0};
+};
+
+}  // namespace latchlab
