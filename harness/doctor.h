@@ -1,0 +1,43 @@
+// `harness doctor`: what this machine can and cannot measure, and what to change. It looks, and changes nothing.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/environment.h"
+#include "harness/topology.h"
+#include "src/arch/features.h"
+
+namespace latchlab {
+
+enum class Verdict {
+  kGood,     ///< measures as it should
+  kMind,     ///< measures, but results suffer or differ; the remedy says what to do
+  kMissing,  ///< cannot be measured here
+};
+
+/// One line of the diagnosis.
+struct Finding {
+  Verdict verdict = Verdict::kGood;
+  std::string subject;  ///< "transactions", "NUMA balancing", ...
+  std::string text;     ///< what was seen
+  std::string remedy;   ///< what to change; empty if nothing
+};
+
+/// What only the running machine can tell; tests make it up.
+struct Probes {
+  CpuFlags flags;
+  RtmProbe rtm;
+  int perf_error = 0;  ///< errno of opening one hardware event, 0 if it opened
+};
+
+/// Runs the probes: some milliseconds.
+[[nodiscard]] Probes run_probes();
+
+/// All findings, in the order in which they are shown.
+[[nodiscard]] std::vector<Finding> diagnose(const Topology& topology, const Probes& probes, const Root& root = {});
+
+/// The findings as text for a terminal, each with its remedy, ending in a newline.
+[[nodiscard]] std::string doctor_text(const std::vector<Finding>& findings);
+
+}  // namespace latchlab

@@ -1,0 +1,72 @@
+// The facts around a run: what the machine is, and what disturbed the measured phase. Everything comes from /proc, /sys and
+// getrusage, under a root directory that tests replace by a tree of fixtures. What the kernel does not tell is missing
+// with a reason, never zero.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/result.h"
+#include "harness/topology.h"
+#include "src/base/types.h"
+
+namespace latchlab {
+
+/// Where /proc and /sys are: "" on a real machine.
+using Root = std::string;
+
+/// A small file of /proc or /sys without the final newline; nothing if it cannot be read.
+[[nodiscard]] std::optional<std::string> read_fact(const Root& root, std::string_view path);
+
+/// The word in brackets of "always [madvise] never"; the text itself if there are none.
+[[nodiscard]] std::string chosen_word(std::string_view text);
+
+/// Everything about the machine. Runs the RTM probe on first use, a few milliseconds.
+[[nodiscard]] MachineInfo read_machine(const Topology& topology, const Root& root = {});
+
+/// Whether any DAMON worker runs: it clears Accessed bits of page tables, and a transaction that touches such a page aborts with
+/// status 0. Nothing if the kernel does not let us see.
+[[nodiscard]] Measured<bool> damon_runs(const Root& root = {});
+
+/// Whether NUMA balancing is on: it unmaps pages to see who touches them, which aborts transactions too.
+[[nodiscard]] Measured<bool> numa_balancing_on(const Root& root = {});
+
+/// One line for each thing that disturbs measurements here, for Health::notes.
+[[nodiscard]] std::vector<std::string> disturbances(const Root& root = {});
+
+/// Bytes that can be allocated without swapping (MemAvailable, and less if a cgroup says so).
+[[nodiscard]] u64 available_memory(const Root& root = {});
+
+/// This process's memory, and how much of it is on huge pages.
+struct PageUse {
+  u64 rss = 0;
+  u64 huge = 0;
+  bool known = false;
+};
+[[nodiscard]] PageUse page_use(const Root& root = {});
+
+/// Of the memory that came between two looks: the share on huge pages, and the page size of most of it.
+[[nodiscard]] Measured<double> huge_share_between(const PageUse& before, const PageUse& after);
+[[nodiscard]] Measured<u64> page_bytes_between(const PageUse& before, const PageUse& after);
+
+/// Running totals; the difference of two tells what happened between.
+struct Disturbance {
+  u64 minor_faults = 0;
+  u64 major_faults = 0;
+  u64 voluntary_switches = 0;
+  u64 involuntary_switches = 0;
+  std::optional<u64> migrations;     ///< of all threads that are alive
+  std::optional<u64> steal_ticks;    ///< of the whole machine
+  std::optional<u64> all_ticks;
+};
+[[nodiscard]] Disturbance disturbance_now(const Root& root = {});
+
+/// Fills in what two looks tell about the phase between them.
+void set_health(Health& health, const Disturbance& before, const Disturbance& after);
+
+/// The load average of one minute.
+[[nodiscard]] Measured<double> load_average(const Root& root = {});
+
+}  // namespace latchlab

@@ -1,0 +1,173 @@
+#include "harness/limits.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <new>
+#include <thread>
+
+#include "harness/barrier.h"
+#include "harness/environment.h"
+#include "harness/interrupt.h"
+#include "harness/placement.h"
+#include "src/base/hash.h"
+
+namespace latchlab {
+namespace {
+
+constexpr u64 kMinFootprint = u64{1} << 20;
+constexpr u64 kMaxFootprint = u64{4} << 30;
+constexpr u64 kHugePage = u64{2} << 20;
+constexpr u32 kBatch = 16384;  // lines between two looks at the clock: some 100 us to 4 ms
+
+struct Line {
+  u64 next;
+  u64 rest[7];
+};
+static_assert(sizeof(Line) == kLineBytes);
+
+/// Lines straight from the kernel, so that the page size is ours to choose.
+class Buffer {
+ public:
+  Buffer(u64 bytes, HugePages pages) : bytes_((bytes + kHugePage - 1) / kHugePage * kHugePage), lines_(bytes / sizeof(Line)) {
+    // One huge page more than needed, so that the lines can begin at the boundary of one.
+    mapped_ = mmap(nullptr, bytes_ + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (mapped_ == MAP_FAILED) throw std::bad_alloc();
+    const u64 start = (reinterpret_cast<u64>(mapped_) + kHugePage - 1) / kHugePage * kHugePage;
+    first_ = reinterpret_cast<Line*>(start);
+    // A kernel without huge pages refuses both: then there is nothing to choose.
+    (void)madvise(first_, bytes_, pages == HugePages::kThp ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+  }
+  ~Buffer() { munmap(mapped_, bytes_ + kHugePage); }
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+
+  Line* lines() const { return first_; }
+  u64 size() const { return lines_; }
+
+ private:
+  u64 bytes_;
+  u64 lines_;
+  void* mapped_ = nullptr;
+  Line* first_ = nullptr;
+};
+
+/// x * high / 2^64: a number below `high` from a random word, without a division.
+u64 below(u64 random, u64 high) { return multiply_high(random, high); }
+
+/// Sattolo's shuffle: one cycle through all lines, so that no chase falls into a short loop.
+void lay_cycle(Line* lines, u64 n) {
+  for (u64 i = 0; i < n; ++i) lines[i].next = i;
+  for (u64 i = n - 1; i > 0; --i) std::swap(lines[i].next, lines[below(mix64(i), i)].next);
+}
+
+double elapsed_ns(std::chrono::steady_clock::time_point since) {
+  return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - since).count();
+}
+
+/// The result of every load goes into a sum that is kept, so that no load can be left out.
+void keep(u64 value) { asm volatile("" : : "r"(value) : "memory"); }
+
+struct LineTimes {
+  double chase = 0;
+  double independent = 0;
+};
+
+LineTimes run_one(const Buffer& buffer, u32 thread, u32 threads, u64 time_ns, Barrier& barrier) {
+  const Line* const lines = buffer.lines();
+  const u64 n = buffer.size();
+  LineTimes out;
+
+  // Threads begin at equal distances of the cycle's numbering, which is random along the cycle.
+  u64 at = n / threads * thread;
+  for (u32 i = 0; i < kBatch; ++i) at = lines[at].next;
+  barrier.arrive_and_wait();
+  u64 steps = 0;
+  const auto chase_start = std::chrono::steady_clock::now();
+  double spent = 0;
+  do {
+    for (u32 i = 0; i < kBatch; ++i) at = lines[at].next;
+    keep(at);
+    steps += kBatch;
+    spent = elapsed_ns(chase_start);
+  } while (spent < static_cast<double>(time_ns) && !stop_requested());
+  out.chase = spent / static_cast<double>(steps);
+
+  barrier.arrive_and_wait();
+  const auto start = std::chrono::steady_clock::now();
+  double best = 0;
+  for (u64 batch = 1; batch == 1 || (elapsed_ns(start) < static_cast<double>(time_ns) && !stop_requested()); ++batch) {
+    // A multiplicative walk over 64-bit words: no load depends on another, and no prefetcher can tell where it goes.
+    u64 random = mix64(batch * threads + thread);
+    u64 sum = 0;
+    const auto batch_start = std::chrono::steady_clock::now();
+    for (u32 i = 0; i < kBatch; ++i) {
+      random = random * 0xd1342543de82ef95ULL + 1;
+      sum += lines[below(random, n)].next;
+    }
+    keep(sum);
+    const double each = elapsed_ns(batch_start) / kBatch;
+    best = best == 0 ? each : std::min(best, each);
+  }
+  out.independent = best;
+  return out;
+}
+
+}  // namespace
+
+u64 limits_footprint(u64 reserved, u64 available) {
+  const u64 most = std::min(kMaxFootprint, available / 2);
+  return std::max(kMinFootprint, std::min(reserved, most)) / sizeof(Line) * sizeof(Line);
+}
+
+Limits measure_limits(const LimitsPlan& plan) {
+  Limits out;
+  out.footprint = plan.footprint;
+  const auto without = [&](const std::string& why) {
+    out.page_bytes = Measured<u64>::missing(why);
+    out.chase_ns = Measured<double>::missing(why);
+    out.independent_ns = Measured<double>::missing(why);
+    out.chase_ratio = Measured<double>::missing(why);
+    out.independent_ratio = Measured<double>::missing(why);
+    return out;
+  };
+  if (stop_requested()) return without("the run was interrupted");
+  try {
+    const PageUse before = page_use();
+    const Buffer buffer(plan.footprint, plan.huge_pages);
+    lay_cycle(buffer.lines(), buffer.size());
+    out.page_bytes = page_bytes_between(before, page_use());
+    const u32 threads = static_cast<u32>(plan.cpus.size());
+    Barrier barrier(threads);
+    std::vector<LineTimes> times(threads);
+    std::vector<std::thread> crew;
+    for (u32 t = 0; t < threads; ++t) {
+      crew.emplace_back([&, t] {
+        // An unpinned thread measures the same memory, only less repeatably: placement reports the refusal already.
+        if (plan.pin) (void)pin_this_thread(plan.cpus[t]);
+        times[t] = run_one(buffer, t, threads, plan.time_ns, barrier);
+      });
+    }
+    for (std::thread& thread : crew) thread.join();
+    double chase = 0;
+    double independent = 0;
+    for (const LineTimes& t : times) {
+      chase += t.chase / threads;
+      independent += t.independent / threads;
+    }
+    out.chase_ns = chase;
+    out.independent_ns = independent;
+    return out;
+  } catch (const std::bad_alloc&) {
+    return without("no memory for the buffer");
+  }
+}
+
+void set_limit_ratios(Limits& limits, double operation_ns) {
+  if (limits.chase_ns && *limits.chase_ns > 0) limits.chase_ratio = operation_ns / *limits.chase_ns;
+  if (limits.independent_ns && *limits.independent_ns > 0) limits.independent_ratio = operation_ns / *limits.independent_ns;
+}
+
+}  // namespace latchlab

@@ -1,0 +1,69 @@
+// The machine as the placement sees it: which processors there are, which of them this process may use, and how they
+// share cores, L3 caches, NUMA nodes and sockets.
+//
+//     socket 0                              socket 1
+//     ├─ NUMA node 0 ── L3 0 ── core 0 ── pu 0, pu 28
+//     │                      └─ core 1 ── pu 1, pu 29
+//     └─ NUMA node 1 ── L3 1 ── ...
+//
+// All numbers are hwloc's logical ones, which count neighbours next to each other, except `os`, which is what the kernel,
+// taskset and `--pin=list:` call the processor. Discovery copies everything out of hwloc at once, so that no hwloc object
+// outlives it and a Topology is a plain value that tests can make from a synthetic description.
+//
+// Under XML or synthetic hwloc topologies (HWLOC_XMLFILE, HWLOC_SYNTHETIC) binding calls succeed without binding;
+// `this_system` records whether what is described is the machine that runs.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/base/types.h"
+
+namespace latchlab {
+
+/// One hardware thread.
+struct Processor {
+  u32 os = 0;      ///< the kernel's number
+  u32 socket = 0;  ///< logical number of its package
+  u32 node = 0;    ///< logical number of its nearest NUMA node
+  u32 cluster = 0; ///< logical number of its L3 cache (its socket's where there is none)
+  u32 core = 0;    ///< logical number of its core
+  u32 smt = 0;     ///< how many hardware threads of the same core come before it
+  bool allowed = true;
+};
+
+struct Topology {
+  std::vector<Processor> processors;  ///< all of the machine, neighbours next to each other
+  u32 sockets = 0;
+  u32 nodes = 0;
+  u32 clusters = 0;
+  u32 cores = 0;
+  bool this_system = false;
+  std::string digest;  ///< 16 hex digits: equal on machines of the same shape and mask
+
+  /// The running machine, limited by cgroups and by the affinity mask the process was started with.
+  /// Throws std::runtime_error if hwloc cannot read it.
+  static Topology discover();
+
+  /// A made-up machine, e.g. "pack:2 l3:1 core:14 pu:2" (hwloc's synthetic syntax); for tests and rehearsals.
+  /// Throws InputError if the description is malformed.
+  static Topology synthetic(std::string_view description);
+
+  /// Processors that this process may use.
+  u32 allowed_count() const;
+
+  /// The operating system's numbers of the allowed processors, as "0-3,8".
+  std::string allowed_list() const;
+
+  /// Forbids every processor but those with these kernel numbers, and updates the digest.
+  void restrict_to(const std::vector<u32>& os_numbers);
+
+  /// One line for people: "2 sockets, 2 NUMA nodes, 2 L3 caches, 28 cores, 56 processors (all allowed)".
+  std::string describe() const;
+};
+
+/// Numbers as a short list: {0,1,2,3,8} -> "0-3,8". Keeps the order; only ascending runs are folded.
+std::string fold_numbers(const std::vector<u32>& numbers);
+
+}  // namespace latchlab

@@ -1,0 +1,93 @@
+// A trial is one run of one Config over one index: load, verify, warm up, measure, check. It is cut in two, so that what
+// must be compiled once a pair stays small:
+//
+//     run_trial (trial.cc, once)              TrialOf<SharedIndex> (trial_of.h, once a pair)
+//     phases, threads, pinning, clocks,       the one hot loop: a virtual call hands it a slice of
+//     operations, progress, results    ──►    at most kSliceSteps prepared steps, which it runs with
+//                                             the index's operations inlined
+//
+// A step is an operation with everything worked out beforehand: its key (a number, or a pointer to its bytes), the value to write,
+// and what a find must come back with. Steps are made outside the timed region, in chunks of kChunkSteps; thread t of T
+// takes chunks t, t + T, t + 2T..., and the clock runs only while a slice runs:
+//
+//     thread t   | make chunk t |##########| make chunk t+T |##########| ...     # = timed, in slices
+//
+// A thread's rate is its operations divided by its timed seconds, and the throughput is the sum of the threads' rates. What share of
+// the wall time was timed and what making a step costs are part of the result.
+//
+// Every value says which key it belongs to (workloads/value.h): a find that comes back with another key's value is seen at once, in the
+// measured loop, and so is a miss of a key that nobody ever erases, and a hit of one that nobody ever inserted.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "harness/config.h"
+#include "harness/result.h"
+#include "harness/step.h"
+#include "harness/topology.h"
+#include "src/base/types.h"
+
+namespace latchlab {
+
+class Progress;
+
+/// Bytes of an index: in blocks that hold something, and in all that it keeps from the system.
+struct IndexBytes {
+  u64 live = 0;
+  u64 reserved = 0;
+};
+
+/// What walking over the idle index found: the counterpart of the tally.
+struct Contents {
+  u64 keys = 0;
+  u64 checksum = 0;      ///< sum of checksum_of(value) over all keys
+  u64 wrong_values = 0;  ///< values whose tag is not their key's
+  u64 disorder = 0;      ///< keys of an ordered index that are not greater than the one before
+  std::string example;   ///< of the first mistake, one line
+};
+
+/// One thread's access to the index. Made and used by that thread only.
+class Session {
+ public:
+  virtual ~Session() = default;
+
+  /// Runs up to `count` steps, looking at `stop` every kStopSteps; returns how many were run. Throws std::bad_alloc if
+  /// memory is out: the tally holds what was done before.
+  virtual u32 run(const Step* steps, u32 count, const std::atomic<bool>& stop, Tally& tally) = 0;
+
+  /// The policy's counters of this thread so far, in the order of Trial::counter_names.
+  [[nodiscard]] virtual std::vector<u64> counters() const = 0;
+};
+
+/// The typed half of a trial. A trial is run once.
+class Trial {
+ public:
+  Trial() = default;
+  Trial(const Trial&) = delete;
+  Trial& operator=(const Trial&) = delete;
+  virtual ~Trial() = default;
+
+  [[nodiscard]] virtual std::unique_ptr<Session> join() = 0;
+  [[nodiscard]] virtual KeyKind key_kind() const = 0;
+  [[nodiscard]] virtual bool ordered() const = 0;
+  [[nodiscard]] virtual bool many_writers() const = 0;
+  [[nodiscard]] virtual bool elides() const = 0;
+  /// False for an index that keeps nothing, so that there is nothing to check.
+  [[nodiscard]] virtual bool keeps() const = 0;
+  [[nodiscard]] virtual std::vector<std::pair<std::string, std::string>> policy_options() const = 0;
+  [[nodiscard]] virtual std::vector<std::string> counter_names() const = 0;
+  [[nodiscard]] virtual IndexBytes bytes() const = 0;
+  /// Walks over the whole index; no session may be running. O(keys).
+  [[nodiscard]] virtual Contents contents() const = 0;
+};
+
+/// Runs all phases. Never throws for what happens during the run: memory that runs out, a mismatch or an interruption end in
+/// a TrialResult that says so. Throws InputError if the config cannot be placed on this machine or its key file is wrong.
+[[nodiscard]] TrialResult run_trial(Trial& trial, const Config& config, const Topology& topology, Progress& progress);
+
+}  // namespace latchlab
