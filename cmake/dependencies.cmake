@@ -1,0 +1,25 @@
+# The libraries that latchlab is linked with; also read by the installed package.
+
+find_package(Threads REQUIRED)
+find_package(fmt REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(TBB REQUIRED)
+find_package(Boost CONFIG REQUIRED COMPONENTS context)
+
+# hwloc and libnuma come without a CMake package.
+function(latchlab_find_library name header)
+  if(TARGET latchlab::${name})
+    return()
+  endif()
+  find_path(LATCHLAB_${name}_INCLUDE ${header} REQUIRED)
+  find_library(LATCHLAB_${name}_LIBRARY ${name} REQUIRED)
+  mark_as_advanced(LATCHLAB_${name}_INCLUDE LATCHLAB_${name}_LIBRARY)
+  add_library(latchlab::${name} UNKNOWN IMPORTED)
+  set_target_properties(latchlab::${name} PROPERTIES
+    IMPORTED_LOCATION "${LATCHLAB_${name}_LIBRARY}"
+    INTERFACE_INCLUDE_DIRECTORIES "${LATCHLAB_${name}_INCLUDE}")
+endfunction()
+
+latchlab_find_library(hwloc hwloc.h)
+latchlab_find_library(numa numa.h)

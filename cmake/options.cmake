@@ -1,0 +1,34 @@
+# What a preset decides, and the flags that follow from it.
+
+set(LATCHLAB_MACHINE Native CACHE STRING "The machine that policies run on: Native or Emulated")
+set_property(CACHE LATCHLAB_MACHINE PROPERTY STRINGS Native Emulated)
+set(LATCHLAB_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize takes them; empty: none")
+set(LATCHLAB_PAIRS "" CACHE STRING "The index:policy pairs to build, as in art:rtm;*:olc; empty: all")
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "" FORCE)
+endif()
+
+set(latchlab_warnings -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual)
+
+# Instructions beyond baseline x86-64. The transactional ones are emitted everywhere, because a begin that is
+# inlined cannot live in a file of its own, and executed only after the probe has seen them work. No AVX: g++ would
+# add a vzeroupper to its kernels, which aborts a transaction.
+set(latchlab_target_flags -mrtm -mcx16 -msse4.2 -mpopcnt)
+
+# The first call through a lazily bound PLT entry inside a transaction always aborts it.
+set(latchlab_link_flags -Wl,-z,now)
+
+if(LATCHLAB_SANITIZE)
+  add_compile_options(-fsanitize=${LATCHLAB_SANITIZE} -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${LATCHLAB_SANITIZE})
+  if(LATCHLAB_SANITIZE MATCHES "thread")
+    # g++ warns at every fence that TSan does not see it; the optimistic reads that use fences go through atomic
+    # cells, which it does see.
+    add_compile_options(-Wno-tsan)
+  endif()
+endif()
+
+# Executables may also be built outside CMake's package rules; position independence must agree between all parts.
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_CXX_EXTENSIONS OFF)

@@ -1,0 +1,25 @@
+# cmake --install: the harness, the headers, the libraries, and the CMake package through which another project links with
+# latchlab::latchlab or makes a harness with an index of its own.
+
+include(GNUInstallDirs)
+set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/latchlab")
+
+install(TARGETS harness)
+install(TARGETS latchlab latchlab_harness EXPORT latchlabTargets)
+install(EXPORT latchlabTargets NAMESPACE latchlab:: DESTINATION "${package_dir}")
+
+foreach(folder src sync indexes workloads harness)
+  if(EXISTS "${PROJECT_SOURCE_DIR}/${folder}")
+    install(DIRECTORY "${PROJECT_SOURCE_DIR}/${folder}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/latchlab"
+      FILES_MATCHING PATTERN "*.h" PATTERN "testing" EXCLUDE)
+  endif()
+endforeach()
+install(FILES "${latchlab_main}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/latchlab/harness")
+
+include(CMakePackageConfigHelpers)
+configure_package_config_file(cmake/latchlabConfig.cmake.in latchlabConfig.cmake INSTALL_DESTINATION "${package_dir}"
+  PATH_VARS CMAKE_INSTALL_INCLUDEDIR)
+write_basic_package_version_file(latchlabConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES "${CMAKE_CURRENT_BINARY_DIR}/latchlabConfig.cmake" "${CMAKE_CURRENT_BINARY_DIR}/latchlabConfigVersion.cmake"
+  cmake/dependencies.cmake cmake/pairs.cmake cmake/matrix.cmake cmake/pair.cc.in cmake/registry_all.cc.in
+  DESTINATION "${package_dir}")

@@ -1,0 +1,107 @@
+# Shared by ./bench and ./test, which source it: finds what a Debian machine lacks, says so, and installs it.
+# The two lists below are the only place where packages are named.
+
+# What `./bench` needs: a compiler, the libraries, and a word list to use as real keys.
+bench_packages="g++ cmake ninja-build libcli11-dev libfmt-dev nlohmann-json3-dev libhwloc-dev libnuma-dev
+  libtbb-dev libboost-context-dev wamerican"
+
+# What `./test` adds: the test framework, the JSON schema checker, and objdump for the test of generated code.
+test_packages="catch2 python3 python3-jsonschema binutils"
+
+# say TEXT: one line for a person, on stderr so that a command's own output stays clean.
+say() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
+
+# missing_of PACKAGE...: prints those that are not installed.
+missing_of() {
+  local have package
+  # dpkg-query exits 1 when it does not know one of the names: that is an answer here.
+  have=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' "$@" 2>/dev/null) || :
+  for package; do
+    case $'\n'"$have"$'\n' in *$'\n'"installed $package"$'\n'*) ;; *) printf '%s ' "$package" ;; esac
+  done
+}
+
+# run_apt ARGS...: quiet when it works; what apt-get said, then one line, when it does not.
+run_apt() {
+  local said
+  if ! said=$("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=120 "$@" 2>&1 </dev/null); then
+    printf '%s\n' "$said" >&2
+    say "apt-get $1 failed ($(printf '%s\n' "$said" | grep '^E:' | head -n 1)); install by hand: $by_hand"
+    exit 2
+  fi
+}
+
+# ensure_packages INSTALL PACKAGE...: returns when every package is there. INSTALL is `yes` or `no`; with `no`
+# it prints the line to run and exits 2, as it does when there is neither root nor sudo.
+ensure_packages() {
+  local install=$1 missing by_hand as_root
+  shift
+  if ! command -v dpkg-query >/dev/null; then
+    say "not a Debian system: cannot tell whether the equivalents of these are installed: $*"
+    return
+  fi
+  missing=$(missing_of "$@")
+  missing=${missing% }
+  [ -n "$missing" ] || return 0
+
+  by_hand="sudo apt-get update && sudo apt-get install -y --no-install-recommends $missing"
+  if [ "$install" = no ]; then
+    printf '%s\n' "$by_hand"
+    say "missing packages: $missing; run the line above"
+    exit 2
+  fi
+  as_root=()
+  if [ "$(id -u)" != 0 ]; then
+    if ! command -v sudo >/dev/null; then
+      say "missing packages: $missing; neither root nor sudo here, as root run: ${by_hand//sudo /}"
+      exit 2
+    fi
+    as_root=(sudo)
+  fi
+  say "installing missing packages: $missing"
+  run_apt update
+  # shellcheck disable=SC2086  # a list of words
+  run_apt install -y --no-install-recommends $missing
+}
+
+# build_preset PRESET TARGET...: brings the targets up to date. Prints nothing when there is nothing to do, one
+# line before and one after when something is built, and everything on failure. One build at a time per tree.
+build_preset() {
+  local preset=$1 log started=$SECONDS status=0
+  shift
+  mkdir -p "build/$preset"
+  log=build/$preset/build.log
+  exec {build_lock}>"build/$preset/.lock"
+  flock "$build_lock"
+  if [ ! -f "build/$preset/build.ninja" ]; then
+    say "configuring build/$preset"
+    cmake --preset "$preset" >"$log" 2>&1 || status=$?
+  fi
+  if [ "$status" = 0 ]; then
+    cmake --build "build/$preset" --target "$@" 2>&1 | tee "$log" | announce "$preset" || status=$?
+  fi
+  if [ "$status" != 0 ]; then
+    cat "$log" >&2
+    say "the build of preset $preset failed: see above, or $PWD/$log"
+    exit 1
+  fi
+  if grep -q '^\[[0-9]*/[0-9]*\] [BL]' "$log"; then say "built in $((SECONDS - started)) s"; fi
+  exec {build_lock}>&-
+}
+
+# announce PRESET: reads ninja's output and says once how much there is to build; on a terminal it keeps a count.
+announce() {
+  local line said=no tty=no
+  [ -t 2 ] && tty=yes
+  while IFS= read -r line; do
+    case $line in
+      \[*/*\]\ [BL]*)
+        line=${line%%]*}
+        line=${line#[}
+        if [ "$said" = no ]; then said=yes; say "building build/$1, ${line#*/} steps"; fi
+        if [ "$tty" = yes ]; then printf '\r%s ' "$line" >&2; fi
+        ;;
+    esac
+  done
+  if [ "$tty" = yes ] && [ "$said" = yes ]; then printf '\r%20s\r' '' >&2; fi
+}

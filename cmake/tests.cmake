@@ -1,0 +1,111 @@
+# Every *_test.cc stands beside the code that it tests and goes into one executable for each top folder; every Catch2
+# test case is a test of CTest, so that they run in parallel and fail by name. *_test.py are tests of their own.
+
+find_package(Catch2 QUIET)
+if(NOT Catch2_FOUND)
+  message(STATUS "Catch2 is not installed: no tests in this build")
+  return()
+endif()
+include(Catch)
+
+# Debian's own interpreter: the Python packages that setup installs belong to it.
+find_program(LATCHLAB_PYTHON python3 PATHS /usr/bin NO_DEFAULT_PATH)
+find_program(LATCHLAB_PYTHON python3 REQUIRED)
+mark_as_advanced(LATCHLAB_PYTHON)
+
+if(EXISTS "${latchlab_main}")
+set(harness_binary "$<TARGET_FILE:harness>")
+endif()
+# What tests stand on: Catch2 with its main, and the tools of src/testing.
+file(GLOB testing_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/testing/*.cc")
+list(FILTER testing_sources EXCLUDE REGEX "_test\\.cc$")
+add_library(latchlab_testing OBJECT ${testing_sources})
+target_compile_options(latchlab_testing PRIVATE ${latchlab_warnings})
+target_link_libraries(latchlab_testing PUBLIC latchlab Catch2::Catch2)
+set_source_files_properties("${PROJECT_SOURCE_DIR}/src/testing/catch_main.cc" PROPERTIES COMPILE_DEFINITIONS
+  "LATCHLAB_HARNESS_BINARY=\"${harness_binary}\";LATCHLAB_SOURCE_FOLDER=\"${PROJECT_SOURCE_DIR}\";LATCHLAB_BUILD_FOLDER=\"${PROJECT_BINARY_DIR}\"")
+
+set(test_spec "")
+set(test_environment "LATCHLAB_HARNESS=${harness_binary}")
+if(LATCHLAB_SANITIZE MATCHES "address")
+  set(test_spec "~[release]~[no-asan]")
+  list(APPEND test_environment "ASAN_OPTIONS=detect_stack_use_after_return=1" "UBSAN_OPTIONS=print_stacktrace=1")
+elseif(LATCHLAB_SANITIZE MATCHES "thread")
+  set(test_spec "~[release]~[no-tsan]")
+  list(APPEND test_environment "TSAN_OPTIONS=halt_on_error=1 second_deadlock_stack=1")
+endif()
+
+# latchlab_add_tests(FOLDER LIBRARY...): the executable FOLDER_test.
+function(latchlab_add_tests folder)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/*_test.cc")
+  if(NOT sources)
+    return()
+  endif()
+  set(target ${folder}_test)
+  add_executable(${target} ${sources})
+  target_compile_options(${target} PRIVATE ${latchlab_warnings})
+  target_link_libraries(${target} PRIVATE latchlab_testing ${ARGN})
+  # Tests run the harness too, so whoever builds a test executable alone must get it.
+  add_dependencies(${target} harness)
+  catch_discover_tests(${target} TEST_PREFIX "${folder}: " TEST_SPEC "${test_spec}"
+    PROPERTIES LABELS ${folder} TIMEOUT 600 ENVIRONMENT "${test_environment}")
+endfunction()
+
+latchlab_add_tests(src latchlab)
+latchlab_add_tests(sync latchlab)
+latchlab_add_tests(workloads latchlab)
+latchlab_add_tests(indexes harness_pairs latchlab::harness)
+latchlab_add_tests(harness harness_pairs latchlab::harness)
+
+# The rest says nothing new under a sanitizer.
+if(LATCHLAB_SANITIZE)
+  return()
+endif()
+
+file(GLOB_RECURSE scripts CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/*_test.py"
+  "${PROJECT_SOURCE_DIR}/indexes/*_test.py" "${PROJECT_SOURCE_DIR}/workloads/*_test.py"
+  "${PROJECT_SOURCE_DIR}/harness/*_test.py" "${PROJECT_SOURCE_DIR}/experiments/*_test.py"
+  "${PROJECT_SOURCE_DIR}/cmake/*_test.py")
+foreach(script IN LISTS scripts)
+  file(RELATIVE_PATH name "${PROJECT_SOURCE_DIR}" "${script}")
+  add_test(NAME ${name} COMMAND "${LATCHLAB_PYTHON}" "${script}" WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
+  set_tests_properties(${name} PROPERTIES TIMEOUT 600 ENVIRONMENT "${test_environment}")
+endforeach()
+
+# Every header compiles alone. Syntax only: a few tenths of a second each, and only those that have changed.
+file(GLOB_RECURSE headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/*.h" "${PROJECT_SOURCE_DIR}/sync/*.h"
+  "${PROJECT_SOURCE_DIR}/indexes/*.h" "${PROJECT_SOURCE_DIR}/workloads/*.h" "${PROJECT_SOURCE_DIR}/harness/*.h")
+set(checked "")
+add_library(header_flags OBJECT EXCLUDE_FROM_ALL "${PROJECT_SOURCE_DIR}/src/testing/catch_main.cc")
+target_link_libraries(header_flags PRIVATE latchlab::harness Catch2::Catch2)
+set(includes "$<TARGET_PROPERTY:header_flags,INCLUDE_DIRECTORIES>")
+foreach(header IN LISTS headers)
+  file(RELATIVE_PATH name "${PROJECT_SOURCE_DIR}" "${header}")
+  set(stamp "${CMAKE_CURRENT_BINARY_DIR}/headers/${name}.ok")
+  get_filename_component(folder "${stamp}" DIRECTORY)
+  file(MAKE_DIRECTORY "${folder}")
+  # Included from an empty file rather than compiled itself, where #pragma once would be a warning.
+  add_custom_command(OUTPUT "${stamp}"
+    COMMAND "${CMAKE_CXX_COMPILER}" -std=c++20 ${latchlab_target_flags} ${latchlab_warnings} -Werror -fsyntax-only
+      "-I$<JOIN:$<FILTER:${includes},EXCLUDE,^/usr/include$>,;-I>"
+      -MD -MF "${stamp}.d" -MT "${stamp}" -include "${header}" -x c++ /dev/null
+    COMMAND "${CMAKE_COMMAND}" -E touch "${stamp}"
+    DEPENDS "${header}" DEPFILE "${stamp}.d" COMMAND_EXPAND_LISTS VERBATIM COMMENT "Compiling ${name} alone")
+  list(APPEND checked "${stamp}")
+endforeach()
+add_custom_target(headers_alone DEPENDS ${checked})
+add_test(NAME "every header compiles alone"
+  COMMAND "${CMAKE_COMMAND}" --build "${PROJECT_BINARY_DIR}" --target headers_alone)
+
+# The installed package: a consumer of ten lines and every example are built against it from an empty folder.
+file(GLOB consumers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/cmake/consumer/CMakeLists.txt"
+  "${PROJECT_SOURCE_DIR}/examples/*/CMakeLists.txt")
+foreach(list IN LISTS consumers)
+  get_filename_component(folder "${list}" DIRECTORY)
+  get_filename_component(name "${folder}" NAME)
+  add_test(NAME "installed package: ${name}"
+    COMMAND "${CMAKE_COMMAND}" -D "BUILD_DIR=${PROJECT_BINARY_DIR}" -D "CONSUMER=${folder}"
+      -D "SCRATCH=${CMAKE_CURRENT_BINARY_DIR}/installed/${name}" -D "CXX=${CMAKE_CXX_COMPILER}"
+      -P "${PROJECT_SOURCE_DIR}/cmake/consumer_test.cmake")
+  set_tests_properties("installed package: ${name}" PROPERTIES TIMEOUT 600 COST 1000)
+endforeach()

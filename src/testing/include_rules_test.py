@@ -1,0 +1,121 @@
+"""The house rules that a compiler does not check, over every source file of the tree.
+
+A folder includes only what stands below it (DESIGN: src <- sync <- indexes <- harness, src <- workloads <- harness), an
+index knows sync's concepts and never a policy, and only src/arch knows processors and sanitizers through the
+preprocessor. Run by CTest; by hand: python3 src/testing/include_rules_test.py
+"""
+
+import pathlib
+import re
+import sys
+import unittest
+
+TREE = pathlib.Path(__file__).resolve().parents[2]
+FOLDERS = ("src", "sync", "indexes", "workloads", "harness")
+
+BELOW = {
+    "src": {"src"},
+    "sync": {"src", "sync"},
+    "indexes": {"src", "sync", "indexes"},
+    "workloads": {"src", "workloads"},
+    "harness": set(FOLDERS),
+}
+
+# What an index may know of sync: the verbs and the layouts that it is written against.
+SYNC_FOR_INDEXES = {"sync/concepts.h", "sync/attempt.h", "sync/layout.h", "sync/seeded_bugs.h"}
+
+# Tests of an index join it to policies, machines and the registry; tools for tests may drive anything below the harness.
+FOR_TESTS = {
+    "src": {"src", "sync"},
+    "sync": {"src", "sync", "indexes"},
+    "indexes": set(FOLDERS),
+    "workloads": {"src", "workloads"},
+    "harness": set(FOLDERS),
+}
+
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
+CONDITIONAL = re.compile(r"^\s*#\s*(?:if|ifdef|ifndef|elif|else|endif)\b")
+
+
+def is_test(path):
+    return path.stem.endswith(("_test", "_fuzz")) or path.parts[:2] == ("src", "testing")
+
+
+def may_have_conditionals(path):
+    # catch.h chooses between two versions of a library.
+    return path.parts[:2] == ("src", "arch") or path == pathlib.Path("src/testing/catch.h")
+
+
+def broken_rules(path, text, exists):
+    """Yields one line for each rule that `text`, the file at `path` relative to the tree, breaks."""
+    folder = path.parts[0]
+    allowed = FOR_TESTS[folder] if is_test(path) else BELOW[folder]
+    if path.suffix == ".h" and not re.search(r"^#pragma once$", text, re.MULTILINE):
+        yield f"{path}: has no #pragma once"
+    for number, line in enumerate(text.splitlines(), start=1):
+        where = f"{path}:{number}"
+        if CONDITIONAL.match(line) and not may_have_conditionals(path):
+            yield f"{where}: preprocessor conditional outside src/arch: {line.strip()}"
+        include = INCLUDE.match(line)
+        if not include:
+            continue
+        target = pathlib.PurePosixPath(include.group(1))
+        if not exists(target):
+            yield f'{where}: "{target}" is not a path from the top of the tree'
+        elif target.parts[:2] == ("src", "testing") and not is_test(path):
+            yield f"{where}: only tests may include {target}"
+        elif target.parts[0] not in allowed:
+            yield f"{where}: {folder} may not include {target}: it may include {', '.join(sorted(allowed))}"
+        elif folder == "indexes" and not is_test(path) and target.parts[0] == "sync" and str(target) not in SYNC_FOR_INDEXES:
+            yield f"{where}: an index may not know {target}: of sync it may include {', '.join(sorted(SYNC_FOR_INDEXES))}"
+
+
+class Tree(unittest.TestCase):
+    def test_every_file_keeps_the_rules(self):
+        files = [path for folder in FOLDERS for path in sorted((TREE / folder).rglob("*")) if path.suffix in (".h", ".cc")]
+        self.assertTrue(files)
+        broken = [
+            rule
+            for file in files
+            for rule in broken_rules(file.relative_to(TREE), file.read_text(), lambda target: (TREE / target).is_file())
+        ]
+        if broken:
+            self.fail("\n" + "\n".join(broken))
+
+
+class Rules(unittest.TestCase):
+    """The checker itself: each rule, broken once."""
+
+    def broken(self, path, text, exists=True):
+        return list(broken_rules(pathlib.Path(path), text, lambda target: exists))
+
+    def test_a_good_file(self):
+        self.assertEqual(self.broken("sync/a.h", '#pragma once\n#include <atomic>\n#include "src/base/types.h"\n'), [])
+
+    def test_a_folder_above(self):
+        self.assertEqual(len(self.broken("src/base/a.cc", '#include "sync/concepts.h"\n')), 1)
+        self.assertEqual(len(self.broken("sync/a.cc", '#include "indexes/art/art.h"\n')), 1)
+        self.assertEqual(len(self.broken("workloads/a.cc", '#include "sync/concepts.h"\n')), 1)
+        self.assertEqual(len(self.broken("indexes/a.cc", '#include "harness/trial.h"\n')), 1)
+
+    def test_an_index_that_knows_a_policy(self):
+        self.assertEqual(len(self.broken("indexes/art/a.cc", '#include "sync/rtm.h"\n')), 1)
+        self.assertEqual(self.broken("indexes/art/a_test.cc", '#include "sync/rtm.h"\n'), [])
+
+    def test_a_tool_of_the_tests(self):
+        self.assertEqual(len(self.broken("harness/a.cc", '#include "src/testing/catch.h"\n')), 1)
+        self.assertEqual(self.broken("harness/a_test.cc", '#include "src/testing/catch.h"\n'), [])
+
+    def test_a_path_that_is_not_from_the_top(self):
+        self.assertEqual(len(self.broken("sync/a.cc", '#include "concepts.h"\n', exists=False)), 1)
+
+    def test_conditionals(self):
+        self.assertEqual(len(self.broken("sync/a.cc", "  # ifdef __RTM__\n#endif\n")), 2)
+        self.assertEqual(self.broken("src/arch/a.cc", "#ifdef __RTM__\n#endif\n"), [])
+
+    def test_no_pragma_once(self):
+        self.assertEqual(len(self.broken("src/base/a.h", "")), 1)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0]])
