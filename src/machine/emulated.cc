@@ -1,0 +1,101 @@
+#include "src/machine/emulated.h"
+
+#include <sched.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+
+namespace latchlab {
+
+namespace {
+constinit std::mutex hidden_mutex;
+}  // namespace
+
+void Emulated::lock_hidden() { hidden_mutex.lock(); }
+void Emulated::unlock_hidden() { hidden_mutex.unlock(); }
+
+EmulatedThread& EmulatedThread::mine() {
+  thread_local EmulatedThread mine;
+  return mine;
+}
+
+void EmulatedThread::begin() {
+  if (transaction_.depth() == 0) Emulated::lock_hidden();
+  running = this;
+  const bool outermost = transaction_.enter(plan_);
+  if (transaction_.too_deep()) abort(kAbortNested);
+  if (outermost && transaction_.planned(AbortMoment::kBegin)) abort(transaction_.planned_status());
+}
+
+void EmulatedThread::commit() {
+  if (transaction_.depth() == 1 && transaction_.planned(AbortMoment::kCommit)) abort(transaction_.planned_status());
+  if (!transaction_.leave()) return;
+  const auto freed = transaction_.take_freed();
+  end();
+  for (const auto& block : freed) std::free(block.block);
+}
+
+void EmulatedThread::end() {
+  running = nullptr;
+  Emulated::unlock_hidden();
+}
+
+void EmulatedThread::abort(u32 status) {
+  transaction_.undo(status);
+  transaction_.unwind();
+}
+
+void EmulatedThread::abort_explicitly(u8 code) {
+  if (!transaction_.running()) {
+    std::fprintf(stderr, "emulated machine: abort<%u> outside a transaction\n", u32{code});
+    std::abort();
+  }
+  abort(explicit_status(code) | (transaction_.depth() > 1 ? kAbortNested : 0));
+}
+
+u32 EmulatedThread::caught() {
+  if (!transaction_.caught()) throw;
+  end();
+  return transaction_.status();
+}
+
+u32 EmulatedThread::caught_foreign() {
+  if (transaction_.depth() > 1) {
+    transaction_.caught();
+    throw;
+  }
+  transaction_.undo(0);
+  return caught();
+}
+
+void Emulated::pause() {
+  if (in_transaction()) EmulatedThread::mine().abort(0);
+  __builtin_ia32_pause();
+}
+
+void Emulated::yield() {
+  if (in_transaction()) EmulatedThread::mine().abort(0);
+  sched_yield();
+}
+
+u64 Emulated::now() {
+  return static_cast<u64>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count());
+}
+
+void* Emulated::allocate(std::size_t bytes) {
+  return bytes >= kLineBytes ? std::aligned_alloc(kLineBytes, (bytes + kLineBytes - 1) & ~(kLineBytes - 1))
+                             : std::malloc(bytes);
+}
+
+void Emulated::deallocate(void* p, std::size_t bytes) {
+  if (in_transaction()) {
+    EmulatedThread::mine().transaction().free_at_commit(p, bytes);
+  } else {
+    std::free(p);
+  }
+}
+
+}  // namespace latchlab
