@@ -12,6 +12,7 @@
 // Nothing registers itself from a static initialiser: what is in the list is what the generated file names.
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -43,6 +44,9 @@ struct Pair {
   std::string about;               ///< the policy in one line
   std::vector<OptionAbout> options;
 
+  /// Why this process cannot do what the policy's word promises; nothing where it can.
+  std::optional<std::string> (*degraded)() = [] { return std::optional<std::string>(); };
+
   /// Every option as it would be in effect; throws InputError for a malformed spec. Builds nothing.
   std::vector<std::pair<std::string, std::string>> (*resolve)(const Spec& sync) = nullptr;
   std::unique_ptr<Trial> (*make_trial)(const Config&) = nullptr;
@@ -52,6 +56,9 @@ struct Pair {
 class Registry {
  public:
   void add(Pair pair);
+
+  /// Throws InputError unless both words are registered, with or without each other.
+  void check_words(std::string_view index, std::string_view policy) const;
 
   /// The pair of a run; throws InputError that lists what exists and suggests the nearest word.
   [[nodiscard]] const Pair& find(std::string_view index, std::string_view policy, KeyKind keys) const;

@@ -1,0 +1,272 @@
+#include "harness/cli.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include <unistd.h>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "harness/cli_check.h"
+#include "harness/cli_options.h"
+#include "harness/cli_values.h"
+#include "src/base/error.h"
+
+namespace latchlab {
+
+namespace {
+
+constexpr std::size_t kMostRuns = 100'000;
+
+/// Options as given: name to values, in the order of their first appearance.
+using Given = std::vector<std::pair<std::string, std::vector<std::string>>>;
+
+std::vector<std::string>* find(Given& given, std::string_view name) {
+  for (auto& [known, values] : given) {
+    if (known == name) return &values;
+  }
+  return nullptr;
+}
+
+std::optional<std::string> take(Given& given, std::string_view name) {
+  for (auto it = given.begin(); it != given.end(); ++it) {
+    if (it->first != name) continue;
+    if (it->second.size() > 1) throw InputError(fmt::format("--{} is given {} times", name, it->second.size()));
+    std::string value = it->second.front();
+    given.erase(it);
+    return value;
+  }
+  return std::nullopt;
+}
+
+/// Sorts arguments by option. `is_known(name)` and `takes_value(name)` decide what is one.
+template <class Describe>
+Given read_options(const std::vector<std::string>& args, Describe&& describe) {
+  Given given;
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    const std::string& arg = args[i];
+    if (!arg.starts_with("--") || arg.size() == 2) {
+      throw InputError(fmt::format("'{}' is not an option: options are --name=value; see harness help", arg));
+    }
+    const std::size_t equals = arg.find('=');
+    const std::string name = arg.substr(2, equals == std::string::npos ? equals : equals - 2);
+    const OptionRow& option = describe(name);
+    std::string value;
+    if (option.placeholder.empty()) {
+      if (equals != std::string::npos) throw InputError(fmt::format("--{} takes no value", name));
+    } else if (equals != std::string::npos) {
+      value = arg.substr(equals + 1);
+    } else if (i + 1 < args.size() && !args[i + 1].starts_with("--")) {
+      value = args[++i];
+    }
+    if (!option.placeholder.empty() && value.empty()) {
+      throw InputError(fmt::format("--{}: the value is missing; write --{}={}", name, name, option.placeholder));
+    }
+    if (std::vector<std::string>* values = find(given, name)) {
+      values->push_back(std::move(value));
+    } else {
+      given.emplace_back(name, std::vector<std::string>{std::move(value)});
+    }
+  }
+  return given;
+}
+
+ProgressMode parse_progress(const std::optional<std::string>& text) {
+  if (!text || *text == "auto") return ProgressMode::kAuto;
+  if (*text == "plain") return ProgressMode::kPlain;
+  if (*text == "none") return ProgressMode::kNone;
+  throw InputError(fmt::format("--progress: there is no '{}'; write auto, plain or none{}", *text,
+                               suggestion(*text, {"auto", "plain", "none"})));
+}
+
+/// The folder for results, made if it is missing, since finding out after the run would be too late.
+std::string check_out(const std::optional<std::string>& folder) {
+  if (!folder) return "";
+  std::error_code error;
+  std::filesystem::create_directories(*folder, error);
+  if (!std::filesystem::is_directory(*folder)) {
+    throw InputError(fmt::format("--out: '{}' is not a folder and cannot be made{}", *folder,
+                                 error ? ": " + error.message() : ""));
+  }
+  if (access(folder->c_str(), W_OK | X_OK) != 0) throw InputError(fmt::format("--out: '{}' is not writable", *folder));
+  return *folder;
+}
+
+RunCommand parse_run(const std::vector<std::string>& args, const Surroundings& surroundings) {
+  Given given = read_options(args, [](const std::string& name) -> const OptionRow& { return option_row(name); });
+  RunCommand command;
+  command.json = take(given, "json").has_value();
+  command.progress = parse_progress(take(given, "progress"));
+  const std::optional<std::string> out = take(given, "out");
+  const u64 reps = parse_count("--reps", take(given, "reps").value_or("1"), 1, 10'000);
+  Config base;
+  base.strict = take(given, "strict").has_value();
+  base.block = static_cast<u32>(parse_count("--block", take(given, "block").value_or("0"), 0, 1'000'000));
+  base.order = static_cast<u32>(parse_count("--order", take(given, "order").value_or("0"), 0, 1'000'000));
+  base.replicate = static_cast<u32>(parse_count("--replicate", take(given, "replicate").value_or("0"), 0, 1'000'000));
+  if (find(given, "time") != nullptr && find(given, "ops") != nullptr) {
+    throw InputError("--time and --ops: a run ends by time or after a number of operations; give one of them");
+  }
+
+  // The product: each axis multiplies what is there, so the last one changes fastest.
+  std::vector<Config> points{base};
+  for (const auto& [name, values] : given) {
+    const OptionRow& option = option_row(name);
+    const std::vector<std::string> axis = expand_axis("--" + name, values);
+    if (axis.size() > kMostRuns / points.size()) {
+      throw InputError(fmt::format("--{}: the product of all lists and ranges is more than {} runs", name, kMostRuns));
+    }
+    std::vector<Config> product;
+    product.reserve(points.size() * axis.size());
+    for (const Config& point : points) {
+      for (const std::string& value : axis) {
+        product.push_back(point);
+        option.apply(product.back(), value);
+      }
+    }
+    points = std::move(product);
+  }
+  if (points.size() * reps > kMostRuns) {
+    throw InputError(fmt::format("--reps: {} points times {} repetitions is more than {} runs", points.size(), reps, kMostRuns));
+  }
+
+  const Defaults defaults{.time = find(given, "time") == nullptr && find(given, "ops") == nullptr,
+                          .records = find(given, "records") == nullptr,
+                          .warmup = find(given, "warmup") == nullptr};
+  CapacityOfKeys capacities;
+  std::string first_skip;
+  bool any_runs = false;
+  for (Config& point : points) {
+    const std::string skip = complete_and_check(point, defaults, surroundings, capacities);
+    if (skip.empty()) any_runs = true;
+    if (first_skip.empty()) first_skip = skip;
+    for (u32 i = 0; i < reps; ++i) {
+      command.runs.push_back({.config = point, .skip = skip});
+      command.runs.back().config.replicate += i;
+    }
+  }
+  if (!any_runs) throw InputError(first_skip);
+  command.out = check_out(out);
+  return command;
+}
+
+AbCommand parse_ab(const std::vector<std::string>& args, const Surroundings& surroundings) {
+  static const OptionRow kVariant{"a", "ARGS", "", "", nullptr};
+  static const OptionRow kReplicates{"replicates", "N", "", "", nullptr};
+  const auto is_variant = [](const std::string& name) { return name.size() == 1 && name[0] >= 'a' && name[0] <= 'h'; };
+  Given given = read_options(args, [&](const std::string& name) -> const OptionRow& {
+    if (is_variant(name)) return kVariant;
+    if (name == "replicates") return kReplicates;
+    return option_row(name);
+  });
+  AbCommand command;
+  command.replicates = static_cast<u32>(parse_count("--replicates", take(given, "replicates").value_or("10"), 1, 10'000));
+  command.json = take(given, "json").has_value();
+  command.progress = parse_progress(take(given, "progress"));
+  std::vector<AbCommand::Variant> variants;
+  for (char letter = 'a'; letter <= 'h'; ++letter) {
+    const std::string name(1, letter);
+    const std::optional<std::string> line = take(given, name);
+    if (line) variants.push_back({.name = name, .args = split_like_shell(*line)});
+  }
+  if (variants.size() < 2) throw InputError("ab compares at least two variants: harness ab --a=\"--sync=none\" --b=\"--sync=olc\"");
+  for (const char* name : {"reps", "out", "block", "order", "replicate"}) {
+    if (find(given, name) != nullptr) throw InputError(fmt::format("--{} has no meaning in harness ab; see --replicates", name));
+  }
+  if (const std::vector<std::string>* seed = find(given, "seed")) command.seed = parse_count("--seed", seed->front(), 0, ~u64{0});
+
+  // What is left describes the runs of all variants.
+  std::vector<std::string> common;
+  for (const auto& [name, values] : given) {
+    for (const std::string& value : values) {
+      common.push_back(option_row(name).placeholder.empty() ? "--" + name : fmt::format("--{}={}", name, value));
+    }
+  }
+  for (AbCommand::Variant& variant : variants) {
+    const auto fail = [&](std::string_view why) { return InputError(fmt::format("--{}: {}", variant.name, why)); };
+    for (const std::string& arg : variant.args) {
+      for (const char* word : {"--out", "--json", "--progress", "--reps", "--block", "--order", "--replicate"}) {
+        if (arg == word || arg.starts_with(std::string(word) + "=")) throw fail(fmt::format("{} belongs to no variant", word));
+      }
+    }
+    // An option of the variant overrides the common one of the same name.
+    std::vector<std::string> all;
+    for (const std::string& arg : common) {
+      const std::string name = arg.substr(0, arg.find('='));
+      const bool overridden = std::any_of(variant.args.begin(), variant.args.end(), [&](const std::string& own) {
+        return own == name || own.starts_with(name + "=") || (is_end_of_run(name) && is_end_of_run(own.substr(0, own.find('='))));
+      });
+      if (!overridden) all.push_back(arg);
+    }
+    all.insert(all.end(), variant.args.begin(), variant.args.end());
+    variant.args = std::move(all);
+    try {
+      if (parse_run(variant.args, surroundings).runs.size() != 1) throw InputError("a variant is one run: no lists, no ranges");
+    } catch (const InputError& error) {
+      throw fail(error.what());
+    }
+  }
+  command.variants = std::move(variants);
+  return command;
+}
+
+}  // namespace
+
+Command parse_command_line(const std::vector<std::string>& args, const Surroundings& surroundings) {
+  for (const std::string& arg : args) {
+    if (arg == "--help" || arg == "-h") return HelpCommand{};
+  }
+  if (args.empty()) return HelpCommand{};
+  if (args[0].starts_with("-")) return parse_run(args, surroundings);
+
+  const std::vector<std::string> rest(args.begin() + 1, args.end());
+  if (args[0] == "ab") return parse_ab(rest, surroundings);
+  const auto no_more = [&](std::size_t allowed) {
+    if (rest.size() > allowed) throw InputError(fmt::format("harness {}: '{}' is too much", args[0], rest[allowed]));
+  };
+  if (args[0] == "list") {
+    no_more(1);
+    return ListCommand{.topic = rest.empty() ? "" : rest[0]};
+  }
+  if (args[0] == "doctor") {
+    no_more(0);
+    return DoctorCommand{};
+  }
+  if (args[0] == "help") {
+    no_more(0);
+    return HelpCommand{};
+  }
+  const std::vector<std::string> known{"list", "doctor", "ab", "help"};
+  throw InputError(fmt::format("there is no command '{}'; there are {}, or options of a run{}", args[0], fmt::join(known, ", "),
+                               suggestion(args[0], known)));
+}
+
+std::vector<std::string> split_like_shell(std::string_view line) {
+  std::vector<std::string> words;
+  char quote = 0;
+  bool in_word = false;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const char c = line[i];
+    if (quote == 0 && (c == ' ' || c == '\t' || c == '\n')) {
+      in_word = false;
+      continue;
+    }
+    if (!in_word) words.emplace_back();
+    in_word = true;
+    if (c == quote) {
+      quote = 0;
+    } else if (quote == 0 && (c == '\'' || c == '"')) {
+      quote = c;
+    } else if (c == '\\' && quote != '\'') {
+      if (i + 1 == line.size()) throw InputError(fmt::format("'{}' ends with a backslash", line));
+      words.back() += line[++i];
+    } else {
+      words.back() += c;
+    }
+  }
+  if (quote != 0) throw InputError(fmt::format("a quote in '{}' is not closed", line));
+  return words;
+}
+
+}  // namespace latchlab

@@ -1,0 +1,77 @@
+#pragma once
+
+// From argv to what is to be done. One table (kOptions in cli.cc) holds every option: parsing, the help text and the
+// suggestions for mistyped words all come from it. Everything that can be checked is checked here, before anything runs:
+// a mistake in the last point of a sweep must not show up after three hours.
+//
+//   harness [--option=value...]        runs every point of the product of all axes
+//   harness list [TOPIC]               harness doctor              harness help
+//   harness ab --a="..." --b="..."     compares variants: see ab.h
+//
+// Every option that describes a run is an axis: it takes lists and ranges (cli_values.h) and may be given several times.
+// The axis that stands last on the command line changes fastest.
+
+#include <functional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "harness/config.h"
+#include "harness/registry.h"
+#include "src/base/types.h"
+
+namespace latchlab {
+
+/// What the checks need to know about this machine and this build.
+struct Surroundings {
+  const Registry& registry;
+  u64 memory_available = 0;                   ///< bytes, for the default of --records and its limit
+  std::function<void(const Pin&)> check_pin;  ///< throws InputError for a processor that does not exist
+};
+
+/// One point to run, or to report as skipped because its combination of words makes no sense.
+struct PlannedRun {
+  Config config;
+  std::string skip;  ///< why; empty for a point that runs
+};
+
+struct RunCommand {
+  std::vector<PlannedRun> runs;  ///< every point `reps` times in a row
+  std::string out;               ///< folder for result documents; empty for none
+  bool json = false;             ///< documents on stdout instead of the table
+  ProgressMode progress = ProgressMode::kAuto;
+};
+
+struct ListCommand {
+  std::string topic;  ///< empty for all
+};
+
+struct DoctorCommand {};
+
+struct HelpCommand {};
+
+struct AbCommand {
+  struct Variant {
+    std::string name;               ///< a, b, c, ...
+    std::vector<std::string> args;  ///< as a shell would split them, those common to all variants first
+  };
+  std::vector<Variant> variants;
+  u32 replicates = 10;
+  u64 seed = 1;                     ///< of the order within blocks and of the bootstrap
+  bool json = false;
+  ProgressMode progress = ProgressMode::kAuto;
+};
+
+using Command = std::variant<RunCommand, ListCommand, DoctorCommand, HelpCommand, AbCommand>;
+
+/// `args` are those after the program's name. Throws InputError with one line.
+[[nodiscard]] Command parse_command_line(const std::vector<std::string>& args, const Surroundings& surroundings);
+
+/// Splits a line as a shell would: blanks separate, '..' and ".." quote, a backslash takes the next character as it is
+/// (within ".." too). Throws InputError for a quote that is not closed.
+[[nodiscard]] std::vector<std::string> split_like_shell(std::string_view line);
+
+/// The text of `harness help`.
+[[nodiscard]] std::string help_text();
+
+}  // namespace latchlab

@@ -1,0 +1,103 @@
+#include "harness/cli_check.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "src/base/error.h"
+#include "workloads/distribution.h"
+#include "workloads/keys.h"
+#include "workloads/mix.h"
+
+namespace latchlab {
+
+namespace {
+
+constexpr u64 kMostDefaultRecords = 16'000'000;
+constexpr u64 kDefaultWarmup = 200'000'000;
+constexpr u64 kDefaultTime = 3'000'000'000;
+
+// What a key with its value takes in the most compact index here; asking for more than memory holds at this size is surely
+// a mistake, while anything less is up to the index.
+constexpr u64 kLeastBytesPerKey = 12;
+
+// For the default: room for the index, its growth, and the steps and the oracle of the harness.
+constexpr u64 kRoomPerKey = 128;
+
+u64 default_records(u64 memory_available) {
+  const u64 fits = memory_available / 4 / kRoomPerKey;
+  // A tidy number, so that two machines of the same size use the same one although a little more is free on one.
+  const u64 step = fits > 1'000'000 ? 1'000'000 : 10'000;
+  return std::clamp(fits / step * step, u64{10'000}, kMostDefaultRecords);
+}
+
+}  // namespace
+
+std::string complete_and_check(Config& config, const Defaults& defaults, const Surroundings& surroundings,
+                               CapacityOfKeys& capacities) {
+  SpecReader(config.index, "index " + config.index.name).finish();
+  surroundings.registry.check_words(config.index.name, config.sync.name);
+  for (const Pair& pair : surroundings.registry.pairs()) {
+    // Options are wrong or right whatever index they are combined with.
+    if (pair.policy == config.sync.name) {
+      (void)pair.resolve(config.sync);
+      break;
+    }
+  }
+  surroundings.check_pin(config.pin);
+  (void)Distribution(config.distribution);
+  const Mix mix(config.workload);
+  const bool inserts = config.workload.name == "insert";
+
+  if (inserts) {
+    config.warmup_ns = 0;
+  } else if (defaults.warmup) {
+    config.warmup_ns = kDefaultWarmup;
+  }
+  if (defaults.time && !inserts) config.time_ns = kDefaultTime;
+  const u64 capacity = capacities.of(config.keys);
+  if (defaults.records) {
+    config.records = std::min(default_records(surroundings.memory_available), capacity);
+  } else if (config.records > capacity) {
+    throw InputError(fmt::format("--records: {} holds {} distinct keys, not {}", config.keys.str(), capacity, config.records));
+  }
+  if (config.records > surroundings.memory_available / kLeastBytesPerKey) {
+    throw InputError(fmt::format("--records: {} keys take at least {:.0f} GB; {:.1f} GB of memory are available", config.records,
+                                 static_cast<double>(config.records) * kLeastBytesPerKey / 1e9,
+                                 static_cast<double>(surroundings.memory_available) / 1e9));
+  }
+
+  // From here on every word is right by itself; what is left are combinations.
+  const Pair* pair = nullptr;
+  try {
+    pair = &surroundings.registry.find(config.index.name, config.sync.name, config.key_kind());
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  if (mix.share(OpKind::kScan) > 0 && !pair->ordered) {
+    return fmt::format("--workload: {} is not ordered, so it has no scans", config.index.name);
+  }
+  if (config.threads > 1 && mix.writes() && !pair->many_writers) {
+    return fmt::format("--sync: {} allows one writing thread, but --threads={} and --workload={} writes", config.sync.name,
+                       config.threads, config.workload.str());
+  }
+  if (config.negative > 0 && mix.share(OpKind::kRead) == 0) {
+    return fmt::format("--negative: --workload={} reads nothing", config.workload.str());
+  }
+  if (config.strict) {
+    if (const auto why = pair->degraded()) throw InputError("--strict: the result would be degraded: " + *why);
+  }
+  return "";
+}
+
+u64 CapacityOfKeys::of(const Spec& keys) {
+  const std::string text = keys.str();
+  for (const auto& [known, capacity] : known_) {
+    if (known == text) return capacity;
+  }
+  const u64 capacity = KeySet(keys, 0).capacity();
+  known_.emplace_back(text, capacity);
+  return capacity;
+}
+
+}  // namespace latchlab

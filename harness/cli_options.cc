@@ -1,0 +1,136 @@
+#include "harness/cli_options.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "harness/cli.h"
+#include "harness/cli_values.h"
+#include "src/base/error.h"
+
+namespace latchlab {
+
+namespace {
+
+constexpr u64 kLongest = 7 * 24 * 3600 * u64{1'000'000'000};
+
+Spec parse_spec(std::string_view option, const std::string& text) {
+  try {
+    return Spec::parse(text);
+  } catch (const InputError& error) {
+    throw InputError(fmt::format("{}: {}", option, error.what()));
+  }
+}
+
+/// The enumerator whose CLI word is `text`.
+template <class E>
+E parse_word(std::string_view option, const std::string& text, std::initializer_list<E> all) {
+  std::vector<std::string> words;
+  for (const E e : all) {
+    words.emplace_back(word(e));
+    if (words.back() == text) return e;
+  }
+  throw InputError(fmt::format("{}: there is no '{}'; there are {}{}", option, text, fmt::join(words, ", "), suggestion(text, words)));
+}
+
+double parse_share(std::string_view option, const std::string& text) {
+  const std::optional<double> value = parse_double(text);
+  if (!value || *value < 0 || *value > 1) throw InputError(fmt::format("{}: '{}' must be a number from 0 to 1", option, text));
+  return *value;
+}
+
+}  // namespace
+
+const std::vector<OptionRow>& option_rows() {
+  static const std::vector<OptionRow> rows{
+      {"index", "NAME", "art", "the index", [](Config& c, const std::string& v) { c.index = parse_spec("--index", v); }},
+      {"sync", "POLICY", "none", "how it is synchronized, e.g. rtm:20,respec=0",
+       [](Config& c, const std::string& v) { c.sync = parse_spec("--sync", v); }},
+      {"threads", "N", "1", "threads; more than processors is allowed",
+       [](Config& c, const std::string& v) { c.threads = static_cast<u32>(parse_count("--threads", v, 1, 1024)); }},
+      {"pin", "PLACEMENT", "compact", "compact, scatter, socket:N or list:0-3,5",
+       [](Config& c, const std::string& v) { c.pin = parse_pin(v); }},
+      {"alloc", "KIND", "arena+touch", "malloc, arena or arena+touch",
+       [](Config& c, const std::string& v) {
+         c.alloc = parse_word("--alloc", v, {Alloc::kMalloc, Alloc::kArena, Alloc::kArenaTouch});
+       }},
+      {"hugepages", "KIND", "none", "none or thp",
+       [](Config& c, const std::string& v) {
+         c.huge_pages = parse_word("--hugepages", v, {HugePages::kNone, HugePages::kThp});
+       }},
+      {"workload", "MIX", "lookup", "lookup, insert or mix:read=90,insert=5,erase=5",
+       [](Config& c, const std::string& v) { c.workload = parse_spec("--workload", v); }},
+      {"keys", "KEYS", "u64", "u64, dense or file:PATH, one key a line",
+       [](Config& c, const std::string& v) { c.keys = parse_spec("--keys", v); }},
+      {"dist", "DIST", "uniform", "uniform or zipf:0.99",
+       [](Config& c, const std::string& v) { c.distribution = parse_spec("--dist", v); }},
+      {"negative", "RATE", "0", "share of reads for absent keys",
+       [](Config& c, const std::string& v) { c.negative = parse_share("--negative", v); }},
+      {"records", "N", "what fits, at most 16M", "keys loaded, or inserted by insert; 16M, 64Mi",
+       [](Config& c, const std::string& v) { c.records = parse_count("--records", v, 1, u64{1} << 40); }},
+      {"warmup", "TIME", "200ms", "before the measured phase",
+       [](Config& c, const std::string& v) { c.warmup_ns = parse_duration("--warmup", v, 0, kLongest); }},
+      {"time", "TIME", "3s", "length of the measured phase",
+       [](Config& c, const std::string& v) { c.time_ns = parse_duration("--time", v, 1'000'000, kLongest); }},
+      {"ops", "N", "", "... or its number of operations",
+       [](Config& c, const std::string& v) { c.ops = parse_count("--ops", v, 1, u64{1} << 60); }},
+      {"sample", "TIME", "100ms", "interval of the throughput series",
+       [](Config& c, const std::string& v) { c.sample_ns = parse_duration("--sample", v, 1'000'000, kLongest); }},
+      {"seed", "N", "1", "of keys and operations",
+       [](Config& c, const std::string& v) { c.seed = parse_count("--seed", v, 0, ~u64{0}); }},
+      {"validate", "KIND", "tally", "check the index against what was done: tally or off",
+       [](Config& c, const std::string& v) {
+         c.validate = parse_word("--validate", v, {Validate::kTally, Validate::kOff});
+       }},
+      {"reps", "N", "1", "repetitions of every run", nullptr},
+      {"out", "FOLDER", "none", "write a JSON document a run there", nullptr},
+      {"json", "", "", "print the documents, one a line, instead of the table", nullptr},
+      {"progress", "KIND", "auto", "auto, plain or none; on stderr", nullptr},
+      {"strict", "", "", "refuse a run that would be degraded", nullptr},
+      // Given by `harness ab` to its replicates, so that documents tell them apart.
+      {"block", "N", "0", "", nullptr},
+      {"order", "N", "0", "", nullptr},
+      {"replicate", "N", "0", "", nullptr},
+  };
+  return rows;
+}
+
+const OptionRow& option_row(std::string_view name) {
+  std::vector<std::string> names;
+  for (const OptionRow& row : option_rows()) {
+    if (row.name == name) return row;
+    if (!row.meaning.empty()) names.emplace_back(row.name);
+  }
+  throw InputError(fmt::format("there is no option --{}; there are --{}{}", name, fmt::join(names, ", --"), suggestion(name, names)));
+}
+
+bool is_end_of_run(std::string_view option) { return option == "--time" || option == "--ops"; }
+
+std::string help_text() {
+  std::string text =
+      "harness measures concurrent in-memory indexes.\n"
+      "\n"
+      "  harness --index=art --sync=rtm:20 --threads=8     one run\n"
+      "  harness --sync={none,rtm:0,olc} --threads=1..8*2  a run for every combination\n"
+      "  harness ab --a=\"--sync=none\" --b=\"--sync=olc\"     variants in turn, each in fresh processes\n"
+      "  harness list [TOPIC]                              indexes, policies, workloads, ...\n"
+      "  harness doctor                                    what this machine can measure\n"
+      "\n"
+      "Options of a run\n";
+  for (const OptionRow& row : option_rows()) {
+    if (row.meaning.empty()) continue;
+    const std::string left = row.placeholder.empty() ? fmt::format("--{}", row.name) : fmt::format("--{}={}", row.name, row.placeholder);
+    text += fmt::format("  {:<18} {}{}\n", left, row.meaning, row.standard.empty() ? "" : fmt::format(" ({})", row.standard));
+  }
+  text +=
+      "\n"
+      "Those from --index to --validate take lists {a,b} and ranges 1..8, 1..9+2, 1..56*2, also inside: rtm:{0,20}.\n"
+      "In a list, key=value belongs to the name before it: {rtm:20,wait=0,none} is two policies.\n"
+      "Numbers: 16M is 16,000,000, 16Mi is 16,777,216. Times: 5s, 200ms, 50us, 2min.\n"
+      "\n"
+      "harness ab: --a=ARGS --b=ARGS [--c=ARGS ...] [--replicates=10] [--json], and options for all variants.\n"
+      "\n"
+      "Exit status: 0 measured; 1 a run failed or is invalid, or output could not be written; 2 wrong input; 130 interrupted.\n";
+  return text;
+}
+
+}  // namespace latchlab

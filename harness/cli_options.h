@@ -1,0 +1,31 @@
+#pragma once
+
+// The one table of options. An option that describes a run is an axis: it has an `apply`, which writes one point of the
+// axis into a Config; the others steer the process.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/config.h"
+
+namespace latchlab {
+
+struct OptionRow {
+  std::string_view name;         ///< without the dashes
+  std::string_view placeholder;  ///< of its value in help and errors; empty for a flag
+  std::string_view standard;     ///< its default, for help
+  std::string_view meaning;      ///< in a few words; empty for those that help does not show
+  void (*apply)(Config&, const std::string& value);
+};
+
+/// All rows, in the order of help.
+[[nodiscard]] const std::vector<OptionRow>& option_rows();
+
+/// Throws InputError that suggests the nearest name.
+[[nodiscard]] const OptionRow& option_row(std::string_view name);
+
+/// --time and --ops exclude each other.
+[[nodiscard]] bool is_end_of_run(std::string_view option);
+
+}  // namespace latchlab
