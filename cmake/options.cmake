@@ -29,6 +29,4 @@ if(LATCHLAB_SANITIZE)
   endif()
 endif()
 
-# Executables may also be built outside CMake's package rules; position independence must agree between all parts.
-set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_CXX_EXTENSIONS OFF)

@@ -47,7 +47,7 @@ function(latchlab_add_tests folder)
   target_link_libraries(${target} PRIVATE latchlab_testing ${ARGN})
   # Tests run the harness too, so whoever builds a test executable alone must get it.
   add_dependencies(${target} harness)
-  catch_discover_tests(${target} TEST_PREFIX "${folder}: " TEST_SPEC "${test_spec}"
+  catch_discover_tests(${target} TEST_PREFIX "${folder}/" TEST_SPEC "${test_spec}"
     PROPERTIES LABELS ${folder} TIMEOUT 600 ENVIRONMENT "${test_environment}")
 endfunction()
 
