@@ -31,6 +31,10 @@ u64 default_records(u64 memory_available) {
   return std::clamp(fits / step * step, u64{10'000}, kMostDefaultRecords);
 }
 
+bool writes(const Mix& mix) {
+  return mix.has(OpKind::kInsert) || mix.has(OpKind::kUpdate) || mix.has(OpKind::kUpsert) || mix.has(OpKind::kErase);
+}
+
 }  // namespace
 
 std::string complete_and_check(Config& config, const Defaults& defaults, const Surroundings& surroundings,
@@ -45,9 +49,9 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
     }
   }
   surroundings.check_pin(config.pin);
-  (void)Distribution(config.distribution);
-  const Mix mix(config.workload);
-  const bool inserts = config.workload.name == "insert";
+  const Distribution distribution(config.distribution);
+  const Mix mix(config.workload, 0);
+  const bool inserts = mix.fills();
 
   if (inserts) {
     config.warmup_ns = 0;
@@ -60,6 +64,10 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
     config.records = std::min(default_records(surroundings.memory_available), capacity);
   } else if (config.records > capacity) {
     throw InputError(fmt::format("--records: {} holds {} distinct keys, not {}", config.keys.str(), capacity, config.records));
+  }
+  if (distribution.exponent() > 0 && config.records > Zipf::kMostRanks) {
+    throw InputError(fmt::format("--records: {} draws from at most {} records, not {}", config.distribution.str(),
+                                 Zipf::kMostRanks, config.records));
   }
   if (config.records > surroundings.memory_available / kLeastBytesPerKey) {
     throw InputError(fmt::format("--records: {} keys take at least {:.0f} GB; {:.1f} GB of memory are available", config.records,
@@ -74,14 +82,14 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
   } catch (const InputError& error) {
     return error.what();
   }
-  if (mix.share(OpKind::kScan) > 0 && !pair->ordered) {
+  if (mix.has(OpKind::kScan) && !pair->ordered) {
     return fmt::format("--workload: {} is not ordered, so it has no scans", config.index.name);
   }
-  if (config.threads > 1 && mix.writes() && !pair->many_writers) {
+  if (config.threads > 1 && writes(mix) && !pair->many_writers) {
     return fmt::format("--sync: {} allows one writing thread, but --threads={} and --workload={} writes", config.sync.name,
                        config.threads, config.workload.str());
   }
-  if (config.negative > 0 && mix.share(OpKind::kRead) == 0) {
+  if (config.negative > 0 && !mix.has(OpKind::kRead)) {
     return fmt::format("--negative: --workload={} reads nothing", config.workload.str());
   }
   if (config.strict) {

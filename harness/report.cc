@@ -1,0 +1,294 @@
+#include "harness/report.h"
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include "src/base/hash.h"
+
+namespace latchlab {
+
+namespace {
+
+double seconds(u64 ns) { return static_cast<double>(ns) / 1e9; }
+
+Json json(const std::vector<NamedCount>& counts) {
+  Json object = Json::object();
+  for (const NamedCount& count : counts) object[count.name] = count.count;
+  return object;
+}
+
+Json json(const std::vector<std::pair<std::string, std::string>>& words) {
+  Json object = Json::object();
+  for (const auto& [key, value] : words) object[key] = value;
+  return object;
+}
+
+template <class T>
+Json json(const T& value) {
+  return value;
+}
+
+void put_missing(Json& object, const std::string& key, const std::string& reason) {
+  object[key] = nullptr;
+  object[key + "_reason"] = reason.empty() ? "not measured" : reason;
+}
+
+template <class T>
+void put(Json& object, const std::string& key, const Measured<T>& measured) {
+  if (!measured) return put_missing(object, key, measured.reason);
+  if constexpr (std::is_floating_point_v<T>) {
+    // JSON has no infinity; a division by zero upstream must not turn into a bare null.
+    if (!std::isfinite(*measured)) return put_missing(object, key, "not a finite number");
+  }
+  object[key] = json(*measured);
+}
+
+Json config_json(const Config& c) {
+  Json o;
+  o["point"] = point_of(c);
+  o["index"] = c.index.str();
+  o["sync"] = c.sync.str();
+  o["threads"] = c.threads;
+  o["pin"] = c.pin.text;
+  o["alloc"] = word(c.alloc);
+  o["hugepages"] = word(c.huge_pages);
+  o["workload"] = c.workload.str();
+  o["keys"] = c.keys.str();
+  o["key_kind"] = word(c.key_kind());
+  o["dist"] = c.distribution.str();
+  o["negative"] = c.negative;
+  o["records"] = c.records;
+  o["warmup_s"] = seconds(c.warmup_ns);
+  c.time_ns != 0 ? void(o["time_s"] = seconds(c.time_ns)) : put_missing(o, "time_s", "the run ends after a number of operations");
+  c.ops != 0 ? void(o["ops"] = c.ops) : put_missing(o, "ops", c.time_ns != 0 ? "the run ends by time" : "the run ends with its records");
+  o["sample_s"] = seconds(c.sample_ns);
+  o["seed"] = c.seed;
+  o["validate"] = word(c.validate);
+  o["strict"] = c.strict;
+  return o;
+}
+
+Json build_json(const BuildInfo& b) {
+  return {{"commit", b.commit}, {"dirty", b.dirty}, {"compiler", b.compiler}, {"flags", b.flags}, {"type", b.type},
+          {"libraries", json(b.libraries)}};
+}
+
+Json machine_json(const MachineInfo& m) {
+  Json o;
+  o["hostname"] = m.hostname;
+  put(o, "model", m.model);
+  put(o, "microcode", m.microcode);
+  o["topology"] = m.topology;
+  o["topology_digest"] = m.topology_digest;
+  o["processors"] = m.processors;
+  o["sockets"] = m.sockets;
+  o["cores"] = m.cores;
+  o["numa_nodes"] = m.numa_nodes;
+  o["caches"] = Json::array();
+  for (const CacheInfo& cache : m.caches) {
+    o["caches"].push_back({{"level", cache.level}, {"type", cache.type}, {"bytes", cache.bytes}, {"shared_by", cache.shared_by}});
+  }
+  o["memory_bytes"] = m.memory_bytes;
+  o["kernel"] = m.kernel;
+  put(o, "mitigations", m.mitigations);
+  put(o, "governor", m.governor);
+  put(o, "thp", m.thp);
+  put(o, "numa_balancing", m.numa_balancing);
+  put(o, "damon", m.damon);
+  put(o, "virtual_machine", m.virtual_machine);
+  o["rtm"] = {{"cpuid_rtm", m.rtm.cpuid_rtm}, {"cpuid_always_abort", m.rtm.cpuid_always_abort}, {"probe", m.rtm.probe}};
+  return o;
+}
+
+Json placement_json(const Placement& p) {
+  Json o;
+  o["requested"] = p.requested;
+  o["processors"] = p.processors;
+  o["oversubscribed"] = p.oversubscribed;
+  o["threads"] = Json::array();
+  for (const ThreadPlace& thread : p.threads) {
+    Json t;
+    t["requested_cpu"] = thread.requested_cpu;
+    put(t, "observed_cpu", thread.observed_cpu);
+    put(t, "socket", thread.socket);
+    put(t, "core", thread.core);
+    o["threads"].push_back(std::move(t));
+  }
+  return o;
+}
+
+Json phases_json(const std::vector<PhaseTime>& phases) {
+  Json array = Json::array();
+  for (const PhaseTime& phase : phases) {
+    Json o{{"name", phase.name}, {"seconds", phase.seconds}, {"operations", phase.operations}};
+    put(o, "per_second", phase.per_second);
+    array.push_back(std::move(o));
+  }
+  return array;
+}
+
+Json throughput_json(const Throughput& t) {
+  Json o;
+  o["operations"] = t.operations;
+  o["seconds"] = t.seconds;
+  o["per_second"] = t.per_second;
+  o["per_operation"] = Json::object();
+  for (const OperationRate& rate : t.per_operation) {
+    o["per_operation"][rate.name] = {{"count", rate.count}, {"succeeded", rate.succeeded}, {"per_second", rate.per_second}};
+  }
+  o["interval_s"] = seconds(t.interval_ns);
+  o["series"] = t.series;
+  o["per_thread"] = t.per_thread;
+  put(o, "jain", t.jain);
+  put(o, "generator_ns", t.generator_ns);
+  return o;
+}
+
+Json sync_json(const SyncStats& s) {
+  Json o;
+  o["options"] = json(s.options);
+  o["counters"] = json(s.counters);
+  put(o, "aborts", s.aborts);
+  put(o, "fallback_rate", s.fallback_rate);
+  put(o, "restart_rate", s.restart_rate);
+  return o;
+}
+
+Json memory_json(const MemoryUse& m) {
+  Json o;
+  put(o, "index_live_bytes", m.index_live);
+  put(o, "index_reserved_bytes", m.index_reserved);
+  put(o, "keys", m.keys);
+  put(o, "bytes_per_key", m.bytes_per_key);
+  put(o, "page_bytes", m.page_bytes);
+  put(o, "huge_share", m.huge_share);
+  put(o, "rss_bytes", m.rss);
+  put(o, "minor_faults", m.minor_faults);
+  put(o, "major_faults", m.major_faults);
+  return o;
+}
+
+Json limits_json(const Limits& l) {
+  Json o;
+  o["footprint_bytes"] = l.footprint;
+  put(o, "page_bytes", l.page_bytes);
+  put(o, "chase_ns", l.chase_ns);
+  put(o, "independent_ns", l.independent_ns);
+  put(o, "chase_ratio", l.chase_ratio);
+  put(o, "independent_ratio", l.independent_ratio);
+  return o;
+}
+
+Json health_json(const Health& h) {
+  Json o;
+  put(o, "voluntary_switches", h.voluntary_switches);
+  put(o, "involuntary_switches", h.involuntary_switches);
+  put(o, "migrations", h.migrations);
+  put(o, "steal_share", h.steal_share);
+  put(o, "load_before", h.load_before);
+  o["notes"] = h.notes;
+  return o;
+}
+
+Json validation_json(const Validation& v) {
+  Json o;
+  o["mode"] = word(v.mode);
+  put(o, "passed", v.passed);
+  put(o, "expected_keys", v.expected_keys);
+  put(o, "found_keys", v.found_keys);
+  o["detail"] = v.detail;
+  return o;
+}
+
+}  // namespace
+
+Json document_of(const RunResult& r) {
+  Json o;
+  o["schema_version"] = RunResult::kSchemaVersion;
+  o["run_id"] = r.run_id;
+  o["point_hash"] = r.point_hash;
+  o["block"] = r.config.block;
+  o["order"] = r.config.order;
+  o["replicate"] = r.config.replicate;
+  o["status"] = word(r.trial.status);
+  o["reason"] = r.trial.reason;
+  o["interrupted"] = r.trial.interrupted;
+  o["started"] = r.started;
+  o["command"] = r.command;
+  o["config"] = config_json(r.config);
+  o["build"] = build_json(r.build);
+  o["machine"] = machine_json(r.machine);
+  o["placement"] = placement_json(r.trial.placement);
+  o["phases"] = phases_json(r.trial.phases);
+  if (r.trial.throughput) {
+    o["throughput"] = throughput_json(*r.trial.throughput);
+  } else {
+    put_missing(o, "throughput", r.trial.throughput.reason);
+  }
+  put_missing(o, "latency", r.trial.latency_reason);
+  o["sync"] = sync_json(r.trial.sync);
+  put_missing(o, "pmu", r.trial.pmu_reason);
+  o["memory"] = memory_json(r.trial.memory);
+  o["limits"] = limits_json(r.trial.limits);
+  o["health"] = health_json(r.trial.health);
+  o["validation"] = validation_json(r.trial.validation);
+  return o;
+}
+
+std::string point_hash(const Config& config) { return fmt::format("{:016x}", hash_bytes(point_of(config), 0)); }
+
+void identify(RunResult& result) {
+  static std::atomic<u32> counter{0};
+  const auto now = std::chrono::system_clock::now();
+  const auto since_epoch = std::chrono::duration_cast<std::chrono::microseconds>(now.time_since_epoch()).count();
+  const std::tm utc = fmt::gmtime(static_cast<std::time_t>(since_epoch / 1'000'000));
+  result.started = fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:06}Z", utc, since_epoch % 1'000'000);
+  // The host is in the hash: two machines may start runs with equal process numbers in the same microsecond.
+  char host[256] = {};
+  (void)gethostname(host, sizeof host - 1);
+  result.run_id = fmt::format("{:%Y%m%dT%H%M%S}-{:08x}-{}-{}", utc, hash_bytes(host, static_cast<u64>(since_epoch)) >> 32, getpid(),
+                              counter.fetch_add(1, kRelaxed));
+  result.point_hash = point_hash(result.config);
+}
+
+void write_atomically(const std::string& folder, const std::string& name, const std::string& text) {
+  const std::string target = folder + "/" + name;
+  const std::string temporary = fmt::format("{}/.{}.{}.tmp", folder, name, getpid());
+  const int file = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (file < 0) throw OutputError(fmt::format("cannot write {}: {}", target, std::strerror(errno)));
+  const std::string all = text + '\n';
+  std::size_t written = 0;
+  int error = 0;
+  while (error == 0 && written < all.size()) {
+    const ssize_t n = write(file, all.data() + written, all.size() - written);
+    if (n >= 0) written += static_cast<std::size_t>(n);
+    if (n < 0 && errno != EINTR) error = errno;
+  }
+  // A full disk may show only now; without the sync a crash could leave an empty file under the final name.
+  if (error == 0 && fsync(file) != 0 && errno != EINVAL) error = errno;
+  if (close(file) != 0 && error == 0) error = errno;
+  if (error == 0 && rename(temporary.c_str(), target.c_str()) != 0) error = errno;
+  if (error != 0) {
+    (void)unlink(temporary.c_str());
+    throw OutputError(fmt::format("cannot write {}: {}", target, std::strerror(error)));
+  }
+}
+
+void print(const std::string& text) {
+  errno = 0;
+  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+  if (!written || std::fflush(stdout) != 0) throw OutputError(fmt::format("cannot write to stdout: {}", std::strerror(errno)));
+}
+
+}  // namespace latchlab
