@@ -8,7 +8,7 @@
 //     abandon()          back to the pool       forgotten: they are still linked       restart, abort, kNoMemory
 //     keep()             forgotten: linked now  stay noted                             commit
 //     free_retired()                            back to the pool                       coarse policy, after commit
-//     take_retired()                            to the reclaimer                       optimistic policy, after commit
+//     hand_retired_to()                         to the reclaimer                       optimistic policy, after commit
 //
 // A hardware abort rolls back the lists with everything else, so abandon finds them empty; where transactions are emulated
 // it finds them as the body left them. Either way the policy calls it after every attempt that did not commit.
@@ -75,7 +75,12 @@ class ThreadContext {
       pool_->free(block.start, block.bytes);
     }
   }
-  /// After commit: what was unlinked, for a reclaimer. Valid until the next retire_block; the list is empty from now on.
+  /// After commit, where others may still be reading what was unlinked. `reclaim` is a Reclaimer's Thread.
+  template <class ReclaimThread>
+  void hand_retired_to(ReclaimThread& reclaim) {
+    for (const Block& block : take_retired()) reclaim.retire(block.start, block.bytes);
+  }
+  /// The same for somebody else: valid until the next retire_block; the list is empty from now on.
   [[nodiscard]] std::span<const Block> take_retired() { return {retired_, std::exchange(retired_count_, 0)}; }
 
   /// Before each attempt, outside transactions: see Pool::top_up.

@@ -1,0 +1,317 @@
+#pragma once
+// Epoch-based reclamation: a retired block is freed when everybody who may have seen it has left.
+//
+//     global epoch      ... 7        8        9 ...
+//     thread A             [ inside, announced 7 ]        while it is inside, 8 -> 9 cannot happen
+//     thread B                 unlinks x, retires it: stamp 8
+//     x is freed                                    when the global epoch is 10
+//
+// A thread announces the global epoch when it enters and kOutside when it leaves. The epoch goes from g to g + 1 only when
+// every thread inside has announced g (kOutside is larger than any epoch, so the test is one comparison). A block is stamped
+// with the global epoch AFTER it was unlinked, and freed kGrace = 2 epochs later.
+//
+// Why two are enough, and what each order is for. Let U be the unlinking store, S the stamp (a read-modify-write of the global
+// epoch that sees s), and R a reader inside that can reach the block, so it has not seen U. Consider the scan of the threads
+// before s + 1 became s + 2. It read s + 1, which comes after S in the order of read-modify-writes on the epoch: U happens
+// before the scan. Its look at R's announcement is a read-modify-write (of nothing), as is R's announcing, so they are ordered:
+//
+//   look first      R's exchange reads what the look left behind and acquires from it: R sees U and cannot reach the block
+//   R first         the look sees an epoch below s + 1 and the scan fails; or R had read s + 1 from the global epoch, and
+//                   acquired U with it; or R has left, and all that it read happened before the look, hence before the free
+//
+// With only loads and stores both sides could miss each other (the StoreLoad order that reference implementations forget).
+// On x86-64 the exchange is what a sequentially consistent store is anyway, and a scan takes the line either way. A thread that
+// reads an old epoch and announces it late only delays: the argument never used that its announcement is fresh. One epoch would
+// not be enough: s -> s + 1 lets readers pass that announced s before U. A stamp from the thread's own announcement may be one
+// epoch old, and frees too early.
+//
+// Costs are amortised: retired blocks collect in a batch that is stamped once, when it is full (later is safe), and only then
+// the thread tries to advance the epoch and frees what is due into its own pool. On the Simulated machine a batch is one block,
+// so that short schedules reach the frees.
+//
+// Batches are recorded in blocks of the pool, since a retired block itself must stay as its readers know it. If memory is out
+// when a record is needed, the thread leaves its epoch, waits for a grace period, frees the block directly and enters again:
+// nothing is lost, and nothing can deadlock, because a waiting thread is outside. This is why retire may end the protection of
+// what was read before it.
+//
+// A thread that exits leaves its garbage to the others: they adopt it with their next batch, or drain does. A thread that
+// never leaves its operation holds up all garbage; this is detected and counted (stalled), not prevented.
+//
+// After K. Fraser, Practical lock-freedom (2004). Unlike there, entering never advances anything.
+#include <mutex>
+#include <utility>
+
+#include "src/reclaim/reclaimer.h"
+
+namespace latchlab {
+
+template <class M>
+inline constexpr u32 kRetireBatch = M::kName == "simulated" ? 1 : 64;
+
+/// kGrace below 2 is a bug that tests plant on purpose.
+template <class M, u64 kGrace = 2, u32 kBatch = kRetireBatch<M>>
+class Epochs {
+ public:
+  static constexpr std::string_view kName = "epoch";
+  using Machine = M;
+
+  /// Garbage of one thread from which on its batches are counted as stalled.
+  static constexpr u64 kStallBlocks = u64{64} * 64;
+
+  explicit Epochs(Memory<M>& memory) : memory_(memory) {}
+  Epochs(const Epochs&) = delete;
+  Epochs& operator=(const Epochs&) = delete;
+  /// All Threads are gone.
+  ~Epochs() {
+    if (counters().pending != 0) drain();
+    for (Slot* slot = slots_.load(kAcquire); slot != nullptr;) delete std::exchange(slot, slot->next);
+  }
+
+ private:
+  static constexpr u64 kOutside = ~u64{0};
+
+  struct Batch {
+    Batch* next = nullptr;
+    u64 stamp = 0;
+    u32 count = 0;
+    Block blocks[kBatch];
+  };
+
+  // One per thread, reused by later threads, never freed before the end: a scan walks the list without a lock.
+  struct alignas(kFalseSharingBytes) Slot {
+    typename M::template Atomic<u64> announced{kOutside};   // written by its thread; scans only look, atomically
+    Slot* next = nullptr;                                   // fixed before the slot is published
+    bool taken = true;                                      // guarded by Epochs::mutex_
+
+    // From here on of its thread alone (and of drain and counters, when nothing runs): not on the line that scans take.
+    alignas(kFalseSharingBytes) Batch* open = nullptr;   // being filled, not yet stamped
+    Batch* oldest = nullptr;                             // stamped, in a queue
+    Batch* newest = nullptr;
+    Batch* spare = nullptr;
+    u64 retired = 0;
+    u64 freed = 0;
+    u64 waiting = 0;   // blocks in the batches of this slot
+    u64 advances = 0;
+    u64 stalled = 0;
+  };
+
+ public:
+  class Thread {
+   public:
+    /// Takes a mutex. Throws std::bad_alloc.
+    Thread(Epochs& epochs, ThreadContext<M>& context)
+        : epochs_(&epochs), slot_(epochs.join()), pool_(&context.pool()) {}
+    Thread(Thread&& other) noexcept
+        : epochs_(other.epochs_), slot_(std::exchange(other.slot_, nullptr)), pool_(other.pool_) {}
+    Thread& operator=(Thread&&) = delete;
+    /// Outside of enter and leave. Frees what is due (everything, if nobody else is inside) and leaves the rest to others.
+    ~Thread() {
+      if (slot_ == nullptr) return;
+      for (u64 advance = 0; advance <= kGrace; ++advance) collect();
+      epochs_->leave(*slot_, *pool_);
+    }
+
+    /// From here on nothing that can be reached is freed. Not nested.
+    void enter() {
+      // Acquire: pairs with the read-modify-writes of the global epoch. Then acquire and release: pair with the scan's look.
+      slot_->announced.exchange(epochs_->global_.load(kAcquire), kAcqRel);
+    }
+    /// What was read since enter must not be used any more. Release: pairs with the scan's look, so that our reads happen
+    /// before the frees that it allows.
+    void leave() { slot_->announced.store(kOutside, kRelease); }
+
+    /// Takes a block that can no longer be found, to free it after the grace period. May end the protection of what was
+    /// read before; never fails. O(1), and once in kBatch times a look at every thread.
+    void retire(void* block, u64 bytes) {
+      Slot& slot = *slot_;
+      ++slot.retired;
+      if (slot.open == nullptr) [[unlikely]] {
+        slot.open = new_batch();
+        if (slot.open == nullptr) return free_after_waiting(block, bytes);
+      }
+      Batch& batch = *slot.open;
+      batch.blocks[batch.count++] = {block, bytes};
+      ++slot.waiting;
+      if (batch.count == kBatch) [[unlikely]] collect();
+    }
+
+    /// Closes the batch, tries once to advance the epoch, frees what is due. For threads that go idle; retire calls it
+    /// by itself.
+    [[gnu::noinline]] void collect() {
+      Slot& slot = *slot_;
+      if (slot.open != nullptr) close();
+      adopt();
+      if (slot.oldest == nullptr) return;
+      if (epochs_->try_advance()) ++slot.advances;
+      free_due();
+      if (slot.waiting > kStallBlocks) ++slot.stalled;
+    }
+
+   private:
+    Batch* new_batch() {
+      Batch* const spare = std::exchange(slot_->spare, nullptr);
+      void* const at = spare != nullptr ? spare : pool_->allocate(sizeof(Batch));
+      return at == nullptr ? nullptr : new (at) Batch;
+    }
+
+    void close() {
+      Batch* const batch = std::exchange(slot_->open, nullptr);
+      batch->stamp = epochs_->stamp();
+      append(batch);
+    }
+
+    void append(Batch* batch) {
+      batch->next = nullptr;
+      (slot_->oldest == nullptr ? slot_->oldest : slot_->newest->next) = batch;
+      slot_->newest = batch;
+    }
+
+    // Garbage of threads that have gone. Its stamps may be older than those before it in our queue: it only waits longer.
+    void adopt() {
+      if (epochs_->orphans_.load(kRelaxed) == nullptr) [[likely]] return;
+      Batch* batch = epochs_->orphans_.exchange(nullptr, kAcquire);   // pairs with leave_behind
+      while (batch != nullptr) {
+        slot_->waiting += batch->count;
+        append(std::exchange(batch, batch->next));
+      }
+    }
+
+    void free_due() {
+      const u64 now = epochs_->global_.load(kAcquire);   // pairs with try_advance: reads of the blocks happened before
+      while (slot_->oldest != nullptr && slot_->oldest->stamp + kGrace <= now) {
+        Batch* const batch = slot_->oldest;
+        slot_->oldest = batch->next;
+        epochs_->free_blocks(*batch, *slot_, *pool_);
+        if (slot_->spare == nullptr) {
+          slot_->spare = batch;
+        } else {
+          pool_->free(batch, sizeof(Batch));
+        }
+      }
+    }
+
+    [[gnu::noinline]] void free_after_waiting(void* block, u64 bytes) {
+      const bool inside = slot_->announced.load(kRelaxed) != kOutside;
+      if (inside) leave();
+      const u64 stamp = epochs_->stamp();
+      while (epochs_->global_.load(kAcquire) < stamp + kGrace) {   // pairs with try_advance
+        epochs_->await_advance();
+        if (epochs_->try_advance()) ++slot_->advances;
+      }
+      pool_->free(block, bytes);
+      ++slot_->freed;
+      free_due();
+      if (inside) enter();
+    }
+
+    Epochs* epochs_;
+    Slot* slot_;
+    Pool<M>* pool_;
+  };
+
+  /// Frees all garbage. No operation runs, and none may begin before this returns. Throws std::bad_alloc if it is the first
+  /// to use the memory's pools.
+  void drain() {
+    Pool<M>& pool = memory_.join();
+    for (Slot* slot = slots_.load(kAcquire); slot != nullptr; slot = slot->next) {
+      if (slot->open != nullptr) empty(std::exchange(slot->open, nullptr), *slot, pool);
+      empty(std::exchange(slot->oldest, nullptr), *slot, pool);
+      empty(std::exchange(slot->spare, nullptr), *slot, pool);
+      slot->waiting = 0;
+    }
+    if (Batch* const orphans = orphans_.exchange(nullptr, kAcquire)) {   // pairs with leave_behind
+      Slot& any = *slots_.load(kAcquire);
+      any.waiting += count(orphans);
+      empty(orphans, any, pool);
+    }
+    memory_.leave(pool);
+  }
+
+  /// While no operation runs.
+  ReclaimCounters counters() const {
+    ReclaimCounters sum;
+    for (const Slot* slot = slots_.load(kAcquire); slot != nullptr; slot = slot->next) {
+      sum.retired += slot->retired;
+      sum.freed += slot->freed;
+      sum.advances += slot->advances;
+      sum.stalled += slot->stalled;
+    }
+    sum.pending = sum.retired - sum.freed;
+    return sum;
+  }
+
+ private:
+  Slot* join() {
+    const std::lock_guard lock(mutex_);
+    for (Slot* slot = slots_.load(kAcquire); slot != nullptr; slot = slot->next) {
+      if (!std::exchange(slot->taken, true)) return slot;
+    }
+    auto* const slot = new Slot;
+    slot->next = slots_.load(kRelaxed);
+    slots_.store(slot, kRelease);   // pairs with the scan
+    // A scan that has not seen the slot ends before this read-modify-write, or acquires the slot from it. In the first case
+    // the new thread sees everything that was unlinked before that scan.
+    stamp();
+    return slot;
+  }
+
+  void leave(Slot& slot, Pool<M>& pool) {
+    if (slot.spare != nullptr) pool.free(std::exchange(slot.spare, nullptr), sizeof(Batch));
+    if (slot.oldest != nullptr) {
+      Batch* last = slot.newest;
+      Batch* const first = std::exchange(slot.oldest, nullptr);
+      slot.waiting = 0;
+      last->next = orphans_.load(kRelaxed);
+      while (!orphans_.compare_exchange(last->next, first, kRelease)) {   // pairs with adopt and drain
+      }
+    }
+    const std::lock_guard lock(mutex_);
+    slot.taken = false;
+  }
+
+  // The global epoch, in the order of its read-modify-writes: acquires from all earlier ones, and all later ones acquire
+  // from it what this thread has done so far.
+  u64 stamp() { return global_.fetch_add(0, kAcqRel); }
+
+  [[nodiscard]] bool try_advance() {
+    u64 epoch = global_.load(kAcquire);   // pairs with stamp and with earlier advances
+    for (Slot* slot = slots_.load(kAcquire); slot != nullptr; slot = slot->next) {   // pairs with join
+      if (slot->announced.load(kRelaxed) < epoch) return false;   // sure to fail: do not take the line
+      if (slot->announced.fetch_add(0, kAcqRel) < epoch) return false;   // pairs with Thread::enter and Thread::leave
+    }
+    return global_.compare_exchange(epoch, epoch + 1, kAcqRel);   // pairs with enter and free_due
+  }
+
+  // Until nobody is left in an epoch before the present one.
+  void await_advance() {
+    const u64 epoch = global_.load(kAcquire);
+    for (Slot* slot = slots_.load(kAcquire); slot != nullptr; slot = slot->next) {
+      M::wait_until(slot->announced, [epoch](u64 announced) { return announced >= epoch; });
+    }
+  }
+
+  static void free_blocks(const Batch& batch, Slot& slot, Pool<M>& pool) {
+    for (u32 i = 0; i < batch.count; ++i) pool.free(batch.blocks[i].start, batch.blocks[i].bytes);
+    slot.freed += batch.count;
+    slot.waiting -= batch.count;
+  }
+  static void empty(Batch* batch, Slot& slot, Pool<M>& pool) {
+    while (batch != nullptr) {
+      free_blocks(*batch, slot, pool);
+      pool.free(std::exchange(batch, batch->next), sizeof(Batch));
+    }
+  }
+  static u64 count(const Batch* batch) {
+    u64 blocks = 0;
+    for (; batch != nullptr; batch = batch->next) blocks += batch->count;
+    return blocks;
+  }
+
+  alignas(kFalseSharingBytes) typename M::template Atomic<u64> global_{0};
+  alignas(kFalseSharingBytes) typename M::template Atomic<Slot*> slots_{nullptr};
+  typename M::template Atomic<Batch*> orphans_{nullptr};
+  Memory<M>& memory_;
+  std::mutex mutex_;   // joining and leaving threads
+};
+
+}  // namespace latchlab

@@ -1,0 +1,35 @@
+#pragma once
+// The reclaimer of coarse policies: a retired block is free at once.
+//
+// Safe because of when it is called. The operation that unlinked the block has excluded all others, so whoever had read a
+// pointer to it has finished, or, speculating, was aborted by the unlinking store; and whoever comes later does not find it.
+// Most coarse policies do not even ask: they call ThreadContext::free_retired, which is the same.
+#include "src/reclaim/reclaimer.h"
+
+namespace latchlab {
+
+template <class M>
+class Immediate {
+ public:
+  static constexpr std::string_view kName = "immediate";
+  using Machine = M;
+
+  explicit Immediate(Memory<M>&) {}
+
+  class Thread {
+   public:
+    Thread(Immediate&, ThreadContext<M>& context) : pool_(context.pool()) {}
+    void enter() {}
+    void leave() {}
+    void retire(void* block, u64 bytes) { pool_.free(block, bytes); }
+
+   private:
+    Pool<M>& pool_;
+  };
+
+  void drain() {}
+  /// All zero: nothing ever waits, and nothing is counted.
+  ReclaimCounters counters() const { return {}; }
+};
+
+}  // namespace latchlab

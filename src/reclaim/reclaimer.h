@@ -1,0 +1,58 @@
+#pragma once
+// When may memory that was unlinked be used again? A Reclaimer answers; policies name theirs.
+//
+//     Immediate   at once: the policy excludes everybody who could still be reading         coarse policies
+//     Epochs      when all who were inside an operation at the time have left it            optimistic policies
+//
+// One reclaimer per index, one Thread object per thread and index. An operation is bracketed by enter and leave; what it
+// reads in between stays readable. After its commit it hands over what it unlinked:
+//
+//     me.reclaim.enter();
+//     ... run the body, commit: what it retired can no longer be found from the root ...
+//     me.context.keep();
+//     me.context.hand_retired_to(me.reclaim);   // may end the protection of what was read before
+//     me.reclaim.leave();
+//
+// retire must come AFTER the unlinking store: a block announced earlier could still be found by readers of a later epoch than
+// the one it waits for. It may come late, and outside of enter and leave.
+//
+// A Thread keeps its thread's pool, so it is destroyed before the ThreadContext; the Memory outlives the reclaimer.
+#include <array>
+#include <concepts>
+#include <string_view>
+
+#include "src/memory/thread_context.h"
+#include "src/stats/counters.h"
+
+namespace latchlab {
+
+/// Blocks, summed over all threads. Exact when no operation is running.
+struct ReclaimCounters {
+  u64 retired = 0;
+  u64 freed = 0;
+  u64 pending = 0;    ///< retired, not yet freed
+  u64 advances = 0;   ///< of the global epoch
+  u64 stalled = 0;    ///< batches that ended with more garbage than kStallBlocks: some thread does not leave its operation
+
+  static constexpr auto fields() {
+    return std::array{
+        CounterField{"retired", &ReclaimCounters::retired}, CounterField{"freed", &ReclaimCounters::freed},
+        CounterField{"pending", &ReclaimCounters::pending}, CounterField{"advances", &ReclaimCounters::advances},
+        CounterField{"stalled", &ReclaimCounters::stalled}};
+  }
+};
+
+template <class R>
+concept Reclaimer = std::constructible_from<R, Memory<typename R::Machine>&> &&
+                    std::constructible_from<typename R::Thread, R&, ThreadContext<typename R::Machine>&> &&
+                    std::move_constructible<typename R::Thread> &&
+                    requires(R& reclaimer, const R& constant, typename R::Thread& thread, void* block) {
+                      { R::kName } -> std::convertible_to<std::string_view>;
+                      thread.enter();
+                      thread.leave();
+                      thread.retire(block, u64{});
+                      reclaimer.drain();   // frees all garbage; while no operation runs
+                      { constant.counters() } -> std::same_as<ReclaimCounters>;
+                    };
+
+}  // namespace latchlab
