@@ -1,0 +1,93 @@
+#pragma once
+
+// Two hashes, both our own so that every machine and every library version makes the same keys, streams and checksums.
+//
+// mix64 is a bijection of the 64-bit words: three rounds of xor-shift and multiplication (the mx3 finaliser of Jon
+// Maiga, which passes PractRand on counters). Being a bijection is why distinct record numbers make distinct keys.
+// hash_bytes folds 16 bytes a step with a 64x64->128 multiplication. Neither resists an adversary: they make tags,
+// checksums and table positions of our own data.
+
+#include <bit>
+#include <cstring>
+#include <string_view>
+
+#include "src/base/types.h"
+
+namespace latchlab {
+
+inline constexpr u64 kMixFactor = 0xbea225f9eb34556dull;
+
+/// The high word of the 128-bit product.
+[[nodiscard]] constexpr u64 multiply_high(u64 a, u64 b) {
+  __extension__ using Wide = unsigned __int128;
+  return static_cast<u64>(static_cast<Wide>(a) * b >> 64);
+}
+
+/// The 128-bit product folded to 64 bits: high word xor low word.
+[[nodiscard]] constexpr u64 multiply_fold(u64 a, u64 b) { return multiply_high(a, b) ^ (a * b); }
+
+/// A bijection of 64 bits in which every input bit changes every output bit with probability about one half.
+/// mix64(0) is 0.
+[[nodiscard]] constexpr u64 mix64(u64 x) {
+  x ^= x >> 32;
+  x *= kMixFactor;
+  x ^= x >> 29;
+  x *= kMixFactor;
+  x ^= x >> 32;
+  x *= kMixFactor;
+  return x ^ (x >> 29);
+}
+
+namespace hash_detail {
+
+/// The factor that undoes a multiplication by an odd number: each Newton step doubles the number of right low bits.
+constexpr u64 inverse_factor(u64 odd) {
+  u64 inverse = odd;
+  for (int step = 0; step < 6; ++step) inverse *= 2 - odd * inverse;
+  return inverse;
+}
+
+/// Undoes x ^= x >> shift, for shift of 22 and more.
+constexpr u64 unshift(u64 x, int shift) {
+  const u64 twice = x ^ (x >> shift);
+  return x ^ (twice >> shift);
+}
+
+}  // namespace hash_detail
+
+/// The x for which mix64(x) == y.
+[[nodiscard]] constexpr u64 unmix64(u64 y) {
+  constexpr u64 kInverse = hash_detail::inverse_factor(kMixFactor);
+  y = hash_detail::unshift(y, 29) * kInverse;
+  y = hash_detail::unshift(y, 32) * kInverse;
+  y = hash_detail::unshift(y, 29) * kInverse;
+  return hash_detail::unshift(y, 32);
+}
+
+/// A 64-bit hash of the bytes; the same on every little-endian machine. O(length), about 16 bytes in 2 ns.
+[[nodiscard]] inline u64 hash_bytes(std::string_view bytes, u64 seed = 0) {
+  constexpr u64 kLeft = 0x9e3779b97f4a7c15ull;
+  constexpr u64 kRight = 0xd1b54a32d192ed03ull;
+  const auto word_at = [](const char* p) {
+    u64 word;
+    std::memcpy(&word, p, sizeof word);
+    return word;
+  };
+  u64 state = mix64(seed ^ kLeft) ^ bytes.size();
+  const char* p = bytes.data();
+  std::size_t left = bytes.size();
+  for (; left > 16; p += 16, left -= 16) {
+    state = multiply_fold(word_at(p) ^ kLeft ^ state, word_at(p + 8) ^ kRight ^ std::rotl(state, 32));
+  }
+  u64 low = 0;
+  u64 high = 0;
+  if (left >= 8) {
+    low = word_at(p);
+    high = word_at(p + left - 8);
+  } else if (left > 0) {
+    std::memcpy(&low, p, left);
+  }
+  return mix64(state ^ multiply_fold(low ^ kLeft ^ state, high ^ kRight ^ std::rotl(state, 32)));
+}
+
+}  // namespace latchlab

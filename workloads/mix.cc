@@ -1,0 +1,120 @@
+#include "workloads/mix.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "src/base/error.h"
+
+namespace latchlab {
+
+namespace {
+
+constexpr u64 kLongestScan = 65'535;
+
+std::size_t kind_of(std::string_view name) {
+  return static_cast<std::size_t>(std::find(kOpNames.begin(), kOpNames.end(), name) - kOpNames.begin());
+}
+
+/// floor(count * ppm / million) without overflow.
+u64 part(u64 count, u32 ppm) {
+  return count / Mix::kMillion * ppm + count % Mix::kMillion * ppm / Mix::kMillion;
+}
+
+}  // namespace
+
+Mix::Mix(const Spec& spec, double negative) {
+  constexpr std::size_t kRead = static_cast<std::size_t>(OpKind::kRead);
+  constexpr std::size_t kInsert = static_cast<std::size_t>(OpKind::kInsert);
+  if (spec.name == "lookup" || spec.name == "insert") {
+    SpecReader(spec, "workload " + spec.name).finish();
+    fills_ = spec.name == "insert";
+    ppm_[fills_ ? kInsert : kRead] = kMillion;
+  } else if (spec.name == "mix") {
+    if (spec.arg) {
+      throw InputError(fmt::format("workload mix: '{}' is not a share such as read=90", *spec.arg));
+    }
+    double sum = 0;
+    for (const auto& [name, text] : spec.options) {
+      const std::optional<double> value = parse_double(text);
+      if (name == "scan_length") {
+        const std::optional<u64> length = parse_u64(text);
+        if (!length || *length < 1 || *length > kLongestScan) {
+          throw InputError(fmt::format("workload mix: scan_length={} must be a whole number from 1 to {}", text,
+                                       kLongestScan));
+        }
+        scan_length_ = static_cast<u16>(*length);
+        continue;
+      }
+      const std::size_t kind = kind_of(name);
+      if (kind == kOpKinds) {
+        std::vector<std::string> known(kOpNames.begin(), kOpNames.end());
+        known.emplace_back("scan_length");
+        throw InputError(fmt::format("workload mix has no option '{}'; it has {}{}", name, fmt::join(known, ", "),
+                                     suggestion(name, known)));
+      }
+      if (!value || *value < 0 || *value > 100) {
+        throw InputError(fmt::format("workload mix: {}={} must be a percentage from 0 to 100", name, text));
+      }
+      ppm_[kind] = static_cast<u32>(std::lround(*value * 1e4));
+      if (*value > 0 && ppm_[kind] == 0) {
+        throw InputError(fmt::format("workload mix: {}={} is less than the smallest share, 0.0001 percent", name, text));
+      }
+      sum += *value;
+    }
+    if (std::abs(sum - 100) > 1e-9) {
+      throw InputError(fmt::format("workload mix: the shares sum to {}, not to 100 percent", sum));
+    }
+    // Shares of more than four decimals are rounded; what that leaves or takes goes to the largest.
+    u32 rounded = 0;
+    for (const u32 ppm : ppm_) rounded += ppm;
+    *std::max_element(ppm_.begin(), ppm_.end()) += kMillion - rounded;
+    if (scan_length_ != 100 && !has(OpKind::kScan)) {
+      throw InputError(fmt::format("workload mix: scan_length={} without a share of scan", scan_length_));
+    }
+  } else {
+    throw InputError(fmt::format("unknown workload '{}'; there are lookup, insert and mix:read=90,insert=10{}", spec.name,
+                                 suggestion(spec.name, {"lookup", "insert", "mix"})));
+  }
+
+  if (!(negative >= 0 && negative <= 1)) {
+    throw InputError(fmt::format("negative={} must be a share from 0 to 1 of the reads", negative));
+  }
+  if (negative > 0 && ppm_[kRead] == 0) {
+    throw InputError(fmt::format("negative={} is a share of the reads, but workload {} has none", negative, spec.str()));
+  }
+  ppm_[kAbsentRead] = static_cast<u32>(std::lround(ppm_[kRead] * negative));
+  ppm_[kRead] -= ppm_[kAbsentRead];
+  commonest_ = static_cast<std::size_t>(std::max_element(ppm_.begin(), ppm_.end()) - ppm_.begin());
+}
+
+u32 Mix::ppm(OpKind kind) const {
+  const u32 absent = kind == OpKind::kRead ? ppm_[kAbsentRead] : 0;
+  return ppm_[static_cast<std::size_t>(kind)] + absent;
+}
+
+std::vector<std::pair<std::string, double>> Mix::shares() const {
+  std::vector<std::pair<std::string, double>> result;
+  for (std::size_t kind = 0; kind < kOpKinds; ++kind) {
+    const u32 share = ppm(static_cast<OpKind>(kind));
+    if (share > 0) result.emplace_back(kOpNames[kind], share / static_cast<double>(kMillion));
+  }
+  return result;
+}
+
+u64 Mix::before(u64 block, std::size_t scheduled) const {
+  const u64 ops = block * kBlock;
+  if (scheduled != commonest_) return part(ops, ppm_[scheduled]);
+  u64 others = 0;
+  for (std::size_t kind = 0; kind < kScheduled; ++kind) {
+    if (kind != commonest_) others += part(ops, ppm_[kind]);
+  }
+  return ops - others;
+}
+
+std::size_t Mix::only() const { return ppm_[commonest_] == kMillion ? commonest_ : kScheduled; }
+
+}  // namespace latchlab

@@ -1,0 +1,16 @@
+#pragma once
+
+// The streams of random words that one seed feeds, each with a number of its own, so that adding a draw in one place
+// changes nothing elsewhere: the keys of a seed stay its keys.
+
+#include "src/base/types.h"
+
+namespace latchlab {
+
+inline constexpr u64 kKeyStream = 1;         ///< the offset of sparse keys
+inline constexpr u64 kLineStream = 2;        ///< which line of a file is which record
+inline constexpr u64 kInsertOrderStream = 3;  ///< in which order records are loaded
+inline constexpr u64 kPopularityStream = 4;  ///< which record has which popularity rank
+inline constexpr u64 kFirstPhaseStream = 16;  ///< phase p draws from kFirstPhaseStream + 2p and the next
+
+}  // namespace latchlab

@@ -1,0 +1,176 @@
+#include "workloads/zipf.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <vector>
+
+#include "src/testing/catch.h"
+
+namespace latchlab {
+namespace {
+
+/// The cumulative weights of ranks 1..n by plain summation: what the sampler is judged against.
+std::vector<double> cumulative(u64 n, double q) {
+  std::vector<double> sums(n + 1);
+  long double sum = 0;
+  for (u64 k = 1; k <= n; ++k) {
+    sum += std::pow(static_cast<double>(k), -q);
+    sums[k] = static_cast<double>(sum);
+  }
+  return sums;
+}
+
+struct Fit {
+  double deviation;  ///< of chi-square from its mean, in standard deviations (Wilson and Hilferty)
+  std::size_t buckets;
+};
+
+/// Chi-square of `samples` ranks over single ranks up to 64, then ranges that grow by 3 %, all with 50 expected or more.
+Fit fit(u64 n, double q, u64 samples, const std::function<u64(u64)>& rank) {
+  const std::vector<double> sums = cumulative(n, q);
+  std::vector<u64> ends;  // of the buckets, ranks counted from 1, inclusive
+  u64 begin = 1;
+  while (begin <= n) {
+    u64 end = std::min(n, std::max(begin, begin <= 64 ? begin : begin + begin * 3 / 100));
+    const auto expected = [&] { return (sums[end] - sums[begin - 1]) / sums[n] * static_cast<double>(samples); };
+    while (end < n && expected() < 50) end = std::min(n, end + end / 2 + 1);
+    if (expected() < 50 && !ends.empty()) {
+      ends.back() = end;
+    } else {
+      ends.push_back(end);
+    }
+    begin = end + 1;
+  }
+  std::vector<u64> counts(ends.size());
+  for (u64 i = 0; i < samples; ++i) {
+    const u64 k = rank(i) + 1;
+    if (k > n) return {.deviation = 1e9, .buckets = 0};
+    ++counts[static_cast<std::size_t>(std::lower_bound(ends.begin(), ends.end(), k) - ends.begin())];
+  }
+  if (ends.size() == 1) return {.deviation = 0, .buckets = 1};
+  double chi2 = 0;
+  for (std::size_t b = 0; b < ends.size(); ++b) {
+    const double below = b == 0 ? 0 : sums[ends[b - 1]];
+    const double expected = (sums[ends[b]] - below) / sums[n] * static_cast<double>(samples);
+    const double off = static_cast<double>(counts[b]) - expected;
+    chi2 += off * off / expected;
+  }
+  const double df = static_cast<double>(ends.size() - 1);
+  const double deviation = (std::cbrt(chi2 / df) - (1 - 2 / (9 * df))) / std::sqrt(2 / (9 * df));
+  return {.deviation = deviation, .buckets = ends.size()};
+}
+
+constexpr double kExponents[] = {0, 1e-9, 0.5, 0.99, 1, 1 + 1e-9, 1.3, 3, 20};
+
+TEST_CASE("zipf is exact: chi-square at every exponent, for few and many ranks") {
+  for (const u64 n : {u64{1}, u64{2}, u64{3}, u64{130}, u64{1000}, u64{100'000}, u64{3'000'017}}) {
+    for (const double q : kExponents) {
+      const Zipf zipf(n, q);
+      const Draws draws(42, n);
+      const Fit found = fit(n, q, 1'000'000, [&](u64 i) { return zipf(draws, i); });
+      INFO("n " << n << " exponent " << q << " buckets " << found.buckets);
+      CHECK(std::abs(found.deviation) < 5);
+    }
+  }
+}
+
+TEST_CASE("the chi-square test refuses the approximation of Gray et al.") {
+  const u64 n = 1'000'000;
+  const double q = 0.99;
+  const double zeta = cumulative(n, q)[n];
+  const double zeta2 = cumulative(2, q)[2];
+  const double alpha = 1 / (1 - q);
+  const double eta = (1 - std::pow(2.0 / static_cast<double>(n), 1 - q)) / (1 - zeta2 / zeta);
+  const Draws draws(42, 0);
+  const auto gray = [&](u64 i) -> u64 {
+    const double u = unit(draws(i));
+    if (u * zeta < 1) return 0;
+    if (u * zeta < 1 + std::pow(0.5, q)) return 1;
+    return static_cast<u64>(static_cast<double>(n) * std::pow(eta * u - eta + 1, alpha));
+  };
+  CHECK(fit(n, q, 1'000'000, gray).deviation > 20);
+}
+
+TEST_CASE("ranks within a stratum follow the law too") {
+  // Where in its stratum a rank falls, from 0 to 1, has a mean just below 1/2. It is what the rejection is for: without it
+  // the mean is 1/2 and this is off by 8 standard deviations and more.
+  const u64 n = 3'000'017;
+  for (const double q : {0.5, 0.99, 1.3}) {
+    const Zipf zipf(n, q);
+    double weights = 0;
+    double mean = 0;
+    double square = 0;
+    std::vector<u32> stratum_of(n);
+    for (u32 s = 0; s < zipf.strata().size(); ++s) {
+      const Zipf::Stratum& stratum = zipf.strata()[s];
+      for (u64 offset = 0; offset < stratum.length; ++offset) {
+        const double weight = std::pow(static_cast<double>(stratum.first + offset), -q);
+        const double position = (static_cast<double>(offset) + 0.5) / static_cast<double>(stratum.length);
+        weights += weight;
+        mean += weight * position;
+        square += weight * position * position;
+        stratum_of[stratum.first + offset - 1] = s;
+      }
+    }
+    mean /= weights;
+    const double variance = square / weights - mean * mean;
+    const Draws draws(43, 0);
+    constexpr u64 kSamples = 20'000'000;
+    double sum = 0;
+    for (u64 i = 0; i < kSamples; ++i) {
+      const u64 rank = zipf(draws, i);
+      const Zipf::Stratum& stratum = zipf.strata()[stratum_of[rank]];
+      sum += (static_cast<double>(rank + 1 - stratum.first) + 0.5) / static_cast<double>(stratum.length);
+    }
+    const double deviation = (sum / kSamples - mean) / std::sqrt(variance / kSamples);
+    INFO("exponent " << q);
+    CHECK(std::abs(deviation) < 4.5);
+  }
+}
+
+TEST_CASE("strata cover the ranks without gap") {
+  for (const u64 n : {u64{1}, u64{128}, u64{129}, u64{1'000'000}, Zipf::kMostRanks}) {
+    const Zipf zipf(n, 0.99);
+    u64 next = 1;
+    bool fine = true;
+    for (const Zipf::Stratum& stratum : zipf.strata()) {
+      fine = fine && stratum.first == next && stratum.length > 0;
+      next += stratum.length;
+    }
+    CHECK(fine);
+    CHECK(next == n + 1);
+  }
+}
+
+TEST_CASE("a batch has the ranks that its positions have one by one") {
+  for (const double q : kExponents) {
+    const Zipf zipf(3'000'017, q);
+    const Draws draws(5, 5);
+    std::vector<u64> batch(Zipf::kBatch);
+    u64 wrong = 0;
+    for (u64 i = 0; i < 100 * Zipf::kBatch; i += Zipf::kBatch) {
+      zipf.fill(draws, i, batch);
+      for (u64 at = 0; at < batch.size(); ++at) wrong += batch[at] != zipf(draws, i + at);
+    }
+    CHECK(wrong == 0);
+  }
+}
+
+TEST_CASE("extreme exponents and ranks stay in range") {
+  const Draws draws(5, 5);
+  for (const u64 n : {u64{1}, u64{2}, u64{1'000'000'007}, Zipf::kMostRanks}) {
+    for (const double q : {0.0, 1e-300, 1.0, 50.0, 1000.0, 1e300}) {
+      const Zipf zipf(n, q);
+      u64 largest = 0;
+      for (u64 i = 0; i < 20'000; ++i) largest = std::max(largest, zipf(draws, i));
+      INFO("n " << n << " exponent " << q);
+      CHECK(largest < n);
+      if (q >= 50) CHECK(largest == 0);
+      if (q < 1e-9 && n > 2) CHECK(largest > n / 10 * 9);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace latchlab
