@@ -1,0 +1,118 @@
+#pragma once
+// What an event costs in virtual time, and so who runs next: the fiber with the earliest clock does.
+//
+// The race finder's strategies make costs up. A model of a processor would compute them from the line, its holders and the
+// fiber's core: it is one more class here.
+#include <algorithm>
+
+#include "src/base/types.h"
+
+namespace latchlab {
+
+enum class Event : u8 { kLoad, kStore, kReadModifyWrite, kBegin, kCommit, kAbort, kMemory, kPause, kYield };
+
+struct Step {
+  u32 fiber;
+  Event event;
+  u32 line;    // of the access; meaningless for the events that are not accesses
+  u64 clock;   // the fiber's, in nanoseconds, before the step
+};
+
+/// One object serves one schedule. All answers must be functions of the constructor's arguments and the steps so far.
+class Costs {
+ public:
+  virtual ~Costs() = default;
+  /// The clock at which a fiber starts.
+  virtual u64 start(u32 fiber) = 0;
+  /// Nanoseconds that the step takes; it has taken effect at its beginning.
+  virtual u64 cost(const Step& step) = 0;
+  /// When a fiber that has waited since `asleep` notices a store made at `stored`.
+  virtual u64 wake(u32 fiber, u64 asleep, u64 stored) = 0;
+};
+
+/// Splitmix64: the strategies' only source of chance.
+class Chance {
+ public:
+  explicit Chance(u64 seed) : state_(seed * 0xda942042e4dd58b5u + 0x2545f4914f6cdd1du) {}
+  u64 draw() {
+    u64 z = state_ += 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+  }
+  u64 below(u64 bound) { return (draw() >> 32) * bound >> 32; }   // bound < 2^32
+  bool one_in(u64 n) { return below(n) == 0; }
+
+ private:
+  u64 state_;
+};
+
+/// Uniform costs with rare long stalls: fibers interleave at almost every access, and now and then one sleeps through
+/// whole operations of the others, as a preempted thread does. How rare, and whether the fibers are equally fast, is drawn
+/// per schedule, since different races need different mixtures.
+class RandomCosts final : public Costs {
+ public:
+  explicit RandomCosts(u64 seed) : chance_(seed), stall_one_in_(u64{16} << 2 * chance_.below(4)), uneven_(chance_.one_in(2)) {
+    for (u32& speed : shift_) speed = uneven_ ? static_cast<u32>(chance_.below(5)) : 0;
+  }
+  u64 start(u32 fiber) override { return chance_.below(uneven_ ? 20000 : 2000) + fiber; }
+  u64 cost(const Step& step) override {
+    const u64 short_one = 1 + chance_.below(kShort << shift_[step.fiber]);
+    if (step.event == Event::kYield) return short_one + kShort;
+    return chance_.one_in(stall_one_in_) ? short_one + chance_.below(kStall) : short_one;
+  }
+  u64 wake(u32, u64 asleep, u64 stored) override { return std::max(asleep, stored) + chance_.below(kShort); }
+
+ private:
+  static constexpr u64 kShort = 1000;
+  static constexpr u64 kStall = 40000;
+  Chance chance_;
+  const u64 stall_one_in_;
+  const bool uneven_;
+  u32 shift_[64]{};
+};
+
+/// Probabilistic concurrency testing (Burckhardt, Kothari, Musuvathi, Nagarakatte: "A Randomized Scheduler with
+/// Probabilistic Guarantees of Finding Bugs", ASPLOS 2010): fibers have priorities and the highest that can run runs; at a
+/// few random steps the running one drops below all others. A bug that needs d ordered events is found with probability
+/// at least 1/(n k^(d-1)) for n fibers and k steps, however unlikely it is for uniform costs.
+///
+/// A priority is a band of virtual time: bands are wider than a schedule is long, so the clocks of two bands never meet.
+/// The length of the schedule is unknown before it has run, so the horizon of the change points is drawn too. Who pauses,
+/// yields or runs alone for very long drops as well: the one it waits for may be below it.
+class PriorityCosts final : public Costs {
+ public:
+  PriorityCosts(u64 seed, u32 fibers) : chance_(seed), lowest_(fibers) {
+    for (u32 i = 0; i < fibers; ++i) band_[i] = i;
+    for (u32 i = fibers; i > 1; --i) std::swap(band_[i - 1], band_[chance_.below(i)]);
+    const u64 horizon = u64{32} << chance_.below(7);
+    changes_ = 1 + static_cast<u32>(chance_.below(kChanges));
+    for (u32 i = 0; i < changes_; ++i) change_[i] = 1 + chance_.below(horizon);
+  }
+  u64 start(u32 fiber) override { return band_[fiber] * kBand; }
+  u64 cost(const Step& step) override {
+    ++steps_;
+    alone_ = step.fiber == last_ ? alone_ + 1 : 0;
+    last_ = step.fiber;
+    const bool change = std::find(change_, change_ + changes_, steps_) != change_ + changes_;
+    if (!change && step.event != Event::kPause && step.event != Event::kYield && alone_ < kPatience) return 1;
+    alone_ = 0;
+    return ++lowest_ * kBand - step.clock;
+  }
+  u64 wake(u32, u64 asleep, u64) override { return asleep; }   // with the priority that it had
+
+ private:
+  static constexpr u64 kBand = u64{1} << 32;
+  static constexpr u32 kChanges = 4;
+  static constexpr u64 kPatience = 2000;
+  Chance chance_;
+  u64 lowest_;
+  u64 steps_ = 0;
+  u64 alone_ = 0;
+  u32 last_ = ~0u;
+  u32 changes_ = 0;
+  u64 change_[kChanges]{};
+  u64 band_[64]{};
+};
+
+}  // namespace latchlab

@@ -1,0 +1,147 @@
+#include "src/machine/simulated_memory.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+namespace latchlab {
+
+namespace {
+
+// Where the arena would like to be: the same addresses in every process make runs alike even where code orders or hashes
+// addresses. A hint only.
+void* const kArenaHint = reinterpret_cast<void*>(u64{0x7e9000000000});
+
+template <class T>
+T* reserve(u64 count, void* hint = nullptr) {
+  void* p = mmap(hint, count * sizeof(T), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (p == MAP_FAILED) throw std::bad_alloc();
+  return static_cast<T*>(p);
+}
+
+constexpr u64 round_up(u64 value, u64 to) { return (value + to - 1) & ~(to - 1); }
+
+}  // namespace
+
+SimulatedMemory::SimulatedMemory()
+    : arena_(reserve<char>(kArenaBytes, kArenaHint)),
+      states_(reserve<State>(kArenaBytes / kUnit)),
+      lines_(reserve<Line>(u64{kArenaLines} + kForeignLines)),
+      foreign_(1024) {}
+
+SimulatedMemory::~SimulatedMemory() {
+  munmap(arena_, kArenaBytes);
+  munmap(states_, kArenaBytes / kUnit * sizeof(State));
+  munmap(lines_, (u64{kArenaLines} + kForeignLines) * sizeof(Line));
+}
+
+void SimulatedMemory::reset() {
+  constexpr u64 kCheapToClear = u64{1} << 20;
+  std::memset(states_, 0, top_ / kUnit + 1);
+  dirty_ = std::max(dirty_, top_);
+  if (dirty_ > kCheapToClear) {
+    madvise(arena_, round_up(dirty_, 4096), MADV_DONTNEED);
+    dirty_ = kFirstOffset;
+  }
+  top_ = kFirstOffset;
+  blocks_.clear();
+  live_blocks_ = 0;
+  for (const u32 number : used_lines_) lines_[number] = {};
+  used_lines_.clear();
+  for (const u32 slot : foreign_used_) foreign_[slot] = {};
+  foreign_used_.clear();
+}
+
+void* SimulatedMemory::allocate(std::size_t bytes, u32 owner) {
+  const u64 begin = round_up(top_, bytes >= kLineBytes ? kLineBytes : kUnit);
+  const u64 size = round_up(std::max<u64>(bytes, 1), kUnit);
+  // One unit stays between blocks: running over the end of one is noticed.
+  if (size > kArenaBytes || begin + size + kUnit > kArenaBytes) return nullptr;
+  top_ = begin + size + kUnit;
+  if (size <= kPatterned) {
+    std::memset(arena_ + begin, 0xa5, size);
+  } else if (begin < dirty_) {
+    std::memset(arena_ + begin, 0, std::min(size, dirty_ - begin));
+  }
+  std::memset(states_ + begin / kUnit, static_cast<int>(State::kLive), size / kUnit);
+  blocks_.push_back({begin, bytes, owner, true});
+  ++live_blocks_;
+  return arena_ + begin;
+}
+
+std::string SimulatedMemory::deallocate(void* p) {
+  const u64 offset = offset_of(p);
+  Block* block = offset < kArenaBytes ? block_at(offset) : nullptr;
+  if (!block || block->offset != offset) return "free of something that is not a block";
+  if (!block->live) return "double free of " + name(*block);
+  block->live = false;
+  --live_blocks_;
+  std::memset(states_ + offset / kUnit, static_cast<int>(State::kFreed), round_up(std::max<u64>(block->bytes, 1), kUnit) / kUnit);
+  return {};
+}
+
+void SimulatedMemory::mark(const void* p, std::size_t bytes, State state) {
+  const u64 offset = offset_of(p);
+  if (offset >= kArenaBytes) return;
+  // Whole units only: a neighbour must not suffer for a ragged end.
+  const u64 first = round_up(offset, kUnit) / kUnit;
+  const u64 last = (offset + bytes) / kUnit;
+  if (last > first) std::memset(states_ + first, static_cast<int>(state), last - first);
+}
+
+std::string SimulatedMemory::complaint(const void* p, std::size_t bytes) const {
+  u64 offset = offset_of(p);
+  if (states_[offset / kUnit] == State::kLive) offset = (offset + bytes - 1) / kUnit * kUnit;
+  const State state = states_[offset / kUnit];
+  const char* const kind = state == State::kFreed      ? "freed memory"
+                           : state == State::kPoisoned ? "poisoned memory"
+                                                       : "memory that was never allocated";
+  const Block* block = const_cast<SimulatedMemory*>(this)->block_at(offset);
+  if (!block) return kind;
+  return std::string(kind) + " at byte " + std::to_string(offset_of(p) - block->offset) + " of " + name(*block);
+}
+
+SimulatedMemory::Block* SimulatedMemory::block_at(u64 offset) {
+  auto after = std::upper_bound(blocks_.begin(), blocks_.end(), offset, [](u64 at, const Block& b) { return at < b.offset; });
+  return after == blocks_.begin() ? nullptr : &*--after;
+}
+
+std::string SimulatedMemory::name(const Block& block) const {
+  std::string text = "block " + std::to_string(&block - blocks_.data()) + " (" + std::to_string(block.bytes) + " bytes, allocated ";
+  return text + (block.owner == ~0u ? "outside virtual time)" : "by fiber " + std::to_string(block.owner) + ")");
+}
+
+std::string SimulatedMemory::describe_a_live_block() const {
+  return name(*std::find_if(blocks_.begin(), blocks_.end(), [](const Block& b) { return b.live; }));
+}
+
+u32 SimulatedMemory::foreign_line(u64 address) {
+  const auto home = [this](u64 a) { return (a * 0x9e3779b97f4a7c15u >> 20) & (foreign_.size() - 1); };
+  u64 at = home(address);
+  for (; foreign_[at].address1 != 0; at = (at + 1) & (foreign_.size() - 1)) {
+    if (foreign_[at].address1 == address + 1) return foreign_[at].number;
+  }
+  if (foreign_used_.size() * 2 >= foreign_.size()) {
+    std::vector<Slot> old(foreign_.size() * 2);
+    old.swap(foreign_);
+    foreign_used_.clear();
+    for (const Slot& slot : old) {
+      if (slot.address1 == 0) continue;
+      u64 to = home(slot.address1 - 1);
+      while (foreign_[to].address1 != 0) to = (to + 1) & (foreign_.size() - 1);
+      foreign_[to] = slot;
+      foreign_used_.push_back(static_cast<u32>(to));
+    }
+    at = home(address);
+    while (foreign_[at].address1 != 0) at = (at + 1) & (foreign_.size() - 1);
+  }
+  // More distinct lines than there is room for share their conflicts, which costs aborts and nothing else.
+  const u32 number = kArenaLines + static_cast<u32>(foreign_used_.size() % kForeignLines);
+  foreign_[at] = {address + 1, number};
+  foreign_used_.push_back(static_cast<u32>(at));
+  return number;
+}
+
+}  // namespace latchlab

@@ -1,0 +1,107 @@
+#pragma once
+// The memory of the simulated machine: an arena that knows the state of every 16 bytes, and the lines.
+//
+//     arena    |block|block|     |block|            ...        blocks are never reused within a schedule,
+//     states   |live |freed|never|live |never       ...        so that an access after free cannot hide
+//     lines    readers, writer, waited: one per 64 bytes, for the conflicts of transactions
+//
+// Cells may also lie outside the arena (on a stack, in a test's object): their lines get numbers in the order in which
+// they are first seen, so that a schedule does not depend on where the system's allocator put them. reset() forgets all
+// blocks and costs what was used.
+#include <string>
+#include <vector>
+
+#include "src/base/types.h"
+
+namespace latchlab {
+
+class SimulatedMemory {
+ public:
+  struct Line {
+    u64 readers;   // bit i: fiber i has read it in its transaction
+    u8 writer1;    // the fiber that has written it in its transaction, plus one; 0 is nobody
+    bool waited;   // a fiber is parked on it
+    bool used;     // is in used_lines_
+  };
+
+  SimulatedMemory();
+  ~SimulatedMemory();
+  SimulatedMemory(const SimulatedMemory&) = delete;
+  SimulatedMemory& operator=(const SimulatedMemory&) = delete;
+
+  /// Forgets every block and every line.
+  void reset();
+
+  /// 64-byte aligned from 64 bytes on, otherwise 16; null when the arena is full. Up to 4 KiB are filled with a pattern,
+  /// like memory that malloc has had before; more are zero, like fresh pages.
+  void* allocate(std::size_t bytes, u32 owner);
+  /// Empty, or why this is no block that could be freed.
+  std::string deallocate(void* p);
+  void poison(const void* p, std::size_t bytes) { mark(p, bytes, State::kPoisoned); }
+  void unpoison(const void* p, std::size_t bytes) { mark(p, bytes, State::kLive); }
+
+  /// May these bytes be accessed? Memory outside the arena is somebody else's.
+  bool accessible(const void* p, std::size_t bytes) const {
+    const u64 offset = offset_of(p);
+    if (offset >= kArenaBytes) return true;
+    return states_[offset / kUnit] == State::kLive && states_[(offset + bytes - 1) / kUnit] == State::kLive;
+  }
+  /// What is wrong with these inaccessible bytes, and where they are.
+  std::string complaint(const void* p, std::size_t bytes) const;
+
+  /// The number of p's line; the same in every replay.
+  u32 line_number(const void* p) {
+    const u64 offset = offset_of(p);
+    return offset < kArenaBytes ? static_cast<u32>(offset / kLineBytes) : foreign_line(reinterpret_cast<u64>(p) / kLineBytes);
+  }
+  Line& line(u32 number) {
+    Line& found = lines_[number];
+    if (!found.used) {
+      found.used = true;
+      used_lines_.push_back(number);
+    }
+    return found;
+  }
+
+  u64 live_blocks() const { return live_blocks_; }
+  /// The oldest block that has not been freed; only while there is one.
+  std::string describe_a_live_block() const;
+
+ private:
+  enum class State : u8 { kNever, kLive, kFreed, kPoisoned };
+  struct Block {
+    u64 offset;
+    u64 bytes;
+    u32 owner;
+    bool live;
+  };
+  struct Slot {
+    u64 address1;   // of the line, plus one; 0 is empty
+    u32 number;
+  };
+  static constexpr u64 kArenaBytes = u64{512} << 20;
+  static constexpr u64 kUnit = 16;
+  static constexpr u32 kArenaLines = kArenaBytes / kLineBytes;
+  static constexpr u32 kForeignLines = 1 << 20;
+  static constexpr u64 kFirstOffset = 4096;
+  static constexpr u64 kPatterned = 4096;
+
+  u64 offset_of(const void* p) const { return static_cast<u64>(static_cast<const char*>(p) - arena_); }
+  void mark(const void* p, std::size_t bytes, State state);
+  u32 foreign_line(u64 address);
+  Block* block_at(u64 offset);
+  std::string name(const Block& block) const;
+
+  char* arena_;
+  State* states_;
+  Line* lines_;
+  u64 top_ = kFirstOffset;
+  u64 dirty_ = kFirstOffset;   // beyond it the arena is still zero
+  std::vector<Block> blocks_;
+  u64 live_blocks_ = 0;
+  std::vector<u32> used_lines_;
+  std::vector<Slot> foreign_;   // open addressing; a power of two, at most half full
+  std::vector<u32> foreign_used_;
+};
+
+}  // namespace latchlab

@@ -1,0 +1,188 @@
+#pragma once
+// The engine of the simulated machine: fibers in virtual time on one thread of the system.
+//
+// Each fiber has a clock. The fiber with the earliest clock runs; an access takes effect when its fiber is the earliest, and
+// only then is its cost added to the clock. So plain memory is sequentially consistent, everything that happens is a
+// function of the costs and the program, and a transaction can be undone at the very moment at which a conflict appears:
+//
+//     access:  wait until earliest -> aborted meanwhile? -> may these bytes be accessed? -> doom the transactions of others
+//              that conflict (the requester wins) -> log the old bytes -> add the cost -> [the cell loads or stores]
+//
+// There is no switch between the check and the cell's own load or store, which makes each access atomic, read-modify-writes
+// included. Outside run() there is no virtual time: accesses only check the memory, transactions only keep their log.
+//
+// A schedule ends when all fibers have returned, or as failed: forbidden memory access, deadlock (all unfinished fibers
+// wait), livelock (too many events), an exception out of a fiber, or the program's own verdict. Then the fibers are
+// abandoned where they stand: destructors could not run, since they would access cells of a broken world.
+#include <boost/context/detail/fcontext.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/machine/machine.h"
+#include "src/machine/simulated_costs.h"
+#include "src/machine/simulated_memory.h"
+#include "src/machine/software_transaction.h"
+
+namespace latchlab {
+
+class World {
+ public:
+  static constexpr u32 kMaxFibers = 64;
+
+  struct Outcome {
+    std::string failure;   // empty: all fibers returned
+    u64 events = 0;        // accesses and everything else that takes virtual time
+    u64 switches = 0;
+    u64 aborts = 0;
+    u64 trace = 0;         // a hash of (fiber, line, kind) of every event, in order
+  };
+
+  /// The world of this process. One thread at a time may use it.
+  static World& get();
+
+  /// Forgets all simulated memory: whatever still lives there is gone.
+  void reset();
+
+  /// Runs body(0) to body(fibers - 1), at most kMaxFibers, until all have returned or the schedule has failed.
+  Outcome run(u32 fibers, Costs& costs, u64 event_limit, const std::function<void(u32)>& body);
+
+  /// The running fiber's number; only inside virtual time.
+  static bool in_virtual_time() { return me != nullptr; }
+
+  // What cells call: the event of an access to `bytes` bytes at p. A store or a read-modify-write that answers false must
+  // not take place.
+  static void read(const void* p, u32 bytes) {
+    if (me) [[likely]] {
+      get_unchecked().access(*me, p, bytes, Event::kLoad);
+    } else {
+      get().access_outside(p, bytes, Event::kLoad);
+    }
+  }
+  template <class T>
+  [[nodiscard]] static bool write(T* cell, Event event) {
+    static_assert(sizeof(T) <= sizeof(u64), "a cell holds at most 8 bytes");
+    Fiber& fiber = me ? *me : get().outside_;
+    if (fiber.transaction.unwinding()) return false;
+    if (me) [[likely]] {
+      get_unchecked().access(*me, cell, sizeof(T), event);
+    } else {
+      get().access_outside(cell, sizeof(T), event);
+    }
+    if (fiber.transaction.running()) {
+      u64 old = 0;
+      __builtin_memcpy(&old, cell, sizeof(T));
+      fiber.transaction.remember(cell, old, [](void* at, u64 word) { __builtin_memcpy(at, &word, sizeof(T)); });
+    }
+    return true;
+  }
+
+  // The engine of run_transaction.
+  void begin();
+  void commit();
+  u32 caught();
+  u32 caught_foreign();
+  [[noreturn]] void abort(u32 status);
+  [[noreturn]] void abort_explicitly(u8 code);
+  bool in_transaction() { return current().transaction.running(); }
+  bool unwinding() { return current().transaction.unwinding(); }
+
+  /// Sleeps until the line of p is written. The caller has just looked and found nothing.
+  void park(const void* p);
+  /// A pause or a yield; aborts a transaction.
+  void pass(Event event);
+  u64 now() { return current().clock; }
+
+  void touch(const void* p, std::size_t bytes, Access access);
+  void* allocate(std::size_t bytes);
+  void deallocate(void* p, std::size_t bytes);
+  SimulatedMemory& memory() { return memory_; }
+
+  AbortInjection* exchange_plan(AbortInjection* plan) { return std::exchange(current().plan, plan); }
+
+  /// The schedule is wrong. Ends it there inside virtual time, and is remembered outside, for take_outside_failure().
+  void fail(const std::string& what);
+  std::string take_outside_failure() { return std::exchange(outside_failure_, {}); }
+
+ private:
+  // What the C++ runtime keeps per thread about exceptions, and so must be kept per fiber: a fiber may be left in the
+  // middle of a catch, or of a destructor that runs because of an exception. Layout: __cxa_eh_globals of the Itanium ABI.
+  struct ExceptionState {
+    void* caught = nullptr;
+    unsigned uncaught = 0;
+  };
+  /// A stack that execution can be on: a fiber's, or the thread's own, called home.
+  struct Context {
+    boost::context::detail::fcontext_t at = nullptr;
+    const void* stack = nullptr;
+    std::size_t stack_bytes = 0;
+    void* fake_stack = nullptr;
+    void* sanitizer_fiber = nullptr;
+    ExceptionState exceptions;
+  };
+  struct Fiber {
+    u64 clock = 0;
+    u32 id = 0;
+    bool doomed = false;    // its transaction has been undone by another fiber; it does not know yet
+    bool done = true;
+    bool resting = true;    // its stack holds nothing but the loop of fiber_main
+    SoftwareTransaction transaction;
+    std::vector<u32> lines_read;
+    std::vector<u32> lines_written;
+    AbortInjection* plan = nullptr;
+    const void* waits_for = nullptr;
+    Context context;
+  };
+  struct Waiter {
+    u32 line;
+    u32 fiber;
+  };
+  static constexpr u64 kNotRunnable = ~u64{0};
+  static constexpr u32 kIdBits = 6;
+
+  static inline constinit Fiber* me = nullptr;   // null outside virtual time
+  static inline constinit World* instance_ = nullptr;
+  static World& get_unchecked() { return *instance_; }
+
+  World();
+  ~World();
+
+  Fiber& current() { return me ? *me : outside_; }
+  void access(Fiber& fiber, const void* p, u32 bytes, Event event);
+  void access_outside(const void* p, u32 bytes, Event event);
+  void event(Fiber& fiber, u32 line, Event event);
+  void await_turn(Fiber& fiber);
+  void take_turn(Fiber& fiber, AbortMoment moment);
+  void add_to_sets(Fiber& fiber, SimulatedMemory::Line& line, u32 number, bool writes);
+  void doom(Fiber& victim);
+  void forget_lines(Fiber& fiber);
+  void wake(u32 line, u64 stored);
+
+  void set_key(u32 fiber, u64 key);
+  void dispatch();
+  void jump(Context& to, Fiber* next);
+  void landed(boost::context::detail::transfer_t from);
+  void prepare(u32 fiber);
+  void give_stack(Fiber& fiber);
+  static void fiber_main(boost::context::detail::transfer_t from);
+
+  SimulatedMemory memory_;
+  std::vector<std::unique_ptr<Fiber>> fibers_;
+  Fiber outside_;
+  std::string outside_failure_;
+  Context home_;
+  Context* on_ = &home_;      // whose stack execution is on
+  Context* left_ = nullptr;   // whose stack it has just left
+  std::vector<u64> keys_;     // winner tree: leaf i is clock << kIdBits | i of fiber i, or kNotRunnable
+  u32 leaves_ = 1;
+  std::vector<Waiter> waiters_;
+  u32 running_ = 0;
+  u64 event_limit_ = 0;
+  Costs* costs_ = nullptr;
+  const std::function<void(u32)>* body_ = nullptr;
+  Outcome outcome_;
+};
+
+}  // namespace latchlab
