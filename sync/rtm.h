@@ -26,7 +26,7 @@
 // would be written by everybody), no PAUSE, no allocation that can reach the kernel: pools are topped up before each try.
 //
 // Where transactions do not work the policy runs on its lock, counts direct_lock, and says why in degraded().
-#include <array>
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -109,18 +109,23 @@ class Rtm {
   template <class Me, class Run>
   [[nodiscard]] [[gnu::always_inline]] inline bool speculate(Me& me, Run& run) {
     RtmCounters& count = me.counters;
+    u64 extra = 0;   // what the pool must hold beyond the usual, once an attempt has needed more
     for (;; ++count.respeculations) {
       for (u64 tries_left = options_.restarts + 1; tries_left > 0;) {
         if (options_.wait) lock_.await_free();
         // When memory is out this fails, and only who needs memory must fall back and fail.
-        (void)me.context.pool().top_up();
+        (void)me.context.top_up(extra);
         const u32 status = transact(count, run);
         if (status == kCommitted) [[likely]] return true;
         me.context.abandon();
         count.abort(status);
-        if (classify(status) == AbortCause::kLockBusy && !options_.busy_counts) {
+        const AbortCause cause = classify(status);
+        if (cause == AbortCause::kLockBusy && !options_.busy_counts) {
           lock_.await_free();
           continue;
+        }
+        if (cause == AbortCause::kArena) {
+          extra = std::clamp(2 * extra, Pool<M>::kAttemptBytes, Pool<M>::kLargestCarved);
         }
         if (options_.obey_retry && !(status & (kAbortRetry | kAbortExplicit))) break;
         --tries_left;
@@ -137,18 +142,25 @@ class Rtm {
 
   template <class Run>
   [[gnu::always_inline]] inline u32 transact(RtmCounters& count, Run& run) {
-    // Counted inside, an aborted begin is taken back with everything else: the bug that RtmCounters::consistent sees.
-    [[maybe_unused]] typename M::template Plain<u64> begun_inside(0);
-    if constexpr (!Bugs::kCountInside) ++count.begins;
-    const u32 status = M::transact([&] {
+    const auto subscribe_and_run = [&] {
       if constexpr (!Bugs::kDropSubscription) {
         if (lock_.busy()) M::template abort<kBusyCode>();
       }
-      if constexpr (Bugs::kCountInside) begun_inside.store(1);
       run();
-    });
-    if constexpr (Bugs::kCountInside) count.begins += begun_inside.load();
-    return status;
+    };
+    if constexpr (Bugs::kCountInside) {
+      // An abort takes the count back with everything else.
+      typename M::template Plain<u64> begun(0);
+      const u32 status = M::transact([&] {
+        begun.store(1);
+        subscribe_and_run();
+      });
+      count.begins += begun.load();
+      return status;
+    } else {
+      ++count.begins;
+      return M::transact(subscribe_and_run);
+    }
   }
 
   const Options options_;

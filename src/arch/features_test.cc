@@ -1,0 +1,72 @@
+#include "src/arch/features.h"
+
+#include <sched.h>
+#include <signal.h>
+
+#include <cstring>
+
+#include "src/arch/cpu.h"
+#include "src/arch/sanitizer.h"
+#include "src/testing/catch.h"
+
+namespace latchlab {
+namespace {
+
+TEST_CASE("The RTM probe has one of three outcomes, with evidence, and changes nothing in the process") {
+  struct sigaction before, after;
+  cpu_set_t allowed_before, allowed_after;
+  REQUIRE(sigaction(SIGILL, nullptr, &before) == 0);
+  REQUIRE(sched_getaffinity(0, sizeof allowed_before, &allowed_before) == 0);
+  const RtmProbe& probe = rtm_probe();
+  REQUIRE(sigaction(SIGILL, nullptr, &after) == 0);
+  REQUIRE(sched_getaffinity(0, sizeof allowed_after, &allowed_after) == 0);
+
+  UNSCOPED_INFO(name_of(probe.outcome) << ": " << probe.evidence);
+  CHECK(before.sa_handler == after.sa_handler);
+  CHECK(CPU_EQUAL(&allowed_before, &allowed_after));
+  CHECK(probe.evidence.starts_with("CPUID "));
+  CHECK(probe.evidence.find('\n') == std::string::npos);
+  CHECK(&probe == &rtm_probe());
+  CHECK(rtm_works() == (probe.outcome == RtmOutcome::kWorks && !kSanitized));
+  CHECK(rtm_works() == !why_no_rtm());
+}
+
+TEST_CASE("The RTM probe believes only what it sees") {
+  // Transactions by hand must agree with the probe. Where it says absent, XBEGIN may not even exist.
+  if (rtm_probe().outcome == RtmOutcome::kAbsent) {
+    WARN("skipped: " << rtm_probe().evidence);
+    return;
+  }
+  constexpr u32 kTries = 1000;
+  volatile u64 word = 0;
+  u32 commits = 0;
+  for (u32 i = 0; i < kTries; ++i) {
+    if (rtm_begin() != kCommitted) continue;
+    word = word + 1;
+    rtm_end();
+    ++commits;
+  }
+  CHECK(word == commits);
+  if (rtm_probe().outcome == RtmOutcome::kAlwaysAborts) {
+    CHECK(commits < kTries / 2);
+  } else if (!kSanitized) {
+    CHECK(commits >= kTries / 2);
+  }
+}
+
+TEST_CASE("Names of the RTM outcomes") {
+  CHECK(name_of(RtmOutcome::kWorks) == "works");
+  CHECK(name_of(RtmOutcome::kAlwaysAborts) == "always-aborts");
+  CHECK(name_of(RtmOutcome::kAbsent) == "absent");
+}
+
+TEST_CASE("The processor has a name and a clock that goes on") {
+  CHECK_FALSE(cpu_name().model.empty());
+  CHECK_FALSE(cpu_name().microcode.empty());
+  if (!cpu_flags().invariant_tsc) return;
+  const u64 start = rdtsc();
+  CHECK(rdtscp() > start);
+}
+
+}  // namespace
+}  // namespace latchlab

@@ -1,0 +1,57 @@
+#include "src/arch/rtm_status.h"
+
+#include <vector>
+
+#include "src/testing/catch.h"
+
+namespace latchlab {
+namespace {
+
+// The table of the documentation, as data: the first row whose bits are all there decides.
+struct Row {
+  u32 bits;
+  AbortCause cause;
+};
+const std::vector<Row> kTable{
+    {0xff000001, AbortCause::kLockBusy}, {0xee000001, AbortCause::kArena},     {1, AbortCause::kExplicitOther},
+    {32, AbortCause::kNested},           {16, AbortCause::kDebug},             {8, AbortCause::kCapacity},
+    {4, AbortCause::kConflict},          {2, AbortCause::kRetryOnly},          {0, AbortCause::kZero},
+};
+
+TEST_CASE("Every status belongs to the first class that matches") {
+  for (u32 code = 0; code < 256; ++code) {
+    for (u32 bits = 0; bits < 64; ++bits) {
+      const u32 status = code << 24 | bits;
+      AbortCause expected = AbortCause::kZero;
+      for (const Row& row : kTable) {
+        // A row with a code asks for exactly that code.
+        if ((bits & row.bits & 63) != (row.bits & 63)) continue;
+        if (row.bits >> 24 != 0 && row.bits >> 24 != code) continue;
+        expected = row.cause;
+        break;
+      }
+      // CHECK is too slow to be called for each of them.
+      if (classify(status) != expected) FAIL_CHECK(status << " is " << name_of(expected));
+    }
+  }
+}
+
+TEST_CASE("Reserved bits of a status say nothing") {
+  CHECK(classify(0x00ffffc0) == AbortCause::kZero);
+  CHECK(classify(0x00ffffc6) == AbortCause::kConflict);
+}
+
+TEST_CASE("What is measured on real processors is classified as documented") {
+  CHECK(classify(0x06) == AbortCause::kConflict);                       // conflict, retry may help
+  CHECK(classify(0x08) == AbortCause::kCapacity);
+  CHECK(classify(explicit_status(kBusyCode)) == AbortCause::kLockBusy);
+  CHECK(classify(explicit_status(kArenaCode) | kAbortNested) == AbortCause::kArena);
+  CHECK(classify(explicit_status(0)) == AbortCause::kExplicitOther);
+  CHECK(classify(0x20) == AbortCause::kNested);                         // nested too deep
+  CHECK(classify(0x10) == AbortCause::kDebug);                          // int3
+  CHECK(classify(0) == AbortCause::kZero);
+  CHECK(explicit_code(explicit_status(0xa5)) == 0xa5);
+}
+
+}  // namespace
+}  // namespace latchlab

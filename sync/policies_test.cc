@@ -1,0 +1,328 @@
+// Every policy keeps operations apart, on threads of the processor and on the emulated machine; and what is special to the
+// short ones. rtm has a test of its own.
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "src/base/error.h"
+#include "src/machine/emulated.h"
+#include "src/machine/native.h"
+#include "src/testing/catch.h"
+#include "sync/atomic.h"
+#include "sync/none.h"
+#include "sync/olc.h"
+#include "sync/own.h"
+#include "sync/policy_testing.h"
+#include "sync/rtm.h"
+#include "sync/rwspin.h"
+#include "sync/spin.h"
+
+namespace latchlab {
+namespace {
+
+using testing::House;
+using testing::Twins;
+
+constexpr u32 kThreads = 4;
+constexpr u32 kWrites = 20000;  // of each thread, and as many reads
+
+template <class P>
+struct Hammered {
+  typename Twins<typename P::Layout>::Both end;
+  u64 torn_reads = 0;
+  u64 repeated_values = 0;   // what a write returned must grow from call to call of one thread
+  std::vector<typename P::Counters> counters;
+};
+
+template <class P>
+Hammered<P> hammer(std::string_view spec) {
+  House<P> house(spec);
+  Twins<typename P::Layout> twins;
+  std::atomic<u64> torn{0}, repeated{0};
+  std::atomic<u32> ready{0};
+  Hammered<P> result;
+  result.counters.resize(kThreads);
+  std::vector<std::thread> threads;
+  for (u32 t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      typename House<P>::Thread me(house);
+      ready.fetch_add(1);
+      while (ready.load() < kThreads) std::this_thread::yield();
+      u64 next = 0;
+      for (u32 i = 0; i < kWrites; ++i) {
+        const u64 before = house.policy.write(me, [&](auto& tx) { return twins.add_in(tx); });
+        if (before < next) repeated.fetch_add(1);
+        next = before + 1;
+        const auto both = house.policy.read(me, [&](auto& tx) { return twins.read_in(tx); });
+        if (both.first != both.second || both.first < next) torn.fetch_add(1);
+      }
+      result.counters[t] = me.counters;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  result.end = twins.now();
+  result.torn_reads = torn;
+  result.repeated_values = repeated;
+  return result;
+}
+
+template <class P>
+Hammered<P> check_exclusion(std::string_view spec = P::kName) {
+  INFO(P::kName << " on " << P::Machine::kName);
+  auto result = hammer<P>(spec);
+  CHECK(result.end.first == kThreads * kWrites);
+  CHECK(result.end.second == kThreads * kWrites);
+  CHECK(result.torn_reads == 0);
+  CHECK(result.repeated_values == 0);
+  return result;
+}
+
+TEST_CASE("Locks keep the operations of four threads apart") {
+  check_exclusion<Spin<Native>>();
+  check_exclusion<RwSpin<Native>>();
+  check_exclusion<Spin<Emulated>>();
+  check_exclusion<RwSpin<Emulated>>();
+}
+
+template <class P>
+void check_elision(std::string_view spec) {
+  for (const auto& counters : check_exclusion<P>(spec).counters) {
+    CHECK(counters.inconsistency() == "");
+    CHECK(counters.ops == 2 * kWrites);
+  }
+}
+
+TEST_CASE("An elided lock keeps the operations of four threads apart") {
+  for (const auto* spec : {"rtm:20", "rtm:0,respec=0", "rtm:1,wait=0,busy_counts=0", "rtm:3,obey_retry=1"}) {
+    check_elision<Rtm<Native>>(spec);
+    check_elision<Rtm<Emulated>>(spec);
+  }
+}
+
+template <class P>
+void check_optimistic() {
+  for (const auto& counters : check_exclusion<P>().counters) CHECK(counters.ops == 2 * kWrites);
+}
+
+TEST_CASE("Optimistic lock coupling keeps the operations of four threads apart") {
+  check_optimistic<Olc<Native>>();
+  check_optimistic<Olc<Emulated>>();
+}
+
+template <class P>
+void check_one_writer() {
+  House<P> house(P::kName);
+  Twins<typename P::Layout> twins;
+  typename House<P>::Thread me(house);
+  for (u64 i = 0; i < 100; ++i) {
+    CHECK(house.policy.write(me, [&](auto& tx) { return twins.add_in(tx); }) == i);
+    CHECK(house.policy.read(me, [&](auto& tx) { return twins.read_in(tx); }).second == i + 1);
+  }
+  if constexpr (requires { house.policy.operations(); }) CHECK(house.policy.operations() == 200);
+}
+
+TEST_CASE("Without synchronization one thread may write; atomic counts its operations") {
+  check_one_writer<None<Native>>();
+  check_one_writer<None<Emulated>>();
+  check_one_writer<OneAtomic<Native>>();
+  check_one_writer<OneAtomic<Emulated>>();
+  static_assert(!None<Native>::kManyWriters && !OneAtomic<Native>::kManyWriters);
+}
+
+// If the second reader had to wait for the first, this would never end.
+template <class P>
+void check_readers_share() {
+  House<P> house(P::kName);
+  typename House<P>::Thread outer(house);
+  bool met = false;
+  house.policy.read(outer, [&](auto&) -> Attempt<int> {
+    std::thread([&] {
+      typename House<P>::Thread inner(house);
+      house.policy.read(inner, [&](auto&) -> Attempt<int> {
+        met = true;
+        return 0;
+      });
+    }).join();
+    return 0;
+  });
+  CHECK(met);
+}
+
+// Holds the lock by `hold`, lets a thread try `enter`, and says whether that came in meanwhile.
+template <class P, class Hold, class Enter>
+bool comes_in_beside(Hold&& hold, Enter&& enter) {
+  House<P> house(P::kName);
+  typename House<P>::Thread outer(house);
+  std::atomic<bool> inside{false}, tried{false};
+  bool seen = false;
+  std::thread other;
+  hold(house.policy, outer, [&](auto&) -> Attempt<int> {
+    other = std::thread([&] {
+      typename House<P>::Thread me(house);
+      tried = true;
+      enter(house.policy, me, [&](auto&) -> Attempt<int> {
+        inside = true;
+        return 0;
+      });
+    });
+    while (!tried) std::this_thread::yield();
+    for (int i = 0; i < 200; ++i) std::this_thread::yield();
+    seen = inside;
+    return 0;
+  });
+  other.join();
+  CHECK(inside);
+  return seen;
+}
+
+constexpr auto kReads = [](auto& policy, auto& me, auto&& body) { policy.read(me, body); };
+constexpr auto kChanges = [](auto& policy, auto& me, auto&& body) { policy.write(me, body); };
+
+TEST_CASE("Readers of rwspin share, writers exclude everybody") {
+  check_readers_share<RwSpin<Native>>();
+  check_readers_share<RwSpin<Emulated>>();
+  CHECK_FALSE(comes_in_beside<RwSpin<Native>>(kChanges, kReads));
+  CHECK_FALSE(comes_in_beside<RwSpin<Native>>(kChanges, kChanges));
+  CHECK_FALSE(comes_in_beside<RwSpin<Native>>(kReads, kChanges));
+  CHECK_FALSE(comes_in_beside<Spin<Native>>(kReads, kReads));
+}
+
+TEST_CASE("A writer of rwspin gets in although readers never leave the lock alone") {
+  // Each of two readers stays until the other one has come, except when a writer is about: without the pending bit there
+  // would be a reader inside at any time, and the writer would wait for ever.
+  using P = RwSpin<Native>;
+  House<P> house("rwspin");
+  std::atomic<bool> written{false}, writer_about{false};
+  std::atomic<u32> entered[2] = {0, 0};
+  std::vector<std::thread> readers;
+  for (u32 r = 0; r < 2; ++r) {
+    readers.emplace_back([&, r] {
+      typename House<P>::Thread me(house);
+      while (!written) {
+        house.policy.read(me, [&](auto&) -> Attempt<int> {
+          const u32 theirs = entered[1 - r];
+          ++entered[r];
+          // Long enough for the other one to come, unless the writer keeps it out.
+          for (int i = 0; i < 2000 && entered[1 - r] == theirs && !written; ++i) std::this_thread::yield();
+          return 0;
+        });
+      }
+    });
+  }
+  while (entered[0] < 3 || entered[1] < 3) std::this_thread::yield();
+  typename House<P>::Thread me(house);
+  house.policy.write(me, [&](auto&) -> Attempt<int> { return 0; });
+  written = true;
+  for (std::thread& reader : readers) reader.join();
+  SUCCEED();
+}
+
+// A node that does nothing but exist.
+struct Block {
+  u64 words[8];
+};
+
+template <class P>
+void check_out_of_memory() {
+  INFO(P::kName << " on " << P::Machine::kName);
+  FailurePlan plan;
+  MemoryConfig config;
+  config.fail = &plan;
+  House<P> house(P::kName, config);
+  typename House<P>::Thread me(house);
+  const auto make = [](auto& tx) -> Attempt<bool> {
+    if (tx.template make<Block>() == nullptr) return kNoMemory;
+    return true;
+  };
+  plan.arm(1, FailurePlan::Then::kForEver);
+  CHECK_THROWS_AS(house.policy.write(me, make), std::bad_alloc);
+  plan.disarm();
+  // The lock is free again, and the thread goes on.
+  std::thread([&] {
+    typename House<P>::Thread other(house);
+    house.policy.read(other, [](auto&) -> Attempt<int> { return 0; });
+  }).join();
+  CHECK(house.memory.bytes().live == 0);
+  CHECK(house.policy.write(me, make));
+  CHECK(house.memory.bytes().live == sizeof(Block));
+}
+
+TEST_CASE("Out of memory is an exception that leaves the lock free") {
+  check_out_of_memory<None<Native>>();
+  check_out_of_memory<OneAtomic<Native>>();
+  check_out_of_memory<Spin<Native>>();
+  check_out_of_memory<RwSpin<Native>>();
+  check_out_of_memory<Rtm<Native>>();
+  check_out_of_memory<Rtm<Emulated>>();
+  check_out_of_memory<Olc<Native>>();
+}
+
+template <class P>
+void check_retired_is_freed() {
+  INFO(P::kName);
+  House<P> house(P::kName);
+  typename House<P>::Thread me(house);
+  Block* block = nullptr;
+  house.policy.write(me, [&](auto& tx) -> Attempt<int> {
+    block = tx.template make<Block>();
+    return 0;
+  });
+  CHECK(house.memory.bytes().live == sizeof(Block));
+  house.policy.write(me, [&](auto& tx) -> Attempt<int> {
+    tx.retire(block, sizeof(Block));
+    return 0;
+  });
+  CHECK(house.memory.bytes().live == 0);
+}
+
+TEST_CASE("Under a coarse policy what was retired is free after the operation") {
+  check_retired_is_freed<None<Native>>();
+  check_retired_is_freed<Spin<Native>>();
+  check_retired_is_freed<RwSpin<Emulated>>();
+  check_retired_is_freed<Rtm<Emulated>>();
+}
+
+TEST_CASE("A restarted optimistic operation gives back what it made and counts") {
+  using P = Olc<Native>;
+  House<P> house("olc");
+  typename House<P>::Thread me(house);
+  int runs = 0;
+  const auto body = [&](auto& tx) -> Attempt<int> {
+    if (tx.template make<Block>() == nullptr) return kNoMemory;
+    if (++runs % 40 != 0) return kRestart;
+    return runs;
+  };
+  CHECK(house.policy.write(me, body) == 40);
+  CHECK(house.policy.read(me, body) == 80);
+  CHECK(me.counters.ops == 2);
+  CHECK(me.counters.write_restarts == 39);
+  CHECK(me.counters.read_restarts == 39);
+  CHECK(house.memory.bytes().live == 2 * sizeof(Block));
+}
+
+TEST_CASE("A body that restarts under a coarse policy is a mistake, and says so") {
+  House<Spin<Native>> house("spin");
+  House<Spin<Native>>::Thread me(house);
+  CHECK_THROWS_AS(house.policy.write(me, [](auto&) -> Attempt<int> { return kRestart; }), std::logic_error);
+}
+
+template <class P>
+void check_takes_no_options() {
+  INFO(P::kName);
+  const std::string name(P::kName);
+  CHECK(P::Options::parse(Spec::parse(name)).resolved().empty());
+  CHECK_THROWS_AS(P::Options::parse(Spec::parse(name + ":5")), InputError);
+  CHECK_THROWS_AS(P::Options::parse(Spec::parse(name + ":wait=1")), InputError);
+}
+
+TEST_CASE("Policies without options refuse them") {
+  check_takes_no_options<None<Native>>();
+  check_takes_no_options<OneAtomic<Native>>();
+  check_takes_no_options<Spin<Native>>();
+  check_takes_no_options<RwSpin<Native>>();
+  check_takes_no_options<Olc<Native>>();
+  check_takes_no_options<Own>();
+}
+
+}  // namespace
+}  // namespace latchlab

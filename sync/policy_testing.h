@@ -1,0 +1,76 @@
+#pragma once
+// What the tests of policies share: a thread as policies see it, and the smallest index that can be torn.
+#include <atomic>
+
+#include "src/base/spec.h"
+#include "src/memory/memory.h"
+#include "src/memory/thread_context.h"
+#include "sync/attempt.h"
+
+namespace latchlab::testing {
+
+/// One policy with the memory and the reclaimer that Synchronized would give it.
+template <class P>
+struct House {
+  using M = typename P::Machine;
+
+  explicit House(std::string_view spec, const MemoryConfig& config = {})
+      : policy(P::Options::parse(Spec::parse(spec))), memory(config), reclaimer(memory) {}
+
+  struct Thread {
+    explicit Thread(House& house) : context(house.memory), reclaim(house.reclaimer, context) {}
+    ThreadContext<M> context;
+    typename P::Counters counters;
+    typename P::Reclaimer::Thread reclaim;
+  };
+
+  P policy;
+  Memory<M> memory;
+  typename P::Reclaimer reclaimer;
+};
+
+/// Two numbers that every operation leaves equal. Who sees them differ has seen half an operation.
+template <class Layout>
+class Twins {
+ public:
+  struct Both {
+    u64 first, second;
+  };
+
+  template <class Tx>
+  Attempt<Both> read_in(Tx& tx) {
+    auto node = tx.enter(&node_);
+    const u64 first = node->first.load();
+    linger();
+    return tx.confirm(Both{first, node->second.load()}, node);
+  }
+
+  /// The number before.
+  template <class Tx>
+  Attempt<u64> add_in(Tx& tx) {
+    auto node = tx.enter(&node_);
+    if (!tx.upgrade(node)) return kRestart;
+    const u64 before = node->first.load();
+    node->first.store(before + 1);
+    linger();
+    node->second.store(node->second.load() + 1);
+    return before;
+  }
+
+  /// Between operations.
+  Both now() const { return {node_.first.load(), node_.second.load()}; }
+
+ private:
+  // Long enough for another processor to come by.
+  static void linger() {
+    for (int i = 0; i < 30; ++i) std::atomic_signal_fence(kSeqCst);
+  }
+
+  struct Node {
+    [[no_unique_address]] typename Layout::Latch latch;
+    typename Layout::template Cell<u64> first, second;
+  };
+  Node node_;
+};
+
+}  // namespace latchlab::testing
