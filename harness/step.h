@@ -56,18 +56,23 @@ struct alignas(kFalseSharingBytes) Tally {
   }
   u64 errors() const { return wrong_values + missing + phantoms + disorder; }
 
-  Tally& operator+=(const Tally& more) {
+  Tally& operator+=(const Tally& more) { return combine(more, 1); }
+  Tally& operator-=(const Tally& less) { return combine(less, ~u64{0}); }
+
+ private:
+  /// Adds `sign` times the other; all sums are modulo 2^64, so that minus one is its complement.
+  Tally& combine(const Tally& other, u64 sign) {
     for (std::size_t k = 0; k < kOpKinds; ++k) {
-      count[k] += more.count[k];
-      succeeded[k] += more.succeeded[k];
+      count[k] += sign * other.count[k];
+      succeeded[k] += sign * other.succeeded[k];
     }
-    keys += more.keys;
-    checksum += more.checksum;
-    wrong_values += more.wrong_values;
-    missing += more.missing;
-    phantoms += more.phantoms;
-    disorder += more.disorder;
-    scanned += more.scanned;
+    keys += sign * other.keys;
+    checksum += sign * other.checksum;
+    wrong_values += sign * other.wrong_values;
+    missing += sign * other.missing;
+    phantoms += sign * other.phantoms;
+    disorder += sign * other.disorder;
+    scanned += sign * other.scanned;
     return *this;
   }
 };

@@ -21,9 +21,9 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "harness/config.h"
@@ -51,16 +51,29 @@ struct Contents {
   std::string example;   ///< of the first mistake, one line
 };
 
+struct SyncReport {
+  SyncStats stats;
+  std::optional<u64> commits;  ///< of hardware transactions, where the policy runs any
+  std::string contradiction;   ///< counters that cannot all be right, one line; empty if they can
+};
+
+/// A run of steps; `only` if all are of one kind.
+struct Slice {
+  const Step* steps = nullptr;
+  u32 count = 0;
+  std::optional<OpKind> only;
+};
+
 /// One thread's access to the index. Made and used by that thread only.
 class Session {
  public:
   virtual ~Session() = default;
 
-  /// Runs up to `count` steps, looking at `stop` every kStopSteps; returns how many were run. Throws std::bad_alloc if
-  /// memory is out: the tally holds what was done before.
-  virtual u32 run(const Step* steps, u32 count, const std::atomic<bool>& stop, Tally& tally) = 0;
+  /// Runs the steps, looking at `stop` every kStopSteps; returns how many were run. Throws std::bad_alloc if memory is out:
+  /// the tally holds what was done before.
+  virtual u32 run(const Slice& slice, const std::atomic<bool>& stop, Tally& tally) = 0;
 
-  /// The policy's counters of this thread so far, in the order of Trial::counter_names.
+  /// The policy's counters of this thread so far, in the order of its list of fields.
   [[nodiscard]] virtual std::vector<u64> counters() const = 0;
 };
 
@@ -79,11 +92,11 @@ class Trial {
   [[nodiscard]] virtual bool elides() const = 0;
   /// False for an index that keeps nothing, so that there is nothing to check.
   [[nodiscard]] virtual bool keeps() const = 0;
-  [[nodiscard]] virtual std::vector<std::pair<std::string, std::string>> policy_options() const = 0;
-  [[nodiscard]] virtual std::vector<std::string> counter_names() const = 0;
+  /// What the policy's options and its counters, summed over all sessions, say.
+  [[nodiscard]] virtual SyncReport sync_report(const std::vector<u64>& sums) const = 0;
   [[nodiscard]] virtual IndexBytes bytes() const = 0;
   /// Walks over the whole index; no session may be running. O(keys).
-  [[nodiscard]] virtual Contents contents() const = 0;
+  [[nodiscard]] virtual Contents contents() = 0;
 };
 
 /// Runs all phases. Never throws for what happens during the run: memory that runs out, a mismatch or an interruption end in

@@ -1,0 +1,74 @@
+#include "harness/step_maker.h"
+
+#include <algorithm>
+
+namespace latchlab {
+namespace {
+
+/// The key and the value that stamp `stamp` writes for it.
+void fill_key(Step& step, const KeySet& keys, const Op& op, u64 stamp) {
+  if (keys.bytes()) {
+    const std::string_view raw = keys.raw<std::string_view>(op);
+    step.bytes = raw.data();
+    step.length = static_cast<u32>(raw.size());
+    step.value = value_of(raw, stamp);
+  } else {
+    step.number = keys.raw<u64>(op);
+    step.length = sizeof(u64);
+    step.value = value_of(step.number, stamp);
+  }
+}
+
+Expect expectation(const Op& op, bool erases, bool bytes) {
+  switch (op.kind) {
+    case OpKind::kRead:
+      if (op.absent) return Expect::kMiss;
+      return erases ? Expect::kEither : Expect::kHit;
+    case OpKind::kUpdate:
+    case OpKind::kUpsert: return erases ? Expect::kEither : Expect::kHit;
+    case OpKind::kInsert: return bytes ? Expect::kEither : Expect::kMiss;
+    case OpKind::kErase:
+    case OpKind::kScan: break;
+  }
+  return Expect::kEither;
+}
+
+}  // namespace
+
+Slice StepMaker::make(u64 first, u32 count, std::vector<Op>& ops, std::vector<Step>& steps) const {
+  ops.resize(count);
+  steps.resize(count);
+  stream_.fill(first, ops);
+  const KeySet& keys = stream_.keys();
+  bool alike = true;
+  for (u32 i = 0; i < count; ++i) {
+    const Op& op = ops[i];
+    Step& step = steps[i];
+    fill_key(step, keys, op, first + i);
+    step.limit = op.scan;
+    step.kind = op.kind;
+    step.expect = expectation(op, erases_, keys.bytes());
+    alike = alike && op.kind == ops[0].kind;
+  }
+  Slice slice{.steps = steps.data(), .count = count, .only = {}};
+  if (alike && count > 0) slice.only = ops[0].kind;
+  return slice;
+}
+
+Slice make_checks(const KeySet& keys, u64 records, u64 samples, u64 first, u32 count, std::vector<Step>& steps) {
+  steps.resize(count);
+  for (u32 i = 0; i < count; ++i) {
+    // 128 bits: the product of two counts may exceed 64.
+    __extension__ using Wide = unsigned __int128;
+    const u64 record = static_cast<u64>(static_cast<Wide>(first + i) * records / samples);
+    Op op;
+    keys.put(op, record);
+    fill_key(steps[i], keys, op, 0);
+    steps[i].limit = 0;
+    steps[i].kind = OpKind::kRead;
+    steps[i].expect = Expect::kHit;
+  }
+  return {.steps = steps.data(), .count = count, .only = OpKind::kRead};
+}
+
+}  // namespace latchlab

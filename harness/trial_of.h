@@ -1,0 +1,289 @@
+// The one hot loop. Compiled once for each pair of index and policy, with the index's operations inlined into it; everything
+// else of a trial is in trial.cc.
+//
+// A slice comes as an array of steps. When all its steps are of one kind the loop is specialised for it: a lookup run
+// has no switch, and its counts stay in registers. A read is judged by a few instructions on values that are there anyway: found
+// or not, and the exclusive or of the upper halves of what came back and what was to be. The counts end in the result, so that
+// no operation can be optimised away.
+//
+// Nothing here reads a clock. Counts of changes are kept in memory and not in registers, because a change may throw.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "harness/trial.h"
+#include "src/arch/rtm_status.h"
+#include "src/memory/memory_config.h"
+#include "src/stats/counters.h"
+
+namespace latchlab {
+
+/// A key for an error message: a number, or text with everything unprintable escaped.
+[[nodiscard]] std::string shown(u64 key);
+[[nodiscard]] std::string shown(std::string_view key);
+
+/// What --alloc and --hugepages mean to an index.
+[[nodiscard]] MemoryConfig memory_config_of(const Config& config);
+
+/// A copy of a key that outlives what it was a view of.
+template <class Raw>
+using OwnedKey = std::conditional_t<std::is_same_v<Raw, std::string_view>, std::string, Raw>;
+
+template <class SharedIndex>
+class SessionOf final : public Session {
+  using Raw = typename SharedIndex::Raw;
+  using Thread = decltype(std::declval<SharedIndex&>().join());
+
+ public:
+  explicit SessionOf(SharedIndex& index) : index_(index), me_(index.join()) {}
+
+  u32 run(const Slice& slice, const std::atomic<bool>& stop, Tally& tally) override {
+    u32 done = 0;
+    // Relaxed: the flag publishes nothing, and a look that is one block late does no harm.
+    while (done < slice.count && !stop.load(kRelaxed)) {
+      const u32 block = std::min(kStopSteps, slice.count - done);
+      const Step* const steps = slice.steps + done;
+      if (!slice.only) {
+        mixed(steps, block, tally);
+      } else if (*slice.only == OpKind::kRead) {
+        reads(steps, block, tally);
+      } else if (*slice.only == OpKind::kInsert) {
+        for (u32 i = 0; i < block; ++i) insert(steps[i], tally);
+      } else {
+        mixed(steps, block, tally);
+      }
+      done += block;
+    }
+    return done;
+  }
+
+  [[nodiscard]] std::vector<u64> counters() const override {
+    std::vector<u64> out;
+    if constexpr (requires { me_.counters; }) {
+      for_each_counter(me_.counters, [&](std::string_view, u64 value) { out.push_back(value); });
+    }
+    return out;
+  }
+
+ private:
+  static Raw key_of(const Step& step) {
+    if constexpr (std::is_same_v<Raw, u64>) {
+      return step.number;
+    } else {
+      return Raw(step.bytes, step.length);
+    }
+  }
+
+  [[gnu::noinline]] void reads(const Step* steps, u32 count, Tally& tally) {
+    u64 hits = 0;
+    u64 wrong = 0;
+    u64 missing = 0;
+    u64 phantoms = 0;
+    for (u32 i = 0; i < count; ++i) {
+      const Step& step = steps[i];
+      const std::optional<u64> found = index_.find(me_, key_of(step));
+      if (found) {
+        ++hits;
+        wrong += (*found ^ step.value) >> 32 != 0;
+        phantoms += step.expect == Expect::kMiss;
+      } else {
+        missing += step.expect == Expect::kHit;
+      }
+    }
+    tally.count[static_cast<std::size_t>(OpKind::kRead)] += count;
+    tally.succeeded[static_cast<std::size_t>(OpKind::kRead)] += hits;
+    tally.wrong_values += wrong;
+    tally.missing += missing;
+    tally.phantoms += phantoms;
+  }
+
+  [[gnu::noinline]] void mixed(const Step* steps, u32 count, Tally& tally) {
+    for (u32 i = 0; i < count; ++i) {
+      const Step& step = steps[i];
+      switch (step.kind) {
+        case OpKind::kRead: reads(&step, 1, tally); break;
+        case OpKind::kInsert: insert(step, tally); break;
+        case OpKind::kUpdate: {
+          const bool changed = index_.update(me_, key_of(step), step.value);
+          tally.missing += !changed && step.expect == Expect::kHit;
+          note(OpKind::kUpdate, changed, tally);
+          break;
+        }
+        case OpKind::kUpsert: {
+          const bool inserted = index_.upsert(me_, key_of(step), step.value);
+          if (inserted) note_key(step, 1, tally);
+          tally.missing += inserted && step.expect == Expect::kHit;
+          note(OpKind::kUpsert, inserted, tally);
+          break;
+        }
+        case OpKind::kErase: {
+          const bool erased = index_.erase(me_, key_of(step));
+          if (erased) note_key(step, ~u64{0}, tally);
+          tally.missing += !erased && step.expect == Expect::kHit;
+          note(OpKind::kErase, erased, tally);
+          break;
+        }
+        case OpKind::kScan: scan(step, tally); break;
+      }
+    }
+  }
+
+  [[gnu::noinline]] void insert(const Step& step, Tally& tally) {
+    const bool inserted = index_.insert(me_, key_of(step), step.value);
+    if (inserted) [[likely]] {
+      note_key(step, 1, tally);
+    } else {
+      tally.phantoms += step.expect == Expect::kMiss;
+    }
+    note(OpKind::kInsert, inserted, tally);
+  }
+
+  /// Order and bounds of every pair; the tag of the last one only, since hashing each would cost as much as delivering it.
+  [[gnu::noinline]] void scan(const Step& step, Tally& tally) {
+    if constexpr (SharedIndex::kOrdered) {
+      const Raw from = key_of(step);
+      u64 delivered = 0;
+      u64 disorder = 0;
+      u64 value = 0;
+      index_.scan(me_, from, step.limit, [&](Raw key, u64 v) {
+        disorder += delivered == 0 ? key < from : !(Raw(last_) < key);
+        last_ = key;
+        value = v;
+        ++delivered;
+      });
+      disorder += delivered > step.limit;
+      tally.disorder += disorder;
+      tally.scanned += delivered;
+      if (delivered > 0) tally.wrong_values += !tag_matches(Raw(last_), value);
+      note(OpKind::kScan, delivered > 0, tally);
+    } else {
+      note(OpKind::kScan, false, tally);
+    }
+  }
+
+  static void note(OpKind kind, bool succeeded, Tally& tally) {
+    ++tally.count[static_cast<std::size_t>(kind)];
+    tally.succeeded[static_cast<std::size_t>(kind)] += succeeded;
+  }
+
+  /// `sign` is 1 or, for an erasure, the 2^64's complement of it.
+  static void note_key(const Step& step, u64 sign, Tally& tally) {
+    tally.keys += sign;
+    tally.checksum += sign * checksum_of(step.value);
+  }
+
+  SharedIndex& index_;
+  Thread me_;
+  OwnedKey<Raw> last_{};  ///< of the scan that runs
+};
+
+template <class SharedIndex>
+class TrialOf final : public Trial {
+  using Raw = typename SharedIndex::Raw;
+
+ public:
+  explicit TrialOf(const Config& config) : spec_(config.sync), index_(config.sync, memory_config_of(config)) {}
+
+  [[nodiscard]] std::unique_ptr<Session> join() override { return std::make_unique<SessionOf<SharedIndex>>(index_); }
+  [[nodiscard]] KeyKind key_kind() const override {
+    return std::is_same_v<Raw, u64> ? KeyKind::kU64 : KeyKind::kBytes;
+  }
+  [[nodiscard]] bool ordered() const override { return SharedIndex::kOrdered; }
+  [[nodiscard]] bool many_writers() const override {
+    if constexpr (requires { SharedIndex::Policy::kManyWriters; }) return SharedIndex::Policy::kManyWriters;
+    return true;
+  }
+  [[nodiscard]] bool elides() const override {
+    if constexpr (requires { SharedIndex::Policy::kElides; }) return SharedIndex::Policy::kElides;
+    return false;
+  }
+  [[nodiscard]] bool keeps() const override {
+    if constexpr (requires { SharedIndex::kKeeps; }) return SharedIndex::kKeeps;
+    return true;
+  }
+
+  [[nodiscard]] SyncReport sync_report(const std::vector<u64>& sums) const override {
+    SyncReport out;
+    if constexpr (requires { SharedIndex::Policy::Options::parse(spec_).resolved(); }) {
+      out.stats.options = SharedIndex::Policy::Options::parse(spec_).resolved();
+    }
+    if constexpr (requires { std::declval<SessionThread&>().counters; }) report_counters(sums, out);
+    return out;
+  }
+
+  [[nodiscard]] IndexBytes bytes() const override {
+    const auto bytes = index_.bytes();
+    return {.live = bytes.live, .reserved = bytes.reserved};
+  }
+
+  [[nodiscard]] Contents contents() override {
+    Contents out;
+    OwnedKey<Raw> last{};
+    auto me = index_.join();
+    index_.for_each(me, [&](Raw key, u64 value) {
+      if (!tag_matches(key, value)) {
+        if (out.example.empty()) out.example = fmt::format("key {} holds {:#x}, which is not its value", shown(key), value);
+        ++out.wrong_values;
+      }
+      if constexpr (SharedIndex::kOrdered) {
+        if (out.keys > 0 && !(Raw(last) < key)) {
+          if (out.example.empty()) out.example = fmt::format("key {} comes after key {}", shown(key), shown(Raw(last)));
+          ++out.disorder;
+        }
+        last = key;
+      }
+      ++out.keys;
+      out.checksum += checksum_of(value);
+    });
+    return out;
+  }
+
+ private:
+  using SessionThread = decltype(std::declval<SharedIndex&>().join());
+
+  static void report_counters(const std::vector<u64>& sums, SyncReport& out) {
+    using Counters = std::remove_cvref_t<decltype(std::declval<SessionThread&>().counters)>;
+    constexpr auto kFields = Counters::fields();
+    Counters all{};
+    u64 operations = 0;
+    u64 restarts = 0;
+    bool restarts_counted = false;
+    for (std::size_t i = 0; i < kFields.size() && i < sums.size(); ++i) {
+      all.*kFields[i].member = sums[i];
+      const std::string_view name = kFields[i].name;
+      out.stats.counters.push_back({std::string(name), sums[i]});
+      if (name == "ops") operations = sums[i];
+      if (name == "restarts" || name.ends_with("_restarts")) {
+        restarts += sums[i];
+        restarts_counted = true;
+      }
+    }
+    const double per = operations > 0 ? 1.0 / static_cast<double>(operations) : 0;
+    if (restarts_counted) out.stats.restart_rate = static_cast<double>(restarts) * per;
+    if constexpr (requires { Counters::abort_fields(); }) {
+      std::vector<NamedCount> aborts;
+      constexpr auto kAborts = Counters::abort_fields();
+      for (std::size_t i = 0; i < kAborts.size(); ++i) {
+        aborts.push_back({std::string(kAbortCauseNames[i]), all.*kAborts[i]});
+      }
+      out.stats.aborts = std::move(aborts);
+      out.stats.fallback_rate = static_cast<double>(all.fallbacks + all.direct_lock) * per;
+      out.commits = all.commits;
+    }
+    if constexpr (requires { all.inconsistency(); }) out.contradiction = all.inconsistency();
+  }
+
+  const Spec spec_;
+  SharedIndex index_;
+};
+
+}  // namespace latchlab
