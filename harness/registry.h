@@ -29,7 +29,7 @@ struct MemoryConfig;  // src/memory
 
 /// One option of a policy as `harness list policies` shows it.
 struct OptionAbout {
-  std::string key;       ///< empty for the argument after the colon
+  std::string key;
   std::string standard;  ///< its default
   std::string meaning;
 };

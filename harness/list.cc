@@ -1,0 +1,107 @@
+#include "harness/list.h"
+
+#include <algorithm>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "src/base/error.h"
+
+namespace latchlab {
+
+namespace {
+
+std::string line(const std::string& word, const std::string& meaning) { return fmt::format("  {:<20} {}\n", word, meaning); }
+
+std::string indexes(const Registry& registry) {
+  std::string text;
+  for (const std::string& index : registry.indexes()) {
+    std::vector<std::string> traits;
+    for (const Pair& pair : registry.pairs()) {
+      if (pair.index != index || pair.policy != registry.policies_of(index).front()) continue;
+      if (traits.empty()) traits.emplace_back(pair.ordered ? "ordered" : "not ordered");
+      traits.emplace_back(pair.keys == KeyKind::kU64 ? "integer keys" : "byte-string keys");
+    }
+    text += line(index, fmt::format("{}; under {}", fmt::join(traits, ", "), fmt::join(registry.policies_of(index), ", ")));
+  }
+  return text;
+}
+
+std::string policies(const Registry& registry) {
+  std::string text;
+  for (const std::string& policy : registry.policies()) {
+    const auto pair = std::find_if(registry.pairs().begin(), registry.pairs().end(), [&](const Pair& p) { return p.policy == policy; });
+    text += line(policy, pair->about);
+    for (const OptionAbout& option : pair->options) {
+      text += fmt::format("    {:<18} {}\n", fmt::format("{}={}", option.key, option.standard),
+                          option.meaning);
+    }
+    if (const auto why = pair->degraded()) text += fmt::format("    {:<18} {}\n", "degraded here", *why);
+  }
+  return text;
+}
+
+std::string workloads(const Registry&) {
+  return line("lookup", "reads only") + line("insert", "every record once, into an empty index; ends with the records") +
+         line("mix:read=90,insert=10", "percent of read, insert, update, upsert, erase, scan; they sum to 100") +
+         line("  scan_length=100", "pairs that a scan asks for");
+}
+
+std::string keys(const Registry&) {
+  return line("u64", "integers scattered over 64 bits") + line("dense", "0, 1, 2, ...") +
+         line("file:PATH", "byte strings, one a line; --records takes a random sample of the lines");
+}
+
+std::string distributions(const Registry&) {
+  return line("uniform", "every record alike") + line("zipf:Q", "weight rank^-Q, any Q >= 0, ranks scattered over the records");
+}
+
+std::string allocators(const Registry&) {
+  return line("malloc", "a call of malloc a node") + line("arena", "a pool a thread; pages are faulted in on first use") +
+         line("arena+touch", "a pool a thread; pages are touched before they are handed out");
+}
+
+std::string hugepages(const Registry&) {
+  return line("none", "4K pages only") + line("thp", "transparent huge pages where the kernel has them");
+}
+
+std::string placements(const Registry&) {
+  return line("compact", "one socket after the other, cores before their second hardware threads") +
+         line("scatter", "round robin over sockets") + line("socket:N", "compact within one socket") +
+         line("list:0-3,5", "these processors, in this order");
+}
+
+struct Topic {
+  const char* name;
+  const char* option;
+  std::string (*text)(const Registry&);
+};
+
+constexpr Topic kTopics[] = {
+    {"indexes", "--index", indexes},
+    {"policies", "--sync", policies},
+    {"workloads", "--workload", workloads},
+    {"keys", "--keys", keys},
+    {"distributions", "--dist", distributions},
+    {"allocators", "--alloc", allocators},
+    {"hugepages", "--hugepages", hugepages},
+    {"placements", "--pin", placements},
+};
+
+}  // namespace
+
+std::string list_text(const Registry& registry, const std::string& topic) {
+  std::string text;
+  std::vector<std::string> names;
+  for (const Topic& known : kTopics) {
+    names.emplace_back(known.name);
+    if (!topic.empty() && topic != known.name) continue;
+    if (!text.empty()) text += '\n';
+    text += fmt::format("{} ({}=)\n{}", known.name, known.option, known.text(registry));
+  }
+  if (!text.empty()) return text;
+  throw InputError(fmt::format("harness list: there is no '{}'; there are {}{}", topic, fmt::join(names, ", "), suggestion(topic, names)));
+}
+
+}  // namespace latchlab

@@ -1,0 +1,228 @@
+#include "harness/table.h"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "harness/cli_values.h"
+#include "harness/progress.h"
+
+namespace latchlab {
+
+namespace {
+
+using Words = std::vector<std::pair<std::string, std::string>>;
+
+/// What tells runs apart, in the order of the options.
+Words axes_of(const Config& c) {
+  return {{"index", c.index.str()},
+          {"sync", c.sync.str()},
+          {"threads", fmt::format("{}", c.threads)},
+          {"pin", c.pin.text},
+          {"alloc", std::string(word(c.alloc))},
+          {"hugepages", std::string(word(c.huge_pages))},
+          {"workload", c.workload.str()},
+          {"keys", c.keys.str()},
+          {"dist", c.distribution.str()},
+          {"negative", fmt::format("{}", c.negative)},
+          {"records", grouped(c.records)},
+          {"warmup", duration_text(c.warmup_ns)},
+          {"time", duration_text(c.time_ns)},
+          {"ops", grouped(c.ops)},
+          {"sample", duration_text(c.sample_ns)},
+          {"seed", fmt::format("{}", c.seed)},
+          {"validate", std::string(word(c.validate))},
+          {"replicate", fmt::format("{}", c.replicate)}};
+}
+
+constexpr std::size_t kReplicateAxis = 17;
+
+std::string line(std::string_view name, const std::string& text) { return fmt::format("  {:<12}{}\n", name, text); }
+
+template <class T>
+std::string number(const Measured<T>& measured, int decimals) {
+  return measured ? fmt::format("{:.{}f}", static_cast<double>(*measured), decimals) : "-";
+}
+
+std::string bytes_text(u64 bytes) { return short_number(static_cast<double>(bytes)) + "B"; }
+
+/// Rates of a few per million must not look like none.
+std::string percent(double share) {
+  const double p = share * 100;
+  if (p == 0 || p >= 0.1) return fmt::format("{:.1f} %", p);
+  return fmt::format("{:.2g} %", p);
+}
+
+u64 sum(const std::vector<NamedCount>& counts) {
+  u64 total = 0;
+  for (const NamedCount& count : counts) total += count.count;
+  return total;
+}
+
+std::string throughput_text(const TrialResult& trial) {
+  if (!trial.throughput) return "-: " + trial.throughput.reason;
+  const Throughput& t = *trial.throughput;
+  std::string text = fmt::format("{} operations/s", short_number(t.per_second));
+  if (t.per_second > 0 && !t.per_thread.empty()) {
+    text += fmt::format("   {:.0f} ns of a thread each", 1e9 * static_cast<double>(t.per_thread.size()) / t.per_second);
+  }
+  text += fmt::format("   {} in {}", short_number(static_cast<double>(t.operations)), short_duration(t.seconds));
+  return text;
+}
+
+std::string limits_text(const Limits& l) {
+  std::string text;
+  if (l.chase_ns && l.chase_ratio) {
+    text += fmt::format("an operation takes as long as {:.1f} dependent cache lines ({:.0f} ns each)", *l.chase_ratio, *l.chase_ns);
+  } else {
+    text += "-: " + l.chase_ns.reason;
+  }
+  if (l.independent_ns && l.independent_ratio) {
+    text += fmt::format(" or {:.0f} independent ones ({:.1f} ns)", *l.independent_ratio, *l.independent_ns);
+  }
+  return text;
+}
+
+std::string aborts_text(const std::vector<NamedCount>& aborts, u64 operations) {
+  const u64 total = sum(aborts);
+  if (total == 0) return "none";
+  std::vector<NamedCount> sorted = aborts;
+  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.count > b.count; });
+  std::string text = operations == 0 ? grouped(total)
+                                     : fmt::format("{:.3g} an operation", static_cast<double>(total) / static_cast<double>(operations));
+  const char* separator = ": ";
+  for (const NamedCount& cause : sorted) {
+    if (cause.count == 0) break;
+    text += fmt::format("{}{} {}", separator, cause.name, percent(static_cast<double>(cause.count) / static_cast<double>(total)));
+    separator = ", ";
+  }
+  return text;
+}
+
+std::string validation_text(const Validation& v) {
+  if (!v.passed) return "-: " + v.passed.reason;
+  if (!*v.passed) return "FAILED: " + v.detail;
+  return v.found_keys ? fmt::format("passed: {} keys, as tallied", grouped(*v.found_keys)) : std::string("passed");
+}
+
+}  // namespace
+
+std::string grouped(u64 value) {
+  std::string digits = fmt::format("{}", value);
+  for (std::size_t i = digits.size(); i > 3; i -= 3) digits.insert(i - 3, ",");
+  return digits;
+}
+
+std::string page_text(const Measured<u64>& page_bytes) {
+  if (!page_bytes) return "?";
+  return *page_bytes >= 1 << 20 ? fmt::format("{}M", *page_bytes >> 20) : fmt::format("{}K", *page_bytes >> 10);
+}
+
+std::string block_of(const RunResult& r) {
+  const Config& c = r.config;
+  const TrialResult& t = r.trial;
+  std::string text = fmt::format("{}  {}  {} thread{}  {}  {} {} keys  {}\n", c.index.str(), c.sync.str(), c.threads,
+                                 c.threads == 1 ? "" : "s", c.workload.str(), grouped(c.records), c.keys.str(), c.distribution.str());
+  if (t.status != Status::kOk) text += line(word(t.status), t.reason);
+  if (t.interrupted) text += line("interrupted", "the numbers cover the part that ran");
+  text += line("throughput", throughput_text(t));
+  if (t.throughput) {
+    const Throughput& rates = *t.throughput;
+    if (rates.per_operation.size() > 1) {
+      for (const OperationRate& rate : rates.per_operation) {
+        text += line("", fmt::format("{:<8}{:>9}/s   {} succeeded", rate.name, short_number(rate.per_second),
+                                     percent(rate.count == 0 ? 0 : static_cast<double>(rate.succeeded) / static_cast<double>(rate.count))));
+      }
+    }
+    if (rates.per_thread.size() > 1) {
+      const auto [least, most] = std::minmax_element(rates.per_thread.begin(), rates.per_thread.end());
+      text += line("threads", fmt::format("{}/s to {}/s each   Jain {}   {} processors{}", short_number(*least), short_number(*most),
+                                          number(rates.jain, 3), t.placement.processors,
+                                          t.placement.oversubscribed ? ", fewer than threads" : ""));
+    }
+  }
+  text += line("limit", limits_text(t.limits));
+  if (t.sync.aborts) text += line("aborts", aborts_text(*t.sync.aborts, t.throughput ? t.throughput->operations : 0));
+  if (t.sync.fallback_rate) text += line("fallbacks", percent(*t.sync.fallback_rate) + " of operations");
+  if (t.sync.restart_rate) text += line("restarts", fmt::format("{:.3g} an operation", *t.sync.restart_rate));
+  if (t.memory.index_live) {
+    text += line("memory", fmt::format("{} bytes a key   {} live of {} reserved   {} pages", number(t.memory.bytes_per_key, 1),
+                                       bytes_text(*t.memory.index_live),
+                                       t.memory.index_reserved ? bytes_text(*t.memory.index_reserved) : "?", page_text(t.memory.page_bytes)));
+  } else {
+    text += line("memory", "-: " + t.memory.index_live.reason);
+  }
+  text += line("validation", validation_text(t.validation));
+  for (const std::string& note : t.health.notes) text += line("note", note);
+  return text;
+}
+
+RunTable::RunTable(const std::vector<PlannedRun>& runs) {
+  std::vector<std::set<std::string>> values;
+  std::vector<std::size_t> widths;
+  for (const PlannedRun& run : runs) {
+    const Words words = axes_of(run.config);
+    values.resize(words.size());
+    widths.resize(words.size());
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      values[i].insert(words[i].second);
+      widths[i] = std::max({widths[i], words[i].first.size(), words[i].second.size()});
+    }
+  }
+  if (runs.empty()) return;
+  const Words words = axes_of(runs.front().config);
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (values[i].size() > 1) {
+      axes_.emplace_back(words[i].first, widths[i]);
+    } else {
+      axes_.emplace_back("", 0);
+      // The rest of the axes matters only to whoever set them, who knows.
+      if (i <= 8 && i != kReplicateAxis) common_ += fmt::format("{}{}={}", common_.empty() ? "" : "  ", words[i].first, words[i].second);
+    }
+  }
+}
+
+std::string RunTable::header() const {
+  std::string text = common_.empty() ? "" : common_ + "\n\n";
+  for (const auto& [name, width] : axes_) {
+    if (!name.empty()) text += fmt::format("{:<{}}  ", name, width);
+  }
+  return text + fmt::format("{:>9}  {:>6}  {:>9}  {:>9}  {:>11}  {:>5}  {:>5}  {}\n", "Mops/s", "lines", "fallbacks", "aborts/op",
+                            "restarts/op", "B/key", "pages", "status");
+}
+
+std::string RunTable::row(const RunResult& result) {
+  std::string text;
+  const Words words = axes_of(result.config);
+  for (std::size_t i = 0; i < axes_.size(); ++i) {
+    if (axes_[i].second != 0) text += fmt::format("{:<{}}  ", words[i].second, axes_[i].second);
+  }
+  const TrialResult& t = result.trial;
+  const auto blank = [] { return std::string("-"); };
+  const u64 operations = t.throughput ? t.throughput->operations : 0;
+  const std::string aborts =
+      t.sync.aborts && operations > 0 ? fmt::format("{:.3g}", static_cast<double>(sum(*t.sync.aborts)) / static_cast<double>(operations)) : blank();
+  text += fmt::format("{:>9}  {:>6}  {:>9}  {:>9}  {:>11}  {:>5}  {:>5}  ",
+                      t.throughput ? fmt::format("{:.3f}", t.throughput->per_second / 1e6) : blank(), number(t.limits.chase_ratio, 1),
+                      t.sync.fallback_rate ? percent(*t.sync.fallback_rate) : blank(), aborts,
+                      t.sync.restart_rate ? fmt::format("{:.2g}", *t.sync.restart_rate) : blank(), number(t.memory.bytes_per_key, 1),
+                      page_text(t.memory.page_bytes));
+  text += word(t.status);
+  if (t.interrupted) text += ", interrupted";
+  if (t.status != Status::kOk) {
+    const auto known = std::find(reasons_.begin(), reasons_.end(), t.reason);
+    const auto index = known - reasons_.begin();
+    if (known == reasons_.end()) reasons_.push_back(t.reason);
+    text += fmt::format(" [{}]", index + 1);
+  }
+  return text + '\n';
+}
+
+std::string RunTable::footer() const {
+  std::string text = "\nlines: how many dependent cache lines an operation is worth in time\n";
+  for (std::size_t i = 0; i < reasons_.size(); ++i) text += fmt::format("[{}] {}\n", i + 1, reasons_[i]);
+  return text;
+}
+
+}  // namespace latchlab
