@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "harness/any_index.h"
+#include "indexes/any_index.h"
 #include "harness/registry.h"
 #include "harness/trial_of.h"
 

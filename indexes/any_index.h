@@ -1,0 +1,157 @@
+#pragma once
+// Any index behind one virtual call an operation: what a test suite that is compiled once speaks to. Never measured.
+//
+// Keys are byte strings. An index of integers takes them as eight bytes, most significant first, so that the order of the
+// strings is the order of the numbers, and an oracle is a std::map<std::string, u64> for every index.
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "src/base/spec.h"
+#include "src/base/types.h"
+#include "src/memory/memory_config.h"
+#include "src/stats/counters.h"
+
+namespace latchlab {
+
+/// A number as a key of AnyIndex.
+[[nodiscard]] inline std::string number_key(u64 number) {
+  std::string out(8, '\0');
+  for (u32 i = 0; i < 8; ++i) out[i] = static_cast<char>(number >> (56 - 8 * i));
+  return out;
+}
+
+/// The number that a key of eight bytes spells.
+[[nodiscard]] inline u64 key_number(std::string_view key) {
+  u64 out = 0;
+  for (const char c : key) out = out << 8 | static_cast<u8>(c);
+  return out;
+}
+
+class AnyIndex {
+ public:
+  /// Called for each pair; the key is valid during the call only.
+  using Visit = std::function<void(std::string_view key, u64 value)>;
+
+  /// One thread's access: made, used and destroyed by that thread, before the index is.
+  class Session {
+   public:
+    Session() = default;
+    Session(const Session&) = delete;
+    Session& operator=(const Session&) = delete;
+    virtual ~Session() = default;
+
+    virtual std::optional<u64> find(std::string_view key) = 0;
+    virtual bool insert(std::string_view key, u64 value) = 0;  ///< true if it was absent
+    virtual bool update(std::string_view key, u64 value) = 0;  ///< true if it was there
+    virtual bool upsert(std::string_view key, u64 value) = 0;  ///< true if it was absent
+    virtual bool erase(std::string_view key) = 0;              ///< true if it was there
+
+    /// Up to `limit` pairs from `from` on, in order; returns how many. Only where ordered().
+    virtual std::size_t scan(std::string_view from, std::size_t limit, const Visit& visit) = 0;
+
+    /// Every pair, in order where there is one, while nobody else uses the index.
+    virtual void for_each(const Visit& visit) = 0;
+
+    /// The policy's counters of this session, by name.
+    [[nodiscard]] virtual std::vector<std::pair<std::string, u64>> counters() const = 0;
+
+    /// Which of them cannot all be right, in one line; empty if they can.
+    [[nodiscard]] virtual std::string inconsistency() const = 0;
+  };
+
+  AnyIndex() = default;
+  AnyIndex(const AnyIndex&) = delete;
+  AnyIndex& operator=(const AnyIndex&) = delete;
+  virtual ~AnyIndex() = default;
+
+  [[nodiscard]] virtual std::unique_ptr<Session> join() = 0;
+  [[nodiscard]] virtual bool ordered() const = 0;
+  /// Whether keys are numbers, and so eight bytes each.
+  [[nodiscard]] virtual bool numbers() const = 0;
+  /// False for an index that keeps nothing: there is nothing to conform to.
+  [[nodiscard]] virtual bool keeps() const = 0;
+  [[nodiscard]] virtual Footprint bytes() const = 0;
+};
+
+template <class SharedIndex>
+class AnyIndexOf final : public AnyIndex {
+  using Raw = typename SharedIndex::Raw;
+  static constexpr bool kNumbers = std::is_same_v<Raw, u64>;
+
+ public:
+  AnyIndexOf(const Spec& sync, const MemoryConfig& memory) : index_(sync, memory) {}
+
+  [[nodiscard]] std::unique_ptr<AnyIndex::Session> join() override { return std::make_unique<SessionOf>(index_); }
+  [[nodiscard]] bool ordered() const override { return SharedIndex::kOrdered; }
+  [[nodiscard]] bool numbers() const override { return kNumbers; }
+  [[nodiscard]] bool keeps() const override {
+    if constexpr (requires { SharedIndex::kKeeps; }) return SharedIndex::kKeeps;
+    return true;
+  }
+  [[nodiscard]] Footprint bytes() const override { return index_.bytes(); }
+
+ private:
+  class SessionOf final : public AnyIndex::Session {
+   public:
+    explicit SessionOf(SharedIndex& index) : index_(index), me_(index.join()) {}
+
+    std::optional<u64> find(std::string_view key) override { return index_.find(me_, raw(key)); }
+    bool insert(std::string_view key, u64 value) override { return index_.insert(me_, raw(key), value); }
+    bool update(std::string_view key, u64 value) override { return index_.update(me_, raw(key), value); }
+    bool upsert(std::string_view key, u64 value) override { return index_.upsert(me_, raw(key), value); }
+    bool erase(std::string_view key) override { return index_.erase(me_, raw(key)); }
+
+    std::size_t scan(std::string_view from, std::size_t limit, const Visit& visit) override {
+      if constexpr (SharedIndex::kOrdered) {
+        return index_.scan(me_, raw(from), limit, [&](Raw key, u64 value) { show(visit, key, value); });
+      } else {
+        return 0;
+      }
+    }
+    void for_each(const Visit& visit) override {
+      index_.for_each(me_, [&](Raw key, u64 value) { show(visit, key, value); });
+    }
+
+    [[nodiscard]] std::vector<std::pair<std::string, u64>> counters() const override {
+      std::vector<std::pair<std::string, u64>> out;
+      if constexpr (requires { me_.counters; }) {
+        for_each_counter(me_.counters, [&](std::string_view name, u64 value) { out.emplace_back(name, value); });
+      }
+      return out;
+    }
+    [[nodiscard]] std::string inconsistency() const override {
+      if constexpr (requires { me_.counters.inconsistency(); }) return me_.counters.inconsistency();
+      return {};
+    }
+
+   private:
+    static Raw raw(std::string_view key) {
+      if constexpr (kNumbers) {
+        return key_number(key);
+      } else {
+        return key;
+      }
+    }
+    static void show(const Visit& visit, Raw key, u64 value) {
+      if constexpr (kNumbers) {
+        visit(number_key(key), value);
+      } else {
+        visit(key, value);
+      }
+    }
+
+    SharedIndex& index_;
+    decltype(std::declval<SharedIndex&>().join()) me_;
+  };
+
+  SharedIndex index_;
+};
+
+}  // namespace latchlab
