@@ -85,8 +85,9 @@ struct OperationRate {
 /// Of the measured phase. Rates are operations a second.
 struct Throughput {
   u64 operations = 0;
-  double seconds = 0;
-  double per_second = 0;
+  double seconds = 0;                ///< timed, averaged over the threads
+  double timed_share = 0;            ///< of the phase's wall time; in the rest threads made their next operations
+  double per_second = 0;             ///< the sum of the threads' rates, each its operations over its timed seconds
   std::vector<OperationRate> per_operation;
   u64 interval_ns = 0;               ///< length of the intervals of `series`; the last, partial one is left out
   std::vector<double> series;

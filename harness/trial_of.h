@@ -21,6 +21,7 @@
 #include <fmt/format.h>
 
 #include "harness/trial.h"
+#include "indexes/any_index.h"
 #include "src/arch/rtm_status.h"
 #include "src/memory/memory_config.h"
 #include "src/stats/counters.h"
@@ -206,10 +207,7 @@ class TrialOf final : public Trial {
     if constexpr (requires { SharedIndex::Policy::kElides; }) return SharedIndex::Policy::kElides;
     return false;
   }
-  [[nodiscard]] bool keeps() const override {
-    if constexpr (requires { SharedIndex::kKeeps; }) return SharedIndex::kKeeps;
-    return true;
-  }
+  [[nodiscard]] bool keeps() const override { return keeps_pairs<SharedIndex>(); }
 
   [[nodiscard]] SyncReport sync_report(const std::vector<u64>& sums) const override {
     SyncReport out;
@@ -227,6 +225,14 @@ class TrialOf final : public Trial {
 
   [[nodiscard]] Contents contents() override {
     Contents out;
+    if constexpr (keeps_pairs<SharedIndex>()) walk(out);
+    return out;
+  }
+
+ private:
+  using SessionThread = decltype(std::declval<SharedIndex&>().join());
+
+  void walk(Contents& out) {
     OwnedKey<Raw> last{};
     auto me = index_.join();
     index_.for_each(me, [&](Raw key, u64 value) {
@@ -244,11 +250,7 @@ class TrialOf final : public Trial {
       ++out.keys;
       out.checksum += checksum_of(value);
     });
-    return out;
   }
-
- private:
-  using SessionThread = decltype(std::declval<SharedIndex&>().join());
 
   static void report_counters(const std::vector<u64>& sums, SyncReport& out) {
     using Counters = std::remove_cvref_t<decltype(std::declval<SessionThread&>().counters)>;

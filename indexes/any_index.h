@@ -34,6 +34,13 @@ namespace latchlab {
   return out;
 }
 
+/// Whether an index keeps what it is given; all do, but for `null`.
+template <class SharedIndex>
+[[nodiscard]] constexpr bool keeps_pairs() {
+  if constexpr (requires { SharedIndex::Body::kKeeps; }) return SharedIndex::Body::kKeeps;
+  return true;
+}
+
 class AnyIndex {
  public:
   /// Called for each pair; the key is valid during the call only.
@@ -91,10 +98,7 @@ class AnyIndexOf final : public AnyIndex {
   [[nodiscard]] std::unique_ptr<AnyIndex::Session> join() override { return std::make_unique<SessionOf>(index_); }
   [[nodiscard]] bool ordered() const override { return SharedIndex::kOrdered; }
   [[nodiscard]] bool numbers() const override { return kNumbers; }
-  [[nodiscard]] bool keeps() const override {
-    if constexpr (requires { SharedIndex::kKeeps; }) return SharedIndex::kKeeps;
-    return true;
-  }
+  [[nodiscard]] bool keeps() const override { return keeps_pairs<SharedIndex>(); }
   [[nodiscard]] Footprint bytes() const override { return index_.bytes(); }
 
  private:
@@ -116,7 +120,9 @@ class AnyIndexOf final : public AnyIndex {
       }
     }
     void for_each(const Visit& visit) override {
-      index_.for_each(me_, [&](Raw key, u64 value) { show(visit, key, value); });
+      if constexpr (keeps_pairs<SharedIndex>()) {
+        index_.for_each(me_, [&](Raw key, u64 value) { show(visit, key, value); });
+      }
     }
 
     [[nodiscard]] std::vector<std::pair<std::string, u64>> counters() const override {

@@ -1,0 +1,50 @@
+#pragma once
+// `null`: an index that keeps nothing. Its speed is the harness's own: what is left when every lookup costs nothing. Under a
+// policy it shows what the policy itself costs: the lock, the transaction, the epoch, around an empty body.
+//
+// It finds nothing and changes nothing, whatever it says, so there is nothing to validate (kKeeps).
+#include <cstddef>
+#include <optional>
+#include <string_view>
+
+#include "src/base/types.h"
+#include "sync/attempt.h"
+
+namespace latchlab {
+
+template <class Layout, class KeyType>
+class Null {
+ public:
+  using Key = KeyType;
+  using Found = std::optional<u64>;
+  static constexpr std::string_view kName = "null";
+  static constexpr bool kOrdered = false;
+  static constexpr bool kKeeps = false;
+
+  enum class Put : u8 { kInsert, kUpdate, kUpsert };
+
+  Null() = default;
+  Null(const Null&) = delete;
+  Null& operator=(const Null&) = delete;
+
+  static std::size_t extra_bytes(const Key&) { return 0; }
+
+  template <class Tx>
+  Attempt<Found> find_in(Tx&, const Key&) const {
+    return Found();
+  }
+  template <class Tx>
+  Attempt<bool> put_in(Tx&, const Key&, u64, Put) {
+    return true;
+  }
+  template <class Tx>
+  Attempt<bool> erase_in(Tx&, const Key&) {
+    return true;
+  }
+
+  /// There is nothing to give back.
+  template <class Pool>
+  void free_all(Pool&) {}
+};
+
+}  // namespace latchlab
