@@ -1,0 +1,67 @@
+#pragma once
+
+// `harness ab`: an interleaved comparison. A machine drifts (clocks, neighbours, page placement), so variants that are
+// measured one after the other differ even if they are equal. Here a block runs every variant once, in random order, each
+// in a fresh process of this binary, and only ratios within a block are compared:
+//
+//     block 0   | b | a | c |        ratio of b in block i:  b_i / a_i
+//     block 1   | a | c | b |        reported: the median over blocks, and a 95 % bootstrap interval over blocks
+//     ...
+//
+// A replicate that failed or is invalid is shown, and withholds the verdict on its variant: numbers that come from the runs
+// that happened to work are not a comparison.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/cli.h"
+#include "harness/progress.h"
+#include "harness/report.h"
+#include "harness/statistics.h"
+
+namespace latchlab {
+
+/// What one process came back with.
+struct Replicate {
+  std::string status;             ///< a status word of a result; "failed" where there is no document
+  std::string reason;
+  Json document;                  ///< null where there is none
+  std::optional<double> per_second;  ///< only of runs that count: ok or degraded, and not interrupted
+};
+
+struct VariantSummary {
+  std::string name;
+  std::string command;
+  std::vector<Replicate> replicates;   ///< by block
+  std::optional<double> median;        ///< operations a second
+  std::optional<Interval> quartiles;
+  std::optional<double> ratio;         ///< to the first variant, over blocks in which both count
+  std::optional<Interval> interval;
+  std::string verdict;                 ///< faster, slower, undecided, or withheld: why; "base" for the first
+};
+
+struct Comparison {
+  u64 seed = 0;
+  u32 planned_blocks = 0;
+  std::vector<std::vector<u32>> orders;  ///< the order of variants in each block
+  std::vector<VariantSummary> variants;
+  bool interrupted = false;
+};
+
+/// Median, ratio, interval and verdict of every variant, from its replicates.
+void summarize(Comparison& comparison);
+
+/// Runs one replicate in a fresh process; forwards a stop request to it.
+[[nodiscard]] Replicate run_replicate(const std::string& binary, const std::vector<std::string>& args);
+
+/// Runs the whole comparison.
+[[nodiscard]] Comparison compare(const AbCommand& command, Progress& progress);
+
+[[nodiscard]] std::string table_of(const Comparison& comparison);
+[[nodiscard]] Json json_of(const Comparison& comparison);
+
+/// 0, 1 if a replicate failed or is invalid, 130 if interrupted.
+[[nodiscard]] int exit_status(const Comparison& comparison);
+
+}  // namespace latchlab

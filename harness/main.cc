@@ -1,0 +1,77 @@
+// The harness: one process, one command. See cli.h for the grammar.
+
+#include <cstdio>
+#include <exception>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <variant>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "harness/ab.h"
+#include "harness/cli.h"
+#include "harness/doctor.h"
+#include "harness/environment.h"
+#include "harness/interrupt.h"
+#include "harness/list.h"
+#include "harness/placement.h"
+#include "harness/progress.h"
+#include "harness/registry.h"
+#include "harness/report.h"
+#include "harness/run.h"
+#include "harness/topology.h"
+#include "src/base/error.h"
+
+namespace latchlab {
+
+namespace {
+
+int run_harness(const std::vector<std::string>& command_line) {
+  Registry registry;
+  register_all(registry);
+  const Topology topology = Topology::discover();
+  const Surroundings surroundings{
+      .registry = registry,
+      .memory_available = available_memory(),
+      .check_pin = [&](const Pin& pin) { (void)seat(topology, pin, 1); },
+  };
+  const Command command = parse_command_line({command_line.begin() + 1, command_line.end()}, surroundings);
+  stop_on_interrupt();
+  return std::visit(
+      [&](const auto& c) -> int {
+        using C = std::decay_t<decltype(c)>;
+        if constexpr (std::is_same_v<C, RunCommand>) {
+          return run_all(c, command_line, registry, topology);
+        } else if constexpr (std::is_same_v<C, ListCommand>) {
+          print(list_text(registry, c.topic));
+        } else if constexpr (std::is_same_v<C, DoctorCommand>) {
+          print(doctor_text(diagnose(topology, run_probes())));
+        } else if constexpr (std::is_same_v<C, HelpCommand>) {
+          print(help_text());
+        } else {
+          const Comparison comparison = compare(c, *make_progress(c.progress));
+          print(c.json ? json_of(comparison).dump(-1, ' ', false, Json::error_handler_t::replace) + '\n' : table_of(comparison));
+          return exit_status(comparison);
+        }
+        return 0;
+      },
+      command);
+}
+
+}  // namespace
+
+}  // namespace latchlab
+
+int main(int argc, char** argv) {
+  try {
+    return latchlab::run_harness({argv, argv + argc});
+  } catch (const latchlab::InputError& error) {
+    fmt::print(stderr, "harness: {}\n", error.what());
+    return 2;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "harness: {}\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,89 @@
+#include "harness/run.h"
+
+#include <memory>
+#include <new>
+
+#include <fmt/format.h>
+
+#include "harness/build_info.h"
+#include "harness/environment.h"
+#include "harness/interrupt.h"
+#include "harness/progress.h"
+#include "harness/report.h"
+#include "harness/table.h"
+#include "harness/trial.h"
+#include "src/base/error.h"
+
+namespace latchlab {
+
+namespace {
+
+TrialResult without_run(Status status, const std::string& reason, const Config& config) {
+  TrialResult result;
+  result.status = status;
+  result.reason = reason;
+  result.placement.requested = config.pin.text;
+  result.validation.mode = config.validate;
+  const std::string why = status == Status::kSkipped ? "the run was skipped" : "the run failed";
+  result.throughput = Measured<Throughput>::missing(why);
+  result.latency_reason = why;
+  result.pmu_reason = why;
+  return result;
+}
+
+TrialResult run_one(const PlannedRun& planned, const Registry& registry, const Topology& topology, Progress& progress) {
+  const Config& config = planned.config;
+  if (!planned.skip.empty()) return without_run(Status::kSkipped, planned.skip, config);
+  const Pair& pair = registry.find(config.index.name, config.sync.name, config.key_kind());
+  try {
+    const std::unique_ptr<Trial> trial = pair.make_trial(config);
+    return run_trial(*trial, config, topology, progress);
+  } catch (const InputError&) {
+    throw;
+  } catch (const std::bad_alloc&) {
+    return without_run(Status::kFailed, "memory is out; fewer --records may fit", config);
+  } catch (const std::exception& error) {
+    return without_run(Status::kFailed, error.what(), config);
+  }
+}
+
+}  // namespace
+
+int run_all(const RunCommand& command, const std::vector<std::string>& command_line, const Registry& registry,
+            const Topology& topology) {
+  const std::unique_ptr<Progress> progress = make_progress(command.progress);
+  const MachineInfo machine = read_machine(topology);
+  const BuildInfo build = build_info();
+  RunTable table(command.runs);
+  const bool single = command.runs.size() == 1;
+  if (!single && !command.json) print(table.header());
+
+  bool interrupted = false;
+  bool all_good = true;
+  for (std::size_t i = 0; i < command.runs.size() && !interrupted; ++i) {
+    const PlannedRun& planned = command.runs[i];
+    if (!single) {
+      progress->title(fmt::format("{}/{} {} {} {} threads", i + 1, command.runs.size(), planned.config.index.str(),
+                                  planned.config.sync.str(), planned.config.threads));
+    }
+    RunResult result;
+    result.command = command_line;
+    result.config = planned.config;
+    result.build = build;
+    result.machine = machine;
+    identify(result);
+    result.trial = run_one(planned, registry, topology, *progress);
+    progress->end();
+
+    interrupted = result.trial.interrupted || stop_requested();
+    if (result.trial.status == Status::kFailed || result.trial.status == Status::kInvalid) all_good = false;
+    const std::string document = document_of(result).dump(-1, ' ', false, Json::error_handler_t::replace);
+    if (!command.out.empty()) write_atomically(command.out, result.run_id + ".json", document);
+    print(command.json ? document + '\n' : single ? block_of(result) : table.row(result));
+  }
+  if (!single && !command.json) print(table.footer());
+  if (interrupted) return 130;
+  return all_good ? 0 : 1;
+}
+
+}  // namespace latchlab
