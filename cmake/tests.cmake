@@ -26,13 +26,10 @@ set_source_files_properties("${PROJECT_SOURCE_DIR}/src/testing/catch_main.cc" PR
   "LATCHLAB_HARNESS_BINARY=\"${harness_binary}\";LATCHLAB_SOURCE_FOLDER=\"${PROJECT_SOURCE_DIR}\";LATCHLAB_BUILD_FOLDER=\"${PROJECT_BINARY_DIR}\"")
 
 set(test_spec "")
-set(test_environment "LATCHLAB_HARNESS=${harness_binary}")
 if(LATCHLAB_SANITIZE MATCHES "address")
   set(test_spec "~[release]~[no-asan]")
-  list(APPEND test_environment "ASAN_OPTIONS=detect_stack_use_after_return=1" "UBSAN_OPTIONS=print_stacktrace=1")
 elseif(LATCHLAB_SANITIZE MATCHES "thread")
   set(test_spec "~[release]~[no-tsan]")
-  list(APPEND test_environment "TSAN_OPTIONS=halt_on_error=1 second_deadlock_stack=1")
 endif()
 
 # latchlab_add_tests(FOLDER LIBRARY...): the executable FOLDER_test.
@@ -48,7 +45,7 @@ function(latchlab_add_tests folder)
   # Tests run the harness too, so whoever builds a test executable alone must get it.
   add_dependencies(${target} harness)
   catch_discover_tests(${target} TEST_PREFIX "${folder}/" TEST_SPEC "${test_spec}"
-    PROPERTIES LABELS ${folder} TIMEOUT 600 ENVIRONMENT "${test_environment}")
+    PROPERTIES LABELS ${folder} TIMEOUT 600)
 endfunction()
 
 latchlab_add_tests(src latchlab)
@@ -69,7 +66,7 @@ file(GLOB_RECURSE scripts CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/*_test.py
 foreach(script IN LISTS scripts)
   file(RELATIVE_PATH name "${PROJECT_SOURCE_DIR}" "${script}")
   add_test(NAME ${name} COMMAND "${LATCHLAB_PYTHON}" "${script}" WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
-  set_tests_properties(${name} PROPERTIES TIMEOUT 600 ENVIRONMENT "${test_environment}")
+  set_tests_properties(${name} PROPERTIES TIMEOUT 600 ENVIRONMENT "LATCHLAB_HARNESS=${harness_binary}")
 endforeach()
 
 # Every header compiles alone. Syntax only: a few tenths of a second each, and only those that have changed.

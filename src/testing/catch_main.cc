@@ -41,4 +41,16 @@ std::string build_folder() { return LATCHLAB_BUILD_FOLDER; }
 
 }  // namespace latchlab
 
+// How the sanitizers of a test behave, unless the environment says otherwise; their runtimes ask these functions, and
+// nobody does in a build without them.
+extern "C" {
+const char* __asan_default_options();
+const char* __tsan_default_options();
+const char* __ubsan_default_options();
+
+const char* __asan_default_options() { return "detect_stack_use_after_return=1:allocator_may_return_null=1"; }
+const char* __tsan_default_options() { return "halt_on_error=1:second_deadlock_stack=1:allocator_may_return_null=1"; }
+const char* __ubsan_default_options() { return "print_stacktrace=1"; }
+}
+
 int main(int argc, char** argv) { return Catch::Session().run(argc, argv); }
