@@ -142,6 +142,7 @@ Json throughput_json(const Throughput& t) {
   Json o;
   o["operations"] = t.operations;
   o["seconds"] = t.seconds;
+  o["timed_share"] = t.timed_share;
   o["per_second"] = t.per_second;
   o["per_operation"] = Json::object();
   for (const OperationRate& rate : t.per_operation) {
