@@ -1,5 +1,7 @@
 #include "harness/meter.h"
 
+#include <algorithm>
+
 namespace latchlab {
 
 void Meter::start(u32 threads) {
@@ -50,7 +52,7 @@ Throughput Meter::throughput() const {
   }
   out.per_second = sum;
   out.series = series_;
-  out.jain = squares > 0 ? Measured<double>(sum * sum / (static_cast<double>(threads_.size()) * squares))
+  out.jain = squares > 0 ? Measured<double>(std::min(1.0, sum * sum / (static_cast<double>(threads_.size()) * squares)))
                          : Measured<double>::missing("no thread did anything");
   return out;
 }

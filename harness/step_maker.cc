@@ -26,7 +26,7 @@ Expect expectation(const Op& op, bool erases, bool bytes) {
       return erases ? Expect::kEither : Expect::kHit;
     case OpKind::kUpdate:
     case OpKind::kUpsert: return erases ? Expect::kEither : Expect::kHit;
-    case OpKind::kInsert: return bytes ? Expect::kEither : Expect::kMiss;
+    case OpKind::kInsert: return erases || bytes ? Expect::kEither : Expect::kMiss;
     case OpKind::kErase:
     case OpKind::kScan: break;
   }

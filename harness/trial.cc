@@ -29,6 +29,7 @@ using Clock = Crew::Clock;
 
 constexpr u64 kSamples = 1'000'000;  // reads of the verify phase; all records if there are fewer
 constexpr u64 kMeasuredPhase = 1;    // the stream's phase of warm-up and measurement; loading is phase 0
+constexpr u64 kMinLimitsNs = 10'000'000;
 constexpr auto kWatchPeriod = std::chrono::milliseconds(20);  // between two looks at interruption and progress
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
@@ -231,7 +232,9 @@ class Run {
           workers_[t].observed = observe_this_thread(seats_.cpus[t]);
         },
         config_.sample_ns);
-    set_health(out_.health, before, disturbance_now());
+    const Disturbance after = disturbance_now();
+    measured_ns_ = static_cast<u64>(wall * 1e9);
+    set_health(out_.health, before, after);
     for (Worker& worker : workers_) {
       worker.counters_after = worker.session->counters();
       Tally done = worker.tally;
@@ -239,7 +242,7 @@ class Run {
     }
     report_throughput(wall);
     report_sync();
-    report_memory(before, disturbance_now());
+    report_memory(before, after);
   }
 
   /// How many of `total` operations are thread t's, when chunks go round.
@@ -446,6 +449,7 @@ class Run {
     LimitsPlan plan;
     plan.footprint = limits_footprint(trial_.bytes().reserved, available_memory());
     plan.huge_pages = config_.huge_pages;
+    plan.time_ns = std::clamp(measured_ns_, kMinLimitsNs, plan.time_ns);  // a short run is not kept waiting
     const std::set<u32> distinct(seats_.cpus.begin(), seats_.cpus.end());
     plan.cpus.assign(distinct.begin(), distinct.end());
     plan.pin = seats_.binds;
@@ -471,6 +475,7 @@ class Run {
   std::atomic<bool> stop_{false};  // ends the current phase; relaxed, since it publishes nothing
   Crew* crew_ = nullptr;
   PageUse pages_before_;
+  u64 measured_ns_ = 0;
   TrialResult out_;
 };
 

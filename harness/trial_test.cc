@@ -1,0 +1,300 @@
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "harness/interrupt.h"
+#include "harness/progress.h"
+#include "harness/registry.h"
+#include "harness/step_maker.h"
+#include "harness/toy_index.h"
+#include "harness/trial.h"
+#include "harness/trial_of.h"
+#include "harness/validate.h"
+#include "src/base/error.h"
+#include "src/testing/catch.h"
+
+namespace latchlab {
+namespace {
+
+using toy::Mistake;
+using toy::Plant;
+using toy::Toy;
+
+Config small(std::string_view workload) {
+  Config config;
+  config.index = Spec::parse("toy");
+  config.sync = Spec::parse("own");
+  config.workload = Spec::parse(workload);
+  config.records = 20'000;
+  config.warmup_ns = 2'000'000;
+  config.time_ns = 30'000'000;
+  config.sample_ns = 5'000'000;
+  config.threads = 2;
+  config.seed = 1;
+  return config;
+}
+
+template <class Raw = u64>
+TrialResult run(const Config& config) {
+  TrialOf<Toy<Raw>> trial(config);
+  const auto progress = make_progress(ProgressMode::kNone);
+  return run_trial(trial, config, Topology::discover(), *progress);
+}
+
+const OperationRate* operation(const TrialResult& result, std::string_view name) {
+  for (const OperationRate& rate : result.throughput->per_operation) {
+    if (rate.name == name) return &rate;
+  }
+  return nullptr;
+}
+
+class Lines {
+ public:
+  explicit Lines(u32 count) : path_("/tmp/latchlab_trial_test_" + std::to_string(::getpid())) {
+    std::ofstream file(path_);
+    for (u32 i = 0; i < count; ++i) file << "word number " << i * 7919 << '\n';
+  }
+  ~Lines() { std::remove(path_.c_str()); }
+  Lines(const Lines&) = delete;
+  Lines& operator=(const Lines&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+TEST_CASE("a trial of lookups loads, verifies, measures and validates") {
+  const TrialResult result = run(small("lookup"));
+  CAPTURE(result.reason);
+  REQUIRE(result.status == Status::kOk);
+  REQUIRE(result.throughput);
+  const Throughput& t = *result.throughput;
+  CHECK(t.operations > 0);
+  CHECK(t.per_thread.size() == 2);
+  CHECK(t.per_second == Approx(t.per_thread[0] + t.per_thread[1]));
+  CHECK(t.timed_share > 0);
+  CHECK(t.timed_share <= 1);
+  CHECK(t.seconds > 0);
+  CHECK(t.generator_ns);
+  REQUIRE(t.jain);
+  CHECK(*t.jain <= 1);
+  REQUIRE(operation(result, "read") != nullptr);
+  CHECK(operation(result, "read")->count == t.operations);
+  CHECK(operation(result, "read")->succeeded == t.operations);
+  REQUIRE(result.validation.passed);
+  CHECK(*result.validation.passed);
+  CHECK(*result.validation.found_keys == 20'000);
+  CHECK(*result.memory.keys == 20'000);
+  CHECK(*result.memory.bytes_per_key == Approx(64));
+  CHECK(result.placement.threads.size() == 2);
+  CHECK(result.placement.threads[0].observed_cpu);
+  CHECK(result.limits.footprint >= 1 << 20);
+  REQUIRE(result.limits.chase_ns);
+  CHECK(*result.limits.chase_ns > 0);
+  CHECK(*result.limits.independent_ns > 0);
+  CHECK(result.limits.chase_ratio);
+  std::vector<std::string> names;
+  for (const PhaseTime& phase : result.phases) names.push_back(phase.name);
+  CHECK(names == std::vector<std::string>{"load", "verify", "warmup", "measure", "validate", "limits"});
+}
+
+TEST_CASE("a trial that counts its operations does exactly so many, with any number of threads") {
+  for (const u32 threads : {1U, 2U, 3U, 8U}) {
+    for (const u64 ops : {1ULL, 4095ULL, 4097ULL, 30'000ULL}) {
+      Config config = small("mix:read=50,insert=20,update=10,erase=20");
+      config.threads = threads;
+      config.time_ns = 0;
+      config.ops = ops;
+      const TrialResult result = run(config);
+      CAPTURE(threads, ops, result.reason);
+      REQUIRE(result.status == Status::kOk);
+      CHECK(result.throughput->operations == ops);
+      const u64 sum = std::accumulate(result.throughput->per_operation.begin(), result.throughput->per_operation.end(), u64{0},
+                                      [](u64 s, const OperationRate& rate) { return s + rate.count; });
+      CHECK(sum == ops);
+    }
+  }
+}
+
+TEST_CASE("a trial of inserts fills an empty index and ends by itself") {
+  Config config = small("insert");
+  config.time_ns = 0;
+  config.threads = 3;
+  const TrialResult result = run(config);
+  CAPTURE(result.reason);
+  REQUIRE(result.status == Status::kOk);
+  CHECK(result.throughput->operations == 20'000);
+  CHECK(operation(result, "insert")->succeeded == 20'000);
+  CHECK(*result.validation.found_keys == 20'000);
+}
+
+TEST_CASE("a trial of everything agrees with its tally") {
+  Config config = small("mix:read=30,insert=20,update=10,upsert=10,erase=20,scan=10,scan_length=20");
+  config.negative = .2;
+  config.threads = 4;
+  const TrialResult result = run(config);
+  CAPTURE(result.reason);
+  REQUIRE(result.status == Status::kOk);
+  CHECK(operation(result, "scan")->succeeded > 0);
+  CHECK(operation(result, "erase")->succeeded > 0);
+}
+
+TEST_CASE("keys of a file are strings in every phase") {
+  const Lines lines(30'000);
+  Config config = small("mix:read=40,insert=20,erase=20,update=10,scan=10");
+  config.keys = Spec{.name = "file", .arg = lines.path(), .options = {}};
+  const TrialResult result = run<std::string_view>(config);
+  CAPTURE(result.reason);
+  REQUIRE(result.status == Status::kOk);
+  CHECK(result.throughput->operations > 0);
+}
+
+TEST_CASE("what an index does wrong makes its result invalid, with a reason") {
+  const auto broken = [](Mistake mistake, std::string_view workload) {
+    const Plant plant(mistake);
+    Config config = small(workload);
+    config.time_ns = 0;
+    config.ops = 30'000;
+    const TrialResult result = run(config);
+    INFO(result.reason);
+    CHECK(result.status == Status::kInvalid);
+    return result.reason;
+  };
+  CHECK_THAT(broken(Mistake::kWrongValue, "lookup"), Catch::Contains("values of other keys"));
+  CHECK_THAT(broken(Mistake::kMissedKey, "lookup"), Catch::Contains("missing"));
+  CHECK_THAT(broken(Mistake::kLostInsert, "insert"), Catch::Contains("the tally says 20000"));
+  CHECK_THAT(broken(Mistake::kSwappedKeys, "insert"), Catch::Contains("not the right ones"));
+  CHECK_THAT(broken(Mistake::kDoubleErase, "mix:read=50,insert=25,erase=25"), Catch::Contains("the tally says"));
+  CHECK_THAT(broken(Mistake::kBadScan, "mix:read=50,scan=50"), Catch::Contains("out of order"));
+}
+
+TEST_CASE("a key that is in no record must not be found") {
+  const Plant plant(Mistake::kPhantom);
+  Config config = small("lookup");
+  config.negative = .5;
+  const TrialResult result = run(config);
+  CHECK(result.status == Status::kInvalid);
+  CHECK_THAT(result.reason, Catch::Contains("cannot be"));
+}
+
+TEST_CASE("mistakes in the measured loop count even when the index is not checked afterwards") {
+  const Plant plant(Mistake::kWrongValue);
+  Config config = small("lookup");
+  config.records = 900;  // few enough for loading to pass
+  config.validate = Validate::kOff;
+  const TrialResult result = run(config);
+  CHECK(result.status == Status::kInvalid);
+  CHECK_FALSE(result.validation.passed);
+  CHECK(result.validation.passed.reason == "--validate=off");
+}
+
+TEST_CASE("memory that runs out ends the run as failed, and what is there still agrees with the tally") {
+  const Plant plant(Mistake::kNoMemory);
+  for (const char* workload : {"insert", "lookup"}) {
+    const TrialResult result = run(small(workload));
+    INFO(result.reason);
+    CHECK(result.status == Status::kFailed);
+    CHECK_THAT(result.reason, Catch::Contains("memory ran out"));
+    REQUIRE(result.validation.passed);
+    CHECK(*result.validation.passed);
+  }
+}
+
+TEST_CASE("more threads than processors finish, and the result says so") {
+  Config config = small("mix:read=80,update=20");
+  config.threads = 8;
+  const Topology topology = Topology::discover();
+  if (topology.allowed_count() >= 8) config.pin = Pin{.kind = Pin::Kind::kList, .socket = 0, .cpus = {0}, .text = "list:0"};
+  const TrialResult result = run(config);
+  CAPTURE(result.reason);
+  CHECK(result.status == Status::kOk);
+  CHECK(result.placement.oversubscribed);
+  CHECK(result.placement.processors < 8);
+  CHECK(result.throughput->per_thread.size() == 8);
+}
+
+TEST_CASE("the series has an interval for each sample and no partial one") {
+  Config config = small("lookup");
+  config.time_ns = 60'000'000;
+  config.sample_ns = 10'000'000;
+  const TrialResult result = run(config);
+  REQUIRE(result.throughput);
+  CHECK(result.throughput->interval_ns == 10'000'000);
+  CHECK(result.throughput->series.size() >= 1);
+  CHECK(result.throughput->series.size() <= 6);
+}
+
+struct OneWriter {
+  static constexpr bool kManyWriters = false;
+};
+struct Single : Toy<u64> {
+  using Toy<u64>::Toy;
+  using Policy = OneWriter;
+};
+
+TEST_CASE("a point that makes no sense is skipped with a reason") {
+  TrialOf<Single> trial(small("mix:read=50,update=50"));
+  const auto progress = make_progress(ProgressMode::kNone);
+  const TrialResult result = run_trial(trial, small("mix:read=50,update=50"), Topology::discover(), *progress);
+  CHECK(result.status == Status::kSkipped);
+  CHECK_THAT(result.reason, Catch::Contains("one thread may write"));
+
+  // Reading with two threads is fine: then only loading is done by one.
+  TrialOf<Single> reader(small("lookup"));
+  CHECK(run_trial(reader, small("lookup"), Topology::discover(), *progress).status == Status::kOk);
+}
+
+TEST_CASE("a step knows what must come of it") {
+  const KeySet keys(Spec::parse("u64"), 1);
+  const Mix mix(Spec::parse("mix:read=40,insert=30,update=30"), .5);
+  const Distribution uniform(Spec::parse("uniform"));
+  const Stream stream(1, 1, keys, uniform, mix, 100);
+  std::vector<Op> ops;
+  std::vector<Step> steps;
+  for (const bool erases : {false, true}) {
+    const Slice slice = StepMaker(stream, erases).make(0, 512, ops, steps);
+    CHECK(slice.count == 512);
+    CHECK_FALSE(slice.only);
+    for (u32 i = 0; i < 512; ++i) {
+      const Step& step = steps[i];
+      CHECK(tag_matches(step.number, step.value));
+      if (step.kind == OpKind::kInsert) CHECK(step.expect == (erases ? Expect::kEither : Expect::kMiss));
+      if (step.kind == OpKind::kUpdate) CHECK(step.expect == (erases ? Expect::kEither : Expect::kHit));
+      if (step.kind == OpKind::kRead && ops[i].absent) CHECK(step.expect == Expect::kMiss);
+      if (step.kind == OpKind::kRead && !ops[i].absent) CHECK(step.expect == (erases ? Expect::kEither : Expect::kHit));
+    }
+  }
+}
+
+TEST_CASE("validation names the first contradiction") {
+  Tally tally;
+  tally.keys = 3;
+  tally.checksum = 17;
+  Contents contents;
+  contents.keys = 3;
+  contents.checksum = 17;
+  CHECK(*validate(tally, contents).passed);
+  contents.checksum = 18;
+  CHECK_THAT(validate(tally, contents).detail, Catch::Contains("not the right ones"));
+  contents.disorder = 1;
+  contents.example = "key 2 comes after key 3";
+  CHECK_THAT(validate(tally, contents).detail, Catch::Contains("key 2 comes after key 3"));
+  contents.wrong_values = 4;
+  CHECK_THAT(validate(tally, contents).detail, Catch::StartsWith("4 keys hold values of other keys"));
+  contents.keys = 4;
+  CHECK_THAT(validate(tally, contents).detail, Catch::Contains("holds 4 keys, the tally says 3"));
+}
+
+TEST_CASE("keys in messages are printable") {
+  CHECK(shown(u64{17}) == "17");
+  CHECK(shown(std::string_view("a\n\x01z")) == "\"a\\x0a\\x01z\"");
+  CHECK(shown(std::string(100, 'x')) == "\"" + std::string(64, 'x') + "\"...");
+}
+
+}  // namespace
+}  // namespace latchlab
