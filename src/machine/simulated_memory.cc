@@ -92,15 +92,16 @@ void SimulatedMemory::mark(const void* p, std::size_t bytes, State state) {
 }
 
 std::string SimulatedMemory::complaint(const void* p, std::size_t bytes) const {
-  u64 offset = offset_of(p);
-  if (states_[offset / kUnit] == State::kLive) offset = (offset + bytes - 1) / kUnit * kUnit;
+  const u64 begin = offset_of(p);
+  u64 offset = begin;
+  while (states_[offset / kUnit] == State::kLive && offset < begin + bytes) offset = (offset / kUnit + 1) * kUnit;
   const State state = states_[offset / kUnit];
   const char* const kind = state == State::kFreed      ? "freed memory"
                            : state == State::kPoisoned ? "poisoned memory"
                                                        : "memory that was never allocated";
   const Block* block = const_cast<SimulatedMemory*>(this)->block_at(offset);
   if (!block) return kind;
-  return std::string(kind) + " at byte " + std::to_string(offset_of(p) - block->offset) + " of " + name(*block);
+  return std::string(kind) + " at byte " + std::to_string(offset - block->offset) + " of " + name(*block);
 }
 
 SimulatedMemory::Block* SimulatedMemory::block_at(u64 offset) {

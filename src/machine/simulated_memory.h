@@ -44,7 +44,10 @@ class SimulatedMemory {
   bool accessible(const void* p, std::size_t bytes) const {
     const u64 offset = offset_of(p);
     if (offset >= kArenaBytes) return true;
-    return states_[offset / kUnit] == State::kLive && states_[(offset + bytes - 1) / kUnit] == State::kLive;
+    for (u64 unit = offset / kUnit; unit <= (offset + bytes - 1) / kUnit; ++unit) {
+      if (states_[unit] != State::kLive) return false;
+    }
+    return true;
   }
   /// What is wrong with these inaccessible bytes, and where they are.
   std::string complaint(const void* p, std::size_t bytes) const;
