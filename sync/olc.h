@@ -28,7 +28,7 @@ class Olc {
   static constexpr std::string_view kName = "olc";
   static constexpr std::string_view kAbout = "optimistic lock coupling: a version in every node";
   using Machine = M;
-  using Layout = VersionedLayout<M>;
+  using Layout = VersionedLayout<M, Bugs>;
   using Tx = VersionedTx<M, Bugs>;
   using Reclaimer = Epochs<M>;
   using Options = NoOptions;

@@ -1,0 +1,613 @@
+#pragma once
+// The adaptive radix tree, written once for every transaction.
+//
+// Leis, Kemper, Neumann (ICDE 2013) describe the tree, Leis, Scheibner, Kemper, Neumann (DaMoN 2016) its optimistic
+// readers. Where we differ: a node's path is absolute and fixed (path.h), so splitting and merging paths replaces one
+// pointer and never changes a node that others read; a leaf holds up to four pairs (leaf.h); a node at the last byte of a
+// fixed-size key holds values and no leaves (node.h).
+//
+// Invariants
+//   1. The root is a Node256 at level 0 that is never replaced.
+//   2. All keys below a slot share the path of its node and the slot's byte.
+//   3. A node other than the root has at least two children, or one that has been erased beside it is about to go: a node
+//      left with one child is replaced by it in the same operation.
+//   4. What can be reached is locked, with its parent, before it is replaced, and retired after.
+//
+// Depth: at most 8 nodes for u64 keys. Lookup: one dependent line a level below those that caches hold (the header of a
+// node and its slot are fetched side by side, since the level is predicted), and one for the leaf.
+#include <optional>
+#include <vector>
+
+#include "indexes/art/batch.h"
+#include "indexes/art/child.h"
+#include "indexes/art/leaf.h"
+#include "indexes/art/node.h"
+#include "indexes/art/path.h"
+#include "src/memory/memory.h"
+#include "sync/attempt.h"
+
+namespace latchlab {
+
+template <class Layout, class KeyType>
+class Art {
+ public:
+  using Key = KeyType;
+  using Found = std::optional<u64>;
+  using Batch = art::Batch<Key>;
+  static constexpr std::string_view kName = "art";
+  static constexpr bool kOrdered = true;
+
+  enum class Put : u8 { kInsert, kUpdate, kUpsert };
+
+  Art() = default;
+  Art(const Art&) = delete;
+  Art& operator=(const Art&) = delete;
+
+  /// The most that one attempt to put `key` makes, beyond what a pool always has ready. Bytes.
+  static std::size_t extra_bytes(const Key& key) {
+    if constexpr (Key::kFixedSize != 0) return 0;
+    return key.size();
+  }
+
+  template <class Tx>
+  [[gnu::always_inline]] Attempt<Found> find_in(Tx& tx, const Key& key) const {
+    auto parent = tx.enter(root());
+    auto at = parent;
+    const Attempt<Stop> stop = descend(key, parent, at);
+    if (!stop) return stop.failure();
+    if (stop->end == End::kValue) return tx.confirm(Found(stop->word), at);
+    if (stop->end != End::kLeaf) return tx.confirm(Found(), at);
+    const Child child(stop->word);
+    const Leaf* const leaf = child.template as<Leaf>();
+    const u32 i = leaf->find(child.pairs(), key);
+    return tx.confirm(i == Leaf::kNone ? Found() : Found(leaf->value(i)), at);
+  }
+
+  /// Whether the pair is new (insert, upsert) or was there (update). An insert of a present key and an update of an absent
+  /// one change nothing and answer false.
+  template <class Tx>
+  Attempt<bool> put_in(Tx& tx, const Key& key, u64 value, Put how) {
+    auto parent = tx.enter(root());
+    auto at = parent;
+    const Attempt<Stop> stop = descend(key, parent, at);
+    if (!stop) return stop.failure();
+    switch (stop->end) {
+      case End::kNone:
+        if (how == Put::kUpdate) return tx.confirm(false, at);
+        return add(tx, parent, at, key, value, stop->skipped);
+      case End::kValue:
+        if (how == Put::kInsert) return tx.confirm(false, at);
+        if (!tx.upgrade(at)) return kRestart;
+        at->replace(key[at->level()], value);
+        return how == Put::kUpdate;
+      case End::kLeaf: return put_in_leaf(tx, at, Child(stop->word), key, value, how);
+      case End::kPathDiffers:
+        if (how == Put::kUpdate) return tx.confirm(false, at);
+        return branch(tx, parent, at, key, value);
+    }
+    __builtin_unreachable();
+  }
+
+  /// Whether the key was there.
+  template <class Tx>
+  Attempt<bool> erase_in(Tx& tx, const Key& key) {
+    auto parent = tx.enter(root());
+    auto at = parent;
+    const Attempt<Stop> stop = descend(key, parent, at);
+    if (!stop) return stop.failure();
+    if (stop->end == End::kValue) return remove(tx, parent, at, key);
+    if (stop->end != End::kLeaf) return tx.confirm(false, at);
+    const Child child(stop->word);
+    Leaf* const leaf = child.template as<Leaf>();
+    if (!at.follow(leaf)) return kRestart;
+    const u32 i = leaf->find(child.pairs(), key);
+    if (i == Leaf::kNone) return tx.confirm(false, at);
+    const std::size_t bytes = leaf->bytes(child.pairs());
+    if (child.pairs() == 1) {
+      const Attempt<bool> removed = remove(tx, parent, at, key);
+      if (removed) tx.retire(leaf, bytes);
+      return removed;
+    }
+    Group rest;
+    rest.add_all(child, i);
+    const Child smaller = make_leaf(tx, rest);
+    if (!smaller) return kNoMemory;
+    if (!tx.upgrade(at)) return kRestart;
+    at->replace(key[at->level()], smaller.word());
+    tx.retire(leaf, bytes);
+    return true;
+  }
+
+  /// Collects the next pairs of a scan into `batch` (cleared first): the smallest keys from `from` on, or after it. At least
+  /// one if there is one; true. Pairs of one batch were present together.
+  ///
+  /// The way back up is one reader: the deepest node on the path that has a child beyond the path. Nodes below it are
+  /// validated when they are left, by the step or by a confirm, so each was seen whole at a moment when it was linked.
+  template <class Tx>
+  Attempt<bool> gather_in(Tx& tx, const Key& from, bool after, std::size_t wanted, Batch& batch) const {
+    batch.clear(wanted);
+    auto at = tx.enter(root());
+    auto back = at;
+    u32 back_byte = kNowhere;   // where to go on in `back`
+    bool bounded = true;        // `at` is on the path of `from`, so that keys below it may be smaller
+    for (u32 byte = from[0];;) {
+      Entry entry;
+      if (!at->next(byte, entry)) {
+        if (!batch.empty() || back_byte == kNowhere) return tx.confirm(true, at, back);
+        if (!tx.confirm(true, at)) return kRestart;
+        at = back;
+        byte = back_byte;
+        back_byte = kNowhere;
+        bounded = false;
+        continue;
+      }
+      const bool on_path = bounded && entry.byte == from[at->level()];
+      if (at->holds_values()) {
+        if constexpr (Key::kFixedSize != 0) {
+          if (!(on_path && after)) batch.push(at->path().with_last(entry.byte), entry.word, batch.size());
+        }
+      } else if (const Child child(entry.word); child.is_leaf()) {
+        if (!at.follow(child.template as<Leaf>())) return kRestart;
+        if (!take(child, on_path ? &from : nullptr, after, batch)) return tx.confirm(true, at, back);
+      } else {
+        if (!batch.empty()) return tx.confirm(true, at, back);
+        if (Entry beyond; on_path && at->next(entry.byte + 1u, beyond)) {
+          back = at;
+          back_byte = beyond.byte;
+        }
+        if (!at.step_to(child.template as<Node>())) return kRestart;
+        bounded = false;
+        byte = 0;
+        if (on_path) {
+          const Attempt<int> order = compare(at, from);
+          if (!order) return order.failure();
+          if (*order == 0) {
+            bounded = true;
+            byte = from[at->level()];
+          } else if (*order < 0) {
+            byte = 256;   // all below is smaller: nothing from here on
+          }
+        }
+        continue;
+      }
+      if (batch.full()) return tx.confirm(true, at, back);
+      byte = entry.byte + 1u;
+    }
+  }
+
+  /// Gives every block back, one by one: for memory that is not released in bulk. Only while nobody else is there.
+  template <class Pool>
+  void free_all(Pool& pool) {
+    std::vector<Node*> nodes;
+    for (Node* node = root();;) {
+      Entry entry;
+      for (u32 byte = 0; byte < 256 && !node->holds_values() && node->next(byte, entry); byte = entry.byte + 1u) {
+        const Child child(entry.word);
+        if (!child.is_leaf()) {
+          nodes.push_back(child.template as<Node>());
+        } else {
+          Leaf* const leaf = child.template as<Leaf>();
+          pool.free(leaf, leaf->bytes(child.pairs()));
+        }
+      }
+      if (node != root()) pool.free(node, Node::bytes_of(node->kind()));
+      if (nodes.empty()) return;
+      node = nodes.back();
+      nodes.pop_back();
+    }
+  }
+
+  /// The smallest key of all, where a whole scan begins.
+  static Key first_key() { return Key(); }
+
+ private:
+  using Node = art::Node<Layout, Key>;
+  using Node4 = art::Node4<Layout, Key>;
+  using Node16 = art::Node16<Layout, Key>;
+  using Node48 = art::Node48<Layout, Key>;
+  using Node256 = art::Node256<Layout, Key>;
+  using Leaf = art::Leaf<Layout, Key>;
+  using Path = art::Path<Key>;
+  using Child = art::Child;
+  using Entry = art::Entry;
+  using Kind = art::Kind;
+
+  static constexpr u32 kNowhere = ~0u;
+  static constexpr u32 kNobody = 256;   // "all but no byte"
+
+  enum class End : u8 { kNone, kValue, kLeaf, kPathDiffers };
+  struct Stop {
+    End end;
+    bool skipped;   // compressed bytes that only a leaf knows were not compared
+    u64 word;
+  };
+
+  /// Fixed-size keys are short enough for a path to hold them whole: nothing is ever skipped.
+  static constexpr bool kMaySkip = Key::kFixedSize == 0;
+
+  Node* root() const { return const_cast<Node256*>(&root_); }
+
+  /// Where the key's way ends: at a slot without a word, a value or a leaf in the slot of `at`, or because `at`, below
+  /// `parent`, has another path. The level of a node is compared with the depth that was come to rather than loaded, so
+  /// that the slot's line is fetched without waiting for the header's.
+  template <class Reader>
+  [[gnu::always_inline]] static Attempt<Stop> descend(const Key& key, Reader& parent, Reader& at) {
+    bool skipped = false;
+    for (u32 depth = 0;; ++depth) {
+      if (at->level() != depth) [[unlikely]] {
+        if (!at->path().matches(key)) return Stop{End::kPathDiffers, skipped, 0};
+        if (kMaySkip) skipped |= at->level() > depth + Path::kStored;
+        depth = at->level();
+      }
+      u64 word;
+      if (!at->find(key[depth], word)) return Stop{End::kNone, skipped, 0};
+      if (Key::kFixedSize != 0 && depth + 1 == Key::kFixedSize) return Stop{End::kValue, skipped, word};
+      const Child child(word);
+      if (child.is_leaf()) return Stop{End::kLeaf, skipped, word};
+      parent = at;
+      if (!at.step_to(child.template as<Node>())) return kRestart;
+    }
+  }
+
+  /// A few pairs on their way into a leaf: copies of u64 pairs, a view of a byte-string pair.
+  class Group {
+   public:
+    static constexpr u32 kMax = Leaf::kMaxPairs + 1;
+    void add(const Key& key, u64 value) {
+      key_[size_] = key;
+      value_[size_++] = value;
+    }
+    void add_all(Child child, u32 but = Leaf::kNone) {
+      const Leaf* const leaf = child.template as<Leaf>();
+      for (u32 i = 0; i < child.pairs(); ++i) {
+        if (i != but) add(leaf->key(i), leaf->value(i));
+      }
+    }
+    u32 size() const { return size_; }
+    const Key& key(u32 i) const { return key_[i]; }
+    u64 value(u32 i) const { return value_[i]; }
+
+   private:
+    Key key_[kMax];
+    u64 value_[kMax];
+    u32 size_ = 0;
+  };
+
+  template <class Tx>
+  static Child make_leaf(Tx& tx, const Group& group) {
+    if constexpr (Leaf::kMaxPairs == 1) {
+      const Leaf* const leaf = tx.template make<Leaf>(group.key(0), group.value(0));
+      return leaf == nullptr ? Child(0) : Child::leaf(leaf, 1);
+    } else {
+      Leaf* const leaf = tx.template make<Leaf>(group.size());
+      if (leaf == nullptr) return Child(0);
+      for (u32 i = 0; i < group.size(); ++i) leaf->set(i, group.key(i), group.value(i));
+      return Child::leaf(leaf, group.size());
+    }
+  }
+  template <class Tx>
+  static Child make_leaf(Tx& tx, const Key& key, u64 value) {
+    Group group;
+    group.add(key, value);
+    return make_leaf(tx, group);
+  }
+
+  template <class Tx>
+  static Node* make_node(Tx& tx, Kind kind, const Path& path) {
+    switch (kind) {
+      case Kind::k4: return tx.template make<Node4>(path);
+      case Kind::k16: return tx.template make<Node16>(path);
+      case Kind::k48: return tx.template make<Node48>(path);
+      default: return tx.template make<Node256>(path);
+    }
+  }
+
+  /// Adds the key to the empty slot of `at`, in a larger or a packed copy of it if no slot is left.
+  template <class Tx, class Reader>
+  Attempt<bool> add(Tx& tx, Reader& parent, Reader& at, const Key& key, u64 value, bool skipped) {
+    if (kMaySkip && skipped) {
+      const Attempt<Key> below = any_key(at);
+      if (!below) return below.failure();
+      if (const u32 shared = common_prefix(*below, key); shared < at->level()) return branch_at(tx, key, value, shared);
+    }
+    const u8 byte = key[at->level()];
+    u64 word = value;
+    if (!at->holds_values()) {
+      const Child leaf = make_leaf(tx, key, value);
+      if (!leaf) return kNoMemory;
+      word = leaf.word();
+    }
+    if (!at->full()) {
+      if (!tx.upgrade(at)) return kRestart;
+      at->add(byte, word);
+      return true;
+    }
+    // A quarter of the slots erased: a packed copy of the same kind will do.
+    const u32 children = at->children();
+    const Kind kind = children + 1 <= art::capacity(at->kind()) * 3 / 4 ? at->kind() : art::kind_for(art::capacity(at->kind()) + 1);
+    Node* const larger = make_node(tx, kind, at->path());
+    if (larger == nullptr) return kNoMemory;
+    larger->copy(*at.node(), kNobody);
+    if (!tx.upgrade(parent, at)) return kRestart;
+    larger->add(byte, word);
+    parent->replace(key[parent->level()], Child::node(larger).word());
+    tx.retire(at.node(), Node::bytes_of(at->kind()));
+    return true;
+  }
+
+  template <class Tx, class Reader>
+  Attempt<bool> put_in_leaf(Tx& tx, Reader& at, Child child, const Key& key, u64 value, Put how) {
+    Leaf* const leaf = child.template as<Leaf>();
+    if (!at.follow(leaf)) return kRestart;
+    const u32 pairs = child.pairs();
+    if (const u32 i = leaf->find(pairs, key); i != Leaf::kNone) {
+      if (how == Put::kInsert) return tx.confirm(false, at);
+      if (!tx.upgrade(at)) return kRestart;
+      leaf->set_value(i, value);
+      return how == Put::kUpdate;
+    }
+    if (how == Put::kUpdate) return tx.confirm(false, at);
+    if (pairs == Leaf::kMaxPairs) return split_leaf(tx, at, child, key, value);
+    const u8 byte = key[at->level()];
+    if constexpr (Leaf::kMaxPairs > 1) {
+      if (Leaf::room(pairs) > pairs) {
+        if (!tx.upgrade(at)) return kRestart;
+        leaf->set(pairs, key, value);   // before the word that says it is there
+        at->replace(byte, Child::leaf(leaf, pairs + 1).word());
+        return true;
+      }
+      Group group;
+      group.add_all(child);
+      group.add(key, value);
+      const Child larger = make_leaf(tx, group);
+      if (!larger) return kNoMemory;
+      if (!tx.upgrade(at)) return kRestart;
+      at->replace(byte, larger.word());
+      tx.retire(leaf, leaf->bytes(pairs));
+    }
+    return true;
+  }
+
+  /// A full leaf and one more key: a node at the first byte in which they differ, with a leaf for each of its bytes.
+  template <class Tx, class Reader>
+  Attempt<bool> split_leaf(Tx& tx, Reader& at, Child child, const Key& key, u64 value) {
+    Leaf* const leaf = child.template as<Leaf>();
+    Group all;
+    all.add_all(child);
+    u32 level = common_prefix(key, all.key(0));
+    for (u32 i = 1; i < all.size(); ++i) level = std::min(level, common_prefix(key, all.key(i)));
+    if (level <= at->level()) {
+      // Fixed-size keys: what was read is not of one moment. Byte strings: the way here skipped a byte that differs.
+      if (!kMaySkip) return kRestart;
+      return branch_at(tx, key, value, level);
+    }
+    all.add(key, value);
+    u32 bytes = 0;   // different ones at the level
+    for (u32 i = 0; i < all.size(); ++i) bytes += first_with_byte(all, level, i) == i;
+    Node* const node = make_node(tx, art::kind_for(bytes), Path(key, level));
+    if (node == nullptr) return kNoMemory;
+    bool kept = false;   // the old leaf, whole, beside the new key's
+    for (u32 i = 0; i < all.size(); ++i) {
+      if (first_with_byte(all, level, i) != i) continue;
+      const u8 byte = all.key(i)[level];
+      if (node->holds_values()) {
+        node->add(byte, all.value(i));
+        continue;
+      }
+      Group group;
+      for (u32 j = i; j < all.size(); ++j) {
+        if (all.key(j)[level] == byte) group.add(all.key(j), all.value(j));
+      }
+      kept = i == 0 && group.size() == child.pairs() && byte != key[level];
+      const Child part = kept ? child : make_leaf(tx, group);
+      if (!part) return kNoMemory;
+      node->add(byte, part.word());
+      if (kept) {
+        const Child fresh = make_leaf(tx, key, value);
+        if (!fresh) return kNoMemory;
+        node->add(key[level], fresh.word());
+        break;
+      }
+    }
+    const std::size_t leaf_bytes = leaf->bytes(child.pairs());
+    if (!tx.upgrade(at)) return kRestart;
+    at->replace(key[at->level()], Child::node(node).word());
+    if (!kept) tx.retire(leaf, leaf_bytes);
+    return true;
+  }
+  static u32 first_with_byte(const Group& group, u32 level, u32 i) {
+    u32 first = 0;
+    while (group.key(first)[level] != group.key(i)[level]) ++first;
+    return first;
+  }
+
+  /// A Node4 between `parent` and `at`, whose path differs from the key: at the byte where they part.
+  template <class Tx, class Reader>
+  Attempt<bool> branch(Tx& tx, Reader& parent, Reader& at, const Key& key, u64 value) {
+    if constexpr (!kMaySkip) {
+      const u32 level = at->path().mismatch(key);
+      return insert_above(tx, parent, Child::node(at.node()), key, value, level, at->path()[level]);
+    } else {
+      const Attempt<Key> below = any_key(at);
+      if (!below) return below.failure();
+      const u32 shared = common_prefix(*below, key);
+      if (shared >= at->level()) return kRestart;   // the leaf is not of the moment at which the path was compared
+      return branch_at(tx, key, value, shared);
+    }
+  }
+
+  /// The same where only a leaf told that the key leaves the tree's path after `shared` bytes: perhaps far above the node
+  /// that was come to, so the way is gone again, down to the edge that spans the byte.
+  template <class Tx>
+  Attempt<bool> branch_at(Tx& tx, const Key& key, u64 value, u32 shared) {
+    auto at = tx.enter(root());
+    for (auto parent = at;;) {
+      u64 word;
+      if (!at->find(key[at->level()], word)) return kRestart;   // erased meanwhile
+      const Child child(word);
+      if (child.is_leaf()) {
+        if (!at.follow(child.template as<Leaf>())) return kRestart;
+        const Key below = child.template as<Leaf>()->key(0);
+        if (below == key || common_prefix(below, key) != shared) return kRestart;
+        return insert_above(tx, at, child, key, value, shared, below[shared]);
+      }
+      parent = at;
+      if (!at.step_to(child.template as<Node>())) return kRestart;
+      if (at->level() > shared) {
+        const Attempt<Key> below = any_key(at);
+        if (!below) return below.failure();
+        if (*below == key || common_prefix(*below, key) != shared) return kRestart;
+        return insert_above(tx, parent, Child::node(at.node()), key, value, shared, (*below)[shared]);
+      }
+    }
+  }
+
+  template <class Tx, class Reader>
+  Attempt<bool> insert_above(Tx& tx, Reader& parent, Child child, const Key& key, u64 value, u32 level, u8 child_byte) {
+    if (level <= parent->level()) return kRestart;   // what was read is not of one moment
+    const Child leaf = make_leaf(tx, key, value);
+    if (!leaf) return kNoMemory;
+    Node4* const node = tx.template make<Node4>(Path(key, level));
+    if (node == nullptr) return kNoMemory;
+    node->add(child_byte, child.word());
+    node->add(key[level], leaf.word());
+    if (!tx.upgrade(parent)) return kRestart;
+    parent->replace(key[parent->level()], Child::node(node).word());
+    return true;
+  }
+
+  /// Some key below, whose bytes up to the level are the path. Fixed bytes: good for as long as the leaf is.
+  template <class Reader>
+  static Attempt<Key> any_key(Reader at) {
+    for (;;) {
+      Entry entry;
+      if (!at->next(0, entry)) return kRestart;   // only an unlinked node is empty
+      const Child child(entry.word);
+      if (child.is_leaf()) {
+        if (!at.follow(child.template as<Leaf>())) return kRestart;
+        return child.template as<Leaf>()->key(0);
+      }
+      if (!at.step_to(child.template as<Node>())) return kRestart;
+    }
+  }
+
+  /// The path of `at` against the key's first bytes: negative, zero, positive.
+  template <class Reader>
+  static Attempt<int> compare(const Reader& at, const Key& key) {
+    if constexpr (!kMaySkip) {
+      if (at->path().matches(key)) return 0;
+      const u32 level = at->path().mismatch(key);
+      return at->path()[level] - key[level];
+    } else {
+      const Attempt<Key> below = any_key(at);
+      if (!below) return below.failure();
+      if (*below == key) return 0;
+      const u32 shared = common_prefix(*below, key);
+      return shared >= at->level() ? 0 : (*below)[shared] - key[shared];
+    }
+  }
+
+  /// The pairs of a leaf from `from` on (null: all). False if the batch had no room for all of them.
+  static bool take(Child child, const Key* from, bool after, Batch& batch) {
+    const Leaf* const leaf = child.template as<Leaf>();
+    const u32 begin = batch.size();
+    for (u32 i = 0; i < child.pairs(); ++i) {
+      const Key key = leaf->key(i);
+      if (from != nullptr && (key < *from || (after && key == *from))) continue;
+      if (!batch.push(key, leaf->value(i), begin)) return false;
+    }
+    return true;
+  }
+
+  /// Takes the key's slot out of `at`. If few are left, something smaller takes the node's place: its last child, one
+  /// leaf with all of its pairs, or a copy of a smaller kind.
+  template <class Tx, class Reader>
+  Attempt<bool> remove(Tx& tx, Reader& parent, Reader& at, const Key& key) {
+    const u8 byte = key[at->level()];
+    const u32 left = at->children() - 1;
+    if (at.node() == root() || left > shrinks_at(at->kind())) {
+      if (!tx.upgrade(at)) return kRestart;
+      at->remove(byte);
+      return true;
+    }
+    Leftover leftover;
+    if (left <= kFewChildren) leftover = Leftover(at.node(), byte);
+    u64 word = leftover.only_child();
+    if (word == 0 && leftover.fits_leaf()) {
+      const Child leaf = make_leaf(tx, leftover.pairs());
+      if (!leaf) return kNoMemory;
+      word = leaf.word();
+    } else if (word == 0 && at->kind() == Kind::k4) {
+      if (!tx.upgrade(at)) return kRestart;
+      at->remove(byte);
+      return true;
+    } else if (word == 0) {
+      Node* const smaller = make_node(tx, art::kind_for(left), at->path());
+      if (smaller == nullptr) return kNoMemory;
+      smaller->copy(*at.node(), byte);
+      word = Child::node(smaller).word();
+    }
+    if (!tx.upgrade(parent, at)) return kRestart;
+    parent->replace(key[parent->level()], word);
+    tx.retire(at.node(), Node::bytes_of(at->kind()));
+    leftover.retire_leaves(tx, word);
+    return true;
+  }
+
+  /// The number of children at which a kind is given up. Below its predecessor's capacity, so that a key that comes and
+  /// goes does not copy a node each time.
+  static constexpr u32 shrinks_at(Kind kind) {
+    switch (kind) {
+      case Kind::k4: return kFewChildren;
+      case Kind::k16: return 3;
+      case Kind::k48: return 12;
+      default: return 37;
+    }
+  }
+  static constexpr u32 kFewChildren = 2;
+
+  /// The one or two children that a node keeps beside the one that is taken out.
+  class Leftover {
+   public:
+    Leftover() = default;
+    Leftover(const Node* node, u8 but) : values_(node->holds_values()) {
+      Entry entry;
+      for (u32 byte = 0; node->next(byte, entry); byte = entry.byte + 1u) {
+        if (entry.byte == but) continue;
+        if (children_ == kFewChildren) return;   // not of one moment: the upgrade will fail
+        child_[children_++] = entry.word;
+        if (values_) {
+          if constexpr (Key::kFixedSize != 0) pairs_.add(node->path().with_last(entry.byte), entry.word);
+          continue;
+        }
+        const Child child(entry.word);
+        foldable_ = foldable_ && child.is_leaf() && pairs_.size() + child.pairs() <= kMaxFold;
+        if (foldable_) pairs_.add_all(child);
+      }
+    }
+    /// The word of a child that can move up, or 0. A value cannot: only its node's path spells its key.
+    u64 only_child() const { return children_ == 1 && !values_ ? child_[0] : 0; }
+    bool fits_leaf() const { return foldable_ && children_ != 0 && pairs_.size() != 0; }
+    const Group& pairs() const { return pairs_; }
+    template <class Tx>
+    void retire_leaves(Tx& tx, u64 word) const {
+      if (values_ || !foldable_ || word == only_child()) return;
+      for (u32 i = 0; i < children_; ++i) {
+        const Child child(child_[i]);
+        Leaf* const leaf = child.template as<Leaf>();
+        tx.retire(leaf, leaf->bytes(child.pairs()));
+      }
+    }
+
+   private:
+    static constexpr u32 kMaxFold = Leaf::kMaxPairs / 2 + Leaf::kMaxPairs % 2;
+    bool values_ = false, foldable_ = true;
+    u32 children_ = 0;
+    u64 child_[kFewChildren] = {};
+    Group pairs_;
+  };
+
+  Node256 root_{Path(Key(), 0)};
+};
+
+}  // namespace latchlab

@@ -1,0 +1,93 @@
+#pragma once
+// The leaves of ART: one to four pairs that share the path to their slot.
+//
+//   u64 keys      | key value | key value | key value | key value |      16, 32 or 64 bytes, within one line
+//   byte strings  | value | bytes of the key | the key, spelled |        one pair, any length
+//
+// A leaf has no latch: its node guards it. A place for a pair is written once, before the slot's word says that it holds
+// one; erasing copies. So a reader with an older word sees fewer pairs and never a different one in the same place. Only
+// values change in place, each by one store. Several pairs a leaf save the nodes that would tell them apart: at 16 M
+// random keys a third of the slots of the lowest level hold two or more.
+#include <cstring>
+
+#include "indexes/art/child.h"
+#include "src/base/key.h"
+
+namespace latchlab::art {
+
+template <class Layout, class Key>
+class Leaf;
+
+template <class Layout>
+class Leaf<Layout, U64Key> {
+  using Cell = typename Layout::template Cell<u64>;
+
+ public:
+  static constexpr u32 kMaxPairs = Child::kMaxPairs;
+  static constexpr u32 kNone = ~0u;
+
+  /// Pairs that a leaf made for `pairs` has room for: sizes that never straddle a line.
+  static constexpr u32 room(u32 pairs) { return pairs <= 2 ? pairs : 4; }
+  static constexpr std::size_t bytes_of(u32 pairs) { return room(pairs) * sizeof(Pair); }
+  static constexpr std::size_t bytes_for(u32 pairs) { return bytes_of(pairs); }
+  std::size_t bytes(u32 pairs) const { return bytes_of(pairs); }
+
+  explicit Leaf(u32 pairs) {
+    for (u32 i = 0; i < room(pairs); ++i) new (&pair_[i]) Pair;
+  }
+
+  U64Key key(u32 i) const { return U64Key(pair_[i].key.load()); }
+  u64 value(u32 i) const { return pair_[i].value.load(); }
+  void set_value(u32 i, u64 value) { pair_[i].value.store(value); }
+  void set(u32 i, U64Key key, u64 value) {
+    pair_[i].value.store(value);
+    pair_[i].key.store(key.raw());
+  }
+
+  /// Where the key is, or kNone. All four places are compared without a branch on the number of pairs, which would be
+  /// mispredicted as often as not and would hold back the next lookup until this leaf's line has come.
+  u32 find(u32 pairs, U64Key key) const {
+    const u32 last = pairs - 1;
+    u32 found = 0;
+    for (u32 i = 0; i < kMaxPairs; ++i) {
+      found |= static_cast<u32>(pair_[i < last ? i : last].key.load() == key.raw()) << i;
+    }
+    return found == 0 ? kNone : static_cast<u32>(__builtin_ctz(found));
+  }
+
+ private:
+  struct Pair {
+    Cell key, value;
+  };
+  Pair pair_[1];   // room(pairs) of them
+};
+
+template <class Layout>
+class Leaf<Layout, BytesKey> {
+ public:
+  static constexpr u32 kMaxPairs = 1;
+  static constexpr u32 kNone = ~0u;
+
+  static constexpr u32 room(u32) { return 1; }
+  static std::size_t bytes_for(const BytesKey& key, u64) { return kHeader + key.spelled_size(); }
+  std::size_t bytes(u32) const { return kHeader + size_; }
+
+  Leaf(const BytesKey& key, u64 value) : value_(value), size_(key.spelled_size()) {
+    if (size_ != 0) std::memcpy(data(), key.spelled(), size_);
+  }
+
+  BytesKey key(u32) const { return BytesKey(data(), size_); }
+  u64 value(u32) const { return value_.load(); }
+  void set_value(u32, u64 value) { value_.store(value); }
+  u32 find(u32, const BytesKey& wanted) const { return key(0) == wanted ? 0 : kNone; }
+
+ private:
+  static constexpr std::size_t kHeader = 12;
+  u8* data() { return reinterpret_cast<u8*>(this) + kHeader; }
+  const u8* data() const { return reinterpret_cast<const u8*>(this) + kHeader; }
+
+  typename Layout::template Cell<u64> value_;
+  const u32 size_;   // fixed, like the key that follows
+};
+
+}  // namespace latchlab::art

@@ -1,0 +1,335 @@
+#pragma once
+// The inner nodes of ART (Leis, Kemper, Neumann, ICDE 2013): 4, 16, 48 or 256 slots, chosen by how many are used.
+//
+//   every node  | latch 8 (coarse: 0) | path 8, fixed | kind, fixed | state 4 |
+//   Node4       | header | keys 4 in a word | slot x 4                         one line
+//   Node16      | header | keys 16 in a row | slot x 16
+//   Node48      | header | index 256: 0 or slot + 1 | slot x 48
+//   Node256     | header | present 256 bits | slot x 256                       one line of header, then slots
+//
+// A slot holds the word of a Child. In a node at the last byte of fixed-size keys the path and the byte spell the whole
+// key, so a slot holds the value itself: no leaf, and any 64-bit value is legal, so there presence never depends on the
+// word. (8.3 bytes a dense key.)
+//
+// What readers without any latch (rowex) rely on, and every other reader may:
+//   - a slot is used for one byte in the life of its node; adding appends, and erasing frees no slot;
+//   - a child is stored before what leads to it: the live bit, the index, the present bit;
+//   - what is packed again is a copy in a new node.
+#include <bit>
+#include <type_traits>
+
+#include "src/arch/simd.h"
+#include "indexes/art/child.h"
+#include "indexes/art/path.h"
+
+namespace latchlab::art {
+
+enum class Kind : u8 { k4, k16, k48, k256 };
+
+constexpr u32 capacity(Kind kind) {
+  return kind == Kind::k4 ? 4 : kind == Kind::k16 ? 16 : kind == Kind::k48 ? 48 : 256;
+}
+
+/// The smallest kind for `children`.
+constexpr Kind kind_for(u32 children) {
+  return children <= 4 ? Kind::k4 : children <= 16 ? Kind::k16 : children <= 48 ? Kind::k48 : Kind::k256;
+}
+
+/// A byte and the word in its slot.
+struct Entry {
+  u8 byte;
+  u64 word;
+};
+
+template <class Layout, class Key>
+class Node4;
+template <class Layout, class Key>
+class Node16;
+template <class Layout, class Key>
+class Node48;
+template <class Layout, class Key>
+class Node256;
+
+/// The header, and every operation dispatched on the kind.
+template <class Layout, class Key>
+class Node {
+ public:
+  [[no_unique_address]] typename Layout::Latch latch;
+
+  Kind kind() const { return kind_; }
+  const Path<Key>& path() const { return path_; }
+  u32 level() const { return path_.level(); }
+  /// The byte at the level completes the key: slots are values.
+  bool holds_values() const { return Key::kFixedSize != 0 && level() + 1 == Key::kFixedSize; }
+
+  /// Stores the word of `byte`; false if there is none.
+  bool find(u8 byte, u64& word) const {
+    return visit([&](auto& node) { return node.find(byte, word); });
+  }
+  /// The first entry from `byte` on; false if there is none.
+  bool next(u32 byte, Entry& entry) const {
+    return visit([&](auto& node) { return node.next(byte, entry); });
+  }
+  u32 children() const {
+    return visit([&](auto& node) { return node.children(); });
+  }
+  /// No slot is left, though some of the used ones may have been erased.
+  bool full() const {
+    return visit([&](auto& node) { return node.full(); });
+  }
+  void add(u8 byte, u64 word) {
+    visit([&](auto& node) { node.add(byte, word); });
+  }
+  void replace(u8 byte, u64 word) {
+    visit([&](auto& node) { node.replace(byte, word); });
+  }
+  void remove(u8 byte) {
+    visit([&](auto& node) { node.remove(byte); });
+  }
+
+  /// Adds what `from` holds, in order and packed, except `but` (256: all). `from` may change meanwhile, so this stops when
+  /// full; an upgrade of `from` proves the copy.
+  void copy(const Node& from, u32 but) {
+    Entry entry;
+    for (u32 byte = 0; byte < 256 && !full() && from.next(byte, entry); byte = entry.byte + 1u) {
+      if (entry.byte != but) add(entry.byte, entry.word);
+    }
+  }
+
+  static constexpr std::size_t bytes_of(Kind kind);
+
+ protected:
+  using Cell32 = typename Layout::template Cell<u32>;
+  using Cell64 = typename Layout::template Cell<u64>;
+
+  Node(Kind kind, const Path<Key>& path) : path_(path), kind_(kind) {}
+
+ private:
+  template <class F>
+  [[gnu::always_inline]] decltype(auto) visit(F&& f) const {
+    switch (kind_) {
+      case Kind::k4: return f(static_cast<const Node4<Layout, Key>&>(*this));
+      case Kind::k16: return f(static_cast<const Node16<Layout, Key>&>(*this));
+      case Kind::k48: return f(static_cast<const Node48<Layout, Key>&>(*this));
+      default: return f(static_cast<const Node256<Layout, Key>&>(*this));
+    }
+  }
+  template <class F>
+  [[gnu::always_inline]] void visit(F&& f) {
+    switch (kind_) {
+      case Kind::k4: f(static_cast<Node4<Layout, Key>&>(*this)); break;
+      case Kind::k16: f(static_cast<Node16<Layout, Key>&>(*this)); break;
+      case Kind::k48: f(static_cast<Node48<Layout, Key>&>(*this)); break;
+      default: f(static_cast<Node256<Layout, Key>&>(*this));
+    }
+  }
+
+  const Path<Key> path_;
+  const Kind kind_;
+
+ protected:
+  Cell32 state_{0};   // Node4, Node16: live bits and used slots; Node48: children and used slots; Node256: children
+};
+
+/// Live bits in the low half of a state, used slots above.
+struct Occupancy {
+  u32 live = 0, used = 0;
+  static Occupancy of(u32 state) { return {state & 0xffff, state >> 16}; }
+  u32 state() const { return used << 16 | live; }
+  u32 children() const { return static_cast<u32>(std::popcount(live)); }
+  Occupancy added() const { return {live | 1u << used, used + 1}; }
+  Occupancy removed(u32 slot) const { return {live & ~(1u << slot), used}; }
+};
+
+template <class Layout, class Key>
+class alignas(kLineBytes) Node4 : public Node<Layout, Key> {
+ public:
+  explicit Node4(const Path<Key>& path) : Node<Layout, Key>(Kind::k4, path) {}
+
+  bool find(u8 byte, u64& word) const {
+    const u32 found = live_slot(byte);
+    if (found == 0) return false;
+    word = slot_[std::countr_zero(found)].load();
+    return true;
+  }
+  bool next(u32 byte, Entry& entry) const {
+    const u32 live = occupancy().live, keys = keys_.load();
+    u32 best = 256, best_slot = 0;
+    for (u32 slot = 0; slot < 4; ++slot) {
+      const u32 key = keys >> (8 * slot) & 0xff;
+      if ((live >> slot & 1) != 0 && key >= byte && key < best) best = key, best_slot = slot;
+    }
+    if (best == 256) return false;
+    entry = {static_cast<u8>(best), slot_[best_slot].load()};
+    return true;
+  }
+  u32 children() const { return occupancy().children(); }
+  bool full() const { return occupancy().used == 4; }
+  void add(u8 byte, u64 word) {
+    const Occupancy now = occupancy();
+    slot_[now.used].store(word);
+    keys_.store(keys_.load() | u32{byte} << (8 * now.used));
+    this->state_.store(now.added().state());
+  }
+  void replace(u8 byte, u64 word) { slot_[std::countr_zero(live_slot(byte))].store(word); }
+  void remove(u8 byte) {
+    const u32 slot = static_cast<u32>(std::countr_zero(live_slot(byte)));
+    this->state_.store(occupancy().removed(slot).state());
+  }
+
+ private:
+  Occupancy occupancy() const { return Occupancy::of(this->state_.load()); }
+  // The state is read first: it was stored last.
+  u32 live_slot(u8 byte) const {
+    const u32 live = occupancy().live;
+    return equal_bytes4(keys_.load(), byte) & live;
+  }
+
+  typename Node<Layout, Key>::Cell32 keys_{0};
+  typename Node<Layout, Key>::Cell64 slot_[4]{};
+};
+
+template <class Layout, class Key>
+class alignas(kLineBytes) Node16 : public Node<Layout, Key> {
+ public:
+  explicit Node16(const Path<Key>& path) : Node<Layout, Key>(Kind::k16, path) {}
+
+  bool find(u8 byte, u64& word) const {
+    const u32 found = live_slot(byte);
+    if (found == 0) return false;
+    word = slot_[std::countr_zero(found)].load();
+    return true;
+  }
+  bool next(u32 byte, Entry& entry) const {
+    if (byte > 255) return false;
+    u32 candidates = occupancy().live;   // first: it was stored last
+    candidates &= keys_.load_all().at_least(static_cast<u8>(byte));
+    u32 best = 256, best_slot = 0;
+    for (; candidates != 0; candidates &= candidates - 1) {
+      const u32 slot = static_cast<u32>(std::countr_zero(candidates)), key = keys_.load(slot);
+      if (key < best) best = key, best_slot = slot;
+    }
+    if (best == 256) return false;
+    entry = {static_cast<u8>(best), slot_[best_slot].load()};
+    return true;
+  }
+  u32 children() const { return occupancy().children(); }
+  bool full() const { return occupancy().used == 16; }
+  void add(u8 byte, u64 word) {
+    const Occupancy now = occupancy();
+    slot_[now.used].store(word);
+    keys_.store(now.used, byte);
+    this->state_.store(now.added().state());
+  }
+  void replace(u8 byte, u64 word) { slot_[std::countr_zero(live_slot(byte))].store(word); }
+  void remove(u8 byte) {
+    const u32 slot = static_cast<u32>(std::countr_zero(live_slot(byte)));
+    this->state_.store(occupancy().removed(slot).state());
+  }
+
+ private:
+  Occupancy occupancy() const { return Occupancy::of(this->state_.load()); }
+  u32 live_slot(u8 byte) const {
+    const u32 live = occupancy().live;   // first: it was stored last
+    return keys_.load_all().equal_to(byte) & live;
+  }
+
+  typename Layout::template Row<u8, 16> keys_;
+  typename Node<Layout, Key>::Cell64 slot_[16]{};
+};
+
+template <class Layout, class Key>
+class alignas(kLineBytes) Node48 : public Node<Layout, Key> {
+ public:
+  explicit Node48(const Path<Key>& path) : Node<Layout, Key>(Kind::k48, path) {}
+
+  bool find(u8 byte, u64& word) const {
+    const u8 slot = index_[byte].load();
+    if (slot == 0) return false;
+    word = slot_[slot - 1].load();
+    return true;
+  }
+  bool next(u32 byte, Entry& entry) const {
+    for (; byte < 256; ++byte) {
+      entry.byte = static_cast<u8>(byte);
+      if (find(entry.byte, entry.word)) return true;
+    }
+    return false;
+  }
+  u32 children() const { return this->state_.load() & 0xffff; }
+  bool full() const { return used() == 48; }
+  void add(u8 byte, u64 word) {
+    const u32 slot = used();
+    if constexpr (Layout::Bugs::kChildAfterIndex) index_[byte].store(static_cast<u8>(slot + 1));
+    slot_[slot].store(word);
+    index_[byte].store(static_cast<u8>(slot + 1));
+    this->state_.store((slot + 1) << 16 | (children() + 1));
+  }
+  void replace(u8 byte, u64 word) { slot_[index_[byte].load() - 1].store(word); }
+  void remove(u8 byte) {
+    index_[byte].store(0);
+    this->state_.store(used() << 16 | (children() - 1));
+  }
+
+ private:
+  u32 used() const { return this->state_.load() >> 16; }
+
+  typename Layout::template Cell<u8> index_[256]{};
+  typename Node<Layout, Key>::Cell64 slot_[48]{};
+};
+
+template <class Layout, class Key>
+class alignas(kLineBytes) Node256 : public Node<Layout, Key> {
+ public:
+  explicit Node256(const Path<Key>& path) : Node<Layout, Key>(Kind::k256, path) {}
+
+  bool find(u8 byte, u64& word) const {
+    if (this->holds_values() && !present(byte)) return false;   // first: it was stored last
+    word = slot_[byte].load();
+    return this->holds_values() || word != 0;
+  }
+  bool next(u32 byte, Entry& entry) const {
+    for (; byte < 256; ++byte) {
+      entry.byte = static_cast<u8>(byte);
+      if (find(entry.byte, entry.word)) return true;
+    }
+    return false;
+  }
+  u32 children() const { return this->state_.load(); }
+  bool full() const { return false; }   // adding is only for an absent byte
+  void add(u8 byte, u64 word) {
+    slot_[byte].store(word);
+    if (this->holds_values()) flip_present(byte);
+    this->state_.store(children() + 1);
+  }
+  void replace(u8 byte, u64 word) { slot_[byte].store(word); }
+  void remove(u8 byte) {
+    if (this->holds_values()) {
+      flip_present(byte);
+    } else {
+      slot_[byte].store(0);
+    }
+    this->state_.store(children() - 1);
+  }
+
+ private:
+  bool present(u8 byte) const { return (present_[byte / 64].load() >> (byte % 64) & 1) != 0; }
+  void flip_present(u8 byte) {
+    present_[byte / 64].store(present_[byte / 64].load() ^ u64{1} << (byte % 64));
+  }
+
+  typename Node<Layout, Key>::Cell64 present_[4]{};
+  alignas(kLineBytes) typename Node<Layout, Key>::Cell64 slot_[256]{};
+};
+
+template <class Layout, class Key>
+constexpr std::size_t Node<Layout, Key>::bytes_of(Kind kind) {
+  switch (kind) {
+    case Kind::k4: return sizeof(Node4<Layout, Key>);
+    case Kind::k16: return sizeof(Node16<Layout, Key>);
+    case Kind::k48: return sizeof(Node48<Layout, Key>);
+    default: return sizeof(Node256<Layout, Key>);
+  }
+}
+
+}  // namespace latchlab::art

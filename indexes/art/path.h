@@ -1,0 +1,77 @@
+#pragma once
+// The path of an ART node: the key bytes from the root down to the byte that the node branches on (its level).
+//
+// A path is fixed for the life of its node. It holds the whole path (u64 keys) or its last four bytes (byte strings), not
+// the part since the parent, so it does not change when a node is put above its node (prefix split) or taken away (merge):
+// both replace one pointer in the parent and touch nothing else. A reader compares where it is with the level; where the
+// two agree nothing was compressed and there is nothing to compare.
+//
+//   U64Path     | 7 bytes of path, most significant first | level |
+//   BytesPath   | level, 4 bytes | path[level-4] .. path[level-1] |
+#include <algorithm>
+
+#include "src/base/key.h"
+#include "src/base/types.h"
+
+namespace latchlab::art {
+
+class U64Path {
+ public:
+  static constexpr u32 kStored = 7;   ///< trailing bytes of the path that matches() compares
+
+  U64Path(U64Key key, u32 level) : word_((key.raw() & ~u64{0xff}) | level) {}
+
+  u32 level() const { return static_cast<u32>(word_ & 0xff); }
+  bool matches(U64Key key) const { return differing(key) == 0; }
+  /// The first byte in which a key that does not match differs.
+  u32 mismatch(U64Key key) const { return static_cast<u32>(__builtin_clzll(word_ ^ key.raw())) / 8; }
+  u8 operator[](u32 i) const { return U64Key(word_)[i]; }
+  /// The key that goes on with `byte` at level 7.
+  U64Key with_last(u8 byte) const { return U64Key((word_ & ~u64{0xff}) | byte); }
+
+ private:
+  u64 differing(U64Key key) const { return (word_ ^ key.raw()) >> 8 >> (56 - 8 * level()); }
+
+  u64 word_;
+};
+static_assert(sizeof(U64Path) == 8, "level and path change hands in one word");
+
+class BytesPath {
+ public:
+  static constexpr u32 kStored = 4;   ///< trailing bytes of the path that matches() compares; only a leaf has the rest
+
+  BytesPath(const BytesKey& key, u32 level) : level_(level) {
+    for (u32 i = 0; i < kStored; ++i) last_[i] = i < level ? key[level - 1 - i] : u8{0};
+  }
+
+  u32 level() const { return level_; }
+  /// False only if the key is too short to reach the level or differs in the stored bytes.
+  bool matches(const BytesKey& key) const {
+    if (key.size() <= level_) return false;
+    const u32 stored = std::min(level_, kStored);
+    for (u32 i = 0; i < stored; ++i) {
+      if (last_[i] != key[level_ - 1 - i]) return false;
+    }
+    return true;
+  }
+
+ private:
+  u32 level_;
+  u8 last_[kStored];   // nearest first
+};
+static_assert(sizeof(BytesPath) == 8, "level and path change hands in one word");
+
+template <class Key>
+struct PathOf;
+template <>
+struct PathOf<U64Key> {
+  using Type = U64Path;
+};
+template <>
+struct PathOf<BytesKey> {
+  using Type = BytesPath;
+};
+template <class Key>
+using Path = typename PathOf<Key>::Type;
+
+}  // namespace latchlab::art

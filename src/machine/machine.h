@@ -1,0 +1,78 @@
+#pragma once
+// A machine is everything that a policy, a transaction or an index touches below C++. All members are static: there is
+// no object to pass around, so Native costs nothing and Simulated finds the running fiber through one pointer.
+//
+//   Native     std::atomic, the processor, real RTM                      measuring
+//   Emulated   threads; a hidden mutex and an undo log is a transaction  sanitizer lanes, machines without RTM
+//   Simulated  fibers in virtual time; schedules replay from a seed      the race finder
+//
+// A field that another thread may see is one of these, or is fixed before it is published and never changes:
+//
+//   Plain<T>         read and written under a coarse policy's exclusion (or inside its transaction): T itself on Native
+//   Racy<T>          read optimistically while it may be written: an atomic on Native, acquire to load, release to store
+//   Atomic<T>        synchronizes by itself: every operation names its order
+//   PlainRow, RacyRow<T, N>   N of them searched at once: load(i), store(i, v), load_all()
+//
+// All are initialised without an event (nobody sees them yet), are not copied, and need no destructor.
+#include <concepts>
+#include <string_view>
+
+#include "src/arch/rtm_status.h"
+#include "src/base/types.h"
+
+namespace latchlab {
+
+enum class Access { kRead, kWrite };
+
+template <class C>
+concept Cell = requires(C& cell, const C& constant) {
+  constant.load();
+  cell.store(constant.load());
+};
+
+template <class R>
+concept Row = requires(R& row, const R& constant, u32 i) {
+  constant.load(i);
+  row.store(i, constant.load(i));
+  constant.load_all();
+};
+
+template <class A>
+concept AtomicCell = requires(A& a, const A& constant, u64& expected) {
+  { constant.load(kAcquire) } -> std::same_as<u64>;
+  a.store(u64{}, kRelease);
+  { a.exchange(u64{}, kAcquire) } -> std::same_as<u64>;
+  { a.fetch_add(u64{}, kRelaxed) } -> std::same_as<u64>;
+  { a.compare_exchange(expected, u64{}, kAcquire) } -> std::same_as<bool>;   // strong; relaxed on failure
+};
+
+template <class M>
+concept Machine = requires(typename M::template Atomic<u64>& a, void* p, void (*body)(), bool (*done)(u64)) {
+  { M::kName } -> std::convertible_to<std::string_view>;
+  requires Cell<typename M::template Plain<u64>>;
+  requires Cell<typename M::template Racy<u64>>;
+  requires AtomicCell<typename M::template Atomic<u64>>;
+  requires Row<typename M::template PlainRow<u8, 16>>;
+  requires Row<typename M::template RacyRow<u8, 16>>;
+  typename M::Elision;                          // held by a policy for as long as it may start transactions
+
+  { M::transact(body) } -> std::same_as<u32>;   // kCommitted, or the abort status; the body may have run in part
+  { M::in_transaction() } -> std::same_as<bool>;
+  { M::transactions_work() } -> std::same_as<bool>;
+  M::template abort<kBusyCode>();               // [[noreturn]], inside a transaction only
+
+  { M::wait_until(a, done) } -> std::same_as<u64>;   // the only legal way to spin: bounded, then yields
+  M::pause();                                   // a hint inside a backoff; aborts a transaction
+  M::yield();
+  { M::now() } -> std::same_as<u64>;            // nanoseconds since some start
+  M::acquire_fence();
+  M::release_fence();
+
+  M::touch(p, std::size_t{}, Access::kRead);    // bulk access that is not through a cell
+  { M::allocate(std::size_t{}) } -> std::same_as<void*>;   // null when out; at least 16-byte aligned, 64 from 64 bytes on
+  M::deallocate(p, std::size_t{});
+  M::poison(p, std::size_t{});                  // until unpoison, an access is a bug that the machine may report
+  M::unpoison(p, std::size_t{});
+};
+
+}  // namespace latchlab

@@ -1,0 +1,36 @@
+#pragma once
+// What one run of a body came to: a value, or the reason why it has none.
+#include <utility>
+
+#include "src/base/types.h"
+
+namespace latchlab {
+
+enum class Failure : u8 {
+  kRestart = 1,    ///< something read has changed: run the body again
+  kNoMemory = 2,   ///< make returned null: the policy unlocks, then throws std::bad_alloc
+};
+inline constexpr Failure kRestart = Failure::kRestart;
+inline constexpr Failure kNoMemory = Failure::kNoMemory;
+
+template <class T>
+class [[nodiscard]] Attempt {
+ public:
+  using Value = T;
+
+  constexpr Attempt(T value) : value_(std::move(value)), failure_(0) {}
+  constexpr Attempt(Failure failure) : failure_(static_cast<u8>(failure)) {}
+
+  constexpr explicit operator bool() const { return failure_ == 0; }
+  constexpr Failure failure() const { return static_cast<Failure>(failure_); }   // only where there is no value
+  constexpr T& operator*() { return value_; }
+  constexpr const T& operator*() const { return value_; }
+  constexpr T* operator->() { return &value_; }
+  constexpr const T* operator->() const { return &value_; }
+
+ private:
+  T value_{};
+  u8 failure_;
+};
+
+}  // namespace latchlab

@@ -1,0 +1,95 @@
+#pragma once
+// The protocol between an index, a transaction and a policy.
+//
+// An index is written once. It keeps what others may see in the cells of its Layout and speaks these verbs to a
+// transaction `tx`; a reader is what `enter` returns and may be copied:
+//
+//   tx.enter(node)             begin to read a node                      coarse: nothing    optimistic: read its version
+//   reader.step_to(child)      go on to a child read from it             nothing            child's version, validate parent
+//   reader.follow(p)           to something it guards (a leaf)           nothing            validate
+//   tx.confirm(value, r...)    "my answer, if what I read held"          nothing            validate all
+//   tx.upgrade(r...)           before the first store                    nothing            lock all or none, each once
+//   tx.make<Node>(args...)     a block; null when memory is out          pool               pool
+//   tx.retire(p, bytes)        unlinked                                  free after commit  free after a grace period
+//
+// What every body obeys
+//   1. Validate before you trust: go on by step_to or follow, end by confirm or upgrade. A false step or upgrade is
+//      `return kRestart`.
+//   2. Upgrade before the first store, naming every reader whose node is stored to, or whose content decided what is
+//      stored. After the first store nothing fails: no restart, no make.
+//   3. A body may run many times and may be cut short anywhere (a hardware abort): no input or output, no exception, no
+//      allocation but make. Its only effect is its result.
+//   4. A loop over what is read is bounded even if what is read makes no sense: it may be from two moments.
+//   5. Retire after the upgrade that protects the unlinking. The bytes are those that were made.
+//   6. A node's size, kind and place are fixed while it is linked: a change of those is a new node.
+//
+// A policy decides when and how often a body runs. `me` is the calling thread: me.context (ThreadContext), me.reclaim (the
+// Reclaimer's Thread), me.counters.
+#include <concepts>
+#include <optional>
+#include <string_view>
+
+#include "src/base/key.h"
+#include "src/base/spec.h"
+#include "src/machine/machine.h"
+#include "src/memory/thread_context.h"
+#include "src/reclaim/reclaimer.h"
+#include "sync/attempt.h"
+
+namespace latchlab {
+
+/// Which cells the fields of an index are, and what its nodes carry as a latch.
+template <class L>
+concept Layout = Machine<typename L::Machine> && Cell<typename L::template Cell<u64>> &&
+                 Row<typename L::template Row<u8, 16>> && std::default_initializable<typename L::Latch> &&
+                 requires { L::Bugs::kDropValidation; };
+
+/// A node as the concepts see it: all that a transaction asks of one is its latch.
+template <class L>
+struct AnyNode {
+  [[no_unique_address]] typename L::Latch latch;
+  typename L::template Cell<u64> value;
+};
+
+template <class R, class Node>
+concept Reader = std::copyable<R> && requires(R& reader, const R& constant, Node* node, const void* p) {
+  { constant.node() } -> std::same_as<Node*>;
+  { constant.operator->() } -> std::same_as<Node*>;
+  { reader.step_to(node) } -> std::same_as<bool>;
+  { constant.follow(p) } -> std::same_as<bool>;
+};
+
+template <class Tx, class L>
+concept Transaction =
+    std::constructible_from<Tx, ThreadContext<typename L::Machine>&> &&
+    Reader<decltype(std::declval<Tx&>().enter(std::declval<AnyNode<L>*>())), AnyNode<L>> &&
+    requires(Tx& tx, AnyNode<L>* node, void* block) {
+      { tx.confirm(1, tx.enter(node), tx.enter(node)) } -> std::same_as<Attempt<int>>;
+      { tx.upgrade(tx.enter(node), tx.enter(node)) } -> std::same_as<bool>;
+      { tx.template make<AnyNode<L>>() } -> std::same_as<AnyNode<L>*>;
+      tx.retire(block, std::size_t{});
+    };
+
+/// A thread as a policy sees it.
+template <class P>
+struct PolicyThread {
+  ThreadContext<typename P::Machine> context;
+  typename P::Reclaimer::Thread reclaim;
+  typename P::Counters counters;
+};
+
+template <class P>
+concept Policy =
+    Machine<typename P::Machine> && Layout<typename P::Layout> && Transaction<typename P::Tx, typename P::Layout> &&
+    Reclaimer<typename P::Reclaimer> && std::constructible_from<P, const typename P::Options&> &&
+    requires(P& policy, PolicyThread<P>& me, Attempt<int> (*body)(typename P::Tx&), const Spec& spec,
+             const typename P::Options& options) {
+      { P::kName } -> std::convertible_to<std::string_view>;
+      { P::Options::parse(spec) } -> std::same_as<typename P::Options>;
+      options.resolved();
+      P::Counters::fields();
+      { policy.read(me, body) } -> std::same_as<int>;
+      { policy.write(me, body) } -> std::same_as<int>;
+    };
+
+}  // namespace latchlab

@@ -1,0 +1,63 @@
+#pragma once
+// The transaction of coarse policies: the policy excludes everybody (by a lock, by a hardware transaction, or because
+// there is one thread), so entering and confirming are nothing at all and the verbs compile away.
+#include <new>
+#include <span>
+#include <utility>
+
+#include "src/memory/thread_context.h"
+#include "sync/attempt.h"
+#include "sync/make.h"
+
+namespace latchlab {
+
+template <class M>
+class DirectTx {
+ public:
+  using Machine = M;
+
+  explicit DirectTx(ThreadContext<M>& context) : context_(context) {}
+
+  template <class N>
+  class Reader {
+   public:
+    explicit Reader(N* node) : node_(node) {}
+    N* operator->() const { return node_; }
+    N* node() const { return node_; }
+    [[nodiscard]] bool step_to(N* child) {
+      node_ = child;
+      return true;
+    }
+    [[nodiscard]] bool follow(const void*) const { return true; }
+
+   private:
+    N* node_;
+  };
+
+  template <class N>
+  Reader<N> enter(N* node) {
+    return Reader<N>(node);
+  }
+  template <class T, class... Readers>
+  Attempt<T> confirm(T value, const Readers&...) const {
+    return value;
+  }
+  template <class... Readers>
+  [[nodiscard]] bool upgrade(const Readers&...) {
+    return true;
+  }
+  template <class N>
+  [[nodiscard]] bool upgrade(std::span<const Reader<N>>) {
+    return true;
+  }
+  template <class N, class... Args>
+  [[nodiscard]] N* make(Args&&... args) {
+    return make_in<N>(context_, std::forward<Args>(args)...);
+  }
+  void retire(void* block, std::size_t bytes) { context_.retire_block(block, bytes); }
+
+ private:
+  ThreadContext<M>& context_;
+};
+
+}  // namespace latchlab

@@ -1,0 +1,137 @@
+#pragma once
+// An index and a policy, joined: what callers see. Every operation hands one body of the index to the policy's read or
+// write and is one line; nothing here knows which index or which policy.
+//
+//     Synchronized<Art, Rtm<Native>, U64Key> index(Spec::parse("rtm:20"), MemoryConfig{});
+//     auto me = index.join();                 // one per thread, on that thread; ends before the index does
+//     index.insert(me, 7, 42);
+//     std::optional<u64> value = index.find(me, 7);
+//
+// Any thread may call any operation with its own Thread at any time, as far as the policy allows (`none`: one that writes,
+// or any number that read). Nothing that a caller gets points into the index. When memory is out, insert, upsert and erase
+// throw std::bad_alloc and have changed nothing.
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "src/base/key.h"
+#include "src/base/spec.h"
+#include "src/memory/memory.h"
+#include "src/memory/thread_context.h"
+#include "sync/attempt.h"
+#include "sync/concepts.h"
+
+namespace latchlab {
+
+template <template <class Layout, class Key> class Index, class PolicyType, class KeyType>
+  requires Policy<PolicyType>
+class Synchronized {
+ public:
+  using Policy = PolicyType;
+  using Machine = typename Policy::Machine;
+  using Key = KeyType;
+  using Raw = typename Key::Raw;
+  using Body = Index<typename Policy::Layout, Key>;   ///< the index as it was written
+  using Counters = typename Policy::Counters;
+  static constexpr bool kOrdered = Body::kOrdered;
+
+  /// What one thread brings: memory, its place in the reclaimer, its counters.
+  class Thread {
+   public:
+    explicit Thread(Synchronized& index) : context(index.memory_), reclaim(index.reclaimer_, context) {}
+
+    ThreadContext<Machine> context;
+    typename Policy::Reclaimer::Thread reclaim;
+    Counters counters;
+  };
+
+  /// Throws InputError for a spec that the policy does not understand, std::bad_alloc.
+  Synchronized(const Spec& policy, const MemoryConfig& memory)
+      : memory_(memory), reclaimer_(memory_), policy_(Policy::Options::parse(policy)) {}
+  Synchronized(const Synchronized&) = delete;
+  Synchronized& operator=(const Synchronized&) = delete;
+  ~Synchronized() {
+    if (memory_.releases_in_bulk()) return;
+    Pool<Machine>& pool = memory_.join();
+    index_.free_all(pool);
+    memory_.leave(pool);
+  }
+
+  Thread join() { return Thread(*this); }
+
+  std::optional<u64> find(Thread& me, Raw raw) const {
+    const typename Key::Spelling spelling(raw);
+    return policy_.read(me, [this, key = spelling.key()](auto& tx) { return index_.find_in(tx, key); });
+  }
+  /// Whether the key was absent; its value is left alone if it was not.
+  bool insert(Thread& me, Raw raw, u64 value) { return put(me, raw, value, Put::kInsert); }
+  /// Whether the key was there.
+  bool update(Thread& me, Raw raw, u64 value) { return put(me, raw, value, Put::kUpdate); }
+  /// Whether the key was absent; it has the value now either way.
+  bool upsert(Thread& me, Raw raw, u64 value) { return put(me, raw, value, Put::kUpsert); }
+  /// Whether the key was there.
+  bool erase(Thread& me, Raw raw) {
+    const typename Key::Spelling spelling(raw);
+    return policy_.write(me, [this, key = spelling.key()](auto& tx) { return index_.erase_in(tx, key); });
+  }
+
+  /// Calls `visit(key, value)` for the first `limit` pairs from `from` on, in order, and returns how many there were.
+  /// Beside changes: order is strict, a key that stayed throughout is not missed, and every pair was there at some moment of
+  /// the scan. `visit` is called outside transactions, on copies. O(depth) per 64 pairs, and the pairs.
+  template <class Visit>
+    requires(kOrdered)
+  std::size_t scan(Thread& me, Raw from, std::size_t limit, Visit&& visit) const {
+    const typename Key::Spelling spelling(from);
+    return scan_from(me, spelling.key(), limit, visit);
+  }
+
+  /// Every pair, in order; only while nobody changes the index.
+  template <class Visit>
+    requires(kOrdered)
+  void for_each(Thread& me, Visit&& visit) const {
+    scan_from(me, Body::first_key(), ~std::size_t{0}, visit);
+  }
+
+  /// Exact only while no operation runs.
+  Footprint bytes() const { return memory_.bytes(); }
+  ReclaimCounters reclaim_counters() const { return reclaimer_.counters(); }
+  const MemoryConfig& memory_config() const { return memory_.config(); }
+
+ private:
+  using Put = typename Body::Put;
+
+  bool put(Thread& me, Raw raw, u64 value, Put how) {
+    const typename Key::Spelling spelling(raw);
+    const Key key = spelling.key();
+    // A long key's leaf is more than a pool keeps ready. If memory is out, make will say so.
+    if (const std::size_t extra = Body::extra_bytes(key); extra != 0) (void)me.context.top_up(extra);
+    return policy_.write(me, [this, key, value, how](auto& tx) { return index_.put_in(tx, key, value, how); });
+  }
+
+  template <class Visit>
+  std::size_t scan_from(Thread& me, Key from, std::size_t limit, Visit&& visit) const {
+    typename Body::Batch batch, previous;   // `from` is a view of the previous batch's last key
+    std::size_t seen = 0;
+    for (bool after = false; seen < limit; after = true) {
+      do {
+        if (batch.too_small()) batch.enlarge();
+        policy_.read(me, [&](auto& tx) { return index_.gather_in(tx, from, after, limit - seen, batch); });
+      } while (batch.too_small());
+      if (batch.empty()) break;
+      batch.for_each([&](Raw raw, u64 value) {
+        if (seen < limit) visit(raw, value), ++seen;
+      });
+      std::swap(batch, previous);
+      from = previous.last();
+    }
+    return seen;
+  }
+
+  Memory<Machine> memory_;
+  mutable typename Policy::Reclaimer reclaimer_;
+  mutable Policy policy_;   // reading takes locks
+  Body index_;
+};
+
+}  // namespace latchlab

@@ -1,0 +1,128 @@
+#pragma once
+// The transaction of optimistic lock coupling: a reader holds the version of its node, upgrade locks what will be
+// changed, and the transaction owns what is locked until the policy commits it or gives it up.
+//
+// A step reads the child's version and then validates the parent once. That one validation proves three things: the
+// pointer to the child was current, the child was linked when its version was read, and all that was read of the parent
+// held. (A second one, between the pointer and the child's version, protects against dereferencing a stale pointer; here
+// the grace period keeps stale nodes readable, so it would be a load and a branch a level for nothing.)
+#include <span>
+#include <utility>
+
+#include "src/memory/thread_context.h"
+#include "sync/attempt.h"
+#include "sync/make.h"
+#include "sync/seeded_bugs.h"
+#include "sync/version_latch.h"
+
+namespace latchlab {
+
+template <class M, class Bugs = NoBugs>
+class VersionedTx {
+ public:
+  using Machine = M;
+
+  explicit VersionedTx(ThreadContext<M>& context) : context_(context) {}
+  VersionedTx(const VersionedTx&) = delete;
+  VersionedTx& operator=(const VersionedTx&) = delete;
+
+  template <class N>
+  class Reader {
+   public:
+    explicit Reader(N* node) : node_(node), version_(node->latch.version()) {}
+    N* operator->() const { return node_; }
+    N* node() const { return node_; }
+
+    /// Goes on to a child that was read from this node; false where the node has changed since.
+    [[nodiscard]] bool step_to(N* child) {
+      const u64 version = child->latch.version();
+      if (!unchanged()) [[unlikely]] return false;
+      node_ = child;
+      version_ = version;
+      return true;
+    }
+    /// Proves a pointer, read from this node, to something without a latch of its own, which this node guards.
+    [[nodiscard]] bool follow(const void*) const { return unchanged(); }
+
+   private:
+    friend VersionedTx;
+    bool unchanged() const {
+      if constexpr (Bugs::kDropValidation) return true;
+      return node_->latch.unchanged(version_);
+    }
+
+    N* node_;
+    u64 version_;
+  };
+
+  template <class N>
+  Reader<N> enter(N* node) {
+    return Reader<N>(node);
+  }
+
+  /// `value` if everything that was read through the readers still holds.
+  template <class T, class... Readers>
+  Attempt<T> confirm(T value, const Readers&... readers) const {
+    if (!(readers.unchanged() && ...)) [[unlikely]] return kRestart;
+    return value;
+  }
+
+  /// Locks the nodes of all readers or of none; the same node twice is locked once. From here on what was read through
+  /// them holds until the commit, and the body must not restart.
+  template <class... Readers>
+  [[nodiscard]] bool upgrade(const Readers&... readers) {
+    if constexpr (Bugs::kDropUpgrade) return true;
+    return (lock(readers.node_->latch, readers.version_) && ...) || give_up();
+  }
+  template <class N>
+  [[nodiscard]] bool upgrade(std::span<const Reader<N>> readers) {
+    for (const Reader<N>& reader : readers) {
+      if (!lock(reader.node_->latch, reader.version_)) return give_up();
+    }
+    return true;
+  }
+
+  template <class N, class... Args>
+  [[nodiscard]] N* make(Args&&... args) {
+    return make_in<N>(context_, std::forward<Args>(args)...);
+  }
+  void retire(void* block, std::size_t bytes) { context_.retire_block(block, bytes); }
+
+  /// Publishes what was stored: the policy calls one of these two when the body has returned.
+  void commit() {
+    for (u32 i = 0; i < locks_; ++i) lock_[i].latch->unlock(lock_[i].version);
+    locks_ = 0;
+  }
+  /// Nothing was stored: the versions stay, and readers beside us need not restart.
+  void release() {
+    for (u32 i = 0; i < locks_; ++i) lock_[i].latch->unlock_unchanged(lock_[i].version);
+    locks_ = 0;
+  }
+
+ private:
+  static constexpr u32 kMaxLocks = 16;
+  struct Lock {
+    VersionLatch<M>* latch;
+    u64 version;
+  };
+
+  [[nodiscard]] bool lock(VersionLatch<M>& latch, u64 version) {
+    for (u32 i = 0; i < locks_; ++i) {
+      if (lock_[i].latch == &latch) return lock_[i].version == version;
+    }
+    if (!latch.try_lock(version)) return false;
+    lock_[locks_++] = {&latch, version};
+    return true;
+  }
+  bool give_up() {
+    if constexpr (!Bugs::kDropUnlockAfterFailedUpgrade) release();
+    locks_ = 0;
+    return false;
+  }
+
+  ThreadContext<M>& context_;
+  u32 locks_ = 0;
+  Lock lock_[kMaxLocks];
+};
+
+}  // namespace latchlab
