@@ -19,6 +19,9 @@ namespace {
 
 constexpr std::size_t kMostRuns = 100'000;
 
+/// The placeholder of an option whose value is a command line of its own.
+constexpr std::string_view kLine = "ARGS";
+
 /// Options as given: name to values, in the order of their first appearance.
 using Given = std::vector<std::pair<std::string, std::vector<std::string>>>;
 
@@ -40,7 +43,7 @@ std::optional<std::string> take(Given& given, std::string_view name) {
   return std::nullopt;
 }
 
-/// Sorts arguments by option. `is_known(name)` and `takes_value(name)` decide what is one.
+/// Sorts arguments by option. `describe(name)` returns the row of an option or throws.
 template <class Describe>
 Given read_options(const std::vector<std::string>& args, Describe&& describe) {
   Given given;
@@ -57,8 +60,8 @@ Given read_options(const std::vector<std::string>& args, Describe&& describe) {
       if (equals != std::string::npos) throw InputError(fmt::format("--{} takes no value", name));
     } else if (equals != std::string::npos) {
       value = arg.substr(equals + 1);
-    } else if (i + 1 < args.size() && !args[i + 1].starts_with("--")) {
-      value = args[++i];
+    } else if (i + 1 < args.size() && (option.placeholder == kLine || !args[i + 1].starts_with("--"))) {
+      value = args[++i];  // a variant's line is made of options, so there dashes mean nothing
     }
     if (!option.placeholder.empty() && value.empty()) {
       throw InputError(fmt::format("--{}: the value is missing; write --{}={}", name, name, option.placeholder));
@@ -152,7 +155,7 @@ RunCommand parse_run(const std::vector<std::string>& args, const Surroundings& s
 }
 
 AbCommand parse_ab(const std::vector<std::string>& args, const Surroundings& surroundings) {
-  static const OptionRow kVariant{"a", "ARGS", "", "", nullptr};
+  static const OptionRow kVariant{"a", kLine, "", "", nullptr};
   static const OptionRow kReplicates{"replicates", "N", "", "", nullptr};
   const auto is_variant = [](const std::string& name) { return name.size() == 1 && name[0] >= 'a' && name[0] <= 'h'; };
   Given given = read_options(args, [&](const std::string& name) -> const OptionRow& {

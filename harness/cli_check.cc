@@ -31,6 +31,16 @@ u64 default_records(u64 memory_available) {
   return std::clamp(fits / step * step, u64{10'000}, kMostDefaultRecords);
 }
 
+/// What `make` makes; its errors begin with the option's name.
+template <class Make>
+auto named(std::string_view option, Make&& make) {
+  try {
+    return make();
+  } catch (const InputError& error) {
+    throw InputError(fmt::format("{}: {}", option, error.what()));
+  }
+}
+
 bool writes(const Mix& mix) {
   return mix.has(OpKind::kInsert) || mix.has(OpKind::kUpdate) || mix.has(OpKind::kUpsert) || mix.has(OpKind::kErase);
 }
@@ -49,8 +59,8 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
     }
   }
   surroundings.check_pin(config.pin);
-  (void)Distribution(config.distribution);
-  const Mix mix(config.workload, 0);
+  (void)named("--dist", [&] { return Distribution(config.distribution); });
+  const Mix mix = named("--workload", [&] { return Mix(config.workload, 0); });
   const bool inserts = mix.fills();
 
   if (inserts) {
@@ -59,7 +69,7 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
     config.warmup_ns = kDefaultWarmup;
   }
   if (defaults.time && !inserts) config.time_ns = kDefaultTime;
-  const u64 capacity = capacities.of(config.keys);
+  const u64 capacity = named("--keys", [&] { return capacities.of(config.keys); });
   if (defaults.records) {
     config.records = std::min(default_records(surroundings.memory_available), capacity);
   } else if (config.records > capacity) {

@@ -1,0 +1,272 @@
+#include "harness/cli.h"
+
+#include <cstdio>
+#include <fstream>
+#include <variant>
+
+#include <unistd.h>
+
+#include "harness/list.h"
+#include "src/base/error.h"
+#include "src/testing/catch.h"
+
+namespace latchlab {
+namespace {
+
+using Options = std::vector<std::pair<std::string, std::string>>;
+
+/// A registry of words without types: the command line never builds anything.
+Registry some_words() {
+  Registry registry;
+  const auto add = [&](const char* index, const char* policy, KeyKind keys, bool ordered) {
+    Pair pair;
+    pair.index = index;
+    pair.policy = policy;
+    pair.keys = keys;
+    pair.ordered = ordered;
+    pair.many_writers = pair.policy != "none";
+    pair.about = "about it";
+    pair.resolve = [](const Spec& spec) -> Options {
+      SpecReader reader(spec, "policy " + spec.name);
+      const u64 restarts = spec.name == "rtm" ? reader.arg_u64(20, 0, 1000) : 0;
+      const bool wait = spec.name == "rtm" && reader.flag("wait", true);
+      reader.finish();
+      return {{"restarts", std::to_string(restarts)}, {"wait", wait ? "1" : "0"}};
+    };
+    if (pair.policy == "rtm") {
+      pair.options = {{.key = "wait", .standard = "1", .meaning = "wait first"}};
+      pair.degraded = [] { return std::optional<std::string>("no transactions here"); };
+    }
+    registry.add(std::move(pair));
+  };
+  for (const KeyKind keys : {KeyKind::kU64, KeyKind::kBytes}) {
+    for (const char* policy : {"none", "spin", "rtm", "olc"}) add("art", policy, keys, true);
+  }
+  add("tbb", "own", KeyKind::kU64, false);
+  return registry;
+}
+
+const Registry kRegistry = some_words();
+
+Command parse(const std::vector<std::string>& args) {
+  const Surroundings surroundings{.registry = kRegistry,
+                                  .memory_available = u64{8} << 30,
+                                  .check_pin = [](const Pin& pin) {
+                                    for (const u32 cpu : pin.cpus) {
+                                      if (cpu > 3) throw InputError("--pin: there is no processor " + std::to_string(cpu));
+                                    }
+                                  }};
+  return parse_command_line(args, surroundings);
+}
+
+RunCommand runs(const std::vector<std::string>& args) { return std::get<RunCommand>(parse(args)); }
+
+std::string error_of(const std::vector<std::string>& args) {
+  try {
+    (void)parse(args);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+TEST_CASE("a plain command is one run with defaults", "[cli]") {
+  const RunCommand command = runs({"--index=art", "--sync=rtm:20", "--threads=56"});
+  REQUIRE(command.runs.size() == 1);
+  const Config& config = command.runs[0].config;
+  CHECK(config.index.str() == "art");
+  CHECK(config.sync.str() == "rtm:20");
+  CHECK(config.threads == 56);
+  CHECK(config.alloc == Alloc::kArenaTouch);
+  CHECK(config.records == 16'000'000);
+  CHECK(config.time_ns > 0);
+  CHECK(config.ops == 0);
+  CHECK(config.warmup_ns > 0);
+  CHECK(config.validate == Validate::kTally);
+  CHECK(command.runs[0].skip.empty());
+  CHECK_FALSE(command.json);
+}
+
+TEST_CASE("a value may stand behind a blank", "[cli]") {
+  CHECK(runs({"--threads", "3", "--json"}).runs[0].config.threads == 3);
+  CHECK(runs({"--threads", "3", "--json"}).json);
+}
+
+TEST_CASE("axes make a product whose last one changes fastest", "[cli]") {
+  const RunCommand command = runs({"--sync={none,rtm:0,rtm:20}", "--threads=1..2", "--workload=lookup"});
+  REQUIRE(command.runs.size() == 6);
+  CHECK(command.runs[0].config.sync.str() == "none");
+  CHECK(command.runs[1].config.sync.str() == "none");
+  CHECK(command.runs[1].config.threads == 2);
+  CHECK(command.runs[2].config.sync.str() == "rtm:0");
+  CHECK(command.runs[5].config.sync.str() == "rtm:20");
+  CHECK(runs({"--threads=1..2", "--sync={none,olc}"}).runs[1].config.sync.str() == "olc");
+}
+
+TEST_CASE("every option of a run is an axis", "[cli]") {
+  for (const char* arg : {"--index={art,tbb}", "--sync={none,spin}", "--threads={1,2}", "--pin={compact,list:0-1,3}", "--alloc={malloc,arena}",
+                          "--hugepages={none,thp}", "--workload={lookup,insert}", "--keys={u64,dense}", "--dist={uniform,zipf:0.99}",
+                          "--negative={0,0.5}", "--records={1k,1M}", "--warmup={0,1s}", "--time={1s,2s}", "--ops={1M,2M}",
+                          "--sample={10ms,20ms}", "--seed={1,2}", "--validate={tally,off}"}) {
+    INFO(arg);
+    CHECK(runs({arg}).runs.size() == 2);
+  }
+}
+
+TEST_CASE("repetitions are replicates of their point", "[cli]") {
+  const RunCommand command = runs({"--sync={none,olc}", "--reps=3"});
+  REQUIRE(command.runs.size() == 6);
+  CHECK(command.runs[2].config.replicate == 2);
+  CHECK(command.runs[2].config.sync.str() == "none");
+  CHECK(point_of(command.runs[0].config) == point_of(command.runs[2].config));
+  CHECK(point_of(command.runs[0].config) != point_of(command.runs[3].config));
+}
+
+TEST_CASE("a point names itself again", "[cli]") {
+  const Config config = runs({"--sync=rtm:20,wait=0", "--ops=12345", "--keys=dense", "--warmup=1500us", "--pin=list:0-1,3"}).runs[0].config;
+  const Config again = runs(split_like_shell(point_of(config))).runs[0].config;
+  CHECK(point_of(again) == point_of(config));
+  CHECK(again.warmup_ns == 1'500'000);
+}
+
+TEST_CASE("insert ends with its records and has no warmup", "[cli]") {
+  const Config config = runs({"--workload=insert", "--records=1M"}).runs[0].config;
+  CHECK(config.time_ns == 0);
+  CHECK(config.ops == 0);
+  CHECK(config.warmup_ns == 0);
+}
+
+TEST_CASE("combinations without sense are skipped in a sweep and refused alone", "[cli]") {
+  const RunCommand sweep = runs({"--sync={none,olc}", "--threads=1..2", "--workload=insert"});
+  REQUIRE(sweep.runs.size() == 4);
+  CHECK(sweep.runs[0].skip.empty());
+  CHECK(contains(sweep.runs[1].skip, "one writing thread"));
+  CHECK(sweep.runs[2].skip.empty());
+  CHECK(contains(error_of({"--sync=none", "--threads=2", "--workload=insert"}), "one writing thread"));
+  CHECK(contains(error_of({"--index=tbb"}), "it runs under own"));
+  CHECK(contains(error_of({"--index=tbb", "--sync=own", "--workload=mix:read=50,scan=50"}), "not ordered"));
+  CHECK(contains(error_of({"--workload=insert", "--negative=0.5"}), "reads nothing"));
+}
+
+TEST_CASE("wrong input is one line that says what would be right", "[cli]") {
+  struct Wrong {
+    std::vector<std::string> args;
+    const char* says;
+  };
+  const Wrong wrongs[] = {
+      {{"--index=atr"}, "did you mean 'art'?"},
+      {{"--index=elephant"}, "art, tbb"},
+      {{"--index=art:3"}, "takes no argument"},
+      {{"--index=art,x=1"}, "no options"},
+      {{"--sync=rmt:20"}, "did you mean 'rtm'?"},
+      {{"--sync=rtm:20,wiat=1"}, "did you mean 'wait'?"},
+      {{"--sync=rtm:-1"}, "from 0 to 1000"},
+      {{"--sync="}, "value is missing"},
+      {{"--sync"}, "value is missing"},
+      {{"--thraeds=3"}, "did you mean 'threads'?"},
+      {{"--threads=0"}, "from 1 to 1024"},
+      {{"--threads=1025"}, "from 1 to 1024"},
+      {{"--threads=two"}, "--threads"},
+      {{"--threads=4..1"}, "is empty"},
+      {{"--threads=1..8*1"}, "never ends"},
+      {{"--pin=list:0,9"}, "no processor 9"},
+      {{"--pin=scater"}, "did you mean 'scatter'?"},
+      {{"--alloc=arena+tuch"}, "did you mean 'arena+touch'?"},
+      {{"--hugepages=2m"}, "none, thp"},
+      {{"--workload=lokup"}, "--workload"},
+      {{"--workload=mix:read=90,insert=20"}, "100"},
+      {{"--keys=densee"}, "--keys"},
+      {{"--keys=file:/does/not/exist"}, "/does/not/exist"},
+      {{"--keys=file:/tmp"}, "/tmp"},
+      {{"--dist=zipf"}, "zipf"},
+      {{"--dist=zipf:-1"}, "zipf"},
+      {{"--negative=1.5"}, "from 0 to 1"},
+      {{"--records=0"}, "--records"},
+      {{"--records=many"}, "16M"},
+      {{"--records=900G"}, "available"},
+      {{"--warmup=1"}, "not a duration"},
+      {{"--time=0"}, "--time"},
+      {{"--time=5s", "--ops=100"}, "one of them"},
+      {{"--ops=0"}, "--ops"},
+      {{"--sample=0"}, "--sample"},
+      {{"--seed=x"}, "--seed"},
+      {{"--seed=-1"}, "--seed"},
+      {{"--reps=0"}, "--reps"},
+      {{"--reps=2", "--reps=3"}, "given 2 times"},
+      {{"--validate=tallly"}, "did you mean 'tally'?"},
+      {{"--progress=loud"}, "auto, plain or none"},
+      {{"--json=yes"}, "takes no value"},
+      {{"--out=/dev/full"}, "/dev/full"},
+      {{"--out=/proc/nowhere"}, "/proc/nowhere"},
+      {{"--strict", "--sync=rtm:20"}, "no transactions here"},
+      {{"--seed=1..1000", "--records=1..1000"}, "more than 100000 runs"},
+      {{"--threads=1", "art"}, "'art' is not an option"},
+      {{"-x"}, "not an option"},
+      {{"--"}, "not an option"},
+      {{"lsit"}, "did you mean 'list'?"},
+      {{"list", "a", "b"}, "too much"},
+      {{"doctor", "--x"}, "too much"},
+      {{"ab"}, "at least two"},
+      {{"ab", "--a=--sync=none"}, "at least two"},
+      {{"ab", "--a=--sync=none", "--b=--sync=nonee"}, "--b: --sync"},
+      {{"ab", "--a=--sync=none", "--b=--sync={olc,spin}"}, "one run"},
+      {{"ab", "--a=--sync=none", "--b=--sync='olc"}, "not closed"},
+      {{"ab", "--a=--sync=none", "--b=--json"}, "belongs to no variant"},
+      {{"ab", "--a=--sync=none", "--b=--sync=olc", "--replicates=0"}, "--replicates"},
+      {{"ab", "--a=--sync=none", "--b=--sync=olc", "--reps=3"}, "no meaning"},
+  };
+  for (const Wrong& wrong : wrongs) {
+    const std::string error = error_of(wrong.args);
+    INFO(wrong.args[0] << " says: " << error);
+    CHECK(contains(error, wrong.says));
+    CHECK_FALSE(contains(error, "\n"));
+  }
+}
+
+TEST_CASE("keys of a file are counted", "[cli]") {
+  const std::string path = "/tmp/latchlab_cli_test_" + std::to_string(getpid());
+  std::ofstream(path) << "apple\nbat\ncab\nbat\n";
+  CHECK(runs({"--keys=file:" + path}).runs[0].config.records == 3);
+  CHECK(runs({"--keys=file:" + path, "--records=2"}).runs[0].config.records == 2);
+  CHECK(contains(error_of({"--keys=file:" + path, "--records=4"}), "3 distinct keys"));
+  (void)std::remove(path.c_str());
+}
+
+TEST_CASE("ab hands common options to its variants", "[cli]") {
+  const auto command = std::get<AbCommand>(
+      parse({"ab", "--a=--sync=none --seed=9", "--b", "--sync='olc' --ops=5", "--records=1M", "--seed=3", "--time=1s", "--replicates=4", "--json"}));
+  REQUIRE(command.variants.size() == 2);
+  CHECK(command.replicates == 4);
+  CHECK(command.seed == 3);
+  CHECK(command.json);
+  CHECK(command.variants[0].args == std::vector<std::string>{"--records=1M", "--time=1s", "--sync=none", "--seed=9"});
+  CHECK(command.variants[1].args == std::vector<std::string>{"--records=1M", "--seed=3", "--sync=olc", "--ops=5"});
+}
+
+TEST_CASE("a line is split as a shell would", "[cli]") {
+  CHECK(split_like_shell("  a  b\tc\n") == std::vector<std::string>{"a", "b", "c"});
+  CHECK(split_like_shell("--x='a b' --y=\"c d\" e\\ f ''") == std::vector<std::string>{"--x=a b", "--y=c d", "e f", ""});
+  CHECK(split_like_shell("'a\\b' \"a\\\"b\"") == std::vector<std::string>{"a\\b", "a\"b"});
+  CHECK_THROWS_AS((void)split_like_shell("a 'b"), InputError);
+  CHECK_THROWS_AS((void)split_like_shell("a\\"), InputError);
+}
+
+TEST_CASE("help and list know every word", "[cli]") {
+  CHECK(std::holds_alternative<HelpCommand>(parse({})));
+  CHECK(std::holds_alternative<HelpCommand>(parse({"--help"})));
+  CHECK(std::holds_alternative<HelpCommand>(parse({"help"})));
+  CHECK(std::holds_alternative<DoctorCommand>(parse({"doctor"})));
+  for (const char* option : {"--index", "--threads", "--validate", "--strict", "harness ab"}) CHECK(contains(help_text(), option));
+  const std::string all = list_text(kRegistry, "");
+  for (const char* word : {"art", "tbb", "rtm", "wait=1", "wait first", "no transactions here", "zipf", "arena+touch", "scatter"}) {
+    INFO(word);
+    CHECK(contains(all, word));
+  }
+  CHECK_FALSE(contains(list_text(kRegistry, "indexes"), "zipf"));
+  CHECK_THROWS_AS((void)list_text(kRegistry, "indices"), InputError);
+}
+
+}  // namespace
+}  // namespace latchlab

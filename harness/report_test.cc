@@ -1,0 +1,217 @@
+#include "harness/report.h"
+
+#include <filesystem>
+#include <fstream>
+#include <limits>
+
+#include <unistd.h>
+
+#include "harness/progress.h"
+#include "harness/schema_violations.h"
+#include "harness/table.h"
+#include "src/testing/catch.h"
+
+namespace latchlab {
+namespace {
+
+Json schema() {
+  std::ifstream file(source_folder() + "/harness/result.schema.json");
+  REQUIRE(file);
+  return Json::parse(file);
+}
+
+/// A result in which everything was measured.
+RunResult full_result() {
+  RunResult r;
+  r.command = {"harness", "--index=art"};
+  r.config.records = 1000;
+  r.config.time_ns = 1'000'000'000;
+  r.build = {.commit = "abc", .dirty = true, .compiler = "GNU 12", .flags = "-O2", .type = "Release", .libraries = {{"fmt", "9.1"}}};
+  MachineInfo& m = r.machine;
+  m.hostname = "here";
+  m.model = std::string("a processor");
+  m.microcode = std::string("0x1");
+  m.caches = {{.level = 1, .type = "data", .bytes = 49152, .shared_by = 2}};
+  m.mitigations = std::vector<std::pair<std::string, std::string>>{{"meltdown", "Not affected"}};
+  m.governor = std::string("performance");
+  m.thp = std::string("madvise");
+  m.numa_balancing = false;
+  m.damon = false;
+  m.virtual_machine = true;
+  m.rtm.probe = "works";
+  TrialResult& t = r.trial;
+  t.placement = {.requested = "compact", .threads = {{.requested_cpu = 0, .observed_cpu = 0u, .socket = 0u, .core = 0u}}, .processors = 1,
+                 .oversubscribed = false};
+  t.phases = {{.name = "load", .seconds = 1, .operations = 1000, .per_second = 1000.0}};
+  Throughput throughput;
+  throughput.operations = 5'000'000;
+  throughput.seconds = 1;
+  throughput.per_second = 5e6;
+  throughput.per_operation = {{.name = "read", .count = 5'000'000, .succeeded = 5'000'000, .per_second = 5e6}};
+  throughput.interval_ns = 100'000'000;
+  throughput.series = {5e6, 5.1e6};
+  throughput.per_thread = {5e6};
+  throughput.jain = 1.0;
+  throughput.generator_ns = 3.0;
+  t.throughput = throughput;
+  t.sync.options = {{"restarts", "20"}};
+  t.sync.counters = {{.name = "ops", .count = 5}};
+  t.sync.aborts = std::vector<NamedCount>{{.name = "conflict", .count = 30}, {.name = "zero", .count = 10}};
+  t.sync.fallback_rate = 0.0001;
+  t.sync.restart_rate = 0.5;
+  t.memory = {.index_live = u64{43'000}, .index_reserved = u64{50'000}, .keys = u64{1000}, .bytes_per_key = 43.0, .page_bytes = u64{4096},
+              .huge_share = 0.0, .rss = u64{1} << 20, .minor_faults = u64{3}, .major_faults = u64{0}};
+  t.limits = {.footprint = 43'000, .page_bytes = u64{4096}, .chase_ns = 80.0, .independent_ns = 10.0, .chase_ratio = 2.5, .independent_ratio = 20.0};
+  t.health = {.voluntary_switches = u64{1}, .involuntary_switches = u64{2}, .migrations = u64{0}, .steal_share = 0.0, .load_before = 0.1,
+              .notes = {"DAMON is running"}};
+  t.validation = {.mode = Validate::kTally, .passed = true, .expected_keys = u64{1000}, .found_keys = u64{1000}, .detail = ""};
+  identify(r);
+  return r;
+}
+
+/// A result in which nothing was.
+RunResult empty_result() {
+  RunResult r;
+  identify(r);
+  r.machine.rtm.probe = "absent";
+  r.trial.status = Status::kSkipped;
+  r.trial.reason = "two writers";
+  return r;
+}
+
+/// Every null in a document must have its reason beside it.
+void check_reasons(const Json& document, const std::string& path) {
+  for (const auto& [key, value] : document.items()) {
+    INFO(path << "/" << key);
+    if (value.is_null()) {
+      REQUIRE(document.is_object());
+      REQUIRE(document.contains(key + "_reason"));
+      CHECK_FALSE(document[key + "_reason"].get<std::string>().empty());
+    }
+    if (value.is_structured()) check_reasons(value, path + "/" + key);
+  }
+}
+
+/// A folder that is gone at the end.
+struct Folder {
+  std::string path = "/tmp/latchlab_report_test_" + std::to_string(getpid());
+  Folder() { std::filesystem::create_directories(path); }
+  ~Folder() { std::filesystem::remove_all(path); }
+};
+
+TEST_CASE("documents conform to the committed schema", "[report]") {
+  for (const RunResult& result : {full_result(), empty_result()}) {
+    const Json document = Json::parse(document_of(result).dump());
+    CHECK(schema_violations(schema(), document) == std::vector<std::string>{});
+    check_reasons(document, "");
+  }
+}
+
+TEST_CASE("the schema refuses what does not conform", "[report]") {
+  const Json good = document_of(full_result());
+  const auto violations_after = [&](auto&& change) {
+    Json document = good;
+    change(document);
+    return schema_violations(schema(), document).size();
+  };
+  CHECK(violations_after([](Json&) {}) == 0);
+  CHECK(violations_after([](Json& d) { d.erase("status"); }) > 0);
+  CHECK(violations_after([](Json& d) { d["status"] = "fine"; }) > 0);
+  CHECK(violations_after([](Json& d) { d["extra"] = 1; }) > 0);
+  CHECK(violations_after([](Json& d) { d["machine"]["extra"] = 1; }) > 0);
+  CHECK(violations_after([](Json& d) { d["schema_version"] = 2; }) > 0);
+  CHECK(violations_after([](Json& d) { d["memory"]["rss_bytes"] = nullptr; }) > 0);  // a null without a reason
+  CHECK(violations_after([](Json& d) { d["memory"]["rss_bytes"] = "many"; }) > 0);
+  CHECK(violations_after([](Json& d) { d["throughput"]["series"][0] = -1; }) > 0);
+  CHECK(violations_after([](Json& d) { d["config"]["negative"] = 1.5; }) > 0);
+}
+
+TEST_CASE("a number that is not finite is missing, not null alone", "[report]") {
+  RunResult result = full_result();
+  result.trial.limits.chase_ratio = std::numeric_limits<double>::infinity();
+  const Json document = document_of(result);
+  CHECK(document["limits"]["chase_ratio"].is_null());
+  CHECK(document["limits"]["chase_ratio_reason"] == "not a finite number");
+}
+
+TEST_CASE("identity: runs differ, replicates share their point", "[report]") {
+  RunResult a = full_result();
+  RunResult b = full_result();
+  CHECK(a.run_id != b.run_id);
+  CHECK(a.point_hash == b.point_hash);
+  b.config.replicate = 7;
+  b.config.block = 7;
+  CHECK(point_hash(b.config) == a.point_hash);
+  b.config.seed = 2;
+  CHECK(point_hash(b.config) != a.point_hash);
+}
+
+TEST_CASE("a document is written whole or not at all", "[report]") {
+  const Folder folder;
+  write_atomically(folder.path, "a.json", "{}");
+  std::ifstream file(folder.path + "/a.json");
+  std::string line;
+  std::getline(file, line);
+  CHECK(line == "{}");
+
+  // A folder in the place of the target makes the rename fail after everything was written.
+  std::filesystem::create_directories(folder.path + "/b.json/inside");
+  CHECK_THROWS_AS(write_atomically(folder.path, "b.json", "{}"), OutputError);
+  CHECK_THROWS_AS(write_atomically(folder.path + "/missing", "c.json", "{}"), OutputError);
+  std::size_t entries = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder.path)) ++entries;
+  CHECK(entries == 2);  // a.json and the folder b.json: no temporary file is left
+}
+
+TEST_CASE("people see status and reason once", "[table]") {
+  RunResult degraded = full_result();
+  degraded.trial.status = Status::kDegraded;
+  degraded.trial.reason = "rtm runs on its lock";
+  const std::string block = block_of(degraded);
+  for (const char* part : {"5.00 M", "rtm runs on its lock", "degraded", "43.0 bytes a key", "4K pages", "passed: 1,000 keys", "conflict 75.0 %",
+                           "0.01 %", "2.5 dependent", "DAMON is running"}) {
+    INFO(part << " in\n" << block);
+    CHECK(block.find(part) != std::string::npos);
+  }
+
+  RunResult other = degraded;
+  other.config.threads = 2;
+  RunTable table({{.config = degraded.config, .skip = ""}, {.config = other.config, .skip = ""}});
+  CHECK(table.header().find("threads") != std::string::npos);
+  const std::string rows = table.row(degraded) + table.row(other);
+  CHECK(rows.find("5.000") != std::string::npos);
+  CHECK(rows.find("degraded [1]") != std::string::npos);
+  CHECK(rows.find("[2]") == std::string::npos);
+  CHECK(table.footer().find("[1] rtm runs on its lock") != std::string::npos);
+}
+
+TEST_CASE("nothing that was not measured is shown as zero", "[table]") {
+  const std::string block = block_of(empty_result());
+  CHECK(block.find("two writers") != std::string::npos);
+  CHECK(block.find("0 operations/s") == std::string::npos);
+  CHECK(block.find("0.0 bytes") == std::string::npos);
+}
+
+TEST_CASE("numbers for people", "[table]") {
+  CHECK(grouped(0) == "0");
+  CHECK(grouped(999) == "999");
+  CHECK(grouped(1000) == "1,000");
+  CHECK(grouped(16'000'000) == "16,000,000");
+  CHECK(page_text(u64{4096}) == "4K");
+  CHECK(page_text(u64{2} << 20) == "2M");
+  CHECK(page_text(Measured<u64>::missing("no")) == "?");
+  CHECK(short_number(0) == "0");
+  CHECK(short_number(789) == "789");
+  CHECK(short_number(999.7) == "1.00 k");
+  CHECK(short_number(5'520'000) == "5.52 M");
+  CHECK(short_number(55'200'000) == "55.2 M");
+  CHECK(short_number(999'600'000) == "1.00 G");
+  CHECK(short_duration(0.35) == "350 ms");
+  CHECK(short_duration(1.23) == "1.2 s");
+  CHECK(short_duration(59.6) == "1 min 00 s");
+  CHECK(short_duration(200) == "3 min 20 s");
+  CHECK(short_duration(3720) == "1 h 02 min");
+}
+
+}  // namespace
+}  // namespace latchlab
