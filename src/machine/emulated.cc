@@ -16,13 +16,24 @@ constinit std::mutex hidden_mutex;
 void Emulated::lock_hidden() { hidden_mutex.lock(); }
 void Emulated::unlock_hidden() { hidden_mutex.unlock(); }
 
+void Emulated::stumble() {
+  // A linear congruential generator per thread, started from its own address: threads must not stumble in step.
+  static constinit thread_local u32 state = 0;
+  if (state == 0) state = static_cast<u32>(reinterpret_cast<u64>(&state) >> 4) | 1;
+  state = state * 1664525 + 1013904223;
+  if (state >> 26 == 0) sched_yield();
+}
+
 EmulatedThread& EmulatedThread::mine() {
   thread_local EmulatedThread mine;
   return mine;
 }
 
 void EmulatedThread::begin() {
-  if (transaction_.depth() == 0) Emulated::lock_hidden();
+  if (transaction_.depth() == 0) {
+    Emulated::stumble();
+    Emulated::lock_hidden();
+  }
   running = this;
   const bool outermost = transaction_.enter(plan_);
   if (transaction_.too_deep()) abort(kAbortNested);

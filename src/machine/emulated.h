@@ -13,7 +13,9 @@
 // operation on a lock, but not with what happens under that lock: a policy that forgets to subscribe, or a fallback that
 // forgets to lock, is reported as the data race that it is. Without an Elision no operation takes the mutex, so it cannot
 // hide the races of an optimistic policy.
-#include <array>
+//
+// Races need threads that meet in windows of nanoseconds, which on few processors they hardly ever do: so a thread now and
+// then gives its processor away right after an operation that took the mutex, and right before a transaction.
 #include <string_view>
 #include <type_traits>
 
@@ -70,7 +72,9 @@ struct Emulated {
       if (locked_) lock_hidden();
     }
     ~Isolation() {
-      if (locked_) unlock_hidden();
+      if (!locked_) return;
+      unlock_hidden();
+      stumble();
     }
     Isolation(const Isolation&) = delete;
     Isolation& operator=(const Isolation&) = delete;
@@ -325,6 +329,7 @@ struct Emulated {
   static bool left_body() { return EmulatedThread::running && EmulatedThread::running->unwinding(); }
   static void lock_hidden();
   static void unlock_hidden();
+  static void stumble();
 };
 
 static_assert(Machine<Emulated>);
