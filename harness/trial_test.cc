@@ -1,10 +1,13 @@
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
 #include <fstream>
 #include <memory>
 #include <numeric>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "harness/interrupt.h"
@@ -216,6 +219,30 @@ TEST_CASE("more threads than processors finish, and the result says so") {
   CHECK(result.placement.oversubscribed);
   CHECK(result.placement.processors < 8);
   CHECK(result.throughput->per_thread.size() == 8);
+}
+
+TEST_CASE("an interrupted run ends early and keeps what was measured; before the measured phase it has nothing") {
+  // In a process of its own: a request to stop is for good.
+  const auto child = [](u64 time_ns, bool before) {
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+      if (before) request_stop();
+      Config config = small("lookup");
+      config.time_ns = time_ns;
+      std::thread([] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(300));
+        request_stop();
+      }).detach();
+      const TrialResult result = run(config);
+      const bool measured = result.throughput && result.throughput->operations > 0 && result.status == Status::kOk;
+      ::_exit(!result.interrupted ? 3 : measured ? 0 : result.status == Status::kFailed && !result.reason.empty() ? 1 : 2);
+    }
+    int status = 0;
+    ::waitpid(pid, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  };
+  CHECK(child(3600'000'000'000, false) == 0);
+  CHECK(child(3600'000'000'000, true) == 1);
 }
 
 TEST_CASE("the series has an interval for each sample and no partial one") {

@@ -1,0 +1,220 @@
+#include "harness/doctor.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+
+#include "harness/environment.h"
+#include "harness/topology.h"
+#include "src/testing/catch.h"
+
+namespace latchlab {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A tree of /proc and /sys as this test wants them.
+class Fixture {
+ public:
+  Fixture() : root_(fs::temp_directory_path() / ("latchlab_doctor_" + std::to_string(::getpid()))) {
+    fs::remove_all(root_);
+    put("/proc/cpuinfo", "processor\t: 0\nmodel name\t: Latch 9000\nmicrocode\t: 0x2b\nflags\t\t: fpu rtm\n");
+    put("/proc/meminfo", "MemTotal:       1048576 kB\nMemFree: 1 kB\nMemAvailable:    524288 kB\n");
+    put("/proc/loadavg", "0.01 0.02 0.03 1/100 1234\n");
+    put("/proc/stat", "cpu  10 0 20 300 5 0 1 4 0 0\ncpu0 5 0 10 150 2 0 1 2 0 0\n");
+    put("/proc/sys/kernel/numa_balancing", "0\n");
+    put("/proc/sys/kernel/perf_event_paranoid", "4\n");
+    put("/sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n");
+    put("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "performance\n");
+    put("/sys/devices/system/cpu/cpu0/cache/index0/level", "1\n");
+    put("/sys/devices/system/cpu/cpu0/cache/index0/type", "Data\n");
+    put("/sys/devices/system/cpu/cpu0/cache/index0/size", "48K\n");
+    put("/sys/devices/system/cpu/cpu0/cache/index0/shared_cpu_map", "00000000,10000001\n");
+    put("/sys/devices/system/cpu/vulnerabilities/tsx_async_abort", "Mitigation: TSX disabled\n");
+  }
+  ~Fixture() { fs::remove_all(root_); }
+  Fixture(const Fixture&) = delete;
+  Fixture& operator=(const Fixture&) = delete;
+
+  void put(const std::string& path, const std::string& text) {
+    const fs::path file = root_.string() + path;
+    fs::create_directories(file.parent_path());
+    std::ofstream(file) << text;
+  }
+  Root root() const { return root_.string(); }
+
+ private:
+  fs::path root_;
+};
+
+Topology here() {
+  Topology topology = Topology::synthetic("pack:2 l3:1 core:2 pu:2");
+  topology.this_system = true;
+  return topology;
+}
+
+Probes all_work() {
+  Probes probes;
+  probes.flags.rtm = true;
+  probes.rtm = {.outcome = RtmOutcome::kWorks, .evidence = "all committed"};
+  return probes;
+}
+
+Finding about(const std::string& subject, const Fixture& fixture, const Probes& probes = all_work()) {
+  for (const Finding& finding : diagnose(here(), probes, fixture.root())) {
+    if (finding.subject == subject) return finding;
+  }
+  FAIL("no finding about " + subject);
+  return {};
+}
+
+TEST_CASE("a machine where everything works gets nothing but good findings") {
+  const Fixture fixture;
+  const auto findings = diagnose(here(), all_work(), fixture.root());
+  for (const Finding& finding : findings) {
+    CAPTURE(finding.subject, finding.text);
+    CHECK(finding.verdict == Verdict::kGood);
+    CHECK(finding.remedy.empty());
+  }
+  CHECK_THAT(doctor_text(findings), Catch::EndsWith("This machine measures everything.\n"));
+}
+
+TEST_CASE("DAMON is named in each of its disguises") {
+  Fixture fixture;
+  CHECK(about("DAMON", fixture).verdict == Verdict::kGood);
+  SECTION("a worker") {
+    fixture.put("/sys/kernel/mm/damon/admin/kdamonds/nr_kdamonds", "2\n");
+    fixture.put("/sys/kernel/mm/damon/admin/kdamonds/0/state", "off\n");
+    CHECK(about("DAMON", fixture).verdict == Verdict::kGood);
+    fixture.put("/sys/kernel/mm/damon/admin/kdamonds/1/state", "on\n");
+  }
+  SECTION("reclaim") { fixture.put("/sys/module/damon_reclaim/parameters/enabled", "Y\n"); }
+  SECTION("lru_sort") { fixture.put("/sys/module/damon_lru_sort/parameters/enabled", "Y\n"); }
+  const Finding finding = about("DAMON", fixture);
+  CHECK(finding.verdict == Verdict::kMind);
+  CHECK_THAT(finding.text, Catch::Contains("aborts"));
+  CHECK_FALSE(finding.remedy.empty());
+  CHECK_THAT(disturbances(fixture.root()).at(0), Catch::Contains("DAMON"));
+}
+
+TEST_CASE("NUMA balancing is named when it is on") {
+  Fixture fixture;
+  CHECK(disturbances(fixture.root()).empty());
+  fixture.put("/proc/sys/kernel/numa_balancing", "1\n");
+  CHECK(about("NUMA balancing", fixture).verdict == Verdict::kMind);
+  CHECK_THAT(disturbances(fixture.root()).at(0), Catch::Contains("NUMA balancing"));
+}
+
+TEST_CASE("transactions are believed by what the probe saw, not by the flag") {
+  const Fixture fixture;
+  Probes probes = all_work();
+  probes.rtm = {.outcome = RtmOutcome::kAlwaysAborts, .evidence = "1000 begins, 0 commits"};
+  const Finding finding = about("transactions", fixture, probes);
+  CHECK(finding.verdict == Verdict::kMissing);
+  CHECK_THAT(finding.text, Catch::Contains("announces RTM") && Catch::Contains("always-aborts") &&
+                               Catch::Contains("1000 begins, 0 commits"));
+  probes.flags.rtm = false;
+  probes.rtm.outcome = RtmOutcome::kWorks;
+  CHECK(about("transactions", fixture, probes).verdict == Verdict::kGood);
+}
+
+TEST_CASE("counters that cannot be opened say why") {
+  const Fixture fixture;
+  Probes probes = all_work();
+  probes.perf_error = ENOENT;
+  CHECK_THAT(about("hardware counters", fixture, probes).text, Catch::Contains("ENOENT"));
+  probes.perf_error = EACCES;
+  CHECK_THAT(about("hardware counters", fixture, probes).text, Catch::Contains("EACCES") && Catch::Contains("is 4"));
+  CHECK_THAT(about("hardware counters", fixture, probes).remedy, Catch::Contains("perf_event_paranoid"));
+}
+
+TEST_CASE("pages, frequency and load are judged by what the kernel says") {
+  Fixture fixture;
+  fixture.put("/sys/kernel/mm/transparent_hugepage/enabled", "always madvise [never]\n");
+  fixture.put("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "powersave\n");
+  fixture.put("/proc/loadavg", "3.50 0.02 0.03 1/100 1234\n");
+  CHECK(about("huge pages", fixture).verdict == Verdict::kMissing);
+  CHECK(about("frequency", fixture).verdict == Verdict::kMind);
+  CHECK(about("load", fixture).verdict == Verdict::kMind);
+}
+
+TEST_CASE("an empty root is a machine that tells nothing: everything is missing with a reason, nothing is zero") {
+  const Root nowhere = "/nonexistent/root";
+  const MachineInfo machine = read_machine(here(), nowhere);
+  CHECK_FALSE(machine.model);
+  CHECK_FALSE(machine.model.reason.empty());
+  CHECK_FALSE(machine.microcode);
+  CHECK_FALSE(machine.governor);
+  CHECK_FALSE(machine.thp);
+  CHECK_FALSE(machine.numa_balancing);
+  CHECK_FALSE(machine.damon);
+  CHECK_FALSE(machine.virtual_machine);
+  CHECK_FALSE(machine.mitigations);
+  CHECK_FALSE(load_average(nowhere));
+  CHECK_FALSE(page_use(nowhere).known);
+  Health health;
+  set_health(health, disturbance_now(nowhere), disturbance_now(nowhere));
+  CHECK_FALSE(health.steal_share);
+  CHECK_FALSE(health.migrations);
+  CHECK(health.voluntary_switches);
+}
+
+TEST_CASE("machine facts are read out of their files") {
+  Fixture fixture;
+  const MachineInfo machine = read_machine(here(), fixture.root());
+  CHECK(*machine.model == "Latch 9000");
+  CHECK(*machine.microcode == "0x2b");
+  CHECK(*machine.governor == "performance");
+  CHECK(*machine.thp == "madvise");
+  CHECK_FALSE(*machine.virtual_machine);
+  CHECK_FALSE(*machine.numa_balancing);
+  CHECK(machine.memory_bytes == u64{1} << 30);
+  CHECK(machine.mitigations->at(0).second == "Mitigation: TSX disabled");
+  REQUIRE(machine.caches.size() == 1);
+  CHECK(machine.caches[0].level == 1);
+  CHECK(machine.caches[0].type == "data");
+  CHECK(machine.caches[0].bytes == 48 * 1024);
+  CHECK(machine.caches[0].shared_by == 2);
+  CHECK(available_memory(fixture.root()) == u64{512} << 20);
+  fixture.put("/sys/fs/cgroup/memory.max", "104857600\n");
+  fixture.put("/sys/fs/cgroup/memory.current", "4857600\n");
+  CHECK(available_memory(fixture.root()) == 100'000'000);
+  CHECK(*load_average(fixture.root()) == Approx(.01));
+}
+
+TEST_CASE("steal is a share of all processor time between two looks") {
+  Fixture fixture;
+  const Disturbance before = disturbance_now(fixture.root());
+  fixture.put("/proc/stat", "cpu  10 0 20 300 5 0 1 24 0 0\n");
+  Disturbance after = disturbance_now(fixture.root());
+  Health health;
+  set_health(health, before, after);
+  REQUIRE(health.steal_share);
+  CHECK(*health.steal_share == Approx(1));
+  fixture.put("/proc/stat", "cpu  10 0 80 300 5 0 1 24 0 0\n");
+  after = disturbance_now(fixture.root());
+  set_health(health, before, after);
+  CHECK(*health.steal_share == Approx(.25));
+}
+
+TEST_CASE("the share of huge pages is that of what was added") {
+  const PageUse before{.rss = 100 << 20, .huge = 0, .known = true};
+  const PageUse after{.rss = 300 << 20, .huge = 150 << 20, .known = true};
+  CHECK(*huge_share_between(before, after) == Approx(.75));
+  CHECK(*page_bytes_between(before, after) == 2 << 20);
+  CHECK(*page_bytes_between(before, {.rss = 300 << 20, .huge = 0, .known = true}) == 4096);
+  CHECK_FALSE(huge_share_between(after, before));
+  CHECK_FALSE(huge_share_between({}, after));
+}
+
+TEST_CASE("the probes of this machine run") {
+  const Probes probes = run_probes();
+  CHECK_FALSE(probes.rtm.evidence.empty());
+  const std::string text = doctor_text(diagnose(Topology::discover(), probes));
+  CHECK_THAT(text, Catch::Contains("transactions") && Catch::Contains("DAMON") && Catch::Contains("huge pages"));
+}
+
+}  // namespace
+}  // namespace latchlab

@@ -1,0 +1,145 @@
+#include "harness/topology.h"
+
+#include <algorithm>
+#include <set>
+#include <thread>
+
+#include "harness/placement.h"
+#include "src/base/error.h"
+#include "src/testing/catch.h"
+
+namespace latchlab {
+namespace {
+
+constexpr const char* kHaswellEp = "pack:2 l3:1 core:14 pu:2";
+constexpr const char* kClusterOnDie = "pack:2 [numa] l3:2 core:3 pu:2";
+
+Pin pin(Pin::Kind kind, u32 socket = 0, std::vector<u32> cpus = {}) {
+  return Pin{.kind = kind, .socket = socket, .cpus = std::move(cpus), .text = "test"};
+}
+
+const Processor& processor(const Topology& topology, u32 os) {
+  return *std::find_if(topology.processors.begin(), topology.processors.end(), [&](const Processor& p) { return p.os == os; });
+}
+
+TEST_CASE("the running machine has processors, and its mask is respected") {
+  const Topology topology = Topology::discover();
+  CHECK(topology.processors.size() >= 1);
+  CHECK(topology.allowed_count() >= 1);
+  CHECK(topology.allowed_count() <= topology.processors.size());
+  CHECK(topology.sockets >= 1);
+  CHECK(topology.nodes >= 1);
+  CHECK(topology.digest.size() == 16);
+  CHECK(topology.digest == Topology::discover().digest);
+}
+
+TEST_CASE("a synthetic machine counts as it was described, and is not this one") {
+  const Topology topology = Topology::synthetic(kHaswellEp);
+  CHECK(topology.sockets == 2);
+  CHECK(topology.clusters == 2);
+  CHECK(topology.cores == 28);
+  CHECK(topology.processors.size() == 56);
+  CHECK_FALSE(topology.this_system);
+  CHECK(topology.describe() == "2 sockets, 1 NUMA node, 2 L3 clusters, 28 cores, 56 processors (all allowed)");
+  CHECK(topology.digest != Topology::synthetic(kClusterOnDie).digest);
+  CHECK_THROWS_AS(Topology::synthetic("two sockets please"), InputError);
+
+  const Topology clusters = Topology::synthetic(kClusterOnDie);
+  CHECK(clusters.nodes == 2);
+  CHECK(clusters.clusters == 4);
+  for (const Processor& p : clusters.processors) CHECK(p.node == p.socket);
+}
+
+TEST_CASE("numbers fold into ranges") {
+  CHECK(fold_numbers({}) == "");
+  CHECK(fold_numbers({4}) == "4");
+  CHECK(fold_numbers({0, 1, 2, 3, 8, 10, 11}) == "0-3,8,10-11");
+}
+
+TEST_CASE("compact fills a socket's cores before the next socket, and siblings last") {
+  const Topology topology = Topology::synthetic(kHaswellEp);
+  const Seats seats = seat(topology, pin(Pin::Kind::kCompact), 56);
+  CHECK(std::set<u32>(seats.cpus.begin(), seats.cpus.end()).size() == 56);
+  CHECK(seats.processors == 56);
+  CHECK_FALSE(seats.oversubscribed);
+  CHECK_FALSE(seats.binds);
+  for (u32 t = 0; t < 56; ++t) {
+    const Processor& p = processor(topology, seats.cpus[t]);
+    CHECK(p.smt == t / 28);
+    CHECK(p.socket == t % 28 / 14);
+  }
+}
+
+TEST_CASE("scatter alternates between sockets, then between clusters, then takes the next cores") {
+  const Topology topology = Topology::synthetic(kClusterOnDie);
+  const Seats seats = seat(topology, pin(Pin::Kind::kScatter), 24);
+  CHECK(std::set<u32>(seats.cpus.begin(), seats.cpus.end()).size() == 24);
+  std::set<u32> clusters;
+  for (u32 t = 0; t < 24; ++t) {
+    const Processor& p = processor(topology, seats.cpus[t]);
+    CHECK(p.smt == t / 12);
+    CHECK(p.socket == t % 2);
+    if (t < 4) clusters.insert(p.cluster);
+  }
+  CHECK(clusters.size() == 4);
+}
+
+TEST_CASE("a socket holds its own threads only") {
+  const Topology topology = Topology::synthetic(kHaswellEp);
+  const Seats seats = seat(topology, pin(Pin::Kind::kSocket, 1), 30);
+  for (const u32 cpu : seats.cpus) CHECK(processor(topology, cpu).socket == 1);
+  CHECK(seats.processors == 28);
+  CHECK(seats.oversubscribed);
+  CHECK(seats.cpus[28] == seats.cpus[0]);
+  CHECK_THROWS_WITH(seat(topology, pin(Pin::Kind::kSocket, 2), 1), Catch::Contains("no socket 2") && Catch::Contains("sockets 0-1"));
+}
+
+TEST_CASE("a list is taken in its order and wraps around") {
+  const Topology topology = Topology::synthetic(kHaswellEp);
+  const Seats seats = seat(topology, pin(Pin::Kind::kList, 0, {7, 3}), 5);
+  CHECK(seats.cpus == std::vector<u32>{7, 3, 7, 3, 7});
+  CHECK(seats.processors == 2);
+  CHECK(seats.oversubscribed);
+  CHECK_THROWS_WITH(seat(topology, pin(Pin::Kind::kList, 0, {56}), 1), Catch::Contains("no processor 56") && Catch::Contains("0-55"));
+}
+
+TEST_CASE("the allowed mask limits every placement") {
+  Topology topology = Topology::synthetic(kHaswellEp);
+  const std::string before = topology.digest;
+  topology.restrict_to({0, 2, 4, 6});
+  CHECK(topology.digest != before);
+  CHECK(topology.allowed_count() == 4);
+  CHECK(topology.allowed_list() == "0,2,4,6");
+  for (const Pin::Kind kind : {Pin::Kind::kCompact, Pin::Kind::kScatter}) {
+    const Seats seats = seat(topology, pin(kind), 8);
+    CHECK(seats.processors == 4);
+    for (const u32 cpu : seats.cpus) CHECK(processor(topology, cpu).allowed);
+  }
+  CHECK_THROWS_WITH(seat(topology, pin(Pin::Kind::kList, 0, {1}), 1), Catch::Contains("outside the allowed mask 0,2,4,6"));
+  CHECK_THROWS_WITH(seat(topology, pin(Pin::Kind::kSocket, 1), 1), Catch::Contains("no processor of that socket is allowed"));
+}
+
+TEST_CASE("a thread that is pinned is observed where it was put, and a guard lets it go again") {
+  const Topology topology = Topology::discover();
+  if (!topology.this_system) return;
+  const Seats seats = seat(topology, pin(Pin::Kind::kCompact), topology.allowed_count());
+  std::vector<Observed> seen(seats.cpus.size());
+  std::vector<std::vector<u32>> after(seats.cpus.size());
+  std::thread([&] {
+    for (u32 t = 0; t < seats.threads(); ++t) {
+      {
+        const AffinityGuard guard;
+        if (pin_this_thread(seats.cpus[t])) seen[t] = observe_this_thread(seats.cpus[t]);
+      }
+      after[t] = observe_this_thread(seats.cpus[t]).affinity;
+    }
+  }).join();
+  for (u32 t = 0; t < seats.threads(); ++t) {
+    CHECK(seen[t].pinned);
+    CHECK(seen[t].cpu == static_cast<i64>(seats.cpus[t]));
+    CHECK(after[t].size() == topology.allowed_count());
+  }
+}
+
+}  // namespace
+}  // namespace latchlab
