@@ -10,3 +10,4 @@ latchlab_add_policy(olc     HEADER sync/olc.h     TYPE Olc)
 
 latchlab_add_index(art   HEADER indexes/art/art.h    TYPE Art   KEYS u64 bytes)
 latchlab_add_index(tbb   HEADER indexes/peers/tbb.h  TYPE Tbb   KEYS u64 bytes  POLICIES own)
+latchlab_add_index(null  HEADER indexes/null.h       TYPE Null  KEYS u64 bytes  POLICIES none)
