@@ -23,6 +23,7 @@
 #include "indexes/art/leaf.h"
 #include "indexes/art/node.h"
 #include "indexes/art/path.h"
+#include "src/arch/opaque.h"
 #include "src/memory/memory.h"
 #include "sync/attempt.h"
 
@@ -234,7 +235,7 @@ class Art {
   [[gnu::always_inline]] static Attempt<Stop> descend(const Key& key, Reader& parent, Reader& at) {
     bool skipped = false;
     for (u32 depth = 0;; ++depth) {
-      if (at->level() != depth) [[unlikely]] {
+      if (at->level() != opaque(depth)) [[unlikely]] {
         if (!at->path().matches(key)) return Stop{End::kPathDiffers, skipped, 0};
         if (kMaySkip) skipped |= at->level() > depth + Path::kStored;
         depth = at->level();

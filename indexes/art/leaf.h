@@ -49,6 +49,7 @@ class Leaf<Layout, U64Key> {
   u32 find(u32 pairs, U64Key key) const {
     const u32 last = pairs - 1;
     u32 found = 0;
+#pragma GCC unroll 4
     for (u32 i = 0; i < kMaxPairs; ++i) {
       found |= static_cast<u32>(pair_[i < last ? i : last].key.load() == key.raw()) << i;
     }

@@ -107,11 +107,12 @@ class Node {
  private:
   template <class F>
   [[gnu::always_inline]] decltype(auto) visit(F&& f) const {
+    // Most levels of a large tree are Node256, and a lookup asks for the kind on every level.
+    if (kind_ == Kind::k256) [[likely]] return f(static_cast<const Node256<Layout, Key>&>(*this));
     switch (kind_) {
       case Kind::k4: return f(static_cast<const Node4<Layout, Key>&>(*this));
       case Kind::k16: return f(static_cast<const Node16<Layout, Key>&>(*this));
-      case Kind::k48: return f(static_cast<const Node48<Layout, Key>&>(*this));
-      default: return f(static_cast<const Node256<Layout, Key>&>(*this));
+      default: return f(static_cast<const Node48<Layout, Key>&>(*this));
     }
   }
   template <class F>
