@@ -149,7 +149,8 @@ struct Emulated {
     static_assert(std::is_trivially_copyable_v<T>);
 
    public:
-    constexpr explicit Plain(T value = {}) : value_(value) {}
+    constexpr Plain() : value_{} {}
+    constexpr explicit Plain(T value) : value_(value) {}
     Plain(const Plain&) = delete;
     Plain& operator=(const Plain&) = delete;
     T load() const {
@@ -167,7 +168,8 @@ struct Emulated {
   template <class T>
   class Racy {
    public:
-    constexpr explicit Racy(T value = {}) : value_(value) {}
+    constexpr Racy() : value_{} {}
+    constexpr explicit Racy(T value) : value_(value) {}
     Racy(const Racy&) = delete;
     Racy& operator=(const Racy&) = delete;
     T load() const { return loaded(value_, kRelaxed); }
@@ -180,7 +182,8 @@ struct Emulated {
   template <class T>
   class Atomic {
    public:
-    constexpr explicit Atomic(T value = {}) : value_(value) {}
+    constexpr Atomic() : value_{} {}
+    constexpr explicit Atomic(T value) : value_(value) {}
     Atomic(const Atomic&) = delete;
     Atomic& operator=(const Atomic&) = delete;
     T load(std::memory_order order) const { return loaded(value_, order); }

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 
 #include "src/arch/leaks.h"
@@ -12,9 +13,9 @@ namespace latchlab {
 
 namespace {
 
-u64 first_seed(u64 wanted) {
+std::optional<u64> seed_of_environment() {
   const char* const text = std::getenv("LATCHLAB_SEED");
-  if (!text || !*text) return wanted;
+  if (!text || !*text) return std::nullopt;
   char* end = nullptr;
   const u64 seed = std::strtoull(text, &end, 0);
   if (*end) throw std::invalid_argument("LATCHLAB_SEED=" + std::string(text) + ": not a number");
@@ -91,7 +92,8 @@ RaceReport race_detail::find_races(const Scenario& scenario, RaceOptions options
   }
   // What an abandoned fiber's stack holds is lost on purpose.
   const IgnoreLeaks abandoned;
-  options.seed = first_seed(options.seed);
+  const std::optional<u64> replayed = seed_of_environment();
+  options.seed = replayed.value_or(options.seed);
   RaceReport report;
   const auto began = std::chrono::steady_clock::now();
   for (u64 seed = options.seed; seed != options.seed + options.schedules; ++seed) {
@@ -101,12 +103,15 @@ RaceReport race_detail::find_races(const Scenario& scenario, RaceOptions options
     if (report.failures++ == 0) {
       report.failing_seed = seed;
       report.message = std::move(failure);
+      report.history = World::get().recent_events();
     }
     if (options.stop_at_failure) break;
   }
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
   report.schedules_per_second = static_cast<double>(report.schedules) / took.count();
-  if (report.failures > 0) std::fprintf(stderr, "race finder: %s\n", report.str().c_str());
+  if (report.failures > 0) {
+    std::fprintf(stderr, "race finder: %s\n%s", report.str().c_str(), replayed ? report.history.c_str() : "");
+  }
   return report;
 }
 

@@ -19,6 +19,9 @@
 //
 // Keep what the fibers share in cells, and the scenario in itself: members are at the same simulated addresses in
 // every replay. Memory of the system's allocator works too, but which cells share a line then depends on it.
+//
+// Whatever holds a std::mutex across cells or allocations (joining an index does) belongs into the constructor: all fibers
+// are one thread, and one that were left while holding it would stop them all.
 #include <functional>
 #include <new>
 #include <string>
@@ -44,6 +47,7 @@ struct RaceReport {
   u64 failures = 0;
   u64 failing_seed = 0;   // the first; meaningful with failures
   std::string message;    // of that one
+  std::string history;    // its last events, one a line
   u64 events = 0;
   u64 switches = 0;
   u64 aborts = 0;
@@ -82,7 +86,8 @@ RaceReport find_races(const Scenario& scenario, RaceOptions options);
 }  // namespace race_detail
 
 /// Explores scenarios of type S constructed from `arguments`. Throws std::invalid_argument for options that make no sense.
-/// The first failure is printed to stderr with its seed.
+/// The first failure is printed to stderr with its seed, and
+/// with its last events when LATCHLAB_SEED was given.
 template <RaceScenario S, class... Arguments>
 RaceReport find_races(const RaceOptions& options, const Arguments&... arguments) {
   return race_detail::find_races({.bytes = sizeof(S),

@@ -93,6 +93,7 @@ TEST_CASE("race finder: an access after free is found", "[race]") {
   const auto bad = find_races<Unlink<true>>({.schedules = 500});
   REQUIRE(bad.failures == 1);
   CHECK(bad.message.find("read of freed memory at byte 0 of block 1 (8 bytes, allocated outside virtual time)") == 0);
+  CHECK(bad.history.find(": fiber 0 change byte 0 of block 0\n") != std::string::npos);
   const auto good = find_races<Unlink<false>>({.schedules = 2000});
   INFO(good.str());
   CHECK(good.failures == 0);
@@ -304,7 +305,7 @@ TEST_CASE("race finder: a transaction in conflict loses, also against plain acce
 
 TEST_CASE("race finder: a seed is a schedule", "[race]") {
   const auto trace = [](u64 seed) { return find_races<Elision<true>>({.seed = seed, .schedules = 1, .abort_rate = 0.2}).trace; };
-  for (const u64 seed : {1, 2, 3, 4}) CHECK(trace(seed) == trace(seed));
+  for (const u64 seed : {1u, 2u, 3u, 4u}) CHECK(trace(seed) == trace(seed));
   CHECK(trace(1) != trace(3));
   CHECK(trace(2) != trace(4));
 }

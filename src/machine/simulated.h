@@ -23,7 +23,8 @@ struct Simulated {
     static_assert(std::is_trivially_copyable_v<T>);
 
    public:
-    constexpr explicit Field(T value = {}) : value_(value) {}
+    constexpr Field() : value_{} {}
+    constexpr explicit Field(T value) : value_(value) {}
     Field(const Field&) = delete;
     Field& operator=(const Field&) = delete;
     T load() const {
@@ -45,7 +46,8 @@ struct Simulated {
   template <class T>
   class Atomic {
    public:
-    constexpr explicit Atomic(T value = {}) : value_(value) {}
+    constexpr Atomic() : value_{} {}
+    constexpr explicit Atomic(T value) : value_(value) {}
     Atomic(const Atomic&) = delete;
     Atomic& operator=(const Atomic&) = delete;
     T load(std::memory_order) const {

@@ -73,7 +73,7 @@ void* SimulatedMemory::allocate(std::size_t bytes, u32 owner) {
 
 std::string SimulatedMemory::deallocate(void* p) {
   const u64 offset = offset_of(p);
-  Block* block = offset < kArenaBytes ? block_at(offset) : nullptr;
+  Block* block = const_cast<Block*>(offset < kArenaBytes ? block_at(offset) : nullptr);
   if (!block || block->offset != offset) return "free of something that is not a block";
   if (!block->live) return "double free of " + name(*block);
   block->live = false;
@@ -99,14 +99,27 @@ std::string SimulatedMemory::complaint(const void* p, std::size_t bytes) const {
   const char* const kind = state == State::kFreed      ? "freed memory"
                            : state == State::kPoisoned ? "poisoned memory"
                                                        : "memory that was never allocated";
-  const Block* block = const_cast<SimulatedMemory*>(this)->block_at(offset);
+  const Block* block = block_at(offset);
   if (!block) return kind;
   return std::string(kind) + " at byte " + std::to_string(offset - block->offset) + " of " + name(*block);
 }
 
-SimulatedMemory::Block* SimulatedMemory::block_at(u64 offset) {
-  auto after = std::upper_bound(blocks_.begin(), blocks_.end(), offset, [](u64 at, const Block& b) { return at < b.offset; });
-  return after == blocks_.begin() ? nullptr : &*--after;
+std::string SimulatedMemory::place(const void* p) const {
+  const u64 offset = offset_of(p);
+  if (offset < kArenaBytes) {
+    const Block* block = block_at(offset);
+    if (!block) return "outside of all blocks";
+    return "byte " + std::to_string(offset - block->offset) + " of block " + std::to_string(block - blocks_.data());
+  }
+  const u32* number = foreign_number(reinterpret_cast<u64>(p) / kLineBytes);
+  return "byte " + std::to_string(reinterpret_cast<u64>(p) % kLineBytes) + " of the test's own line " +
+         std::to_string(number ? *number - kArenaLines : 0);
+}
+
+const SimulatedMemory::Block* SimulatedMemory::block_at(u64 offset) const {
+  const auto after =
+      std::upper_bound(blocks_.begin(), blocks_.end(), offset, [](u64 at, const Block& b) { return at < b.offset; });
+  return after == blocks_.begin() ? nullptr : &*std::prev(after);
 }
 
 std::string SimulatedMemory::name(const Block& block) const {
@@ -118,25 +131,31 @@ std::string SimulatedMemory::describe_a_live_block() const {
   return name(*std::find_if(blocks_.begin(), blocks_.end(), [](const Block& b) { return b.live; }));
 }
 
+u64 SimulatedMemory::slot_of(u64 address) const {
+  u64 at = (address * 0x9e3779b97f4a7c15u >> 20) & (foreign_.size() - 1);
+  while (foreign_[at].address1 != 0 && foreign_[at].address1 != address + 1) at = (at + 1) & (foreign_.size() - 1);
+  return at;
+}
+
+const u32* SimulatedMemory::foreign_number(u64 address) const {
+  const Slot& slot = foreign_[slot_of(address)];
+  return slot.address1 != 0 ? &slot.number : nullptr;
+}
+
 u32 SimulatedMemory::foreign_line(u64 address) {
-  const auto home = [this](u64 a) { return (a * 0x9e3779b97f4a7c15u >> 20) & (foreign_.size() - 1); };
-  u64 at = home(address);
-  for (; foreign_[at].address1 != 0; at = (at + 1) & (foreign_.size() - 1)) {
-    if (foreign_[at].address1 == address + 1) return foreign_[at].number;
-  }
+  u64 at = slot_of(address);
+  if (foreign_[at].address1 != 0) return foreign_[at].number;
   if (foreign_used_.size() * 2 >= foreign_.size()) {
     std::vector<Slot> old(foreign_.size() * 2);
     old.swap(foreign_);
     foreign_used_.clear();
     for (const Slot& slot : old) {
       if (slot.address1 == 0) continue;
-      u64 to = home(slot.address1 - 1);
-      while (foreign_[to].address1 != 0) to = (to + 1) & (foreign_.size() - 1);
+      const u64 to = slot_of(slot.address1 - 1);
       foreign_[to] = slot;
       foreign_used_.push_back(static_cast<u32>(to));
     }
-    at = home(address);
-    while (foreign_[at].address1 != 0) at = (at + 1) & (foreign_.size() - 1);
+    at = slot_of(address);
   }
   // More distinct lines than there is room for share their conflicts, which costs aborts and nothing else.
   const u32 number = kArenaLines + static_cast<u32>(foreign_used_.size() % kForeignLines);

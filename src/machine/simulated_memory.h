@@ -52,6 +52,9 @@ class SimulatedMemory {
   /// What is wrong with these inaccessible bytes, and where they are.
   std::string complaint(const void* p, std::size_t bytes) const;
 
+  /// Where p is, for people: "byte 8 of block 3", or the number of its line.
+  std::string place(const void* p) const;
+
   /// The number of p's line; the same in every replay.
   u32 line_number(const void* p) {
     const u64 offset = offset_of(p);
@@ -91,8 +94,10 @@ class SimulatedMemory {
 
   u64 offset_of(const void* p) const { return static_cast<u64>(static_cast<const char*>(p) - arena_); }
   void mark(const void* p, std::size_t bytes, State state);
+  u64 slot_of(u64 address) const;
   u32 foreign_line(u64 address);
-  Block* block_at(u64 offset);
+  const Block* block_at(u64 offset) const;
+  const u32* foreign_number(u64 address) const;
   std::string name(const Block& block) const;
 
   char* arena_;

@@ -98,7 +98,7 @@ World::Outcome World::run(u32 fibers, Costs& costs, u64 event_limit, const std::
   for (u32 i = 0; i < fibers; ++i) prepare(i);
   home_.sanitizer_fiber = sanitizer_current_fiber();
   dispatch();
-  return std::move(outcome_);
+  return outcome_;
 }
 
 void World::fiber_main(transfer_t from) {
@@ -181,6 +181,21 @@ void World::fail(const std::string& what) {
   jump(home_, nullptr);
 }
 
+std::string World::recent_events() const {
+  static constexpr std::array kNames{"load", "store", "change", "begin", "commit", "abort", "memory", "pause", "yield"};
+  std::string text;
+  const u64 last = std::min(outcome_.events, event_limit_);
+  for (u64 i = last > kRecent ? last - kRecent + 1 : 1; i <= last; ++i) {
+    const Recent& recent = recent_[i % kRecent];
+    text += "  event " + std::to_string(i) + " at " + std::to_string(recent.clock) + " ns: fiber " +
+            std::to_string(recent.fiber) + (recent.in_transaction ? " (in a transaction) " : " ") +
+            kNames[static_cast<std::size_t>(recent.event)];
+    if (recent.at) text += " " + memory_.place(recent.at);
+    text += "\n";
+  }
+  return text;
+}
+
 // ---------------------------------------------------------------- accesses
 
 void World::await_turn(Fiber& fiber) {
@@ -197,8 +212,9 @@ void World::take_turn(Fiber& fiber, AbortMoment moment) {
   if (fiber.transaction.planned(moment)) abort(fiber.transaction.planned_status());
 }
 
-void World::event(Fiber& fiber, u32 line, Event event) {
+void World::event(Fiber& fiber, Event event, const void* at, u32 line) {
   if (++outcome_.events > event_limit_) fail("livelock: more than " + std::to_string(event_limit_) + " events");
+  recent_[outcome_.events % kRecent] = {at, fiber.clock, fiber.id, event, fiber.transaction.running()};
   outcome_.trace = (outcome_.trace ^ (u64{line} << 12 | u64{fiber.id} << 4 | static_cast<u64>(event))) * 0x9e3779b97f4a7c15u;
   outcome_.trace ^= outcome_.trace >> 29;
   fiber.clock += costs_->cost({fiber.id, event, line, fiber.clock});
@@ -213,7 +229,7 @@ void World::access(Fiber& fiber, const void* p, u32 bytes, Event kind) {
   const bool writes = kind != Event::kLoad;
   const u32 number = memory_.line_number(p);
   const u64 began = fiber.clock;
-  event(fiber, number, kind);
+  event(fiber, kind, p, number);
   const auto affect = [&](u32 n) {
     SimulatedMemory::Line& line = memory_.line(n);
     add_to_sets(fiber, line, n, writes);
@@ -296,7 +312,7 @@ void World::pass(Event kind) {
   if (fiber.transaction.running()) abort(0);
   if (!me) return;
   await_turn(fiber);
-  event(fiber, 0, kind);
+  event(fiber, kind);
 }
 
 // ---------------------------------------------------------------- transactions
@@ -307,7 +323,7 @@ void World::begin() {
   if (fiber.transaction.too_deep()) abort(kAbortNested);
   if (me && outermost) {
     await_turn(fiber);
-    event(fiber, 0, Event::kBegin);
+    event(fiber, Event::kBegin);
   }
   if (outermost && fiber.transaction.planned(AbortMoment::kBegin)) abort(fiber.transaction.planned_status());
 }
@@ -317,7 +333,7 @@ void World::commit() {
   if (fiber.transaction.depth() == 1) {
     if (me) {
       take_turn(fiber, AbortMoment::kCommit);
-      event(fiber, 0, Event::kCommit);
+      event(fiber, Event::kCommit);
     } else if (fiber.transaction.planned(AbortMoment::kCommit)) {
       abort(fiber.transaction.planned_status());
     }
@@ -363,7 +379,7 @@ u32 World::caught() {
   if (!fiber.transaction.caught()) throw;
   fiber.doomed = false;
   ++outcome_.aborts;
-  if (me) event(fiber, 0, Event::kAbort);
+  if (me) event(fiber, Event::kAbort);
   return fiber.transaction.status();
 }
 
@@ -386,7 +402,7 @@ void* World::allocate(std::size_t bytes) {
   Fiber& fiber = current();
   if (me && !fiber.transaction.unwinding()) {
     take_turn(fiber, AbortMoment::kAccess);
-    event(fiber, 0, Event::kMemory);
+    event(fiber, Event::kMemory);
   }
   return memory_.allocate(bytes, me ? me->id : ~0u);
 }
@@ -400,7 +416,7 @@ void World::deallocate(void* p, std::size_t bytes) {
       fiber.transaction.free_at_commit(p, bytes);
       return;
     }
-    event(fiber, 0, Event::kMemory);
+    event(fiber, Event::kMemory);
   }
   const std::string complaint = memory_.deallocate(p);
   if (!complaint.empty()) fail(complaint);

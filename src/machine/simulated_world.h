@@ -14,6 +14,7 @@
 // A schedule ends when all fibers have returned, or as failed: forbidden memory access, deadlock (all unfinished fibers
 // wait), livelock (too many events), an exception out of a fiber, or the program's own verdict. Then the fibers are
 // abandoned where they stand: destructors could not run, since they would access cells of a broken world.
+#include <array>
 #include <boost/context/detail/fcontext.hpp>
 #include <functional>
 #include <memory>
@@ -100,6 +101,9 @@ class World {
   void deallocate(void* p, std::size_t bytes);
   SimulatedMemory& memory() { return memory_; }
 
+  /// The last events of the last run, one a line, oldest first.
+  std::string recent_events() const;
+
   AbortInjection* exchange_plan(AbortInjection* plan) { return std::exchange(current().plan, plan); }
 
   /// The schedule is wrong. Ends it there inside virtual time, and is remembered outside, for take_outside_failure().
@@ -139,6 +143,14 @@ class World {
     u32 line;
     u32 fiber;
   };
+  struct Recent {
+    const void* at;   // null for events that are not accesses
+    u64 clock;
+    u32 fiber;
+    Event event;
+    bool in_transaction;
+  };
+  static constexpr u64 kRecent = 48;
   static constexpr u64 kNotRunnable = ~u64{0};
   static constexpr u32 kIdBits = 6;
 
@@ -152,7 +164,7 @@ class World {
   Fiber& current() { return me ? *me : outside_; }
   void access(Fiber& fiber, const void* p, u32 bytes, Event event);
   void access_outside(const void* p, u32 bytes, Event event);
-  void event(Fiber& fiber, u32 line, Event event);
+  void event(Fiber& fiber, Event event, const void* at = nullptr, u32 line = 0);
   void await_turn(Fiber& fiber);
   void take_turn(Fiber& fiber, AbortMoment moment);
   void add_to_sets(Fiber& fiber, SimulatedMemory::Line& line, u32 number, bool writes);
@@ -183,6 +195,7 @@ class World {
   Costs* costs_ = nullptr;
   const std::function<void(u32)>* body_ = nullptr;
   Outcome outcome_;
+  std::array<Recent, kRecent> recent_{};   // the i-th event of a run is at i modulo kRecent
 };
 
 }  // namespace latchlab
