@@ -67,11 +67,10 @@ class alignas(kFalseSharingBytes) Pool {
     push(block, size_class);
   }
 
-  /// Makes sure that the next attempt finds kAttemptBytes + extra without calling the kernel. An `extra` above
-  /// kLargestCarved announces one block of exactly that size. False when memory is out; what is left can still be
-  /// allocated. Must not be called inside a transaction.
+  /// Makes sure that the next attempt finds kAttemptBytes, and one more block of `extra` bytes, without calling the kernel.
+  /// False when memory is out; what is left can still be allocated. Must not be called inside a transaction.
   [[nodiscard, gnu::always_inline]] inline bool top_up(u64 extra = 0) {
-    if (end_ - next_ >= kAttemptBytes + extra) [[likely]] return true;
+    if (end_ - next_ >= kAttemptBytes + room_for(extra)) [[likely]] return true;
     return refill(extra);
   }
 
@@ -101,6 +100,9 @@ class alignas(kFalseSharingBytes) Pool {
     if (size_class < 2) return u64{16} << size_class;
     if (size_class < kFittedClasses) return (size_class - 1) * u64{kLineBytes};
     return 2 * kLargestFitted << (size_class - kFittedClasses);
+  }
+  static constexpr u64 room_for(u64 extra) {
+    return extra == 0 || extra > kLargestCarved ? extra : bytes_of(class_of(extra));
   }
   static_assert(bytes_of(class_of(33)) == 64 && bytes_of(class_of(4096)) == 4096 && class_of(4096) + 1 == class_of(4097));
   static_assert(bytes_of(class_of(4097)) == 8192 && bytes_of(class_of(8193)) == 16384);
@@ -209,7 +211,7 @@ class alignas(kFalseSharingBytes) Pool {
   }
 
   [[gnu::noinline]] bool refill(u64 extra) {
-    u64 least = kAttemptBytes + extra;
+    u64 least = kAttemptBytes + room_for(extra);
     if (extra > kLargestCarved) {
       if (ready_.bytes != source_.rounded(extra)) {
         if (ready_.start != nullptr) source_.give_back(ready_);

@@ -183,7 +183,7 @@ class Epochs {
         slot_->oldest = batch->next;
         epochs_->free_blocks(*batch, *slot_, *pool_);
         if (slot_->spare == nullptr) {
-          slot_->spare = batch;
+          slot_->spare = new (batch) Batch;
         } else {
           pool_->free(batch, sizeof(Batch));
         }

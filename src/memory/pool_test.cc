@@ -1,0 +1,313 @@
+#include "src/memory/pool.h"
+
+#include <sys/mman.h>
+
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "src/machine/emulated.h"
+#include "src/machine/native.h"
+#include "src/memory/thread_context.h"
+#include "src/testing/catch.h"
+
+namespace latchlab {
+namespace {
+
+using Alloc = MemoryConfig::Alloc;
+using Then = FailurePlan::Then;
+
+constexpr u64 kSizes[] = {1,    8,    15,   16,   17,    24,     31,     32,      33,            48,
+                          63,   64,   65,   100,  128,   1000,   1024,   4032,    4095,          4096,
+                          4097, 8192, 9000, 65536, 100000, 500000, 1 << 20, (1 << 20) + 1, 5 << 20};
+
+MemoryConfig with(Alloc alloc, bool thp = false) {
+  MemoryConfig config;
+  config.alloc = alloc;
+  config.thp = thp;
+  return config;
+}
+
+struct Held {
+  unsigned char* at;
+  u64 bytes;
+  unsigned char mark;
+};
+
+bool holds_its_mark(const Held& held) {
+  for (u64 i = 0; i < held.bytes; ++i) {
+    if (held.at[i] != held.mark) return false;
+  }
+  return true;
+}
+
+u64 resident_pages(const void* at, u64 bytes) {
+  std::vector<unsigned char> pages(bytes / kSmallPageBytes);
+  REQUIRE(mincore(const_cast<void*>(at), bytes, pages.data()) == 0);
+  u64 resident = 0;
+  for (const unsigned char page : pages) resident += page & 1;
+  return resident;
+}
+
+TEST_CASE("Blocks of every size and kind are aligned, apart, and all come back", "[memory]") {
+  const Alloc alloc = GENERATE(Alloc::kMalloc, Alloc::kArena, Alloc::kArenaTouch);
+  const bool thp = GENERATE(false, true);
+  INFO(name_of(alloc) << (thp ? " thp" : ""));
+  Memory<Native> memory(with(alloc, thp));
+  Pool<Native>& pool = memory.join();
+  std::vector<Held> held;
+  u64 asked = 0;
+  for (int round = 0; round < 5; ++round) {
+    for (const u64 bytes : kSizes) {
+      auto* const at = static_cast<unsigned char*>(pool.allocate(bytes));
+      REQUIRE(at != nullptr);
+      const u64 alignment = bytes <= 16 ? 16 : bytes <= 32 ? 32 : 64;
+      CHECK(reinterpret_cast<u64>(at) % alignment == 0);
+      held.push_back({at, bytes, static_cast<unsigned char>(held.size())});
+      std::memset(at, held.back().mark, bytes);
+      asked += bytes;
+    }
+  }
+  for (const Held& one : held) CHECK(holds_its_mark(one));
+  const Footprint full = memory.bytes();
+  CHECK(full.live >= asked);
+  CHECK(full.reserved >= full.live);
+  for (const Held& one : held) pool.free(one.at, one.bytes);
+  CHECK(memory.bytes().live == 0);
+  memory.leave(pool);
+}
+
+TEST_CASE("Random blocks of two pools never overlap and sum to nothing", "[memory]") {
+  const Alloc alloc = GENERATE(Alloc::kMalloc, Alloc::kArena, Alloc::kArenaTouch);
+  std::mt19937_64 random(test_seed());
+  Memory<Native> memory(with(alloc));
+  Pool<Native>* const pools[] = {&memory.join(), &memory.join()};
+  std::vector<Held> held;
+  bool intact = true;
+  for (int step = 0; step < 20000; ++step) {
+    Pool<Native>& pool = *pools[random() % 2];
+    if (held.size() < 20 || random() % 2 == 0) {
+      const u64 bytes = random() % 100 == 0 ? 1 + random() % 70000 : 1 + random() % 300;
+      auto* const at = static_cast<unsigned char*>(pool.allocate(bytes));
+      REQUIRE(at != nullptr);
+      held.push_back({at, bytes, static_cast<unsigned char>(random())});
+      std::memset(at, held.back().mark, bytes);
+    } else {
+      std::swap(held[random() % held.size()], held.back());
+      intact = intact && holds_its_mark(held.back());
+      pool.free(held.back().at, held.back().bytes);   // often another pool than it came from
+      held.pop_back();
+    }
+  }
+  CHECK(intact);
+  for (const Held& one : held) pools[0]->free(one.at, one.bytes);
+  CHECK(memory.bytes().live == 0);
+}
+
+TEST_CASE("A freed block is the next of its class", "[memory]") {
+  Memory<Native> memory(with(Alloc::kArena));
+  Pool<Native>& pool = memory.join();
+  for (const u64 bytes : {16, 32, 64, 192, 4096, 8000, 1 << 20}) {
+    void* const first = pool.allocate(bytes);
+    void* const second = pool.allocate(bytes);
+    pool.free(first, bytes);
+    pool.free(second, bytes);
+    CHECK(pool.allocate(bytes) == second);
+    CHECK(pool.allocate(bytes) == first);
+  }
+}
+
+TEST_CASE("A line is split without loss", "[memory]") {
+  Memory<Native> memory(with(Alloc::kArena));
+  Pool<Native>& pool = memory.join();
+  auto* const first = static_cast<char*>(pool.allocate(16));
+  for (int i = 1; i < 4; ++i) CHECK(pool.allocate(16) == first + 16 * i);
+  auto* const half = static_cast<char*>(pool.allocate(32));
+  CHECK(pool.allocate(32) == half + 32);
+  CHECK(memory.bytes().live == 128);
+}
+
+TEST_CASE("The tail of a region is used", "[memory]") {
+  Memory<Native> memory(with(Alloc::kArena));
+  Pool<Native>& pool = memory.join();
+  auto* const first = static_cast<char*>(pool.allocate(4032));
+  const u64 chunk = memory.bytes().reserved;
+  const u64 fit = chunk / 4032;
+  const u64 tail = chunk % 4032;
+  REQUIRE(tail >= 64);
+  for (u64 i = 1; i <= fit; ++i) (void)pool.allocate(4032);   // the last one opens the second chunk
+  CHECK(memory.bytes().chunks == 2);
+  CHECK(pool.allocate(tail) == first + fit * 4032);
+}
+
+TEST_CASE("Small indexes of many threads stay small", "[memory]") {
+  Memory<Native> memory(with(Alloc::kArenaTouch));
+  for (int i = 0; i < 56; ++i) CHECK(memory.join().top_up());
+  CHECK(memory.bytes().reserved == 56 * (64 << 10));
+  CHECK(memory.bytes().chunks == 56);
+  CHECK(memory.bytes().page_bytes == 4096);
+}
+
+TEST_CASE("Huge pages are asked for on their own alignment", "[memory]") {
+  Memory<Native> memory(with(Alloc::kArena, true));
+  Pool<Native>& pool = memory.join();
+  const auto at = reinterpret_cast<u64>(pool.allocate(64));
+  CHECK(at % kHugePageBytes == 0);
+  CHECK(memory.bytes().reserved == kHugePageBytes);
+  CHECK((memory.bytes().page_bytes == kHugePageBytes || memory.bytes().page_bytes == kSmallPageBytes));
+  CHECK(reinterpret_cast<u64>(pool.allocate(3 << 20)) % kHugePageBytes == 0);
+  CHECK(memory.bytes().reserved == 3 * kHugePageBytes);
+}
+
+TEST_CASE("Only arena+touch has its pages before they are used", "[memory]") {
+  const u64 bytes = 1 << 20;
+  for (const u64 block_bytes : {bytes, 2 * bytes}) {
+    Memory<Native> touched(with(Alloc::kArenaTouch));
+    CHECK(resident_pages(touched.join().allocate(block_bytes), block_bytes) == block_bytes / kSmallPageBytes);
+    Memory<Native> untouched(with(Alloc::kArena));
+    CHECK(resident_pages(untouched.join().allocate(block_bytes), block_bytes) <= 1);   // the pool's link in a new region
+  }
+}
+
+TEST_CASE("A pool of one who left goes to the next with all that it holds", "[memory]") {
+  const Alloc alloc = GENERATE(Alloc::kArena, Alloc::kArenaTouch);
+  Memory<Native> memory(with(alloc));
+  Pool<Native>& first = memory.join();
+  void* const freed = first.allocate(64);
+  void* const kept = first.allocate(64);
+  first.free(freed, 64);
+  memory.leave(first);
+  Pool<Native>& second = memory.join();
+  CHECK(&second == &first);
+  CHECK(second.allocate(64) == freed);
+  CHECK(second.allocate(64) == static_cast<char*>(kept) + 64);
+  CHECK(memory.bytes().chunks == 1);
+  CHECK(&memory.join() != &second);
+}
+
+TEST_CASE("top_up keeps its promise inside a transaction", "[memory]") {
+  const u64 extra = GENERATE(u64{0}, u64{100}, u64{50000}, u64{1} << 20, (u64{1} << 20) + 1, u64{3} << 20);
+  const Alloc alloc = GENERATE(Alloc::kMalloc, Alloc::kArena, Alloc::kArenaTouch);
+  Memory<Emulated> memory(with(alloc));
+  Pool<Emulated>& pool = memory.join();
+  std::mt19937_64 random(test_seed());
+  for (int attempt = 0; attempt < 300; ++attempt) {
+    REQUIRE(pool.top_up(extra));
+    const u64 chunks = memory.bytes().chunks;
+    std::vector<Block> blocks;
+    auto take = [&](u64 bytes) { blocks.push_back({pool.allocate(bytes), bytes}); };
+    const u32 status = Emulated::transact([&] {
+      if (extra != 0) take(extra);
+      for (u64 left = Pool<Emulated>::kAttemptBytes; left >= 4096;) {
+        const u64 bytes = 64 * (1 + random() % 64);
+        take(bytes);
+        left -= bytes;
+      }
+    });
+    for (const Block& block : blocks) {
+      if (alloc == Alloc::kMalloc) pool.free(block.start, block.bytes);   // an arena is to run dry instead
+    }
+    REQUIRE(status == kCommitted);
+    REQUIRE(memory.bytes().chunks == chunks);
+    if (extra > 50000 && attempt == 20) break;
+  }
+}
+
+TEST_CASE("A dry pool aborts the transaction and works again after top_up", "[memory]") {
+  Memory<Emulated> memory(with(Alloc::kArenaTouch));
+  Pool<Emulated>& pool = memory.join();
+  for (const u64 bytes : {u64{16}, u64{64}, u64{8192}, u64{2} << 20}) {
+    const u32 status = Emulated::transact([&] {
+      for (;;) (void)pool.allocate(bytes);
+    });
+    CHECK(classify(status) == AbortCause::kArena);
+    const u64 chunks = memory.bytes().chunks;
+    CHECK(pool.top_up(bytes));
+    CHECK(memory.bytes().chunks == chunks + 1);
+    CHECK(Emulated::transact([&] { (void)pool.allocate(bytes); }) == kCommitted);
+  }
+}
+
+TEST_CASE("Each allocation can be made to fail, once or for ever", "[memory]") {
+  const Alloc alloc = GENERATE(Alloc::kMalloc, Alloc::kArena, Alloc::kArenaTouch);
+  FailurePlan plan;
+  MemoryConfig config = with(alloc);
+  config.fail = &plan;
+  // 10 blocks of 30000 need 64 KiB chunks as well: both kinds of failure are met.
+  for (const Then then : {Then::kOnce, Then::kForEver}) {
+    bool met = true;
+    for (u64 n = 1; met; ++n) {
+      Memory<Native> memory(config);
+      Pool<Native>& pool = memory.join();
+      plan.arm(n, then);
+      std::vector<void*> blocks;
+      for (int i = 0; i < 10; ++i) {
+        if (void* const block = pool.allocate(30000)) blocks.push_back(block);
+      }
+      met = plan.seen() >= n;
+      if (!met) {
+        CHECK(blocks.size() == 10);
+      } else if (then == Then::kOnce) {
+        CHECK(blocks.size() == 9);
+      } else {
+        CHECK(blocks.size() < 10);
+      }
+      for (void* const block : blocks) pool.free(block, 30000);
+      CHECK(memory.bytes().live == 0);
+      REQUIRE(n < 100);
+    }
+  }
+}
+
+TEST_CASE("top_up says when memory is out, and what is left can be used", "[memory]") {
+  FailurePlan plan;
+  MemoryConfig config = with(Alloc::kArena);
+  config.fail = &plan;
+  Memory<Native> memory(config);
+  Pool<Native>& pool = memory.join();
+  REQUIRE(pool.top_up());
+  const u64 blocks = memory.bytes().reserved / 4096;
+  plan.arm(blocks - 2 + 1, Then::kForEver);
+  for (u64 i = 0; i < blocks - 2; ++i) CHECK(pool.allocate(4096) != nullptr);
+  CHECK_FALSE(pool.top_up());
+  plan.disarm();
+  CHECK(pool.allocate(4096) != nullptr);
+  CHECK(pool.top_up());
+}
+
+TEST_CASE("A limit ends memory without losing any", "[memory]") {
+  const Alloc alloc = GENERATE(Alloc::kMalloc, Alloc::kArena, Alloc::kArenaTouch);
+  MemoryConfig config = with(alloc);
+  config.limit = 1 << 20;
+  Memory<Native> memory(config);
+  Pool<Native>& pool = memory.join();
+  for (int round = 0; round < 3; ++round) {
+    std::vector<void*> blocks;
+    while (void* const block = pool.allocate(1000)) blocks.push_back(block);
+    CHECK(blocks.size() >= 900);
+    CHECK(blocks.size() <= 1048);
+    CHECK(memory.bytes().reserved <= config.limit);
+    CHECK(pool.allocate(2 << 20) == nullptr);
+    CHECK(pool.top_up() == (alloc == Alloc::kMalloc));   // malloc promises nothing
+    for (void* const block : blocks) pool.free(block, 1000);
+    CHECK(memory.bytes().live == 0);
+  }
+}
+
+TEST_CASE("A block with a mapping of its own gives it back", "[memory]") {
+  Memory<Native> memory(with(Alloc::kArenaTouch));
+  Pool<Native>& pool = memory.join();
+  const u64 before = memory.bytes().reserved;
+  void* const block = pool.allocate((3 << 20) + 1);
+  CHECK(memory.bytes().reserved == before + (3 << 20) + 4096);
+  pool.free(block, (3 << 20) + 1);
+  CHECK(memory.bytes().reserved == before);
+  // One that top_up has promised and nobody took is replaced, not leaked.
+  CHECK(pool.top_up(3 << 20));
+  const u64 promised = memory.bytes().chunks;
+  CHECK(pool.top_up(4 << 20));
+  CHECK(memory.bytes().chunks == promised);
+}
+
+}  // namespace
+}  // namespace latchlab

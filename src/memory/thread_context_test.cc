@@ -1,0 +1,114 @@
+#include "src/memory/thread_context.h"
+
+#include <cstring>
+
+#include "src/machine/emulated.h"
+#include "src/machine/native.h"
+#include "src/testing/catch.h"
+
+namespace latchlab {
+namespace {
+
+using Alloc = MemoryConfig::Alloc;
+
+MemoryConfig config_of(Alloc alloc) {
+  MemoryConfig config;
+  config.alloc = alloc;
+  return config;
+}
+
+TEST_CASE("An abandoned attempt leaks nothing and retires nothing", "[memory]") {
+  const Alloc alloc = GENERATE(Alloc::kMalloc, Alloc::kArena, Alloc::kArenaTouch);
+  Memory<Native> memory(config_of(alloc));
+  ThreadContext<Native> context(memory);
+  void* const linked = context.make_block(64);
+  std::memset(linked, 1, 64);
+  context.keep();
+  const u64 live = memory.bytes().live;
+  for (int attempt = 0; attempt < 100; ++attempt) {
+    REQUIRE(context.top_up());
+    for (u32 i = 0; i < ThreadContext<Native>::kMaxBlocks; ++i) REQUIRE(context.make_block(100 * i + 1) != nullptr);
+    context.retire_block(linked, 64);
+    context.abandon();
+    REQUIRE(memory.bytes().live == live);
+    context.free_retired();   // nothing: the block is linked again
+    REQUIRE(memory.bytes().live == live);
+    REQUIRE(context.take_retired().empty());
+  }
+  context.retire_block(linked, 64);
+  context.free_retired();
+  CHECK(memory.bytes().live == 0);
+  context.free_retired();
+  CHECK(memory.bytes().live == 0);
+}
+
+TEST_CASE("Kept blocks stay and retired ones can be handed over once", "[memory]") {
+  Memory<Native> memory(config_of(Alloc::kArena));
+  ThreadContext<Native> context(memory);
+  void* const first = context.make_block(64);
+  void* const second = context.make_block(200);
+  context.keep();
+  context.abandon();
+  CHECK(memory.bytes().live == 64 + 256);
+  context.retire_block(first, 64);
+  context.retire_block(second, 200);
+  struct Collector {
+    u64 blocks = 0, bytes = 0;
+    void retire(void*, u64 size) {
+      ++blocks;
+      bytes += size;
+    }
+  } collector;
+  context.hand_retired_to(collector);
+  context.hand_retired_to(collector);
+  CHECK(collector.blocks == 2);
+  CHECK(collector.bytes == 264);
+  CHECK(memory.bytes().live == 64 + 256);
+}
+
+TEST_CASE("A transaction that aborts leaves the pool as it was", "[memory]") {
+  const Alloc alloc = GENERATE(Alloc::kMalloc, Alloc::kArena, Alloc::kArenaTouch);
+  Memory<Emulated> memory(config_of(alloc));
+  ThreadContext<Emulated> context(memory);
+  for (int attempt = 0; attempt < 1000; ++attempt) {
+    REQUIRE(context.top_up());
+    const u32 status = Emulated::transact([&] {
+      context.retire_block(context.make_block(64), 64);
+      (void)context.make_block(2000);
+      Emulated::abort<kBusyCode>();
+    });
+    REQUIRE(status == explicit_status(kBusyCode));
+    context.abandon();
+    REQUIRE(memory.bytes().live == 0);
+  }
+  CHECK(memory.bytes().chunks <= 1);
+}
+
+TEST_CASE("A moved context keeps its pool, which returns when it ends", "[memory]") {
+  Memory<Native> memory(config_of(Alloc::kArena));
+  Pool<Native>* pool = nullptr;
+  {
+    ThreadContext<Native> first(memory);
+    pool = &first.pool();
+    ThreadContext<Native> second(std::move(first));
+    CHECK(&second.pool() == pool);
+    CHECK(&memory.join() != pool);
+  }
+  CHECK(&memory.join() == pool);
+}
+
+TEST_CASE("Out of memory: nothing is noted", "[memory]") {
+  FailurePlan plan;
+  MemoryConfig config = config_of(GENERATE(Alloc::kMalloc, Alloc::kArena));
+  config.fail = &plan;
+  Memory<Native> memory(config);
+  ThreadContext<Native> context(memory);
+  REQUIRE(context.make_block(64) != nullptr);
+  plan.arm(1);
+  CHECK(context.make_block(64) == nullptr);
+  context.abandon();
+  CHECK(memory.bytes().live == 0);
+}
+
+}  // namespace
+}  // namespace latchlab

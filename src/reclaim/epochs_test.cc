@@ -1,0 +1,295 @@
+#include "src/reclaim/epochs.h"
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "src/base/rng.h"
+#include "src/machine/native.h"
+#include "src/reclaim/immediate.h"
+#include "src/testing/catch.h"
+
+namespace latchlab {
+namespace {
+
+using M = Native;
+using OneByOne = Epochs<M, 2, 1>;
+static_assert(Reclaimer<Epochs<M>> && Reclaimer<OneByOne> && Reclaimer<Immediate<M>>);
+
+MemoryConfig config_of(MemoryConfig::Alloc alloc = MemoryConfig::Alloc::kArena) {
+  MemoryConfig config;
+  config.alloc = alloc;
+  return config;
+}
+
+template <class R>
+struct Member {
+  ThreadContext<M> context;
+  typename R::Thread reclaim;
+  Member(Memory<M>& memory, R& epochs) : context(memory), reclaim(epochs, context) {}
+  void retire_one() { reclaim.retire(context.pool().allocate(64), 64); }
+};
+
+TEST_CASE("A block outlives every reader that may have seen it", "[reclaim]") {
+  Memory<M> memory(config_of());
+  OneByOne epochs(memory);
+  Member writer(memory, epochs);
+  Member reader(memory, epochs);
+  for (int round = 0; round < 10; ++round) {
+    const u64 freed = epochs.counters().freed;
+    reader.reclaim.enter();
+    writer.reclaim.enter();
+    writer.retire_one();
+    writer.reclaim.leave();
+    for (int i = 0; i < 10; ++i) writer.reclaim.collect();
+    CHECK(epochs.counters().freed == freed);
+    reader.reclaim.leave();
+    for (u64 i = 0; i < 2; ++i) writer.reclaim.collect();   // at most two grace periods
+    CHECK(epochs.counters().freed == freed + 1);
+    CHECK(epochs.counters().pending == 0);
+  }
+}
+
+TEST_CASE("A block waits two epochs, not one", "[reclaim]") {
+  // The reader enters after the retirement's epoch has begun but before the block is unlinked: one advance passes it.
+  Memory<M> memory(config_of());
+  OneByOne epochs(memory);
+  Member writer(memory, epochs);
+  Member reader(memory, epochs);
+  writer.retire_one();
+  for (int i = 0; i < 3; ++i) writer.reclaim.collect();
+  const ReclaimCounters before = epochs.counters();
+  reader.reclaim.enter();
+  writer.retire_one();   // stamps, then advances past the reader once
+  writer.reclaim.collect();
+  CHECK(epochs.counters().advances == before.advances + 1);
+  CHECK(epochs.counters().freed == before.freed);
+  reader.reclaim.leave();
+}
+
+TEST_CASE("Readers that come and go hold nothing up", "[reclaim]") {
+  Memory<M> memory(config_of());
+  OneByOne epochs(memory);
+  Member writer(memory, epochs);
+  Member reader(memory, epochs);
+  for (int i = 0; i < 1000; ++i) {
+    reader.reclaim.enter();
+    writer.retire_one();
+    reader.reclaim.leave();
+  }
+  CHECK(epochs.counters().pending <= 4);
+}
+
+TEST_CASE("Without a grace period the reader loses its block", "[reclaim]") {
+  Memory<M> memory(config_of());
+  Epochs<M, 0, 1> epochs(memory);
+  Member writer(memory, epochs);
+  Member reader(memory, epochs);
+  reader.reclaim.enter();
+  writer.retire_one();
+  CHECK(epochs.counters().freed == 1);
+  reader.reclaim.leave();
+}
+
+TEST_CASE("Batches are stamped when they are full and freed by the third", "[reclaim]") {
+  Memory<M> memory(config_of());
+  Epochs<M, 2, 64> epochs(memory);
+  Member writer(memory, epochs);
+  for (int i = 0; i < 63; ++i) writer.retire_one();
+  CHECK(epochs.counters().advances == 0);
+  for (int i = 63; i < 10 * 64; ++i) writer.retire_one();
+  const ReclaimCounters counters = epochs.counters();
+  CHECK(counters.retired == 640);
+  CHECK(counters.freed >= 8 * 64);
+  CHECK(counters.advances == 10);
+  CHECK(counters.stalled == 0);
+}
+
+TEST_CASE("Garbage of a thread that exits is adopted", "[reclaim]") {
+  Memory<M> memory(config_of());
+  Epochs<M> epochs(memory);
+  Member reader(memory, epochs);
+  Member other(memory, epochs);
+  reader.reclaim.enter();
+  {
+    Member leaver(memory, epochs);
+    for (int i = 0; i < 100; ++i) leaver.retire_one();
+  }
+  CHECK(epochs.counters().pending == 100);
+  reader.reclaim.leave();
+  for (int i = 0; i < 3; ++i) other.reclaim.collect();
+  CHECK(epochs.counters().pending == 0);
+}
+
+TEST_CASE("A thread that exits alone leaves nothing behind", "[reclaim]") {
+  Memory<M> memory(config_of(GENERATE(MemoryConfig::Alloc::kMalloc, MemoryConfig::Alloc::kArenaTouch)));
+  Epochs<M> epochs(memory);
+  {
+    Member leaver(memory, epochs);
+    for (int i = 0; i < 100; ++i) leaver.retire_one();
+  }
+  CHECK(epochs.counters().pending == 0);
+  CHECK(memory.bytes().live == 0);
+}
+
+TEST_CASE("drain frees what is open, waiting, and left behind", "[reclaim]") {
+  const auto alloc = GENERATE(MemoryConfig::Alloc::kMalloc, MemoryConfig::Alloc::kArenaTouch);
+  Memory<M> memory(config_of(alloc));
+  Epochs<M> epochs(memory);
+  Member reader(memory, epochs);
+  Member writer(memory, epochs);
+  for (int round = 0; round < 3; ++round) {
+    reader.reclaim.enter();
+    {
+      Member leaver(memory, epochs);
+      for (int i = 0; i < 100; ++i) leaver.retire_one();
+    }
+    for (int i = 0; i < 100; ++i) writer.retire_one();
+    reader.reclaim.leave();
+    CHECK(epochs.counters().pending == 200);
+    epochs.drain();
+    CHECK(epochs.counters().pending == 0);
+    CHECK(memory.bytes().live == 0);
+  }
+}
+
+TEST_CASE("The end of the reclaimer frees what is left, malloc's blocks too", "[reclaim]") {
+  Memory<M> memory(config_of(MemoryConfig::Alloc::kMalloc));
+  std::optional<Epochs<M>> epochs(std::in_place, memory);
+  // A thread that is inside for ever, as one that was killed: its destructor, which would clean up, never runs.
+  alignas(Member<Epochs<M>>) unsigned char killed[sizeof(Member<Epochs<M>>)];
+  (new (killed) Member<Epochs<M>>(memory, *epochs))->reclaim.enter();
+  {
+    Member leaver(memory, *epochs);
+    for (int i = 0; i < 100; ++i) leaver.retire_one();
+  }
+  CHECK(epochs->counters().pending == 100);
+  CHECK(memory.bytes().live != 0);
+  epochs.reset();
+  CHECK(memory.bytes().live == 0);
+}
+
+TEST_CASE("A thread that never leaves is noticed, and blocks nobody", "[reclaim]") {
+  Memory<M> memory(config_of());
+  Epochs<M> epochs(memory);
+  Member reader(memory, epochs);
+  Member writer(memory, epochs);
+  reader.reclaim.enter();
+  for (u64 i = 0; i < 2 * Epochs<M>::kStallBlocks; ++i) writer.retire_one();
+  CHECK(epochs.counters().stalled >= 63);
+  reader.reclaim.leave();
+  for (int i = 0; i < 3; ++i) writer.reclaim.collect();
+  CHECK(epochs.counters().pending == 0);
+  const u64 stalled = epochs.counters().stalled;
+  for (int i = 0; i < 1000; ++i) writer.retire_one();
+  CHECK(epochs.counters().stalled == stalled);
+}
+
+TEST_CASE("Retirement survives the end of memory at every allocation", "[reclaim]") {
+  FailurePlan plan;
+  MemoryConfig config = config_of(GENERATE(MemoryConfig::Alloc::kMalloc, MemoryConfig::Alloc::kArena));
+  config.fail = &plan;
+  const bool inside = GENERATE(false, true);
+  for (const auto then : {FailurePlan::Then::kOnce, FailurePlan::Then::kForEver}) {
+    bool met = true;
+    for (u64 n = 1; met; ++n) {
+      Memory<M> memory(config);
+      {
+        Epochs<M, 2, 4> epochs(memory);
+        Member writer(memory, epochs);
+        std::vector<void*> blocks;
+        for (int i = 0; i < 40; ++i) blocks.push_back(writer.context.pool().allocate(64));
+        plan.arm(n, then);
+        if (inside) writer.reclaim.enter();
+        for (void* const block : blocks) writer.reclaim.retire(block, 64);
+        if (inside) writer.reclaim.leave();
+        met = plan.seen() >= n;
+        plan.disarm();
+        CHECK(epochs.counters().retired == 40);
+        epochs.drain();
+        CHECK(epochs.counters().freed == 40);
+        CHECK(memory.bytes().live == 0);
+      }
+      REQUIRE(n < 100);
+    }
+  }
+}
+
+TEST_CASE("A slot is used again by the next thread, and Threads can be moved", "[reclaim]") {
+  Memory<M> memory(config_of());
+  Epochs<M> epochs(memory);
+  for (int i = 0; i < 100; ++i) {
+    ThreadContext<M> context(memory);
+    Epochs<M>::Thread first(epochs, context);
+    Epochs<M>::Thread second(std::move(first));
+    second.enter();
+    second.retire(context.pool().allocate(64), 64);
+    second.leave();
+  }
+  CHECK(epochs.counters().retired == 100);
+  CHECK(epochs.counters().freed == 100);
+}
+
+// Nodes say who they are in two fields. A block that is freed too early loses its first word to the free list's link, or
+// becomes another node while it is being read.
+struct Node {
+  std::atomic<u64> mark;
+  std::atomic<u64> id;
+  explicit Node(u64 number) : mark(~number), id(number) {}
+};
+
+u64 hammer(u64 seed, u32 threads, u32 operations) {
+  constexpr u32 kCells = 16;
+  Memory<M> memory(config_of(GENERATE(MemoryConfig::Alloc::kMalloc, MemoryConfig::Alloc::kArenaTouch)));
+  u64 wrong = 0;
+  {
+    Epochs<M, 2, 8> epochs(memory);
+    std::atomic<Node*> cells[kCells]{};
+    std::atomic<u64> errors{0};
+    auto work = [&](u32 me) {
+      for (u32 part = 0; part < 4; ++part) {   // threads come and go
+        Member member(memory, epochs);
+        for (u32 i = 0; i < operations / 4; ++i) {
+          const u64 random = draw(seed, me * 4 + part, i);
+          std::atomic<Node*>& cell = cells[random % kCells];
+          member.reclaim.enter();
+          if (random >> 8 & 1) {
+            Node* const node = new (member.context.make_block(sizeof(Node))) Node(random);
+            Node* const old = cell.exchange(node, kAcqRel);
+            member.context.keep();
+            if (old != nullptr) member.context.retire_block(old, sizeof(Node));
+            member.context.hand_retired_to(member.reclaim);
+          } else if (const Node* const node = cell.load(kAcquire)) {
+            const u64 id = node->id.load(kRelaxed);
+            for (int look = 0; look < 20; ++look) {
+              if (node->mark.load(kRelaxed) != ~id || node->id.load(kRelaxed) != id) errors.fetch_add(1, kRelaxed);
+            }
+            if ((random >> 9) % 64 == 0) M::yield();   // readers that stay long
+          }
+          member.reclaim.leave();
+        }
+      }
+    };
+    std::vector<std::thread> running;
+    for (u32 t = 0; t < threads; ++t) running.emplace_back(work, t);
+    for (std::thread& thread : running) thread.join();
+    CHECK(epochs.counters().freed > 0);
+    for (std::atomic<Node*>& cell : cells) {
+      Pool<M>& pool = memory.join();
+      if (Node* const node = cell.load(kRelaxed)) pool.free(node, sizeof(Node));
+      memory.leave(pool);
+    }
+    wrong = errors.load(kRelaxed);
+  }
+  CHECK(memory.bytes().live == 0);
+  return wrong;
+}
+
+TEST_CASE("No reader ever sees a freed block", "[reclaim]") {
+  CHECK(hammer(test_seed(), 4, 40000) == 0);
+}
+
+}  // namespace
+}  // namespace latchlab
