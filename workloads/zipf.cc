@@ -51,6 +51,7 @@ double Zipf::mass(const Stratum& stratum) const {
   const double log_ratio = std::log1p(static_cast<double>(stratum.length) / low);
   const double at_low = std::pow(low, -q);
   const double at_high = std::pow(high, -q);
+  if (at_low == 0) return 0;  // q so large that only the first ranks have mass; q * q * q could overflow below
   // (high^(1-q) - low^(1-q)) / (1-q) without the cancellation near q = 1, where it is the logarithm.
   const double z = (1 - q) * log_ratio;
   const double integral = at_low * low * log_ratio * (z == 0 ? 1 : std::expm1(z) / z);

@@ -64,11 +64,11 @@ Fit fit(u64 n, double q, u64 samples, const std::function<u64(u64)>& rank) {
 constexpr double kExponents[] = {0, 1e-9, 0.5, 0.99, 1, 1 + 1e-9, 1.3, 3, 20};
 
 TEST_CASE("zipf is exact: chi-square at every exponent, for few and many ranks") {
-  for (const u64 n : {u64{1}, u64{2}, u64{3}, u64{130}, u64{1000}, u64{100'000}, u64{3'000'017}}) {
+  for (const u64 n : {u64{1}, u64{2}, u64{3}, u64{130}, u64{1000}, u64{100'000}, u64{1'200'007}}) {
     for (const double q : kExponents) {
       const Zipf zipf(n, q);
       const Draws draws(42, n);
-      const Fit found = fit(n, q, 1'000'000, [&](u64 i) { return zipf(draws, i); });
+      const Fit found = fit(n, q, 500'000, [&](u64 i) { return zipf(draws, i); });
       INFO("n " << n << " exponent " << q << " buckets " << found.buckets);
       CHECK(std::abs(found.deviation) < 5);
     }
@@ -95,8 +95,8 @@ TEST_CASE("the chi-square test refuses the approximation of Gray et al.") {
 TEST_CASE("ranks within a stratum follow the law too") {
   // Where in its stratum a rank falls, from 0 to 1, has a mean just below 1/2. It is what the rejection is for: without it
   // the mean is 1/2 and this is off by 8 standard deviations and more.
-  const u64 n = 3'000'017;
-  for (const double q : {0.5, 0.99, 1.3}) {
+  const u64 n = 1'200'007;
+  for (const double q : {0.99, 1.3}) {
     const Zipf zipf(n, q);
     double weights = 0;
     double mean = 0;
@@ -116,7 +116,7 @@ TEST_CASE("ranks within a stratum follow the law too") {
     mean /= weights;
     const double variance = square / weights - mean * mean;
     const Draws draws(43, 0);
-    constexpr u64 kSamples = 20'000'000;
+    constexpr u64 kSamples = 8'000'000;
     double sum = 0;
     for (u64 i = 0; i < kSamples; ++i) {
       const u64 rank = zipf(draws, i);
@@ -145,7 +145,7 @@ TEST_CASE("strata cover the ranks without gap") {
 
 TEST_CASE("a batch has the ranks that its positions have one by one") {
   for (const double q : kExponents) {
-    const Zipf zipf(3'000'017, q);
+    const Zipf zipf(1'200'007, q);
     const Draws draws(5, 5);
     std::vector<u64> batch(Zipf::kBatch);
     u64 wrong = 0;

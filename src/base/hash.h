@@ -73,7 +73,8 @@ constexpr u64 unshift(u64 x, int shift) {
     std::memcpy(&word, p, sizeof word);
     return word;
   };
-  u64 state = mix64(seed ^ kLeft) ^ bytes.size();
+  // The length is mixed in: unmixed, it could be cancelled by a difference of the first bytes.
+  u64 state = mix64(mix64(seed ^ kLeft) + bytes.size());
   const char* p = bytes.data();
   std::size_t left = bytes.size();
   for (; left > 16; p += 16, left -= 16) {

@@ -1,0 +1,206 @@
+#include "workloads/keys.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "src/base/error.h"
+#include "src/base/rng.h"
+#include "src/testing/catch.h"
+
+namespace latchlab {
+namespace {
+
+using std::string_literals::operator""s;
+using Catch::Matchers::Contains;
+
+/// A file of its own with the given bytes, gone when the test ends.
+class TemporaryFile {
+ public:
+  explicit TemporaryFile(const std::string& bytes) {
+    std::string name = (std::filesystem::temp_directory_path() / "latchlab-keys-XXXXXX").string();
+    const int fd = ::mkstemp(name.data());
+    REQUIRE(fd >= 0);
+    ::close(fd);
+    path_ = name;
+    std::ofstream(path_, std::ios::binary) << bytes;
+  }
+  ~TemporaryFile() { std::filesystem::remove(path_); }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] Spec spec() const { return Spec::parse("file:" + path_); }
+
+ private:
+  std::string path_;
+};
+
+std::multiset<std::string> all_keys(const KeySet& keys) {
+  std::multiset<std::string> all;
+  for (u64 n = 0; n < keys.capacity(); ++n) all.emplace(keys.key<std::string_view>(n));
+  return all;
+}
+
+void check_absent_keys(const KeySet& keys) {
+  const std::multiset<std::string> all = all_keys(keys);
+  std::set<std::string> absent;
+  std::size_t present = 0;
+  for (u64 n = 0; n < keys.capacity(); ++n) {
+    const std::string key(keys.absent_key<std::string_view>(n));
+    present += all.count(key);
+    absent.insert(key);
+  }
+  CHECK(present == 0);
+  CHECK(absent.size() == all.size());
+}
+
+TEST_CASE("dense keys are the record numbers") {
+  const KeySet keys(Spec::parse("dense"), 1);
+  CHECK_FALSE(keys.bytes());
+  for (const u64 n : {u64{0}, u64{1}, u64{12345}, KeySet::kNumbers - 1}) {
+    CHECK(keys.key<u64>(n) == n);
+    CHECK(keys.absent_key<u64>(n) >= KeySet::kNumbers);
+  }
+}
+
+TEST_CASE("sparse keys are distinct, scattered, and depend on the seed") {
+  const KeySet keys(Spec::parse("u64"), 1);
+  const KeySet others(Spec::parse("u64"), 2);
+  std::unordered_set<u64> seen;
+  u64 low = ~u64{0};
+  u64 high = 0;
+  u64 same = 0;
+  u64 unmarked = 0;
+  constexpr u64 kRecords = 200'000;
+  for (u64 n = 0; n < kRecords; ++n) {
+    Op op;
+    keys.put(op, n);
+    unmarked += op.absent || op.key_bytes != 0 || keys.raw<u64>(op) != keys.key<u64>(n);
+    seen.insert(op.key);
+    low = std::min(low, op.key);
+    high = std::max(high, op.key);
+    same += op.key == others.key<u64>(n);
+    keys.put_absent(op, n);
+    unmarked += !op.absent;
+    seen.insert(op.key);
+  }
+  CHECK(seen.size() == 2 * kRecords);
+  CHECK(low < ~u64{0} / 10'000);
+  CHECK(high > ~u64{0} / 10'000 * 9'999);
+  CHECK(same == 0);
+  CHECK(unmarked == 0);
+}
+
+TEST_CASE("a file gives one key a line, each once, with every byte that is not a line's end") {
+  const TemporaryFile file("apple\nbat\r\n\n\xff\xfe\nbat\napple pie\n\r\nnul\0byte\ntab\there\r\r\n 7 \n7"s);
+  const KeySet keys(file.spec(), 1);
+  CHECK(keys.bytes());
+  CHECK(keys.capacity() == 8);
+  CHECK(all_keys(keys) == std::multiset<std::string>{"apple", "bat", "\xff\xfe", "apple pie", "nul\0byte"s,
+                                                     "tab\there\r", " 7 ", "7"});
+  CHECK(keys.lines().total == 11);
+  CHECK(keys.lines().empty == 2);
+  CHECK(keys.lines().repeated == 1);
+  CHECK(keys.lines().longest == 9);
+  CHECK(keys.lines().key_bytes == 5 + 3 + 2 + 9 + 8 + 9 + 3 + 1);
+  check_absent_keys(keys);
+}
+
+TEST_CASE("the order of a file's records comes from the seed") {
+  std::string text;
+  for (int n = 0; n < 1000; ++n) text += std::to_string(n) + "\n";
+  const TemporaryFile file(text);
+  const KeySet one(file.spec(), 1);
+  const KeySet again(file.spec(), 1);
+  const KeySet other(file.spec(), 2);
+  u64 equal = 0;
+  u64 in_place = 0;
+  u64 shared = 0;
+  for (u64 n = 0; n < 1000; ++n) {
+    equal += one.key<std::string_view>(n) == again.key<std::string_view>(n);
+    in_place += one.key<std::string_view>(n) == std::to_string(n);
+    shared += one.key<std::string_view>(n) == other.key<std::string_view>(n);
+  }
+  CHECK(equal == 1000);
+  CHECK(in_place < 20);
+  CHECK(shared < 20);
+  CHECK(one.key<std::string_view>(1000) == one.key<std::string_view>(0));
+  CHECK(all_keys(one) == all_keys(other));
+}
+
+TEST_CASE("absent keys are absent whatever bytes end the lines") {
+  std::string every_byte;
+  for (int byte = 0; byte < 256; ++byte) {
+    if (byte != '\n' && byte != '\r') every_byte += "x"s + static_cast<char>(byte) + "\n";
+  }
+  SECTION("a few endings") { check_absent_keys(KeySet(TemporaryFile("a~\nb}\n~\n").spec(), 1)); }
+  SECTION("all but the line's ends, which no key can end with") {
+    check_absent_keys(KeySet(TemporaryFile(every_byte).spec(), 1));
+  }
+  SECTION("all endings but \\n") { check_absent_keys(KeySet(TemporaryFile(every_byte + "x\r\r\n").spec(), 1)); }
+}
+
+TEST_CASE("files without keys are refused, and the message says which and where") {
+  const auto load = [](const std::string& path) { return KeySet(Spec::parse("file:" + path), 1).capacity(); };
+  CHECK_THROWS_WITH(load("/no/such/file"), Contains("/no/such/file") && Contains("No such file"));
+  CHECK_THROWS_WITH(load("/tmp"), Contains("/tmp") && Contains("directory"));
+  CHECK_THROWS_WITH(load("/dev/null"), Contains("regular file"));
+  CHECK_THROWS_AS(load("/no/such/file"), InputError);
+  const TemporaryFile empty("");
+  CHECK_THROWS_WITH(load(empty.path()), Contains(empty.path()) && Contains("one key a line"));
+  const TemporaryFile blank("\n\r\n\n");
+  CHECK_THROWS_WITH(load(blank.path()), Contains("3 lines"));
+  const TemporaryFile fits("a\n" + std::string(KeySet::kLongestKey, 'x') + "\r\n");
+  CHECK(load(fits.path()) == 2);
+  const TemporaryFile too_long("a\n" + std::string(KeySet::kLongestKey + 1, 'x') + "\n");
+  CHECK_THROWS_WITH(load(too_long.path()), Contains("line 2") && Contains("65536"));
+  if (::geteuid() != 0) {
+    const TemporaryFile secret("a\n");
+    ::chmod(secret.path().c_str(), 0);
+    CHECK_THROWS_WITH(load(secret.path()), Contains("Permission denied"));
+  }
+}
+
+TEST_CASE("unknown keys are refused") {
+  CHECK_THROWS_WITH(KeySet(Spec::parse("dens"), 1), Contains("did you mean 'dense'"));
+  CHECK_THROWS_AS(KeySet(Spec::parse("u64:3"), 1), InputError);
+  CHECK_THROWS_AS(KeySet(Spec::parse("dense,x=1"), 1), InputError);
+  CHECK_THROWS_AS(KeySet(Spec{.name = "file", .arg = {}, .options = {}}, 1), InputError);
+}
+
+TEST_CASE("the system's word list loads") {
+  const std::string path = "/usr/share/dict/words";
+  if (!std::filesystem::exists(path)) {
+    WARN(path << " is absent (package wamerican): not tested");
+    return;
+  }
+  std::set<std::string> expected;
+  std::ifstream words(path, std::ios::binary);
+  u64 total = 0;
+  for (std::string line; std::getline(words, line); ++total) {
+    if (!line.empty()) expected.insert(line);
+  }
+  const KeySet keys(Spec::parse("file:" + path), 1);
+  CHECK(keys.lines().total == total);
+  CHECK(keys.capacity() == expected.size());
+  u64 missing = 0;
+  u64 present = 0;
+  for (u64 n = 0; n < keys.capacity(); ++n) {
+    missing += !expected.count(std::string(keys.key<std::string_view>(n)));
+    present += expected.count(std::string(keys.absent_key<std::string_view>(n)));
+  }
+  CHECK(missing == 0);
+  CHECK(present == 0);
+  const std::multiset<std::string> all = all_keys(keys);
+  CHECK(std::set<std::string>(all.begin(), all.end()).size() == keys.capacity());
+}
+
+}  // namespace
+}  // namespace latchlab

@@ -1,0 +1,110 @@
+#include "workloads/mix.h"
+
+#include <limits>
+
+#include "src/base/error.h"
+#include "src/testing/catch.h"
+
+namespace latchlab {
+namespace {
+
+Mix parsed(std::string_view text, double negative = 0) { return Mix(Spec::parse(text), negative); }
+
+TEST_CASE("workloads parse") {
+  CHECK(parsed("lookup").ppm(OpKind::kRead) == Mix::kMillion);
+  CHECK_FALSE(parsed("lookup").fills());
+  CHECK(parsed("insert").ppm(OpKind::kInsert) == Mix::kMillion);
+  CHECK(parsed("insert").fills());
+
+  const Mix mix = parsed("mix:read=90.5,insert=5,erase=.25,scan=4.25,scan_length=7");
+  CHECK_FALSE(mix.fills());
+  CHECK(mix.ppm(OpKind::kRead) == 905'000);
+  CHECK(mix.ppm(OpKind::kInsert) == 50'000);
+  CHECK(mix.ppm(OpKind::kErase) == 2'500);
+  CHECK(mix.ppm(OpKind::kScan) == 42'500);
+  CHECK(mix.has(OpKind::kScan));
+  CHECK_FALSE(mix.has(OpKind::kUpdate));
+  CHECK(mix.scan_length() == 7);
+  CHECK(parsed("mix:scan=100").scan_length() == 100);
+  CHECK(mix.shares() == std::vector<std::pair<std::string, double>>{
+                            {"read", 0.905}, {"insert", 0.05}, {"erase", 0.0025}, {"scan", 0.0425}});
+}
+
+TEST_CASE("shares of more than four decimals are rounded and still make a million") {
+  const Mix mix = parsed("mix:read=33.3333333333,update=33.3333333333,upsert=33.3333333334");
+  CHECK(mix.ppm(OpKind::kRead) + mix.ppm(OpKind::kUpdate) + mix.ppm(OpKind::kUpsert) == Mix::kMillion);
+  CHECK(mix.ppm(OpKind::kUpsert) == 333'333);
+}
+
+TEST_CASE("a negative share is taken from the reads") {
+  const Mix mix = parsed("mix:read=80,update=20", 0.25);
+  CHECK(mix.ppm(OpKind::kRead) == 800'000);
+  CHECK(mix.absent_read_ppm() == 200'000);
+  CHECK(parsed("lookup", 1).absent_read_ppm() == Mix::kMillion);
+}
+
+TEST_CASE("wrong workloads are refused in one line that says what would be right") {
+  using Catch::Matchers::Contains;
+  CHECK_THROWS_WITH(parsed("mix:read=90,insert=5"), Contains("sum to 95"));
+  CHECK_THROWS_WITH(parsed("mix:reed=100"), Contains("did you mean 'read'"));
+  CHECK_THROWS_WITH(parsed("lokup"), Contains("did you mean 'lookup'"));
+  CHECK_THROWS_WITH(parsed("mix"), Contains("sum to 0"));
+  CHECK_THROWS_WITH(parsed("insert", 0.5), Contains("has none"));
+  for (const char* text : {"mix:read=-1,insert=101", "mix:read=nan", "mix:read=inf", "mix:read=", "mix:read=50,read=50",
+                           "mix:90", "mix:read=100.1", "mix:read=99.99999,insert=0.00001", "lookup:3", "insert,a=1",
+                           "mix:scan=100,scan_length=0", "mix:scan=100,scan_length=65536", "mix:read=100,scan_length=7",
+                           "mix:read=99.999999,update=0.00001"}) {
+    INFO(text);
+    CHECK_THROWS_AS(parsed(text), InputError);
+  }
+  for (const double negative : {-0.1, 1.1, std::numeric_limits<double>::quiet_NaN()}) {
+    CHECK_THROWS_AS(parsed("lookup", negative), InputError);
+  }
+}
+
+TEST_CASE("the counts of the blocks add up to the shares, and each block is full") {
+  const Mix mix = parsed("mix:read=49.7,insert=25.01,update=0.0001,upsert=0.2899,erase=25", 0.333);
+  u64 expected[Mix::kScheduled] = {};
+  for (u64 block = 0; block < 100'000; ++block) {
+    u64 full = 0;
+    for (std::size_t kind = 0; kind < Mix::kScheduled; ++kind) {
+      const u64 before = mix.before(block, kind);
+      const u64 after = mix.before(block + 1, kind);
+      REQUIRE(before == expected[kind]);
+      REQUIRE(after >= before);
+      full += after - before;
+      expected[kind] = after;
+    }
+    REQUIRE(full == Mix::kBlock);
+  }
+  // 25.6 million operations.
+  CHECK(expected[static_cast<std::size_t>(OpKind::kInsert)] == 6'402'560);
+  CHECK(expected[static_cast<std::size_t>(OpKind::kErase)] == 6'400'000);
+  CHECK(expected[static_cast<std::size_t>(OpKind::kUpdate)] == 25);
+  CHECK(expected[static_cast<std::size_t>(OpKind::kUpsert)] == 74'214);
+}
+
+TEST_CASE("late blocks do not overflow") {
+  const Mix mix = parsed("mix:read=50,insert=50");
+  const u64 block = u64{1} << 54;
+  CHECK(mix.before(block, static_cast<std::size_t>(OpKind::kInsert)) == block * Mix::kBlock / 2);
+}
+
+TEST_CASE("only() names the one kind of a workload") {
+  CHECK(parsed("lookup").only() == static_cast<std::size_t>(OpKind::kRead));
+  CHECK(parsed("lookup", 1).only() == Mix::kAbsentRead);
+  CHECK(parsed("lookup", 0.5).only() == Mix::kScheduled);
+  CHECK(parsed("mix:update=100").only() == static_cast<std::size_t>(OpKind::kUpdate));
+}
+
+TEST_CASE("every kind has its word") {
+  CHECK(word(OpKind::kRead) == "read");
+  CHECK(word(OpKind::kInsert) == "insert");
+  CHECK(word(OpKind::kUpdate) == "update");
+  CHECK(word(OpKind::kUpsert) == "upsert");
+  CHECK(word(OpKind::kErase) == "erase");
+  CHECK(word(OpKind::kScan) == "scan");
+}
+
+}  // namespace
+}  // namespace latchlab

@@ -1,0 +1,268 @@
+#include "workloads/stream.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "src/base/error.h"
+#include "src/testing/catch.h"
+
+namespace latchlab {
+namespace {
+
+struct Setup {
+  std::string keys = "u64";
+  std::string workload = "lookup";
+  std::string distribution = "uniform";
+  u64 records = 1000;
+  double negative = 0;
+  u64 seed = 1;
+  u64 phase = 1;
+};
+
+/// A stream with the keys that it needs.
+struct Made {
+  explicit Made(const Setup& setup)
+      : keys(Spec::parse(setup.keys), setup.seed),
+        stream(setup.seed, setup.phase, keys, Distribution(Spec::parse(setup.distribution)),
+               Mix(Spec::parse(setup.workload), setup.negative), setup.records) {}
+
+  [[nodiscard]] std::vector<Op> ops(u64 first, u64 count) const {
+    std::vector<Op> result(count);
+    stream.fill(first, result);
+    return result;
+  }
+
+  KeySet keys;
+  Stream stream;
+};
+
+const char* const kWorkloads[] = {"lookup", "mix:read=90,insert=5,erase=5",
+                                  "mix:read=40,insert=20,update=10,upsert=10,erase=10,scan=10"};
+
+TEST_CASE("a stream is the same however many threads make it, in chunks of whatever size") {
+  constexpr u64 kOps = 10'000;
+  for (const char* workload : kWorkloads) {
+    for (const char* distribution : {"uniform", "zipf:0.99"}) {
+      const Made made({.workload = workload, .distribution = distribution, .negative = 0.1});
+      const std::vector<Op> whole = made.ops(0, kOps);
+      const u64 expected = fingerprint(0, whole);
+      for (const u64 threads : {1, 2, 7}) {
+        for (const u64 chunk : {u64{1}, u64{100}, u64{256}, u64{257}, u64{4096}, kOps}) {
+          std::vector<u64> sums(threads);
+          std::vector<std::thread> running;
+          for (u64 t = 0; t < threads; ++t) {
+            running.emplace_back([&, t] {
+              std::vector<Op> ops(chunk);
+              for (u64 first = t * chunk; first < kOps; first += threads * chunk) {
+                const std::span<Op> here = std::span(ops).first(std::min(chunk, kOps - first));
+                made.stream.fill(first, here);
+                sums[t] += fingerprint(first, here);
+              }
+            });
+          }
+          for (std::thread& thread : running) thread.join();
+          u64 sum = 0;
+          for (const u64 part : sums) sum += part;
+          INFO(workload << " " << distribution << " threads " << threads << " chunk " << chunk);
+          REQUIRE(sum == expected);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("a fingerprint notices any change of an operation and of its place") {
+  std::vector<Op> ops = Made({.workload = kWorkloads[2]}).ops(0, 1000);
+  const u64 original = fingerprint(0, ops);
+  CHECK(fingerprint(1, ops) != original);
+  std::swap(ops[3], ops[4]);
+  CHECK((ops[3] == ops[4] || fingerprint(0, ops) != original));
+  std::swap(ops[3], ops[4]);
+  CHECK(fingerprint(0, ops) == original);
+  ops[5].scan ^= 1;
+  CHECK(fingerprint(0, ops) != original);
+  ops[5].scan ^= 1;
+  ops[5].absent = !ops[5].absent;
+  CHECK(fingerprint(0, ops) != original);
+}
+
+TEST_CASE("seed and phase make other operations, but the seed alone names the keys") {
+  const std::vector<Op> ops = Made({}).ops(0, 1000);
+  CHECK(fingerprint(0, Made({.phase = 2}).ops(0, 1000)) != fingerprint(0, ops));
+  CHECK(fingerprint(0, Made({.seed = 2}).ops(0, 1000)) != fingerprint(0, ops));
+  std::set<u64> keys;
+  std::set<u64> other_phase;
+  for (const Op& op : Made({.records = 10}).ops(0, 1000)) keys.insert(op.key);
+  for (const Op& op : Made({.records = 10, .phase = 2}).ops(0, 1000)) other_phase.insert(op.key);
+  CHECK(keys.size() == 10);
+  CHECK(keys == other_phase);
+}
+
+TEST_CASE("loading inserts every record once, and insert is the same stream") {
+  for (const u64 records : {u64{1}, u64{2}, u64{1000}, u64{4099}}) {
+    const Made made({.keys = "dense", .workload = "insert", .records = records});
+    const Stream loading = Stream::loading(1, made.keys, records);
+    CHECK(made.stream.size() == records);
+    CHECK(loading.size() == records);
+    const std::vector<Op> ops = made.ops(0, records);
+    std::vector<Op> loaded(records);
+    loading.fill(0, loaded);
+    CHECK(loaded == ops);
+    std::set<u64> keys;
+    for (const Op& op : ops) {
+      REQUIRE(op.kind == OpKind::kInsert);
+      REQUIRE(op.key < records);
+      keys.insert(op.key);
+    }
+    CHECK(keys.size() == records);
+    if (records > 100) CHECK_FALSE(std::is_sorted(ops.begin(), ops.end(), [](auto& a, auto& b) { return a.key < b.key; }));
+  }
+}
+
+TEST_CASE("the kinds have their shares in every stretch, and no fixed place") {
+  const Made made({.workload = "mix:read=40,insert=20,update=10,upsert=10,erase=10,scan=10,scan_length=33",
+                   .records = 100'000, .negative = 0.5});
+  constexpr u64 kOps = 256 * 2000;
+  const std::vector<Op> ops = made.ops(0, kOps);
+  std::map<OpKind, u64> counts;
+  u64 absent = 0;
+  u64 odd = 0;
+  std::vector<u64> inserts_at(Mix::kBlock);
+  std::vector<u64> insert_pairs_at(Mix::kBlock);
+  for (u64 i = 0; i < kOps; ++i) {
+    ++counts[ops[i].kind];
+    absent += ops[i].absent;
+    inserts_at[i % Mix::kBlock] += ops[i].kind == OpKind::kInsert;
+    if (i > 0) insert_pairs_at[i % Mix::kBlock] += ops[i].kind == OpKind::kInsert && ops[i - 1].kind == OpKind::kInsert;
+    odd += ops[i].absent && ops[i].kind != OpKind::kRead;
+    odd += ops[i].scan != (ops[i].kind == OpKind::kScan ? 33 : 0);
+  }
+  CHECK(odd == 0);
+  CHECK(counts[OpKind::kRead] == kOps * 4 / 10);
+  CHECK(absent == kOps * 2 / 10);
+  CHECK(counts[OpKind::kInsert] == kOps * 2 / 10);
+  CHECK(counts[OpKind::kUpdate] == kOps / 10);
+  CHECK(counts[OpKind::kUpsert] == kOps / 10);
+  CHECK(counts[OpKind::kErase] == kOps / 10);
+  CHECK(counts[OpKind::kScan] == kOps / 10);
+  // 2000 blocks: 400 +- 18 inserts at each place of the block.
+  CHECK(*std::min_element(inserts_at.begin(), inserts_at.end()) > 300);
+  CHECK(*std::max_element(inserts_at.begin(), inserts_at.end()) < 500);
+  // Two in a row at 80 +- 9 of a place's 2000 chances.
+  u64 pairs = 0;
+  for (const u64 count : insert_pairs_at) pairs += count;
+  CHECK(pairs > 256 * 80 * 0.9);
+  CHECK(pairs < 256 * 80 * 1.1);
+}
+
+/// Executes a stream one by one and counts what succeeded.
+struct Tally {
+  std::map<OpKind, u64> tried;
+  std::map<OpKind, u64> succeeded;
+  u64 absent_found = 0;
+  std::size_t size = 0;
+  [[nodiscard]] double rate(OpKind kind) {
+    return static_cast<double>(succeeded[kind]) / static_cast<double>(std::max<u64>(1, tried[kind]));
+  }
+};
+
+template <class Raw>
+Tally execute(const Made& made, u64 ops) {
+  std::set<Raw> index;
+  std::vector<Op> load(made.stream.records());
+  Stream::loading(1, made.keys, made.stream.records()).fill(0, load);
+  for (const Op& op : load) REQUIRE(index.insert(made.keys.raw<Raw>(op)).second);
+  Tally tally;
+  for (const Op& op : made.ops(0, ops)) {
+    const Raw key = made.keys.raw<Raw>(op);
+    bool success = false;
+    switch (op.kind) {
+      case OpKind::kInsert: success = index.insert(key).second; break;
+      case OpKind::kErase: success = index.erase(key) > 0; break;
+      default: success = index.count(key) > 0;
+    }
+    if (op.absent) {
+      tally.absent_found += success;
+      continue;
+    }
+    ++tally.tried[op.kind];
+    tally.succeeded[op.kind] += success;
+  }
+  tally.size = index.size();
+  return tally;
+}
+
+TEST_CASE("as many inserts as erases keep an index as large as it was: inserts insert, erases erase, reads hit") {
+  for (const char* keys : {"u64", "dense"}) {
+    for (const char* distribution : {"uniform", "zipf:0.99"}) {
+      const Made made({.keys = keys, .workload = "mix:read=60,insert=20,erase=20", .distribution = distribution,
+                       .records = 20'000, .negative = 0.1});
+      // Whole blocks, in which every record is replaced four times.
+      Tally tally = execute<u64>(made, 256 * 5 * 320);
+      INFO(keys << " " << distribution);
+      CHECK(tally.rate(OpKind::kInsert) == 1);
+      CHECK(tally.rate(OpKind::kErase) == 1);
+      CHECK(tally.rate(OpKind::kRead) > 0.99);
+      CHECK(tally.absent_found == 0);
+      CHECK(tally.size == 20'000);
+    }
+  }
+}
+
+TEST_CASE("reads and updates without erases always hit, also where the index grows") {
+  const Made made({.workload = "mix:read=40,insert=30,update=20,upsert=10", .distribution = "zipf:1", .records = 500});
+  Tally tally = execute<u64>(made, 256 * 400);
+  CHECK(tally.rate(OpKind::kRead) == 1);
+  CHECK(tally.rate(OpKind::kUpdate) == 1);
+  CHECK(tally.rate(OpKind::kUpsert) == 1);
+  CHECK(tally.rate(OpKind::kInsert) == 1);
+  CHECK(tally.size == 500 + 30'720);
+}
+
+TEST_CASE("popularity survives replacement: the most read record is read as often after its successors came") {
+  const Made made({.workload = "mix:read=80,insert=10,erase=10", .distribution = "zipf:1.5", .records = 1000});
+  const auto hottest_share = [&](u64 first) {
+    std::map<u64, u64> reads;
+    u64 total = 0;
+    for (const Op& op : made.ops(first, 5000)) {
+      if (op.kind != OpKind::kRead) continue;
+      ++reads[op.key];
+      ++total;
+    }
+    u64 most = 0;
+    for (const auto& [key, count] : reads) most = std::max(most, count);
+    return static_cast<double>(most) / static_cast<double>(total);
+  };
+  // The hottest of 1000 ranks at 1.5 has 39 %; it is replaced once in 10,000 operations, so one of three stretches may
+  // share it between two keys.
+  CHECK(hottest_share(1'000'000) + hottest_share(1'005'000) + hottest_share(1'010'000) > 0.39 * 2);
+}
+
+TEST_CASE("keys from a file go round while the index has room for them") {
+  const std::string path = source_folder() + "/workloads/stream_test.cc";
+  const KeySet lines(Spec::parse("file:" + path), 1);
+  const u64 records = lines.capacity() * 3 / 4;
+  const Made made({.keys = "file:" + path, .workload = "mix:read=80,insert=10,erase=10", .records = records,
+                   .negative = 0.2});
+  Tally tally = execute<std::string_view>(made, 100'000);
+  CHECK(tally.absent_found == 0);
+  // Blocks of 256 with some 26 erases are a tenth of these few records, so that operations overtake visibly.
+  CHECK(tally.rate(OpKind::kInsert) > 0.95);
+  CHECK(tally.rate(OpKind::kErase) > 0.95);
+  CHECK(tally.rate(OpKind::kRead) > 0.9);
+}
+
+TEST_CASE("records must exist") {
+  CHECK_THROWS_AS(Made({.records = 0}), InputError);
+  CHECK_THROWS_AS(Made({.records = Zipf::kMostRanks + 1}), InputError);
+  const std::string path = source_folder() + "/workloads/stream_test.cc";
+  CHECK_THROWS_WITH(Made({.keys = "file:" + path, .records = 1'000'000}),
+                    Catch::Matchers::Contains("records=1000000 is more than"));
+}
+
+}  // namespace
+}  // namespace latchlab

@@ -1,0 +1,35 @@
+#include "workloads/value.h"
+
+#include "src/base/rng.h"
+#include "src/testing/catch.h"
+
+namespace latchlab {
+namespace {
+
+TEST_CASE("a value belongs to its key and to no other") {
+  Rng rng(test_seed());
+  u64 wrong = 0;
+  u64 confused = 0;
+  for (u64 stamp = 0; stamp < 100'000; ++stamp) {
+    const u64 key = rng();
+    wrong += !tag_matches(key, value_of(key, stamp));
+    confused += tag_matches(key + 1, value_of(key, stamp));
+  }
+  CHECK(wrong == 0);
+  CHECK(confused <= 2);
+  CHECK(static_cast<u32>(value_of(u64{7}, 0x1'2345'6789)) == 0x2345'6789);
+}
+
+TEST_CASE("byte-string keys have tags of their own, a prefix another than the whole") {
+  const std::string_view key("na\xc3\xafve\0x", 8);
+  const u64 value = value_of(key, 5);
+  CHECK(tag_matches(key, value));
+  CHECK(static_cast<u32>(value) == 5);
+  CHECK_FALSE(tag_matches(key.substr(0, 7), value));
+  CHECK_FALSE(tag_matches(std::string_view(), value));
+}
+
+TEST_CASE("memory of zeroes is not a value of the key 0") { CHECK_FALSE(tag_matches(u64{0}, 0)); }
+
+}  // namespace
+}  // namespace latchlab
