@@ -94,15 +94,9 @@ add_custom_target(headers_alone DEPENDS ${checked})
 add_test(NAME "every header compiles alone"
   COMMAND "${CMAKE_COMMAND}" --build "${PROJECT_BINARY_DIR}" --target headers_alone)
 
-# The installed package: a consumer of ten lines and every example are built against it from an empty folder.
-file(GLOB consumers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/cmake/consumer/CMakeLists.txt"
-  "${PROJECT_SOURCE_DIR}/examples/*/CMakeLists.txt")
-foreach(list IN LISTS consumers)
-  get_filename_component(folder "${list}" DIRECTORY)
-  get_filename_component(name "${folder}" NAME)
-  add_test(NAME "installed package: ${name}"
-    COMMAND "${CMAKE_COMMAND}" -D "BUILD_DIR=${PROJECT_BINARY_DIR}" -D "CONSUMER=${folder}"
-      -D "SCRATCH=${CMAKE_CURRENT_BINARY_DIR}/installed/${name}" -D "CXX=${CMAKE_CXX_COMPILER}"
-      -P "${PROJECT_SOURCE_DIR}/cmake/consumer_test.cmake")
-  set_tests_properties("installed package: ${name}" PROPERTIES TIMEOUT 600 COST 1000)
-endforeach()
+# The installed package: the example, another project, is built against it from an empty folder.
+add_test(NAME "installed package"
+  COMMAND "${CMAKE_COMMAND}" -D "BUILD_DIR=${PROJECT_BINARY_DIR}" -D "CONSUMER=${PROJECT_SOURCE_DIR}/indexes/example"
+    -D "SCRATCH=${CMAKE_CURRENT_BINARY_DIR}/installed" -D "CXX=${CMAKE_CXX_COMPILER}"
+    -P "${PROJECT_SOURCE_DIR}/cmake/installed_test.cmake")
+set_tests_properties("installed package" PROPERTIES TIMEOUT 600 COST 1000)

@@ -86,11 +86,14 @@ class Synchronized {
     return scan_from(me, spelling.key(), limit, visit);
   }
 
-  /// Every pair, in order; only while nobody changes the index.
+  /// Every pair, in order if there is one; only while nobody changes the index.
   template <class Visit>
-    requires(kOrdered)
   void for_each(Thread& me, Visit&& visit) const {
-    scan_from(me, Body::first_key(), ~std::size_t{0}, visit);
+    if constexpr (kOrdered) {
+      scan_from(me, Body::first_key(), ~std::size_t{0}, visit);
+    } else {
+      index_.for_each(visit);
+    }
   }
 
   /// Exact only while no operation runs.

@@ -1,0 +1,100 @@
+#pragma once
+// The smallest index that the house can hold: a sorted singly linked list, O(n) an operation. Copy it to begin your own.
+//
+// It is written once. Under `none` it is a plain list, under `rtm` every operation is a transaction, under `olc` readers
+// validate versions and writers latch the one or two nodes that they change: nothing below knows which.
+#include <optional>
+#include <string_view>
+
+#include "src/base/key.h"
+#include "sync/attempt.h"
+
+template <class Layout, class KeyType>
+class SortedList {
+ public:
+  using Key = KeyType;
+  using Found = std::optional<latchlab::u64>;
+  static constexpr std::string_view kName = "list";
+  static constexpr bool kOrdered = false;   // it is sorted, but it offers no scan
+  enum class Put { kInsert, kUpdate, kUpsert };
+
+  static std::size_t extra_bytes(Key) { return 0; }
+
+  template <class Tx>
+  latchlab::Attempt<Found> find_in(Tx& tx, Key key) const {
+    auto before = tx.enter(&head_), at = before;
+    if (!seek(before, at, key)) return latchlab::kRestart;
+    const bool found = at.node() != &head_ && at->key == key.raw();
+    return tx.confirm(found ? Found(at->value.load()) : Found(), before, at);
+  }
+
+  template <class Tx>
+  latchlab::Attempt<bool> put_in(Tx& tx, Key key, latchlab::u64 value, Put how) {
+    auto before = tx.enter(&head_), at = before;
+    if (!seek(before, at, key)) return latchlab::kRestart;
+    const bool found = at.node() != &head_ && at->key == key.raw();
+    if (found ? how == Put::kInsert : how == Put::kUpdate) return tx.confirm(false, before, at);
+    if (found) {
+      if (!tx.upgrade(before, at)) return latchlab::kRestart;   // before the first store
+      at->value.store(value);
+      return how == Put::kUpdate;
+    }
+    Node* const node = tx.template make<Node>(key.raw(), value, before->next.load());
+    if (node == nullptr) return latchlab::kNoMemory;
+    if (!tx.upgrade(before)) return latchlab::kRestart;
+    before->next.store(node);
+    return true;
+  }
+
+  template <class Tx>
+  latchlab::Attempt<bool> erase_in(Tx& tx, Key key) {
+    auto before = tx.enter(&head_), at = before;
+    if (!seek(before, at, key)) return latchlab::kRestart;
+    if (at.node() == &head_ || at->key != key.raw()) return tx.confirm(false, before, at);
+    if (!tx.upgrade(before, at)) return latchlab::kRestart;
+    before->next.store(at->next.load());
+    tx.retire(at.node(), sizeof(Node));
+    return true;
+  }
+
+  /// Every pair, while nobody changes the list: the harness checks a run with it.
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    for (const Node* node = head_.next.load(); node != nullptr; node = node->next.load()) visit(node->key, node->value.load());
+  }
+  /// Gives every block back, for memory that is not released in bulk (--alloc=malloc).
+  template <class Pool>
+  void free_all(Pool& pool) {
+    for (Node* node = head_.next.load(); node != nullptr;) {
+      Node* const next = node->next.load();
+      pool.free(node, sizeof(Node));
+      node = next;
+    }
+  }
+
+ private:
+  struct Node {
+    Node() = default;
+    Node(latchlab::u64 k, latchlab::u64 v, Node* n) : key(k), value(v), next(n) {}
+
+    [[no_unique_address]] typename Layout::Latch latch;
+    const latchlab::u64 key = 0;   // fixed for the life of the node: needs no cell
+    typename Layout::template Cell<latchlab::u64> value;
+    typename Layout::template Cell<Node*> next;
+  };
+
+  /// Leaves `at` on the first node whose key is not smaller, `before` on the one in front of it; both on the last node if
+  /// there is none. False to restart.
+  template <class Reader>
+  static bool seek(Reader& before, Reader& at, Key key) {
+    while (Node* const next = at->next.load()) {
+      before = at;
+      if (!at.step_to(next)) return false;
+      if (at->key >= key.raw()) return true;
+    }
+    before = at;
+    return true;
+  }
+
+  mutable Node head_;
+};
