@@ -11,7 +11,7 @@ install(EXPORT latchlabTargets NAMESPACE latchlab:: DESTINATION "${package_dir}"
 foreach(folder src sync indexes workloads harness)
   if(EXISTS "${PROJECT_SOURCE_DIR}/${folder}")
     install(DIRECTORY "${PROJECT_SOURCE_DIR}/${folder}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/latchlab"
-      FILES_MATCHING PATTERN "*.h" PATTERN "testing" EXCLUDE)
+      FILES_MATCHING PATTERN "*.h" PATTERN "testing" EXCLUDE PATTERN "example" EXCLUDE)
   endif()
 endforeach()
 install(FILES "${latchlab_main}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/latchlab/harness")

@@ -13,9 +13,6 @@ find_program(LATCHLAB_PYTHON python3 PATHS /usr/bin NO_DEFAULT_PATH)
 find_program(LATCHLAB_PYTHON python3 REQUIRED)
 mark_as_advanced(LATCHLAB_PYTHON)
 
-if(EXISTS "${latchlab_main}")
-set(harness_binary "$<TARGET_FILE:harness>")
-endif()
 # What tests stand on: Catch2 with its main, and the tools of src/testing.
 file(GLOB testing_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/testing/*.cc")
 list(FILTER testing_sources EXCLUDE REGEX "_test\\.cc$")
@@ -23,7 +20,7 @@ add_library(latchlab_testing OBJECT ${testing_sources})
 target_compile_options(latchlab_testing PRIVATE ${latchlab_warnings})
 target_link_libraries(latchlab_testing PUBLIC latchlab Catch2::Catch2)
 set_source_files_properties("${PROJECT_SOURCE_DIR}/src/testing/catch_main.cc" PROPERTIES COMPILE_DEFINITIONS
-  "LATCHLAB_HARNESS_BINARY=\"${harness_binary}\";LATCHLAB_SOURCE_FOLDER=\"${PROJECT_SOURCE_DIR}\";LATCHLAB_BUILD_FOLDER=\"${PROJECT_BINARY_DIR}\"")
+  "LATCHLAB_HARNESS_BINARY=\"$<TARGET_FILE:harness>\";LATCHLAB_SOURCE_FOLDER=\"${PROJECT_SOURCE_DIR}\";LATCHLAB_BUILD_FOLDER=\"${PROJECT_BINARY_DIR}\"")
 
 set(test_spec "")
 if(LATCHLAB_SANITIZE MATCHES "address")
@@ -66,7 +63,7 @@ file(GLOB_RECURSE scripts CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/*_test.py
 foreach(script IN LISTS scripts)
   file(RELATIVE_PATH name "${PROJECT_SOURCE_DIR}" "${script}")
   add_test(NAME ${name} COMMAND "${LATCHLAB_PYTHON}" "${script}" WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
-  set_tests_properties(${name} PROPERTIES TIMEOUT 600 ENVIRONMENT "LATCHLAB_HARNESS=${harness_binary}")
+  set_tests_properties(${name} PROPERTIES TIMEOUT 600 ENVIRONMENT "LATCHLAB_HARNESS=$<TARGET_FILE:harness>")
 endforeach()
 
 # Every header compiles alone. Syntax only: a few tenths of a second each, and only those that have changed.

@@ -38,7 +38,12 @@ CONDITIONAL = re.compile(r"^\s*#\s*(?:if|ifdef|ifndef|elif|else|endif)\b")
 
 
 def is_test(path):
-    return path.stem.endswith(("_test", "_fuzz")) or path.parts[:2] == ("src", "testing")
+    # The program of the example stands for one of somebody else's, above all folders.
+    return (
+        path.stem.endswith(("_test", "_fuzz"))
+        or path.parts[:2] == ("src", "testing")
+        or path == pathlib.Path("indexes/example/program.cc")
+    )
 
 
 def may_have_conditionals(path):
