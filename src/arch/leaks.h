@@ -1,5 +1,6 @@
 #pragma once
-// LeakSanitizer, where AddressSanitizer brings it along, does not count what is allocated while an IgnoreLeaks lives.
+// LeakSanitizer, where AddressSanitizer brings it along, does not count what is allocated while an
+// IgnoreLeaks lives.
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/lsan_interface.h>
 #endif

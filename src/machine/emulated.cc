@@ -17,7 +17,8 @@ void Emulated::lock_hidden() { hidden_mutex.lock(); }
 void Emulated::unlock_hidden() { hidden_mutex.unlock(); }
 
 void Emulated::stumble() {
-  // A linear congruential generator per thread, started from its own address: threads must not stumble in step.
+  // A linear congruential generator per thread, started from its own address: threads must not stumble in
+  // step.
   static constinit thread_local u32 state = 0;
   if (state == 0) state = static_cast<u32>(reinterpret_cast<u64>(&state) >> 4) | 1;
   state = state * 1664525 + 1013904223;
@@ -41,7 +42,8 @@ void EmulatedThread::begin() {
 }
 
 void EmulatedThread::commit() {
-  if (transaction_.depth() == 1 && transaction_.planned(AbortMoment::kCommit)) abort(transaction_.planned_status());
+  if (transaction_.depth() == 1 && transaction_.planned(AbortMoment::kCommit))
+    abort(transaction_.planned_status());
   if (!transaction_.leave()) return;
   const auto freed = transaction_.take_freed();
   end();
@@ -92,8 +94,9 @@ void Emulated::yield() {
 }
 
 u64 Emulated::now() {
-  return static_cast<u64>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count());
+  return static_cast<u64>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                              std::chrono::steady_clock::now().time_since_epoch())
+                              .count());
 }
 
 void* Emulated::allocate(std::size_t bytes) {

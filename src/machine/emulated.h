@@ -1,21 +1,23 @@
 #pragma once
 // Emulated: real threads, and transactions made of a hidden mutex and an undo log in the cells.
 //
-// It is the machine of the sanitizer lanes and of processors without RTM. Its transactions have the semantics of the
-// hardware's, at the price of running one at a time:
+// It is the machine of the sanitizer lanes and of processors without RTM. Its transactions have the semantics
+// of the hardware's, at the price of running one at a time:
 //
 //   atomic      all run under one mutex that no policy sees; an abort undoes the cells in reverse
-//   isolated    while an Elision lives, atomic and racy cells outside transactions take the mutex too, so that a lock is
-//               never acquired, and an optimistic reader never looks, in the middle of a transaction
-//   abortable   PAUSE, yielding, waiting and exceptions abort with status zero; a plan aborts anywhere with any status
+//   isolated    while an Elision lives, atomic and racy cells outside transactions take the mutex too: no
+//               lock is acquired, and no optimistic reader looks, in the middle of a transaction
+//   abortable   PAUSE, yielding, waiting and exceptions abort with status zero; a plan aborts anywhere with
+//               any status
 //
-// ThreadSanitizer sees plain cells as plain variables. The hidden mutex orders transactions with each other and with every
-// operation on a lock, but not with what happens under that lock: a policy that forgets to subscribe, or a fallback that
-// forgets to lock, is reported as the data race that it is. Without an Elision no operation takes the mutex, so it cannot
-// hide the races of an optimistic policy.
+// ThreadSanitizer sees plain cells as plain variables. The hidden mutex orders transactions with each other
+// and with every operation on a lock, but not with what happens under that lock: a policy that forgets to
+// subscribe, or a fallback that forgets to lock, is reported as the data race that it is. Without an Elision
+// no operation takes the mutex, so it cannot hide the races of an optimistic policy.
 //
-// Races need threads that meet in windows of nanoseconds, which on few processors they hardly ever do: so a thread now and
-// then gives its processor away right after an operation that took the mutex, and right before a transaction.
+// Races need threads that meet in windows of nanoseconds, which on few processors they hardly ever do: so a
+// thread now and then gives its processor away right after an operation that took the mutex, and right before
+// a transaction.
 #include <string_view>
 #include <type_traits>
 
@@ -41,7 +43,8 @@ class EmulatedThread {
 
   /// An access to a cell is about to happen. Aborts when that was planned.
   void access() {
-    if (!transaction_.unwinding() && transaction_.planned(AbortMoment::kAccess)) abort(transaction_.planned_status());
+    if (!transaction_.unwinding() && transaction_.planned(AbortMoment::kAccess))
+      abort(transaction_.planned_status());
   }
   /// The same for a store. False: the store must not take place, the body is being left.
   [[nodiscard]] bool store(void* at, u64 old, SoftwareTransaction::Restore restore) {
@@ -85,7 +88,8 @@ struct Emulated {
 
   template <class T>
   static u64 bits(T value) {
-    static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= sizeof(u64), "a cell holds at most 8 bytes");
+    static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= sizeof(u64),
+                  "a cell holds at most 8 bytes");
     u64 word = 0;
     __builtin_memcpy(&word, &value, sizeof(T));
     return word;
@@ -116,8 +120,8 @@ struct Emulated {
     return me->store(&cell, bits(cell), restore_plain<T>);
   }
 
-  /// Changes an atomic cell: `change(cell)` does it and returns the result; `skip(cell)` is the result in a body that is
-  /// being left, where nothing may change.
+  /// Changes an atomic cell: `change(cell)` does it and returns the result; `skip(cell)` is the result in a
+  /// body that is being left, where nothing may change.
   template <class T, class Change, class Skip>
   static auto changed(std::atomic<T>& cell, Change&& change, Skip&& skip) {
     if (EmulatedThread* me = EmulatedThread::running) {
@@ -196,7 +200,8 @@ struct Emulated {
     }
     bool compare_exchange(T& expected, T value, std::memory_order order) {
       return changed(
-          value_, [&](std::atomic<T>& v) { return v.compare_exchange_strong(expected, value, order, kRelaxed); },
+          value_,
+          [&](std::atomic<T>& v) { return v.compare_exchange_strong(expected, value, order, kRelaxed); },
           [](std::atomic<T>&) { return false; });
     }
 
@@ -244,7 +249,9 @@ struct Emulated {
       const u64 mask = u64{static_cast<T>(~T{})} << shift(i);
       changed(
           words_[i / kPerWord],
-          [&](std::atomic<u64>& word) { word.store((word.load(kRelaxed) & ~mask) | u64{value} << shift(i), kRelaxed); },
+          [&](std::atomic<u64>& word) {
+            word.store((word.load(kRelaxed) & ~mask) | u64{value} << shift(i), kRelaxed);
+          },
           [](std::atomic<u64>&) {});
     }
     Bytes16 load_all() const
@@ -259,8 +266,8 @@ struct Emulated {
     std::atomic<u64> words_[N / kPerWord]{};
   };
 
-  /// While one lives, operations outside transactions are strongly isolated from them. It belongs to a policy: made
-  /// before any thread uses it, gone after all have stopped.
+  /// While one lives, operations outside transactions are strongly isolated from them. It belongs to a
+  /// policy: made before any thread uses it, gone after all have stopped.
   class Elision {
    public:
     Elision() { elisions_.fetch_add(1, kRelaxed); }
@@ -269,8 +276,8 @@ struct Emulated {
     Elision& operator=(const Elision&) = delete;
   };
 
-  /// kCommitted, or the abort status; then every cell is as if the body had not run. The body's result must not be used
-  /// after an abort. Takes the hidden mutex for the whole body.
+  /// kCommitted, or the abort status; then every cell is as if the body had not run. The body's result must
+  /// not be used after an abort. Takes the hidden mutex for the whole body.
   template <class Body>
   static u32 transact(Body&& body) {
     return run_transaction(EmulatedThread::mine(), body);
@@ -298,8 +305,8 @@ struct Emulated {
   };
   static Injected inject(AbortInjection plan) { return Injected(std::move(plan)); }
 
-  /// Looks about thirty times, then gives the processor away between looks. Inside a transaction one look: the wait would
-  /// execute PAUSE there, which aborts with status zero.
+  /// Looks about thirty times, then gives the processor away between looks. Inside a transaction one look:
+  /// the wait would execute PAUSE there, which aborts with status zero.
   template <class A, class Done>
   static auto wait_until(const A& atomic, Done&& done) {
     for (u32 looks = 0;; ++looks) {

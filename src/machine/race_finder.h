@@ -1,27 +1,29 @@
 #pragma once
 // The race finder: runs a small scenario under thousands of seeded schedules and says which seed breaks it.
 //
-//     struct TwoInserts {                       // constructed outside virtual time, in simulated memory: the setup
+//     struct TwoInserts {                      // the setup: constructed before, in simulated memory
 //       Synchronized<...Simulated...> index{...};
-//       void fiber(u32 id) { ... }              // inside; all fibers at once, interleaved at every access to a cell
+//       void fiber(u32 id) { ... }              // inside; all at once, interleaved at every access to a cell
 //       std::string check() { ... }             // outside, after all have returned; empty, or what is wrong
 //     };
 //     const RaceReport report = find_races<TwoInserts>({.schedules = 10000, .fibers = 3});
 //     INFO(report.str());
 //     REQUIRE(report.failures == 0);
 //
-// One seed is one schedule, down to the last access: schedule i of an exploration has the seed `seed + i`, so a failure is
-// replayed by LATCHLAB_SEED, which replaces `seed`. Even seeds draw uniform costs, odd ones priorities (simulated_costs.h).
+// One seed is one schedule, down to the last access: schedule i of an exploration has the seed `seed + i`, so
+// a failure is replayed by LATCHLAB_SEED, which replaces `seed`. Even seeds draw uniform costs, odd ones
+// priorities (simulated_costs.h).
 //
-// A schedule fails when check() or expect() says so, when a cell in freed, poisoned or never allocated memory is accessed,
-// when blocks are still allocated after the scenario's destruction, on deadlock, livelock and stray exceptions. A failed
-// schedule's scenario is not destroyed: the structure in it may be broken.
+// A schedule fails when check() or expect() says so, when a cell in freed, poisoned or never allocated memory
+// is accessed, when blocks are still allocated after the scenario's destruction, on deadlock, livelock and
+// stray exceptions. A failed schedule's scenario is not destroyed: the structure in it may be broken.
 //
-// Keep what the fibers share in cells, and the scenario in itself: members are at the same simulated addresses in
-// every replay. Memory of the system's allocator works too, but which cells share a line then depends on it.
+// Keep what the fibers share in cells, and the scenario in itself: members are at the same simulated
+// addresses in every replay. Memory of the system's allocator works too, but which cells share a line then
+// depends on it.
 //
-// Whatever holds a std::mutex across cells or allocations (joining an index does) belongs into the constructor: all fibers
-// are one thread, and one that were left while holding it would stop them all.
+// Whatever holds a std::mutex across cells or allocations (joining an index does) belongs into the
+// constructor: all fibers are one thread, and one that were left while holding it would stop them all.
 #include <functional>
 #include <new>
 #include <string>
@@ -64,7 +66,8 @@ concept RaceScenario = requires(S& scenario, u32 id) {
   { scenario.check() } -> std::convertible_to<std::string>;
 };
 
-/// For fibers and checks: the schedule fails with `what` unless `right`. Inside a fiber it does not return then.
+/// For fibers and checks: the schedule fails with `what` unless `right`. Inside a fiber it does not return
+/// then.
 inline void expect(bool right, std::string_view what) {
   if (!right) [[unlikely]] World::get().fail(std::string(what));
 }
@@ -85,18 +88,19 @@ RaceReport find_races(const Scenario& scenario, RaceOptions options);
 
 }  // namespace race_detail
 
-/// Explores scenarios of type S constructed from `arguments`. Throws std::invalid_argument for options that make no sense.
-/// The first failure is printed to stderr with its seed, and
-/// with its last events when LATCHLAB_SEED was given.
+/// Explores scenarios of type S constructed from `arguments`. Throws std::invalid_argument for options that
+/// make no sense. The first failure is printed to stderr with its seed, and with its last events when
+/// LATCHLAB_SEED was given.
 template <RaceScenario S, class... Arguments>
 RaceReport find_races(const RaceOptions& options, const Arguments&... arguments) {
-  return race_detail::find_races({.bytes = sizeof(S),
-                                  .alignment = alignof(S),
-                                  .construct = [&](void* at) { new (at) S(arguments...); },
-                                  .fiber = [](void* at, u32 id) { static_cast<S*>(at)->fiber(id); },
-                                  .check = [](void* at) -> std::string { return static_cast<S*>(at)->check(); },
-                                  .destroy = [](void* at) { static_cast<S*>(at)->~S(); }},
-                                 options);
+  return race_detail::find_races(
+      {.bytes = sizeof(S),
+       .alignment = alignof(S),
+       .construct = [&](void* at) { new (at) S(arguments...); },
+       .fiber = [](void* at, u32 id) { static_cast<S*>(at)->fiber(id); },
+       .check = [](void* at) -> std::string { return static_cast<S*>(at)->check(); },
+       .destroy = [](void* at) { static_cast<S*>(at)->~S(); }},
+      options);
 }
 
 }  // namespace latchlab

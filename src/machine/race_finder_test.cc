@@ -1,7 +1,9 @@
 // The race finder finds the classics, finds nothing where nothing is, and replays.
 #include "src/machine/race_finder.h"
 
+#include <cstdlib>
 #include <stdexcept>
+#include <string>
 
 #include "src/testing/catch.h"
 
@@ -92,7 +94,8 @@ struct Unlink {
 TEST_CASE("race finder: an access after free is found", "[race]") {
   const auto bad = find_races<Unlink<true>>({.schedules = 500});
   REQUIRE(bad.failures == 1);
-  CHECK(bad.message.find("read of freed memory at byte 0 of block 1 (8 bytes, allocated outside virtual time)") == 0);
+  CHECK(bad.message.find(
+            "read of freed memory at byte 0 of block 1 (8 bytes, allocated outside virtual time)") == 0);
   CHECK(bad.history.find(": fiber 0 change byte 0 of block 0\n") != std::string::npos);
   const auto good = find_races<Unlink<false>>({.schedules = 2000});
   INFO(good.str());
@@ -112,7 +115,9 @@ struct Memory {
       case 3: Simulated::deallocate(bytes + 16, 48); return;
       case 4: reinterpret_cast<Plain<u64>*>(bytes + 64)->store(1); return;
       case 5: Simulated::poison(bytes + 16, 16), Simulated::touch(bytes, 64, Access::kWrite); return;
-      default: Simulated::poison(bytes, 64), Simulated::unpoison(bytes, 64), Simulated::touch(bytes, 64, Access::kRead);
+      default:
+        Simulated::poison(bytes, 64), Simulated::unpoison(bytes, 64),
+            Simulated::touch(bytes, 64, Access::kRead);
     }
     Simulated::deallocate(bytes, 64);
   }
@@ -120,7 +125,9 @@ struct Memory {
 };
 
 TEST_CASE("race finder: wrong use of memory is named", "[race]") {
-  const auto message = [](int what) { return find_races<Memory>({.schedules = 2, .fibers = 1}, what).message; };
+  const auto message = [](int what) {
+    return find_races<Memory>({.schedules = 2, .fibers = 1}, what).message;
+  };
   CHECK(message(0) == "");
   CHECK(message(6) == "");
   CHECK(message(1).find("leak: 1 blocks, the oldest block 1 (64 bytes, allocated by fiber 0)") == 0);
@@ -164,7 +171,8 @@ TEST_CASE("race finder: deadlock, livelock and stray exceptions end a schedule",
     }
     std::string check() { return {}; }
   };
-  CHECK(find_races<Spins>({.schedules = 1, .event_limit = 1000}).message.find("livelock: more than 1000 events") == 0);
+  CHECK(find_races<Spins>({.schedules = 1, .event_limit = 1000})
+            .message.find("livelock: more than 1000 events") == 0);
 
   struct Throws {
     Atomic<u32> cell{0};
@@ -179,16 +187,19 @@ TEST_CASE("race finder: deadlock, livelock and stray exceptions end a schedule",
 }
 
 TEST_CASE("race finder: a failure leaves nothing behind for the next schedule", "[race]") {
-  const auto all = find_races<CrossedLocks>({.schedules = 2000, .fibers = 2, .stop_at_failure = false}, false);
+  const auto all =
+      find_races<CrossedLocks>({.schedules = 2000, .fibers = 2, .stop_at_failure = false}, false);
   CHECK(all.schedules == 2000);
   CHECK(all.failures > 100);
   CHECK(all.failures < 1900);
-  const auto again = find_races<CrossedLocks>({.schedules = 2000, .fibers = 2, .stop_at_failure = false}, false);
+  const auto again =
+      find_races<CrossedLocks>({.schedules = 2000, .fibers = 2, .stop_at_failure = false}, false);
   CHECK(again.failures == all.failures);
   CHECK(again.trace == all.trace);
 }
 
-/// Each fiber throws, accesses cells while the exception is in flight and while it is being handled, and rethrows.
+/// Each fiber throws, accesses cells while the exception is in flight and while it is being handled, and
+/// rethrows.
 struct Exceptions {
   Atomic<u64> cell{0};
   struct Guard {
@@ -303,14 +314,48 @@ TEST_CASE("race finder: a transaction in conflict loses, also against plain acce
   CHECK(report.aborts == report.failures);
 }
 
+/// For tests that choose their seeds themselves.
+class WithoutSeedOfEnvironment {
+ public:
+  WithoutSeedOfEnvironment() {
+    if (const char* seed = std::getenv("LATCHLAB_SEED")) seed_ = seed;
+    unsetenv("LATCHLAB_SEED");
+  }
+  ~WithoutSeedOfEnvironment() {
+    if (!seed_.empty()) setenv("LATCHLAB_SEED", seed_.c_str(), 1);
+  }
+  WithoutSeedOfEnvironment(const WithoutSeedOfEnvironment&) = delete;
+  WithoutSeedOfEnvironment& operator=(const WithoutSeedOfEnvironment&) = delete;
+
+ private:
+  std::string seed_;
+};
+
+TEST_CASE("race finder: LATCHLAB_SEED replays a failure", "[race]") {
+  const WithoutSeedOfEnvironment restored_later;
+  const auto found = find_races<Elision<false>>({.schedules = 10000});
+  REQUIRE(found.failures == 1);
+  setenv("LATCHLAB_SEED", std::to_string(found.failing_seed).c_str(), 1);
+  const auto replayed = find_races<Elision<false>>({.schedules = 1});
+  CHECK(replayed.failing_seed == found.failing_seed);
+  CHECK(replayed.message == found.message);
+  CHECK(replayed.history == found.history);
+  setenv("LATCHLAB_SEED", "soon", 1);
+  CHECK_THROWS_AS(find_races<LostUpdate>({}), std::invalid_argument);
+}
+
 TEST_CASE("race finder: a seed is a schedule", "[race]") {
-  const auto trace = [](u64 seed) { return find_races<Elision<true>>({.seed = seed, .schedules = 1, .abort_rate = 0.2}).trace; };
+  const WithoutSeedOfEnvironment restored_later;
+  const auto trace = [](u64 seed) {
+    return find_races<Elision<true>>({.seed = seed, .schedules = 1, .abort_rate = 0.2}).trace;
+  };
   for (const u64 seed : {1u, 2u, 3u, 4u}) CHECK(trace(seed) == trace(seed));
   CHECK(trace(1) != trace(3));
   CHECK(trace(2) != trace(4));
 }
 
-/// Two ordered, far apart stores of one fiber must fall into one gap of another: hardly ever by uniform costs.
+/// Two ordered, far apart stores of one fiber must fall into one gap of another: hardly ever by uniform
+/// costs.
 TEST_CASE("race finder: priorities find what uniform costs do not", "[race]") {
   struct Deep {
     Plain<u64> a{0};
@@ -329,7 +374,7 @@ TEST_CASE("race finder: priorities find what uniform costs do not", "[race]") {
     }
     std::string check() { return {}; }
   };
-  CHECK(find_races<Deep>({.schedules = 2000, .fibers = 2}).failures == 1);
+  CHECK(find_races<Deep>({.schedules = 10000, .fibers = 2}).failures == 1);
 }
 
 TEST_CASE("race finder: options that make no sense are refused", "[race]") {

@@ -2,9 +2,9 @@
 // Simulated: up to 64 fibers in virtual time (simulated_world.h). With made-up costs it is the race finder
 // (race_finder.h).
 //
-// A field of a coarse policy and one of an optimistic policy are the same here: every access to a cell or a row is an event,
-// and memory between events is sequentially consistent, so orders and fences mean nothing. Missing ones are
-// ThreadSanitizer's to find, on Emulated.
+// A field of a coarse policy and one of an optimistic policy are the same here: every access to a cell or a
+// row is an event, and memory between events is sequentially consistent, so orders and fences mean nothing.
+// Missing ones are ThreadSanitizer's to find, on Emulated.
 #include <string_view>
 #include <type_traits>
 
@@ -124,8 +124,8 @@ struct Simulated {
       World::read(&words_[i / kPerWord], sizeof(u64));
       return static_cast<T>(words_[i / kPerWord] >> shift(i));
     }
-    /// Reads the word and writes it, as on Native: two events, so that a store by somebody without the latch is lost here
-    /// too.
+    /// Reads the word and writes it, as on Native: two events, so that a store by somebody without the latch
+    /// is lost here too.
     void store(std::size_t i, T value) {
       u64& word = words_[i / kPerWord];
       World::read(&word, sizeof(u64));
@@ -150,8 +150,8 @@ struct Simulated {
 
   struct Elision {};   // conflicts are seen as they happen: isolation is always strong
 
-  /// kCommitted, or the abort status; then every cell is as if the body had not run. Of two transactions in conflict the
-  /// one that has the line loses.
+  /// kCommitted, or the abort status; then every cell is as if the body had not run. Of two transactions in
+  /// conflict the one that has the line loses.
   template <class Body>
   static u32 transact(Body&& body) {
     return run_transaction(World::get(), body);
@@ -164,11 +164,12 @@ struct Simulated {
     World::get().abort_explicitly(kCode);
   }
 
-  /// A plan for the calling fiber's transactions (outside virtual time: for those outside), for as long as the result
-  /// lives.
+  /// A plan for the calling fiber's transactions (outside virtual time: for those outside), for as long as
+  /// the result lives.
   class [[nodiscard]] Injected {
    public:
-    explicit Injected(AbortInjection plan) : plan_(std::move(plan)), outer_(World::get().exchange_plan(&plan_)) {}
+    explicit Injected(AbortInjection plan)
+        : plan_(std::move(plan)), outer_(World::get().exchange_plan(&plan_)) {}
     ~Injected() { World::get().exchange_plan(outer_); }
     Injected(const Injected&) = delete;
     Injected& operator=(const Injected&) = delete;
@@ -179,8 +180,8 @@ struct Simulated {
   };
   static Injected inject(AbortInjection plan) { return Injected(std::move(plan)); }
 
-  /// Sleeps until the line is written and looks again. Inside a transaction one look, then an abort with status zero.
-  /// Outside virtual time nobody could end the wait: that ends the process.
+  /// Sleeps until the line is written and looks again. Inside a transaction one look, then an abort with
+  /// status zero. Outside virtual time nobody could end the wait: that ends the process.
   template <class A, class Done>
   static auto wait_until(const A& atomic, Done&& done) {
     World& world = World::get();

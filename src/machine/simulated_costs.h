@@ -1,8 +1,8 @@
 #pragma once
 // What an event costs in virtual time, and so who runs next: the fiber with the earliest clock does.
 //
-// The race finder's strategies make costs up. A model of a processor would compute them from the line, its holders and the
-// fiber's core: it is one more class here.
+// The race finder's strategies make costs up. A model of a processor would compute them from the line, its
+// holders and the fiber's core: it is one more class here.
 #include <algorithm>
 
 #include "src/base/types.h"
@@ -18,7 +18,8 @@ struct Step {
   u64 clock;   // the fiber's, in nanoseconds, before the step
 };
 
-/// One object serves one schedule. All answers must be functions of the constructor's arguments and the steps so far.
+/// One object serves one schedule. All answers must be functions of the constructor's arguments and the steps
+/// so far.
 class Costs {
  public:
   virtual ~Costs() = default;
@@ -47,12 +48,13 @@ class Chance {
   u64 state_;
 };
 
-/// Uniform costs with rare long stalls: fibers interleave at almost every access, and now and then one sleeps through
-/// whole operations of the others, as a preempted thread does. How rare, and whether the fibers are equally fast, is drawn
-/// per schedule, since different races need different mixtures.
+/// Uniform costs with rare long stalls: fibers interleave at almost every access, and now and then one sleeps
+/// through whole operations of the others, as a preempted thread does. How rare, and whether the fibers are
+/// equally fast, is drawn per schedule, since different races need different mixtures.
 class RandomCosts final : public Costs {
  public:
-  explicit RandomCosts(u64 seed) : chance_(seed), stall_one_in_(u64{16} << 2 * chance_.below(4)), uneven_(chance_.one_in(2)) {
+  explicit RandomCosts(u64 seed)
+      : chance_(seed), stall_one_in_(u64{16} << 2 * chance_.below(4)), uneven_(chance_.one_in(2)) {
     for (u32& speed : shift_) speed = uneven_ ? static_cast<u32>(chance_.below(5)) : 0;
   }
   u64 start(u32 fiber) override { return chance_.below(uneven_ ? 20000 : 2000) + fiber; }
@@ -72,14 +74,16 @@ class RandomCosts final : public Costs {
   u32 shift_[64]{};
 };
 
-/// Probabilistic concurrency testing (Burckhardt, Kothari, Musuvathi, Nagarakatte: "A Randomized Scheduler with
-/// Probabilistic Guarantees of Finding Bugs", ASPLOS 2010): fibers have priorities and the highest that can run runs; at a
-/// few random steps the running one drops below all others. A bug that needs d ordered events is found with probability
-/// at least 1/(n k^(d-1)) for n fibers and k steps, however unlikely it is for uniform costs.
+/// Probabilistic concurrency testing (Burckhardt, Kothari, Musuvathi, Nagarakatte: "A Randomized Scheduler
+/// with Probabilistic Guarantees of Finding Bugs", ASPLOS 2010): fibers have priorities and the highest that
+/// can run runs; at a few random steps the running one drops below all others. A bug that needs d ordered
+/// events is found with probability at least 1/(n k^(d-1)) for n fibers and k steps, however unlikely it is
+/// for uniform costs.
 ///
-/// A priority is a band of virtual time: bands are wider than a schedule is long, so the clocks of two bands never meet.
-/// The length of the schedule is unknown before it has run, so the horizon of the change points is drawn too. Who pauses,
-/// yields or runs alone for very long drops as well: the one it waits for may be below it.
+/// A priority is a band of virtual time: bands are wider than a schedule is long, so the clocks of two bands
+/// never meet. The length of the schedule is unknown before it has run, so the horizon of the change points
+/// is drawn too. Who pauses, yields or runs alone for very long drops as well: the one it waits for may be
+/// below it.
 class PriorityCosts final : public Costs {
  public:
   PriorityCosts(u64 seed, u32 fibers) : chance_(seed), lowest_(fibers) {

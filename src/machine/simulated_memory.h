@@ -5,9 +5,9 @@
 //     states   |live |freed|never|live |never       ...        so that an access after free cannot hide
 //     lines    readers, writer, waited: one per 64 bytes, for the conflicts of transactions
 //
-// Cells may also lie outside the arena (on a stack, in a test's object): their lines get numbers in the order in which
-// they are first seen, so that a schedule does not depend on where the system's allocator put them. reset() forgets all
-// blocks and costs what was used.
+// Cells may also lie outside the arena (on a stack, in a test's object): their lines get numbers in the order
+// in which they are first seen, so that a schedule does not depend on where the system's allocator put them.
+// reset() forgets all blocks and costs what was used.
 #include <string>
 #include <vector>
 
@@ -32,8 +32,8 @@ class SimulatedMemory {
   /// Forgets every block and every line.
   void reset();
 
-  /// 64-byte aligned from 64 bytes on, otherwise 16; null when the arena is full. Up to 4 KiB are filled with a pattern,
-  /// like memory that malloc has had before; more are zero, like fresh pages.
+  /// 64-byte aligned from 64 bytes on, otherwise 16; null when the arena is full. Up to 4 KiB are filled with
+  /// a pattern, like memory that malloc has had before; more are zero, like fresh pages.
   void* allocate(std::size_t bytes, u32 owner);
   /// Empty, or why this is no block that could be freed.
   std::string deallocate(void* p);
@@ -58,7 +58,8 @@ class SimulatedMemory {
   /// The number of p's line; the same in every replay.
   u32 line_number(const void* p) {
     const u64 offset = offset_of(p);
-    return offset < kArenaBytes ? static_cast<u32>(offset / kLineBytes) : foreign_line(reinterpret_cast<u64>(p) / kLineBytes);
+    return offset < kArenaBytes ? static_cast<u32>(offset / kLineBytes)
+                                : foreign_line(reinterpret_cast<u64>(p) / kLineBytes);
   }
   Line& line(u32 number) {
     Line& found = lines_[number];

@@ -1,19 +1,23 @@
 #pragma once
 // The engine of the simulated machine: fibers in virtual time on one thread of the system.
 //
-// Each fiber has a clock. The fiber with the earliest clock runs; an access takes effect when its fiber is the earliest, and
-// only then is its cost added to the clock. So plain memory is sequentially consistent, everything that happens is a
-// function of the costs and the program, and a transaction can be undone at the very moment at which a conflict appears:
+// Each fiber has a clock. The fiber with the earliest clock runs; an access takes effect when its fiber is
+// the earliest, and only then is its cost added to the clock. So plain memory is sequentially consistent,
+// everything that happens is a function of the costs and the program, and a transaction can be undone at the
+// very moment at which a conflict appears:
 //
-//     access:  wait until earliest -> aborted meanwhile? -> may these bytes be accessed? -> doom the transactions of others
-//              that conflict (the requester wins) -> log the old bytes -> add the cost -> [the cell loads or stores]
+//     access:  wait until earliest -> aborted meanwhile? -> may these bytes be accessed? -> doom the
+//              transactions of others that conflict (the requester wins) -> log the old bytes -> add the cost
+//              -> [the cell loads or stores]
 //
-// There is no switch between the check and the cell's own load or store, which makes each access atomic, read-modify-writes
-// included. Outside run() there is no virtual time: accesses only check the memory, transactions only keep their log.
+// There is no switch between the check and the cell's own load or store, which makes each access atomic,
+// read-modify-writes included. Outside run() there is no virtual time: accesses only check the memory,
+// transactions only keep their log.
 //
-// A schedule ends when all fibers have returned, or as failed: forbidden memory access, deadlock (all unfinished fibers
-// wait), livelock (too many events), an exception out of a fiber, or the program's own verdict. Then the fibers are
-// abandoned where they stand: destructors could not run, since they would access cells of a broken world.
+// A schedule ends when all fibers have returned, or as failed: forbidden memory access, deadlock (all
+// unfinished fibers wait), livelock (too many events), an exception out of a fiber, or the program's own
+// verdict. Then the fibers are abandoned where they stand: destructors could not run, since they would access
+// cells of a broken world.
 #include <array>
 #include <boost/context/detail/fcontext.hpp>
 #include <functional>
@@ -47,14 +51,15 @@ class World {
   /// Forgets all simulated memory: whatever still lives there is gone.
   void reset();
 
-  /// Runs body(0) to body(fibers - 1), at most kMaxFibers, until all have returned or the schedule has failed.
+  /// Runs body(0) to body(fibers - 1), at most kMaxFibers, until all have returned or the schedule has
+  /// failed.
   Outcome run(u32 fibers, Costs& costs, u64 event_limit, const std::function<void(u32)>& body);
 
   /// The running fiber's number; only inside virtual time.
   static bool in_virtual_time() { return me != nullptr; }
 
-  // What cells call: the event of an access to `bytes` bytes at p. A store or a read-modify-write that answers false must
-  // not take place.
+  // What cells call: the event of an access to `bytes` bytes at p. A store or a read-modify-write that
+  // answers false must not take place.
   static void read(const void* p, u32 bytes) {
     if (me) [[likely]] {
       get_unchecked().access(*me, p, bytes, Event::kLoad);
@@ -75,7 +80,8 @@ class World {
     if (fiber.transaction.running()) {
       u64 old = 0;
       __builtin_memcpy(&old, cell, sizeof(T));
-      fiber.transaction.remember(cell, old, [](void* at, u64 word) { __builtin_memcpy(at, &word, sizeof(T)); });
+      fiber.transaction.remember(cell, old,
+                                 [](void* at, u64 word) { __builtin_memcpy(at, &word, sizeof(T)); });
     }
     return true;
   }
@@ -106,13 +112,15 @@ class World {
 
   AbortInjection* exchange_plan(AbortInjection* plan) { return std::exchange(current().plan, plan); }
 
-  /// The schedule is wrong. Ends it there inside virtual time, and is remembered outside, for take_outside_failure().
+  /// The schedule is wrong. Ends it there inside virtual time, and is remembered outside, for
+  /// take_outside_failure().
   void fail(const std::string& what);
   std::string take_outside_failure() { return std::exchange(outside_failure_, {}); }
 
  private:
-  // What the C++ runtime keeps per thread about exceptions, and so must be kept per fiber: a fiber may be left in the
-  // middle of a catch, or of a destructor that runs because of an exception. Layout: __cxa_eh_globals of the Itanium ABI.
+  // What the C++ runtime keeps per thread about exceptions, and so must be kept per fiber: a fiber may be
+  // left in the middle of a catch, or of a destructor that runs because of an exception. Layout:
+  // __cxa_eh_globals of the Itanium ABI.
   struct ExceptionState {
     void* caught = nullptr;
     unsigned uncaught = 0;

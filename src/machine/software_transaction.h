@@ -1,12 +1,12 @@
 #pragma once
-// What the transactions of the emulated and the simulated machine have in common: an undo log, flat nesting, planned
-// aborts, and the way out of an aborted body.
+// What the transactions of the emulated and the simulated machine have in common: an undo log, flat nesting,
+// planned aborts, and the way out of an aborted body.
 //
-// An abort undoes the log at once, in reverse, and then leaves the body by an exception that only run_transaction catches.
-// On hardware no destructor runs on that way: here they do, so until the catch the transaction is "unwinding", and a
-// machine drops the stores and skips the events of an unwinding body. What a body frees is freed at its commit; what it
-// allocates survives an abort, because the lists that remember it (thread contexts) are no cells: whoever keeps such a
-// list gives the blocks back.
+// An abort undoes the log at once, in reverse, and then leaves the body by an exception that only
+// run_transaction catches. On hardware no destructor runs on that way: here they do, so until the catch the
+// transaction is "unwinding", and a machine drops the stores and skips the events of an unwinding body. What
+// a body frees is freed at its commit; what it allocates survives an abort, because the lists that remember
+// it (thread contexts) are no cells: whoever keeps such a list gives the blocks back.
 //
 //     idle -> running -> idle            commit
 //                `----> unwinding -> idle   abort
@@ -110,9 +110,10 @@ class SoftwareTransaction {
   std::vector<Freed> freed_;
 };
 
-/// Runs `body` between engine.begin() and engine.commit(). Both may abort, which throws. engine.caught() ends an abort and
-/// returns its status, engine.caught_foreign() one by an exception of the body itself: as on hardware, where throwing
-/// calls the kernel, that is an abort with status zero. Both rethrow inside an outer body.
+/// Runs `body` between engine.begin() and engine.commit(). Both may abort, which throws. engine.caught() ends
+/// an abort and returns its status, engine.caught_foreign() one by an exception of the body itself: as on
+/// hardware, where throwing calls the kernel, that is an abort with status zero. Both rethrow inside an outer
+/// body.
 template <class Engine, class Body>
 u32 run_transaction(Engine& engine, Body&& body) {
   try {

@@ -57,13 +57,15 @@ struct Cells {
     wide.store(2, 1000);
   }
   bool untouched() const {
-    return plain.load() == 1 && colour.load() == Colour::kRed && pair.load() == Pair{1, 2} && racy.load() == 2 &&
-           atomic.load(kAcquire) == 3 && row.load(3) == 0 && racy_row.load(15) == 0 && wide.load(2) == 0;
+    return plain.load() == 1 && colour.load() == Colour::kRed && pair.load() == Pair{1, 2} &&
+           racy.load() == 2 && atomic.load(kAcquire) == 3 && row.load(3) == 0 && racy_row.load(15) == 0 &&
+           wide.load(2) == 0;
   }
   bool changed() const {
-    return plain.load() == 11 && colour.load() == Colour::kGreen && pair.load() == Pair{3, 4} && racy.load() == 20 &&
-           atomic.load(kAcquire) == 50 && row.load(3) == 7 && racy_row.load(15) == 9 && wide.load(2) == 1000 &&
-           row.load_all().equal_to(7) == 1u << 3 && racy_row.load_all().equal_to(9) == 1u << 15;
+    return plain.load() == 11 && colour.load() == Colour::kGreen && pair.load() == Pair{3, 4} &&
+           racy.load() == 20 && atomic.load(kAcquire) == 50 && row.load(3) == 7 && racy_row.load(15) == 9 &&
+           wide.load(2) == 1000 && row.load_all().equal_to(7) == 1u << 3 &&
+           racy_row.load_all().equal_to(9) == 1u << 15;
   }
 };
 
@@ -88,7 +90,8 @@ TEMPLATE_TEST_CASE("a transaction commits everything or nothing", "[machine]", E
   CHECK_FALSE(outside_seen);
 }
 
-TEMPLATE_TEST_CASE("planned aborts happen where and how they were planned", "[machine]", Emulated, Simulated) {
+TEMPLATE_TEST_CASE("planned aborts happen where and how they were planned", "[machine]", Emulated,
+                   Simulated) {
   using M = TestType;
   std::vector<u32> statuses;
   std::vector<bool> as_before;
@@ -116,12 +119,14 @@ TEMPLATE_TEST_CASE("planned aborts happen where and how they were planned", "[ma
       as_before.push_back(cells.untouched());
     }
   });
-  CHECK(statuses == std::vector<u32>{kAbortCapacity, kCommitted, kAbortConflict | kAbortRetry, 0, kCommitted, 0xab000001, kCommitted});
+  CHECK(statuses == std::vector<u32>{kAbortCapacity, kCommitted, kAbortConflict | kAbortRetry, 0, kCommitted,
+                                     0xab000001, kCommitted});
   CHECK(as_before == std::vector<bool>{true, false, true, true, false, true, false});
   CHECK(reached == std::vector<u64>{0, 3, 3, 2, 3, 1, 3});
 }
 
-TEMPLATE_TEST_CASE("random injection is a function of its seed and reaches all moments", "[machine]", Emulated, Simulated) {
+TEMPLATE_TEST_CASE("random injection is a function of its seed and reaches all moments", "[machine]",
+                   Emulated, Simulated) {
   using M = TestType;
   const auto statuses_of = [](u64 seed) {
     std::vector<u32> statuses;
@@ -144,7 +149,8 @@ TEMPLATE_TEST_CASE("random injection is a function of its seed and reaches all m
   CHECK(commits < 300);
 }
 
-TEMPLATE_TEST_CASE("what hardware cannot do inside a transaction aborts it with status zero", "[machine]", Emulated, Simulated) {
+TEMPLATE_TEST_CASE("what hardware cannot do inside a transaction aborts it with status zero", "[machine]",
+                   Emulated, Simulated) {
   using M = TestType;
   std::vector<u32> statuses;
   bool untouched = false, ready_wait_commits = false;
@@ -155,7 +161,8 @@ TEMPLATE_TEST_CASE("what hardware cannot do inside a transaction aborts it with 
     statuses.push_back(M::transact([&] { M::wait_until(cells.atomic, [](u64 v) { return v == 99; }); }));
     statuses.push_back(M::transact([&] { cells.change(), throw std::runtime_error("in a body"); }));
     untouched = cells.untouched();
-    ready_wait_commits = M::transact([&] { M::wait_until(cells.atomic, [](u64 v) { return v == 3; }); }) == kCommitted;
+    ready_wait_commits =
+        M::transact([&] { M::wait_until(cells.atomic, [](u64 v) { return v == 3; }); }) == kCommitted;
   });
   CHECK(statuses == std::vector<u32>{0, 0, 0, 0});
   CHECK(untouched);
@@ -173,7 +180,9 @@ TEMPLATE_TEST_CASE("transactions nest flatly, seven deep", "[machine]", Emulated
       M::template abort<7>();
     });
     nested_abort = M::transact([&] { M::transact([&] { cells.change(), M::template abort<7>(); }); });
-    const auto nest = [&](auto& self, int depth) -> u32 { return M::transact([&] { depth > 1 ? self(self, depth - 1) : 0u; }); };
+    const auto nest = [&](auto& self, int depth) -> u32 {
+      return M::transact([&] { depth > 1 ? self(self, depth - 1) : 0u; });
+    };
     deep_enough = nest(nest, 7);
     deep = nest(nest, 8);
     untouched = cells.untouched();
@@ -195,7 +204,8 @@ TEMPLATE_TEST_CASE("destructors of an aborted body change nothing", "[machine]",
       Cells<M>& cells;
       ~Guard() {
         cells.change();
-        M::wait_until(cells.atomic, [](u64 v) { return v == 50; });   // returns at once, since nothing can change
+        M::wait_until(cells.atomic,
+                      [](u64 v) { return v == 50; });   // returns at once, since nothing can change
         M::pause();
       }
     };
@@ -208,7 +218,8 @@ TEMPLATE_TEST_CASE("destructors of an aborted body change nothing", "[machine]",
   CHECK(untouched);
 }
 
-TEMPLATE_TEST_CASE("a block freed in a transaction is freed by its commit only", "[machine]", Emulated, Simulated) {
+TEMPLATE_TEST_CASE("a block freed in a transaction is freed by its commit only", "[machine]", Emulated,
+                   Simulated) {
   using M = TestType;
   bool still_there = false;
   inside<M>([&] {
@@ -237,7 +248,8 @@ TEST_CASE("an elided lock on threads: nothing is lost and nothing is seen half d
   std::vector<std::thread> threads;
   for (u64 id = 0; id < 3; ++id) {
     threads.emplace_back([&, id] {
-      const auto injected = Emulated::inject(AbortInjection::random(id, 0.3, {0, kAbortConflict | kAbortRetry}));
+      const auto injected =
+          Emulated::inject(AbortInjection::random(id, 0.3, {0, kAbortConflict | kAbortRetry}));
       for (u64 i = 0; i < kRounds; ++i) {
         const auto body = [&] {
           const u64 a = shared.a.load();
@@ -254,7 +266,8 @@ TEST_CASE("an elided lock on threads: nothing is lost and nothing is seen half d
                  }) == kCommitted;
         }
         if (done) continue;
-        while (shared.lock.exchange(1, kAcquire) != 0) Emulated::wait_until(shared.lock, [](u32 v) { return v == 0; });
+        while (shared.lock.exchange(1, kAcquire) != 0)
+          Emulated::wait_until(shared.lock, [](u32 v) { return v == 0; });
         body();
         shared.lock.store(0, kRelease);
       }
