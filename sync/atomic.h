@@ -1,8 +1,9 @@
 #pragma once
 // `atomic`: `none` plus one shared counter that every operation increments: what a single hot line costs.
 //
-// Leis's slides draw it between no synchronization and the locks. It protects nothing, so, as under `none`, one thread may
-// write. The counter is the only thing on its two lines; what is measured is the line's way from core to core.
+// Leis's slides draw it between no synchronization and the locks. It protects nothing, so, as under `none`,
+// one thread may write. The counter is the only thing on its two lines; what is measured is the line's way
+// from core to core.
 #include "src/reclaim/immediate.h"
 #include "src/stats/counters.h"
 #include "sync/coarse.h"
@@ -15,7 +16,7 @@ template <class M>
 class OneAtomic {
  public:
   static constexpr std::string_view kName = "atomic";
-  static constexpr std::string_view kAbout = "none plus one shared atomic increment an operation (one thread may write)";
+  static constexpr std::string_view kAbout = "none plus one shared atomic increment per operation (one writer)";
   static constexpr bool kManyWriters = false;
   using Machine = M;
   using Layout = CoarseLayout<M>;

@@ -1,9 +1,10 @@
 #pragma once
 // What an optimistic operation does between a restart and the next try: waits a random, bounded time.
 //
-// Two operations that made each other restart would do so again if they came back together, so the time is random; its
-// bound doubles with each restart, up to about as long as a long operation. After some restarts the processor is given away
-// instead: with more threads than processors, the one that we collide with may not be running.
+// Two operations that made each other restart would do so again if they came back together, so the time is
+// random; its bound doubles with each restart, up to about as long as a long operation. After some restarts
+// the processor is given away instead: with more threads than processors, the one that we collide with may
+// not be running.
 #include <algorithm>
 
 #include "src/machine/machine.h"
@@ -13,7 +14,7 @@ namespace latchlab {
 template <class M>
 class Backoff {
  public:
-  static constexpr u32 kFirstBound = 8, kLastBound = 512;   // pauses; one is 10 to 140 cycles, depending on the processor
+  static constexpr u32 kFirstBound = 8, kLastBound = 512;   // pauses, of 10 to 140 cycles each
   static constexpr u32 kRestartsBeforeYield = 16;
 
   void wait() {

@@ -1,8 +1,10 @@
 #pragma once
-// What every coarse policy does alike: run the body with the transaction that costs nothing, and clean up behind it.
+// What every coarse policy does alike: run the body with the transaction that costs nothing, and clean up
+// behind it.
 //
-// Both halves are apart because the first happens under the lock (or inside a hardware transaction) and the second must
-// not: linking and freeing blocks there would lengthen what everybody waits for, and an exception would leave it locked.
+// Both halves are apart because the first happens under the lock (or inside a hardware transaction) and the
+// second must not: linking and freeing blocks there would lengthen what everybody waits for, and an exception
+// would leave it locked.
 #include <new>
 #include <stdexcept>
 #include <utility>
@@ -19,9 +21,9 @@ template <class M, class Me, class Body>
   return body(tx);
 }
 
-/// Ends an operation after its lock was released: the value of its attempt. What it retired is freed at once: whoever had
-/// excluded us while reading it has finished, and whoever comes now does not find it.
-/// Throws std::bad_alloc when memory was out; the index is as it was.
+/// Ends an operation after its lock was released: the value of its attempt. What it retired is freed at once:
+/// whoever was reading it has finished, and whoever comes now does not find it. Throws std::bad_alloc when
+/// memory was out; the index is as it was.
 template <class Me, class T>
 [[gnu::always_inline]] inline T finish_coarse(Me& me, Attempt<T>& attempt) {
   if (!attempt) [[unlikely]] {

@@ -1,13 +1,14 @@
 #pragma once
-// `olc`: optimistic lock coupling (Leis, Scheibner, Kemper, Neumann, DaMoN 2016). A version in every node; readers write
-// nothing, writers latch only the nodes that they change.
+// `olc`: optimistic lock coupling (Leis, Scheibner, Kemper, Neumann, DaMoN 2016). A version in every node;
+// readers write nothing, writers latch only the nodes that they change.
 //
-// An operation runs inside an epoch: whatever it can reach stays readable until it leaves, so following a stale pointer is
-// wrong but harmless, and the validation after it says so. A run that must restart has stored nothing; what it allocated goes
-// back to its pool, the epoch stays (the next run may start at once), and the wait before it is random and bounded.
+// An operation runs inside an epoch: whatever it can reach stays readable until it leaves, so following a
+// stale pointer is wrong but harmless, and the validation after it says so. A run that must restart has
+// stored nothing; what it allocated goes back to its pool, the epoch stays (the next run may start at once),
+// and the wait before it is random and bounded.
 //
-// After a commit, in this order: the transaction unlatches, then what it unlinked is handed to the reclaimer. Stamping
-// it later than it was unlinked is safe (the grace period only starts later); earlier would not be.
+// After a commit, in this order: the transaction unlatches, then what it unlinked is handed to the reclaimer.
+// Stamping it later than it was unlinked is safe (the grace period only starts later); earlier would not be.
 #include <array>
 #include <new>
 #include <utility>
@@ -39,7 +40,8 @@ class Olc {
     u64 write_restarts = 0;   ///< of a writing one
 
     static constexpr auto fields() {
-      return std::array{CounterField{"ops", &Counters::ops}, CounterField{"read_restarts", &Counters::read_restarts},
+      return std::array{CounterField{"ops", &Counters::ops},
+                        CounterField{"read_restarts", &Counters::read_restarts},
                         CounterField{"write_restarts", &Counters::write_restarts}};
     }
   };

@@ -1,8 +1,9 @@
 #pragma once
 // `own`: the word for peers that synchronize themselves (`--index=tbb --sync=own`).
 //
-// There is nothing to run a body on: a peer implements find, insert and the rest by itself (indexes/concepts.h) and uses
-// this type for what the harness asks every policy: its name, its options (none), its counters (none).
+// There is nothing to run a body on: a peer implements find, insert and the rest by itself
+// (indexes/concepts.h) and uses this type for what the harness asks every policy: its name, its options
+// (none), its counters (none).
 #include <string_view>
 
 #include "src/stats/counters.h"

@@ -1,5 +1,5 @@
-// Every policy keeps operations apart, on threads of the processor and on the emulated machine; and what is special to the
-// short ones. rtm has a test of its own.
+// Every policy keeps operations apart, on threads of the processor and on the emulated machine; and what is
+// special to the short ones. rtm has a test of its own.
 #include <atomic>
 #include <thread>
 #include <vector>
@@ -9,6 +9,7 @@
 #include "src/machine/native.h"
 #include "src/testing/catch.h"
 #include "sync/atomic.h"
+#include "sync/concepts.h"
 #include "sync/none.h"
 #include "sync/olc.h"
 #include "sync/own.h"
@@ -19,6 +20,11 @@
 
 namespace latchlab {
 namespace {
+
+static_assert(Policy<None<Native>> && Policy<OneAtomic<Native>> && Policy<Spin<Native>>);
+static_assert(Policy<RwSpin<Native>> && Policy<Rtm<Native>> && Policy<Olc<Native>>);
+static_assert(Policy<None<Emulated>> && Policy<OneAtomic<Emulated>> && Policy<Spin<Emulated>>);
+static_assert(Policy<RwSpin<Emulated>> && Policy<Rtm<Emulated>> && Policy<Olc<Emulated>>);
 
 using testing::House;
 using testing::Twins;
@@ -188,8 +194,8 @@ TEST_CASE("Readers of rwspin share, writers exclude everybody") {
 }
 
 TEST_CASE("A writer of rwspin gets in although readers never leave the lock alone") {
-  // Each of two readers stays until the other one has come, except when a writer is about: without the pending bit there
-  // would be a reader inside at any time, and the writer would wait for ever.
+  // Each of two readers stays until the other one has come, except when a writer is about: without the
+  // pending bit there would be a reader inside at any time, and the writer would wait for ever.
   using P = RwSpin<Native>;
   House<P> house("rwspin");
   std::atomic<bool> written{false}, writer_about{false};

@@ -1,29 +1,32 @@
 #pragma once
-// `rtm:N`: the global lock of `spin`, elided. Every operation first runs as a hardware transaction that only reads the lock
-// word; after N restarts it takes the lock.
+// `rtm:N`: the global lock of `spin`, elided. Every operation first runs as a hardware transaction that only
+// reads the lock word; after N restarts it takes the lock.
 //
 //     wait until free -> begin -> subscribe: lock held? abort 0xff -> body -> commit
 //           ^                                                 |
 //           '---------------- budget left? <------ abort -----'
-//                             else the lock: free? take it : wait and speculate again (respec), or queue for it
+//                   else: lock free? take it : wait and speculate again (respec), or queue for it
 //
-// The invariant: a transaction commits only while nobody holds the lock. It reads the word first, so it has the word in its
-// read set for as long as it sees anything of the index, and the exchange of whoever takes the lock aborts it. (Reading it
-// last would be cheaper and is unsound: a transaction beside a lock holder sees half-done work and may run anywhere.)
+// The invariant: a transaction commits only while nobody holds the lock. It reads the word first, so it has
+// the word in its read set for as long as it sees anything of the index, and the exchange of whoever takes
+// the lock aborts it. (Reading it last would be cheaper and is unsound: a transaction beside a lock holder
+// sees half-done work and may run anywhere.)
 //
-// It is deliberately plain: any status costs one restart, as in Leis's measurements; what is known about statuses goes into
-// `adaptive`. Options, all printed with every result:
+// It is deliberately plain: any status costs one restart, as in Leis's measurements; what is known about
+// statuses goes into `adaptive`. Options, all printed with every result:
 //
 //   wait         wait until the lock is free before each try: a try beside a held lock only burns a restart
-//   busy_counts  an abort because the lock was held costs a restart too. Where it does not, the next try waits for the
-//                lock whatever `wait` says, or it would spin without bound
-//   obey_retry   take the lock at once when the processor says that a retry is useless. Our own aborts (lock held, pool
-//                dry) carry no advice and only cost their restart
-//   respec       if the lock is held when the budget is used up, wait and speculate with a new budget instead of queueing
-//                for it. Without this, one fallback draws everybody behind it into falling back (the lemming effect)
+//   busy_counts  an abort because the lock was held costs a restart too. Where it does not, the next try waits
+//                for the lock whatever `wait` says, or it would spin without bound
+//   obey_retry   take the lock at once when the processor says that a retry is useless. Our own aborts (lock
+//                held, pool dry) carry no advice and only cost their restart
+//   respec       if the lock is held when the budget is used up, wait and speculate with a new budget instead of
+//                queueing for it. Without this one fallback draws everybody behind it into falling back (the
+//                lemming effect)
 //
-// Inside the transaction there is nothing but the subscription, the body, and one store of its result: no counter (its line
-// would be written by everybody), no PAUSE, no allocation that can reach the kernel: pools are topped up before each try.
+// Inside the transaction there is nothing but the subscription, the body, and one store of its result: no
+// counter (its line would be written by everybody), no PAUSE, no allocation that can reach the kernel: pools
+// are topped up before each try.
 //
 // Where transactions do not work the policy runs on its lock, counts direct_lock, and says why in degraded().
 #include <algorithm>
@@ -64,7 +67,7 @@ class Rtm {
   static constexpr std::string_view kAbout = "one global lock, elided by hardware transactions";
   static constexpr bool kElides = true;
   using Machine = M;
-  using Layout = CoarseLayout<M>;
+  using Layout = CoarseLayout<M, Bugs>;
   using Tx = DirectTx<M>;
   using Reclaimer = Immediate<M>;
   using Options = RtmOptions;
@@ -105,7 +108,8 @@ class Rtm {
   }
 
  private:
-  /// True when `run` has committed in a transaction; false when it has not, and this thread now holds the lock.
+  /// True when `run` has committed in a transaction; false when it has not, and this thread now holds the
+  /// lock.
   template <class Me, class Run>
   [[nodiscard]] [[gnu::always_inline]] inline bool speculate(Me& me, Run& run) {
     RtmCounters& count = me.counters;

@@ -1,5 +1,6 @@
 #pragma once
-// What an elided lock counts, per thread and outside of transactions. Two sums must hold at any time between operations:
+// What an elided lock counts, per thread and outside of transactions. Two sums must hold at any time between
+// operations:
 //
 //     begins = commits + aborts of all classes        ops = commits + fallbacks + direct_lock
 #include <array>
@@ -16,8 +17,8 @@ struct RtmCounters {
   u64 commits = 0;        ///< transactions committed: operations that needed no lock
   u64 fallbacks = 0;      ///< operations that took the lock after having speculated
   u64 direct_lock = 0;    ///< operations that took the lock without having speculated
-  u64 lock_busy = 0, arena = 0, explicit_other = 0, nested = 0, debug = 0, capacity = 0, conflict = 0, retry_only = 0,
-      zero = 0;           ///< aborts by class, see AbortCause
+  u64 lock_busy = 0, arena = 0, explicit_other = 0;   ///< aborts by class, see AbortCause
+  u64 nested = 0, debug = 0, capacity = 0, conflict = 0, retry_only = 0, zero = 0;
   u64 respeculations = 0; ///< new budgets because the lock was held when the old one was used up
 
   static constexpr auto fields() {

@@ -1,5 +1,5 @@
-// Every decision that rtm:N takes after an abort, with aborts planned on the emulated machine; and, where the processor has
-// transactions that work, that they are used.
+// Every decision that rtm:N takes after an abort, with aborts planned on the emulated machine; and, where the
+// processor has transactions that work, that they are used.
 #include "sync/rtm.h"
 
 #include <atomic>
@@ -68,8 +68,8 @@ TEST_CASE("Counters that contradict each other say so") {
   CHECK(counters.inconsistency() == "ops 3 are not commits 3 + fallbacks 1 + direct_lock 0");
 }
 
-// What the documentation of the options says, for one operation whose lock nobody else wants. All transactions abort with
-// the statuses given, then the next one is left alone.
+// What the documentation of the options says, for one operation whose lock nobody else wants. All
+// transactions abort with the statuses given, then the next one is left alone.
 struct Decision {
   u64 begins = 0;
   bool commits = false;
@@ -116,13 +116,16 @@ std::string spec_of(const RtmOptions& options) {
   return spec.str();
 }
 
-void check_one_operation(const RtmOptions& options, const std::vector<u32>& statuses, AbortMoment at, u32 access) {
+void check_one_operation(const RtmOptions& options, const std::vector<u32>& statuses, AbortMoment at,
+                         u32 access) {
   using P = Rtm<Emulated>;
   House<P> house(spec_of(options));
   House<P>::Thread me(house);
   Twins<P::Layout> twins;
   AbortInjection::Script script;
-  for (const u32 status : statuses) script.push_back(PlannedAbort{.at = at, .status = status, .access = access});
+  for (const u32 status : statuses) {
+    script.push_back(PlannedAbort{.at = at, .status = status, .access = access});
+  }
 
   u64 before = 7;
   {
@@ -142,9 +145,10 @@ void check_one_operation(const RtmOptions& options, const std::vector<u32>& stat
   // Once, and whole: what an abort leaves behind would be seen here.
   same &= before == 0 && twins.now().first == 1 && twins.now().second == 1;
   if (same) return;
-  for_each_counter(me.counters, [](std::string_view name, u64 value) { UNSCOPED_INFO(name << " " << value); });
-  FAIL(spec_of(options) << ", " << statuses.size() << " aborts, first 0x" << std::hex << statuses[0] << ", moment "
-                        << static_cast<int>(at) << ", access " << access << ", expected begins " << expected.begins);
+  for_each_counter(me.counters, [](auto name, u64 value) { UNSCOPED_INFO(name << " " << value); });
+  FAIL(spec_of(options) << ", " << statuses.size() << " aborts, first 0x" << std::hex << statuses[0]
+                        << ", moment " << static_cast<int>(at) << ", access " << access << ", expected begins "
+                        << expected.begins);
 }
 
 TEST_CASE("Budgets are exact for every status, moment and combination of options") {
@@ -175,8 +179,8 @@ TEST_CASE("Budgets are exact for mixed statuses") {
   }
 }
 
-// The emulated machine, but whoever waits is noticed. It is how these tests know that the other thread has come as far as
-// the lock, without looking at a clock.
+// The emulated machine, but whoever waits is noticed. It is how these tests know that the other thread has
+// come as far as the lock, without looking at a clock.
 struct Watched : Emulated {
   static inline std::atomic<u32> waits{0};
   template <class A, class Done>
@@ -319,7 +323,7 @@ TEST_CASE("What an aborted attempt made and retired is forgotten") {
   CHECK(house.memory.bytes().live == sizeof(Large));
 }
 
-TEST_CASE("Where transactions work they are used, and where they do not the policy says why it runs on its lock") {
+TEST_CASE("Where transactions work they are used; elsewhere the policy says why it runs on its lock") {
   using P = Rtm<Native>;
   constexpr u64 kOperations = 10000;
   House<P> house("rtm:20");

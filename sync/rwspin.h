@@ -1,14 +1,16 @@
 #pragma once
-// `rwspin`: one global reader-writer spin lock. Readers run side by side, and still all write the lock's line.
+// `rwspin`: one global reader-writer spin lock. Readers run side by side, and still all write the lock's
+// line.
 //
 //     31                  2        1        0
 //    | readers inside, x4 | pending | writer |
 //
-// A reader adds itself first and looks afterwards: the common case is a single read-modify-write, which needs the line once.
-// If a writer is inside, or waits, it takes itself out again and waits. A writer enters when only `pending` may be set;
-// until then it sets `pending`, so that a stream of readers cannot keep it out for ever. Entering clears the bit, for all
-// waiting writers: each of them waits for "nobody inside" or "pending is gone" and sets it again in the second case.
-// While a writer is inside, readers that come and go change the word, so leaving subtracts instead of storing.
+// A reader adds itself first and looks afterwards: the common case is a single read-modify-write, which needs
+// the line once. If a writer is inside, or waits, it takes itself out again and waits. A writer enters when
+// only `pending` may be set; until then it sets `pending`, so that a stream of readers cannot keep it out for
+// ever. Entering clears the bit, for all waiting writers: each of them waits for "nobody inside" or "pending
+// is gone" and sets it again in the second case. While a writer is inside, readers that come and go change
+// the word, so leaving subtracts instead of storing.
 #include "src/reclaim/immediate.h"
 #include "src/stats/counters.h"
 #include "sync/coarse.h"
@@ -57,7 +59,7 @@ class RwSpin {
     const auto nobody_inside = [](u32 word) { return (word & ~kPending) == 0; };
     for (u32 word = word_.load(kRelaxed);;) {
       if (nobody_inside(word)) {
-        if (word_.compare_exchange(word, kWriter, kAcquire)) return;   // pairs with the leaving of readers and writers
+        if (word_.compare_exchange(word, kWriter, kAcquire)) return;   // pairs with everybody's leaving
       } else if (!(word & kPending)) {
         if (word_.compare_exchange(word, word | kPending, kRelaxed)) word |= kPending;
       } else {

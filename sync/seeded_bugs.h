@@ -1,8 +1,9 @@
 // Bugs on request, so that the race finder can prove that it finds them.
 //
-// A test that has never failed guards nothing. Every protocol step whose loss would be a silent race has a flag here; policies,
-// transactions and indexes take a type with these constants as their last template parameter, NoBugs by default, and leave the
-// step out under `if constexpr (Bugs::kDropX)`. A test derives from NoBugs and turns one flag on:
+// A test that has never failed guards nothing. Every protocol step whose loss would be a silent race has a
+// flag here; policies, transactions and indexes take a type with these constants as their last template
+// parameter, NoBugs by default, and leave the step out under `if constexpr (Bugs::kDropX)`. A test derives
+// from NoBugs and turns one flag on:
 //
 //     struct DropSubscription : NoBugs { static constexpr bool kDropSubscription = true; };
 //     using Broken = Rtm<Simulated, DropSubscription>;
@@ -14,16 +15,26 @@ namespace latchlab {
 
 struct NoBugs {
   // Policies.
-  static constexpr bool kDropSubscription = false;    // rtm: a transaction does not read the lock word
-  static constexpr bool kDropFallbackLock = false;    // rtm: the fallback runs its body without the lock
-  static constexpr bool kCountInside = false;         // rtm: one shared counter is updated inside the transaction
-  static constexpr bool kDropGracePeriod = false;     // olc: what an operation retires is freed at once
+  /// rtm: a transaction does not read the lock word.
+  static constexpr bool kDropSubscription = false;
+  /// rtm: the fallback runs its body without the lock.
+  static constexpr bool kDropFallbackLock = false;
+  /// rtm: `begins` is counted inside the transaction.
+  static constexpr bool kCountInside = false;
+  /// olc: what an operation retires is freed at once.
+  static constexpr bool kDropGracePeriod = false;
+
   // Transactions with versions.
-  static constexpr bool kDropValidation = false;                // step_to and follow go on without validating
-  static constexpr bool kDropUpgrade = false;                   // upgrade says yes and locks nothing
-  static constexpr bool kDropUnlockAfterFailedUpgrade = false;  // an upgrade that fails half way keeps what it locked
+  /// step_to and follow go on without validating.
+  static constexpr bool kDropValidation = false;
+  /// upgrade says yes and locks nothing.
+  static constexpr bool kDropUpgrade = false;
+  /// An upgrade that fails half way keeps what it has locked.
+  static constexpr bool kDropUnlockAfterFailedUpgrade = false;
+
   // Indexes.
-  static constexpr bool kChildAfterIndex = false;     // art: Node48 publishes the index before the child it points to
+  /// art: a node publishes the index of a child before the child.
+  static constexpr bool kChildAfterIndex = false;
 };
 
 }  // namespace latchlab

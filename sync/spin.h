@@ -1,5 +1,6 @@
 #pragma once
-// `spin`: one global test-and-test-and-set lock around every operation. What elision starts from and falls back to.
+// `spin`: one global test-and-test-and-set lock around every operation. What elision starts from and falls
+// back to.
 #include "src/reclaim/immediate.h"
 #include "src/stats/counters.h"
 #include "sync/coarse.h"

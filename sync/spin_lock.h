@@ -1,8 +1,8 @@
 #pragma once
 // The one global lock of `spin` and of every policy that elides it: test, and test-and-set.
 //
-// Waiting only reads, so waiters share the line until the holder writes it. The word is alone on its two lines: a
-// transaction that has subscribed to it must not be aborted by a neighbour.
+// Waiting only reads, so waiters share the line until the holder writes it. The word is alone on its two
+// lines: a transaction that has subscribed to it must not be aborted by a neighbour.
 #include "src/machine/machine.h"
 
 namespace latchlab {

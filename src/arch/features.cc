@@ -19,8 +19,8 @@ namespace {
 constexpr u32 kTries = 1000;
 constexpr u32 kAtomicityTries = 2000;
 
-// Transactions here work on plain memory, uninstrumented: a sanitizer's runtime call inside one would abort it, and the
-// thread sanitizer does not know that transactions synchronize.
+// Transactions here work on plain memory, uninstrumented: a sanitizer's runtime call inside one would abort
+// it, and the thread sanitizer does not know that transactions synchronize.
 #define LATCHLAB_UNINSTRUMENTED [[gnu::noinline, gnu::no_sanitize("address", "thread", "undefined")]]
 
 thread_local sigjmp_buf illegal_instruction;
@@ -48,8 +48,8 @@ class CatchIllegalInstruction {
   struct sigaction before_;
 };
 
-// Runs the body; false if it met an instruction that the processor does not have. The body owns nothing that a jump out of it
-// would leak.
+// Runs the body; false if it met an instruction that the processor does not have. The body owns nothing that
+// a jump out of it would leak.
 template <class Body>
 bool executes(Body&& body) {
   if (sigsetjmp(illegal_instruction, 1)) {
@@ -126,7 +126,8 @@ LATCHLAB_UNINSTRUMENTED void add_to_both(Pair* pair, Added* added) {
   }
 }
 
-// Never empty: where the kernel has more processors than the set can hold, the one we are on must speak for all.
+// Never empty: where the kernel has more processors than the set can hold, the one we are on must speak for
+// all.
 std::vector<int> allowed_processors() {
   std::vector<int> allowed;
   cpu_set_t set;
@@ -178,14 +179,16 @@ RtmProbe run_probe() {
     const std::string where = " on processor " + std::to_string(cpu);
     if (!executed) return {RtmOutcome::kAbsent, says + "XBEGIN raised an illegal instruction" + where};
     if (!seen.effects_right) {
-      return {RtmOutcome::kAbsent, says + "the stores of a transaction did not agree with its status" + where};
+      return {RtmOutcome::kAbsent, says + "the stores of a transaction contradicted its status" + where};
     }
     if (seen.commits < kTries / 2) {
-      return {RtmOutcome::kAlwaysAborts, says + "XBEGIN executed " + std::to_string(kTries) + " times" + where + ": " +
-                                             std::to_string(seen.commits) + " commits, last status " +
+      return {RtmOutcome::kAlwaysAborts, says + "XBEGIN executed " + std::to_string(kTries) + " times" + where +
+                                             ": " + std::to_string(seen.commits) + " commits, last status " +
                                              hex(seen.last_status)};
     }
-    if (!seen.rollback_right) return {RtmOutcome::kAbsent, says + "XABORT did not undo a transaction" + where};
+    if (!seen.rollback_right) {
+      return {RtmOutcome::kAbsent, says + "XABORT did not undo a transaction" + where};
+    }
   }
 
   Pair pair;
@@ -197,7 +200,8 @@ RtmProbe run_probe() {
     one.join();
   }
   const u64 additions = added[0].commits + added[1].commits;
-  if (added[0].saw_difference || added[1].saw_difference || pair.first != additions || pair.second != additions) {
+  const bool saw_difference = added[0].saw_difference || added[1].saw_difference;
+  if (saw_difference || pair.first != additions || pair.second != additions) {
     return {RtmOutcome::kAbsent, says + "transactions of two threads were not atomic"};
   }
   return {RtmOutcome::kWorks, says + std::to_string(commits) + " of " + std::to_string(tries) +

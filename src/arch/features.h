@@ -1,16 +1,19 @@
-// What the processor can do: what it says (CPUID) and, for hardware transactions, what it really does (the probe).
+// What the processor can do: what it says (CPUID) and, for hardware transactions, what it really does (the
+// probe).
 //
-// CPUID and kernel settings lie in both directions about RTM: microcode leaves the flag and aborts everything, hypervisors hide
-// the flag and execute it, emulators accept XBEGIN and abort every time with status 0. So the probe runs transactions on
-// every processor that this process may use, over memory that it has touched, and believes only what it sees:
+// CPUID and kernel settings lie in both directions about RTM: microcode leaves the flag and aborts
+// everything, hypervisors hide the flag and execute it, emulators accept XBEGIN and abort every time with
+// status 0. So the probe runs transactions on every processor that this process may use, over memory that it
+// has touched, and believes only what it sees:
 //
 //   commits    at least half of the transactions on each processor commit and leave their store behind
 //   rollback   the store before an XABORT is gone and the status carries the code
-//   atomicity  two threads add to two words in transactions; no thread ever sees them differ, and no addition is lost
+//   atomicity  two threads add to two words in transactions; none ever sees them differ, no addition is lost
 //
-// An instruction that the processor does not have raises SIGILL, which the probe catches and takes as the answer "absent". It
-// restores the caller's signal handler, leaves the caller's affinity alone (it runs on threads of its own), takes a few
-// milliseconds, and runs once per process. Valgrind and other emulators take the same paths.
+// An instruction that the processor does not have raises SIGILL, which the probe catches and takes as the
+// answer "absent". It restores the caller's signal handler, leaves the caller's affinity alone (it runs on
+// threads of its own), takes a few milliseconds, and runs once per process. Valgrind and other emulators take
+// the same paths.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
-// Software prefetch. A prefetch never faults, so any pointer may be given; it also repairs nothing: a page whose Accessed bit is
-// cleared stays so, and a transaction that reads it afterwards still aborts.
+// Software prefetch. A prefetch never faults, so any pointer may be given; it also repairs nothing: a page
+// whose Accessed bit is cleared stays so, and a transaction that reads it afterwards still aborts.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,8 @@ namespace latchlab {
 /// Fetch every line of the object for reading.
 template <class T>
 [[gnu::always_inline]] inline void prefetch_object(const T* p) {
-  for (std::size_t at = 0; at < sizeof(T); at += kLineBytes) prefetch_read(reinterpret_cast<const char*>(p) + at);
+  const char* const start = reinterpret_cast<const char*>(p);
+  for (std::size_t at = 0; at < sizeof(T); at += kLineBytes) prefetch_read(start + at);
 }
 
 }  // namespace latchlab

@@ -1,10 +1,12 @@
 // The only calls of the RTM instructions.
 //
-// XBEGIN, XEND, XABORT and XTEST raise #UD (SIGILL) on a processor without RTM, and CPUID lies about it in both directions, so
-// nothing here may run before the probe of features.h has said that transactions work. The answer is one byte, constant-
-// initialised to "unknown" and written once by the probe; rtm_works() reads it and runs the probe if nobody has.
+// XBEGIN, XEND, XABORT and XTEST raise #UD (SIGILL) on a processor without RTM, and CPUID lies about it in
+// both directions, so nothing here may run before the probe of features.h has said that transactions work.
+// The answer is one byte, constant- initialised to "unknown" and written once by the probe; rtm_works() reads
+// it and runs the probe if nobody has.
 //
-// The file is compiled with -mrtm; the wrappers are always inlined, so that a transaction contains no call through the PLT.
+// The file is compiled with -mrtm; the wrappers are always inlined, so that a transaction contains no call
+// through the PLT.
 #pragma once
 
 #include <immintrin.h>
@@ -22,8 +24,9 @@ inline constinit std::atomic<Usable> usable{Usable::kUnknown};
 bool probe_usable();  // features.cc: runs the probe once and stores its answer in `usable`
 }  // namespace rtm_detail
 
-/// May this process run hardware transactions? The probe says that they work, and no sanitizer would see their aborts as
-/// silence. Thread-safe. The first call runs the probe (milliseconds, see features.h); every later one is a load and a compare.
+/// May this process run hardware transactions? The probe says that they work, and no sanitizer would see
+/// their aborts as silence. Thread-safe. The first call runs the probe (milliseconds, see features.h); every
+/// later one is a load and a compare.
 [[gnu::always_inline]] inline bool rtm_works() {
   // Relaxed: the byte is the whole message.
   const auto known = rtm_detail::usable.load(kRelaxed);
@@ -34,8 +37,9 @@ bool probe_usable();  // features.cc: runs the probe once and stores its answer 
 /// Is the calling thread inside a hardware transaction? Only after rtm_works() said true.
 [[gnu::always_inline]] inline bool rtm_test() { return _xtest() != 0; }
 
-/// Starts a transaction: kCommitted when it has started, otherwise the status of its abort (execution comes back here with
-/// every register and every store of the transaction undone). Only after rtm_works() said true.
+/// Starts a transaction: kCommitted when it has started, otherwise the status of its abort (execution comes
+/// back here with every register and every store of the transaction undone). Only after rtm_works() said
+/// true.
 [[gnu::always_inline]] inline u32 rtm_begin() { return _xbegin(); }
 
 /// Commits the innermost transaction. Faults outside of one.
@@ -49,7 +53,8 @@ template <u8 kCode>
 }
 
 static_assert(kCommitted == _XBEGIN_STARTED);
-static_assert(kAbortExplicit == _XABORT_EXPLICIT && kAbortRetry == _XABORT_RETRY && kAbortConflict == _XABORT_CONFLICT);
-static_assert(kAbortCapacity == _XABORT_CAPACITY && kAbortDebug == _XABORT_DEBUG && kAbortNested == _XABORT_NESTED);
+static_assert(kAbortExplicit == _XABORT_EXPLICIT && kAbortRetry == _XABORT_RETRY);
+static_assert(kAbortConflict == _XABORT_CONFLICT && kAbortCapacity == _XABORT_CAPACITY);
+static_assert(kAbortDebug == _XABORT_DEBUG && kAbortNested == _XABORT_NESTED);
 
 }  // namespace latchlab

@@ -1,13 +1,15 @@
 // What a hardware transaction tells about its end.
 //
-// XBEGIN returns ~0 when the transaction has started; after an abort execution comes back to the same place with a status:
+// XBEGIN returns ~0 when the transaction has started; after an abort execution comes back to the same place
+// with a status:
 //
 //     31      24 23          6   5      4      3        2        1     0
 //    | code      | reserved   | nested debug capacity conflict retry explicit |
 //
-// The code is XABORT's argument and means something only beside the explicit bit. A status of zero has no bit to explain it:
-// page fault, cleared Accessed bit, system call, PAUSE, interrupt. Here lie only numbers, so that the emulated and the
-// simulated machines speak the same language as the processor; the instructions are in rtm.h.
+// The code is XABORT's argument and means something only beside the explicit bit. A status of zero has no bit
+// to explain it: page fault, cleared Accessed bit, system call, PAUSE, interrupt. Here lie only numbers, so
+// that the emulated and the simulated machines speak the same language as the processor; the instructions are
+// in rtm.h.
 //
 // Source: Intel SDM volume 1, chapter 16 ("Programming with Intel TSX").
 #pragma once
@@ -40,8 +42,8 @@ constexpr u8 explicit_code(u32 status) { return static_cast<u8>(status >> 24); }
 /// The status that XABORT(code) produces in an outermost transaction.
 constexpr u32 explicit_status(u8 code) { return u32{code} << 24 | kAbortExplicit; }
 
-/// Every abort belongs to exactly one class, the first that matches in this order: our own reasons before the processor's,
-/// and what explains most before what explains least.
+/// Every abort belongs to exactly one class, the first that matches in this order: our own reasons before the
+/// processor's, and what explains most before what explains least.
 enum class AbortCause : u8 {
   kLockBusy,
   kArena,
@@ -57,7 +59,9 @@ enum class AbortCause : u8 {
 inline constexpr std::array<std::string_view, 9> kAbortCauseNames{
     "lock_busy", "arena", "explicit_other", "nested", "debug", "capacity", "conflict", "retry_only", "zero"};
 
-constexpr std::string_view name_of(AbortCause cause) { return kAbortCauseNames[static_cast<std::size_t>(cause)]; }
+constexpr std::string_view name_of(AbortCause cause) {
+  return kAbortCauseNames[static_cast<std::size_t>(cause)];
+}
 
 /// The class of an abort status. Reserved bits are ignored. Must not be asked about kCommitted.
 constexpr AbortCause classify(u32 status) {

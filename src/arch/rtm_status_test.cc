@@ -13,9 +13,15 @@ struct Row {
   AbortCause cause;
 };
 const std::vector<Row> kTable{
-    {0xff000001, AbortCause::kLockBusy}, {0xee000001, AbortCause::kArena},     {1, AbortCause::kExplicitOther},
-    {32, AbortCause::kNested},           {16, AbortCause::kDebug},             {8, AbortCause::kCapacity},
-    {4, AbortCause::kConflict},          {2, AbortCause::kRetryOnly},          {0, AbortCause::kZero},
+    {0xff000001, AbortCause::kLockBusy},
+    {0xee000001, AbortCause::kArena},
+    {1, AbortCause::kExplicitOther},
+    {32, AbortCause::kNested},
+    {16, AbortCause::kDebug},
+    {8, AbortCause::kCapacity},
+    {4, AbortCause::kConflict},
+    {2, AbortCause::kRetryOnly},
+    {0, AbortCause::kZero},
 };
 
 TEST_CASE("Every status belongs to the first class that matches") {

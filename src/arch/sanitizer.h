@@ -1,8 +1,9 @@
 // What the sanitizers must be told, as functions that are empty without them.
 //
-// Three things they cannot know by themselves: that a pool's free block must not be touched (poison), that execution has
-// moved to another stack (a fiber of the simulated machine), and that this build has no use for hardware transactions (a bug
-// inside one is a silent abort). The rest of the tree asks the constants with `if constexpr` and never the preprocessor.
+// Three things they cannot know by themselves: that a pool's free block must not be touched (poison), that
+// execution has moved to another stack (a fiber of the simulated machine), and that this build has no use for
+// hardware transactions (a bug inside one is a silent abort). The rest of the tree asks the constants with
+// `if constexpr` and never the preprocessor.
 #pragma once
 
 #include <cstddef>
@@ -29,8 +30,8 @@ inline constexpr bool kThreadSanitizer = false;
 #endif
 inline constexpr bool kSanitized = kAddressSanitizer || kThreadSanitizer;
 
-/// AddressSanitizer reports every access to poisoned bytes until they are unpoisoned. The granularity is 8 bytes: a block
-/// whose ends are not aligned so keeps its ragged first bytes accessible.
+/// AddressSanitizer reports every access to poisoned bytes until they are unpoisoned. The granularity is 8
+/// bytes: a block whose ends are not aligned so keeps its ragged first bytes accessible.
 inline void poison_memory([[maybe_unused]] const void* p, [[maybe_unused]] std::size_t bytes) {
 #if defined(__SANITIZE_ADDRESS__)
   __asan_poison_memory_region(p, bytes);
@@ -44,17 +45,19 @@ inline void unpoison_memory([[maybe_unused]] const void* p, [[maybe_unused]] std
 
 /// A stack that is about to be left or has been entered, as AddressSanitizer wants it. To switch:
 ///
-///     sanitizer_leave_stack(&mine.fake, theirs.bottom, theirs.size);   // null instead of &mine.fake: this stack ends here
+///     sanitizer_leave_stack(&mine.fake, theirs.bottom, theirs.size);   // null for &mine.fake: this stack ends
 ///     ... jump ...
-///     sanitizer_enter_stack(mine.fake, &left_bottom, &left_size);      // first thing after having come back, or null at the
+///     sanitizer_enter_stack(mine.fake, &left_bottom, &left_size);      // back again; null for mine.fake: the
 ///                                                                      // first entry of a fiber
-inline void sanitizer_leave_stack([[maybe_unused]] void** save_fake_stack, [[maybe_unused]] const void* next_bottom,
+inline void sanitizer_leave_stack([[maybe_unused]] void** save_fake_stack,
+                                  [[maybe_unused]] const void* next_bottom,
                                   [[maybe_unused]] std::size_t next_size) {
 #if defined(__SANITIZE_ADDRESS__)
   __sanitizer_start_switch_fiber(save_fake_stack, next_bottom, next_size);
 #endif
 }
-inline void sanitizer_enter_stack([[maybe_unused]] void* fake_stack, [[maybe_unused]] const void** left_bottom,
+inline void sanitizer_enter_stack([[maybe_unused]] void* fake_stack,
+                                  [[maybe_unused]] const void** left_bottom,
                                   [[maybe_unused]] std::size_t* left_size) {
 #if defined(__SANITIZE_ADDRESS__)
   __sanitizer_finish_switch_fiber(fake_stack, left_bottom, left_size);

@@ -1,18 +1,20 @@
 // Counters with named fields.
 //
-// A policy counts in a plain struct of u64, one per thread, padded so that no two threads share a line, and never updated inside
-// a hardware transaction (the line would be in the write set, and an abort would undo the count). The struct says its names
-// once, and everything that sums, prints or checks counters works from that list:
+// A policy counts in a plain struct of u64, one per thread, padded so that no two threads share a line, and
+// never updated inside a hardware transaction (the line would be in the write set, and an abort would undo
+// the count). The struct says its names once, and everything that sums, prints or checks counters works from
+// that list:
 //
 //     struct Counters {
 //       u64 ops = 0, restarts = 0;
 //       static constexpr auto fields() {
-//         return std::array{CounterField{"ops", &Counters::ops}, CounterField{"restarts", &Counters::restarts}};
+//         return std::array{CounterField{"ops", &Counters::ops},
+//                           CounterField{"restarts", &Counters::restarts}};
 //       }
 //     };
 //
-// A struct without fields is counted too: its list is empty. The static_assert in for_each_counter makes a field that was
-// forgotten in the list an error.
+// A struct without fields is counted too: its list is empty. The static_assert in for_each_counter makes a
+// field that was forgotten in the list an error.
 #pragma once
 
 #include <array>
@@ -43,7 +45,7 @@ concept CounterSet = std::is_default_constructible_v<C> && std::is_trivially_cop
 template <CounterSet C, class Visit>
 constexpr void for_each_counter(const C& counters, Visit&& visit) {
   constexpr auto kFields = C::fields();
-  static_assert(kFields.size() == 0 || sizeof(C) == kFields.size() * sizeof(u64), "every counter is listed once");
+  static_assert(kFields.size() == 0 || sizeof(C) == kFields.size() * sizeof(u64), "each counter is listed once");
   for (const auto& field : kFields) visit(field.name, counters.*field.member);
 }
 
