@@ -322,7 +322,7 @@ class WithoutSeedOfEnvironment {
     unsetenv("LATCHLAB_SEED");
   }
   ~WithoutSeedOfEnvironment() {
-    if (!seed_.empty()) setenv("LATCHLAB_SEED", seed_.c_str(), 1);
+    setenv("LATCHLAB_SEED", seed_.c_str(), 1);   // empty is like absent
   }
   WithoutSeedOfEnvironment(const WithoutSeedOfEnvironment&) = delete;
   WithoutSeedOfEnvironment& operator=(const WithoutSeedOfEnvironment&) = delete;
