@@ -1,0 +1,99 @@
+#pragma once
+// Where the race finder aims at ART: small trees that are one operation away from a structural change, and the keys that
+// bring it about. Numbers are spelled by their eight bytes, most significant first, like their paths in the tree.
+#include <cstdio>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/arch/sanitizer.h"
+#include "src/testing/catch.h"
+#include "src/testing/race_program.h"
+
+namespace latchlab::testing {
+
+/// The number whose first bytes these are; the rest is zero.
+inline u64 spelled(std::initializer_list<u32> bytes) {
+  u64 number = 0, shift = 64;
+  for (const u32 byte : bytes) number |= u64{byte} << (shift -= 8);
+  return number;
+}
+
+inline std::vector<u64> together(std::initializer_list<std::vector<u64>> parts) {
+  std::vector<u64> all;
+  for (const auto& part : parts) all.insert(all.end(), part.begin(), part.end());
+  return all;
+}
+
+/// {1, first}, {1, first + step}, ...: one child each in the node below the root's byte 1.
+inline std::vector<u64> children(u32 count, u32 first = 10, u32 step = 2) {
+  std::vector<u64> keys;
+  for (u32 i = 0; i < count; ++i) keys.push_back(spelled({1, first + i * step}));
+  return keys;
+}
+
+inline std::vector<RaceMix<u64>> number_mixes() {
+  // A Node4 below the root's byte 1 with four children; the first one's leaf has two pairs.
+  const std::vector<u64> four = together({children(4), {spelled({1, 10, 0, 0, 0, 0, 0, 1})}});
+  // Five keys in a node at level 4, its path compressed.
+  std::vector<u64> deep;
+  for (u32 i = 0; i < 5; ++i) deep.push_back(spelled({1, 2, 3, 4, 10 + i}));
+  // Five values in a node at the last byte.
+  std::vector<u64> values;
+  for (u32 i = 0; i < 5; ++i) values.push_back(spelled({1, 2, 3, 4, 5, 6, 7, 10 + i}));
+  // A node with two leaves and a node of five keys as children.
+  std::vector<u64> family{spelled({1, 10}), spelled({1, 20})};
+  for (u32 i = 0; i < 5; ++i) family.push_back(spelled({1, 30, 40 + i}));
+  // A leaf of four pairs that share three bytes.
+  std::vector<u64> leaf;
+  for (u32 i = 0; i < 4; ++i) leaf.push_back(spelled({1, 2, 3, 10 * i, i}));
+
+  //         name                    preload          erased      hot                                            find insert update upsert erase scan
+  return {
+      {"grow 4 to 16", four, {}, {four[0], four[1], spelled({1, 11}), spelled({1, 50}), spelled({1, 60})}, {3, 6, 1, 1, 2, 0}},
+      {"grow 16 to 48", children(16), {}, {spelled({1, 10}), spelled({1, 40}), spelled({1, 41}), spelled({1, 60})}, {3, 6, 1, 1, 2, 0}},
+      {"shrink 16 to 4", children(6), {spelled({1, 12})}, {spelled({1, 10}), spelled({1, 14}), spelled({1, 16}), spelled({1, 50})}, {3, 2, 1, 1, 6, 0}},
+      {"shrink 48 to 16", children(18), {spelled({1, 10}), spelled({1, 12}), spelled({1, 14}), spelled({1, 16}), spelled({1, 18})},
+       {spelled({1, 20}), spelled({1, 30}), spelled({1, 44}), spelled({1, 60})}, {3, 2, 1, 1, 6, 0}},
+      {"prefix split", deep, {}, {deep[0], deep[4], spelled({1, 2, 3, 9}), spelled({1, 2, 9}), spelled({1, 9})}, {3, 5, 1, 1, 3, 1}},
+      {"leaf split", leaf, {}, {leaf[0], leaf[3], spelled({1, 2, 3, 0, 1}), spelled({1, 2, 7}), spelled({1, 9})}, {3, 5, 1, 1, 3, 1}},
+      {"merge", family, {}, {family[0], family[1], family[2], spelled({1, 30, 60})}, {3, 2, 1, 1, 6, 1}},
+      {"fold into a leaf", {four[1], four[2], four[3], four[0], four[4]}, {four[4]}, {four[0], four[1], four[2], four[3]}, {3, 2, 2, 1, 6, 0}},
+      {"values", values, {values[2]}, {values[0], values[1], values[3], values[2]}, {3, 3, 2, 2, 4, 1}},
+      {"update beside copy", {leaf[0], leaf[1]}, {}, {leaf[0], leaf[1], leaf[2], leaf[3]}, {2, 3, 4, 3, 3, 0}},
+      {"scan beside changes", family, {}, {family[0], family[1], family[2], family[4], spelled({1, 30, 60}), spelled({2})}, {0, 3, 1, 1, 3, 5}},
+  };
+}
+
+inline std::vector<RaceMix<std::string>> string_mixes() {
+  const std::string path = "abcdefgh";   // twice what a node stores of its path
+  // All keys share eight bytes, and nodes skip four of them.
+  const std::vector<std::string> skipping{path + "1", path + "2", path + "3x", path + "3y"};
+  return {
+      {"split in skipped bytes", skipping, {},
+       {path + "1", path + "3x", path + "4", "abX", "abcXefgh1", path}, {3, 5, 1, 1, 3, 1}},
+      {"one key a prefix of another", {"a", "ab", "abc"}, {}, {"", "a", "ab", "abc", "abcd"}, {3, 4, 1, 1, 4, 1}},
+      {"string merge", {path + "1", path + "2x", path + "2y"}, {}, {path + "1", path + "2x", path + "2y", path + "2z"}, {3, 2, 1, 1, 6, 1}},
+  };
+}
+
+/// The schedules of one mix under one policy, and the programs over which they are spread.
+inline constexpr u32 kRacePrograms = 40;
+inline constexpr u32 kRaceSchedules = 10'000;
+
+/// Runs every mix on `Index`: ten thousand schedules each, or as many as `share` of that, and under sanitizers a twentieth.
+template <class Index, class Raw>
+void explore(const std::vector<RaceMix<Raw>>& mixes, std::string_view policy, RaceOptions options, double share = 1) {
+  const u32 each = static_cast<u32>(kRaceSchedules * share) / (kSanitized ? 20 : 1);
+  options.schedules = each / kRacePrograms;
+  for (const auto& mix : mixes) {
+    const ProgramsReport report = run_programs<Index>(mix, policy, kRacePrograms, options);
+    INFO(report.message);
+    CHECK(report.failures == 0);
+    if (report.failures == 0) CHECK(report.schedules == each);
+    std::printf("%s\n", report.message.c_str());
+  }
+}
+
+}  // namespace latchlab::testing

@@ -1,0 +1,19 @@
+// ART under optimistic lock coupling, on the race finder.
+#include "indexes/art/art.h"
+#include "indexes/art/race_mixes_test.h"
+#include "sync/olc.h"
+#include "sync/synchronized.h"
+
+namespace latchlab::testing {
+namespace {
+
+TEST_CASE("Races: ART under olc with numbers", "[race]") {
+  explore<Synchronized<Art, Olc<Simulated>, U64Key>>(number_mixes(), "olc", {});
+}
+
+TEST_CASE("Races: ART under olc with strings", "[race]") {
+  explore<Synchronized<Art, Olc<Simulated>, BytesKey>>(string_mixes(), "olc", {});
+}
+
+}  // namespace
+}  // namespace latchlab::testing

@@ -1,0 +1,206 @@
+#pragma once
+// Scenarios for the race finder over any index: a program is what a few fibers do to an index that was loaded before, and
+// every answer that they got must be linearizable.
+//
+// A mix says where to aim: which keys are there at first, which ones the fibers fight over, and how often they do what. It
+// has as many programs as one likes to draw; the number of a program and the seed of a schedule replay a failure:
+//
+//     mix "grow 4 to 16", program 17: 1 of 212 schedules fail, the first with LATCHLAB_SEED=8712: key 3, at first ...
+//
+// The fiber that ends last looks at everything once more, still inside virtual time: a latch that was left locked is a
+// deadlock there rather than a wait without end.
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "src/base/rng.h"
+#include "src/base/spec.h"
+#include "src/machine/race_finder.h"
+#include "src/memory/memory_config.h"
+#include "src/testing/history.h"
+
+namespace latchlab::testing {
+
+enum class RaceVerb : u8 { kFind, kInsert, kUpdate, kUpsert, kErase, kScan };
+
+/// How often, in parts of their sum, in the order of RaceVerb.
+using RaceWeights = std::array<u32, 6>;
+
+template <class Key>
+struct RaceMix {
+  std::string name;
+  std::vector<Key> preload;    // inserted in this order
+  std::vector<Key> erased;     // and these taken out again before it begins
+  std::vector<Key> hot;        // what the fibers use
+  RaceWeights weights;
+  u32 ops_each = 3;
+};
+
+struct RaceOp {
+  RaceVerb verb;
+  u32 key;     // its number
+  u64 value;   // unique; the limit of a scan
+};
+
+template <class Key>
+struct RaceProgram {
+  std::vector<Key> keys;   // all, sorted: a key's number is its place
+  std::vector<u32> preload, erased;
+  std::vector<std::vector<RaceOp>> fibers;
+
+  u32 number_of(const auto& key) const {
+    const auto at = std::lower_bound(keys.begin(), keys.end(), key);
+    return at != keys.end() && *at == key ? static_cast<u32>(at - keys.begin()) : ~0u;
+  }
+};
+
+/// The program with this number: the same for the same mix.
+template <class Key>
+RaceProgram<Key> draw_program(const RaceMix<Key>& mix, u64 number, u32 fibers) {
+  RaceProgram<Key> program;
+  for (const auto* keys : {&mix.preload, &mix.erased, &mix.hot}) {
+    program.keys.insert(program.keys.end(), keys->begin(), keys->end());
+  }
+  std::sort(program.keys.begin(), program.keys.end());
+  program.keys.erase(std::unique(program.keys.begin(), program.keys.end()), program.keys.end());
+  for (const Key& key : mix.preload) program.preload.push_back(program.number_of(key));
+  for (const Key& key : mix.erased) program.erased.push_back(program.number_of(key));
+
+  Rng rng(number);
+  u64 sum = 0, value = 100;
+  for (const u32 weight : mix.weights) sum += weight;
+  for (u32 f = 0; f < fibers; ++f) {
+    auto& ops = program.fibers.emplace_back();
+    for (u32 i = 0; i < mix.ops_each; ++i) {
+      u64 ticket = rng.below(sum);
+      u32 verb = 0;
+      while (ticket >= mix.weights[verb]) ticket -= mix.weights[verb++];
+      RaceOp op{static_cast<RaceVerb>(verb), program.number_of(mix.hot[rng.below(mix.hot.size())]), value++};
+      if (op.verb == RaceVerb::kScan) op.value = 1 + rng.below(program.keys.size() + 1);
+      ops.push_back(op);
+    }
+  }
+  return program;
+}
+
+/// A program on a fresh index. `Index` is a Synchronized on the Simulated machine.
+template <class Index, class Key>
+class ProgramOnIndex {
+ public:
+  ProgramOnIndex(const RaceProgram<Key>& program, std::string_view policy)
+      : program_(program), history_(program.keys.size()), index_(Spec::parse(policy), MemoryConfig{}) {
+    for (u32 i = 0; i < program_.fibers.size(); ++i) threads_.push_back(index_.join());
+    u64 value = 1;
+    for (const u32 key : program_.preload) {
+      (void)index_.insert(threads_[0], program_.keys[key], value);
+      history_.starts_with(key, value++);
+    }
+    for (const u32 key : program_.erased) {
+      (void)index_.erase(threads_[0], program_.keys[key]);
+      history_.starts_absent(key);
+    }
+  }
+
+  void fiber(u32 id) {
+    for (const RaceOp& op : program_.fibers[id]) run(id, op);
+    if (++ended_ == program_.fibers.size()) run(id, {RaceVerb::kScan, 0, ~u64{0}});
+  }
+
+  std::string check() {
+    for (const auto& thread : threads_) {
+      if constexpr (requires { thread.counters.inconsistency(); }) {
+        if (std::string wrong = thread.counters.inconsistency(); !wrong.empty()) return wrong;
+      }
+    }
+    return history_.complaint();
+  }
+
+ private:
+  void run(u32 id, const RaceOp& op) {
+    auto& me = threads_[id];
+    const Key& key = program_.keys[op.key];
+    if (op.verb == RaceVerb::kScan) return scan(id, op);
+    Call call{static_cast<CallKind>(op.verb), false, op.value, history_.now(), 0, id};
+    switch (op.verb) {
+      case RaceVerb::kFind: {
+        const std::optional<u64> found = index_.find(me, key);
+        call.yes = found.has_value();
+        call.value = found.value_or(0);
+        break;
+      }
+      case RaceVerb::kInsert: call.yes = index_.insert(me, key, op.value); break;
+      case RaceVerb::kUpdate: call.yes = index_.update(me, key, op.value); break;
+      case RaceVerb::kUpsert: call.yes = index_.upsert(me, key, op.value); break;
+      default: call.yes = index_.erase(me, key);
+    }
+    call.returned = history_.now();
+    history_.add(op.key, call);
+  }
+
+  // One find for every key that it covers: up to the limit's last pair, or all.
+  void scan(u32 id, const RaceOp& op) {
+    const u64 called = history_.now();
+    std::vector<std::pair<u32, u64>> pairs;
+    const std::size_t seen = index_.scan(threads_[id], program_.keys[op.key], op.value, [&](const auto& key, u64 value) {
+      const u32 number = program_.number_of(key);
+      expect(number != ~0u, "a scan returned a key that nobody inserted");
+      expect(number >= op.key, "a scan returned a key before its start");
+      expect(pairs.empty() || pairs.back().first < number, "a scan is out of order");
+      pairs.emplace_back(number, value);
+    });
+    const u64 returned = history_.now();
+    expect(seen == pairs.size() && seen <= op.value, "a scan's count is wrong");
+    const u32 end = seen == op.value ? pairs.back().first + 1 : static_cast<u32>(program_.keys.size());
+    auto pair = pairs.begin();
+    for (u32 number = op.key; number < end; ++number) {
+      const bool found = pair != pairs.end() && pair->first == number;
+      history_.add(number, {CallKind::kFind, found, found ? pair->second : 0, called, returned, id});
+      if (found) ++pair;
+    }
+  }
+
+  const RaceProgram<Key>& program_;
+  History history_;
+  u32 ended_ = 0;
+  Index index_;
+  std::vector<typename Index::Thread> threads_;
+};
+
+struct ProgramsReport {
+  u64 schedules = 0;
+  u64 failures = 0;
+  std::string message;   // of the first failure, or what has been tried
+};
+
+/// Runs `programs` programs of the mix under `options.schedules` schedules each; ends at the first failure.
+template <class Index, class Key>
+ProgramsReport run_programs(const RaceMix<Key>& mix, std::string_view policy, u32 programs, RaceOptions options) {
+  ProgramsReport report;
+  u64 events = 0, aborts = 0;
+  double seconds = 0;
+  const u64 first_seed = options.seed;
+  for (u32 number = 0; number < programs && report.failures == 0; ++number) {
+    options.seed = first_seed + u64{number} * options.schedules;
+    const RaceProgram<Key> program = draw_program(mix, number, options.fibers);
+    const RaceReport one = find_races<ProgramOnIndex<Index, Key>>(options, program, policy);
+    report.schedules += one.schedules;
+    report.failures += one.failures;
+    events += one.events;
+    aborts += one.aborts;
+    seconds += static_cast<double>(one.schedules) / one.schedules_per_second;
+    if (one.failures != 0) report.message = "mix \"" + mix.name + "\", program " + std::to_string(number) + ": " + one.str();
+  }
+  if (report.failures == 0) {
+    report.message = "mix \"" + mix.name + "\": " + std::to_string(report.schedules) + " schedules, " +
+                     std::to_string(events) + " events, " + std::to_string(aborts) + " aborts, " +
+                     std::to_string(static_cast<u64>(static_cast<double>(report.schedules) / seconds)) + " schedules/s";
+  }
+  return report;
+}
+
+}  // namespace latchlab::testing
