@@ -121,9 +121,9 @@ TEST_CASE("A line is split without loss", "[memory]") {
   Memory<Native> memory(with(Alloc::kArena));
   Pool<Native>& pool = memory.join();
   auto* const first = static_cast<char*>(pool.allocate(16));
-  for (int i = 1; i < 4; ++i) CHECK(pool.allocate(16) == first + 16 * i);
+  for (int i = 1; i < 4; ++i) CHECK(pool.allocate(16) == static_cast<void*>(first + 16 * i));
   auto* const half = static_cast<char*>(pool.allocate(32));
-  CHECK(pool.allocate(32) == half + 32);
+  CHECK(pool.allocate(32) == static_cast<void*>(half + 32));
   CHECK(memory.bytes().live == 128);
 }
 
@@ -137,7 +137,7 @@ TEST_CASE("The tail of a region is used", "[memory]") {
   REQUIRE(tail >= 64);
   for (u64 i = 1; i <= fit; ++i) (void)pool.allocate(4032);   // the last one opens the second chunk
   CHECK(memory.bytes().chunks == 2);
-  CHECK(pool.allocate(tail) == first + fit * 4032);
+  CHECK(pool.allocate(tail) == static_cast<void*>(first + fit * 4032));
 }
 
 TEST_CASE("Small indexes of many threads stay small", "[memory]") {
@@ -180,7 +180,7 @@ TEST_CASE("A pool of one who left goes to the next with all that it holds", "[me
   Pool<Native>& second = memory.join();
   CHECK(&second == &first);
   CHECK(second.allocate(64) == freed);
-  CHECK(second.allocate(64) == static_cast<char*>(kept) + 64);
+  CHECK(second.allocate(64) == static_cast<void*>(static_cast<char*>(kept) + 64));
   CHECK(memory.bytes().chunks == 1);
   CHECK(&memory.join() != &second);
 }
