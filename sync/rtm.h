@@ -118,7 +118,7 @@ class Rtm {
       for (u64 tries_left = options_.restarts + 1; tries_left > 0;) {
         if (options_.wait) lock_.await_free();
         // When memory is out this fails, and only who needs memory must fall back and fail.
-        (void)me.context.top_up(extra);
+        (void)me.context.top_up();
         const u32 status = transact(count, run);
         if (status == kCommitted) [[likely]] return true;
         me.context.abandon();
@@ -130,6 +130,7 @@ class Rtm {
         }
         if (cause == AbortCause::kArena) {
           extra = std::clamp(2 * extra, Pool<M>::kAttemptBytes, Pool<M>::kLargestCarved);
+          (void)me.context.top_up(extra);
         }
         if (options_.obey_retry && !(status & (kAbortRetry | kAbortExplicit))) break;
         --tries_left;
