@@ -42,7 +42,9 @@ struct Pipe {
 
   Pipe() {
     std::array<int, 2> ends{};
-    if (pipe2(ends.data(), O_CLOEXEC) != 0) throw OutputError(fmt::format("cannot make a pipe: {}", std::strerror(errno)));
+    if (pipe2(ends.data(), O_CLOEXEC) != 0) {
+      throw OutputError(fmt::format("cannot make a pipe: {}", std::strerror(errno)));
+    }
     read_end = ends[0];
     write_end = ends[1];
   }
@@ -75,7 +77,8 @@ Output run_process(const std::string& binary, const std::vector<std::string>& ar
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, out.write_end, STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&actions, err.write_end, STDERR_FILENO);
-  // A group of its own keeps the terminal's SIGINT from the child: it gets exactly one, from here, and writes what it has.
+  // A group of its own keeps the terminal's SIGINT from the child: it gets exactly one, from here, and writes
+  // what it has.
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
@@ -147,7 +150,9 @@ std::map<std::string, u32> statuses_of(const VariantSummary& variant) {
 
 std::string statuses_text(const VariantSummary& variant) {
   std::vector<std::string> parts;
-  for (const auto& [status, count] : statuses_of(variant)) parts.push_back(fmt::format("{} {}", count, status));
+  for (const auto& [status, count] : statuses_of(variant)) {
+    parts.push_back(fmt::format("{} {}", count, status));
+  }
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
@@ -170,7 +175,9 @@ std::string why_withheld(const VariantSummary& variant) {
     if (counts(replicate)) continue;
     if (bad++ == 0) status = replicate.status;
   }
-  return bad == 0 ? "" : fmt::format("{} of {} replicates of {} {}", bad, variant.replicates.size(), variant.name, status);
+  return bad == 0 ? ""
+                  : fmt::format("{} of {} replicates of {} {}", bad, variant.replicates.size(), variant.name,
+                                status);
 }
 
 Json nullable(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
@@ -186,7 +193,8 @@ void summarize(Comparison& comparison) {
     for (std::size_t block = 0; block < variant.replicates.size(); ++block) {
       if (!counts(variant.replicates[block])) continue;
       values.push_back(*variant.replicates[block].per_second);
-      if (block < base.replicates.size() && counts(base.replicates[block]) && *base.replicates[block].per_second > 0) {
+      if (block < base.replicates.size() && counts(base.replicates[block]) &&
+          *base.replicates[block].per_second > 0) {
         paired_base.push_back(*base.replicates[block].per_second);
         paired.push_back(values.back());
       }
@@ -225,15 +233,18 @@ Replicate run_replicate(const std::string& binary, const std::vector<std::string
   Replicate replicate;
   replicate.status = "failed";
   replicate.document = Json::parse(output.out, nullptr, false);
-  if (replicate.document.is_discarded() || !replicate.document.is_object() || !replicate.document.contains("status") ||
-      !replicate.document["status"].is_string()) {
+  if (replicate.document.is_discarded() || !replicate.document.is_object() ||
+      !replicate.document.contains("status") || !replicate.document["status"].is_string()) {
     replicate.document = nullptr;
-    replicate.reason = output.err.empty() ? "no result document; " + how_it_ended(output.wait_status) : first_line(output.err);
+    replicate.reason = output.err.empty() ? "no result document; " + how_it_ended(output.wait_status)
+                                          : first_line(output.err);
     return replicate;
   }
   const Json& document = replicate.document;
   replicate.status = document["status"].get<std::string>();
-  if (document.contains("reason") && document["reason"].is_string()) replicate.reason = document["reason"].get<std::string>();
+  if (document.contains("reason") && document["reason"].is_string()) {
+    replicate.reason = document["reason"].get<std::string>();
+  }
   if (document.value("interrupted", false)) {
     replicate.status = "interrupted";
     replicate.reason = "ended early by a signal";
@@ -264,11 +275,12 @@ Comparison compare(const AbCommand& command, Progress& progress) {
     comparison.orders.push_back(shuffled(n, draw(command.seed, 0, block)));
     for (u32 position = 0; position < n; ++position) {
       const u32 which = comparison.orders.back()[position];
-      progress.title(fmt::format("block {}/{} {}", block + 1, command.replicates, command.variants[which].name));
+      progress.title(
+          fmt::format("block {}/{} {}", block + 1, command.replicates, command.variants[which].name));
       progress.advance(done);
       std::vector<std::string> args = command.variants[which].args;
-      args.insert(args.end(), {"--json", "--progress=none", fmt::format("--block={}", block), fmt::format("--order={}", position),
-                               fmt::format("--replicate={}", block)});
+      args.insert(args.end(), {"--json", "--progress=none", fmt::format("--block={}", block),
+                               fmt::format("--order={}", position), fmt::format("--replicate={}", block)});
       comparison.variants[which].replicates.push_back(run_replicate("/proc/self/exe", args));
       progress.advance(++done);
       if (stop_requested()) {
@@ -284,12 +296,15 @@ Comparison compare(const AbCommand& command, Progress& progress) {
 
 std::string table_of(const Comparison& comparison) {
   std::size_t width = 7;
-  for (const VariantSummary& variant : comparison.variants) width = std::max(width, variant.command.size() + 3);
+  for (const VariantSummary& variant : comparison.variants) {
+    width = std::max(width, variant.command.size() + 3);
+  }
   const std::size_t blocks = comparison.orders.size();
-  std::string text = fmt::format("{} block{}, variants in random order within each (seed {}){}\n\n", blocks, blocks == 1 ? "" : "s",
-                                 comparison.seed, comparison.interrupted ? "; interrupted" : "");
-  text += fmt::format("{:<{}}  {:>9}  {:>17}  {:>7}  {:>15}  {:>6}  {:>5}  {:<12}  {}\n", "variant", width, "Mops/s", "quartiles", "ratio",
-                      "95 %", "B/key", "pages", "runs", "verdict");
+  std::string text =
+      fmt::format("{} block{}, variants in random order within each (seed {}){}\n\n", blocks,
+                  blocks == 1 ? "" : "s", comparison.seed, comparison.interrupted ? "; interrupted" : "");
+  text += fmt::format("{:<{}}  {:>9}  {:>17}  {:>7}  {:>15}  {:>6}  {:>5}  {:<12}  {}\n", "variant", width,
+                      "Mops/s", "quartiles", "ratio", "95 %", "B/key", "pages", "runs", "verdict");
   for (const VariantSummary& v : comparison.variants) {
     const std::optional<double> bytes = median_at(v, "/memory/bytes_per_key");
     const std::optional<double> page = median_at(v, "/memory/page_bytes");
@@ -298,7 +313,8 @@ std::string table_of(const Comparison& comparison) {
         v.median ? fmt::format("{:.3f}", *v.median / 1e6) : "-",
         v.quartiles ? fmt::format("{:.3f} .. {:.3f}", v.quartiles->low / 1e6, v.quartiles->high / 1e6) : "-",
         v.ratio ? fmt::format("{:.3f}", *v.ratio) : "-",
-        v.interval ? fmt::format("{:.3f} .. {:.3f}", v.interval->low, v.interval->high) : "-", bytes ? fmt::format("{:.1f}", *bytes) : "-",
+        v.interval ? fmt::format("{:.3f} .. {:.3f}", v.interval->low, v.interval->high) : "-",
+        bytes ? fmt::format("{:.1f}", *bytes) : "-",
         page ? page_text(Measured<u64>(static_cast<u64>(*page))) : "-", statuses_text(v), v.verdict);
   }
   for (const VariantSummary& v : comparison.variants) {
@@ -336,7 +352,10 @@ Json json_of(const Comparison& comparison) {
     j["reasons"] = reasons_of(v);
     j["replicates"] = Json::array();
     for (const Replicate& r : v.replicates) {
-      j["replicates"].push_back({{"status", r.status}, {"reason", r.reason}, {"per_second", nullable(r.per_second)}, {"document", r.document}});
+      j["replicates"].push_back({{"status", r.status},
+                                 {"reason", r.reason},
+                                 {"per_second", nullable(r.per_second)},
+                                 {"document", r.document}});
     }
     o["variants"].push_back(std::move(j));
   }

@@ -1,15 +1,16 @@
 #pragma once
 
-// `harness ab`: an interleaved comparison. A machine drifts (clocks, neighbours, page placement), so variants that are
-// measured one after the other differ even if they are equal. Here a block runs every variant once, in random order, each
-// in a fresh process of this binary, and only ratios within a block are compared:
+// `harness ab`: an interleaved comparison. A machine drifts (clocks, neighbours, page placement), so variants
+// that are measured one after the other differ even if they are equal. Here a block runs every variant once,
+// in random order, each in a fresh process of this binary, and only ratios within a block are compared:
 //
 //     block 0   | b | a | c |        ratio of b in block i:  b_i / a_i
-//     block 1   | a | c | b |        reported: the median over blocks, and a 95 % bootstrap interval over blocks
+//     block 1   | a | c | b |        reported: the median over blocks, and a 95 % bootstrap interval over
+//     blocks
 //     ...
 //
-// A replicate that failed or is invalid is shown, and withholds the verdict on its variant: numbers that come from the runs
-// that happened to work are not a comparison.
+// A replicate that failed or is invalid is shown, and withholds the verdict on its variant: numbers that come
+// from the runs that happened to work are not a comparison.
 
 #include <optional>
 #include <string>
@@ -24,21 +25,21 @@ namespace latchlab {
 
 /// What one process came back with.
 struct Replicate {
-  std::string status;             ///< a status word of a result; "failed" where there is no document
+  std::string status;  ///< a status word of a result; "failed" where there is no document
   std::string reason;
-  Json document;                  ///< null where there is none
+  Json document;                     ///< null where there is none
   std::optional<double> per_second;  ///< only of runs that count: ok or degraded, and not interrupted
 };
 
 struct VariantSummary {
   std::string name;
   std::string command;
-  std::vector<Replicate> replicates;   ///< by block
-  std::optional<double> median;        ///< operations a second
+  std::vector<Replicate> replicates;  ///< by block
+  std::optional<double> median;       ///< operations a second
   std::optional<Interval> quartiles;
-  std::optional<double> ratio;         ///< to the first variant, over blocks in which both count
+  std::optional<double> ratio;  ///< to the first variant, over blocks in which both count
   std::optional<Interval> interval;
-  std::string verdict;                 ///< faster, slower, undecided, or withheld: why; "base" for the first
+  std::string verdict;  ///< faster, slower, undecided, or withheld: why; "base" for the first
 };
 
 struct Comparison {

@@ -6,7 +6,9 @@ namespace latchlab {
 namespace {
 
 Replicate good(double per_second) {
-  Json document{{"status", "ok"}, {"throughput", {{"per_second", per_second}}}, {"memory", {{"bytes_per_key", 43.5}, {"page_bytes", 4096}}}};
+  Json document{{"status", "ok"},
+                {"throughput", {{"per_second", per_second}}},
+                {"memory", {{"bytes_per_key", 43.5}, {"page_bytes", 4096}}}};
   return {.status = "ok", .reason = "", .document = std::move(document), .per_second = per_second};
 }
 
@@ -28,7 +30,9 @@ Comparison comparison_of(std::vector<std::vector<Replicate>> variants) {
 /// Replicates in which every block has its own speed.
 std::vector<Replicate> series(double factor, std::size_t n = 10) {
   std::vector<Replicate> replicates;
-  for (std::size_t i = 0; i < n; ++i) replicates.push_back(good(factor * (1e6 + 1e5 * static_cast<double>(i))));
+  for (std::size_t i = 0; i < n; ++i) {
+    replicates.push_back(good(factor * (1e6 + 1e5 * static_cast<double>(i))));
+  }
   return replicates;
 }
 
@@ -45,7 +49,8 @@ TEST_CASE("ratios are taken within blocks", "[ab]") {
 
 TEST_CASE("a bad replicate is shown and withholds the verdict", "[ab]") {
   std::vector<Replicate> broken = series(2);
-  broken[3] = {.status = "invalid", .reason = "a key is lost", .document = nullptr, .per_second = std::nullopt};
+  broken[3] = {
+      .status = "invalid", .reason = "a key is lost", .document = nullptr, .per_second = std::nullopt};
   const Comparison c = comparison_of({series(1), broken, series(3)});
   CHECK(c.variants[1].verdict.find("withheld: 1 of 10") == 0);
   CHECK(c.variants[2].verdict == "faster");
@@ -77,11 +82,13 @@ TEST_CASE("a replicate is what the process printed", "[ab]") {
   const Replicate ok = shell(R"(echo '{"status":"ok","interrupted":false,"throughput":{"per_second":5.0}}')");
   CHECK(ok.status == "ok");
   CHECK(ok.per_second == 5.0);
-  const Replicate invalid = shell(R"(echo '{"status":"invalid","reason":"lost","throughput":{"per_second":5.0}}'; exit 1)");
+  const Replicate invalid =
+      shell(R"(echo '{"status":"invalid","reason":"lost","throughput":{"per_second":5.0}}'; exit 1)");
   CHECK(invalid.status == "invalid");
   CHECK(invalid.reason == "lost");
   CHECK_FALSE(invalid.per_second.has_value());
-  const Replicate interrupted = shell(R"(echo '{"status":"ok","interrupted":true,"throughput":{"per_second":5.0}}'; exit 130)");
+  const Replicate interrupted =
+      shell(R"(echo '{"status":"ok","interrupted":true,"throughput":{"per_second":5.0}}'; exit 130)");
   CHECK(interrupted.status == "interrupted");
   CHECK_FALSE(interrupted.per_second.has_value());
 
@@ -93,7 +100,8 @@ TEST_CASE("a replicate is what the process printed", "[ab]") {
   CHECK(shell("echo '{\"status\":\"ok\"}'").reason == "the document has no throughput");
   CHECK_THROWS_AS((void)run_replicate("/does/not/exist", {}), OutputError);
   // More output than a pipe holds, on both streams at once.
-  CHECK(shell("head -c 300000 /dev/zero | tr '\\0' x >&2; printf '{\"status\":\"failed\",\"reason\":\"'; head -c 300000 /dev/zero | tr '\\0' y; echo '\"}'")
+  CHECK(shell("head -c 300000 /dev/zero | tr '\\0' x >&2; printf '{\"status\":\"failed\",\"reason\":\"'; "
+              "head -c 300000 /dev/zero | tr '\\0' y; echo '\"}'")
             .reason.size() == 300'000);
 }
 

@@ -35,7 +35,9 @@ std::vector<std::string>* find(Given& given, std::string_view name) {
 std::optional<std::string> take(Given& given, std::string_view name) {
   for (auto it = given.begin(); it != given.end(); ++it) {
     if (it->first != name) continue;
-    if (it->second.size() > 1) throw InputError(fmt::format("--{} is given {} times", name, it->second.size()));
+    if (it->second.size() > 1) {
+      throw InputError(fmt::format("--{} is given {} times", name, it->second.size()));
+    }
     std::string value = it->second.front();
     given.erase(it);
     return value;
@@ -64,7 +66,8 @@ Given read_options(const std::vector<std::string>& args, Describe&& describe) {
       value = args[++i];  // a variant's line is made of options, so there dashes mean nothing
     }
     if (!option.placeholder.empty() && value.empty()) {
-      throw InputError(fmt::format("--{}: the value is missing; write --{}={}", name, name, option.placeholder));
+      throw InputError(
+          fmt::format("--{}: the value is missing; write --{}={}", name, name, option.placeholder));
     }
     if (std::vector<std::string>* values = find(given, name)) {
       values->push_back(std::move(value));
@@ -92,12 +95,15 @@ std::string check_out(const std::optional<std::string>& folder) {
     throw InputError(fmt::format("--out: '{}' is not a folder and cannot be made{}", *folder,
                                  error ? ": " + error.message() : ""));
   }
-  if (access(folder->c_str(), W_OK | X_OK) != 0) throw InputError(fmt::format("--out: '{}' is not writable", *folder));
+  if (access(folder->c_str(), W_OK | X_OK) != 0) {
+    throw InputError(fmt::format("--out: '{}' is not writable", *folder));
+  }
   return *folder;
 }
 
 RunCommand parse_run(const std::vector<std::string>& args, const Surroundings& surroundings) {
-  Given given = read_options(args, [](const std::string& name) -> const OptionRow& { return option_row(name); });
+  Given given =
+      read_options(args, [](const std::string& name) -> const OptionRow& { return option_row(name); });
   RunCommand command;
   command.json = take(given, "json").has_value();
   command.progress = parse_progress(take(given, "progress"));
@@ -107,9 +113,11 @@ RunCommand parse_run(const std::vector<std::string>& args, const Surroundings& s
   base.strict = take(given, "strict").has_value();
   base.block = static_cast<u32>(parse_count("--block", take(given, "block").value_or("0"), 0, 1'000'000));
   base.order = static_cast<u32>(parse_count("--order", take(given, "order").value_or("0"), 0, 1'000'000));
-  base.replicate = static_cast<u32>(parse_count("--replicate", take(given, "replicate").value_or("0"), 0, 1'000'000));
+  base.replicate =
+      static_cast<u32>(parse_count("--replicate", take(given, "replicate").value_or("0"), 0, 1'000'000));
   if (find(given, "time") != nullptr && find(given, "ops") != nullptr) {
-    throw InputError("--time and --ops: a run ends by time or after a number of operations; give one of them");
+    throw InputError(
+        "--time and --ops: a run ends by time or after a number of operations; give one of them");
   }
 
   // The product: each axis multiplies what is there, so the last one changes fastest.
@@ -118,7 +126,8 @@ RunCommand parse_run(const std::vector<std::string>& args, const Surroundings& s
     const OptionRow& option = option_row(name);
     const std::vector<std::string> axis = expand_axis("--" + name, values);
     if (axis.size() > kMostRuns / points.size()) {
-      throw InputError(fmt::format("--{}: the product of all lists and ranges is more than {} runs", name, kMostRuns));
+      throw InputError(
+          fmt::format("--{}: the product of all lists and ranges is more than {} runs", name, kMostRuns));
     }
     std::vector<Config> product;
     product.reserve(points.size() * axis.size());
@@ -131,7 +140,8 @@ RunCommand parse_run(const std::vector<std::string>& args, const Surroundings& s
     points = std::move(product);
   }
   if (points.size() * reps > kMostRuns) {
-    throw InputError(fmt::format("--reps: {} points times {} repetitions is more than {} runs", points.size(), reps, kMostRuns));
+    throw InputError(fmt::format("--reps: {} points times {} repetitions is more than {} runs", points.size(),
+                                 reps, kMostRuns));
   }
 
   const Defaults defaults{.time = find(given, "time") == nullptr && find(given, "ops") == nullptr,
@@ -157,14 +167,17 @@ RunCommand parse_run(const std::vector<std::string>& args, const Surroundings& s
 AbCommand parse_ab(const std::vector<std::string>& args, const Surroundings& surroundings) {
   static const OptionRow kVariant{"a", kLine, "", "", nullptr};
   static const OptionRow kReplicates{"replicates", "N", "", "", nullptr};
-  const auto is_variant = [](const std::string& name) { return name.size() == 1 && name[0] >= 'a' && name[0] <= 'h'; };
+  const auto is_variant = [](const std::string& name) {
+    return name.size() == 1 && name[0] >= 'a' && name[0] <= 'h';
+  };
   Given given = read_options(args, [&](const std::string& name) -> const OptionRow& {
     if (is_variant(name)) return kVariant;
     if (name == "replicates") return kReplicates;
     return option_row(name);
   });
   AbCommand command;
-  command.replicates = static_cast<u32>(parse_count("--replicates", take(given, "replicates").value_or("10"), 1, 10'000));
+  command.replicates =
+      static_cast<u32>(parse_count("--replicates", take(given, "replicates").value_or("10"), 1, 10'000));
   command.json = take(given, "json").has_value();
   command.progress = parse_progress(take(given, "progress"));
   std::vector<AbCommand::Variant> variants;
@@ -173,39 +186,55 @@ AbCommand parse_ab(const std::vector<std::string>& args, const Surroundings& sur
     const std::optional<std::string> line = take(given, name);
     if (line) variants.push_back({.name = name, .args = split_like_shell(*line)});
   }
-  if (variants.size() < 2) throw InputError("ab compares at least two variants: harness ab --a=\"--sync=none\" --b=\"--sync=olc\"");
-  for (const char* name : {"reps", "out", "block", "order", "replicate"}) {
-    if (find(given, name) != nullptr) throw InputError(fmt::format("--{} has no meaning in harness ab; see --replicates", name));
+  if (variants.size() < 2) {
+    throw InputError("ab compares at least two variants: harness ab --a=\"--sync=none\" --b=\"--sync=olc\"");
   }
-  if (const std::vector<std::string>* seed = find(given, "seed")) command.seed = parse_count("--seed", seed->front(), 0, ~u64{0});
+  for (const char* name : {"reps", "out", "block", "order", "replicate"}) {
+    if (find(given, name) != nullptr) {
+      throw InputError(fmt::format("--{} has no meaning in harness ab; see --replicates", name));
+    }
+  }
+  if (const std::vector<std::string>* seed = find(given, "seed")) {
+    command.seed = parse_count("--seed", seed->front(), 0, ~u64{0});
+  }
 
   // What is left describes the runs of all variants.
   std::vector<std::string> common;
   for (const auto& [name, values] : given) {
     for (const std::string& value : values) {
-      common.push_back(option_row(name).placeholder.empty() ? "--" + name : fmt::format("--{}={}", name, value));
+      common.push_back(option_row(name).placeholder.empty() ? "--" + name
+                                                            : fmt::format("--{}={}", name, value));
     }
   }
   for (AbCommand::Variant& variant : variants) {
-    const auto fail = [&](std::string_view why) { return InputError(fmt::format("--{}: {}", variant.name, why)); };
+    const auto fail = [&](std::string_view why) {
+      return InputError(fmt::format("--{}: {}", variant.name, why));
+    };
     for (const std::string& arg : variant.args) {
-      for (const char* word : {"--out", "--json", "--progress", "--reps", "--block", "--order", "--replicate"}) {
-        if (arg == word || arg.starts_with(std::string(word) + "=")) throw fail(fmt::format("{} belongs to no variant", word));
+      for (const char* word :
+           {"--out", "--json", "--progress", "--reps", "--block", "--order", "--replicate"}) {
+        if (arg == word || arg.starts_with(std::string(word) + "=")) {
+          throw fail(fmt::format("{} belongs to no variant", word));
+        }
       }
     }
     // An option of the variant overrides the common one of the same name.
     std::vector<std::string> all;
     for (const std::string& arg : common) {
       const std::string name = arg.substr(0, arg.find('='));
-      const bool overridden = std::any_of(variant.args.begin(), variant.args.end(), [&](const std::string& own) {
-        return own == name || own.starts_with(name + "=") || (is_end_of_run(name) && is_end_of_run(own.substr(0, own.find('='))));
-      });
+      const bool overridden =
+          std::any_of(variant.args.begin(), variant.args.end(), [&](const std::string& own) {
+            return own == name || own.starts_with(name + "=") ||
+                   (is_end_of_run(name) && is_end_of_run(own.substr(0, own.find('='))));
+          });
       if (!overridden) all.push_back(arg);
     }
     all.insert(all.end(), variant.args.begin(), variant.args.end());
     variant.args = std::move(all);
     try {
-      if (parse_run(variant.args, surroundings).runs.size() != 1) throw InputError("a variant is one run: no lists, no ranges");
+      if (parse_run(variant.args, surroundings).runs.size() != 1) {
+        throw InputError("a variant is one run: no lists, no ranges");
+      }
     } catch (const InputError& error) {
       throw fail(error.what());
     }
@@ -226,7 +255,9 @@ Command parse_command_line(const std::vector<std::string>& args, const Surroundi
   const std::vector<std::string> rest(args.begin() + 1, args.end());
   if (args[0] == "ab") return parse_ab(rest, surroundings);
   const auto no_more = [&](std::size_t allowed) {
-    if (rest.size() > allowed) throw InputError(fmt::format("harness {}: '{}' is too much", args[0], rest[allowed]));
+    if (rest.size() > allowed) {
+      throw InputError(fmt::format("harness {}: '{}' is too much", args[0], rest[allowed]));
+    }
   };
   if (args[0] == "list") {
     no_more(1);
@@ -241,8 +272,8 @@ Command parse_command_line(const std::vector<std::string>& args, const Surroundi
     return HelpCommand{};
   }
   const std::vector<std::string> known{"list", "doctor", "ab", "help"};
-  throw InputError(fmt::format("there is no command '{}'; there are {}, or options of a run{}", args[0], fmt::join(known, ", "),
-                               suggestion(args[0], known)));
+  throw InputError(fmt::format("there is no command '{}'; there are {}, or options of a run{}", args[0],
+                               fmt::join(known, ", "), suggestion(args[0], known)));
 }
 
 std::vector<std::string> split_like_shell(std::string_view line) {

@@ -1,15 +1,15 @@
 #pragma once
 
-// From argv to what is to be done. One table (kOptions in cli.cc) holds every option: parsing, the help text and the
-// suggestions for mistyped words all come from it. Everything that can be checked is checked here, before anything runs:
-// a mistake in the last point of a sweep must not show up after three hours.
+// From argv to what is to be done. One table (kOptions in cli.cc) holds every option: parsing, the help text
+// and the suggestions for mistyped words all come from it. Everything that can be checked is checked here,
+// before anything runs: a mistake in the last point of a sweep must not show up after three hours.
 //
 //   harness [--option=value...]        runs every point of the product of all axes
 //   harness list [TOPIC]               harness doctor              harness help
 //   harness ab --a="..." --b="..."     compares variants: see ab.h
 //
-// Every option that describes a run is an axis: it takes lists and ranges (cli_values.h) and may be given several times.
-// The axis that stands last on the command line changes fastest.
+// Every option that describes a run is an axis: it takes lists and ranges (cli_values.h) and may be given
+// several times. The axis that stands last on the command line changes fastest.
 
 #include <functional>
 #include <string>
@@ -57,7 +57,7 @@ struct AbCommand {
   };
   std::vector<Variant> variants;
   u32 replicates = 10;
-  u64 seed = 1;                     ///< of the order within blocks and of the bootstrap
+  u64 seed = 1;  ///< of the order within blocks and of the bootstrap
   bool json = false;
   ProgressMode progress = ProgressMode::kAuto;
 };
@@ -65,10 +65,11 @@ struct AbCommand {
 using Command = std::variant<RunCommand, ListCommand, DoctorCommand, HelpCommand, AbCommand>;
 
 /// `args` are those after the program's name. Throws InputError with one line.
-[[nodiscard]] Command parse_command_line(const std::vector<std::string>& args, const Surroundings& surroundings);
+[[nodiscard]] Command parse_command_line(const std::vector<std::string>& args,
+                                         const Surroundings& surroundings);
 
-/// Splits a line as a shell would: blanks separate, '..' and ".." quote, a backslash takes the next character as it is
-/// (within ".." too). Throws InputError for a quote that is not closed.
+/// Splits a line as a shell would: blanks separate, '..' and ".." quote, a backslash takes the next character
+/// as it is (within ".." too). Throws InputError for a quote that is not closed.
 [[nodiscard]] std::vector<std::string> split_like_shell(std::string_view line);
 
 /// The text of `harness help`.

@@ -17,8 +17,8 @@ constexpr u64 kMostDefaultRecords = 16'000'000;
 constexpr u64 kDefaultWarmup = 200'000'000;
 constexpr u64 kDefaultTime = 3'000'000'000;
 
-// What a key with its value takes in the most compact index here; asking for more than memory holds at this size is surely
-// a mistake, while anything less is up to the index.
+// What a key with its value takes in the most compact index here; asking for more than memory holds at this
+// size is surely a mistake, while anything less is up to the index.
 constexpr u64 kLeastBytesPerKey = 12;
 
 // For the default: room for the index, its growth, and the steps and the oracle of the harness.
@@ -26,7 +26,8 @@ constexpr u64 kRoomPerKey = 128;
 
 u64 default_records(u64 memory_available) {
   const u64 fits = memory_available / 4 / kRoomPerKey;
-  // A tidy number, so that two machines of the same size use the same one although a little more is free on one.
+  // A tidy number, so that two machines of the same size use the same one although a little more is free on
+  // one.
   const u64 step = fits > 1'000'000 ? 1'000'000 : 10'000;
   return std::clamp(fits / step * step, u64{10'000}, kMostDefaultRecords);
 }
@@ -42,7 +43,8 @@ auto named(std::string_view option, Make&& make) {
 }
 
 bool writes(const Mix& mix) {
-  return mix.has(OpKind::kInsert) || mix.has(OpKind::kUpdate) || mix.has(OpKind::kUpsert) || mix.has(OpKind::kErase);
+  return mix.has(OpKind::kInsert) || mix.has(OpKind::kUpdate) || mix.has(OpKind::kUpsert) ||
+         mix.has(OpKind::kErase);
 }
 
 }  // namespace
@@ -73,12 +75,14 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
   if (defaults.records) {
     config.records = std::min(default_records(surroundings.memory_available), capacity);
   } else if (config.records > capacity) {
-    throw InputError(fmt::format("--records: {} holds {} distinct keys, not {}", config.keys.str(), capacity, config.records));
+    throw InputError(fmt::format("--records: {} holds {} distinct keys, not {}", config.keys.str(), capacity,
+                                 config.records));
   }
   if (config.records > surroundings.memory_available / kLeastBytesPerKey) {
-    throw InputError(fmt::format("--records: {} keys take at least {:.0f} GB; {:.1f} GB of memory are available", config.records,
-                                 static_cast<double>(config.records) * kLeastBytesPerKey / 1e9,
-                                 static_cast<double>(surroundings.memory_available) / 1e9));
+    throw InputError(
+        fmt::format("--records: {} keys take at least {:.0f} GB; {:.1f} GB of memory are available",
+                    config.records, static_cast<double>(config.records) * kLeastBytesPerKey / 1e9,
+                    static_cast<double>(surroundings.memory_available) / 1e9));
   }
 
   // From here on every word is right by itself; what is left are combinations.
@@ -92,14 +96,16 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
     return fmt::format("--workload: {} is not ordered, so it has no scans", config.index.name);
   }
   if (config.threads > 1 && writes(mix) && !pair->many_writers) {
-    return fmt::format("--sync: {} allows one writing thread, but --threads={} and --workload={} writes", config.sync.name,
-                       config.threads, config.workload.str());
+    return fmt::format("--sync: {} allows one writing thread, but --threads={} and --workload={} writes",
+                       config.sync.name, config.threads, config.workload.str());
   }
   if (config.negative > 0 && !mix.has(OpKind::kRead)) {
     return fmt::format("--negative: --workload={} reads nothing", config.workload.str());
   }
   if (config.strict) {
-    if (const auto why = pair->degraded()) throw InputError("--strict: the result would be degraded: " + *why);
+    if (const auto why = pair->degraded()) {
+      throw InputError("--strict: the result would be degraded: " + *why);
+    }
   }
   return "";
 }

@@ -1,7 +1,7 @@
 #pragma once
 
-// The last step from options to a Config: defaults that depend on other options or on the machine, then every check that
-// needs more than one option or more than the command line.
+// The last step from options to a Config: defaults that depend on other options or on the machine, then every
+// check that needs more than one option or more than the command line.
 
 #include <string>
 #include <utility>
@@ -14,7 +14,7 @@ namespace latchlab {
 
 /// Which values were not given.
 struct Defaults {
-  bool time = false;     ///< neither --time nor --ops
+  bool time = false;  ///< neither --time nor --ops
   bool records = false;
   bool warmup = false;
 };
@@ -28,10 +28,10 @@ class CapacityOfKeys {
   std::vector<std::pair<std::string, u64>> known_;
 };
 
-/// Fills in what was not given and checks the whole. Throws InputError for what is wrong in itself; returns why the point
-/// makes no sense where only the combination is at fault (two writers under `none`), so that a sweep can go on without
-/// it; returns "" for a point that can run.
-[[nodiscard]] std::string complete_and_check(Config& config, const Defaults& defaults, const Surroundings& surroundings,
-                                             CapacityOfKeys& capacities);
+/// Fills in what was not given and checks the whole. Throws InputError for what is wrong in itself; returns
+/// why the point makes no sense where only the combination is at fault (two writers under `none`), so that a
+/// sweep can go on without it; returns "" for a point that can run.
+[[nodiscard]] std::string complete_and_check(Config& config, const Defaults& defaults,
+                                             const Surroundings& surroundings, CapacityOfKeys& capacities);
 
 }  // namespace latchlab

@@ -29,12 +29,15 @@ E parse_word(std::string_view option, const std::string& text, std::initializer_
     words.emplace_back(word(e));
     if (words.back() == text) return e;
   }
-  throw InputError(fmt::format("{}: there is no '{}'; there are {}{}", option, text, fmt::join(words, ", "), suggestion(text, words)));
+  throw InputError(fmt::format("{}: there is no '{}'; there are {}{}", option, text, fmt::join(words, ", "),
+                               suggestion(text, words)));
 }
 
 double parse_share(std::string_view option, const std::string& text) {
   const std::optional<double> value = parse_double(text);
-  if (!value || *value < 0 || *value > 1) throw InputError(fmt::format("{}: '{}' must be a number from 0 to 1", option, text));
+  if (!value || *value < 0 || *value > 1) {
+    throw InputError(fmt::format("{}: '{}' must be a number from 0 to 1", option, text));
+  }
   return *value;
 }
 
@@ -42,11 +45,14 @@ double parse_share(std::string_view option, const std::string& text) {
 
 const std::vector<OptionRow>& option_rows() {
   static const std::vector<OptionRow> rows{
-      {"index", "NAME", "art", "the index", [](Config& c, const std::string& v) { c.index = parse_spec("--index", v); }},
+      {"index", "NAME", "art", "the index",
+       [](Config& c, const std::string& v) { c.index = parse_spec("--index", v); }},
       {"sync", "POLICY", "none", "how it is synchronized, e.g. rtm:20,respec=0",
        [](Config& c, const std::string& v) { c.sync = parse_spec("--sync", v); }},
       {"threads", "N", "1", "threads; more than processors is allowed",
-       [](Config& c, const std::string& v) { c.threads = static_cast<u32>(parse_count("--threads", v, 1, 1024)); }},
+       [](Config& c, const std::string& v) {
+         c.threads = static_cast<u32>(parse_count("--threads", v, 1, 1024));
+       }},
       {"pin", "PLACEMENT", "compact", "compact, scatter, socket:N or list:0-3,5",
        [](Config& c, const std::string& v) { c.pin = parse_pin(v); }},
       {"alloc", "KIND", "arena+touch", "malloc, arena or arena+touch",
@@ -74,7 +80,9 @@ const std::vector<OptionRow>& option_rows() {
       {"ops", "N", "", "... or its number of operations",
        [](Config& c, const std::string& v) { c.ops = parse_count("--ops", v, 1, u64{1} << 60); }},
       {"sample", "TIME", "100ms", "interval of the throughput series",
-       [](Config& c, const std::string& v) { c.sample_ns = parse_duration("--sample", v, 1'000'000, kLongest); }},
+       [](Config& c, const std::string& v) {
+         c.sample_ns = parse_duration("--sample", v, 1'000'000, kLongest);
+       }},
       {"seed", "N", "1", "of keys and operations",
        [](Config& c, const std::string& v) { c.seed = parse_count("--seed", v, 0, ~u64{0}); }},
       {"validate", "KIND", "tally", "check the index against what was done: tally or off",
@@ -100,7 +108,8 @@ const OptionRow& option_row(std::string_view name) {
     if (row.name == name) return row;
     if (!row.meaning.empty()) names.emplace_back(row.name);
   }
-  throw InputError(fmt::format("there is no option --{}; there are --{}{}", name, fmt::join(names, ", --"), suggestion(name, names)));
+  throw InputError(fmt::format("there is no option --{}; there are --{}{}", name, fmt::join(names, ", --"),
+                               suggestion(name, names)));
 }
 
 bool is_end_of_run(std::string_view option) { return option == "--time" || option == "--ops"; }
@@ -118,18 +127,22 @@ std::string help_text() {
       "Options of a run\n";
   for (const OptionRow& row : option_rows()) {
     if (row.meaning.empty()) continue;
-    const std::string left = row.placeholder.empty() ? fmt::format("--{}", row.name) : fmt::format("--{}={}", row.name, row.placeholder);
-    text += fmt::format("  {:<18} {}{}\n", left, row.meaning, row.standard.empty() ? "" : fmt::format(" ({})", row.standard));
+    const std::string left = row.placeholder.empty() ? fmt::format("--{}", row.name)
+                                                     : fmt::format("--{}={}", row.name, row.placeholder);
+    text += fmt::format("  {:<18} {}{}\n", left, row.meaning,
+                        row.standard.empty() ? "" : fmt::format(" ({})", row.standard));
   }
   text +=
       "\n"
-      "Those from --index to --validate take lists {a,b} and ranges 1..8, 1..9+2, 1..56*2, also inside: rtm:{0,20}.\n"
+      "Those from --index to --validate take lists {a,b} and ranges 1..8, 1..9+2, 1..56*2;\n"
+      "also inside: rtm:{0,20}.\n"
       "In a list, key=value belongs to the name before it: {rtm:20,wait=0,none} is two policies.\n"
       "Numbers: 16M is 16,000,000, 16Mi is 16,777,216. Times: 5s, 200ms, 50us, 2min.\n"
       "\n"
-      "harness ab: --a=ARGS --b=ARGS [--c=ARGS ...] [--replicates=10] [--json], and options for all variants.\n"
+      "harness ab: --a=ARGS --b=ARGS [--c=ARGS ...] [--replicates=10] [--json], and options for all.\n"
       "\n"
-      "Exit status: 0 measured; 1 a run failed or is invalid, or output could not be written; 2 wrong input; 130 interrupted.\n";
+      "Exit status: 0 measured; 1 a run failed or is invalid, or could not be written; 2 wrong input;\n"
+      "130 interrupted.\n";
   return text;
 }
 

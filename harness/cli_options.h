@@ -1,7 +1,7 @@
 #pragma once
 
-// The one table of options. An option that describes a run is an axis: it has an `apply`, which writes one point of the
-// axis into a Config; the others steer the process.
+// The one table of options. An option that describes a run is an axis: it has an `apply`, which writes one
+// point of the axis into a Config; the others steer the process.
 
 #include <string>
 #include <string_view>

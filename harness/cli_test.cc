@@ -49,13 +49,12 @@ Registry some_words() {
 const Registry kRegistry = some_words();
 
 Command parse(const std::vector<std::string>& args) {
-  const Surroundings surroundings{.registry = kRegistry,
-                                  .memory_available = u64{8} << 30,
-                                  .check_pin = [](const Pin& pin) {
-                                    for (const u32 cpu : pin.cpus) {
-                                      if (cpu > 3) throw InputError("--pin: there is no processor " + std::to_string(cpu));
-                                    }
-                                  }};
+  const Surroundings surroundings{
+      .registry = kRegistry, .memory_available = u64{8} << 30, .check_pin = [](const Pin& pin) {
+        for (const u32 cpu : pin.cpus) {
+          if (cpu > 3) throw InputError("--pin: there is no processor " + std::to_string(cpu));
+        }
+      }};
   return parse_command_line(args, surroundings);
 }
 
@@ -106,10 +105,12 @@ TEST_CASE("axes make a product whose last one changes fastest", "[cli]") {
 }
 
 TEST_CASE("every option of a run is an axis", "[cli]") {
-  for (const char* arg : {"--index={art,tbb}", "--sync={none,spin}", "--threads={1,2}", "--pin={compact,list:0-1,3}", "--alloc={malloc,arena}",
-                          "--hugepages={none,thp}", "--workload={lookup,insert}", "--keys={u64,dense}", "--dist={uniform,zipf:0.99}",
-                          "--negative={0,0.5}", "--records={1k,1M}", "--warmup={0,1s}", "--time={1s,2s}", "--ops={1M,2M}",
-                          "--sample={10ms,20ms}", "--seed={1,2}", "--validate={tally,off}"}) {
+  for (const char* arg :
+       {"--index={art,tbb}", "--sync={none,spin}", "--threads={1,2}", "--pin={compact,list:0-1,3}",
+        "--alloc={malloc,arena}", "--hugepages={none,thp}", "--workload={lookup,insert}",
+        "--keys={u64,dense}", "--dist={uniform,zipf:0.99}", "--negative={0,0.5}", "--records={1k,1M}",
+        "--warmup={0,1s}", "--time={1s,2s}", "--ops={1M,2M}", "--sample={10ms,20ms}", "--seed={1,2}",
+        "--validate={tally,off}"}) {
     INFO(arg);
     CHECK(runs({arg}).runs.size() == 2);
   }
@@ -125,7 +126,10 @@ TEST_CASE("repetitions are replicates of their point", "[cli]") {
 }
 
 TEST_CASE("a point names itself again", "[cli]") {
-  const Config config = runs({"--sync=rtm:20,wait=0", "--ops=12345", "--keys=dense", "--warmup=1500us", "--pin=list:0-1,3"}).runs[0].config;
+  const Config config =
+      runs({"--sync=rtm:20,wait=0", "--ops=12345", "--keys=dense", "--warmup=1500us", "--pin=list:0-1,3"})
+          .runs[0]
+          .config;
   const Config again = runs(split_like_shell(point_of(config))).runs[0].config;
   CHECK(point_of(again) == point_of(config));
   CHECK(again.warmup_ns == 1'500'000);
@@ -235,19 +239,23 @@ TEST_CASE("keys of a file are counted", "[cli]") {
 }
 
 TEST_CASE("ab hands common options to its variants", "[cli]") {
-  const auto command = std::get<AbCommand>(
-      parse({"ab", "--a=--sync=none --seed=9", "--b", "--sync='olc' --ops=5", "--records=1M", "--seed=3", "--time=1s", "--replicates=4", "--json"}));
+  const auto command =
+      std::get<AbCommand>(parse({"ab", "--a=--sync=none --seed=9", "--b", "--sync='olc' --ops=5",
+                                 "--records=1M", "--seed=3", "--time=1s", "--replicates=4", "--json"}));
   REQUIRE(command.variants.size() == 2);
   CHECK(command.replicates == 4);
   CHECK(command.seed == 3);
   CHECK(command.json);
-  CHECK(command.variants[0].args == std::vector<std::string>{"--records=1M", "--time=1s", "--sync=none", "--seed=9"});
-  CHECK(command.variants[1].args == std::vector<std::string>{"--records=1M", "--seed=3", "--sync=olc", "--ops=5"});
+  CHECK(command.variants[0].args ==
+        std::vector<std::string>{"--records=1M", "--time=1s", "--sync=none", "--seed=9"});
+  CHECK(command.variants[1].args ==
+        std::vector<std::string>{"--records=1M", "--seed=3", "--sync=olc", "--ops=5"});
 }
 
 TEST_CASE("a line is split as a shell would", "[cli]") {
   CHECK(split_like_shell("  a  b\tc\n") == std::vector<std::string>{"a", "b", "c"});
-  CHECK(split_like_shell("--x='a b' --y=\"c d\" e\\ f ''") == std::vector<std::string>{"--x=a b", "--y=c d", "e f", ""});
+  CHECK(split_like_shell("--x='a b' --y=\"c d\" e\\ f ''") ==
+        std::vector<std::string>{"--x=a b", "--y=c d", "e f", ""});
   CHECK(split_like_shell("'a\\b' \"a\\\"b\"") == std::vector<std::string>{"a\\b", "a\"b"});
   CHECK_THROWS_AS((void)split_like_shell("a 'b"), InputError);
   CHECK_THROWS_AS((void)split_like_shell("a\\"), InputError);
@@ -258,9 +266,12 @@ TEST_CASE("help and list know every word", "[cli]") {
   CHECK(std::holds_alternative<HelpCommand>(parse({"--help"})));
   CHECK(std::holds_alternative<HelpCommand>(parse({"help"})));
   CHECK(std::holds_alternative<DoctorCommand>(parse({"doctor"})));
-  for (const char* option : {"--index", "--threads", "--validate", "--strict", "harness ab"}) CHECK(contains(help_text(), option));
+  for (const char* option : {"--index", "--threads", "--validate", "--strict", "harness ab"}) {
+    CHECK(contains(help_text(), option));
+  }
   const std::string all = list_text(kRegistry, "");
-  for (const char* word : {"art", "tbb", "rtm", "wait=1", "wait first", "no transactions here", "zipf", "arena+touch", "scatter"}) {
+  for (const char* word : {"art", "tbb", "rtm", "wait=1", "wait first", "no transactions here", "zipf",
+                           "arena+touch", "scatter"}) {
     INFO(word);
     CHECK(contains(all, word));
   }

@@ -41,8 +41,15 @@ struct Unit {
 
 constexpr Unit kCountUnits[] = {
     {"", 1},
-    {"k", 1'000},         {"K", 1'000},         {"M", 1'000'000},     {"G", 1'000'000'000}, {"T", 1'000'000'000'000},
-    {"Ki", u64{1} << 10}, {"Mi", u64{1} << 20}, {"Gi", u64{1} << 30}, {"Ti", u64{1} << 40},
+    {"k", 1'000},
+    {"K", 1'000},
+    {"M", 1'000'000},
+    {"G", 1'000'000'000},
+    {"T", 1'000'000'000'000},
+    {"Ki", u64{1} << 10},
+    {"Mi", u64{1} << 20},
+    {"Gi", u64{1} << 30},
+    {"Ti", u64{1} << 40},
 };
 
 constexpr Unit kTimeUnits[] = {
@@ -73,7 +80,9 @@ std::vector<std::string> split_at_commas(std::string_view what, std::string_view
   int depth = 0;
   for (const char c : text) {
     if (c == '{') ++depth;
-    if (c == '}' && --depth < 0) throw InputError(fmt::format("{}: '{}' closes a brace that is not open", what, text));
+    if (c == '}' && --depth < 0) {
+      throw InputError(fmt::format("{}: '{}' closes a brace that is not open", what, text));
+    }
     if (c == ',' && depth == 0) {
       pieces.emplace_back();
     } else {
@@ -89,7 +98,8 @@ bool is_path(std::string_view text) { return text.starts_with("file:"); }
 /// Whether `piece` continues the spec `before` rather than beginning a new point.
 bool continues(const std::string& before, std::string_view piece) {
   if (before.starts_with("list:")) {
-    return !piece.empty() && std::all_of(piece.begin(), piece.end(), [](char c) { return is_digit(c) || c == '-'; });
+    return !piece.empty() &&
+           std::all_of(piece.begin(), piece.end(), [](char c) { return is_digit(c) || c == '-'; });
   }
   if (is_path(before)) return false;
   const std::size_t equals = piece.find('=');
@@ -105,15 +115,20 @@ std::vector<std::string> expand_range(std::string_view what, std::string_view te
     return InputError(fmt::format("{}: range '{}' {}; ranges are 1..8, 1..9+2 or 1..56*2", what, text, why));
   };
   const std::optional<Quantity> first = split_quantity(text.substr(0, dots));
-  const std::optional<Quantity> last = split_quantity(text.substr(dots + 2, step_at - std::min(step_at, dots + 2)));
+  const std::optional<Quantity> last =
+      split_quantity(text.substr(dots + 2, step_at - std::min(step_at, dots + 2)));
   std::optional<Quantity> step = Quantity{.value = 1, .whole = 1, .unit = {}};
   const bool multiplies = step_at != std::string_view::npos && text[step_at] == '*';
   if (step_at != std::string_view::npos) step = split_quantity(text.substr(step_at + 1));
   if (!first || !last || !step) throw fail("is malformed");
   if (first->unit != last->unit) throw fail("needs the same unit at both ends");
-  if (!step->unit.empty() && (multiplies || step->unit != first->unit)) throw fail("has a step in another unit");
+  if (!step->unit.empty() && (multiplies || step->unit != first->unit)) {
+    throw fail("has a step in another unit");
+  }
   if (first->value > last->value) throw fail("is empty: the first number is larger");
-  if (multiplies && (step->value <= 1 || first->value == 0)) throw fail("never ends: multiply a number > 0 by one > 1");
+  if (multiplies && (step->value <= 1 || first->value == 0)) {
+    throw fail("never ends: multiply a number > 0 by one > 1");
+  }
   if (!multiplies && step->value <= 0) throw fail("never ends: the step is 0");
 
   std::vector<std::string> points;
@@ -133,7 +148,8 @@ std::vector<std::string> expand_range(std::string_view what, std::string_view te
   // Counting steps rather than adding them up keeps 0..1+0.1 from drifting; the slack lets it end at 1.
   const double slack = 1e-9 * std::max(1.0, last->value);
   for (int i = 0;; ++i) {
-    const double value = multiplies ? first->value * std::pow(step->value, i) : first->value + i * step->value;
+    const double value =
+        multiplies ? first->value * std::pow(step->value, i) : first->value + i * step->value;
     if (value > last->value + slack) return points;
     add(std::round(value * 1e12) / 1e12);
   }
@@ -152,7 +168,8 @@ std::vector<std::string> expand_one(std::string_view what, std::string_view text
     }
     std::vector<std::string> points;
     for (const std::string& piece : split_at_commas(what, text.substr(open + 1, close - open - 1))) {
-      const std::string joined = std::string(text.substr(0, open)) + piece + std::string(text.substr(close + 1));
+      const std::string joined =
+          std::string(text.substr(0, open)) + piece + std::string(text.substr(close + 1));
       for (std::string& point : expand_one(what, joined)) points.push_back(std::move(point));
       if (points.size() > kMostPoints) throw InputError(fmt::format("{}: more than 100,000 points", what));
     }
@@ -167,7 +184,9 @@ std::vector<std::string> expand_one(std::string_view what, std::string_view text
       for (const std::string& value : values) {
         for (const std::string& tail : expand_one(what, text.substr(end))) {
           points.push_back(std::string(text.substr(0, begin)) + value + tail);
-          if (points.size() > kMostPoints) throw InputError(fmt::format("{}: more than 100,000 points", what));
+          if (points.size() > kMostPoints) {
+            throw InputError(fmt::format("{}: more than 100,000 points", what));
+          }
         }
       }
       return points;
@@ -183,7 +202,8 @@ u64 parse_count(std::string_view what, std::string_view text, u64 min, u64 max) 
   const std::optional<Quantity> quantity = split_quantity(text);
   const std::optional<u64> value = quantity ? scale(*quantity, kCountUnits) : std::nullopt;
   if (!value) {
-    throw InputError(fmt::format("{}: '{}' is not a whole number; write 1000, 64k, 16M (decimal) or 16Mi (binary)", what, text));
+    throw InputError(fmt::format(
+        "{}: '{}' is not a whole number; write 1000, 64k, 16M (decimal) or 16Mi (binary)", what, text));
   }
   if (*value < min || *value > max) {
     throw InputError(fmt::format("{}: {} must be from {} to {}", what, text, min, max));
@@ -195,9 +215,12 @@ u64 parse_duration(std::string_view what, std::string_view text, u64 min_ns, u64
   const std::optional<Quantity> zero = Quantity{.value = 0, .whole = 0, .unit = "ns"};
   const std::optional<Quantity> quantity = text == "0" ? zero : split_quantity(text);
   const std::optional<u64> ns = quantity ? scale(*quantity, kTimeUnits) : std::nullopt;
-  if (!ns) throw InputError(fmt::format("{}: '{}' is not a duration; write 5s, 200ms, 50us or 2min", what, text));
+  if (!ns) {
+    throw InputError(fmt::format("{}: '{}' is not a duration; write 5s, 200ms, 50us or 2min", what, text));
+  }
   if (*ns < min_ns || *ns > max_ns) {
-    throw InputError(fmt::format("{}: {} must be from {} to {}", what, text, duration_text(min_ns), duration_text(max_ns)));
+    throw InputError(fmt::format("{}: {} must be from {} to {}", what, text, duration_text(min_ns),
+                                 duration_text(max_ns)));
   }
   return *ns;
 }
@@ -212,8 +235,9 @@ std::string duration_text(u64 ns) {
 
 Pin parse_pin(std::string_view text) {
   const auto fail = [&](std::string_view why) {
-    return InputError(fmt::format("--pin: '{}' {}; write compact, scatter, socket:N or list:0-3,5{}", text, why,
-                                  suggestion(text.substr(0, text.find(':')), {"compact", "scatter", "socket", "list"})));
+    return InputError(
+        fmt::format("--pin: '{}' {}; write compact, scatter, socket:N or list:0-3,5{}", text, why,
+                    suggestion(text.substr(0, text.find(':')), {"compact", "scatter", "socket", "list"})));
   };
   const auto number = [&](std::string_view digits) {
     const std::optional<u64> value = parse_u64(digits);
@@ -255,7 +279,8 @@ std::vector<std::string> expand_axis(std::string_view what, const std::vector<st
   for (const std::string& value : values) {
     if (value.empty()) throw InputError(fmt::format("{}: the value is missing", what));
     const bool is_list = value.front() == '{' && value.back() == '}';
-    const std::string_view inner = is_list ? std::string_view(value).substr(1, value.size() - 2) : std::string_view(value);
+    const std::string_view inner =
+        is_list ? std::string_view(value).substr(1, value.size() - 2) : std::string_view(value);
     if (is_path(value)) {
       specs.push_back(value);
       continue;

@@ -1,7 +1,7 @@
 #pragma once
 
-// The small languages inside option values: counts, durations, processor lists, and the lists and ranges that make one
-// option an axis. Every function throws InputError with one line that says what would be right.
+// The small languages inside option values: counts, durations, processor lists, and the lists and ranges that
+// make one option an axis. Every function throws InputError with one line that says what would be right.
 
 #include <string>
 #include <string_view>
@@ -12,8 +12,8 @@
 
 namespace latchlab {
 
-/// "16M" is 16,000,000; k K M G T are decimal, Ki Mi Gi Ti binary. A fraction is fine if the result is whole: "1.5M".
-/// Throws unless min <= value <= max. `what` names the option in errors.
+/// "16M" is 16,000,000; k K M G T are decimal, Ki Mi Gi Ti binary. A fraction is fine if the result is whole:
+/// "1.5M". Throws unless min <= value <= max. `what` names the option in errors.
 [[nodiscard]] u64 parse_count(std::string_view what, std::string_view text, u64 min, u64 max);
 
 /// "5s", "200ms", "1.5s", "50us", "2min", and "0"; nanoseconds.
@@ -22,24 +22,28 @@ namespace latchlab {
 /// "5 s", "200 ms": the shortest text that parse_duration reads back, e.g. "200ms".
 [[nodiscard]] std::string duration_text(u64 ns);
 
-/// compact, scatter, socket:N or list:0-3,5. Whether those processors exist is not checked here: see placement.h.
+/// compact, scatter, socket:N or list:0-3,5. Whether those processors exist is not checked here: see
+/// placement.h.
 [[nodiscard]] Pin parse_pin(std::string_view text);
 
-/// The points of an axis, from all values given for its option (an option may be given several times, which is what a
-/// shell makes of an unquoted brace list):
+/// The points of an axis, from all values given for its option (an option may be given several times, which
+/// is what a shell makes of an unquoted brace list):
 ///
 ///   {a,b,c}      a list; {..} may also stand inside: rtm:{0,3,20}
-///   1..8         a range; 1..9+2 adds (1 3 5 7 9), 1..56*2 multiplies (1 2 4 8 16 32); no step means +1. Ends with the last
-///                value that is not beyond the second number. Both numbers may carry the same unit: 1M..16M*4.
-///                It may also stand after a colon or an equals sign: rtm:0..20+5, mix:read=50..90+20,..
+///   1..8         a range; 1..9+2 adds (1 3 5 7 9), 1..56*2 multiplies (1 2 4 8 16 32); no step means +1.
+///   Ends with the last
+///                value that is not beyond the second number. Both numbers may carry the same unit:
+///                1M..16M*4. It may also stand after a colon or an equals sign: rtm:0..20+5,
+///                mix:read=50..90+20,..
 ///
-/// Commas separate both the points of a list and the options of a spec. So a piece of the form key=value belongs to the
-/// spec before it, and so does a piece of digits after `list:`:
+/// Commas separate both the points of a list and the options of a spec. So a piece of the form key=value
+/// belongs to the spec before it, and so does a piece of digits after `list:`:
 ///
 ///   {rtm:20,wait=0,none}   is   rtm:20,wait=0   and   none
 ///   {compact,list:0-1,3}   is   compact         and   list:0-1,3
 ///
 /// A path (file:...) is never cut. At most 100,000 points.
-[[nodiscard]] std::vector<std::string> expand_axis(std::string_view what, const std::vector<std::string>& values);
+[[nodiscard]] std::vector<std::string> expand_axis(std::string_view what,
+                                                   const std::vector<std::string>& values);
 
 }  // namespace latchlab

@@ -16,7 +16,8 @@ TEST_CASE("counts have decimal and binary units", "[cli]") {
   CHECK(parse_count("--x", "16Mi", 0, ~u64{0}) == 16u << 20);
   CHECK(parse_count("--x", "1.5M", 0, ~u64{0}) == 1'500'000);
   CHECK(parse_count("--x", "18446744073709551615", 0, ~u64{0}) == ~u64{0});
-  for (const char* text : {"", "M", "-1", "1.5", "1m", "16MB", "1e6", "99999999999999999999", "99999999T", "1 M", "NaN"}) {
+  for (const char* text :
+       {"", "M", "-1", "1.5", "1m", "16MB", "1e6", "99999999999999999999", "99999999T", "1 M", "NaN"}) {
     INFO(text);
     CHECK_THROWS_AS((void)parse_count("--x", text, 0, ~u64{0}), InputError);
   }
@@ -35,7 +36,8 @@ TEST_CASE("durations have a unit and print as they are read", "[cli]") {
     INFO(text);
     CHECK_THROWS_AS((void)parse_duration("--x", text, 0, most), InputError);
   }
-  for (const u64 ns : {u64{0}, u64{1}, u64{50'000}, u64{200'000'000}, u64{1'500'000'000}, u64{120'000'000'000}}) {
+  for (const u64 ns :
+       {u64{0}, u64{1}, u64{50'000}, u64{200'000'000}, u64{1'500'000'000}, u64{120'000'000'000}}) {
     CHECK(parse_duration("--x", duration_text(ns), 0, most) == ns);
   }
 }
@@ -59,7 +61,8 @@ TEST_CASE("options belong to the spec before them", "[cli]") {
   CHECK(expand("rtm:20,wait=1") == Points{"rtm:20,wait=1"});
   CHECK(expand("{rtm:20,wait=1,none}") == Points{"rtm:20,wait=1", "none"});
   CHECK(expand("{none,rtm:20,wait=1,respec=0,olc}") == Points{"none", "rtm:20,wait=1,respec=0", "olc"});
-  CHECK(expand("{mix:read=90,insert=10,mix:read=50,insert=50}") == Points{"mix:read=90,insert=10", "mix:read=50,insert=50"});
+  CHECK(expand("{mix:read=90,insert=10,mix:read=50,insert=50}") ==
+        Points{"mix:read=90,insert=10", "mix:read=50,insert=50"});
   CHECK(expand("{compact,list:0-1,3,scatter}") == Points{"compact", "list:0-1,3", "scatter"});
   CHECK(expand("file:/a,b/{c}/1..3") == Points{"file:/a,b/{c}/1..3"});
 }
@@ -78,8 +81,8 @@ TEST_CASE("what a shell cuts apart is joined again", "[cli]") {
 }
 
 TEST_CASE("malformed lists and ranges are refused", "[cli]") {
-  for (const char* text : {"", "{}", "{1,,2}", "{1,2", "1,2}", "4..1", "1..8*1", "1..8*0", "0..8*2", "1..8+0", "1..", "1..8+",
-                           "1..8*x", "1M..8k", "1..1000000", "{1..60000,1..60000}"}) {
+  for (const char* text : {"", "{}", "{1,,2}", "{1,2", "1,2}", "4..1", "1..8*1", "1..8*0", "0..8*2", "1..8+0",
+                           "1..", "1..8+", "1..8*x", "1M..8k", "1..1000000", "{1..60000,1..60000}"}) {
     INFO(text);
     CHECK_THROWS_AS((void)expand(text), InputError);
   }
@@ -91,7 +94,8 @@ TEST_CASE("pin names processors", "[cli]") {
   CHECK(parse_pin("socket:1").socket == 1);
   CHECK(parse_pin("list:0-3,5").cpus == std::vector<u32>{0, 1, 2, 3, 5});
   CHECK(parse_pin("list:2,0").cpus == std::vector<u32>{2, 0});
-  for (const char* text : {"", "compac", "socket", "socket:", "socket:x", "list:", "list:3-1", "list:0,", "list:0--1", "list:99999999"}) {
+  for (const char* text : {"", "compac", "socket", "socket:", "socket:x", "list:", "list:3-1", "list:0,",
+                           "list:0--1", "list:99999999"}) {
     INFO(text);
     CHECK_THROWS_AS((void)parse_pin(text), InputError);
   }

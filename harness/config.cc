@@ -34,14 +34,16 @@ std::string_view word(Status status) {
 }
 
 std::string point_of(const Config& c) {
-  std::string point =
-      fmt::format("--index={} --sync={} --threads={} --pin={} --alloc={} --hugepages={} --workload={} --keys={} --dist={} "
-                  "--negative={} --records={} --warmup={}",
-                  c.index.str(), c.sync.str(), c.threads, c.pin.text, word(c.alloc), word(c.huge_pages), c.workload.str(),
-                  c.keys.str(), c.distribution.str(), c.negative, c.records, duration_text(c.warmup_ns));
+  std::string point = fmt::format(
+      "--index={} --sync={} --threads={} --pin={} --alloc={} --hugepages={} --workload={} --keys={} "
+      "--dist={} "
+      "--negative={} --records={} --warmup={}",
+      c.index.str(), c.sync.str(), c.threads, c.pin.text, word(c.alloc), word(c.huge_pages), c.workload.str(),
+      c.keys.str(), c.distribution.str(), c.negative, c.records, duration_text(c.warmup_ns));
   if (c.time_ns != 0) point += fmt::format(" --time={}", duration_text(c.time_ns));
   if (c.ops != 0) point += fmt::format(" --ops={}", c.ops);
-  return point + fmt::format(" --sample={} --seed={} --validate={}", duration_text(c.sample_ns), c.seed, word(c.validate));
+  return point + fmt::format(" --sample={} --seed={} --validate={}", duration_text(c.sample_ns), c.seed,
+                             word(c.validate));
 }
 
 }  // namespace latchlab

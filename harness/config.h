@@ -1,10 +1,11 @@
 #pragma once
 
-// The resolved configuration of ONE run, as plain values: what remains of a command line after its lists and ranges
-// have been expanded, its words checked and its defaults filled in. Nothing here refers to another run, so a Config can
-// be hashed, printed and run again; everything that changes a result is in it.
+// The resolved configuration of ONE run, as plain values: what remains of a command line after its lists and
+// ranges have been expanded, its words checked and its defaults filled in. Nothing here refers to another
+// run, so a Config can be hashed, printed and run again; everything that changes a result is in it.
 //
-// Only index, sync and the key kind select types (see registry.h); all the rest are values that a trial reads.
+// Only index, sync and the key kind select types (see registry.h); all the rest are values that a trial
+// reads.
 
 #include <optional>
 #include <string>
@@ -15,7 +16,8 @@
 
 namespace latchlab {
 
-/// What a key is to an index: `--keys=u64` and `dense` are integers, `file:PATH` is a byte string of any length.
+/// What a key is to an index: `--keys=u64` and `dense` are integers, `file:PATH` is a byte string of any
+/// length.
 enum class KeyKind { kU64, kBytes };
 
 /// Where node memory comes from; the words of `--alloc`.
@@ -52,24 +54,24 @@ struct Config {
   Alloc alloc = Alloc::kArenaTouch;
   HugePages huge_pages = HugePages::kNone;
 
-  Spec workload{.name = "lookup", .arg = {}, .options = {}};      ///< lookup, insert, mix:read=..
-  Spec keys{.name = "u64", .arg = {}, .options = {}};             ///< u64, dense, file:PATH
+  Spec workload{.name = "lookup", .arg = {}, .options = {}};       ///< lookup, insert, mix:read=..
+  Spec keys{.name = "u64", .arg = {}, .options = {}};              ///< u64, dense, file:PATH
   Spec distribution{.name = "uniform", .arg = {}, .options = {}};  ///< uniform, zipf:Q
-  double negative = 0;                                            ///< share of lookups for absent keys, 0..1
-  u64 records = 0;                                                ///< keys loaded (lookup, mix) or inserted (insert)
+  double negative = 0;                                             ///< share of lookups for absent keys, 0..1
+  u64 records = 0;  ///< keys loaded (lookup, mix) or inserted (insert)
 
   u64 warmup_ns = 0;
-  u64 time_ns = 0;           ///< length of the measured phase; 0: it ends after `ops` operations
-  u64 ops = 0;               ///< operations of the measured phase over all threads; 0: it ends by time.
-                             ///< `insert` ends after `records` at the latest, whatever is given.
+  u64 time_ns = 0;              ///< length of the measured phase; 0: it ends after `ops` operations
+  u64 ops = 0;                  ///< operations of the measured phase over all threads; 0: it ends by time.
+                                ///< `insert` ends after `records` at the latest, whatever is given.
   u64 sample_ns = 100'000'000;  ///< interval of the throughput series
   u64 seed = 1;
   Validate validate = Validate::kTally;
-  bool strict = false;       ///< refuse a run that would be degraded
+  bool strict = false;  ///< refuse a run that would be degraded
 
-  u32 block = 0;             ///< set by `harness ab`: which block of the comparison this replicate belongs to
-  u32 order = 0;             ///< ... and its position within that block
-  u32 replicate = 0;         ///< which repetition of the same point, from 0
+  u32 block = 0;      ///< set by `harness ab`: which block of the comparison this replicate belongs to
+  u32 order = 0;      ///< ... and its position within that block
+  u32 replicate = 0;  ///< which repetition of the same point, from 0
 
   [[nodiscard]] KeyKind key_kind() const { return keys.name == "file" ? KeyKind::kBytes : KeyKind::kU64; }
 };
@@ -80,8 +82,8 @@ struct Config {
 [[nodiscard]] std::string_view word(HugePages);
 [[nodiscard]] std::string_view word(Validate);
 
-/// The options that name this point again, in one line and canonical order; `point_hash` is a hash of it, so it leaves
-/// out block, order and replicate, which tell replicates of one point apart.
+/// The options that name this point again, in one line and canonical order; `point_hash` is a hash of it, so
+/// it leaves out block, order and replicate, which tell replicates of one point apart.
 [[nodiscard]] std::string point_of(const Config&);
 
 }  // namespace latchlab

@@ -12,7 +12,9 @@ namespace latchlab {
 
 namespace {
 
-std::string line(const std::string& word, const std::string& meaning) { return fmt::format("  {:<20} {}\n", word, meaning); }
+std::string line(const std::string& word, const std::string& meaning) {
+  return fmt::format("  {:<20} {}\n", word, meaning);
+}
 
 std::string indexes(const Registry& registry) {
   std::string text;
@@ -23,7 +25,8 @@ std::string indexes(const Registry& registry) {
       if (traits.empty()) traits.emplace_back(pair.ordered ? "ordered" : "not ordered");
       traits.emplace_back(pair.keys == KeyKind::kU64 ? "integer keys" : "byte-string keys");
     }
-    text += line(index, fmt::format("{}; under {}", fmt::join(traits, ", "), fmt::join(registry.policies_of(index), ", ")));
+    text += line(index, fmt::format("{}; under {}", fmt::join(traits, ", "),
+                                    fmt::join(registry.policies_of(index), ", ")));
   }
   return text;
 }
@@ -31,11 +34,12 @@ std::string indexes(const Registry& registry) {
 std::string policies(const Registry& registry) {
   std::string text;
   for (const std::string& policy : registry.policies()) {
-    const auto pair = std::find_if(registry.pairs().begin(), registry.pairs().end(), [&](const Pair& p) { return p.policy == policy; });
+    const auto pair = std::find_if(registry.pairs().begin(), registry.pairs().end(),
+                                   [&](const Pair& p) { return p.policy == policy; });
     text += line(policy, pair->about);
     for (const OptionAbout& option : pair->options) {
-      text += fmt::format("    {:<18} {}\n", fmt::format("{}={}", option.key, option.standard),
-                          option.meaning);
+      text +=
+          fmt::format("    {:<18} {}\n", fmt::format("{}={}", option.key, option.standard), option.meaning);
     }
     if (const auto why = pair->degraded()) text += fmt::format("    {:<18} {}\n", "degraded here", *why);
   }
@@ -43,8 +47,10 @@ std::string policies(const Registry& registry) {
 }
 
 std::string workloads(const Registry&) {
-  return line("lookup", "reads only") + line("insert", "every record once, into an empty index; ends with the records") +
-         line("mix:read=90,insert=10", "percent of read, insert, update, upsert, erase, scan; they sum to 100") +
+  return line("lookup", "reads only") +
+         line("insert", "every record once, into an empty index; ends with the records") +
+         line("mix:read=90,insert=10",
+              "percent of read, insert, update, upsert, erase, scan; they sum to 100") +
          line("  scan_length=100", "pairs that a scan asks for");
 }
 
@@ -54,11 +60,13 @@ std::string keys(const Registry&) {
 }
 
 std::string distributions(const Registry&) {
-  return line("uniform", "every record alike") + line("zipf:Q", "weight rank^-Q, any Q >= 0, ranks scattered over the records");
+  return line("uniform", "every record alike") +
+         line("zipf:Q", "weight rank^-Q, any Q >= 0, ranks scattered over the records");
 }
 
 std::string allocators(const Registry&) {
-  return line("malloc", "a call of malloc a node") + line("arena", "a pool a thread; pages are faulted in on first use") +
+  return line("malloc", "a call of malloc a node") +
+         line("arena", "a pool a thread; pages are faulted in on first use") +
          line("arena+touch", "a pool a thread; pages are touched before they are handed out");
 }
 
@@ -101,7 +109,8 @@ std::string list_text(const Registry& registry, const std::string& topic) {
     text += fmt::format("{} ({}=)\n{}", known.name, known.option, known.text(registry));
   }
   if (!text.empty()) return text;
-  throw InputError(fmt::format("harness list: there is no '{}'; there are {}{}", topic, fmt::join(names, ", "), suggestion(topic, names)));
+  throw InputError(fmt::format("harness list: there is no '{}'; there are {}{}", topic,
+                               fmt::join(names, ", "), suggestion(topic, names)));
 }
 
 }  // namespace latchlab

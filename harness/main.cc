@@ -52,7 +52,8 @@ int run_harness(const std::vector<std::string>& command_line) {
           print(help_text());
         } else {
           const Comparison comparison = compare(c, *make_progress(c.progress));
-          print(c.json ? json_of(comparison).dump(-1, ' ', false, Json::error_handler_t::replace) + '\n' : table_of(comparison));
+          print(c.json ? json_of(comparison).dump(-1, ' ', false, Json::error_handler_t::replace) + '\n'
+                       : table_of(comparison));
           return exit_status(comparison);
         }
         return 0;

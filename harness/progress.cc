@@ -15,7 +15,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 class NoProgress final : public Progress {
  public:
@@ -89,8 +91,12 @@ class TerminalProgress final : public VisibleProgress {
     share = std::min(share, 1.0);
     std::string line = head();
     if (share >= 0) line += fmt::format("  {:3.0f} %", share * 100);
-    if (done_ > 0 && elapsed > 0) line += fmt::format("  {}/s", short_number(static_cast<double>(done_) / elapsed));
-    if (share > 0.01 && elapsed > 0.3) line += fmt::format("  {} left", short_duration(elapsed * (1 - share) / share));
+    if (done_ > 0 && elapsed > 0) {
+      line += fmt::format("  {}/s", short_number(static_cast<double>(done_) / elapsed));
+    }
+    if (share > 0.01 && elapsed > 0.3) {
+      line += fmt::format("  {} left", short_duration(elapsed * (1 - share) / share));
+    }
     fmt::print(stderr, "\r\033[K{}", line);
     std::fflush(stderr);
     drawn_ = true;
@@ -116,7 +122,8 @@ class PlainProgress final : public VisibleProgress {
     const double elapsed = seconds_since(start_);
     std::string line = fmt::format("{}: {}", head(), short_duration(elapsed));
     if (done_ > 0 && elapsed > 0) {
-      line += fmt::format(", {} at {}/s", short_number(static_cast<double>(done_)), short_number(static_cast<double>(done_) / elapsed));
+      line += fmt::format(", {} at {}/s", short_number(static_cast<double>(done_)),
+                          short_number(static_cast<double>(done_) / elapsed));
     }
     fmt::print(stderr, "{}\n", line);
   }
@@ -139,7 +146,9 @@ std::string short_number(double value) {
     value /= 1000;
     ++unit;
   }
-  const int decimals = std::abs(value) >= 99.95 || (unit == 0 && value == std::floor(value)) ? 0 : std::abs(value) >= 9.995 ? 1 : 2;
+  const int decimals = std::abs(value) >= 99.95 || (unit == 0 && value == std::floor(value)) ? 0
+                       : std::abs(value) >= 9.995                                            ? 1
+                                                                                             : 2;
   return fmt::format("{:.{}f}{}", value, decimals, kUnits[unit]);
 }
 

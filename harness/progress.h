@@ -1,7 +1,8 @@
 #pragma once
 
-// Progress goes to stderr, so that stdout stays clean for tables and JSON. A trial announces its phases to a Progress
-// and tells it now and then how far it is; which form that takes, if any, is decided once, by --progress:
+// Progress goes to stderr, so that stdout stays clean for tables and JSON. A trial announces its phases to a
+// Progress and tells it now and then how far it is; which form that takes, if any, is decided once, by
+// --progress:
 //
 //   auto   one line that rewrites itself when stderr is a terminal, otherwise nothing
 //   plain  one line a phase, for logs
@@ -26,11 +27,13 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
   virtual ~Progress() = default;
 
-  /// Begins a phase ("load", "verify", "warmup", "measure", ...), ending the one before. `total` is how many items it
-  /// has, or 0 when it ends by time; then `length_ns` is how long it takes, or 0 when that is not known either.
+  /// Begins a phase ("load", "verify", "warmup", "measure", ...), ending the one before. `total` is how many
+  /// items it has, or 0 when it ends by time; then `length_ns` is how long it takes, or 0 when that is not
+  /// known either.
   virtual void begin(std::string_view phase, u64 total, u64 length_ns) = 0;
 
-  /// `done` items of the current phase are done. May be called as often as you like: drawing is limited to ten a second.
+  /// `done` items of the current phase are done. May be called as often as you like: drawing is limited to
+  /// ten a second.
   virtual void advance(u64 done) = 0;
 
   /// Ends the current phase; clears the line.

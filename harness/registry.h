@@ -1,12 +1,14 @@
 #pragma once
 
-// Names on the one side, types on the other. Index, policy and key kind are the only types of a run; a Pair joins the
-// three words to functions that build the typed objects behind their virtual interfaces. CMake generates one small
-// translation unit a pair, each with an explicit registration function, and one file that calls them all:
+// Names on the one side, types on the other. Index, policy and key kind are the only types of a run; a Pair
+// joins the three words to functions that build the typed objects behind their virtual interfaces. CMake
+// generates one small translation unit a pair, each with an explicit registration function, and one file that
+// calls them all:
 //
 //   void register_art_rtm(Registry& registry) {
-//     add_pair<Synchronized<Art, Rtm<Native>, U64Key>>(registry, "art", "rtm", KeyKind::kU64);      // registry_add.h
-//     add_pair<Synchronized<Art, Rtm<Native>, BytesKey>>(registry, "art", "rtm", KeyKind::kBytes);
+//     add_pair<Synchronized<Art, Rtm<Native>, U64Key>>(registry, "art", "rtm", KeyKind::kU64);      //
+//     registry_add.h add_pair<Synchronized<Art, Rtm<Native>, BytesKey>>(registry, "art", "rtm",
+//     KeyKind::kBytes);
 //   }
 //
 // Nothing registers itself from a static initialiser: what is in the list is what the generated file names.
@@ -23,8 +25,8 @@
 
 namespace latchlab {
 
-class Trial;         // trial.h: the run of one Config over one typed index
-class AnyIndex;      // any_index.h: an index behind one virtual call an operation, for tests
+class Trial;          // trial.h: the run of one Config over one typed index
+class AnyIndex;       // any_index.h: an index behind one virtual call an operation, for tests
 struct MemoryConfig;  // src/memory
 
 /// One option of a policy as `harness list policies` shows it.
@@ -38,10 +40,10 @@ struct Pair {
   std::string index;
   std::string policy;
   KeyKind keys = KeyKind::kU64;
-  bool ordered = false;            ///< scans work
-  bool many_writers = true;        ///< several threads may write at once
-  bool elides = false;             ///< runs hardware transactions, so it is degraded without working RTM
-  std::string about;               ///< the policy in one line
+  bool ordered = false;      ///< scans work
+  bool many_writers = true;  ///< several threads may write at once
+  bool elides = false;       ///< runs hardware transactions, so it is degraded without working RTM
+  std::string about;         ///< the policy in one line
   std::vector<OptionAbout> options;
 
   /// Why this process cannot do what the policy's word promises; nothing where it can.

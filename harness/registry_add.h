@@ -1,7 +1,8 @@
 #pragma once
 
-// What a pair's translation unit includes: the bridge from one shared index type to the words of the registry. Only those
-// generated units, and tests with an index of their own, may include it: it pulls in the hot loop.
+// What a pair's translation unit includes: the bridge from one shared index type to the words of the
+// registry. Only those generated units, and tests with an index of their own, may include it: it pulls in the
+// hot loop.
 
 #include <concepts>
 #include <memory>
@@ -14,8 +15,8 @@
 
 namespace latchlab {
 
-/// Registers SharedIndex (see indexes/concepts.h: a Synchronized<Index, Policy, Key> or a peer) for one key kind.
-/// What a policy says about itself is optional, and taken from it where present:
+/// Registers SharedIndex (see indexes/concepts.h: a Synchronized<Index, Policy, Key> or a peer) for one key
+/// kind. What a policy says about itself is optional, and taken from it where present:
 ///   kAbout                 one line for `harness list`
 ///   kManyWriters           false when only one thread may write (default true)
 ///   kElides                true when it runs hardware transactions (default false)

@@ -70,8 +70,11 @@ Json config_json(const Config& c) {
   o["negative"] = c.negative;
   o["records"] = c.records;
   o["warmup_s"] = seconds(c.warmup_ns);
-  c.time_ns != 0 ? void(o["time_s"] = seconds(c.time_ns)) : put_missing(o, "time_s", "the run ends after a number of operations");
-  c.ops != 0 ? void(o["ops"] = c.ops) : put_missing(o, "ops", c.time_ns != 0 ? "the run ends by time" : "the run ends with its records");
+  c.time_ns != 0 ? void(o["time_s"] = seconds(c.time_ns))
+                 : put_missing(o, "time_s", "the run ends after a number of operations");
+  c.ops != 0
+      ? void(o["ops"] = c.ops)
+      : put_missing(o, "ops", c.time_ns != 0 ? "the run ends by time" : "the run ends with its records");
   o["sample_s"] = seconds(c.sample_ns);
   o["seed"] = c.seed;
   o["validate"] = word(c.validate);
@@ -80,8 +83,8 @@ Json config_json(const Config& c) {
 }
 
 Json build_json(const BuildInfo& b) {
-  return {{"commit", b.commit}, {"dirty", b.dirty}, {"compiler", b.compiler}, {"flags", b.flags}, {"type", b.type},
-          {"libraries", json(b.libraries)}};
+  return {{"commit", b.commit}, {"dirty", b.dirty}, {"compiler", b.compiler},
+          {"flags", b.flags},   {"type", b.type},   {"libraries", json(b.libraries)}};
 }
 
 Json machine_json(const MachineInfo& m) {
@@ -97,7 +100,10 @@ Json machine_json(const MachineInfo& m) {
   o["numa_nodes"] = m.numa_nodes;
   o["caches"] = Json::array();
   for (const CacheInfo& cache : m.caches) {
-    o["caches"].push_back({{"level", cache.level}, {"type", cache.type}, {"bytes", cache.bytes}, {"shared_by", cache.shared_by}});
+    o["caches"].push_back({{"level", cache.level},
+                           {"type", cache.type},
+                           {"bytes", cache.bytes},
+                           {"shared_by", cache.shared_by}});
   }
   o["memory_bytes"] = m.memory_bytes;
   o["kernel"] = m.kernel;
@@ -107,7 +113,9 @@ Json machine_json(const MachineInfo& m) {
   put(o, "numa_balancing", m.numa_balancing);
   put(o, "damon", m.damon);
   put(o, "virtual_machine", m.virtual_machine);
-  o["rtm"] = {{"cpuid_rtm", m.rtm.cpuid_rtm}, {"cpuid_always_abort", m.rtm.cpuid_always_abort}, {"probe", m.rtm.probe}};
+  o["rtm"] = {{"cpuid_rtm", m.rtm.cpuid_rtm},
+              {"cpuid_always_abort", m.rtm.cpuid_always_abort},
+              {"probe", m.rtm.probe}};
   return o;
 }
 
@@ -146,7 +154,8 @@ Json throughput_json(const Throughput& t) {
   o["per_second"] = t.per_second;
   o["per_operation"] = Json::object();
   for (const OperationRate& rate : t.per_operation) {
-    o["per_operation"][rate.name] = {{"count", rate.count}, {"succeeded", rate.succeeded}, {"per_second", rate.per_second}};
+    o["per_operation"][rate.name] = {
+        {"count", rate.count}, {"succeeded", rate.succeeded}, {"per_second", rate.per_second}};
   }
   o["interval_s"] = seconds(t.interval_ns);
   o["series"] = t.series;
@@ -247,19 +256,23 @@ Json document_of(const RunResult& r) {
   return o;
 }
 
-std::string point_hash(const Config& config) { return fmt::format("{:016x}", hash_bytes(point_of(config), 0)); }
+std::string point_hash(const Config& config) {
+  return fmt::format("{:016x}", hash_bytes(point_of(config), 0));
+}
 
 void identify(RunResult& result) {
   static std::atomic<u32> counter{0};
   const auto now = std::chrono::system_clock::now();
-  const auto since_epoch = std::chrono::duration_cast<std::chrono::microseconds>(now.time_since_epoch()).count();
+  const auto since_epoch =
+      std::chrono::duration_cast<std::chrono::microseconds>(now.time_since_epoch()).count();
   const std::tm utc = fmt::gmtime(static_cast<std::time_t>(since_epoch / 1'000'000));
   result.started = fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:06}Z", utc, since_epoch % 1'000'000);
   // The host is in the hash: two machines may start runs with equal process numbers in the same microsecond.
   char host[256] = {};
   (void)gethostname(host, sizeof host - 1);
-  result.run_id = fmt::format("{:%Y%m%dT%H%M%S}-{:08x}-{}-{}", utc, hash_bytes(host, static_cast<u64>(since_epoch)) >> 32, getpid(),
-                              counter.fetch_add(1, kRelaxed));
+  result.run_id =
+      fmt::format("{:%Y%m%dT%H%M%S}-{:08x}-{}-{}", utc, hash_bytes(host, static_cast<u64>(since_epoch)) >> 32,
+                  getpid(), counter.fetch_add(1, kRelaxed));
   result.point_hash = point_hash(result.config);
 }
 
@@ -289,7 +302,9 @@ void write_atomically(const std::string& folder, const std::string& name, const 
 void print(const std::string& text) {
   errno = 0;
   const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
-  if (!written || std::fflush(stdout) != 0) throw OutputError(fmt::format("cannot write to stdout: {}", std::strerror(errno)));
+  if (!written || std::fflush(stdout) != 0) {
+    throw OutputError(fmt::format("cannot write to stdout: {}", std::strerror(errno)));
+  }
 }
 
 }  // namespace latchlab

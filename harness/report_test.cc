@@ -26,7 +26,12 @@ RunResult full_result() {
   r.command = {"harness", "--index=art"};
   r.config.records = 1000;
   r.config.time_ns = 1'000'000'000;
-  r.build = {.commit = "abc", .dirty = true, .compiler = "GNU 12", .flags = "-O2", .type = "Release", .libraries = {{"fmt", "9.1"}}};
+  r.build = {.commit = "abc",
+             .dirty = true,
+             .compiler = "GNU 12",
+             .flags = "-O2",
+             .type = "Release",
+             .libraries = {{"fmt", "9.1"}}};
   MachineInfo& m = r.machine;
   m.hostname = "here";
   m.model = std::string("a processor");
@@ -40,14 +45,17 @@ RunResult full_result() {
   m.virtual_machine = true;
   m.rtm.probe = "works";
   TrialResult& t = r.trial;
-  t.placement = {.requested = "compact", .threads = {{.requested_cpu = 0, .observed_cpu = 0u, .socket = 0u, .core = 0u}}, .processors = 1,
+  t.placement = {.requested = "compact",
+                 .threads = {{.requested_cpu = 0, .observed_cpu = 0u, .socket = 0u, .core = 0u}},
+                 .processors = 1,
                  .oversubscribed = false};
   t.phases = {{.name = "load", .seconds = 1, .operations = 1000, .per_second = 1000.0}};
   Throughput throughput;
   throughput.operations = 5'000'000;
   throughput.seconds = 1;
   throughput.per_second = 5e6;
-  throughput.per_operation = {{.name = "read", .count = 5'000'000, .succeeded = 5'000'000, .per_second = 5e6}};
+  throughput.per_operation = {
+      {.name = "read", .count = 5'000'000, .succeeded = 5'000'000, .per_second = 5e6}};
   throughput.interval_ns = 100'000'000;
   throughput.series = {5e6, 5.1e6};
   throughput.per_thread = {5e6};
@@ -59,12 +67,32 @@ RunResult full_result() {
   t.sync.aborts = std::vector<NamedCount>{{.name = "conflict", .count = 30}, {.name = "zero", .count = 10}};
   t.sync.fallback_rate = 0.0001;
   t.sync.restart_rate = 0.5;
-  t.memory = {.index_live = u64{43'000}, .index_reserved = u64{50'000}, .keys = u64{1000}, .bytes_per_key = 43.0, .page_bytes = u64{4096},
-              .huge_share = 0.0, .rss = u64{1} << 20, .minor_faults = u64{3}, .major_faults = u64{0}};
-  t.limits = {.footprint = 43'000, .page_bytes = u64{4096}, .chase_ns = 80.0, .independent_ns = 10.0, .chase_ratio = 2.5, .independent_ratio = 20.0};
-  t.health = {.voluntary_switches = u64{1}, .involuntary_switches = u64{2}, .migrations = u64{0}, .steal_share = 0.0, .load_before = 0.1,
+  t.memory = {.index_live = u64{43'000},
+              .index_reserved = u64{50'000},
+              .keys = u64{1000},
+              .bytes_per_key = 43.0,
+              .page_bytes = u64{4096},
+              .huge_share = 0.0,
+              .rss = u64{1} << 20,
+              .minor_faults = u64{3},
+              .major_faults = u64{0}};
+  t.limits = {.footprint = 43'000,
+              .page_bytes = u64{4096},
+              .chase_ns = 80.0,
+              .independent_ns = 10.0,
+              .chase_ratio = 2.5,
+              .independent_ratio = 20.0};
+  t.health = {.voluntary_switches = u64{1},
+              .involuntary_switches = u64{2},
+              .migrations = u64{0},
+              .steal_share = 0.0,
+              .load_before = 0.1,
               .notes = {"DAMON is running"}};
-  t.validation = {.mode = Validate::kTally, .passed = true, .expected_keys = u64{1000}, .found_keys = u64{1000}, .detail = ""};
+  t.validation = {.mode = Validate::kTally,
+                  .passed = true,
+                  .expected_keys = u64{1000},
+                  .found_keys = u64{1000},
+                  .detail = ""};
   identify(r);
   return r;
 }
@@ -120,7 +148,8 @@ TEST_CASE("the schema refuses what does not conform", "[report]") {
   CHECK(violations_after([](Json& d) { d["extra"] = 1; }) > 0);
   CHECK(violations_after([](Json& d) { d["machine"]["extra"] = 1; }) > 0);
   CHECK(violations_after([](Json& d) { d["schema_version"] = 2; }) > 0);
-  CHECK(violations_after([](Json& d) { d["memory"]["rss_bytes"] = nullptr; }) > 0);  // a null without a reason
+  CHECK(violations_after([](Json& d) { d["memory"]["rss_bytes"] = nullptr; }) >
+        0);  // a null without a reason
   CHECK(violations_after([](Json& d) { d["memory"]["rss_bytes"] = "many"; }) > 0);
   CHECK(violations_after([](Json& d) { d["throughput"]["series"][0] = -1; }) > 0);
   CHECK(violations_after([](Json& d) { d["config"]["negative"] = 1.5; }) > 0);
@@ -168,8 +197,9 @@ TEST_CASE("people see status and reason once", "[table]") {
   degraded.trial.status = Status::kDegraded;
   degraded.trial.reason = "rtm runs on its lock";
   const std::string block = block_of(degraded);
-  for (const char* part : {"5.00 M", "rtm runs on its lock", "degraded", "43.0 bytes a key", "4K pages", "passed: 1,000 keys", "conflict 75.0 %",
-                           "0.01 %", "2.5 dependent", "DAMON is running"}) {
+  for (const char* part :
+       {"5.00 M", "rtm runs on its lock", "degraded", "43.0 bytes a key", "4K pages", "passed: 1,000 keys",
+        "conflict 75.0 %", "0.01 %", "2.5 dependent", "DAMON is running"}) {
     INFO(part << " in\n" << block);
     CHECK(block.find(part) != std::string::npos);
   }

@@ -1,13 +1,13 @@
 #pragma once
 
-// Everything that the JSON document of one run says, as plain structs; report.cc turns them into the document and
-// result.schema.json describes it. The rule of the house: what was not measured is null with a reason, never zero. So
-// whatever may be missing is a Measured<T>, which cannot be filled in by forgetting it.
+// Everything that the JSON document of one run says, as plain structs; report.cc turns them into the document
+// and result.schema.json describes it. The rule of the house: what was not measured is null with a reason,
+// never zero. So whatever may be missing is a Measured<T>, which cannot be filled in by forgetting it.
 //
 //   RunResult            front end: who, when, which command, which build
 //     Config config      what was asked for, resolved
 //     MachineInfo        where it ran (environment.cc)
-//     TrialResult        what the trial saw: placement, phases, throughput, sync, memory, limits, health, validation
+//     TrialResult        what the trial saw: placement, phases, throughput, sync, memory, limits, ...
 
 #include <optional>
 #include <string>
@@ -51,7 +51,8 @@ struct NamedCount {
   u64 count = 0;
 };
 
-/// One thread's place: the processor it was pinned to and the one it was seen on at the end of the measured phase.
+/// One thread's place: the processor it was pinned to and the one it was seen on at the end of the measured
+/// phase.
 struct ThreadPlace {
   u32 requested_cpu = 0;
   Measured<u32> observed_cpu;
@@ -60,10 +61,10 @@ struct ThreadPlace {
 };
 
 struct Placement {
-  std::string requested;            ///< the word of --pin
+  std::string requested;  ///< the word of --pin
   std::vector<ThreadPlace> threads;
-  u32 processors = 0;               ///< distinct processors in use
-  bool oversubscribed = false;      ///< more threads than processors: allowed, said and recorded
+  u32 processors = 0;           ///< distinct processors in use
+  bool oversubscribed = false;  ///< more threads than processors: allowed, said and recorded
 };
 
 /// A phase of the run in the order it happened: load, verify, warmup, measure, validate, ...
@@ -85,46 +86,50 @@ struct OperationRate {
 /// Of the measured phase. Rates are operations a second.
 struct Throughput {
   u64 operations = 0;
-  double seconds = 0;                ///< timed, averaged over the threads
-  double timed_share = 0;            ///< of the phase's wall time; in the rest threads made their next operations
-  double per_second = 0;             ///< the sum of the threads' rates, each its operations over its timed seconds
+  double seconds = 0;      ///< timed, averaged over the threads
+  double timed_share = 0;  ///< of the phase's wall time; in the rest threads made their next operations
+  double per_second = 0;   ///< the sum of the threads' rates, each its operations over its timed seconds
   std::vector<OperationRate> per_operation;
-  u64 interval_ns = 0;               ///< length of the intervals of `series`; the last, partial one is left out
+  u64 interval_ns = 0;  ///< length of the intervals of `series`; the last, partial one is left out
   std::vector<double> series;
   std::vector<double> per_thread;
-  Measured<double> jain;             ///< fairness: (sum x)^2 / (n sum x^2), 1 when all threads did the same
-  Measured<double> generator_ns;     ///< what making one operation costs, outside the timed region
+  Measured<double> jain;          ///< fairness: (sum x)^2 / (n sum x^2), 1 when all threads did the same
+  Measured<double> generator_ns;  ///< what making one operation costs, outside the timed region
 };
 
 /// What the policy counted over all threads in the measured phase.
 struct SyncStats {
-  std::vector<std::pair<std::string, std::string>> options;  ///< every option of the policy as it was in effect
-  std::vector<NamedCount> counters;                          ///< all named counters of the policy
-  Measured<std::vector<NamedCount>> aborts = Measured<std::vector<NamedCount>>::missing("the policy has no transactions");
-  Measured<double> fallback_rate = Measured<double>::missing("the policy has no fallback");   ///< of all operations, 0..1
-  Measured<double> restart_rate = Measured<double>::missing("the policy never restarts");     ///< restarts an operation
+  using Options = std::vector<std::pair<std::string, std::string>>;
+  using Counts = std::vector<NamedCount>;
+  Options options;  ///< every option of the policy as it was in effect
+  Counts counters;  ///< all named counters of the policy
+  Measured<Counts> aborts = Measured<Counts>::missing("the policy has no transactions");  ///< by cause
+  /// Of all operations, 0..1.
+  Measured<double> fallback_rate = Measured<double>::missing("the policy has no fallback");
+  /// Restarts an operation.
+  Measured<double> restart_rate = Measured<double>::missing("the policy never restarts");
 };
 
 struct MemoryUse {
-  Measured<u64> index_live;       ///< bytes in blocks of the index after the measured phase
-  Measured<u64> index_reserved;   ///< bytes that the index holds from the system, free ones included
-  Measured<u64> keys;             ///< keys in the index at that time
-  Measured<double> bytes_per_key; ///< index_live / keys, values included
-  Measured<u64> page_bytes;       ///< 4096, or 2 MiB when most of the index was on huge pages: as observed
-  Measured<double> huge_share;    ///< share of the index's memory on huge pages, 0..1
+  Measured<u64> index_live;        ///< bytes in blocks of the index after the measured phase
+  Measured<u64> index_reserved;    ///< bytes that the index holds from the system, free ones included
+  Measured<u64> keys;              ///< keys in the index at that time
+  Measured<double> bytes_per_key;  ///< index_live / keys, values included
+  Measured<u64> page_bytes;        ///< 4096, or 2 MiB when most of the index was on huge pages: as observed
+  Measured<double> huge_share;     ///< share of the index's memory on huge pages, 0..1
   Measured<u64> rss;
-  Measured<u64> minor_faults;     ///< in the measured phase
+  Measured<u64> minor_faults;  ///< in the measured phase
   Measured<u64> major_faults;
 };
 
 /// The same memory with no index in it: the floor under every result, measured in the same run.
 struct Limits {
-  u64 footprint = 0;                  ///< bytes that the chase ran over
+  u64 footprint = 0;  ///< bytes that the chase ran over
   Measured<u64> page_bytes;
-  Measured<double> chase_ns;          ///< one dependent line
-  Measured<double> independent_ns;    ///< one independent, prefetched line
-  Measured<double> chase_ratio;       ///< thread time of an operation / chase_ns: dependent lines that it is worth
-  Measured<double> independent_ratio; ///< thread time of an operation / independent_ns
+  Measured<double> chase_ns;        ///< one dependent line
+  Measured<double> independent_ns;  ///< one independent, prefetched line
+  Measured<double> chase_ratio;  ///< thread time of an operation / chase_ns: dependent lines that it is worth
+  Measured<double> independent_ratio;  ///< thread time of an operation / independent_ns
 };
 
 /// What disturbed the measured phase, over the whole process.
@@ -132,9 +137,9 @@ struct Health {
   Measured<u64> voluntary_switches;
   Measured<u64> involuntary_switches;
   Measured<u64> migrations;
-  Measured<double> steal_share;     ///< of all processor time, taken by the hypervisor
-  Measured<double> load_before;     ///< load average of one minute before the run
-  std::vector<std::string> notes;   ///< e.g. "DAMON is running: it aborts transactions"
+  Measured<double> steal_share;    ///< of all processor time, taken by the hypervisor
+  Measured<double> load_before;    ///< load average of one minute before the run
+  std::vector<std::string> notes;  ///< e.g. "DAMON is running: it aborts transactions"
 };
 
 struct Validation {
@@ -142,14 +147,14 @@ struct Validation {
   Measured<bool> passed;
   Measured<u64> expected_keys;
   Measured<u64> found_keys;
-  std::string detail;               ///< of a mismatch, one line
+  std::string detail;  ///< of a mismatch, one line
 };
 
 /// What a trial hands back.
 struct TrialResult {
   Status status = Status::kOk;
-  std::string reason;               ///< why the status is not ok, one line
-  bool interrupted = false;         ///< ended early by a signal; the numbers cover the part that ran
+  std::string reason;        ///< why the status is not ok, one line
+  bool interrupted = false;  ///< ended early by a signal; the numbers cover the part that ran
   Placement placement;
   std::vector<PhaseTime> phases;
   Measured<Throughput> throughput = Measured<Throughput>::missing("the measured phase did not run");
@@ -164,25 +169,25 @@ struct TrialResult {
 
 struct CacheInfo {
   u32 level = 0;
-  std::string type;                 ///< data, instruction, unified
+  std::string type;  ///< data, instruction, unified
   u64 bytes = 0;
-  u32 shared_by = 0;                ///< processors
+  u32 shared_by = 0;  ///< processors
 };
 
 /// RTM according to the processor and according to running transactions; the two may differ.
 struct RtmInfo {
   bool cpuid_rtm = false;
   bool cpuid_always_abort = false;
-  std::string probe;                ///< works, always-aborts, absent
+  std::string probe;  ///< works, always-aborts, absent
 };
 
 struct MachineInfo {
   std::string hostname;
   Measured<std::string> model;
   Measured<std::string> microcode;
-  std::string topology;             ///< e.g. "2 sockets x 14 cores x 2 threads"
-  std::string topology_digest;      ///< equal for equal topologies
-  u32 processors = 0;               ///< that this process may use
+  std::string topology;         ///< e.g. "2 sockets x 14 cores x 2 threads"
+  std::string topology_digest;  ///< equal for equal topologies
+  u32 processors = 0;           ///< that this process may use
   u32 sockets = 0;
   u32 cores = 0;
   u32 numa_nodes = 0;
@@ -191,7 +196,7 @@ struct MachineInfo {
   std::string kernel;
   Measured<std::vector<std::pair<std::string, std::string>>> mitigations;
   Measured<std::string> governor;
-  Measured<std::string> thp;        ///< /sys/kernel/mm/transparent_hugepage/enabled, the chosen word
+  Measured<std::string> thp;  ///< /sys/kernel/mm/transparent_hugepage/enabled, the chosen word
   Measured<bool> numa_balancing;
   Measured<bool> damon;
   Measured<bool> virtual_machine;
@@ -209,9 +214,9 @@ struct BuildInfo {
 
 struct RunResult {
   static constexpr u32 kSchemaVersion = 1;
-  std::string run_id;               ///< unique: time, process, counter
-  std::string point_hash;           ///< equal for replicates of one point, on any machine
-  std::string started;              ///< UTC, ISO 8601
+  std::string run_id;      ///< unique: time, process, counter
+  std::string point_hash;  ///< equal for replicates of one point, on any machine
+  std::string started;     ///< UTC, ISO 8601
   std::vector<std::string> command;
   Config config;
   BuildInfo build;

@@ -31,7 +31,8 @@ TrialResult without_run(Status status, const std::string& reason, const Config& 
   return result;
 }
 
-TrialResult run_one(const PlannedRun& planned, const Registry& registry, const Topology& topology, Progress& progress) {
+TrialResult run_one(const PlannedRun& planned, const Registry& registry, const Topology& topology,
+                    Progress& progress) {
   const Config& config = planned.config;
   if (!planned.skip.empty()) return without_run(Status::kSkipped, planned.skip, config);
   const Pair& pair = registry.find(config.index.name, config.sync.name, config.key_kind());
@@ -63,8 +64,9 @@ int run_all(const RunCommand& command, const std::vector<std::string>& command_l
   for (std::size_t i = 0; i < command.runs.size() && !interrupted; ++i) {
     const PlannedRun& planned = command.runs[i];
     if (!single) {
-      progress->title(fmt::format("{}/{} {} {} {} threads", i + 1, command.runs.size(), planned.config.index.str(),
-                                  planned.config.sync.str(), planned.config.threads));
+      progress->title(fmt::format("{}/{} {} {} {} threads", i + 1, command.runs.size(),
+                                  planned.config.index.str(), planned.config.sync.str(),
+                                  planned.config.threads));
     }
     RunResult result;
     result.command = command_line;

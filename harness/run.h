@@ -1,7 +1,7 @@
 #pragma once
 
-// Runs the points of a command line one after the other and hands each result to whoever asked for it: stdout, a folder,
-// a table.
+// Runs the points of a command line one after the other and hands each result to whoever asked for it:
+// stdout, a folder, a table.
 
 #include <string>
 #include <vector>
@@ -12,9 +12,10 @@
 
 namespace latchlab {
 
-/// `command_line` is the whole of it, for the documents. Returns the exit status: 0, 1 if a run failed or is invalid, 130 if
-/// interrupted. Throws OutputError if a result cannot be written, and InputError if the machine refuses a point.
-[[nodiscard]] int run_all(const RunCommand& command, const std::vector<std::string>& command_line, const Registry& registry,
-                          const Topology& topology);
+/// `command_line` is the whole of it, for the documents. Returns the exit status: 0, 1 if a run failed or is
+/// invalid, 130 if interrupted. Throws OutputError if a result cannot be written, and InputError if the
+/// machine refuses a point.
+[[nodiscard]] int run_all(const RunCommand& command, const std::vector<std::string>& command_line,
+                          const Registry& registry, const Topology& topology);
 
 }  // namespace latchlab

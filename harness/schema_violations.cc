@@ -40,13 +40,18 @@ void check_object(const Json& schema, const Json& document, const std::string& p
   }
   if (!schema.contains("required")) return;
   for (const Json& key : schema["required"]) {
-    if (!document.contains(key.get<std::string>())) out.push_back(path + "/" + key.get<std::string>() + " is missing");
+    if (!document.contains(key.get<std::string>())) {
+      out.push_back(path + "/" + key.get<std::string>() + " is missing");
+    }
   }
 }
 
-void check_keyword(const std::string& keyword, const Json& schema, const Json& document, const std::string& path, Violations& out) {
+void check_keyword(const std::string& keyword, const Json& schema, const Json& document,
+                   const std::string& path, Violations& out) {
   const Json& rule = schema[keyword];
-  const auto fail = [&](const std::string& why) { out.push_back(fmt::format("{} {}: {}", path, why, document.dump())); };
+  const auto fail = [&](const std::string& why) {
+    out.push_back(fmt::format("{} {}: {}", path, why, document.dump()));
+  };
   const auto add = [&](const Violations& more) { out.insert(out.end(), more.begin(), more.end()); };
   if (keyword == "type") {
     if (!is_type(document, rule.get<std::string>())) fail("is not of type " + rule.get<std::string>());
@@ -55,25 +60,38 @@ void check_keyword(const std::string& keyword, const Json& schema, const Json& d
   } else if (keyword == "const") {
     if (document != rule) fail("is not " + rule.dump());
   } else if (keyword == "minimum") {
-    if (document.is_number() && document.get<double>() < rule.get<double>()) fail("is less than " + rule.dump());
+    if (document.is_number() && document.get<double>() < rule.get<double>()) {
+      fail("is less than " + rule.dump());
+    }
   } else if (keyword == "maximum") {
-    if (document.is_number() && document.get<double>() > rule.get<double>()) fail("is more than " + rule.dump());
+    if (document.is_number() && document.get<double>() > rule.get<double>()) {
+      fail("is more than " + rule.dump());
+    }
   } else if (keyword == "minLength") {
-    if (document.is_string() && document.get_ref<const std::string&>().size() < rule.get<std::size_t>()) fail("is too short");
+    if (document.is_string() && document.get_ref<const std::string&>().size() < rule.get<std::size_t>()) {
+      fail("is too short");
+    }
   } else if (keyword == "items") {
     if (!document.is_array()) return;
-    for (std::size_t i = 0; i < document.size(); ++i) add(schema_violations(rule, document[i], fmt::format("{}/{}", path, i)));
+    for (std::size_t i = 0; i < document.size(); ++i) {
+      add(schema_violations(rule, document[i], fmt::format("{}/{}", path, i)));
+    }
   } else if (keyword == "anyOf") {
-    const bool any = std::any_of(rule.begin(), rule.end(), [&](const Json& s) { return schema_violations(s, document, path).empty(); });
+    const bool any = std::any_of(rule.begin(), rule.end(),
+                                 [&](const Json& s) { return schema_violations(s, document, path).empty(); });
     if (!any) fail("conforms to no alternative");
   } else if (keyword == "allOf") {
     for (const Json& part : rule) add(schema_violations(part, document, path));
   } else if (keyword == "if") {
-    if (schema.contains("then") && schema_violations(rule, document, path).empty()) add(schema_violations(schema["then"], document, path));
+    if (schema.contains("then") && schema_violations(rule, document, path).empty()) {
+      add(schema_violations(schema["then"], document, path));
+    }
   } else {
-    static constexpr const char* kElsewhere[] = {"properties", "required", "additionalProperties", "then",   "pattern",
-                                                 "title",      "description", "$schema",           "$id"};
-    const bool known = std::any_of(std::begin(kElsewhere), std::end(kElsewhere), [&](const char* k) { return keyword == k; });
+    static constexpr const char* kElsewhere[] = {"properties",  "required", "additionalProperties",
+                                                 "then",        "pattern",  "title",
+                                                 "description", "$schema",  "$id"};
+    const bool known = std::any_of(std::begin(kElsewhere), std::end(kElsewhere),
+                                   [&](const char* k) { return keyword == k; });
     if (!known) out.push_back(fmt::format("{} has the keyword {} that nobody checks", path, keyword));
   }
 }

@@ -29,9 +29,12 @@ double quantile(std::vector<double> values, double q) {
 
 double median(std::vector<double> values) { return quantile(std::move(values), 0.5); }
 
-double paired_ratio(const std::vector<double>& base, const std::vector<double>& variant) { return median(ratios(base, variant)); }
+double paired_ratio(const std::vector<double>& base, const std::vector<double>& variant) {
+  return median(ratios(base, variant));
+}
 
-Interval bootstrap_ratio(const std::vector<double>& base, const std::vector<double>& variant, u64 seed, u32 resamples) {
+Interval bootstrap_ratio(const std::vector<double>& base, const std::vector<double>& variant, u64 seed,
+                         u32 resamples) {
   const std::vector<double> observed = ratios(base, variant);
   Rng rng(seed);
   std::vector<double> medians(resamples);

@@ -28,8 +28,8 @@ TEST_CASE("pairing takes out what slows a block down", "[statistics]") {
 }
 
 TEST_CASE("the bootstrap interval is the binomial one for a median", "[statistics]") {
-  // Of 11 ordered ratios 1..11 the median of a resample is at most k with probability P(Binomial(11, k/11) >= 6):
-  // k = 2: .0049, k = 3: .0363, so the 2.5 % quantile is 3, and by symmetry the other is 9.
+  // Of 11 ordered ratios 1..11 the median of a resample is at most k with probability P(Binomial(11, k/11) >=
+  // 6): k = 2: .0049, k = 3: .0363, so the 2.5 % quantile is 3, and by symmetry the other is 9.
   std::vector<double> base(11, 1.0);
   std::vector<double> variant;
   for (int i = 1; i <= 11; ++i) variant.push_back(i);
@@ -56,7 +56,7 @@ TEST_CASE("every order within a block is alike", "[statistics]") {
   for (u64 seed = 0; seed < 6000; ++seed) ++seen[shuffled(3, seed)];
   REQUIRE(seen.size() == 6);
   for (const auto& [order, count] : seen) {
-    CHECK(count > 850);   // 1000 expected, standard deviation 29
+    CHECK(count > 850);  // 1000 expected, standard deviation 29
     CHECK(count < 1150);
   }
   CHECK(shuffled(0, 1).empty());

@@ -38,7 +38,9 @@ Words axes_of(const Config& c) {
 
 constexpr std::size_t kReplicateAxis = 17;
 
-std::string line(std::string_view name, const std::string& text) { return fmt::format("  {:<12}{}\n", name, text); }
+std::string line(std::string_view name, const std::string& text) {
+  return fmt::format("  {:<12}{}\n", name, text);
+}
 
 template <class T>
 std::string number(const Measured<T>& measured, int decimals) {
@@ -65,16 +67,19 @@ std::string throughput_text(const TrialResult& trial) {
   const Throughput& t = *trial.throughput;
   std::string text = fmt::format("{} operations/s", short_number(t.per_second));
   if (t.per_second > 0 && !t.per_thread.empty()) {
-    text += fmt::format("   {:.0f} ns of a thread each", 1e9 * static_cast<double>(t.per_thread.size()) / t.per_second);
+    text += fmt::format("   {:.0f} ns of a thread each",
+                        1e9 * static_cast<double>(t.per_thread.size()) / t.per_second);
   }
-  text += fmt::format("   {} in {}", short_number(static_cast<double>(t.operations)), short_duration(t.seconds));
+  text +=
+      fmt::format("   {} in {}", short_number(static_cast<double>(t.operations)), short_duration(t.seconds));
   return text;
 }
 
 std::string limits_text(const Limits& l) {
   std::string text;
   if (l.chase_ns && l.chase_ratio) {
-    text += fmt::format("an operation takes as long as {:.1f} dependent cache lines ({:.0f} ns each)", *l.chase_ratio, *l.chase_ns);
+    text += fmt::format("an operation takes as long as {:.1f} dependent cache lines ({:.0f} ns each)",
+                        *l.chase_ratio, *l.chase_ns);
   } else {
     text += "-: " + l.chase_ns.reason;
   }
@@ -88,13 +93,17 @@ std::string aborts_text(const std::vector<NamedCount>& aborts, u64 operations) {
   const u64 total = sum(aborts);
   if (total == 0) return "none";
   std::vector<NamedCount> sorted = aborts;
-  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.count > b.count; });
-  std::string text = operations == 0 ? grouped(total)
-                                     : fmt::format("{:.3g} an operation", static_cast<double>(total) / static_cast<double>(operations));
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto& a, const auto& b) { return a.count > b.count; });
+  std::string text =
+      operations == 0
+          ? grouped(total)
+          : fmt::format("{:.3g} an operation", static_cast<double>(total) / static_cast<double>(operations));
   const char* separator = ": ";
   for (const NamedCount& cause : sorted) {
     if (cause.count == 0) break;
-    text += fmt::format("{}{} {}", separator, cause.name, percent(static_cast<double>(cause.count) / static_cast<double>(total)));
+    text += fmt::format("{}{} {}", separator, cause.name,
+                        percent(static_cast<double>(cause.count) / static_cast<double>(total)));
     separator = ", ";
   }
   return text;
@@ -103,27 +112,30 @@ std::string aborts_text(const std::vector<NamedCount>& aborts, u64 operations) {
 std::string validation_text(const Validation& v) {
   if (!v.passed) return "-: " + v.passed.reason;
   if (!*v.passed) return "FAILED: " + v.detail;
-  return v.found_keys ? fmt::format("passed: {} keys, as tallied", grouped(*v.found_keys)) : std::string("passed");
+  return v.found_keys ? fmt::format("passed: {} keys, as tallied", grouped(*v.found_keys))
+                      : std::string("passed");
 }
 
 }  // namespace
 
 std::string grouped(u64 value) {
   std::string digits = fmt::format("{}", value);
-  for (std::size_t i = digits.size(); i > 3; i -= 3) digits.insert(i - 3, ",");
+  for (std::size_t i = digits.size(); i > 3; i -= 3) digits.insert(i - 3, 1, ',');
   return digits;
 }
 
 std::string page_text(const Measured<u64>& page_bytes) {
   if (!page_bytes) return "?";
-  return *page_bytes >= 1 << 20 ? fmt::format("{}M", *page_bytes >> 20) : fmt::format("{}K", *page_bytes >> 10);
+  return *page_bytes >= 1 << 20 ? fmt::format("{}M", *page_bytes >> 20)
+                                : fmt::format("{}K", *page_bytes >> 10);
 }
 
 std::string block_of(const RunResult& r) {
   const Config& c = r.config;
   const TrialResult& t = r.trial;
-  std::string text = fmt::format("{}  {}  {} thread{}  {}  {} {} keys  {}\n", c.index.str(), c.sync.str(), c.threads,
-                                 c.threads == 1 ? "" : "s", c.workload.str(), grouped(c.records), c.keys.str(), c.distribution.str());
+  std::string text = fmt::format("{}  {}  {} thread{}  {}  {} {} keys  {}\n", c.index.str(), c.sync.str(),
+                                 c.threads, c.threads == 1 ? "" : "s", c.workload.str(), grouped(c.records),
+                                 c.keys.str(), c.distribution.str());
   if (t.status != Status::kOk) text += line(word(t.status), t.reason);
   if (t.interrupted) text += line("interrupted", "the numbers cover the part that ran");
   text += line("throughput", throughput_text(t));
@@ -132,24 +144,30 @@ std::string block_of(const RunResult& r) {
     if (rates.per_operation.size() > 1) {
       for (const OperationRate& rate : rates.per_operation) {
         text += line("", fmt::format("{:<8}{:>9}/s   {} succeeded", rate.name, short_number(rate.per_second),
-                                     percent(rate.count == 0 ? 0 : static_cast<double>(rate.succeeded) / static_cast<double>(rate.count))));
+                                     percent(rate.count == 0 ? 0
+                                                             : static_cast<double>(rate.succeeded) /
+                                                                   static_cast<double>(rate.count))));
       }
     }
     if (rates.per_thread.size() > 1) {
       const auto [least, most] = std::minmax_element(rates.per_thread.begin(), rates.per_thread.end());
-      text += line("threads", fmt::format("{}/s to {}/s each   Jain {}   {} processors{}", short_number(*least), short_number(*most),
-                                          number(rates.jain, 3), t.placement.processors,
-                                          t.placement.oversubscribed ? ", fewer than threads" : ""));
+      text +=
+          line("threads", fmt::format("{}/s to {}/s each   Jain {}   {} processors{}", short_number(*least),
+                                      short_number(*most), number(rates.jain, 3), t.placement.processors,
+                                      t.placement.oversubscribed ? ", fewer than threads" : ""));
     }
   }
   text += line("limit", limits_text(t.limits));
-  if (t.sync.aborts) text += line("aborts", aborts_text(*t.sync.aborts, t.throughput ? t.throughput->operations : 0));
+  if (t.sync.aborts) {
+    text += line("aborts", aborts_text(*t.sync.aborts, t.throughput ? t.throughput->operations : 0));
+  }
   if (t.sync.fallback_rate) text += line("fallbacks", percent(*t.sync.fallback_rate) + " of operations");
   if (t.sync.restart_rate) text += line("restarts", fmt::format("{:.3g} an operation", *t.sync.restart_rate));
   if (t.memory.index_live) {
-    text += line("memory", fmt::format("{} bytes a key   {} live of {} reserved   {} pages", number(t.memory.bytes_per_key, 1),
-                                       bytes_text(*t.memory.index_live),
-                                       t.memory.index_reserved ? bytes_text(*t.memory.index_reserved) : "?", page_text(t.memory.page_bytes)));
+    text += line("memory", fmt::format("{} bytes a key   {} live of {} reserved   {} pages",
+                                       number(t.memory.bytes_per_key, 1), bytes_text(*t.memory.index_live),
+                                       t.memory.index_reserved ? bytes_text(*t.memory.index_reserved) : "?",
+                                       page_text(t.memory.page_bytes)));
   } else {
     text += line("memory", "-: " + t.memory.index_live.reason);
   }
@@ -178,7 +196,9 @@ RunTable::RunTable(const std::vector<PlannedRun>& runs) {
     } else {
       axes_.emplace_back("", 0);
       // The rest of the axes matters only to whoever set them, who knows.
-      if (i <= 8 && i != kReplicateAxis) common_ += fmt::format("{}{}={}", common_.empty() ? "" : "  ", words[i].first, words[i].second);
+      if (i <= 8 && i != kReplicateAxis) {
+        common_ += fmt::format("{}{}={}", common_.empty() ? "" : "  ", words[i].first, words[i].second);
+      }
     }
   }
 }
@@ -188,8 +208,8 @@ std::string RunTable::header() const {
   for (const auto& [name, width] : axes_) {
     if (!name.empty()) text += fmt::format("{:<{}}  ", name, width);
   }
-  return text + fmt::format("{:>9}  {:>6}  {:>9}  {:>9}  {:>11}  {:>5}  {:>5}  {}\n", "Mops/s", "lines", "fallbacks", "aborts/op",
-                            "restarts/op", "B/key", "pages", "status");
+  return text + fmt::format("{:>9}  {:>6}  {:>9}  {:>9}  {:>11}  {:>5}  {:>5}  {}\n", "Mops/s", "lines",
+                            "fallbacks", "aborts/op", "restarts/op", "B/key", "pages", "status");
 }
 
 std::string RunTable::row(const RunResult& result) {
@@ -202,12 +222,15 @@ std::string RunTable::row(const RunResult& result) {
   const auto blank = [] { return std::string("-"); };
   const u64 operations = t.throughput ? t.throughput->operations : 0;
   const std::string aborts =
-      t.sync.aborts && operations > 0 ? fmt::format("{:.3g}", static_cast<double>(sum(*t.sync.aborts)) / static_cast<double>(operations)) : blank();
+      t.sync.aborts && operations > 0
+          ? fmt::format("{:.3g}", static_cast<double>(sum(*t.sync.aborts)) / static_cast<double>(operations))
+          : blank();
   text += fmt::format("{:>9}  {:>6}  {:>9}  {:>9}  {:>11}  {:>5}  {:>5}  ",
-                      t.throughput ? fmt::format("{:.3f}", t.throughput->per_second / 1e6) : blank(), number(t.limits.chase_ratio, 1),
+                      t.throughput ? fmt::format("{:.3f}", t.throughput->per_second / 1e6) : blank(),
+                      number(t.limits.chase_ratio, 1),
                       t.sync.fallback_rate ? percent(*t.sync.fallback_rate) : blank(), aborts,
-                      t.sync.restart_rate ? fmt::format("{:.2g}", *t.sync.restart_rate) : blank(), number(t.memory.bytes_per_key, 1),
-                      page_text(t.memory.page_bytes));
+                      t.sync.restart_rate ? fmt::format("{:.2g}", *t.sync.restart_rate) : blank(),
+                      number(t.memory.bytes_per_key, 1), page_text(t.memory.page_bytes));
   text += word(t.status);
   if (t.interrupted) text += ", interrupted";
   if (t.status != Status::kOk) {

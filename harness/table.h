@@ -1,7 +1,8 @@
 #pragma once
 
-// Results for people, on a terminal: a block for a single run, a line a run for several. Rows are printed as runs end, so
-// column widths come from the plan and not from the results. What is not ok is marked in its line and explained once below.
+// Results for people, on a terminal: a block for a single run, a line a run for several. Rows are printed as
+// runs end, so column widths come from the plan and not from the results. What is not ok is marked in its
+// line and explained once below.
 
 #include <string>
 #include <utility>
@@ -28,7 +29,7 @@ class RunTable {
 
  private:
   std::vector<std::pair<std::string, std::size_t>> axes_;  ///< name, width
-  std::string common_;                                     ///< the axes in which all runs agree, if it matters
+  std::string common_;  ///< the axes in which all runs agree, if it matters
   std::vector<std::string> reasons_;
 };
 

@@ -109,7 +109,8 @@ u64 SpecReader::arg_u64(u64 standard, u64 min, u64 max) {
   if (!spec_.arg) return standard;
   const std::optional<u64> value = parse_u64(*spec_.arg);
   if (!value || *value < min || *value > max) {
-    throw InputError(fmt::format("{}: '{}' must be a whole number from {} to {}", what_, *spec_.arg, min, max));
+    throw InputError(
+        fmt::format("{}: '{}' must be a whole number from {} to {}", what_, *spec_.arg, min, max));
   }
   return *value;
 }
@@ -142,7 +143,8 @@ u64 SpecReader::number(std::string_view key, u64 standard, u64 min, u64 max) {
   if (text == nullptr) return standard;
   const std::optional<u64> value = parse_u64(*text);
   if (!value || *value < min || *value > max) {
-    throw InputError(fmt::format("{}: {}={} must be a whole number from {} to {}", what_, key, *text, min, max));
+    throw InputError(
+        fmt::format("{}: {}={} must be a whole number from {} to {}", what_, key, *text, min, max));
   }
   return *value;
 }
@@ -172,7 +174,9 @@ void SpecReader::finish() {
   }
   for (const auto& [key, value] : spec_.options) {
     if (std::find(known_.begin(), known_.end(), key) != known_.end()) continue;
-    if (known_.empty()) throw InputError(fmt::format("{} has no options, but got '{}={}'", what_, key, value));
+    if (known_.empty()) {
+      throw InputError(fmt::format("{} has no options, but got '{}={}'", what_, key, value));
+    }
     throw InputError(fmt::format("{} has no option '{}'; it has {}{}", what_, key, fmt::join(known_, ", "),
                                  suggestion(key, known_)));
   }

@@ -4,8 +4,8 @@
 //
 //     name[:arg][,key=value...]         art    rtm:20,respec=0    zipf:0.99    mix:read=90,insert=10
 //
-// `mix:read=90,insert=10` has no argument of its own: an argument that looks like key=value is the first option. The
-// argument of `file:` is the rest of the text, commas and all, since paths are not ours to cut.
+// `mix:read=90,insert=10` has no argument of its own: an argument that looks like key=value is the first
+// option. The argument of `file:` is the rest of the text, commas and all, since paths are not ours to cut.
 
 #include <initializer_list>
 #include <optional>
@@ -23,7 +23,8 @@ struct Spec {
   std::optional<std::string> arg;
   std::vector<std::pair<std::string, std::string>> options;  ///< in the order given
 
-  /// Throws InputError for an empty name, an empty argument, an option without key or value, or one given twice.
+  /// Throws InputError for an empty name, an empty argument, an option without key or value, or one given
+  /// twice.
   [[nodiscard]] static Spec parse(std::string_view text);
 
   /// The text that parses to this spec.
@@ -32,7 +33,8 @@ struct Spec {
   bool operator==(const Spec&) const = default;
 };
 
-/// Reads a spec's argument and options, each with its default and its range, and refuses what nobody asked for:
+/// Reads a spec's argument and options, each with its default and its range, and refuses what nobody asked
+/// for:
 ///
 ///     SpecReader reader(spec, "policy rtm");
 ///     options.restarts = reader.arg_u64(20, 0, 1000);
@@ -63,8 +65,8 @@ class SpecReader {
   std::vector<std::string> known_;
 };
 
-/// The candidate with the least Damerau-Levenshtein distance from `word`, or "" when none is near enough to be meant
-/// (more than a third of its length, at least 2, away). O(|word| * sum of candidate lengths).
+/// The candidate with the least Damerau-Levenshtein distance from `word`, or "" when none is near enough to
+/// be meant (more than a third of its length, at least 2, away). O(|word| * sum of candidate lengths).
 [[nodiscard]] std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
 
 /// "; did you mean 'x'?" or "" — the tail of an error about an unknown word.

@@ -29,7 +29,8 @@ TEST_CASE("a spec has a name, an argument and options", "[spec]") {
 }
 
 TEST_CASE("a spec prints as it was written", "[spec]") {
-  for (const char* text : {"art", "rtm:20", "rtm:20,wait=1", "mix:read=90,insert=10", "zipf:0.99", "file:/usr/a,b=c:d"}) {
+  for (const char* text :
+       {"art", "rtm:20", "rtm:20,wait=1", "mix:read=90,insert=10", "zipf:0.99", "file:/usr/a,b=c:d"}) {
     CHECK(Spec::parse(text).str() == text);
   }
   CHECK(Spec::parse("rtm,wait=1").str() == "rtm:wait=1");
@@ -47,8 +48,9 @@ TEST_CASE("a path is taken whole", "[spec]") {
 }
 
 TEST_CASE("malformed specs are refused with one line", "[spec]") {
-  for (const char* text : {"", ":20", ",wait=1", "rtm:", "rtm:20,", "rtm:20,wait", "rtm:20,wait=", "rtm:20,=1", "rtm,,wait=1",
-                           "rtm:wait=1,wait=0", "rtm:wait=1,20", "r tm", "RTM", "file:", "rtm:,wait=1"}) {
+  for (const char* text :
+       {"", ":20", ",wait=1", "rtm:", "rtm:20,", "rtm:20,wait", "rtm:20,wait=", "rtm:20,=1", "rtm,,wait=1",
+        "rtm:wait=1,wait=0", "rtm:wait=1,20", "r tm", "RTM", "file:", "rtm:,wait=1"}) {
     INFO(text);
     const std::string error = error_of([&] { (void)Spec::parse(text); });
     CHECK_FALSE(error.empty());
@@ -73,9 +75,13 @@ TEST_CASE("a reader gives defaults and values", "[spec]") {
 TEST_CASE("a reader refuses what is out of range or unknown", "[spec]") {
   const Spec spec = Spec::parse("rtm:101,wiat=2,mode=fats");
   SpecReader reader(spec, "policy rtm");
-  CHECK(contains(error_of([&] { (void)reader.arg_u64(20, 0, 100); }), "policy rtm: '101' must be a whole number from 0 to 100"));
+  CHECK(contains(error_of([&] { (void)reader.arg_u64(20, 0, 100); }),
+                 "policy rtm: '101' must be a whole number from 0 to 100"));
   CHECK(contains(error_of([&] { (void)reader.flag("wiat", true); }), "must be 0 or 1"));
-  CHECK(contains(error_of([&] { (void)reader.choice("mode", "slow", {"slow", "fast"}); }), "did you mean 'fast'?"));
+  CHECK(contains(error_of([&] {
+                   (void)reader.choice("mode", "slow", {"slow", "fast"});
+                 }),
+                 "did you mean 'fast'?"));
 
   SpecReader other(spec, "policy rtm");
   (void)other.arg_text();
@@ -109,7 +115,7 @@ TEST_CASE("numbers are whole texts", "[spec]") {
 
 TEST_CASE("the nearest word is one that could have been meant", "[spec]") {
   const std::vector<std::string> words{"none", "atomic", "spin", "rwspin", "rtm", "olc"};
-  CHECK(nearest("rmt", words) == "rtm");   // a swap counts once
+  CHECK(nearest("rmt", words) == "rtm");  // a swap counts once
   CHECK(nearest("atmoic", words) == "atomic");
   CHECK(nearest("spinn", words) == "spin");
   CHECK(nearest("elephant", words).empty());
