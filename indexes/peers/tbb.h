@@ -43,7 +43,7 @@ class Tbb {
 
   Thread join() { return {}; }
 
-  std::optional<u64> find(Thread&, Raw key) const {
+  std::optional<u64> find(Thread&, Raw key) {   // not const, as oneTBB's lookup by string_view is not
     typename Map::const_accessor at;
     if (!map_.find(at, key)) return std::nullopt;
     return at->second;
