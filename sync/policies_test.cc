@@ -30,7 +30,8 @@ using testing::House;
 using testing::Twins;
 
 constexpr u32 kThreads = 4;
-constexpr u32 kWrites = 20000;  // of each thread, and as many reads
+constexpr u32 kYieldEvery = 61;   // operations
+constexpr u32 kWrites = 10000;  // of each thread, and as many reads
 
 template <class P>
 struct Hammered {
@@ -43,7 +44,7 @@ struct Hammered {
 template <class P>
 Hammered<P> hammer(std::string_view spec) {
   House<P> house(spec);
-  Twins<typename P::Layout> twins;
+  Twins<typename P::Layout> twins(kYieldEvery);
   std::atomic<u64> torn{0}, repeated{0};
   std::atomic<u32> ready{0};
   Hammered<P> result;

@@ -1,6 +1,7 @@
 #pragma once
 // What the tests of policies share: a thread as policies see it, and the smallest index that can be torn.
 #include <atomic>
+#include <thread>
 
 #include "src/base/spec.h"
 #include "src/memory/memory.h"
@@ -37,6 +38,10 @@ class Twins {
     u64 first, second;
   };
 
+  /// Every so many operations one gives the processor away in its middle; 0: none does. A hardware transaction
+  /// does not survive that.
+  explicit Twins(u32 yield_every = 0) : yield_every_(yield_every) {}
+
   template <class Tx>
   Attempt<Both> read_in(Tx& tx) {
     auto node = tx.enter(&node_);
@@ -61,9 +66,12 @@ class Twins {
   Both now() const { return {node_.first.load(), node_.second.load()}; }
 
  private:
-  // Long enough for another processor to come by.
-  static void linger() {
+  // In the middle of an operation: long enough for another processor to come by, and now and then for a thread
+  // that waits for this one.
+  void linger() const {
     for (int i = 0; i < 30; ++i) std::atomic_signal_fence(kSeqCst);
+    static thread_local u32 lingered = 0;
+    if (yield_every_ != 0 && ++lingered % yield_every_ == 0) std::this_thread::yield();
   }
 
   struct Node {
@@ -71,6 +79,7 @@ class Twins {
     typename Layout::template Cell<u64> first, second;
   };
   Node node_;
+  const u32 yield_every_;
 };
 
 }  // namespace latchlab::testing
