@@ -1,16 +1,18 @@
 #pragma once
 
-// A keyed permutation of [0, n) for any n, computed, not stored: the popular records, and the order of insertion, are
-// scattered over the records without a table and without the collisions of hash-and-modulo (which gives 37 % of the
-// records no rank at all and others several).
+// A keyed permutation of [0, n) for any n, computed, not stored: the popular records, and the order of
+// insertion, are scattered over the records without a table and without the collisions of hash-and-modulo
+// (which gives 37 % of the records no rank at all and others several).
 //
 //     x = ( left | right )      right: `bits` low bits          left in [0, a), a = ceil(n / 2^bits)
-//           left  += F(right) mod a                             four rounds, alternating: each can be undone,
-//           right ^= F(left) mod 2^bits                         so together they are a bijection of [0, a * 2^bits)
+//           left  += F(right) mod a            three rounds: each can be undone, so together they
+//           right ^= F(left) mod 2^bits        are a bijection of [0, a * 2^bits)
+//           left  += F(right) mod a
 //
-// With bits = floor(log2(n) / 2) the domain exceeds n by less than 2^bits <= sqrt(n). A result of n or more is permuted
-// again (cycle walking): following the cycle from an x < n must come back below n, and it does so at once except with
-// probability 1/sqrt(n). A Feistel network in the usual form has a power of four as domain and walks up to four times.
+// With bits = floor(log2(n) / 2) the domain exceeds n by less than 2^bits <= sqrt(n). A result of n or more
+// is permuted again (cycle walking): following the cycle from an x < n must come back below n, and it does
+// so at once except with probability 1/sqrt(n). A Feistel network in the usual form has a power of four as
+// domain and walks up to four times.
 
 #include <bit>
 
@@ -38,7 +40,8 @@ class Bijection {
   }
 
  private:
-  /// Two multiplications, because one is linear: with it even five rounds leave neighbours at regular distances.
+  /// Two multiplications, because one is linear: with it even five rounds leave neighbours at regular
+  /// distances.
   [[nodiscard]] static constexpr u64 scramble(u64 half, u64 key) {
     u64 x = (half ^ key) * kMixFactor;
     x ^= x >> 32;

@@ -10,8 +10,8 @@ namespace latchlab {
 namespace {
 
 TEST_CASE("a bijection reaches every number below n once, for awkward n") {
-  for (const u64 n : {u64{1}, u64{2}, u64{3}, u64{4}, u64{5}, u64{7}, u64{8}, u64{15}, u64{16}, u64{17}, u64{255},
-                      u64{1000}, u64{4097}, u64{65535}, u64{1000003}, (u64{1} << 20) + 7}) {
+  for (const u64 n : {u64{1}, u64{2}, u64{3}, u64{4}, u64{5}, u64{7}, u64{8}, u64{15}, u64{16}, u64{17},
+                      u64{255}, u64{1000}, u64{4097}, u64{65535}, u64{1000003}, (u64{1} << 20) + 7}) {
     for (const u64 seed : {u64{1}, u64{2}, test_seed()}) {
       const Bijection permuted(n, seed, 9);
       std::vector<bool> reached(n);
@@ -44,7 +44,9 @@ TEST_CASE("a bijection of a huge domain stays below n and does not repeat itself
 class Spread {
  public:
   explicit Spread(u64 n) : n_(n) {}
-  void add(u64 x) { ++counts_[static_cast<std::size_t>(static_cast<double>(x) / static_cast<double>(n_) * 64)]; }
+  void add(u64 x) {
+    ++counts_[static_cast<std::size_t>(static_cast<double>(x) / static_cast<double>(n_) * 64)];
+  }
   [[nodiscard]] double value() const {
     double total = 0;
     for (const double count : counts_) total += count;
@@ -59,8 +61,8 @@ class Spread {
 };
 
 TEST_CASE("the hottest ranks are scattered, and so are the distances between neighbours") {
-  // Over 100 seeds the mean of chi-square/df of random permutations is 1 +- 0.02; with one multiplication a round instead
-  // of two it is 1.2 and above.
+  // Over 100 seeds the mean of chi-square/df of random permutations is 1 +- 0.02; with one multiplication a
+  // round instead of two it is 1.2 and above.
   for (const u64 n : {u64{16'000'000}, u64{1} << 24, u64{100'000'007}}) {
     double position = 0;
     double low_bits = 0;

@@ -10,11 +10,13 @@ namespace latchlab {
 Distribution::Distribution(const Spec& spec) {
   SpecReader reader(spec, "distribution " + spec.name);
   if (spec.name == "zipf") {
-    if (!spec.arg) throw InputError("distribution zipf needs its exponent, a number of 0 or more, as in zipf:0.99");
+    if (!spec.arg) {
+      throw InputError("distribution zipf needs its exponent, a number of 0 or more, as in zipf:0.99");
+    }
     const std::optional<double> exponent = parse_double(*spec.arg);
     if (!exponent || *exponent < 0) {
-      throw InputError(fmt::format("distribution zipf: the exponent '{}' must be a number of 0 or more, as in zipf:0.99",
-                                   *spec.arg));
+      throw InputError(fmt::format(
+          "distribution zipf: the exponent '{}' must be a number of 0 or more, as in zipf:0.99", *spec.arg));
     }
     // Also turns -0 into 0.
     exponent_ = *exponent == 0 ? 0 : *exponent;

@@ -1,11 +1,12 @@
 #pragma once
 
-// Which record an operation addresses. A Distribution is what `--dist` says; a Popularity is that law over a number of
-// records, ready to draw from.
+// Which record an operation addresses. A Distribution is what `--dist` says; a Popularity is that law over a
+// number of records, ready to draw from.
 //
 //   uniform   every record alike
-//   zipf:Q    the record with popularity rank k has weight k^-Q, Q >= 0 (zipf.h); ranks are scattered over the records by
-//             a permutation (bijection.h), which depends on the seed and not on the phase: what is hot stays hot
+//   zipf:Q    the record with popularity rank k has weight k^-Q, Q >= 0 (zipf.h); ranks are scattered over
+//             the records by a permutation (bijection.h), which depends on the seed and not on the phase:
+//             what is hot stays hot
 //
 // zipf:0 is uniform and is treated as such.
 
@@ -22,7 +23,8 @@ namespace latchlab {
 
 class Distribution {
  public:
-  /// Throws InputError for an unknown word, and for an exponent that is missing, negative or not a finite number.
+  /// Throws InputError for an unknown word, and for an exponent that is missing, negative or not a finite
+  /// number.
   explicit Distribution(const Spec& spec);
 
   /// 0 for uniform.
@@ -42,7 +44,8 @@ class Popularity {
     return zipf_ ? record_of_rank_((*zipf_)(draws, i)) : bounded(draws(i), record_of_rank_.size());
   }
 
-  /// The records of positions i, i + 1, ...: what operator() gives for each, but faster. At most Zipf::kBatch.
+  /// The records of positions i, i + 1, ...: what operator() gives for each, but faster. At most
+  /// Zipf::kBatch.
   void fill(const Draws& draws, u64 i, std::span<u64> records) const;
 
   /// The record with popularity rank `rank` in [0, records), 0 the most popular.

@@ -21,7 +21,8 @@ namespace {
 
 class Descriptor {
  public:
-  explicit Descriptor(const std::string& path) : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {}
+  explicit Descriptor(const std::string& path)
+      : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {}
   ~Descriptor() {
     if (fd_ >= 0) ::close(fd_);
   }
@@ -34,7 +35,9 @@ class Descriptor {
 };
 
 std::string contents_of(const std::string& path) {
-  const auto fail = [&](std::string_view why) { return InputError(fmt::format("key file '{}': {}", path, why)); };
+  const auto fail = [&](std::string_view why) {
+    return InputError(fmt::format("key file '{}': {}", path, why));
+  };
   const Descriptor file(path);
   if (file.get() < 0) throw fail(std::strerror(errno));
   struct stat about;
@@ -55,7 +58,8 @@ std::string contents_of(const std::string& path) {
   return text;
 }
 
-/// A string with which no key ends: some byte if a byte will do, else the shortest that the pigeonholes guarantee.
+/// A string with which no key ends: some byte if a byte will do, else the shortest that the pigeonholes
+/// guarantee.
 std::string suffix_without_key(const std::vector<std::string_view>& keys) {
   // '~' first: absent keys of a text are then text, and sort after the key that they extend.
   std::vector<bool> ends(256);
@@ -126,8 +130,8 @@ void KeySet::load(const std::string& path, u64 seed) {
       continue;
     }
     if (line.size() > kLongestKey) {
-      throw InputError(fmt::format("key file '{}': line {} has {} bytes; a key may have {}", path, lines_.total,
-                                   line.size(), kLongestKey));
+      throw InputError(fmt::format("key file '{}': line {} has {} bytes; a key may have {}", path,
+                                   lines_.total, line.size(), kLongestKey));
     }
     u32& place = place_of(line);
     if (place != 0) {
@@ -135,8 +139,8 @@ void KeySet::load(const std::string& path, u64 seed) {
       continue;
     }
     if (keys.size() == ~u32{0}) {
-      throw InputError(fmt::format("key file '{}': line {} would be the {}th distinct key; at most {} are supported",
-                                   path, lines_.total, keys.size() + 1, keys.size()));
+      throw InputError(fmt::format("key file '{}': line {} is one key more than the {} supported", path,
+                                   lines_.total, keys.size()));
     }
     keys.push_back(line);
     place = static_cast<u32>(keys.size());

@@ -3,24 +3,28 @@
 // The keys of a run: a mapping from record numbers to keys. Nothing else in a workload knows what a key is.
 //
 //   dense       record n has the key n
-//   u64         record n has a key scattered over all 64 bits: mix64, a bijection, of n plus an offset from the seed, so
-//               keys are distinct without being remembered
-//   file:PATH   one key a line, byte strings; record n is line number pi(n), pi a permutation of the distinct lines that
-//               the seed names, so that the first records are a sample of the file even where it is sorted
+//   u64         record n has a key scattered over all 64 bits: mix64, a bijection, of n plus an offset from
+//               the seed, so keys are distinct without being remembered
+//   file:PATH   one key a line, byte strings; record n is line number pi(n), pi a permutation of the
+//               distinct lines that the seed names, so that the first records are a sample of the file even
+//               where it is sorted
 //
 // Every kind also has keys that no record ever has, one for each record number, for lookups that must miss:
 //
 //   dense       n + 2^63 (a tree sees at its root that such keys are absent: misses of sparse keys cost more)
-//   u64         mix64 of n + 2^63 plus the offset: as scattered as the others, and distinct since mix64 is a bijection
-//   file        line n followed by a suffix with which no line of the file ends: a miss that shares a whole key's path
+//   u64         mix64 of n + 2^63 plus the offset: as scattered as the others, and distinct from them since
+//               mix64 is a bijection
+//   file        line n followed by a suffix with which no line of the file ends: a miss that shares the
+//               whole path of a key
 //
-// A file is read at once and its keys lie side by side, each followed by that suffix, so an absent key is a longer view of
-// the same bytes:
+// A file is read at once and its keys lie side by side, each followed by that suffix, so an absent key is a
+// longer view of the same bytes:
 //
 //     | a p p l e ~ | b a t ~ | c a b ~ |        offset and length a line, in record order
 //
-// A file's line ends with \n or with \r\n. Every other byte belongs to the key: spaces, NUL, bytes above 127. Lines of
-// digits stay byte strings. Empty lines are skipped, repeated lines are one record; both are counted.
+// A file's line ends with \n or with \r\n. Every other byte belongs to the key: spaces, NUL, bytes above
+// 127. Lines of digits stay byte strings. Empty lines are skipped, repeated lines are one record; both are
+// counted.
 
 #include <string>
 #include <string_view>
@@ -46,9 +50,9 @@ class KeySet {
     u64 longest = 0;      ///< bytes of the longest key
   };
 
-  /// `dense`, `u64` or `file:PATH`. Reads the file. Throws InputError with the file, and the line where there is one, for
-  /// a word that is unknown and a file that is missing, unreadable, not a regular file, without keys, or has a line of
-  /// more than kLongestKey bytes. O(bytes of the file).
+  /// `dense`, `u64` or `file:PATH`. Reads the file. Throws InputError with the file, and the line where
+  /// there is one, for a word that is unknown and a file that is missing, unreadable, not a regular file,
+  /// without keys, or has a line of more than kLongestKey bytes. O(bytes of the file).
   KeySet(const Spec& spec, u64 seed);
 
   KeySet(const KeySet&) = delete;
@@ -87,8 +91,8 @@ class KeySet {
     }
   }
 
-  /// The key of an operation as an index takes it: Raw is u64 or std::string_view, whichever bytes() says. A view is
-  /// valid while this KeySet lives.
+  /// The key of an operation as an index takes it: Raw is u64 or std::string_view, whichever bytes() says. A
+  /// view is valid while this KeySet lives.
   template <class Raw>
   [[nodiscard]] Raw raw(const Op& op) const {
     if constexpr (std::is_same_v<Raw, u64>) {

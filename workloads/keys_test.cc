@@ -136,15 +136,17 @@ TEST_CASE("the order of a file's records comes from the seed") {
 }
 
 TEST_CASE("absent keys are absent whatever bytes end the lines") {
-  std::string every_byte;
+  std::string every_byte = "x\n";
   for (int byte = 0; byte < 256; ++byte) {
     if (byte != '\n' && byte != '\r') every_byte += "x"s + static_cast<char>(byte) + "\n";
   }
-  SECTION("a few endings") { check_absent_keys(KeySet(TemporaryFile("a~\nb}\n~\n").spec(), 1)); }
+  SECTION("a few endings") { check_absent_keys(KeySet(TemporaryFile("a\na~\nb}\n~\n").spec(), 1)); }
   SECTION("all but the line's ends, which no key can end with") {
     check_absent_keys(KeySet(TemporaryFile(every_byte).spec(), 1));
   }
-  SECTION("all endings but \\n") { check_absent_keys(KeySet(TemporaryFile(every_byte + "x\r\r\n").spec(), 1)); }
+  SECTION("all endings but \\n") {
+    check_absent_keys(KeySet(TemporaryFile(every_byte + "x\r\r\n").spec(), 1));
+  }
 }
 
 TEST_CASE("files without keys are refused, and the message says which and where") {

@@ -43,8 +43,8 @@ Mix::Mix(const Spec& spec, double negative) {
       if (name == "scan_length") {
         const std::optional<u64> length = parse_u64(text);
         if (!length || *length < 1 || *length > kLongestScan) {
-          throw InputError(fmt::format("workload mix: scan_length={} must be a whole number from 1 to {}", text,
-                                       kLongestScan));
+          throw InputError(fmt::format("workload mix: scan_length={} must be a whole number from 1 to {}",
+                                       text, kLongestScan));
         }
         scan_length_ = static_cast<u16>(*length);
         continue;
@@ -53,15 +53,16 @@ Mix::Mix(const Spec& spec, double negative) {
       if (kind == kOpKinds) {
         std::vector<std::string> known(kOpNames.begin(), kOpNames.end());
         known.emplace_back("scan_length");
-        throw InputError(fmt::format("workload mix has no option '{}'; it has {}{}", name, fmt::join(known, ", "),
-                                     suggestion(name, known)));
+        throw InputError(fmt::format("workload mix has no option '{}'; it has {}{}", name,
+                                     fmt::join(known, ", "), suggestion(name, known)));
       }
       if (!value || *value < 0 || *value > 100) {
         throw InputError(fmt::format("workload mix: {}={} must be a percentage from 0 to 100", name, text));
       }
       ppm_[kind] = static_cast<u32>(std::lround(*value * 1e4));
       if (*value > 0 && ppm_[kind] == 0) {
-        throw InputError(fmt::format("workload mix: {}={} is less than the smallest share, 0.0001 percent", name, text));
+        throw InputError(
+            fmt::format("workload mix: {}={} is less than the smallest share, 0.0001 percent", name, text));
       }
       sum += *value;
     }
@@ -76,15 +77,16 @@ Mix::Mix(const Spec& spec, double negative) {
       throw InputError(fmt::format("workload mix: scan_length={} without a share of scan", scan_length_));
     }
   } else {
-    throw InputError(fmt::format("unknown workload '{}'; there are lookup, insert and mix:read=90,insert=10{}", spec.name,
-                                 suggestion(spec.name, {"lookup", "insert", "mix"})));
+    throw InputError(fmt::format("unknown workload '{}'; there are lookup, insert, mix:read=90,insert=10{}",
+                                 spec.name, suggestion(spec.name, {"lookup", "insert", "mix"})));
   }
 
   if (!(negative >= 0 && negative <= 1)) {
     throw InputError(fmt::format("negative={} must be a share from 0 to 1 of the reads", negative));
   }
   if (negative > 0 && ppm_[kRead] == 0) {
-    throw InputError(fmt::format("negative={} is a share of the reads, but workload {} has none", negative, spec.str()));
+    throw InputError(
+        fmt::format("negative={} is a share of the reads, but workload {} has none", negative, spec.str()));
   }
   ppm_[kAbsentRead] = static_cast<u32>(std::lround(ppm_[kRead] * negative));
   ppm_[kRead] -= ppm_[kAbsentRead];

@@ -3,15 +3,15 @@
 // What share of the operations is of which kind. `--workload` says it:
 //
 //   lookup                                     reads only
-//   insert                                     every record once into an empty index, in an order that the seed names
+//   insert                                     every record once into an empty index
 //   mix:read=90,insert=5,erase=5               percent, with decimals; they must sum to 100
-//   mix:read=95,scan=5,scan_length=50          a scan starts at a record's key and asks for scan_length pairs (100)
+//   mix:read=95,scan=5,scan_length=50          a scan starts at a record's key, asks for 50 pairs (or 100)
 //
 // and `--negative=0.1` makes that share of the reads look for keys that no record has.
 //
-// Shares are kept in parts per million and are met exactly, not on average: before() says how many operations of a kind
-// precede each block of 256. So the ordinal of an operation among its kind is known without counting,
-// which is what lets every insert of a stream address a record of its own (stream.h).
+// Shares are kept in parts per million and are met exactly, not on average: before() says how many
+// operations of a kind precede each block of 256. So the ordinal of an operation among its kind is known
+// without counting, which is what lets every insert of a stream address a record of its own (stream.h).
 
 #include <array>
 #include <string>
@@ -32,8 +32,9 @@ class Mix {
   static constexpr std::size_t kScheduled = kOpKinds + 1;
   static constexpr std::size_t kAbsentRead = kOpKinds;
 
-  /// `negative` in [0, 1]. Throws InputError for an unknown workload or kind, shares that are negative, not a number,
-  /// below 0.0001 % yet not 0, or do not sum to 100 (within 1e-9), and a negative share without reads.
+  /// `negative` in [0, 1]. Throws InputError for an unknown workload or kind, shares that are negative, not
+  /// a number, below 0.0001 % yet not 0, or do not sum to 100 (within 1e-9), and a negative share without
+  /// reads.
   Mix(const Spec& spec, double negative);
 
   /// Is this `insert`: a run that starts on an empty index and ends when every record is in it?
@@ -54,8 +55,8 @@ class Mix {
 
   static constexpr u64 kBlock = 256;
 
-  /// How many operations of a scheduled kind come before block b (the first b * kBlock operations). The commonest
-  /// kind takes what the rounding of the others leaves.
+  /// How many operations of a scheduled kind come before block b (the first b * kBlock operations). The
+  /// commonest kind takes what the rounding of the others leaves.
   [[nodiscard]] u64 before(u64 block, std::size_t scheduled) const;
 
   /// Is every operation of one scheduled kind? Returns it, or kScheduled.

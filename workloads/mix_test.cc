@@ -50,9 +50,10 @@ TEST_CASE("wrong workloads are refused in one line that says what would be right
   CHECK_THROWS_WITH(parsed("lokup"), Contains("did you mean 'lookup'"));
   CHECK_THROWS_WITH(parsed("mix"), Contains("sum to 0"));
   CHECK_THROWS_WITH(parsed("insert", 0.5), Contains("has none"));
-  for (const char* text : {"mix:read=-1,insert=101", "mix:read=nan", "mix:read=inf", "mix:read=", "mix:read=50,read=50",
-                           "mix:90", "mix:read=100.1", "mix:read=99.99999,insert=0.00001", "lookup:3", "insert,a=1",
-                           "mix:scan=100,scan_length=0", "mix:scan=100,scan_length=65536", "mix:read=100,scan_length=7",
+  for (const char* text : {"mix:read=-1,insert=101", "mix:read=nan", "mix:read=inf", "mix:read=",
+                           "mix:read=50,read=50", "mix:90", "mix:read=100.1", "lookup:3", "insert,a=1",
+                           "mix:read=99.99999,insert=0.00001", "mix:scan=100,scan_length=0",
+                           "mix:scan=100,scan_length=65536", "mix:read=100,scan_length=7",
                            "mix:read=99.999999,update=0.00001"}) {
     INFO(text);
     CHECK_THROWS_AS(parsed(text), InputError);

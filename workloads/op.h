@@ -1,7 +1,7 @@
 #pragma once
 
-// One operation of a workload, as the hot loop reads it: four to a cache line, with everything that had to be computed
-// computed before the clock runs.
+// One operation of a workload, as the hot loop reads it: four to a cache line, with everything that had to
+// be computed computed before the clock runs.
 
 #include <array>
 #include <string_view>
@@ -18,7 +18,9 @@ inline constexpr std::size_t kOpKinds = 6;
 inline constexpr std::array<std::string_view, kOpKinds> kOpNames = {"read",   "insert", "update",
                                                                     "upsert", "erase",  "scan"};
 
-[[nodiscard]] constexpr std::string_view word(OpKind kind) { return kOpNames[static_cast<std::size_t>(kind)]; }
+[[nodiscard]] constexpr std::string_view word(OpKind kind) {
+  return kOpNames[static_cast<std::size_t>(kind)];
+}
 
 struct Op {
   u64 key = 0;        ///< an integer key itself; of a byte-string key its offset (KeySet::raw makes the view)

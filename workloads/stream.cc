@@ -14,8 +14,8 @@ namespace latchlab {
 
 namespace {
 
-/// A permutation of [0, kBlock) from one random word: odd multiplications, an addition and xor-shifts, each a bijection
-/// of its bits.
+/// A permutation of [0, kBlock) from one random word: odd multiplications, an addition and xor-shifts, each
+/// a bijection of its bits.
 class Deal {
  public:
   explicit Deal(u64 word) : word_(word) {}
@@ -40,17 +40,20 @@ static_assert(Mix::kBlock == Zipf::kBatch, "a block draws its slots in one batch
 u64 checked(u64 records, const KeySet& keys) {
   if (records == 0) throw InputError("records=0: a workload needs at least one record");
   if (records > keys.capacity()) {
-    throw InputError(fmt::format("records={} is more than the {} distinct keys of the file", records, keys.capacity()));
+    throw InputError(
+        fmt::format("records={} is more than the {} distinct keys of the file", records, keys.capacity()));
   }
   if (records > Zipf::kMostRanks) {
-    throw InputError(fmt::format("records={} is more than the {} that a distribution covers", records, Zipf::kMostRanks));
+    throw InputError(
+        fmt::format("records={} is more than the {} that a distribution covers", records, Zipf::kMostRanks));
   }
   return records;
 }
 
 }  // namespace
 
-Stream::Stream(u64 seed, u64 phase, const KeySet& keys, const Distribution& distribution, const Mix& mix, u64 records)
+Stream::Stream(u64 seed, u64 phase, const KeySet& keys, const Distribution& distribution, const Mix& mix,
+               u64 records)
     : keys_(keys),
       mix_(mix),
       records_(checked(records, keys)),
@@ -118,7 +121,8 @@ void Stream::fill_block(u64 block, std::span<Op, Mix::kBlock> ops) const {
   const u64 turned_slots = erased - turn;
   const auto record_of = [&](u64 slot) { return turn + slot + (slot < turned_slots ? records_ : 0); };
 
-  // Kind by kind, so that no branch depends on chance: the deal says which operation of the block is the next of a kind.
+  // Kind by kind, so that no branch depends on chance: the deal says which operation of the block is the
+  // next of a kind.
   const Deal deal(schedules_(block));
   u64 dealt = 0;
   for (std::size_t kind = 0; kind < Mix::kScheduled; ++kind) {

@@ -1,37 +1,40 @@
 #pragma once
 
-// The operations of one phase of a run. Operation i is a function of (seed, phase, i) and of the configuration: not of
-// the thread that executes it, nor of how the stream was cut into chunks. So the same work is done with 1 thread and
-// with 56, under every policy, and fingerprint() proves it.
+// The operations of one phase of a run. Operation i is a function of (seed, phase, i) and of the
+// configuration: not of the thread that executes it, nor of how the stream was cut into chunks. So the same
+// work is done with 1 thread and with 56, under every policy, and fingerprint() proves it.
 //
-// Which record an operation addresses, with R loaded records and E, I the erases and inserts scheduled before it:
+// Which record an operation addresses, with R loaded records and E, I the erases and inserts scheduled
+// before it:
 //
 //        numbers   0 ....... E ........................ E+R ........ R+I ..
 //                  | erased  |  reads, updates, scans   |            | the next insert
 //                            ^ the next erase
 //
 //   insert         record R + (its ordinal among the inserts): each addresses a record that nobody had
-//   erase          record (its ordinal among the erases): the oldest
-//   read, update,  slot s from the distribution over R slots, then the record congruent to s modulo R in the window
-//   upsert, scan   [E, E + R): without erases simply record s. When a record goes, its successor R numbers further
-//                  inherits its slot, and so its popularity: the skew that is asked for is the skew at any time
-//   absent read    absent key number of such a record
+//   erase          record (its ordinal among the erases): the oldest, so dense keys move on as a window
+//   read, update,  slot s from the distribution over R slots, then the record congruent to s modulo R in
+//   upsert, scan   the window [E, E + R): without erases simply record s. When a record goes, its successor R
+//                  numbers further inherits its slot, and so its popularity: skew stays what was asked for
+//   absent read    the absent key with the number of such a record
 //
-// So a mix with as many inserts as erases stays at R records for ever, and inserts insert, erases erase and reads hit,
-// but for these, which the tally counts and the checks expect:
-//   - operations overtake each other, between threads and within a block of 256, so that those at the edges of the window
-//     may come a moment early or late: (threads * chunk + 256) * share / R of the operations;
+// So a mix with as many inserts as erases stays at R records for ever, and inserts insert, erases erase and
+// reads hit, but for these, which the tally counts and the checks expect:
+//   - operations overtake each other, between threads and within a block of 256, so that those at the edges
+//     of the window may come early or late: (threads * chunk + 256) * share / R of the operations;
 //   - a mix that erases more than it inserts runs dry: what is addressed is gone, then erases fail as well;
-//   - keys from a file go round: when all its C lines are used, the number n means line n mod C. Inserts insert as long as
-//     R + I - E <= C. Load fewer records than the file has lines.
+//   - keys from a file go round: when all its C lines are used, number n means line n mod C. Inserts insert
+//     as long as R + I - E <= C: load fewer records than the file has lines.
 //
-// The kinds of a block of 256 operations are a permutation of the exact counts that Mix::before gives (mix.h).
+// The kinds of a block of 256 operations are a permutation of the exact counts that Mix::before gives
+// (mix.h).
 //
-// `insert` (Mix::fills) is the stream of size() = R operations in which number i inserts record pi(i), pi a permutation
-// from the seed: every record once. Stream::loading is the same for loading before any other workload, in the same order.
+// `insert` (Mix::fills) is the stream of size() = R operations in which number i inserts record pi(i), pi a
+// permutation from the seed: every record once. Stream::loading is the same for loading before any other
+// workload, in the same order.
 //
-// Warm-up and measurement should go through ONE phase, the second going on where the first ended, so that the inserts of
-// the second are new as well. A fresh index may start the phase again at 0.
+// Warm-up and measurement should go through ONE phase, the second going on where the first ended, so that
+// the inserts of the second are new as well. A fresh index may start the phase again at 0.
 
 #include <span>
 
@@ -48,9 +51,10 @@ namespace latchlab {
 /// Constant once built: all threads share one.
 class Stream {
  public:
-  /// `keys` must outlive the stream. Throws InputError unless 1 <= records <= min(keys.capacity(), Zipf::kMostRanks).
-  /// O(log records).
-  Stream(u64 seed, u64 phase, const KeySet& keys, const Distribution& distribution, const Mix& mix, u64 records);
+  /// `keys` must outlive the stream. Throws InputError unless 1 <= records <= min(keys.capacity(),
+  /// Zipf::kMostRanks). O(log records).
+  Stream(u64 seed, u64 phase, const KeySet& keys, const Distribution& distribution, const Mix& mix,
+         u64 records);
 
   /// The operations that load `records` records: inserts, each once.
   [[nodiscard]] static Stream loading(u64 seed, const KeySet& keys, u64 records);
@@ -80,8 +84,8 @@ class Stream {
   Draws schedules_;
 };
 
-/// The sum over the operations of a hash of number and operation: equal for equal streams however they were cut, since
-/// parts add up. Wraps around.
+/// The sum over the operations of a hash of number and operation: equal for equal streams however they were
+/// cut, since parts add up. Wraps around.
 [[nodiscard]] u64 fingerprint(u64 first, std::span<const Op> ops);
 
 }  // namespace latchlab

@@ -1,7 +1,7 @@
 #pragma once
 
-// The streams of random words that one seed feeds, each with a number of its own, so that adding a draw in one place
-// changes nothing elsewhere: the keys of a seed stay its keys.
+// The streams of random words that one seed feeds, each with a number of its own, so that adding a draw in
+// one place changes nothing elsewhere: the keys of a seed stay its keys.
 
 #include "src/base/types.h"
 

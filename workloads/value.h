@@ -4,7 +4,8 @@
 //
 //     | 32 bits: tag of the key | 32 bits: stamp of the operation that wrote it |
 //
-// A find that returns another key's value, a torn value or freed memory shows a wrong tag (but for one in 2^32).
+// A find that returns another key's value, a torn value or freed memory shows a wrong tag (but for one in
+// 2^32).
 
 #include <string_view>
 

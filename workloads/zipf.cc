@@ -24,7 +24,8 @@ Zipf::Zipf(u64 n, double exponent) : n_(n), exponent_(exponent) {
 
 void Zipf::fill(const Draws& draws, u64 i, std::span<u64> ranks) const {
   assert(ranks.size() <= kBatch);
-  // No branch depends on a random word here: the tries that are not kept at once are noted and drawn again afterwards.
+  // No branch depends on a random word here: the tries that are not kept at once are noted and drawn again
+  // afterwards.
   u32 doubtful[kBatch];
   std::size_t doubts = 0;
   for (u32 at = 0; at < ranks.size(); ++at) {
@@ -41,17 +42,20 @@ double Zipf::mass(const Stratum& stratum) const {
   const double q = exponent_;
   if (stratum.length <= 8) {
     double sum = 0;
-    for (u64 k = stratum.first; k < stratum.first + stratum.length; ++k) sum += std::pow(static_cast<double>(k), -q);
+    for (u64 k = stratum.first; k < stratum.first + stratum.length; ++k) {
+      sum += std::pow(static_cast<double>(k), -q);
+    }
     return sum;
   }
-  // Euler-Maclaurin about the midpoints: the sum of f(k) over [a, b) is the integral from a - 1/2 to b - 1/2, less
-  // f'/24, plus 7 f'''/5760 at the ends. The next term is below 1e-14 of the sum, since a > kSingles.
+  // Euler-Maclaurin about the midpoints: the sum of f(k) over [a, b) is the integral from a - 1/2 to
+  // b - 1/2, less f'/24, plus 7 f'''/5760 at the ends. The next term is below 1e-14 of all ranks' mass,
+  // since a > kSingles.
   const double low = static_cast<double>(stratum.first) - 0.5;
   const double high = low + static_cast<double>(stratum.length);
   const double log_ratio = std::log1p(static_cast<double>(stratum.length) / low);
   const double at_low = std::pow(low, -q);
   const double at_high = std::pow(high, -q);
-  if (at_low == 0) return 0;  // q so large that only the first ranks have mass; q * q * q could overflow below
+  if (at_low == 0) return 0;  // only the first ranks have mass; q * q * q could overflow below
   // (high^(1-q) - low^(1-q)) / (1-q) without the cancellation near q = 1, where it is the logarithm.
   const double z = (1 - q) * log_ratio;
   const double integral = at_low * low * log_ratio * (z == 0 ? 1 : std::expm1(z) / z);
@@ -76,8 +80,8 @@ void Zipf::fill_cells() {
   fraction_mask_ = ~u64{0} >> cell_bits;
   const double fraction_range = std::ldexp(1.0, cell_shift_);
 
-  // Walker's construction in Vose's order: a cell is filled by one stratum with less than a cell's mass and topped up
-  // by one with more.
+  // Walker's construction in Vose's order: a cell is filled by one stratum with less than a cell's mass and
+  // topped up by one with more.
   std::vector<double> left(cells, 0.0);
   for (std::size_t s = 0; s < masses.size(); ++s) left[s] = masses[s] / total * static_cast<double>(cells);
   std::vector<u32> small;
@@ -95,8 +99,8 @@ void Zipf::fill_cells() {
       small.push_back(rich);
     }
   }
-  // What remains has exactly one cell's mass, but for rounding. It is never a stratum that does not exist: those have
-  // no mass, and the large ones outlast them all, save by rounding, hence the second loop.
+  // What remains has exactly one cell's mass, but for rounding. It is never a stratum that does not exist:
+  // those have no mass, and the large ones outlast them all, save by rounding, hence the second loop.
   for (const u32 s : large) cells_[s] = {.own_share = ~u64{0}, .strata = {s, s}};
   for (const u32 s : small) {
     const u32 real = s < strata_.size() ? s : 0;

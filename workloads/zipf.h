@@ -1,7 +1,8 @@
 #pragma once
 
-// Zipf's law, exact for any exponent q >= 0 and any number of ranks: rank k in [1, n] has probability k^-q / H(n, q).
-// Constant time, a table of some 30 KB whatever n is (it stays in the processor's nearest caches), set-up in microseconds.
+// Zipf's law, exact for any exponent q >= 0 and any number of ranks: rank k in [1, n] has probability k^-q
+// over their sum. Constant time, a table of some 40 KB for 16M ranks (it grows with log n and stays in the
+// nearest caches), set-up in a tenth of a millisecond.
 //
 // The ranks are cut into strata, the first kSingles of one rank each, then ranges that grow by 1/kSteps:
 //
@@ -9,15 +10,16 @@
 //     mass   a stratum's exact sum of k^-q (Euler-Maclaurin's formula where summing would take long)
 //
 //   1. one random word picks the stratum by Walker's alias method: exact, one comparison;
-//   2. a second word picks a rank uniformly in [a, b), and its low half decides whether it stays: rank k is kept with
-//      probability (a/k)^q. All ranks of a stratum are nearly alike, so the smallest of these probabilities, one
-//      number a stratum, keeps 98 % of the tries at q = 1; only beyond it is the power computed. A rejected try draws
-//      again in its stratum, whose mass is exact already.
+//   2. a second word picks a rank uniformly in [a, b), and its low half decides whether it stays: rank k is
+//      kept with probability (a/k)^q. All ranks of a stratum are nearly alike, so the smallest of these
+//      probabilities, one number a stratum, keeps 98 % of the tries at q = 1; only beyond it is the power
+//      computed. A rejected try draws again in its stratum, whose mass is exact already.
 //
-// Both approximations of textbooks are absent: Gray et al. (YCSB, PiBench) get rank 3 wrong by a fifth and cannot do
-// q = 1; a table of the cumulative distribution costs a search of cache misses. Rejection-inversion (Hoermann and
-// Derflinger 1996) is exact too, but takes a logarithm and an exponential for every sample (32 ns against our 5).
-// What is left of error: probabilities are rounded to doubles and to multiples of 2^-53.
+// Both approximations of textbooks are absent: Gray et al. (YCSB, PiBench) get rank 3 wrong by a fifth and
+// cannot do q = 1; a table of the cumulative distribution costs a search of cache misses.
+// Rejection-inversion (Hoermann and Derflinger 1996) is exact too, but takes a logarithm and an exponential
+// for every sample (32 ns against our 5). What is left of error: probabilities are rounded to doubles and to
+// multiples of 2^-53.
 
 #include <cmath>
 #include <span>
@@ -30,7 +32,7 @@ namespace latchlab {
 
 class Zipf {
  public:
-  static constexpr u64 kMostRanks = u64{1} << 52;  ///< beyond it a double does not tell neighbouring ranks apart
+  static constexpr u64 kMostRanks = u64{1} << 52;  ///< beyond, a double does not tell neighbours apart
 
   /// n in [1, kMostRanks], exponent finite and >= 0. O(log n).
   Zipf(u64 n, double exponent);
@@ -47,7 +49,8 @@ class Zipf {
     }
   }
 
-  /// The ranks of positions i, i + 1, ...: what operator() gives for each, twice as fast. ranks.size() <= kBatch.
+  /// The ranks of positions i, i + 1, ...: what operator() gives for each, but faster.
+  /// ranks.size() <= kBatch.
   void fill(const Draws& draws, u64 i, std::span<u64> ranks) const;
 
   static constexpr std::size_t kBatch = 256;

@@ -26,14 +26,17 @@ struct Fit {
   std::size_t buckets;
 };
 
-/// Chi-square of `samples` ranks over single ranks up to 64, then ranges that grow by 3 %, all with 50 expected or more.
+/// Chi-square of `samples` ranks over single ranks up to 64, then ranges that grow by 3 %, all with 50
+/// expected or more.
 Fit fit(u64 n, double q, u64 samples, const std::function<u64(u64)>& rank) {
   const std::vector<double> sums = cumulative(n, q);
   std::vector<u64> ends;  // of the buckets, ranks counted from 1, inclusive
   u64 begin = 1;
   while (begin <= n) {
     u64 end = std::min(n, std::max(begin, begin <= 64 ? begin : begin + begin * 3 / 100));
-    const auto expected = [&] { return (sums[end] - sums[begin - 1]) / sums[n] * static_cast<double>(samples); };
+    const auto expected = [&] {
+      return (sums[end] - sums[begin - 1]) / sums[n] * static_cast<double>(samples);
+    };
     while (end < n && expected() < 50) end = std::min(n, end + end / 2 + 1);
     if (expected() < 50 && !ends.empty()) {
       ends.back() = end;
@@ -93,8 +96,8 @@ TEST_CASE("the chi-square test refuses the approximation of Gray et al.") {
 }
 
 TEST_CASE("ranks within a stratum follow the law too") {
-  // Where in its stratum a rank falls, from 0 to 1, has a mean just below 1/2. It is what the rejection is for: without it
-  // the mean is 1/2 and this is off by 8 standard deviations and more.
+  // Where in its stratum a rank falls, from 0 to 1, has a mean just below 1/2. It is what the rejection is
+  // for: without it the mean is 1/2 and this is off by 8 standard deviations and more.
   const u64 n = 1'200'007;
   for (const double q : {0.99, 1.3}) {
     const Zipf zipf(n, q);

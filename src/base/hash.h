@@ -1,11 +1,12 @@
 #pragma once
 
-// Two hashes, both our own so that every machine and every library version makes the same keys, streams and checksums.
+// Two hashes, both our own so that every machine and every library version makes the same keys, streams and
+// checksums.
 //
-// mix64 is a bijection of the 64-bit words: three rounds of xor-shift and multiplication (the mx3 finaliser of Jon
-// Maiga, which passes PractRand on counters). Being a bijection is why distinct record numbers make distinct keys.
-// hash_bytes folds 16 bytes a step with a 64x64->128 multiplication. Neither resists an adversary: they make tags,
-// checksums and table positions of our own data.
+// mix64 is a bijection of the 64-bit words: three rounds of xor-shift and multiplication (the mx3 finaliser
+// of Jon Maiga, which passes PractRand on counters). Being a bijection is why distinct record numbers make
+// distinct keys. hash_bytes folds 16 bytes a step with a 64x64->128 multiplication. Neither resists an
+// adversary: they make tags, checksums and table positions of our own data.
 
 #include <bit>
 #include <cstring>
@@ -40,7 +41,8 @@ inline constexpr u64 kMixFactor = 0xbea225f9eb34556dull;
 
 namespace hash_detail {
 
-/// The factor that undoes a multiplication by an odd number: each Newton step doubles the number of right low bits.
+/// The factor that undoes a multiplication by an odd number: each Newton step doubles the number of right
+/// low bits.
 constexpr u64 inverse_factor(u64 odd) {
   u64 inverse = odd;
   for (int step = 0; step < 6; ++step) inverse *= 2 - odd * inverse;

@@ -74,7 +74,8 @@ TEST_CASE("hash_bytes does not read beyond its bytes") {
 }
 
 TEST_CASE("hashes are the same on every machine") {
-  // Keys, streams and tags of old results depend on these words: a change of them is a change of every workload.
+  // Keys, streams and tags of old results depend on these words: a change of them is a change of every
+  // workload.
   CHECK(mix64(1) == 0x071894de00d9981full);
   CHECK(hash_bytes("latchlab") == 0x034165d88fffad19ull);
   CHECK(draw(1, 2, 3) == 0x888464a94ee64c06ull);

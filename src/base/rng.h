@@ -1,11 +1,11 @@
 #pragma once
 
-// Random words by counter: the word at position i of a stream is a function of (seed, stream, i) and of nothing else.
-// There is no state to carry, so any thread can make any part of a stream, in any order, and two runs with different
-// numbers of threads execute the same operations.
+// Random words by counter: the word at position i of a stream is a function of (seed, stream, i) and of
+// nothing else. There is no state to carry, so any thread can make any part of a stream, in any order, and
+// two runs with different numbers of threads execute the same operations.
 //
-// A word is the mx3 finaliser of a Weyl sequence, with a second key of the stream added between its rounds: without it
-// all streams would be windows into one sequence of 2^64 words, and two windows could overlap.
+// A word is the mx3 finaliser of a Weyl sequence, with a second key of the stream added between its rounds:
+// without it all streams would be windows into one sequence of 2^64 words, and two windows could overlap.
 
 #include "src/base/hash.h"
 #include "src/base/types.h"
@@ -21,12 +21,12 @@ class Draws {
   /// The uniform word at position i.
   [[nodiscard]] constexpr u64 operator()(u64 i) const { return word(i, key_); }
 
-  /// The word of try t at position i, for methods that reject: position i keeps its own tries, so what it draws never
-  /// moves its neighbours. at(i, 0) == (*this)(i).
+  /// The word of try t at position i, for methods that reject: position i keeps its own tries, so what it
+  /// draws never moves its neighbours. at(i, 0) == (*this)(i).
   [[nodiscard]] constexpr u64 at(u64 i, u64 t) const { return word(i, key_ + t * kTryStep); }
 
  private:
-  static constexpr u64 kStep = 0x9e3779b97f4a7c15ull;     // 2^64 / golden ratio, odd: i * kStep visits every word
+  static constexpr u64 kStep = 0x9e3779b97f4a7c15ull;     // 2^64 / golden ratio, odd: it visits all
   static constexpr u64 kTryStep = 0xd1342543de82ef95ull;  // odd: tries have distinct keys
 
   [[nodiscard]] constexpr u64 word(u64 i, u64 key) const {
@@ -45,14 +45,15 @@ class Draws {
   u64 key_;
 };
 
-/// The uniform word at position i of a stream. Make a Draws where many are needed: this derives its keys each time.
+/// The uniform word at position i of a stream. Make a Draws where many are needed: this derives its keys
+/// each time.
 [[nodiscard]] constexpr u64 draw(u64 seed, u64 stream, u64 i) { return Draws(seed, stream)(i); }
 
 /// A uniform number in [0, 1) from a uniform word: a multiple of 2^-53, never 1.
 [[nodiscard]] constexpr double unit(u64 word) { return static_cast<double>(word >> 11) * 0x1p-53; }
 
-/// A number in [0, n) from a uniform word, n > 0 (Lemire's multiplication without its rejection: no number's probability
-/// is off by more than 2^-64, which no run of ours can see). bounded(w, 0) is 0.
+/// A number in [0, n) from a uniform word, n > 0 (Lemire's multiplication without its rejection: no number's
+/// probability is off by more than 2^-64, which no run of ours can see). bounded(w, 0) is 0.
 [[nodiscard]] constexpr u64 bounded(u64 word, u64 n) { return multiply_high(word, n); }
 
 /// A sequential generator for tests; satisfies std::uniform_random_bit_generator.
