@@ -29,7 +29,9 @@ class OneAtomic {
 
   template <class Me, class Body>
   auto read(Me& me, Body&& body) {
-    return write(me, body);
+    operations_.fetch_add(1, kRelaxed);   // counts; orders nothing
+    auto attempt = run_direct<M>(me, body);
+    return finish_reading(attempt);
   }
   template <class Me, class Body>
   auto write(Me& me, Body&& body) {

@@ -37,4 +37,12 @@ template <class Me, class T>
   return std::move(*attempt);
 }
 
+/// The same for an operation that only read: it has made nothing and retired nothing, so there is nothing to clean up. A
+/// lookup keeps the instructions of one that was written by hand (indexes/codegen_test.cc).
+template <class T>
+[[gnu::always_inline]] inline T finish_reading(Attempt<T>& attempt) {
+  if (!attempt) [[unlikely]] throw std::logic_error("a reading body failed although a coarse policy excludes everybody");
+  return std::move(*attempt);
+}
+
 }  // namespace latchlab

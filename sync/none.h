@@ -28,7 +28,8 @@ class None {
 
   template <class Me, class Body>
   [[gnu::always_inline]] auto read(Me& me, Body&& body) {
-    return write(me, body);
+    auto attempt = run_direct<M>(me, body);
+    return finish_reading(attempt);
   }
   template <class Me, class Body>
   [[gnu::always_inline]] auto write(Me& me, Body&& body) {

@@ -83,11 +83,19 @@ class Rtm {
 
   template <class Me, class Body>
   auto read(Me& me, Body&& body) {
-    return write(me, body);
+    auto attempt = run_elided(me, body);
+    return finish_reading(*attempt);
   }
 
   template <class Me, class Body>
   auto write(Me& me, Body&& body) {
+    auto attempt = run_elided(me, body);
+    return finish_coarse(me, *attempt);
+  }
+
+ private:
+  template <class Me, class Body>
+  [[gnu::always_inline]] inline auto run_elided(Me& me, Body& body) {
     RtmCounters& count = me.counters;
     std::optional<std::invoke_result_t<Body&, Tx&>> attempt;
     const auto run = [&] { attempt.emplace(run_direct<M>(me, body)); };
@@ -104,10 +112,9 @@ class Rtm {
       run();
       if constexpr (!Bugs::kDropFallbackLock) lock_.unlock();
     }
-    return finish_coarse(me, *attempt);
+    return attempt;
   }
 
- private:
   /// True when `run` has committed in a transaction; false when it has not, and this thread now holds the
   /// lock.
   template <class Me, class Run>

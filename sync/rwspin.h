@@ -41,7 +41,7 @@ class RwSpin {
     }
     auto attempt = run_direct<M>(me, body);
     word_.fetch_add(-kReader, kRelease);   // pairs with enter_exclusive: our reads come before its stores
-    return finish_coarse(me, attempt);
+    return finish_reading(attempt);
   }
 
   template <class Me, class Body>

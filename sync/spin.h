@@ -26,17 +26,24 @@ class Spin {
 
   template <class Me, class Body>
   auto read(Me& me, Body&& body) {
-    return write(me, body);
+    auto attempt = run_locked(me, body);
+    return finish_reading(attempt);
   }
   template <class Me, class Body>
   auto write(Me& me, Body&& body) {
-    lock_.lock();
-    auto attempt = run_direct<M>(me, body);
-    lock_.unlock();
+    auto attempt = run_locked(me, body);
     return finish_coarse(me, attempt);
   }
 
  private:
+  template <class Me, class Body>
+  auto run_locked(Me& me, Body& body) {
+    lock_.lock();
+    auto attempt = run_direct<M>(me, body);
+    lock_.unlock();
+    return attempt;
+  }
+
   SpinLock<M> lock_;
 };
 

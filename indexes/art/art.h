@@ -61,7 +61,8 @@ class Art {
     const Child child(stop->word);
     const Leaf* const leaf = child.template as<Leaf>();
     const u32 i = leaf->find(child.pairs(), key);
-    return tx.confirm(i == Leaf::kNone ? Found() : Found(leaf->value(i)), at);
+    if (i == Leaf::kNone) return tx.confirm(Found(), at);
+    return tx.confirm(Found(leaf->value(i)), at);
   }
 
   /// Whether the pair is new (insert, upsert) or was there (update). An insert of a present key and an update of an absent
