@@ -1,0 +1,200 @@
+// Memory that ends at the n-th allocation of an operation, for every n until the operation gets through: it throws
+// std::bad_alloc and has changed nothing, leaked nothing and locked nothing, or it has succeeded.
+//
+// Keys that fan out, split and merge lead through every change of shape, up and down (src/testing/key_patterns.h). Beside the
+// pairs of this build, rtm runs on the emulated machine, so that the failures fall into transactions too.
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <memory>
+#include <new>
+
+#include "harness/registry.h"
+#include "indexes/any_index.h"
+#include "indexes/art/art.h"
+#include "src/base/hash.h"
+#include "src/machine/emulated.h"
+#include "src/testing/catch.h"
+#include "src/testing/key_patterns.h"
+#include "src/testing/oracle.h"
+#include "sync/rtm.h"
+#include "sync/synchronized.h"
+
+namespace latchlab::testing {
+namespace {
+
+using Model = std::map<std::string, u64>;
+using Alloc = MemoryConfig::Alloc;
+
+struct Subject {
+  std::string name;
+  bool numbers;
+  std::function<std::unique_ptr<AnyIndex>(const MemoryConfig&)> make;
+};
+
+/// Everything that takes its memory from pools: all but peers.
+std::vector<Subject> subjects() {
+  std::vector<Subject> all;
+  Registry registry;
+  register_all(registry);
+  for (const Pair& pair : registry.pairs()) {
+    const Spec spec = Spec::parse(pair.policy);
+    if (pair.policy == "own" || !pair.make_index(spec, {})->keeps()) continue;
+    all.push_back({pair.index + ":" + pair.policy + ":" + std::string(word(pair.keys)), pair.keys == KeyKind::kU64,
+                   [make = pair.make_index, spec](const MemoryConfig& memory) { return make(spec, memory); }});
+  }
+  const Spec rtm = Spec::parse("rtm:2");
+  all.push_back({"art:rtm:u64 on emulated", true, [rtm](const MemoryConfig& memory) -> std::unique_ptr<AnyIndex> {
+                   return std::make_unique<AnyIndexOf<Synchronized<Art, Rtm<Emulated>, U64Key>>>(rtm, memory);
+                 }});
+  all.push_back({"art:rtm:bytes on emulated", false, [rtm](const MemoryConfig& memory) -> std::unique_ptr<AnyIndex> {
+                   return std::make_unique<AnyIndexOf<Synchronized<Art, Rtm<Emulated>, BytesKey>>>(rtm, memory);
+                 }});
+  return all;
+}
+
+class Starved {
+ public:
+  Starved(const Subject& subject, Alloc alloc)
+      : index_(subject.make({.alloc = alloc, .fail = &plan_})), session_(index_->join()) {}
+
+  /// Runs `operation` with the n-th allocation failing, n = 1, 2, 3, ... until it returns; that must be `wanted`.
+  void until_done(const std::string& what, FailurePlan::Then then, bool wanted, const std::function<bool()>& operation) {
+    INFO(what);
+    for (u64 n = 1;; ++n) {
+      REQUIRE(n < 100);
+      const u64 live = index_->bytes().live;
+      plan_.arm(n, then);
+      bool answer = false, threw = false;
+      try {
+        answer = operation();
+      } catch (const std::bad_alloc&) {
+        threw = true;
+      }
+      plan_.disarm();
+      if (!threw) {
+        if (answer != wanted) FAIL("the operation answered wrongly when allocation " << n << " failed");
+        return;
+      }
+      ++failures;
+      if (index_->bytes().live != live) FAIL("allocation " << n << " failed: leaked " << index_->bytes().live - live << " bytes");
+      if (contents() != model) FAIL("allocation " << n << " failed and the contents have changed");
+    }
+  }
+
+  Model contents() {
+    Model seen;
+    session_->for_each([&](std::string_view key, u64 value) { seen.emplace(key, value); });
+    return seen;
+  }
+  AnyIndex::Session& session() { return *session_; }
+  /// Ends the session: then nothing waits to be freed.
+  u64 live_after_all() {
+    session_.reset();
+    index_->join();
+    return index_->bytes().live;
+  }
+
+  Model model;
+  u64 failures = 0;
+
+ private:
+  FailurePlan plan_;
+  std::unique_ptr<AnyIndex> index_;
+  std::unique_ptr<AnyIndex::Session> session_;
+};
+
+void starve(const Subject& subject, Alloc alloc, const KeyPattern& pattern) {
+  INFO(subject.name << ", " << name_of(alloc) << ", " << pattern.name);
+  Starved index(subject, alloc);
+  std::vector<std::string> keys = pattern.keys;
+  if (keys.size() > 60) keys.resize(60);   // enough for every kind of node
+  u64 value = 0;
+  const auto then = [&] { return value % 2 == 0 ? FailurePlan::Then::kOnce : FailurePlan::Then::kForEver; };
+  for (const std::string& key : keys) {
+    ++value;
+    const bool insert = value % 3 != 0;
+    index.until_done((insert ? "insert " : "upsert ") + shown(key), then(), true, [&] {
+      return insert ? index.session().insert(key, value) : index.session().upsert(key, value);
+    });
+    index.model[key] = value;
+    if (value % 8 != 0) continue;
+    ++value;
+    index.until_done("upsert again " + shown(key), then(), false, [&] { return index.session().upsert(key, value); });
+    index.model[key] = value;
+    ++value;
+    index.until_done("update " + shown(key), then(), true, [&] { return index.session().update(key, value); });
+    index.model[key] = value;
+  }
+  CHECK((index.contents() == index.model));
+  CHECK(index.failures >= keys.size());
+  std::sort(keys.begin(), keys.end(), [](const auto& a, const auto& b) { return hash_bytes(a, 3) < hash_bytes(b, 3); });
+  for (const std::string& key : keys) {
+    ++value;
+    index.until_done("erase " + shown(key), then(), true, [&] { return index.session().erase(key); });
+    index.model.erase(key);
+  }
+  CHECK(index.contents().empty());
+  CHECK(index.live_after_all() == 0);
+}
+
+TEST_CASE("Allocation failure: every operation succeeds or changes nothing, whichever allocation fails") {
+  for (const Subject& subject : subjects()) {
+    const auto patterns = subject.numbers ? number_patterns(test_seed()) : string_patterns(test_seed());
+    DYNAMIC_SECTION(subject.name) {
+      for (const Alloc alloc : {Alloc::kMalloc, Alloc::kArena, Alloc::kArenaTouch}) {
+        for (const KeyPattern& pattern : patterns) starve(subject, alloc, pattern);
+      }
+    }
+  }
+}
+
+TEST_CASE("Allocation failure: an index that meets its limit goes on with what it has") {
+  for (const Subject& subject : subjects()) {
+    DYNAMIC_SECTION(subject.name) {
+      for (const Alloc alloc : {Alloc::kMalloc, Alloc::kArena, Alloc::kArenaTouch}) {
+        INFO(name_of(alloc));
+        const auto index = subject.make({.alloc = alloc, .limit = u64{1} << 20});
+        const auto session = index->join();
+        Rng rng(test_seed());
+        Model model;
+        const auto fill = [&] {
+          try {
+            for (;;) {
+              const std::string key = number_key(rng());
+              if (session->insert(key, model.size())) model.emplace(key, model.size());
+              if (model.size() > 200'000) return false;
+            }
+          } catch (const std::bad_alloc&) {
+            return true;
+          }
+        };
+        REQUIRE(fill());
+        CHECK(model.size() > 5000);
+        CHECK(index->bytes().reserved <= u64{1} << 20);
+        // Half of it goes, and comes again: erasing may need memory too, but not from every key.
+        u64 refused = 0, erased = 0;
+        for (auto at = model.begin(); at != model.end();) {
+          try {
+            if (erased <= model.size() && session->erase(at->first)) {
+              at = model.erase(at), ++erased;
+              continue;
+            }
+          } catch (const std::bad_alloc&) {
+            ++refused;
+          }
+          ++at;
+        }
+        CHECK(erased > 1000);
+        CHECK(refused < erased);
+        REQUIRE(fill());
+        Model seen;
+        session->for_each([&](std::string_view key, u64 value) { seen.emplace(key, value); });
+        CHECK((seen == model));
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace latchlab::testing

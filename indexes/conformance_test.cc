@@ -1,0 +1,123 @@
+// Every pair of this build against a std::map, one thread: whatever is registered, a user's own index too.
+//
+// For each pattern of keys: all in, looked at from everywhere, all out, then random operations while the index grows and
+// shrinks, and at the end the memory of an empty index.
+#include <algorithm>
+#include <memory>
+
+#include "harness/registry.h"
+#include "indexes/any_index.h"
+#include "src/arch/sanitizer.h"
+#include "src/testing/catch.h"
+#include "src/testing/key_patterns.h"
+#include "src/testing/oracle.h"
+
+namespace latchlab::testing {
+namespace {
+
+using SessionOracle = Oracle<AnyIndex::Session>;
+
+constexpr std::size_t kLimits[] = {0, 1, 2, 63, 64, 65, ~std::size_t{0}};
+
+/// Up, looked at, and down again; every answer is compared.
+void fill_and_empty(SessionOracle& oracle, const KeyPattern& pattern, bool numbers, Rng& rng) {
+  for (const std::string& key : pattern.keys) {
+    oracle.find(key);
+    oracle.insert(key, rng());
+    oracle.insert(key, rng());
+    oracle.find(key);
+  }
+  oracle.compare_all();
+  for (const std::string& from : with_neighbours(pattern.keys, numbers)) {
+    oracle.find(from);
+    oracle.scan(from, kLimits[rng.below(std::size(kLimits) - 1)]);
+  }
+  for (const std::size_t limit : kLimits) oracle.scan(pattern.keys.front(), limit);
+  oracle.scan(numbers ? std::string(8, '\0') : std::string(), ~std::size_t{0});
+  for (const std::string& key : pattern.keys) oracle.update(key, rng());
+  std::vector<std::string> order = pattern.keys;
+  std::shuffle(order.begin(), order.end(), rng);
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    oracle.erase(order[i]);
+    oracle.erase(order[i]);
+    oracle.find(order[i]);
+    oracle.scan(order[i], 3);
+    if (i % 64 == 63) oracle.compare_all();
+  }
+  oracle.compare_all();
+}
+
+void swing(SessionOracle& oracle, const KeyPattern& pattern, bool numbers, Rng& rng, u32 operations) {
+  const std::vector<std::string> keys = with_neighbours(pattern.keys, numbers);
+  const u32 phase = std::max<u32>(operations / 6, 1);
+  for (u32 i = 0; i < operations && oracle.ok(); ++i) {
+    const bool growing = i / phase % 2 == 0;
+    const std::string& key = rng.below(4) == 0 ? keys[rng.below(keys.size())] : pattern.keys[rng.below(pattern.keys.size())];
+    oracle.random_operation(rng, key, growing ? 60 : 10, growing ? 10 : 60);
+    if (i % phase == phase - 1) oracle.compare_all();
+  }
+  while (!oracle.model().empty() && oracle.ok()) oracle.erase(std::string(oracle.model().begin()->first));
+  oracle.compare_all();
+}
+
+void check_pattern(const Pair& pair, const KeyPattern& pattern, u64 seed, u32 operations, const MemoryConfig& memory) {
+  INFO(pair.index << ":" << pair.policy << ":" << word(pair.keys) << ", " << pattern.name << ", " << name_of(memory.alloc));
+  const bool numbers = pair.keys == KeyKind::kU64;
+  const auto index = pair.make_index(Spec::parse(pair.policy), memory);
+  u64 empty = 0;
+  {
+    auto session = index->join();
+    empty = index->bytes().live;
+    SessionOracle oracle(*session, index->ordered());
+    Rng rng(seed);
+    fill_and_empty(oracle, pattern, numbers, rng);
+    CHECK(oracle.complaint() == "");
+    if (oracle.ok()) swing(oracle, pattern, numbers, rng, operations);
+    CHECK(oracle.complaint() == "");
+    CHECK(session->inconsistency() == "");
+  }
+  // A peer that synchronizes itself keeps its own buckets.
+  if (pair.policy != "own") CHECK(index->bytes().live == empty);
+}
+
+void check_pairs(KeyKind keys, const std::vector<KeyPattern>& patterns) {
+  Registry registry;
+  register_all(registry);
+  const u32 operations = kSanitized ? 600 : 3000;
+  for (const Pair& pair : registry.pairs()) {
+    if (pair.keys != keys || !pair.make_index(Spec::parse(pair.policy), {})->keeps()) continue;
+    DYNAMIC_SECTION(pair.index << ":" << pair.policy << ":" << word(keys)) {
+      for (const KeyPattern& pattern : patterns) check_pattern(pair, pattern, test_seed(), operations, {});
+    }
+  }
+}
+
+TEST_CASE("Conformance: every index of numbers does what a map does") {
+  check_pairs(KeyKind::kU64, number_patterns(test_seed()));
+}
+
+TEST_CASE("Conformance: every index of strings does what a map does") {
+  std::vector<KeyPattern> patterns = string_patterns(test_seed());
+  for (KeyPattern& pattern : number_patterns(test_seed())) patterns.push_back(std::move(pattern));
+  check_pairs(KeyKind::kBytes, patterns);
+}
+
+TEST_CASE("Conformance: every way to get memory serves every index") {
+  Registry registry;
+  register_all(registry);
+  for (const Pair& pair : registry.pairs()) {
+    if (!pair.make_index(Spec::parse(pair.policy), {})->keeps()) continue;
+    const auto patterns = pair.keys == KeyKind::kU64 ? number_patterns(test_seed()) : string_patterns(test_seed());
+    DYNAMIC_SECTION(pair.index << ":" << pair.policy << ":" << word(pair.keys)) {
+      for (const auto alloc : {MemoryConfig::Alloc::kMalloc, MemoryConfig::Alloc::kArena}) {
+        for (const std::size_t i : {std::size_t{0}, patterns.size() - 1}) {
+          check_pattern(pair, patterns[i], test_seed(), 600, {.alloc = alloc});
+        }
+      }
+      check_pattern(pair, patterns[0], test_seed(), 600, {.thp = true});
+    }
+  }
+}
+
+}  // namespace
+}  // namespace latchlab::testing

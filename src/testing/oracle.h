@@ -1,0 +1,133 @@
+#pragma once
+// An index beside a std::map: every operation is done on both, and the first difference is kept as one line. For one thread.
+//
+// A Session has the operations of AnyIndex: find, insert, update, upsert, erase, scan, for_each, over byte strings.
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "src/base/rng.h"
+#include "src/base/types.h"
+
+namespace latchlab::testing {
+
+/// A key as messages show it: printable bytes, the others in hexadecimal; long ones shortened.
+std::string shown(std::string_view key);
+
+template <class Session>
+class Oracle {
+ public:
+  using Model = std::map<std::string, u64>;   // its order is that of unsigned bytes
+
+  /// The session's index is empty.
+  Oracle(Session& session, bool ordered) : session_(session), ordered_(ordered) {}
+
+  bool ok() const { return complaint_.empty(); }
+  const std::string& complaint() const { return complaint_; }
+  const Model& model() const { return model_; }
+
+  void find(const std::string& key) {
+    const auto at = model_.find(key);
+    const std::optional<u64> wanted = at == model_.end() ? std::nullopt : std::optional(at->second);
+    const std::optional<u64> found = session_.find(key);
+    answer("find", key, found ? std::to_string(*found) : "absent", wanted ? std::to_string(*wanted) : "absent");
+  }
+  void insert(const std::string& key, u64 value) {
+    const bool fresh = model_.emplace(key, value).second;
+    answer("insert", key, session_.insert(key, value), fresh);
+  }
+  void update(const std::string& key, u64 value) {
+    const auto at = model_.find(key);
+    if (at != model_.end()) at->second = value;
+    answer("update", key, session_.update(key, value), at != model_.end());
+  }
+  void upsert(const std::string& key, u64 value) {
+    const bool fresh = model_.insert_or_assign(key, value).second;
+    answer("upsert", key, session_.upsert(key, value), fresh);
+  }
+  void erase(const std::string& key) {
+    const bool there = model_.erase(key) != 0;
+    answer("erase", key, session_.erase(key), there);
+  }
+
+  void scan(const std::string& from, std::size_t limit) {
+    if (!ordered_) return;
+    ++operations_;
+    auto at = model_.lower_bound(from);
+    std::size_t seen = 0;
+    const std::size_t counted = session_.scan(from, limit, [&](std::string_view key, u64 value) {
+      if (seen++ >= limit) return differ("scan", from, "more pairs than the limit " + std::to_string(limit));
+      if (at == model_.end()) return differ("scan", from, "a pair beyond the last: " + shown(key));
+      if (at->first != key || at->second != value) {
+        differ("scan", from, shown(key) + "=" + std::to_string(value) + " where " + shown(at->first) + "=" +
+                                 std::to_string(at->second) + " is next");
+      }
+      ++at;
+    });
+    if (counted != seen) differ("scan", from, "its count is not that of its pairs");
+    if (seen < limit && at != model_.end()) differ("scan", from, "it ends before " + shown(at->first));
+  }
+
+  /// Every pair, through for_each; each in its place where there is an order.
+  void compare_all() {
+    ++operations_;
+    Model seen;
+    std::string previous;
+    session_.for_each([&](std::string_view key, u64 value) {
+      if (ordered_ && !seen.empty() && previous >= key) differ("for_each", std::string(key), "out of order after " + shown(previous));
+      previous = key;
+      if (!seen.emplace(key, value).second) differ("for_each", previous, "seen twice");
+    });
+    if (seen == model_) return;
+    for (const auto& [key, value] : model_) {
+      const auto at = seen.find(key);
+      if (at == seen.end()) return differ("for_each", key, "missed");
+      if (at->second != value) return differ("for_each", key, std::to_string(at->second) + " instead of " + std::to_string(value));
+    }
+    for (const auto& [key, value] : seen) {
+      if (!model_.contains(key)) return differ("for_each", key, "nobody inserted it");
+    }
+  }
+
+  /// One operation on `key`, drawn with these parts of a hundred for what adds and what takes away; the rest only looks.
+  void random_operation(Rng& rng, const std::string& key, u32 adds, u32 erases) {
+    const u64 value = rng.below(16) == 0 ? (rng.below(2) == 0 ? 0 : ~u64{0}) : rng();
+    const u64 ticket = rng.below(100);
+    if (ticket < adds) {
+      rng.below(2) == 0 ? insert(key, value) : upsert(key, value);
+    } else if (ticket < adds + erases) {
+      erase(key);
+    } else {
+      switch (rng.below(4)) {
+        case 0: update(key, value); break;
+        case 1: scan(key, rng.below(80)); break;
+        default: find(key);
+      }
+    }
+  }
+
+ private:
+  static std::string text(const std::string& answer) { return answer; }
+  static std::string text(bool answer) { return answer ? "true" : "false"; }
+  template <class Answer>
+  void answer(const char* verb, const std::string& key, const Answer& got, const Answer& wanted) {
+    ++operations_;
+    if (got != wanted) differ(verb, key, text(got) + " instead of " + text(wanted));
+  }
+  void differ(const char* verb, const std::string& key, const std::string& what) {
+    if (!complaint_.empty()) return;
+    complaint_ = "operation " + std::to_string(operations_) + ", " + verb + "(" + shown(key) + "): " + what + ", at " +
+                 std::to_string(model_.size()) + " keys";
+  }
+
+  Session& session_;
+  const bool ordered_;
+  Model model_;
+  u64 operations_ = 0;
+  std::string complaint_;
+};
+
+}  // namespace latchlab::testing
