@@ -50,15 +50,15 @@ class Olc {
 
   template <class Me, class Body>
   auto read(Me& me, Body&& body) {
-    return run(me, body, me.counters.read_restarts);
+    return run<false>(me, body, me.counters.read_restarts);
   }
   template <class Me, class Body>
   auto write(Me& me, Body&& body) {
-    return run(me, body, me.counters.write_restarts);
+    return run<true>(me, body, me.counters.write_restarts);
   }
 
  private:
-  template <class Me, class Body>
+  template <bool kWrites, class Me, class Body>
   [[gnu::always_inline]] inline auto run(Me& me, Body& body, u64& restarts) {
     ++me.counters.ops;
     me.reclaim.enter();
@@ -66,8 +66,10 @@ class Olc {
       Tx tx(me.context);
       auto attempt = body(tx);
       if (attempt) [[likely]] {
-        tx.commit();
-        settle(me);
+        if constexpr (kWrites) {   // a reading body has latched, made and retired nothing
+          tx.commit();
+          settle(me);
+        }
         me.reclaim.leave();
         return std::move(*attempt);
       }

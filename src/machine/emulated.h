@@ -323,6 +323,8 @@ struct Emulated {
   static u64 now();
   static void acquire_fence() { std::atomic_thread_fence(kAcquire); }
   static void release_fence() { std::atomic_thread_fence(kRelease); }
+  static void light_fence() { std::atomic_thread_fence(kSeqCst); }
+  static void heavy_fence() { std::atomic_thread_fence(kSeqCst); }
 
   static void touch(const void*, std::size_t, Access) {}
   static void* allocate(std::size_t bytes);

@@ -67,6 +67,8 @@ concept Machine = requires(typename M::template Atomic<u64>& a, void* p, void (*
   { M::now() } -> std::same_as<u64>;            // nanoseconds since some start
   M::acquire_fence();
   M::release_fence();
+  M::light_fence();                             // a store before it and a load after it, against the same around
+  M::heavy_fence();                             // a heavy_fence: at least one of the loads sees the other's store
 
   M::touch(p, std::size_t{}, Access::kRead);    // bulk access that is not through a cell
   { M::allocate(std::size_t{}) } -> std::same_as<void*>;   // null when out; at least 16-byte aligned, 64 from 64 bytes on

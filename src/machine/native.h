@@ -8,6 +8,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "src/arch/membarrier.h"
 #include "src/arch/rtm.h"
 #include "src/arch/sanitizer.h"
 #include "src/arch/simd.h"
@@ -154,6 +155,19 @@ struct Native {
   }
   static void acquire_fence() { std::atomic_thread_fence(kAcquire); }
   static void release_fence() { std::atomic_thread_fence(kRelease); }
+  /// Where the system has membarrier, a heavy fence runs a full fence on every processor that runs a thread of ours, so a
+  /// light one need only hold the compiler.
+  static void light_fence() {
+    if (kMembarrier) [[likely]] {
+      std::atomic_signal_fence(kSeqCst);
+    } else {
+      std::atomic_thread_fence(kSeqCst);
+    }
+  }
+  static void heavy_fence() {
+    std::atomic_thread_fence(kSeqCst);
+    if (kMembarrier) membarrier();
+  }
 
   static void touch(const void*, std::size_t, Access) {}
   static void* allocate(std::size_t bytes) {
@@ -166,6 +180,7 @@ struct Native {
 
  private:
   static constexpr u32 kSpinLooks = 32;
+  static inline const bool kMembarrier = register_membarrier();
 };
 
 }  // namespace latchlab

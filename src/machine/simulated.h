@@ -197,6 +197,8 @@ struct Simulated {
   static u64 now() { return World::get().now(); }
   static void acquire_fence() {}
   static void release_fence() {}
+  static void light_fence() {}
+  static void heavy_fence() {}
 
   static void touch(const void* p, std::size_t bytes, Access access) { World::get().touch(p, bytes, access); }
   static void* allocate(std::size_t bytes) { return World::get().allocate(bytes); }

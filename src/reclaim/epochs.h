@@ -13,17 +13,19 @@
 // Why two are enough, and what each order is for. Let U be the unlinking store, S the stamp (a read-modify-write of the global
 // epoch that sees s), and R a reader inside that can reach the block, so it has not seen U. Consider the scan of the threads
 // before s + 1 became s + 2. It read s + 1, which comes after S in the order of read-modify-writes on the epoch: U happens
-// before the scan. Its look at R's announcement is a read-modify-write (of nothing), as is R's announcing, so they are ordered:
+// before the scan. R announces, then fences lightly, then reads; the scan fences heavily, then looks at the announcements. The
+// two fences are ordered one way or the other (Machine::light_fence), so of the two at least one holds:
 //
-//   look first      R's exchange reads what the look left behind and acquires from it: R sees U and cannot reach the block
-//   R first         the look sees an epoch below s + 1 and the scan fails; or R had read s + 1 from the global epoch, and
-//                   acquired U with it; or R has left, and all that it read happened before the look, hence before the free
+//   R sees U        and cannot reach the block
+//   the look sees   an epoch below s + 1 and the scan fails; or s + 1, read from the global epoch by R, who acquired U with it;
+//   what R stored   or kOutside: R has left, and all that it read happened before the look, hence before the free
 //
-// With only loads and stores both sides could miss each other (the StoreLoad order that reference implementations forget).
-// On x86-64 the exchange is what a sequentially consistent store is anyway, and a scan takes the line either way. A thread that
-// reads an old epoch and announces it late only delays: the argument never used that its announcement is fresh. One epoch would
-// not be enough: s -> s + 1 lets readers pass that announced s before U. A stamp from the thread's own announcement may be one
-// epoch old, and frees too early.
+// Without the fences both sides could miss each other (the StoreLoad order that reference implementations forget). They are
+// asymmetric because entering happens millions of times as often as scanning: where the system has membarrier a light fence is
+// no instruction at all, and successive lookups overlap their cache misses as those of `none` do. A thread that reads an old
+// epoch and announces it late only delays: the argument never used that its announcement is fresh. One epoch would not be
+// enough: s -> s + 1 lets readers pass that announced s before U. A stamp from the thread's own announcement may be one epoch
+// old, and frees too early.
 //
 // Costs are amortised: retired blocks collect in a batch that is stamped once, when it is full (later is safe), and only then
 // the thread tries to advance the epoch and frees what is due into its own pool. On the Simulated machine a batch is one block,
@@ -79,7 +81,7 @@ class Epochs {
 
   // One per thread, reused by later threads, never freed before the end: a scan walks the list without a lock.
   struct alignas(kFalseSharingBytes) Slot {
-    typename M::template Atomic<u64> announced{kOutside};   // written by its thread; scans only look, atomically
+    typename M::template Atomic<u64> announced{kOutside};   // written by its thread; scans only look
     Slot* next = nullptr;                                   // fixed before the slot is published
     bool taken = true;                                      // guarded by Epochs::mutex_
 
@@ -113,8 +115,9 @@ class Epochs {
 
     /// From here on nothing that can be reached is freed. Not nested.
     void enter() {
-      // Acquire: pairs with the read-modify-writes of the global epoch. Then acquire and release: pair with the scan's look.
-      slot_->announced.exchange(epochs_->global_.load(kAcquire), kAcqRel);
+      // Acquire: pairs with the read-modify-writes of the global epoch.
+      slot_->announced.store(epochs_->global_.load(kAcquire), kRelaxed);
+      M::light_fence();   // pairs with the heavy fence of the scan
     }
     /// What was read since enter must not be used any more. Release: pairs with the scan's look, so that our reads happen
     /// before the frees that it allows.
@@ -275,11 +278,17 @@ class Epochs {
 
   [[nodiscard]] bool try_advance() {
     u64 epoch = global_.load(kAcquire);   // pairs with stamp and with earlier advances
-    for (Slot* slot = slots_.load(kAcquire); slot != nullptr; slot = slot->next) {   // pairs with join
-      if (slot->announced.load(kRelaxed) < epoch) return false;   // sure to fail: do not take the line
-      if (slot->announced.fetch_add(0, kAcqRel) < epoch) return false;   // pairs with Thread::enter and Thread::leave
-    }
+    if (!all_reached(epoch)) return false;   // sure to fail: spare the fence
+    M::heavy_fence();                        // pairs with the light fence of Thread::enter
+    if (!all_reached(epoch)) return false;
     return global_.compare_exchange(epoch, epoch + 1, kAcqRel);   // pairs with enter and free_due
+  }
+
+  bool all_reached(u64 epoch) const {
+    for (const Slot* slot = slots_.load(kAcquire); slot != nullptr; slot = slot->next) {   // pairs with join
+      if (slot->announced.load(kAcquire) < epoch) return false;   // pairs with Thread::leave
+    }
+    return true;
   }
 
   // Until nobody is left in an epoch before the present one.
