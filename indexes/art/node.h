@@ -285,9 +285,13 @@ class alignas(kLineBytes) Node256 : public Node<Layout, Key> {
   explicit Node256(const Path<Key>& path) : Node<Layout, Key>(Kind::k256, path) {}
 
   bool find(u8 byte, u64& word) const {
-    if (this->holds_values() && !present(byte)) return false;   // first: it was stored last
+    if (this->holds_values()) {
+      if (!present(byte)) return false;   // first: it was stored last
+      word = slot_[byte].load();
+      return true;
+    }
     word = slot_[byte].load();
-    return this->holds_values() || word != 0;
+    return word != 0;
   }
   bool next(u32 byte, Entry& entry) const {
     for (; byte < 256; ++byte) {
