@@ -16,7 +16,7 @@ template <class M>
 class OneAtomic {
  public:
   static constexpr std::string_view kName = "atomic";
-  static constexpr std::string_view kAbout = "none plus one shared atomic increment per operation (one writer)";
+  static constexpr std::string_view kAbout = "none plus one shared atomic increment an operation";
   static constexpr bool kManyWriters = false;
   using Machine = M;
   using Layout = CoarseLayout<M>;

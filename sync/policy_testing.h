@@ -38,8 +38,8 @@ class Twins {
     u64 first, second;
   };
 
-  /// Every so many operations one gives the processor away in its middle; 0: none does. A hardware transaction
-  /// does not survive that.
+  /// Every so many operations one gives the processor away in its middle; 0: none does. No hardware
+  /// transaction survives that.
   explicit Twins(u32 yield_every = 0) : yield_every_(yield_every) {}
 
   template <class Tx>
@@ -66,8 +66,8 @@ class Twins {
   Both now() const { return {node_.first.load(), node_.second.load()}; }
 
  private:
-  // In the middle of an operation: long enough for another processor to come by, and now and then for a thread
-  // that waits for this one.
+  // In the middle of an operation: long enough for another processor to come by, and now and then for a
+  // thread that waits for this one.
   void linger() const {
     for (int i = 0; i < 30; ++i) std::atomic_signal_fence(kSeqCst);
     static thread_local u32 lingered = 0;

@@ -16,13 +16,13 @@
 // statuses goes into `adaptive`. Options, all printed with every result:
 //
 //   wait         wait until the lock is free before each try: a try beside a held lock only burns a restart
-//   busy_counts  an abort because the lock was held costs a restart too. Where it does not, the next try waits
-//                for the lock whatever `wait` says, or it would spin without bound
+//   busy_counts  an abort because the lock was held costs a restart too. Where it does not, the next try
+//                waits for the lock whatever `wait` says, or it would spin without bound
 //   obey_retry   take the lock at once when the processor says that a retry is useless. Our own aborts (lock
 //                held, pool dry) carry no advice and only cost their restart
-//   respec       if the lock is held when the budget is used up, wait and speculate with a new budget instead of
-//                queueing for it. Without this one fallback draws everybody behind it into falling back (the
-//                lemming effect)
+//   respec       if the lock is held when the budget is used up, wait and speculate with a new budget instead
+//                of queueing for it. Without this one fallback draws everybody behind it into falling back
+//                (the lemming effect)
 //
 // Inside the transaction there is nothing but the subscription, the body, and one store of its result: no
 // counter (its line would be written by everybody), no PAUSE, no allocation that can reach the kernel: pools

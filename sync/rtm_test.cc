@@ -147,8 +147,8 @@ void check_one_operation(const RtmOptions& options, const std::vector<u32>& stat
   if (same) return;
   for_each_counter(me.counters, [](auto name, u64 value) { UNSCOPED_INFO(name << " " << value); });
   FAIL(spec_of(options) << ", " << statuses.size() << " aborts, first 0x" << std::hex << statuses[0]
-                        << ", moment " << static_cast<int>(at) << ", access " << access << ", expected begins "
-                        << expected.begins);
+                        << ", moment " << static_cast<int>(at) << ", access " << access
+                        << ", expected begins " << expected.begins);
 }
 
 TEST_CASE("Budgets are exact for every status, moment and combination of options") {
@@ -301,6 +301,33 @@ TEST_CASE("A pool that runs dry inside a transaction is filled outside, and the 
   CHECK(me.counters.arena <= 64 * 3);
   CHECK(me.counters.consistent());
   CHECK(house.memory.bytes().live == 64 * 12 * sizeof(Large));
+}
+
+// A thread that notes what its pool was asked to hold ready before and between attempts.
+struct NotingContext : ThreadContext<Emulated> {
+  using ThreadContext<Emulated>::ThreadContext;
+  std::vector<u64> asked;
+  [[nodiscard]] bool top_up(u64 extra = 0) {
+    asked.push_back(extra);
+    return ThreadContext<Emulated>::top_up(extra);
+  }
+};
+
+TEST_CASE("Each try is preceded by a top-up, and a dry pool by more each time") {
+  House<Rtm<Emulated>> house("rtm:20");
+  struct {
+    NotingContext context;
+    RtmCounters counters;
+  } me{.context = NotingContext(house.memory), .counters = {}};
+  AbortInjection::Script script(2, PlannedAbort{.status = explicit_status(kArenaCode)});
+  script.push_back(PlannedAbort{.status = kAbortConflict});
+  script.push_back(PlannedAbort{.status = explicit_status(kArenaCode)});
+  const auto injected = Emulated::inject(AbortInjection::script(script));
+  house.policy.write(me, [](auto&) -> Attempt<int> { return 0; });
+  constexpr u64 kStep = Pool<Emulated>::kAttemptBytes;
+  CHECK(me.context.asked == std::vector<u64>{0, kStep, 0, 2 * kStep, 0, 0, 4 * kStep, 0});
+  CHECK(me.counters.arena == 3);
+  CHECK(me.counters.commits == 1);
 }
 
 TEST_CASE("What an aborted attempt made and retired is forgotten") {

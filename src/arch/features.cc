@@ -182,9 +182,10 @@ RtmProbe run_probe() {
       return {RtmOutcome::kAbsent, says + "the stores of a transaction contradicted its status" + where};
     }
     if (seen.commits < kTries / 2) {
-      return {RtmOutcome::kAlwaysAborts, says + "XBEGIN executed " + std::to_string(kTries) + " times" + where +
-                                             ": " + std::to_string(seen.commits) + " commits, last status " +
-                                             hex(seen.last_status)};
+      const std::string outcome =
+          std::to_string(seen.commits) + " commits, last status " + hex(seen.last_status);
+      return {RtmOutcome::kAlwaysAborts,
+              says + "XBEGIN executed " + std::to_string(kTries) + " times" + where + ": " + outcome};
     }
     if (!seen.rollback_right) {
       return {RtmOutcome::kAbsent, says + "XABORT did not undo a transaction" + where};

@@ -45,10 +45,9 @@ inline void unpoison_memory([[maybe_unused]] const void* p, [[maybe_unused]] std
 
 /// A stack that is about to be left or has been entered, as AddressSanitizer wants it. To switch:
 ///
-///     sanitizer_leave_stack(&mine.fake, theirs.bottom, theirs.size);   // null for &mine.fake: this stack ends
+///     sanitizer_leave_stack(&mine.fake, theirs.bottom, theirs.size);  // null for the first: this stack ends
 ///     ... jump ...
-///     sanitizer_enter_stack(mine.fake, &left_bottom, &left_size);      // back again; null for mine.fake: the
-///                                                                      // first entry of a fiber
+///     sanitizer_enter_stack(mine.fake, &left_bottom, &left_size);      // null for the first: a new fiber
 inline void sanitizer_leave_stack([[maybe_unused]] void** save_fake_stack,
                                   [[maybe_unused]] const void* next_bottom,
                                   [[maybe_unused]] std::size_t next_size) {

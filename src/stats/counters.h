@@ -45,7 +45,7 @@ concept CounterSet = std::is_default_constructible_v<C> && std::is_trivially_cop
 template <CounterSet C, class Visit>
 constexpr void for_each_counter(const C& counters, Visit&& visit) {
   constexpr auto kFields = C::fields();
-  static_assert(kFields.size() == 0 || sizeof(C) == kFields.size() * sizeof(u64), "each counter is listed once");
+  static_assert(kFields.size() == 0 || sizeof(C) == kFields.size() * sizeof(u64), "each is listed once");
   for (const auto& field : kFields) visit(field.name, counters.*field.member);
 }
 
