@@ -115,8 +115,9 @@ class Epochs {
 
     /// From here on nothing that can be reached is freed. Not nested.
     void enter() {
-      // Acquire: pairs with the read-modify-writes of the global epoch.
-      slot_->announced.store(epochs_->global_.load(kAcquire), kRelaxed);
+      // Acquire: pairs with the read-modify-writes of the global epoch. Release: pairs with the scan's look, which may see
+      // this store and not the leave before it, and must still have all reads of our last stay behind it.
+      slot_->announced.store(epochs_->global_.load(kAcquire), kRelease);
       M::light_fence();   // pairs with the heavy fence of the scan
     }
     /// What was read since enter must not be used any more. Release: pairs with the scan's look, so that our reads happen
