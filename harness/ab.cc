@@ -261,11 +261,12 @@ Replicate run_replicate(const std::string& binary, const std::vector<std::string
 Comparison compare(const AbCommand& command, Progress& progress) {
   Comparison comparison;
   comparison.seed = command.seed;
+  comparison.common = command.common;
   comparison.planned_blocks = command.replicates;
   for (const AbCommand::Variant& variant : command.variants) {
     VariantSummary summary;
     summary.name = variant.name;
-    summary.command = fmt::format("{}", fmt::join(variant.args, " "));
+    summary.command = variant.line;
     comparison.variants.push_back(std::move(summary));
   }
   const auto n = static_cast<u32>(command.variants.size());
@@ -301,8 +302,10 @@ std::string table_of(const Comparison& comparison) {
   }
   const std::size_t blocks = comparison.orders.size();
   std::string text =
-      fmt::format("{} block{}, variants in random order within each (seed {}){}\n\n", blocks,
+      fmt::format("{} block{}, variants in random order within each (seed {}){}\n", blocks,
                   blocks == 1 ? "" : "s", comparison.seed, comparison.interrupted ? "; interrupted" : "");
+  if (!comparison.common.empty()) text += fmt::format("all with {}\n", comparison.common);
+  text += '\n';
   text += fmt::format("{:<{}}  {:>9}  {:>17}  {:>7}  {:>15}  {:>6}  {:>5}  {:<12}  {}\n", "variant", width,
                       "Mops/s", "quartiles", "ratio", "95 %", "B/key", "pages", "runs", "verdict");
   for (const VariantSummary& v : comparison.variants) {
@@ -328,6 +331,7 @@ Json json_of(const Comparison& comparison) {
   Json o;
   o["schema_version"] = RunResult::kSchemaVersion;
   o["seed"] = comparison.seed;
+  o["common"] = comparison.common;
   o["planned_blocks"] = comparison.planned_blocks;
   o["interrupted"] = comparison.interrupted;
   o["orders"] = Json::array();

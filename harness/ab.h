@@ -33,7 +33,7 @@ struct Replicate {
 
 struct VariantSummary {
   std::string name;
-  std::string command;
+  std::string command;                ///< its own options
   std::vector<Replicate> replicates;  ///< by block
   std::optional<double> median;       ///< operations a second
   std::optional<Interval> quartiles;
@@ -44,6 +44,7 @@ struct VariantSummary {
 
 struct Comparison {
   u64 seed = 0;
+  std::string common;  ///< options of all variants
   u32 planned_blocks = 0;
   std::vector<std::vector<u32>> orders;  ///< the order of variants in each block
   std::vector<VariantSummary> variants;

@@ -184,7 +184,7 @@ AbCommand parse_ab(const std::vector<std::string>& args, const Surroundings& sur
   for (char letter = 'a'; letter <= 'h'; ++letter) {
     const std::string name(1, letter);
     const std::optional<std::string> line = take(given, name);
-    if (line) variants.push_back({.name = name, .args = split_like_shell(*line)});
+    if (line) variants.push_back({.name = name, .line = *line, .args = split_like_shell(*line)});
   }
   if (variants.size() < 2) {
     throw InputError("ab compares at least two variants: harness ab --a=\"--sync=none\" --b=\"--sync=olc\"");
@@ -206,6 +206,7 @@ AbCommand parse_ab(const std::vector<std::string>& args, const Surroundings& sur
                                                             : fmt::format("--{}={}", name, value));
     }
   }
+  command.common = fmt::format("{}", fmt::join(common, " "));
   for (AbCommand::Variant& variant : variants) {
     const auto fail = [&](std::string_view why) {
       return InputError(fmt::format("--{}: {}", variant.name, why));

@@ -53,9 +53,11 @@ struct HelpCommand {};
 struct AbCommand {
   struct Variant {
     std::string name;               ///< a, b, c, ...
+    std::string line;               ///< its own options, as given
     std::vector<std::string> args;  ///< as a shell would split them, those common to all variants first
   };
   std::vector<Variant> variants;
+  std::string common;               ///< the options of all variants, in one line
   u32 replicates = 10;
   u64 seed = 1;  ///< of the order within blocks and of the bootstrap
   bool json = false;

@@ -246,6 +246,8 @@ TEST_CASE("ab hands common options to its variants", "[cli]") {
   CHECK(command.replicates == 4);
   CHECK(command.seed == 3);
   CHECK(command.json);
+  CHECK(command.common == "--records=1M --seed=3 --time=1s");
+  CHECK(command.variants[1].line == "--sync='olc' --ops=5");
   CHECK(command.variants[0].args ==
         std::vector<std::string>{"--records=1M", "--time=1s", "--sync=none", "--seed=9"});
   CHECK(command.variants[1].args ==

@@ -206,7 +206,7 @@ u64 parse_count(std::string_view what, std::string_view text, u64 min, u64 max) 
         "{}: '{}' is not a whole number; write 1000, 64k, 16M (decimal) or 16Mi (binary)", what, text));
   }
   if (*value < min || *value > max) {
-    throw InputError(fmt::format("{}: {} must be from {} to {}", what, text, min, max));
+    throw InputError(fmt::format("{}: {} is not from {} to {}", what, text, min, max));
   }
   return *value;
 }
@@ -219,7 +219,7 @@ u64 parse_duration(std::string_view what, std::string_view text, u64 min_ns, u64
     throw InputError(fmt::format("{}: '{}' is not a duration; write 5s, 200ms, 50us or 2min", what, text));
   }
   if (*ns < min_ns || *ns > max_ns) {
-    throw InputError(fmt::format("{}: {} must be from {} to {}", what, text, duration_text(min_ns),
+    throw InputError(fmt::format("{}: {} is not from {} to {}", what, text, duration_text(min_ns),
                                  duration_text(max_ns)));
   }
   return *ns;

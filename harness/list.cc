@@ -109,7 +109,7 @@ std::string list_text(const Registry& registry, const std::string& topic) {
     text += fmt::format("{} ({}=)\n{}", known.name, known.option, known.text(registry));
   }
   if (!text.empty()) return text;
-  throw InputError(fmt::format("harness list: there is no '{}'; there are {}{}", topic,
+  throw InputError(fmt::format("list: there is no '{}'; there are {}{}", topic,
                                fmt::join(names, ", "), suggestion(topic, names)));
 }
 

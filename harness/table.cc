@@ -39,7 +39,7 @@ Words axes_of(const Config& c) {
 constexpr std::size_t kReplicateAxis = 17;
 
 std::string line(std::string_view name, const std::string& text) {
-  return fmt::format("  {:<12}{}\n", name, text);
+  return fmt::format("  {:<13}{}\n", name, text);
 }
 
 template <class T>
@@ -67,8 +67,9 @@ std::string throughput_text(const TrialResult& trial) {
   const Throughput& t = *trial.throughput;
   std::string text = fmt::format("{} operations/s", short_number(t.per_second));
   if (t.per_second > 0 && !t.per_thread.empty()) {
-    text += fmt::format("   {:.0f} ns of a thread each",
-                        1e9 * static_cast<double>(t.per_thread.size()) / t.per_second);
+    // Threads that wait for a processor do not work: what an operation costs is time of a processor.
+    const std::size_t workers = std::min<std::size_t>(t.per_thread.size(), trial.placement.processors);
+    text += fmt::format("   {:.0f} ns of a processor each", 1e9 * static_cast<double>(workers) / t.per_second);
   }
   text +=
       fmt::format("   {} in {}", short_number(static_cast<double>(t.operations)), short_duration(t.seconds));
