@@ -127,7 +127,7 @@ void starve(const Subject& subject, Alloc alloc, const KeyPattern& pattern) {
     index.model[key] = value;
   }
   CHECK((index.contents() == index.model));
-  CHECK(index.failures >= keys.size());
+  CHECK(index.failures > 0);
   std::sort(keys.begin(), keys.end(), [](const auto& a, const auto& b) { return hash_bytes(a, 3) < hash_bytes(b, 3); });
   for (const std::string& key : keys) {
     ++value;

@@ -21,7 +21,7 @@ namespace latchlab::testing {
 namespace {
 
 constexpr u32 kThreads = 4;
-constexpr u32 kOperations = kSanitized ? 3000 : 20000;   // of each thread
+constexpr u32 kOperations = kSanitized ? 8000 : 80'000;   // of each thread
 
 /// The upper half of a value says whose it is.
 u64 tagged(std::string_view key, u64 version) { return hash_bytes(key, 7) << 32 | (version & 0xffffffff); }
