@@ -1,0 +1,188 @@
+"""The harness as a user meets it: every pair through the real binary, every result against the committed schema, every wrong
+input refused with one line.
+
+Run by CTest, which says where the binary is; by hand: LATCHLAB_HARNESS=build/release/harness python3 harness/cli_smoke_test.py
+"""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import tempfile
+import unittest
+
+try:
+    import jsonschema
+except ImportError:
+    jsonschema = None
+
+TREE = pathlib.Path(__file__).resolve().parents[1]
+HARNESS = os.environ.get("LATCHLAB_HARNESS") or str(TREE / "build/release/harness")
+WORDS = pathlib.Path("/usr/share/dict/words")
+SHORT = ["--time=50ms", "--warmup=10ms", "--sample=10ms", "--records=20000"]
+
+
+def run(*arguments):
+    return subprocess.run([HARNESS, *arguments], capture_output=True, text=True, timeout=300, check=False)
+
+
+def pairs():
+    """(index, policy, ordered, kinds of keys) of everything in this build, from `harness list`."""
+    found = []
+    for line in run("list", "indexes").stdout.splitlines()[1:]:
+        match = re.fullmatch(r"  (\S+) +(.*); under (.*)", line)
+        traits = match.group(2).split(", ")
+        for policy in match.group(3).split(", "):
+            found.append((match.group(1), policy, "ordered" in traits, {t for t in traits if t.endswith("keys")}))
+    return found
+
+
+class Runs(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.pairs = pairs()
+        schema = json.loads((TREE / "harness/result.schema.json").read_text())
+        cls.validator = jsonschema.Draft7Validator(schema) if jsonschema else None
+        done = run("--workload=lookup", "--json", *SHORT)
+        cls.rtm_works = json.loads(done.stdout)["machine"]["rtm"]["probe"] == "works"
+
+    def documents(self, *arguments, count=1):
+        done = run("--json", *arguments)
+        self.assertEqual(done.returncode, 0, f"{arguments}: {done.stderr}")
+        lines = done.stdout.splitlines()
+        self.assertEqual(len(lines), count, arguments)
+        return [self.checked(json.loads(line), arguments) for line in lines]
+
+    def checked(self, document, arguments):
+        """What must hold for every result."""
+        if self.validator:
+            problems = [f"{'/'.join(map(str, e.absolute_path))}: {e.message}" for e in self.validator.iter_errors(document)]
+            self.assertEqual(problems, [], arguments)
+        self.assertIn(document["status"], ("ok", "degraded"), (arguments, document["reason"]))
+        self.assertEqual(document["reason"] == "", document["status"] == "ok", arguments)
+        self.assertGreater(document["throughput"]["operations"], 0, arguments)
+        validation = document["validation"]
+        if validation["passed"] is None:
+            self.assertIn(validation["passed_reason"], ("this index keeps nothing", "--validate=off"), arguments)
+        else:
+            self.assertTrue(validation["passed"], (arguments, validation))
+        return document
+
+    def mix_of(self, ordered):
+        return "mix:read=40,insert=20,update=10,upsert=10,erase=10,scan=10" if ordered else \
+            "mix:read=50,insert=20,update=10,upsert=10,erase=10"
+
+    def run_mix(self, index, policy, ordered, *arguments):
+        """The mix with two threads, or with one where only one may write: then two are refused in one line."""
+        wanted = [f"--index={index}", f"--sync={policy}", f"--workload={self.mix_of(ordered)}", *SHORT, *arguments]
+        refused = run(*wanted, "--threads=2", "--json")
+        if refused.returncode == 2:
+            self.assertEqual(len(refused.stderr.splitlines()), 1, refused.stderr)
+            return self.documents(*wanted, "--threads=1")[0]
+        return self.documents(*wanted, "--threads=2")[0]
+
+    def test_every_pair_runs_a_mix(self):
+        self.assertTrue(self.pairs)
+        for index, policy, ordered, _ in self.pairs:
+            with self.subTest(index=index, policy=policy):
+                document = self.run_mix(index, policy, ordered)
+                self.assertEqual(document["config"]["index"], index)
+
+    def test_every_pair_looks_up_with_more_threads_than_processors(self):
+        for index, policy, _, _ in self.pairs:
+            with self.subTest(index=index, policy=policy):
+                (document,) = self.documents(f"--index={index}", f"--sync={policy}", "--threads=8", *SHORT)
+                self.assertEqual(document["config"]["threads"], 8)
+                self.assertEqual(document["placement"]["oversubscribed"], len(os.sched_getaffinity(0)) < 8)
+
+    @unittest.skipUnless(WORDS.exists(), f"{WORDS} is missing (package wamerican)")
+    def test_real_words_are_keys(self):
+        for index, policy, ordered, kinds in self.pairs:
+            if "byte-string keys" not in kinds:
+                continue
+            with self.subTest(index=index, policy=policy):
+                document = self.run_mix(index, policy, ordered, f"--keys=file:{WORDS}")
+                self.assertEqual(document["config"]["key_kind"], "bytes")
+
+    def test_every_workload_and_every_kind_of_memory(self):
+        for arguments in (
+            ["--workload=lookup", "--negative=0.5"],
+            ["--workload=lookup", "--keys=dense", "--dist=zipf:0.99"],
+            ["--workload=insert", "--threads=2"],
+            ["--workload=insert", "--threads=2", "--alloc=malloc"],
+            ["--workload=insert", "--keys=dense", "--alloc=arena"],
+            ["--workload=mix:read=50,erase=25,insert=25", "--hugepages=thp", "--threads=3", "--pin=scatter"],
+            ["--workload=lookup", "--ops=5000", "--validate=off"],
+        ):
+            time = [a for a in SHORT if not (a.startswith("--time") and "--ops=5000" in arguments)]
+            with self.subTest(arguments=arguments):
+                self.documents("--index=art", "--sync=olc", *time, *arguments)
+
+    def test_lists_and_repetitions_make_a_document_each(self):
+        with tempfile.TemporaryDirectory() as folder:
+            documents = self.documents("--index=art", "--sync={none,olc}", "--threads=1..2", "--reps=2", f"--out={folder}", *SHORT, count=8)
+            self.assertEqual(len({d["run_id"] for d in documents}), 8)
+            self.assertEqual(len({d["point_hash"] for d in documents}), 4)
+            written = [json.loads(path.read_text()) for path in pathlib.Path(folder).rglob("*.json")]
+            self.assertEqual({d["run_id"] for d in written}, {d["run_id"] for d in documents})
+            for document in written:
+                self.checked(document, "--out")
+
+    def test_transactions_are_attempted_and_committed_where_they_work(self):
+        if not any(policy == "rtm" for _, policy, _, _ in self.pairs):
+            self.skipTest("there is no rtm in this build")
+        for workload in ("lookup", "insert"):
+            (document,) = self.documents("--index=art", "--sync=rtm:20", f"--workload={workload}", *SHORT)
+            counters = document["sync"]["counters"]
+            if self.rtm_works:
+                self.assertEqual(document["status"], "ok", document["reason"])
+                self.assertGreater(counters["begins"], 0)
+                self.assertGreater(counters["commits"], 0.9 * counters["ops"])
+            else:
+                self.assertEqual(document["status"], "degraded")
+                self.assertEqual(counters["begins"], 0)
+                self.assertEqual(counters["direct_lock"], counters["ops"])
+                refused = run("--index=art", "--sync=rtm:20", "--strict", *SHORT)
+                self.assertEqual(refused.returncode, 2)
+                self.assertEqual(len(refused.stderr.splitlines()), 1, refused.stderr)
+
+    def test_it_says_what_there_is(self):
+        for arguments in (["list"], ["list", "policies"], ["doctor"], ["help"]):
+            done = run(*arguments)
+            self.assertEqual(done.returncode, 0, (arguments, done.stderr))
+            self.assertGreater(len(done.stdout), 100)
+
+
+class WrongInput(unittest.TestCase):
+    WRONG = (
+        ["--index=at"], ["--index="], ["--sync=olk"], ["--sync=rtm:-1"], ["--sync=rtm:x"], ["--sync=rtm:20,whait=1"],
+        ["--sync=rtm:20,wait=2"], ["--sync=olc:3"], ["--sync=own"], ["--index=tbb", "--sync=olc"], ["--threads=0"], ["--threads=-1"],
+        ["--threads=two"], ["--threads=99999999999999999999"], ["--threads=2..1"], ["--threads={1,}"], ["--pin=nowhere"],
+        ["--pin=socket:99"], ["--pin=list:9999"], ["--pin=list:"], ["--alloc=arena+"], ["--hugepages=1G"], ["--workload=lokup"],
+        ["--workload=mix:read=50"], ["--workload=mix:read=50,insert=60"], ["--workload=mix:read=x"], ["--workload=mix:"], ["--keys=u32"],
+        ["--keys=file:/nonexistent"], ["--keys=file:/"], ["--keys=file:/dev/null"], ["--keys=file:"], ["--dist=zipf"], ["--dist=zipf:-1"],
+        ["--dist=zipf:nan"], ["--negative=1.5"], ["--negative=nan"], ["--records=-5"], ["--records=1e999"], ["--records=999Ti"], ["--warmup=5"],
+        ["--time=0"], ["--time=-1s"], ["--time=1y"], ["--ops=0"], ["--sample=0"], ["--seed=x"], ["--validate=maybe"], ["--reps=0"],
+        ["--out=/dev/null/x"], ["--out=/proc/nowhere"], ["--progress=loud"], ["--frobnicate"], ["--frobnicate=1"], ["stray"],
+        ["--index"], ["list", "everything"], ["ab"], ["ab", "--a=--index=art"], ["ab", "--a=--index=art", "--b=--index=nope"],
+        ["--sync=none", "--threads=2", "--workload=insert"],
+    )  # fmt: skip
+
+    def test_wrong_input_is_one_line_and_exit_status_2(self):
+        for arguments in self.WRONG:
+            with self.subTest(arguments=arguments):
+                # Short, in case that it is not refused after all.
+                command = arguments if arguments[0] in ("list", "ab", "stray") else \
+                    [*arguments, *(s for s in SHORT if not arguments[0].startswith(s.split("=")[0]))]
+                done = run(*command)
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+                self.assertTrue(done.stderr.startswith("harness: "), done.stderr)
+                self.assertEqual(done.stdout, "")
+
+
+if __name__ == "__main__":
+    if jsonschema is None:
+        print("python3-jsonschema is missing: results are not validated against the schema here")
+    unittest.main()
