@@ -1,5 +1,6 @@
-// A reusable barrier for the phases of a run. Waiting spins for a moment, since phases that start together should start
-// within a microsecond, and then yields: with more threads than processors the others must run for the barrier to fall.
+// A reusable barrier for the phases of a run. Waiting spins for a moment, since phases that start together
+// should start within a microsecond, and then yields: with more threads than processors the others must run
+// for the barrier to fall.
 //
 //     arrived_ counts up; the last one resets it and turns phase_, which everybody else watches.
 #pragma once
@@ -24,7 +25,8 @@ class Barrier {
       phase_.store(phase + 1, std::memory_order_release);  // pairs with the acquire below
       return;
     }
-    for (u32 spins = 0; phase_.load(std::memory_order_acquire) == phase; ++spins) {  // pairs with the release above
+    for (u32 spins = 0; phase_.load(std::memory_order_acquire) == phase;
+         ++spins) {  // pairs with the release above
       if (spins >= kSpins) std::this_thread::yield();
     }
   }

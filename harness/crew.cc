@@ -27,7 +27,8 @@ Crew::~Crew() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-std::exception_ptr Crew::run(const std::function<void(u32)>& task, const std::function<Clock::time_point()>& watch,
+std::exception_ptr Crew::run(const std::function<void(u32)>& task,
+                             const std::function<Clock::time_point()>& watch,
                              const std::function<void()>& on_failure) {
   std::unique_lock lock(mutex_);
   task_ = &task;

@@ -1,6 +1,6 @@
-// The threads of a trial. They live through all of its phases, so that who loads is who measures: the same pool, the same
-// processor, the same epoch. Between phases they sleep on a condition variable; a phase begins behind a barrier, so that all begin
-// within a microsecond; the caller meanwhile keeps the time.
+// The threads of a trial. They live through all of its phases, so that who loads is who measures: the same
+// pool, the same processor, the same epoch. Between phases they sleep on a condition variable; a phase begins
+// behind a barrier, so that all begin within a microsecond; the caller meanwhile keeps the time.
 #pragma once
 
 #include <chrono>
@@ -27,10 +27,12 @@ class Crew {
 
   [[nodiscard]] u32 size() const { return static_cast<u32>(threads_.size()); }
 
-  /// Runs task(t) on every thread t and returns when all are done. Meanwhile the caller runs watch(), at once and then whenever the
-  /// time comes that it returned last. What a task throws is caught; the first of them is returned, and on_failure() is called
-  /// at once by the thread that failed, so that it can stop the others.
-  [[nodiscard]] std::exception_ptr run(const std::function<void(u32)>& task, const std::function<Clock::time_point()>& watch,
+  /// Runs task(t) on every thread t and returns when all are done. Meanwhile the caller runs watch(), at once
+  /// and then whenever the time comes that it returned last. What a task throws is caught; the first of them
+  /// is returned, and on_failure() is called at once by the thread that failed, so that it can stop the
+  /// others.
+  [[nodiscard]] std::exception_ptr run(const std::function<void(u32)>& task,
+                                       const std::function<Clock::time_point()>& watch,
                                        const std::function<void()>& on_failure);
 
  private:

@@ -19,7 +19,9 @@ Finding processors(const Topology& topology) {
   Finding out{Verdict::kGood, "processors", topology.describe(), {}};
   if (!topology.this_system) {
     out.verdict = Verdict::kMind;
-    out.text += "; this describes another machine (HWLOC_XMLFILE or HWLOC_SYNTHETIC is set): threads will not be pinned";
+    out.text +=
+        "; this describes another machine (HWLOC_XMLFILE or HWLOC_SYNTHETIC is set): threads will not be "
+        "pinned";
     out.remedy = "unset HWLOC_XMLFILE HWLOC_SYNTHETIC";
   } else if (topology.allowed_count() < topology.processors.size()) {
     out.verdict = Verdict::kMind;
@@ -40,8 +42,10 @@ Finding transactions(const Probes& probes) {
   if (probes.rtm.outcome == RtmOutcome::kWorks) return out;
   out.verdict = Verdict::kMissing;
   out.text += "; rtm runs on its fallback lock and its results are marked degraded";
-  out.remedy = probes.flags.rtm_always_abort ? "boot with tsx=on (and tsx_async_abort=off if the risk is yours to take), or with older microcode"
-                                             : "use a processor with TSX, boot with tsx=on; in a virtual machine the host must expose it";
+  out.remedy =
+      probes.flags.rtm_always_abort
+          ? "boot with tsx=on (and tsx_async_abort=off if the risk is yours to take), or with older microcode"
+          : "use a processor with TSX, boot with tsx=on; in a virtual machine the host must expose it";
   return out;
 }
 
@@ -50,8 +54,10 @@ Finding damon(const Root& root) {
   if (!runs) return {Verdict::kMind, "DAMON", "unknown: " + runs.reason, "run doctor as root to see"};
   if (!*runs) return {Verdict::kGood, "DAMON", "not running", {}};
   return {Verdict::kMind, "DAMON",
-          "running: it clears Accessed bits of pages, and every transaction that touches such a page aborts with status 0",
-          "echo off > /sys/kernel/mm/damon/admin/kdamonds/*/state; echo N > /sys/module/damon_*/parameters/enabled"};
+          "running: it clears Accessed bits of pages, and every transaction that touches such a page aborts "
+          "with status 0",
+          "echo off > /sys/kernel/mm/damon/admin/kdamonds/*/state; echo N > "
+          "/sys/module/damon_*/parameters/enabled"};
 }
 
 Finding numa_balancing(const Topology& topology, const Root& root) {
@@ -59,8 +65,8 @@ Finding numa_balancing(const Topology& topology, const Root& root) {
   if (!on) return {Verdict::kGood, "NUMA balancing", "not in this kernel", {}};
   if (!*on) return {Verdict::kGood, "NUMA balancing", "off", {}};
   return {Verdict::kMind, "NUMA balancing",
-          fmt::format("on{}: it unmaps pages to see who touches them, which aborts transactions with status 0 and moves memory "
-                      "during a run",
+          fmt::format("on{}: it unmaps pages to see who touches them, which aborts transactions with status 0, "
+                      "and moves memory during a run",
                       topology.nodes == 1 ? " (one node only, so it should have nothing to do)" : ""),
           "sysctl kernel.numa_balancing=0"};
 }
@@ -73,28 +79,35 @@ Finding counters(const Probes& probes, const Root& root) {
   switch (probes.perf_error) {
     case ENOENT:
     case EOPNOTSUPP:
-      out.text = fmt::format("perf_event_open says {}: there is no hardware counter here, as in most virtual machines",
-                             probes.perf_error == ENOENT ? "ENOENT" : "EOPNOTSUPP");
+      out.text = fmt::format(
+          "perf_event_open says {}: there is no hardware counter here, as in most virtual machines",
+          probes.perf_error == ENOENT ? "ENOENT" : "EOPNOTSUPP");
       out.remedy = "run on the bare machine, or have the host expose a virtual PMU";
       break;
     case EACCES:
     case EPERM:
       out.text = fmt::format("perf_event_open says {}: not permitted (perf_event_paranoid is {})",
                              probes.perf_error == EACCES ? "EACCES" : "EPERM", paranoid);
-      out.remedy = "sysctl kernel.perf_event_paranoid=1, or give the process CAP_PERFMON; a container may also forbid the call";
+      out.remedy =
+          "sysctl kernel.perf_event_paranoid=1, or give the process CAP_PERFMON; a container may also forbid "
+          "the call";
       break;
     default:
-      out.text = fmt::format("perf_event_open fails: {} (perf_event_paranoid is {})", std::strerror(probes.perf_error), paranoid);
+      out.text = fmt::format("perf_event_open fails: {} (perf_event_paranoid is {})",
+                             std::strerror(probes.perf_error), paranoid);
   }
   return out;
 }
 
 Finding huge_pages(const Root& root) {
   const auto setting = read_fact(root, "/sys/kernel/mm/transparent_hugepage/enabled");
-  if (!setting) return {Verdict::kMissing, "huge pages", "the kernel has no transparent huge pages: --hugepages=thp has no effect", {}};
+  if (!setting) {
+    return {Verdict::kMissing, "huge pages", "not in this kernel: --hugepages=thp has no effect", {}};
+  }
   const std::string word = chosen_word(*setting);
   if (word == "never") {
-    return {Verdict::kMissing, "huge pages", "transparent huge pages are off (never): --hugepages=thp has no effect",
+    return {Verdict::kMissing, "huge pages",
+            "transparent huge pages are off (never): --hugepages=thp has no effect",
             "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled"};
   }
   return {Verdict::kGood, "huge pages", fmt::format("transparent huge pages on request ({})", word), {}};
@@ -112,23 +125,28 @@ Finding load(const Topology& topology, const Root& root) {
   const Measured<double> average = load_average(root);
   if (!average) return {Verdict::kMind, "load", "unknown: " + average.reason, {}};
   const bool idle = *average < .1 * topology.allowed_count() + .2;
-  return {idle ? Verdict::kGood : Verdict::kMind, "load", fmt::format("{:.2f} over the last minute", *average),
-          idle ? "" : "wait until nothing else runs"};
+  return {idle ? Verdict::kGood : Verdict::kMind, "load",
+          fmt::format("{:.2f} over the last minute", *average), idle ? "" : "wait until nothing else runs"};
 }
 
 Finding virtual_machine(const Root& root) {
   const std::string cpuinfo = read_fact(root, "/proc/cpuinfo").value_or("");
   const bool inside = cpuinfo.find(" hypervisor") != std::string::npos;
   if (!inside) return {Verdict::kGood, "virtualisation", "none seen", {}};
-  return {Verdict::kMind, "virtualisation",
-          "this is a virtual machine: neighbours and the hypervisor can take time (steal is in every result), and its sockets may "
+  return {Verdict::kMind,
+          "virtualisation",
+          "this is a virtual machine: neighbours and the hypervisor can take time (steal is in every "
+          "result), and its sockets may "
           "not be real",
           {}};
 }
 
 Finding memory(const Root& root) {
   const u64 bytes = available_memory(root);
-  return {Verdict::kGood, "memory", fmt::format("{:.1f} GiB available", static_cast<double>(bytes) / (u64{1} << 30)), {}};
+  return {Verdict::kGood,
+          "memory",
+          fmt::format("{:.1f} GiB available", static_cast<double>(bytes) / (u64{1} << 30)),
+          {}};
 }
 
 }  // namespace
@@ -153,8 +171,10 @@ Probes run_probes() {
 }
 
 std::vector<Finding> diagnose(const Topology& topology, const Probes& probes, const Root& root) {
-  return {processors(topology), virtual_machine(root), memory(root),      transactions(probes), damon(root),
-          numa_balancing(topology, root), counters(probes, root), huge_pages(root), governor(root), load(topology, root)};
+  return {processors(topology),   virtual_machine(root), memory(root),
+          transactions(probes),   damon(root),           numa_balancing(topology, root),
+          counters(probes, root), huge_pages(root),      governor(root),
+          load(topology, root)};
 }
 
 std::string doctor_text(const std::vector<Finding>& findings) {
@@ -164,7 +184,9 @@ std::string doctor_text(const std::vector<Finding>& findings) {
   size_t mind = 0;
   size_t missing = 0;
   for (const Finding& f : findings) {
-    const std::string_view mark = f.verdict == Verdict::kGood ? "ok" : f.verdict == Verdict::kMind ? "mind" : "missing";
+    const std::string_view mark = f.verdict == Verdict::kGood   ? "ok"
+                                  : f.verdict == Verdict::kMind ? "mind"
+                                                                : "missing";
     out += fmt::format("{:<8} {:<{}}  {}\n", mark, f.subject, width, f.text);
     if (!f.remedy.empty()) out += fmt::format("{:<8} {:<{}}  -> {}\n", "", "", width, f.remedy);
     mind += f.verdict == Verdict::kMind;
@@ -173,7 +195,8 @@ std::string doctor_text(const std::vector<Finding>& findings) {
   if (mind + missing == 0) {
     out += "\nThis machine measures everything.\n";
   } else {
-    out += fmt::format("\n{} to mind, {} that cannot be measured here; results say so where it matters.\n", mind, missing);
+    out += fmt::format("\n{} to mind, {} that cannot be measured here; results say so where it matters.\n",
+                       mind, missing);
   }
   return out;
 }

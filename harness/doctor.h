@@ -1,4 +1,5 @@
-// `harness doctor`: what this machine can and cannot measure, and what to change. It looks, and changes nothing.
+// `harness doctor`: what this machine can and cannot measure, and what to change. It looks, and changes
+// nothing.
 #pragma once
 
 #include <string>
@@ -35,7 +36,8 @@ struct Probes {
 [[nodiscard]] Probes run_probes();
 
 /// All findings, in the order in which they are shown.
-[[nodiscard]] std::vector<Finding> diagnose(const Topology& topology, const Probes& probes, const Root& root = {});
+[[nodiscard]] std::vector<Finding> diagnose(const Topology& topology, const Probes& probes,
+                                            const Root& root = {});
 
 /// The findings as text for a terminal, each with its remedy, ending in a newline.
 [[nodiscard]] std::string doctor_text(const std::vector<Finding>& findings);

@@ -126,7 +126,8 @@ TEST_CASE("counters that cannot be opened say why") {
   probes.perf_error = ENOENT;
   CHECK_THAT(about("hardware counters", fixture, probes).text, Catch::Contains("ENOENT"));
   probes.perf_error = EACCES;
-  CHECK_THAT(about("hardware counters", fixture, probes).text, Catch::Contains("EACCES") && Catch::Contains("is 4"));
+  CHECK_THAT(about("hardware counters", fixture, probes).text,
+             Catch::Contains("EACCES") && Catch::Contains("is 4"));
   CHECK_THAT(about("hardware counters", fixture, probes).remedy, Catch::Contains("perf_event_paranoid"));
 }
 
@@ -140,7 +141,8 @@ TEST_CASE("pages, frequency and load are judged by what the kernel says") {
   CHECK(about("load", fixture).verdict == Verdict::kMind);
 }
 
-TEST_CASE("an empty root is a machine that tells nothing: everything is missing with a reason, nothing is zero") {
+TEST_CASE(
+    "an empty root is a machine that tells nothing: everything is missing with a reason, nothing is zero") {
   const Root nowhere = "/nonexistent/root";
   const MachineInfo machine = read_machine(here(), nowhere);
   CHECK_FALSE(machine.model);
@@ -213,7 +215,8 @@ TEST_CASE("the probes of this machine run") {
   const Probes probes = run_probes();
   CHECK_FALSE(probes.rtm.evidence.empty());
   const std::string text = doctor_text(diagnose(Topology::discover(), probes));
-  CHECK_THAT(text, Catch::Contains("transactions") && Catch::Contains("DAMON") && Catch::Contains("huge pages"));
+  CHECK_THAT(text,
+             Catch::Contains("transactions") && Catch::Contains("DAMON") && Catch::Contains("huge pages"));
 }
 
 }  // namespace

@@ -32,7 +32,9 @@ std::optional<std::string> field(std::string_view text, std::string_view name) {
     text.remove_prefix(std::min(end + 1, text.size()));
     const size_t colon = line.find(':');
     if (colon == std::string_view::npos || !line.starts_with(name)) continue;
-    if (line.substr(name.size(), colon - name.size()).find_first_not_of(" \t") != std::string_view::npos) continue;
+    if (line.substr(name.size(), colon - name.size()).find_first_not_of(" \t") != std::string_view::npos) {
+      continue;
+    }
     const size_t start = line.find_first_not_of(" \t", colon + 1);
     return start == std::string_view::npos ? std::string() : std::string(line.substr(start));
   }
@@ -55,7 +57,9 @@ Measured<T> measured(std::optional<T> value, std::string why) {
 std::vector<fs::path> entries(const Root& root, std::string_view folder) {
   std::vector<fs::path> out;
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(root + std::string(folder), error)) out.push_back(entry.path());
+  for (const auto& entry : fs::directory_iterator(root + std::string(folder), error)) {
+    out.push_back(entry.path());
+  }
   std::sort(out.begin(), out.end());
   return out;
 }
@@ -71,7 +75,8 @@ std::vector<CacheInfo> read_caches(const Root& root, u32 cpu) {
     CacheInfo cache;
     cache.level = static_cast<u32>(parse_u64(*level).value_or(0));
     cache.type = read_fact(root, folder + "/type").value_or("unified");
-    std::transform(cache.type.begin(), cache.type.end(), cache.type.begin(), [](unsigned char c) { return std::tolower(c); });
+    std::transform(cache.type.begin(), cache.type.end(), cache.type.begin(),
+                   [](unsigned char c) { return std::tolower(c); });
     const u64 unit = size->back() == 'K' ? 1024 : size->back() == 'M' ? 1024 * 1024 : 1;
     cache.bytes = parse_u64(unit == 1 ? *size : size->substr(0, size->size() - 1)).value_or(0) * unit;
     // "0000,00000003": the processors that share it, as bits.
@@ -91,8 +96,8 @@ Measured<std::vector<std::pair<std::string, std::string>>> read_mitigations(cons
     const std::string name = path.filename().string();
     if (auto text = read_fact(root, folder + "/" + name)) out.emplace_back(name, std::move(*text));
   }
-  if (out.empty()) return Measured<std::vector<std::pair<std::string, std::string>>>::missing("the kernel does not list them");
-  return out;
+  using Mitigations = Measured<std::vector<std::pair<std::string, std::string>>>;
+  return out.empty() ? Mitigations::missing("the kernel does not list them") : Mitigations(std::move(out));
 }
 
 Measured<bool> read_virtual(const Root& root, std::string_view cpuinfo) {
@@ -122,7 +127,9 @@ std::optional<std::string> read_fact(const Root& root, std::string_view path) {
   if (!file) return std::nullopt;
   std::ostringstream text;
   text << file.rdbuf();
-  if (file.bad() || text.fail()) return text.str().empty() && !file.bad() ? std::optional(std::string()) : std::nullopt;
+  if (file.bad() || text.fail()) {
+    return text.str().empty() && !file.bad() ? std::optional(std::string()) : std::nullopt;
+  }
   std::string out = text.str();
   while (!out.empty() && out.back() == '\n') out.pop_back();
   return out;
@@ -131,7 +138,9 @@ std::optional<std::string> read_fact(const Root& root, std::string_view path) {
 std::string chosen_word(std::string_view text) {
   const size_t open = text.find('[');
   const size_t close = text.find(']');
-  if (open == std::string_view::npos || close == std::string_view::npos || close < open) return std::string(text);
+  if (open == std::string_view::npos || close == std::string_view::npos || close < open) {
+    return std::string(text);
+  }
   return std::string(text.substr(open + 1, close - open - 1));
 }
 
@@ -155,7 +164,9 @@ Measured<bool> damon_runs(const Root& root) {
   }
   if (hidden) return Measured<bool>::missing("the state of DAMON's workers is for root to read");
   std::error_code error;
-  if (!seen && !fs::exists(root + "/sys/kernel/mm", error)) return Measured<bool>::missing("/sys/kernel/mm does not exist");
+  if (!seen && !fs::exists(root + "/sys/kernel/mm", error)) {
+    return Measured<bool>::missing("/sys/kernel/mm does not exist");
+  }
   return false;
 }
 
@@ -194,7 +205,9 @@ PageUse page_use(const Root& root) {
 }
 
 Measured<double> huge_share_between(const PageUse& before, const PageUse& after) {
-  if (!before.known || !after.known) return Measured<double>::missing("/proc/self/smaps_rollup cannot be read");
+  if (!before.known || !after.known) {
+    return Measured<double>::missing("/proc/self/smaps_rollup cannot be read");
+  }
   if (after.rss <= before.rss) return Measured<double>::missing("the process did not grow");
   const double grown = static_cast<double>(after.rss - before.rss);
   const double huge = after.huge > before.huge ? static_cast<double>(after.huge - before.huge) : 0;
@@ -220,7 +233,8 @@ Disturbance disturbance_now(const Root& root) {
   std::istringstream stat(read_fact(root, "/proc/stat").value_or(""));
   std::string name;
   if (stat >> name && name == "cpu") {
-    // user nice system idle iowait irq softirq steal; the guest columns that follow are part of user and nice.
+    // user nice system idle iowait irq softirq steal; the guest columns that follow are part of user and
+    // nice.
     u64 all = 0;
     u64 ticks = 0;
     for (u32 column = 0; column < 8 && stat >> ticks; ++column) {
@@ -238,21 +252,24 @@ void set_health(Health& health, const Disturbance& before, const Disturbance& af
   if (before.migrations && after.migrations) {
     health.migrations = *after.migrations - std::min(*before.migrations, *after.migrations);
   } else {
-    health.migrations = Measured<u64>::missing("the kernel does not count migrations (/proc/self/task/*/sched)");
+    health.migrations =
+        Measured<u64>::missing("the kernel does not count migrations (/proc/self/task/*/sched)");
   }
   if (!before.all_ticks || !after.all_ticks) {
     health.steal_share = Measured<double>::missing("/proc/stat cannot be read");
   } else if (*after.all_ticks <= *before.all_ticks) {
     health.steal_share = Measured<double>::missing("the phase was shorter than a tick");
   } else {
-    health.steal_share = static_cast<double>(*after.steal_ticks - std::min(*before.steal_ticks, *after.steal_ticks)) /
-                         static_cast<double>(*after.all_ticks - *before.all_ticks);
+    health.steal_share =
+        static_cast<double>(*after.steal_ticks - std::min(*before.steal_ticks, *after.steal_ticks)) /
+        static_cast<double>(*after.all_ticks - *before.all_ticks);
   }
 }
 
 Measured<double> load_average(const Root& root) {
   const auto text = read_fact(root, "/proc/loadavg");
-  return measured(text ? parse_double(text->substr(0, text->find(' '))) : std::nullopt, "/proc/loadavg cannot be read");
+  return measured(text ? parse_double(text->substr(0, text->find(' '))) : std::nullopt,
+                  "/proc/loadavg cannot be read");
 }
 
 MachineInfo read_machine(const Topology& topology, const Root& root) {
@@ -277,7 +294,8 @@ MachineInfo read_machine(const Topology& topology, const Root& root) {
   out.governor = measured(read_fact(root, "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
                           "the kernel does not set frequencies here (no cpufreq)");
   const auto thp = read_fact(root, "/sys/kernel/mm/transparent_hugepage/enabled");
-  out.thp = thp ? Measured<std::string>(chosen_word(*thp)) : Measured<std::string>::missing("the kernel has no transparent huge pages");
+  out.thp = thp ? Measured<std::string>(chosen_word(*thp))
+                : Measured<std::string>::missing("the kernel has no transparent huge pages");
   out.numa_balancing = numa_balancing_on(root);
   out.damon = damon_runs(root);
   out.virtual_machine = read_virtual(root, cpuinfo);

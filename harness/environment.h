@@ -1,6 +1,6 @@
-// The facts around a run: what the machine is, and what disturbed the measured phase. Everything comes from /proc, /sys and
-// getrusage, under a root directory that tests replace by a tree of fixtures. What the kernel does not tell is missing
-// with a reason, never zero.
+// The facts around a run: what the machine is, and what disturbed the measured phase. Everything comes from
+// /proc, /sys and getrusage, under a root directory that tests replace by a tree of fixtures. What the kernel
+// does not tell is missing with a reason, never zero.
 #pragma once
 
 #include <optional>
@@ -26,8 +26,8 @@ using Root = std::string;
 /// Everything about the machine. Runs the RTM probe on first use, a few milliseconds.
 [[nodiscard]] MachineInfo read_machine(const Topology& topology, const Root& root = {});
 
-/// Whether any DAMON worker runs: it clears Accessed bits of page tables, and a transaction that touches such a page aborts with
-/// status 0. Nothing if the kernel does not let us see.
+/// Whether any DAMON worker runs: it clears Accessed bits of page tables, and a transaction that touches such
+/// a page aborts with status 0. Nothing if the kernel does not let us see.
 [[nodiscard]] Measured<bool> damon_runs(const Root& root = {});
 
 /// Whether NUMA balancing is on: it unmaps pages to see who touches them, which aborts transactions too.
@@ -57,8 +57,8 @@ struct Disturbance {
   u64 major_faults = 0;
   u64 voluntary_switches = 0;
   u64 involuntary_switches = 0;
-  std::optional<u64> migrations;     ///< of all threads that are alive
-  std::optional<u64> steal_ticks;    ///< of the whole machine
+  std::optional<u64> migrations;   ///< of all threads that are alive
+  std::optional<u64> steal_ticks;  ///< of the whole machine
   std::optional<u64> all_ticks;
 };
 [[nodiscard]] Disturbance disturbance_now(const Root& root = {});

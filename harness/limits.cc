@@ -31,9 +31,11 @@ static_assert(sizeof(Line) == kLineBytes);
 /// Lines straight from the kernel, so that the page size is ours to choose.
 class Buffer {
  public:
-  Buffer(u64 bytes, HugePages pages) : bytes_((bytes + kHugePage - 1) / kHugePage * kHugePage), lines_(bytes / sizeof(Line)) {
+  Buffer(u64 bytes, HugePages pages)
+      : bytes_((bytes + kHugePage - 1) / kHugePage * kHugePage), lines_(bytes / sizeof(Line)) {
     // One huge page more than needed, so that the lines can begin at the boundary of one.
-    mapped_ = mmap(nullptr, bytes_ + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    mapped_ = mmap(nullptr, bytes_ + kHugePage, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (mapped_ == MAP_FAILED) throw std::bad_alloc();
     const u64 start = (reinterpret_cast<u64>(mapped_) + kHugePage - 1) / kHugePage * kHugePage;
     first_ = reinterpret_cast<Line*>(start);
@@ -63,9 +65,15 @@ void lay_cycle(Line* lines, u64 n) {
   for (u64 i = n - 1; i > 0; --i) std::swap(lines[i].next, lines[below(mix64(i), i)].next);
 }
 
-double elapsed_ns(std::chrono::steady_clock::time_point since) {
-  return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - since).count();
+using Clock = std::chrono::steady_clock;
+
+double elapsed_ns(Clock::time_point since) {
+  return std::chrono::duration<double, std::nano>(Clock::now() - since).count();
 }
+
+/// The shortest of all batches: a batch is long enough to meet every set of the caches, and what disturbs it can only
+/// make it longer. Zero is "none yet".
+void keep_best(double& best, double ns) { best = best == 0 ? ns : std::min(best, ns); }
 
 /// The result of every load goes into a sum that is kept, so that no load can be left out.
 void keep(u64 value) { asm volatile("" : : "r"(value) : "memory"); }
@@ -84,34 +92,30 @@ LineTimes run_one(const Buffer& buffer, u32 thread, u32 threads, u64 time_ns, Ba
   u64 at = n / threads * thread;
   for (u32 i = 0; i < kBatch; ++i) at = lines[at].next;
   barrier.arrive_and_wait();
-  u64 steps = 0;
-  const auto chase_start = std::chrono::steady_clock::now();
-  double spent = 0;
+  const auto chase_start = Clock::now();
   do {
+    const auto batch_start = Clock::now();
     for (u32 i = 0; i < kBatch; ++i) at = lines[at].next;
     keep(at);
-    steps += kBatch;
-    spent = elapsed_ns(chase_start);
-  } while (spent < static_cast<double>(time_ns) && !stop_requested());
-  out.chase = spent / static_cast<double>(steps);
+    keep_best(out.chase, elapsed_ns(batch_start) / kBatch);
+  } while (elapsed_ns(chase_start) < static_cast<double>(time_ns) && !stop_requested());
 
   barrier.arrive_and_wait();
-  const auto start = std::chrono::steady_clock::now();
-  double best = 0;
-  for (u64 batch = 1; batch == 1 || (elapsed_ns(start) < static_cast<double>(time_ns) && !stop_requested()); ++batch) {
-    // A multiplicative walk over 64-bit words: no load depends on another, and no prefetcher can tell where it goes.
-    u64 random = mix64(batch * threads + thread);
+  const auto independent_start = Clock::now();
+  u64 batch = 0;
+  do {
+    // A multiplicative walk over 64-bit words: no load depends on another, and no prefetcher can tell where
+    // it goes.
+    u64 random = mix64(++batch * threads + thread);
     u64 sum = 0;
-    const auto batch_start = std::chrono::steady_clock::now();
+    const auto batch_start = Clock::now();
     for (u32 i = 0; i < kBatch; ++i) {
       random = random * 0xd1342543de82ef95ULL + 1;
       sum += lines[below(random, n)].next;
     }
     keep(sum);
-    const double each = elapsed_ns(batch_start) / kBatch;
-    best = best == 0 ? each : std::min(best, each);
-  }
-  out.independent = best;
+    keep_best(out.independent, elapsed_ns(batch_start) / kBatch);
+  } while (elapsed_ns(independent_start) < static_cast<double>(time_ns) && !stop_requested());
   return out;
 }
 
@@ -145,7 +149,8 @@ Limits measure_limits(const LimitsPlan& plan) {
     std::vector<std::thread> crew;
     for (u32 t = 0; t < threads; ++t) {
       crew.emplace_back([&, t] {
-        // An unpinned thread measures the same memory, only less repeatably: placement reports the refusal already.
+        // An unpinned thread measures the same memory, only less repeatably: placement reports the refusal
+        // already.
         if (plan.pin) (void)pin_this_thread(plan.cpus[t]);
         times[t] = run_one(buffer, t, threads, plan.time_ns, barrier);
       });
@@ -167,7 +172,9 @@ Limits measure_limits(const LimitsPlan& plan) {
 
 void set_limit_ratios(Limits& limits, double operation_ns) {
   if (limits.chase_ns && *limits.chase_ns > 0) limits.chase_ratio = operation_ns / *limits.chase_ns;
-  if (limits.independent_ns && *limits.independent_ns > 0) limits.independent_ratio = operation_ns / *limits.independent_ns;
+  if (limits.independent_ns && *limits.independent_ns > 0) {
+    limits.independent_ratio = operation_ns / *limits.independent_ns;
+  }
 }
 
 }  // namespace latchlab

@@ -1,17 +1,19 @@
 // The floor under every result: the same memory with no index in it.
 //
-//   chase        a random cycle through every line of the buffer: each load's address is the result of the one before,
+//   chase        a random cycle through every line of the buffer: each load's address is the result of the
+//   one before,
 //                as in a descent from node to node
-//   independent  the addresses are known beforehand (a generator's), so that the processor overlaps as many misses as it
+//   independent  the addresses are known beforehand (a generator's), so that the processor overlaps as many
+//   misses as it
 //                can, as a batch of lookups would
 //
-// Both run over a buffer of the index's footprint (what it holds from the system, cut to what fits: see limits_footprint), on the
-// same page size, by as many pinned threads at once as the run used processors, each with a cycle or a sequence of its
-// own over the shared buffer. The time per line is each thread's; independent lines take the best of several batches, since the disturbed
-// ones say nothing about the memory.
+// Both run over a buffer of the index's footprint (what it holds from the system, cut to what fits: see
+// limits_footprint), on the same page size, by as many pinned threads at once as the run used processors, each
+// with a walk of its own through the shared buffer. A thread's time a line is that of its best batch, since a
+// disturbed one says nothing about the memory; the limit is the mean over the threads.
 //
-// When: after the measured phase and the check, while the idle index still exists, so that the index has met neither the
-// buffer's cache lines nor its pages. The buffer is gone when the call returns.
+// When: after the measured phase and the check, while the idle index still exists, so that the index has met
+// neither the buffer's cache lines nor its pages. The buffer is gone when the call returns.
 #pragma once
 
 #include <vector>
@@ -22,19 +24,20 @@
 
 namespace latchlab {
 
-/// The buffer that stands for an index of `reserved` bytes: at least 1 MiB, at most 4 GiB, at most half of `available`.
+/// The buffer that stands for an index of `reserved` bytes: at least 1 MiB, at most 4 GiB, at most half of
+/// `available`.
 [[nodiscard]] u64 limits_footprint(u64 reserved, u64 available);
 
 struct LimitsPlan {
-  u64 footprint = 0;             ///< bytes
+  u64 footprint = 0;  ///< bytes
   HugePages huge_pages = HugePages::kNone;
-  std::vector<u32> cpus;         ///< one thread on each, the kernel's numbers
+  std::vector<u32> cpus;  ///< one thread on each, the kernel's numbers
   bool pin = true;
-  u64 time_ns = 200'000'000;     ///< of each of the two measurements
+  u64 time_ns = 200'000'000;  ///< of each of the two measurements
 };
 
-/// The ratios are left to fill in by the caller, with set_limit_ratios. Reasons instead of values if memory is out or the run was
-/// interrupted. Takes about twice time_ns, and a second per GiB to lay out the cycle.
+/// The ratios are left to fill in by the caller, with set_limit_ratios. Reasons instead of values if memory
+/// is out or the run was interrupted. Takes about twice time_ns, and a second per GiB to lay out the cycle.
 [[nodiscard]] Limits measure_limits(const LimitsPlan& plan);
 
 /// How many lines one operation is worth: `operation_ns` is a thread's time for one operation.

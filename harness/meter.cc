@@ -26,7 +26,8 @@ void Meter::sample(u32 threads) {
   sampled_nanoseconds_ = nanoseconds;
   // The last interval of threads that have all finished is a partial one.
   if (running == 0) return;
-  series_.push_back(new_nanoseconds > 0 ? running * 1e9 * static_cast<double>(new_operations) / static_cast<double>(new_nanoseconds)
+  series_.push_back(new_nanoseconds > 0 ? running * 1e9 * static_cast<double>(new_operations) /
+                                              static_cast<double>(new_nanoseconds)
                                         : 0);
 }
 
@@ -52,8 +53,10 @@ Throughput Meter::throughput() const {
   }
   out.per_second = sum;
   out.series = series_;
-  out.jain = squares > 0 ? Measured<double>(std::min(1.0, sum * sum / (static_cast<double>(threads_.size()) * squares)))
-                         : Measured<double>::missing("no thread did anything");
+  out.jain =
+      squares > 0
+          ? Measured<double>(std::min(1.0, sum * sum / (static_cast<double>(threads_.size()) * squares)))
+          : Measured<double>::missing("no thread did anything");
   return out;
 }
 

@@ -1,10 +1,11 @@
-// How far the threads are and how fast they go, while they go. Each thread adds to two numbers on lines of its own after
-// every slice: operations done, and nanoseconds in which it did them. The timekeeper reads them every sampling interval:
+// How far the threads are and how fast they go, while they go. Each thread adds to two numbers on lines of
+// its own after every slice: operations done, and nanoseconds in which it did them. The timekeeper reads them
+// every sampling interval:
 //
 //     rate of an interval = threads still running * sum of new operations / sum of new nanoseconds
 //
-// which leaves out what happened outside timed slices just as the totals do, and does not mind that a thread that waits for its
-// turn on a shared processor adds nothing for a while.
+// which leaves out what happened outside timed slices just as the totals do, and does not mind that a thread
+// that waits for its turn on a shared processor adds nothing for a while.
 #pragma once
 
 #include <atomic>
@@ -33,7 +34,8 @@ class Meter {
 
   [[nodiscard]] u64 operations() const;
 
-  /// Totals, rates a thread, the series and fairness; `seconds` is the timed time, averaged over the threads. When nobody adds any more.
+  /// Totals, rates a thread, the series and fairness; `seconds` is the timed time, averaged over the threads.
+  /// When nobody adds any more.
   [[nodiscard]] Throughput throughput() const;
 
  private:

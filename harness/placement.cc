@@ -15,12 +15,15 @@
 namespace latchlab {
 namespace {
 
-/// Room for masks of 8192 processors, the kernel's limit: with cpu_set_t's 1024 the calls fail on larger machines.
+/// Room for masks of 8192 processors, the kernel's limit: with cpu_set_t's 1024 the calls fail on larger
+/// machines.
 constexpr size_t kMaskProcessors = 8192;
 
 class Mask {
  public:
-  Mask() : set_(CPU_ALLOC(kMaskProcessors), [](cpu_set_t* set) { CPU_FREE(set); }) { CPU_ZERO_S(bytes(), set_.get()); }
+  Mask() : set_(CPU_ALLOC(kMaskProcessors), [](cpu_set_t* set) { CPU_FREE(set); }) {
+    CPU_ZERO_S(bytes(), set_.get());
+  }
 
   static size_t bytes() { return CPU_ALLOC_SIZE(kMaskProcessors); }
   cpu_set_t* get() { return set_.get(); }
@@ -67,17 +70,18 @@ std::vector<u32> numbers(const std::vector<Processor>& processors) {
 
 std::vector<u32> compact(std::vector<Processor> processors) {
   std::stable_sort(processors.begin(), processors.end(), [](const Processor& a, const Processor& b) {
-    return std::tie(a.smt, a.socket, a.node, a.cluster, a.core) < std::tie(b.smt, b.socket, b.node, b.cluster, b.core);
+    return std::tie(a.smt, a.socket, a.node, a.cluster, a.core) <
+           std::tie(b.smt, b.socket, b.node, b.cluster, b.core);
   });
   return numbers(processors);
 }
 
-/// Each processor's rank is its place within its group; taking all first ones before all second ones alternates between
-/// the groups. From the innermost level out, so that sockets alternate fastest.
+/// Each processor's rank is its place within its group; taking all first ones before all second ones
+/// alternates between the groups. From the innermost level out, so that sockets alternate fastest.
 std::vector<u32> scatter(std::vector<Processor> processors) {
   using Rank = std::tuple<u32, u32, u32, u32>;
-  std::map<std::pair<u32, u32>, u32> cores_seen;    // (cluster, smt) -> cores so far
-  std::map<std::tuple<u32, u32, u32>, u32> ranks;   // (socket, smt, place in cluster) -> clusters so far
+  std::map<std::pair<u32, u32>, u32> cores_seen;   // (cluster, smt) -> cores so far
+  std::map<std::tuple<u32, u32, u32>, u32> ranks;  // (socket, smt, place in cluster) -> clusters so far
   std::vector<std::pair<Rank, u32>> order;
   std::stable_sort(processors.begin(), processors.end(), [](const Processor& a, const Processor& b) {
     return std::tie(a.socket, a.cluster, a.core, a.smt) < std::tie(b.socket, b.cluster, b.core, b.smt);
@@ -102,8 +106,8 @@ std::vector<u32> within_socket(const Topology& topology, const Pin& pin) {
   std::vector<Processor> inside = allowed(topology);
   std::erase_if(inside, [&](const Processor& p) { return p.socket != pin.socket; });
   if (inside.empty()) {
-    throw InputError(fmt::format("--pin={}: no processor of that socket is allowed; this process may use {}", pin.text,
-                                 topology.allowed_list()));
+    throw InputError(fmt::format("--pin={}: no processor of that socket is allowed; this process may use {}",
+                                 pin.text, topology.allowed_list()));
   }
   return compact(std::move(inside));
 }
@@ -115,11 +119,12 @@ std::vector<u32> from_list(const Topology& topology, const Pin& pin) {
     if (found == topology.processors.end()) {
       std::vector<u32> all = numbers(topology.processors);
       std::sort(all.begin(), all.end());
-      throw InputError(fmt::format("--pin={}: there is no processor {}; this machine has {}", pin.text, cpu, fold_numbers(all)));
+      throw InputError(fmt::format("--pin={}: there is no processor {}; this machine has {}", pin.text, cpu,
+                                   fold_numbers(all)));
     }
     if (!found->allowed) {
-      throw InputError(
-          fmt::format("--pin={}: processor {} is outside the allowed mask {}", pin.text, cpu, topology.allowed_list()));
+      throw InputError(fmt::format("--pin={}: processor {} is outside the allowed mask {}", pin.text, cpu,
+                                   topology.allowed_list()));
     }
   }
   return pin.cpus;

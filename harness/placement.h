@@ -1,14 +1,16 @@
-// Which processor each thread runs on: requested, and observed after pinning, since the two can differ (containers that
-// deny the call, a topology that is not this machine, a mask changed by somebody else).
+// Which processor each thread runs on: requested, and observed after pinning, since the two can differ
+// (containers that deny the call, a topology that is not this machine, a mask changed by somebody else).
 //
-//   compact     one L3 cluster after the other, socket by socket; the first hardware thread of every core of the machine
-//               before any second one: with 2 x 14 cores x 2, threads 0-13 fill socket 0, 14-27 socket 1, 28-55 their siblings
+//   compact     one L3 cluster after the other, socket by socket; the first hardware thread of every core of
+//   the machine
+//               before any second one: with 2 x 14 cores x 2, threads 0-13 fill socket 0, 14-27 socket 1,
+//               28-55 their siblings
 //   scatter     round robin over sockets, then over clusters, then over cores; siblings last again
 //   socket:N    compact, within one socket
 //   list:0-3,8  these processors (the kernel's numbers), in this order
 //
-// Only processors of the allowed mask are used. More threads than processors wrap around: that is allowed, and recorded,
-// since nothing but the harness's own yielding makes such a run end.
+// Only processors of the allowed mask are used. More threads than processors wrap around: that is allowed,
+// and recorded, since nothing but the harness's own yielding makes such a run end.
 #pragma once
 
 #include <string>
@@ -31,15 +33,16 @@ struct Seats {
   u32 threads() const { return static_cast<u32>(cpus.size()); }
 };
 
-/// Seats `threads` threads. Throws InputError that names what exists if `pin` asks for a socket or a processor that
-/// does not exist or is outside the allowed mask. `check_pin` in front of a run is `(void)seat(topology, pin, 1)`.
+/// Seats `threads` threads. Throws InputError that names what exists if `pin` asks for a socket or a
+/// processor that does not exist or is outside the allowed mask. `check_pin` in front of a run is
+/// `(void)seat(topology, pin, 1)`.
 [[nodiscard]] Seats seat(const Topology& topology, const Pin& pin, u32 threads);
 
 /// Where a thread really is.
 struct Observed {
   i64 cpu = -1;               ///< sched_getcpu(), -1 if the kernel does not tell
   std::vector<u32> affinity;  ///< the thread's mask
-  bool pinned = false;        ///< the mask is exactly the processor that was asked for, and the thread is on it
+  bool pinned = false;  ///< the mask is exactly the processor that was asked for, and the thread is on it
 };
 
 /// Binds the calling thread to one processor; false if the kernel refuses.

@@ -1,5 +1,6 @@
-// What the hot loop runs and what it leaves behind: Step and Tally. A Step is a workload's Op made ready: an Op is what
-// the stream draws, a Step has the key's bytes and the value with the key's tag beside it, so that nothing is hashed while the clock runs.
+// What the hot loop runs and what it leaves behind: Step and Tally. A Step is a workload's Op made ready: an
+// Op is what the stream draws, a Step has the key's bytes and the value with the key's tag beside it, so that
+// nothing is hashed while the clock runs.
 #pragma once
 
 #include <array>
@@ -13,13 +14,19 @@
 
 namespace latchlab {
 
-inline constexpr u32 kChunkSteps = 4096;  ///< made at a time: 96 KiB of steps, which the second-level cache holds
-inline constexpr u32 kSliceSteps = 256;   ///< run between two looks at the clock
-inline constexpr u32 kStopSteps = 64;     ///< run between two looks at the stop flag
+inline constexpr u32 kChunkSteps =
+    4096;  ///< made at a time: 96 KiB of steps, which the second-level cache holds
+inline constexpr u32 kSliceSteps = 256;  ///< run between two looks at the clock
+inline constexpr u32 kStopSteps = 64;    ///< run between two looks at the stop flag
 static_assert(kChunkSteps % kSliceSteps == 0 && kSliceSteps % kStopSteps == 0);
 
-/// What a find must come back with. Anything but kEither is a promise of the workload about all moments of the run.
-enum class Expect : u8 { kEither, kHit, kMiss };
+/// What a find must come back with. Anything but kEither is a promise of the workload about all moments of
+/// the run.
+enum class Expect : u8 {
+  kEither,
+  kHit,
+  kMiss
+};
 
 struct Step {
   union {
@@ -34,20 +41,21 @@ struct Step {
 };
 static_assert(sizeof(Step) == 24, "a step takes part of a line from the index's lookups");
 
-/// The share of a key in the checksum, from the tag in its value (workloads/value.h); a sum of them does not depend on the order of insertions and erasures.
+/// The share of a key in the checksum, from the tag in its value (workloads/value.h); a sum of them does not
+/// depend on the order of insertions and erasures.
 inline u64 checksum_of(u64 value) { return mix64(value >> 32); }
 
 /// One thread's account of what it did, kept by the hot loop and compared with the index afterwards.
 struct alignas(kFalseSharingBytes) Tally {
   std::array<u64, kOpKinds> count{};
-  std::array<u64, kOpKinds> succeeded{};  ///< found, inserted, changed; of an upsert: inserted; of a scan: delivered a pair
-  u64 keys = 0;           ///< insertions minus erasures, modulo 2^64
-  u64 checksum = 0;       ///< of the keys inserted minus those of the keys erased, modulo 2^64
-  u64 wrong_values = 0;   ///< a find or scan came back with another key's value
-  u64 missing = 0;        ///< a key that must be there was not found, updated or erased
-  u64 phantoms = 0;       ///< a key that cannot be there was found
-  u64 disorder = 0;       ///< a scan delivered keys out of order, or below where it began, or too many of them
-  u64 scanned = 0;        ///< pairs delivered
+  std::array<u64, kOpKinds> succeeded{};  ///< found, changed; of an upsert: inserted; of a scan: not empty
+  u64 keys = 0;          ///< insertions minus erasures, modulo 2^64
+  u64 checksum = 0;      ///< of the keys inserted minus those of the keys erased, modulo 2^64
+  u64 wrong_values = 0;  ///< a find or scan came back with another key's value
+  u64 missing = 0;       ///< a key that must be there was not found, updated or erased
+  u64 phantoms = 0;      ///< a key that cannot be there was found
+  u64 disorder = 0;      ///< a scan delivered keys out of order, or below where it began, or too many of them
+  u64 scanned = 0;       ///< pairs delivered
 
   u64 operations() const {
     u64 sum = 0;

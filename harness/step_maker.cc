@@ -55,7 +55,8 @@ Slice StepMaker::make(u64 first, u32 count, std::vector<Op>& ops, std::vector<St
   return slice;
 }
 
-Slice make_checks(const KeySet& keys, u64 records, u64 samples, u64 first, u32 count, std::vector<Step>& steps) {
+Slice make_checks(const KeySet& keys, u64 records, u64 samples, u64 first, u32 count,
+                  std::vector<Step>& steps) {
   steps.resize(count);
   for (u32 i = 0; i < count; ++i) {
     // 128 bits: the product of two counts may exceed 64.

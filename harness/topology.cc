@@ -40,7 +40,8 @@ u32 ancestor(hwloc_topology_t topology, hwloc_obj_type_t type, hwloc_obj_t objec
   return found != nullptr ? found->logical_index : otherwise;
 }
 
-/// NUMA nodes hang beside the tree in hwloc 2: the nearest one is the first whose processors include this one.
+/// NUMA nodes hang beside the tree in hwloc 2: the nearest one is the first whose processors include this
+/// one.
 u32 node_of(hwloc_topology_t topology, hwloc_obj_t pu) {
   hwloc_obj_t node = nullptr;
   while ((node = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_NUMANODE, node)) != nullptr) {
@@ -112,13 +113,15 @@ Topology Topology::synthetic(std::string_view description) {
   const HwlocTopology topology = init();
   if (hwloc_topology_set_synthetic(topology.get(), std::string(description).c_str()) != 0 ||
       hwloc_topology_load(topology.get()) != 0) {
-    throw InputError(fmt::format("topology \"{}\": not a synthetic description; try \"pack:2 l3:1 core:14 pu:2\"", description));
+    throw InputError(fmt::format(
+        "topology \"{}\": not a synthetic description; try \"pack:2 l3:1 core:14 pu:2\"", description));
   }
   return read_out(topology.get(), nullptr);
 }
 
 u32 Topology::allowed_count() const {
-  return static_cast<u32>(std::count_if(processors.begin(), processors.end(), [](const Processor& p) { return p.allowed; }));
+  return static_cast<u32>(
+      std::count_if(processors.begin(), processors.end(), [](const Processor& p) { return p.allowed; }));
 }
 
 std::string Topology::allowed_list() const {
@@ -140,10 +143,11 @@ void Topology::restrict_to(const std::vector<u32>& os_numbers) {
 std::string Topology::describe() const {
   const u32 all = static_cast<u32>(processors.size());
   const u32 mine = allowed_count();
-  return fmt::format("{}, {}, {}, {}, {} ({})", plural(sockets, "socket", "sockets"), plural(nodes, "NUMA node", "NUMA nodes"),
-                     plural(clusters, "L3 cluster", "L3 clusters"), plural(cores, "core", "cores"),
-                     plural(all, "processor", "processors"),
-                     mine == all ? std::string("all allowed") : fmt::format("{} allowed: {}", mine, allowed_list()));
+  return fmt::format(
+      "{}, {}, {}, {}, {} ({})", plural(sockets, "socket", "sockets"),
+      plural(nodes, "NUMA node", "NUMA nodes"), plural(clusters, "L3 cluster", "L3 clusters"),
+      plural(cores, "core", "cores"), plural(all, "processor", "processors"),
+      mine == all ? std::string("all allowed") : fmt::format("{} allowed: {}", mine, allowed_list()));
 }
 
 std::string fold_numbers(const std::vector<u32>& numbers) {

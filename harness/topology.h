@@ -1,17 +1,18 @@
-// The machine as the placement sees it: which processors there are, which of them this process may use, and how they
-// share cores, L3 caches, NUMA nodes and sockets.
+// The machine as the placement sees it: which processors there are, which of them this process may use, and
+// how they share cores, L3 caches, NUMA nodes and sockets.
 //
 //     socket 0                              socket 1
 //     ├─ NUMA node 0 ── L3 0 ── core 0 ── pu 0, pu 28
 //     │                      └─ core 1 ── pu 1, pu 29
 //     └─ NUMA node 1 ── L3 1 ── ...
 //
-// All numbers are hwloc's logical ones, which count neighbours next to each other, except `os`, which is what the kernel,
-// taskset and `--pin=list:` call the processor. Discovery copies everything out of hwloc at once, so that no hwloc object
-// outlives it and a Topology is a plain value that tests can make from a synthetic description.
+// All numbers are hwloc's logical ones, which count neighbours next to each other, except `os`, which is what
+// the kernel, taskset and `--pin=list:` call the processor. Discovery copies everything out of hwloc at once,
+// so that no hwloc object outlives it and a Topology is a plain value that tests can make from a synthetic
+// description.
 //
-// Under XML or synthetic hwloc topologies (HWLOC_XMLFILE, HWLOC_SYNTHETIC) binding calls succeed without binding;
-// `this_system` records whether what is described is the machine that runs.
+// Under XML or synthetic hwloc topologies (HWLOC_XMLFILE, HWLOC_SYNTHETIC) binding calls succeed without
+// binding; `this_system` records whether what is described is the machine that runs.
 #pragma once
 
 #include <string>
@@ -24,12 +25,12 @@ namespace latchlab {
 
 /// One hardware thread.
 struct Processor {
-  u32 os = 0;      ///< the kernel's number
-  u32 socket = 0;  ///< logical number of its package
-  u32 node = 0;    ///< logical number of its nearest NUMA node
-  u32 cluster = 0; ///< logical number of its L3 cache (its socket's where there is none)
-  u32 core = 0;    ///< logical number of its core
-  u32 smt = 0;     ///< how many hardware threads of the same core come before it
+  u32 os = 0;       ///< the kernel's number
+  u32 socket = 0;   ///< logical number of its package
+  u32 node = 0;     ///< logical number of its nearest NUMA node
+  u32 cluster = 0;  ///< logical number of its L3 cache (its socket's where there is none)
+  u32 core = 0;     ///< logical number of its core
+  u32 smt = 0;      ///< how many hardware threads of the same core come before it
   bool allowed = true;
 };
 

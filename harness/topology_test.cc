@@ -19,7 +19,8 @@ Pin pin(Pin::Kind kind, u32 socket = 0, std::vector<u32> cpus = {}) {
 }
 
 const Processor& processor(const Topology& topology, u32 os) {
-  return *std::find_if(topology.processors.begin(), topology.processors.end(), [&](const Processor& p) { return p.os == os; });
+  return *std::find_if(topology.processors.begin(), topology.processors.end(),
+                       [&](const Processor& p) { return p.os == os; });
 }
 
 TEST_CASE("the running machine has processors, and its mask is respected") {
@@ -40,7 +41,8 @@ TEST_CASE("a synthetic machine counts as it was described, and is not this one")
   CHECK(topology.cores == 28);
   CHECK(topology.processors.size() == 56);
   CHECK_FALSE(topology.this_system);
-  CHECK(topology.describe() == "2 sockets, 1 NUMA node, 2 L3 clusters, 28 cores, 56 processors (all allowed)");
+  CHECK(topology.describe() ==
+        "2 sockets, 1 NUMA node, 2 L3 clusters, 28 cores, 56 processors (all allowed)");
   CHECK(topology.digest != Topology::synthetic(kClusterOnDie).digest);
   CHECK_THROWS_AS(Topology::synthetic("two sockets please"), InputError);
 
@@ -91,7 +93,8 @@ TEST_CASE("a socket holds its own threads only") {
   CHECK(seats.processors == 28);
   CHECK(seats.oversubscribed);
   CHECK(seats.cpus[28] == seats.cpus[0]);
-  CHECK_THROWS_WITH(seat(topology, pin(Pin::Kind::kSocket, 2), 1), Catch::Contains("no socket 2") && Catch::Contains("sockets 0-1"));
+  CHECK_THROWS_WITH(seat(topology, pin(Pin::Kind::kSocket, 2), 1),
+                    Catch::Contains("no socket 2") && Catch::Contains("sockets 0-1"));
 }
 
 TEST_CASE("a list is taken in its order and wraps around") {
@@ -100,7 +103,8 @@ TEST_CASE("a list is taken in its order and wraps around") {
   CHECK(seats.cpus == std::vector<u32>{7, 3, 7, 3, 7});
   CHECK(seats.processors == 2);
   CHECK(seats.oversubscribed);
-  CHECK_THROWS_WITH(seat(topology, pin(Pin::Kind::kList, 0, {56}), 1), Catch::Contains("no processor 56") && Catch::Contains("0-55"));
+  CHECK_THROWS_WITH(seat(topology, pin(Pin::Kind::kList, 0, {56}), 1),
+                    Catch::Contains("no processor 56") && Catch::Contains("0-55"));
 }
 
 TEST_CASE("the allowed mask limits every placement") {
@@ -115,8 +119,10 @@ TEST_CASE("the allowed mask limits every placement") {
     CHECK(seats.processors == 4);
     for (const u32 cpu : seats.cpus) CHECK(processor(topology, cpu).allowed);
   }
-  CHECK_THROWS_WITH(seat(topology, pin(Pin::Kind::kList, 0, {1}), 1), Catch::Contains("outside the allowed mask 0,2,4,6"));
-  CHECK_THROWS_WITH(seat(topology, pin(Pin::Kind::kSocket, 1), 1), Catch::Contains("no processor of that socket is allowed"));
+  CHECK_THROWS_WITH(seat(topology, pin(Pin::Kind::kList, 0, {1}), 1),
+                    Catch::Contains("outside the allowed mask 0,2,4,6"));
+  CHECK_THROWS_WITH(seat(topology, pin(Pin::Kind::kSocket, 1), 1),
+                    Catch::Contains("no processor of that socket is allowed"));
 }
 
 TEST_CASE("a thread that is pinned is observed where it was put, and a guard lets it go again") {

@@ -42,7 +42,9 @@ struct Plant {
 };
 
 /// Every `period`-th occasion for mistake `m`.
-inline bool strikes(Mistake m, u64 period) { return mistake == m && occasions.fetch_add(1) % period == period - 1; }
+inline bool strikes(Mistake m, u64 period) {
+  return mistake == m && occasions.fetch_add(1) % period == period - 1;
+}
 
 template <class RawKey>
 class Toy {
@@ -61,7 +63,9 @@ class Toy {
   std::optional<u64> find(Thread&, Raw key) {
     const std::lock_guard lock(mutex_);
     const auto found = map_.find(Owned(key));
-    if (found == map_.end()) return mistake == Mistake::kPhantom ? std::optional<u64>(value_of(key, 0)) : std::nullopt;
+    if (found == map_.end()) {
+      return mistake == Mistake::kPhantom ? std::optional<u64>(value_of(key, 0)) : std::nullopt;
+    }
     if (strikes(Mistake::kMissedKey, 1000)) return std::nullopt;
     if (strikes(Mistake::kWrongValue, 1000)) return ~found->second;
     return found->second;
@@ -70,7 +74,9 @@ class Toy {
     const std::lock_guard lock(mutex_);
     if (mistake == Mistake::kNoMemory && occasions.fetch_add(1) >= 5000) throw std::bad_alloc();
     if (strikes(Mistake::kLostInsert, 1000)) return true;
-    if (strikes(Mistake::kSwappedKeys, 1000)) return map_.emplace(another(key), value_of(Raw(another(key)), 7)).second;
+    if (strikes(Mistake::kSwappedKeys, 1000)) {
+      return map_.emplace(another(key), value_of(Raw(another(key)), 7)).second;
+    }
     return map_.emplace(Owned(key), value).second;
   }
   bool update(Thread&, Raw key, u64 value) {

@@ -30,9 +30,11 @@ using Clock = Crew::Clock;
 constexpr u64 kSamples = 1'000'000;  // reads of the verify phase; all records if there are fewer
 constexpr u64 kMeasuredPhase = 1;    // the stream's phase of warm-up and measurement; loading is phase 0
 constexpr u64 kMinLimitsNs = 10'000'000;
-constexpr auto kWatchPeriod = std::chrono::milliseconds(20);  // between two looks at interruption and progress
+constexpr auto kWatchPeriod = std::chrono::milliseconds(20);  // of looks at interruption and progress
 
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 u64 nanoseconds(Clock::duration duration) {
   return static_cast<u64>(std::chrono::duration_cast<std::chrono::nanoseconds>(duration).count());
@@ -57,8 +59,8 @@ struct alignas(kFalseSharingBytes) Worker {
   Tally measured;  // of the measured phase
   std::vector<Op> ops;
   std::vector<Step> steps;
-  Slice rest;      // of the chunk that the phase before has left unfinished
-  u64 chunk = 0;   // the next chunk to make
+  Slice rest;     // of the chunk that the phase before has left unfinished
+  u64 chunk = 0;  // the next chunk to make
   std::vector<u64> counters_before;
   std::vector<u64> counters_after;
   u64 making_ns = 0;
@@ -119,11 +121,12 @@ class Run {
  private:
   /// Points of a list that cannot be run are skipped, with the reason.
   bool makes_sense() {
-    const bool writes = mix_.fills() || mix_.has(OpKind::kInsert) || mix_.has(OpKind::kUpdate) || mix_.has(OpKind::kUpsert) ||
-                        mix_.has(OpKind::kErase);
+    const bool writes = mix_.fills() || mix_.has(OpKind::kInsert) || mix_.has(OpKind::kUpdate) ||
+                        mix_.has(OpKind::kUpsert) || mix_.has(OpKind::kErase);
     if (writes && config_.threads > 1 && !trial_.many_writers()) {
-      worsen(Status::kSkipped, fmt::format("under {} one thread may write, and this workload would write with {}",
-                                           config_.sync.name, config_.threads));
+      worsen(Status::kSkipped,
+             fmt::format("under {} one thread may write, and this workload would write with {}",
+                         config_.sync.name, config_.threads));
     } else if (mix_.has(OpKind::kScan) && !trial_.ordered()) {
       worsen(Status::kSkipped, fmt::format("{} is not ordered, so it cannot scan", config_.index.name));
     }
@@ -141,7 +144,7 @@ class Run {
 
   bool go_on() const { return !stop_requested() && out_.status < Status::kSkipped; }
 
-  // --- phases -----------------------------------------------------------------------------------------------------
+  // --- phases ---
 
   bool enter() {
     stop_.store(false, kRelaxed);
@@ -153,18 +156,23 @@ class Run {
         },
         [] { return Clock::now() + kWatchPeriod; }, [] {});
     if (failure) worsen(Status::kFailed, fmt::format("a thread cannot join the index: {}", said_by(failure)));
-    if (!seats_.binds) out_.health.notes.push_back("threads are not pinned: the topology describes another machine");
+    if (!seats_.binds) {
+      out_.health.notes.push_back("threads are not pinned: the topology describes another machine");
+    }
     if (std::any_of(workers_.begin(), workers_.end(), [](const Worker& w) { return !w.pinned; })) {
       out_.health.notes.push_back("the kernel refuses to pin threads");
     }
     return !failure;
   }
 
-  /// Sessions end on the threads that began them, and before the index is looked at: leaving drains what they retired.
+  /// Sessions end on the threads that began them, and before the index is looked at: leaving drains what they
+  /// retired.
   void leave() {
     const std::exception_ptr failure = crew_->run([&](u32 t) { workers_[t].session.reset(); },
                                                   [] { return Clock::now() + kWatchPeriod; }, [] {});
-    if (failure) worsen(Status::kFailed, fmt::format("a thread cannot leave the index: {}", said_by(failure)));
+    if (failure) {
+      worsen(Status::kFailed, fmt::format("a thread cannot leave the index: {}", said_by(failure)));
+    }
   }
 
   bool load() {
@@ -179,7 +187,8 @@ class Run {
            first += u64{loaders} * kChunkSteps) {
         const u32 count = static_cast<u32>(std::min<u64>(kChunkSteps, config_.records - first));
         Slice chunk = maker.make(first, count, me.ops, me.steps);
-        // A new index is empty: an insert that finds its key there is a mistake even where keys come from a file.
+        // A new index is empty: an insert that finds its key there is a mistake even where keys come from a
+        // file.
         for (Step& step : me.steps) step.expect = Expect::kMiss;
         meter_.add(t, me.session->run(chunk, stop_, me.tally), 0);
       }
@@ -191,16 +200,20 @@ class Run {
     const u64 samples = std::min(kSamples, config_.records);
     phase("verify", samples, 0, [&](u32 t) {
       Worker& me = workers_[t];
-      for (u64 first = u64{t} * kChunkSteps; first < samples && !stop_.load(kRelaxed); first += u64{config_.threads} * kChunkSteps) {
+      for (u64 first = u64{t} * kChunkSteps; first < samples && !stop_.load(kRelaxed);
+           first += u64{config_.threads} * kChunkSteps) {
         const u32 count = static_cast<u32>(std::min<u64>(kChunkSteps, samples - first));
-        meter_.add(t, me.session->run(make_checks(keys_, config_.records, samples, first, count, me.steps), stop_, me.tally), 0);
+        meter_.add(t,
+                   me.session->run(make_checks(keys_, config_.records, samples, first, count, me.steps),
+                                   stop_, me.tally),
+                   0);
       }
     });
     return go_on() && no_mistakes("verifying what was loaded");
   }
 
-  /// A page whose Accessed bit is clear (the kernel looked at it meanwhile) aborts every transaction that reads it; one plain
-  /// read repairs it. So before an elided run everything is walked over once.
+  /// A page whose Accessed bit is clear (the kernel looked at it meanwhile) aborts every transaction that
+  /// reads it; one plain read repairs it. So before an elided run everything is walked over once.
   void retouch() {
     if (!trial_.elides() || mix_.fills() || !go_on()) return;
     const auto start = Clock::now();
@@ -254,7 +267,8 @@ class Run {
     return total / turn * kChunkSteps + (rest > mine ? std::min<u64>(rest - mine, kChunkSteps) : 0);
   }
 
-  /// Makes and runs chunks until `quota` operations are done or somebody says stop. Only what the session does is timed.
+  /// Makes and runs chunks until `quota` operations are done or somebody says stop. Only what the session
+  /// does is timed.
   void run_chunks(u32 t, const StepMaker& maker, u64 quota) {
     Worker& me = workers_[t];
     while (quota > 0 && !stop_.load(kRelaxed)) {
@@ -284,9 +298,11 @@ class Run {
     }
   }
 
-  /// Runs one phase on all threads while this one keeps the time: ends it after `length_ns` (0: when the tasks end), samples
-  /// the throughput every `sample_ns` (0: never), and watches for an interruption. Returns its wall time in seconds.
-  double phase(const std::string& name, u64 total, u64 length_ns, const std::function<void(u32)>& task, u64 sample_ns = 0) {
+  /// Runs one phase on all threads while this one keeps the time: ends it after `length_ns` (0: when the
+  /// tasks end), samples the throughput every `sample_ns` (0: never), and watches for an interruption.
+  /// Returns its wall time in seconds.
+  double phase(const std::string& name, u64 total, u64 length_ns, const std::function<void(u32)>& task,
+               u64 sample_ns = 0) {
     progress_.begin(name, total, length_ns);
     stop_.store(false, kRelaxed);
     meter_.start(config_.threads);
@@ -326,7 +342,7 @@ class Run {
     out_.phases.push_back(std::move(time));
   }
 
-  // --- what was seen ----------------------------------------------------------------------------------------------
+  // --- what was seen ---
 
   Tally tally_of_all() const {
     Tally all;
@@ -352,8 +368,9 @@ class Run {
       making += worker.making_ns;
       made += worker.made;
     }
-    throughput.generator_ns = made > 0 ? Measured<double>(static_cast<double>(making) / static_cast<double>(made))
-                                       : Measured<double>::missing("no chunk was made in the measured phase");
+    throughput.generator_ns = made > 0
+                                  ? Measured<double>(static_cast<double>(making) / static_cast<double>(made))
+                                  : Measured<double>::missing("no chunk was made in the measured phase");
     throughput.timed_share = wall > 0 ? std::min(1.0, throughput.seconds / wall) : 0;
     for (std::size_t k = 0; k < kOpKinds; ++k) {
       if (all.count[k] == 0) continue;
@@ -375,11 +392,15 @@ class Run {
     std::vector<u64> sums;
     for (const Worker& worker : workers_) {
       sums.resize(worker.counters_after.size());
-      for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += worker.counters_after[i] - worker.counters_before[i];
+      for (std::size_t i = 0; i < sums.size(); ++i) {
+        sums[i] += worker.counters_after[i] - worker.counters_before[i];
+      }
     }
     SyncReport report = trial_.sync_report(sums);
     out_.sync = std::move(report.stats);
-    if (!report.contradiction.empty()) worsen(Status::kInvalid, "counters contradict each other: " + report.contradiction);
+    if (!report.contradiction.empty()) {
+      worsen(Status::kInvalid, "counters contradict each other: " + report.contradiction);
+    }
     if (!trial_.elides() || !report.commits || *report.commits > 0 || !out_.throughput) return;
     if (const auto why = why_no_rtm()) {
       worsen(Status::kDegraded, fmt::format("every operation took the lock: {}", *why));
@@ -392,7 +413,8 @@ class Run {
     const PageUse pages = page_use();
     out_.memory.minor_faults = after.minor_faults - before.minor_faults;
     out_.memory.major_faults = after.major_faults - before.major_faults;
-    out_.memory.rss = pages.known ? Measured<u64>(pages.rss) : Measured<u64>::missing("/proc/self/smaps_rollup cannot be read");
+    out_.memory.rss = pages.known ? Measured<u64>(pages.rss)
+                                  : Measured<u64>::missing("/proc/self/smaps_rollup cannot be read");
     out_.memory.huge_share = huge_share_between(pages_before_, pages);
     out_.memory.page_bytes = page_bytes_between(pages_before_, pages);
   }
@@ -454,10 +476,12 @@ class Run {
     plan.cpus.assign(distinct.begin(), distinct.end());
     plan.pin = seats_.binds;
     out_.limits = measure_limits(plan);
-    // A thread's time for an operation, without the time in which it waited for its turn on a shared processor.
+    // A thread's time for an operation, without the time in which it waited for its turn on a shared
+    // processor.
     const double turns = static_cast<double>(seats_.processors) / seats_.threads();
     const Throughput& t = *out_.throughput;
-    set_limit_ratios(out_.limits, t.seconds * 1e9 * config_.threads * turns / static_cast<double>(t.operations));
+    set_limit_ratios(out_.limits,
+                     t.seconds * 1e9 * config_.threads * turns / static_cast<double>(t.operations));
     add_phase("limits", seconds_since(start), 0);
   }
 

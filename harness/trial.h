@@ -1,22 +1,24 @@
-// A trial is one run of one Config over one index: load, verify, warm up, measure, check. It is cut in two, so that what
-// must be compiled once a pair stays small:
+// A trial is one run of one Config over one index: load, verify, warm up, measure, check. It is cut in two,
+// so that what must be compiled once a pair stays small:
 //
 //     run_trial (trial.cc, once)              TrialOf<SharedIndex> (trial_of.h, once a pair)
 //     phases, threads, pinning, clocks,       the one hot loop: a virtual call hands it a slice of
 //     operations, progress, results    ──►    at most kSliceSteps prepared steps, which it runs with
 //                                             the index's operations inlined
 //
-// A step is an operation with everything worked out beforehand: its key (a number, or a pointer to its bytes), the value to write,
-// and what a find must come back with. Steps are made outside the timed region, in chunks of kChunkSteps; thread t of T
-// takes chunks t, t + T, t + 2T..., and the clock runs only while a slice runs:
+// A step is an operation with everything worked out beforehand: its key (a number, or a pointer to its
+// bytes), the value to write, and what a find must come back with. Steps are made outside the timed region,
+// in chunks of kChunkSteps; thread t of T takes chunks t, t + T, t + 2T..., and the clock runs only while a
+// slice runs:
 //
 //     thread t   | make chunk t |##########| make chunk t+T |##########| ...     # = timed, in slices
 //
-// A thread's rate is its operations divided by its timed seconds, and the throughput is the sum of the threads' rates. What share of
-// the wall time was timed and what making a step costs are part of the result.
+// A thread's rate is its operations divided by its timed seconds, and the throughput is the sum of the
+// threads' rates. What share of the wall time was timed and what making a step costs are part of the result.
 //
-// Every value says which key it belongs to (workloads/value.h): a find that comes back with another key's value is seen at once, in the
-// measured loop, and so is a miss of a key that nobody ever erases, and a hit of one that nobody ever inserted.
+// Every value says which key it belongs to (workloads/value.h): a find that comes back with another key's
+// value is seen at once, in the measured loop, and so is a miss of a key that nobody ever erases, and a hit
+// of one that nobody ever inserted.
 #pragma once
 
 #include <atomic>
@@ -69,8 +71,8 @@ class Session {
  public:
   virtual ~Session() = default;
 
-  /// Runs the steps, looking at `stop` every kStopSteps; returns how many were run. Throws std::bad_alloc if memory is out:
-  /// the tally holds what was done before.
+  /// Runs the steps, looking at `stop` every kStopSteps; returns how many were run. Throws std::bad_alloc if
+  /// memory is out: the tally holds what was done before.
   virtual u32 run(const Slice& slice, const std::atomic<bool>& stop, Tally& tally) = 0;
 
   /// The policy's counters of this thread so far, in the order of its list of fields.
@@ -99,8 +101,10 @@ class Trial {
   [[nodiscard]] virtual Contents contents() = 0;
 };
 
-/// Runs all phases. Never throws for what happens during the run: memory that runs out, a mismatch or an interruption end in
-/// a TrialResult that says so. Throws InputError if the config cannot be placed on this machine or its key file is wrong.
-[[nodiscard]] TrialResult run_trial(Trial& trial, const Config& config, const Topology& topology, Progress& progress);
+/// Runs all phases. Never throws for what happens during the run: memory that runs out, a mismatch or an
+/// interruption end in a TrialResult that says so. Throws InputError if the config cannot be placed on this
+/// machine or its key file is wrong.
+[[nodiscard]] TrialResult run_trial(Trial& trial, const Config& config, const Topology& topology,
+                                    Progress& progress);
 
 }  // namespace latchlab

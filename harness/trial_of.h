@@ -1,12 +1,13 @@
-// The one hot loop. Compiled once for each pair of index and policy, with the index's operations inlined into it; everything
-// else of a trial is in trial.cc.
+// The one hot loop. Compiled once for each pair of index and policy, with the index's operations inlined into
+// it; everything else of a trial is in trial.cc.
 //
-// A slice comes as an array of steps. When all its steps are of one kind the loop is specialised for it: a lookup run
-// has no switch, and its counts stay in registers. A read is judged by a few instructions on values that are there anyway: found
-// or not, and the exclusive or of the upper halves of what came back and what was to be. The counts end in the result, so that
-// no operation can be optimised away.
+// A slice comes as an array of steps. When all its steps are of one kind the loop is specialised for it: a
+// lookup run has no switch, and its counts stay in registers. A read is judged by a few instructions on
+// values that are there anyway: found or not, and the exclusive or of the upper halves of what came back and
+// what was to be. The counts end in the result, so that no operation can be optimised away.
 //
-// Nothing here reads a clock. Counts of changes are kept in memory and not in registers, because a change may throw.
+// Nothing here reads a clock. Counts of changes are kept in memory and not in registers, because a change may
+// throw.
 #pragma once
 
 #include <algorithm>
@@ -22,6 +23,7 @@
 
 #include "harness/trial.h"
 #include "indexes/any_index.h"
+#include "indexes/concepts.h"
 #include "src/arch/rtm_status.h"
 #include "src/memory/memory_config.h"
 #include "src/stats/counters.h"
@@ -39,13 +41,13 @@ namespace latchlab {
 template <class Raw>
 using OwnedKey = std::conditional_t<std::is_same_v<Raw, std::string_view>, std::string, Raw>;
 
-template <class SharedIndex>
+template <SharedIndex Index>
 class SessionOf final : public Session {
-  using Raw = typename SharedIndex::Raw;
-  using Thread = decltype(std::declval<SharedIndex&>().join());
+  using Raw = typename Index::Raw;
+  using Thread = decltype(std::declval<Index&>().join());
 
  public:
-  explicit SessionOf(SharedIndex& index) : index_(index), me_(index.join()) {}
+  explicit SessionOf(Index& index) : index_(index), me_(index.join()) {}
 
   u32 run(const Slice& slice, const std::atomic<bool>& stop, Tally& tally) override {
     u32 done = 0;
@@ -84,7 +86,8 @@ class SessionOf final : public Session {
     }
   }
 
-  [[gnu::noinline]] void reads(const Step* steps, u32 count, Tally& tally) {
+  /// Flattened: the whole find is part of the loop, whatever the compiler thinks of its size.
+  [[gnu::noinline, gnu::flatten]] void reads(const Step* steps, u32 count, Tally& tally) {
     u64 hits = 0;
     u64 wrong = 0;
     u64 missing = 0;
@@ -148,9 +151,10 @@ class SessionOf final : public Session {
     note(OpKind::kInsert, inserted, tally);
   }
 
-  /// Order and bounds of every pair; the tag of the last one only, since hashing each would cost as much as delivering it.
+  /// Order and bounds of every pair; the tag of the last one only, since hashing each would cost as much as
+  /// delivering it.
   [[gnu::noinline]] void scan(const Step& step, Tally& tally) {
-    if constexpr (SharedIndex::kOrdered) {
+    if constexpr (Index::kOrdered) {
       const Raw from = key_of(step);
       u64 delivered = 0;
       u64 disorder = 0;
@@ -182,37 +186,40 @@ class SessionOf final : public Session {
     tally.checksum += sign * checksum_of(step.value);
   }
 
-  SharedIndex& index_;
+  Index& index_;
   Thread me_;
   OwnedKey<Raw> last_{};  ///< of the scan that runs
 };
 
-template <class SharedIndex>
+template <SharedIndex Index>
 class TrialOf final : public Trial {
-  using Raw = typename SharedIndex::Raw;
+  using Raw = typename Index::Raw;
 
  public:
-  explicit TrialOf(const Config& config) : spec_(config.sync), index_(config.sync, memory_config_of(config)) {}
+  explicit TrialOf(const Config& config)
+      : spec_(config.sync), index_(config.sync, memory_config_of(config)) {}
 
-  [[nodiscard]] std::unique_ptr<Session> join() override { return std::make_unique<SessionOf<SharedIndex>>(index_); }
+  [[nodiscard]] std::unique_ptr<Session> join() override {
+    return std::make_unique<SessionOf<Index>>(index_);
+  }
   [[nodiscard]] KeyKind key_kind() const override {
     return std::is_same_v<Raw, u64> ? KeyKind::kU64 : KeyKind::kBytes;
   }
-  [[nodiscard]] bool ordered() const override { return SharedIndex::kOrdered; }
+  [[nodiscard]] bool ordered() const override { return Index::kOrdered; }
   [[nodiscard]] bool many_writers() const override {
-    if constexpr (requires { SharedIndex::Policy::kManyWriters; }) return SharedIndex::Policy::kManyWriters;
+    if constexpr (requires { Index::Policy::kManyWriters; }) return Index::Policy::kManyWriters;
     return true;
   }
   [[nodiscard]] bool elides() const override {
-    if constexpr (requires { SharedIndex::Policy::kElides; }) return SharedIndex::Policy::kElides;
+    if constexpr (requires { Index::Policy::kElides; }) return Index::Policy::kElides;
     return false;
   }
-  [[nodiscard]] bool keeps() const override { return keeps_pairs<SharedIndex>(); }
+  [[nodiscard]] bool keeps() const override { return keeps_pairs<Index>(); }
 
   [[nodiscard]] SyncReport sync_report(const std::vector<u64>& sums) const override {
     SyncReport out;
-    if constexpr (requires { SharedIndex::Policy::Options::parse(spec_).resolved(); }) {
-      out.stats.options = SharedIndex::Policy::Options::parse(spec_).resolved();
+    if constexpr (requires { Index::Policy::Options::parse(spec_).resolved(); }) {
+      out.stats.options = Index::Policy::Options::parse(spec_).resolved();
     }
     if constexpr (requires { std::declval<SessionThread&>().counters; }) report_counters(sums, out);
     return out;
@@ -225,24 +232,28 @@ class TrialOf final : public Trial {
 
   [[nodiscard]] Contents contents() override {
     Contents out;
-    if constexpr (keeps_pairs<SharedIndex>()) walk(out);
+    if constexpr (keeps_pairs<Index>()) walk(out);
     return out;
   }
 
  private:
-  using SessionThread = decltype(std::declval<SharedIndex&>().join());
+  using SessionThread = decltype(std::declval<Index&>().join());
 
   void walk(Contents& out) {
     OwnedKey<Raw> last{};
     auto me = index_.join();
     index_.for_each(me, [&](Raw key, u64 value) {
       if (!tag_matches(key, value)) {
-        if (out.example.empty()) out.example = fmt::format("key {} holds {:#x}, which is not its value", shown(key), value);
+        if (out.example.empty()) {
+          out.example = fmt::format("key {} holds {:#x}, which is not its value", shown(key), value);
+        }
         ++out.wrong_values;
       }
-      if constexpr (SharedIndex::kOrdered) {
+      if constexpr (Index::kOrdered) {
         if (out.keys > 0 && !(Raw(last) < key)) {
-          if (out.example.empty()) out.example = fmt::format("key {} comes after key {}", shown(key), shown(Raw(last)));
+          if (out.example.empty()) {
+            out.example = fmt::format("key {} comes after key {}", shown(key), shown(Raw(last)));
+          }
           ++out.disorder;
         }
         last = key;
@@ -285,7 +296,7 @@ class TrialOf final : public Trial {
   }
 
   const Spec spec_;
-  SharedIndex index_;
+  Index index_;
 };
 
 }  // namespace latchlab

@@ -117,8 +117,9 @@ TEST_CASE("a trial that counts its operations does exactly so many, with any num
       CAPTURE(threads, ops, result.reason);
       REQUIRE(result.status == Status::kOk);
       CHECK(result.throughput->operations == ops);
-      const u64 sum = std::accumulate(result.throughput->per_operation.begin(), result.throughput->per_operation.end(), u64{0},
-                                      [](u64 s, const OperationRate& rate) { return s + rate.count; });
+      const u64 sum =
+          std::accumulate(result.throughput->per_operation.begin(), result.throughput->per_operation.end(),
+                          u64{0}, [](u64 s, const OperationRate& rate) { return s + rate.count; });
       CHECK(sum == ops);
     }
   }
@@ -172,7 +173,8 @@ TEST_CASE("what an index does wrong makes its result invalid, with a reason") {
   CHECK_THAT(broken(Mistake::kMissedKey, "lookup"), Catch::Contains("missing"));
   CHECK_THAT(broken(Mistake::kLostInsert, "insert"), Catch::Contains("the tally says 20000"));
   CHECK_THAT(broken(Mistake::kSwappedKeys, "insert"), Catch::Contains("not the right ones"));
-  CHECK_THAT(broken(Mistake::kDoubleErase, "mix:read=50,insert=25,erase=25"), Catch::Contains("the tally says"));
+  CHECK_THAT(broken(Mistake::kDoubleErase, "mix:read=50,insert=25,erase=25"),
+             Catch::Contains("the tally says"));
   CHECK_THAT(broken(Mistake::kBadScan, "mix:read=50,scan=50"), Catch::Contains("out of order"));
 }
 
@@ -212,7 +214,9 @@ TEST_CASE("more threads than processors finish, and the result says so") {
   Config config = small("mix:read=80,update=20");
   config.threads = 8;
   const Topology topology = Topology::discover();
-  if (topology.allowed_count() >= 8) config.pin = Pin{.kind = Pin::Kind::kList, .socket = 0, .cpus = {0}, .text = "list:0"};
+  if (topology.allowed_count() >= 8) {
+    config.pin = Pin{.kind = Pin::Kind::kList, .socket = 0, .cpus = {0}, .text = "list:0"};
+  }
   const TrialResult result = run(config);
   CAPTURE(result.reason);
   CHECK(result.status == Status::kOk);
@@ -221,7 +225,8 @@ TEST_CASE("more threads than processors finish, and the result says so") {
   CHECK(result.throughput->per_thread.size() == 8);
 }
 
-TEST_CASE("an interrupted run ends early and keeps what was measured; before the measured phase it has nothing") {
+TEST_CASE(
+    "an interrupted run ends early and keeps what was measured; before the measured phase it has nothing") {
   // In a process of its own: a request to stop is for good.
   const auto child = [](u64 time_ns, bool before) {
     const pid_t pid = ::fork();
@@ -234,8 +239,12 @@ TEST_CASE("an interrupted run ends early and keeps what was measured; before the
         request_stop();
       }).detach();
       const TrialResult result = run(config);
-      const bool measured = result.throughput && result.throughput->operations > 0 && result.status == Status::kOk;
-      ::_exit(!result.interrupted ? 3 : measured ? 0 : result.status == Status::kFailed && !result.reason.empty() ? 1 : 2);
+      const bool measured =
+          result.throughput && result.throughput->operations > 0 && result.status == Status::kOk;
+      ::_exit(!result.interrupted                                          ? 3
+              : measured                                                   ? 0
+              : result.status == Status::kFailed && !result.reason.empty() ? 1
+                                                                           : 2);
     }
     int status = 0;
     ::waitpid(pid, &status, 0);
@@ -267,7 +276,8 @@ struct Single : Toy<u64> {
 TEST_CASE("a point that makes no sense is skipped with a reason") {
   TrialOf<Single> trial(small("mix:read=50,update=50"));
   const auto progress = make_progress(ProgressMode::kNone);
-  const TrialResult result = run_trial(trial, small("mix:read=50,update=50"), Topology::discover(), *progress);
+  const TrialResult result =
+      run_trial(trial, small("mix:read=50,update=50"), Topology::discover(), *progress);
   CHECK(result.status == Status::kSkipped);
   CHECK_THAT(result.reason, Catch::Contains("one thread may write"));
 
@@ -293,7 +303,9 @@ TEST_CASE("a step knows what must come of it") {
       if (step.kind == OpKind::kInsert) CHECK(step.expect == (erases ? Expect::kEither : Expect::kMiss));
       if (step.kind == OpKind::kUpdate) CHECK(step.expect == (erases ? Expect::kEither : Expect::kHit));
       if (step.kind == OpKind::kRead && ops[i].absent) CHECK(step.expect == Expect::kMiss);
-      if (step.kind == OpKind::kRead && !ops[i].absent) CHECK(step.expect == (erases ? Expect::kEither : Expect::kHit));
+      if (step.kind == OpKind::kRead && !ops[i].absent) {
+        CHECK(step.expect == (erases ? Expect::kEither : Expect::kHit));
+      }
     }
   }
 }

@@ -1,6 +1,7 @@
-// The index against the tally. While the run counts, nobody trusts the index; afterwards nobody uses it, so it can be
-// walked over from end to end: as many keys as were inserted and not erased, the same ones (a sum of their hashes, which no order
-// of events can change), each with a value of its own, and in strict order where there is one.
+// The index against the tally. While the run counts, nobody trusts the index; afterwards nobody uses it, so
+// it can be walked over from end to end: as many keys as were inserted and not erased, the same ones (a sum
+// of their hashes, which no order of events can change), each with a value of its own, and in strict order
+// where there is one.
 #pragma once
 
 #include <string>

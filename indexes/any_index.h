@@ -1,8 +1,10 @@
 #pragma once
-// Any index behind one virtual call an operation: what a test suite that is compiled once speaks to. Never measured.
+// Any index behind one virtual call an operation: what a test suite that is compiled once speaks to. Never
+// measured.
 //
-// Keys are byte strings. An index of integers takes them as eight bytes, most significant first, so that the order of the
-// strings is the order of the numbers, and an oracle is a std::map<std::string, u64> for every index.
+// Keys are byte strings. An index of integers takes them as eight bytes, most significant first, so that the
+// order of the strings is the order of the numbers, and an oracle is a std::map<std::string, u64> for every
+// index.
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -13,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "indexes/concepts.h"
 #include "src/base/spec.h"
 #include "src/base/types.h"
 #include "src/memory/memory_config.h"
@@ -35,9 +38,9 @@ namespace latchlab {
 }
 
 /// Whether an index keeps what it is given; all do, but for `null`.
-template <class SharedIndex>
+template <SharedIndex Index>
 [[nodiscard]] constexpr bool keeps_pairs() {
-  if constexpr (requires { SharedIndex::Body::kKeeps; }) return SharedIndex::Body::kKeeps;
+  if constexpr (requires { Index::Body::kKeeps; }) return Index::Body::kKeeps;
   return true;
 }
 
@@ -87,24 +90,26 @@ class AnyIndex {
   [[nodiscard]] virtual Footprint bytes() const = 0;
 };
 
-template <class SharedIndex>
+template <SharedIndex Index>
 class AnyIndexOf final : public AnyIndex {
-  using Raw = typename SharedIndex::Raw;
+  using Raw = typename Index::Raw;
   static constexpr bool kNumbers = std::is_same_v<Raw, u64>;
 
  public:
   AnyIndexOf(const Spec& sync, const MemoryConfig& memory) : index_(sync, memory) {}
 
-  [[nodiscard]] std::unique_ptr<AnyIndex::Session> join() override { return std::make_unique<SessionOf>(index_); }
-  [[nodiscard]] bool ordered() const override { return SharedIndex::kOrdered; }
+  [[nodiscard]] std::unique_ptr<AnyIndex::Session> join() override {
+    return std::make_unique<SessionOf>(index_);
+  }
+  [[nodiscard]] bool ordered() const override { return Index::kOrdered; }
   [[nodiscard]] bool numbers() const override { return kNumbers; }
-  [[nodiscard]] bool keeps() const override { return keeps_pairs<SharedIndex>(); }
+  [[nodiscard]] bool keeps() const override { return keeps_pairs<Index>(); }
   [[nodiscard]] Footprint bytes() const override { return index_.bytes(); }
 
  private:
   class SessionOf final : public AnyIndex::Session {
    public:
-    explicit SessionOf(SharedIndex& index) : index_(index), me_(index.join()) {}
+    explicit SessionOf(Index& index) : index_(index), me_(index.join()) {}
 
     std::optional<u64> find(std::string_view key) override { return index_.find(me_, raw(key)); }
     bool insert(std::string_view key, u64 value) override { return index_.insert(me_, raw(key), value); }
@@ -113,14 +118,14 @@ class AnyIndexOf final : public AnyIndex {
     bool erase(std::string_view key) override { return index_.erase(me_, raw(key)); }
 
     std::size_t scan(std::string_view from, std::size_t limit, const Visit& visit) override {
-      if constexpr (SharedIndex::kOrdered) {
+      if constexpr (Index::kOrdered) {
         return index_.scan(me_, raw(from), limit, [&](Raw key, u64 value) { show(visit, key, value); });
       } else {
         return 0;
       }
     }
     void for_each(const Visit& visit) override {
-      if constexpr (keeps_pairs<SharedIndex>()) {
+      if constexpr (keeps_pairs<Index>()) {
         index_.for_each(me_, [&](Raw key, u64 value) { show(visit, key, value); });
       }
     }
@@ -128,7 +133,8 @@ class AnyIndexOf final : public AnyIndex {
     [[nodiscard]] std::vector<std::pair<std::string, u64>> counters() const override {
       std::vector<std::pair<std::string, u64>> out;
       if constexpr (requires { me_.counters; }) {
-        for_each_counter(me_.counters, [&](std::string_view name, u64 value) { out.emplace_back(name, value); });
+        for_each_counter(me_.counters,
+                         [&](std::string_view name, u64 value) { out.emplace_back(name, value); });
       }
       return out;
     }
@@ -153,11 +159,11 @@ class AnyIndexOf final : public AnyIndex {
       }
     }
 
-    SharedIndex& index_;
-    decltype(std::declval<SharedIndex&>().join()) me_;
+    Index& index_;
+    decltype(std::declval<Index&>().join()) me_;
   };
 
-  SharedIndex index_;
+  Index index_;
 };
 
 }  // namespace latchlab

@@ -1,8 +1,10 @@
 #pragma once
-// `null`: an index that keeps nothing. Its speed is the harness's own: what is left when every lookup costs nothing. Under a
-// policy it shows what the policy itself costs: the lock, the transaction, the epoch, around an empty body.
+// `null`: an index that keeps nothing. Its speed is the harness's own: what is left when every lookup costs
+// nothing. Under a policy it shows what the policy itself costs: the lock, the transaction, the epoch, around
+// an empty body.
 //
-// It finds nothing and changes nothing, whatever it says, so there is nothing to validate (kKeeps).
+// It finds nothing, changes nothing whatever it says, and counts as ordered, since nothing is always in
+// order. There is nothing to validate (kKeeps).
 #include <cstddef>
 #include <optional>
 #include <string_view>
@@ -18,10 +20,25 @@ class Null {
   using Key = KeyType;
   using Found = std::optional<u64>;
   static constexpr std::string_view kName = "null";
-  static constexpr bool kOrdered = false;
+  static constexpr bool kOrdered = true;
   static constexpr bool kKeeps = false;
 
-  enum class Put : u8 { kInsert, kUpdate, kUpsert };
+  enum class Put : u8 {
+    kInsert,
+    kUpdate,
+    kUpsert
+  };
+
+  /// What a step of a scan collects: nothing.
+  class Batch {
+   public:
+    bool empty() const { return true; }
+    bool too_small() const { return false; }
+    void enlarge() {}
+    Key last() const { return Key(); }
+    template <class F>
+    void for_each(F&&) const {}
+  };
 
   Null() = default;
   Null(const Null&) = delete;
@@ -41,6 +58,12 @@ class Null {
   Attempt<bool> erase_in(Tx&, const Key&) {
     return true;
   }
+
+  template <class Tx>
+  Attempt<bool> gather_in(Tx&, const Key&, bool, std::size_t, Batch&) const {
+    return true;
+  }
+  static Key first_key() { return Key(); }
 
   /// There is nothing to give back.
   template <class Pool>
