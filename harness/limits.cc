@@ -71,8 +71,8 @@ double elapsed_ns(Clock::time_point since) {
   return std::chrono::duration<double, std::nano>(Clock::now() - since).count();
 }
 
-/// The shortest of all batches: a batch is long enough to meet every set of the caches, and what disturbs it can only
-/// make it longer. Zero is "none yet".
+/// The shortest of all batches: a batch is long enough to be typical, and what disturbs it can only make it longer.
+/// Zero is "none yet".
 void keep_best(double& best, double ns) { best = best == 0 ? ns : std::min(best, ns); }
 
 /// The result of every load goes into a sum that is kept, so that no load can be left out.
