@@ -65,8 +65,8 @@ Finding numa_balancing(const Topology& topology, const Root& root) {
   if (!on) return {Verdict::kGood, "NUMA balancing", "not in this kernel", {}};
   if (!*on) return {Verdict::kGood, "NUMA balancing", "off", {}};
   return {Verdict::kMind, "NUMA balancing",
-          fmt::format("on{}: it unmaps pages to see who touches them, which aborts transactions with status 0 "
-                      "and moves memory during a run",
+          fmt::format("on{}: it unmaps pages to see who touches them, which aborts transactions with "
+                      "status 0 and moves memory during a run",
                       topology.nodes == 1 ? " (one node only, so it should have nothing to do)" : ""),
           "sysctl kernel.numa_balancing=0"};
 }

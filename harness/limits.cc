@@ -71,7 +71,7 @@ double elapsed_ns(Clock::time_point since) {
   return std::chrono::duration<double, std::nano>(Clock::now() - since).count();
 }
 
-/// The shortest of all batches: a batch is long enough to be typical, and what disturbs it can only make it longer.
+/// The shortest of all batches: a batch is long enough to be typical, and a disturbance only makes it longer.
 /// Zero is "none yet".
 void keep_best(double& best, double ns) { best = best == 0 ? ns : std::min(best, ns); }
 
@@ -126,18 +126,19 @@ u64 limits_footprint(u64 reserved, u64 available) {
   return std::max(kMinFootprint, std::min(reserved, most)) / sizeof(Line) * sizeof(Line);
 }
 
+Limits no_limits(const std::string& why) {
+  Limits out;
+  out.page_bytes = Measured<u64>::missing(why);
+  for (Measured<double>* value : {&out.chase_ns, &out.independent_ns, &out.chase_ratio, &out.independent_ratio}) {
+    *value = Measured<double>::missing(why);
+  }
+  return out;
+}
+
 Limits measure_limits(const LimitsPlan& plan) {
   Limits out;
   out.footprint = plan.footprint;
-  const auto without = [&](const std::string& why) {
-    out.page_bytes = Measured<u64>::missing(why);
-    out.chase_ns = Measured<double>::missing(why);
-    out.independent_ns = Measured<double>::missing(why);
-    out.chase_ratio = Measured<double>::missing(why);
-    out.independent_ratio = Measured<double>::missing(why);
-    return out;
-  };
-  if (stop_requested()) return without("the run was interrupted");
+  if (stop_requested()) return no_limits("the run was interrupted");
   try {
     const PageUse before = page_use();
     const Buffer buffer(plan.footprint, plan.huge_pages);
@@ -166,7 +167,7 @@ Limits measure_limits(const LimitsPlan& plan) {
     out.independent_ns = independent;
     return out;
   } catch (const std::bad_alloc&) {
-    return without("no memory for the buffer");
+    return no_limits("no memory for the buffer");
   }
 }
 

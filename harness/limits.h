@@ -7,14 +7,16 @@
 //   misses as it
 //                can, as a batch of lookups would
 //
-// Both run over a buffer of the index's footprint (what it holds from the system, cut to what fits), on the same page size, by as many pinned threads at once as the run used processors, each
-// with a walk of its own through the shared buffer. A thread's time a line is that of its best batch, since a
-// disturbed one says nothing about the memory; the limit is the mean over the threads.
+// Both run over a buffer of the index's footprint (what it holds from the system, cut to what fits), on the
+// same page size, by as many pinned threads at once as the run used processors, each with a walk of its own
+// through the shared buffer. A thread's time a line is that of its best batch, since a disturbed one says
+// nothing about the memory; the limit is the mean over the threads.
 //
 // When: after the measured phase and the check, while the idle index still exists, so that the index has met
 // neither the buffer's cache lines nor its pages. The buffer is gone when the call returns.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "harness/config.h"
@@ -38,6 +40,9 @@ struct LimitsPlan {
 /// The ratios are left to fill in by the caller, with set_limit_ratios. Reasons instead of values if memory
 /// is out or the run was interrupted. Takes about twice time_ns, and a second per GiB to lay out the cycle.
 [[nodiscard]] Limits measure_limits(const LimitsPlan& plan);
+
+/// Limits without a value, for this reason.
+[[nodiscard]] Limits no_limits(const std::string& why);
 
 /// How many lines one operation is worth: `operation_ns` is a thread's time for one operation.
 void set_limit_ratios(Limits& limits, double operation_ns);

@@ -465,7 +465,10 @@ class Run {
   }
 
   void find_limits() {
-    if (!out_.throughput) return;
+    if (!out_.throughput) {
+      out_.limits = no_limits("there is no throughput to compare with");
+      return;
+    }
     const auto start = Clock::now();
     progress_.begin("limits", 0, 0);
     LimitsPlan plan;
