@@ -1,11 +1,9 @@
 // The floor under every result: the same memory with no index in it.
 //
-//   chase        a random cycle through every line of the buffer: each load's address is the result of the
-//   one before,
-//                as in a descent from node to node
+//   chase        a random cycle through every line of the buffer: the address of each load is the result of
+//                the one before, as in a descent from node to node
 //   independent  the addresses are known beforehand (a generator's), so that the processor overlaps as many
-//   misses as it
-//                can, as a batch of lookups would
+//                misses as it can, as a batch of lookups would
 //
 // Both run over a buffer of the index's footprint (what it holds from the system, cut to what fits), on the
 // same page size, by as many pinned threads at once as the run used processors, each with a walk of its own

@@ -2,9 +2,8 @@
 // (containers that deny the call, a topology that is not this machine, a mask changed by somebody else).
 //
 //   compact     one L3 cluster after the other, socket by socket; the first hardware thread of every core of
-//   the machine
-//               before any second one: with 2 x 14 cores x 2, threads 0-13 fill socket 0, 14-27 socket 1,
-//               28-55 their siblings
+//               the machine before any second one: with 2 x 14 cores x 2, threads 0-13 fill socket 0, 14-27
+//               socket 1, 28-55 their siblings
 //   scatter     round robin over sockets, then over clusters, then over cores; siblings last again
 //   socket:N    compact, within one socket
 //   list:0-3,8  these processors (the kernel's numbers), in this order

@@ -2,10 +2,10 @@
 //
 // A promise is made only where it holds at all moments of the run, whatever overtakes what:
 //
-//   a read or update of a record   hits, unless the workload erases (then the record may be gone, or not
-//   there yet) a read of an absent key        misses an insert                      finds its key absent,
-//   unless the workload erases (then an upsert may have come before it)
-//                                  or keys come from a file, where record numbers go round
+//   a read or update of a record   hits, unless the workload erases (the record may be gone, or not there yet)
+//   a read of an absent key        misses
+//   an insert                      finds its key absent, unless the workload erases (then an upsert may have
+//                                  come before it) or keys come from a file, where record numbers go round
 #pragma once
 
 #include <optional>
