@@ -62,7 +62,10 @@ class Synchronized {
 
   std::optional<u64> find(Thread& me, Raw raw) const {
     const typename Key::Spelling spelling(raw);
-    return policy_.read(me, [this, key = spelling.key()](auto& tx) { return index_.find_in(tx, key); });
+    // Inlined into whoever looks up: a call would keep the misses of successive lookups apart.
+    return policy_.read(me, [this, key = spelling.key()](auto& tx) __attribute__((always_inline)) {
+      return index_.find_in(tx, key);
+    });
   }
   /// Whether the key was absent; its value is left alone if it was not.
   bool insert(Thread& me, Raw raw, u64 value) { return put(me, raw, value, Put::kInsert); }
