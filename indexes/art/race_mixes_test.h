@@ -70,10 +70,22 @@ inline std::vector<RaceMix<std::string>> string_mixes() {
   const std::string path = "abcdefgh";   // twice what a node stores of its path
   // All keys share eight bytes, and nodes skip four of them.
   const std::vector<std::string> skipping{path + "1", path + "2", path + "3x", path + "3y"};
+  // Between an insert's finding out where the paths part and its going there again, the other keys go and others come.
+  constexpr RaceVerb kFind = RaceVerb::kFind, kInsert = RaceVerb::kInsert, kErase = RaceVerb::kErase;
+  static const RaceScript<std::string> leaf_came{
+      {{kInsert, "abXY"}},
+      {{kErase, path + "1"}, {kErase, path + "2"}, {kInsert, "abX"}},
+      {{kFind, "abX"}, {kFind, "abXY"}}};
+  static const RaceScript<std::string> node_came{
+      {{kInsert, "abXY"}},
+      {{kErase, path + "1"}, {kErase, path + "2"}, {kInsert, "abX1"}, {kInsert, "abX2"}},
+      {{kFind, "abXY"}}};
   return {
       {"split in skipped bytes", skipping, {},
        {path + "1", path + "3x", path + "4", "abX", "abcXefgh1", path}, {3, 5, 1, 1, 3, 1}},
       {"one key a prefix of another", {"a", "ab", "abc"}, {}, {"", "a", "ab", "abc", "abcd"}, {3, 4, 1, 1, 4, 1}},
+      {"split beside a leaf that came instead", {path + "1", path + "2"}, {}, {"abX", "abXY"}, {}, 0, &leaf_came},
+      {"split beside a node that came instead", {path + "1", path + "2"}, {}, {"abX1", "abX2", "abXY"}, {}, 0, &node_came},
       {"string merge", {path + "1", path + "2x", path + "2y"}, {}, {path + "1", path + "2x", path + "2y", path + "2z"}, {3, 2, 1, 1, 6, 1}},
   };
 }

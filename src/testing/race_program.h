@@ -31,6 +31,10 @@ enum class RaceVerb : u8 { kFind, kInsert, kUpdate, kUpsert, kErase, kScan };
 /// How often, in parts of their sum, in the order of RaceVerb.
 using RaceWeights = std::array<u32, 6>;
 
+/// What each fiber does, where chance would hardly ever draw it.
+template <class Key>
+using RaceScript = std::vector<std::vector<std::pair<RaceVerb, Key>>>;
+
 template <class Key>
 struct RaceMix {
   std::string name;
@@ -39,6 +43,7 @@ struct RaceMix {
   std::vector<Key> hot;        // what the fibers use
   RaceWeights weights;
   u32 ops_each = 3;
+  const RaceScript<Key>* script = nullptr;   // then the only program; outlives the mix
 };
 
 struct RaceOp {
@@ -74,6 +79,13 @@ RaceProgram<Key> draw_program(const RaceMix<Key>& mix, u64 number, u32 fibers) {
   Rng rng(number);
   u64 sum = 0, value = 100;
   for (const u32 weight : mix.weights) sum += weight;
+  if (mix.script != nullptr) {
+    for (const auto& steps : *mix.script) {
+      auto& ops = program.fibers.emplace_back();
+      for (const auto& [verb, key] : steps) ops.push_back({verb, program.number_of(key), value++});
+    }
+    return program;
+  }
   for (u32 f = 0; f < fibers; ++f) {
     auto& ops = program.fibers.emplace_back();
     for (u32 i = 0; i < mix.ops_each; ++i) {
@@ -187,6 +199,7 @@ ProgramsReport run_programs(const RaceMix<Key>& mix, std::string_view policy, u3
   for (u32 number = 0; number < programs && report.failures == 0; ++number) {
     options.seed = first_seed + u64{number} * options.schedules;
     const RaceProgram<Key> program = draw_program(mix, number, options.fibers);
+    options.fibers = static_cast<u32>(program.fibers.size());
     const RaceReport one = find_races<ProgramOnIndex<Index, Key>>(options, program, policy);
     report.schedules += one.schedules;
     report.failures += one.failures;
