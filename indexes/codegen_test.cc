@@ -29,14 +29,14 @@ struct TreeByHand {
   art::Node256<CoarseLayout<Native>, U64Key> root{art::U64Path(U64Key(), 0)};
 };
 
-// Not static and not inlined, so that each is a symbol of its own.
+// Not static, not inlined, and with all that they call inside, so that each is a symbol with all of its instructions.
 extern "C" {
 
-[[gnu::noinline]] std::optional<u64> codegen_none_find(const NoneArt& index, NoneArt::Thread& me, u64 key) {
+[[gnu::noinline, gnu::flatten]] std::optional<u64> codegen_none_find(const NoneArt& index, NoneArt::Thread& me, u64 key) {
   return index.find(me, key);
 }
 
-[[gnu::noinline]] std::optional<u64> codegen_find_by_hand(const TreeByHand& tree, NoneArt::Thread&, u64 raw) {
+[[gnu::noinline, gnu::flatten]] std::optional<u64> codegen_find_by_hand(const TreeByHand& tree, NoneArt::Thread&, u64 raw) {
   const U64Key key(raw);
   const NodeByHand* node = &tree.root;
   for (u32 depth = 0;; ++depth) {
@@ -58,7 +58,7 @@ extern "C" {
   }
 }
 
-[[gnu::noinline]] Attempt<std::optional<u64>> codegen_versioned_find(const Art<VersionedLayout<Native>, U64Key>& index,
+[[gnu::noinline, gnu::flatten]] Attempt<std::optional<u64>> codegen_versioned_find(const Art<VersionedLayout<Native>, U64Key>& index,
                                                                    VersionedTx<Native>& tx, u64 key) {
   return index.find_in(tx, U64Key(key));
 }

@@ -94,10 +94,10 @@ inline std::vector<RaceMix<std::string>> string_mixes() {
 inline constexpr u32 kRacePrograms = 40;
 inline constexpr u32 kRaceSchedules = 10'000;
 
-/// Runs every mix on `Index`: ten thousand schedules each, or as many as `share` of that, and under sanitizers a twentieth.
+/// Runs every mix on `Index`: ten thousand schedules each, and under sanitizers a twentieth of that.
 template <class Index, class Raw>
-void explore(const std::vector<RaceMix<Raw>>& mixes, std::string_view policy, RaceOptions options, double share = 1) {
-  const u32 each = static_cast<u32>(kRaceSchedules * share) / (kSanitized ? 20 : 1);
+void explore(const std::vector<RaceMix<Raw>>& mixes, std::string_view policy, RaceOptions options) {
+  const u32 each = kRaceSchedules / (kSanitized ? 20 : 1);
   options.schedules = each / kRacePrograms;
   for (const auto& mix : mixes) {
     const ProgramsReport report = run_programs<Index>(mix, policy, kRacePrograms, options);

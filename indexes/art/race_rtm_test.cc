@@ -19,11 +19,11 @@ TEST_CASE("Races: ART under rtm with strings", "[race]") {
 
 TEST_CASE("Races: ART under rtm that neither waits nor speculates again", "[race]") {
   const std::string policy = "rtm:0,wait=0,busy_counts=0,respec=0,obey_retry=1";
-  explore<Synchronized<Art, Rtm<Simulated>, U64Key>>(number_mixes(), policy, {.abort_rate = 0.2}, 0.1);
+  explore<Synchronized<Art, Rtm<Simulated>, U64Key>>(number_mixes(), policy, {.abort_rate = 0.2});
 }
 
 TEST_CASE("Races: ART under spin", "[race]") {
-  explore<Synchronized<Art, Spin<Simulated>, U64Key>>(number_mixes(), "spin", {}, 0.1);
+  explore<Synchronized<Art, Spin<Simulated>, U64Key>>(number_mixes(), "spin", {});
 }
 
 }  // namespace
