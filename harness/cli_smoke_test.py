@@ -1,7 +1,8 @@
-"""The harness as a user meets it: every pair through the real binary, every result against the committed schema, every wrong
-input refused with one line.
+"""The harness as a user meets it: every pair through the real binary, every result against the committed schema,
+every wrong input refused with one line.
 
-Run by CTest, which says where the binary is; by hand: LATCHLAB_HARNESS=build/release/harness python3 harness/cli_smoke_test.py
+Run by CTest, which says where the binary is; by hand:
+LATCHLAB_HARNESS=build/release/harness python3 harness/cli_smoke_test.py
 """
 
 import json
@@ -34,7 +35,9 @@ def pairs():
         match = re.fullmatch(r"  (\S+) +(.*); under (.*)", line)
         traits = match.group(2).split(", ")
         for policy in match.group(3).split(", "):
-            found.append((match.group(1), policy, "ordered" in traits, {t for t in traits if t.endswith("keys")}))
+            found.append(
+                (match.group(1), policy, "ordered" in traits, {t for t in traits if t.endswith("keys")})
+            )
     return found
 
 
@@ -57,25 +60,39 @@ class Runs(unittest.TestCase):
     def checked(self, document, arguments):
         """What must hold for every result."""
         if self.validator:
-            problems = [f"{'/'.join(map(str, e.absolute_path))}: {e.message}" for e in self.validator.iter_errors(document)]
+            problems = [
+                f"{'/'.join(map(str, e.absolute_path))}: {e.message}"
+                for e in self.validator.iter_errors(document)
+            ]
             self.assertEqual(problems, [], arguments)
         self.assertIn(document["status"], ("ok", "degraded"), (arguments, document["reason"]))
         self.assertEqual(document["reason"] == "", document["status"] == "ok", arguments)
         self.assertGreater(document["throughput"]["operations"], 0, arguments)
         validation = document["validation"]
         if validation["passed"] is None:
-            self.assertIn(validation["passed_reason"], ("this index keeps nothing", "--validate=off"), arguments)
+            self.assertIn(
+                validation["passed_reason"], ("this index keeps nothing", "--validate=off"), arguments
+            )
         else:
             self.assertTrue(validation["passed"], (arguments, validation))
         return document
 
     def mix_of(self, ordered):
-        return "mix:read=40,insert=20,update=10,upsert=10,erase=10,scan=10" if ordered else \
-            "mix:read=50,insert=20,update=10,upsert=10,erase=10"
+        return (
+            "mix:read=40,insert=20,update=10,upsert=10,erase=10,scan=10"
+            if ordered
+            else "mix:read=50,insert=20,update=10,upsert=10,erase=10"
+        )
 
     def run_mix(self, index, policy, ordered, *arguments):
         """The mix with two threads, or with one where only one may write: then two are refused in one line."""
-        wanted = [f"--index={index}", f"--sync={policy}", f"--workload={self.mix_of(ordered)}", *SHORT, *arguments]
+        wanted = [
+            f"--index={index}",
+            f"--sync={policy}",
+            f"--workload={self.mix_of(ordered)}",
+            *SHORT,
+            *arguments,
+        ]
         refused = run(*wanted, "--threads=2", "--json")
         if refused.returncode == 2:
             self.assertEqual(len(refused.stderr.splitlines()), 1, refused.stderr)
@@ -121,7 +138,15 @@ class Runs(unittest.TestCase):
 
     def test_lists_and_repetitions_make_a_document_each(self):
         with tempfile.TemporaryDirectory() as folder:
-            documents = self.documents("--index=art", "--sync={none,olc}", "--threads=1..2", "--reps=2", f"--out={folder}", *SHORT, count=8)
+            documents = self.documents(
+                "--index=art",
+                "--sync={none,olc}",
+                "--threads=1..2",
+                "--reps=2",
+                f"--out={folder}",
+                *SHORT,
+                count=8,
+            )
             self.assertEqual(len({d["run_id"] for d in documents}), 8)
             self.assertEqual(len({d["point_hash"] for d in documents}), 4)
             written = [json.loads(path.read_text()) for path in pathlib.Path(folder).rglob("*.json")]
@@ -156,25 +181,78 @@ class Runs(unittest.TestCase):
 
 class WrongInput(unittest.TestCase):
     WRONG = (
-        ["--index=at"], ["--index="], ["--sync=olk"], ["--sync=rtm:-1"], ["--sync=rtm:x"], ["--sync=rtm:20,whait=1"],
-        ["--sync=rtm:20,wait=2"], ["--sync=olc:3"], ["--sync=own"], ["--index=tbb", "--sync=olc"], ["--threads=0"], ["--threads=-1"],
-        ["--threads=two"], ["--threads=99999999999999999999"], ["--threads=2..1"], ["--threads={1,}"], ["--pin=nowhere"],
-        ["--pin=socket:99"], ["--pin=list:9999"], ["--pin=list:"], ["--alloc=arena+"], ["--hugepages=1G"], ["--workload=lokup"],
-        ["--workload=mix:read=50"], ["--workload=mix:read=50,insert=60"], ["--workload=mix:read=x"], ["--workload=mix:"], ["--keys=u32"],
-        ["--keys=file:/nonexistent"], ["--keys=file:/"], ["--keys=file:/dev/null"], ["--keys=file:"], ["--dist=zipf"], ["--dist=zipf:-1"],
-        ["--dist=zipf:nan"], ["--negative=1.5"], ["--negative=nan"], ["--records=-5"], ["--records=1e999"], ["--records=999Ti"], ["--warmup=5"],
-        ["--time=0"], ["--time=-1s"], ["--time=1y"], ["--ops=0"], ["--sample=0"], ["--seed=x"], ["--validate=maybe"], ["--reps=0"],
-        ["--out=/dev/null/x"], ["--out=/proc/nowhere"], ["--progress=loud"], ["--frobnicate"], ["--frobnicate=1"], ["stray"],
-        ["--index"], ["list", "everything"], ["ab"], ["ab", "--a=--index=art"], ["ab", "--a=--index=art", "--b=--index=nope"],
+        ["--index=at"],
+        ["--index="],
+        ["--sync=olk"],
+        ["--sync=rtm:-1"],
+        ["--sync=rtm:x"],
+        ["--sync=rtm:20,whait=1"],
+        ["--sync=rtm:20,wait=2"],
+        ["--sync=olc:3"],
+        ["--sync=own"],
+        ["--index=tbb", "--sync=olc"],
+        ["--threads=0"],
+        ["--threads=-1"],
+        ["--threads=two"],
+        ["--threads=99999999999999999999"],
+        ["--threads=2..1"],
+        ["--threads={1,}"],
+        ["--pin=nowhere"],
+        ["--pin=socket:99"],
+        ["--pin=list:9999"],
+        ["--pin=list:"],
+        ["--alloc=arena+"],
+        ["--hugepages=1G"],
+        ["--workload=lokup"],
+        ["--workload=mix:read=50"],
+        ["--workload=mix:read=50,insert=60"],
+        ["--workload=mix:read=x"],
+        ["--workload=mix:"],
+        ["--keys=u32"],
+        ["--keys=file:/nonexistent"],
+        ["--keys=file:/"],
+        ["--keys=file:/dev/null"],
+        ["--keys=file:"],
+        ["--dist=zipf"],
+        ["--dist=zipf:-1"],
+        ["--dist=zipf:nan"],
+        ["--negative=1.5"],
+        ["--negative=nan"],
+        ["--records=-5"],
+        ["--records=1e999"],
+        ["--records=999Ti"],
+        ["--warmup=5"],
+        ["--time=0"],
+        ["--time=-1s"],
+        ["--time=1y"],
+        ["--ops=0"],
+        ["--sample=0"],
+        ["--seed=x"],
+        ["--validate=maybe"],
+        ["--reps=0"],
+        ["--out=/dev/null/x"],
+        ["--out=/proc/nowhere"],
+        ["--progress=loud"],
+        ["--frobnicate"],
+        ["--frobnicate=1"],
+        ["stray"],
+        ["--index"],
+        ["list", "everything"],
+        ["ab"],
+        ["ab", "--a=--index=art"],
+        ["ab", "--a=--index=art", "--b=--index=nope"],
         ["--sync=none", "--threads=2", "--workload=insert"],
-    )  # fmt: skip
+    )
 
     def test_wrong_input_is_one_line_and_exit_status_2(self):
         for arguments in self.WRONG:
             with self.subTest(arguments=arguments):
                 # Short, in case that it is not refused after all.
-                command = arguments if arguments[0] in ("list", "ab", "stray") else \
-                    [*arguments, *(s for s in SHORT if not arguments[0].startswith(s.split("=")[0]))]
+                command = (
+                    arguments
+                    if arguments[0] in ("list", "ab", "stray")
+                    else [*arguments, *(s for s in SHORT if not arguments[0].startswith(s.split("=")[0]))]
+                )
                 done = run(*command)
                 self.assertEqual(done.returncode, 2, done.stderr)
                 self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)

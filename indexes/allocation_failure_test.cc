@@ -1,8 +1,9 @@
-// Memory that ends at the n-th allocation of an operation, for every n until the operation gets through: it throws
-// std::bad_alloc and has changed nothing, leaked nothing and locked nothing, or it has succeeded.
+// Memory that ends at the n-th allocation of an operation, for every n until the operation gets through: it
+// throws std::bad_alloc and has changed nothing, leaked nothing and locked nothing, or it has succeeded.
 //
-// Keys that fan out, split and merge lead through every change of shape, up and down (src/testing/key_patterns.h). Beside the
-// pairs of this build, rtm runs on the emulated machine, so that the failures fall into transactions too.
+// Keys that fan out, split and merge lead through every change of shape, up and down
+// (src/testing/key_patterns.h). Beside the pairs of this build, rtm runs on the emulated machine, so that the
+// failures fall into transactions too.
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -41,16 +42,19 @@ std::vector<Subject> subjects() {
   for (const Pair& pair : registry.pairs()) {
     const Spec spec = Spec::parse(pair.policy);
     if (pair.policy == "own" || !pair.make_index(spec, {})->keeps()) continue;
-    all.push_back({pair.index + ":" + pair.policy + ":" + std::string(word(pair.keys)), pair.keys == KeyKind::kU64,
-                   [make = pair.make_index, spec](const MemoryConfig& memory) { return make(spec, memory); }});
+    all.push_back(
+        {pair.index + ":" + pair.policy + ":" + std::string(word(pair.keys)), pair.keys == KeyKind::kU64,
+         [make = pair.make_index, spec](const MemoryConfig& memory) { return make(spec, memory); }});
   }
   const Spec rtm = Spec::parse("rtm:2");
-  all.push_back({"art:rtm:u64 on emulated", true, [rtm](const MemoryConfig& memory) -> std::unique_ptr<AnyIndex> {
-                   return std::make_unique<AnyIndexOf<Synchronized<Art, Rtm<Emulated>, U64Key>>>(rtm, memory);
-                 }});
-  all.push_back({"art:rtm:bytes on emulated", false, [rtm](const MemoryConfig& memory) -> std::unique_ptr<AnyIndex> {
-                   return std::make_unique<AnyIndexOf<Synchronized<Art, Rtm<Emulated>, BytesKey>>>(rtm, memory);
-                 }});
+  all.push_back(
+      {"art:rtm:u64 on emulated", true, [rtm](const MemoryConfig& memory) -> std::unique_ptr<AnyIndex> {
+         return std::make_unique<AnyIndexOf<Synchronized<Art, Rtm<Emulated>, U64Key>>>(rtm, memory);
+       }});
+  all.push_back(
+      {"art:rtm:bytes on emulated", false, [rtm](const MemoryConfig& memory) -> std::unique_ptr<AnyIndex> {
+         return std::make_unique<AnyIndexOf<Synchronized<Art, Rtm<Emulated>, BytesKey>>>(rtm, memory);
+       }});
   return all;
 }
 
@@ -59,8 +63,10 @@ class Starved {
   Starved(const Subject& subject, Alloc alloc)
       : index_(subject.make({.alloc = alloc, .fail = &plan_})), session_(index_->join()) {}
 
-  /// Runs `operation` with the n-th allocation failing, n = 1, 2, 3, ... until it returns; that must be `wanted`.
-  void until_done(const std::string& what, FailurePlan::Then then, bool wanted, const std::function<bool()>& operation) {
+  /// Runs `operation` with the n-th allocation failing, n = 1, 2, 3, ... until it returns; that must be
+  /// `wanted`.
+  void until_done(const std::string& what, FailurePlan::Then then, bool wanted,
+                  const std::function<bool()>& operation) {
     INFO(what);
     for (u64 n = 1;; ++n) {
       REQUIRE(n < 100);
@@ -78,7 +84,8 @@ class Starved {
         return;
       }
       ++failures;
-      if (index_->bytes().live != live) FAIL("allocation " << n << " failed: leaked " << index_->bytes().live - live << " bytes");
+      if (index_->bytes().live != live)
+        FAIL("allocation " << n << " failed: leaked " << index_->bytes().live - live << " bytes");
       if (contents() != model) FAIL("allocation " << n << " failed and the contents have changed");
     }
   }
@@ -121,15 +128,18 @@ void starve(const Subject& subject, Alloc alloc, const KeyPattern& pattern) {
     index.model[key] = value;
     if (value % 8 != 0) continue;
     ++value;
-    index.until_done("upsert again " + shown(key), then(), false, [&] { return index.session().upsert(key, value); });
+    index.until_done("upsert again " + shown(key), then(), false,
+                     [&] { return index.session().upsert(key, value); });
     index.model[key] = value;
     ++value;
-    index.until_done("update " + shown(key), then(), true, [&] { return index.session().update(key, value); });
+    index.until_done("update " + shown(key), then(), true,
+                     [&] { return index.session().update(key, value); });
     index.model[key] = value;
   }
   CHECK((index.contents() == index.model));
   CHECK(index.failures > 0);
-  std::sort(keys.begin(), keys.end(), [](const auto& a, const auto& b) { return hash_bytes(a, 3) < hash_bytes(b, 3); });
+  std::sort(keys.begin(), keys.end(),
+            [](const auto& a, const auto& b) { return hash_bytes(a, 3) < hash_bytes(b, 3); });
   for (const std::string& key : keys) {
     ++value;
     index.until_done("erase " + shown(key), then(), true, [&] { return index.session().erase(key); });

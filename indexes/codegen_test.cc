@@ -1,5 +1,6 @@
-// What the compiler made of the verbs, read from this very executable with objdump: on the native machine `none` finds a key
-// with the instructions of a lookup written by hand over the same nodes, and an optimistic descent locks nothing.
+// What the compiler made of the verbs, read from this very executable with objdump: on the native machine
+// `none` finds a key with the instructions of a lookup written by hand over the same nodes, and an optimistic
+// descent locks nothing.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -29,14 +30,17 @@ struct TreeByHand {
   art::Node256<CoarseLayout<Native>, U64Key> root{art::U64Path(U64Key(), 0)};
 };
 
-// Not static, not inlined, and with all that they call inside, so that each is a symbol with all of its instructions.
+// Not static, not inlined, and with all that they call inside, so that each is a symbol with all of its
+// instructions.
 extern "C" {
 
-[[gnu::noinline, gnu::flatten]] std::optional<u64> codegen_none_find(const NoneArt& index, NoneArt::Thread& me, u64 key) {
+[[gnu::noinline, gnu::flatten]] std::optional<u64> codegen_none_find(const NoneArt& index,
+                                                                     NoneArt::Thread& me, u64 key) {
   return index.find(me, key);
 }
 
-[[gnu::noinline, gnu::flatten]] std::optional<u64> codegen_find_by_hand(const TreeByHand& tree, NoneArt::Thread&, u64 raw) {
+[[gnu::noinline, gnu::flatten]] std::optional<u64> codegen_find_by_hand(const TreeByHand& tree,
+                                                                        NoneArt::Thread&, u64 raw) {
   const U64Key key(raw);
   const NodeByHand* node = &tree.root;
   for (u32 depth = 0;; ++depth) {
@@ -58,8 +62,8 @@ extern "C" {
   }
 }
 
-[[gnu::noinline, gnu::flatten]] Attempt<std::optional<u64>> codegen_versioned_find(const Art<VersionedLayout<Native>, U64Key>& index,
-                                                                   VersionedTx<Native>& tx, u64 key) {
+[[gnu::noinline, gnu::flatten]] Attempt<std::optional<u64>> codegen_versioned_find(
+    const Art<VersionedLayout<Native>, U64Key>& index, VersionedTx<Native>& tx, u64 key) {
   return index.find_in(tx, U64Key(key));
 }
 
@@ -81,7 +85,8 @@ std::size_t accesses(const std::vector<Instruction>& all) {
 
 /// The instructions of one function, without the padding after it.
 std::vector<Instruction> disassembled(const std::string& symbol) {
-  const std::string command = "objdump -d --no-show-raw-insn --disassemble=" + symbol + " /proc/" + std::to_string(getpid()) + "/exe";
+  const std::string command =
+      "objdump -d --no-show-raw-insn --disassemble=" + symbol + " /proc/" + std::to_string(getpid()) + "/exe";
   const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
   std::vector<Instruction> all;
   std::array<char, 1000> line;
@@ -104,8 +109,8 @@ TEST_CASE("Codegen: none finds as a lookup by hand does", "[release]") {
   }
   const auto by_verbs = disassembled("codegen_none_find");
   const auto by_hand = disassembled("codegen_find_by_hand");
-  std::printf("find under none: %zu instructions, %zu of them with memory; by hand %zu, %zu\n", by_verbs.size(),
-              accesses(by_verbs), by_hand.size(), accesses(by_hand));
+  std::printf("find under none: %zu instructions, %zu of them with memory; by hand %zu, %zu\n",
+              by_verbs.size(), accesses(by_verbs), by_hand.size(), accesses(by_hand));
   REQUIRE(by_hand.size() > 50);
   CHECK(by_verbs.size() > 50);
   CHECK(accesses(by_verbs) <= accesses(by_hand));

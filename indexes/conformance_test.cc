@@ -1,7 +1,7 @@
 // Every pair of this build against a std::map, one thread: whatever is registered, a user's own index too.
 //
-// For each pattern of keys: all in, looked at from everywhere, all out, then random operations while the index grows and
-// shrinks, and at the end the memory of an empty index.
+// For each pattern of keys: all in, looked at from everywhere, all out, then random operations while the
+// index grows and shrinks, and at the end the memory of an empty index.
 #include <algorithm>
 #include <memory>
 
@@ -52,7 +52,8 @@ void swing(SessionOracle& oracle, const KeyPattern& pattern, bool numbers, Rng& 
   const u32 phase = std::max<u32>(operations / 6, 1);
   for (u32 i = 0; i < operations && oracle.ok(); ++i) {
     const bool growing = i / phase % 2 == 0;
-    const std::string& key = rng.below(4) == 0 ? keys[rng.below(keys.size())] : pattern.keys[rng.below(pattern.keys.size())];
+    const std::string& key =
+        rng.below(4) == 0 ? keys[rng.below(keys.size())] : pattern.keys[rng.below(pattern.keys.size())];
     oracle.random_operation(rng, key, growing ? 60 : 10, growing ? 10 : 60);
     if (i % phase == phase - 1) oracle.compare_all();
   }
@@ -60,8 +61,10 @@ void swing(SessionOracle& oracle, const KeyPattern& pattern, bool numbers, Rng& 
   oracle.compare_all();
 }
 
-void check_pattern(const Pair& pair, const KeyPattern& pattern, u64 seed, u32 operations, const MemoryConfig& memory) {
-  INFO(pair.index << ":" << pair.policy << ":" << word(pair.keys) << ", " << pattern.name << ", " << name_of(memory.alloc));
+void check_pattern(const Pair& pair, const KeyPattern& pattern, u64 seed, u32 operations,
+                   const MemoryConfig& memory) {
+  INFO(pair.index << ":" << pair.policy << ":" << word(pair.keys) << ", " << pattern.name << ", "
+                  << name_of(memory.alloc));
   const bool numbers = pair.keys == KeyKind::kU64;
   const auto index = pair.make_index(Spec::parse(pair.policy), memory);
   u64 empty = 0;
@@ -107,7 +110,8 @@ TEST_CASE("Conformance: every way to get memory serves every index") {
   register_all(registry);
   for (const Pair& pair : registry.pairs()) {
     if (!pair.make_index(Spec::parse(pair.policy), {})->keeps()) continue;
-    const auto patterns = pair.keys == KeyKind::kU64 ? number_patterns(test_seed()) : string_patterns(test_seed());
+    const auto patterns =
+        pair.keys == KeyKind::kU64 ? number_patterns(test_seed()) : string_patterns(test_seed());
     DYNAMIC_SECTION(pair.index << ":" << pair.policy << ":" << word(pair.keys)) {
       for (const auto alloc : {MemoryConfig::Alloc::kMalloc, MemoryConfig::Alloc::kArena}) {
         for (const std::size_t i : {std::size_t{0}, patterns.size() - 1}) {

@@ -1,8 +1,10 @@
-// Every pair of this build under four threads that work on neighbouring keys, so that they meet in the same nodes.
+// Every pair of this build under four threads that work on neighbouring keys, so that they meet in the same
+// nodes.
 //
-// A key belongs to one thread, which alone changes it and so knows every answer about it exactly, scans included. About
-// other threads' keys it knows less, but enough: a value tells which key it belongs to, what is never erased is always found,
-// scans are in order. At the end the index must hold what the owners hold together, and give all memory back.
+// A key belongs to one thread, which alone changes it and so knows every answer about it exactly, scans
+// included. About other threads' keys it knows less, but enough: a value tells which key it belongs to, what
+// is never erased is always found, scans are in order. At the end the index must hold what the owners hold
+// together, and give all memory back.
 #include <algorithm>
 #include <atomic>
 #include <map>
@@ -132,14 +134,17 @@ class Worker {
     std::size_t next = from, seen = 0;   // the first key that has not been accounted for
     const auto skip_to = [&](std::size_t end) {
       for (; next < end; ++next) {
-        const bool missed = keys_.stays(next) || (keys_.owner(next) == id_ && model.contains(keys_.all[next]));
+        const bool missed =
+            keys_.stays(next) || (keys_.owner(next) == id_ && model.contains(keys_.all[next]));
         note(!missed, "scan missed", keys_.all[next]);
       }
     };
     const std::size_t counted = session.scan(keys_.all[from], limit, [&](std::string_view key, u64 value) {
       ++seen;
-      const auto at = std::lower_bound(keys_.all.begin() + static_cast<std::ptrdiff_t>(next), keys_.all.end(), key);
-      if (at == keys_.all.end() || *at != key) return note(false, "scan out of order, or a key that nobody inserted", key);
+      const auto at =
+          std::lower_bound(keys_.all.begin() + static_cast<std::ptrdiff_t>(next), keys_.all.end(), key);
+      if (at == keys_.all.end() || *at != key)
+        return note(false, "scan out of order, or a key that nobody inserted", key);
       const std::size_t i = static_cast<std::size_t>(at - keys_.all.begin());
       skip_to(i);
       next = i + 1;
@@ -153,7 +158,8 @@ class Worker {
   }
 
   void note(bool right, const char* what, std::string_view key) {
-    if (!right && complaint.empty()) complaint = std::string(what) + " " + shown(key) + ", thread " + std::to_string(id_);
+    if (!right && complaint.empty())
+      complaint = std::string(what) + " " + shown(key) + ", thread " + std::to_string(id_);
   }
 
   AnyIndex& index_;

@@ -1,6 +1,7 @@
 #pragma once
-// Where the race finder aims at ART: small trees that are one operation away from a structural change, and the keys that
-// bring it about. Numbers are spelled by their eight bytes, most significant first, like their paths in the tree.
+// Where the race finder aims at ART: small trees that are one operation away from a structural change, and
+// the keys that bring it about. Numbers are spelled by their eight bytes, most significant first, like their
+// paths in the tree.
 #include <cstdio>
 #include <initializer_list>
 #include <string>
@@ -49,20 +50,55 @@ inline std::vector<RaceMix<u64>> number_mixes() {
   std::vector<u64> leaf;
   for (u32 i = 0; i < 4; ++i) leaf.push_back(spelled({1, 2, 3, 10 * i, i}));
 
-  //         name                    preload          erased      hot                                            find insert update upsert erase scan
+  // Name, preload, erased, hot, and how often to find, insert, update, upsert, erase and scan.
   return {
-      {"grow 4 to 16", four, {}, {four[0], four[1], spelled({1, 11}), spelled({1, 50}), spelled({1, 60})}, {3, 6, 1, 1, 2, 0}},
-      {"grow 16 to 48", children(16), {}, {spelled({1, 10}), spelled({1, 40}), spelled({1, 41}), spelled({1, 60})}, {3, 6, 1, 1, 2, 0}},
-      {"shrink 16 to 4", children(6), {spelled({1, 12})}, {spelled({1, 10}), spelled({1, 14}), spelled({1, 16}), spelled({1, 50})}, {3, 2, 1, 1, 6, 0}},
-      {"shrink 48 to 16", children(18), {spelled({1, 10}), spelled({1, 12}), spelled({1, 14}), spelled({1, 16}), spelled({1, 18})},
-       {spelled({1, 20}), spelled({1, 30}), spelled({1, 44}), spelled({1, 60})}, {3, 2, 1, 1, 6, 0}},
-      {"prefix split", deep, {}, {deep[0], deep[4], spelled({1, 2, 3, 9}), spelled({1, 2, 9}), spelled({1, 9})}, {3, 5, 1, 1, 3, 1}},
-      {"leaf split", leaf, {}, {leaf[0], leaf[3], spelled({1, 2, 3, 0, 1}), spelled({1, 2, 7}), spelled({1, 9})}, {3, 5, 1, 1, 3, 1}},
+      {"grow 4 to 16",
+       four,
+       {},
+       {four[0], four[1], spelled({1, 11}), spelled({1, 50}), spelled({1, 60})},
+       {3, 6, 1, 1, 2, 0}},
+      {"grow 16 to 48",
+       children(16),
+       {},
+       {spelled({1, 10}), spelled({1, 40}), spelled({1, 41}), spelled({1, 60})},
+       {3, 6, 1, 1, 2, 0}},
+      {"shrink 16 to 4",
+       children(6),
+       {spelled({1, 12})},
+       {spelled({1, 10}), spelled({1, 14}), spelled({1, 16}), spelled({1, 50})},
+       {3, 2, 1, 1, 6, 0}},
+      {"shrink 48 to 16",
+       children(18),
+       {spelled({1, 10}), spelled({1, 12}), spelled({1, 14}), spelled({1, 16}), spelled({1, 18})},
+       {spelled({1, 20}), spelled({1, 30}), spelled({1, 44}), spelled({1, 60})},
+       {3, 2, 1, 1, 6, 0}},
+      {"prefix split",
+       deep,
+       {},
+       {deep[0], deep[4], spelled({1, 2, 3, 9}), spelled({1, 2, 9}), spelled({1, 9})},
+       {3, 5, 1, 1, 3, 1}},
+      {"leaf split",
+       leaf,
+       {},
+       {leaf[0], leaf[3], spelled({1, 2, 3, 0, 1}), spelled({1, 2, 7}), spelled({1, 9})},
+       {3, 5, 1, 1, 3, 1}},
       {"merge", family, {}, {family[0], family[1], family[2], spelled({1, 30, 60})}, {3, 2, 1, 1, 6, 1}},
-      {"fold into a leaf", {four[1], four[2], four[3], four[0], four[4]}, {four[4]}, {four[0], four[1], four[2], four[3]}, {3, 2, 2, 1, 6, 0}},
+      {"fold into a leaf",
+       {four[1], four[2], four[3], four[0], four[4]},
+       {four[4]},
+       {four[0], four[1], four[2], four[3]},
+       {3, 2, 2, 1, 6, 0}},
       {"values", values, {values[2]}, {values[0], values[1], values[3], values[2]}, {3, 3, 2, 2, 4, 1}},
-      {"update beside copy", {leaf[0], leaf[1]}, {}, {leaf[0], leaf[1], leaf[2], leaf[3]}, {2, 3, 4, 3, 3, 0}},
-      {"scan beside changes", family, {}, {family[0], family[1], family[2], family[4], spelled({1, 30, 60}), spelled({2})}, {0, 3, 1, 1, 3, 5}},
+      {"update beside copy",
+       {leaf[0], leaf[1]},
+       {},
+       {leaf[0], leaf[1], leaf[2], leaf[3]},
+       {2, 3, 4, 3, 3, 0}},
+      {"scan beside changes",
+       family,
+       {},
+       {family[0], family[1], family[2], family[4], spelled({1, 30, 60}), spelled({2})},
+       {0, 3, 1, 1, 3, 5}},
   };
 }
 
@@ -70,7 +106,8 @@ inline std::vector<RaceMix<std::string>> string_mixes() {
   const std::string path = "abcdefgh";   // twice what a node stores of its path
   // All keys share eight bytes, and nodes skip four of them.
   const std::vector<std::string> skipping{path + "1", path + "2", path + "3x", path + "3y"};
-  // Between an insert's finding out where the paths part and its going there again, the other keys go and others come.
+  // Between an insert's finding out where the paths part and its going there again, the other keys go and
+  // others come.
   constexpr RaceVerb kFind = RaceVerb::kFind, kInsert = RaceVerb::kInsert, kErase = RaceVerb::kErase;
   static const RaceScript<std::string> leaf_came{
       {{kInsert, "abXY"}},
@@ -81,12 +118,35 @@ inline std::vector<RaceMix<std::string>> string_mixes() {
       {{kErase, path + "1"}, {kErase, path + "2"}, {kInsert, "abX1"}, {kInsert, "abX2"}},
       {{kFind, "abXY"}}};
   return {
-      {"split in skipped bytes", skipping, {},
-       {path + "1", path + "3x", path + "4", "abX", "abcXefgh1", path}, {3, 5, 1, 1, 3, 1}},
-      {"one key a prefix of another", {"a", "ab", "abc"}, {}, {"", "a", "ab", "abc", "abcd"}, {3, 4, 1, 1, 4, 1}},
-      {"split beside a leaf that came instead", {path + "1", path + "2"}, {}, {"abX", "abXY"}, {}, 0, &leaf_came},
-      {"split beside a node that came instead", {path + "1", path + "2"}, {}, {"abX1", "abX2", "abXY"}, {}, 0, &node_came},
-      {"string merge", {path + "1", path + "2x", path + "2y"}, {}, {path + "1", path + "2x", path + "2y", path + "2z"}, {3, 2, 1, 1, 6, 1}},
+      {"split in skipped bytes",
+       skipping,
+       {},
+       {path + "1", path + "3x", path + "4", "abX", "abcXefgh1", path},
+       {3, 5, 1, 1, 3, 1}},
+      {"one key a prefix of another",
+       {"a", "ab", "abc"},
+       {},
+       {"", "a", "ab", "abc", "abcd"},
+       {3, 4, 1, 1, 4, 1}},
+      {"split beside a leaf that came instead",
+       {path + "1", path + "2"},
+       {},
+       {"abX", "abXY"},
+       {},
+       0,
+       &leaf_came},
+      {"split beside a node that came instead",
+       {path + "1", path + "2"},
+       {},
+       {"abX1", "abX2", "abXY"},
+       {},
+       0,
+       &node_came},
+      {"string merge",
+       {path + "1", path + "2x", path + "2y"},
+       {},
+       {path + "1", path + "2x", path + "2y", path + "2z"},
+       {3, 2, 1, 1, 6, 1}},
   };
 }
 

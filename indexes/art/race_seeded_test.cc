@@ -1,5 +1,5 @@
-// The race finder finds what it is for: with one step of a protocol left out (sync/seeded_bugs.h) it must fail within the
-// schedules that the sound code gets through, on the same programs.
+// The race finder finds what it is for: with one step of a protocol left out (sync/seeded_bugs.h) it must
+// fail within the schedules that the sound code gets through, on the same programs.
 #include <cstdio>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,22 +13,38 @@
 namespace latchlab::testing {
 namespace {
 
-struct DropValidation : NoBugs { static constexpr bool kDropValidation = true; };
-struct DropUpgrade : NoBugs { static constexpr bool kDropUpgrade = true; };
-struct DropUnlock : NoBugs { static constexpr bool kDropUnlockAfterFailedUpgrade = true; };
-struct DropGracePeriod : NoBugs { static constexpr bool kDropGracePeriod = true; };
-struct DropSubscription : NoBugs { static constexpr bool kDropSubscription = true; };
-struct DropFallbackLock : NoBugs { static constexpr bool kDropFallbackLock = true; };
-struct CountInside : NoBugs { static constexpr bool kCountInside = true; };
-struct ChildAfterIndex : NoBugs { static constexpr bool kChildAfterIndex = true; };
+struct DropValidation : NoBugs {
+  static constexpr bool kDropValidation = true;
+};
+struct DropUpgrade : NoBugs {
+  static constexpr bool kDropUpgrade = true;
+};
+struct DropUnlock : NoBugs {
+  static constexpr bool kDropUnlockAfterFailedUpgrade = true;
+};
+struct DropGracePeriod : NoBugs {
+  static constexpr bool kDropGracePeriod = true;
+};
+struct DropSubscription : NoBugs {
+  static constexpr bool kDropSubscription = true;
+};
+struct DropFallbackLock : NoBugs {
+  static constexpr bool kDropFallbackLock = true;
+};
+struct CountInside : NoBugs {
+  static constexpr bool kCountInside = true;
+};
+struct ChildAfterIndex : NoBugs {
+  static constexpr bool kChildAfterIndex = true;
+};
 
 template <class Bugs>
 using OlcArt = Synchronized<Art, Olc<Simulated, Bugs>, U64Key>;
 template <class Bugs>
 using RtmArt = Synchronized<Art, Rtm<Simulated, Bugs>, U64Key>;
 
-/// Broken code may also run into a null pointer, so it runs in a process of its own. 0: it ended with `failures`; the number of
-/// schedules is what the pipe says.
+/// Whether `run` finds a failure. Broken code may also run into a null pointer, so it runs in a process of its
+/// own, whose report comes through a pipe; a crash is a find too.
 template <class Run>
 bool caught(const char* bug, Run&& run) {
   int ends[2];
@@ -37,7 +53,8 @@ bool caught(const char* bug, Run&& run) {
   const pid_t child = fork();
   if (child == 0) {
     const ProgramsReport report = run();
-    const std::string text = (report.failures != 0 ? std::to_string(report.schedules) : std::string("-")) + " " + report.message;
+    const std::string text =
+        (report.failures != 0 ? std::to_string(report.schedules) : std::string("-")) + " " + report.message;
     _exit(write(ends[1], text.data(), text.size()) < 0 || report.failures == 0 ? 1 : 0);
   }
   close(ends[1]);
@@ -60,7 +77,8 @@ auto all_mixes(std::string policy, double abort_rate) {
   return [=] {
     ProgramsReport all;
     for (const auto& mix : number_mixes()) {
-      const ProgramsReport one = run_programs<Index>(mix, policy, kPrograms, {.schedules = kSchedulesEach, .abort_rate = abort_rate});
+      const ProgramsReport one = run_programs<Index>(mix, policy, kPrograms,
+                                                     {.schedules = kSchedulesEach, .abort_rate = abort_rate});
       all.schedules += one.schedules;
       all.failures += one.failures;
       all.message = one.message;
@@ -77,13 +95,15 @@ TEST_CASE("Seeded bugs: a dropped validation, upgrade, unlock or grace period of
   CHECK(caught("drop grace period", all_mixes<OlcArt<DropGracePeriod>>("olc", 0)));
 }
 
-TEST_CASE("Seeded bugs: a dropped subscription or fallback lock of rtm, and a counter inside, are found", "[race]") {
+TEST_CASE("Seeded bugs: a dropped subscription or fallback lock of rtm, and a counter inside, are found",
+          "[race]") {
   CHECK(caught("drop subscription", all_mixes<RtmArt<DropSubscription>>("rtm:1", 0.2)));
   CHECK(caught("drop fallback lock", all_mixes<RtmArt<DropFallbackLock>>("rtm:1", 0.2)));
   CHECK(caught("count inside", all_mixes<RtmArt<CountInside>>("rtm:1", 0.2)));
 }
 
-/// One writer adds children, and readers look without any latch, as those of `rowex` do: absent, or the right child.
+/// One writer adds children, and readers look without any latch, as those of `rowex` do: absent, or the right
+/// child.
 template <class Bugs>
 struct LatchFreeReaders {
   using Layout = VersionedLayout<Simulated, Bugs>;
@@ -108,9 +128,11 @@ struct LatchFreeReaders {
       }
       for (const u8 byte : {7, 3, 9}) {
         u64 word = 1;
-        if (node.find(byte, word)) expect(word == child_of(byte), "a reader was led to a slot without its child");
+        if (node.find(byte, word))
+          expect(word == child_of(byte), "a reader was led to a slot without its child");
         art::Entry entry{};
-        if (node.next(byte, entry)) expect(entry.word == child_of(entry.byte), "a scan was led to a slot without its child");
+        if (node.next(byte, entry))
+          expect(entry.word == child_of(entry.byte), "a scan was led to a slot without its child");
       }
     });
   }

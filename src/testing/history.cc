@@ -83,7 +83,8 @@ std::string History::complaint() const {
   for (std::size_t key = 0; key < calls_.size(); ++key) {
     if (linearizable(before_[key], calls_[key])) continue;
     std::string text = "key " + std::to_string(key) + ", at first " +
-                       (before_[key] ? std::to_string(*before_[key]) : std::string("absent")) + ", cannot have seen";
+                       (before_[key] ? std::to_string(*before_[key]) : std::string("absent")) +
+                       ", cannot have seen";
     std::vector<Call> calls = calls_[key];
     std::sort(calls.begin(), calls.end(), [](const Call& a, const Call& b) { return a.called < b.called; });
     for (const Call& call : calls) text += "  " + call.str();

@@ -1,10 +1,12 @@
 #pragma once
-// Is what the callers of a map saw possible if every operation took effect at one moment between its call and its return?
+// Is what the callers of a map saw possible if every operation took effect at one moment between its call and
+// its return?
 //
-// Operations on different keys do not constrain each other (linearizability is local), so each key is checked alone: some
-// order of its calls must respect real time and give every call the answer that it got. A scan counts as one find for
-// each key that it covers: found for those it returned, absent for the others. The search is exhaustive (Wing and Gong,
-// JPDC 1993; Lowe's memory of configurations), so it is for the few dozen calls of a scheduled scenario.
+// Operations on different keys do not constrain each other (linearizability is local), so each key is checked
+// alone: some order of its calls must respect real time and give every call the answer that it got. A scan
+// counts as one find for each key that it covers: found for those it returned, absent for the others. The
+// search is exhaustive (Wing and Gong, JPDC 1993; Lowe's memory of configurations), so it is for the few
+// dozen calls of a scheduled scenario.
 #include <cstddef>
 #include <optional>
 #include <span>
@@ -20,11 +22,12 @@ enum class CallKind : u8 { kFind, kInsert, kUpdate, kUpsert, kErase };
 /// One operation on one key as its caller saw it.
 struct Call {
   CallKind kind;
-  bool yes;        // its answer: found, was absent (insert, upsert), was there (update, erase)
-  u64 value;       // what find saw, or what was to be stored
-  u64 called;      // any clock that never goes back; a call that returned before another was called happened first
+  bool yes;   // its answer: found, was absent (insert, upsert), was there (update, erase)
+  u64 value;   // what find saw, or what was to be stored
+  u64 called;   // any clock that never goes back; a call that returned before another was called happened
+                // first
   u64 returned;
-  u32 caller = 0;  // for messages
+  u32 caller = 0;   // for messages
 
   std::string str() const;
 };

@@ -12,9 +12,18 @@ constexpr CallKind kFind = CallKind::kFind, kInsert = CallKind::kInsert, kUpdate
 
 TEST_CASE("History: one call after the other") {
   CHECK(linearizable({}, {}));
-  CHECK(linearizable({}, Calls{{kInsert, true, 7, 1, 2}, {kFind, true, 7, 3, 4}, {kErase, true, 0, 5, 6}, {kFind, false, 0, 7, 8}}));
-  CHECK(linearizable(3, Calls{{kInsert, false, 7, 1, 2}, {kFind, true, 3, 3, 4}, {kUpsert, false, 5, 5, 6}, {kFind, true, 5, 7, 8}}));
-  CHECK(linearizable({}, Calls{{kUpdate, false, 7, 1, 2}, {kUpsert, true, 8, 3, 4}, {kUpdate, true, 9, 5, 6}, {kFind, true, 9, 7, 8}}));
+  CHECK(linearizable({}, Calls{{kInsert, true, 7, 1, 2},
+                               {kFind, true, 7, 3, 4},
+                               {kErase, true, 0, 5, 6},
+                               {kFind, false, 0, 7, 8}}));
+  CHECK(linearizable(3, Calls{{kInsert, false, 7, 1, 2},
+                              {kFind, true, 3, 3, 4},
+                              {kUpsert, false, 5, 5, 6},
+                              {kFind, true, 5, 7, 8}}));
+  CHECK(linearizable({}, Calls{{kUpdate, false, 7, 1, 2},
+                               {kUpsert, true, 8, 3, 4},
+                               {kUpdate, true, 9, 5, 6},
+                               {kFind, true, 9, 7, 8}}));
 }
 
 TEST_CASE("History: what cannot have happened") {
@@ -32,16 +41,24 @@ TEST_CASE("History: what cannot have happened") {
     CHECK_FALSE(linearizable({}, Calls{{kInsert, true, 1, 1, 5}, {kInsert, true, 2, 2, 6}}));
   }
   SECTION("a value that was there only before it was read first") {
-    CHECK_FALSE(linearizable({}, Calls{{kUpsert, true, 1, 1, 10}, {kFind, true, 1, 2, 3}, {kFind, false, 0, 4, 5}}));
+    CHECK_FALSE(
+        linearizable({}, Calls{{kUpsert, true, 1, 1, 10}, {kFind, true, 1, 2, 3}, {kFind, false, 0, 4, 5}}));
   }
   SECTION("two readers saw two updates in different orders") {
-    CHECK_FALSE(linearizable(0, Calls{{kUpdate, true, 1, 1, 20}, {kUpdate, true, 2, 2, 21}, {kFind, true, 1, 3, 4},
-                                      {kFind, true, 2, 5, 6}, {kFind, true, 2, 3, 4}, {kFind, true, 1, 5, 6}}));
+    CHECK_FALSE(linearizable(0, Calls{{kUpdate, true, 1, 1, 20},
+                                      {kUpdate, true, 2, 2, 21},
+                                      {kFind, true, 1, 3, 4},
+                                      {kFind, true, 2, 5, 6},
+                                      {kFind, true, 2, 3, 4},
+                                      {kFind, true, 1, 5, 6}}));
   }
 }
 
 TEST_CASE("History: calls at once may have happened in any order") {
-  CHECK(linearizable({}, Calls{{kInsert, true, 1, 1, 5}, {kInsert, false, 2, 2, 6}, {kFind, false, 0, 1, 6}, {kFind, true, 1, 3, 4}}));
+  CHECK(linearizable({}, Calls{{kInsert, true, 1, 1, 5},
+                               {kInsert, false, 2, 2, 6},
+                               {kFind, false, 0, 1, 6},
+                               {kFind, true, 1, 3, 4}}));
   CHECK(linearizable(1, Calls{{kUpsert, false, 2, 1, 4}, {kFind, true, 1, 2, 3}}));
   CHECK(linearizable(1, Calls{{kUpsert, false, 2, 1, 4}, {kFind, true, 2, 2, 3}}));
 }
@@ -53,7 +70,8 @@ TEST_CASE("History: keys are checked apart, and the complaint shows the calls") 
   history.add(1, {kFind, true, 5, history.now(), history.now(), 1});
   CHECK(history.complaint() == "");
   history.add(1, {kErase, false, 0, history.now(), history.now(), 2});
-  CHECK(history.complaint() == "key 1, at first 5, cannot have seen  [3-4] 1: find 5 -> yes  [5-6] 2: erase -> no");
+  CHECK(history.complaint() ==
+        "key 1, at first 5, cannot have seen  [3-4] 1: find 5 -> yes  [5-6] 2: erase -> no");
 }
 
 }  // namespace

@@ -61,7 +61,8 @@ std::vector<KeyPattern> number_patterns(u64 seed) {
     // All 256 children of one node, the paths above and below it random and compressed.
     const u64 path = rng();
     const u32 shift = 56 - 8 * level;
-    for (u64 byte = 0; byte < 256; ++byte) keys.push_back(number((path & ~(u64{0xff} << shift)) | byte << shift));
+    for (u64 byte = 0; byte < 256; ++byte)
+      keys.push_back(number((path & ~(u64{0xff} << shift)) | byte << shift));
     flush("fan at level " + std::to_string(level));
   }
   for (u32 shared = 0; shared < 8; ++shared) {
@@ -74,7 +75,8 @@ std::vector<KeyPattern> number_patterns(u64 seed) {
     flush("leaves that share " + std::to_string(shared) + " bytes");
   }
   for (u32 group = 0; group < 6; ++group) {
-    // Paths that part at every byte: a deep node, then one key off its path at each level above, and the last bits.
+    // Paths that part at every byte: a deep node, then one key off its path at each level above, and the last
+    // bits.
     const u64 path = rng();
     for (u64 i = 0; i < 6; ++i) keys.push_back(number(path ^ i));
     for (u32 bit = 0; bit < 64; bit += 3) keys.push_back(number(path ^ u64{1} << bit));
@@ -101,10 +103,12 @@ std::vector<KeyPattern> string_patterns(u64 seed) {
   }
   flush("each a prefix of the next");
   for (u32 length = 0; length < 12; ++length) {
-    for (const u8 byte : {0x00, 0x01, 0x02, 0xff}) keys.push_back(std::string(length, static_cast<char>(byte)));
+    for (const u8 byte : {0x00, 0x01, 0x02, 0xff})
+      keys.push_back(std::string(length, static_cast<char>(byte)));
   }
   flush("runs of one byte");
-  // A path much longer than what a node stores of it, and keys that leave it at every position, also within what is skipped.
+  // A path much longer than what a node stores of it, and keys that leave it at every position, also within
+  // what is skipped.
   const std::string path(60, 'p');
   for (const char* end : {"a", "b", "ca", "cb", ""}) keys.push_back(path + end);
   for (u32 at = 0; at < path.size(); ++at) {
@@ -122,7 +126,8 @@ std::vector<KeyPattern> string_patterns(u64 seed) {
   flush("short strings of few bytes");
   for (u32 i = 0; i < 400; ++i) {
     // Words: two or three syllables, so that many share beginnings of several lengths.
-    static constexpr std::string_view kSyllables[] = {"inter", "con", "trans", "act", "ion", "latch", "lab", "s", "ing", "un"};
+    static constexpr std::string_view kSyllables[] = {"inter", "con", "trans", "act", "ion",
+                                                      "latch", "lab", "s",     "ing", "un"};
     std::string key;
     for (u64 left = 1 + rng.below(4); left > 0; --left) key += kSyllables[rng.below(std::size(kSyllables))];
     keys.push_back(key);
@@ -154,7 +159,8 @@ std::vector<std::string> with_neighbours(const std::vector<std::string>& keys, b
       // One less, one more, and far below and above within each byte's subtree.
       u64 value = 0;
       for (const char c : key) value = value << 8 | static_cast<u8>(c);
-      for (const u64 other : {value - 1, value + 1, value & ~u64{0xffff}, value | 0xffff, value ^ u64{1} << 40}) {
+      for (const u64 other :
+           {value - 1, value + 1, value & ~u64{0xffff}, value | 0xffff, value ^ u64{1} << 40}) {
         all.push_back(number(other));
       }
     } else {

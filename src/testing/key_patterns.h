@@ -1,6 +1,7 @@
 #pragma once
-// Sets of keys that a radix tree must not get wrong, as byte strings: every fan-out of every level, paths that share and part
-// at every position, keys that are prefixes of keys, and the bytes at the ends of their range.
+// Sets of keys that a radix tree must not get wrong, as byte strings: every fan-out of every level, paths
+// that share and part at every position, keys that are prefixes of keys, and the bytes at the ends of their
+// range.
 #include <string>
 #include <vector>
 
@@ -19,7 +20,8 @@ std::vector<KeyPattern> number_patterns(u64 seed);
 /// Keys of any length, the empty one and one of 100,000 bytes included.
 std::vector<KeyPattern> string_patterns(u64 seed);
 
-/// The keys, and for each its neighbours in the order: where scans begin that begin at no key. `numbers`: eight bytes each.
+/// The keys, and for each its neighbours in the order: where scans begin that begin at no key. `numbers`:
+/// eight bytes each.
 std::vector<std::string> with_neighbours(const std::vector<std::string>& keys, bool numbers);
 
 }  // namespace latchlab::testing

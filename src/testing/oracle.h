@@ -1,7 +1,9 @@
 #pragma once
-// An index beside a std::map: every operation is done on both, and the first difference is kept as one line. For one thread.
+// An index beside a std::map: every operation is done on both, and the first difference is kept as one line.
+// For one thread.
 //
-// A Session has the operations of AnyIndex: find, insert, update, upsert, erase, scan, for_each, over byte strings.
+// A Session has the operations of AnyIndex: find, insert, update, upsert, erase, scan, for_each, over byte
+// strings.
 #include <cstddef>
 #include <map>
 #include <optional>
@@ -33,7 +35,8 @@ class Oracle {
     const auto at = model_.find(key);
     const std::optional<u64> wanted = at == model_.end() ? std::nullopt : std::optional(at->second);
     const std::optional<u64> found = session_.find(key);
-    answer("find", key, found ? std::to_string(*found) : "absent", wanted ? std::to_string(*wanted) : "absent");
+    answer("find", key, found ? std::to_string(*found) : "absent",
+           wanted ? std::to_string(*wanted) : "absent");
   }
   void insert(const std::string& key, u64 value) {
     const bool fresh = model_.emplace(key, value).second;
@@ -62,8 +65,9 @@ class Oracle {
       if (seen++ >= limit) return differ("scan", from, "more pairs than the limit " + std::to_string(limit));
       if (at == model_.end()) return differ("scan", from, "a pair beyond the last: " + shown(key));
       if (at->first != key || at->second != value) {
-        differ("scan", from, shown(key) + "=" + std::to_string(value) + " where " + shown(at->first) + "=" +
-                                 std::to_string(at->second) + " is next");
+        differ("scan", from,
+               shown(key) + "=" + std::to_string(value) + " where " + shown(at->first) + "=" +
+                   std::to_string(at->second) + " is next");
       }
       ++at;
     });
@@ -77,7 +81,8 @@ class Oracle {
     Model seen;
     std::string previous;
     session_.for_each([&](std::string_view key, u64 value) {
-      if (ordered_ && !seen.empty() && previous >= key) differ("for_each", std::string(key), "out of order after " + shown(previous));
+      if (ordered_ && !seen.empty() && previous >= key)
+        differ("for_each", std::string(key), "out of order after " + shown(previous));
       previous = key;
       if (!seen.emplace(key, value).second) differ("for_each", previous, "seen twice");
     });
@@ -85,14 +90,16 @@ class Oracle {
     for (const auto& [key, value] : model_) {
       const auto at = seen.find(key);
       if (at == seen.end()) return differ("for_each", key, "missed");
-      if (at->second != value) return differ("for_each", key, std::to_string(at->second) + " instead of " + std::to_string(value));
+      if (at->second != value)
+        return differ("for_each", key, std::to_string(at->second) + " instead of " + std::to_string(value));
     }
     for (const auto& [key, value] : seen) {
       if (!model_.contains(key)) return differ("for_each", key, "nobody inserted it");
     }
   }
 
-  /// One operation on `key`, drawn with these parts of a hundred for what adds and what takes away; the rest only looks.
+  /// One operation on `key`, drawn with these parts of a hundred for what adds and what takes away; the rest
+  /// only looks.
   void random_operation(Rng& rng, const std::string& key, u32 adds, u32 erases) {
     const u64 value = rng.below(16) == 0 ? (rng.below(2) == 0 ? 0 : ~u64{0}) : rng();
     const u64 ticket = rng.below(100);
@@ -119,8 +126,8 @@ class Oracle {
   }
   void differ(const char* verb, const std::string& key, const std::string& what) {
     if (!complaint_.empty()) return;
-    complaint_ = "operation " + std::to_string(operations_) + ", " + verb + "(" + shown(key) + "): " + what + ", at " +
-                 std::to_string(model_.size()) + " keys";
+    complaint_ = "operation " + std::to_string(operations_) + ", " + verb + "(" + shown(key) + "): " + what +
+                 ", at " + std::to_string(model_.size()) + " keys";
   }
 
   Session& session_;

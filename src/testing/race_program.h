@@ -1,14 +1,16 @@
 #pragma once
-// Scenarios for the race finder over any index: a program is what a few fibers do to an index that was loaded before, and
-// every answer that they got must be linearizable.
+// Scenarios for the race finder over any index: a program is what a few fibers do to an index that was loaded
+// before, and every answer that they got must be linearizable.
 //
-// A mix says where to aim: which keys are there at first, which ones the fibers fight over, and how often they do what. It
-// has as many programs as one likes to draw; the number of a program and the seed of a schedule replay a failure:
+// A mix says where to aim: which keys are there at first, which ones the fibers fight over, and how often
+// they do what. It has as many programs as one likes to draw; the number of a program and the seed of a
+// schedule replay a failure:
 //
-//     mix "grow 4 to 16", program 17: 1 of 212 schedules fail, the first with LATCHLAB_SEED=8712: key 3, at first ...
+//     mix "grow 4 to 16", program 17: 1 of 212 schedules fail, the first with LATCHLAB_SEED=8712: key 3, at
+//     first ...
 //
-// The fiber that ends last looks at everything once more, still inside virtual time: a latch that was left locked is a
-// deadlock there rather than a wait without end.
+// The fiber that ends last looks at everything once more, still inside virtual time: a latch that was left
+// locked is a deadlock there rather than a wait without end.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -38,9 +40,9 @@ using RaceScript = std::vector<std::vector<std::pair<RaceVerb, Key>>>;
 template <class Key>
 struct RaceMix {
   std::string name;
-  std::vector<Key> preload;    // inserted in this order
-  std::vector<Key> erased;     // and these taken out again before it begins
-  std::vector<Key> hot;        // what the fibers use
+  std::vector<Key> preload;   // inserted in this order
+  std::vector<Key> erased;   // and these taken out again before it begins
+  std::vector<Key> hot;   // what the fibers use
   RaceWeights weights;
   u32 ops_each = 3;
   const RaceScript<Key>* script = nullptr;   // then the only program; outlives the mix
@@ -48,7 +50,7 @@ struct RaceMix {
 
 struct RaceOp {
   RaceVerb verb;
-  u32 key;     // its number
+  u32 key;   // its number
   u64 value;   // unique; the limit of a scan
 };
 
@@ -158,13 +160,14 @@ class ProgramOnIndex {
   void scan(u32 id, const RaceOp& op) {
     const u64 called = history_.now();
     std::vector<std::pair<u32, u64>> pairs;
-    const std::size_t seen = index_.scan(threads_[id], program_.keys[op.key], op.value, [&](const auto& key, u64 value) {
-      const u32 number = program_.number_of(key);
-      expect(number != ~0u, "a scan returned a key that nobody inserted");
-      expect(number >= op.key, "a scan returned a key before its start");
-      expect(pairs.empty() || pairs.back().first < number, "a scan is out of order");
-      pairs.emplace_back(number, value);
-    });
+    const std::size_t seen =
+        index_.scan(threads_[id], program_.keys[op.key], op.value, [&](const auto& key, u64 value) {
+          const u32 number = program_.number_of(key);
+          expect(number != ~0u, "a scan returned a key that nobody inserted");
+          expect(number >= op.key, "a scan returned a key before its start");
+          expect(pairs.empty() || pairs.back().first < number, "a scan is out of order");
+          pairs.emplace_back(number, value);
+        });
     const u64 returned = history_.now();
     expect(seen == pairs.size() && seen <= op.value, "a scan's count is wrong");
     const u32 end = seen == op.value ? pairs.back().first + 1 : static_cast<u32>(program_.keys.size());
@@ -191,7 +194,8 @@ struct ProgramsReport {
 
 /// Runs `programs` programs of the mix under `options.schedules` schedules each; ends at the first failure.
 template <class Index, class Key>
-ProgramsReport run_programs(const RaceMix<Key>& mix, std::string_view policy, u32 programs, RaceOptions options) {
+ProgramsReport run_programs(const RaceMix<Key>& mix, std::string_view policy, u32 programs,
+                            RaceOptions options) {
   ProgramsReport report;
   u64 events = 0, aborts = 0;
   double seconds = 0;
@@ -206,12 +210,14 @@ ProgramsReport run_programs(const RaceMix<Key>& mix, std::string_view policy, u3
     events += one.events;
     aborts += one.aborts;
     seconds += static_cast<double>(one.schedules) / one.schedules_per_second;
-    if (one.failures != 0) report.message = "mix \"" + mix.name + "\", program " + std::to_string(number) + ": " + one.str();
+    if (one.failures != 0)
+      report.message = "mix \"" + mix.name + "\", program " + std::to_string(number) + ": " + one.str();
   }
   if (report.failures == 0) {
     report.message = "mix \"" + mix.name + "\": " + std::to_string(report.schedules) + " schedules, " +
                      std::to_string(events) + " events, " + std::to_string(aborts) + " aborts, " +
-                     std::to_string(static_cast<u64>(static_cast<double>(report.schedules) / seconds)) + " schedules/s";
+                     std::to_string(static_cast<u64>(static_cast<double>(report.schedules) / seconds)) +
+                     " schedules/s";
   }
   return report;
 }
