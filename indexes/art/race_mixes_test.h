@@ -157,13 +157,13 @@ inline constexpr u32 kRaceSchedules = 10'000;
 /// Runs every mix on `Index`: ten thousand schedules each, and under sanitizers a twentieth of that.
 template <class Index, class Raw>
 void explore(const std::vector<RaceMix<Raw>>& mixes, std::string_view policy, RaceOptions options) {
-  const u32 each = kRaceSchedules / (kSanitized ? 20 : 1);
-  options.schedules = each / kRacePrograms;
+  static_assert(kRaceSchedules % kRacePrograms == 0);
+  options.schedules = kRaceSchedules / kRacePrograms / (kSanitized ? 20 : 1);
   for (const auto& mix : mixes) {
     const ProgramsReport report = run_programs<Index>(mix, policy, kRacePrograms, options);
     INFO(report.message);
     CHECK(report.failures == 0);
-    if (report.failures == 0) CHECK(report.schedules == each);
+    if (report.failures == 0) CHECK(report.schedules == u64{options.schedules} * kRacePrograms);
     std::printf("%s\n", report.message.c_str());
   }
 }
