@@ -32,9 +32,11 @@ string(REGEX REPLACE " +" " " build_flags "${build_flags}")
 set(build_kind "${CMAKE_BUILD_TYPE}, ${LATCHLAB_MACHINE}")
 
 # hwloc has no CMake package to tell its version.
-file(GLOB_RECURSE hwloc_config "${LATCHLAB_hwloc_INCLUDE}/hwloc/autogen/config.h")
+file(GLOB hwloc_config "${LATCHLAB_hwloc_INCLUDE}/hwloc/autogen/config.h"
+  "${LATCHLAB_hwloc_INCLUDE}/${CMAKE_LIBRARY_ARCHITECTURE}/hwloc/autogen/config.h")
 set(hwloc_VERSION "unknown")
 if(hwloc_config)
+  list(GET hwloc_config 0 hwloc_config)
   file(STRINGS "${hwloc_config}" line REGEX "define HWLOC_VERSION \"")
   string(REGEX REPLACE ".*\"(.*)\".*" "\\1" hwloc_VERSION "${line}")
 endif()

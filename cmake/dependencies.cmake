@@ -3,11 +3,10 @@
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
-find_package(CLI11 REQUIRED)
 find_package(TBB REQUIRED)
 find_package(Boost CONFIG REQUIRED COMPONENTS context)
 
-# hwloc and libnuma come without a CMake package.
+# hwloc comes without a CMake package.
 function(latchlab_find_library name header)
   if(TARGET latchlab::${name})
     return()
@@ -22,4 +21,3 @@ function(latchlab_find_library name header)
 endfunction()
 
 latchlab_find_library(hwloc hwloc.h)
-latchlab_find_library(numa numa.h)

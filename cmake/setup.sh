@@ -2,7 +2,7 @@
 # The two lists below are the only place where packages are named.
 
 # What `./bench` needs: a compiler, the libraries, and a word list to use as real keys.
-bench_packages="g++ cmake ninja-build libcli11-dev libfmt-dev nlohmann-json3-dev libhwloc-dev libnuma-dev
+bench_packages="g++ cmake ninja-build libfmt-dev nlohmann-json3-dev libhwloc-dev
   libtbb-dev libboost-context-dev wamerican"
 
 # What `./test` adds: the test framework, the JSON schema checker, and objdump for the test of generated code.

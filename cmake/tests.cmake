@@ -41,7 +41,8 @@ function(latchlab_add_tests folder)
   target_link_libraries(${target} PRIVATE latchlab_testing ${ARGN})
   # Tests run the harness too, so whoever builds a test executable alone must get it.
   add_dependencies(${target} harness)
-  catch_discover_tests(${target} TEST_PREFIX "${folder}/" TEST_SPEC "${test_spec}"
+  # A name that CMake garbles (an unbalanced bracket) would select nothing and pass: NoTests makes it fail.
+  catch_discover_tests(${target} TEST_PREFIX "${folder}/" TEST_SPEC "${test_spec}" EXTRA_ARGS --warn NoTests
     PROPERTIES LABELS ${folder} TIMEOUT 600)
 endfunction()
 

@@ -67,7 +67,7 @@ TEST_CASE("a stream is a function of seed, stream and position") {
   CHECK(words.size() == 20 * 20 * 20);
 }
 
-TEST_CASE("unit is in [0, 1) and bounded in [0, n)") {
+TEST_CASE("unit is below 1 and bounded below n") {
   CHECK(unit(0) == 0);
   CHECK(unit(~u64{0}) < 1);
   CHECK(bounded(~u64{0}, 10) == 9);
