@@ -128,7 +128,7 @@ void check_one_writer() {
   if constexpr (requires { house.policy.operations(); }) CHECK(house.policy.operations() == 200);
 }
 
-TEST_CASE("Without synchronization one thread may write; atomic counts its operations") {
+TEST_CASE("Without synchronization one thread may write and atomic counts its operations") {
   check_one_writer<None<Native>>();
   check_one_writer<None<Emulated>>();
   check_one_writer<OneAtomic<Native>>();

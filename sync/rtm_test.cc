@@ -350,7 +350,7 @@ TEST_CASE("What an aborted attempt made and retired is forgotten") {
   CHECK(house.memory.bytes().live == sizeof(Large));
 }
 
-TEST_CASE("Where transactions work they are used; elsewhere the policy says why it runs on its lock") {
+TEST_CASE("Where transactions work they are used and elsewhere the policy says why it runs on its lock") {
   using P = Rtm<Native>;
   constexpr u64 kOperations = 10000;
   House<P> house("rtm:20");
