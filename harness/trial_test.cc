@@ -226,7 +226,7 @@ TEST_CASE("more threads than processors finish, and the result says so") {
 }
 
 TEST_CASE(
-    "an interrupted run ends early and keeps what was measured; before the measured phase it has nothing") {
+    "an interrupted run ends early and keeps what was measured, before the measured phase it has nothing") {
   // In a process of its own: a request to stop is for good.
   const auto child = [](u64 time_ns, bool before) {
     const pid_t pid = ::fork();
