@@ -26,10 +26,8 @@ set(latchlab_link_flags -Wl,-z,now)
 if(LATCHLAB_SANITIZE)
   add_compile_options(-fsanitize=${LATCHLAB_SANITIZE} -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${LATCHLAB_SANITIZE})
-  if(LATCHLAB_SANITIZE MATCHES "address")
-    # Instrumented code makes g++ see uninitialised variables where there are none, in <regex> for one.
-    add_compile_options(-Wno-maybe-uninitialized)
-  endif()
+  # Instrumented code makes g++ see uninitialised variables where there are none: in <regex>, in std::optional.
+  add_compile_options(-Wno-maybe-uninitialized)
   if(LATCHLAB_SANITIZE MATCHES "thread")
     # g++ warns at every fence that TSan does not see it; the optimistic reads that use fences go through atomic
     # cells, which it does see.
