@@ -176,8 +176,8 @@ struct Emulated {
     constexpr explicit Racy(T value) : value_(value) {}
     Racy(const Racy&) = delete;
     Racy& operator=(const Racy&) = delete;
-    T load() const { return loaded(value_, kRelaxed); }
-    void store(T value) { stored(value_, value, kRelaxed); }
+    T load() const { return loaded(value_, kAcquire); }           // pairs with store, as on Native
+    void store(T value) { stored(value_, value, kRelease); }
 
    private:
     std::atomic<T> value_;
