@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "indexes/art/art.h"
+#include "src/arch/opaque.h"
 #include "src/machine/native.h"
 #include "src/testing/catch.h"
 #include "sync/none.h"
@@ -27,6 +28,7 @@ using NodeByHand = art::Node<CoarseLayout<Native>, U64Key>;
 using LeafByHand = art::Leaf<CoarseLayout<Native>, U64Key>;
 
 struct TreeByHand {
+  u64 size = 0;   // as in any tree, the root is not the first member: finding it is an instruction
   art::Node256<CoarseLayout<Native>, U64Key> root{art::U64Path(U64Key(), 0)};
 };
 
@@ -44,7 +46,7 @@ extern "C" {
   const U64Key key(raw);
   const NodeByHand* node = &tree.root;
   for (u32 depth = 0;; ++depth) {
-    if (node->level() != depth) [[unlikely]] {
+    if (node->level() != opaque(depth)) [[unlikely]] {
       if (!node->path().matches(key)) return std::nullopt;
       depth = node->level();
     }
@@ -114,8 +116,7 @@ TEST_CASE("Codegen: none finds as a lookup by hand does", "[release]") {
   REQUIRE(by_hand.size() > 50);
   CHECK(by_verbs.size() > 50);
   CHECK(accesses(by_verbs) <= accesses(by_hand));
-  // A twentieth is for what the register allocator makes of two different functions: moves between registers.
-  CHECK(by_verbs.size() <= by_hand.size() + by_hand.size() / 20);
+  CHECK(by_verbs.size() <= by_hand.size());
   for (const Instruction& instruction : by_verbs) {
     INFO(instruction.text);
     CHECK_FALSE(instruction.named("call"));
