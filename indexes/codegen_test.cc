@@ -32,6 +32,12 @@ struct TreeByHand {
   art::Node256<CoarseLayout<Native>, U64Key> root{art::U64Path(U64Key(), 0)};
 };
 
+static std::optional<u64> in_leaf(art::Child child, U64Key key) {
+  const auto* const leaf = child.as<LeafByHand>();
+  const u32 i = leaf->find(child.pairs(), key);
+  return i == LeafByHand::kNone ? std::nullopt : std::optional(leaf->value(i));
+}
+
 // Not static, not inlined, and with all that they call inside, so that each is a symbol with all of its
 // instructions.
 extern "C" {
@@ -45,7 +51,16 @@ extern "C" {
                                                                         NoneArt::Thread&, u64 raw) {
   const U64Key key(raw);
   const NodeByHand* node = &tree.root;
-  for (u32 depth = 0;; ++depth) {
+  u32 depth = 0;
+#pragma GCC unroll 8
+  for (; depth + 1 < U64Key::kFixedSize && node->path().is(art::Kind::k256, depth); ++depth) {
+    u64 word;
+    if (!node->find_in_256(depth, key[depth], word)) return std::nullopt;
+    const art::Child child(word);
+    if (child.is_leaf()) return in_leaf(child, key);
+    node = child.as<NodeByHand>();
+  }
+  for (;; ++depth) {
     if (node->level() != opaque(depth)) [[unlikely]] {
       if (!node->path().matches(key)) return std::nullopt;
       depth = node->level();
@@ -58,9 +73,7 @@ extern "C" {
       node = child.as<NodeByHand>();
       continue;
     }
-    const auto* const leaf = child.as<LeafByHand>();
-    const u32 i = leaf->find(child.pairs(), key);
-    return i == LeafByHand::kNone ? std::nullopt : std::optional(leaf->value(i));
+    return in_leaf(child, key);
   }
 }
 

@@ -23,8 +23,9 @@ class [[nodiscard]] Attempt {
 
   constexpr explicit operator bool() const { return failure_ == 0; }
   constexpr Failure failure() const { return static_cast<Failure>(failure_); }   // only where there is no value
-  constexpr T& operator*() { return value_; }
-  constexpr const T& operator*() const { return value_; }
+  constexpr T& operator*() & { return value_; }
+  constexpr T operator*() && { return std::move(value_); }
+  constexpr const T& operator*() const& { return value_; }
   constexpr T* operator->() { return &value_; }
   constexpr const T* operator->() const { return &value_; }
 

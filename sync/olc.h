@@ -49,38 +49,49 @@ class Olc {
   explicit Olc(const Options&) {}
 
   template <class Me, class Body>
-  auto read(Me& me, Body&& body) {
-    return run<false>(me, body, me.counters.read_restarts);
-  }
-  template <class Me, class Body>
-  auto write(Me& me, Body&& body) {
-    return run<true>(me, body, me.counters.write_restarts);
-  }
-
- private:
-  template <bool kWrites, class Me, class Body>
-  [[gnu::always_inline]] inline auto run(Me& me, Body& body, u64& restarts) {
+  [[gnu::always_inline]] auto read(Me& me, const Body& body) {
     ++me.counters.ops;
     me.reclaim.enter();
-    for (Backoff<M> backoff;; backoff.wait()) {
+    for (Backoff<M> backoff;;) {
       Tx tx(me.context);
       auto attempt = body(tx);
       if (attempt) [[likely]] {
-        if constexpr (kWrites) {   // a reading body has latched, made and retired nothing
-          tx.commit();
-          settle(me);
-        }
+        me.reclaim.leave();   // a reading body has latched, made and retired nothing
+        return *std::move(attempt);
+      }
+      give_up(me, attempt.failure(), me.counters.read_restarts, backoff);
+    }
+  }
+  template <class Me, class Body>
+  auto write(Me& me, const Body& body) {
+    ++me.counters.ops;
+    me.reclaim.enter();
+    for (Backoff<M> backoff;;) {
+      Tx tx(me.context);
+      auto attempt = body(tx);
+      if (attempt) [[likely]] {
+        tx.commit();
+        settle(me);
         me.reclaim.leave();
-        return std::move(*attempt);
+        return *std::move(attempt);
       }
       tx.release();
-      me.context.abandon();
-      if (attempt.failure() == kNoMemory) {
-        me.reclaim.leave();
-        throw std::bad_alloc();
-      }
-      ++restarts;
+      give_up(me, attempt.failure(), me.counters.write_restarts, backoff);
     }
+  }
+
+ private:
+  /// After a run that failed. Throws std::bad_alloc when memory is out; otherwise waits for the next run. Apart from the
+  /// loop, so that what is hot stays in registers.
+  template <class Me>
+  [[gnu::noinline, gnu::cold]] static void give_up(Me& me, Failure failure, u64& restarts, Backoff<M>& backoff) {
+    me.context.abandon();
+    if (failure == kNoMemory) {
+      me.reclaim.leave();
+      throw std::bad_alloc();
+    }
+    ++restarts;
+    backoff.wait();
   }
 
   /// What was made is published; what was retired waits until nobody can be reading it.

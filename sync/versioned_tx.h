@@ -62,7 +62,7 @@ class VersionedTx {
 
   /// `value` if everything that was read through the readers still holds.
   template <class T, class... Readers>
-  Attempt<T> confirm(T value, const Readers&... readers) const {
+  [[gnu::always_inline]] Attempt<T> confirm(T value, const Readers&... readers) const {
     if (!(readers.unchanged() && ...)) [[unlikely]] return kRestart;
     return value;
   }

@@ -54,11 +54,12 @@ class Art {
   [[gnu::always_inline]] Attempt<Found> find_in(Tx& tx, const Key& key) const {
     auto parent = tx.enter(root());
     auto at = parent;
-    const Attempt<Stop> stop = descend(key, parent, at);
-    if (!stop) return stop.failure();
-    if (stop->end == End::kValue) return tx.confirm(Found(stop->word), at);
-    if (stop->end != End::kLeaf) return tx.confirm(Found(), at);
-    const Child child(stop->word);
+    Way way;
+    const End end = descend(key, parent, at, way);
+    if (end == End::kChanged) return kRestart;
+    if (end == End::kValue) return tx.confirm(Found(way.word), at);
+    if (end != End::kLeaf) return tx.confirm(Found(), at);
+    const Child child(way.word);
     const Leaf* const leaf = child.template as<Leaf>();
     const u32 i = leaf->find(child.pairs(), key);
     if (i == Leaf::kNone) return tx.confirm(Found(), at);
@@ -71,21 +72,23 @@ class Art {
   Attempt<bool> put_in(Tx& tx, const Key& key, u64 value, Put how) {
     auto parent = tx.enter(root());
     auto at = parent;
-    const Attempt<Stop> stop = descend(key, parent, at);
-    if (!stop) return stop.failure();
-    switch (stop->end) {
+    Way way;
+    const End end = descend(key, parent, at, way);
+    if (end == End::kChanged) return kRestart;
+    switch (end) {
       case End::kNone:
         if (how == Put::kUpdate) return tx.confirm(false, at);
-        return add(tx, parent, at, key, value, stop->skipped);
+        return add(tx, parent, at, key, value, way.skipped);
       case End::kValue:
         if (how == Put::kInsert) return tx.confirm(false, at);
         if (!tx.upgrade(at)) return kRestart;
         at->replace(key[at->level()], value);
         return how == Put::kUpdate;
-      case End::kLeaf: return put_in_leaf(tx, at, Child(stop->word), key, value, how);
+      case End::kLeaf: return put_in_leaf(tx, at, Child(way.word), key, value, how);
       case End::kPathDiffers:
         if (how == Put::kUpdate) return tx.confirm(false, at);
         return branch(tx, parent, at, key, value);
+      case End::kChanged: break;
     }
     __builtin_unreachable();
   }
@@ -95,11 +98,12 @@ class Art {
   Attempt<bool> erase_in(Tx& tx, const Key& key) {
     auto parent = tx.enter(root());
     auto at = parent;
-    const Attempt<Stop> stop = descend(key, parent, at);
-    if (!stop) return stop.failure();
-    if (stop->end == End::kValue) return remove(tx, parent, at, key);
-    if (stop->end != End::kLeaf) return tx.confirm(false, at);
-    const Child child(stop->word);
+    Way way;
+    const End end = descend(key, parent, at, way);
+    if (end == End::kChanged) return kRestart;
+    if (end == End::kValue) return remove(tx, parent, at, key);
+    if (end != End::kLeaf) return tx.confirm(false, at);
+    const Child child(way.word);
     Leaf* const leaf = child.template as<Leaf>();
     if (!at.follow(leaf)) return kRestart;
     const u32 i = leaf->find(child.pairs(), key);
@@ -217,11 +221,11 @@ class Art {
   static constexpr u32 kNowhere = ~0u;
   static constexpr u32 kNobody = 256;   // "all but no byte"
 
-  enum class End : u8 { kNone, kValue, kLeaf, kPathDiffers };
-  struct Stop {
-    End end;
-    bool skipped;   // compressed bytes that only a leaf knows were not compared
-    u64 word;
+  /// How the way of a key ends; kChanged: restart.
+  enum class End : u8 { kNone, kValue, kLeaf, kPathDiffers, kChanged };
+  struct Way {
+    u64 word = 0;           // of the slot, for a value and a leaf
+    bool skipped = false;   // compressed bytes that only a leaf knows were not compared
   };
 
   /// Fixed-size keys are short enough for a path to hold them whole: nothing is ever skipped.
@@ -230,26 +234,55 @@ class Art {
   Node* root() const { return const_cast<Node256*>(&root_); }
 
   /// Where the key's way ends: at a slot without a word, a value or a leaf in the slot of `at`, or because `at`, below
-  /// `parent`, has another path. The level of a node is compared with the depth that was come to rather than loaded, so
-  /// that the slot's line is fetched without waiting for the header's.
+  /// `parent`, has another path. The level of a node is guessed from the depth that was come to and compared rather than
+  /// loaded, so that the slot's line is fetched without waiting for the header's.
   template <class Reader>
-  [[gnu::always_inline]] static Attempt<Stop> descend(const Key& key, Reader& parent, Reader& at) {
-    bool skipped = false;
-    for (u32 depth = 0;; ++depth) {
+  [[gnu::always_inline]] static End descend(const Key& key, Reader& parent, Reader& at, Way& way) {
+    u32 depth = 0;
+    if constexpr (Key::kFixedSize != 0) {
+      if (const End end = descend_256<0>(key, parent, at, way, depth); end != kFurther) return end;
+    }
+    for (;; ++depth) {
       if (at->level() != opaque(depth)) [[unlikely]] {
-        if (!at->path().matches(key)) return Stop{End::kPathDiffers, skipped, 0};
-        if (kMaySkip) skipped |= at->level() > depth + Path::kStored;
+        if (!at->path().matches(key)) return End::kPathDiffers;
+        if (kMaySkip) way.skipped |= at->level() > depth + Path::kStored;
         depth = at->level();
       }
       u64 word;
-      if (!at->find(key[depth], word)) return Stop{End::kNone, skipped, 0};
-      if (Key::kFixedSize != 0 && depth + 1 == Key::kFixedSize) return Stop{End::kValue, skipped, word};
+      if (!at->find(key[depth], word)) return End::kNone;
+      way.word = word;
+      if (Key::kFixedSize != 0 && depth + 1 == Key::kFixedSize) return End::kValue;
       const Child child(word);
-      if (child.is_leaf()) return Stop{End::kLeaf, skipped, word};
+      if (child.is_leaf()) return End::kLeaf;
       parent = at;
-      if (!at.step_to(child.template as<Node>())) return kRestart;
+      if (!at.step_to(child.template as<Node>())) return End::kChanged;
     }
   }
+
+  /// The run of Node256, one on each level, with which a large tree begins; unrolled, so that levels and shifts are
+  /// constants. The fewer instructions a lookup has, the more lookups' cache misses overlap. kFurther: the way goes on at
+  /// `depth`.
+  template <u32 kDepth, class Reader>
+  [[gnu::always_inline]] static End descend_256(const Key& key, Reader& parent, Reader& at, Way& way, u32& depth) {
+    constexpr u32 kUnrolled = 4;   // four levels branch fully from some 10^9 keys on
+    if constexpr (kDepth < kUnrolled) {
+      if (at->path().is(Kind::k256, kDepth)) {
+        u64 word;
+        if (!at->find_in_256(kDepth, key[kDepth], word)) return End::kNone;
+        const Child child(word);
+        if (child.is_leaf()) {
+          way.word = word;
+          return End::kLeaf;
+        }
+        parent = at;
+        if (!at.step_to(child.template as<Node>())) return End::kChanged;
+        return descend_256<kDepth + 1>(key, parent, at, way, depth);
+      }
+    }
+    depth = kDepth;
+    return kFurther;
+  }
+  static constexpr End kFurther{255};
 
   /// A few pairs on their way into a leaf: copies of u64 pairs, a view of a byte-string pair.
   class Group {

@@ -44,8 +44,9 @@ class Leaf<Layout, U64Key> {
     pair_[i].key.store(key.raw());
   }
 
-  /// Where the key is, or kNone. All four places are compared without a branch on the number of pairs, which would be
-  /// mispredicted as often as not and would hold back the next lookup until this leaf's line has come.
+  /// Where the key is, or kNone. All four places are compared, those beyond the last pair as the last one, without a
+  /// branch: one on the number of pairs would be mispredicted as often as not, and would hold back the next lookup until
+  /// this leaf's line has come.
   u32 find(u32 pairs, U64Key key) const {
     const u32 last = pairs - 1;
     u32 found = 0;

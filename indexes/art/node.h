@@ -1,7 +1,7 @@
 #pragma once
 // The inner nodes of ART (Leis, Kemper, Neumann, ICDE 2013): 4, 16, 48 or 256 slots, chosen by how many are used.
 //
-//   every node  | latch 8 (coarse: 0) | path 8, fixed | kind, fixed | state 4 |
+//   every node  | latch 8 (coarse: 0) | path and kind 8, fixed | state 4 |
 //   Node4       | header | keys 4 in a word | slot x 4                         one line
 //   Node16      | header | keys 16 in a row | slot x 16
 //   Node48      | header | index 256: 0 or slot + 1 | slot x 48
@@ -23,8 +23,6 @@
 #include "indexes/art/path.h"
 
 namespace latchlab::art {
-
-enum class Kind : u8 { k4, k16, k48, k256 };
 
 constexpr u32 capacity(Kind kind) {
   return kind == Kind::k4 ? 4 : kind == Kind::k16 ? 16 : kind == Kind::k48 ? 48 : 256;
@@ -56,7 +54,7 @@ class Node {
  public:
   [[no_unique_address]] typename Layout::Latch latch;
 
-  Kind kind() const { return kind_; }
+  Kind kind() const { return path_.kind(); }
   const Path<Key>& path() const { return path_; }
   u32 level() const { return path_.level(); }
   /// The byte at the level completes the key: slots are values.
@@ -65,6 +63,10 @@ class Node {
   /// Stores the word of `byte`; false if there is none.
   bool find(u8 byte, u64& word) const {
     return visit([&](auto& node) { return node.find(byte, word); });
+  }
+  /// The same for a node that was seen to be a Node256 at this level.
+  bool find_in_256(u32 level, u8 byte, u64& word) const {
+    return static_cast<const Node256<Layout, Key>&>(*this).find_at(level, byte, word);
   }
   /// The first entry from `byte` on; false if there is none.
   bool next(u32 byte, Entry& entry) const {
@@ -102,14 +104,14 @@ class Node {
   using Cell32 = typename Layout::template Cell<u32>;
   using Cell64 = typename Layout::template Cell<u64>;
 
-  Node(Kind kind, const Path<Key>& path) : path_(path), kind_(kind) {}
+  Node(Kind kind, const Path<Key>& path) : path_(path, kind) {}
 
  private:
   template <class F>
   [[gnu::always_inline]] decltype(auto) visit(F&& f) const {
     // Most levels of a large tree are Node256, and a lookup asks for the kind on every level.
-    if (kind_ == Kind::k256) [[likely]] return f(static_cast<const Node256<Layout, Key>&>(*this));
-    switch (kind_) {
+    if (kind() == Kind::k256) [[likely]] return f(static_cast<const Node256<Layout, Key>&>(*this));
+    switch (kind()) {
       case Kind::k4: return f(static_cast<const Node4<Layout, Key>&>(*this));
       case Kind::k16: return f(static_cast<const Node16<Layout, Key>&>(*this));
       default: return f(static_cast<const Node48<Layout, Key>&>(*this));
@@ -117,7 +119,7 @@ class Node {
   }
   template <class F>
   [[gnu::always_inline]] void visit(F&& f) {
-    switch (kind_) {
+    switch (kind()) {
       case Kind::k4: f(static_cast<Node4<Layout, Key>&>(*this)); break;
       case Kind::k16: f(static_cast<Node16<Layout, Key>&>(*this)); break;
       case Kind::k48: f(static_cast<Node48<Layout, Key>&>(*this)); break;
@@ -126,7 +128,6 @@ class Node {
   }
 
   const Path<Key> path_;
-  const Kind kind_;
 
  protected:
   Cell32 state_{0};   // Node4, Node16: live bits and used slots; Node48: children and used slots; Node256: children
@@ -284,8 +285,9 @@ class alignas(kLineBytes) Node256 : public Node<Layout, Key> {
  public:
   explicit Node256(const Path<Key>& path) : Node<Layout, Key>(Kind::k256, path) {}
 
-  bool find(u8 byte, u64& word) const {
-    if (this->holds_values()) {
+  bool find(u8 byte, u64& word) const { return find_at(this->level(), byte, word); }
+  bool find_at(u32 level, u8 byte, u64& word) const {
+    if (Key::kFixedSize != 0 && level + 1 == Key::kFixedSize) {   // holds values
       if (!present(byte)) return false;   // first: it was stored last
       word = slot_[byte].load();
       return true;

@@ -6,8 +6,10 @@
 // both replace one pointer in the parent and touch nothing else. A reader compares where it is with the level; where the
 // two agree nothing was compressed and there is nothing to compare.
 //
-//   U64Path     | 7 bytes of path, most significant first | level |
-//   BytesPath   | level, 4 bytes | path[level-4] .. path[level-1] |
+//   U64Path     | 7 bytes of path, most significant first | kind, level: 4 bits each |
+//   BytesPath   | kind, level: 4 and 28 bits | path[level-1] .. path[level-4] |
+//
+// The kind of the node, which is as fixed, lies beside the level so that a lookup guesses both with one comparison.
 #include <algorithm>
 
 #include "src/base/key.h"
@@ -15,13 +17,19 @@
 
 namespace latchlab::art {
 
+enum class Kind : u8 { k4, k16, k48, k256 };
+
 class U64Path {
  public:
   static constexpr u32 kStored = 7;   ///< trailing bytes of the path that matches() compares
 
   U64Path(U64Key key, u32 level) : word_((key.raw() & ~u64{0xff}) | level) {}
+  U64Path(const U64Path& path, Kind kind) : word_((path.word_ & ~u64{0xf0}) | static_cast<u64>(kind) << 4) {}
 
-  u32 level() const { return static_cast<u32>(word_ & 0xff); }
+  u32 level() const { return static_cast<u32>(word_ & 0xf); }
+  Kind kind() const { return static_cast<Kind>(word_ >> 4 & 0xf); }
+  /// Both at once.
+  bool is(Kind kind, u32 level) const { return (word_ & 0xff) == (static_cast<u64>(kind) << 4 | level); }
   bool matches(U64Key key) const { return differing(key) == 0; }
   /// The first byte in which a key that does not match differs.
   u32 mismatch(U64Key key) const { return static_cast<u32>(__builtin_clzll(word_ ^ key.raw())) / 8; }
@@ -40,23 +48,29 @@ class BytesPath {
  public:
   static constexpr u32 kStored = 4;   ///< trailing bytes of the path that matches() compares; only a leaf has the rest
 
-  BytesPath(const BytesKey& key, u32 level) : level_(level) {
+  BytesPath(const BytesKey& key, u32 level) : word_(level) {
     for (u32 i = 0; i < kStored; ++i) last_[i] = i < level ? key[level - 1 - i] : u8{0};
   }
 
-  u32 level() const { return level_; }
+  BytesPath(const BytesPath& path, Kind kind) : BytesPath(path) {
+    word_ = static_cast<u32>(kind) << 28 | path.level();
+  }
+
+  u32 level() const { return word_ & 0xfffffff; }
+  Kind kind() const { return static_cast<Kind>(word_ >> 28); }
+  bool is(Kind kind, u32 level) const { return word_ == (static_cast<u32>(kind) << 28 | level); }
   /// False only if the key is too short to reach the level or differs in the stored bytes.
   bool matches(const BytesKey& key) const {
-    if (key.size() <= level_) return false;
-    const u32 stored = std::min(level_, kStored);
+    if (key.size() <= level()) return false;
+    const u32 stored = std::min(level(), kStored);
     for (u32 i = 0; i < stored; ++i) {
-      if (last_[i] != key[level_ - 1 - i]) return false;
+      if (last_[i] != key[level() - 1 - i]) return false;
     }
     return true;
   }
 
  private:
-  u32 level_;
+  u32 word_;
   u8 last_[kStored];   // nearest first
 };
 static_assert(sizeof(BytesPath) == 8, "level and path change hands in one word");
