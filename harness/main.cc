@@ -4,6 +4,7 @@
 #include <exception>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <variant>
 #include <vector>
@@ -65,11 +66,21 @@ int run_harness(const std::vector<std::string>& command_line) {
 
 }  // namespace latchlab
 
+/// What the user wrote may hold anything; an error stays one line.
+static std::string one_line(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    out += byte >= 32 && byte != 127 ? std::string(1, c) : fmt::format("\\x{:02x}", byte);
+  }
+  return out;
+}
+
 int main(int argc, char** argv) {
   try {
     return latchlab::run_harness({argv, argv + argc});
   } catch (const latchlab::InputError& error) {
-    fmt::print(stderr, "harness: {}\n", error.what());
+    fmt::print(stderr, "harness: {}\n", one_line(error.what()));
     return 2;
   } catch (const std::exception& error) {
     fmt::print(stderr, "harness: {}\n", error.what());

@@ -268,7 +268,8 @@ class Run {
   }
 
   /// Makes and runs chunks until `quota` operations are done or somebody says stop. Only what the session
-  /// does is timed.
+  /// does is timed; with more threads than processors everything is, since a thread's waits for a processor
+  /// may then fall between its slices, and the sum of the rates would be more than was done.
   void run_chunks(u32 t, const StepMaker& maker, u64 quota) {
     Worker& me = workers_[t];
     while (quota > 0 && !stop_.load(kRelaxed)) {
@@ -283,6 +284,7 @@ class Run {
       }
       auto then = Clock::now();
       me.making_ns += nanoseconds(then - making);
+      if (seats_.threads() > seats_.processors) then = making;
       while (me.rest.count > 0 && quota > 0) {
         Slice slice = me.rest;
         slice.count = static_cast<u32>(std::min<u64>({kSliceSteps, me.rest.count, quota}));
@@ -473,7 +475,9 @@ class Run {
     progress_.begin("limits", 0, 0);
     LimitsPlan plan;
     plan.footprint = limits_footprint(trial_.bytes().reserved, available_memory());
-    plan.huge_pages = config_.huge_pages;
+    // The pages that the index has, which need not be those that were asked for.
+    const bool huge = out_.memory.page_bytes.value.value_or(0) > 4096;
+    plan.huge_pages = huge ? HugePages::kThp : HugePages::kNone;
     plan.time_ns = std::clamp(measured_ns_, kMinLimitsNs, plan.time_ns);  // a short run is not kept waiting
     const std::set<u32> distinct(seats_.cpus.begin(), seats_.cpus.end());
     plan.cpus.assign(distinct.begin(), distinct.end());
@@ -527,6 +531,8 @@ MemoryConfig memory_config_of(const Config& config) {
     case Alloc::kArenaTouch: out.alloc = MemoryConfig::Alloc::kArenaTouch; break;
   }
   out.thp = config.huge_pages == HugePages::kThp;
+  // Chunks are reserved without being promised: beyond this, the kernel would end the process and not the run.
+  out.limit = available_memory();
   return out;
 }
 

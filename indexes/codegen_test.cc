@@ -38,6 +38,27 @@ static std::optional<u64> in_leaf(art::Child child, U64Key key) {
   return i == LeafByHand::kNone ? std::nullopt : std::optional(leaf->value(i));
 }
 
+/// The unrolled run of Node256 at the top.
+enum class Run { kMiss, kLeaf, kFurther };
+template <u32 kDepth>
+[[gnu::always_inline]] inline Run run_by_hand(const NodeByHand*& node, U64Key key, u32& depth, u64& found) {
+  if constexpr (kDepth < 4) {
+    if (node->path().is(art::Kind::k256, kDepth)) {
+      u64 word;
+      if (!node->find_in_256(kDepth, key[kDepth], word)) return Run::kMiss;
+      const art::Child child(word);
+      if (child.is_leaf()) {
+        found = word;
+        return Run::kLeaf;
+      }
+      node = child.as<NodeByHand>();
+      return run_by_hand<kDepth + 1>(node, key, depth, found);
+    }
+  }
+  depth = kDepth;
+  return Run::kFurther;
+}
+
 // Not static, not inlined, and with all that they call inside, so that each is a symbol with all of its
 // instructions.
 extern "C" {
@@ -52,13 +73,11 @@ extern "C" {
   const U64Key key(raw);
   const NodeByHand* node = &tree.root;
   u32 depth = 0;
-#pragma GCC unroll 8
-  for (; depth + 1 < U64Key::kFixedSize && node->path().is(art::Kind::k256, depth); ++depth) {
-    u64 word;
-    if (!node->find_in_256(depth, key[depth], word)) return std::nullopt;
-    const art::Child child(word);
-    if (child.is_leaf()) return in_leaf(child, key);
-    node = child.as<NodeByHand>();
+  u64 found = 0;
+  switch (run_by_hand<0>(node, key, depth, found)) {
+    case Run::kMiss: return std::nullopt;
+    case Run::kLeaf: return in_leaf(art::Child(found), key);
+    case Run::kFurther: break;
   }
   for (;; ++depth) {
     if (node->level() != opaque(depth)) [[unlikely]] {

@@ -81,7 +81,7 @@ class Synchronized {
 
   /// Calls `visit(key, value)` for the first `limit` pairs from `from` on, in order, and returns how many there were.
   /// Beside changes: order is strict, a key that stayed throughout is not missed, and every pair was there at some moment of
-  /// the scan. `visit` is called outside transactions, on copies. O(depth) per 64 pairs, and the pairs.
+  /// the scan. `visit` is called outside transactions, on copies. O(depth) for each node that holds some of the pairs, and the pairs.
   template <class Visit>
     requires(kOrdered)
   std::size_t scan(Thread& me, Raw from, std::size_t limit, Visit&& visit) const {

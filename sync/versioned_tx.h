@@ -110,7 +110,7 @@ class VersionedTx {
     for (u32 i = 0; i < locks_; ++i) {
       if (lock_[i].latch == &latch) return lock_[i].version == version;
     }
-    if (!latch.try_lock(version)) return false;
+    if (locks_ == kMaxLocks || !latch.try_lock(version)) return false;
     lock_[locks_++] = {&latch, version};
     return true;
   }

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 
@@ -57,6 +58,7 @@ class BytesKey {
   using Raw = std::string_view;
   static constexpr std::string_view kName = "bytes";
   static constexpr u32 kFixedSize = 0;
+  static constexpr std::size_t kLongest = (std::size_t{1} << 27) - 1;   ///< of a raw key: spelled, at most 2^28 bytes
 
   constexpr BytesKey() = default;
   /// A key whose spelled bytes, without the terminator, lie at `data`.
@@ -94,8 +96,10 @@ class BytesKey {
   /// What a caller's string is turned into for the length of one operation.
   class Spelling {
    public:
+    /// Throws std::length_error for a string of more than kLongest bytes.
     explicit Spelling(std::string_view raw)
         : data_(reinterpret_cast<const u8*>(raw.data())), size_(static_cast<u32>(raw.size())) {
+      if (raw.size() > kLongest) [[unlikely]] throw std::length_error("a key has at most 128 MiB - 1 bytes");
       u8 least = 255;
       for (const char c : raw) least = std::min(least, static_cast<u8>(c));
       if (least <= 1) [[unlikely]] escape(raw);
