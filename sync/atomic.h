@@ -4,28 +4,18 @@
 // Leis's slides draw it between no synchronization and the locks. It protects nothing, so, as under `none`,
 // one thread may write. The counter is the only thing on its two lines; what is measured is the line's way
 // from core to core.
-#include "src/reclaim/immediate.h"
-#include "src/stats/counters.h"
 #include "sync/coarse.h"
-#include "sync/layout.h"
-#include "sync/no_options.h"
 
 namespace latchlab {
 
 template <class M>
-class OneAtomic {
+class OneAtomic : public CoarsePolicy<M> {
  public:
   static constexpr std::string_view kName = "atomic";
   static constexpr std::string_view kAbout = "none plus one shared atomic increment an operation";
   static constexpr bool kManyWriters = false;
-  using Machine = M;
-  using Layout = CoarseLayout<M>;
-  using Tx = DirectTx<M>;
-  using Reclaimer = Immediate<M>;
-  using Options = NoOptions;
-  using Counters = NoCounters;
 
-  explicit OneAtomic(const Options&) {}
+  explicit OneAtomic(const NoOptions&) {}
 
   template <class Me, class Body>
   auto read(Me& me, Body&& body) {

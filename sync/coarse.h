@@ -1,18 +1,33 @@
 #pragma once
-// What every coarse policy does alike: run the body with the transaction that costs nothing, and clean up
-// behind it.
+// What every coarse policy has and does alike: the types that it is made of, a run of the body with the transaction that
+// costs nothing, and the cleaning up behind it.
 //
-// Both halves are apart because the first happens under the lock (or inside a hardware transaction) and the
+// The two halves of an operation are apart because the first happens under the lock (or inside a hardware transaction) and the
 // second must not: linking and freeing blocks there would lengthen what everybody waits for, and an exception
 // would leave it locked.
 #include <new>
 #include <stdexcept>
 #include <utility>
 
+#include "src/reclaim/immediate.h"
+#include "src/stats/counters.h"
 #include "sync/attempt.h"
 #include "sync/direct_tx.h"
+#include "sync/layout.h"
+#include "sync/no_options.h"
 
 namespace latchlab {
+
+/// The types of a coarse policy, which derives from this. One with options or counters names its own instead.
+template <class M, class Bugs = NoBugs>
+struct CoarsePolicy {
+  using Machine = M;
+  using Layout = CoarseLayout<M, Bugs>;
+  using Tx = DirectTx<M>;
+  using Reclaimer = Immediate<M>;
+  using Options = NoOptions;
+  using Counters = NoCounters;
+};
 
 /// Runs the body once: the Attempt that it returns.
 template <class M, class Me, class Body>

@@ -3,28 +3,18 @@
 //
 // Any number of threads may read, or a single one may read and write. The body runs on plain fields and its
 // verbs compile away: a lookup has the instructions of one that was written by hand, which a test keeps so.
-#include "src/reclaim/immediate.h"
-#include "src/stats/counters.h"
 #include "sync/coarse.h"
-#include "sync/layout.h"
-#include "sync/no_options.h"
 
 namespace latchlab {
 
 template <class M>
-class None {
+class None : public CoarsePolicy<M> {
  public:
   static constexpr std::string_view kName = "none";
   static constexpr std::string_view kAbout = "no synchronization: the upper bound (one thread may write)";
   static constexpr bool kManyWriters = false;
-  using Machine = M;
-  using Layout = CoarseLayout<M>;
-  using Tx = DirectTx<M>;
-  using Reclaimer = Immediate<M>;
-  using Options = NoOptions;
-  using Counters = NoCounters;
 
-  explicit None(const Options&) {}
+  explicit None(const NoOptions&) {}
 
   template <class Me, class Body>
   [[gnu::always_inline]] auto read(Me& me, Body&& body) {

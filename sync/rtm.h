@@ -38,10 +38,7 @@
 
 #include "src/arch/features.h"
 #include "src/base/spec.h"
-#include "src/reclaim/immediate.h"
-#include "src/stats/counters.h"
 #include "sync/coarse.h"
-#include "sync/layout.h"
 #include "sync/rtm_counters.h"
 #include "sync/seeded_bugs.h"
 #include "sync/spin_lock.h"
@@ -61,15 +58,11 @@ struct RtmOptions {
 };
 
 template <class M, class Bugs = NoBugs>
-class Rtm {
+class Rtm : public CoarsePolicy<M, Bugs> {
  public:
   static constexpr std::string_view kName = "rtm";
   static constexpr std::string_view kAbout = "one global lock, elided by hardware transactions";
   static constexpr bool kElides = true;
-  using Machine = M;
-  using Layout = CoarseLayout<M, Bugs>;
-  using Tx = DirectTx<M>;
-  using Reclaimer = Immediate<M>;
   using Options = RtmOptions;
   using Counters = RtmCounters;
 
@@ -97,7 +90,7 @@ class Rtm {
   template <class Me, class Body>
   [[gnu::always_inline]] inline auto run_elided(Me& me, Body& body) {
     RtmCounters& count = me.counters;
-    std::optional<std::invoke_result_t<Body&, Tx&>> attempt;
+    std::optional<std::invoke_result_t<Body&, DirectTx<M>&>> attempt;
     const auto run = [&] { attempt.emplace(run_direct<M>(me, body)); };
     ++count.ops;
     if (elides_ && speculate(me, run)) [[likely]] {

@@ -11,27 +11,17 @@
 // ever. Entering clears the bit, for all waiting writers: each of them waits for "nobody inside" or "pending
 // is gone" and sets it again in the second case. While a writer is inside, readers that come and go change
 // the word, so leaving subtracts instead of storing.
-#include "src/reclaim/immediate.h"
-#include "src/stats/counters.h"
 #include "sync/coarse.h"
-#include "sync/layout.h"
-#include "sync/no_options.h"
 
 namespace latchlab {
 
 template <class M>
-class RwSpin {
+class RwSpin : public CoarsePolicy<M> {
  public:
   static constexpr std::string_view kName = "rwspin";
   static constexpr std::string_view kAbout = "one global reader-writer spin lock";
-  using Machine = M;
-  using Layout = CoarseLayout<M>;
-  using Tx = DirectTx<M>;
-  using Reclaimer = Immediate<M>;
-  using Options = NoOptions;
-  using Counters = NoCounters;
 
-  explicit RwSpin(const Options&) {}
+  explicit RwSpin(const NoOptions&) {}
 
   template <class Me, class Body>
   auto read(Me& me, Body&& body) {

@@ -1,28 +1,18 @@
 #pragma once
 // `spin`: one global test-and-test-and-set lock around every operation. What elision starts from and falls
 // back to.
-#include "src/reclaim/immediate.h"
-#include "src/stats/counters.h"
 #include "sync/coarse.h"
-#include "sync/layout.h"
-#include "sync/no_options.h"
 #include "sync/spin_lock.h"
 
 namespace latchlab {
 
 template <class M>
-class Spin {
+class Spin : public CoarsePolicy<M> {
  public:
   static constexpr std::string_view kName = "spin";
   static constexpr std::string_view kAbout = "one global spin lock";
-  using Machine = M;
-  using Layout = CoarseLayout<M>;
-  using Tx = DirectTx<M>;
-  using Reclaimer = Immediate<M>;
-  using Options = NoOptions;
-  using Counters = NoCounters;
 
-  explicit Spin(const Options&) {}
+  explicit Spin(const NoOptions&) {}
 
   template <class Me, class Body>
   auto read(Me& me, Body&& body) {
