@@ -8,7 +8,7 @@
 //   reader.step_to(child)      go on to a child read from it             nothing            child's version, validate parent
 //   reader.follow(p)           to something it guards (a leaf)           nothing            validate
 //   tx.confirm(value, r...)    "my answer, if what I read held"          nothing            validate all
-//   tx.upgrade(r...)           before the first store                    nothing            lock all or none, each once
+//   tx.upgrade(r...)           before the first store; also a span       nothing            lock all or none, each once
 //   tx.make<Node>(args...)     a block; null when memory is out          pool               pool
 //   tx.retire(p, bytes)        unlinked                                  free after commit  free after a grace period
 //
@@ -27,6 +27,7 @@
 // Reclaimer's Thread), me.counters.
 #include <concepts>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "src/base/key.h"
@@ -66,6 +67,7 @@ concept Transaction =
     requires(Tx& tx, AnyNode<L>* node, void* block) {
       { tx.confirm(1, tx.enter(node), tx.enter(node)) } -> std::same_as<Attempt<int>>;
       { tx.upgrade(tx.enter(node), tx.enter(node)) } -> std::same_as<bool>;
+      { tx.upgrade(std::span<const decltype(tx.enter(node))>()) } -> std::same_as<bool>;   // as many as turn out
       { tx.template make<AnyNode<L>>() } -> std::same_as<AnyNode<L>*>;
       tx.retire(block, std::size_t{});
     };

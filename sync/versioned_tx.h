@@ -6,6 +6,8 @@
 // pointer to the child was current, the child was linked when its version was read, and all that was read of the parent
 // held. (A second one, between the pointer and the child's version, protects against dereferencing a stale pointer; here
 // the grace period keeps stale nodes readable, so it would be a load and a branch a level for nothing.)
+#include <cstdio>
+#include <cstdlib>
 #include <span>
 #include <utility>
 
@@ -21,6 +23,8 @@ template <class M, class Bugs = NoBugs>
 class VersionedTx {
  public:
   using Machine = M;
+  /// Nodes that one attempt may lock.
+  static constexpr u32 kMaxLocks = 16;
 
   explicit VersionedTx(ThreadContext<M>& context) : context_(context) {}
   VersionedTx(const VersionedTx&) = delete;
@@ -68,10 +72,9 @@ class VersionedTx {
   }
 
   /// Locks the nodes of all readers or of none; the same node twice is locked once. From here on what was read through
-  /// them holds until the commit, and the body must not restart.
+  /// them holds until the commit, and the body must not restart. More than kMaxLocks nodes end the process.
   template <class... Readers>
   [[nodiscard]] bool upgrade(const Readers&... readers) {
-    if constexpr (Bugs::kDropUpgrade) return true;
     return (lock(readers.node_->latch, readers.version_) && ...) || give_up();
   }
   template <class N>
@@ -100,17 +103,18 @@ class VersionedTx {
   }
 
  private:
-  static constexpr u32 kMaxLocks = 16;
   struct Lock {
     VersionLatch<M>* latch;
     u64 version;
   };
 
   [[nodiscard]] bool lock(VersionLatch<M>& latch, u64 version) {
+    if constexpr (Bugs::kDropUpgrade) return true;
     for (u32 i = 0; i < locks_; ++i) {
       if (lock_[i].latch == &latch) return lock_[i].version == version;
     }
-    if (locks_ == kMaxLocks || !latch.try_lock(version)) return false;
+    if (locks_ == kMaxLocks) [[unlikely]] overflow();
+    if (!latch.try_lock(version)) return false;
     lock_[locks_++] = {&latch, version};
     return true;
   }
@@ -118,6 +122,12 @@ class VersionedTx {
     if constexpr (!Bugs::kDropUnlockAfterFailedUpgrade) release();
     locks_ = 0;
     return false;
+  }
+
+  // A restart would come back here for ever.
+  [[noreturn, gnu::noinline, gnu::cold]] static void overflow() {
+    std::fprintf(stderr, "VersionedTx: one attempt locks more than %u nodes; raise VersionedTx::kMaxLocks\n", kMaxLocks);
+    std::abort();
   }
 
   ThreadContext<M>& context_;

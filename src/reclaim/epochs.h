@@ -66,7 +66,7 @@ class Epochs {
   /// All Threads are gone.
   ~Epochs() {
     if (counters().pending != 0) drain();
-    for (Slot* slot = slots_.load(kAcquire); slot != nullptr;) delete std::exchange(slot, slot->next);
+    for (Slot* slot = first_slot(); slot != nullptr;) delete std::exchange(slot, slot->next);
   }
 
  private:
@@ -173,7 +173,7 @@ class Epochs {
     // Garbage of threads that have gone. Its stamps may be older than those before it in our queue: it only waits longer.
     void adopt() {
       if (epochs_->orphans_.load(kRelaxed) == nullptr) [[likely]] return;
-      Batch* batch = epochs_->orphans_.exchange(nullptr, kAcquire);   // pairs with leave_behind
+      Batch* batch = epochs_->orphans_.exchange(nullptr, kAcquire);   // pairs with Epochs::leave
       while (batch != nullptr) {
         slot_->waiting += batch->count;
         append(std::exchange(batch, batch->next));
@@ -217,14 +217,14 @@ class Epochs {
   /// to use the memory's pools.
   void drain() {
     Pool<M>& pool = memory_.join();
-    for (Slot* slot = slots_.load(kAcquire); slot != nullptr; slot = slot->next) {
+    for (Slot* slot = first_slot(); slot != nullptr; slot = slot->next) {
       if (slot->open != nullptr) empty(std::exchange(slot->open, nullptr), *slot, pool);
       empty(std::exchange(slot->oldest, nullptr), *slot, pool);
       empty(std::exchange(slot->spare, nullptr), *slot, pool);
       slot->waiting = 0;
     }
-    if (Batch* const orphans = orphans_.exchange(nullptr, kAcquire)) {   // pairs with leave_behind
-      Slot& any = *slots_.load(kAcquire);
+    if (Batch* const orphans = orphans_.exchange(nullptr, kAcquire)) {   // pairs with Epochs::leave
+      Slot& any = *first_slot();
       any.waiting += count(orphans);
       empty(orphans, any, pool);
     }
@@ -234,7 +234,7 @@ class Epochs {
   /// While no operation runs.
   ReclaimCounters counters() const {
     ReclaimCounters sum;
-    for (const Slot* slot = slots_.load(kAcquire); slot != nullptr; slot = slot->next) {
+    for (const Slot* slot = first_slot(); slot != nullptr; slot = slot->next) {
       sum.retired += slot->retired;
       sum.freed += slot->freed;
       sum.advances += slot->advances;
@@ -247,12 +247,12 @@ class Epochs {
  private:
   Slot* join() {
     const std::lock_guard lock(mutex_);
-    for (Slot* slot = slots_.load(kAcquire); slot != nullptr; slot = slot->next) {
+    for (Slot* slot = first_slot(); slot != nullptr; slot = slot->next) {
       if (!std::exchange(slot->taken, true)) return slot;
     }
     auto* const slot = new Slot;
     slot->next = slots_.load(kRelaxed);
-    slots_.store(slot, kRelease);   // pairs with the scan
+    slots_.store(slot, kRelease);   // pairs with first_slot
     // A scan that has not seen the slot ends before this read-modify-write, or acquires the slot from it. In the first case
     // the new thread sees everything that was unlinked before that scan.
     stamp();
@@ -275,7 +275,7 @@ class Epochs {
 
   // The global epoch, in the order of its read-modify-writes: acquires from all earlier ones, and all later ones acquire
   // from it what this thread has done so far.
-  u64 stamp() { return global_.fetch_add(0, kAcqRel); }
+  u64 stamp() { return global_.fetch_add(0, kAcqRel); }   // pairs with itself and try_advance
 
   [[nodiscard]] bool try_advance() {
     u64 epoch = global_.load(kAcquire);   // pairs with stamp and with earlier advances
@@ -286,7 +286,7 @@ class Epochs {
   }
 
   bool all_reached(u64 epoch) const {
-    for (const Slot* slot = slots_.load(kAcquire); slot != nullptr; slot = slot->next) {   // pairs with join
+    for (const Slot* slot = first_slot(); slot != nullptr; slot = slot->next) {
       if (slot->announced.load(kAcquire) < epoch) return false;   // pairs with Thread::leave
     }
     return true;
@@ -294,11 +294,14 @@ class Epochs {
 
   // Until nobody is left in an epoch before the present one.
   void await_advance() {
-    const u64 epoch = global_.load(kAcquire);
-    for (Slot* slot = slots_.load(kAcquire); slot != nullptr; slot = slot->next) {
+    const u64 epoch = global_.load(kAcquire);   // pairs with stamp and try_advance
+    for (Slot* slot = first_slot(); slot != nullptr; slot = slot->next) {
       M::wait_until(slot->announced, [epoch](u64 announced) { return announced >= epoch; });
     }
   }
+
+  // The list of slots only grows, at its beginning: whoever has this can walk it to its end.
+  Slot* first_slot() const { return slots_.load(kAcquire); }   // pairs with join
 
   static void free_blocks(const Batch& batch, Slot& slot, Pool<M>& pool) {
     for (u32 i = 0; i < batch.count; ++i) pool.free(batch.blocks[i].start, batch.blocks[i].bytes);
