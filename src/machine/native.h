@@ -161,7 +161,7 @@ struct Native {
     if (kMembarrier) [[likely]] {
       std::atomic_signal_fence(kSeqCst);
     } else {
-      std::atomic_thread_fence(kSeqCst);
+      full_fence();
     }
   }
   static void heavy_fence() {
@@ -179,6 +179,9 @@ struct Native {
   static void unpoison(const void* p, std::size_t bytes) { unpoison_memory(p, bytes); }
 
  private:
+  // Apart, so that no locked instruction is among those of a reader (indexes/codegen_test.cc).
+  [[gnu::noinline, gnu::cold]] static void full_fence() { std::atomic_thread_fence(kSeqCst); }
+
   static constexpr u32 kSpinLooks = 32;
   static inline const bool kMembarrier = register_membarrier();
 };

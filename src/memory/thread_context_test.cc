@@ -1,10 +1,12 @@
 #include "src/memory/thread_context.h"
 
 #include <cstring>
+#include <string>
 
 #include "src/machine/emulated.h"
 #include "src/machine/native.h"
 #include "src/testing/catch.h"
+#include "src/testing/death.h"
 
 namespace latchlab {
 namespace {
@@ -82,6 +84,21 @@ TEST_CASE("A transaction that aborts leaves the pool as it was", "[memory]") {
     REQUIRE(memory.bytes().live == 0);
   }
   CHECK(memory.bytes().chunks <= 1);
+}
+
+TEST_CASE("An attempt that makes or retires more blocks than the lists hold says which constant to raise", "[memory]") {
+  constexpr u32 kTooMany = ThreadContext<Native>::kMaxBlocks + 1;
+  Memory<Native> memory(config_of(Alloc::kArena));
+  ThreadContext<Native> context(memory);
+  const std::string made = testing::last_words([&] {
+    for (u32 i = 0; i < kTooMany; ++i) (void)context.make_block(64);
+  });
+  const std::string retired = testing::last_words([&] {
+    for (u32 i = 0; i < kTooMany; ++i) context.retire_block(nullptr, 64);
+  });
+  INFO(made << retired);
+  CHECK(made.find("makes more than 16 blocks; raise ThreadContext::kMaxBlocks") != std::string::npos);
+  CHECK(retired.find("retires more than 16 blocks; raise ThreadContext::kMaxBlocks") != std::string::npos);
 }
 
 TEST_CASE("A moved context keeps its pool, which returns when it ends", "[memory]") {
