@@ -22,7 +22,7 @@
 #include <type_traits>
 
 #include "src/arch/sanitizer.h"
-#include "src/arch/simd.h"
+#include "src/machine/cells.h"
 #include "src/machine/machine.h"
 #include "src/machine/software_transaction.h"
 
@@ -63,17 +63,21 @@ class EmulatedThread {
   AbortInjection* plan_ = nullptr;
 };
 
-struct Emulated {
+struct Emulated : Cells<Emulated> {
   static constexpr std::string_view kName = "emulated";
 
  private:
-  /// Held around an operation outside transactions: the hidden mutex while there is somebody who elides.
+  friend Cells<Emulated>;
+
+  /// Held during an access to a shared value. Outside transactions it holds the hidden mutex while there is somebody who
+  /// elides; inside one the mutex is ours already. False: the access is a store that must not take place.
   class Isolation {
    public:
     // Relaxed: an Elision is published to other threads together with the policy that holds it.
-    Isolation() : locked_(elisions_.load(kRelaxed) != 0) {
+    Isolation() : locked_(elisions_.load(kRelaxed) != 0), allowed_(true) {
       if (locked_) lock_hidden();
     }
+    explicit Isolation(bool allowed) : locked_(false), allowed_(allowed) {}
     ~Isolation() {
       if (!locked_) return;
       unlock_hidden();
@@ -81,9 +85,10 @@ struct Emulated {
     }
     Isolation(const Isolation&) = delete;
     Isolation& operator=(const Isolation&) = delete;
+    explicit operator bool() const { return allowed_; }
 
    private:
-    const bool locked_;
+    const bool locked_, allowed_;
   };
 
   template <class T>
@@ -109,163 +114,39 @@ struct Emulated {
     static_cast<std::atomic<T>*>(at)->store(value_of<T>(old), kRelaxed);
   }
 
-  static void before_load() {
+  template <class V>
+  static bool loading(const V&) {
     if (EmulatedThread* me = EmulatedThread::running) me->access();
+    return true;
   }
   template <class T>
-  [[nodiscard]] static bool before_store(T& cell) {
+  static bool storing(T& plain) {
     EmulatedThread* me = EmulatedThread::running;
     if (!me) return true;
     me->access();
-    return me->store(&cell, bits(cell), restore_plain<T>);
-  }
-
-  /// Changes an atomic cell: `change(cell)` does it and returns the result; `skip(cell)` is the result in a
-  /// body that is being left, where nothing may change.
-  template <class T, class Change, class Skip>
-  static auto changed(std::atomic<T>& cell, Change&& change, Skip&& skip) {
-    if (EmulatedThread* me = EmulatedThread::running) {
-      me->access();
-      // Relaxed: nobody else writes it now, the mutex is ours and orders all writers.
-      if (!me->store(&cell, bits(cell.load(kRelaxed)), restore_atomic<T>)) return skip(cell);
-      return change(cell);
-    }
-    const Isolation isolation;
-    return change(cell);
+    return me->store(&plain, bits(plain), restore_plain<T>);
   }
   template <class T>
-  static T loaded(const std::atomic<T>& cell, std::memory_order order) {
-    if (EmulatedThread* me = EmulatedThread::running) {
-      me->access();
-      return cell.load(order);
-    }
-    const Isolation isolation;
-    return cell.load(order);
+  static Isolation loading(const std::atomic<T>&) {
+    EmulatedThread* me = EmulatedThread::running;
+    if (!me) return Isolation();
+    me->access();
+    return Isolation(true);
   }
   template <class T>
-  static void stored(std::atomic<T>& cell, T value, std::memory_order order) {
-    changed(cell, [&](std::atomic<T>& c) { c.store(value, order); }, [](std::atomic<T>&) {});
+  static Isolation storing(std::atomic<T>& shared) {
+    EmulatedThread* me = EmulatedThread::running;
+    if (!me) return Isolation();
+    me->access();
+    // Relaxed: nobody else writes it now, the mutex is ours and orders all writers.
+    return Isolation(me->store(&shared, bits(shared.load(kRelaxed)), restore_atomic<T>));
+  }
+  template <class T>
+  static Isolation changing(std::atomic<T>& shared) {
+    return storing(shared);
   }
 
  public:
-  template <class T>
-  class Plain {
-    static_assert(std::is_trivially_copyable_v<T>);
-
-   public:
-    constexpr Plain() : value_{} {}
-    constexpr explicit Plain(T value) : value_(value) {}
-    Plain(const Plain&) = delete;
-    Plain& operator=(const Plain&) = delete;
-    T load() const {
-      before_load();
-      return value_;
-    }
-    void store(T value) {
-      if (before_store(value_)) value_ = value;
-    }
-
-   private:
-    T value_;
-  };
-
-  template <class T>
-  class Racy {
-   public:
-    constexpr Racy() : value_{} {}
-    constexpr explicit Racy(T value) : value_(value) {}
-    Racy(const Racy&) = delete;
-    Racy& operator=(const Racy&) = delete;
-    T load() const { return loaded(value_, kAcquire); }           // pairs with store, as on Native
-    void store(T value) { stored(value_, value, kRelease); }
-
-   private:
-    std::atomic<T> value_;
-  };
-
-  template <class T>
-  class Atomic {
-   public:
-    constexpr Atomic() : value_{} {}
-    constexpr explicit Atomic(T value) : value_(value) {}
-    Atomic(const Atomic&) = delete;
-    Atomic& operator=(const Atomic&) = delete;
-    T load(std::memory_order order) const { return loaded(value_, order); }
-    void store(T value, std::memory_order order) { stored(value_, value, order); }
-    T exchange(T value, std::memory_order order) {
-      return changed(value_, [&](std::atomic<T>& v) { return v.exchange(value, order); }, current);
-    }
-    T fetch_add(T value, std::memory_order order) {
-      return changed(value_, [&](std::atomic<T>& v) { return v.fetch_add(value, order); }, current);
-    }
-    bool compare_exchange(T& expected, T value, std::memory_order order) {
-      return changed(
-          value_,
-          [&](std::atomic<T>& v) { return v.compare_exchange_strong(expected, value, order, kRelaxed); },
-          [](std::atomic<T>&) { return false; });
-    }
-
-   private:
-    static T current(std::atomic<T>& v) { return v.load(kRelaxed); }
-    std::atomic<T> value_;
-  };
-
-  template <class T, std::size_t N>
-  class PlainRow {
-   public:
-    PlainRow() = default;
-    PlainRow(const PlainRow&) = delete;
-    PlainRow& operator=(const PlainRow&) = delete;
-    T load(std::size_t i) const {
-      before_load();
-      return values_[i];
-    }
-    void store(std::size_t i, T value) {
-      if (before_store(values_[i])) values_[i] = value;
-    }
-    Bytes16 load_all() const
-      requires(sizeof(T) * N == 16)
-    {
-      before_load();
-      return Bytes16::load(values_);
-    }
-
-   private:
-    alignas(sizeof(T) * N >= 8 ? 8 : alignof(T)) T values_[N]{};
-  };
-
-  /// In words, as on Native: what tears there tears here.
-  template <class T, std::size_t N>
-  class RacyRow {
-    static constexpr std::size_t kPerWord = 8 / sizeof(T);
-    static_assert(std::is_unsigned_v<T> && N % kPerWord == 0);
-
-   public:
-    RacyRow() = default;
-    RacyRow(const RacyRow&) = delete;
-    RacyRow& operator=(const RacyRow&) = delete;
-    T load(std::size_t i) const { return static_cast<T>(loaded(words_[i / kPerWord], kRelaxed) >> shift(i)); }
-    void store(std::size_t i, T value) {
-      const u64 mask = u64{static_cast<T>(~T{})} << shift(i);
-      changed(
-          words_[i / kPerWord],
-          [&](std::atomic<u64>& word) {
-            word.store((word.load(kRelaxed) & ~mask) | u64{value} << shift(i), kRelaxed);
-          },
-          [](std::atomic<u64>&) {});
-    }
-    Bytes16 load_all() const
-      requires(sizeof(T) * N == 16)
-    {
-      const u64 low = loaded(words_[0], kRelaxed);
-      return Bytes16::of_words(low, loaded(words_[1], kRelaxed));
-    }
-
-   private:
-    static constexpr u32 shift(std::size_t i) { return static_cast<u32>(i % kPerWord * 8 * sizeof(T)); }
-    std::atomic<u64> words_[N / kPerWord]{};
-  };
-
   /// While one lives, operations outside transactions are strongly isolated from them. It belongs to a
   /// policy: made before any thread uses it, gone after all have stopped.
   class Elision {
