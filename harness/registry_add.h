@@ -23,6 +23,7 @@ namespace latchlab {
 ///   degraded()             why this process cannot do what the word promises, if so
 ///   Options::about(key)    the meaning of one option in a few words
 template <class SharedIndex>
+  requires latchlab::SharedIndex<SharedIndex>
 void add_pair(Registry& registry, std::string index, std::string policy, KeyKind keys) {
   Pair pair;
   pair.index = std::move(index);

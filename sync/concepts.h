@@ -72,6 +72,31 @@ concept Transaction =
       tx.retire(block, std::size_t{});
     };
 
+/// What an index that says kOrdered has for scans: a step collects the next pairs into a batch.
+template <class Index, class Tx>
+concept OrderedBody =
+    requires(const Index& constant, Tx& tx, const typename Index::Key& from, typename Index::Batch& batch) {
+      { constant.gather_in(tx, from, true, std::size_t{}, batch) } -> std::same_as<Attempt<bool>>;
+      { Index::first_key() } -> std::same_as<typename Index::Key>;
+    };
+
+/// An index as somebody writes it: bodies for a transaction, once, for every policy. What each answers is said where callers
+/// see it, in Synchronized.
+template <class Index, class Tx>
+concept IndexBody =
+    std::default_initializable<Index> && requires(Index& index, const Index& constant, Tx& tx, const typename Index::Key& key,
+                                                  Pool<typename Tx::Machine>& pool) {
+      { constant.find_in(tx, key) } -> std::same_as<Attempt<std::optional<u64>>>;
+      { index.put_in(tx, key, u64{}, Index::Put::kInsert) } -> std::same_as<Attempt<bool>>;
+      { index.put_in(tx, key, u64{}, Index::Put::kUpdate) } -> std::same_as<Attempt<bool>>;
+      { index.put_in(tx, key, u64{}, Index::Put::kUpsert) } -> std::same_as<Attempt<bool>>;
+      { index.erase_in(tx, key) } -> std::same_as<Attempt<bool>>;
+      { Index::extra_bytes(key) } -> std::same_as<std::size_t>;   // of one attempt, beyond what a pool has ready (16 KiB)
+      index.free_all(pool);                                       // while nobody else is there
+      { Index::kOrdered } -> std::convertible_to<bool>;
+      requires !Index::kOrdered || OrderedBody<Index, Tx>;
+    };
+
 /// A thread as a policy sees it.
 template <class P>
 struct PolicyThread {

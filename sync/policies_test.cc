@@ -4,6 +4,7 @@
 #include <thread>
 #include <vector>
 
+#include "indexes/example/sorted_list.h"
 #include "src/base/error.h"
 #include "src/machine/emulated.h"
 #include "src/machine/native.h"
@@ -25,6 +26,20 @@ static_assert(Policy<None<Native>> && Policy<OneAtomic<Native>> && Policy<Spin<N
 static_assert(Policy<RwSpin<Native>> && Policy<Rtm<Native>> && Policy<Olc<Native>>);
 static_assert(Policy<None<Emulated>> && Policy<OneAtomic<Emulated>> && Policy<Spin<Emulated>>);
 static_assert(Policy<RwSpin<Emulated>> && Policy<Rtm<Emulated>> && Policy<Olc<Emulated>>);
+
+// An index that lacks an operation is none: the compiler says so where it is joined to a policy.
+template <class Body>
+struct WithoutErase : Body {
+  void erase_in() = delete;
+};
+template <class Body>
+struct WithoutScan : Body {
+  static constexpr bool kOrdered = true;
+};
+using List = SortedList<CoarseLayout<Native>, U64Key>;
+static_assert(IndexBody<List, DirectTx<Native>>);
+static_assert(!IndexBody<WithoutErase<List>, DirectTx<Native>>);
+static_assert(!IndexBody<WithoutScan<List>, DirectTx<Native>>);
 
 using testing::House;
 using testing::Twins;

@@ -35,6 +35,7 @@ class Synchronized {
   using Body = Index<typename Policy::Layout, Key>;   ///< the index as it was written
   using Counters = typename Policy::Counters;
   static constexpr bool kOrdered = Body::kOrdered;
+  static_assert(IndexBody<Body, typename Policy::Tx>, "the index lacks something: see IndexBody in sync/concepts.h");
 
   /// What one thread brings: memory, its place in the reclaimer, its counters.
   class Thread {
