@@ -8,11 +8,10 @@ install(TARGETS harness)
 install(TARGETS latchlab latchlab_harness EXPORT latchlabTargets)
 install(EXPORT latchlabTargets NAMESPACE latchlab:: DESTINATION "${package_dir}")
 
+# Not what only tests need.
 foreach(folder src sync indexes workloads harness)
-  if(EXISTS "${PROJECT_SOURCE_DIR}/${folder}")
-    install(DIRECTORY "${PROJECT_SOURCE_DIR}/${folder}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/latchlab"
-      FILES_MATCHING PATTERN "*.h" PATTERN "testing" EXCLUDE PATTERN "example" EXCLUDE)
-  endif()
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/${folder}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/latchlab"
+    FILES_MATCHING PATTERN "*.h" PATTERN "*test*" EXCLUDE PATTERN "toy_index.h" EXCLUDE PATTERN "example" EXCLUDE)
 endforeach()
 install(FILES "${latchlab_main}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/latchlab/harness")
 

@@ -95,6 +95,6 @@ add_test(NAME "every header compiles alone"
 # The installed package: the example, another project, is built against it from an empty folder.
 add_test(NAME "installed package"
   COMMAND "${CMAKE_COMMAND}" -D "BUILD_DIR=${PROJECT_BINARY_DIR}" -D "CONSUMER=${PROJECT_SOURCE_DIR}/indexes/example"
-    -D "SCRATCH=${CMAKE_CURRENT_BINARY_DIR}/installed" -D "CXX=${CMAKE_CXX_COMPILER}"
+    -D "SCRATCH=${CMAKE_CURRENT_BINARY_DIR}/installed" -D "CXX=${CMAKE_CXX_COMPILER}" -D "TARGET_FLAGS=${latchlab_target_flags}"
     -P "${PROJECT_SOURCE_DIR}/cmake/installed_test.cmake")
 set_tests_properties("installed package" PROPERTIES TIMEOUT 600 COST 1000)
