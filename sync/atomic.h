@@ -27,7 +27,7 @@ class OneAtomic : public CoarsePolicy<M> {
   auto write(Me& me, Body&& body) {
     operations_.fetch_add(1, kRelaxed);   // counts; orders nothing
     auto attempt = run_direct<M>(me, body);
-    return finish_coarse(me, attempt);
+    return finish_writing(me, attempt);
   }
 
   /// Operations begun since the policy was made.

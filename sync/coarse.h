@@ -2,9 +2,9 @@
 // What every coarse policy has and does alike: the types that it is made of, a run of the body with the transaction that
 // costs nothing, and the cleaning up behind it.
 //
-// The two halves of an operation are apart because the first happens under the lock (or inside a hardware transaction) and the
-// second must not: linking and freeing blocks there would lengthen what everybody waits for, and an exception
-// would leave it locked.
+// The two halves of an operation are apart because the first happens under the lock (or inside a hardware
+// transaction) and the second must not: linking and freeing blocks there would lengthen what everybody waits
+// for, and an exception would leave it locked.
 #include <new>
 #include <stdexcept>
 #include <utility>
@@ -40,11 +40,11 @@ template <class M, class Me, class Body>
 /// whoever was reading it has finished, and whoever comes now does not find it. Throws std::bad_alloc when
 /// memory was out; the index is as it was.
 template <class Me, class T>
-[[gnu::always_inline]] inline T finish_coarse(Me& me, Attempt<T>& attempt) {
+[[gnu::always_inline]] inline T finish_writing(Me& me, Attempt<T>& attempt) {
   if (!attempt) [[unlikely]] {
     me.context.abandon();
     if (attempt.failure() == kNoMemory) throw std::bad_alloc();
-    // DirectTx validates everything, so there is nothing that a second run could find better.
+    // No verb of DirectTx fails, so there is nothing that a second run could find better.
     throw std::logic_error("a body asked for a restart although a coarse policy excludes everybody");
   }
   me.context.keep();

@@ -19,7 +19,7 @@ struct CoarseLayout {
   using Row = typename M::template PlainRow<T, N>;
 };
 
-/// Nodes that are read while they may be changed: relaxed fields, a version in every node.
+/// Nodes that are read while they may be changed: racy fields, a version in every node.
 template <class M, class SeededBugs = NoBugs>
 struct VersionedLayout {
   using Machine = M;

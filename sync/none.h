@@ -24,7 +24,7 @@ class None : public CoarsePolicy<M> {
   template <class Me, class Body>
   [[gnu::always_inline]] auto write(Me& me, Body&& body) {
     auto attempt = run_direct<M>(me, body);
-    return finish_coarse(me, attempt);
+    return finish_writing(me, attempt);
   }
 };
 

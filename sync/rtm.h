@@ -83,7 +83,7 @@ class Rtm : public CoarsePolicy<M, Bugs> {
   template <class Me, class Body>
   auto write(Me& me, Body&& body) {
     auto attempt = run_elided(me, body);
-    return finish_coarse(me, *attempt);
+    return finish_writing(me, *attempt);
   }
 
  private:

@@ -39,7 +39,7 @@ class RwSpin : public CoarsePolicy<M> {
     enter_exclusive();
     auto attempt = run_direct<M>(me, body);
     word_.fetch_add(-kWriter, kRelease);   // pairs with read and enter_exclusive
-    return finish_coarse(me, attempt);
+    return finish_writing(me, attempt);
   }
 
  private:

@@ -1,9 +1,9 @@
 // Bugs on request, so that the race finder can prove that it finds them.
 //
 // A test that has never failed guards nothing. Every protocol step whose loss would be a silent race has a
-// flag here; policies, transactions and indexes take a type with these constants as their last template
-// parameter, NoBugs by default, and leave the step out under `if constexpr (Bugs::kDropX)`. A test derives
-// from NoBugs and turns one flag on:
+// flag here; policies and transactions take a type with these constants as their last template parameter,
+// NoBugs by default, indexes find it in their Layout, and the step is left out under
+// `if constexpr (Bugs::kDropX)`. A test derives from NoBugs and turns one flag on:
 //
 //     struct DropSubscription : NoBugs { static constexpr bool kDropSubscription = true; };
 //     using Broken = Rtm<Simulated, DropSubscription>;

@@ -22,7 +22,7 @@ class Spin : public CoarsePolicy<M> {
   template <class Me, class Body>
   auto write(Me& me, Body&& body) {
     auto attempt = run_locked(me, body);
-    return finish_coarse(me, attempt);
+    return finish_writing(me, attempt);
   }
 
  private:

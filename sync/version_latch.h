@@ -4,7 +4,7 @@
 //
 //     even v --lock(v)--> v + 1 --unlock--> v + 2        --unlock_unchanged--> v
 //
-// A reader remembers an even v, reads relaxed fields, and trusts what it read if the word is still v. There is no
+// A reader remembers an even v, reads racy fields, and trusts what it read if the word is still v. There is no
 // obsolete bit: a node is unlinked only while its parent is locked too, and whoever steps to a node validates the parent
 // after reading the node's version. So a version that was read off an unlinked node never survives its step.
 #include "src/machine/machine.h"

@@ -2,10 +2,10 @@
 //
 // XBEGIN, XEND, XABORT and XTEST raise #UD (SIGILL) on a processor without RTM, and CPUID lies about it in
 // both directions, so nothing here may run before the probe of features.h has said that transactions work.
-// The answer is one byte, constant- initialised to "unknown" and written once by the probe; rtm_works() reads
+// The answer is one byte, constant-initialised to "unknown" and written once by the probe; rtm_works() reads
 // it and runs the probe if nobody has.
 //
-// The file is compiled with -mrtm; the wrappers are always inlined, so that a transaction contains no call
+// Everything is compiled with -mrtm; the wrappers are always inlined, so that a transaction contains no call
 // through the PLT.
 #pragma once
 

@@ -191,7 +191,7 @@ struct Emulated : Cells<Emulated> {
   template <class A, class Done>
   static auto wait_until(const A& atomic, Done&& done) {
     for (u32 looks = 0;; ++looks) {
-      if (const auto value = atomic.load(kAcquire); done(value) || left_body()) return value;
+      if (const auto value = atomic.load(kAcquire); done(value) || left_body()) return value;   // as on Native
       if (looks < kSpinLooks) {
         pause();
       } else {
@@ -204,7 +204,7 @@ struct Emulated : Cells<Emulated> {
   static u64 now();
   static void acquire_fence() { std::atomic_thread_fence(kAcquire); }
   static void release_fence() { std::atomic_thread_fence(kRelease); }
-  static void light_fence() { std::atomic_thread_fence(kSeqCst); }
+  static void light_fence() { std::atomic_thread_fence(kSeqCst); }   // pair with each other and themselves
   static void heavy_fence() { std::atomic_thread_fence(kSeqCst); }
 
   static void touch(const void*, std::size_t, Access) {}

@@ -54,9 +54,9 @@ struct Native : Cells<Native> {
     return static_cast<u64>(
         std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count());
   }
-  static void acquire_fence() { std::atomic_thread_fence(kAcquire); }
+  static void acquire_fence() { std::atomic_thread_fence(kAcquire); }   // these two pair with each other
   static void release_fence() { std::atomic_thread_fence(kRelease); }
-  /// Where the system has membarrier, a heavy fence runs a full fence on every processor that runs a thread of ours, so a
+  /// Pairs with heavy_fence. Where the system has membarrier, a heavy fence runs a full fence on every processor that runs a thread of ours, so a
   /// light one need only hold the compiler.
   static void light_fence() {
     if (kMembarrier) [[likely]] {

@@ -3,9 +3,9 @@
 // (race_finder.h).
 //
 // A field of a coarse policy and one of an optimistic policy are the same here: every access to a cell or a
-// row is an event, and memory between events is sequentially consistent, so orders and fences mean nothing. A
-// store to a racy row is two, a read of its word and a write, so that one without the latch is lost here too.
-// Missing ones are ThreadSanitizer's to find, on Emulated.
+// row is an event (a store to a racy row is two, which read its word and write it), and memory between events
+// is sequentially consistent, so orders and fences mean nothing. Missing ones are ThreadSanitizer's to find,
+// on Emulated.
 #include <string_view>
 #include <type_traits>
 
