@@ -10,7 +10,6 @@
 #include <thread>
 #include <vector>
 
-#include "src/arch/cpu.h"
 #include "src/arch/sanitizer.h"
 
 namespace latchlab {
@@ -224,7 +223,6 @@ CpuFlags cpu_flags() {
   flags.avx2 = __builtin_cpu_supports("avx2");
   flags.avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                  __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
-  flags.invariant_tsc = has_invariant_tsc();
   return flags;
 }
 

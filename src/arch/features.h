@@ -32,7 +32,6 @@ struct CpuFlags {
   bool tsxldtrk = false;          // suspend load address tracking
   bool avx2 = false;
   bool avx512 = false;            // F, BW, VL and DQ
-  bool invariant_tsc = false;
 };
 
 CpuFlags cpu_flags();
