@@ -11,7 +11,7 @@ namespace latchlab {
 
 enum class Event : u8 { kLoad, kStore, kReadModifyWrite, kBegin, kCommit, kAbort, kMemory, kPause, kYield };
 
-struct Step {
+struct FiberStep {
   u32 fiber;
   Event event;
   u32 line;    // of the access; meaningless for the events that are not accesses
@@ -26,7 +26,7 @@ class Costs {
   /// The clock at which a fiber starts.
   virtual u64 start(u32 fiber) = 0;
   /// Nanoseconds that the step takes; it has taken effect at its beginning.
-  virtual u64 cost(const Step& step) = 0;
+  virtual u64 cost(const FiberStep& step) = 0;
   /// When a fiber that has waited since `asleep` notices a store made at `stored`.
   virtual u64 wake(u32 fiber, u64 asleep, u64 stored) = 0;
 };
@@ -58,7 +58,7 @@ class RandomCosts final : public Costs {
     for (u32& speed : shift_) speed = uneven_ ? static_cast<u32>(chance_.below(5)) : 0;
   }
   u64 start(u32 fiber) override { return chance_.below(uneven_ ? 20000 : 2000) + fiber; }
-  u64 cost(const Step& step) override {
+  u64 cost(const FiberStep& step) override {
     const u64 short_one = 1 + chance_.below(kShort << shift_[step.fiber]);
     if (step.event == Event::kYield) return short_one + kShort;
     return chance_.one_in(stall_one_in_) ? short_one + chance_.below(kStall) : short_one;
@@ -94,7 +94,7 @@ class PriorityCosts final : public Costs {
     for (u32 i = 0; i < changes_; ++i) change_[i] = 1 + chance_.below(horizon);
   }
   u64 start(u32 fiber) override { return band_[fiber] * kBand; }
-  u64 cost(const Step& step) override {
+  u64 cost(const FiberStep& step) override {
     ++steps_;
     alone_ = step.fiber == last_ ? alone_ + 1 : 0;
     last_ = step.fiber;
