@@ -155,14 +155,17 @@ class alignas(kLineBytes) Node4 : public Node<Layout, Key> {
     return true;
   }
   bool next(u32 byte, Entry& entry) const {
+    if (byte > 255) return false;
     const u32 live = occupancy().live, keys = keys_.load();
-    u32 best = 256, best_slot = 0;
+    const u32 candidates = at_least_bytes4(keys, static_cast<u8>(byte)) & live;
+    if (candidates == 0) return false;
+    u32 best = ~0u;   // the key above its slot; all slots are gone through, since branches on them are mispredicted
+#pragma GCC unroll 4
     for (u32 slot = 0; slot < 4; ++slot) {
-      const u32 key = keys >> (8 * slot) & 0xff;
-      if ((live >> slot & 1) != 0 && key >= byte && key < best) best = key, best_slot = slot;
+      const u32 none = (candidates >> slot & 1) - 1;
+      best = std::min(best, (keys >> (8 * slot) & 0xff) << 2 | slot | none);
     }
-    if (best == 256) return false;
-    entry = {static_cast<u8>(best), slot_[best_slot].load()};
+    entry = {static_cast<u8>(best >> 2), slot_[best & 3].load()};
     return true;
   }
   u32 children() const { return occupancy().children(); }
@@ -206,13 +209,13 @@ class alignas(kLineBytes) Node16 : public Node<Layout, Key> {
     if (byte > 255) return false;
     u32 candidates = occupancy().live;   // first: it was stored last
     candidates &= keys_.load_all().at_least(static_cast<u8>(byte));
-    u32 best = 256, best_slot = 0;
+    if (candidates == 0) return false;
+    u32 best = ~0u;   // the key above its slot
     for (; candidates != 0; candidates &= candidates - 1) {
-      const u32 slot = static_cast<u32>(std::countr_zero(candidates)), key = keys_.load(slot);
-      if (key < best) best = key, best_slot = slot;
+      const u32 slot = static_cast<u32>(std::countr_zero(candidates));
+      best = std::min(best, u32{keys_.load(slot)} << 4 | slot);
     }
-    if (best == 256) return false;
-    entry = {static_cast<u8>(best), slot_[best_slot].load()};
+    entry = {static_cast<u8>(best >> 4), slot_[best & 15].load()};
     return true;
   }
   u32 children() const { return occupancy().children(); }
@@ -253,8 +256,10 @@ class alignas(kLineBytes) Node48 : public Node<Layout, Key> {
   }
   bool next(u32 byte, Entry& entry) const {
     for (; byte < 256; ++byte) {
-      entry.byte = static_cast<u8>(byte);
-      if (find(entry.byte, entry.word)) return true;
+      const u8 slot = index_[byte].load();
+      if (slot == 0) continue;
+      entry = {static_cast<u8>(byte), slot_[slot - 1].load()};
+      return true;
     }
     return false;
   }
@@ -296,9 +301,21 @@ class alignas(kLineBytes) Node256 : public Node<Layout, Key> {
     return word != 0;
   }
   bool next(u32 byte, Entry& entry) const {
+    if (this->holds_values()) {
+      for (; byte < 256; byte = (byte / 64 + 1) * 64) {
+        const u64 from_here = present_[byte / 64].load() >> (byte % 64);
+        if (from_here == 0) continue;
+        byte += static_cast<u32>(std::countr_zero(from_here));
+        entry = {static_cast<u8>(byte), slot_[byte].load()};
+        return true;
+      }
+      return false;
+    }
     for (; byte < 256; ++byte) {
-      entry.byte = static_cast<u8>(byte);
-      if (find(entry.byte, entry.word)) return true;
+      const u64 word = slot_[byte].load();
+      if (word == 0) continue;
+      entry = {static_cast<u8>(byte), word};
+      return true;
     }
     return false;
   }

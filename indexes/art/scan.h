@@ -33,12 +33,15 @@
 
 namespace latchlab::art {
 
+/// A u64 key has seven nodes above the deepest; a byte string may have any number.
+inline constexpr u32 kTrailPlaces = 8;
+
 /// The way back up: the deepest nodes that were left for a child, and where to go on in each. At most kMost; what is
-/// further up is forgotten. A u64 key has no more than seven nodes above the deepest.
+/// further up is forgotten.
 template <class Reader>
 class Trail {
  public:
-  static constexpr u32 kMost = 8;
+  static constexpr u32 kMost = kTrailPlaces;
   struct Place {
     Reader at;
     u32 byte;
@@ -83,8 +86,7 @@ class Scan {
       Entry entry;
       if (!at->next(byte, entry)) {
         if (!tx.confirm(true, at)) return cut(batch, proven);
-        // An empty trail that has forgotten something is one that a pair was found below: see push.
-        if (trail.empty()) return true;
+        if (trail.empty()) return true;   // the end of all keys, or, after a pair, of what the trail remembers
         proven = batch.size();
         const auto back = trail.pop();
         at = back.at;
@@ -101,10 +103,10 @@ class Scan {
         if (!at.follow(child.template as<Leaf>())) return cut(batch, proven);
         if (!take(child, on_path ? &from : nullptr, after, batch)) return end(tx, at, batch, proven);
       } else {
-        // On the path of `from` there may be no pair below the child, so that only nodes with something beyond it are worth
-        // remembering; everywhere else there is one. So wherever the trail ends, what it forgot comes after a pair.
+        // Where a trail may forget, what it forgets must come after a pair. Below a node there is one, except on the path
+        // of `from`: there a node is remembered only if it has something beyond the child.
         Entry beyond;
-        if (!on_path || at->next(entry.byte + 1u, beyond)) trail.push(at, entry.byte + 1u);
+        if (kForgetsNothing || !on_path || at->next(entry.byte + 1u, beyond)) trail.push(at, entry.byte + 1u);
         const u32 agreed = at->level() + 1;
         if (!at.step_to(child.template as<Node>())) return cut(batch, proven);
         proven = batch.size();
@@ -143,6 +145,8 @@ class Scan {
   }
 
  private:
+  static constexpr bool kForgetsNothing = Key::kFixedSize != 0 && Key::kFixedSize <= kTrailPlaces;
+
   /// The run ends in `at`: with all that was gathered, or with what was proven before.
   template <class Tx, class Reader>
   static Attempt<bool> end(Tx& tx, const Reader& at, Batch& batch, u32 proven) {
