@@ -110,6 +110,7 @@ class Scan {
         const u32 agreed = at->level() + 1;
         if (!at.step_to(child.template as<Node>())) return cut(batch, proven);
         proven = batch.size();
+        if (!on_path && !at->holds_values()) at->prefetch_children();
         bounded = false;
         byte = 0;
         if (on_path) {
