@@ -73,9 +73,9 @@ class Node {
   bool next(u32 byte, Entry& entry) const {
     return visit([&](auto& node) { return node.next(byte, entry); });
   }
-  /// Fetches what the slots lead to, side by side rather than one after the other: for who will go through all of them. Of
-  /// a Node256 nothing: its children are large and few of them come soon. Inlined, since g++ takes a function that only
-  /// prefetches for one without effect.
+  /// Fetches what the slots lead to, side by side rather than one after the other: for who will go through all
+  /// of them. Of a Node256 nothing: its children are large and few of them come soon. Inlined, since g++ takes a
+  /// function that only prefetches for one without effect.
   [[gnu::always_inline]] void prefetch_children() const {
     switch (kind()) {
       case Kind::k4: return static_cast<const Node4<Layout, Key>&>(*this).prefetch_children();
@@ -175,7 +175,7 @@ class alignas(kLineBytes) Node4 : public Node<Layout, Key> {
     const u32 live = occupancy().live, keys = keys_.load();
     const u32 candidates = at_least_bytes4(keys, static_cast<u8>(byte)) & live;
     if (candidates == 0) return false;
-    u32 best = ~0u;   // the key above its slot; all slots are gone through, since branches on them are mispredicted
+    u32 best = ~0u;   // the key above its slot; without branches, which would be mispredicted
 #pragma GCC unroll 4
     for (u32 slot = 0; slot < 4; ++slot) {
       const u32 none = (candidates >> slot & 1) - 1;

@@ -19,7 +19,8 @@ TEST_CASE("Races: ART's large nodes under rtm", "[race]") {
 }
 
 TEST_CASE("Races: ART's scans under rtm, across batches", "[race]") {
-  explore<Synchronized<ArtInSmallBatches, Rtm<Simulated>, U64Key>>(scan_mixes(), "rtm:1", {.abort_rate = 0.2});
+  using Index = Synchronized<ArtInSmallBatches, Rtm<Simulated>, U64Key>;
+  explore<Index>(scan_mixes(), "rtm:1", {.abort_rate = 0.2});
 }
 
 TEST_CASE("Races: ART under rtm with strings", "[race]") {

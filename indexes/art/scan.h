@@ -1,26 +1,33 @@
 #pragma once
 // A scan of ART, one batch of pairs at a time, each batch one run of a body.
 //
-// A run walks down to the first key, goes on from node to node in order, and ends when the batch is full. The way back up
-// is a trail of readers: nodes that were left for a child, each with the version under which it was entered and the byte
-// at which to go on.
+// A run walks down to the first key, goes on from node to node in order, and ends when the batch is full. The
+// way back up is a trail of readers: nodes that were left for a child, each with the version under which it
+// was entered and the byte at which to go on.
 //
-// Why nothing that stays is missed, under an optimistic transaction. Call a node proven up to a byte when its reader was
-// validated after all entries before that byte were read; leaving a node, by a step to a child or by the confirm when it
-// has no more, proves it. Then
-//   1. A reader whose version still holds reads a linked node: the step that came to it proved that it was linked when
-//      its version was read, and unlinking changes the version of what is unlinked.
-//   2. All keys that begin with the path of a linked node are below it, and below the slot of their next byte. This holds
-//      even if the nodes above it have been replaced meanwhile: whatever takes their place leads to the same node.
-//   3. So a proven node has shown every key that stayed: its entries, and the bytes between them that have none, are those
-//      of one moment, of the validation. By induction so have the nodes below, each at a moment of its own.
-//   4. A node from the trail is entered again with its old version: what is read of it after that counts only if that
-//      version holds still. Where it does not, the run keeps the pairs up to the last proof and the next one begins after
-//      them, from the root. Nothing is skipped: what lies beyond the last proven pair has not been claimed.
-// Every pair was read from a node that was validated later, so it was there at the moment of the validation or, its value,
-// between the entering and it. Pairs of one batch may be of different moments: there may be none at which all were there.
+// Why nothing that stays is missed, under an optimistic transaction. A reader's validation proves all that
+// was read through it so far; leaving a node, by a step to a child or by the confirm when it has no more,
+// validates it.
+//   1. A reader whose version still holds reads a linked node: the step that came to it proved that it was
+//      linked when its version was read, and unlinking changes the version of what is unlinked.
+//   2. All keys that begin with the path of a linked node are below it, and below the slot of their next
+//      byte. This holds even if the nodes above it have been replaced meanwhile: whatever takes their place
+//      leads to the same node.
+//   3. So a node that was validated has shown every key that stayed: its entries, and the bytes between them
+//      that have none, are those of one moment. By induction so have the nodes below, each at a moment of its
+//      own.
+//   4. A node from the trail is entered again with its old version: what is read of it now counts only if
+//      that version still holds. Where it does not, the run keeps the pairs up to the last proof, and the
+//      next run begins after them, from the root. Nothing is skipped, for nothing was said about what lies
+//      beyond the last proven pair.
 //
-// A validation for each node, one more for each leaf and each return to a node: O(1) a node, O(depth) a batch to begin.
+// What that makes of a batch: a node's own pairs, in its leaves or slots, are of one moment even where a
+// child's pairs come between them. Pairs of different nodes are of different moments, and there may be none
+// at which all were there. (Nodes and leaves that were unlinked stay as they were for the grace period, and
+// entries are published by one store; so under the optimistic policy, runs without any validation would still
+// miss nothing that stays. This does not lean on that: a transaction is free to give memory back sooner.)
+//
+// Cost: a validation for each node, each leaf and each return to a node; O(depth) a batch to begin.
 #include <array>
 #include <memory>
 
@@ -36,8 +43,8 @@ namespace latchlab::art {
 /// A u64 key has seven nodes above the deepest; a byte string may have any number.
 inline constexpr u32 kTrailPlaces = 8;
 
-/// The way back up: the deepest nodes that were left for a child, and where to go on in each. At most kMost; what is
-/// further up is forgotten.
+/// The way back up: the deepest nodes that were left for a child, and where to go on in each. At most kMost;
+/// what is further up is forgotten.
 template <class Reader>
 class Trail {
  public:
@@ -72,11 +79,12 @@ class Scan {
   using Leaf = art::Leaf<Layout, Key>;
   using Batch = art::Batch<Key>;
 
-  /// Collects the next pairs of a scan into `batch` (cleared first): the smallest keys from `from` on, or after it; true.
-  /// None only if there are none. At most `wanted` and what else is in the last one's leaf; as a rule no fewer, unless
-  /// the batch is full, but changes beside it or a deep tree may end it early.
+  /// Collects the next pairs of a scan into `batch` (cleared first): the smallest keys from `from` on, or
+  /// after it; true. None only if there are none. At most `wanted` and what else is in the last one's leaf;
+  /// as a rule no fewer, unless the batch is full, but changes beside it or a deep tree may end it early.
   template <class Tx>
-  static Attempt<bool> gather(Tx& tx, Node* root, const Key& from, bool after, std::size_t wanted, Batch& batch) {
+  static Attempt<bool> gather(Tx& tx, Node* root, const Key& from, bool after, std::size_t wanted,
+                              Batch& batch) {
     batch.clear(wanted);
     auto at = tx.enter(root);
     Trail<decltype(at)> trail;
@@ -86,7 +94,7 @@ class Scan {
       Entry entry;
       if (!at->next(byte, entry)) {
         if (!tx.confirm(true, at)) return cut(batch, proven);
-        if (trail.empty()) return true;   // the end of all keys, or, after a pair, of what the trail remembers
+        if (trail.empty()) return true;   // the end of all keys or, after a pair, of what it remembers
         proven = batch.size();
         const auto back = trail.pop();
         at = back.at;
@@ -103,8 +111,8 @@ class Scan {
         if (!at.follow(child.template as<Leaf>())) return cut(batch, proven);
         if (!take(child, on_path ? &from : nullptr, after, batch)) return end(tx, at, batch, proven);
       } else {
-        // Where a trail may forget, what it forgets must come after a pair. Below a node there is one, except on the path
-        // of `from`: there a node is remembered only if it has something beyond the child.
+        // Where a trail may forget, what it forgets must come after a pair. Below a node there is one, except
+        // on the path of `from`: there a node is remembered only if it has something beyond the child.
         Entry beyond;
         if (kForgetsNothing || !on_path || at->next(entry.byte + 1u, beyond)) trail.push(at, entry.byte + 1u);
         const u32 agreed = at->level() + 1;
@@ -161,7 +169,8 @@ class Scan {
     return true;
   }
 
-  /// The path of `at` against the key's first bytes, of which `agreed` are known to be the same: negative, zero, positive.
+  /// The path of `at` against the key's first bytes, of which `agreed` are known to be the same: negative,
+  /// zero, positive.
   template <class Reader>
   static Attempt<int> compare(const Reader& at, const Key& key, u32 agreed) {
     if constexpr (Key::kFixedSize != 0) {
