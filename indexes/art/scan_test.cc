@@ -119,8 +119,8 @@ struct PairsOfOneNode {
 
   PairsOfOneNode() {
     for (u32 i = 0; i < 3; ++i) threads.push_back(index.join());
-    const std::vector<u64> below{spelled({1, 20, 1}), spelled({1, 20, 2}), spelled({1, 20, 3})};
-    for (const u64 key : together({own(), below})) index.insert(threads[0], key, 0);
+    for (const u64 key : own()) index.insert(threads[0], key, 0);
+    for (u32 i = 1; i <= 5; ++i) index.insert(threads[0], spelled({1, 20, i}), 0);   // too many for a leaf
   }
   void fiber(u32 id) {
     if (id == 0) {
@@ -128,11 +128,10 @@ struct PairsOfOneNode {
         for (const u64 key : own()) index.update(threads[0], key, value);
       }
     } else if (id == 1) {
-      index.insert(threads[1], spelled({1, 20, 4}), 0);
+      index.insert(threads[1], spelled({1, 20, 6}), 0);
       index.erase(threads[1], spelled({1, 20, 1}));
     } else {
-      scan(3);
-      scan(10);
+      for (const std::size_t limit : {2u, 3u, 10u}) scan(limit);   // ends in the node, below it, behind it
     }
   }
   void scan(std::size_t limit) {
