@@ -178,8 +178,7 @@ TEST_CASE("Codegen: what was measured finds what is there", "[release]") {
 
   // A tree by hand for the lookup by hand: a root, a node, a leaf.
   alignas(16) std::array<std::byte, 64> place{};
-  auto* const leaf = new (place.data()) LeafByHand(1);
-  leaf->set(0, U64Key(0x0102), 7);
+  auto* const leaf = new (place.data()) LeafByHand(U64Key(0x0102), 7);
   art::Node4<CoarseLayout<Native>, U64Key> node{art::U64Path(U64Key(0x0100), 6)};
   node.add(1, art::Child::leaf(leaf, 1).word());
   TreeByHand tree;

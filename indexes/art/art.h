@@ -21,6 +21,7 @@
 #include "indexes/art/batch.h"
 #include "indexes/art/child.h"
 #include "indexes/art/leaf.h"
+#include "indexes/art/leftover.h"
 #include "indexes/art/node.h"
 #include "indexes/art/path.h"
 #include "indexes/art/scan.h"
@@ -116,7 +117,7 @@ class Art {
       return removed;
     }
     Group rest;
-    rest.add_all(child, i);
+    rest.add_all(*leaf, child.pairs(), i);
     const Child smaller = make_leaf(tx, rest);
     if (!smaller) return kNoMemory;
     if (!tx.upgrade(at)) return kRestart;
@@ -167,6 +168,8 @@ class Art {
   using Path = art::Path<Key>;
   using Scan = art::Scan<Layout, Key>;
   using Child = art::Child;
+  using Group = art::Group<Key>;
+  using Leftover = art::Leftover<Layout, Key>;
   using Entry = art::Entry;
   using Kind = art::Kind;
 
@@ -235,47 +238,25 @@ class Art {
   }
   static constexpr End kFurther{255};
 
-  /// A few pairs on their way into a leaf: copies of u64 pairs, a view of a byte-string pair.
-  class Group {
-   public:
-    static constexpr u32 kMax = Leaf::kMaxPairs + 1;
-    void add(const Key& key, u64 value) {
-      key_[size_] = key;
-      value_[size_++] = value;
-    }
-    void add_all(Child child, u32 but = Leaf::kNone) {
-      const Leaf* const leaf = child.template as<Leaf>();
-      for (u32 i = 0; i < child.pairs(); ++i) {
-        if (i != but) add(leaf->key(i), leaf->value(i));
-      }
-    }
-    u32 size() const { return size_; }
-    const Key& key(u32 i) const { return key_[i]; }
-    u64 value(u32 i) const { return value_[i]; }
-
-   private:
-    Key key_[kMax];
-    u64 value_[kMax];
-    u32 size_ = 0;
-  };
-
+  /// A leaf of its own for the pair, for the pairs, or for those of a leaf without room and one more; 0 when memory is out.
+  template <class Tx>
+  static Child make_leaf(Tx& tx, const Key& key, u64 value) {
+    const Leaf* const leaf = tx.template make<Leaf>(key, value);
+    return leaf == nullptr ? Child(0) : Child::leaf(leaf, 1);
+  }
   template <class Tx>
   static Child make_leaf(Tx& tx, const Group& group) {
     if constexpr (Leaf::kMaxPairs == 1) {
-      const Leaf* const leaf = tx.template make<Leaf>(group.key(0), group.value(0));
-      return leaf == nullptr ? Child(0) : Child::leaf(leaf, 1);
+      return make_leaf(tx, group.key(0), group.value(0));
     } else {
-      Leaf* const leaf = tx.template make<Leaf>(group.size());
-      if (leaf == nullptr) return Child(0);
-      for (u32 i = 0; i < group.size(); ++i) leaf->set(i, group.key(i), group.value(i));
-      return Child::leaf(leaf, group.size());
+      const Leaf* const leaf = tx.template make<Leaf>(group);
+      return leaf == nullptr ? Child(0) : Child::leaf(leaf, group.size());
     }
   }
   template <class Tx>
-  static Child make_leaf(Tx& tx, const Key& key, u64 value) {
-    Group group;
-    group.add(key, value);
-    return make_leaf(tx, group);
+  static Child make_leaf(Tx& tx, const Leaf& from, u32 pairs, const Key& key, u64 value) {
+    const Leaf* const leaf = tx.template make<Leaf>(from, pairs, key, value);
+    return leaf == nullptr ? Child(0) : Child::leaf(leaf, pairs + 1);
   }
 
   template <class Tx>
@@ -338,14 +319,11 @@ class Art {
     if constexpr (Leaf::kMaxPairs > 1) {
       if (Leaf::room(pairs) > pairs) {
         if (!tx.upgrade(at)) return kRestart;
-        leaf->set(pairs, key, value);   // before the word that says it is there
+        leaf->append(pairs, key, value);   // before the word that says it is there
         at->replace(byte, Child::leaf(leaf, pairs + 1).word());
         return true;
       }
-      Group group;
-      group.add_all(child);
-      group.add(key, value);
-      const Child larger = make_leaf(tx, group);
+      const Child larger = make_leaf(tx, *leaf, pairs, key, value);
       if (!larger) return kNoMemory;
       if (!tx.upgrade(at)) return kRestart;
       at->replace(byte, larger.word());
@@ -359,7 +337,7 @@ class Art {
   Attempt<bool> split_leaf(Tx& tx, Reader& at, Child child, const Key& key, u64 value) {
     Leaf* const leaf = child.template as<Leaf>();
     Group all;
-    all.add_all(child);
+    all.add_all(*leaf, child.pairs());
     u32 level = common_prefix(key, all.key(0));
     for (u32 i = 1; i < all.size(); ++i) level = std::min(level, common_prefix(key, all.key(i)));
     if (level <= at->level()) {
@@ -479,7 +457,7 @@ class Art {
       return true;
     }
     Leftover leftover;
-    if (left <= kFewChildren) leftover = Leftover(at.node(), byte);
+    if (left <= Leftover::kMaxChildren) leftover = Leftover(*at.node(), byte);
     u64 word = leftover.only_child();
     if (word == 0 && leftover.fits_leaf()) {
       const Child leaf = make_leaf(tx, leftover.pairs());
@@ -506,55 +484,12 @@ class Art {
   /// goes does not copy a node each time.
   static constexpr u32 shrinks_at(Kind kind) {
     switch (kind) {
-      case Kind::k4: return kFewChildren;
+      case Kind::k4: return Leftover::kMaxChildren;
       case Kind::k16: return 3;
       case Kind::k48: return 12;
       default: return 37;
     }
   }
-  static constexpr u32 kFewChildren = 2;
-
-  /// The one or two children that a node keeps beside the one that is taken out.
-  class Leftover {
-   public:
-    Leftover() = default;
-    Leftover(const Node* node, u8 but) : values_(node->holds_values()) {
-      Entry entry;
-      for (u32 byte = 0; node->next(byte, entry); byte = entry.byte + 1u) {
-        if (entry.byte == but) continue;
-        if (children_ == kFewChildren) return;   // not of one moment: the upgrade will fail
-        child_[children_++] = entry.word;
-        if (values_) {
-          if constexpr (Key::kFixedSize != 0) pairs_.add(node->path().with_last(entry.byte), entry.word);
-          continue;
-        }
-        const Child child(entry.word);
-        foldable_ = foldable_ && child.is_leaf() && pairs_.size() + child.pairs() <= kMaxFold;
-        if (foldable_) pairs_.add_all(child);
-      }
-    }
-    /// The word of a child that can move up, or 0. A value cannot: only its node's path spells its key.
-    u64 only_child() const { return children_ == 1 && !values_ ? child_[0] : 0; }
-    bool fits_leaf() const { return foldable_ && children_ != 0 && pairs_.size() != 0; }
-    const Group& pairs() const { return pairs_; }
-    template <class Tx>
-    void retire_leaves(Tx& tx, u64 word) const {
-      if (values_ || !foldable_ || word == only_child()) return;
-      for (u32 i = 0; i < children_; ++i) {
-        const Child child(child_[i]);
-        Leaf* const leaf = child.template as<Leaf>();
-        tx.retire(leaf, leaf->bytes(child.pairs()));
-      }
-    }
-
-   private:
-    static constexpr u32 kMaxFold = Leaf::kMaxPairs / 2 + Leaf::kMaxPairs % 2;
-    bool values_ = false, foldable_ = true;
-    u32 children_ = 0;
-    u64 child_[kFewChildren] = {};
-    Group pairs_;
-  };
-
   Node256 root_{Path(Key(), 0)};
 };
 

@@ -9,8 +9,10 @@
 // values change in place, each by one store. Several pairs a leaf save the nodes that would tell them apart: at 16 M
 // random keys a third of the slots of the lowest level hold two or more.
 #include <cstring>
+#include <new>
 
 #include "indexes/art/child.h"
+#include "indexes/art/group.h"
 #include "src/base/key.h"
 
 namespace latchlab::art {
@@ -29,17 +31,32 @@ class Leaf<Layout, U64Key> {
   /// Pairs that a leaf made for `pairs` has room for: sizes that never straddle a line.
   static constexpr u32 room(u32 pairs) { return pairs <= 2 ? pairs : 4; }
   static constexpr std::size_t bytes_of(u32 pairs) { return room(pairs) * sizeof(Pair); }
-  static constexpr std::size_t bytes_for(u32 pairs) { return bytes_of(pairs); }
   std::size_t bytes(u32 pairs) const { return bytes_of(pairs); }
 
-  explicit Leaf(u32 pairs) {
-    for (u32 i = 0; i < room(pairs); ++i) new (&pair_[i]) Pair;
+  static constexpr std::size_t bytes_for(U64Key, u64) { return bytes_of(1); }
+  Leaf(U64Key key, u64 value) { begin(0, key, value); }
+
+  static std::size_t bytes_for(const Group<U64Key>& group) { return bytes_of(group.size()); }
+  explicit Leaf(const Group<U64Key>& group) {
+    begin_spare(group.size());
+    for (u32 i = 0; i < group.size(); ++i) begin(i, group.key(i), group.value(i));
+  }
+
+  /// The pairs of a leaf without room (one or two) and one more. No branch on their number, which nobody can predict.
+  static constexpr std::size_t bytes_for(const Leaf&, u32 pairs, U64Key, u64) { return bytes_of(pairs + 1); }
+  Leaf(const Leaf& from, u32 pairs, U64Key key, u64 value) {
+    const u32 last = pairs - 1;
+    begin_spare(pairs + 1);
+    begin(0, from.key(0), from.value(0));
+    begin(last, from.key(last), from.value(last));
+    begin(pairs, key, value);
   }
 
   U64Key key(u32 i) const { return U64Key(pair_[i].key.load()); }
   u64 value(u32 i) const { return pair_[i].value.load(); }
   void set_value(u32 i, u64 value) { pair_[i].value.store(value); }
-  void set(u32 i, U64Key key, u64 value) {
+  /// Fills the place of a pair that no word tells of yet.
+  void append(u32 i, U64Key key, u64 value) {
     pair_[i].value.store(value);
     pair_[i].key.store(key.raw());
   }
@@ -59,9 +76,17 @@ class Leaf<Layout, U64Key> {
 
  private:
   struct Pair {
+    Pair() = default;
+    Pair(U64Key k, u64 v) : key(k.raw()), value(v) {}
     Cell key, value;
   };
-  Pair pair_[1];   // room(pairs) of them
+  void begin(u32 i, U64Key key, u64 value) { new (&pair_[i]) Pair(key, value); }
+  // Three pairs leave one place over; of one, two or four the last place is begun again after this.
+  void begin_spare(u32 pairs) { new (&pair_[room(pairs) - 1]) Pair; }
+
+  union {
+    Pair pair_[1];   // room(pairs) of them
+  };
 };
 
 template <class Layout>

@@ -101,13 +101,19 @@ class Node {
     visit([&](auto& node) { node.remove(byte); });
   }
 
-  /// Adds what `from` holds, in order and packed, except `but` (256: all). `from` may change meanwhile, so this stops when
-  /// full; an upgrade of `from` proves the copy.
+  /// Calls `f(byte, word)` for each entry, in no order.
+  template <class F>
+  void for_each(F&& f) const {
+    visit([&](auto& node) { node.for_each(f); });
+  }
+  /// Adds what `from` holds, packed, except `but` (256: all). `from` may change meanwhile, so this stops when full; an
+  /// upgrade of `from` proves the copy.
   void copy(const Node& from, u32 but) {
-    Entry entry;
-    for (u32 byte = 0; byte < 256 && !full() && from.next(byte, entry); byte = entry.byte + 1u) {
-      if (entry.byte != but) add(entry.byte, entry.word);
-    }
+    visit([&](auto& to) {
+      from.for_each([&](u8 byte, u64 word) {
+        if (byte != but && !to.full()) to.add(byte, word);
+      });
+    });
   }
 
   static constexpr std::size_t bytes_of(Kind kind);
@@ -185,6 +191,15 @@ class alignas(kLineBytes) Node4 : public Node<Layout, Key> {
     return true;
   }
   [[gnu::always_inline]] void prefetch_children() const { this->prefetch_words(slot_, occupancy().used); }
+  template <class F>
+  void for_each(F&& f) const {
+    u32 live = occupancy().live;   // first: it was stored last
+    const u32 keys = keys_.load();
+    for (; live != 0; live &= live - 1) {
+      const u32 slot = static_cast<u32>(std::countr_zero(live));
+      f(static_cast<u8>(keys >> (8 * slot)), slot_[slot].load());
+    }
+  }
   u32 children() const { return occupancy().children(); }
   bool full() const { return occupancy().used == 4; }
   void add(u8 byte, u64 word) {
@@ -236,6 +251,14 @@ class alignas(kLineBytes) Node16 : public Node<Layout, Key> {
     return true;
   }
   [[gnu::always_inline]] void prefetch_children() const { this->prefetch_words(slot_, occupancy().used); }
+  template <class F>
+  void for_each(F&& f) const {
+    u32 live = occupancy().live;   // first: it was stored last
+    for (; live != 0; live &= live - 1) {
+      const u32 slot = static_cast<u32>(std::countr_zero(live));
+      f(keys_.load(slot), slot_[slot].load());
+    }
+  }
   u32 children() const { return occupancy().children(); }
   bool full() const { return occupancy().used == 16; }
   void add(u8 byte, u64 word) {
@@ -282,6 +305,13 @@ class alignas(kLineBytes) Node48 : public Node<Layout, Key> {
     return false;
   }
   [[gnu::always_inline]] void prefetch_children() const { this->prefetch_words(slot_, used()); }
+  template <class F>
+  void for_each(F&& f) const {
+    for (u32 byte = 0; byte < 256; ++byte) {
+      u64 word;
+      if (find(static_cast<u8>(byte), word)) f(static_cast<u8>(byte), word);
+    }
+  }
   u32 children() const { return this->state_.load() & 0xffff; }
   bool full() const { return used() == 48; }
   void add(u8 byte, u64 word) {
@@ -337,6 +367,13 @@ class alignas(kLineBytes) Node256 : public Node<Layout, Key> {
       return true;
     }
     return false;
+  }
+  template <class F>
+  void for_each(F&& f) const {
+    for (u32 byte = 0; byte < 256; ++byte) {
+      u64 word;
+      if (find(static_cast<u8>(byte), word)) f(static_cast<u8>(byte), word);
+    }
   }
   u32 children() const { return this->state_.load(); }
   bool full() const { return false; }   // adding is only for an absent byte

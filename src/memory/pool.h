@@ -92,12 +92,12 @@ class alignas(kFalseSharingBytes) Pool {
   };
 
   static constexpr u32 class_of(u64 bytes) {
-    if (bytes <= 32) return bytes > 16;
+    if (bytes <= kLineBytes) return (bytes > 16) + (bytes > 32);   // no branch: leaves have all three sizes
     if (bytes <= kLargestFitted) return 1 + static_cast<u32>((bytes + kLineBytes - 1) / kLineBytes);
     return kFittedClasses + static_cast<u32>(std::bit_width((bytes - 1) / kLargestFitted)) - 1;
   }
   static constexpr u64 bytes_of(u32 size_class) {
-    if (size_class < 2) return u64{16} << size_class;
+    if (size_class <= 2) return u64{16} << size_class;
     if (size_class < kFittedClasses) return (size_class - 1) * u64{kLineBytes};
     return 2 * kLargestFitted << (size_class - kFittedClasses);
   }

@@ -1,0 +1,34 @@
+#pragma once
+// A few pairs on their way from leaf to leaf: copies of u64 pairs, views of byte-string pairs.
+#include "indexes/art/child.h"
+#include "src/base/key.h"
+
+namespace latchlab::art {
+
+template <class Key>
+class Group {
+ public:
+  static constexpr u32 kMax = Child::kMaxPairs + 1;   ///< a full leaf and one more
+
+  void add(const Key& key, u64 value) {
+    key_[size_] = key;
+    value_[size_++] = value;
+  }
+  /// The pairs of a leaf, except number `but`.
+  template <class Leaf>
+  void add_all(const Leaf& leaf, u32 pairs, u32 but = Leaf::kNone) {
+    for (u32 i = 0; i < pairs; ++i) {
+      if (i != but) add(leaf.key(i), leaf.value(i));
+    }
+  }
+  u32 size() const { return size_; }
+  const Key& key(u32 i) const { return key_[i]; }
+  u64 value(u32 i) const { return value_[i]; }
+
+ private:
+  Key key_[kMax];
+  u64 value_[kMax];
+  u32 size_ = 0;
+};
+
+}  // namespace latchlab::art
