@@ -116,9 +116,15 @@ class Scan {
         Entry beyond;
         if (kForgetsNothing || !on_path || at->next(entry.byte + 1u, beyond)) trail.push(at, entry.byte + 1u);
         const u32 agreed = at->level() + 1;
+        // The children of other kinds were prefetched together.
+        Child sibling(0);
+        if (!on_path && at->kind() == Kind::k256 && at->next(entry.byte + 1u, beyond)) {
+          sibling = Child(beyond.word);
+        }
         if (!at.step_to(child.template as<Node>())) return cut(batch, proven);
         proven = batch.size();
         if (!on_path && !at->holds_values()) at->prefetch_children();
+        if (sibling) Node::prefetch_start(sibling);
         bounded = false;
         byte = 0;
         if (on_path) {

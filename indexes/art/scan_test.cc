@@ -93,21 +93,20 @@ TEST_CASE("Scan: a way back that is longer than the trail remembers loses nothin
     if (length % 7 == 0) keys.push_back(path + "a");
     for (const char* end : {"", "a", "l", "n", "z", "zz"}) from.push_back(path + end);
   }
-  compare_scans<Synchronized<Art, None<Native>, BytesKey>>(keys, from);
   compare_scans<Synchronized<Art, Olc<Native>, BytesKey>>(keys, from);
   // Nothing beside the path but in the root.
   std::vector<std::string> barren{"z"};
   for (std::size_t length = 1; length <= 40; ++length) barren.push_back(std::string(length, 'm'));
-  compare_scans<Synchronized<Art, None<Native>, BytesKey>>(barren, from);
+  compare_scans<Synchronized<Art, Olc<Native>, BytesKey>>(barren, from);
 }
 
 TEST_CASE("Scan: nodes that skip more of their path than they store are compared whole", "[scan]") {
   const std::string path = "abcdefghijkl";
   const std::vector<std::string> keys{"a", path + "1", path + "2", path + "3x", path + "3y", "z"};
   const std::vector<std::string> from{"", "aa", "abc", "abcdefghijkk", "abcdefghijkl", "abcdefghijkm",
-                                      "azcdefghijkl2", "aacdefghijkl2", path + "2", path + "2a", path + "3x",
+                                      "abzdefghijkl2", "abadefghijkl2", path + "2", path + "2a", path + "3x",
                                       path + "3z"};
-  compare_scans<Synchronized<Art, None<Native>, BytesKey>>(keys, from);
+  compare_scans<Synchronized<Art, Olc<Native>, BytesKey>>(keys, from);
 }
 
 /// One writer goes over three pairs of one node, between which a child lies, again and again. The pairs that a
