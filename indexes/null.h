@@ -32,10 +32,11 @@ class Null {
   /// What a step of a scan collects: nothing.
   class Batch {
    public:
+    explicit Batch(std::size_t) {}
     bool empty() const { return true; }
     bool too_small() const { return false; }
     void enlarge() {}
-    Key last() const { return Key(); }
+    Key keep_last() { return Key(); }
     template <class F>
     void for_each(F&&) const {}
   };

@@ -82,7 +82,8 @@ class Synchronized {
 
   /// Calls `visit(key, value)` for the first `limit` pairs from `from` on, in order, and returns how many there were.
   /// Beside changes: order is strict, a key that stayed throughout is not missed, and every pair was there at some moment of
-  /// the scan. `visit` is called outside transactions, on copies. O(depth) for each node that holds some of the pairs, and the pairs.
+  /// the scan; there may be no moment at which all were. `visit` is called outside transactions, on copies. O(pairs), and
+  /// O(depth) for each batch of them (64, if nothing changes meanwhile).
   template <class Visit>
     requires(kOrdered)
   std::size_t scan(Thread& me, Raw from, std::size_t limit, Visit&& visit) const {
@@ -118,7 +119,7 @@ class Synchronized {
 
   template <class Visit>
   std::size_t scan_from(Thread& me, Key from, std::size_t limit, Visit&& visit) const {
-    typename Body::Batch batch, previous;   // `from` is a view of the previous batch's last key
+    typename Body::Batch batch(limit);
     std::size_t seen = 0;
     for (bool after = false; seen < limit; after = true) {
       do {
@@ -129,8 +130,7 @@ class Synchronized {
       batch.for_each([&](Raw raw, u64 value) {
         if (seen < limit) visit(raw, value), ++seen;
       });
-      std::swap(batch, previous);
-      from = previous.last();
+      from = batch.keep_last();
     }
     return seen;
   }

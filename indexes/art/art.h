@@ -24,6 +24,7 @@
 #include "indexes/art/leftover.h"
 #include "indexes/art/node.h"
 #include "indexes/art/path.h"
+#include "indexes/art/scan.h"
 #include "src/arch/opaque.h"
 #include "src/memory/memory.h"
 #include "sync/attempt.h"
@@ -126,60 +127,10 @@ class Art {
   }
 
   /// Collects the next pairs of a scan into `batch` (cleared first): the smallest keys from `from` on, or after it. At least
-  /// one if there is one; true. Pairs of one batch were present together.
-  ///
-  /// The way back up is one reader: the deepest node on the path that has a child beyond the path. Nodes below it are
-  /// validated when they are left, by the step or by a confirm, so each was seen whole at a moment when it was linked.
+  /// one if there is one; true. Strict in order, and complete up to the last of them (scan.h).
   template <class Tx>
   Attempt<bool> gather_in(Tx& tx, const Key& from, bool after, std::size_t wanted, Batch& batch) const {
-    batch.clear(wanted);
-    auto at = tx.enter(root());
-    auto back = at;
-    u32 back_byte = kNowhere;   // where to go on in `back`
-    bool bounded = true;        // `at` is on the path of `from`, so that keys below it may be smaller
-    for (u32 byte = from[0];;) {
-      Entry entry;
-      if (!at->next(byte, entry)) {
-        if (!batch.empty() || back_byte == kNowhere) return tx.confirm(true, at, back);
-        if (!tx.confirm(true, at)) return kRestart;
-        at = back;
-        byte = back_byte;
-        back_byte = kNowhere;
-        bounded = false;
-        continue;
-      }
-      const bool on_path = bounded && entry.byte == from[at->level()];
-      if (at->holds_values()) {
-        if constexpr (Key::kFixedSize != 0) {
-          if (!(on_path && after)) batch.push(at->path().with_last(entry.byte), entry.word, batch.size());
-        }
-      } else if (const Child child(entry.word); child.is_leaf()) {
-        if (!at.follow(child.template as<Leaf>())) return kRestart;
-        if (!take(child, on_path ? &from : nullptr, after, batch)) return tx.confirm(true, at, back);
-      } else {
-        if (!batch.empty()) return tx.confirm(true, at, back);
-        if (Entry beyond; on_path && at->next(entry.byte + 1u, beyond)) {
-          back = at;
-          back_byte = beyond.byte;
-        }
-        if (!at.step_to(child.template as<Node>())) return kRestart;
-        bounded = false;
-        byte = 0;
-        if (on_path) {
-          const Attempt<int> order = compare(at, from);
-          if (!order) return order.failure();
-          if (*order == 0) {
-            bounded = true;
-            byte = from[at->level()];
-          } else if (*order < 0) {
-            byte = 256;   // all below is smaller: nothing from here on
-          }
-        }
-        continue;
-      }
-      if (batch.full()) return tx.confirm(true, at, back);
-      byte = entry.byte + 1u;
-    }
+    return Scan::gather(tx, root(), from, after, wanted, batch);
   }
 
   /// Gives every block back, one by one: for memory that is not released in bulk. Only while nobody else is there.
@@ -215,13 +166,13 @@ class Art {
   using Node256 = art::Node256<Layout, Key>;
   using Leaf = art::Leaf<Layout, Key>;
   using Path = art::Path<Key>;
+  using Scan = art::Scan<Layout, Key>;
   using Child = art::Child;
   using Group = art::Group<Key>;
   using Leftover = art::Leftover<Layout, Key>;
   using Entry = art::Entry;
   using Kind = art::Kind;
 
-  static constexpr u32 kNowhere = ~0u;
   static constexpr u32 kNobody = 256;   // "all but no byte"
 
   /// How the way of a key ends; kChanged: restart.
@@ -489,47 +440,9 @@ class Art {
     return true;
   }
 
-  /// Some key below, whose bytes up to the level are the path. Fixed bytes: good for as long as the leaf is.
   template <class Reader>
-  static Attempt<Key> any_key(Reader at) {
-    for (;;) {
-      Entry entry;
-      if (!at->next(0, entry)) return kRestart;   // only an unlinked node is empty
-      const Child child(entry.word);
-      if (child.is_leaf()) {
-        if (!at.follow(child.template as<Leaf>())) return kRestart;
-        return child.template as<Leaf>()->key(0);
-      }
-      if (!at.step_to(child.template as<Node>())) return kRestart;
-    }
-  }
-
-  /// The path of `at` against the key's first bytes: negative, zero, positive.
-  template <class Reader>
-  static Attempt<int> compare(const Reader& at, const Key& key) {
-    if constexpr (!kMaySkip) {
-      if (at->path().matches(key)) return 0;
-      const u32 level = at->path().mismatch(key);
-      return at->path()[level] - key[level];
-    } else {
-      const Attempt<Key> below = any_key(at);
-      if (!below) return below.failure();
-      if (*below == key) return 0;
-      const u32 shared = common_prefix(*below, key);
-      return shared >= at->level() ? 0 : (*below)[shared] - key[shared];
-    }
-  }
-
-  /// The pairs of a leaf from `from` on (null: all). False if the batch had no room for all of them.
-  static bool take(Child child, const Key* from, bool after, Batch& batch) {
-    const Leaf* const leaf = child.template as<Leaf>();
-    const u32 begin = batch.size();
-    for (u32 i = 0; i < child.pairs(); ++i) {
-      const Key key = leaf->key(i);
-      if (from != nullptr && (key < *from || (after && key == *from))) continue;
-      if (!batch.push(key, leaf->value(i), begin)) return false;
-    }
-    return true;
+  static Attempt<Key> any_key(const Reader& at) {
+    return Scan::any_key(at);
   }
 
   /// Takes the key's slot out of `at`. If few are left, something smaller takes the node's place: its last child, one

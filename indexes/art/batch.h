@@ -1,8 +1,12 @@
 #pragma once
 // What one step of a scan collects: pairs in order, copied out of the index, so that the caller sees them only after the
 // transaction has confirmed them. Its memory is taken before the scan begins: a body may fill it inside a hardware
-// transaction.
+// transaction. Its size bounds what one transaction reads.
+#include <algorithm>
 #include <array>
+#include <cstring>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "src/base/key.h"
@@ -18,6 +22,8 @@ class Batch<U64Key> {
  public:
   static constexpr u32 kRoom = 64;
 
+  /// For a scan of `limit` pairs.
+  explicit Batch(std::size_t) {}
   void clear(std::size_t wanted) {
     size_ = 0;
     wanted_ = wanted < kRoom ? static_cast<u32>(wanted) : kRoom;
@@ -40,7 +46,10 @@ class Batch<U64Key> {
   void for_each(F&& f) const {
     for (u32 i = 0; i < size_; ++i) f(pair_[i].key, pair_[i].value);
   }
-  U64Key last() const { return U64Key(pair_[size_ - 1].key); }
+  /// Forgets all but the first pairs.
+  void truncate(u32 size) { size_ = size; }
+  /// The last key, good until the next call; clear() leaves it.
+  U64Key keep_last() { return U64Key(pair_[size_ - 1].key); }
 
  private:
   struct Pair {
@@ -55,7 +64,8 @@ class Batch<BytesKey> {
  public:
   static constexpr u32 kRoom = 64;
 
-  Batch() : bytes_(kFirstBytes) {}
+  /// For a scan of `limit` pairs.
+  explicit Batch(std::size_t limit) : bytes_(kBytesEach * std::min<std::size_t>(limit, kRoom)) {}
   void clear(std::size_t wanted) {
     size_ = used_ = 0;
     too_small_ = false;
@@ -82,15 +92,32 @@ class Batch<BytesKey> {
   void for_each(F&& f) const {
     std::string raw;
     for (u32 i = 0; i < size_; ++i) {
+      const BytesKey spelled = key(i);
+      const auto* const text = reinterpret_cast<const char*>(spelled.spelled());
+      if (std::memchr(text, kEscape, spelled.spelled_size()) == nullptr) [[likely]] {
+        f(std::string_view(text, spelled.spelled_size()), pair_[i].value);
+        continue;
+      }
       raw.clear();
-      key(i).append_raw(raw);
+      spelled.append_raw(raw);
       f(std::string_view(raw), pair_[i].value);
     }
   }
-  BytesKey last() const { return key(size_ - 1); }
+  /// Forgets all but the first pairs.
+  void truncate(u32 size) {
+    size_ = size;
+    used_ = size == 0 ? 0 : pair_[size - 1].at + pair_[size - 1].bytes;
+  }
+  /// The last key, good until the next call; clear() leaves it.
+  BytesKey keep_last() {
+    const BytesKey last = key(size_ - 1);
+    last_.assign(last.spelled(), last.spelled() + last.spelled_size());
+    return BytesKey(last_.data(), last.spelled_size());
+  }
 
  private:
-  static constexpr u32 kFirstBytes = 4096;
+  static constexpr u32 kBytesEach = 64;   // of a pair, at first
+  static constexpr int kEscape = 1;       // text holds none: it is spelled as it is
   struct Pair {
     u32 at, bytes;
     u64 value;
@@ -99,7 +126,7 @@ class Batch<BytesKey> {
 
   u32 size_ = 0, used_ = 0, wanted_ = kRoom;
   bool too_small_ = false;
-  std::vector<u8> bytes_;
+  std::vector<u8> bytes_, last_;
   std::array<Pair, kRoom> pair_;
 };
 

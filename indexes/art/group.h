@@ -27,7 +27,7 @@ class Group {
 
  private:
   Key key_[kMax];
-  u64 value_[kMax];
+  u64 value_[kMax] = {};   // g++ does not see that no group is read before a pair is added, and warns
   u32 size_ = 0;
 };
 

@@ -18,9 +18,10 @@
 #include <bit>
 #include <type_traits>
 
-#include "src/arch/simd.h"
 #include "indexes/art/child.h"
 #include "indexes/art/path.h"
+#include "src/arch/prefetch.h"
+#include "src/arch/simd.h"
 
 namespace latchlab::art {
 
@@ -72,6 +73,21 @@ class Node {
   bool next(u32 byte, Entry& entry) const {
     return visit([&](auto& node) { return node.next(byte, entry); });
   }
+  /// Fetches what the slots lead to, side by side rather than one after the other: for who will go through all
+  /// of them. Of a Node256 nothing: its children are large and few of them come soon. Inlined, since g++ takes a
+  /// function that only prefetches for one without effect.
+  [[gnu::always_inline]] void prefetch_children() const {
+    switch (kind()) {
+      case Kind::k4: return static_cast<const Node4<Layout, Key>&>(*this).prefetch_children();
+      case Kind::k16: return static_cast<const Node16<Layout, Key>&>(*this).prefetch_children();
+      case Kind::k48: return static_cast<const Node48<Layout, Key>&>(*this).prefetch_children();
+      default: return;
+    }
+  }
+  /// Fetches the first lines of a node, or a leaf: all of a Node16, which nodes below a Node256 mostly are.
+  [[gnu::always_inline]] static void prefetch_start(Child child) {
+    prefetch_object(child.template as<const Node16<Layout, Key>>());
+  }
   u32 children() const {
     return visit([&](auto& node) { return node.children(); });
   }
@@ -111,6 +127,10 @@ class Node {
   using Cell64 = typename Layout::template Cell<u64>;
 
   Node(Kind kind, const Path<Key>& path) : path_(path, kind) {}
+
+  [[gnu::always_inline]] static void prefetch_words(const Cell64* slots, u32 used) {
+    for (u32 i = 0; i < used; ++i) prefetch_read(Child(slots[i].load()).template as<const void>());
+  }
 
  private:
   template <class F>
@@ -161,16 +181,20 @@ class alignas(kLineBytes) Node4 : public Node<Layout, Key> {
     return true;
   }
   bool next(u32 byte, Entry& entry) const {
+    if (byte > 255) return false;
     const u32 live = occupancy().live, keys = keys_.load();
-    u32 best = 256, best_slot = 0;
+    const u32 candidates = at_least_bytes4(keys, static_cast<u8>(byte)) & live;
+    if (candidates == 0) return false;
+    u32 best = ~0u;   // the key above its slot; without branches, which would be mispredicted
+#pragma GCC unroll 4
     for (u32 slot = 0; slot < 4; ++slot) {
-      const u32 key = keys >> (8 * slot) & 0xff;
-      if ((live >> slot & 1) != 0 && key >= byte && key < best) best = key, best_slot = slot;
+      const u32 none = (candidates >> slot & 1) - 1;
+      best = std::min(best, (keys >> (8 * slot) & 0xff) << 2 | slot | none);
     }
-    if (best == 256) return false;
-    entry = {static_cast<u8>(best), slot_[best_slot].load()};
+    entry = {static_cast<u8>(best >> 2), slot_[best & 3].load()};
     return true;
   }
+  [[gnu::always_inline]] void prefetch_children() const { this->prefetch_words(slot_, occupancy().used); }
   template <class F>
   void for_each(F&& f) const {
     u32 live = occupancy().live;   // first: it was stored last
@@ -221,15 +245,16 @@ class alignas(kLineBytes) Node16 : public Node<Layout, Key> {
     if (byte > 255) return false;
     u32 candidates = occupancy().live;   // first: it was stored last
     candidates &= keys_.load_all().at_least(static_cast<u8>(byte));
-    u32 best = 256, best_slot = 0;
+    if (candidates == 0) return false;
+    u32 best = ~0u;   // the key above its slot
     for (; candidates != 0; candidates &= candidates - 1) {
-      const u32 slot = static_cast<u32>(std::countr_zero(candidates)), key = keys_.load(slot);
-      if (key < best) best = key, best_slot = slot;
+      const u32 slot = static_cast<u32>(std::countr_zero(candidates));
+      best = std::min(best, u32{keys_.load(slot)} << 4 | slot);
     }
-    if (best == 256) return false;
-    entry = {static_cast<u8>(best), slot_[best_slot].load()};
+    entry = {static_cast<u8>(best >> 4), slot_[best & 15].load()};
     return true;
   }
+  [[gnu::always_inline]] void prefetch_children() const { this->prefetch_words(slot_, occupancy().used); }
   template <class F>
   void for_each(F&& f) const {
     u32 live = occupancy().live;   // first: it was stored last
@@ -276,11 +301,14 @@ class alignas(kLineBytes) Node48 : public Node<Layout, Key> {
   }
   bool next(u32 byte, Entry& entry) const {
     for (; byte < 256; ++byte) {
-      entry.byte = static_cast<u8>(byte);
-      if (find(entry.byte, entry.word)) return true;
+      const u8 slot = index_[byte].load();
+      if (slot == 0) continue;
+      entry = {static_cast<u8>(byte), slot_[slot - 1].load()};
+      return true;
     }
     return false;
   }
+  [[gnu::always_inline]] void prefetch_children() const { this->prefetch_words(slot_, used()); }
   template <class F>
   void for_each(F&& f) const {
     for (u32 byte = 0; byte < 256; ++byte) {
@@ -326,9 +354,21 @@ class alignas(kLineBytes) Node256 : public Node<Layout, Key> {
     return word != 0;
   }
   bool next(u32 byte, Entry& entry) const {
+    if (this->holds_values()) {
+      for (; byte < 256; byte = (byte / 64 + 1) * 64) {
+        const u64 from_here = present_[byte / 64].load() >> (byte % 64);
+        if (from_here == 0) continue;
+        byte += static_cast<u32>(std::countr_zero(from_here));
+        entry = {static_cast<u8>(byte), slot_[byte].load()};
+        return true;
+      }
+      return false;
+    }
     for (; byte < 256; ++byte) {
-      entry.byte = static_cast<u8>(byte);
-      if (find(entry.byte, entry.word)) return true;
+      const u64 word = slot_[byte].load();
+      if (word == 0) continue;
+      entry = {static_cast<u8>(byte), word};
+      return true;
     }
     return false;
   }

@@ -2,12 +2,14 @@
 // Where the race finder aims at ART: small trees that are one operation away from a structural change, and
 // the keys that bring it about. Numbers are spelled by their eight bytes, most significant first, like their
 // paths in the tree.
+#include <algorithm>
 #include <cstdio>
 #include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "indexes/art/art.h"
 #include "src/arch/sanitizer.h"
 #include "src/testing/catch.h"
 #include "src/testing/race_program.h"
@@ -101,6 +103,84 @@ inline std::vector<RaceMix<u64>> number_mixes() {
        {0, 3, 1, 1, 3, 5}},
   };
 }
+
+/// Copies of nodes so large that a schedule takes long: tried under one policy of each transaction class.
+inline std::vector<RaceMix<u64>> large_node_mixes() {
+  // Byte 1's node once had 49 children and keeps 38 of them: one less, and it becomes a Node48.
+  const std::vector<u64> some = children(49);
+  // A Node16 whose slots are all used and five of them erased: one more key, and it is packed.
+  const std::vector<u64> gaps = children(16);
+  return {
+      {"grow 48 to 256",
+       children(48),
+       {},
+       {spelled({1, 10}), spelled({1, 104}), spelled({1, 11}), spelled({1, 200}), spelled({1, 201})},
+       {3, 6, 1, 1, 2, 0}},
+      {"shrink 256 to 48",
+       some,
+       {some.begin(), some.begin() + 11},
+       {some[11], some[12], some[48], spelled({1, 200})},
+       {3, 2, 1, 1, 6, 0}},
+      {"pack a node with erased slots",
+       gaps,
+       {gaps.begin() + 3, gaps.begin() + 8},
+       {gaps[0], gaps[3], gaps[15], spelled({1, 11}), spelled({1, 60})},
+       {3, 6, 1, 1, 2, 1}},
+  };
+}
+
+/// Scans that come back from a child to a node that changes meanwhile.
+inline std::vector<RaceMix<u64>> scan_mixes() {
+  // A full Node4: a leaf, a node of five leaves, a leaf, a node of two leaves, which one erase ends.
+  std::vector<u64> full{spelled({1, 10}), spelled({1, 30}), spelled({1, 40, 7})};
+  for (u32 i = 0; i < 4; ++i) full.push_back(spelled({1, 40, 8, i}));
+  for (u32 i = 0; i < 5; ++i) full.push_back(spelled({1, 20, 40 + i}));
+  // The same in a Node16 that becomes a Node4 by two erases, below a compressed path.
+  std::vector<u64> wide{spelled({2})};
+  for (const u64 key : full) wide.push_back(spelled({1, 5, 5}) | key << 8 >> 24);
+  wide.push_back(spelled({1, 5, 5, 50}));
+  // Values in a node at the last byte, before and behind it leaves.
+  std::vector<u64> values{spelled({1, 2, 3, 4, 5, 1}), spelled({1, 2, 3, 4, 5, 9})};
+  for (u32 i = 0; i < 5; ++i) values.push_back(spelled({1, 2, 3, 4, 5, 6, 7, 10 + i}));
+  return {
+      {"scan beside growth above",
+       full,
+       {},
+       {full[0], full[1], full[7], spelled({1, 5}), spelled({1, 25}), spelled({1, 35}), spelled({1, 50})},
+       {1, 5, 1, 1, 2, 5}},
+      {"scan beside merge",
+       full,
+       {},
+       {full[0], full[1], full[2], full[3], full[7], full[8]},
+       {1, 2, 1, 1, 6, 5}},
+      {"scan beside shrinkage above",
+       wide,
+       {},
+       {wide[1], wide[2], wide[8], wide[13]},
+       {1, 2, 1, 1, 6, 5}},
+      {"scan beside split above",
+       wide,
+       {},
+       {wide[1], wide[2], spelled({1, 4}), spelled({1, 5, 6}), spelled({1, 5, 5, 20, 43, 1})},
+       {1, 5, 1, 1, 3, 5}},
+      {"scan beside values",
+       values,
+       {},
+       {values[0], values[1], values[2], values[4], values[6]},
+       {1, 3, 2, 2, 4, 5}},
+  };
+}
+
+/// ART whose scans fill batches of two pairs, so that they begin again from the root all the time.
+template <class Layout, class Key>
+class ArtInSmallBatches : public Art<Layout, Key> {
+ public:
+  template <class Tx>
+  Attempt<bool> gather_in(Tx& tx, const Key& from, bool after, std::size_t wanted,
+                          typename Art<Layout, Key>::Batch& batch) const {
+    return Art<Layout, Key>::gather_in(tx, from, after, std::min(wanted, std::size_t{2}), batch);
+  }
+};
 
 inline std::vector<RaceMix<std::string>> string_mixes() {
   const std::string path = "abcdefgh";   // twice what a node stores of its path

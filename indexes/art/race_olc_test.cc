@@ -11,6 +11,15 @@ TEST_CASE("Races: ART under olc with numbers", "[race]") {
   explore<Synchronized<Art, Olc<Simulated>, U64Key>>(number_mixes(), "olc", {});
 }
 
+TEST_CASE("Races: ART's large nodes under olc", "[race]") {
+  explore<Synchronized<Art, Olc<Simulated>, U64Key>>(large_node_mixes(), "olc", {});
+}
+
+TEST_CASE("Races: ART's scans under olc, within a batch and across batches", "[race]") {
+  explore<Synchronized<Art, Olc<Simulated>, U64Key>>(scan_mixes(), "olc", {});
+  explore<Synchronized<ArtInSmallBatches, Olc<Simulated>, U64Key>>(scan_mixes(), "olc", {});
+}
+
 TEST_CASE("Races: ART under olc with strings", "[race]") {
   explore<Synchronized<Art, Olc<Simulated>, BytesKey>>(string_mixes(), "olc", {});
 }

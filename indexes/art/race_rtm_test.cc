@@ -14,6 +14,15 @@ TEST_CASE("Races: ART under rtm with numbers", "[race]") {
   explore<Synchronized<Art, Rtm<Simulated>, U64Key>>(number_mixes(), "rtm:1", {.abort_rate = 0.2});
 }
 
+TEST_CASE("Races: ART's large nodes under rtm", "[race]") {
+  explore<Synchronized<Art, Rtm<Simulated>, U64Key>>(large_node_mixes(), "rtm:1", {.abort_rate = 0.2});
+}
+
+TEST_CASE("Races: ART's scans under rtm, across batches", "[race]") {
+  using Index = Synchronized<ArtInSmallBatches, Rtm<Simulated>, U64Key>;
+  explore<Index>(scan_mixes(), "rtm:1", {.abort_rate = 0.2});
+}
+
 TEST_CASE("Races: ART under rtm with strings", "[race]") {
   explore<Synchronized<Art, Rtm<Simulated>, BytesKey>>(string_mixes(), "rtm:1", {.abort_rate = 0.2});
 }

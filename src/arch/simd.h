@@ -40,4 +40,10 @@ inline u32 equal_bytes4(u32 word, u8 byte) {
   return static_cast<u32>(_mm_movemask_epi8(_mm_cmpeq_epi8(v, _mm_set1_epi8(static_cast<char>(byte))))) & 0xfu;
 }
 
+/// Bit i is set where byte i of `word` is at least `byte`, unsigned, for i in 0..3.
+inline u32 at_least_bytes4(u32 word, u8 byte) {
+  const __m128i v = _mm_cvtsi32_si128(static_cast<int>(word)), bound = _mm_set1_epi8(static_cast<char>(byte));
+  return static_cast<u32>(_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_max_epu8(v, bound), v))) & 0xfu;
+}
+
 }  // namespace latchlab

@@ -1,0 +1,176 @@
+// Scans of ART: what a batch holds, how far a trail leads back, and what is of one moment.
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "indexes/art/art.h"
+#include "indexes/art/race_mixes_test.h"
+#include "src/machine/native.h"
+#include "src/testing/catch.h"
+#include "sync/none.h"
+#include "sync/olc.h"
+#include "sync/synchronized.h"
+
+namespace latchlab::testing {
+namespace {
+
+/// Counts the runs of gather_in, so that whoever visits pairs can tell batches apart, and notes how large they
+/// were.
+struct Runs {
+  static inline u32 count = 0;
+  static inline std::vector<u32> sizes;
+};
+template <class Layout, class Key>
+class CountingArt : public Art<Layout, Key> {
+ public:
+  template <class Tx>
+  Attempt<bool> gather_in(Tx& tx, const Key& from, bool after, std::size_t wanted,
+                          typename Art<Layout, Key>::Batch& batch) const {
+    ++Runs::count;
+    const Attempt<bool> done = Art<Layout, Key>::gather_in(tx, from, after, wanted, batch);
+    Runs::sizes.push_back(batch.size());
+    return done;
+  }
+};
+
+TEST_CASE("Scan: a batch goes on across nodes until it is full", "[scan]") {
+  Synchronized<CountingArt, None<Native>, U64Key> index(Spec::parse("none"), MemoryConfig{});
+  auto me = index.join();
+  // 150 nodes of eight leaves, on two levels.
+  for (u32 i = 0; i < 1200; ++i) index.insert(me, spelled({1, i / 80, i / 8 % 10, i % 8 * 30}), i);
+  Runs::sizes.clear();
+  u64 next = 0;
+  CHECK(index.scan(me, 0, 640, [&](u64, u64 value) { next += value == next; }) == 640);
+  CHECK(next == 640);
+  CHECK(Runs::sizes == std::vector<u32>(10, 64));
+}
+
+TEST_CASE("Scan: no more is collected than was asked for, but for the last pair's leaf", "[scan]") {
+  Synchronized<CountingArt, None<Native>, U64Key> index(Spec::parse("none"), MemoryConfig{});
+  auto me = index.join();
+  for (u64 i = 0; i < 1000; ++i) index.insert(me, spelled({u32(i / 250), u32(i % 250)}), i);
+  for (const u32 limit : {1u, 2u, 10u, 63u}) {
+    Runs::sizes.clear();
+    CHECK(index.scan(me, spelled({1, 7}), limit, [](u64, u64) {}) == limit);
+    CHECK(Runs::sizes == std::vector<u32>{limit});
+  }
+}
+
+/// Every scan from every key, from between keys, with short and long limits, against a map.
+template <class Index>
+void compare_scans(const std::vector<std::string>& keys, const std::vector<std::string>& from) {
+  Index index(Spec::parse(Index::Policy::kName), MemoryConfig{});
+  auto me = index.join();
+  std::map<std::string, u64> model;
+  for (const std::string& key : keys) {
+    index.insert(me, key, model.size());
+    model.emplace(key, model.size());
+  }
+  for (const std::string& begin : from) {
+    for (const std::size_t limit : {std::size_t{1}, std::size_t{3}, keys.size(), 2 * keys.size()}) {
+      auto expected = model.lower_bound(begin);
+      bool same = true;
+      const std::size_t seen = index.scan(me, begin, limit, [&](std::string_view key, u64 value) {
+        same = same && expected != model.end() && expected->first == key && expected->second == value;
+        if (expected != model.end()) ++expected;
+      });
+      INFO("from '" << begin << "', limit " << limit);
+      CHECK(same);
+      CHECK((seen == limit || expected == model.end()));
+    }
+  }
+}
+
+TEST_CASE("Scan: a way back that is longer than the trail remembers loses nothing", "[scan]") {
+  // A node for each of a hundred prefixes, with a key on either side of the longer ones at some of them only.
+  std::vector<std::string> keys{"b"}, from{"", "b", "c"};
+  for (std::size_t length = 1; length <= 100; ++length) {
+    const std::string path(length, 'm');
+    keys.push_back(path);
+    if (length % 13 == 0) keys.push_back(path + "z");
+    if (length % 7 == 0) keys.push_back(path + "a");
+    for (const char* end : {"", "a", "l", "n", "z", "zz"}) from.push_back(path + end);
+  }
+  compare_scans<Synchronized<Art, Olc<Native>, BytesKey>>(keys, from);
+  // Nothing beside the path but in the root.
+  std::vector<std::string> barren{"z"};
+  for (std::size_t length = 1; length <= 40; ++length) barren.push_back(std::string(length, 'm'));
+  compare_scans<Synchronized<Art, Olc<Native>, BytesKey>>(barren, from);
+}
+
+TEST_CASE("Scan: nodes that skip more of their path than they store are compared whole", "[scan]") {
+  const std::string path = "abcdefghijkl";
+  const std::vector<std::string> keys{"a", path + "1", path + "2", path + "3x", path + "3y", "z"};
+  const std::vector<std::string> from{"", "aa", "abc", "abcdefghijkk", "abcdefghijkl", "abcdefghijkm",
+                                      "abzdefghijkl2", "abadefghijkl2", path + "2", path + "2a", path + "3x",
+                                      path + "3z"};
+  compare_scans<Synchronized<Art, Olc<Native>, BytesKey>>(keys, from);
+}
+
+/// One writer goes over three pairs of one node, between which a child lies, again and again. The pairs that a
+/// batch takes from a node are of one moment, though the scan has been to the child in between, or ends there.
+template <class Bugs>
+struct PairsOfOneNode {
+  using Index = Synchronized<CountingArt, Olc<Simulated, Bugs>, U64Key>;
+  static std::vector<u64> own() { return {spelled({1, 10}), spelled({1, 15}), spelled({1, 30})}; }
+
+  PairsOfOneNode() {
+    for (u32 i = 0; i < 3; ++i) threads.push_back(index.join());
+    for (const u64 key : own()) index.insert(threads[0], key, 0);
+    for (u32 i = 1; i <= 5; ++i) index.insert(threads[0], spelled({1, 20, i}), 0);   // too many for a leaf
+  }
+  void fiber(u32 id) {
+    if (id == 0) {
+      for (u64 value = 1; value <= 3; ++value) {
+        for (const u64 key : own()) index.update(threads[0], key, value);
+      }
+    } else if (id == 1) {
+      index.insert(threads[1], spelled({1, 20, 6}), 0);
+      index.erase(threads[1], spelled({1, 20, 1}));
+    } else {
+      for (const std::size_t limit : {2u, 3u, 10u}) scan(limit);   // ends in the node, below it, behind it
+    }
+  }
+  void scan(std::size_t limit) {
+    u64 first = 0, previous = 0;
+    u32 run = 0;   // none
+    const std::vector<u64> mine = own();
+    index.scan(threads[2], 0, limit, [&](u64 key, u64 value) {
+      if (std::find(mine.begin(), mine.end(), key) == mine.end()) return;
+      if (run == Runs::count) {
+        expect(value <= previous && first <= value + 1, "a node's pairs are not of one moment");
+      } else {
+        first = value, run = Runs::count;
+      }
+      previous = value;
+    });
+  }
+  std::string check() { return {}; }
+
+  Index index{Spec::parse("olc"), MemoryConfig{}};
+  std::vector<typename Index::Thread> threads;
+};
+
+template <class Bugs>
+RaceReport scan_one_node() {
+  return find_races<PairsOfOneNode<Bugs>>({.schedules = kRaceSchedules / (kSanitized ? 20 : 1)});
+}
+
+TEST_CASE("Races: the pairs that a batch takes from one node are of one moment", "[race][scan]") {
+  const RaceReport report = scan_one_node<NoBugs>();
+  INFO(report.str());
+  CHECK(report.failures == 0);
+}
+
+struct DropValidation : NoBugs {
+  static constexpr bool kDropValidation = true;
+};
+
+TEST_CASE("Seeded bugs: a scan that does not validate the nodes that it leaves is found", "[race][scan]") {
+  CHECK(scan_one_node<DropValidation>().failures != 0);
+}
+
+}  // namespace
+}  // namespace latchlab::testing
