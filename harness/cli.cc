@@ -146,7 +146,8 @@ RunCommand parse_run(const std::vector<std::string>& args, const Surroundings& s
 
   const Defaults defaults{.time = find(given, "time") == nullptr && find(given, "ops") == nullptr,
                           .records = find(given, "records") == nullptr,
-                          .warmup = find(given, "warmup") == nullptr};
+                          .warmup = find(given, "warmup") == nullptr,
+                          .alloc = find(given, "alloc") == nullptr};
   CapacityOfKeys capacities;
   std::string first_skip;
   bool any_runs = false;

@@ -20,6 +20,7 @@ Registry some_words() {
   Registry registry;
   const auto add = [&](const char* index, const char* policy, KeyKind keys, bool ordered) {
     Pair pair;
+    if (std::string(index) == "tbb") pair.own_memory = "it allocates itself";
     pair.index = index;
     pair.policy = policy;
     pair.keys = keys;
@@ -227,6 +228,23 @@ TEST_CASE("wrong input is one line that says what would be right", "[cli]") {
     CHECK(contains(error, wrong.says));
     CHECK_FALSE(contains(error, "\n"));
   }
+}
+
+TEST_CASE("memory options that do not reach an index are refused, and not part of its point", "[cli]") {
+  const Config tbb = runs({"--index=tbb", "--sync=own", "--hugepages=none"}).runs[0].config;
+  CHECK(tbb.own_memory == "it allocates itself");
+  CHECK_FALSE(contains(point_of(tbb), "--alloc"));
+  CHECK(contains(point_of(tbb), "--hugepages=none"));
+  CHECK(contains(point_of(runs({"--index=art"}).runs[0].config), "--alloc=arena+touch"));
+  CHECK(error_of({"--index=tbb", "--sync=own", "--alloc=arena+touch"}) ==
+        "--alloc: it does not reach tbb: it allocates itself");
+  CHECK(contains(error_of({"--index=tbb", "--sync=own", "--hugepages=thp"}), "thp does not reach tbb"));
+  CHECK(contains(error_of({"--alloc=malloc", "--hugepages=thp"}), "does not reach --alloc=malloc"));
+  const RunCommand sweep = runs({"--alloc={malloc,arena}", "--hugepages={none,thp}"});
+  REQUIRE(sweep.runs.size() == 4);
+  CHECK(sweep.runs[0].skip.empty());
+  CHECK_FALSE(sweep.runs[1].skip.empty());
+  CHECK(sweep.runs[3].skip.empty());
 }
 
 TEST_CASE("keys of a file are counted", "[cli]") {

@@ -53,6 +53,8 @@ struct Config {
   Pin pin;
   Alloc alloc = Alloc::kArenaTouch;
   HugePages huge_pages = HugePages::kNone;
+  /// Why --alloc does not reach this index, which has memory of its own; empty where it does.
+  std::string own_memory;
 
   Spec workload{.name = "lookup", .arg = {}, .options = {}};       ///< lookup, insert, mix:read=..
   Spec keys{.name = "u64", .arg = {}, .options = {}};              ///< u64, dense, file:PATH

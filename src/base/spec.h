@@ -7,7 +7,6 @@
 // `mix:read=90,insert=10` has no argument of its own: an argument that looks like key=value is the first
 // option. The argument of `file:` is the rest of the text, commas and all, since paths are not ours to cut.
 
-#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -51,9 +50,6 @@ class SpecReader {
   [[nodiscard]] std::optional<std::string> arg_text();
   [[nodiscard]] bool flag(std::string_view key, bool standard);
   [[nodiscard]] u64 number(std::string_view key, u64 standard, u64 min, u64 max);
-  [[nodiscard]] double real(std::string_view key, double standard, double min, double max);
-  [[nodiscard]] std::string choice(std::string_view key, std::string_view standard,
-                                   std::initializer_list<std::string_view> allowed);
   void finish();
 
  private:
