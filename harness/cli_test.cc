@@ -163,6 +163,11 @@ TEST_CASE("wrong input is one line that says what would be right", "[cli]") {
   const Wrong wrongs[] = {
       {{"--index=atr"}, "did you mean 'art'?"},
       {{"--index=elephant"}, "art, tbb"},
+      {{"--threads={1,2,1}"}, "--threads: 1 is given twice; --reps"},
+      {{"--sync=none", "--sync=none"}, "none is given twice"},
+      {{"list", ""}, "topic is empty"},
+      {{"--out=/" + std::string(300, 'x')}, "cannot be made"},
+      {{"--out=/sys"}, "not writable"},
       {{"--index=art:3"}, "takes no argument"},
       {{"--index=art,x=1"}, "no options"},
       {{"--sync=rmt:20"}, "did you mean 'rtm'?"},
@@ -270,6 +275,14 @@ TEST_CASE("ab hands common options to its variants", "[cli]") {
         std::vector<std::string>{"--records=1M", "--time=1s", "--sync=none", "--seed=9"});
   CHECK(command.variants[1].args ==
         std::vector<std::string>{"--records=1M", "--seed=3", "--sync=olc", "--ops=5"});
+}
+
+TEST_CASE("only a part of a comparison has a block", "[cli]") {
+  CHECK_FALSE(runs({"--index=art"}).runs[0].config.block);
+  const Config part = runs({"--block=0", "--order=1", "--replicate=2"}).runs[0].config;
+  CHECK(part.block == 0);
+  CHECK(part.order == 1);
+  CHECK(part.replicate == 2);
 }
 
 TEST_CASE("a line is split as a shell would", "[cli]") {

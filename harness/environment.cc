@@ -72,9 +72,9 @@ std::vector<CacheInfo> read_caches(const Root& root, u32 cpu) {
     const std::string folder = base + "/" + path.filename().string();
     const auto level = read_fact(root, folder + "/level");
     const auto size = read_fact(root, folder + "/size");
-    if (!level || !size || size->empty()) continue;
+    if (!level || !parse_u64(*level) || !size || size->empty()) continue;
     CacheInfo cache;
-    cache.level = static_cast<u32>(parse_u64(*level).value_or(0));
+    cache.level = static_cast<u32>(*parse_u64(*level));
     cache.type = read_fact(root, folder + "/type").value_or("unified");
     std::transform(cache.type.begin(), cache.type.end(), cache.type.begin(),
                    [](unsigned char c) { return std::tolower(c); });

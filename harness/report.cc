@@ -235,8 +235,11 @@ Json document_of(const RunResult& r) {
   o["schema_version"] = RunResult::kSchemaVersion;
   o["run_id"] = r.run_id;
   o["point_hash"] = r.point_hash;
-  o["block"] = r.config.block;
-  o["order"] = r.config.order;
+  const auto put_place = [&](const char* key, const std::optional<u32>& place) {
+    place ? void(o[key] = *place) : put_missing(o, key, "the run is not part of a comparison");
+  };
+  put_place("block", r.config.block);
+  put_place("order", r.config.order);
   o["replicate"] = r.config.replicate;
   o["status"] = word(r.trial.status);
   o["reason"] = r.trial.reason;

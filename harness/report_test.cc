@@ -25,6 +25,7 @@ RunResult full_result() {
   RunResult r;
   r.command = {"harness", "--index=art"};
   r.config.records = 1000;
+  r.config.block = r.config.order = 0;
   r.config.time_ns = 1'000'000'000;
   r.build = {.commit = "abc",
              .dirty = true,
@@ -154,6 +155,8 @@ TEST_CASE("what was not measured is null with a reason, never zero", "[report]")
     CHECK(document.at(Json::json_pointer(std::string(at) + "_reason")) == "the run was skipped");
   }
   CHECK(document["machine"]["memory_bytes"].is_null());
+  CHECK(document["block"].is_null());
+  CHECK(document["order"].is_null());
   // A reason that is known is kept.
   TrialResult failed;
   failed.sync.aborts = Measured<SyncStats::Counts>::missing("the policy has no transactions");

@@ -180,7 +180,7 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
 
 std::string suggestion(std::string_view word, const std::vector<std::string>& candidates) {
   const std::string best = nearest(word, candidates);
-  return best.empty() ? "" : fmt::format("; did you mean '{}'?", best);
+  return best.empty() || best == word ? "" : fmt::format("; did you mean '{}'?", best);
 }
 
 std::optional<u64> parse_u64(std::string_view text) {

@@ -65,7 +65,8 @@ class SpecReader {
 /// be meant (more than a third of its length, at least 2, away). O(|word| * sum of candidate lengths).
 [[nodiscard]] std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
 
-/// "; did you mean 'x'?" or "" — the tail of an error about an unknown word.
+/// "; did you mean 'x'?" or "" — the tail of an error about an unknown word. Nothing if the word itself is a
+/// candidate: then something else is wrong.
 [[nodiscard]] std::string suggestion(std::string_view word, const std::vector<std::string>& candidates);
 
 /// The whole of `text` as a decimal number; empty when it is not one or does not fit.

@@ -115,6 +115,7 @@ TEST_CASE("the nearest word is one that could have been meant", "[spec]") {
   CHECK(nearest("", words).empty());
   CHECK(nearest(std::string(100'000, 'x'), words).empty());
   CHECK(suggestion("nonee", words) == "; did you mean 'none'?");
+  CHECK(suggestion("none", words).empty());
 }
 
 }  // namespace
