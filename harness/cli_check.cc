@@ -96,7 +96,8 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
   if (!config.own_memory.empty() && !defaults.alloc) {
     return fmt::format("--alloc: it does not reach {}: {}", config.index.name, config.own_memory);
   }
-  if (config.huge_pages == HugePages::kThp && (!config.own_memory.empty() || config.alloc == Alloc::kMalloc)) {
+  const bool from_malloc = !config.own_memory.empty() || config.alloc == Alloc::kMalloc;
+  if (config.huge_pages == HugePages::kThp && from_malloc) {
     return !config.own_memory.empty()
                ? fmt::format("--hugepages: thp does not reach {}: {}", config.index.name, config.own_memory)
                : "--hugepages: thp does not reach --alloc=malloc, which asks nobody for a page size";

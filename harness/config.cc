@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "harness/cli_values.h"
-#include "harness/result.h"
 
 namespace latchlab {
 
@@ -21,27 +20,6 @@ std::string_view word(Alloc alloc) {
 std::string_view word(HugePages pages) { return pages == HugePages::kNone ? "none" : "thp"; }
 
 std::string_view word(Validate validate) { return validate == Validate::kTally ? "tally" : "off"; }
-
-std::string_view word(Status status) {
-  switch (status) {
-    case Status::kOk: return "ok";
-    case Status::kDegraded: return "degraded";
-    case Status::kSkipped: return "skipped";
-    case Status::kFailed: return "failed";
-    case Status::kInvalid: return "invalid";
-  }
-  return "";
-}
-
-std::string_view word(Ending ending) {
-  switch (ending) {
-    case Ending::kTime: return "time";
-    case Ending::kOperations: return "operations";
-    case Ending::kRecords: return "records";
-    case Ending::kSignal: return "signal";
-  }
-  return "";
-}
 
 std::string point_of(const Config& c) {
   std::string point = fmt::format("--index={} --sync={} --threads={} --pin={}", c.index.str(), c.sync.str(),

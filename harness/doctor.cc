@@ -45,8 +45,8 @@ Finding instructions(const Probes& probes) {
   add(probes.flags.rtm, "RTM");
   add(probes.flags.tsxldtrk, "TSXLDTRK");
   add(probes.flags.invariant_tsc, "an invariant time stamp counter");
-  return {Verdict::kGood, "CPUID", text.empty() ? "announces none of what this harness knows" : "announces " + text,
-          {}};
+  if (text.empty()) text = "none of what this harness knows";
+  return {Verdict::kGood, "CPUID", "announces " + text, {}};
 }
 
 Finding transactions(const Probes& probes) {

@@ -80,7 +80,8 @@ std::vector<CacheInfo> read_caches(const Root& root, u32 cpu) {
                    [](unsigned char c) { return std::tolower(c); });
     const u64 unit = size->back() == 'K' ? 1024 : size->back() == 'M' ? 1024 * 1024 : 1;
     const auto bytes = parse_u64(unit == 1 ? *size : size->substr(0, size->size() - 1));
-    cache.bytes = bytes ? Measured<u64>(*bytes * unit) : Measured<u64>::missing("the kernel's size is no number");
+    cache.bytes = bytes ? Measured<u64>(*bytes * unit)
+                        : Measured<u64>::missing("the kernel's size is no number");
     // "0000,00000003": the processors that share it, as bits.
     u32 shared_by = 0;
     for (const char c : read_fact(root, folder + "/shared_cpu_map").value_or("")) {
@@ -299,7 +300,8 @@ MachineInfo read_machine(const Topology& topology, const Root& root) {
   out.numa_nodes = topology.nodes;
   out.caches = read_caches(root, topology.processors.empty() ? 0 : topology.processors.front().os);
   out.memory_bytes =
-      measured(kilobytes(read_fact(root, "/proc/meminfo").value_or(""), "MemTotal"), "/proc/meminfo has no MemTotal");
+      measured(kilobytes(read_fact(root, "/proc/meminfo").value_or(""), "MemTotal"),
+               "/proc/meminfo has no MemTotal");
   out.mitigations = read_mitigations(root);
   out.governor = measured(read_fact(root, "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
                           "the kernel does not set frequencies here (no cpufreq)");

@@ -20,7 +20,8 @@ class Meter {
   /// Forgets everything: a new phase of `threads` threads.
   void start(u32 threads);
 
-  /// By thread `thread` only. A relaxed store of what only this thread writes: a reader may be a slice behind.
+  /// By thread `thread` only. A relaxed store of what only this thread writes: a reader may be a slice
+  /// behind.
   void add(u32 thread, u64 operations) {
     Lane& lane = threads_[thread];
     lane.operations.store(lane.operations.load(kRelaxed) + operations, kRelaxed);

@@ -92,9 +92,9 @@ enum class Ending {
 };
 [[nodiscard]] std::string_view word(Ending);
 
-/// Of the measured phase. Rates are operations a second, all over the same `seconds`: those in which threads
-/// ran operations, by the clock on the wall (rounds.h). Only the making of operations is left out, which all
-/// threads do at the same time; with more threads than processors that is not possible, and nothing is.
+/// Of the measured phase. Rates are operations a second, all over the same `seconds`: those in which all
+/// threads ran operations, by the clock on the wall (rounds.h). Only the making of operations is left out,
+/// which all threads do at the same time; with more threads than processors nothing is.
 struct Throughput {
   u64 operations = 0;
   double seconds = 0;
@@ -118,8 +118,8 @@ struct SyncStats {
   Measured<Counts> aborts;         ///< by cause
   Measured<double> fallback_rate;  ///< of all operations, 0..1
   Measured<double> restart_rate;   ///< restarts an operation
-  /// Blocks that were retired and freed in the measured phase and how often they piled up (stalled); `pending`
-  /// are those that were waiting at its end.
+  /// Blocks that were retired and freed in the measured phase and how often they piled up (stalled);
+  /// `pending` are those that were waiting at its end.
   Measured<Counts> reclaim;
 };
 

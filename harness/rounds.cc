@@ -10,7 +10,9 @@ namespace {
 
 constexpr u32 kSpins = 2000;
 
-double in_seconds(Rounds::Clock::duration duration) { return std::chrono::duration<double>(duration).count(); }
+double in_seconds(Rounds::Clock::duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
 
 }  // namespace
 
@@ -25,14 +27,16 @@ void Rounds::start(u32 threads, bool together) {
   halt_.store(false, kRelaxed);
 }
 
-// The mutex is held. A stop that comes meanwhile is not lost: it is set before halt_, so if it is not seen here,
-// then its halt comes after our store.
+// The mutex is held. A stop that comes meanwhile is not lost: it is set before halt_, so if it is not seen
+// here, then its halt comes after our store.
 void Rounds::open() {
   halt_.store(false, kSeqCst);
   if (stop_.load(kSeqCst)) halt_.store(true, kSeqCst);
   open_ = true;
-  running_ = in_;
+  running_ = threads_ = in_;
   ready_ = 0;
+  of_round_ = {};
+  first_stop_.reset();
   opened_ = closed_ = Clock::now();
   if (!begun_) begun_ = opened_;
   round_.store(round_.load(kRelaxed) + 1, kRelease);   // pairs with begin
@@ -55,29 +59,31 @@ void Rounds::begin() {
   }
 }
 
-// The mutex is held.
-void Rounds::stopped(Clock::time_point when) {
-  closed_ = std::max(closed_, when);
-  if (--running_ > 0) return;
-  open_ = false;
-  timed_ += closed_ - opened_;
-}
-
 void Rounds::end() {
   halt_.store(true, kRelaxed);
   const auto now = Clock::now();   // before the mutex: waiting for it is not running
   const std::lock_guard lock(mutex_);
-  stopped(now);
+  if (!first_stop_ || now < *first_stop_) first_stop_ = now;
+  closed_ = std::max(closed_, now);
+  of_round_ += now - opened_;
+  if (--running_ > 0) return;
+  open_ = false;
+  timed_ += of_round_ / threads_;
 }
 
 void Rounds::leave(bool runs) {
   if (runs && together_) end();
-  const auto now = Clock::now();
   const std::lock_guard lock(mutex_);
-  // A window counts everybody from its beginning, also those who never did anything.
-  if (!together_ && open_) stopped(now);
   --in_;
-  if (together_ && in_ > 0 && ready_ == in_) open();
+  if (together_) {
+    if (in_ > 0 && ready_ == in_) open();
+  } else if (open_) {
+    // A window counts everybody from its beginning, also those who never did anything.
+    closed_ = Clock::now();
+    if (--running_ > 0) return;
+    open_ = false;
+    timed_ = closed_ - opened_;
+  }
 }
 
 std::optional<Rounds::Clock::time_point> Rounds::begun() const {
@@ -87,7 +93,9 @@ std::optional<Rounds::Clock::time_point> Rounds::begun() const {
 
 double Rounds::seconds() const {
   const std::lock_guard lock(mutex_);
-  return in_seconds(timed_ + (open_ ? Clock::now() - opened_ : Clock::duration{}));
+  // Once a thread has stopped the round goes on in its average only, which comes when all have.
+  const auto end = first_stop_ ? *first_stop_ : Clock::now();
+  return in_seconds(timed_ + (open_ ? end - opened_ : Clock::duration{}));
 }
 
 double Rounds::wall_seconds() const {

@@ -3,22 +3,23 @@
 // the caches and the memory to themselves, and the sum of their rates is more than the index can do. So all
 // threads make steps at the same time, and all run them at the same time:
 //
-//     thread 0   | make |####### run #######|       | make |####### run #######|
-//     thread 1   | make   |##### run #######|       | make |####### run ######|
-//                         ^ the last is ready                                  ^ the last has stopped
-//                         |<--- round --->|               |<--- round ---->|
+//     thread 0   | make |  |##### run #####|   | make   ||##### run #####|
+//     thread 1   | make    ||##### run #####|  | make |  |##### run ####|
+//                           |<-- round --->|             |<-- round -->|
 //
-// A round begins when the last thread is ready and ends when the last one has stopped. Whoever has run all its
-// steps first ends it for all: the others stop within kStopSteps steps and keep the rest for the next round.
-// The measured time is the sum of the rounds, as a clock on the wall shows it: nothing that a thread waits for
-// within a round is left out, and no operation is done outside of one. Hence
+// A round begins when the last thread is ready. Whoever has run all its steps first ends it for all: the others
+// stop within kStopSteps steps and keep the rest for the next round. So no thread ever has the index to
+// itself for more than that, less than one in a hundred of a round. How long a round is, the clock on the
+// wall says: from its beginning to a thread's stop, whatever the thread waits for, averaged over its threads.
+// (Not to the last stop: when the kernel gives a thread's processor to somebody else, those who then wait here
+// would lose that time too, which they would not without rounds.) No operation is done outside of a round:
 //
-//     operations / wall seconds of the phase <= throughput = operations / seconds of the rounds
-//                                             = operations / wall seconds of the phase / timed share
+//     throughput = operations / seconds of all rounds
+//                = operations / wall seconds of the phase / timed share
 //
 // With more threads than processors there are no rounds, since waiting for each other would take as long as
 // the scheduler likes: one window opens with the first thread that begins and closes with the last that
-// leaves. Making steps is inside, and so is the time in which a late thread has not begun.
+// leaves. Making steps is inside, and so is the time in which a late thread has not begun yet.
 #pragma once
 
 #include <atomic>
@@ -71,7 +72,7 @@ class Rounds {
 
   /// When the first operation could begin; nothing before that.
   [[nodiscard]] std::optional<Clock::time_point> begun() const;
-  /// Seconds that count, up to now.
+  /// Seconds that count, up to now; while threads run, by a few steps inexact.
   [[nodiscard]] double seconds() const;
   /// Seconds on the wall from the first beginning to the last end. When all threads have left.
   [[nodiscard]] double wall_seconds() const;
@@ -81,7 +82,6 @@ class Rounds {
   void end();
   void leave(bool runs);
   void open();
-  void stopped(Clock::time_point when);
 
   const std::atomic<bool>& stop_;
   std::atomic<bool> halt_{false};
@@ -92,10 +92,13 @@ class Rounds {
   u32 in_ = 0;        // threads that have not left
   u32 ready_ = 0;     // of them waiting for the next round
   u32 running_ = 0;   // of them running in this one
-  Clock::duration timed_{};   // of the rounds that are over
+  u32 threads_ = 0;   // that began this round
+  Clock::duration timed_{};     // of the rounds that are over
+  Clock::duration of_round_{};  // summed over the threads that have stopped
   std::optional<Clock::time_point> begun_;
+  std::optional<Clock::time_point> first_stop_;   // of this round
   Clock::time_point opened_;
-  Clock::time_point closed_;
+  Clock::time_point closed_;   // by the last stop so far
 };
 
 }  // namespace latchlab

@@ -14,8 +14,8 @@
 namespace latchlab {
 
 inline constexpr u32 kChunkSteps = 4096;  ///< dealt to a thread at a time
-/// Made ready for a round: 192 KiB of steps, which the second-level cache holds. In the last kStopSteps of them
-/// some threads may have stopped already, which is less than one in a hundred.
+/// Made ready for a round: 192 KiB of steps, which the second-level cache holds. In the last kStopSteps of
+/// them some threads may have stopped already, which is less than one in a hundred.
 inline constexpr u32 kRoundSteps = 8192;
 inline constexpr u32 kSliceSteps = 256;  ///< run between two additions to the meter
 inline constexpr u32 kStopSteps = 64;    ///< run between two looks at the stop flag

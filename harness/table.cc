@@ -156,12 +156,13 @@ std::string block_of(const RunResult& r) {
       }
     }
     if (rates.per_thread.size() > 1) {
+      const bool shared = t.placement.oversubscribed.value.value_or(false);
       const auto [least, most] = std::minmax_element(rates.per_thread.begin(), rates.per_thread.end());
       text +=
           line("threads", fmt::format("{}/s to {}/s each   Jain {}   {} processors{}", short_number(*least),
-                                      short_number(*most), number(rates.jain, 3), number(t.placement.processors, 0),
-                                      t.placement.oversubscribed.value.value_or(false) ? ", fewer than threads"
-                                                                                       : ""));
+                                      short_number(*most), number(rates.jain, 3),
+                                      number(t.placement.processors, 0),
+                                      shared ? ", fewer than threads" : ""));
     }
   }
   text += line("limit", limits_text(t.limits));

@@ -584,52 +584,6 @@ class Run {
 
 }  // namespace
 
-void nothing_measured(TrialResult& result, const std::string& why) {
-  const auto blame = [&](auto&... measured) {
-    const auto one = [&](auto& m) {
-      if (!m && m.reason == std::remove_cvref_t<decltype(m)>().reason) m.reason = why;
-    };
-    (one(measured), ...);
-  };
-  SyncStats& sync = result.sync;
-  MemoryUse& memory = result.memory;
-  Limits& limits = result.limits;
-  Health& health = result.health;
-  blame(result.throughput, result.key_file, result.placement.processors, result.placement.oversubscribed);
-  blame(sync.counters, sync.aborts, sync.fallback_rate, sync.restart_rate, sync.reclaim);
-  blame(memory.index_live, memory.index_reserved, memory.keys, memory.bytes_per_key, memory.page_bytes,
-        memory.huge_share, memory.rss, memory.minor_faults, memory.major_faults);
-  blame(limits.footprint, limits.page_bytes, limits.chase_ns, limits.independent_ns, limits.chase_ratio,
-        limits.independent_ratio);
-  blame(health.voluntary_switches, health.involuntary_switches, health.migrations, health.steal_share,
-        health.load_before);
-  blame(result.validation.passed, result.validation.expected_keys, result.validation.found_keys);
-}
-
-std::string shown(u64 key) { return fmt::format("{}", key); }
-
-std::string shown(std::string_view key) {
-  std::string out = "\"";
-  for (const char c : key.substr(0, 64)) {
-    const auto byte = static_cast<unsigned char>(c);
-    out += byte >= 32 && byte < 127 ? std::string(1, c) : fmt::format("\\x{:02x}", byte);
-  }
-  return out + (key.size() > 64 ? "\"..." : "\"");
-}
-
-MemoryConfig memory_config_of(const Config& config) {
-  MemoryConfig out;
-  switch (config.alloc) {
-    case Alloc::kMalloc: out.alloc = MemoryConfig::Alloc::kMalloc; break;
-    case Alloc::kArena: out.alloc = MemoryConfig::Alloc::kArena; break;
-    case Alloc::kArenaTouch: out.alloc = MemoryConfig::Alloc::kArenaTouch; break;
-  }
-  out.thp = config.huge_pages == HugePages::kThp;
-  // Chunks are reserved without being promised: beyond this, the kernel would end the process and not the run.
-  out.limit = available_memory();
-  return out;
-}
-
 TrialResult run_trial(Trial& trial, const Config& config, const Topology& topology, Progress& progress) {
   return Run(trial, config, topology, progress).run();
 }

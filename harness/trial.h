@@ -109,7 +109,9 @@ class Trial {
 template <CounterSet C>
 [[nodiscard]] std::vector<NamedCount> counts_of(const C& counters) {
   std::vector<NamedCount> out;
-  for_each_counter(counters, [&](std::string_view name, u64 value) { out.push_back({std::string(name), value}); });
+  for_each_counter(counters, [&](std::string_view name, u64 value) {
+    out.push_back({std::string(name), value});
+  });
   return out;
 }
 

@@ -2,10 +2,10 @@
 // it; everything else of a trial is in trial.cc.
 //
 // A slice comes as an array of steps. When all its steps are reads or all are inserts the loop is specialised
-// for them: it has no switch, the index's operation is part of it, and its counts stay in registers. A read is
-// judged by a few instructions on values that are there anyway: found or not, and the exclusive or of the
-// upper halves of what came back and what was to be. An insert adds the tag of its value to the checksum, which
-// nothing waits for. The counts end in the result, so that no operation can be optimised away.
+// for them: it has no switch, the index's operation is part of it, and its counts stay in registers. A read
+// is judged by a few instructions on values that are there anyway: found or not, and the exclusive or of the
+// upper halves of what came back and what was to be. An insert adds the tag of its value to the checksum,
+// which nothing waits for. The counts end in the result, so that no operation can be optimised away.
 //
 // Nothing here reads a clock.
 #pragma once

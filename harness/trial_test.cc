@@ -159,13 +159,14 @@ TEST_CASE("an insert trial that ends by the wrong one of its two ends says so") 
   };
   CHECK_THAT(note_of(100'000'000, 10'000'000, 0, Ending::kTime),
              Catch::Contains("--time=10ms ended the run") && Catch::Contains("of 100000000 records"));
-  CHECK_THAT(note_of(1000, 3600'000'000'000, 0, Ending::kRecords), Catch::Contains("before the end that --time"));
+  CHECK_THAT(note_of(1000, 3600'000'000'000, 0, Ending::kRecords),
+             Catch::Contains("before the end that --time"));
   CHECK_THAT(note_of(1000, 0, 2000, Ending::kRecords), Catch::Contains("before the end that --ops"));
   CHECK_THAT(note_of(1000, 0, 500, Ending::kOperations), !Catch::Contains("before the end"));
 }
 
-/// Every find holds one lock and adds up, by the clock on the wall, how long. Its keys are long, so that making
-/// a step, which hashes the key, takes about as long as a find, which does the same.
+/// Every find holds one lock and adds up, by the clock on the wall, how long. Its keys are long, so that
+/// making a step, which hashes the key, takes about as long as a find, which does the same.
 struct OneAtATime : Toy<std::string_view> {
   using Toy<std::string_view>::Toy;
   using Clock = std::chrono::steady_clock;
@@ -209,14 +210,14 @@ TEST_CASE("throughput is never more than an index can do whose operations exclud
         std::chrono::duration<double>(OneAtATime::Clock::duration(OneAtATime::held.load())).count();
     CAPTURE(t.seconds, held, t.timed_share);
     // The seconds that count cannot be less than the sum of all times in the lock, of which verifying has a
-    // part too; so the throughput is at most what one find after the other would give.
+    // part too; so the throughput is at most what one find after the other would give. (But for the few steps
+    // in which one thread has stopped already: they are within the time that the lock changes hands.)
     CHECK(t.seconds >= held - phase("verify"));
     // With the making of steps it is what a watch beside the machine shows, or more where the phase had still
     // to begin.
     CHECK(t.per_second * t.timed_share * (1 + 1e-9) >= static_cast<double>(t.operations) / phase("measure"));
     CHECK(t.seconds <= phase("measure"));
-    if (*result.placement.oversubscribed) CHECK(t.timed_share == 1);
-    else CHECK(t.timed_share < 1);
+    CHECK((t.timed_share == 1) == *result.placement.oversubscribed);
   }
 }
 
