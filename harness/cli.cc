@@ -1,8 +1,12 @@
 #include "harness/cli.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
+#include <set>
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -91,13 +95,19 @@ std::string check_out(const std::optional<std::string>& folder) {
   if (!folder) return "";
   std::error_code error;
   std::filesystem::create_directories(*folder, error);
-  if (!std::filesystem::is_directory(*folder)) {
+  std::error_code no_status;
+  if (!std::filesystem::is_directory(*folder, no_status)) {
     throw InputError(fmt::format("--out: '{}' is not a folder and cannot be made{}", *folder,
                                  error ? ": " + error.message() : ""));
   }
-  if (access(folder->c_str(), W_OK | X_OK) != 0) {
-    throw InputError(fmt::format("--out: '{}' is not writable", *folder));
+  // Permission bits do not tell: for root, and for a file system that takes no files.
+  const std::string probe = fmt::format("{}/.latchlab.{}.probe", *folder, getpid());
+  const int file = open(probe.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (file < 0) {
+    throw InputError(fmt::format("--out: '{}' is not writable: {}", *folder, std::strerror(errno)));
   }
+  close(file);
+  (void)unlink(probe.c_str());
   return *folder;
 }
 
@@ -111,8 +121,11 @@ RunCommand parse_run(const std::vector<std::string>& args, const Surroundings& s
   const u64 reps = parse_count("--reps", take(given, "reps").value_or("1"), 1, 10'000);
   Config base;
   base.strict = take(given, "strict").has_value();
-  base.block = static_cast<u32>(parse_count("--block", take(given, "block").value_or("0"), 0, 1'000'000));
-  base.order = static_cast<u32>(parse_count("--order", take(given, "order").value_or("0"), 0, 1'000'000));
+  for (auto& [name, into] : {std::pair{"block", &base.block}, std::pair{"order", &base.order}}) {
+    if (const auto text = take(given, name)) {
+      *into = static_cast<u32>(parse_count(fmt::format("--{}", name), *text, 0, 1'000'000));
+    }
+  }
   base.replicate =
       static_cast<u32>(parse_count("--replicate", take(given, "replicate").value_or("0"), 0, 1'000'000));
   if (find(given, "time") != nullptr && find(given, "ops") != nullptr) {
@@ -125,6 +138,11 @@ RunCommand parse_run(const std::vector<std::string>& args, const Surroundings& s
   for (const auto& [name, values] : given) {
     const OptionRow& option = option_row(name);
     const std::vector<std::string> axis = expand_axis("--" + name, values);
+    std::set<std::string_view> seen;
+    for (const std::string& value : axis) {
+      if (seen.insert(value).second) continue;
+      throw InputError(fmt::format("--{}: {} is given twice; --reps=2 runs every point twice", name, value));
+    }
     if (axis.size() > kMostRuns / points.size()) {
       throw InputError(
           fmt::format("--{}: the product of all lists and ranges is more than {} runs", name, kMostRuns));
@@ -146,7 +164,8 @@ RunCommand parse_run(const std::vector<std::string>& args, const Surroundings& s
 
   const Defaults defaults{.time = find(given, "time") == nullptr && find(given, "ops") == nullptr,
                           .records = find(given, "records") == nullptr,
-                          .warmup = find(given, "warmup") == nullptr};
+                          .warmup = find(given, "warmup") == nullptr,
+                          .alloc = find(given, "alloc") == nullptr};
   CapacityOfKeys capacities;
   std::string first_skip;
   bool any_runs = false;
@@ -262,6 +281,7 @@ Command parse_command_line(const std::vector<std::string>& args, const Surroundi
   };
   if (args[0] == "list") {
     no_more(1);
+    if (!rest.empty() && rest[0].empty()) throw InputError("list: the topic is empty; leave it out for all");
     return ListCommand{.topic = rest.empty() ? "" : rest[0]};
   }
   if (args[0] == "doctor") {

@@ -92,6 +92,16 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
   } catch (const InputError& error) {
     return error.what();
   }
+  config.own_memory = pair->own_memory;
+  if (!config.own_memory.empty() && !defaults.alloc) {
+    return fmt::format("--alloc: it does not reach {}: {}", config.index.name, config.own_memory);
+  }
+  const bool from_malloc = !config.own_memory.empty() || config.alloc == Alloc::kMalloc;
+  if (config.huge_pages == HugePages::kThp && from_malloc) {
+    return !config.own_memory.empty()
+               ? fmt::format("--hugepages: thp does not reach {}: {}", config.index.name, config.own_memory)
+               : "--hugepages: thp does not reach --alloc=malloc, which asks nobody for a page size";
+  }
   if (mix.has(OpKind::kScan) && !pair->ordered) {
     return fmt::format("--workload: {} is not ordered, so it has no scans", config.index.name);
   }

@@ -17,6 +17,7 @@ struct Defaults {
   bool time = false;  ///< neither --time nor --ops
   bool records = false;
   bool warmup = false;
+  bool alloc = false;
 };
 
 /// How many distinct keys a word of --keys has; remembers the answer, since a file must be read for it.

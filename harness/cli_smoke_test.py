@@ -154,6 +154,53 @@ class Runs(unittest.TestCase):
             for document in written:
                 self.checked(document, "--out")
 
+    def test_what_does_not_reach_an_index_is_null_with_a_reason(self):
+        if not any(index == "tbb" for index, _, _, _ in self.pairs):
+            self.skipTest("there is no tbb in this build")
+        (document,) = self.documents("--index=tbb", "--sync=own", *SHORT)
+        config = document["config"]
+        self.assertIsNone(config["alloc"])
+        self.assertIn("allocator", config["alloc_reason"])
+        self.assertNotIn("--alloc", config["point"])
+        self.assertEqual(config["hugepages"], "none")
+        self.assertEqual(document["memory"]["huge_share"] or 0, 0)
+        self.assertIsNone(document["sync"]["reclaim"])
+        (document,) = self.documents("--index=art", "--sync=none", *SHORT)
+        self.assertEqual(document["config"]["alloc"], "arena+touch")
+
+    def test_a_skipped_point_has_no_numbers(self):
+        done = run("--sync={none,spin}", "--threads=2", "--workload=insert", "--records=1000", "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        skipped = json.loads(done.stdout.splitlines()[0])
+        self.assertEqual(skipped["status"], "skipped")
+        if self.validator:
+            self.assertEqual([e.message for e in self.validator.iter_errors(skipped)], [])
+        self.assertIsNone(skipped["limits"]["footprint_bytes"])
+        self.assertIsNone(skipped["placement"]["processors"])
+        self.assertEqual(skipped["limits"]["footprint_bytes_reason"], "the run was skipped")
+
+    def test_lines_of_a_key_file_and_blocks_to_reclaim_are_counted(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+            file.write("\n".join(["one", "", "two", "one", "three", "", "two"]) + "\n")
+            file.flush()
+            (document,) = self.documents(f"--keys=file:{file.name}", "--time=20ms", "--warmup=1ms")
+            self.assertEqual(document["config"]["key_file"], {"lines": 7, "empty": 2, "repeated": 2})
+            self.assertIn("of the key file's 7 lines 2 are empty", run(f"--keys=file:{file.name}", "--time=20ms").stdout)
+        if any(policy == "olc" for _, policy, _, _ in self.pairs):
+            (document,) = self.documents("--sync=olc", "--workload=mix:insert=50,erase=50", *SHORT)
+            reclaim = document["sync"]["reclaim"]
+            self.assertGreater(reclaim["retired"], 0)
+            self.assertGreater(reclaim["freed"], 0)
+            self.assertEqual(reclaim["stalled"], 0)
+
+    def test_an_insert_run_that_ends_by_time_says_so(self):
+        (document,) = self.documents("--workload=insert", "--records=8M", "--time=5ms")
+        self.assertEqual(document["throughput"]["ended_by"], "time")
+        self.assertLess(document["throughput"]["operations"], 8_000_000)
+        self.assertTrue(any("--time=5ms ended the run" in note for note in document["health"]["notes"]))
+        (document,) = self.documents("--workload=insert", "--records=1000")
+        self.assertEqual(document["throughput"]["ended_by"], "records")
+
     def test_transactions_are_attempted_and_committed_where_they_work(self):
         if not any(policy == "rtm" for _, policy, _, _ in self.pairs):
             self.skipTest("there is no rtm in this build")
@@ -242,6 +289,29 @@ class WrongInput(unittest.TestCase):
         ["ab", "--a=--index=art"],
         ["ab", "--a=--index=art", "--b=--index=nope"],
         ["--sync=none", "--threads=2", "--workload=insert"],
+        ["--index=tbb", "--sync=own", "--alloc=arena+touch"],
+        ["--index=tbb", "--sync=own", "--hugepages=thp"],
+        ["--alloc=malloc", "--hugepages=thp"],
+        ["--threads={1,1}"],
+        ["--threads={1, 2}"],
+        ["--threads=1", "--threads=1"],
+        ["--threads=nan"],
+        ["--records=nan"],
+        ["--records={}"],
+        ["--time="],
+        ["--time=nan"],
+        ["--time=99999999999s"],
+        ["--seed=-1"],
+        ["--seed=18446744073709551616"],
+        ["--pin=list:0-99999999"],
+        ["--workload=mix:read=50,read=50"],
+        ["--dist=zipf:inf"],
+        ["--out=/sys"],
+        ["--out=/" + 300 * "x"],
+        ["--json", "--json"],
+        ["--json=x"],
+        ["--index=art\n"],
+        ["list", ""],
     )
 
     def test_wrong_input_is_one_line_and_exit_status_2(self):

@@ -20,6 +20,7 @@ Registry some_words() {
   Registry registry;
   const auto add = [&](const char* index, const char* policy, KeyKind keys, bool ordered) {
     Pair pair;
+    if (std::string(index) == "tbb") pair.own_memory = "it allocates itself";
     pair.index = index;
     pair.policy = policy;
     pair.keys = keys;
@@ -162,6 +163,11 @@ TEST_CASE("wrong input is one line that says what would be right", "[cli]") {
   const Wrong wrongs[] = {
       {{"--index=atr"}, "did you mean 'art'?"},
       {{"--index=elephant"}, "art, tbb"},
+      {{"--threads={1,2,1}"}, "--threads: 1 is given twice; --reps"},
+      {{"--sync=none", "--sync=none"}, "none is given twice"},
+      {{"list", ""}, "topic is empty"},
+      {{"--out=/" + std::string(300, 'x')}, "cannot be made"},
+      {{"--out=/sys"}, "not writable"},
       {{"--index=art:3"}, "takes no argument"},
       {{"--index=art,x=1"}, "no options"},
       {{"--sync=rmt:20"}, "did you mean 'rtm'?"},
@@ -229,6 +235,23 @@ TEST_CASE("wrong input is one line that says what would be right", "[cli]") {
   }
 }
 
+TEST_CASE("memory options that do not reach an index are refused, and not part of its point", "[cli]") {
+  const Config tbb = runs({"--index=tbb", "--sync=own", "--hugepages=none"}).runs[0].config;
+  CHECK(tbb.own_memory == "it allocates itself");
+  CHECK_FALSE(contains(point_of(tbb), "--alloc"));
+  CHECK(contains(point_of(tbb), "--hugepages=none"));
+  CHECK(contains(point_of(runs({"--index=art"}).runs[0].config), "--alloc=arena+touch"));
+  CHECK(error_of({"--index=tbb", "--sync=own", "--alloc=arena+touch"}) ==
+        "--alloc: it does not reach tbb: it allocates itself");
+  CHECK(contains(error_of({"--index=tbb", "--sync=own", "--hugepages=thp"}), "thp does not reach tbb"));
+  CHECK(contains(error_of({"--alloc=malloc", "--hugepages=thp"}), "does not reach --alloc=malloc"));
+  const RunCommand sweep = runs({"--alloc={malloc,arena}", "--hugepages={none,thp}"});
+  REQUIRE(sweep.runs.size() == 4);
+  CHECK(sweep.runs[0].skip.empty());
+  CHECK_FALSE(sweep.runs[1].skip.empty());
+  CHECK(sweep.runs[3].skip.empty());
+}
+
 TEST_CASE("keys of a file are counted", "[cli]") {
   const std::string path = "/tmp/latchlab_cli_test_" + std::to_string(getpid());
   std::ofstream(path) << "apple\nbat\ncab\nbat\n";
@@ -252,6 +275,14 @@ TEST_CASE("ab hands common options to its variants", "[cli]") {
         std::vector<std::string>{"--records=1M", "--time=1s", "--sync=none", "--seed=9"});
   CHECK(command.variants[1].args ==
         std::vector<std::string>{"--records=1M", "--seed=3", "--sync=olc", "--ops=5"});
+}
+
+TEST_CASE("only a part of a comparison has a block", "[cli]") {
+  CHECK_FALSE(runs({"--index=art"}).runs[0].config.block);
+  const Config part = runs({"--block=0", "--order=1", "--replicate=2"}).runs[0].config;
+  CHECK(part.block == 0);
+  CHECK(part.order == 1);
+  CHECK(part.replicate == 2);
 }
 
 TEST_CASE("a line is split as a shell would", "[cli]") {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "harness/cli_values.h"
-#include "harness/result.h"
 
 namespace latchlab {
 
@@ -22,24 +21,14 @@ std::string_view word(HugePages pages) { return pages == HugePages::kNone ? "non
 
 std::string_view word(Validate validate) { return validate == Validate::kTally ? "tally" : "off"; }
 
-std::string_view word(Status status) {
-  switch (status) {
-    case Status::kOk: return "ok";
-    case Status::kDegraded: return "degraded";
-    case Status::kSkipped: return "skipped";
-    case Status::kFailed: return "failed";
-    case Status::kInvalid: return "invalid";
-  }
-  return "";
-}
-
 std::string point_of(const Config& c) {
-  std::string point = fmt::format(
-      "--index={} --sync={} --threads={} --pin={} --alloc={} --hugepages={} --workload={} --keys={} "
-      "--dist={} "
-      "--negative={} --records={} --warmup={}",
-      c.index.str(), c.sync.str(), c.threads, c.pin.text, word(c.alloc), word(c.huge_pages), c.workload.str(),
-      c.keys.str(), c.distribution.str(), c.negative, c.records, duration_text(c.warmup_ns));
+  std::string point = fmt::format("--index={} --sync={} --threads={} --pin={}", c.index.str(), c.sync.str(),
+                                  c.threads, c.pin.text);
+  if (c.own_memory.empty()) point += fmt::format(" --alloc={}", word(c.alloc));
+  point += fmt::format(
+      " --hugepages={} --workload={} --keys={} --dist={} --negative={} --records={} --warmup={}",
+      word(c.huge_pages), c.workload.str(), c.keys.str(), c.distribution.str(), c.negative, c.records,
+      duration_text(c.warmup_ns));
   if (c.time_ns != 0) point += fmt::format(" --time={}", duration_text(c.time_ns));
   if (c.ops != 0) point += fmt::format(" --ops={}", c.ops);
   return point + fmt::format(" --sample={} --seed={} --validate={}", duration_text(c.sample_ns), c.seed,

@@ -53,6 +53,8 @@ struct Config {
   Pin pin;
   Alloc alloc = Alloc::kArenaTouch;
   HugePages huge_pages = HugePages::kNone;
+  /// Why --alloc does not reach this index, which has memory of its own; empty where it does.
+  std::string own_memory;
 
   Spec workload{.name = "lookup", .arg = {}, .options = {}};       ///< lookup, insert, mix:read=..
   Spec keys{.name = "u64", .arg = {}, .options = {}};              ///< u64, dense, file:PATH
@@ -69,9 +71,9 @@ struct Config {
   Validate validate = Validate::kTally;
   bool strict = false;  ///< refuse a run that would be degraded
 
-  u32 block = 0;      ///< set by `harness ab`: which block of the comparison this replicate belongs to
-  u32 order = 0;      ///< ... and its position within that block
-  u32 replicate = 0;  ///< which repetition of the same point, from 0
+  std::optional<u32> block;  ///< set by `harness ab`: which block of the comparison this replicate belongs to
+  std::optional<u32> order;  ///< ... and its position within that block
+  u32 replicate = 0;         ///< which repetition of the same point, from 0
 
   [[nodiscard]] KeyKind key_kind() const { return keys.name == "file" ? KeyKind::kBytes : KeyKind::kU64; }
 };

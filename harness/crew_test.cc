@@ -86,32 +86,35 @@ TEST_CASE("a barrier holds until all have come, phase after phase") {
   CHECK(arrived.load() == kThreads * kPhases);
 }
 
-TEST_CASE("a meter's rates are operations over timed seconds") {
+TEST_CASE("a meter's rates are operations over the seconds that count") {
   Meter meter;
   meter.start(2);
-  meter.add(0, 1000, 1'000'000);  // 1 M/s
-  meter.add(1, 3000, 1'000'000);  // 3 M/s
-  meter.sample(2);
-  meter.add(0, 500, 1'000'000);
-  meter.sample(2);
+  meter.add(0, 1000);
+  meter.add(1, 3000);
+  meter.sample(1e-3);
+  meter.add(0, 500);
+  meter.sample(1e-3);  // nothing counted meanwhile: left to the next sample
+  meter.add(1, 500);
+  meter.sample(2e-3);
   meter.finish(0);
-  meter.add(1, 1000, 500'000);
-  meter.sample(2);
+  meter.add(1, 1000);
+  meter.sample(2.5e-3);
   meter.finish(1);
-  meter.sample(2);  // partial: nobody runs
-  const Throughput t = meter.throughput();
-  CHECK(t.operations == 5500);
-  CHECK(meter.operations() == 5500);
+  meter.add(1, 1);
+  meter.sample(2.6e-3);  // partial: nobody runs
+  const Throughput t = meter.throughput(3e-3);
+  CHECK(t.operations == 6001);
+  CHECK(meter.operations() == 6001);
   REQUIRE(t.per_thread.size() == 2);
-  CHECK(t.per_thread[0] == Approx(750'000));
-  CHECK(t.per_thread[1] == Approx(4000 / 1.5e-3));
-  CHECK(t.per_second == Approx(t.per_thread[0] + t.per_thread[1]));
+  CHECK(t.per_thread[0] == Approx(1500 / 3e-3));
+  CHECK(t.per_thread[1] == Approx(4501 / 3e-3));
+  CHECK(t.per_second == Approx(6001 / 3e-3));
   REQUIRE(t.series.size() == 3);
   CHECK(t.series[0] == Approx(4e6));
   CHECK(t.series[1] == Approx(1e6));
   CHECK(t.series[2] == Approx(2e6));
   CHECK(*t.jain < 1);
-  CHECK(t.seconds == Approx(1.75e-3));
+  CHECK(t.seconds == Approx(3e-3));
 }
 
 }  // namespace

@@ -33,6 +33,22 @@ Finding processors(const Topology& topology) {
   return out;
 }
 
+/// The flags that decide which code runs, or that an experiment may ask for.
+Finding instructions(const Probes& probes) {
+  std::string text;
+  const auto add = [&](bool there, std::string_view name) {
+    if (there) text += fmt::format("{}{}", text.empty() ? "" : ", ", name);
+  };
+  add(probes.flags.avx2, "AVX2");
+  add(probes.flags.avx512, "AVX-512 (F, BW, VL, DQ)");
+  add(probes.flags.hle, "HLE");
+  add(probes.flags.rtm, "RTM");
+  add(probes.flags.tsxldtrk, "TSXLDTRK");
+  add(probes.flags.invariant_tsc, "an invariant time stamp counter");
+  if (text.empty()) text = "none of what this harness knows";
+  return {Verdict::kGood, "CPUID", "announces " + text, {}};
+}
+
 Finding transactions(const Probes& probes) {
   Finding out{Verdict::kGood, "transactions", {}, {}};
   const std::string flag = probes.flags.rtm_always_abort ? "CPUID says that transactions always abort"
@@ -171,9 +187,16 @@ Probes run_probes() {
 }
 
 std::vector<Finding> diagnose(const Topology& topology, const Probes& probes, const Root& root) {
-  return {processors(topology),   virtual_machine(root), memory(root),
-          transactions(probes),   damon(root),           numa_balancing(topology, root),
-          counters(probes, root), huge_pages(root),      governor(root),
+  return {processors(topology),
+          instructions(probes),
+          virtual_machine(root),
+          memory(root),
+          transactions(probes),
+          damon(root),
+          numa_balancing(topology, root),
+          counters(probes, root),
+          huge_pages(root),
+          governor(root),
           load(topology, root)};
 }
 

@@ -172,18 +172,40 @@ TEST_CASE("machine facts are read out of their files") {
   CHECK(*machine.thp == "madvise");
   CHECK_FALSE(*machine.virtual_machine);
   CHECK_FALSE(*machine.numa_balancing);
-  CHECK(machine.memory_bytes == u64{1} << 30);
+  CHECK(*machine.memory_bytes == u64{1} << 30);
   CHECK(machine.mitigations->at(0).second == "Mitigation: TSX disabled");
   REQUIRE(machine.caches.size() == 1);
   CHECK(machine.caches[0].level == 1);
   CHECK(machine.caches[0].type == "data");
-  CHECK(machine.caches[0].bytes == 48 * 1024);
-  CHECK(machine.caches[0].shared_by == 2);
+  CHECK(*machine.caches[0].bytes == 48 * 1024);
+  CHECK(*machine.caches[0].shared_by == 2);
   CHECK(available_memory(fixture.root()) == u64{512} << 20);
   fixture.put("/sys/fs/cgroup/memory.max", "104857600\n");
   fixture.put("/sys/fs/cgroup/memory.current", "4857600\n");
   CHECK(available_memory(fixture.root()) == 100'000'000);
   CHECK(*load_average(fixture.root()) == Approx(.01));
+}
+
+TEST_CASE("machine facts that no file tells are missing, not zero") {
+  const MachineInfo machine = read_machine(here(), "/nonexistent");
+  CHECK_FALSE(machine.memory_bytes);
+  CHECK_FALSE(machine.model);
+  CHECK(machine.hostname);  // from the kernel itself
+  Fixture fixture;
+  fixture.put("/sys/devices/system/cpu/cpu0/cache/index0/size", "many\n");
+  fixture.put("/sys/devices/system/cpu/cpu0/cache/index0/shared_cpu_map", "0\n");
+  const MachineInfo odd = read_machine(here(), fixture.root());
+  REQUIRE(odd.caches.size() == 1);
+  CHECK_FALSE(odd.caches[0].bytes);
+  CHECK_FALSE(odd.caches[0].shared_by);
+}
+
+TEST_CASE("the flags of CPUID are shown") {
+  Probes probes = all_work();
+  probes.flags.avx2 = probes.flags.tsxldtrk = true;
+  CHECK(about("CPUID", Fixture(), probes).text == "announces AVX2, RTM, TSXLDTRK");
+  probes.flags = {};
+  CHECK(about("CPUID", Fixture(), probes).text == "announces none of what this harness knows");
 }
 
 TEST_CASE("steal is a share of all processor time between two looks") {

@@ -1,5 +1,6 @@
 #include "harness/environment.h"
 
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -71,19 +72,24 @@ std::vector<CacheInfo> read_caches(const Root& root, u32 cpu) {
     const std::string folder = base + "/" + path.filename().string();
     const auto level = read_fact(root, folder + "/level");
     const auto size = read_fact(root, folder + "/size");
-    if (!level || !size || size->empty()) continue;
+    if (!level || !parse_u64(*level) || !size || size->empty()) continue;
     CacheInfo cache;
-    cache.level = static_cast<u32>(parse_u64(*level).value_or(0));
+    cache.level = static_cast<u32>(*parse_u64(*level));
     cache.type = read_fact(root, folder + "/type").value_or("unified");
     std::transform(cache.type.begin(), cache.type.end(), cache.type.begin(),
                    [](unsigned char c) { return std::tolower(c); });
     const u64 unit = size->back() == 'K' ? 1024 : size->back() == 'M' ? 1024 * 1024 : 1;
-    cache.bytes = parse_u64(unit == 1 ? *size : size->substr(0, size->size() - 1)).value_or(0) * unit;
+    const auto bytes = parse_u64(unit == 1 ? *size : size->substr(0, size->size() - 1));
+    cache.bytes = bytes ? Measured<u64>(*bytes * unit)
+                        : Measured<u64>::missing("the kernel's size is no number");
     // "0000,00000003": the processors that share it, as bits.
+    u32 shared_by = 0;
     for (const char c : read_fact(root, folder + "/shared_cpu_map").value_or("")) {
       const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : 0;
-      cache.shared_by += static_cast<u32>(std::popcount(static_cast<u32>(digit)));
+      shared_by += static_cast<u32>(std::popcount(static_cast<u32>(digit)));
     }
+    cache.shared_by = shared_by > 0 ? Measured<u32>(shared_by)
+                                    : Measured<u32>::missing("the kernel does not say who shares it");
     out.push_back(std::move(cache));
   }
   return out;
@@ -196,6 +202,8 @@ u64 available_memory(const Root& root) {
   return out;
 }
 
+bool allow_huge_pages(bool allowed) { return prctl(PR_SET_THP_DISABLE, allowed ? 0 : 1, 0, 0, 0) == 0; }
+
 PageUse page_use(const Root& root) {
   const auto text = read_fact(root, "/proc/self/smaps_rollup");
   if (!text) return {};
@@ -276,8 +284,10 @@ MachineInfo read_machine(const Topology& topology, const Root& root) {
   MachineInfo out;
   utsname name{};
   if (uname(&name) == 0) {
-    out.hostname = name.nodename;
+    out.hostname = std::string(name.nodename);
     out.kernel = fmt::format("{} {}", name.sysname, name.release);
+  } else {
+    out.hostname = out.kernel = Measured<std::string>::missing("uname fails");
   }
   const std::string cpuinfo = read_fact(root, "/proc/cpuinfo").value_or("");
   out.model = measured(field(cpuinfo, "model name"), "/proc/cpuinfo has no model name");
@@ -289,7 +299,9 @@ MachineInfo read_machine(const Topology& topology, const Root& root) {
   out.cores = topology.cores;
   out.numa_nodes = topology.nodes;
   out.caches = read_caches(root, topology.processors.empty() ? 0 : topology.processors.front().os);
-  out.memory_bytes = kilobytes(read_fact(root, "/proc/meminfo").value_or(""), "MemTotal").value_or(0);
+  out.memory_bytes =
+      measured(kilobytes(read_fact(root, "/proc/meminfo").value_or(""), "MemTotal"),
+               "/proc/meminfo has no MemTotal");
   out.mitigations = read_mitigations(root);
   out.governor = measured(read_fact(root, "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
                           "the kernel does not set frequencies here (no cpufreq)");

@@ -39,6 +39,10 @@ using Root = std::string;
 /// Bytes that can be allocated without swapping (MemAvailable, and less if a cgroup says so).
 [[nodiscard]] u64 available_memory(const Root& root = {});
 
+/// Whether memory that this process gets from now on, malloc's too, may be on huge pages where the kernel has
+/// them. False if the kernel cannot be told.
+[[nodiscard]] bool allow_huge_pages(bool allowed);
+
 /// This process's memory, and how much of it is on huge pages.
 struct PageUse {
   u64 rss = 0;

@@ -128,7 +128,7 @@ u64 limits_footprint(u64 reserved, u64 available) {
 
 Limits no_limits(const std::string& why) {
   Limits out;
-  out.page_bytes = Measured<u64>::missing(why);
+  for (auto* value : {&out.footprint, &out.page_bytes}) *value = Measured<u64>::missing(why);
   for (auto* value : {&out.chase_ns, &out.independent_ns, &out.chase_ratio, &out.independent_ratio}) {
     *value = Measured<double>::missing(why);
   }

@@ -71,7 +71,8 @@ std::string allocators(const Registry&) {
 }
 
 std::string hugepages(const Registry&) {
-  return line("none", "4K pages only") + line("thp", "transparent huge pages where the kernel has them");
+  return line("none", "4K pages only") +
+         line("thp", "transparent huge pages where the kernel has them; not with --alloc=malloc");
 }
 
 std::string placements(const Registry&) {

@@ -7,28 +7,20 @@ namespace latchlab {
 void Meter::start(u32 threads) {
   threads_ = std::vector<Lane>(threads);
   sampled_operations_ = 0;
-  sampled_nanoseconds_ = 0;
+  sampled_seconds_ = 0;
   series_.clear();
 }
 
-void Meter::sample(u32 threads) {
-  u64 operations = 0;
-  u64 nanoseconds = 0;
-  u32 running = threads;
-  for (const Lane& lane : threads_) {
-    operations += lane.operations.load(kRelaxed);
-    nanoseconds += lane.nanoseconds.load(kRelaxed);
-    running -= lane.finished.load(kRelaxed);
-  }
-  const u64 new_operations = operations - sampled_operations_;
-  const u64 new_nanoseconds = nanoseconds - sampled_nanoseconds_;
-  sampled_operations_ = operations;
-  sampled_nanoseconds_ = nanoseconds;
-  // The last interval of threads that have all finished is a partial one.
-  if (running == 0) return;
-  series_.push_back(new_nanoseconds > 0 ? running * 1e9 * static_cast<double>(new_operations) /
-                                              static_cast<double>(new_nanoseconds)
-                                        : 0);
+void Meter::sample(double seconds) {
+  const bool all_finished = std::all_of(threads_.begin(), threads_.end(),
+                                        [](const Lane& lane) { return lane.finished.load(kRelaxed); });
+  // The last interval of threads that have all finished is a partial one. One in which all made steps and
+  // nothing counted has no rate: the next sample covers it.
+  if (all_finished || seconds <= sampled_seconds_) return;
+  const u64 now = operations();
+  series_.push_back(static_cast<double>(now - sampled_operations_) / (seconds - sampled_seconds_));
+  sampled_operations_ = now;
+  sampled_seconds_ = seconds;
 }
 
 u64 Meter::operations() const {
@@ -37,16 +29,15 @@ u64 Meter::operations() const {
   return sum;
 }
 
-Throughput Meter::throughput() const {
+Throughput Meter::throughput(double seconds) const {
   Throughput out;
+  out.operations = operations();
+  out.seconds = seconds;
   double sum = 0;
   double squares = 0;
   for (const Lane& lane : threads_) {
-    const u64 operations = lane.operations.load(kRelaxed);
-    const double seconds = static_cast<double>(lane.nanoseconds.load(kRelaxed)) * 1e-9;
-    const double rate = seconds > 0 ? static_cast<double>(operations) / seconds : 0;
-    out.operations += operations;
-    out.seconds += seconds / static_cast<double>(threads_.size());
+    const u64 done = lane.operations.load(kRelaxed);
+    const double rate = seconds > 0 ? static_cast<double>(done) / seconds : 0;
     out.per_thread.push_back(rate);
     sum += rate;
     squares += rate * rate;

@@ -30,29 +30,10 @@ class Mask {
   void add(u32 cpu) {
     if (cpu < kMaskProcessors) CPU_SET_S(cpu, bytes(), set_.get());
   }
-  std::vector<u32> numbers() const {
-    std::vector<u32> out;
-    for (u32 cpu = 0; cpu < kMaskProcessors; ++cpu) {
-      if (CPU_ISSET_S(cpu, bytes(), set_.get())) out.push_back(cpu);
-    }
-    return out;
-  }
 
  private:
   std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> set_;
 };
-
-std::vector<u32> affinity_of_this_thread() {
-  Mask mask;
-  if (sched_getaffinity(0, Mask::bytes(), mask.get()) != 0) return {};
-  return mask.numbers();
-}
-
-bool set_affinity(const std::vector<u32>& cpus) {
-  Mask mask;
-  for (const u32 cpu : cpus) mask.add(cpu);
-  return sched_setaffinity(0, Mask::bytes(), mask.get()) == 0;
-}
 
 std::vector<Processor> allowed(const Topology& topology) {
   std::vector<Processor> out;
@@ -153,21 +134,15 @@ Seats seat(const Topology& topology, const Pin& pin, u32 threads) {
   return out;
 }
 
-bool pin_this_thread(u32 cpu) { return set_affinity({cpu}); }
-
-Observed observe_this_thread(u32 wanted_cpu) {
-  Observed out;
-  out.cpu = sched_getcpu();
-  out.affinity = affinity_of_this_thread();
-  out.pinned = out.affinity == std::vector<u32>{wanted_cpu} && out.cpu == static_cast<i64>(wanted_cpu);
-  return out;
+bool pin_this_thread(u32 cpu) {
+  Mask mask;
+  mask.add(cpu);
+  return sched_setaffinity(0, Mask::bytes(), mask.get()) == 0;
 }
 
-AffinityGuard::AffinityGuard() : before_(affinity_of_this_thread()) {}
-
-AffinityGuard::~AffinityGuard() {
-  // A refused restore leaves the thread pinned, which the next pin repairs; there is nobody to tell here.
-  if (!before_.empty()) (void)set_affinity(before_);
+std::optional<u32> this_cpu() {
+  const int cpu = sched_getcpu();
+  return cpu >= 0 ? std::optional(static_cast<u32>(cpu)) : std::nullopt;
 }
 
 }  // namespace latchlab

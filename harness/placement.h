@@ -12,6 +12,7 @@
 // and recorded, since nothing but the harness's own yielding makes such a run end.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,29 +38,10 @@ struct Seats {
 /// `(void)seat(topology, pin, 1)`.
 [[nodiscard]] Seats seat(const Topology& topology, const Pin& pin, u32 threads);
 
-/// Where a thread really is.
-struct Observed {
-  i64 cpu = -1;               ///< sched_getcpu(), -1 if the kernel does not tell
-  std::vector<u32> affinity;  ///< the thread's mask
-  bool pinned = false;  ///< the mask is exactly the processor that was asked for, and the thread is on it
-};
-
 /// Binds the calling thread to one processor; false if the kernel refuses.
 [[nodiscard]] bool pin_this_thread(u32 cpu);
 
-/// The calling thread's placement, compared with the processor asked for.
-Observed observe_this_thread(u32 wanted_cpu);
-
-/// Restores the calling thread's mask when it goes out of scope: a thread that pins itself for a while.
-class AffinityGuard {
- public:
-  AffinityGuard();
-  ~AffinityGuard();
-  AffinityGuard(const AffinityGuard&) = delete;
-  AffinityGuard& operator=(const AffinityGuard&) = delete;
-
- private:
-  std::vector<u32> before_;
-};
+/// The processor that the calling thread is on; nothing if the kernel does not tell.
+[[nodiscard]] std::optional<u32> this_cpu();
 
 }  // namespace latchlab

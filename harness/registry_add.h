@@ -16,7 +16,9 @@
 namespace latchlab {
 
 /// Registers SharedIndex (see indexes/concepts.h: a Synchronized<Index, Policy, Key> or a peer) for one key
-/// kind. What a policy says about itself is optional, and taken from it where present:
+/// kind. An index whose memory is not the harness's to choose says why (kOwnMemory): --alloc and
+/// --hugepages=thp do not reach it. What a policy says about itself is optional too, and taken from it where
+/// present:
 ///   kAbout                 one line for `harness list`
 ///   kManyWriters           false when only one thread may write (default true)
 ///   kElides                true when it runs hardware transactions (default false)
@@ -30,6 +32,7 @@ void add_pair(Registry& registry, std::string index, std::string policy, KeyKind
   pair.policy = std::move(policy);
   pair.keys = keys;
   pair.ordered = SharedIndex::kOrdered;
+  if constexpr (requires { SharedIndex::kOwnMemory; }) pair.own_memory = SharedIndex::kOwnMemory;
   pair.make_trial = [](const Config& config) -> std::unique_ptr<Trial> {
     return std::make_unique<TrialOf<SharedIndex>>(config);
   };

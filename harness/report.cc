@@ -54,18 +54,23 @@ void put(Json& object, const std::string& key, const Measured<T>& measured) {
   object[key] = json(*measured);
 }
 
-Json config_json(const Config& c) {
+Json key_file_json(const KeyFile& file) {
+  return {{"lines", file.lines}, {"empty", file.empty}, {"repeated", file.repeated}};
+}
+
+Json config_json(const Config& c, const Measured<KeyFile>& key_file) {
   Json o;
   o["point"] = point_of(c);
   o["index"] = c.index.str();
   o["sync"] = c.sync.str();
   o["threads"] = c.threads;
   o["pin"] = c.pin.text;
-  o["alloc"] = word(c.alloc);
+  c.own_memory.empty() ? void(o["alloc"] = word(c.alloc)) : put_missing(o, "alloc", c.own_memory);
   o["hugepages"] = word(c.huge_pages);
   o["workload"] = c.workload.str();
   o["keys"] = c.keys.str();
   o["key_kind"] = word(c.key_kind());
+  key_file ? void(o["key_file"] = key_file_json(*key_file)) : put_missing(o, "key_file", key_file.reason);
   o["dist"] = c.distribution.str();
   o["negative"] = c.negative;
   o["records"] = c.records;
@@ -89,7 +94,7 @@ Json build_json(const BuildInfo& b) {
 
 Json machine_json(const MachineInfo& m) {
   Json o;
-  o["hostname"] = m.hostname;
+  put(o, "hostname", m.hostname);
   put(o, "model", m.model);
   put(o, "microcode", m.microcode);
   o["topology"] = m.topology;
@@ -100,13 +105,13 @@ Json machine_json(const MachineInfo& m) {
   o["numa_nodes"] = m.numa_nodes;
   o["caches"] = Json::array();
   for (const CacheInfo& cache : m.caches) {
-    o["caches"].push_back({{"level", cache.level},
-                           {"type", cache.type},
-                           {"bytes", cache.bytes},
-                           {"shared_by", cache.shared_by}});
+    Json one{{"level", cache.level}, {"type", cache.type}};
+    put(one, "bytes", cache.bytes);
+    put(one, "shared_by", cache.shared_by);
+    o["caches"].push_back(std::move(one));
   }
-  o["memory_bytes"] = m.memory_bytes;
-  o["kernel"] = m.kernel;
+  put(o, "memory_bytes", m.memory_bytes);
+  put(o, "kernel", m.kernel);
   put(o, "mitigations", m.mitigations);
   put(o, "governor", m.governor);
   put(o, "thp", m.thp);
@@ -122,8 +127,8 @@ Json machine_json(const MachineInfo& m) {
 Json placement_json(const Placement& p) {
   Json o;
   o["requested"] = p.requested;
-  o["processors"] = p.processors;
-  o["oversubscribed"] = p.oversubscribed;
+  put(o, "processors", p.processors);
+  put(o, "oversubscribed", p.oversubscribed);
   o["threads"] = Json::array();
   for (const ThreadPlace& thread : p.threads) {
     Json t;
@@ -152,6 +157,7 @@ Json throughput_json(const Throughput& t) {
   o["seconds"] = t.seconds;
   o["timed_share"] = t.timed_share;
   o["per_second"] = t.per_second;
+  o["ended_by"] = word(t.ended_by);
   o["per_operation"] = Json::object();
   for (const OperationRate& rate : t.per_operation) {
     o["per_operation"][rate.name] = {
@@ -168,10 +174,11 @@ Json throughput_json(const Throughput& t) {
 Json sync_json(const SyncStats& s) {
   Json o;
   o["options"] = json(s.options);
-  o["counters"] = json(s.counters);
+  put(o, "counters", s.counters);
   put(o, "aborts", s.aborts);
   put(o, "fallback_rate", s.fallback_rate);
   put(o, "restart_rate", s.restart_rate);
+  put(o, "reclaim", s.reclaim);
   return o;
 }
 
@@ -191,7 +198,7 @@ Json memory_json(const MemoryUse& m) {
 
 Json limits_json(const Limits& l) {
   Json o;
-  o["footprint_bytes"] = l.footprint;
+  put(o, "footprint_bytes", l.footprint);
   put(o, "page_bytes", l.page_bytes);
   put(o, "chase_ns", l.chase_ns);
   put(o, "independent_ns", l.independent_ns);
@@ -228,15 +235,18 @@ Json document_of(const RunResult& r) {
   o["schema_version"] = RunResult::kSchemaVersion;
   o["run_id"] = r.run_id;
   o["point_hash"] = r.point_hash;
-  o["block"] = r.config.block;
-  o["order"] = r.config.order;
+  const auto put_place = [&](const char* key, const std::optional<u32>& place) {
+    place ? void(o[key] = *place) : put_missing(o, key, "the run is not part of a comparison");
+  };
+  put_place("block", r.config.block);
+  put_place("order", r.config.order);
   o["replicate"] = r.config.replicate;
   o["status"] = word(r.trial.status);
   o["reason"] = r.trial.reason;
   o["interrupted"] = r.trial.interrupted;
   o["started"] = r.started;
   o["command"] = r.command;
-  o["config"] = config_json(r.config);
+  o["config"] = config_json(r.config, r.trial.key_file);
   o["build"] = build_json(r.build);
   o["machine"] = machine_json(r.machine);
   o["placement"] = placement_json(r.trial.placement);

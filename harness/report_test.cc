@@ -25,6 +25,7 @@ RunResult full_result() {
   RunResult r;
   r.command = {"harness", "--index=art"};
   r.config.records = 1000;
+  r.config.block = r.config.order = 0;
   r.config.time_ns = 1'000'000'000;
   r.build = {.commit = "abc",
              .dirty = true,
@@ -33,7 +34,9 @@ RunResult full_result() {
              .type = "Release",
              .libraries = {{"fmt", "9.1"}}};
   MachineInfo& m = r.machine;
-  m.hostname = "here";
+  m.hostname = std::string("here");
+  m.kernel = std::string("Linux 6");
+  m.memory_bytes = u64{1} << 30;
   m.model = std::string("a processor");
   m.microcode = std::string("0x1");
   m.caches = {{.level = 1, .type = "data", .bytes = 49152, .shared_by = 2}};
@@ -53,6 +56,7 @@ RunResult full_result() {
   Throughput throughput;
   throughput.operations = 5'000'000;
   throughput.seconds = 1;
+  throughput.timed_share = 0.9;
   throughput.per_second = 5e6;
   throughput.per_operation = {
       {.name = "read", .count = 5'000'000, .succeeded = 5'000'000, .per_second = 5e6}};
@@ -63,10 +67,14 @@ RunResult full_result() {
   throughput.generator_ns = 3.0;
   t.throughput = throughput;
   t.sync.options = {{"restarts", "20"}};
-  t.sync.counters = {{.name = "ops", .count = 5}};
+  t.sync.counters = std::vector<NamedCount>{{.name = "ops", .count = 5}};
   t.sync.aborts = std::vector<NamedCount>{{.name = "conflict", .count = 30}, {.name = "zero", .count = 10}};
   t.sync.fallback_rate = 0.0001;
   t.sync.restart_rate = 0.5;
+  t.sync.reclaim = std::vector<NamedCount>{
+      {.name = "retired", .count = 9}, {.name = "freed", .count = 7}, {.name = "pending", .count = 2},
+      {.name = "advances", .count = 3}, {.name = "stalled", .count = 0}};
+  t.key_file = KeyFile{.lines = 1005, .empty = 2, .repeated = 3};
   t.memory = {.index_live = u64{43'000},
               .index_reserved = u64{50'000},
               .keys = u64{1000},
@@ -104,6 +112,7 @@ RunResult empty_result() {
   r.machine.rtm.probe = "absent";
   r.trial.status = Status::kSkipped;
   r.trial.reason = "two writers";
+  nothing_measured(r.trial, "the run was skipped");
   return r;
 }
 
@@ -133,6 +142,45 @@ TEST_CASE("documents conform to the committed schema", "[report]") {
     CHECK(schema_violations(schema(), document) == std::vector<std::string>{});
     check_reasons(document, "");
   }
+}
+
+TEST_CASE("what was not measured is null with a reason, never zero", "[report]") {
+  const Json document = document_of(empty_result());
+  for (const char* at :
+       {"/limits/footprint_bytes", "/limits/chase_ns", "/placement/processors", "/placement/oversubscribed",
+        "/sync/counters", "/sync/aborts", "/sync/fallback_rate", "/sync/reclaim", "/memory/index_live_bytes",
+        "/health/migrations", "/config/key_file", "/throughput"}) {
+    INFO(at);
+    CHECK(document.at(Json::json_pointer(at)).is_null());
+    CHECK(document.at(Json::json_pointer(std::string(at) + "_reason")) == "the run was skipped");
+  }
+  CHECK(document["machine"]["memory_bytes"].is_null());
+  CHECK(document["block"].is_null());
+  CHECK(document["order"].is_null());
+  // A reason that is known is kept.
+  TrialResult failed;
+  failed.sync.aborts = Measured<SyncStats::Counts>::missing("the policy has no transactions");
+  failed.memory.rss = u64{5};
+  nothing_measured(failed, "memory ran out");
+  CHECK(failed.sync.aborts.reason == "the policy has no transactions");
+  CHECK(*failed.memory.rss == 5);
+  CHECK(failed.throughput.reason == "memory ran out");
+}
+
+TEST_CASE("a document says which options did not reach the index and what its key file holds", "[report]") {
+  RunResult result = full_result();
+  result.config.own_memory = "it allocates itself";
+  const Json document = Json::parse(document_of(result).dump());
+  CHECK(schema_violations(schema(), document) == std::vector<std::string>{});
+  CHECK(document["config"]["alloc"].is_null());
+  CHECK(document["config"]["alloc_reason"] == "it allocates itself");
+  CHECK(document["config"]["hugepages"] == "none");
+  CHECK(document["config"]["key_file"]["repeated"] == 3);
+  CHECK(document["sync"]["reclaim"]["pending"] == 2);
+  const std::string block = block_of(result);
+  CHECK(block.find("1,005 lines 2 are empty and 3 repeat") != std::string::npos);
+  result.trial.key_file = KeyFile{.lines = 1000, .empty = 0, .repeated = 0};
+  CHECK(block_of(result).find("lines 0 are empty") == std::string::npos);
 }
 
 TEST_CASE("the schema refuses what does not conform", "[report]") {
@@ -213,6 +261,15 @@ TEST_CASE("people see status and reason once", "[table]") {
   CHECK(rows.find("degraded [1]") != std::string::npos);
   CHECK(rows.find("[2]") == std::string::npos);
   CHECK(table.footer().find("[1] rtm runs on its lock") != std::string::npos);
+}
+
+TEST_CASE("a table says which insert runs ended before their records", "[table]") {
+  RunResult result = full_result();
+  result.config.workload = Spec::parse("insert");
+  RunTable table({{.config = result.config, .skip = ""}});
+  CHECK(table.row(result).find("ok, ended by --time") != std::string::npos);
+  result.trial.throughput.value->ended_by = Ending::kRecords;
+  CHECK(table.row(result).find("ended by") == std::string::npos);
 }
 
 TEST_CASE("nothing that was not measured is shown as zero", "[table]") {

@@ -63,8 +63,8 @@ struct ThreadPlace {
 struct Placement {
   std::string requested;  ///< the word of --pin
   std::vector<ThreadPlace> threads;
-  u32 processors = 0;           ///< distinct processors in use
-  bool oversubscribed = false;  ///< more threads than processors: allowed, said and recorded
+  Measured<u32> processors;       ///< distinct processors in use
+  Measured<bool> oversubscribed;  ///< more threads than processors: allowed, said and recorded
 };
 
 /// A phase of the run in the order it happened: load, verify, warmup, measure, validate, ...
@@ -83,31 +83,51 @@ struct OperationRate {
   double per_second = 0;
 };
 
-/// Of the measured phase. Rates are operations a second.
+/// What ended the measured phase.
+enum class Ending {
+  kTime,        ///< --time
+  kOperations,  ///< --ops
+  kRecords,     ///< insert has inserted all its records
+  kSignal       ///< an interruption
+};
+[[nodiscard]] std::string_view word(Ending);
+
+/// Of the measured phase. Rates are operations a second, all over the same `seconds`: those in which all
+/// threads ran operations, by the clock on the wall (rounds.h). Only the making of operations is left out,
+/// which all threads do at the same time; with more threads than processors nothing is.
 struct Throughput {
   u64 operations = 0;
-  double seconds = 0;      ///< timed, averaged over the threads
-  double timed_share = 0;  ///< of the phase's wall time; in the rest threads made their next operations
-  double per_second = 0;   ///< the sum of the threads' rates, each its operations over its timed seconds
+  double seconds = 0;
+  double timed_share = 0;  ///< of the wall time from the first operation's beginning to the last one's end
+  double per_second = 0;   ///< operations / seconds
+  Ending ended_by = Ending::kTime;
   std::vector<OperationRate> per_operation;
   u64 interval_ns = 0;  ///< length of the intervals of `series`; the last, partial one is left out
   std::vector<double> series;
   std::vector<double> per_thread;
   Measured<double> jain;          ///< fairness: (sum x)^2 / (n sum x^2), 1 when all threads did the same
-  Measured<double> generator_ns;  ///< what making one operation costs, outside the timed region
+  Measured<double> generator_ns;  ///< what making one operation costs a thread, in time of a processor
 };
 
 /// What the policy counted over all threads in the measured phase.
 struct SyncStats {
   using Options = std::vector<std::pair<std::string, std::string>>;
   using Counts = std::vector<NamedCount>;
-  Options options;  ///< every option of the policy as it was in effect
-  Counts counters;  ///< all named counters of the policy
-  Measured<Counts> aborts = Measured<Counts>::missing("the policy has no transactions");  ///< by cause
-  /// Of all operations, 0..1.
-  Measured<double> fallback_rate = Measured<double>::missing("the policy has no fallback");
-  /// Restarts an operation.
-  Measured<double> restart_rate = Measured<double>::missing("the policy never restarts");
+  Options options;            ///< every option of the policy as it was in effect
+  Measured<Counts> counters;  ///< all named counters of the policy
+  Measured<Counts> aborts;         ///< by cause
+  Measured<double> fallback_rate;  ///< of all operations, 0..1
+  Measured<double> restart_rate;   ///< restarts an operation
+  /// Blocks that were retired and freed in the measured phase and how often they piled up (stalled);
+  /// `pending` are those that were waiting at its end.
+  Measured<Counts> reclaim;
+};
+
+/// The lines of a key file.
+struct KeyFile {
+  u64 lines = 0;
+  u64 empty = 0;     ///< of them skipped because nothing is on them
+  u64 repeated = 0;  ///< of them equal to an earlier one: one record
 };
 
 struct MemoryUse {
@@ -124,7 +144,7 @@ struct MemoryUse {
 
 /// The same memory with no index in it: the floor under every result, measured in the same run.
 struct Limits {
-  u64 footprint = 0;  ///< bytes that the chase ran over
+  Measured<u64> footprint;  ///< bytes that the chase ran over
   Measured<u64> page_bytes;
   Measured<double> chase_ns;        ///< one dependent line
   Measured<double> independent_ns;  ///< one independent, prefetched line
@@ -155,9 +175,10 @@ struct TrialResult {
   Status status = Status::kOk;
   std::string reason;        ///< why the status is not ok, one line
   bool interrupted = false;  ///< ended early by a signal; the numbers cover the part that ran
+  Measured<KeyFile> key_file;
   Placement placement;
   std::vector<PhaseTime> phases;
-  Measured<Throughput> throughput = Measured<Throughput>::missing("the measured phase did not run");
+  Measured<Throughput> throughput;
   SyncStats sync;
   MemoryUse memory;
   Limits limits;
@@ -167,11 +188,14 @@ struct TrialResult {
   std::string pmu_reason = "hardware counters are not read";
 };
 
+/// Gives what only the measured phase could have measured this reason.
+void nothing_measured(TrialResult& result, const std::string& why);
+
 struct CacheInfo {
   u32 level = 0;
   std::string type;  ///< data, instruction, unified
-  u64 bytes = 0;
-  u32 shared_by = 0;  ///< processors
+  Measured<u64> bytes;
+  Measured<u32> shared_by;  ///< processors
 };
 
 /// RTM according to the processor and according to running transactions; the two may differ.
@@ -182,7 +206,7 @@ struct RtmInfo {
 };
 
 struct MachineInfo {
-  std::string hostname;
+  Measured<std::string> hostname;
   Measured<std::string> model;
   Measured<std::string> microcode;
   std::string topology;         ///< e.g. "2 sockets x 14 cores x 2 threads"
@@ -192,8 +216,8 @@ struct MachineInfo {
   u32 cores = 0;
   u32 numa_nodes = 0;
   std::vector<CacheInfo> caches;
-  u64 memory_bytes = 0;
-  std::string kernel;
+  Measured<u64> memory_bytes;
+  Measured<std::string> kernel;
   Measured<std::vector<std::pair<std::string, std::string>>> mitigations;
   Measured<std::string> governor;
   Measured<std::string> thp;  ///< /sys/kernel/mm/transparent_hugepage/enabled, the chosen word

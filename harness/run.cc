@@ -25,7 +25,7 @@ TrialResult without_run(Status status, const std::string& reason, const Config& 
   result.placement.requested = config.pin.text;
   result.validation.mode = config.validate;
   const std::string why = status == Status::kSkipped ? "the run was skipped" : "the run failed";
-  result.throughput = Measured<Throughput>::missing(why);
+  nothing_measured(result, why);
   result.latency_reason = why;
   result.pmu_reason = why;
   return result;
@@ -37,8 +37,15 @@ TrialResult run_one(const PlannedRun& planned, const Registry& registry, const T
   if (!planned.skip.empty()) return without_run(Status::kSkipped, planned.skip, config);
   const Pair& pair = registry.find(config.index.name, config.sync.name, config.key_kind());
   try {
+    // Before the index takes any memory: not all of it asks for the page size.
+    const bool sure = allow_huge_pages(config.huge_pages == HugePages::kThp);
     const std::unique_ptr<Trial> trial = pair.make_trial(config);
-    return run_trial(*trial, config, topology, progress);
+    TrialResult result = run_trial(*trial, config, topology, progress);
+    if (!sure) {
+      result.health.notes.push_back(
+          "the kernel does not let a process refuse huge pages: malloc may have got some");
+    }
+    return result;
   } catch (const InputError&) {
     throw;
   } catch (const std::bad_alloc&) {

@@ -63,6 +63,10 @@ void check_keyword(const std::string& keyword, const Json& schema, const Json& d
     if (document.is_number() && document.get<double>() < rule.get<double>()) {
       fail("is less than " + rule.dump());
     }
+  } else if (keyword == "exclusiveMinimum") {
+    if (document.is_number() && document.get<double>() <= rule.get<double>()) {
+      fail("is not more than " + rule.dump());
+    }
   } else if (keyword == "maximum") {
     if (document.is_number() && document.get<double>() > rule.get<double>()) {
       fail("is more than " + rule.dump());

@@ -7,18 +7,19 @@
 #include <string>
 #include <string_view>
 
-#include "src/base/hash.h"
 #include "src/base/types.h"
 #include "workloads/op.h"
 #include "workloads/value.h"
 
 namespace latchlab {
 
-inline constexpr u32 kChunkSteps =
-    4096;  ///< made at a time: 96 KiB of steps, which the second-level cache holds
-inline constexpr u32 kSliceSteps = 256;  ///< run between two looks at the clock
+inline constexpr u32 kChunkSteps = 4096;  ///< dealt to a thread at a time
+/// Made ready for a round: 192 KiB of steps, which the second-level cache holds. In the last kStopSteps of
+/// them some threads may have stopped already, which is less than one in a hundred.
+inline constexpr u32 kRoundSteps = 8192;
+inline constexpr u32 kSliceSteps = 256;  ///< run between two additions to the meter
 inline constexpr u32 kStopSteps = 64;    ///< run between two looks at the stop flag
-static_assert(kChunkSteps % kSliceSteps == 0 && kSliceSteps % kStopSteps == 0);
+static_assert(kRoundSteps % kSliceSteps == 0 && kSliceSteps % kStopSteps == 0);
 
 /// What a find must come back with. Anything but kEither is a promise of the workload about all moments of
 /// the run.
@@ -41,9 +42,10 @@ struct Step {
 };
 static_assert(sizeof(Step) == 24, "a step takes part of a line from the index's lookups");
 
-/// The share of a key in the checksum, from the tag in its value (workloads/value.h); a sum of them does not
-/// depend on the order of insertions and erasures.
-inline u64 checksum_of(u64 value) { return mix64(value >> 32); }
+/// The share of a key in the checksum: the tag in its value (workloads/value.h), which is a hash of the key
+/// already, so that nothing is hashed while the clock runs. A sum of them does not depend on the order of
+/// insertions and erasures.
+inline u64 checksum_of(u64 value) { return value >> 32; }
 
 /// One thread's account of what it did, kept by the hot loop and compared with the index afterwards.
 struct alignas(kFalseSharingBytes) Tally {

@@ -35,24 +35,34 @@ Expect expectation(const Op& op, bool erases, bool bytes) {
 
 }  // namespace
 
-Slice StepMaker::make(u64 first, u32 count, std::vector<Op>& ops, std::vector<Step>& steps) const {
-  ops.resize(count);
-  steps.resize(count);
+Slice slice_of(std::span<const Step> steps) {
+  Slice slice{.steps = steps.data(), .count = static_cast<u32>(steps.size()), .only = {}};
+  if (steps.empty()) return slice;
+  const OpKind kind = steps.front().kind;
+  if (std::all_of(steps.begin(), steps.end(), [&](const Step& step) { return step.kind == kind; })) {
+    slice.only = kind;
+  }
+  return slice;
+}
+
+void StepMaker::make(u64 first, std::span<Step> steps, std::vector<Op>& ops) const {
+  ops.resize(steps.size());
   stream_.fill(first, ops);
   const KeySet& keys = stream_.keys();
-  bool alike = true;
-  for (u32 i = 0; i < count; ++i) {
+  for (std::size_t i = 0; i < steps.size(); ++i) {
     const Op& op = ops[i];
     Step& step = steps[i];
     fill_key(step, keys, op, first + i);
     step.limit = op.scan;
     step.kind = op.kind;
     step.expect = expectation(op, erases_, keys.bytes());
-    alike = alike && op.kind == ops[0].kind;
   }
-  Slice slice{.steps = steps.data(), .count = count, .only = {}};
-  if (alike && count > 0) slice.only = ops[0].kind;
-  return slice;
+}
+
+Slice StepMaker::make(u64 first, u32 count, std::vector<Op>& ops, std::vector<Step>& steps) const {
+  steps.resize(count);
+  make(first, steps, ops);
+  return slice_of(steps);
 }
 
 Slice make_checks(const KeySet& keys, u64 records, u64 samples, u64 first, u32 count,

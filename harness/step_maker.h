@@ -23,8 +23,10 @@ class StepMaker {
   /// `stream` must outlive the maker. `erases`: whether anything of the workload erases.
   StepMaker(const Stream& stream, bool erases) : stream_(stream), erases_(erases) {}
 
-  /// Makes the steps of the operations number first, first + 1, ...; room for them is made in `steps`. `ops`
-  /// is scratch space. Returns them as one slice.
+  /// Makes the steps of the operations number first, first + 1, ... `ops` is scratch space.
+  void make(u64 first, std::span<Step> steps, std::vector<Op>& ops) const;
+
+  /// The same; room for them is made in `steps`. Returns them as one slice.
   Slice make(u64 first, u32 count, std::vector<Op>& ops, std::vector<Step>& steps) const;
 
   [[nodiscard]] const Stream& stream() const { return stream_; }
@@ -33,6 +35,9 @@ class StepMaker {
   const Stream& stream_;
   bool erases_;
 };
+
+/// All steps as one slice, which says if they are of one kind.
+[[nodiscard]] Slice slice_of(std::span<const Step> steps);
 
 /// Reads that check what was loaded: steps for `count` samples of the records, the first being sample number
 /// `first` of `samples` in all, evenly spread over the records.

@@ -20,7 +20,7 @@ Words axes_of(const Config& c) {
           {"sync", c.sync.str()},
           {"threads", fmt::format("{}", c.threads)},
           {"pin", c.pin.text},
-          {"alloc", std::string(word(c.alloc))},
+          {"alloc", c.own_memory.empty() ? std::string(word(c.alloc)) : "-"},
           {"hugepages", std::string(word(c.huge_pages))},
           {"workload", c.workload.str()},
           {"keys", c.keys.str()},
@@ -66,10 +66,9 @@ std::string throughput_text(const TrialResult& trial) {
   if (!trial.throughput) return "-: " + trial.throughput.reason;
   const Throughput& t = *trial.throughput;
   std::string text = fmt::format("{} operations/s", short_number(t.per_second));
-  if (t.per_second > 0 && !t.per_thread.empty()) {
-    // Threads that wait for a processor do not work: what an operation costs is time of a processor.
-    const std::size_t workers = std::min<std::size_t>(t.per_thread.size(), trial.placement.processors);
-    text += fmt::format("   {:.0f} ns of a processor each", 1e9 * static_cast<double>(workers) / t.per_second);
+  // Threads that wait for a processor do not work: what an operation costs is time of a processor.
+  if (t.per_second > 0 && trial.placement.processors) {
+    text += fmt::format("   {:.0f} ns of a processor each", 1e9 * *trial.placement.processors / t.per_second);
   }
   text +=
       fmt::format("   {} in {}", short_number(static_cast<double>(t.operations)), short_duration(t.seconds));
@@ -108,6 +107,12 @@ std::string aborts_text(const std::vector<NamedCount>& aborts, u64 operations) {
     separator = ", ";
   }
   return text;
+}
+
+/// An insert run whose time was over first: another size of index than the records say.
+bool ended_before_its_records(const RunResult& result) {
+  return result.config.workload.name == "insert" && result.trial.throughput &&
+         result.trial.throughput->ended_by == Ending::kTime;
 }
 
 std::string validation_text(const Validation& v) {
@@ -151,11 +156,13 @@ std::string block_of(const RunResult& r) {
       }
     }
     if (rates.per_thread.size() > 1) {
+      const bool shared = t.placement.oversubscribed.value.value_or(false);
       const auto [least, most] = std::minmax_element(rates.per_thread.begin(), rates.per_thread.end());
       text +=
           line("threads", fmt::format("{}/s to {}/s each   Jain {}   {} processors{}", short_number(*least),
-                                      short_number(*most), number(rates.jain, 3), t.placement.processors,
-                                      t.placement.oversubscribed ? ", fewer than threads" : ""));
+                                      short_number(*most), number(rates.jain, 3),
+                                      number(t.placement.processors, 0),
+                                      shared ? ", fewer than threads" : ""));
     }
   }
   text += line("limit", limits_text(t.limits));
@@ -173,6 +180,11 @@ std::string block_of(const RunResult& r) {
     text += line("memory", "-: " + t.memory.index_live.reason);
   }
   text += line("validation", validation_text(t.validation));
+  if (t.key_file && t.key_file->empty + t.key_file->repeated > 0) {
+    text += line("note", fmt::format("of the key file's {} lines {} are empty and {} repeat earlier ones",
+                                     grouped(t.key_file->lines), grouped(t.key_file->empty),
+                                     grouped(t.key_file->repeated)));
+  }
   for (const std::string& note : t.health.notes) text += line("note", note);
   return text;
 }
@@ -234,6 +246,7 @@ std::string RunTable::row(const RunResult& result) {
                       number(t.memory.bytes_per_key, 1), page_text(t.memory.page_bytes));
   text += word(t.status);
   if (t.interrupted) text += ", interrupted";
+  if (ended_before_its_records(result)) text += ", ended by --time";
   if (t.status != Status::kOk) {
     const auto known = std::find(reasons_.begin(), reasons_.end(), t.reason);
     const auto index = known - reasons_.begin();

@@ -5,8 +5,11 @@
 #include <new>
 #include <set>
 
+#include <time.h>
+
 #include <fmt/format.h>
 
+#include "harness/cli_values.h"
 #include "harness/crew.h"
 #include "harness/environment.h"
 #include "harness/interrupt.h"
@@ -14,6 +17,7 @@
 #include "harness/meter.h"
 #include "harness/placement.h"
 #include "harness/progress.h"
+#include "harness/rounds.h"
 #include "harness/step_maker.h"
 #include "harness/trial_of.h"
 #include "harness/validate.h"
@@ -31,13 +35,17 @@ constexpr u64 kSamples = 1'000'000;  // reads of the verify phase; all records i
 constexpr u64 kMeasuredPhase = 1;    // the stream's phase of warm-up and measurement; loading is phase 0
 constexpr u64 kMinLimitsNs = 10'000'000;
 constexpr auto kWatchPeriod = std::chrono::milliseconds(20);  // of looks at interruption and progress
+constexpr auto kBeginPeriod = std::chrono::microseconds(200);  // of looks whether the time has begun to run
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-u64 nanoseconds(Clock::duration duration) {
-  return static_cast<u64>(std::chrono::duration_cast<std::chrono::nanoseconds>(duration).count());
+/// Processor time of the calling thread: what it costs, without waiting for a processor.
+u64 thread_time_ns() {
+  timespec now{};
+  if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now) != 0) return 0;
+  return static_cast<u64>(now.tv_sec) * 1'000'000'000 + static_cast<u64>(now.tv_nsec);
 }
 
 std::string said_by(const std::exception_ptr& failure) {
@@ -59,14 +67,15 @@ struct alignas(kFalseSharingBytes) Worker {
   Tally measured;  // of the measured phase
   std::vector<Op> ops;
   std::vector<Step> steps;
-  Slice rest;     // of the chunk that the phase before has left unfinished
-  u64 chunk = 0;  // the next chunk to make
+  Slice rest;     // of the steps: made and not yet run, also over the end of a phase
+  u64 chunk = 0;  // the chunk that is being made
+  u32 dealt = 0;  // steps of it that are made
   std::vector<u64> counters_before;
   std::vector<u64> counters_after;
   u64 making_ns = 0;
   u64 made = 0;
   bool pinned = true;
-  Observed observed;
+  std::optional<u32> seen_on;  // the processor, at the end of the measured phase
 };
 
 /// One run, phase after phase.
@@ -87,11 +96,17 @@ class Run {
   TrialResult run() {
     out_.validation.mode = config_.validate;
     out_.placement.requested = config_.pin.text;
-    out_.placement.processors = seats_.processors;
-    out_.placement.oversubscribed = seats_.oversubscribed;
     out_.health.load_before = load_average();
     out_.health.notes = disturbances();
+    if (keys_.bytes()) {
+      const KeySet::Lines& lines = keys_.lines();
+      out_.key_file = KeyFile{.lines = lines.total, .empty = lines.empty, .repeated = lines.repeated};
+    } else {
+      out_.key_file = Measured<KeyFile>::missing("the keys are from no file");
+    }
     if (!makes_sense()) return std::move(out_);
+    out_.placement.processors = seats_.processors;
+    out_.placement.oversubscribed = seats_.oversubscribed;
     pages_before_ = page_use();
     try {
       Crew crew(config_.threads);
@@ -107,9 +122,9 @@ class Run {
     }
     crew_ = nullptr;
     out_.interrupted = stop_requested();
-    if (out_.interrupted && !out_.throughput) {
-      out_.throughput = Measured<Throughput>::missing("the run was interrupted before the measured phase");
-      worsen(Status::kFailed, out_.throughput.reason);
+    if (!out_.throughput) {
+      if (out_.interrupted) worsen(Status::kFailed, "the run was interrupted before the measured phase");
+      nothing_measured(out_, out_.status == Status::kOk ? "the measured phase did not run" : out_.reason);
     }
     describe_placement();
     check();
@@ -131,7 +146,7 @@ class Run {
       worsen(Status::kSkipped, fmt::format("{} is not ordered, so it cannot scan", config_.index.name));
     }
     if (out_.status != Status::kSkipped) return true;
-    out_.throughput = Measured<Throughput>::missing(out_.reason);
+    nothing_measured(out_, out_.reason);
     return false;
   }
 
@@ -140,6 +155,12 @@ class Run {
     if (status <= out_.status) return;
     out_.status = status;
     out_.reason = std::move(reason);
+  }
+
+  /// Ends the current phase.
+  void stop() {
+    stop_.store(true, kSeqCst);   // pairs with Rounds::open
+    rounds_.halt();
   }
 
   bool go_on() const { return !stop_requested() && out_.status < Status::kSkipped; }
@@ -190,7 +211,7 @@ class Run {
         // A new index is empty: an insert that finds its key there is a mistake even where keys come from a
         // file.
         for (Step& step : me.steps) step.expect = Expect::kMiss;
-        meter_.add(t, me.session->run(chunk, stop_, me.tally), 0);
+        meter_.add(t, me.session->run(chunk, stop_, me.tally));
       }
     });
     return go_on() && no_mistakes("loading");
@@ -203,10 +224,8 @@ class Run {
       for (u64 first = u64{t} * kChunkSteps; first < samples && !stop_.load(kRelaxed);
            first += u64{config_.threads} * kChunkSteps) {
         const u32 count = static_cast<u32>(std::min<u64>(kChunkSteps, samples - first));
-        meter_.add(t,
-                   me.session->run(make_checks(keys_, config_.records, samples, first, count, me.steps),
-                                   stop_, me.tally),
-                   0);
+        meter_.add(t, me.session->run(make_checks(keys_, config_.records, samples, first, count, me.steps),
+                                      stop_, me.tally));
       }
     });
     return go_on() && no_mistakes("verifying what was loaded");
@@ -225,8 +244,7 @@ class Run {
   void warm_up() {
     if (!go_on()) return;
     const StepMaker maker(stream_, mix_.has(OpKind::kErase));
-    phase("warmup", 0, config_.warmup_ns, [&](u32 t) { run_chunks(t, maker, ~u64{0}); });
-    for (Worker& worker : workers_) worker.making_ns = worker.made = 0;
+    phase("warmup", 0, config_.warmup_ns, [&](u32 t) { run_steps(t, maker, ~u64{0}); });
   }
 
   void measure() {
@@ -236,25 +254,27 @@ class Run {
     for (Worker& worker : workers_) {
       worker.counters_before = worker.session->counters();
       worker.measured = worker.tally;
+      worker.making_ns = worker.made = 0;
     }
+    const Measured<ReclaimCounters> reclaim_before = trial_.reclaim();
     const Disturbance before = disturbance_now();
-    const double wall = phase(
+    phase(
         "measure", total == ~u64{0} || total >= KeySet::kNumbers ? 0 : total, config_.time_ns,
         [&](u32 t) {
-          run_chunks(t, maker, quota(t, total));
-          workers_[t].observed = observe_this_thread(seats_.cpus[t]);
+          run_steps(t, maker, quota(t, total));
+          workers_[t].seen_on = this_cpu();
         },
         config_.sample_ns);
     const Disturbance after = disturbance_now();
-    measured_ns_ = static_cast<u64>(wall * 1e9);
+    measured_ns_ = static_cast<u64>(rounds_.wall_seconds() * 1e9);
     set_health(out_.health, before, after);
     for (Worker& worker : workers_) {
       worker.counters_after = worker.session->counters();
       Tally done = worker.tally;
       worker.measured = (done -= worker.measured);
     }
-    report_throughput(wall);
-    report_sync();
+    report_throughput(total);
+    report_sync(reclaim_before);
     report_memory(before, after);
   }
 
@@ -267,49 +287,64 @@ class Run {
     return total / turn * kChunkSteps + (rest > mine ? std::min<u64>(rest - mine, kChunkSteps) : 0);
   }
 
-  /// Makes and runs chunks until `quota` operations are done or somebody says stop. Only what the session
-  /// does is timed; with more threads than processors everything is, since a thread's waits for a processor
-  /// may then fall between its slices, and the sum of the rates would be more than was done.
-  void run_chunks(u32 t, const StepMaker& maker, u64 quota) {
+  /// Makes steps and runs them, round after round, until `quota` operations are done or somebody says stop.
+  void run_steps(u32 t, const StepMaker& maker, u64 quota) {
     Worker& me = workers_[t];
+    Rounds::Part part(rounds_);
+    if (seats_.oversubscribed) part.begin();   // making steps takes processors from others, so it is inside
     while (quota > 0 && !stop_.load(kRelaxed)) {
-      const auto making = Clock::now();
-      if (me.rest.count == 0) {
-        const u64 first = me.chunk * kChunkSteps;
-        if (first >= maker.stream().size()) break;
-        const u32 count = static_cast<u32>(std::min<u64>(kChunkSteps, maker.stream().size() - first));
-        me.rest = maker.make(first, count, me.ops, me.steps);
-        me.chunk += config_.threads;
-        me.made += count;
-      }
-      auto then = Clock::now();
-      me.making_ns += nanoseconds(then - making);
-      if (seats_.threads() > seats_.processors) then = making;
-      while (me.rest.count > 0 && quota > 0) {
+      make_ready(me, maker);
+      if (me.rest.count == 0) return;
+      part.begin();
+      bool halted = false;
+      while (!halted && me.rest.count > 0 && quota > 0) {
         Slice slice = me.rest;
         slice.count = static_cast<u32>(std::min<u64>({kSliceSteps, me.rest.count, quota}));
-        const u32 ran = me.session->run(slice, stop_, me.tally);
-        const auto now = Clock::now();
-        meter_.add(t, ran, nanoseconds(now - then));
-        then = now;
+        const u32 ran = me.session->run(slice, rounds_.halted(), me.tally);
+        meter_.add(t, ran);
         me.rest.steps += ran;
         me.rest.count -= ran;
         quota -= ran;
-        if (ran < slice.count) return;
+        halted = ran < slice.count;
       }
+      part.end();
     }
   }
 
-  /// Runs one phase on all threads while this one keeps the time: ends it after `length_ns` (0: when the
-  /// tasks end), samples the throughput every `sample_ns` (0: never), and watches for an interruption.
-  /// Returns its wall time in seconds.
-  double phase(const std::string& name, u64 total, u64 length_ns, const std::function<void(u32)>& task,
-               u64 sample_ns = 0) {
+  /// Fills up the steps that are ready with the next ones of this thread's chunks: t, t + T, t + 2T...
+  void make_ready(Worker& me, const StepMaker& maker) {
+    const u64 start = thread_time_ns();
+    const u64 end = maker.stream().size();
+    me.steps.resize(kRoundSteps);
+    u32 ready = me.rest.count;
+    if (ready > 0) std::copy(me.rest.steps, me.rest.steps + ready, me.steps.data());
+    const u32 left = ready;
+    while (ready < kRoundSteps && me.chunk * kChunkSteps + me.dealt < end) {
+      const u64 first = me.chunk * kChunkSteps + me.dealt;
+      const u32 count = static_cast<u32>(
+          std::min<u64>({kRoundSteps - ready, kChunkSteps - me.dealt, end - first}));
+      maker.make(first, std::span(me.steps).subspan(ready, count), me.ops);
+      ready += count;
+      me.dealt += count;
+      if (me.dealt < kChunkSteps) continue;
+      me.chunk += config_.threads;
+      me.dealt = 0;
+    }
+    me.rest = slice_of(std::span(me.steps).first(ready));
+    me.made += ready - left;
+    me.making_ns += thread_time_ns() - start;
+  }
+
+  /// Runs one phase on all threads while this one keeps the time: ends it `length_ns` after the first
+  /// operation could begin (0: when the tasks end), samples the throughput every `sample_ns` (0: never), and
+  /// watches for an interruption.
+  void phase(const std::string& name, u64 total, u64 length_ns, const std::function<void(u32)>& task,
+             u64 sample_ns = 0) {
     progress_.begin(name, total, length_ns);
     stop_.store(false, kRelaxed);
+    rounds_.start(config_.threads, !seats_.oversubscribed);
     meter_.start(config_.threads);
     const auto start = Clock::now();
-    const auto end = length_ns > 0 ? start + std::chrono::nanoseconds(length_ns) : Clock::time_point::max();
     const auto period = std::chrono::nanoseconds(sample_ns);
     auto next_sample = sample_ns > 0 ? start + period : Clock::time_point::max();
     const std::exception_ptr failure = crew_->run(
@@ -319,20 +354,24 @@ class Run {
         },
         [&] {
           const auto now = Clock::now();
-          if (now >= end || stop_requested()) stop_.store(true, kRelaxed);
+          auto end = Clock::time_point::max();
+          if (length_ns > 0) {
+            const auto begun = rounds_.begun();
+            if (!begun) return now + kBeginPeriod;
+            end = *begun + std::chrono::nanoseconds(length_ns);
+          }
+          if (now >= end || stop_requested()) stop();
           if (now >= next_sample) {
-            meter_.sample(config_.threads);
+            meter_.sample(rounds_.seconds());
             // A late sample makes its interval longer, not the next one shorter.
             next_sample = std::max(next_sample + period, now + period / 2);
           }
           progress_.advance(meter_.operations());
           return std::min({end > now ? end : now + kWatchPeriod, next_sample, now + kWatchPeriod});
         },
-        [&] { stop_.store(true, kRelaxed); });
-    const double seconds = seconds_since(start);
+        [&] { stop(); });
     if (failure) worsen(Status::kFailed, fmt::format("{} in phase {}", said_by(failure), name));
-    add_phase(name, seconds, meter_.operations());
-    return seconds;
+    add_phase(name, seconds_since(start), meter_.operations());
   }
 
   void add_phase(const std::string& name, double seconds, u64 operations) {
@@ -359,21 +398,33 @@ class Run {
     return false;
   }
 
-  void report_throughput(double wall) {
+  /// `total`: how many operations there would have been without an end by time.
+  void report_throughput(u64 total) {
+    const double seconds = rounds_.seconds();
+    const double wall = rounds_.wall_seconds();
     Tally all;
-    for (const Worker& worker : workers_) all += worker.measured;
-    Throughput throughput = meter_.throughput();
-    throughput.interval_ns = config_.sample_ns;
     u64 making = 0;
     u64 made = 0;
     for (const Worker& worker : workers_) {
+      all += worker.measured;
       making += worker.making_ns;
       made += worker.made;
     }
+    Throughput throughput = meter_.throughput(seconds);
+    if (throughput.operations == 0 || seconds <= 0) {
+      worsen(Status::kFailed, "no operation was done in the measured phase");
+      return;
+    }
+    throughput.interval_ns = config_.sample_ns;
+    throughput.ended_by = stop_requested()                                     ? Ending::kSignal
+                          : throughput.operations < total                      ? Ending::kTime
+                          : config_.ops > 0 && config_.ops <= stream_.size()   ? Ending::kOperations
+                                                                               : Ending::kRecords;
     throughput.generator_ns = made > 0
                                   ? Measured<double>(static_cast<double>(making) / static_cast<double>(made))
-                                  : Measured<double>::missing("no chunk was made in the measured phase");
-    throughput.timed_share = wall > 0 ? std::min(1.0, throughput.seconds / wall) : 0;
+                                  : Measured<double>::missing("no step was made in the measured phase");
+    throughput.timed_share = wall > 0 ? std::min(1.0, seconds / wall) : 1;
+    note_early_end(throughput);
     for (std::size_t k = 0; k < kOpKinds; ++k) {
       if (all.count[k] == 0) continue;
       const double share = static_cast<double>(all.count[k]) / static_cast<double>(throughput.operations);
@@ -382,15 +433,23 @@ class Run {
                                           .succeeded = all.succeeded[k],
                                           .per_second = throughput.per_second * share});
     }
-    if (throughput.operations > 0) {
-      out_.throughput = std::move(throughput);
-    } else {
-      out_.throughput = Measured<Throughput>::missing("no operation was done in the measured phase");
-      worsen(Status::kFailed, out_.throughput.reason);
+    out_.throughput = std::move(throughput);
+  }
+
+  /// An insert run has two ends, of which the nearer one comes as a surprise.
+  void note_early_end(const Throughput& t) {
+    if (!mix_.fills() || out_.status >= Status::kFailed) return;
+    if (t.ended_by == Ending::kTime) {
+      out_.health.notes.push_back(
+          fmt::format("--time={} ended the run: {} of {} records were inserted, so the index was smaller",
+                      duration_text(config_.time_ns), t.operations, config_.records));
+    } else if (t.ended_by == Ending::kRecords && (config_.time_ns > 0 || config_.ops > 0)) {
+      out_.health.notes.push_back(fmt::format("all {} records were inserted before the end that {} sets",
+                                              config_.records, config_.ops > 0 ? "--ops" : "--time"));
     }
   }
 
-  void report_sync() {
+  void report_sync(const Measured<ReclaimCounters>& before) {
     std::vector<u64> sums;
     for (const Worker& worker : workers_) {
       sums.resize(worker.counters_after.size());
@@ -400,6 +459,19 @@ class Run {
     }
     SyncReport report = trial_.sync_report(sums);
     out_.sync = std::move(report.stats);
+    const Measured<ReclaimCounters> after = trial_.reclaim();
+    if (before && after) {
+      ReclaimCounters counts = counters_since(*before, *after);
+      counts.pending = after->pending;
+      out_.sync.reclaim = counts_of(counts);
+      if (counts.stalled > 0) {
+        out_.health.notes.push_back(
+            fmt::format("memory to reclaim piled up {} times: a thread was long in its operation",
+                        counts.stalled));
+      }
+    } else {
+      out_.sync.reclaim = Measured<std::vector<NamedCount>>::missing(after.reason);
+    }
     if (!report.contradiction.empty()) {
       worsen(Status::kInvalid, "counters contradict each other: " + report.contradiction);
     }
@@ -425,8 +497,9 @@ class Run {
     for (u32 t = 0; t < seats_.threads(); ++t) {
       ThreadPlace place;
       place.requested_cpu = seats_.cpus[t];
-      const Observed& seen = workers_[t].observed;
-      if (seen.cpu >= 0) place.observed_cpu = static_cast<u32>(seen.cpu);
+      const std::string why = out_.throughput ? "the kernel does not say" : out_.throughput.reason;
+      place.observed_cpu = place.socket = place.core = Measured<u32>::missing(why);
+      if (workers_[t].seen_on) place.observed_cpu = *workers_[t].seen_on;
       for (const Processor& p : topology_.processors) {
         if (!place.observed_cpu || p.os != *place.observed_cpu) continue;
         place.socket = p.socket;
@@ -485,10 +558,8 @@ class Run {
     out_.limits = measure_limits(plan);
     // A thread's time for an operation, without the time in which it waited for its turn on a shared
     // processor.
-    const double turns = static_cast<double>(seats_.processors) / seats_.threads();
     const Throughput& t = *out_.throughput;
-    set_limit_ratios(out_.limits,
-                     t.seconds * 1e9 * config_.threads * turns / static_cast<double>(t.operations));
+    set_limit_ratios(out_.limits, t.seconds * 1e9 * seats_.processors / static_cast<double>(t.operations));
     add_phase("limits", seconds_since(start), 0);
   }
 
@@ -503,7 +574,8 @@ class Run {
   const Stream stream_;
   std::vector<Worker> workers_;
   Meter meter_;
-  std::atomic<bool> stop_{false};  // ends the current phase; relaxed, since it publishes nothing
+  std::atomic<bool> stop_{false};  // ends the current phase; looks are relaxed, since it publishes nothing
+  Rounds rounds_{stop_};
   Crew* crew_ = nullptr;
   PageUse pages_before_;
   u64 measured_ns_ = 0;
@@ -511,30 +583,6 @@ class Run {
 };
 
 }  // namespace
-
-std::string shown(u64 key) { return fmt::format("{}", key); }
-
-std::string shown(std::string_view key) {
-  std::string out = "\"";
-  for (const char c : key.substr(0, 64)) {
-    const auto byte = static_cast<unsigned char>(c);
-    out += byte >= 32 && byte < 127 ? std::string(1, c) : fmt::format("\\x{:02x}", byte);
-  }
-  return out + (key.size() > 64 ? "\"..." : "\"");
-}
-
-MemoryConfig memory_config_of(const Config& config) {
-  MemoryConfig out;
-  switch (config.alloc) {
-    case Alloc::kMalloc: out.alloc = MemoryConfig::Alloc::kMalloc; break;
-    case Alloc::kArena: out.alloc = MemoryConfig::Alloc::kArena; break;
-    case Alloc::kArenaTouch: out.alloc = MemoryConfig::Alloc::kArenaTouch; break;
-  }
-  out.thp = config.huge_pages == HugePages::kThp;
-  // Chunks are reserved without being promised: beyond this, the kernel would end the process and not the run.
-  out.limit = available_memory();
-  return out;
-}
 
 TrialResult run_trial(Trial& trial, const Config& config, const Topology& topology, Progress& progress) {
   return Run(trial, config, topology, progress).run();

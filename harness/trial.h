@@ -7,14 +7,14 @@
 //                                             the index's operations inlined
 //
 // A step is an operation with everything worked out beforehand: its key (a number, or a pointer to its
-// bytes), the value to write, and what a find must come back with. Steps are made outside the timed region,
-// in chunks of kChunkSteps; thread t of T takes chunks t, t + T, t + 2T..., and the clock runs only while a
-// slice runs:
+// bytes), the value to write, and what a find must come back with. They are dealt in chunks of kChunkSteps:
+// thread t of T takes chunks t, t + T, t + 2T... Threads make them for themselves, all at the same time, and
+// then run them, all at the same time; the clock on the wall runs in these rounds only (rounds.h):
 //
-//     thread t   | make chunk t |##########| make chunk t+T |##########| ...     # = timed, in slices
+//     thread t   | make steps |##########| make steps |##########| ...     # = a round, in slices
 //
-// A thread's rate is its operations divided by its timed seconds, and the throughput is the sum of the
-// threads' rates. What share of the wall time was timed and what making a step costs are part of the result.
+// The throughput is the operations divided by the seconds of all rounds. What share of the wall time that was
+// and what making a step costs are part of the result.
 //
 // Every value says which key it belongs to (workloads/value.h): a find that comes back with another key's
 // value is seen at once, in the measured loop, and so is a miss of a key that nobody ever erases, and a hit
@@ -33,6 +33,8 @@
 #include "harness/step.h"
 #include "harness/topology.h"
 #include "src/base/types.h"
+#include "src/reclaim/reclaimer.h"
+#include "src/stats/counters.h"
 
 namespace latchlab {
 
@@ -96,10 +98,22 @@ class Trial {
   [[nodiscard]] virtual bool keeps() const = 0;
   /// What the policy's options and its counters, summed over all sessions, say.
   [[nodiscard]] virtual SyncReport sync_report(const std::vector<u64>& sums) const = 0;
+  /// What the policy's reclaimer has counted, where it has a grace period. While no operation runs.
+  [[nodiscard]] virtual Measured<ReclaimCounters> reclaim() const = 0;
   [[nodiscard]] virtual IndexBytes bytes() const = 0;
   /// Walks over the whole index; no session may be running. O(keys).
   [[nodiscard]] virtual Contents contents() = 0;
 };
+
+/// Every counter of a list of fields with its name.
+template <CounterSet C>
+[[nodiscard]] std::vector<NamedCount> counts_of(const C& counters) {
+  std::vector<NamedCount> out;
+  for_each_counter(counters, [&](std::string_view name, u64 value) {
+    out.push_back({std::string(name), value});
+  });
+  return out;
+}
 
 /// Runs all phases. Never throws for what happens during the run: memory that runs out, a mismatch or an
 /// interruption end in a TrialResult that says so. Throws InputError if the config cannot be placed on this

@@ -1,13 +1,13 @@
 // The one hot loop. Compiled once for each pair of index and policy, with the index's operations inlined into
 // it; everything else of a trial is in trial.cc.
 //
-// A slice comes as an array of steps. When all its steps are of one kind the loop is specialised for it: a
-// lookup run has no switch, and its counts stay in registers. A read is judged by a few instructions on
-// values that are there anyway: found or not, and the exclusive or of the upper halves of what came back and
-// what was to be. The counts end in the result, so that no operation can be optimised away.
+// A slice comes as an array of steps. When all its steps are reads or all are inserts the loop is specialised
+// for them: it has no switch, the index's operation is part of it, and its counts stay in registers. A read
+// is judged by a few instructions on values that are there anyway: found or not, and the exclusive or of the
+// upper halves of what came back and what was to be. An insert adds the tag of its value to the checksum,
+// which nothing waits for. The counts end in the result, so that no operation can be optimised away.
 //
-// Nothing here reads a clock. Counts of changes are kept in memory and not in registers, because a change may
-// throw.
+// Nothing here reads a clock.
 #pragma once
 
 #include <algorithm>
@@ -26,6 +26,7 @@
 #include "indexes/concepts.h"
 #include "src/arch/rtm_status.h"
 #include "src/memory/memory_config.h"
+#include "src/reclaim/immediate.h"
 #include "src/stats/counters.h"
 
 namespace latchlab {
@@ -41,8 +42,9 @@ namespace latchlab {
 template <class Raw>
 using OwnedKey = std::conditional_t<std::is_same_v<Raw, std::string_view>, std::string, Raw>;
 
+/// On lines of its own: the counters are in it.
 template <SharedIndex Index>
-class SessionOf final : public Session {
+class alignas(kFalseSharingBytes) SessionOf final : public Session {
   using Raw = typename Index::Raw;
   using Thread = decltype(std::declval<Index&>().join());
 
@@ -60,7 +62,7 @@ class SessionOf final : public Session {
       } else if (*slice.only == OpKind::kRead) {
         reads(steps, block, tally);
       } else if (*slice.only == OpKind::kInsert) {
-        for (u32 i = 0; i < block; ++i) insert(steps[i], tally);
+        inserts(steps, block, tally);
       } else {
         mixed(steps, block, tally);
       }
@@ -110,12 +112,41 @@ class SessionOf final : public Session {
     tally.phantoms += phantoms;
   }
 
+  /// Flattened likewise. An insert may throw: what was done before it is added all the same.
+  [[gnu::noinline, gnu::flatten]] void inserts(const Step* steps, u32 count, Tally& tally) {
+    struct Counts {
+      explicit Counts(Tally& t) : tally(t) {}
+      ~Counts() {
+        tally.count[static_cast<std::size_t>(OpKind::kInsert)] += done;
+        tally.succeeded[static_cast<std::size_t>(OpKind::kInsert)] += fresh;
+        tally.keys += fresh;
+        tally.checksum += checksum;
+        tally.phantoms += phantoms;
+      }
+      Tally& tally;
+      u64 done = 0;
+      u64 fresh = 0;
+      u64 checksum = 0;
+      u64 phantoms = 0;
+    } counts(tally);
+    for (u32 i = 0; i < count; ++i) {
+      const Step& step = steps[i];
+      if (index_.insert(me_, key_of(step), step.value)) [[likely]] {
+        ++counts.fresh;
+        counts.checksum += checksum_of(step.value);
+      } else {
+        counts.phantoms += step.expect == Expect::kMiss;
+      }
+      ++counts.done;
+    }
+  }
+
   [[gnu::noinline]] void mixed(const Step* steps, u32 count, Tally& tally) {
     for (u32 i = 0; i < count; ++i) {
       const Step& step = steps[i];
       switch (step.kind) {
         case OpKind::kRead: reads(&step, 1, tally); break;
-        case OpKind::kInsert: insert(step, tally); break;
+        case OpKind::kInsert: inserts(&step, 1, tally); break;
         case OpKind::kUpdate: {
           const bool changed = index_.update(me_, key_of(step), step.value);
           tally.missing += !changed && step.expect == Expect::kHit;
@@ -139,16 +170,6 @@ class SessionOf final : public Session {
         case OpKind::kScan: scan(step, tally); break;
       }
     }
-  }
-
-  [[gnu::noinline]] void insert(const Step& step, Tally& tally) {
-    const bool inserted = index_.insert(me_, key_of(step), step.value);
-    if (inserted) [[likely]] {
-      note_key(step, 1, tally);
-    } else {
-      tally.phantoms += step.expect == Expect::kMiss;
-    }
-    note(OpKind::kInsert, inserted, tally);
   }
 
   /// Order and bounds of every pair; the tag of the last one only, since hashing each would cost as much as
@@ -221,8 +242,23 @@ class TrialOf final : public Trial {
     if constexpr (requires { Index::Policy::Options::parse(spec_).resolved(); }) {
       out.stats.options = Index::Policy::Options::parse(spec_).resolved();
     }
+    out.stats.counters = Measured<SyncStats::Counts>::missing("the policy counts nothing");
+    out.stats.aborts = Measured<SyncStats::Counts>::missing("the policy has no transactions");
+    out.stats.fallback_rate = Measured<double>::missing("the policy has no fallback");
+    out.stats.restart_rate = Measured<double>::missing("the policy never restarts");
     if constexpr (requires { std::declval<SessionThread&>().counters; }) report_counters(sums, out);
     return out;
+  }
+
+  [[nodiscard]] Measured<ReclaimCounters> reclaim() const override {
+    if constexpr (requires { typename Index::Policy::Reclaimer; }) {
+      using Machine = typename Index::Policy::Machine;
+      if constexpr (!std::is_same_v<typename Index::Policy::Reclaimer, Immediate<Machine>>) {
+        return index_.reclaim_counters();
+      }
+      return Measured<ReclaimCounters>::missing("the policy frees at once: it needs no grace period");
+    }
+    return Measured<ReclaimCounters>::missing("the index reclaims by itself and does not say how");
   }
 
   [[nodiscard]] IndexBytes bytes() const override {
@@ -266,33 +302,39 @@ class TrialOf final : public Trial {
   static void report_counters(const std::vector<u64>& sums, SyncReport& out) {
     using Counters = std::remove_cvref_t<decltype(std::declval<SessionThread&>().counters)>;
     constexpr auto kFields = Counters::fields();
-    Counters all{};
-    u64 operations = 0;
-    u64 restarts = 0;
-    bool restarts_counted = false;
-    for (std::size_t i = 0; i < kFields.size() && i < sums.size(); ++i) {
-      all.*kFields[i].member = sums[i];
-      const std::string_view name = kFields[i].name;
-      out.stats.counters.push_back({std::string(name), sums[i]});
-      if (name == "ops") operations = sums[i];
-      if (name == "restarts" || name.ends_with("_restarts")) {
-        restarts += sums[i];
-        restarts_counted = true;
+    if constexpr (kFields.size() > 0) {
+      Counters all{};
+      u64 operations = 0;
+      u64 restarts = 0;
+      bool restarts_counted = false;
+      for (std::size_t i = 0; i < kFields.size() && i < sums.size(); ++i) {
+        all.*kFields[i].member = sums[i];
+        const std::string_view name = kFields[i].name;
+        if (name == "ops") operations = sums[i];
+        if (name == "restarts" || name.ends_with("_restarts")) {
+          restarts += sums[i];
+          restarts_counted = true;
+        }
       }
-    }
-    const double per = operations > 0 ? 1.0 / static_cast<double>(operations) : 0;
-    if (restarts_counted) out.stats.restart_rate = static_cast<double>(restarts) * per;
-    if constexpr (requires { Counters::abort_fields(); }) {
-      std::vector<NamedCount> aborts;
-      constexpr auto kAborts = Counters::abort_fields();
-      for (std::size_t i = 0; i < kAborts.size(); ++i) {
-        aborts.push_back({std::string(kAbortCauseNames[i]), all.*kAborts[i]});
+      out.stats.counters = counts_of(all);
+      const auto rate = [&](u64 events) {
+        return operations > 0
+                   ? Measured<double>(static_cast<double>(events) / static_cast<double>(operations))
+                   : Measured<double>::missing("the policy counted no operation");
+      };
+      if (restarts_counted) out.stats.restart_rate = rate(restarts);
+      if constexpr (requires { Counters::abort_fields(); }) {
+        std::vector<NamedCount> aborts;
+        constexpr auto kAborts = Counters::abort_fields();
+        for (std::size_t i = 0; i < kAborts.size(); ++i) {
+          aborts.push_back({std::string(kAbortCauseNames[i]), all.*kAborts[i]});
+        }
+        out.stats.aborts = std::move(aborts);
+        out.stats.fallback_rate = rate(all.fallbacks + all.direct_lock);
+        out.commits = all.commits;
       }
-      out.stats.aborts = std::move(aborts);
-      out.stats.fallback_rate = static_cast<double>(all.fallbacks + all.direct_lock) * per;
-      out.commits = all.commits;
+      if constexpr (requires { all.inconsistency(); }) out.contradiction = all.inconsistency();
     }
-    if constexpr (requires { all.inconsistency(); }) out.contradiction = all.inconsistency();
   }
 
   const Spec spec_;

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "harness/environment.h"
 #include "harness/interrupt.h"
 #include "harness/progress.h"
 #include "harness/registry.h"
@@ -58,9 +59,9 @@ const OperationRate* operation(const TrialResult& result, std::string_view name)
 
 class Lines {
  public:
-  explicit Lines(u32 count) : path_("/tmp/latchlab_trial_test_" + std::to_string(::getpid())) {
+  explicit Lines(u32 count, u32 bytes = 0) : path_("/tmp/latchlab_trial_test_" + std::to_string(::getpid())) {
     std::ofstream file(path_);
-    for (u32 i = 0; i < count; ++i) file << "word number " << i * 7919 << '\n';
+    for (u32 i = 0; i < count; ++i) file << "word number " << std::string(bytes, '.') << i * 7919 << '\n';
   }
   ~Lines() { std::remove(path_.c_str()); }
   Lines(const Lines&) = delete;
@@ -80,8 +81,10 @@ TEST_CASE("a trial of lookups loads, verifies, measures and validates") {
   CHECK(t.operations > 0);
   CHECK(t.per_thread.size() == 2);
   CHECK(t.per_second == Approx(t.per_thread[0] + t.per_thread[1]));
+  CHECK(t.per_second == Approx(static_cast<double>(t.operations) / t.seconds));
   CHECK(t.timed_share > 0);
   CHECK(t.timed_share <= 1);
+  CHECK(t.ended_by == Ending::kTime);
   CHECK(t.seconds > 0);
   CHECK(t.generator_ns);
   REQUIRE(t.jain);
@@ -96,7 +99,8 @@ TEST_CASE("a trial of lookups loads, verifies, measures and validates") {
   CHECK(*result.memory.bytes_per_key == Approx(64));
   CHECK(result.placement.threads.size() == 2);
   CHECK(result.placement.threads[0].observed_cpu);
-  CHECK(result.limits.footprint >= 1 << 20);
+  REQUIRE(result.limits.footprint);
+  CHECK(*result.limits.footprint >= 1 << 20);
   REQUIRE(result.limits.chase_ns);
   CHECK(*result.limits.chase_ns > 0);
   CHECK(*result.limits.independent_ns > 0);
@@ -117,6 +121,7 @@ TEST_CASE("a trial that counts its operations does exactly so many, with any num
       CAPTURE(threads, ops, result.reason);
       REQUIRE(result.status == Status::kOk);
       CHECK(result.throughput->operations == ops);
+      CHECK(result.throughput->ended_by == Ending::kOperations);
       const u64 sum =
           std::accumulate(result.throughput->per_operation.begin(), result.throughput->per_operation.end(),
                           u64{0}, [](u64 s, const OperationRate& rate) { return s + rate.count; });
@@ -134,7 +139,86 @@ TEST_CASE("a trial of inserts fills an empty index and ends by itself") {
   REQUIRE(result.status == Status::kOk);
   CHECK(result.throughput->operations == 20'000);
   CHECK(operation(result, "insert")->succeeded == 20'000);
+  CHECK(result.throughput->ended_by == Ending::kRecords);
+  CHECK(result.health.notes == disturbances());
   CHECK(*result.validation.found_keys == 20'000);
+}
+
+TEST_CASE("an insert trial that ends by the wrong one of its two ends says so") {
+  const auto note_of = [](u64 records, u64 time_ns, u64 ops, Ending expected) {
+    Config config = small("insert");
+    config.records = records;
+    config.time_ns = time_ns;
+    config.ops = ops;
+    const TrialResult result = run(config);
+    REQUIRE(result.throughput);
+    CHECK(result.throughput->ended_by == expected);
+    std::string notes;
+    for (const std::string& note : result.health.notes) notes += note;
+    return notes;
+  };
+  CHECK_THAT(note_of(100'000'000, 10'000'000, 0, Ending::kTime),
+             Catch::Contains("--time=10ms ended the run") && Catch::Contains("of 100000000 records"));
+  CHECK_THAT(note_of(1000, 3600'000'000'000, 0, Ending::kRecords),
+             Catch::Contains("before the end that --time"));
+  CHECK_THAT(note_of(1000, 0, 2000, Ending::kRecords), Catch::Contains("before the end that --ops"));
+  CHECK_THAT(note_of(1000, 0, 500, Ending::kOperations), !Catch::Contains("before the end"));
+}
+
+/// Every find holds one lock and adds up, by the clock on the wall, how long. Its keys are long, so that
+/// making a step, which hashes the key, takes about as long as a find, which does the same.
+struct OneAtATime : Toy<std::string_view> {
+  using Toy<std::string_view>::Toy;
+  using Clock = std::chrono::steady_clock;
+  static inline std::atomic<Clock::duration::rep> held{0};
+
+  std::optional<u64> find(Thread&, std::string_view key) {
+    while (latch_.exchange(true, kAcquire)) std::this_thread::yield();
+    const auto start = Clock::now();
+    const u64 value = value_of(key, 0);
+    held.store(held.load(kRelaxed) + (Clock::now() - start).count(), kRelaxed);
+    latch_.store(false, kRelease);
+    return value;
+  }
+
+ private:
+  std::atomic<bool> latch_{false};
+};
+
+TEST_CASE("throughput is never more than an index can do whose operations exclude each other") {
+  const Lines lines(500, 8000);
+  for (const u32 threads : {1U, 2U, 5U}) {
+    Config config = small("lookup");
+    config.keys = Spec{.name = "file", .arg = lines.path(), .options = {}};
+    config.records = 500;
+    config.threads = threads;
+    config.warmup_ns = 0;
+    config.time_ns = 200'000'000;
+    OneAtATime::held = 0;
+    TrialOf<OneAtATime> trial(config);
+    const auto progress = make_progress(ProgressMode::kNone);
+    const TrialResult result = run_trial(trial, config, Topology::discover(), *progress);
+    CAPTURE(threads, result.reason);
+    REQUIRE(result.throughput);
+    const Throughput& t = *result.throughput;
+    const auto phase = [&](std::string_view name) {
+      return std::find_if(result.phases.begin(), result.phases.end(),
+                          [&](const PhaseTime& p) { return p.name == name; })
+          ->seconds;
+    };
+    const double held =
+        std::chrono::duration<double>(OneAtATime::Clock::duration(OneAtATime::held.load())).count();
+    CAPTURE(t.seconds, held, t.timed_share);
+    // The seconds that count cannot be less than the sum of all times in the lock, of which verifying has a
+    // part too; so the throughput is at most what one find after the other would give. (But for the few steps
+    // in which one thread has stopped already: they are within the time that the lock changes hands.)
+    CHECK(t.seconds >= held - phase("verify"));
+    // With the making of steps it is what a watch beside the machine shows, or more where the phase had still
+    // to begin.
+    CHECK(t.per_second * t.timed_share * (1 + 1e-9) >= static_cast<double>(t.operations) / phase("measure"));
+    CHECK(t.seconds <= phase("measure"));
+    CHECK((t.timed_share == 1) == *result.placement.oversubscribed);
+  }
 }
 
 TEST_CASE("a trial of everything agrees with its tally") {
@@ -220,8 +304,9 @@ TEST_CASE("more threads than processors finish, and the result says so") {
   const TrialResult result = run(config);
   CAPTURE(result.reason);
   CHECK(result.status == Status::kOk);
-  CHECK(result.placement.oversubscribed);
-  CHECK(result.placement.processors < 8);
+  CHECK(*result.placement.oversubscribed);
+  CHECK(result.throughput->timed_share == 1);
+  CHECK(*result.placement.processors < 8);
   CHECK(result.throughput->per_thread.size() == 8);
 }
 

@@ -3,7 +3,7 @@
 //
 // It synchronizes itself, so its policy word is `own`: a reader-writer spin lock in every bucket and another in every
 // pair. It is used as its documentation shows, with its default hash (std::hash, the identity on integers) and its default
-// allocator, so --alloc and --hugepages do not reach it. It has no order and no scan.
+// allocator, so --alloc and --hugepages=thp do not reach it. It has no order and no scan.
 //
 // Its memory cannot be asked for, so bytes() counts what it is made of: the nodes, the buckets, and the heap part of long
 // strings, without what the allocator adds.
@@ -30,6 +30,7 @@ class Tbb {
   using Raw = typename Key::Raw;
   static constexpr std::string_view kName = "tbb";
   static constexpr bool kOrdered = false;
+  static constexpr std::string_view kOwnMemory = "oneTBB's map uses its own allocator";
 
   /// Threads need nothing of their own.
   struct Thread {

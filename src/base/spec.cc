@@ -149,25 +149,6 @@ u64 SpecReader::number(std::string_view key, u64 standard, u64 min, u64 max) {
   return *value;
 }
 
-double SpecReader::real(std::string_view key, double standard, double min, double max) {
-  const std::string* text = find(key);
-  if (text == nullptr) return standard;
-  const std::optional<double> value = parse_double(*text);
-  if (!value || *value < min || *value > max) {
-    throw InputError(fmt::format("{}: {}={} must be a number from {} to {}", what_, key, *text, min, max));
-  }
-  return *value;
-}
-
-std::string SpecReader::choice(std::string_view key, std::string_view standard,
-                               std::initializer_list<std::string_view> allowed) {
-  const std::string* text = find(key);
-  if (text == nullptr) return std::string(standard);
-  if (std::find(allowed.begin(), allowed.end(), *text) != allowed.end()) return *text;
-  throw InputError(fmt::format("{}: {}={} must be one of {}{}", what_, key, *text, fmt::join(allowed, ", "),
-                               suggestion(*text, {allowed.begin(), allowed.end()})));
-}
-
 void SpecReader::finish() {
   if (spec_.arg && !arg_read_) {
     throw InputError(fmt::format("{} takes no argument, but got ':{}'", what_, *spec_.arg));
@@ -199,7 +180,7 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
 
 std::string suggestion(std::string_view word, const std::vector<std::string>& candidates) {
   const std::string best = nearest(word, candidates);
-  return best.empty() ? "" : fmt::format("; did you mean '{}'?", best);
+  return best.empty() || best == word ? "" : fmt::format("; did you mean '{}'?", best);
 }
 
 std::optional<u64> parse_u64(std::string_view text) {

@@ -7,7 +7,6 @@
 // `mix:read=90,insert=10` has no argument of its own: an argument that looks like key=value is the first
 // option. The argument of `file:` is the rest of the text, commas and all, since paths are not ours to cut.
 
-#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -51,9 +50,6 @@ class SpecReader {
   [[nodiscard]] std::optional<std::string> arg_text();
   [[nodiscard]] bool flag(std::string_view key, bool standard);
   [[nodiscard]] u64 number(std::string_view key, u64 standard, u64 min, u64 max);
-  [[nodiscard]] double real(std::string_view key, double standard, double min, double max);
-  [[nodiscard]] std::string choice(std::string_view key, std::string_view standard,
-                                   std::initializer_list<std::string_view> allowed);
   void finish();
 
  private:
@@ -69,7 +65,8 @@ class SpecReader {
 /// be meant (more than a third of its length, at least 2, away). O(|word| * sum of candidate lengths).
 [[nodiscard]] std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
 
-/// "; did you mean 'x'?" or "" — the tail of an error about an unknown word.
+/// "; did you mean 'x'?" or "" — the tail of an error about an unknown word. Nothing if the word itself is a
+/// candidate: then something else is wrong.
 [[nodiscard]] std::string suggestion(std::string_view word, const std::vector<std::string>& candidates);
 
 /// The whole of `text` as a decimal number; empty when it is not one or does not fit.

@@ -1,7 +1,7 @@
 // Counters with named fields.
 //
-// A policy counts in a plain struct of u64, one per thread, padded so that no two threads share a line, and
-// never updated inside a hardware transaction (the line would be in the write set, and an abort would undo
+// A policy counts in a plain struct of u64, one per thread, on lines that no other thread writes, and never
+// updated inside a hardware transaction (the line would be in the write set, and an abort would undo
 // the count). The struct says its names once, and everything that sums, prints or checks counters works from
 // that list:
 //
@@ -49,12 +49,6 @@ constexpr void for_each_counter(const C& counters, Visit&& visit) {
   for (const auto& field : kFields) visit(field.name, counters.*field.member);
 }
 
-/// Adds every field of `more` to `sum`.
-template <CounterSet C>
-constexpr void add_counters(C& sum, const C& more) {
-  for (const auto& field : C::fields()) sum.*field.member += more.*field.member;
-}
-
 /// What was counted between two readings of the same counters.
 template <CounterSet C>
 constexpr C counters_since(const C& before, const C& now) {
@@ -63,19 +57,9 @@ constexpr C counters_since(const C& before, const C& now) {
   return difference;
 }
 
-/// Sets every field to zero.
-template <CounterSet C>
-constexpr void reset_counters(C& counters) {
-  counters = C{};
-}
-
 /// The counters of a policy that has nothing to count.
 struct NoCounters {
   static constexpr std::array<CounterField<NoCounters>, 0> fields() { return {}; }
 };
-
-/// One thread's counters, on lines of their own.
-template <CounterSet C>
-struct alignas(kFalseSharingBytes) PaddedCounters : C {};
 
 }  // namespace latchlab

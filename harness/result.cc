@@ -1,0 +1,50 @@
+#include "harness/result.h"
+
+#include <type_traits>
+
+namespace latchlab {
+
+std::string_view word(Status status) {
+  switch (status) {
+    case Status::kOk: return "ok";
+    case Status::kDegraded: return "degraded";
+    case Status::kSkipped: return "skipped";
+    case Status::kFailed: return "failed";
+    case Status::kInvalid: return "invalid";
+  }
+  return "";
+}
+
+std::string_view word(Ending ending) {
+  switch (ending) {
+    case Ending::kTime: return "time";
+    case Ending::kOperations: return "operations";
+    case Ending::kRecords: return "records";
+    case Ending::kSignal: return "signal";
+  }
+  return "";
+}
+
+void nothing_measured(TrialResult& result, const std::string& why) {
+  const auto blame = [&](auto&... measured) {
+    const auto one = [&](auto& m) {
+      if (!m && m.reason == std::remove_cvref_t<decltype(m)>().reason) m.reason = why;
+    };
+    (one(measured), ...);
+  };
+  SyncStats& sync = result.sync;
+  MemoryUse& memory = result.memory;
+  Limits& limits = result.limits;
+  Health& health = result.health;
+  blame(result.throughput, result.key_file, result.placement.processors, result.placement.oversubscribed);
+  blame(sync.counters, sync.aborts, sync.fallback_rate, sync.restart_rate, sync.reclaim);
+  blame(memory.index_live, memory.index_reserved, memory.keys, memory.bytes_per_key, memory.page_bytes,
+        memory.huge_share, memory.rss, memory.minor_faults, memory.major_faults);
+  blame(limits.footprint, limits.page_bytes, limits.chase_ns, limits.independent_ns, limits.chase_ratio,
+        limits.independent_ratio);
+  blame(health.voluntary_switches, health.involuntary_switches, health.migrations, health.steal_share,
+        health.load_before);
+  blame(result.validation.passed, result.validation.expected_keys, result.validation.found_keys);
+}
+
+}  // namespace latchlab

@@ -1,0 +1,106 @@
+#include "harness/rounds.h"
+
+#include <algorithm>
+#include <thread>
+
+#include "src/arch/cpu.h"
+
+namespace latchlab {
+namespace {
+
+constexpr u32 kSpins = 2000;
+
+double in_seconds(Rounds::Clock::duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+}  // namespace
+
+void Rounds::start(u32 threads, bool together) {
+  const std::lock_guard lock(mutex_);
+  together_ = together;
+  open_ = false;
+  in_ = threads;
+  ready_ = running_ = 0;
+  timed_ = {};
+  begun_.reset();
+  halt_.store(false, kRelaxed);
+}
+
+// The mutex is held. A stop that comes meanwhile is not lost: it is set before halt_, so if it is not seen
+// here, then its halt comes after our store.
+void Rounds::open() {
+  halt_.store(false, kSeqCst);
+  if (stop_.load(kSeqCst)) halt_.store(true, kSeqCst);
+  open_ = true;
+  running_ = threads_ = in_;
+  ready_ = 0;
+  of_round_ = {};
+  first_stop_.reset();
+  opened_ = closed_ = Clock::now();
+  if (!begun_) begun_ = opened_;
+  round_.store(round_.load(kRelaxed) + 1, kRelease);   // pairs with begin
+}
+
+void Rounds::begin() {
+  u64 before = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    before = round_.load(kRelaxed);
+    if (together_ ? ++ready_ == in_ : !open_) open();
+    if (!together_) return;
+  }
+  for (u32 spins = 0; round_.load(kAcquire) == before; ++spins) {   // pairs with open
+    if (spins < kSpins) {
+      cpu_pause();
+    } else {
+      std::this_thread::yield();
+    }
+  }
+}
+
+void Rounds::end() {
+  halt_.store(true, kRelaxed);
+  const auto now = Clock::now();   // before the mutex: waiting for it is not running
+  const std::lock_guard lock(mutex_);
+  if (!first_stop_ || now < *first_stop_) first_stop_ = now;
+  closed_ = std::max(closed_, now);
+  of_round_ += now - opened_;
+  if (--running_ > 0) return;
+  open_ = false;
+  timed_ += of_round_ / threads_;
+}
+
+void Rounds::leave(bool runs) {
+  if (runs && together_) end();
+  const std::lock_guard lock(mutex_);
+  --in_;
+  if (together_) {
+    if (in_ > 0 && ready_ == in_) open();
+  } else if (open_) {
+    // A window counts everybody from its beginning, also those who never did anything.
+    closed_ = Clock::now();
+    if (--running_ > 0) return;
+    open_ = false;
+    timed_ = closed_ - opened_;
+  }
+}
+
+std::optional<Rounds::Clock::time_point> Rounds::begun() const {
+  const std::lock_guard lock(mutex_);
+  return begun_;
+}
+
+double Rounds::seconds() const {
+  const std::lock_guard lock(mutex_);
+  // Once a thread has stopped the round goes on in its average only, which comes when all have.
+  const auto end = first_stop_ ? *first_stop_ : Clock::now();
+  return in_seconds(timed_ + (open_ ? end - opened_ : Clock::duration{}));
+}
+
+double Rounds::wall_seconds() const {
+  const std::lock_guard lock(mutex_);
+  return begun_ ? in_seconds(closed_ - *begun_) : 0;
+}
+
+}  // namespace latchlab

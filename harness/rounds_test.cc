@@ -1,0 +1,161 @@
+#include "harness/rounds.h"
+
+#include <functional>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "harness/barrier.h"
+#include "src/testing/catch.h"
+
+namespace latchlab {
+namespace {
+
+using std::chrono::milliseconds;
+
+void on_threads(u32 threads, const std::function<void(u32)>& task) {
+  std::vector<std::thread> crew;
+  for (u32 t = 0; t < threads; ++t) crew.emplace_back([&, t] { task(t); });
+  for (std::thread& thread : crew) thread.join();
+}
+
+TEST_CASE("in rounds nobody runs while another is not ready, and who is through first ends it for all") {
+  constexpr u32 kThreads = 4;
+  constexpr u32 kRounds = 300;
+  std::atomic<bool> stop{false};
+  Rounds rounds(stop);
+  std::atomic<u32> preparing{0};
+  std::atomic<u32> overlaps{0};
+  Barrier all(kThreads);
+  for (u32 phase = 0; phase < 2; ++phase) {
+    preparing = kThreads;
+    rounds.start(kThreads, true);
+    CHECK_FALSE(rounds.begun());
+    on_threads(kThreads, [&](u32 t) {
+      Rounds::Part part(rounds);
+      for (u32 round = 0; round < kRounds; ++round) {
+        preparing.fetch_sub(1);
+        part.begin();
+        if (preparing.load() != 0) overlaps.fetch_add(1);
+        // One of them has little to do; the others go on until it is through.
+        while (t != round % kThreads && !rounds.halted().load(kRelaxed)) std::this_thread::yield();
+        part.end();
+        all.arrive_and_wait();
+        preparing.fetch_add(1);
+        all.arrive_and_wait();
+      }
+    });
+    CHECK(overlaps.load() == 0);
+    CHECK(rounds.begun());
+    CHECK(rounds.seconds() > 0);
+    CHECK(rounds.seconds() <= rounds.wall_seconds());
+  }
+}
+
+TEST_CASE("what happens between rounds does not count, and all that threads wait for in them does") {
+  std::atomic<bool> stop{false};
+  Rounds rounds(stop);
+  rounds.start(2, true);
+  std::atomic<Rounds::Clock::duration::rep> inside{0};
+  on_threads(2, [&](u32) {
+    Rounds::Part part(rounds);
+    for (u32 round = 0; round < 3; ++round) {
+      std::this_thread::sleep_for(milliseconds(20));
+      part.begin();
+      const auto start = Rounds::Clock::now();
+      std::this_thread::sleep_for(milliseconds(5));
+      inside += (Rounds::Clock::now() - start).count();
+      part.end();
+    }
+  });
+  const double slept = std::chrono::duration<double>(Rounds::Clock::duration(inside.load())).count();
+  CHECK(rounds.seconds() >= slept / 2);
+  CHECK(rounds.wall_seconds() - rounds.seconds() >= 2 * .020);
+}
+
+TEST_CASE("one who stays behind delays a round by his share") {
+  std::atomic<bool> stop{false};
+  Rounds rounds(stop);
+  rounds.start(2, true);
+  std::atomic<Rounds::Clock::duration::rep> behind{0};
+  on_threads(2, [&](u32 t) {
+    Rounds::Part part(rounds);
+    for (u32 round = 0; round < 20; ++round) {
+      part.begin();
+      const auto start = Rounds::Clock::now();
+      if (t == round % 2) std::this_thread::sleep_for(milliseconds(2));
+      if (t == round % 2) behind += (Rounds::Clock::now() - start).count();
+      part.end();
+    }
+  });
+  const double slept = std::chrono::duration<double>(Rounds::Clock::duration(behind.load())).count();
+  CHECK(rounds.seconds() >= slept / 2);
+  CHECK(rounds.seconds() <= rounds.wall_seconds() - slept / 2);
+}
+
+TEST_CASE("a round goes on without those who leave, by an exception too") {
+  std::atomic<bool> stop{false};
+  Rounds rounds(stop);
+  rounds.start(3, true);
+  std::atomic<u32> rounds_of_last{0};
+  on_threads(3, [&](u32 t) {
+    try {
+      Rounds::Part part(rounds);
+      if (t == 0) return;
+      for (u32 round = 0; round < 50; ++round) {
+        part.begin();
+        if (t == 1 && round == 10) throw std::runtime_error("out");
+        part.end();
+        if (t == 2) rounds_of_last.fetch_add(1);
+      }
+    } catch (const std::runtime_error&) {
+    }
+  });
+  CHECK(rounds_of_last.load() == 50);
+}
+
+TEST_CASE("a stop ends the round that runs and the one that begins") {
+  std::atomic<bool> stop{false};
+  Rounds rounds(stop);
+  rounds.start(2, true);
+  std::thread stopper([&] {
+    while (!rounds.begun()) std::this_thread::yield();
+    stop.store(true);
+    rounds.halt();
+  });
+  on_threads(2, [&](u32) {
+    Rounds::Part part(rounds);
+    while (!stop.load()) {
+      part.begin();
+      while (!rounds.halted().load(kRelaxed)) std::this_thread::yield();
+      part.end();
+    }
+  });
+  stopper.join();
+  rounds.start(1, true);
+  on_threads(1, [&](u32) {
+    Rounds::Part part(rounds);
+    part.begin();
+    CHECK(rounds.halted().load());
+    part.end();
+  });
+}
+
+TEST_CASE("one window lasts from the first who begins to the last who leaves, however late he is") {
+  std::atomic<bool> stop{false};
+  Rounds rounds(stop);
+  rounds.start(3, false);
+  on_threads(3, [&](u32 t) {
+    std::this_thread::sleep_for(milliseconds(t * 10));
+    Rounds::Part part(rounds);
+    part.begin();
+    part.end();
+    part.begin();
+    CHECK_FALSE(rounds.halted().load());
+  });
+  CHECK(rounds.seconds() >= .010);
+  CHECK(rounds.seconds() == rounds.wall_seconds());
+}
+
+}  // namespace
+}  // namespace latchlab
