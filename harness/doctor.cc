@@ -44,7 +44,6 @@ Finding instructions(const Probes& probes) {
   add(probes.flags.hle, "HLE");
   add(probes.flags.rtm, "RTM");
   add(probes.flags.tsxldtrk, "TSXLDTRK");
-  add(probes.flags.invariant_tsc, "an invariant time stamp counter");
   if (text.empty()) text = "none of what this harness knows";
   return {Verdict::kGood, "CPUID", "announces " + text, {}};
 }

@@ -1,14 +1,11 @@
 #include "harness/rounds.h"
 
 #include <algorithm>
-#include <thread>
 
-#include "src/arch/cpu.h"
+#include "src/machine/native.h"
 
 namespace latchlab {
 namespace {
-
-constexpr u32 kSpins = 2000;
 
 double in_seconds(Rounds::Clock::duration duration) {
   return std::chrono::duration<double>(duration).count();
@@ -50,13 +47,7 @@ void Rounds::begin() {
     if (together_ ? ++ready_ == in_ : !open_) open();
     if (!together_) return;
   }
-  for (u32 spins = 0; round_.load(kAcquire) == before; ++spins) {   // pairs with open
-    if (spins < kSpins) {
-      cpu_pause();
-    } else {
-      std::this_thread::yield();
-    }
-  }
+  Native::wait_until(round_, [&](u64 round) { return round != before; });   // acquire: pairs with open
 }
 
 void Rounds::end() {
