@@ -213,6 +213,7 @@ class Runs(unittest.TestCase):
                 self.assertGreater(counters["commits"], 0.9 * counters["ops"])
             else:
                 self.assertEqual(document["status"], "degraded")
+                self.assertIsNone(document["sync"]["aborts"])   # none was begun, which is not the same as none aborted
                 self.assertEqual(counters["begins"], 0)
                 self.assertEqual(counters["direct_lock"], counters["ops"])
                 refused = run("--index=art", "--sync=rtm:20", "--strict", *SHORT)

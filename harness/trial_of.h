@@ -329,7 +329,11 @@ class TrialOf final : public Trial {
         for (std::size_t i = 0; i < kAborts.size(); ++i) {
           aborts.push_back({std::string(kAbortCauseNames[i]), all.*kAborts[i]});
         }
-        out.stats.aborts = std::move(aborts);
+        if (all.begins != 0) {
+          out.stats.aborts = std::move(aborts);
+        } else {
+          out.stats.aborts = Measured<SyncStats::Counts>::missing("no transaction was begun");
+        }
         out.stats.fallback_rate = rate(all.fallbacks + all.direct_lock);
         out.commits = all.commits;
       }
