@@ -18,7 +18,7 @@ class VersionLatch {
   u64 version() const {
     const u64 word = word_.load(kAcquire);   // pairs with unlock: what that writer did is seen
     if (!locked(word)) [[likely]] return word;
-    return M::wait_until(word_, [](u64 w) { return !locked(w); });
+    return unlocked_version();
   }
 
   /// True if nothing was changed since `version` was read. The fence keeps the reads before it from passing the load
@@ -39,6 +39,10 @@ class VersionLatch {
   void unlock_unchanged(u64 version) { word_.store(version, kRelease); }       // pairs with version and try_lock
 
  private:
+  // Apart: inlined into every step of a descent it would cost the hot path registers.
+  [[gnu::noinline, gnu::cold]] u64 unlocked_version() const {
+    return M::wait_until(word_, [](u64 word) { return !locked(word); });
+  }
   static constexpr bool locked(u64 word) { return (word & 1) != 0; }
 
   typename M::template Atomic<u64> word_{0};
