@@ -203,7 +203,12 @@ AbCommand parse_ab(const std::vector<std::string>& args, const Surroundings& sur
   for (char letter = 'a'; letter <= 'h'; ++letter) {
     const std::string name(1, letter);
     const std::optional<std::string> line = take(given, name);
-    if (line) variants.push_back({.name = name, .line = *line, .args = split_like_shell(*line)});
+    if (!line) continue;
+    if (variants.size() != static_cast<std::size_t>(letter - 'a')) {
+      throw InputError(fmt::format("--{} is missing: variants are lettered from --a on without gaps",
+                                   static_cast<char>('a' + variants.size())));
+    }
+    variants.push_back({.name = name, .line = *line, .args = split_like_shell(*line)});
   }
   if (variants.size() < 2) {
     throw InputError("ab compares at least two variants: harness ab --a=\"--sync=none\" --b=\"--sync=olc\"");

@@ -75,7 +75,7 @@ struct PhaseTime {
   Measured<double> per_second = Measured<double>::missing("this phase has no operations");
 };
 
-/// `name` is lookup, insert, update, erase or scan; `succeeded` counts those that found (changed) something.
+/// `name` is read, insert, update, upsert, erase or scan; `succeeded` counts those that found (changed) something.
 struct OperationRate {
   std::string name;
   u64 count = 0;
@@ -147,7 +147,7 @@ struct Limits {
   Measured<u64> footprint;  ///< bytes that the chase ran over
   Measured<u64> page_bytes;
   Measured<double> chase_ns;        ///< one dependent line
-  Measured<double> independent_ns;  ///< one independent, prefetched line
+  Measured<double> independent_ns;  ///< one of many independent lines
   Measured<double> chase_ratio;  ///< thread time of an operation / chase_ns: dependent lines that it is worth
   Measured<double> independent_ratio;  ///< thread time of an operation / independent_ns
 };
@@ -209,7 +209,7 @@ struct MachineInfo {
   Measured<std::string> hostname;
   Measured<std::string> model;
   Measured<std::string> microcode;
-  std::string topology;         ///< e.g. "2 sockets x 14 cores x 2 threads"
+  std::string topology;         ///< e.g. "1 socket, 1 NUMA node, 1 L3 cluster, 2 cores, 2 processors (all allowed)"
   std::string topology_digest;  ///< equal for equal topologies
   u32 processors = 0;           ///< that this process may use
   u32 sockets = 0;

