@@ -44,11 +44,28 @@ Config small(std::string_view workload) {
 }
 
 template <class Raw = u64>
-TrialResult run(const Config& config) {
+TrialResult run(const Config& config, Progress& progress) {
   TrialOf<Toy<Raw>> trial(config);
-  const auto progress = make_progress(ProgressMode::kNone);
-  return run_trial(trial, config, Topology::discover(), *progress);
+  return run_trial(trial, config, Topology::discover(), progress);
 }
+template <class Raw = u64>
+TrialResult run(const Config& config) {
+  return run<Raw>(config, *make_progress(ProgressMode::kNone));
+}
+
+/// Asks for the end as soon as something was measured.
+class StopOnceMeasured final : public Progress {
+ public:
+  void begin(std::string_view phase, u64, u64) override { measuring_ = phase == "measure"; }
+  void advance(u64 done) override {
+    if (measuring_ && done > 0) request_stop();
+  }
+  void end() override { measuring_ = false; }
+  void title(std::string) override {}
+
+ private:
+  bool measuring_ = false;
+};
 
 const OperationRate* operation(const TrialResult& result, std::string_view name) {
   for (const OperationRate& rate : result.throughput->per_operation) {
@@ -314,17 +331,14 @@ TEST_CASE("more threads than processors finish, and the result says so") {
 TEST_CASE(
     "an interrupted run ends early and keeps what was measured, before the measured phase it has nothing") {
   // In a process of its own: a request to stop is for good.
-  const auto child = [](u64 time_ns, bool before) {
+  const auto child = [](bool before) {
     const pid_t pid = ::fork();
     if (pid == 0) {
       if (before) request_stop();
       Config config = small("lookup");
-      config.time_ns = time_ns;
-      std::thread([] {
-        std::this_thread::sleep_for(std::chrono::milliseconds(300));
-        request_stop();
-      }).detach();
-      const TrialResult result = run(config);
+      config.time_ns = 3600'000'000'000;
+      StopOnceMeasured progress;
+      const TrialResult result = run(config, progress);
       const bool measured =
           result.throughput && result.throughput->operations > 0 && result.status == Status::kOk;
       ::_exit(!result.interrupted                                          ? 3
@@ -336,8 +350,8 @@ TEST_CASE(
     ::waitpid(pid, &status, 0);
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   };
-  CHECK(child(3600'000'000'000, false) == 0);
-  CHECK(child(3600'000'000'000, true) == 1);
+  CHECK(child(false) == 0);
+  CHECK(child(true) == 1);
 }
 
 TEST_CASE("the series has an interval for each sample and no partial one") {
