@@ -44,7 +44,7 @@ template <u32 kDepth>
     if (node->path().is(art::Kind::k256, kDepth)) {
       if (!node->find_in_256(kDepth, key[kDepth], word)) return Run::kMiss;
       if (art::Child(word).is_leaf()) return Run::kLeaf;
-      node = art::Child(word).as<NodeByHand>();
+      node = art::Child(word).as_node<NodeByHand>();
       return run_by_hand<kDepth + 1>(node, key, depth, word);
     }
   }
@@ -78,13 +78,11 @@ extern "C" {
       if (!node->find(key[depth], word)) return std::nullopt;
       if (depth + 1 == U64Key::kFixedSize) return word;
       if (art::Child(word).is_leaf()) break;
-      node = art::Child(word).as<NodeByHand>();
+      node = art::Child(word).as_node<NodeByHand>();
     }
   }
-  const art::Child child(word);
-  const auto* const leaf = child.as<LeafByHand>();
-  const u32 i = leaf->find(child.pairs(), key);
-  return i == LeafByHand::kNone ? std::nullopt : std::optional(leaf->value(i));
+  const auto* const value = LeafByHand::find(art::Child(word), key);
+  return value == nullptr ? std::nullopt : std::optional(value->load());
 }
 
 [[gnu::noinline, gnu::flatten]] std::optional<u64> codegen_olc_find(const OlcArt& index, OlcArt::Thread& me,

@@ -61,11 +61,9 @@ class Art {
     if (end == End::kChanged) return kRestart;
     if (end == End::kValue) return tx.confirm(Found(way.word), at);
     if (end != End::kLeaf) return tx.confirm(Found(), at);
-    const Child child(way.word);
-    const Leaf* const leaf = child.template as<Leaf>();
-    const u32 i = leaf->find(child.pairs(), key);
-    if (i == Leaf::kNone) return tx.confirm(Found(), at);
-    return tx.confirm(Found(leaf->value(i)), at);
+    const auto* const value_of_key = Leaf::find(Child(way.word), key);
+    if (value_of_key == nullptr) return tx.confirm(Found(), at);
+    return tx.confirm(Found(value_of_key->load()), at);
   }
 
   /// Whether the pair is new (insert, upsert) or was there (update). An insert of a present key and an update of an absent
@@ -106,10 +104,9 @@ class Art {
     if (end == End::kValue) return remove(tx, parent, at, key);
     if (end != End::kLeaf) return tx.confirm(false, at);
     const Child child(way.word);
-    Leaf* const leaf = child.template as<Leaf>();
+    Leaf* const leaf = child.template as_leaf<Leaf>();
     if (!at.follow(leaf)) return kRestart;
-    const u32 i = leaf->find(child.pairs(), key);
-    if (i == Leaf::kNone) return tx.confirm(false, at);
+    if (Leaf::find(child, key) == nullptr) return tx.confirm(false, at);
     const std::size_t bytes = leaf->bytes(child.pairs());
     if (child.pairs() == 1) {
       const Attempt<bool> removed = remove(tx, parent, at, key);
@@ -117,7 +114,7 @@ class Art {
       return removed;
     }
     Group rest;
-    rest.add_all(*leaf, child.pairs(), i);
+    rest.add_all_but(*leaf, child.pairs(), key);
     const Child smaller = make_leaf(tx, rest);
     if (!smaller) return kNoMemory;
     if (!tx.upgrade(at)) return kRestart;
@@ -142,9 +139,9 @@ class Art {
       for (u32 byte = 0; byte < 256 && !node->holds_values() && node->next(byte, entry); byte = entry.byte + 1u) {
         const Child child(entry.word);
         if (!child.is_leaf()) {
-          nodes.push_back(child.template as<Node>());
+          nodes.push_back(child.template as_node<Node>());
         } else {
-          Leaf* const leaf = child.template as<Leaf>();
+          Leaf* const leaf = child.template as_leaf<Leaf>();
           pool.free(leaf, leaf->bytes(child.pairs()));
         }
       }
@@ -209,7 +206,7 @@ class Art {
       const Child child(word);
       if (child.is_leaf()) return End::kLeaf;
       parent = at;
-      if (!at.step_to(child.template as<Node>())) return End::kChanged;
+      if (!at.step_to(child.template as_node<Node>())) return End::kChanged;
     }
   }
 
@@ -229,7 +226,7 @@ class Art {
           return End::kLeaf;
         }
         parent = at;
-        if (!at.step_to(child.template as<Node>())) return End::kChanged;
+        if (!at.step_to(child.template as_node<Node>())) return End::kChanged;
         return descend_256<kDepth + 1>(key, parent, at, way, depth);
       }
     }
@@ -304,13 +301,13 @@ class Art {
 
   template <class Tx, class Reader>
   Attempt<bool> put_in_leaf(Tx& tx, Reader& at, Child child, const Key& key, u64 value, Put how) {
-    Leaf* const leaf = child.template as<Leaf>();
+    Leaf* const leaf = child.template as_leaf<Leaf>();
     if (!at.follow(leaf)) return kRestart;
     const u32 pairs = child.pairs();
-    if (const u32 i = leaf->find(pairs, key); i != Leaf::kNone) {
+    if (auto* const value_of_key = Leaf::find(child, key); value_of_key != nullptr) {
       if (how == Put::kInsert) return tx.confirm(false, at);
       if (!tx.upgrade(at)) return kRestart;
-      leaf->set_value(i, value);
+      value_of_key->store(value);
       return how == Put::kUpdate;
     }
     if (how == Put::kUpdate) return tx.confirm(false, at);
@@ -335,7 +332,7 @@ class Art {
   /// A full leaf and one more key: a node at the first byte in which they differ, with a leaf for each of its bytes.
   template <class Tx, class Reader>
   Attempt<bool> split_leaf(Tx& tx, Reader& at, Child child, const Key& key, u64 value) {
-    Leaf* const leaf = child.template as<Leaf>();
+    Leaf* const leaf = child.template as_leaf<Leaf>();
     Group all;
     all.add_all(*leaf, child.pairs());
     u32 level = common_prefix(key, all.key(0));
@@ -410,13 +407,13 @@ class Art {
       if (!at->find(key[at->level()], word)) return kRestart;   // erased meanwhile
       const Child child(word);
       if (child.is_leaf()) {
-        if (!at.follow(child.template as<Leaf>())) return kRestart;
-        const Key below = child.template as<Leaf>()->key(0);
+        if (!at.follow(child.template as_leaf<Leaf>())) return kRestart;
+        const Key below = child.template as_leaf<Leaf>()->key(0);
         if (below == key || common_prefix(below, key) != shared) return kRestart;
         return insert_above(tx, at, child, key, value, shared, below[shared]);
       }
       parent = at;
-      if (!at.step_to(child.template as<Node>())) return kRestart;
+      if (!at.step_to(child.template as_node<Node>())) return kRestart;
       if (at->level() > shared) {
         const Attempt<Key> below = any_key(at);
         if (!below) return below.failure();

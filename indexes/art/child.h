@@ -1,11 +1,15 @@
 #pragma once
-// What a slot of an inner node holds: nothing, a node, or a leaf with the number of its pairs, in one word.
+// What a slot of an inner node holds: nothing, a node, or a leaf, in one word.
 //
-//   node   | address, 64-byte aligned          0000 |
-//   leaf   | address, 16-byte aligned   0 | pairs - 1 | 1 |
+//   node   | address of its first line         0 0000 0 |
+//   leaf   | address of its line          | 0 | places | 1 |
 //
-// The number of pairs sits in the pointer, so that a leaf has no header (four pairs fill a line) and that storing one
-// word in the parent publishes a pair that was appended.
+// A place is a quarter of a line, 16 bytes. A leaf begins at the lowest of its places and has a pair in each; the other
+// places of its line are another leaf's, or free. So a leaf has no header (four pairs fill a line), storing one word in the
+// parent publishes a pair that was appended, and a reader may search the whole line before it knows which places count.
+// (A leaf of a byte string has one place, where it begins, whatever its length.)
+#include <bit>
+
 #include "src/base/types.h"
 
 namespace latchlab::art {
@@ -13,21 +17,38 @@ namespace latchlab::art {
 class Child {
  public:
   static constexpr u32 kMaxPairs = 4;
+  static constexpr u32 kPlaceBytes = kLineBytes / kMaxPairs;
 
   explicit Child(u64 word) : word_(word) {}
   static Child node(const void* at) { return Child(reinterpret_cast<u64>(at)); }
-  static Child leaf(const void* at, u32 pairs) { return Child(reinterpret_cast<u64>(at) | u64{pairs - 1} << 1 | 1); }
+  /// `at` is aligned to what the leaf takes, so its places are within one line.
+  static Child leaf(const void* at, u32 pairs) {
+    const u64 address = reinterpret_cast<u64>(at);
+    const u64 places = ((u64{1} << pairs) - 1) << (address % kLineBytes / kPlaceBytes);
+    return Child((address & ~(u64{kLineBytes} - 1)) | places << 1 | 1);
+  }
 
   explicit operator bool() const { return word_ != 0; }
   bool is_leaf() const { return (word_ & 1) != 0; }
-  u32 pairs() const { return static_cast<u32>(word_ >> 1 & 3) + 1; }
   u64 word() const { return word_; }
+
   template <class T>
-  T* as() const {
-    return reinterpret_cast<T*>(word_ & ~u64{15});
+  T* as_node() const {
+    return reinterpret_cast<T*>(word_);
   }
+  template <class T>
+  T* as_leaf() const {
+    return reinterpret_cast<T*>(address_of_line() + static_cast<u32>(std::countr_zero(places())) * kPlaceBytes);
+  }
+  /// The first line of a node, or the line of a leaf.
+  void* line() const { return reinterpret_cast<void*>(address_of_line()); }
+  /// Of a leaf: its places in the line (bit i: place i), and how many they are.
+  u32 places() const { return static_cast<u32>(word_ >> 1) & ((1u << kMaxPairs) - 1); }
+  u32 pairs() const { return static_cast<u32>(std::popcount(places())); }
 
  private:
+  u64 address_of_line() const { return word_ & ~(u64{kLineBytes} - 1); }
+
   u64 word_;
 };
 

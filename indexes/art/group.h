@@ -14,11 +14,16 @@ class Group {
     key_[size_] = key;
     value_[size_++] = value;
   }
-  /// The pairs of a leaf, except number `but`.
+  /// The pairs of a leaf.
   template <class Leaf>
-  void add_all(const Leaf& leaf, u32 pairs, u32 but = Leaf::kNone) {
+  void add_all(const Leaf& leaf, u32 pairs) {
+    for (u32 i = 0; i < pairs; ++i) add(leaf.key(i), leaf.value(i));
+  }
+  /// The pairs of a leaf, except that of `but`.
+  template <class Leaf>
+  void add_all_but(const Leaf& leaf, u32 pairs, const Key& but) {
     for (u32 i = 0; i < pairs; ++i) {
-      if (i != but) add(leaf.key(i), leaf.value(i));
+      if (const Key key = leaf.key(i); !(key == but)) add(key, leaf.value(i));
     }
   }
   u32 size() const { return size_; }

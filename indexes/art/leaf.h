@@ -8,11 +8,13 @@
 // one; erasing copies. So a reader with an older word sees fewer pairs and never a different one in the same place. Only
 // values change in place, each by one store. Several pairs a leaf save the nodes that would tell them apart: at 16 M
 // random keys a third of the slots of the lowest level hold two or more.
+#include <bit>
 #include <cstring>
 #include <new>
 
 #include "indexes/art/child.h"
 #include "indexes/art/group.h"
+#include "src/arch/simd.h"
 #include "src/base/key.h"
 
 namespace latchlab::art {
@@ -26,7 +28,6 @@ class Leaf<Layout, U64Key> {
 
  public:
   static constexpr u32 kMaxPairs = Child::kMaxPairs;
-  static constexpr u32 kNone = ~0u;
 
   /// Pairs that a leaf made for `pairs` has room for: sizes that never straddle a line.
   static constexpr u32 room(u32 pairs) { return pairs <= 2 ? pairs : 4; }
@@ -54,24 +55,26 @@ class Leaf<Layout, U64Key> {
 
   U64Key key(u32 i) const { return U64Key(pair_[i].key.load()); }
   u64 value(u32 i) const { return pair_[i].value.load(); }
-  void set_value(u32 i, u64 value) { pair_[i].value.store(value); }
   /// Fills the place of a pair that no word tells of yet.
   void append(u32 i, U64Key key, u64 value) {
     pair_[i].value.store(value);
     pair_[i].key.store(key.raw());
   }
 
-  /// Where the key is, or kNone. All four places are compared, those beyond the last pair as the last one, without a
-  /// branch: one on the number of pairs would be mispredicted as often as not, and would hold back the next lookup until
-  /// this leaf's line has come.
-  u32 find(u32 pairs, U64Key key) const {
-    const u32 last = pairs - 1;
-    u32 found = 0;
-#pragma GCC unroll 4
-    for (u32 i = 0; i < kMaxPairs; ++i) {
-      found |= static_cast<u32>(pair_[i < last ? i : last].key.load() == key.raw()) << i;
+  /// The value of the key's pair, or null. Without a branch on the number of pairs, which would be mispredicted as often
+  /// as not and hold back the next lookup until this leaf's line has come. And with few instructions: until the line has
+  /// come they wait in the processor's scheduler, and its room is what limits how many lookups overlap.
+  static Cell* find(Child child, U64Key key) {
+    Pair* const line = static_cast<Pair*>(child.line());
+    u32 equal = 0;
+    if constexpr (Layout::Machine::kReadsWholeLines) {
+      equal = equal_in_line(line, key.raw()) & child.places();
+    } else {
+      for (u32 left = child.places(); left != 0; left &= left - 1) {
+        equal |= u32{line[std::countr_zero(left)].key.load() == key.raw()} << std::countr_zero(left);
+      }
     }
-    return found == 0 ? kNone : static_cast<u32>(__builtin_ctz(found));
+    return equal == 0 ? nullptr : &line[std::countr_zero(equal)].value;
   }
 
  private:
@@ -91,9 +94,10 @@ class Leaf<Layout, U64Key> {
 
 template <class Layout>
 class Leaf<Layout, BytesKey> {
+  using Cell = typename Layout::template Cell<u64>;
+
  public:
   static constexpr u32 kMaxPairs = 1;
-  static constexpr u32 kNone = ~0u;
 
   static constexpr u32 room(u32) { return 1; }
   static std::size_t bytes_for(const BytesKey& key, u64) { return kHeader + key.spelled_size(); }
@@ -105,15 +109,17 @@ class Leaf<Layout, BytesKey> {
 
   BytesKey key(u32) const { return BytesKey(data(), size_); }
   u64 value(u32) const { return value_.load(); }
-  void set_value(u32, u64 value) { value_.store(value); }
-  u32 find(u32, const BytesKey& wanted) const { return key(0) == wanted ? 0 : kNone; }
+  static Cell* find(Child child, const BytesKey& wanted) {
+    Leaf* const leaf = child.template as_leaf<Leaf>();
+    return leaf->key(0) == wanted ? &leaf->value_ : nullptr;
+  }
 
  private:
   static constexpr std::size_t kHeader = 12;
   u8* data() { return reinterpret_cast<u8*>(this) + kHeader; }
   const u8* data() const { return reinterpret_cast<const u8*>(this) + kHeader; }
 
-  typename Layout::template Cell<u64> value_;
+  Cell value_;
   const u32 size_;   // fixed, like the key that follows
 };
 

@@ -30,7 +30,7 @@ class Leftover {
       }
       const Child child(entry.word);
       foldable_ = foldable_ && child.is_leaf() && pairs_.size() + child.pairs() <= kMaxFold;
-      if (foldable_) pairs_.add_all(*child.template as<Leaf>(), child.pairs());
+      if (foldable_) pairs_.add_all(*child.template as_leaf<Leaf>(), child.pairs());
     }
   }
   /// The word of a child that can move up, or 0. A value cannot: only its node's path spells its key.
@@ -43,7 +43,7 @@ class Leftover {
     if (values_ || !foldable_ || word == only_child()) return;
     for (u32 i = 0; i < children_; ++i) {
       const Child child(child_[i]);
-      Leaf* const leaf = child.template as<Leaf>();
+      Leaf* const leaf = child.template as_leaf<Leaf>();
       tx.retire(leaf, leaf->bytes(child.pairs()));
     }
   }

@@ -86,7 +86,7 @@ class Node {
   }
   /// Fetches the first lines of a node, or a leaf: all of a Node16, which nodes below a Node256 mostly are.
   [[gnu::always_inline]] static void prefetch_start(Child child) {
-    prefetch_object(child.template as<const Node16<Layout, Key>>());
+    prefetch_object(static_cast<const Node16<Layout, Key>*>(child.line()));
   }
   u32 children() const {
     return visit([&](auto& node) { return node.children(); });
@@ -129,7 +129,7 @@ class Node {
   Node(Kind kind, const Path<Key>& path) : path_(path, kind) {}
 
   [[gnu::always_inline]] static void prefetch_words(const Cell64* slots, u32 used) {
-    for (u32 i = 0; i < used; ++i) prefetch_read(Child(slots[i].load()).template as<const void>());
+    for (u32 i = 0; i < used; ++i) prefetch_read(Child(slots[i].load()).line());
   }
 
  private:

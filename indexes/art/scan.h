@@ -108,7 +108,7 @@ class Scan {
           if (!(on_path && after)) batch.push(at->path().with_last(entry.byte), entry.word, batch.size());
         }
       } else if (const Child child(entry.word); child.is_leaf()) {
-        if (!at.follow(child.template as<Leaf>())) return cut(batch, proven);
+        if (!at.follow(child.template as_leaf<Leaf>())) return cut(batch, proven);
         if (!take(child, on_path ? &from : nullptr, after, batch)) return end(tx, at, batch, proven);
       } else {
         // Where a trail may forget, what it forgets must come after a pair. Below a node there is one, except
@@ -121,7 +121,7 @@ class Scan {
         if (!on_path && at->kind() == Kind::k256 && at->next(entry.byte + 1u, beyond)) {
           sibling = Child(beyond.word);
         }
-        if (!at.step_to(child.template as<Node>())) return cut(batch, proven);
+        if (!at.step_to(child.template as_node<Node>())) return cut(batch, proven);
         proven = batch.size();
         if (!on_path && !at->holds_values()) at->prefetch_children();
         if (sibling) Node::prefetch_start(sibling);
@@ -152,10 +152,10 @@ class Scan {
       if (!at->next(0, entry)) return kRestart;   // only an unlinked node is empty
       const Child child(entry.word);
       if (child.is_leaf()) {
-        if (!at.follow(child.template as<Leaf>())) return kRestart;
-        return child.template as<Leaf>()->key(0);
+        if (!at.follow(child.template as_leaf<Leaf>())) return kRestart;
+        return child.template as_leaf<Leaf>()->key(0);
       }
-      if (!at.step_to(child.template as<Node>())) return kRestart;
+      if (!at.step_to(child.template as_node<Node>())) return kRestart;
     }
   }
 
@@ -196,7 +196,7 @@ class Scan {
 
   /// The pairs of a leaf from `from` on (null: all). False if the batch had no room for all of them.
   static bool take(Child child, const Key* from, bool after, Batch& batch) {
-    const Leaf* const leaf = child.template as<Leaf>();
+    const Leaf* const leaf = child.template as_leaf<Leaf>();
     const u32 begin = batch.size();
     for (u32 i = 0; i < child.pairs(); ++i) {
       const Key key = leaf->key(i);

@@ -65,6 +65,7 @@ class EmulatedThread {
 
 struct Emulated : Cells<Emulated> {
   static constexpr std::string_view kName = "emulated";
+  static constexpr bool kReadsWholeLines = false;
 
  private:
   friend Cells<Emulated>;

@@ -49,6 +49,7 @@ concept AtomicCell = requires(A& a, const A& constant, u64& expected) {
 template <class M>
 concept Machine = requires(typename M::template Atomic<u64>& a, void* p, void (*body)(), bool (*done)(u64)) {
   { M::kName } -> std::convertible_to<std::string_view>;
+  { M::kReadsWholeLines } -> std::convertible_to<bool>;   // what a reader does not use of a line may be others', or free
   requires Cell<typename M::template Plain<u64>>;
   requires Cell<typename M::template Racy<u64>>;
   requires AtomicCell<typename M::template Atomic<u64>>;

@@ -18,6 +18,7 @@ namespace latchlab {
 
 struct Native : Cells<Native> {
   static constexpr std::string_view kName = "native";
+  static constexpr bool kReadsWholeLines = !kSanitized;
 
   struct Elision {};
 

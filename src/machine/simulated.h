@@ -17,6 +17,7 @@ namespace latchlab {
 
 struct Simulated : Cells<Simulated> {
   static constexpr std::string_view kName = "simulated";
+  static constexpr bool kReadsWholeLines = false;
 
   struct Elision {};   // conflicts are seen as they happen: isolation is always strong
 
