@@ -215,7 +215,9 @@ class Runs(unittest.TestCase):
                 self.assertEqual(document["status"], "degraded")
                 self.assertIsNone(document["sync"]["aborts"])   # none was begun, which is not the same as none aborted
                 self.assertEqual(counters["begins"], 0)
-                self.assertEqual(counters["direct_lock"], counters["ops"])
+                self.assertEqual(counters["fallbacks"], counters["ops"])
+                self.assertEqual(document["sync"]["fallback_rate"], 1)
+                self.assertNotIn("zero", counters)   # aborts stand in their own section only
                 refused = run("--index=art", "--sync=rtm:20", "--strict", *SHORT)
                 self.assertEqual(refused.returncode, 2)
                 self.assertEqual(len(refused.stderr.splitlines()), 1, refused.stderr)
