@@ -46,7 +46,8 @@ struct Column {
 
 /// `text` of the figure of each variant, and "-" where there is none.
 template <class T, class Text>
-Column column(const Comparison& comparison, const char* name, Measured<T> VariantSummary::*figure, Text&& text) {
+Column column(const Comparison& comparison, const char* name, Measured<T> VariantSummary::*figure,
+              Text&& text) {
   Column out{.name = name, .cells = {}};
   for (const VariantSummary& v : comparison.variants) {
     out.cells.push_back(v.*figure ? text(*(v.*figure)) : std::string("-"));
@@ -75,7 +76,8 @@ std::vector<Column> columns_of(const Comparison& comparison) {
       column(comparison, "ratio", &V::ratio, three),
       column(comparison, "95 %", &V::interval,
              [&](const Interval& i) { return three(i.low) + " .. " + three(i.high); }),
-      column(comparison, "B/key", &V::bytes_per_key, [](double bytes) { return fmt::format("{:.1f}", bytes); }),
+      column(comparison, "B/key", &V::bytes_per_key,
+             [](double bytes) { return fmt::format("{:.1f}", bytes); }),
       column(comparison, "pages", &V::page_bytes,
              [](double bytes) { return page_text(static_cast<u64>(bytes)); })};
   // Only a comparison with elision in it has these.

@@ -165,8 +165,8 @@ TEST_CASE(
   MemoryUse memory;
   set_health(health, {}, {});
   set_faults(memory, {}, {});
-  for (const Measured<u64>& count : {health.voluntary_switches, health.involuntary_switches, memory.minor_faults,
-                                     memory.major_faults}) {
+  for (const Measured<u64>& count : {health.voluntary_switches, health.involuntary_switches,
+                                     memory.minor_faults, memory.major_faults}) {
     CHECK_FALSE(count);
     CHECK(count.reason == "the kernel does not tell (getrusage)");
   }

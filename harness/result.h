@@ -193,7 +193,7 @@ struct TrialResult {
 /// Gives what only the measured phase could have measured this reason.
 void nothing_measured(TrialResult& result, const std::string& why);
 
-/// An index that keeps nothing has no bytes, no keys to check, and no footprint whose limit could be measured.
+/// An index that keeps nothing has no bytes, no keys to check, and no footprint of which to measure the limit.
 void nothing_kept(TrialResult& result);
 
 struct CacheInfo {

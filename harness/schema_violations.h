@@ -2,8 +2,8 @@
 
 // Just enough of JSON Schema (draft 7) to check a document against the committed schemas in tests, with no
 // dependency: type, enum, const, minimum, maximum, minLength, properties, required, additionalProperties,
-// items, minItems, maxItems, anyOf, allOf, if and then. `pattern` is left to whoever validates with a full implementation. An
-// unknown keyword is a violation, so that the schema cannot outgrow it.
+// items, minItems, maxItems, anyOf, allOf, if and then. `pattern` is left to whoever validates with a full
+// implementation. An unknown keyword is a violation, so that the schema cannot outgrow it.
 
 #include <string>
 #include <vector>

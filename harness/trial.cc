@@ -550,7 +550,7 @@ class Run {
     progress_.begin("limits", 0, 0);
     LimitsPlan plan;
     plan.footprint = limits_footprint(trial_.bytes().reserved, available_memory());
-    // The pages that the index has, which need not be those that were asked for.
+    // The pages that the process got, the index most of all, which need not be those that were asked for.
     const bool huge = out_.memory.page_bytes.value.value_or(0) > 4096;
     plan.huge_pages = huge ? HugePages::kThp : HugePages::kNone;
     plan.time_ns = std::clamp(measured_ns_, kMinLimitsNs, plan.time_ns);  // a short run is not kept waiting
