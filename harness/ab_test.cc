@@ -112,9 +112,9 @@ TEST_CASE("a bad replicate is shown and withholds the verdict", "[ab]") {
   const std::string table = table_of(c);
   CHECK(table.find("1 invalid, 9 ok") != std::string::npos);
   CHECK(table.find("a key is lost") != std::string::npos);
-  const Json document = checked_json(c);
+  Json document = checked_json(c);
   CHECK(document["variants"][1]["statuses"]["invalid"] == 1);
-  const Json& replicate = document["variants"][1]["replicates"][3];
+  Json& replicate = document["variants"][1]["replicates"][3];
   CHECK(replicate["per_second"].is_null());
   CHECK(replicate["per_second_reason"] == "a run that is invalid does not count");
   CHECK(replicate["document_reason"] == "a key is lost");
@@ -138,7 +138,7 @@ TEST_CASE("bytes a key and page size stand beside the ratio", "[ab]") {
 
   std::vector<Replicate> changing = series(2);
   changing[4].document["memory"]["page_bytes"] = 2 << 20;
-  const Json variant = checked_json(comparison_of({series(1), changing}))["variants"][1];
+  Json variant = checked_json(comparison_of({series(1), changing}))["variants"][1];
   CHECK(variant["page_bytes"].is_null());
   CHECK(variant["page_bytes_reason"] == "the replicates differ");
 }
@@ -168,7 +168,7 @@ TEST_CASE("what elision came to stands beside the ratio, where there is any", "[
   std::istringstream lines(table);
   for (std::string line; std::getline(lines, line);) CHECK(line.size() <= 140);
 
-  const Json document = checked_json(c);
+  Json document = checked_json(c);
   CHECK(document["variants"][2]["commits_per_begin"].is_null());
   CHECK(document["variants"][2]["commits_per_begin_reason"] == "no transaction was begun");
   CHECK(document["variants"][2]["fallback_rate"] == 1.0);
@@ -181,7 +181,7 @@ TEST_CASE("a comparison of which nothing came is null with reasons", "[ab]") {
   Comparison c = comparison_of({{}, {}});
   c.planned_blocks = 10;
   c.interrupted = true;
-  const Json document = checked_json(c);
+  Json document = checked_json(c);
   for (const char* figure :
        {"median_per_second", "quartiles", "bytes_per_key", "page_bytes", "fallback_rate"}) {
     CHECK(document["variants"][0][figure].is_null());
