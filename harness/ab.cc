@@ -231,7 +231,9 @@ void summarize(Comparison& comparison) {
       variant.interval = bootstrap_ratio(paired_base, paired, comparison.seed);
     } else {
       variant.ratio = Measured<double>::missing(
-          fmt::format("there is no block in which both {} and {} count", base.name, variant.name));
+          values.empty() ? variant.median.reason
+                         : fmt::format("there is no block in which both {} and {} count", base.name,
+                                       variant.name));
       variant.interval = Measured<Interval>::missing(variant.ratio.reason);
     }
     std::string& why = variant.withheld;

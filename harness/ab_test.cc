@@ -187,7 +187,10 @@ TEST_CASE("a comparison of which nothing came is null with reasons", "[ab]") {
     CHECK(document["variants"][0][figure].is_null());
     CHECK(document["variants"][0][std::string(figure) + "_reason"] == "no replicate counts");
   }
-  CHECK(document["variants"][1]["ratio_reason"] == "there is no block in which both a and b count");
+  CHECK(document["variants"][1]["ratio_reason"] == "no replicate counts");
+  Json halved = checked_json(comparison_of({{}, series(1)}));
+  CHECK(halved["variants"][1]["ratio_reason"] == "there is no block in which both a and b count");
+  CHECK(halved["variants"][1]["interval_reason"] == halved["variants"][1]["ratio_reason"]);
   CHECK_FALSE(table_of(c).empty());
 }
 
