@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <map>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -14,10 +13,8 @@
 #include <unistd.h>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "harness/interrupt.h"
-#include "harness/table.h"
 #include "src/base/rng.h"
 
 extern char** environ;
@@ -131,40 +128,64 @@ std::optional<double> number_at(const Json& document, const std::string& pointer
 
 bool counts(const Replicate& replicate) { return replicate.per_second.has_value(); }
 
-/// The median of one number over the replicates that count.
-std::optional<double> median_at(const VariantSummary& variant, const std::string& pointer) {
+using Figure = Measured<double>;
+
+/// The number at a place in a document, or the reason that the document gives for its absence.
+Figure figure_at(const Json& document, const std::string& pointer) {
+  if (const std::optional<double> value = number_at(document, pointer)) return *value;
+  const Json::json_pointer reason(pointer + "_reason");
+  const bool given = document.contains(reason) && document.at(reason).is_string();
+  return Figure::missing(given ? document.at(reason).get<std::string>() : "the documents do not say");
+}
+
+/// One number of a document by another. Without transactions there are no aborts, and no ratio to anything.
+Figure ratio_at(const Json& document, const std::string& above, const std::string& below) {
+  const Json::json_pointer aborts("/sync/aborts");
+  if (!document.contains(aborts) || document.at(aborts).is_null()) return figure_at(document, "/sync/aborts");
+  const Figure numerator = figure_at(document, above);
+  const Figure denominator = figure_at(document, below);
+  if (!numerator) return numerator;
+  if (!denominator) return denominator;
+  return *denominator > 0 ? Figure(*numerator / *denominator) : Figure::missing("there were none");
+}
+
+/// A figure of every replicate that counts.
+template <class Read>
+Measured<std::vector<double>> figures_of(const VariantSummary& variant, Read&& read) {
   std::vector<double> values;
+  std::string why = "no replicate counts";
   for (const Replicate& replicate : variant.replicates) {
     if (!counts(replicate)) continue;
-    if (const std::optional<double> value = number_at(replicate.document, pointer)) values.push_back(*value);
+    const Figure figure = read(replicate.document);
+    figure ? values.push_back(*figure) : void(why = figure.reason);
   }
-  if (values.empty()) return std::nullopt;
-  return median(std::move(values));
+  using Figures = Measured<std::vector<double>>;
+  return values.empty() ? Figures::missing(why) : Figures(std::move(values));
 }
 
-std::map<std::string, u32> statuses_of(const VariantSummary& variant) {
-  std::map<std::string, u32> statuses;
-  for (const Replicate& replicate : variant.replicates) ++statuses[replicate.status];
-  return statuses;
+Figure median_of(const Measured<std::vector<double>>& figures) {
+  return figures ? Figure(median(*figures)) : Figure::missing(figures.reason);
 }
 
-std::string statuses_text(const VariantSummary& variant) {
-  std::vector<std::string> parts;
-  for (const auto& [status, count] : statuses_of(variant)) {
-    parts.push_back(fmt::format("{} {}", count, status));
-  }
-  return fmt::format("{}", fmt::join(parts, ", "));
+/// There is no page size in the middle between two.
+Figure agreed(const Measured<std::vector<double>>& figures) {
+  if (!figures) return Figure::missing(figures.reason);
+  const auto [least, most] = std::minmax_element(figures->begin(), figures->end());
+  return *least == *most ? Figure(*least) : Figure::missing("the replicates differ");
 }
 
-/// Reasons of all replicates that are not ok, each once.
-std::vector<std::string> reasons_of(const VariantSummary& variant) {
-  std::vector<std::string> reasons;
-  for (const Replicate& replicate : variant.replicates) {
-    if (replicate.status == "ok" || replicate.reason.empty()) continue;
-    std::string text = replicate.status + ": " + replicate.reason;
-    if (std::find(reasons.begin(), reasons.end(), text) == reasons.end()) reasons.push_back(std::move(text));
-  }
-  return reasons;
+void read_documents(VariantSummary& variant) {
+  const auto at = [&](const char* place) {
+    return figures_of(variant, [=](const Json& document) { return figure_at(document, place); });
+  };
+  const auto ratio = [&](const char* above, const char* below) {
+    return figures_of(variant, [=](const Json& document) { return ratio_at(document, above, below); });
+  };
+  variant.bytes_per_key = median_of(at("/memory/bytes_per_key"));
+  variant.page_bytes = agreed(at("/memory/page_bytes"));
+  variant.fallback_rate = median_of(at("/sync/fallback_rate"));
+  variant.commits_per_begin = median_of(ratio("/sync/counters/commits", "/sync/counters/begins"));
+  variant.zero_aborts_per_operation = median_of(ratio("/sync/aborts/zero", "/throughput/operations"));
 }
 
 /// How many replicates do not count, and what the first of them is.
@@ -179,8 +200,6 @@ std::string why_withheld(const VariantSummary& variant) {
                   : fmt::format("{} of {} replicates of {} {}", bad, variant.replicates.size(), variant.name,
                                 status);
 }
-
-Json nullable(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
 
 }  // namespace
 
@@ -199,25 +218,35 @@ void summarize(Comparison& comparison) {
         paired.push_back(values.back());
       }
     }
+    read_documents(variant);
     if (!values.empty()) {
       variant.median = median(values);
       variant.quartiles = Interval{.low = quantile(values, 0.25), .high = quantile(values, 0.75)};
+    } else {
+      variant.median = Measured<double>::missing("no replicate counts");
+      variant.quartiles = Measured<Interval>::missing(variant.median.reason);
     }
     if (!paired.empty()) {
       variant.ratio = paired_ratio(paired_base, paired);
       variant.interval = bootstrap_ratio(paired_base, paired, comparison.seed);
+    } else {
+      variant.ratio = Measured<double>::missing(
+          values.empty() ? variant.median.reason
+                         : fmt::format("there is no block in which both {} and {} count", base.name,
+                                       variant.name));
+      variant.interval = Measured<Interval>::missing(variant.ratio.reason);
     }
+    std::string& why = variant.withheld;
+    why = why_withheld(variant);
     if (&variant == &base) {
-      const std::string why = why_withheld(base);
-      variant.verdict = why.empty() ? "base" : "withheld: " + why;
+      variant.verdict = why.empty() ? "base" : "withheld";
       continue;
     }
-    std::string why = why_withheld(variant);
     if (why.empty()) why = why_withheld(base);
     if (why.empty() && comparison.interrupted) why = "interrupted";
     if (why.empty() && paired.size() < kLeastBlocks) why = fmt::format("fewer than {} blocks", kLeastBlocks);
     if (!why.empty()) {
-      variant.verdict = "withheld: " + why;
+      variant.verdict = "withheld";
     } else if (variant.interval->low > 1) {
       variant.verdict = "faster";
     } else if (variant.interval->high < 1) {
@@ -293,77 +322,6 @@ Comparison compare(const AbCommand& command, Progress& progress) {
   progress.end();
   summarize(comparison);
   return comparison;
-}
-
-std::string table_of(const Comparison& comparison) {
-  std::size_t width = 7;
-  for (const VariantSummary& variant : comparison.variants) {
-    width = std::max(width, variant.command.size() + 3);
-  }
-  const std::size_t blocks = comparison.orders.size();
-  std::string text =
-      fmt::format("{} block{}, variants in random order within each (seed {}){}\n", blocks,
-                  blocks == 1 ? "" : "s", comparison.seed, comparison.interrupted ? "; interrupted" : "");
-  if (!comparison.common.empty()) text += fmt::format("all with {}\n", comparison.common);
-  text += '\n';
-  text += fmt::format("{:<{}}  {:>9}  {:>17}  {:>7}  {:>15}  {:>6}  {:>5}  {:<12}  {}\n", "variant", width,
-                      "Mops/s", "quartiles", "ratio", "95 %", "B/key", "pages", "runs", "verdict");
-  for (const VariantSummary& v : comparison.variants) {
-    const std::optional<double> bytes = median_at(v, "/memory/bytes_per_key");
-    const std::optional<double> page = median_at(v, "/memory/page_bytes");
-    text += fmt::format(
-        "{:<{}}  {:>9}  {:>17}  {:>7}  {:>15}  {:>6}  {:>5}  {:<12}  {}\n", v.name + "  " + v.command, width,
-        v.median ? fmt::format("{:.3f}", *v.median / 1e6) : "-",
-        v.quartiles ? fmt::format("{:.3f} .. {:.3f}", v.quartiles->low / 1e6, v.quartiles->high / 1e6) : "-",
-        v.ratio ? fmt::format("{:.3f}", *v.ratio) : "-",
-        v.interval ? fmt::format("{:.3f} .. {:.3f}", v.interval->low, v.interval->high) : "-",
-        bytes ? fmt::format("{:.1f}", *bytes) : "-",
-        page ? page_text(Measured<u64>(static_cast<u64>(*page))) : "-", statuses_text(v), v.verdict);
-  }
-  for (const VariantSummary& v : comparison.variants) {
-    for (const std::string& reason : reasons_of(v)) text += fmt::format("\n{}  {}", v.name, reason);
-  }
-  if (text.back() != '\n') text += '\n';
-  return text;
-}
-
-Json json_of(const Comparison& comparison) {
-  Json o;
-  o["schema_version"] = RunResult::kSchemaVersion;
-  o["seed"] = comparison.seed;
-  o["common"] = comparison.common;
-  o["planned_blocks"] = comparison.planned_blocks;
-  o["interrupted"] = comparison.interrupted;
-  o["orders"] = Json::array();
-  for (const auto& order : comparison.orders) {
-    Json names = Json::array();
-    for (const u32 which : order) names.push_back(comparison.variants[which].name);
-    o["orders"].push_back(std::move(names));
-  }
-  o["variants"] = Json::array();
-  for (const VariantSummary& v : comparison.variants) {
-    Json j;
-    j["name"] = v.name;
-    j["command"] = v.command;
-    j["verdict"] = v.verdict;
-    j["median_per_second"] = nullable(v.median);
-    j["quartiles"] = v.quartiles ? Json{v.quartiles->low, v.quartiles->high} : Json(nullptr);
-    j["ratio"] = nullable(v.ratio);
-    j["interval"] = v.interval ? Json{v.interval->low, v.interval->high} : Json(nullptr);
-    j["bytes_per_key"] = nullable(median_at(v, "/memory/bytes_per_key"));
-    j["page_bytes"] = nullable(median_at(v, "/memory/page_bytes"));
-    j["statuses"] = statuses_of(v);
-    j["reasons"] = reasons_of(v);
-    j["replicates"] = Json::array();
-    for (const Replicate& r : v.replicates) {
-      j["replicates"].push_back({{"status", r.status},
-                                 {"reason", r.reason},
-                                 {"per_second", nullable(r.per_second)},
-                                 {"document", r.document}});
-    }
-    o["variants"].push_back(std::move(j));
-  }
-  return o;
 }
 
 int exit_status(const Comparison& comparison) {

@@ -35,11 +35,18 @@ struct VariantSummary {
   std::string name;
   std::string command;                ///< its own options
   std::vector<Replicate> replicates;  ///< by block
-  std::optional<double> median;       ///< operations a second
-  std::optional<Interval> quartiles;
-  std::optional<double> ratio;  ///< to the first variant, over blocks in which both count
-  std::optional<Interval> interval;
-  std::string verdict;  ///< faster, slower, undecided, or withheld: why; "base" for the first
+  Measured<double> median;            ///< operations a second
+  Measured<Interval> quartiles;
+  Measured<double> ratio;  ///< to the first variant, over blocks in which both count
+  Measured<Interval> interval;
+  /// Medians over the replicates that count.
+  Measured<double> bytes_per_key;
+  Measured<double> page_bytes;  ///< missing where the replicates differ
+  Measured<double> commits_per_begin;
+  Measured<double> fallback_rate;
+  Measured<double> zero_aborts_per_operation;  ///< aborts with status zero
+  std::string verdict;                         ///< base (the first), faster, slower, undecided, withheld
+  std::string withheld;                        ///< why there is no verdict
 };
 
 struct Comparison {
@@ -51,7 +58,7 @@ struct Comparison {
   bool interrupted = false;
 };
 
-/// Median, ratio, interval and verdict of every variant, from its replicates.
+/// Median, ratio, interval, verdict and all other figures of every variant, from its replicates.
 void summarize(Comparison& comparison);
 
 /// Runs one replicate in a fresh process; forwards a stop request to it.
@@ -60,7 +67,10 @@ void summarize(Comparison& comparison);
 /// Runs the whole comparison.
 [[nodiscard]] Comparison compare(const AbCommand& command, Progress& progress);
 
+/// For people: the commands, then a line a variant (ab_report.cc).
 [[nodiscard]] std::string table_of(const Comparison& comparison);
+
+/// The document that ab.schema.json describes; each replicate's own document is in it.
 [[nodiscard]] Json json_of(const Comparison& comparison);
 
 /// 0, 1 if a replicate failed or is invalid, 130 if interrupted.

@@ -10,13 +10,14 @@ import os
 import pathlib
 import re
 import subprocess
+import sys
 import tempfile
 import unittest
 
 try:
     import jsonschema
 except ImportError:
-    jsonschema = None
+    sys.exit("cli_smoke: results cannot be checked against their schema: install the package python3-jsonschema")
 
 TREE = pathlib.Path(__file__).resolve().parents[1]
 HARNESS = os.environ.get("LATCHLAB_HARNESS") or str(TREE / "build/release/harness")
@@ -41,12 +42,29 @@ def pairs():
     return found
 
 
+def bare_nulls(document, path=""):
+    """Where a document says null without saying why."""
+    if isinstance(document, list):
+        return [null for i, item in enumerate(document) for null in bare_nulls(item, f"{path}/{i}")]
+    if not isinstance(document, dict):
+        return [f"{path}: a null in a list"] if document is None else []
+    found = []
+    for key, value in document.items():
+        if value is not None:
+            found += bare_nulls(value, f"{path}/{key}")
+        elif not document.get(f"{key}_reason"):
+            found.append(f"{path}/{key}: null without a reason")
+    return found
+
+
 class Runs(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.pairs = pairs()
-        schema = json.loads((TREE / "harness/result.schema.json").read_text())
-        cls.validator = jsonschema.Draft7Validator(schema) if jsonschema else None
+        cls.results, cls.comparisons = (
+            jsonschema.Draft7Validator(json.loads((TREE / f"harness/{name}.schema.json").read_text()))
+            for name in ("result", "ab")
+        )
         done = run("--workload=lookup", "--json", *SHORT)
         cls.rtm_works = json.loads(done.stdout)["machine"]["rtm"]["probe"] == "works"
 
@@ -57,14 +75,15 @@ class Runs(unittest.TestCase):
         self.assertEqual(len(lines), count, arguments)
         return [self.checked(json.loads(line), arguments) for line in lines]
 
+    def conforms(self, schema, document, arguments):
+        problems = [
+            f"{'/'.join(map(str, e.absolute_path))}: {e.message}" for e in schema.iter_errors(document)
+        ]
+        self.assertEqual(problems + bare_nulls(document), [], arguments)
+
     def checked(self, document, arguments):
         """What must hold for every result."""
-        if self.validator:
-            problems = [
-                f"{'/'.join(map(str, e.absolute_path))}: {e.message}"
-                for e in self.validator.iter_errors(document)
-            ]
-            self.assertEqual(problems, [], arguments)
+        self.conforms(self.results, document, arguments)
         self.assertIn(document["status"], ("ok", "degraded"), (arguments, document["reason"]))
         self.assertEqual(document["reason"] == "", document["status"] == "ok", arguments)
         self.assertGreater(document["throughput"]["operations"], 0, arguments)
@@ -173,8 +192,7 @@ class Runs(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         skipped = json.loads(done.stdout.splitlines()[0])
         self.assertEqual(skipped["status"], "skipped")
-        if self.validator:
-            self.assertEqual([e.message for e in self.validator.iter_errors(skipped)], [])
+        self.conforms(self.results, skipped, "skipped")
         self.assertIsNone(skipped["limits"]["footprint_bytes"])
         self.assertIsNone(skipped["placement"]["processors"])
         self.assertEqual(skipped["limits"]["footprint_bytes_reason"], "the run was skipped")
@@ -215,10 +233,43 @@ class Runs(unittest.TestCase):
                 self.assertEqual(document["status"], "degraded")
                 self.assertIsNone(document["sync"]["aborts"])   # none was begun, which is not the same as none aborted
                 self.assertEqual(counters["begins"], 0)
-                self.assertEqual(counters["direct_lock"], counters["ops"])
+                self.assertEqual(counters["fallbacks"], counters["ops"])
+                self.assertEqual(document["sync"]["fallback_rate"], 1)
+                self.assertNotIn("zero", counters)   # aborts stand in their own section only
                 refused = run("--index=art", "--sync=rtm:20", "--strict", *SHORT)
                 self.assertEqual(refused.returncode, 2)
                 self.assertEqual(len(refused.stderr.splitlines()), 1, refused.stderr)
+
+    def test_a_comparison_has_a_schema_too(self):
+        document = self.comparison("--a=--sync=none", "--b=--sync=rtm:20 --threads=2", "--replicates=2", *SHORT)
+        self.assertEqual([v["name"] for v in document["variants"]], ["a", "b"])
+        plain, elided = document["variants"]
+        self.assertEqual(plain["fallback_rate_reason"], "the policy has no fallback")
+        self.assertEqual(plain["commits_per_begin_reason"], "the policy has no transactions")
+        if self.rtm_works:
+            self.assertGreater(elided["commits_per_begin"], 0.9)
+            self.assertIsNotNone(elided["zero_aborts_per_operation"])
+        else:
+            self.assertEqual(elided["fallback_rate"], 1)
+            self.assertEqual(elided["commits_per_begin_reason"], "no transaction was begun")
+        self.assertEqual((plain["verdict"], elided["verdict"]), ("base", "withheld"))   # two blocks are too few
+
+    def comparison(self, *arguments):
+        done = run("ab", "--json", *arguments)
+        self.assertEqual(done.returncode, 0, f"{arguments}: {done.stderr}")
+        document = json.loads(done.stdout)
+        self.conforms(self.comparisons, document, arguments)
+        for variant in document["variants"]:
+            for replicate in variant["replicates"]:
+                self.checked(replicate["document"], arguments)
+        return document
+
+    def test_an_index_that_keeps_nothing_has_no_bytes(self):
+        (document,) = self.documents("--index=null", "--sync=none", *SHORT)
+        for part, name in (("memory", "index_live_bytes"), ("memory", "bytes_per_key"), ("limits", "chase_ratio")):
+            self.assertIsNone(document[part][name])
+            self.assertEqual(document[part][f"{name}_reason"], "this index keeps nothing")
+        self.assertNotIn("0 bytes", run("--index=null", "--sync=none", *SHORT).stdout)
 
     def test_it_says_what_there_is(self):
         for arguments in (["list"], ["list", "policies"], ["doctor"], ["help"]):
@@ -332,6 +383,4 @@ class WrongInput(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if jsonschema is None:
-        print("python3-jsonschema is missing: results are not validated against the schema here")
     unittest.main()

@@ -161,6 +161,22 @@ TEST_CASE(
   CHECK_FALSE(health.steal_share);
   CHECK_FALSE(health.migrations);
   CHECK(health.voluntary_switches);
+  // Nor does getrusage where it fails.
+  MemoryUse memory;
+  set_health(health, {}, {});
+  set_faults(memory, {}, {});
+  for (const Measured<u64>& count : {health.voluntary_switches, health.involuntary_switches,
+                                     memory.minor_faults, memory.major_faults}) {
+    CHECK_FALSE(count);
+    CHECK(count.reason == "the kernel does not tell (getrusage)");
+  }
+  Disturbance before, after;
+  before.minor_faults = 3;
+  after.minor_faults = 5;
+  before.major_faults = after.major_faults = 0;
+  set_faults(memory, before, after);
+  CHECK(*memory.minor_faults == 2);
+  CHECK(*memory.major_faults == 0);
 }
 
 TEST_CASE("machine facts are read out of their files") {

@@ -3,6 +3,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,6 +25,13 @@ namespace fs = std::filesystem;
 
 constexpr u64 kSmallPage = 4096;
 constexpr u64 kHugePage = u64{2} << 20;
+constexpr const char* kNoUsage = "the kernel does not tell (getrusage)";
+
+/// How much a running total grew between two looks, if both saw it.
+Measured<u64> grown(const std::optional<u64>& before, const std::optional<u64>& after, const char* why_not) {
+  if (!before || !after) return Measured<u64>::missing(why_not);
+  return *after - std::min(*before, *after);
+}
 
 /// The value of the first "name : value" or "name: value" line of a text.
 std::optional<std::string> field(std::string_view text, std::string_view name) {
@@ -228,6 +236,12 @@ Measured<u64> page_bytes_between(const PageUse& before, const PageUse& after) {
   return *share > .5 ? kHugePage : kSmallPage;
 }
 
+std::optional<u64> thread_time_ns() {
+  timespec now{};
+  if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now) != 0) return std::nullopt;
+  return static_cast<u64>(now.tv_sec) * 1'000'000'000 + static_cast<u64>(now.tv_nsec);
+}
+
 Disturbance disturbance_now(const Root& root) {
   Disturbance out;
   rusage usage{};
@@ -255,14 +269,10 @@ Disturbance disturbance_now(const Root& root) {
 }
 
 void set_health(Health& health, const Disturbance& before, const Disturbance& after) {
-  health.voluntary_switches = after.voluntary_switches - before.voluntary_switches;
-  health.involuntary_switches = after.involuntary_switches - before.involuntary_switches;
-  if (before.migrations && after.migrations) {
-    health.migrations = *after.migrations - std::min(*before.migrations, *after.migrations);
-  } else {
-    health.migrations =
-        Measured<u64>::missing("the kernel does not count migrations (/proc/self/task/*/sched)");
-  }
+  health.voluntary_switches = grown(before.voluntary_switches, after.voluntary_switches, kNoUsage);
+  health.involuntary_switches = grown(before.involuntary_switches, after.involuntary_switches, kNoUsage);
+  health.migrations = grown(before.migrations, after.migrations,
+                            "the kernel does not count migrations (/proc/self/task/*/sched)");
   if (!before.all_ticks || !after.all_ticks) {
     health.steal_share = Measured<double>::missing("/proc/stat cannot be read");
   } else if (*after.all_ticks <= *before.all_ticks) {
@@ -272,6 +282,11 @@ void set_health(Health& health, const Disturbance& before, const Disturbance& af
         static_cast<double>(*after.steal_ticks - std::min(*before.steal_ticks, *after.steal_ticks)) /
         static_cast<double>(*after.all_ticks - *before.all_ticks);
   }
+}
+
+void set_faults(MemoryUse& memory, const Disturbance& before, const Disturbance& after) {
+  memory.minor_faults = grown(before.minor_faults, after.minor_faults, kNoUsage);
+  memory.major_faults = grown(before.major_faults, after.major_faults, kNoUsage);
 }
 
 Measured<double> load_average(const Root& root) {

@@ -55,12 +55,15 @@ struct PageUse {
 [[nodiscard]] Measured<double> huge_share_between(const PageUse& before, const PageUse& after);
 [[nodiscard]] Measured<u64> page_bytes_between(const PageUse& before, const PageUse& after);
 
+/// Processor time of the calling thread: what it costs, without waiting for a processor.
+[[nodiscard]] std::optional<u64> thread_time_ns();
+
 /// Running totals; the difference of two tells what happened between.
 struct Disturbance {
-  u64 minor_faults = 0;
-  u64 major_faults = 0;
-  u64 voluntary_switches = 0;
-  u64 involuntary_switches = 0;
+  std::optional<u64> minor_faults;
+  std::optional<u64> major_faults;
+  std::optional<u64> voluntary_switches;
+  std::optional<u64> involuntary_switches;
   std::optional<u64> migrations;   ///< of all threads that are alive
   std::optional<u64> steal_ticks;  ///< of the whole machine
   std::optional<u64> all_ticks;
@@ -69,6 +72,7 @@ struct Disturbance {
 
 /// Fills in what two looks tell about the phase between them.
 void set_health(Health& health, const Disturbance& before, const Disturbance& after);
+void set_faults(MemoryUse& memory, const Disturbance& before, const Disturbance& after);
 
 /// The load average of one minute.
 [[nodiscard]] Measured<double> load_average(const Root& root = {});

@@ -39,18 +39,9 @@ Json json(const T& value) {
   return value;
 }
 
-void put_missing(Json& object, const std::string& key, const std::string& reason) {
-  object[key] = nullptr;
-  object[key + "_reason"] = reason.empty() ? "not measured" : reason;
-}
-
 template <class T>
 void put(Json& object, const std::string& key, const Measured<T>& measured) {
   if (!measured) return put_missing(object, key, measured.reason);
-  if constexpr (std::is_floating_point_v<T>) {
-    // JSON has no infinity; a division by zero upstream must not turn into a bare null.
-    if (!std::isfinite(*measured)) return put_missing(object, key, "not a finite number");
-  }
   object[key] = json(*measured);
 }
 
@@ -229,6 +220,18 @@ Json validation_json(const Validation& v) {
 }
 
 }  // namespace
+
+void put_missing(Json& object, const std::string& key, const std::string& reason) {
+  object[key] = nullptr;
+  object[key + "_reason"] = reason.empty() ? "not measured" : reason;
+}
+
+void put(Json& object, const std::string& key, const Measured<double>& measured) {
+  if (!measured) return put_missing(object, key, measured.reason);
+  // JSON has no infinity; a division by zero upstream must not turn into a bare null.
+  if (!std::isfinite(*measured)) return put_missing(object, key, "not a finite number");
+  object[key] = *measured;
+}
 
 Json document_of(const RunResult& r) {
   Json o;

@@ -22,6 +22,12 @@ struct OutputError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// "key": null, and beside it "key_reason": why.
+void put_missing(Json& object, const std::string& key, const std::string& reason);
+
+/// "key": the number, or null with the reason.
+void put(Json& object, const std::string& key, const Measured<double>& measured);
+
 /// The whole document.
 [[nodiscard]] Json document_of(const RunResult& result);
 

@@ -47,4 +47,17 @@ void nothing_measured(TrialResult& result, const std::string& why) {
   blame(result.validation.passed, result.validation.expected_keys, result.validation.found_keys);
 }
 
+void nothing_kept(TrialResult& result) {
+  const auto blame = [](auto&... measured) {
+    ((measured = std::remove_cvref_t<decltype(measured)>::missing("this index keeps nothing")), ...);
+  };
+  MemoryUse& memory = result.memory;
+  Limits& limits = result.limits;
+  Validation& validation = result.validation;
+  blame(memory.index_live, memory.index_reserved, memory.keys, memory.bytes_per_key);
+  blame(limits.footprint, limits.page_bytes, limits.chase_ns, limits.independent_ns, limits.chase_ratio,
+        limits.independent_ratio);
+  blame(validation.passed, validation.expected_keys, validation.found_keys);
+}
+
 }  // namespace latchlab

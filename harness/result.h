@@ -114,9 +114,9 @@ struct SyncStats {
   using Options = std::vector<std::pair<std::string, std::string>>;
   using Counts = std::vector<NamedCount>;
   Options options;            ///< every option of the policy as it was in effect
-  Measured<Counts> counters;  ///< all named counters of the policy
+  Measured<Counts> counters;  ///< all named counters of the policy but those of aborts
   Measured<Counts> aborts;         ///< by cause
-  Measured<double> fallback_rate;  ///< of all operations, 0..1
+  Measured<double> fallback_rate;  ///< fallbacks / ops, 0..1; 1 where transactions do not work
   Measured<double> restart_rate;   ///< restarts an operation
   /// Blocks that were retired and freed in the measured phase and how often they piled up (stalled);
   /// `pending` are those that were waiting at its end.
@@ -135,8 +135,10 @@ struct MemoryUse {
   Measured<u64> index_reserved;    ///< bytes that the index holds from the system, free ones included
   Measured<u64> keys;              ///< keys in the index at that time
   Measured<double> bytes_per_key;  ///< index_live / keys, values included
-  Measured<u64> page_bytes;        ///< 4096, or 2 MiB when most of the index was on huge pages: as observed
-  Measured<double> huge_share;     ///< share of the index's memory on huge pages, 0..1
+  /// Of the memory that the process got from before the first phase to the end of the measured one. Most of
+  /// it is the index, but threads' operations and whatever else the harness keeps are in it too.
+  Measured<u64> page_bytes;     ///< 4096, or 2 MiB when most of that memory was on huge pages: as observed
+  Measured<double> huge_share;  ///< the share of that memory on huge pages, 0..1
   Measured<u64> rss;
   Measured<u64> minor_faults;  ///< in the measured phase
   Measured<u64> major_faults;
@@ -190,6 +192,9 @@ struct TrialResult {
 
 /// Gives what only the measured phase could have measured this reason.
 void nothing_measured(TrialResult& result, const std::string& why);
+
+/// An index that keeps nothing has no bytes, no keys to check, and no footprint of which to measure the limit.
+void nothing_kept(TrialResult& result);
 
 struct CacheInfo {
   u32 level = 0;

@@ -75,6 +75,10 @@ void check_keyword(const std::string& keyword, const Json& schema, const Json& d
     if (document.is_string() && document.get_ref<const std::string&>().size() < rule.get<std::size_t>()) {
       fail("is too short");
     }
+  } else if (keyword == "minItems") {
+    if (document.is_array() && document.size() < rule.get<std::size_t>()) fail("has too few items");
+  } else if (keyword == "maxItems") {
+    if (document.is_array() && document.size() > rule.get<std::size_t>()) fail("has too many items");
   } else if (keyword == "items") {
     if (!document.is_array()) return;
     for (std::size_t i = 0; i < document.size(); ++i) {

@@ -1,9 +1,9 @@
 #pragma once
 
-// Just enough of JSON Schema (draft 7) to check a document against result.schema.json in tests, with no
+// Just enough of JSON Schema (draft 7) to check a document against the committed schemas in tests, with no
 // dependency: type, enum, const, minimum, maximum, minLength, properties, required, additionalProperties,
-// items, anyOf, allOf, if and then. `pattern` is left to whoever validates with a full implementation. An
-// unknown keyword is a violation, so that the schema cannot outgrow it.
+// items, minItems, maxItems, anyOf, allOf, if and then. `pattern` is left to whoever validates with a full
+// implementation. An unknown keyword is a violation, so that the schema cannot outgrow it.
 
 #include <string>
 #include <vector>

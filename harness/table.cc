@@ -49,13 +49,6 @@ std::string number(const Measured<T>& measured, int decimals) {
 
 std::string bytes_text(u64 bytes) { return short_number(static_cast<double>(bytes)) + "B"; }
 
-/// Rates of a few per million must not look like none.
-std::string percent(double share) {
-  const double p = share * 100;
-  if (p == 0 || p >= 0.1) return fmt::format("{:.1f} %", p);
-  return fmt::format("{:.2g} %", p);
-}
-
 u64 sum(const std::vector<NamedCount>& counts) {
   u64 total = 0;
   for (const NamedCount& count : counts) total += count.count;
@@ -123,6 +116,12 @@ std::string validation_text(const Validation& v) {
 }
 
 }  // namespace
+
+std::string percent(double share) {
+  const double p = share * 100;
+  if (p == 0 || p >= 0.1) return fmt::format("{:.1f} %", p);
+  return fmt::format("{:.2g} %", p);
+}
 
 std::string grouped(u64 value) {
   std::string digits = fmt::format("{}", value);

@@ -36,6 +36,9 @@ class RunTable {
 /// "4K", "2M", or "?" where nobody looked.
 [[nodiscard]] std::string page_text(const Measured<u64>& page_bytes);
 
+/// "99.8 %"; rates of a few per million do not look like none.
+[[nodiscard]] std::string percent(double share);
+
 /// "16,000,000"
 [[nodiscard]] std::string grouped(u64 value);
 

@@ -26,6 +26,7 @@ enum class Mistake {
   kPhantom,      ///< a find that misses says that it has found
   kSwappedKeys,  ///< an insert in a thousand is made under another key
   kBadScan,      ///< a scan in ten delivers its first pair twice
+  kUncounted,    ///< a lookup in a thousand is not counted, where operations are
   kNoMemory,     ///< the 5000th insert throws std::bad_alloc
 };
 inline Mistake mistake = Mistake::kNone;

@@ -5,8 +5,6 @@
 #include <new>
 #include <set>
 
-#include <time.h>
-
 #include <fmt/format.h>
 
 #include "harness/cli_values.h"
@@ -41,13 +39,6 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// Processor time of the calling thread: what it costs, without waiting for a processor.
-u64 thread_time_ns() {
-  timespec now{};
-  if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now) != 0) return 0;
-  return static_cast<u64>(now.tv_sec) * 1'000'000'000 + static_cast<u64>(now.tv_nsec);
-}
-
 std::string said_by(const std::exception_ptr& failure) {
   try {
     std::rethrow_exception(failure);
@@ -74,6 +65,7 @@ struct alignas(kFalseSharingBytes) Worker {
   std::vector<u64> counters_after;
   u64 making_ns = 0;
   u64 made = 0;
+  bool clocked = true;  // making_ns covers all that was made
   bool pinned = true;
   std::optional<u32> seen_on;  // the processor, at the end of the measured phase
 };
@@ -313,7 +305,7 @@ class Run {
 
   /// Fills up the steps that are ready with the next ones of this thread's chunks: t, t + T, t + 2T...
   void make_ready(Worker& me, const StepMaker& maker) {
-    const u64 start = thread_time_ns();
+    const std::optional<u64> start = thread_time_ns();
     const u64 end = maker.stream().size();
     me.steps.resize(kRoundSteps);
     u32 ready = me.rest.count;
@@ -332,7 +324,9 @@ class Run {
     }
     me.rest = slice_of(std::span(me.steps).first(ready));
     me.made += ready - left;
-    me.making_ns += thread_time_ns() - start;
+    const std::optional<u64> now = thread_time_ns();
+    me.clocked &= start && now;
+    me.making_ns += me.clocked ? *now - *start : 0;
   }
 
   /// Runs one phase on all threads while this one keeps the time: ends it `length_ns` after the first
@@ -405,8 +399,10 @@ class Run {
     Tally all;
     u64 making = 0;
     u64 made = 0;
+    bool clocked = true;
     for (const Worker& worker : workers_) {
       all += worker.measured;
+      clocked &= worker.clocked;
       making += worker.making_ns;
       made += worker.made;
     }
@@ -420,9 +416,10 @@ class Run {
                           : throughput.operations < total                      ? Ending::kTime
                           : config_.ops > 0 && config_.ops <= stream_.size()   ? Ending::kOperations
                                                                                : Ending::kRecords;
-    throughput.generator_ns = made > 0
-                                  ? Measured<double>(static_cast<double>(making) / static_cast<double>(made))
-                                  : Measured<double>::missing("no step was made in the measured phase");
+    throughput.generator_ns =
+        !clocked   ? Measured<double>::missing("the kernel does not tell a thread's time")
+        : made > 0 ? Measured<double>(static_cast<double>(making) / static_cast<double>(made))
+                   : Measured<double>::missing("no step was made in the measured phase");
     throughput.timed_share = wall > 0 ? std::min(1.0, seconds / wall) : 1;
     note_early_end(throughput);
     for (std::size_t k = 0; k < kOpKinds; ++k) {
@@ -493,8 +490,7 @@ class Run {
 
   void report_memory(const Disturbance& before, const Disturbance& after) {
     const PageUse pages = page_use();
-    out_.memory.minor_faults = after.minor_faults - before.minor_faults;
-    out_.memory.major_faults = after.major_faults - before.major_faults;
+    set_faults(out_.memory, before, after);
     out_.memory.rss = pages.known ? Measured<u64>(pages.rss)
                                   : Measured<u64>::missing("/proc/self/smaps_rollup cannot be read");
     out_.memory.huge_share = huge_share_between(pages_before_, pages);
@@ -519,14 +515,11 @@ class Run {
 
   /// The index against the tally; nobody uses it any more.
   void check() {
+    if (!trial_.keeps()) return nothing_kept(out_);
     const IndexBytes bytes = trial_.bytes();
     out_.memory.index_live = bytes.live;
     out_.memory.index_reserved = bytes.reserved;
     const Tally all = tally_of_all();
-    if (!trial_.keeps()) {
-      out_.validation.passed = Measured<bool>::missing("this index keeps nothing");
-      return;
-    }
     out_.memory.keys = all.keys;
     if (all.keys > 0) {
       out_.memory.bytes_per_key = static_cast<double>(bytes.live) / static_cast<double>(all.keys);
@@ -537,7 +530,7 @@ class Run {
       worsen(Status::kInvalid, "during the run: " + mistakes);
     }
     if (config_.validate == Validate::kOff) {
-      out_.validation.passed = Measured<bool>::missing("--validate=off");
+      out_.validation = no_validation();
       return;
     }
     const auto start = Clock::now();
@@ -552,11 +545,12 @@ class Run {
       out_.limits = no_limits("there is no throughput to compare with");
       return;
     }
+    if (!trial_.keeps()) return;
     const auto start = Clock::now();
     progress_.begin("limits", 0, 0);
     LimitsPlan plan;
     plan.footprint = limits_footprint(trial_.bytes().reserved, available_memory());
-    // The pages that the index has, which need not be those that were asked for.
+    // The pages that the process got, the index most of all, which need not be those that were asked for.
     const bool huge = out_.memory.page_bytes.value.value_or(0) > 4096;
     plan.huge_pages = huge ? HugePages::kThp : HugePages::kNone;
     plan.time_ns = std::clamp(measured_ns_, kMinLimitsNs, plan.time_ns);  // a short run is not kept waiting

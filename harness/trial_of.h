@@ -299,6 +299,17 @@ class TrialOf final : public Trial {
     });
   }
 
+  /// Aborts by cause stand in a section of their own, and nowhere else: there they can be missing.
+  template <class Counters>
+  static constexpr bool counts_aborts(const CounterField<Counters>& field) {
+    if constexpr (requires { Counters::abort_fields(); }) {
+      for (const auto member : Counters::abort_fields()) {
+        if (member == field.member) return true;
+      }
+    }
+    return false;
+  }
+
   static void report_counters(const std::vector<u64>& sums, SyncReport& out) {
     using Counters = std::remove_cvref_t<decltype(std::declval<SessionThread&>().counters)>;
     constexpr auto kFields = Counters::fields();
@@ -316,7 +327,11 @@ class TrialOf final : public Trial {
           restarts_counted = true;
         }
       }
-      out.stats.counters = counts_of(all);
+      SyncStats::Counts counters;
+      for (const auto& field : kFields) {
+        if (!counts_aborts(field)) counters.push_back({std::string(field.name), all.*field.member});
+      }
+      out.stats.counters = std::move(counters);
       const auto rate = [&](u64 events) {
         return operations > 0
                    ? Measured<double>(static_cast<double>(events) / static_cast<double>(operations))
@@ -334,7 +349,7 @@ class TrialOf final : public Trial {
         } else {
           out.stats.aborts = Measured<SyncStats::Counts>::missing("no transaction was begun");
         }
-        out.stats.fallback_rate = rate(all.fallbacks + all.direct_lock);
+        out.stats.fallback_rate = rate(all.fallbacks);
         out.commits = all.commits;
       }
       if constexpr (requires { all.inconsistency(); }) out.contradiction = all.inconsistency();

@@ -1,6 +1,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <fstream>
@@ -21,6 +22,7 @@
 #include "harness/validate.h"
 #include "src/base/error.h"
 #include "src/testing/catch.h"
+#include "sync/rtm_counters.h"
 
 namespace latchlab {
 namespace {
@@ -43,14 +45,18 @@ Config small(std::string_view workload) {
   return config;
 }
 
-template <class Raw = u64>
-TrialResult run(const Config& config, Progress& progress) {
-  TrialOf<Toy<Raw>> trial(config);
+template <class Index>
+TrialResult run_of(const Config& config, Progress& progress) {
+  TrialOf<Index> trial(config);
   return run_trial(trial, config, Topology::discover(), progress);
+}
+template <class Index>
+TrialResult run_of(const Config& config) {
+  return run_of<Index>(config, *make_progress(ProgressMode::kNone));
 }
 template <class Raw = u64>
 TrialResult run(const Config& config) {
-  return run<Raw>(config, *make_progress(ProgressMode::kNone));
+  return run_of<Toy<Raw>>(config);
 }
 
 /// Asks for the end as soon as something was measured.
@@ -213,9 +219,7 @@ TEST_CASE("throughput is never more than an index can do whose operations exclud
     config.time_ns = 0;
     config.ops = 20'000;   // not by time: on a loaded machine a thread may not run at all for some
     OneAtATime::held = 0;
-    TrialOf<OneAtATime> trial(config);
-    const auto progress = make_progress(ProgressMode::kNone);
-    const TrialResult result = run_trial(trial, config, Topology::discover(), *progress);
+    const TrialResult result = run_of<OneAtATime>(config);
     CAPTURE(threads, result.reason);
     REQUIRE(result.throughput);
     const Throughput& t = *result.throughput;
@@ -338,7 +342,7 @@ TEST_CASE(
       Config config = small("lookup");
       config.time_ns = 3600'000'000'000;
       StopOnceMeasured progress;
-      const TrialResult result = run(config, progress);
+      const TrialResult result = run_of<Toy<u64>>(config, progress);
       const bool measured =
           result.throughput && result.throughput->operations > 0 && result.status == Status::kOk;
       ::_exit(!result.interrupted                                          ? 3
@@ -365,6 +369,120 @@ TEST_CASE("the series has an interval for each sample and no partial one") {
   CHECK(result.throughput->series.size() <= 6);
 }
 
+struct Counted {
+  u64 ops = 0;
+  static constexpr auto fields() { return std::array{CounterField{"ops", &Counted::ops}}; }
+};
+
+/// Counts its lookups, but for one in a thousand when asked.
+struct Counting : Toy<u64> {
+  using Toy<u64>::Toy;
+  struct Thread : Toy<u64>::Thread {
+    Counted counters;
+  };
+  Thread join() { return {}; }
+  std::optional<u64> find(Thread& me, u64 key) {
+    if (!toy::strikes(Mistake::kUncounted, 1000)) ++me.counters.ops;
+    return Toy<u64>::find(me, key);
+  }
+};
+
+TEST_CASE("a policy that counts fewer operations than were done makes the result invalid") {
+  for (const Mistake mistake : {Mistake::kNone, Mistake::kUncounted}) {
+    const Plant plant(mistake);
+    Config config = small("lookup");
+    config.time_ns = 0;
+    config.ops = 30'000;
+    const TrialResult result = run_of<Counting>(config);
+    CAPTURE(result.reason);
+    REQUIRE(result.throughput);
+    CHECK(result.throughput->operations == 30'000);
+    REQUIRE(result.sync.counters);
+    if (mistake == Mistake::kNone) {
+      CHECK(result.status == Status::kOk);
+      CHECK(result.sync.counters->front().count == 30'000);
+    } else {
+      CHECK(result.status == Status::kInvalid);
+      CHECK(result.reason == "the policy counted fewer operations than the 30000 that were done");
+      CHECK(result.sync.counters->front().count < 30'000);
+    }
+  }
+}
+
+/// Counts as a policy that elides: one abort and one commit a lookup, or the lock where transactions do not
+/// work.
+template <bool kWorks>
+struct Eliding : Toy<u64> {
+  using Toy<u64>::Toy;
+  struct Thread : Toy<u64>::Thread {
+    RtmCounters counters;
+  };
+  Thread join() { return {}; }
+  std::optional<u64> find(Thread& me, u64 key) {
+    ++me.counters.ops;
+    if (kWorks) {
+      me.counters.begins += 2;
+      ++me.counters.conflict;
+      ++me.counters.commits;
+    } else {
+      ++me.counters.fallbacks;
+    }
+    return Toy<u64>::find(me, key);
+  }
+};
+
+TEST_CASE("aborts are counted in one place, and nowhere where no transaction was begun") {
+  const auto count = [](const SyncStats::Counts& counts, std::string_view name) -> std::optional<u64> {
+    for (const NamedCount& c : counts) {
+      if (c.name == name) return c.count;
+    }
+    return std::nullopt;
+  };
+  const TrialResult works = run_of<Eliding<true>>(small("lookup"));
+  REQUIRE(works.sync.aborts);
+  CHECK(count(*works.sync.aborts, "conflict") == count(*works.sync.counters, "commits"));
+  CHECK(count(*works.sync.aborts, "zero") == 0);
+  CHECK(*works.sync.fallback_rate == 0);
+  const TrialResult never = run_of<Eliding<false>>(small("lookup"));
+  CHECK_FALSE(never.sync.aborts);
+  CHECK(never.sync.aborts.reason == "no transaction was begun");
+  CHECK(count(*never.sync.counters, "begins") == 0);
+  CHECK(count(*never.sync.counters, "fallbacks") == count(*never.sync.counters, "ops"));
+  CHECK(*never.sync.fallback_rate == 1);
+  for (const std::string_view cause : kAbortCauseNames) {
+    INFO(cause);
+    CHECK_FALSE(count(*works.sync.counters, cause));
+    CHECK_FALSE(count(*never.sync.counters, cause));
+  }
+}
+
+struct Forgetful : Toy<u64> {
+  using Toy<u64>::Toy;
+  struct Body {
+    static constexpr bool kKeeps = false;
+  };
+};
+
+TEST_CASE("an index that keeps nothing has no bytes, no keys and no limit") {
+  const TrialResult result = run_of<Forgetful>(small("lookup"));
+  REQUIRE(result.status == Status::kOk);
+  CHECK(result.throughput);
+  const auto check = [](const auto& measured) {
+    CHECK_FALSE(measured);
+    CHECK(measured.reason == "this index keeps nothing");
+  };
+  check(result.memory.index_live);
+  check(result.memory.index_reserved);
+  check(result.memory.keys);
+  check(result.memory.bytes_per_key);
+  check(result.limits.footprint);
+  check(result.limits.chase_ns);
+  check(result.limits.chase_ratio);
+  check(result.limits.independent_ratio);
+  check(result.validation.passed);
+  check(result.validation.found_keys);
+}
+
 struct OneWriter {
   static constexpr bool kManyWriters = false;
 };
@@ -374,16 +492,12 @@ struct Single : Toy<u64> {
 };
 
 TEST_CASE("a point that makes no sense is skipped with a reason") {
-  TrialOf<Single> trial(small("mix:read=50,update=50"));
-  const auto progress = make_progress(ProgressMode::kNone);
-  const TrialResult result =
-      run_trial(trial, small("mix:read=50,update=50"), Topology::discover(), *progress);
+  const TrialResult result = run_of<Single>(small("mix:read=50,update=50"));
   CHECK(result.status == Status::kSkipped);
   CHECK_THAT(result.reason, Catch::Contains("one thread may write"));
 
   // Reading with two threads is fine: then only loading is done by one.
-  TrialOf<Single> reader(small("lookup"));
-  CHECK(run_trial(reader, small("lookup"), Topology::discover(), *progress).status == Status::kOk);
+  CHECK(run_of<Single>(small("lookup")).status == Status::kOk);
 }
 
 TEST_CASE("a step knows what must come of it") {

@@ -28,7 +28,8 @@
 // counter (its line would be written by everybody), no PAUSE, no allocation that can reach the kernel: pools
 // are topped up before each try.
 //
-// Where transactions do not work the policy runs on its lock, counts direct_lock, and says why in degraded().
+// Where transactions do not work the policy runs on its lock, counts every operation as a fallback, and says
+// why in degraded().
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -96,12 +97,8 @@ class Rtm : public CoarsePolicy<M, Bugs> {
     if (elides_ && speculate(me, run)) [[likely]] {
       ++count.commits;
     } else {
-      if (elides_) {
-        ++count.fallbacks;   // speculate came back with the lock
-      } else {
-        lock_.lock();
-        ++count.direct_lock;
-      }
+      if (!elides_) lock_.lock();   // speculate comes back with it
+      ++count.fallbacks;
       run();
       if constexpr (!Bugs::kDropFallbackLock) lock_.unlock();
     }

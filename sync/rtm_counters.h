@@ -2,7 +2,7 @@
 // What an elided lock counts, per thread and outside of transactions. Two sums must hold at any time between
 // operations:
 //
-//     begins = commits + aborts of all classes        ops = commits + fallbacks + direct_lock
+//     begins = commits + aborts of all classes        ops = commits + fallbacks
 #include <array>
 #include <string>
 
@@ -15,8 +15,7 @@ struct RtmCounters {
   u64 ops = 0;            ///< operations begun
   u64 begins = 0;         ///< transactions begun
   u64 commits = 0;        ///< transactions committed: operations that needed no lock
-  u64 fallbacks = 0;      ///< operations that took the lock after having speculated
-  u64 direct_lock = 0;    ///< operations that took the lock without having speculated
+  u64 fallbacks = 0;      ///< operations that took the lock: all of them where transactions do not work
   u64 lock_busy = 0, arena = 0, explicit_other = 0;   ///< aborts by class, see AbortCause
   u64 nested = 0, debug = 0, capacity = 0, conflict = 0, retry_only = 0, zero = 0;
   u64 respeculations = 0; ///< new budgets because the lock was held when the old one was used up
@@ -27,7 +26,6 @@ struct RtmCounters {
                       CounterField{"begins", &C::begins},
                       CounterField{"commits", &C::commits},
                       CounterField{"fallbacks", &C::fallbacks},
-                      CounterField{"direct_lock", &C::direct_lock},
                       CounterField{"lock_busy", &C::lock_busy},
                       CounterField{"arena", &C::arena},
                       CounterField{"explicit_other", &C::explicit_other},
@@ -65,9 +63,8 @@ struct RtmCounters {
     if (begins != commits + aborts()) {
       return "begins " + text(begins) + " are not commits " + text(commits) + " + aborts " + text(aborts());
     }
-    if (ops != commits + fallbacks + direct_lock) {
-      return "ops " + text(ops) + " are not commits " + text(commits) + " + fallbacks " + text(fallbacks) +
-             " + direct_lock " + text(direct_lock);
+    if (ops != commits + fallbacks) {
+      return "ops " + text(ops) + " are not commits " + text(commits) + " + fallbacks " + text(fallbacks);
     }
     return "";
   }
