@@ -185,7 +185,8 @@ struct Watched : Emulated {
   static inline std::atomic<u32> waits{0};
   template <class A, class Done>
   static auto wait_until(const A& atomic, Done&& done) {
-    if (!done(atomic.load(kRelaxed))) waits.fetch_add(1);
+    // Relaxed: a count of those who will wait, which orders nothing.
+    if (!done(atomic.load(kRelaxed))) waits.fetch_add(1, kRelaxed);
     return Emulated::wait_until(atomic, done);
   }
 };
