@@ -1,14 +1,13 @@
-// A reusable barrier for the phases of a run. Waiting spins for a moment, since phases that start together
-// should start within a microsecond, and then yields: with more threads than processors the others must run
-// for the barrier to fall.
+// A reusable barrier for the phases of a run. Not std::barrier: those who wait at one fall asleep, and threads
+// that the kernel has to wake begin a phase tens of microseconds apart. Here they wait as everybody waits.
 //
 //     arrived_ counts up; the last one resets it and turns phase_, which everybody else watches.
 #pragma once
 
 #include <atomic>
-#include <thread>
 
 #include "src/base/types.h"
+#include "src/machine/native.h"
 
 namespace latchlab {
 
@@ -18,24 +17,20 @@ class Barrier {
 
   /// Returns once all parties have arrived; everything a party did before is visible to all after.
   void arrive_and_wait() {
-    const u64 phase = phase_.load(std::memory_order_relaxed);  // cannot turn before this party has arrived
-    // acq_rel: each arrival pairs with the later ones, so the last one has seen what all did before.
-    if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == parties_) {
-      arrived_.store(0, std::memory_order_relaxed);  // ordered before the next phase by the release below
-      phase_.store(phase + 1, std::memory_order_release);  // pairs with the acquire below
+    const u64 phase = phase_.load(kRelaxed);   // relaxed: it cannot turn before this party has arrived
+    // Each arrival pairs with the later ones, so the last one has seen what all did before.
+    if (arrived_.fetch_add(1, kAcqRel) + 1 == parties_) {
+      arrived_.store(0, kRelaxed);          // relaxed: ordered before the next phase by the release below
+      phase_.store(phase + 1, kRelease);    // pairs with the wait
       return;
     }
-    for (u32 spins = 0; phase_.load(std::memory_order_acquire) == phase;
-         ++spins) {  // pairs with the release above
-      if (spins >= kSpins) std::this_thread::yield();
-    }
+    Native::wait_until(phase_, [phase](u64 now) { return now != phase; });   // acquires: pairs with the last one's release
   }
 
  private:
-  static constexpr u32 kSpins = 2000;  // about as long as waking a neighbour takes
   const u32 parties_;
-  alignas(64) std::atomic<u32> arrived_{0};
-  alignas(64) std::atomic<u64> phase_{0};
+  alignas(kFalseSharingBytes) std::atomic<u32> arrived_{0};
+  alignas(kFalseSharingBytes) std::atomic<u64> phase_{0};
 };
 
 }  // namespace latchlab

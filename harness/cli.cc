@@ -60,6 +60,10 @@ Given read_options(const std::vector<std::string>& args, Describe&& describe) {
     }
     const std::size_t equals = arg.find('=');
     const std::string name = arg.substr(2, equals == std::string::npos ? equals : equals - 2);
+    if (name.empty()) {
+      throw InputError(fmt::format("'{}' names no option: options are --name=value; see harness help", arg));
+    }
+    if (name == "help" && equals != std::string::npos) throw InputError("--help takes no value");
     const OptionRow& option = describe(name);
     std::string value;
     if (option.placeholder.empty()) {
@@ -128,6 +132,9 @@ RunCommand parse_run(const std::vector<std::string>& args, const Surroundings& s
   }
   base.replicate =
       static_cast<u32>(parse_count("--replicate", take(given, "replicate").value_or("0"), 0, 1'000'000));
+  if (base.order && !base.block) {
+    throw InputError("--order: it is the place within a block, so --block=N belongs to it (harness ab gives both)");
+  }
   if (find(given, "time") != nullptr && find(given, "ops") != nullptr) {
     throw InputError(
         "--time and --ops: a run ends by time or after a number of operations; give one of them");
@@ -192,7 +199,8 @@ AbCommand parse_ab(const std::vector<std::string>& args, const Surroundings& sur
   Given given = read_options(args, [&](const std::string& name) -> const OptionRow& {
     if (is_variant(name)) return kVariant;
     if (name == "replicates") return kReplicates;
-    return option_row(name);
+    if (name.size() == 1) throw InputError(fmt::format("--{}: variants are lettered --a to --h", name));
+    return option_row(name, {"a", "b", "replicates"});
   });
   AbCommand command;
   command.replicates =
@@ -208,7 +216,12 @@ AbCommand parse_ab(const std::vector<std::string>& args, const Surroundings& sur
       throw InputError(fmt::format("--{} is missing: variants are lettered from --a on without gaps",
                                    static_cast<char>('a' + variants.size())));
     }
-    variants.push_back({.name = name, .line = *line, .args = split_like_shell(*line)});
+    variants.push_back({.name = name, .line = *line, .args = {}});
+    try {
+      variants.back().args = split_like_shell(*line);
+    } catch (const InputError& error) {
+      throw InputError(fmt::format("--{}: {}", name, error.what()));
+    }
   }
   if (variants.size() < 2) {
     throw InputError("ab compares at least two variants: harness ab --a=\"--sync=none\" --b=\"--sync=olc\"");
@@ -279,22 +292,22 @@ Command parse_command_line(const std::vector<std::string>& args, const Surroundi
 
   const std::vector<std::string> rest(args.begin() + 1, args.end());
   if (args[0] == "ab") return parse_ab(rest, surroundings);
-  const auto no_more = [&](std::size_t allowed) {
+  const auto no_more = [&](std::size_t allowed, std::string_view right) {
     if (rest.size() > allowed) {
-      throw InputError(fmt::format("harness {}: '{}' is too much", args[0], rest[allowed]));
+      throw InputError(fmt::format("{}: '{}' is too much; write harness {}", args[0], rest[allowed], right));
     }
   };
   if (args[0] == "list") {
-    no_more(1);
+    no_more(1, "list [TOPIC]");
     if (!rest.empty() && rest[0].empty()) throw InputError("list: the topic is empty; leave it out for all");
     return ListCommand{.topic = rest.empty() ? "" : rest[0]};
   }
   if (args[0] == "doctor") {
-    no_more(0);
+    no_more(0, "doctor");
     return DoctorCommand{};
   }
   if (args[0] == "help") {
-    no_more(0);
+    no_more(0, "help");
     return HelpCommand{};
   }
   const std::vector<std::string> known{"list", "doctor", "ab", "help"};
@@ -319,13 +332,15 @@ std::vector<std::string> split_like_shell(std::string_view line) {
     } else if (quote == 0 && (c == '\'' || c == '"')) {
       quote = c;
     } else if (c == '\\' && quote != '\'') {
-      if (i + 1 == line.size()) throw InputError(fmt::format("'{}' ends with a backslash", line));
+      if (i + 1 == line.size()) {
+        throw InputError(fmt::format("'{}' ends with a backslash; it must stand before a character", line));
+      }
       words.back() += line[++i];
     } else {
       words.back() += c;
     }
   }
-  if (quote != 0) throw InputError(fmt::format("a quote in '{}' is not closed", line));
+  if (quote != 0) throw InputError(fmt::format("'{}' has a {} that is not closed", line, quote));
   return words;
 }
 

@@ -51,12 +51,12 @@ bool writes(const Mix& mix) {
 
 std::string complete_and_check(Config& config, const Defaults& defaults, const Surroundings& surroundings,
                                CapacityOfKeys& capacities) {
-  SpecReader(config.index, "index " + config.index.name).finish();
+  named("--index", [&] { SpecReader(config.index, "index " + config.index.name).finish(); });
   surroundings.registry.check_words(config.index.name, config.sync.name);
   for (const Pair& pair : surroundings.registry.pairs()) {
     // Options are wrong or right whatever index they are combined with.
     if (pair.policy == config.sync.name) {
-      (void)pair.resolve(config.sync);
+      (void)named("--sync", [&] { return pair.resolve(config.sync); });
       break;
     }
   }

@@ -102,8 +102,8 @@ const std::vector<OptionRow>& option_rows() {
   return rows;
 }
 
-const OptionRow& option_row(std::string_view name) {
-  std::vector<std::string> names;
+const OptionRow& option_row(std::string_view name, std::vector<std::string> others) {
+  std::vector<std::string> names = std::move(others);
   for (const OptionRow& row : option_rows()) {
     if (row.name == name) return row;
     if (!row.meaning.empty()) names.emplace_back(row.name);

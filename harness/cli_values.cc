@@ -16,6 +16,7 @@ namespace latchlab {
 namespace {
 
 constexpr std::size_t kMostPoints = 100'000;
+constexpr u64 kMostProcessors = 65'535;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -29,9 +30,12 @@ struct Quantity {
 std::optional<Quantity> split_quantity(std::string_view text) {
   const std::size_t end =
       std::find_if(text.begin(), text.end(), [](char c) { return !is_digit(c) && c != '.'; }) - text.begin();
-  const std::optional<double> value = parse_double(text.substr(0, end));
+  const std::string_view number = text.substr(0, end);
+  std::optional<double> value = parse_double(number);
+  // Digits alone are a number however many they are.
+  if (!value && !number.empty() && std::all_of(number.begin(), number.end(), is_digit)) value = HUGE_VAL;
   if (!value) return std::nullopt;
-  return Quantity{.value = *value, .whole = parse_u64(text.substr(0, end)), .unit = text.substr(end)};
+  return Quantity{.value = *value, .whole = parse_u64(number), .unit = text.substr(end)};
 }
 
 struct Unit {
@@ -56,22 +60,38 @@ constexpr Unit kTimeUnits[] = {
     {"min", 60'000'000'000}, {"s", 1'000'000'000}, {"ms", 1'000'000}, {"us", 1'000}, {"ns", 1},
 };
 
-/// The quantity in its smallest unit; empty unless the unit exists and the result is whole and fits.
+struct Scaled {
+  u64 value = 0;
+  bool fits = true;   ///< into 64 bits; without that the value means nothing
+};
+
+/// The quantity in its smallest unit; empty unless the unit exists and the result is whole.
 template <std::size_t N>
-std::optional<u64> scale(const Quantity& quantity, const Unit (&units)[N]) {
+std::optional<Scaled> scale(const Quantity& quantity, const Unit (&units)[N]) {
   for (const Unit& unit : units) {
     if (unit.name != quantity.unit) continue;
+    Scaled scaled;
     if (quantity.whole) {
-      u64 product = 0;
-      if (__builtin_mul_overflow(*quantity.whole, unit.factor, &product)) return std::nullopt;
-      return product;
+      scaled.fits = !__builtin_mul_overflow(*quantity.whole, unit.factor, &scaled.value);
+      return scaled;
     }
     const double product = quantity.value * static_cast<double>(unit.factor);
+    if (product >= 0x1p64) return Scaled{.fits = false};
     const double rounded = std::round(product);
-    if (std::abs(product - rounded) > 1e-6 || rounded > 1e18) return std::nullopt;
-    return static_cast<u64>(rounded);
+    if (std::abs(product - rounded) > 1e-6) return std::nullopt;
+    scaled.value = static_cast<u64>(rounded);
+    return scaled;
   }
   return std::nullopt;
+}
+
+/// The value of what the user wrote as `text`, if it is from `min` to `max`, which are `least` and `most` for him.
+u64 in_range(std::string_view what, std::string_view text, const Scaled& scaled, u64 min, u64 max,
+             const std::string& least, const std::string& most) {
+  if (scaled.fits && min <= scaled.value && scaled.value <= max) return scaled.value;
+  const bool small = scaled.fits && scaled.value < min;
+  throw InputError(fmt::format("{}: {} is too {}; it can be from {} to {}", what, text,
+                               small ? "small" : "large", least, most));
 }
 
 /// A brace list or a spec cut at the commas that are in no inner braces.
@@ -200,29 +220,23 @@ std::vector<std::string> expand_one(std::string_view what, std::string_view text
 
 u64 parse_count(std::string_view what, std::string_view text, u64 min, u64 max) {
   const std::optional<Quantity> quantity = split_quantity(text);
-  const std::optional<u64> value = quantity ? scale(*quantity, kCountUnits) : std::nullopt;
+  const std::optional<Scaled> value = quantity ? scale(*quantity, kCountUnits) : std::nullopt;
   if (!value) {
-    throw InputError(fmt::format(
-        "{}: '{}' is not a whole number; write 1000, 64k, 16M (decimal) or 16Mi (binary)", what, text));
+    throw InputError(
+        fmt::format("{}: '{}' is not a whole number from {} to {}; write 1000, 64k, 16M (decimal) or 16Mi (binary)",
+                    what, text, min, max));
   }
-  if (*value < min || *value > max) {
-    throw InputError(fmt::format("{}: {} is not from {} to {}", what, text, min, max));
-  }
-  return *value;
+  return in_range(what, text, *value, min, max, fmt::format("{}", min), fmt::format("{}", max));
 }
 
 u64 parse_duration(std::string_view what, std::string_view text, u64 min_ns, u64 max_ns) {
   const std::optional<Quantity> zero = Quantity{.value = 0, .whole = 0, .unit = "ns"};
   const std::optional<Quantity> quantity = text == "0" ? zero : split_quantity(text);
-  const std::optional<u64> ns = quantity ? scale(*quantity, kTimeUnits) : std::nullopt;
+  const std::optional<Scaled> ns = quantity ? scale(*quantity, kTimeUnits) : std::nullopt;
   if (!ns) {
     throw InputError(fmt::format("{}: '{}' is not a duration; write 5s, 200ms, 50us or 2min", what, text));
   }
-  if (*ns < min_ns || *ns > max_ns) {
-    throw InputError(fmt::format("{}: {} is not from {} to {}", what, text, duration_text(min_ns),
-                                 duration_text(max_ns)));
-  }
-  return *ns;
+  return in_range(what, text, *ns, min_ns, max_ns, duration_text(min_ns), duration_text(max_ns));
 }
 
 std::string duration_text(u64 ns) {
@@ -241,7 +255,9 @@ Pin parse_pin(std::string_view text) {
   };
   const auto number = [&](std::string_view digits) {
     const std::optional<u64> value = parse_u64(digits);
-    if (!value || *value > 65'535) throw fail(fmt::format("has '{}' where a number belongs", digits));
+    if (!value || *value > kMostProcessors) {
+      throw fail(fmt::format("has '{}' where a number from 0 to {} belongs", digits, kMostProcessors));
+    }
     return static_cast<u32>(*value);
   };
   Pin pin;

@@ -16,7 +16,7 @@ void on_signal(int) { stop.store(true, kRelaxed); }
 
 }  // namespace
 
-// Relaxed suffices for both: the flag publishes nothing but itself.
+// Relaxed suffices here and in on_signal: the flag publishes nothing but itself.
 bool stop_requested() { return stop.load(kRelaxed); }
 void request_stop() { stop.store(true, kRelaxed); }
 

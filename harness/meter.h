@@ -26,6 +26,7 @@ class Meter {
     Lane& lane = threads_[thread];
     lane.operations.store(lane.operations.load(kRelaxed) + operations, kRelaxed);
   }
+  /// Thread `thread` adds no more. Relaxed: a sample that misses it is only one more interval.
   void finish(u32 thread) { threads_[thread].finished.store(true, kRelaxed); }
 
   /// By the timekeeper: ends an interval. `seconds` is what counts since the phase began.

@@ -274,7 +274,7 @@ std::string point_hash(const Config& config) {
 }
 
 void identify(RunResult& result) {
-  static std::atomic<u32> counter{0};
+  static std::atomic<u32> counter{0};   // relaxed below: its values need only differ
   const auto now = std::chrono::system_clock::now();
   const auto since_epoch =
       std::chrono::duration_cast<std::chrono::microseconds>(now.time_since_epoch()).count();

@@ -21,11 +21,12 @@ void Rounds::start(u32 threads, bool together) {
   ready_ = running_ = 0;
   timed_ = {};
   begun_.reset();
-  halt_.store(false, kRelaxed);
+  halt_.store(false, kRelaxed);   // relaxed: no thread of the phase runs yet
 }
 
 // The mutex is held. A stop that comes meanwhile is not lost: it is set before halt_, so if it is not seen
-// here, then its halt comes after our store.
+// here, then its halt comes after our store: all four are sequentially consistent and pair with Rounds::halt
+// and with the store before it.
 void Rounds::open() {
   halt_.store(false, kSeqCst);
   if (stop_.load(kSeqCst)) halt_.store(true, kSeqCst);
@@ -36,14 +37,14 @@ void Rounds::open() {
   first_stop_.reset();
   opened_ = closed_ = Clock::now();
   if (!begun_) begun_ = opened_;
-  round_.store(round_.load(kRelaxed) + 1, kRelease);   // pairs with begin
+  round_.store(round_.load(kRelaxed) + 1, kRelease);   // pairs with begin; the load: only written under the mutex
 }
 
 void Rounds::begin() {
   u64 before = 0;
   {
     const std::lock_guard lock(mutex_);
-    before = round_.load(kRelaxed);
+    before = round_.load(kRelaxed);   // relaxed: only written under the mutex
     if (together_ ? ++ready_ == in_ : !open_) open();
     if (!together_) return;
   }
@@ -51,7 +52,7 @@ void Rounds::begin() {
 }
 
 void Rounds::end() {
-  halt_.store(true, kRelaxed);
+  halt_.store(true, kRelaxed);   // relaxed: it publishes nothing, and the mutex puts it before the next open
   const auto now = Clock::now();   // before the mutex: waiting for it is not running
   const std::lock_guard lock(mutex_);
   if (!first_stop_ || now < *first_stop_) first_stop_ = now;

@@ -68,7 +68,7 @@ class Rounds {
 
   /// True when the round or the phase is over. Relaxed looks are enough: it publishes nothing.
   [[nodiscard]] const std::atomic<bool>& halted() const { return halt_; }
-  void halt() { halt_.store(true, kSeqCst); }   // pairs with the look at stop_ in open
+  void halt() { halt_.store(true, kSeqCst); }   // pairs with open, which clears it and then looks at stop_
 
   /// When the first operation could begin; nothing before that.
   [[nodiscard]] std::optional<Clock::time_point> begun() const;

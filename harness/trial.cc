@@ -160,7 +160,7 @@ class Run {
   // --- phases ---
 
   bool enter() {
-    stop_.store(false, kRelaxed);
+    stop_.store(false, kRelaxed);   // relaxed: the crew's mutex brings it to the threads
     const std::exception_ptr failure = crew_->run(
         [&](u32 t) {
           if (seats_.binds) workers_[t].pinned = pin_this_thread(seats_.cpus[t]);
@@ -335,7 +335,7 @@ class Run {
   void phase(const std::string& name, u64 total, u64 length_ns, const std::function<void(u32)>& task,
              u64 sample_ns = 0) {
     progress_.begin(name, total, length_ns);
-    stop_.store(false, kRelaxed);
+    stop_.store(false, kRelaxed);   // relaxed: the crew's mutex brings it to the threads
     rounds_.start(config_.threads, !seats_.oversubscribed);
     meter_.start(config_.threads);
     const auto start = Clock::now();

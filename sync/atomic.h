@@ -30,9 +30,6 @@ class OneAtomic : public CoarsePolicy<M> {
     return finish_writing(me, attempt);
   }
 
-  /// Operations begun since the policy was made.
-  u64 operations() const { return operations_.load(kRelaxed); }
-
  private:
   alignas(kFalseSharingBytes) typename M::template Atomic<u64> operations_{0};
 };

@@ -17,6 +17,7 @@ class Backoff {
   static constexpr u32 kFirstBound = 8, kLastBound = 512;   // pauses, of 10 to 140 cycles each
   static constexpr u32 kRestartsBeforeYield = 16;
 
+  /// After each restart: less than kLastBound pauses, or, from the one after kRestartsBeforeYield on, a yield.
   void wait() {
     if (restarts_++ >= kRestartsBeforeYield) return M::yield();
     for (u32 left = draw() % bound_; left > 0; --left) M::pause();

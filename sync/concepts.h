@@ -105,6 +105,8 @@ struct PolicyThread {
   typename P::Counters counters;
 };
 
+/// `read` and `write` run a body until one run counts and return its value. They throw std::bad_alloc for a body that says
+/// kNoMemory, with everything unlocked and nothing changed. What a policy may say beyond this is in harness/registry_add.h.
 template <class P>
 concept Policy =
     Machine<typename P::Machine> && Layout<typename P::Layout> && Transaction<typename P::Tx, typename P::Layout> &&

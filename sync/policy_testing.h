@@ -69,6 +69,7 @@ class Twins {
   // In the middle of an operation: long enough for another processor to come by, and now and then for a
   // thread that waits for this one.
   void linger() const {
+    // The fence is for the compiler, which would drop an empty loop; it pairs with nothing.
     for (int i = 0; i < 30; ++i) std::atomic_signal_fence(kSeqCst);
     static thread_local u32 lingered = 0;
     if (yield_every_ != 0 && ++lingered % yield_every_ == 0) std::this_thread::yield();

@@ -12,8 +12,8 @@
 // the lock aborts it. (Reading it last would be cheaper and is unsound: a transaction beside a lock holder
 // sees half-done work and may run anywhere.)
 //
-// It is deliberately plain: any status costs one restart, as in Leis's measurements; what is known about
-// statuses goes into `adaptive`. Options, all printed with every result:
+// It is deliberately plain: any status costs one restart, as in Leis's measurements; using what is known about
+// statuses would be another policy. Options, all printed with every result:
 //
 //   wait         wait until the lock is free before each try: a try beside a held lock only burns a restart
 //   busy_counts  an abort because the lock was held costs a restart too. Where it does not, the next try
@@ -46,15 +46,19 @@
 
 namespace latchlab {
 
+/// The words of the essay above, with their defaults.
 struct RtmOptions {
-  u64 restarts = 20;
+  u64 restarts = 20;   ///< tries after the first, 0 to 1,000,000; the number after the colon
   bool wait = true;
   bool busy_counts = true;
   bool obey_retry = false;
   bool respec = true;
 
+  /// Throws InputError for a word that is none of these, or a value out of range.
   static RtmOptions parse(const Spec& spec);
+  /// All of them with their values in effect, in the order above.
   std::vector<std::pair<std::string, std::string>> resolved() const;
+  /// The meaning of one, for `harness list`; empty for an unknown word.
   static std::string about(std::string_view key);
 };
 

@@ -51,6 +51,7 @@ struct RtmCounters {
     ++(this->*kByCause[static_cast<std::size_t>(classify(status))]);
   }
 
+  /// Of all classes.
   constexpr u64 aborts() const {
     u64 sum = 0;
     for (const auto member : abort_fields()) sum += this->*member;
@@ -68,7 +69,6 @@ struct RtmCounters {
     }
     return "";
   }
-  bool consistent() const { return inconsistency().empty(); }
 };
 
 static_assert(RtmCounters::abort_fields().size() == kAbortCauseNames.size());

@@ -10,7 +10,8 @@
 // only `pending` may be set; until then it sets `pending`, so that a stream of readers cannot keep it out for
 // ever. Entering clears the bit, for all waiting writers: each of them waits for "nobody inside" or "pending
 // is gone" and sets it again in the second case. While a writer is inside, readers that come and go change
-// the word, so leaving subtracts instead of storing.
+// the word, so leaving subtracts instead of storing. All changes are read-modify-writes: whoever acquires one
+// pairs with every release before it, whatever came between.
 #include "sync/coarse.h"
 
 namespace latchlab {
@@ -47,10 +48,11 @@ class RwSpin : public CoarsePolicy<M> {
 
   void enter_exclusive() {
     const auto nobody_inside = [](u32 word) { return (word & ~kPending) == 0; };
-    for (u32 word = word_.load(kRelaxed);;) {
+    for (u32 word = word_.load(kRelaxed);;) {   // relaxed: a guess, which the exchange proves
       if (nobody_inside(word)) {
         if (word_.compare_exchange(word, kWriter, kAcquire)) return;   // pairs with everybody's leaving
       } else if (!(word & kPending)) {
+        // Relaxed: the bit asks readers to wait and publishes nothing.
         if (word_.compare_exchange(word, word | kPending, kRelaxed)) word |= kPending;
       } else {
         word = M::wait_until(word_, [&](u32 now) { return nobody_inside(now) || !(now & kPending); });

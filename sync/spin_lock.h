@@ -15,12 +15,14 @@ class SpinLock {
     M::wait_until(held_, [](u32 held) { return held == 0; });
   }
 
-  /// Also the subscription of a transaction: any later change of the word aborts it.
+  /// Also the subscription of a transaction: any later change of the word aborts it. Relaxed: in a transaction its atomicity
+  /// orders, and in try_lock the exchange.
   [[nodiscard]] bool busy() const { return held_.load(kRelaxed) != 0; }
 
   /// Looks before it exchanges: a vain exchange would take the line away and abort every subscriber.
   [[nodiscard]] bool try_lock() { return !busy() && held_.exchange(1, kAcquire) == 0; }   // pairs with unlock
 
+  /// Unfair: no queue, whoever exchanges first has it.
   void lock() {
     while (!try_lock()) await_free();
   }

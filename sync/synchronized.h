@@ -59,8 +59,10 @@ class Synchronized {
     memory_.leave(pool);
   }
 
+  /// For the calling thread. Takes a mutex. Throws std::bad_alloc.
   Thread join() { return Thread(*this); }
 
+  /// The value of the key; nothing if it is not there.
   std::optional<u64> find(Thread& me, Raw raw) const {
     const typename Key::Spelling spelling(raw);
     // Inlined into whoever looks up: a call would keep the misses of successive lookups apart.
@@ -101,10 +103,10 @@ class Synchronized {
     }
   }
 
-  /// Exact only while no operation runs.
+  /// Bytes of everything that the index holds, values and free blocks included. Exact only while no operation runs.
   Footprint bytes() const { return memory_.bytes(); }
+  /// Exact only while no operation runs.
   ReclaimCounters reclaim_counters() const { return reclaimer_.counters(); }
-  const MemoryConfig& memory_config() const { return memory_.config(); }
 
  private:
   using Put = typename Body::Put;

@@ -25,21 +25,25 @@ class VersionLatch {
   /// after it; it pairs with the fence in try_lock: if one of those reads saw a writer's store, the load sees its lock.
   [[nodiscard]] bool unchanged(u64 version) const {
     M::acquire_fence();
-    return word_.load(kRelaxed) == version;
+    return word_.load(kRelaxed) == version;   // relaxed: the fence has ordered it
   }
 
+  /// Locks if nothing was changed since `version` (unlocked) was read; never waits.
   [[nodiscard]] bool try_lock(u64 version) {
     if (!word_.compare_exchange(version, version + 1, kAcquire)) return false;   // pairs with unlock
     M::release_fence();   // pairs with the fence in unchanged: the lock is seen before any store that follows
     return true;
   }
 
-  // Only the thread that holds the lock stores the word, so it needs no read-modify-write.
+  // Only the thread that holds the lock stores the word, so these need no read-modify-write.
   void unlock(u64 version) { word_.store(version + 2, kRelease); }             // pairs with version and try_lock
+  // Release although nothing was stored: our reads stay before the next holder's stores, and whoever acquires this store
+  // still pairs with the unlocks before it.
   void unlock_unchanged(u64 version) { word_.store(version, kRelease); }       // pairs with version and try_lock
 
  private:
-  // Apart: inlined into every step of a descent it would cost the hot path registers.
+  // Acquires as version does, and pairs with unlock. Apart: inlined into every step of a descent it would cost the hot path
+  // registers.
   [[gnu::noinline, gnu::cold]] u64 unlocked_version() const {
     return M::wait_until(word_, [](u64 word) { return !locked(word); });
   }

@@ -246,8 +246,7 @@ const RtmProbe& rtm_probe() {
   return probe;
 }
 
-std::optional<std::string> why_no_rtm() {
-  const RtmProbe& probe = rtm_probe();
+std::optional<std::string> why_no_rtm(const RtmProbe& probe) {
   if (probe.outcome != RtmOutcome::kWorks) {
     return "hardware transactions: " + std::string(name_of(probe.outcome)) + " (" + probe.evidence + ")";
   }
@@ -255,9 +254,11 @@ std::optional<std::string> why_no_rtm() {
   return std::nullopt;
 }
 
+std::optional<std::string> why_no_rtm() { return why_no_rtm(rtm_probe()); }
+
 bool rtm_detail::probe_usable() {
   const bool yes = !why_no_rtm();
-  usable.store(yes ? Usable::kYes : Usable::kNo, kRelaxed);
+  usable.store(yes ? Usable::kYes : Usable::kNo, kRelaxed);   // as in rtm_works: the byte is the whole message
   return yes;
 }
 

@@ -53,7 +53,12 @@ struct RtmProbe {
 /// The result of the probe; the first call runs it. Thread-safe. Never throws, never dies.
 const RtmProbe& rtm_probe();
 
-/// Why rtm_works() says no, as one clause for a report; nothing when it says yes.
+/// Why a process that has seen this must not run hardware transactions, as one clause for a report; nothing if it may. In a
+/// sanitizer build it never may: a bug that aborts a transaction is undone and done again under the lock, or nowhere, so the
+/// sanitizer would stay silent. Bodies there run on the Emulated machine or on the lock, where it sees every access.
+std::optional<std::string> why_no_rtm(const RtmProbe& probe);
+
+/// The same for the probe of this process: why rtm_works() says no, nothing when it says yes.
 std::optional<std::string> why_no_rtm();
 
 }  // namespace latchlab

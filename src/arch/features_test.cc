@@ -30,6 +30,16 @@ TEST_CASE("The RTM probe has one of three outcomes, with evidence, and changes n
   CHECK(rtm_works() == !why_no_rtm());
 }
 
+TEST_CASE("A sanitizer build runs no body in a hardware transaction, even where they work") {
+  const RtmProbe works{RtmOutcome::kWorks, "seen"};
+  CHECK(why_no_rtm(works).has_value() == kSanitized);
+  for (const RtmOutcome outcome : {RtmOutcome::kAlwaysAborts, RtmOutcome::kAbsent}) {
+    const auto why = why_no_rtm({outcome, "seen"});
+    REQUIRE(why);
+    CHECK(*why == "hardware transactions: " + std::string(name_of(outcome)) + " (seen)");
+  }
+}
+
 TEST_CASE("The RTM probe believes only what it sees") {
   // Transactions by hand must agree with the probe. Where it says absent, XBEGIN may not even exist.
   if (rtm_probe().outcome == RtmOutcome::kAbsent) {

@@ -1,6 +1,7 @@
 #pragma once
-// membarrier(2), the system call that runs a full memory fence on every processor where a thread of this process runs. It makes
-// one side of a fence pair free at the expense of the other (Linux 4.14 and later; containers may forbid it).
+// membarrier(2), the system call that runs a full memory fence on every processor where a thread of this process
+// runs. It makes one side of a fence pair free at the expense of the other (Linux 4.14 and later; containers may
+// forbid it).
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
 #include <unistd.h>

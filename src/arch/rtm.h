@@ -24,8 +24,8 @@ inline constinit std::atomic<Usable> usable{Usable::kUnknown};
 bool probe_usable();  // features.cc: runs the probe once and stores its answer in `usable`
 }  // namespace rtm_detail
 
-/// May this process run hardware transactions? The probe says that they work, and no sanitizer would see
-/// their aborts as silence. Thread-safe. The first call runs the probe (milliseconds, see features.h); every
+/// May this process run hardware transactions? The probe says that they work, and this is no sanitizer build
+/// (why_no_rtm in features.h). Thread-safe. The first call runs the probe (milliseconds, see features.h); every
 /// later one is a load and a compare.
 [[gnu::always_inline]] inline bool rtm_works() {
   // Relaxed: the byte is the whole message.

@@ -10,13 +10,12 @@ namespace latchlab {
 /// Sixteen bytes in a register.
 class Bytes16 {
  public:
-  Bytes16() : v_(_mm_setzero_si128()) {}
-
   /// From two words, byte 0 lowest in `low`. Two 8-byte loads feeding one register do not wait for store forwarding as a
   /// 16-byte load over two recent 8-byte stores would.
   static Bytes16 of_words(u64 low, u64 high) {
     return Bytes16(_mm_set_epi64x(static_cast<long long>(high), static_cast<long long>(low)));
   }
+  /// From 16 bytes of any alignment, byte 0 first.
   static Bytes16 load(const void* at) { return Bytes16(_mm_loadu_si128(static_cast<const __m128i*>(at))); }
 
   /// Bit i is set where byte i equals `byte`.

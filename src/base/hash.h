@@ -39,33 +39,6 @@ inline constexpr u64 kMixFactor = 0xbea225f9eb34556dull;
   return x ^ (x >> 29);
 }
 
-namespace hash_detail {
-
-/// The factor that undoes a multiplication by an odd number: each Newton step doubles the number of right
-/// low bits.
-constexpr u64 inverse_factor(u64 odd) {
-  u64 inverse = odd;
-  for (int step = 0; step < 6; ++step) inverse *= 2 - odd * inverse;
-  return inverse;
-}
-
-/// Undoes x ^= x >> shift, for shift of 22 and more.
-constexpr u64 unshift(u64 x, int shift) {
-  const u64 twice = x ^ (x >> shift);
-  return x ^ (twice >> shift);
-}
-
-}  // namespace hash_detail
-
-/// The x for which mix64(x) == y.
-[[nodiscard]] constexpr u64 unmix64(u64 y) {
-  constexpr u64 kInverse = hash_detail::inverse_factor(kMixFactor);
-  y = hash_detail::unshift(y, 29) * kInverse;
-  y = hash_detail::unshift(y, 32) * kInverse;
-  y = hash_detail::unshift(y, 29) * kInverse;
-  return hash_detail::unshift(y, 32);
-}
-
 /// A 64-bit hash of the bytes; the same on every little-endian machine. O(length), about 16 bytes in 2 ns.
 [[nodiscard]] inline u64 hash_bytes(std::string_view bytes, u64 seed = 0) {
   constexpr u64 kLeft = 0x9e3779b97f4a7c15ull;

@@ -9,7 +9,30 @@
 namespace latchlab {
 namespace {
 
-TEST_CASE("unmix64 undoes mix64") {
+/// The factor that undoes a multiplication by an odd number: each Newton step doubles the number of right
+/// low bits.
+constexpr u64 inverse_factor(u64 odd) {
+  u64 inverse = odd;
+  for (int step = 0; step < 6; ++step) inverse *= 2 - odd * inverse;
+  return inverse;
+}
+
+/// Undoes x ^= x >> shift, for shift of 22 and more.
+constexpr u64 unshift(u64 x, int shift) {
+  const u64 twice = x ^ (x >> shift);
+  return x ^ (twice >> shift);
+}
+
+/// The x for which mix64(x) == y.
+[[nodiscard]] constexpr u64 unmix64(u64 y) {
+  constexpr u64 kInverse = inverse_factor(kMixFactor);
+  y = unshift(y, 29) * kInverse;
+  y = unshift(y, 32) * kInverse;
+  y = unshift(y, 29) * kInverse;
+  return unshift(y, 32);
+}
+
+TEST_CASE("mix64 has an inverse, so it is a bijection") {
   static_assert(unmix64(mix64(0x0123456789abcdefull)) == 0x0123456789abcdefull);
   Rng rng(test_seed());
   for (u64 x : {u64{0}, u64{1}, ~u64{0}, u64{1} << 63, u64{1} << 32}) {

@@ -12,6 +12,15 @@
 
 namespace latchlab {
 
+/// The next word of Splitmix64 (Steele, Lea, Flood, OOPSLA 2014); `state` is the sequence so far, any word to begin with. For
+/// where a sequence is all that is needed: schedules, planned aborts.
+[[nodiscard]] constexpr u64 splitmix64(u64& state) {
+  u64 z = state += 0x9e3779b97f4a7c15u;
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+  return z ^ z >> 31;
+}
+
 /// The random words of one stream. Copyable, constant, about 1.5 ns a word.
 class Draws {
  public:
@@ -56,7 +65,7 @@ class Draws {
 /// probability is off by more than 2^-64, which no run of ours can see). bounded(w, 0) is 0.
 [[nodiscard]] constexpr u64 bounded(u64 word, u64 n) { return multiply_high(word, n); }
 
-/// A sequential generator for tests; satisfies std::uniform_random_bit_generator.
+/// A sequential generator, for tests and for the bootstrap; satisfies std::uniform_random_bit_generator.
 class Rng {
  public:
   using result_type = u64;
@@ -67,8 +76,8 @@ class Rng {
   [[nodiscard]] static constexpr u64 max() { return ~u64{0}; }
 
   constexpr u64 operator()() { return draws_(next_++); }
+  /// Uniform in [0, n); 0 for n = 0.
   constexpr u64 below(u64 n) { return bounded((*this)(), n); }
-  constexpr double unit() { return latchlab::unit((*this)()); }
 
  private:
   Draws draws_;

@@ -79,7 +79,7 @@ TEST_CASE("unit is below 1 and bounded below n") {
   double sum = 0;
   for (int i = 0; i < 700'000; ++i) {
     ++counts[rng.below(7)];
-    sum += rng.unit();
+    sum += unit(rng());
   }
   CHECK(std::abs(excess(counts)) < 5);
   CHECK(std::abs(sum / 700'000 - 0.5) < 0.002);

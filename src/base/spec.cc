@@ -46,7 +46,7 @@ Spec Spec::parse(std::string_view text) {
   const std::size_t end_of_name = std::min(text.find(':'), text.find(','));
   spec.name = text.substr(0, end_of_name);
   if (spec.name.empty()) throw fail("the name is missing");
-  if (!is_word(spec.name)) throw fail(fmt::format("'{}' is not a name", spec.name));
+  if (!is_word(spec.name)) throw fail(fmt::format("'{}' is not a name, which has only a-z, 0-9, -, _, . and +", spec.name));
   if (end_of_name == std::string_view::npos) return spec;
 
   std::string_view rest = text.substr(end_of_name + 1);
@@ -115,16 +115,6 @@ u64 SpecReader::arg_u64(u64 standard, u64 min, u64 max) {
   return *value;
 }
 
-double SpecReader::arg_double(double standard, double min, double max) {
-  arg_read_ = true;
-  if (!spec_.arg) return standard;
-  const std::optional<double> value = parse_double(*spec_.arg);
-  if (!value || *value < min || *value > max) {
-    throw InputError(fmt::format("{}: '{}' must be a number from {} to {}", what_, *spec_.arg, min, max));
-  }
-  return *value;
-}
-
 std::optional<std::string> SpecReader::arg_text() {
   arg_read_ = true;
   return spec_.arg;
@@ -136,17 +126,6 @@ bool SpecReader::flag(std::string_view key, bool standard) {
   if (*text == "1") return true;
   if (*text == "0") return false;
   throw InputError(fmt::format("{}: {}={} must be 0 or 1", what_, key, *text));
-}
-
-u64 SpecReader::number(std::string_view key, u64 standard, u64 min, u64 max) {
-  const std::string* text = find(key);
-  if (text == nullptr) return standard;
-  const std::optional<u64> value = parse_u64(*text);
-  if (!value || *value < min || *value > max) {
-    throw InputError(
-        fmt::format("{}: {}={} must be a whole number from {} to {}", what_, key, *text, min, max));
-  }
-  return *value;
 }
 
 void SpecReader::finish() {

@@ -45,11 +45,13 @@ class SpecReader {
  public:
   SpecReader(const Spec& spec, std::string what);
 
+  /// The argument as a whole number, or `standard` where there is none. Throws InputError unless it is from min to max.
   [[nodiscard]] u64 arg_u64(u64 standard, u64 min, u64 max);
-  [[nodiscard]] double arg_double(double standard, double min, double max);
+  /// The argument as it was written.
   [[nodiscard]] std::optional<std::string> arg_text();
+  /// The option `key`, 0 or 1. Throws InputError for anything else.
   [[nodiscard]] bool flag(std::string_view key, bool standard);
-  [[nodiscard]] u64 number(std::string_view key, u64 standard, u64 min, u64 max);
+  /// Throws InputError for an argument or an option that nobody has read.
   void finish();
 
  private:

@@ -60,12 +60,11 @@ TEST_CASE("malformed specs are refused with one line", "[spec]") {
 }
 
 TEST_CASE("a reader gives defaults and values", "[spec]") {
-  const Spec spec = Spec::parse("rtm:7,wait=0,n=12");
+  const Spec spec = Spec::parse("rtm:7,wait=0");
   SpecReader reader(spec, "policy rtm");
   CHECK(reader.arg_u64(20, 0, 100) == 7);
   CHECK_FALSE(reader.flag("wait", true));
   CHECK(reader.flag("respec", true));
-  CHECK(reader.number("n", 1, 1, 12) == 12);
   CHECK_NOTHROW(reader.finish());
 }
 

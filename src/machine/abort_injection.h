@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/base/rng.h"
 #include "src/base/types.h"
 
 namespace latchlab {
@@ -62,12 +63,7 @@ class AbortInjection {
  private:
   AbortInjection() = default;
 
-  u64 draw() {   // splitmix64
-    u64 z = state_ += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
-  }
+  u64 draw() { return splitmix64(state_); }
 
   Script script_;
   std::size_t drawn_ = 0;

@@ -75,6 +75,7 @@ struct Cells {
     void store(T value, std::memory_order order) {
       if (const auto access = M::storing(value_)) value_.store(value, order);
     }
+    // Where a change must not take place the body is being left, and what is returned reaches nobody: relaxed.
     T exchange(T value, std::memory_order order) {
       const auto access = M::changing(value_);
       return access ? value_.exchange(value, order) : value_.load(kRelaxed);
@@ -83,6 +84,7 @@ struct Cells {
       const auto access = M::changing(value_);
       return access ? value_.fetch_add(value, order) : value_.load(kRelaxed);
     }
+    /// Strong. Relaxed where it fails: the caller may only try again with what it found, or give up.
     bool compare_exchange(T& expected, T value, std::memory_order order) {
       const auto access = M::changing(value_);
       return access && value_.compare_exchange_strong(expected, value, order, kRelaxed);
@@ -117,7 +119,9 @@ struct Cells {
   };
 
   /// Words of eight bytes are the unit of access: elements are read out of them and written back into them, which is safe
-  /// because only the thread that holds the latch writes.
+  /// because only the thread that holds the latch writes. All accesses are relaxed and ordered by the latch: the stores come
+  /// after the release fence of VersionLatch::try_lock and before the release of its unlock, the loads of a reader between the
+  /// acquire of VersionLatch::version and the acquire fence of unchanged.
   template <class T, std::size_t N>
   class RacyRow {
     static constexpr std::size_t kPerWord = 8 / sizeof(T);
@@ -145,7 +149,7 @@ struct Cells {
     static constexpr u32 shift(std::size_t i) { return static_cast<u32>(i % kPerWord * 8 * sizeof(T)); }
     u64 word(std::size_t i) const {
       [[maybe_unused]] const auto access = M::loading(words_[i]);
-      return words_[i].load(kRelaxed);   // ordered by the fences of the latch (VersionLatch::unchanged, try_lock)
+      return words_[i].load(kRelaxed);
     }
 
     std::atomic<u64> words_[N / kPerWord]{};

@@ -112,6 +112,7 @@ struct Emulated : Cells<Emulated> {
   }
   template <class T>
   static void restore_atomic(void* at, u64 old) {
+    // Relaxed, as in storing: the mutex is ours until the abort is over.
     static_cast<std::atomic<T>*>(at)->store(value_of<T>(old), kRelaxed);
   }
 
@@ -152,6 +153,7 @@ struct Emulated : Cells<Emulated> {
   /// policy: made before any thread uses it, gone after all have stopped.
   class Elision {
    public:
+    // Relaxed: whoever brings the policy to other threads, or waits for them to stop, orders this too.
     Elision() { elisions_.fetch_add(1, kRelaxed); }
     ~Elision() { elisions_.fetch_sub(1, kRelaxed); }
     Elision(const Elision&) = delete;
@@ -192,7 +194,8 @@ struct Emulated : Cells<Emulated> {
   template <class A, class Done>
   static auto wait_until(const A& atomic, Done&& done) {
     for (u32 looks = 0;; ++looks) {
-      if (const auto value = atomic.load(kAcquire); done(value) || left_body()) return value;   // as on Native
+      // Acquire: pairs with the release of whoever stored the value that ends the wait.
+      if (const auto value = atomic.load(kAcquire); done(value) || left_body()) return value;
       if (looks < kSpinLooks) {
         pause();
       } else {
@@ -203,10 +206,10 @@ struct Emulated : Cells<Emulated> {
   static void pause();
   static void yield();
   static u64 now();
-  static void acquire_fence() { std::atomic_thread_fence(kAcquire); }
-  static void release_fence() { std::atomic_thread_fence(kRelease); }
-  static void light_fence() { std::atomic_thread_fence(kSeqCst); }   // pair with each other and themselves
-  static void heavy_fence() { std::atomic_thread_fence(kSeqCst); }
+  static void acquire_fence() { std::atomic_thread_fence(kAcquire); }   // pairs with release_fence
+  static void release_fence() { std::atomic_thread_fence(kRelease); }   // pairs with acquire_fence
+  static void light_fence() { std::atomic_thread_fence(kSeqCst); }      // pairs with heavy_fence
+  static void heavy_fence() { std::atomic_thread_fence(kSeqCst); }      // pairs with light_fence and with itself
 
   static void touch(const void*, std::size_t, Access) {}
   static void* allocate(std::size_t bytes);

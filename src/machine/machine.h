@@ -37,6 +37,7 @@ concept Row = requires(R& row, const R& constant, u32 i) {
   constant.load_all();
 };
 
+/// The orders here only show that each operation takes one; nothing runs.
 template <class A>
 concept AtomicCell = requires(A& a, const A& constant, u64& expected) {
   { constant.load(kAcquire) } -> std::same_as<u64>;

@@ -1,5 +1,6 @@
 #pragma once
-// Native: the processor itself. Every cell compiles to the plain instruction; nothing here is a call except allocation.
+// Native: the processor itself. Every cell compiles to the plain instruction; the only calls are those of allocation, of
+// waiting and of the clock, and a heavy fence.
 #include <sched.h>
 
 #include <array>
@@ -41,7 +42,8 @@ struct Native : Cells<Native> {
   template <class A, class Done>
   static auto wait_until(const A& atomic, Done&& done) {
     for (u32 looks = 0;; ++looks) {
-      if (const auto value = atomic.load(kAcquire); done(value)) return value;   // pairs with the release of the writer
+      // Acquire: pairs with the release of whoever stored the value that ends the wait.
+      if (const auto value = atomic.load(kAcquire); done(value)) return value;
       if (looks < kSpinLooks) {
         pause();
       } else {
@@ -55,10 +57,10 @@ struct Native : Cells<Native> {
     return static_cast<u64>(
         std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count());
   }
-  static void acquire_fence() { std::atomic_thread_fence(kAcquire); }   // these two pair with each other
-  static void release_fence() { std::atomic_thread_fence(kRelease); }
-  /// Pairs with heavy_fence. Where the system has membarrier, a heavy fence runs a full fence on every processor that runs a thread of ours, so a
-  /// light one need only hold the compiler.
+  static void acquire_fence() { std::atomic_thread_fence(kAcquire); }   // pairs with release_fence
+  static void release_fence() { std::atomic_thread_fence(kRelease); }   // pairs with acquire_fence
+  /// Pairs with heavy_fence. Where the system has membarrier, a heavy fence runs a full fence on every processor that runs a
+  /// thread of ours, so a light one need only hold the compiler.
   static void light_fence() {
     if (kMembarrier) [[likely]] {
       std::atomic_signal_fence(kSeqCst);
@@ -66,6 +68,7 @@ struct Native : Cells<Native> {
       full_fence();
     }
   }
+  /// Pairs with light_fence and with itself. A system call where the system has membarrier.
   static void heavy_fence() {
     std::atomic_thread_fence(kSeqCst);
     if (kMembarrier) membarrier();
@@ -98,7 +101,8 @@ struct Native : Cells<Native> {
     return {};
   }
 
-  // Apart, so that no locked instruction is among those of a reader (indexes/codegen_test.cc).
+  // The light fence without membarrier: pairs with heavy_fence. Apart, so that no locked instruction is among those of a
+  // reader (indexes/codegen_test.cc).
   [[gnu::noinline, gnu::cold]] static void full_fence() { std::atomic_thread_fence(kSeqCst); }
 
   static constexpr u32 kSpinLooks = 32;

@@ -12,6 +12,7 @@ namespace {
 
 template <class T>
 using Plain = Simulated::Plain<T>;
+// Orders mean nothing on this machine: those below are what the same code would need elsewhere.
 template <class T>
 using Atomic = Simulated::Atomic<T>;
 

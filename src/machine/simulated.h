@@ -57,6 +57,7 @@ struct Simulated : Cells<Simulated> {
   static auto wait_until(const A& atomic, Done&& done) {
     World& world = World::get();
     for (;;) {
+      // Acquire as on the other machines, where it pairs with the store that ends the wait; here no order means anything.
       if (const auto value = atomic.load(kAcquire); done(value) || world.unwinding()) return value;
       if (world.in_transaction()) world.abort(0);
       world.park(&atomic);

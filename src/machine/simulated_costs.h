@@ -5,6 +5,7 @@
 // holders and the fiber's core: it is one more class here.
 #include <algorithm>
 
+#include "src/base/rng.h"
 #include "src/base/types.h"
 
 namespace latchlab {
@@ -31,16 +32,11 @@ class Costs {
   virtual u64 wake(u32 fiber, u64 asleep, u64 stored) = 0;
 };
 
-/// Splitmix64: the strategies' only source of chance.
+/// The strategies' only source of chance.
 class Chance {
  public:
   explicit Chance(u64 seed) : state_(seed * 0xda942042e4dd58b5u + 0x2545f4914f6cdd1du) {}
-  u64 draw() {
-    u64 z = state_ += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
-  }
+  u64 draw() { return splitmix64(state_); }
   u64 below(u64 bound) { return (draw() >> 32) * bound >> 32; }   // bound < 2^32
   bool one_in(u64 n) { return below(n) == 0; }
 

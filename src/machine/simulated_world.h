@@ -55,9 +55,6 @@ class World {
   /// failed.
   Outcome run(u32 fibers, Costs& costs, u64 event_limit, const std::function<void(u32)>& body);
 
-  /// The running fiber's number; only inside virtual time.
-  static bool in_virtual_time() { return me != nullptr; }
-
   // What cells call: the event of an access to `bytes` bytes at p. A store or a read-modify-write that
   // answers false must not take place.
   static void read(const void* p, u32 bytes) {

@@ -261,15 +261,16 @@ TEST_CASE("an elided lock on threads: nothing is lost and nothing is seen half d
         for (int attempt = 0; attempt < 2 && !done; ++attempt) {
           Emulated::wait_until(shared.lock, [](u32 v) { return v == 0; });
           done = Emulated::transact([&] {
+                   // Relaxed: the transaction orders it.
                    if (shared.lock.load(kRelaxed) != 0) Emulated::abort<kBusyCode>();
                    body();
                  }) == kCommitted;
         }
         if (done) continue;
-        while (shared.lock.exchange(1, kAcquire) != 0)
+        while (shared.lock.exchange(1, kAcquire) != 0)   // pairs with the release below
           Emulated::wait_until(shared.lock, [](u32 v) { return v == 0; });
         body();
-        shared.lock.store(0, kRelease);
+        shared.lock.store(0, kRelease);   // pairs with the exchange and the wait
       }
     });
   }
@@ -287,6 +288,7 @@ TEST_CASE("while an Elision lives, atomic and racy cells never show an open tran
   std::atomic<u64> seen{0};
   std::thread looker([&] {
     while (!stop.load(kRelaxed)) {
+      // Acquire, against the release in the transaction, which must never be seen.
       if (atomic.load(kAcquire) != 0 || racy.load() != 0) seen.fetch_add(1, kRelaxed);
     }
   });

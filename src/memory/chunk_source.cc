@@ -91,6 +91,7 @@ void ChunkSource::give_back(const Chunk& chunk) {
 
 bool ChunkSource::charge(u64 bytes) {
   if (config_.limit == 0) return true;
+  // Relaxed, here and in refund: a sum that guards no other memory.
   if (charged_.fetch_add(bytes, kRelaxed) + bytes <= config_.limit) return true;
   refund(bytes);
   return false;

@@ -42,6 +42,7 @@ class ChunkSource {
 
   /// Bytes of malloc's that a limit must know about; false if the limit is reached. Free without a limit.
   [[nodiscard]] bool charge(u64 bytes);
+  /// Takes back what was charged for bytes that have been freed.
   void refund(u64 bytes);
 
   const MemoryConfig& config() const { return config_; }

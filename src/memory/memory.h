@@ -35,6 +35,7 @@ class Memory {
     pools_.push_back(std::make_unique<Pool<M>>(source_));
     return *pools_.back();
   }
+  /// The thread that borrowed the pool is done with it. Takes a mutex; never fails.
   void leave(Pool<M>& pool) {
     const std::lock_guard lock(mutex_);
     idle_.push_back(&pool);

@@ -87,7 +87,6 @@ class ThreadContext {
   [[nodiscard, gnu::always_inline]] inline bool top_up(u64 extra = 0) { return pool_->top_up(extra); }
 
   Pool<M>& pool() { return *pool_; }
-  Memory<M>& memory() { return *memory_; }
 
  private:
   // A body with more than the lists hold is a mistake of the index's author that would otherwise overwrite memory.

@@ -47,6 +47,7 @@
 
 namespace latchlab {
 
+/// Blocks that are stamped together.
 template <class M>
 inline constexpr u32 kRetireBatch = M::kName == "simulated" ? 1 : 64;
 
@@ -172,8 +173,9 @@ class Epochs {
 
     // Garbage of threads that have gone. Its stamps may be older than those before it in our queue: it only waits longer.
     void adopt() {
-      if (epochs_->orphans_.load(kRelaxed) == nullptr) [[likely]] return;
-      Batch* batch = epochs_->orphans_.exchange(nullptr, kAcquire);   // pairs with Epochs::leave
+      if (epochs_->orphans_.load(kRelaxed) == nullptr) [[likely]] return;   // a guess; the exchange orders
+      // Acquire: pairs with Epochs::leave, with every one of them, since each added to the list by a read-modify-write.
+      Batch* batch = epochs_->orphans_.exchange(nullptr, kAcquire);
       while (batch != nullptr) {
         slot_->waiting += batch->count;
         append(std::exchange(batch, batch->next));
@@ -195,7 +197,7 @@ class Epochs {
     }
 
     [[gnu::noinline]] void free_after_waiting(void* block, u64 bytes) {
-      const bool inside = slot_->announced.load(kRelaxed) != kOutside;
+      const bool inside = slot_->announced.load(kRelaxed) != kOutside;   // relaxed: our own store
       if (inside) leave();
       const u64 stamp = epochs_->stamp();
       while (epochs_->global_.load(kAcquire) < stamp + kGrace) {   // pairs with try_advance
@@ -251,7 +253,7 @@ class Epochs {
       if (!std::exchange(slot->taken, true)) return slot;
     }
     auto* const slot = new Slot;
-    slot->next = slots_.load(kRelaxed);
+    slot->next = slots_.load(kRelaxed);   // relaxed: written only under the mutex
     slots_.store(slot, kRelease);   // pairs with first_slot
     // A scan that has not seen the slot ends before this read-modify-write, or acquires the slot from it. In the first case
     // the new thread sees everything that was unlinked before that scan.
@@ -265,7 +267,7 @@ class Epochs {
       Batch* last = slot.newest;
       Batch* const first = std::exchange(slot.oldest, nullptr);
       slot.waiting = 0;
-      last->next = orphans_.load(kRelaxed);
+      last->next = orphans_.load(kRelaxed);   // relaxed: only an address to link to, which the exchange proves
       while (!orphans_.compare_exchange(last->next, first, kRelease)) {   // pairs with adopt and drain
       }
     }
@@ -296,6 +298,7 @@ class Epochs {
   void await_advance() {
     const u64 epoch = global_.load(kAcquire);   // pairs with stamp and try_advance
     for (Slot* slot = first_slot(); slot != nullptr; slot = slot->next) {
+      // Orders nothing that is needed: try_advance looks again before anything is freed.
       M::wait_until(slot->announced, [epoch](u64 announced) { return announced >= epoch; });
     }
   }

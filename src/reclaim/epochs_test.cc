@@ -257,11 +257,12 @@ u64 hammer(u64 seed, u32 threads, u32 operations) {
           member.reclaim.enter();
           if (random >> 8 & 1) {
             Node* const node = new (member.context.make_block(sizeof(Node))) Node(random);
+            // Pairs with itself and with the load below: whoever finds a node finds its words.
             Node* const old = cell.exchange(node, kAcqRel);
             member.context.keep();
             if (old != nullptr) member.context.retire_block(old, sizeof(Node));
             member.context.hand_retired_to(member.reclaim);
-          } else if (const Node* const node = cell.load(kAcquire)) {
+          } else if (const Node* const node = cell.load(kAcquire)) {   // pairs with the exchange
             const u64 id = node->id.load(kRelaxed);
             for (int look = 0; look < 20; ++look) {
               if (node->mark.load(kRelaxed) != ~id || node->id.load(kRelaxed) != id) errors.fetch_add(1, kRelaxed);

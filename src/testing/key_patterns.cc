@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "src/base/rng.h"
-#include "src/testing/oracle.h"
 
 namespace latchlab::testing {
 

@@ -13,11 +13,9 @@
 
 #include "src/base/rng.h"
 #include "src/base/types.h"
+#include "src/testing/key_patterns.h"
 
 namespace latchlab::testing {
-
-/// A key as messages show it: printable bytes, the others in hexadecimal; long ones shortened.
-std::string shown(std::string_view key);
 
 template <class Session>
 class Oracle {
