@@ -7,36 +7,20 @@
 // not be running.
 #include <algorithm>
 
+#include "src/base/hash.h"
 #include "src/machine/machine.h"
 
 namespace latchlab {
 
+/// After `restarts` earlier ones of the same operation: fewer than 512 pauses of 10 to 140 cycles each, or from
+/// the 17th on a yield.
 template <class M>
-class Backoff {
- public:
-  static constexpr u32 kFirstBound = 8, kLastBound = 512;   // pauses, of 10 to 140 cycles each
-  static constexpr u32 kRestartsBeforeYield = 16;
-
-  /// After each restart: less than kLastBound pauses, or, from the one after kRestartsBeforeYield on, a yield.
-  void wait() {
-    if (restarts_++ >= kRestartsBeforeYield) return M::yield();
-    for (u32 left = draw() % bound_; left > 0; --left) M::pause();
-    bound_ = std::min(bound_ * 2, kLastBound);
-  }
-
- private:
+void back_off(u32 restarts) {
+  constexpr u32 kFirstBound = 8, kLastBound = 512, kRestartsBeforeYield = 16;
+  if (restarts >= kRestartsBeforeYield) return M::yield();
   // The clock is the only source that differs between threads and still replays on the simulated machine.
-  u32 draw() {
-    if (state_ == 0) state_ = M::now() | 1;
-    state_ ^= state_ << 13;
-    state_ ^= state_ >> 7;
-    state_ ^= state_ << 17;
-    return static_cast<u32>(state_ * 0x9e3779b97f4a7c15u >> 32);
-  }
-
-  u64 state_ = 0;
-  u32 restarts_ = 0;
-  u32 bound_ = kFirstBound;
-};
+  const u64 random = mix64(M::now());
+  for (u64 left = random % std::min(kFirstBound << restarts, kLastBound); left > 0; --left) M::pause();
+}
 
 }  // namespace latchlab

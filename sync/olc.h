@@ -52,21 +52,21 @@ class Olc {
   [[gnu::always_inline]] auto read(Me& me, const Body& body) {
     ++me.counters.ops;
     me.reclaim.enter();
-    for (Backoff<M> backoff;;) {
+    for (u32 restarts = 0;; ++restarts) {
       Tx tx(me.context);
       auto attempt = body(tx);
       if (attempt) [[likely]] {
         me.reclaim.leave();   // a reading body has latched, made and retired nothing
         return *std::move(attempt);
       }
-      give_up(me, attempt.failure(), me.counters.read_restarts, backoff);
+      give_up(me, attempt.failure(), me.counters.read_restarts, restarts);
     }
   }
   template <class Me, class Body>
   auto write(Me& me, const Body& body) {
     ++me.counters.ops;
     me.reclaim.enter();
-    for (Backoff<M> backoff;;) {
+    for (u32 restarts = 0;; ++restarts) {
       Tx tx(me.context);
       auto attempt = body(tx);
       if (attempt) [[likely]] {
@@ -76,7 +76,7 @@ class Olc {
         return *std::move(attempt);
       }
       tx.release();
-      give_up(me, attempt.failure(), me.counters.write_restarts, backoff);
+      give_up(me, attempt.failure(), me.counters.write_restarts, restarts);
     }
   }
 
@@ -84,14 +84,14 @@ class Olc {
   /// After a run that failed. Throws std::bad_alloc when memory is out; otherwise waits for the next run. Apart from the
   /// loop, so that what is hot stays in registers.
   template <class Me>
-  [[gnu::noinline, gnu::cold]] static void give_up(Me& me, Failure failure, u64& restarts, Backoff<M>& backoff) {
+  [[gnu::noinline, gnu::cold]] static void give_up(Me& me, Failure failure, u64& counter, u32 restarts) {
     me.context.abandon();
     if (failure == kNoMemory) {
       me.reclaim.leave();
       throw std::bad_alloc();
     }
-    ++restarts;
-    backoff.wait();
+    ++counter;
+    back_off<M>(restarts);
   }
 
   /// What was made is published; what was retired waits until nobody can be reading it.

@@ -58,12 +58,14 @@ class Art {
     auto at = parent;
     Way way;
     const End end = descend(key, parent, at, way);
+    if (end == End::kLeaf) {
+      const auto* const value = Leaf::find(Child(way.word), key);
+      if (value == nullptr) return tx.confirm(Found(), at);
+      return tx.confirm(Found(value->load()), at);
+    }
     if (end == End::kChanged) return kRestart;
     if (end == End::kValue) return tx.confirm(Found(way.word), at);
-    if (end != End::kLeaf) return tx.confirm(Found(), at);
-    const auto* const value_of_key = Leaf::find(Child(way.word), key);
-    if (value_of_key == nullptr) return tx.confirm(Found(), at);
-    return tx.confirm(Found(value_of_key->load()), at);
+    return tx.confirm(Found(), at);
   }
 
   /// Whether the pair is new (insert, upsert) or was there (update). An insert of a present key and an update of an absent
@@ -196,17 +198,16 @@ class Art {
     for (;; ++depth) {
       if (at->level() != opaque(depth)) [[unlikely]] {
         if (!at->path().matches(key)) return End::kPathDiffers;
-        if (kMaySkip) way.skipped |= at->level() > depth + Path::kStored;
+        if constexpr (kMaySkip) way.skipped |= at->level() > depth + Path::kStored;
         depth = at->level();
       }
-      u64 word;
-      if (!at->find(key[depth], word)) return End::kNone;
-      way.word = word;
-      if (Key::kFixedSize != 0 && depth + 1 == Key::kFixedSize) return End::kValue;
-      const Child child(word);
-      if (child.is_leaf()) return End::kLeaf;
+      if (!at->find(key[depth], way.word)) return End::kNone;
+      if constexpr (Key::kFixedSize != 0) {
+        if (depth + 1 == Key::kFixedSize) return End::kValue;
+      }
+      if (Child(way.word).is_leaf()) return End::kLeaf;
       parent = at;
-      if (!at.step_to(child.template as_node<Node>())) return End::kChanged;
+      if (!at.step_to(Child(way.word).template as_node<Node>())) return End::kChanged;
     }
   }
 
@@ -218,13 +219,9 @@ class Art {
     constexpr u32 kUnrolled = 4;   // four levels branch fully from some 10^9 keys on
     if constexpr (kDepth < kUnrolled) {
       if (at->path().is(Kind::k256, kDepth)) {
-        u64 word;
-        if (!at->find_in_256(kDepth, key[kDepth], word)) return End::kNone;
-        const Child child(word);
-        if (child.is_leaf()) {
-          way.word = word;
-          return End::kLeaf;
-        }
+        if (!at->find_in_256(kDepth, key[kDepth], way.word)) return End::kNone;
+        const Child child(way.word);
+        if (child.is_leaf()) return End::kLeaf;
         parent = at;
         if (!at.step_to(child.template as_node<Node>())) return End::kChanged;
         return descend_256<kDepth + 1>(key, parent, at, way, depth);

@@ -74,7 +74,7 @@ class Leaf<Layout, U64Key> {
         equal |= u32{line[std::countr_zero(left)].key.load() == key.raw()} << std::countr_zero(left);
       }
     }
-    return equal == 0 ? nullptr : &line[std::countr_zero(equal)].value;
+    return equal == 0 ? nullptr : &line[static_cast<u32>(std::countr_zero(equal))].value;
   }
 
  private:
