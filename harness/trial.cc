@@ -454,7 +454,7 @@ class Run {
         sums[i] += worker.counters_after[i] - worker.counters_before[i];
       }
     }
-    SyncReport report = trial_.sync_report(sums);
+    SyncReport report = trial_.sync_report(sums, out_.throughput ? out_.throughput->operations : 0);
     out_.sync = std::move(report.stats);
     const Measured<ReclaimCounters> after = trial_.reclaim();
     if (before && after) {

@@ -96,8 +96,8 @@ class Trial {
   [[nodiscard]] virtual bool elides() const = 0;
   /// False for an index that keeps nothing, so that there is nothing to check.
   [[nodiscard]] virtual bool keeps() const = 0;
-  /// What the policy's options and its counters, summed over all sessions, say.
-  [[nodiscard]] virtual SyncReport sync_report(const std::vector<u64>& sums) const = 0;
+  /// What the policy's options and its counters, summed over all sessions that did `operations`, say.
+  [[nodiscard]] virtual SyncReport sync_report(const std::vector<u64>& sums, u64 operations) const = 0;
   /// What the policy's reclaimer has counted, where it has a grace period. While no operation runs.
   [[nodiscard]] virtual Measured<ReclaimCounters> reclaim() const = 0;
   [[nodiscard]] virtual IndexBytes bytes() const = 0;

@@ -237,7 +237,7 @@ class TrialOf final : public Trial {
   }
   [[nodiscard]] bool keeps() const override { return keeps_pairs<Index>(); }
 
-  [[nodiscard]] SyncReport sync_report(const std::vector<u64>& sums) const override {
+  [[nodiscard]] SyncReport sync_report(const std::vector<u64>& sums, u64 operations) const override {
     SyncReport out;
     if constexpr (requires { Index::Policy::Options::parse(spec_).resolved(); }) {
       out.stats.options = Index::Policy::Options::parse(spec_).resolved();
@@ -246,7 +246,7 @@ class TrialOf final : public Trial {
     out.stats.aborts = Measured<SyncStats::Counts>::missing("the policy has no transactions");
     out.stats.fallback_rate = Measured<double>::missing("the policy has no fallback");
     out.stats.restart_rate = Measured<double>::missing("the policy has no optimistic runs to restart");
-    if constexpr (requires { std::declval<SessionThread&>().counters; }) report_counters(sums, out);
+    if constexpr (requires { std::declval<SessionThread&>().counters; }) report_counters(sums, operations, out);
     return out;
   }
 
@@ -310,12 +310,11 @@ class TrialOf final : public Trial {
     return false;
   }
 
-  static void report_counters(const std::vector<u64>& sums, SyncReport& out) {
+  static void report_counters(const std::vector<u64>& sums, u64 operations, SyncReport& out) {
     using Counters = std::remove_cvref_t<decltype(std::declval<SessionThread&>().counters)>;
     constexpr auto kFields = Counters::fields();
     if constexpr (kFields.size() > 0) {
       Counters all{};
-      u64 operations = 0;
       u64 restarts = 0;
       bool restarts_counted = false;
       for (std::size_t i = 0; i < kFields.size() && i < sums.size(); ++i) {
@@ -335,7 +334,7 @@ class TrialOf final : public Trial {
       const auto rate = [&](u64 events) {
         return operations > 0
                    ? Measured<double>(static_cast<double>(events) / static_cast<double>(operations))
-                   : Measured<double>::missing("the policy counted no operation");
+                   : Measured<double>::missing("no operation was counted");
       };
       if (restarts_counted) out.stats.restart_rate = rate(restarts);
       if constexpr (requires { Counters::abort_fields(); }) {

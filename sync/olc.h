@@ -35,13 +35,11 @@ class Olc {
   using Options = NoOptions;
 
   struct Counters {
-    u64 ops = 0;
     u64 read_restarts = 0;    ///< runs of a reading body that were given up
     u64 write_restarts = 0;   ///< of a writing one
 
     static constexpr auto fields() {
-      return std::array{CounterField{"ops", &Counters::ops},
-                        CounterField{"read_restarts", &Counters::read_restarts},
+      return std::array{CounterField{"read_restarts", &Counters::read_restarts},
                         CounterField{"write_restarts", &Counters::write_restarts}};
     }
   };
@@ -50,7 +48,6 @@ class Olc {
 
   template <class Me, class Body>
   [[gnu::always_inline]] auto read(Me& me, const Body& body) {
-    ++me.counters.ops;
     me.reclaim.enter();
     for (u32 restarts = 0;; ++restarts) {
       Tx tx(me.context);
@@ -64,7 +61,6 @@ class Olc {
   }
   template <class Me, class Body>
   auto write(Me& me, const Body& body) {
-    ++me.counters.ops;
     me.reclaim.enter();
     for (u32 restarts = 0;; ++restarts) {
       Tx tx(me.context);

@@ -345,12 +345,13 @@ class alignas(kLineBytes) Node256 : public Node<Layout, Key> {
 
   bool find(u8 byte, u64& word) const { return find_at(this->level(), byte, word); }
   bool find_at(u32 level, u8 byte, u64& word) const {
+    const auto* const slots = slot_;   // g++ adds a member's offset to the index of an atomic load by an instruction
     if (Key::kFixedSize != 0 && level + 1 == Key::kFixedSize) {   // holds values
       if (!present(byte)) return false;   // first: it was stored last
-      word = slot_[byte].load();
+      word = slots[byte].load();
       return true;
     }
-    word = slot_[byte].load();
+    word = slots[byte].load();
     return word != 0;
   }
   bool next(u32 byte, Entry& entry) const {
