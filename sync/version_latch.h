@@ -25,7 +25,7 @@ class VersionLatch {
   /// after it; it pairs with the fence in try_lock: if one of those reads saw a writer's store, the load sees its lock.
   [[nodiscard]] bool unchanged(u64 version) const {
     M::acquire_fence();
-    return word_.load(kRelaxed) == version;   // relaxed: the fence has ordered it
+    return word_.is(version);   // relaxed: the fence has ordered it
   }
 
   /// Locks if nothing was changed since `version` (unlocked) was read; never waits.

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <type_traits>
 
+#include "src/arch/holds.h"
 #include "src/arch/simd.h"
 #include "src/base/types.h"
 
@@ -71,6 +72,11 @@ struct Cells {
     T load(std::memory_order order) const {
       [[maybe_unused]] const auto access = M::loading(value_);
       return value_.load(order);
+    }
+    /// Whether it holds `value`: a relaxed load.
+    bool is(T value) const {
+      [[maybe_unused]] const auto access = M::loading(value_);
+      return holds(value_, value);
     }
     void store(T value, std::memory_order order) {
       if (const auto access = M::storing(value_)) value_.store(value, order);

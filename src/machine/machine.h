@@ -41,6 +41,7 @@ concept Row = requires(R& row, const R& constant, u32 i) {
 template <class A>
 concept AtomicCell = requires(A& a, const A& constant, u64& expected) {
   { constant.load(kAcquire) } -> std::same_as<u64>;
+  { constant.is(u64{}) } -> std::same_as<bool>;   // whether it holds this: a relaxed load
   a.store(u64{}, kRelease);
   { a.exchange(u64{}, kAcquire) } -> std::same_as<u64>;
   { a.fetch_add(u64{}, kRelaxed) } -> std::same_as<u64>;

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "src/arch/membarrier.h"
+#include "src/arch/heavy_fence.h"
 #include "src/arch/rtm.h"
 #include "src/arch/sanitizer.h"
 #include "src/machine/cells.h"
@@ -59,20 +59,11 @@ struct Native : Cells<Native> {
   }
   static void acquire_fence() { std::atomic_thread_fence(kAcquire); }   // pairs with release_fence
   static void release_fence() { std::atomic_thread_fence(kRelease); }   // pairs with acquire_fence
-  /// Pairs with heavy_fence. Where the system has membarrier, a heavy fence runs a full fence on every processor that runs a
-  /// thread of ours, so a light one need only hold the compiler.
-  static void light_fence() {
-    if (kMembarrier) [[likely]] {
-      std::atomic_signal_fence(kSeqCst);
-    } else {
-      full_fence();
-    }
-  }
-  /// Pairs with light_fence and with itself. A system call where the system has membarrier.
-  static void heavy_fence() {
-    std::atomic_thread_fence(kSeqCst);
-    if (kMembarrier) membarrier();
-  }
+  /// Pairs with heavy_fence, which runs a full fence on every processor that runs a thread of ours: so this one need only
+  /// hold the compiler.
+  static void light_fence() { std::atomic_signal_fence(kSeqCst); }
+  /// Pairs with light_fence and with itself. A system call or more.
+  static void heavy_fence() { fence_all_processors(); }
 
   static void touch(const void*, std::size_t, Access) {}
   static void* allocate(std::size_t bytes) {
@@ -101,12 +92,7 @@ struct Native : Cells<Native> {
     return {};
   }
 
-  // The light fence without membarrier: pairs with heavy_fence. Apart, so that no locked instruction is among those of a
-  // reader (indexes/codegen_test.cc).
-  [[gnu::noinline, gnu::cold]] static void full_fence() { std::atomic_thread_fence(kSeqCst); }
-
   static constexpr u32 kSpinLooks = 32;
-  static inline const bool kMembarrier = register_membarrier();
 };
 
 }  // namespace latchlab
