@@ -66,7 +66,7 @@ template <u32 kDepth>
         if (!node->path().matches(key)) return std::nullopt;
         depth = node->level();
       }
-      if (!node->find(key[depth], word)) return std::nullopt;
+      if (!node->find_at(depth, key[depth], word)) return std::nullopt;
       if (depth + 1 == U64Key::kFixedSize) return word;
       if (art::Child(word).is_leaf()) break;
       node = art::Child(word).as_node<NodeByHand>();

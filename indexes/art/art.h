@@ -201,7 +201,7 @@ class Art {
         if constexpr (kMaySkip) way.skipped |= at->level() > depth + Path::kStored;
         depth = at->level();
       }
-      if (!at->find(key[depth], way.word)) return End::kNone;
+      if (!at->find_at(depth, key[depth], way.word)) return End::kNone;
       if constexpr (Key::kFixedSize != 0) {
         if (depth + 1 == Key::kFixedSize) return End::kValue;
       }

@@ -8,8 +8,8 @@
 //   Node256     | header | present 256 bits | slot x 256                       one line of header, then slots
 //
 // A slot holds the word of a Child. In a node at the last byte of fixed-size keys the path and the byte spell the whole
-// key, so a slot holds the value itself: no leaf, and any 64-bit value is legal, so there presence never depends on the
-// word. (8.3 bytes a dense key.)
+// key, so a slot holds the value itself: no leaf (8.3 bytes a dense key). Any 64-bit value is legal, so presence is kept
+// beside the slots. The slots of a Node256 that hold nothing are 0: its present bits are asked for the value 0 alone.
 //
 // What readers without any latch (rowex) rely on, and every other reader may:
 //   - a slot is used for one byte in the life of its node; adding appends, and erasing frees no slot;
@@ -65,7 +65,12 @@ class Node {
   bool find(u8 byte, u64& word) const {
     return visit([&](auto& node) { return node.find(byte, word); });
   }
-  /// The same for a node that was seen to be a Node256 at this level.
+  /// The same for a node that was seen to be at this level, which need not be looked up again.
+  [[gnu::always_inline]] bool find_at(u32 level, u8 byte, u64& word) const {
+    if (kind() == Kind::k256) [[likely]] return find_in_256(level, byte, word);
+    return find(byte, word);
+  }
+  /// The same for one that was seen to be a Node256, too.
   bool find_in_256(u32 level, u8 byte, u64& word) const {
     return static_cast<const Node256<Layout, Key>&>(*this).find_at(level, byte, word);
   }
@@ -346,13 +351,10 @@ class alignas(kLineBytes) Node256 : public Node<Layout, Key> {
   bool find(u8 byte, u64& word) const { return find_at(this->level(), byte, word); }
   bool find_at(u32 level, u8 byte, u64& word) const {
     const auto* const slots = slot_;   // g++ adds a member's offset to the index of an atomic load by an instruction
-    if (Key::kFixedSize != 0 && level + 1 == Key::kFixedSize) {   // holds values
-      if (!present(byte)) return false;   // first: it was stored last
-      word = slots[byte].load();
-      return true;
-    }
     word = slots[byte].load();
-    return word != 0;
+    if (word != 0) [[likely]] return true;
+    const bool holds_values = Key::kFixedSize != 0 && level + 1 == Key::kFixedSize;
+    return holds_values && present(byte);   // it may be 0
   }
   bool next(u32 byte, Entry& entry) const {
     if (this->holds_values()) {
@@ -389,11 +391,8 @@ class alignas(kLineBytes) Node256 : public Node<Layout, Key> {
   }
   void replace(u8 byte, u64 word) { slot_[byte].store(word); }
   void remove(u8 byte) {
-    if (this->holds_values()) {
-      flip_present(byte);
-    } else {
-      slot_[byte].store(0);
-    }
+    if (this->holds_values()) flip_present(byte);
+    slot_[byte].store(0);
     this->state_.store(children() - 1);
   }
 
