@@ -1,6 +1,6 @@
 // What the compiler made of the verbs, on the native machine: `none` finds a key with the instructions of a lookup
-// written by hand over the same nodes, counted as they are executed, and a whole optimistic find, epoch included,
-// locks nothing, read from this very executable with objdump.
+// written by hand over the same nodes and their searches, counted as they are executed, and a whole optimistic find,
+// epoch included, locks nothing, read from this very executable with objdump.
 //
 // The lookup by hand is the shortest of several that were tried: the same unrolled run, the leaf searched in
 // one place, no verb. Its other forms (goto, several returns, a state in the loop) took up to ten more.

@@ -9,7 +9,8 @@
 //
 // A slot holds the word of a Child. In a node at the last byte of fixed-size keys the path and the byte spell the whole
 // key, so a slot holds the value itself: no leaf (8.3 bytes a dense key). Any 64-bit value is legal, so presence is kept
-// beside the slots. The slots of a Node256 that hold nothing are 0: its present bits are asked for the value 0 alone.
+// beside the slots. The slots of a Node256 that hold nothing are 0, so a find asks its present bits, kept where there are
+// values, for the value 0 alone.
 //
 // What readers without any latch (rowex) rely on, and every other reader may:
 //   - a slot is used for one byte in the life of its node; adding appends, and erasing frees no slot;
@@ -354,7 +355,9 @@ class alignas(kLineBytes) Node256 : public Node<Layout, Key> {
     word = slots[byte].load();
     if (word != 0) [[likely]] return true;
     const bool holds_values = Key::kFixedSize != 0 && level + 1 == Key::kFixedSize;
-    return holds_values && present(byte);   // it may be 0
+    if (!holds_values || !present(byte)) return false;
+    word = slots[byte].load();   // once more: the value was stored before the bit that says it is there, and may be 0
+    return true;
   }
   bool next(u32 byte, Entry& entry) const {
     if (this->holds_values()) {

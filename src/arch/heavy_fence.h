@@ -10,7 +10,7 @@ namespace latchlab {
 void fence_all_processors();
 
 /// The same by going to each processor in turn: whoever ran there was switched out, and a switch is a full fence. The
-/// caller's affinity is as before. Tens of microseconds a processor.
+/// caller's affinity is as before. Tens of microseconds a processor. A system that forbids setting it, too, ends the process.
 void fence_by_visits();
 
 }  // namespace latchlab

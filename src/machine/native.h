@@ -62,7 +62,7 @@ struct Native : Cells<Native> {
   /// Pairs with heavy_fence, which runs a full fence on every processor that runs a thread of ours: so this one need only
   /// hold the compiler.
   static void light_fence() { std::atomic_signal_fence(kSeqCst); }
-  /// Pairs with light_fence and with itself. A system call or more.
+  /// Pairs with light_fence and with itself. A system call; many where membarrier is forbidden (src/arch/heavy_fence.h).
   static void heavy_fence() { fence_all_processors(); }
 
   static void touch(const void*, std::size_t, Access) {}

@@ -32,14 +32,15 @@ std::optional<u64> executed_instructions(const std::function<void()>& run) {
   int status = 0;
   if (child < 0 || waitpid(child, &status, 0) != child || !WIFSTOPPED(status)) return std::nullopt;
   u64 executed = 0;
+  bool traced = true;
   do {
     ++executed;
-    if (ptrace(PTRACE_SINGLESTEP, child, nullptr, nullptr) != 0) break;
-    if (waitpid(child, &status, 0) != child || !WIFSTOPPED(status)) return std::nullopt;
-  } while (!at_breakpoint(child));
+    traced = ptrace(PTRACE_SINGLESTEP, child, nullptr, nullptr) == 0 && waitpid(child, &status, 0) == child &&
+             WIFSTOPPED(status) && WSTOPSIG(status) == SIGTRAP;
+  } while (traced && !at_breakpoint(child));
   kill(child, SIGKILL);
   waitpid(child, &status, 0);
-  return executed;
+  return traced ? std::optional(executed) : std::nullopt;
 }
 
 }  // namespace latchlab::testing
