@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Draws throughput over threads, a line a policy, from result documents.
 
-    ./bench '--sync={none,rwspin,rtm:20,olc}' --threads=1..2 --records=4M --reps=5 --json | experiments/policies.py FIGURE.svg
+    ./bench '--sync={none,rwspin,rtm:20,olc}' --threads=1..2 --records=4M --time=1s --reps=5 --json | experiments/policies.py FIGURE.svg
 
 Each point is the median of its repetitions; a tick is one of them. Degraded runs are dashed. Needs altair and
 vl-convert-python (PyPI).
