@@ -104,12 +104,22 @@ inline std::vector<RaceMix<u64>> number_mixes() {
   };
 }
 
+/// `count` keys of one node of values, at the last byte.
+inline std::vector<u64> neighbours(u32 count) {
+  std::vector<u64> keys;
+  for (u32 i = 0; i < count; ++i) keys.push_back(spelled({1, 2, 3, 4, 5, 6, 7, 10 + i}));
+  return keys;
+}
+
 /// Copies of nodes so large that a schedule takes long: tried under one policy of each transaction class.
 inline std::vector<RaceMix<u64>> large_node_mixes() {
   // Byte 1's node once had 49 children and keeps 38 of them: one less, and it becomes a Node48.
   const std::vector<u64> some = children(49);
   // A Node16 whose slots are all used and five of them erased: one more key, and it is packed.
   const std::vector<u64> gaps = children(16);
+  // The same sizes where slots are values, a third of them 0: keys 2, 5, 8 ... at first.
+  const std::vector<u64> values = neighbours(60), absent{values[0] + 80, values[0] + 90, values[0] + 100};
+  constexpr u32 kZeros = 3;
   return {
       {"grow 48 to 256",
        children(48),
@@ -126,6 +136,30 @@ inline std::vector<RaceMix<u64>> large_node_mixes() {
        {gaps.begin() + 3, gaps.begin() + 8},
        {gaps[0], gaps[3], gaps[15], spelled({1, 11}), spelled({1, 60})},
        {3, 6, 1, 1, 2, 1}},
+      {"values grow 48 to 256",
+       neighbours(48),
+       {},
+       {values[1], values[2], absent[0], absent[1], absent[2]},
+       {3, 6, 1, 1, 2, 0},
+       3,
+       nullptr,
+       kZeros},
+      {"values shrink 256 to 48",
+       neighbours(49),
+       {values.begin() + 3, values.begin() + 14},
+       {values[1], values[2], values[48], absent[0]},
+       {3, 2, 1, 1, 6, 0},
+       3,
+       nullptr,
+       kZeros},
+      {"values in a node of 256",
+       values,
+       {values[5]},
+       {values[1], values[2], values[5], absent[0]},
+       {3, 4, 3, 2, 4, 1},
+       4,
+       nullptr,
+       kZeros},
   };
 }
 

@@ -46,18 +46,20 @@ struct RaceMix {
   RaceWeights weights;
   u32 ops_each = 3;
   const RaceScript<Key>* script = nullptr;   // then the only program; outlives the mix
+  u32 zero_one_in = 0;   // one in so many of the values is 0; 0: none
 };
 
 struct RaceOp {
   RaceVerb verb;
   u32 key;   // its number
-  u64 value;   // unique; the limit of a scan
+  u64 value;   // unique or 0; the limit of a scan
 };
 
 template <class Key>
 struct RaceProgram {
   std::vector<Key> keys;   // all, sorted: a key's number is its place
   std::vector<u32> preload, erased;
+  std::vector<u64> values;   // of the preload
   std::vector<std::vector<RaceOp>> fibers;
 
   u32 number_of(const auto& key) const {
@@ -75,7 +77,11 @@ RaceProgram<Key> draw_program(const RaceMix<Key>& mix, u64 number, u32 fibers) {
   }
   std::sort(program.keys.begin(), program.keys.end());
   program.keys.erase(std::unique(program.keys.begin(), program.keys.end()), program.keys.end());
-  for (const Key& key : mix.preload) program.preload.push_back(program.number_of(key));
+  for (const Key& key : mix.preload) {
+    program.preload.push_back(program.number_of(key));
+    const u64 nth = program.preload.size();
+    program.values.push_back(mix.zero_one_in != 0 && nth % mix.zero_one_in == 0 ? 0 : nth);
+  }
   for (const Key& key : mix.erased) program.erased.push_back(program.number_of(key));
 
   Rng rng(number);
@@ -96,6 +102,7 @@ RaceProgram<Key> draw_program(const RaceMix<Key>& mix, u64 number, u32 fibers) {
       while (ticket >= mix.weights[verb]) ticket -= mix.weights[verb++];
       RaceOp op{static_cast<RaceVerb>(verb), program.number_of(mix.hot[rng.below(mix.hot.size())]), value++};
       if (op.verb == RaceVerb::kScan) op.value = 1 + rng.below(program.keys.size() + 1);
+      else if (mix.zero_one_in != 0 && rng.below(mix.zero_one_in) == 0) op.value = 0;
       ops.push_back(op);
     }
   }
@@ -109,10 +116,10 @@ class ProgramOnIndex {
   ProgramOnIndex(const RaceProgram<Key>& program, std::string_view policy)
       : program_(program), history_(program.keys.size()), index_(Spec::parse(policy), MemoryConfig{}) {
     for (u32 i = 0; i < program_.fibers.size(); ++i) threads_.push_back(index_.join());
-    u64 value = 1;
-    for (const u32 key : program_.preload) {
-      (void)index_.insert(threads_[0], program_.keys[key], value);
-      history_.starts_with(key, value++);
+    for (std::size_t i = 0; i < program_.preload.size(); ++i) {
+      const u32 key = program_.preload[i];
+      (void)index_.insert(threads_[0], program_.keys[key], program_.values[i]);
+      history_.starts_with(key, program_.values[i]);
     }
     for (const u32 key : program_.erased) {
       (void)index_.erase(threads_[0], program_.keys[key]);
