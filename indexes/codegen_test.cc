@@ -4,18 +4,18 @@
 //
 // The lookup by hand is the shortest of several that were tried: the same unrolled run, the leaf searched in
 // one place, no verb. Its other forms (goto, several returns, a state in the loop) took up to ten more.
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
-#include <deque>
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include <unistd.h>
 
 #include "indexes/art/art.h"
 #include "src/arch/opaque.h"
@@ -122,13 +122,14 @@ std::vector<Instruction> disassembled(const std::string& symbol) {
 bool objdump_is_there() { return std::system("objdump --version >/dev/null 2>&1") == 0; }
 
 /// The same keys in an index and in a tree by hand: leaves below the root, and below one and two further Node256; and a
-/// Node16 that holds values.
+/// Node16 and a Node256 that hold values.
 class Twins {
  public:
   static constexpr u64 kBelowRoot = 0x01ull << 56;
   static constexpr u64 kBelowOne = 0x02ull << 56;
   static constexpr u64 kBelowTwo = kBelowOne | 7ull << 48;
   static constexpr u64 kValues = 0x03ull << 56;
+  static constexpr u64 kManyValues = 0x05ull << 56;   // that of i is i, and so one of them 0
   static constexpr u64 kMany = 60;   // more than a Node48 holds
 
   Twins() : index(Spec::parse("none"), {}), me(index.join()) {
@@ -141,9 +142,14 @@ class Twins {
       (void)index.insert(me, kValues | i, i);
       values_.add(static_cast<u8>(i), i);
     }
+    for (u64 i = 0; i < kMany; ++i) {
+      (void)index.insert(me, kManyValues | i, i);
+      many_values_.add(static_cast<u8>(i), i);
+    }
     one_.add(7, art::Child::node(&two_).word());
     tree.root.add(2, art::Child::node(&one_).word());
     tree.root.add(3, art::Child::node(&values_).word());
+    tree.root.add(5, art::Child::node(&many_values_).word());
   }
 
   NoneArt index;
@@ -164,13 +170,18 @@ class Twins {
   art::Node256<Layout, U64Key> one_{art::U64Path(U64Key(kBelowOne), 1)};
   art::Node256<Layout, U64Key> two_{art::U64Path(U64Key(kBelowTwo), 2)};
   art::Node16<Layout, U64Key> values_{art::U64Path(U64Key(kValues), 7)};
+  art::Node256<Layout, U64Key> many_values_{art::U64Path(U64Key(kManyValues), 7)};
 };
 
 TEST_CASE("Codegen: none finds as a lookup by hand does", "[release]") {
   Twins twins;
-  const std::vector<u64> keys{Twins::kBelowRoot,         Twins::kBelowRoot + 1,        Twins::kBelowOne,
-                              Twins::kBelowTwo | 5ull << 40, Twins::kBelowTwo | 100ull << 40, Twins::kValues + 5,
-                              Twins::kValues + 6,        4ull << 56};
+  const std::vector<u64> keys{Twins::kBelowRoot,      Twins::kBelowRoot + 1,
+                              Twins::kBelowOne,       Twins::kBelowTwo | 5ull << 40,
+                              Twins::kBelowTwo | 100ull << 40,
+                              Twins::kValues + 5,     Twins::kValues + 6,
+                              Twins::kManyValues + 5, Twins::kManyValues,
+                              Twins::kManyValues + Twins::kMany,
+                              4ull << 56};
   for (const u64 key : keys) {
     CAPTURE(key);
     CHECK(codegen_none_find(twins.index, twins.me, key) == codegen_find_by_hand(twins.tree, twins.me, key));
