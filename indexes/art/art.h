@@ -284,8 +284,8 @@ class Art {
       return true;
     }
     // A quarter of the slots erased: a packed copy of the same kind will do.
-    const u32 children = at->children();
-    const Kind kind = children + 1 <= art::capacity(at->kind()) * 3 / 4 ? at->kind() : art::kind_for(art::capacity(at->kind()) + 1);
+    const u32 slots = art::capacity(at->kind());
+    const Kind kind = at->children() + 1 <= slots * 3 / 4 ? at->kind() : art::kind_for(slots + 1);
     Node* const larger = make_node(tx, kind, at->path());
     if (larger == nullptr) return kNoMemory;
     larger->copy(*at.node(), kNobody);

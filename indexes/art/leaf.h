@@ -62,8 +62,8 @@ class Leaf<Layout, U64Key> {
   }
 
   /// The value of the key's pair, or null. Without a branch on the number of pairs, which would be mispredicted as often
-  /// as not and hold back the next lookup until this leaf's line has come. And with few instructions: until the line has
-  /// come they wait in the processor's scheduler, and its room is what limits how many lookups overlap.
+  /// as not and hold back the next lookup until this leaf's line has come. And with few instructions: those that wait for
+  /// the line limit how far ahead the processor looks (measured: the fewer they are, the more lookups a second).
   static Cell* find(Child child, U64Key key) {
     Pair* const line = static_cast<Pair*>(child.line());
     u32 equal = 0;

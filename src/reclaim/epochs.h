@@ -20,12 +20,12 @@
 //   the look sees   an epoch below s + 1 and the scan fails; or s + 1, read from the global epoch by R, who acquired U with it;
 //   what R stored   or kOutside: R has left, and all that it read happened before the look, hence before the free
 //
-// Without the fences both sides could miss each other (the StoreLoad order that reference implementations forget). They are
-// asymmetric because entering happens millions of times as often as scanning: a light fence is no instruction at all, and
-// successive lookups overlap their cache misses as those of `none` do. A thread that reads an old
-// epoch and announces it late only delays: the argument never used that its announcement is fresh. One epoch would not be
-// enough: s -> s + 1 lets readers pass that announced s before U. A stamp from the thread's own announcement may be one epoch
-// old, and frees too early.
+// Without the fences both sides could miss each other (the StoreLoad order that reference implementations forget). They
+// are asymmetric because entering happens millions of times as often as scanning: a light fence is no instruction at all,
+// and successive lookups overlap their cache misses as those of `none` do. A thread that reads an old epoch and announces
+// it late only delays: the argument never used that its announcement is fresh. One epoch would not be enough: s -> s + 1
+// lets readers pass that announced s before U. A stamp from the thread's own announcement may be one epoch old, and frees
+// too early.
 //
 // Costs are amortised: retired blocks collect in a batch that is stamped once, when it is full (later is safe), and only then
 // the thread tries to advance the epoch and frees what is due into its own pool. On the Simulated machine a batch is one block,
