@@ -104,7 +104,9 @@ TEST_CASE("Seeded bugs: a dropped subscription or fallback lock of rtm, and a co
 }
 
 /// One writer adds to a node and removes from it, and readers look without any latch, as those of `rowex` do:
-/// absent, or the right word. At the last level words are values, and that of the byte that comes and goes is 0.
+/// absent, or the right word. At the last level words are values, and the one that comes and goes is 0: who sees
+/// the present bit of a value in a Node256 and looks for it when it has been erased finds 0, whatever it was, and
+/// only validation tells.
 template <class Node, u32 kLevel>
 struct LatchFreeReaders {
   static constexpr bool kValues = kLevel + 1 == U64Key::kFixedSize;
