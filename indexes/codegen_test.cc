@@ -175,11 +175,15 @@ class Twins {
 
 TEST_CASE("Codegen: none finds as a lookup by hand does", "[release]") {
   Twins twins;
-  const std::vector<u64> keys{Twins::kBelowRoot,      Twins::kBelowRoot + 1,
-                              Twins::kBelowOne,       Twins::kBelowTwo | 5ull << 40,
+  const std::vector<u64> keys{Twins::kBelowRoot,
+                              Twins::kBelowRoot + 1,
+                              Twins::kBelowOne,
+                              Twins::kBelowTwo | 5ull << 40,
                               Twins::kBelowTwo | 100ull << 40,
-                              Twins::kValues + 5,     Twins::kValues + 6,
-                              Twins::kManyValues + 5, Twins::kManyValues,
+                              Twins::kValues + 5,
+                              Twins::kValues + 6,
+                              Twins::kManyValues + 5,
+                              Twins::kManyValues,   // its value is 0
                               Twins::kManyValues + Twins::kMany,
                               4ull << 56};
   for (const u64 key : keys) {

@@ -101,8 +101,11 @@ RaceProgram<Key> draw_program(const RaceMix<Key>& mix, u64 number, u32 fibers) {
       u32 verb = 0;
       while (ticket >= mix.weights[verb]) ticket -= mix.weights[verb++];
       RaceOp op{static_cast<RaceVerb>(verb), program.number_of(mix.hot[rng.below(mix.hot.size())]), value++};
-      if (op.verb == RaceVerb::kScan) op.value = 1 + rng.below(program.keys.size() + 1);
-      else if (mix.zero_one_in != 0 && rng.below(mix.zero_one_in) == 0) op.value = 0;
+      if (op.verb == RaceVerb::kScan) {
+        op.value = 1 + rng.below(program.keys.size() + 1);
+      } else if (mix.zero_one_in != 0 && rng.below(mix.zero_one_in) == 0) {
+        op.value = 0;
+      }
       ops.push_back(op);
     }
   }
