@@ -62,7 +62,7 @@ Json config_json(const Config& c, const Measured<KeyFile>& key_file) {
   o["keys"] = c.keys.str();
   o["key_kind"] = word(c.key_kind());
   key_file ? void(o["key_file"] = key_file_json(*key_file)) : put_missing(o, "key_file", key_file.reason);
-  o["dist"] = c.distribution.str();
+  c.no_distribution.empty() ? void(o["dist"] = c.distribution.str()) : put_missing(o, "dist", c.no_distribution);
   o["negative"] = c.negative;
   o["records"] = c.records;
   o["warmup_s"] = seconds(c.warmup_ns);

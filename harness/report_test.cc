@@ -170,10 +170,13 @@ TEST_CASE("what was not measured is null with a reason, never zero", "[report]")
 TEST_CASE("a document says which options did not reach the index and what its key file holds", "[report]") {
   RunResult result = full_result();
   result.config.own_memory = "it allocates itself";
+  result.config.no_distribution = "it takes the records in turn";
   const Json document = Json::parse(document_of(result).dump());
   CHECK(schema_violations(schema(), document) == std::vector<std::string>{});
   CHECK(document["config"]["alloc"].is_null());
   CHECK(document["config"]["alloc_reason"] == "it allocates itself");
+  CHECK(document["config"]["dist"].is_null());
+  CHECK(document["config"]["dist_reason"] == "it takes the records in turn");
   CHECK(document["config"]["hugepages"] == "none");
   CHECK(document["config"]["key_file"]["repeated"] == 3);
   CHECK(document["sync"]["reclaim"]["pending"] == 2);

@@ -24,7 +24,7 @@ Words axes_of(const Config& c) {
           {"hugepages", std::string(word(c.huge_pages))},
           {"workload", c.workload.str()},
           {"keys", c.keys.str()},
-          {"dist", c.distribution.str()},
+          {"dist", c.no_distribution.empty() ? c.distribution.str() : "-"},
           {"negative", fmt::format("{}", c.negative)},
           {"records", grouped(c.records)},
           {"warmup", duration_text(c.warmup_ns)},
@@ -140,7 +140,7 @@ std::string block_of(const RunResult& r) {
   const TrialResult& t = r.trial;
   std::string text = fmt::format("{}  {}  {} thread{}  {}  {} {} keys  {}\n", c.index.str(), c.sync.str(),
                                  c.threads, c.threads == 1 ? "" : "s", c.workload.str(), grouped(c.records),
-                                 c.keys.str(), c.distribution.str());
+                                 c.keys.str(), c.no_distribution.empty() ? c.distribution.str() : "in turn");
   if (t.status != Status::kOk) text += line(word(t.status), t.reason);
   if (t.interrupted) text += line("interrupted", "the numbers cover the part that ran");
   text += line("throughput", throughput_text(t));
