@@ -112,6 +112,7 @@ Json machine_json(const MachineInfo& m) {
   o["rtm"] = {{"cpuid_rtm", m.rtm.cpuid_rtm},
               {"cpuid_always_abort", m.rtm.cpuid_always_abort},
               {"probe", m.rtm.probe}};
+  o["heavy_fence"] = m.heavy_fence;
   return o;
 }
 
@@ -177,6 +178,7 @@ Json memory_json(const MemoryUse& m) {
   Json o;
   put(o, "index_live_bytes", m.index_live);
   put(o, "index_reserved_bytes", m.index_reserved);
+  put(o, "keys_at_start", m.keys_at_start);
   put(o, "keys", m.keys);
   put(o, "bytes_per_key", m.bytes_per_key);
   put(o, "page_bytes", m.page_bytes);

@@ -47,6 +47,7 @@ RunResult full_result() {
   m.damon = false;
   m.virtual_machine = true;
   m.rtm.probe = "works";
+  m.heavy_fence = "membarrier";
   TrialResult& t = r.trial;
   t.placement = {.requested = "compact",
                  .threads = {{.requested_cpu = 0, .observed_cpu = 0u, .socket = 0u, .core = 0u}},
@@ -78,6 +79,7 @@ RunResult full_result() {
   t.memory = {.index_live = u64{43'000},
               .index_reserved = u64{50'000},
               .keys = u64{1000},
+              .keys_at_start = u64{1000},
               .bytes_per_key = 43.0,
               .page_bytes = u64{4096},
               .huge_share = 0.0,
@@ -110,6 +112,7 @@ RunResult empty_result() {
   RunResult r;
   identify(r);
   r.machine.rtm.probe = "absent";
+  r.machine.heavy_fence = "none";
   r.trial.status = Status::kSkipped;
   r.trial.reason = "two writers";
   nothing_measured(r.trial, "the run was skipped");
@@ -273,6 +276,21 @@ TEST_CASE("a table says which insert runs ended before their records", "[table]"
   CHECK(table.row(result).find("ok, ended by --time") != std::string::npos);
   result.trial.throughput.value->ended_by = Ending::kRecords;
   CHECK(table.row(result).find("ended by") == std::string::npos);
+}
+
+TEST_CASE("people see that a warm-up changed the index", "[table]") {
+  RunResult result = full_result();
+  RunTable table({{.config = result.config, .skip = ""}});
+  for (const u64 little : {991, 1009}) {
+    result.trial.memory.keys_at_start = little;
+    CHECK(block_of(result).find("warm-up") == std::string::npos);
+    CHECK(table.row(result).find("--records") == std::string::npos);
+  }
+  result.trial.memory.keys_at_start = u64{4321};
+  CHECK_THAT(block_of(result), Catch::Contains("began with 4,321 keys, 4.32 times --records, and ended with 1,000"));
+  CHECK_THAT(table.row(result), Catch::Contains("ok, began with 4.32 x --records"));
+  result.trial.memory.keys_at_start = u64{500};
+  CHECK_THAT(table.row(result), Catch::Contains("ok, began with 0.5 x --records"));
 }
 
 TEST_CASE("nothing that was not measured is shown as zero", "[table]") {

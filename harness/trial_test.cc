@@ -80,6 +80,12 @@ const OperationRate* operation(const TrialResult& result, std::string_view name)
   return nullptr;
 }
 
+double seconds_of(const TrialResult& result, std::string_view phase) {
+  return std::find_if(result.phases.begin(), result.phases.end(),
+                      [&](const PhaseTime& p) { return p.name == phase; })
+      ->seconds;
+}
+
 class Lines {
  public:
   explicit Lines(u32 count, u32 bytes = 0) : path_("/tmp/latchlab_trial_test_" + std::to_string(::getpid())) {
@@ -188,18 +194,18 @@ TEST_CASE("an insert trial that ends by the wrong one of its two ends says so") 
   CHECK_THAT(note_of(1000, 0, 500, Ending::kOperations), !Catch::Contains("before the end"));
 }
 
-/// Every find holds one lock and adds up, by the clock on the wall, how long. Its keys are long, so that
+/// Every find holds one lock and adds up how long, in time of its processor: a thread that waits for the
+/// processor after the others have stopped lengthens the round by its share only. Its keys are long, so that
 /// making a step, which hashes the key, takes about as long as a find, which does the same.
 struct OneAtATime : Toy<std::string_view> {
   using Toy<std::string_view>::Toy;
-  using Clock = std::chrono::steady_clock;
-  static inline std::atomic<Clock::duration::rep> held{0};
+  static inline std::atomic<u64> held{0};   // nanoseconds
 
   std::optional<u64> find(Thread&, std::string_view key) {
     while (latch_.exchange(true, kAcquire)) std::this_thread::yield();
-    const auto start = Clock::now();
+    const u64 start = thread_time_ns().value();
     const u64 value = value_of(key, 0);
-    held.store(held.load(kRelaxed) + (Clock::now() - start).count(), kRelaxed);
+    held.store(held.load(kRelaxed) + thread_time_ns().value() - start, kRelaxed);
     latch_.store(false, kRelease);
     return value;
   }
@@ -223,22 +229,16 @@ TEST_CASE("throughput is never more than an index can do whose operations exclud
     CAPTURE(threads, result.reason);
     REQUIRE(result.throughput);
     const Throughput& t = *result.throughput;
-    const auto phase = [&](std::string_view name) {
-      return std::find_if(result.phases.begin(), result.phases.end(),
-                          [&](const PhaseTime& p) { return p.name == name; })
-          ->seconds;
-    };
-    const double held =
-        std::chrono::duration<double>(OneAtATime::Clock::duration(OneAtATime::held.load())).count();
+    const double held = static_cast<double>(OneAtATime::held.load()) / 1e9;
     CAPTURE(t.seconds, held, t.timed_share);
     // The seconds that count cannot be less than the sum of all times in the lock, of which verifying has a
     // part too; so the throughput is at most what one find after the other would give. (But for the few steps
     // in which one thread has stopped already: they are within the time that the lock changes hands.)
-    CHECK(t.seconds >= held - phase("verify"));
+    CHECK(t.seconds >= held - seconds_of(result, "verify"));
     // With the making of steps it is what a watch beside the machine shows, or more where the phase had still
     // to begin.
-    CHECK(t.per_second * t.timed_share * (1 + 1e-9) >= static_cast<double>(t.operations) / phase("measure"));
-    CHECK(t.seconds <= phase("measure"));
+    CHECK(t.per_second * t.timed_share * (1 + 1e-9) >= static_cast<double>(t.operations) / seconds_of(result, "measure"));
+    CHECK(t.seconds <= seconds_of(result, "measure"));
     if (*result.placement.oversubscribed) CHECK(t.timed_share == 1);
   }
 }
@@ -360,13 +360,72 @@ TEST_CASE(
 
 TEST_CASE("the series has an interval for each sample and no partial one") {
   Config config = small("lookup");
-  config.time_ns = 60'000'000;
   config.sample_ns = 10'000'000;
-  const TrialResult result = run(config);
+  // Whoever takes the samples may be kept from it for as long as the whole run lasts.
+  std::size_t intervals = 0;
+  for (config.time_ns = 60'000'000; intervals == 0 && config.time_ns < 60'000'000'000; config.time_ns *= 2) {
+    const TrialResult result = run(config);
+    REQUIRE(result.throughput);
+    CHECK(result.throughput->interval_ns == 10'000'000);
+    intervals = result.throughput->series.size();
+    CHECK(static_cast<double>(intervals) <= seconds_of(result, "measure") / .010);
+  }
+  CHECK(intervals > 0);
+}
+
+/// Its first lookup of the measured phase lasts until the time of the phase is long over and somebody has
+/// looked.
+struct Late : Toy<u64> {
+  using Toy<u64>::Toy;
+  static inline std::atomic<u32> looks{0};
+  static inline std::atomic<bool> measuring{false};
+
+  std::optional<u64> find(Thread& me, u64 key) {
+    if (measuring.exchange(false)) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      for (const u32 seen = looks; looks < seen + 3;) std::this_thread::yield();
+    }
+    return Toy<u64>::find(me, key);
+  }
+};
+
+class CountLooks final : public Progress {
+ public:
+  void begin(std::string_view phase, u64, u64) override { Late::measuring = phase == "measure"; }
+  void advance(u64) override { ++Late::looks; }
+  void end() override {}
+  void title(std::string) override {}
+};
+
+TEST_CASE("time ends no phase before anything was done in it") {
+  Config config = small("lookup");
+  config.threads = 1;
+  config.time_ns = 1'000'000;
+  CountLooks progress;
+  const TrialResult result = run_of<Late>(config, progress);
   REQUIRE(result.throughput);
-  CHECK(result.throughput->interval_ns == 10'000'000);
-  CHECK(result.throughput->series.size() >= 1);
-  CHECK(result.throughput->series.size() <= 6);
+  CHECK(result.throughput->operations >= kSliceSteps);   // with a stop in it the first slice would be cut
+}
+
+TEST_CASE("a result says how many keys the measured phase began with") {
+  const auto start = [](std::string_view workload, u64 warmup_ns) {
+    Config config = small(workload);
+    config.warmup_ns = warmup_ns;
+    config.time_ns = 0;
+    config.ops = workload == "insert" ? 0 : 10'000;
+    const TrialResult result = run(config);
+    CAPTURE(workload, warmup_ns, result.reason);
+    REQUIRE(result.memory.keys_at_start);
+    const i64 warm = static_cast<i64>(result.memory.keys_at_start.value.value_or(0)) - 20'000;
+    return std::pair(warm, static_cast<i64>(*result.memory.keys) - 20'000 - warm);
+  };
+  using Growth = std::pair<i64, i64>;   // of the warm-up, of the measured phase
+  CHECK(start("lookup", 2'000'000) == Growth(0, 0));
+  CHECK(start("insert", 0) == Growth(-20'000, 20'000));
+  CHECK(start("mix:read=50,insert=50", 0).first == 0);
+  const Growth growth = start("mix:read=50,insert=50", 2'000'000);
+  CHECK(growth.first > 0);
+  CHECK(growth.first + growth.second > growth.first);
 }
 
 struct Counted {
