@@ -191,8 +191,8 @@ std::string block_of(const RunResult& r) {
   }
   text += line("validation", validation_text(t.validation));
   if (const auto times = grown_by_warmup(r)) {
-    text += line("note", fmt::format("the warm-up changed the index: the measured phase began with {} keys, {:.3g} times "
-                                     "--records, and ended with {}",
+    text += line("note", fmt::format("the warm-up changed the index: the measured phase began with {} keys, {:.3g} "
+                                     "times --records, and ended with {}",
                                      grouped(*t.memory.keys_at_start), *times,
                                      t.memory.keys ? grouped(*t.memory.keys) : "?"));
   }

@@ -1,6 +1,6 @@
 #pragma once
-// The dear half of an asymmetric pair of fences: it makes every processor that runs a thread of this process execute a full
-// memory fence, so that the other half need only hold the compiler. Dice, Huang, Yang, "Asymmetric Dekker
+// The dear half of an asymmetric pair of fences: it makes every processor that runs a thread of this process execute
+// a full memory fence, so that the other half need only hold the compiler. Dice, Huang, Yang, "Asymmetric Dekker
 // synchronization" (2001).
 
 #include <string_view>
@@ -19,12 +19,14 @@ enum class HeavyFence {
 /// membarrier, visits, none
 [[nodiscard]] std::string_view name_of(HeavyFence);
 
-/// Returns when each processor that may run a thread of this process has run a full fence since the call. By membarrier(2)
-/// (Linux 4.14 and later; about 100 ns and more with every processor), or where a container forbids that, by visits.
+/// Returns when each processor that may run a thread of this process has run a full fence since the call. By
+/// membarrier(2) (Linux 4.14 and later; about 100 ns and more with every processor), or where a container forbids that,
+/// by visits.
 void fence_all_processors();
 
 /// The same by going to each processor in turn: whoever ran there was switched out, and a switch is a full fence. The
-/// caller's affinity is as before. Tens of microseconds a processor. A system that forbids setting it, too, ends the process.
+/// caller's affinity is as before. Tens of microseconds a processor. A system that forbids setting it, too, ends the
+/// process.
 void fence_by_visits();
 
 }  // namespace latchlab
