@@ -377,7 +377,6 @@ class WrongInput(unittest.TestCase):
         ["--workload=mix:read=50,read=50"],
         ["--dist=zipf:inf"],
         ["--out=/sys"],
-        ["--out=/nonexistent/dir/x"],
         ["--workload=insert", "--dist=zipf:1"],
         ["--help", "run"],
         ["list", "--help", "indexes"],

@@ -190,7 +190,6 @@ TEST_CASE("wrong input is one line that says what would be right", "[cli]") {
       {{"list", ""}, "topic is empty"},
       {{"--out=/" + std::string(300, 'x')}, "cannot be made"},
       {{"--out=/sys"}, "not writable"},
-      {{"--out=/tmp/latchlab_nowhere/x"}, "--out: '/tmp/latchlab_nowhere/x' cannot be made: the folder it would be in"},
       {{"--index=art:3"}, "--index: index art takes no argument"},
       {{"--index=art,x=1"}, "--index: index art has no options"},
       {{"--sync=rmt:20"}, "did you mean 'rtm'?"},
@@ -311,7 +310,8 @@ TEST_CASE("keys of a file are counted", "[cli]") {
 TEST_CASE("a folder for results is made in one that exists", "[cli]") {
   const std::filesystem::path parent = "/tmp/latchlab_cli_test_" + std::to_string(getpid());
   const std::string inside = parent / "results" / "";
-  CHECK(contains(error_of({"--out=" + inside}), "does not exist"));
+  CHECK(error_of({"--out=" + inside}) ==
+        "--out: '" + inside + "' cannot be made: the folder it would be in does not exist");
   CHECK_FALSE(std::filesystem::exists(parent));
   std::filesystem::create_directory(parent);
   CHECK(runs({"--out=" + inside}).out == inside);
