@@ -72,6 +72,7 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
   const bool inserts = mix.fills();
   if (!draws_keys(mix)) config.no_distribution = "it takes the records in turn";
 
+  const bool warmup_is_lost = inserts && !defaults.warmup && config.warmup_ns > 0;
   if (inserts) {
     config.warmup_ns = 0;
   } else if (defaults.warmup) {
@@ -118,6 +119,9 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
   }
   if (config.negative > 0 && !mix.has(OpKind::kRead)) {
     return fmt::format("--negative: --workload={} reads nothing", config.workload.str());
+  }
+  if (warmup_is_lost) {
+    return fmt::format("--warmup: --workload={} has none: it begins with an empty index", config.workload.str());
   }
   if (!config.no_distribution.empty() && !defaults.dist) {
     return fmt::format("--dist: it does not reach --workload={}: {}", config.workload.str(),

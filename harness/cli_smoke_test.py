@@ -151,7 +151,8 @@ class Runs(unittest.TestCase):
             ["--workload=mix:read=50,erase=25,insert=25", "--hugepages=thp", "--threads=3", "--pin=scatter"],
             ["--workload=lookup", "--ops=5000", "--validate=off"],
         ):
-            time = [a for a in SHORT if not (a.startswith("--time") and "--ops=5000" in arguments)]
+            unfit = {"--ops=5000": "--time", "--workload=insert": "--warmup"}
+            time = [s for s in SHORT if not any(a in arguments and s.startswith(u) for a, u in unfit.items())]
             with self.subTest(arguments=arguments):
                 self.documents("--index=art", "--sync=olc", *time, *arguments)
 
@@ -241,7 +242,8 @@ class Runs(unittest.TestCase):
         if not any(policy == "rtm" for _, policy, _, _ in self.pairs):
             self.skipTest("there is no rtm in this build")
         for workload in ("lookup", "insert"):
-            (document,) = self.documents("--index=art", "--sync=rtm:20", f"--workload={workload}", *SHORT)
+            time = SHORT if workload == "lookup" else [s for s in SHORT if not s.startswith("--warmup")]
+            (document,) = self.documents("--index=art", "--sync=rtm:20", f"--workload={workload}", *time)
             counters = document["sync"]["counters"]
             if self.rtm_works:
                 self.assertEqual(document["status"], "ok", document["reason"])
@@ -378,6 +380,7 @@ class WrongInput(unittest.TestCase):
         ["--dist=zipf:inf"],
         ["--out=/sys"],
         ["--workload=insert", "--dist=zipf:1"],
+        ["--workload=insert", "--warmup=1s"],
         ["--help", "run"],
         ["list", "--help", "indexes"],
         ["--out=/" + 300 * "x"],

@@ -142,6 +142,9 @@ TEST_CASE("insert ends with its records and has no warmup", "[cli]") {
   CHECK(config.time_ns == 0);
   CHECK(config.ops == 0);
   CHECK(config.warmup_ns == 0);
+  CHECK(error_of({"--workload=insert", "--warmup=1s"}) ==
+        "--warmup: --workload=insert has none: it begins with an empty index");
+  CHECK(error_of({"--workload=insert", "--warmup=0"}).empty());
 }
 
 TEST_CASE("combinations without sense are skipped in a sweep and refused alone", "[cli]") {

@@ -252,7 +252,7 @@ TEST_CASE("people see status and reason once", "[table]") {
   degraded.trial.reason = "rtm runs on its lock";
   const std::string block = block_of(degraded);
   for (const char* part :
-       {"5.00 M", "rtm runs on its lock", "degraded", "43.0 bytes a key", "4K pages", "passed: 1,000 keys",
+       {"5.00 M in 1.0 s, making them took the rest of 1.1 s", "rtm runs on its lock", "degraded", "43.0 bytes a key", "4K pages", "passed: 1,000 keys",
         "conflict 75.0 %", "0.01 %", "2.5 dependent", "DAMON is running"}) {
     INFO(part << " in\n" << block);
     CHECK(block.find(part) != std::string::npos);

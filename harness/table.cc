@@ -67,6 +67,9 @@ std::string throughput_text(const TrialResult& trial) {
   }
   text +=
       fmt::format("   {} in {}", short_number(static_cast<double>(t.operations)), short_duration(t.seconds));
+  if (t.timed_share > 0 && t.timed_share < 0.995) {
+    text += fmt::format(", making them took the rest of {}", short_duration(t.seconds / t.timed_share));
+  }
   return text;
 }
 
