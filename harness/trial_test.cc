@@ -224,7 +224,7 @@ TEST_CASE("throughput is never more than an index can do whose operations exclud
     config.threads = threads;
     config.warmup_ns = 0;
     config.time_ns = 0;
-    config.ops = 20'000;   // not by time: on a loaded machine a thread may not run at all for some
+    config.ops = 10'000;   // not by time: on a loaded machine a thread may not run at all for some
     OneAtATime::held = 0;
     const TrialResult result = run_of<OneAtATime>(config);
     CAPTURE(threads, result.reason);
@@ -468,6 +468,34 @@ TEST_CASE("a policy that counts fewer operations than were done makes the result
       CHECK(result.sync.counters->front().count < 30'000);
     }
   }
+}
+
+struct Restarted {
+  u64 ops = 0;
+  u64 restarts = 0;
+  static constexpr auto fields() {
+    return std::array{CounterField{"ops", &Restarted::ops}, CounterField{"restarts", &Restarted::restarts}};
+  }
+};
+
+/// As a scan does it: three operations of the policy for one of the workload, and one restart.
+struct InThree : Toy<u64> {
+  using Toy<u64>::Toy;
+  struct Thread : Toy<u64>::Thread {
+    Restarted counters;
+  };
+  Thread join() { return {}; }
+  std::optional<u64> find(Thread& me, u64 key) {
+    me.counters.ops += 3;
+    ++me.counters.restarts;
+    return Toy<u64>::find(me, key);
+  }
+};
+
+TEST_CASE("rates are shares of the operations that the policy counted itself") {
+  const TrialResult result = run_of<InThree>(small("lookup"));
+  REQUIRE(result.sync.restart_rate);
+  CHECK(*result.sync.restart_rate == Approx(1.0 / 3));
 }
 
 /// Counts as a policy that elides: one abort and one commit a lookup, or the lock where transactions do not
