@@ -15,11 +15,9 @@
 #include "harness/interrupt.h"
 #include "harness/progress.h"
 #include "harness/registry.h"
-#include "harness/step_maker.h"
 #include "harness/toy_index.h"
 #include "harness/trial.h"
 #include "harness/trial_of.h"
-#include "harness/validate.h"
 #include "src/base/error.h"
 #include "src/testing/catch.h"
 #include "sync/rtm_counters.h"
@@ -587,49 +585,6 @@ TEST_CASE("a point that makes no sense is skipped with a reason") {
 
   // Reading with two threads is fine: then only loading is done by one.
   CHECK(run_of<Single>(small("lookup")).status == Status::kOk);
-}
-
-TEST_CASE("a step knows what must come of it") {
-  const KeySet keys(Spec::parse("u64"), 1);
-  const Mix mix(Spec::parse("mix:read=40,insert=30,update=30"), .5);
-  const Distribution uniform(Spec::parse("uniform"));
-  const Stream stream(1, 1, keys, uniform, mix, 100);
-  std::vector<Op> ops;
-  std::vector<Step> steps;
-  for (const bool erases : {false, true}) {
-    const Slice slice = StepMaker(stream, erases).make(0, 512, ops, steps);
-    CHECK(slice.count == 512);
-    CHECK_FALSE(slice.only);
-    for (u32 i = 0; i < 512; ++i) {
-      const Step& step = steps[i];
-      CHECK(tag_matches(step.number, step.value));
-      if (step.kind == OpKind::kInsert) CHECK(step.expect == (erases ? Expect::kEither : Expect::kMiss));
-      if (step.kind == OpKind::kUpdate) CHECK(step.expect == (erases ? Expect::kEither : Expect::kHit));
-      if (step.kind == OpKind::kRead && ops[i].absent) CHECK(step.expect == Expect::kMiss);
-      if (step.kind == OpKind::kRead && !ops[i].absent) {
-        CHECK(step.expect == (erases ? Expect::kEither : Expect::kHit));
-      }
-    }
-  }
-}
-
-TEST_CASE("validation names the first contradiction") {
-  Tally tally;
-  tally.keys = 3;
-  tally.checksum = 17;
-  Contents contents;
-  contents.keys = 3;
-  contents.checksum = 17;
-  CHECK(*validate(tally, contents).passed);
-  contents.checksum = 18;
-  CHECK_THAT(validate(tally, contents).detail, Catch::Contains("not the right ones"));
-  contents.disorder = 1;
-  contents.example = "key 2 comes after key 3";
-  CHECK_THAT(validate(tally, contents).detail, Catch::Contains("key 2 comes after key 3"));
-  contents.wrong_values = 4;
-  CHECK_THAT(validate(tally, contents).detail, Catch::StartsWith("4 keys hold values of other keys"));
-  contents.keys = 4;
-  CHECK_THAT(validate(tally, contents).detail, Catch::Contains("holds 4 keys, the tally says 3"));
 }
 
 TEST_CASE("keys in messages are printable") {
