@@ -19,8 +19,12 @@ list(FILTER testing_sources EXCLUDE REGEX "_test\\.cc$")
 add_library(latchlab_testing OBJECT ${testing_sources})
 target_compile_options(latchlab_testing PRIVATE ${latchlab_warnings})
 target_link_libraries(latchlab_testing PUBLIC latchlab Catch2::Catch2)
+set(testing_paths
+  "LATCHLAB_HARNESS_BINARY=\"$<TARGET_FILE:harness>\""
+  "LATCHLAB_SOURCE_FOLDER=\"${PROJECT_SOURCE_DIR}\""
+  "LATCHLAB_BUILD_FOLDER=\"${PROJECT_BINARY_DIR}\"")
 set_source_files_properties("${PROJECT_SOURCE_DIR}/src/testing/catch_main.cc" PROPERTIES COMPILE_DEFINITIONS
-  "LATCHLAB_HARNESS_BINARY=\"$<TARGET_FILE:harness>\";LATCHLAB_SOURCE_FOLDER=\"${PROJECT_SOURCE_DIR}\";LATCHLAB_BUILD_FOLDER=\"${PROJECT_BINARY_DIR}\"")
+  "${testing_paths}")
 
 set(test_spec "")
 if(LATCHLAB_SANITIZE MATCHES "address")
@@ -95,6 +99,7 @@ add_test(NAME "every header compiles alone"
 # The installed package: the example, another project, is built against it from an empty folder.
 add_test(NAME "installed package"
   COMMAND "${CMAKE_COMMAND}" -D "BUILD_DIR=${PROJECT_BINARY_DIR}" -D "CONSUMER=${PROJECT_SOURCE_DIR}/indexes/example"
-    -D "SCRATCH=${CMAKE_CURRENT_BINARY_DIR}/installed" -D "CXX=${CMAKE_CXX_COMPILER}" -D "TARGET_FLAGS=${latchlab_target_flags}"
+    -D "SCRATCH=${CMAKE_CURRENT_BINARY_DIR}/installed" -D "CXX=${CMAKE_CXX_COMPILER}"
+    -D "TARGET_FLAGS=${latchlab_target_flags}"
     -P "${PROJECT_SOURCE_DIR}/cmake/installed_test.cmake")
 set_tests_properties("installed package" PROPERTIES TIMEOUT 600 COST 1000)

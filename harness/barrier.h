@@ -24,7 +24,8 @@ class Barrier {
       phase_.store(phase + 1, kRelease);    // pairs with the wait
       return;
     }
-    Native::wait_until(phase_, [phase](u64 now) { return now != phase; });   // acquires: pairs with the last one's release
+    // Acquires: pairs with the last one's release.
+    Native::wait_until(phase_, [phase](u64 now) { return now != phase; });
   }
 
  private:

@@ -94,11 +94,15 @@ ProgressMode parse_progress(const std::optional<std::string>& text) {
                                suggestion(*text, {"auto", "plain", "none"})));
 }
 
-/// The folder for results, made if it is missing, since finding out after the run would be too late.
+/// The folder for results, made in its parent if it is missing: finding out after the run would be too late.
 std::string check_out(const std::optional<std::string>& folder) {
   if (!folder) return "";
   std::error_code error;
-  std::filesystem::create_directories(*folder, error);
+  std::filesystem::create_directory(*folder, error);
+  if (error == std::errc::no_such_file_or_directory) {
+    // Making a whole path would hide a mistyped one.
+    throw InputError(fmt::format("--out: '{}' cannot be made: the folder it would be in does not exist", *folder));
+  }
   std::error_code no_status;
   if (!std::filesystem::is_directory(*folder, no_status)) {
     throw InputError(fmt::format("--out: '{}' is not a folder and cannot be made{}", *folder,
@@ -172,7 +176,8 @@ RunCommand parse_run(const std::vector<std::string>& args, const Surroundings& s
   const Defaults defaults{.time = find(given, "time") == nullptr && find(given, "ops") == nullptr,
                           .records = find(given, "records") == nullptr,
                           .warmup = find(given, "warmup") == nullptr,
-                          .alloc = find(given, "alloc") == nullptr};
+                          .alloc = find(given, "alloc") == nullptr,
+                          .dist = find(given, "dist") == nullptr};
   CapacityOfKeys capacities;
   std::string first_skip;
   bool any_runs = false;
@@ -284,11 +289,20 @@ AbCommand parse_ab(const std::vector<std::string>& args, const Surroundings& sur
 }  // namespace
 
 Command parse_command_line(const std::vector<std::string>& args, const Surroundings& surroundings) {
-  for (const std::string& arg : args) {
-    if (arg == "--help" || arg == "-h") return HelpCommand{};
-  }
+  const std::vector<std::string> known{"list", "doctor", "ab", "help"};
   if (args.empty()) return HelpCommand{};
-  if (args[0].starts_with("-")) return parse_run(args, surroundings);
+  const bool is_run = args[0].starts_with("-");
+  if (!is_run && std::find(known.begin(), known.end(), args[0]) == known.end()) {
+    throw InputError(fmt::format("there is no command '{}'; there are {}, or options of a run{}", args[0],
+                                 fmt::join(known, ", "), suggestion(args[0], known)));
+  }
+  // At the end of a line it asks what could stand there. What comes behind it would be ignored.
+  const auto help = std::find_if(args.begin(), args.end(), [](const auto& a) { return a == "--help" || a == "-h"; });
+  if (help != args.end()) {
+    if (help + 1 == args.end()) return HelpCommand{};
+    throw InputError(fmt::format("{}: '{}' is too much; write harness --help", *help, *(help + 1)));
+  }
+  if (is_run) return parse_run(args, surroundings);
 
   const std::vector<std::string> rest(args.begin() + 1, args.end());
   if (args[0] == "ab") return parse_ab(rest, surroundings);
@@ -306,13 +320,8 @@ Command parse_command_line(const std::vector<std::string>& args, const Surroundi
     no_more(0, "doctor");
     return DoctorCommand{};
   }
-  if (args[0] == "help") {
-    no_more(0, "help");
-    return HelpCommand{};
-  }
-  const std::vector<std::string> known{"list", "doctor", "ab", "help"};
-  throw InputError(fmt::format("there is no command '{}'; there are {}, or options of a run{}", args[0],
-                               fmt::join(known, ", "), suggestion(args[0], known)));
+  no_more(0, "help");
+  return HelpCommand{};
 }
 
 std::vector<std::string> split_like_shell(std::string_view line) {

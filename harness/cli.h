@@ -1,8 +1,9 @@
 #pragma once
 
-// From argv to what is to be done. One table (option_rows() in cli_options.cc) holds every option: parsing, the help text
-// and the suggestions for mistyped words all come from it. Everything that can be checked is checked here,
-// before anything runs: a mistake in the last point of a sweep must not show up after three hours.
+// From argv to what is to be done. One table (option_rows() in cli_options.cc) holds every option: parsing,
+// the help text and the suggestions for mistyped words all come from it. Everything that can be checked is
+// checked here, before anything runs: a mistake in the last point of a sweep must not show up after three
+// hours.
 //
 //   harness [--option=value...]        runs every point of the product of all axes
 //   harness list [TOPIC]               harness doctor              harness help

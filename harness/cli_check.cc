@@ -47,6 +47,12 @@ bool writes(const Mix& mix) {
          mix.has(OpKind::kErase);
 }
 
+/// Whether any operation takes its key from the distribution (workloads/stream.cc).
+bool draws_keys(const Mix& mix) {
+  return mix.has(OpKind::kRead) || mix.has(OpKind::kUpdate) || mix.has(OpKind::kUpsert) ||
+         mix.has(OpKind::kScan);
+}
+
 }  // namespace
 
 std::string complete_and_check(Config& config, const Defaults& defaults, const Surroundings& surroundings,
@@ -64,7 +70,9 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
   (void)named("--dist", [&] { return Distribution(config.distribution); });
   const Mix mix = named("--workload", [&] { return Mix(config.workload, 0); });
   const bool inserts = mix.fills();
+  if (!draws_keys(mix)) config.no_distribution = "it takes the records in turn";
 
+  const bool warmup_is_lost = inserts && !defaults.warmup && config.warmup_ns > 0;
   if (inserts) {
     config.warmup_ns = 0;
   } else if (defaults.warmup) {
@@ -111,6 +119,13 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
   }
   if (config.negative > 0 && !mix.has(OpKind::kRead)) {
     return fmt::format("--negative: --workload={} reads nothing", config.workload.str());
+  }
+  if (warmup_is_lost) {
+    return fmt::format("--warmup: --workload={} has none: it begins with an empty index", config.workload.str());
+  }
+  if (!config.no_distribution.empty() && !defaults.dist) {
+    return fmt::format("--dist: it does not reach --workload={}: {}", config.workload.str(),
+                       config.no_distribution);
   }
   if (config.strict) {
     if (const auto why = pair->degraded()) {

@@ -18,6 +18,7 @@ struct Defaults {
   bool records = false;
   bool warmup = false;
   bool alloc = false;
+  bool dist = false;
 };
 
 /// How many distinct keys a word of --keys has; remembers the answer, since a file must be read for it.

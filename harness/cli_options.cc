@@ -73,7 +73,7 @@ const std::vector<OptionRow>& option_rows() {
        [](Config& c, const std::string& v) { c.negative = parse_share("--negative", v); }},
       {"records", "N", "what fits, at most 16M", "keys loaded, or inserted by insert; 16M, 64Mi",
        [](Config& c, const std::string& v) { c.records = parse_count("--records", v, 1, u64{1} << 40); }},
-      {"warmup", "TIME", "200ms", "before the measured phase",
+      {"warmup", "TIME", "200ms", "before the measured phase; what it inserts stays",
        [](Config& c, const std::string& v) { c.warmup_ns = parse_duration("--warmup", v, 0, kLongest); }},
       {"time", "TIME", "3s", "length of the measured phase",
        [](Config& c, const std::string& v) { c.time_ns = parse_duration("--time", v, 1'000'000, kLongest); }},
@@ -108,8 +108,11 @@ const OptionRow& option_row(std::string_view name, std::vector<std::string> othe
     if (row.name == name) return row;
     if (!row.meaning.empty()) names.emplace_back(row.name);
   }
-  throw InputError(fmt::format("there is no option --{}; there are --{}{}", name, fmt::join(names, ", --"),
-                               suggestion(name, names)));
+  if (const std::string best = nearest(name, names); !best.empty()) {
+    throw InputError(
+        fmt::format("there is no option --{}; did you mean '--{}'? harness --help lists all", name, best));
+  }
+  throw InputError(fmt::format("there is no option --{}; there are --{}", name, fmt::join(names, ", --")));
 }
 
 bool is_end_of_run(std::string_view option) { return option == "--time" || option == "--ops"; }

@@ -1,6 +1,7 @@
 #include "harness/cli.h"
 
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <variant>
 
@@ -141,6 +142,9 @@ TEST_CASE("insert ends with its records and has no warmup", "[cli]") {
   CHECK(config.time_ns == 0);
   CHECK(config.ops == 0);
   CHECK(config.warmup_ns == 0);
+  CHECK(error_of({"--workload=insert", "--warmup=1s"}) ==
+        "--warmup: --workload=insert has none: it begins with an empty index");
+  CHECK(error_of({"--workload=insert", "--warmup=0"}).empty());
 }
 
 TEST_CASE("combinations without sense are skipped in a sweep and refused alone", "[cli]") {
@@ -153,6 +157,27 @@ TEST_CASE("combinations without sense are skipped in a sweep and refused alone",
   CHECK(contains(error_of({"--index=tbb"}), "it runs under own"));
   CHECK(contains(error_of({"--index=tbb", "--sync=own", "--workload=mix:read=50,scan=50"}), "not ordered"));
   CHECK(contains(error_of({"--workload=insert", "--negative=0.5"}), "reads nothing"));
+  const RunCommand mixed = runs({"--workload={lookup,insert}", "--dist=zipf:1"});
+  REQUIRE(mixed.runs.size() == 2);
+  CHECK(mixed.runs[0].skip.empty());
+  CHECK(mixed.runs[1].skip == "--dist: it does not reach --workload=insert: it takes the records in turn");
+}
+
+TEST_CASE("a distribution is refused where no key is drawn, and is not part of the point", "[cli]") {
+  for (const char* workload : {"insert", "mix:insert=100", "mix:insert=50,erase=50"}) {
+    const std::string option = std::string("--workload=") + workload;
+    INFO(option);
+    CHECK(contains(error_of({option, "--dist=zipf:1"}), "--dist: it does not reach"));
+    CHECK(contains(error_of({option, "--dist=uniform"}), "--dist: it does not reach"));
+    const Config config = runs({option}).runs[0].config;
+    CHECK_FALSE(contains(point_of(config), "--dist"));
+    CHECK(point_of(runs(split_like_shell(point_of(config))).runs[0].config) == point_of(config));
+  }
+  for (const char* kind : {"read", "update", "upsert", "scan"}) {
+    const std::string option = std::string("--workload=mix:insert=90,") + kind + "=10";
+    INFO(option);
+    CHECK(contains(point_of(runs({option, "--dist=zipf:1"}).runs[0].config), "--dist=zipf:1"));
+  }
 }
 
 TEST_CASE("wrong input is one line that says what would be right", "[cli]") {
@@ -176,7 +201,9 @@ TEST_CASE("wrong input is one line that says what would be right", "[cli]") {
       {{"--sync=spin:3"}, "--sync: policy spin takes no argument"},
       {{"--sync="}, "value is missing"},
       {{"--sync"}, "value is missing"},
-      {{"--thraeds=3"}, "did you mean 'threads'?"},
+      {{"--thraeds=3"}, "there is no option --thraeds; did you mean '--threads'? harness --help lists all"},
+      {{"--elephant=3"}, "there is no option --elephant; there are --index, "},
+      {{"--time=8000000s"}, "--time: 8000000s is too large; it can be from 1ms to 10080min (7 days)"},
       {{"--threads=0"}, "from 1 to 1024"},
       {{"--threads=1025"}, "--threads: 1025 is too large; it can be from 1 to 1024"},
       {{"--threads=99999999999999999999"}, "is too large; it can be from 1 to 1024"},
@@ -207,7 +234,8 @@ TEST_CASE("wrong input is one line that says what would be right", "[cli]") {
       {{"--sample=0"}, "--sample"},
       {{"--seed=x"}, "--seed"},
       {{"--seed=-1"}, "--seed"},
-      {{"--seed=18446744073709551616"}, "--seed: 18446744073709551616 is too large; it can be from 0 to 18446744073709551615"},
+      {{"--seed=18446744073709551616"},
+       "--seed: 18446744073709551616 is too large; it can be from 0 to 18446744073709551615"},
       {{"--time=99999999999999999999s"}, "--time: 99999999999999999999s is too large"},
       {{"--order=1"}, "--block=N belongs to it"},
       {{"--reps=0"}, "--reps"},
@@ -225,6 +253,11 @@ TEST_CASE("wrong input is one line that says what would be right", "[cli]") {
       {{"--=3"}, "'--=3' names no option"},
       {{"--help=1"}, "--help takes no value"},
       {{"ab", "--help=1"}, "--help takes no value"},
+      {{"--help", "run"}, "--help: 'run' is too much; write harness --help"},
+      {{"-h", "--help"}, "-h: '--help' is too much"},
+      {{"list", "--help", "indexes"}, "--help: 'indexes' is too much"},
+      {{"--threads=1", "--help", "--sync=none"}, "--help: '--sync=none' is too much"},
+      {{"lsit", "--help"}, "did you mean 'list'?"},
       {{"lsit"}, "did you mean 'list'?"},
       {{"list", "a", "b"}, "list: 'b' is too much; write harness list [TOPIC]"},
       {{"doctor", "--x"}, "doctor: '--x' is too much; write harness doctor"},
@@ -237,7 +270,7 @@ TEST_CASE("wrong input is one line that says what would be right", "[cli]") {
       {{"ab", "--a=--sync=none\\", "--b=--sync=olc"}, "--a: '--sync=none\\' ends with a backslash"},
       {{"ab", "--a=--sync=none", "--b=--order=1"}, "belongs to no variant"},
       {{"ab", "--i=--sync=none"}, "--a to --h"},
-      {{"ab", "--replicats=3"}, "did you mean 'replicates'?"},
+      {{"ab", "--replicats=3"}, "did you mean '--replicates'?"},
       {{"--sync=RTM"}, "'RTM' is not a name, which has only a-z"},
       {{"ab", "--a=--sync=none", "--b=--json"}, "belongs to no variant"},
       {{"ab", "--a=--sync=none", "--b=--sync=olc", "--replicates=0"}, "--replicates"},
@@ -277,6 +310,19 @@ TEST_CASE("keys of a file are counted", "[cli]") {
   (void)std::remove(path.c_str());
 }
 
+TEST_CASE("a folder for results is made in one that exists", "[cli]") {
+  const std::filesystem::path parent = "/tmp/latchlab_cli_test_" + std::to_string(getpid());
+  const std::string inside = parent / "results" / "";
+  CHECK(error_of({"--out=" + inside}) ==
+        "--out: '" + inside + "' cannot be made: the folder it would be in does not exist");
+  CHECK_FALSE(std::filesystem::exists(parent));
+  std::filesystem::create_directory(parent);
+  CHECK(runs({"--out=" + inside}).out == inside);
+  CHECK(runs({"--out=" + inside}).out == inside);   // it is there now
+  CHECK(std::filesystem::is_directory(inside));
+  std::filesystem::remove_all(parent);
+}
+
 TEST_CASE("ab hands common options to its variants", "[cli]") {
   const auto command =
       std::get<AbCommand>(parse({"ab", "--a=--sync=none --seed=9", "--b", "--sync='olc' --ops=5",
@@ -314,6 +360,8 @@ TEST_CASE("help and list know every word", "[cli]") {
   CHECK(std::holds_alternative<HelpCommand>(parse({})));
   CHECK(std::holds_alternative<HelpCommand>(parse({"--help"})));
   CHECK(std::holds_alternative<HelpCommand>(parse({"help"})));
+  CHECK(std::holds_alternative<HelpCommand>(parse({"ab", "--help"})));
+  CHECK(std::holds_alternative<HelpCommand>(parse({"--threads=1", "-h"})));
   CHECK(std::holds_alternative<DoctorCommand>(parse({"doctor"})));
   for (const char* option : {"--index", "--threads", "--validate", "--strict", "harness ab"}) {
     CHECK(contains(help_text(), option));

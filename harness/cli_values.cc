@@ -236,7 +236,10 @@ u64 parse_duration(std::string_view what, std::string_view text, u64 min_ns, u64
   if (!ns) {
     throw InputError(fmt::format("{}: '{}' is not a duration; write 5s, 200ms, 50us or 2min", what, text));
   }
-  return in_range(what, text, *ns, min_ns, max_ns, duration_text(min_ns), duration_text(max_ns));
+  constexpr u64 kDay = 24 * 60 * u64{60'000'000'000};
+  const u64 days = max_ns % kDay == 0 ? max_ns / kDay : 0;
+  return in_range(what, text, *ns, min_ns, max_ns, duration_text(min_ns),
+                  days > 1 ? fmt::format("{} ({} days)", duration_text(max_ns), days) : duration_text(max_ns));
 }
 
 std::string duration_text(u64 ns) {

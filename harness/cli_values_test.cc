@@ -46,6 +46,8 @@ TEST_CASE("what is out of range is too small or too large, however many digits i
   }
   CHECK(error_of([] { (void)parse_duration("--x", "99999999999999999999s", 1'000'000, 60'000'000'000); }) ==
         "--x: 99999999999999999999s is too large; it can be from 1ms to 1min");
+  CHECK(error_of([] { (void)parse_duration("--x", "8000000s", 1'000'000, 7 * 86400 * u64{1'000'000'000}); }) ==
+        "--x: 8000000s is too large; it can be from 1ms to 10080min (7 days)");
   CHECK_THROWS_WITH((void)parse_duration("--x", "1us", 1'000'000, 60'000'000'000), Catch::Contains("is too small"));
   CHECK_THROWS_WITH((void)parse_count("--x", "1.5", 0, 10), Catch::Contains("not a whole number"));
   CHECK_THROWS_WITH((void)parse_pin("socket:65536"), Catch::Contains("a number from 0 to 65535"));

@@ -25,10 +25,11 @@ std::string point_of(const Config& c) {
   std::string point = fmt::format("--index={} --sync={} --threads={} --pin={}", c.index.str(), c.sync.str(),
                                   c.threads, c.pin.text);
   if (c.own_memory.empty()) point += fmt::format(" --alloc={}", word(c.alloc));
-  point += fmt::format(
-      " --hugepages={} --workload={} --keys={} --dist={} --negative={} --records={} --warmup={}",
-      word(c.huge_pages), c.workload.str(), c.keys.str(), c.distribution.str(), c.negative, c.records,
-      duration_text(c.warmup_ns));
+  point += fmt::format(" --hugepages={} --workload={} --keys={}", word(c.huge_pages), c.workload.str(),
+                       c.keys.str());
+  if (c.no_distribution.empty()) point += fmt::format(" --dist={}", c.distribution.str());
+  point += fmt::format(" --negative={} --records={} --warmup={}", c.negative, c.records,
+                       duration_text(c.warmup_ns));
   if (c.time_ns != 0) point += fmt::format(" --time={}", duration_text(c.time_ns));
   if (c.ops != 0) point += fmt::format(" --ops={}", c.ops);
   return point + fmt::format(" --sample={} --seed={} --validate={}", duration_text(c.sample_ns), c.seed,

@@ -59,6 +59,8 @@ struct Config {
   Spec workload{.name = "lookup", .arg = {}, .options = {}};       ///< lookup, insert, mix:read=..
   Spec keys{.name = "u64", .arg = {}, .options = {}};              ///< u64, dense, file:PATH
   Spec distribution{.name = "uniform", .arg = {}, .options = {}};  ///< uniform, zipf:Q
+  /// Why --dist does not reach this workload, which draws no keys; empty where it does.
+  std::string no_distribution;
   double negative = 0;                                             ///< share of lookups for absent keys, 0..1
   u64 records = 0;  ///< keys loaded (lookup, mix) or inserted (insert)
 

@@ -64,6 +64,22 @@ Finding transactions(const Probes& probes) {
   return out;
 }
 
+Finding heavy_fence(const Probes& probes) {
+  switch (probes.heavy_fence) {
+    case HeavyFence::kMembarrier: return {Verdict::kGood, "heavy fence", "membarrier", {}};
+    case HeavyFence::kVisits:
+      return {Verdict::kMind, "heavy fence",
+              "visits: membarrier is forbidden or unknown here, so reclamation by epochs goes to each processor in "
+              "turn, tens of microseconds each",
+              "let the container's seccomp profile allow membarrier, or use Linux 4.14 or later"};
+    case HeavyFence::kNone: break;
+  }
+  return {Verdict::kMissing, "heavy fence",
+          "none: membarrier and setting the affinity are both forbidden; policies that reclaim by epochs end the "
+          "process",
+          "let the container's seccomp profile allow membarrier"};
+}
+
 Finding damon(const Root& root) {
   const Measured<bool> runs = damon_runs(root);
   if (!runs) return {Verdict::kMind, "DAMON", "unknown: " + runs.reason, "run doctor as root to see"};
@@ -170,6 +186,7 @@ Probes run_probes() {
   Probes out;
   out.flags = cpu_flags();
   out.rtm = rtm_probe();
+  out.heavy_fence = heavy_fence_here();
   perf_event_attr event{};
   event.type = PERF_TYPE_HARDWARE;
   event.size = sizeof event;
@@ -191,6 +208,7 @@ std::vector<Finding> diagnose(const Topology& topology, const Probes& probes, co
           virtual_machine(root),
           memory(root),
           transactions(probes),
+          heavy_fence(probes),
           damon(root),
           numa_balancing(topology, root),
           counters(probes, root),

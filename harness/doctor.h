@@ -8,6 +8,7 @@
 #include "harness/environment.h"
 #include "harness/topology.h"
 #include "src/arch/features.h"
+#include "src/arch/heavy_fence.h"
 
 namespace latchlab {
 
@@ -29,6 +30,7 @@ struct Finding {
 struct Probes {
   CpuFlags flags;
   RtmProbe rtm;
+  HeavyFence heavy_fence = HeavyFence::kMembarrier;
   int perf_error = 0;  ///< errno of opening one hardware event, 0 if it opened
 };
 

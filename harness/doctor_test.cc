@@ -120,6 +120,19 @@ TEST_CASE("transactions are believed by what the probe saw, not by the flag") {
   CHECK(about("transactions", fixture, probes).verdict == Verdict::kGood);
 }
 
+TEST_CASE("the heavy fence is named, and what to change where it is dear or missing") {
+  const Fixture fixture;
+  Probes probes = all_work();
+  CHECK(about("heavy fence", fixture, probes).text == "membarrier");
+  probes.heavy_fence = HeavyFence::kVisits;
+  CHECK(about("heavy fence", fixture, probes).verdict == Verdict::kMind);
+  CHECK_THAT(about("heavy fence", fixture, probes).text, Catch::StartsWith("visits: membarrier is forbidden"));
+  CHECK_THAT(about("heavy fence", fixture, probes).remedy, Catch::Contains("seccomp"));
+  probes.heavy_fence = HeavyFence::kNone;
+  CHECK(about("heavy fence", fixture, probes).verdict == Verdict::kMissing);
+  CHECK(read_machine(here(), fixture.root()).heavy_fence == name_of(heavy_fence_here()));
+}
+
 TEST_CASE("counters that cannot be opened say why") {
   const Fixture fixture;
   Probes probes = all_work();

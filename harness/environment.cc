@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 
 #include "src/arch/features.h"
+#include "src/arch/heavy_fence.h"
 #include "src/base/spec.h"
 
 namespace latchlab {
@@ -329,6 +330,7 @@ MachineInfo read_machine(const Topology& topology, const Root& root) {
   out.rtm.cpuid_rtm = cpu_flags().rtm;
   out.rtm.cpuid_always_abort = cpu_flags().rtm_always_abort;
   out.rtm.probe = name_of(rtm_probe().outcome);
+  out.heavy_fence = name_of(heavy_fence_here());
   return out;
 }
 

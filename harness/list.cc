@@ -13,7 +13,7 @@ namespace latchlab {
 namespace {
 
 std::string line(const std::string& word, const std::string& meaning) {
-  return fmt::format("  {:<20} {}\n", word, meaning);
+  return fmt::format("  {:<21} {}\n", word, meaning);
 }
 
 std::string indexes(const Registry& registry) {
@@ -39,9 +39,9 @@ std::string policies(const Registry& registry) {
     text += line(policy, pair->about);
     for (const OptionAbout& option : pair->options) {
       text +=
-          fmt::format("    {:<18} {}\n", fmt::format("{}={}", option.key, option.standard), option.meaning);
+          fmt::format("    {:<19} {}\n", fmt::format("{}={}", option.key, option.standard), option.meaning);
     }
-    if (const auto why = pair->degraded()) text += fmt::format("    {:<18} {}\n", "degraded here", *why);
+    if (const auto why = pair->degraded()) text += fmt::format("    {:<19} {}\n", "degraded here", *why);
   }
   return text;
 }

@@ -12,8 +12,8 @@ void Meter::start(u32 threads) {
 }
 
 void Meter::sample(double seconds) {
-  // Relaxed, as all looks at lanes: while threads run a sample may be a slice behind, and throughput() comes after they have
-  // been waited for.
+  // Relaxed, as all looks at lanes: while threads run a sample may be a slice behind, and throughput() comes
+  // after they have been waited for.
   const bool all_finished = std::all_of(threads_.begin(), threads_.end(),
                                         [](const Lane& lane) { return lane.finished.load(kRelaxed); });
   // The last interval of threads that have all finished is a partial one. One in which all made steps and

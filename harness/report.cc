@@ -62,7 +62,7 @@ Json config_json(const Config& c, const Measured<KeyFile>& key_file) {
   o["keys"] = c.keys.str();
   o["key_kind"] = word(c.key_kind());
   key_file ? void(o["key_file"] = key_file_json(*key_file)) : put_missing(o, "key_file", key_file.reason);
-  o["dist"] = c.distribution.str();
+  c.no_distribution.empty() ? void(o["dist"] = c.distribution.str()) : put_missing(o, "dist", c.no_distribution);
   o["negative"] = c.negative;
   o["records"] = c.records;
   o["warmup_s"] = seconds(c.warmup_ns);
@@ -112,6 +112,7 @@ Json machine_json(const MachineInfo& m) {
   o["rtm"] = {{"cpuid_rtm", m.rtm.cpuid_rtm},
               {"cpuid_always_abort", m.rtm.cpuid_always_abort},
               {"probe", m.rtm.probe}};
+  o["heavy_fence"] = m.heavy_fence;
   return o;
 }
 
@@ -177,6 +178,7 @@ Json memory_json(const MemoryUse& m) {
   Json o;
   put(o, "index_live_bytes", m.index_live);
   put(o, "index_reserved_bytes", m.index_reserved);
+  put(o, "keys_at_start", m.keys_at_start);
   put(o, "keys", m.keys);
   put(o, "bytes_per_key", m.bytes_per_key);
   put(o, "page_bytes", m.page_bytes);

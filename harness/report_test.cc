@@ -47,6 +47,7 @@ RunResult full_result() {
   m.damon = false;
   m.virtual_machine = true;
   m.rtm.probe = "works";
+  m.heavy_fence = "membarrier";
   TrialResult& t = r.trial;
   t.placement = {.requested = "compact",
                  .threads = {{.requested_cpu = 0, .observed_cpu = 0u, .socket = 0u, .core = 0u}},
@@ -78,6 +79,7 @@ RunResult full_result() {
   t.memory = {.index_live = u64{43'000},
               .index_reserved = u64{50'000},
               .keys = u64{1000},
+              .keys_at_start = u64{1000},
               .bytes_per_key = 43.0,
               .page_bytes = u64{4096},
               .huge_share = 0.0,
@@ -110,6 +112,7 @@ RunResult empty_result() {
   RunResult r;
   identify(r);
   r.machine.rtm.probe = "absent";
+  r.machine.heavy_fence = "none";
   r.trial.status = Status::kSkipped;
   r.trial.reason = "two writers";
   nothing_measured(r.trial, "the run was skipped");
@@ -170,10 +173,13 @@ TEST_CASE("what was not measured is null with a reason, never zero", "[report]")
 TEST_CASE("a document says which options did not reach the index and what its key file holds", "[report]") {
   RunResult result = full_result();
   result.config.own_memory = "it allocates itself";
+  result.config.no_distribution = "it takes the records in turn";
   const Json document = Json::parse(document_of(result).dump());
   CHECK(schema_violations(schema(), document) == std::vector<std::string>{});
   CHECK(document["config"]["alloc"].is_null());
   CHECK(document["config"]["alloc_reason"] == "it allocates itself");
+  CHECK(document["config"]["dist"].is_null());
+  CHECK(document["config"]["dist_reason"] == "it takes the records in turn");
   CHECK(document["config"]["hugepages"] == "none");
   CHECK(document["config"]["key_file"]["repeated"] == 3);
   CHECK(document["sync"]["reclaim"]["pending"] == 2);
@@ -246,7 +252,7 @@ TEST_CASE("people see status and reason once", "[table]") {
   degraded.trial.reason = "rtm runs on its lock";
   const std::string block = block_of(degraded);
   for (const char* part :
-       {"5.00 M", "rtm runs on its lock", "degraded", "43.0 bytes a key", "4K pages", "passed: 1,000 keys",
+       {"5.00 M in 1.0 s, making them took the rest of 1.1 s", "rtm runs on its lock", "degraded", "43.0 bytes a key", "4K pages", "passed: 1,000 keys",
         "conflict 75.0 %", "0.01 %", "2.5 dependent", "DAMON is running"}) {
     INFO(part << " in\n" << block);
     CHECK(block.find(part) != std::string::npos);
@@ -270,6 +276,21 @@ TEST_CASE("a table says which insert runs ended before their records", "[table]"
   CHECK(table.row(result).find("ok, ended by --time") != std::string::npos);
   result.trial.throughput.value->ended_by = Ending::kRecords;
   CHECK(table.row(result).find("ended by") == std::string::npos);
+}
+
+TEST_CASE("people see that a warm-up changed the index", "[table]") {
+  RunResult result = full_result();
+  RunTable table({{.config = result.config, .skip = ""}});
+  for (const u64 little : {991, 1009}) {
+    result.trial.memory.keys_at_start = little;
+    CHECK(block_of(result).find("warm-up") == std::string::npos);
+    CHECK(table.row(result).find("--records") == std::string::npos);
+  }
+  result.trial.memory.keys_at_start = u64{4321};
+  CHECK_THAT(block_of(result), Catch::Contains("began with 4,321 keys, 4.32 times --records, and ended with 1,000"));
+  CHECK_THAT(table.row(result), Catch::Contains("ok, began with 4.32 x --records"));
+  result.trial.memory.keys_at_start = u64{500};
+  CHECK_THAT(table.row(result), Catch::Contains("ok, began with 0.5 x --records"));
 }
 
 TEST_CASE("nothing that was not measured is shown as zero", "[table]") {

@@ -134,6 +134,8 @@ struct MemoryUse {
   Measured<u64> index_live;        ///< bytes in blocks of the index after the measured phase
   Measured<u64> index_reserved;    ///< bytes that the index holds from the system, free ones included
   Measured<u64> keys;              ///< keys in the index at that time
+  /// Keys in the index as the measured phase began: the records and what the warm-up has inserted or erased.
+  Measured<u64> keys_at_start;
   Measured<double> bytes_per_key;  ///< index_live / keys, values included
   /// Of the memory that the process got from before the first phase to the end of the measured one. Most of
   /// it is the index, but threads' operations and whatever else the harness keeps are in it too.
@@ -230,6 +232,7 @@ struct MachineInfo {
   Measured<bool> damon;
   Measured<bool> virtual_machine;
   RtmInfo rtm;
+  std::string heavy_fence;  ///< membarrier, visits, none: what makes all processors fence (src/arch/heavy_fence.h)
 };
 
 struct BuildInfo {

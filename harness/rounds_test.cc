@@ -1,5 +1,7 @@
 #include "harness/rounds.h"
 
+#include <algorithm>
+#include <array>
 #include <functional>
 #include <stdexcept>
 #include <thread>
@@ -77,20 +79,38 @@ TEST_CASE("one who stays behind delays a round by his share") {
   std::atomic<bool> stop{false};
   Rounds rounds(stop);
   rounds.start(2, true);
-  std::atomic<Rounds::Clock::duration::rep> behind{0};
+  // Every thread's times before and after each of its calls: between them is what the round goes by, however
+  // long the system keeps a thread from its processor.
+  constexpr u32 kRounds = 20;
+  struct Times {
+    Rounds::Clock::time_point to_begin, begun, to_end, ended;
+  };
+  std::array<std::array<Times, kRounds>, 2> times;
   on_threads(2, [&](u32 t) {
     Rounds::Part part(rounds);
-    for (u32 round = 0; round < 20; ++round) {
+    for (u32 round = 0; round < kRounds; ++round) {
+      Times& mine = times[t][round];
+      mine.to_begin = Rounds::Clock::now();
       part.begin();
-      const auto start = Rounds::Clock::now();
+      mine.begun = Rounds::Clock::now();
       if (t == round % 2) std::this_thread::sleep_for(milliseconds(2));
-      if (t == round % 2) behind += (Rounds::Clock::now() - start).count();
+      mine.to_end = Rounds::Clock::now();
       part.end();
+      mine.ended = Rounds::Clock::now();
     }
   });
-  const double slept = std::chrono::duration<double>(Rounds::Clock::duration(behind.load())).count();
-  CHECK(rounds.seconds() >= slept / 2);
-  CHECK(rounds.seconds() <= rounds.wall_seconds() - slept / 2);
+  double least = 0;
+  double most = 0;
+  for (u32 round = 0; round < kRounds; ++round) {
+    const auto earliest = std::max(times[0][round].to_begin, times[1][round].to_begin);
+    const auto latest = std::min(times[0][round].begun, times[1][round].begun);
+    for (const auto& of_thread : times) {
+      least += std::chrono::duration<double>(of_thread[round].to_end - latest).count() / 2;
+      most += std::chrono::duration<double>(of_thread[round].ended - earliest).count() / 2;
+    }
+  }
+  CHECK(rounds.seconds() >= least * (1 - 1e-9));
+  CHECK(rounds.seconds() <= most * (1 + 1e-9));
 }
 
 TEST_CASE("a round goes on without those who leave, by an exception too") {
@@ -145,15 +165,22 @@ TEST_CASE("one window lasts from the first who begins to the last who leaves, ho
   std::atomic<bool> stop{false};
   Rounds rounds(stop);
   rounds.start(3, false);
+  std::array<Rounds::Clock::time_point, 3> begun, to_leave;
+  std::atomic<bool> not_halted{true};
   on_threads(3, [&](u32 t) {
     std::this_thread::sleep_for(milliseconds(t * 10));
     Rounds::Part part(rounds);
     part.begin();
+    begun[t] = Rounds::Clock::now();
     part.end();
     part.begin();
-    CHECK_FALSE(rounds.halted().load());
+    if (rounds.halted().load()) not_halted = false;
+    to_leave[t] = Rounds::Clock::now();
   });
-  CHECK(rounds.seconds() >= .010);
+  CHECK(not_halted.load());
+  const auto first = *std::min_element(begun.begin(), begun.end());
+  const auto last = *std::max_element(to_leave.begin(), to_leave.end());
+  CHECK(rounds.seconds() >= std::chrono::duration<double>(last - first).count());
   CHECK(rounds.seconds() == rounds.wall_seconds());
 }
 

@@ -1,6 +1,8 @@
 #include "harness/table.h"
 
 #include <algorithm>
+#include <cmath>
+#include <optional>
 #include <set>
 
 #include <fmt/format.h>
@@ -24,7 +26,7 @@ Words axes_of(const Config& c) {
           {"hugepages", std::string(word(c.huge_pages))},
           {"workload", c.workload.str()},
           {"keys", c.keys.str()},
-          {"dist", c.distribution.str()},
+          {"dist", c.no_distribution.empty() ? c.distribution.str() : "-"},
           {"negative", fmt::format("{}", c.negative)},
           {"records", grouped(c.records)},
           {"warmup", duration_text(c.warmup_ns)},
@@ -65,6 +67,9 @@ std::string throughput_text(const TrialResult& trial) {
   }
   text +=
       fmt::format("   {} in {}", short_number(static_cast<double>(t.operations)), short_duration(t.seconds));
+  if (t.timed_share > 0 && t.timed_share < 0.995) {
+    text += fmt::format(", making them took the rest of {}", short_duration(t.seconds / t.timed_share));
+  }
   return text;
 }
 
@@ -108,6 +113,15 @@ bool ended_before_its_records(const RunResult& result) {
          result.trial.throughput->ended_by == Ending::kTime;
 }
 
+/// How many times the records were in the index as the measured phase began, if that is not about once: the
+/// warm-up is of the same operations.
+std::optional<double> grown_by_warmup(const RunResult& result) {
+  const Measured<u64>& keys = result.trial.memory.keys_at_start;
+  if (!keys || !result.trial.throughput || result.config.workload.name == "insert") return std::nullopt;
+  const double times = static_cast<double>(*keys) / static_cast<double>(result.config.records);
+  return std::abs(times - 1) < 0.01 ? std::nullopt : std::optional(times);
+}
+
 std::string validation_text(const Validation& v) {
   if (!v.passed) return "-: " + v.passed.reason;
   if (!*v.passed) return "FAILED: " + v.detail;
@@ -140,7 +154,7 @@ std::string block_of(const RunResult& r) {
   const TrialResult& t = r.trial;
   std::string text = fmt::format("{}  {}  {} thread{}  {}  {} {} keys  {}\n", c.index.str(), c.sync.str(),
                                  c.threads, c.threads == 1 ? "" : "s", c.workload.str(), grouped(c.records),
-                                 c.keys.str(), c.distribution.str());
+                                 c.keys.str(), c.no_distribution.empty() ? c.distribution.str() : "in turn");
   if (t.status != Status::kOk) text += line(word(t.status), t.reason);
   if (t.interrupted) text += line("interrupted", "the numbers cover the part that ran");
   text += line("throughput", throughput_text(t));
@@ -179,6 +193,12 @@ std::string block_of(const RunResult& r) {
     text += line("memory", "-: " + t.memory.index_live.reason);
   }
   text += line("validation", validation_text(t.validation));
+  if (const auto times = grown_by_warmup(r)) {
+    text += line("note", fmt::format("the warm-up changed the index: the measured phase began with {} keys, {:.3g} "
+                                     "times --records, and ended with {}",
+                                     grouped(*t.memory.keys_at_start), *times,
+                                     t.memory.keys ? grouped(*t.memory.keys) : "?"));
+  }
   if (t.key_file && t.key_file->empty + t.key_file->repeated > 0) {
     text += line("note", fmt::format("of the key file's {} lines {} are empty and {} repeat earlier ones",
                                      grouped(t.key_file->lines), grouped(t.key_file->empty),
@@ -246,6 +266,7 @@ std::string RunTable::row(const RunResult& result) {
   text += word(t.status);
   if (t.interrupted) text += ", interrupted";
   if (ended_before_its_records(result)) text += ", ended by --time";
+  if (const auto times = grown_by_warmup(result)) text += fmt::format(", began with {:.3g} x --records", *times);
   if (t.status != Status::kOk) {
     const auto known = std::find(reasons_.begin(), reasons_.end(), t.reason);
     const auto index = known - reasons_.begin();

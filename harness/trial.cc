@@ -248,6 +248,7 @@ class Run {
       worker.measured = worker.tally;
       worker.making_ns = worker.made = 0;
     }
+    if (trial_.keeps()) out_.memory.keys_at_start = tally_of_all().keys;
     const Measured<ReclaimCounters> reclaim_before = trial_.reclaim();
     const Disturbance before = disturbance_now();
     phase(
@@ -330,8 +331,8 @@ class Run {
   }
 
   /// Runs one phase on all threads while this one keeps the time: ends it `length_ns` after the first
-  /// operation could begin (0: when the tasks end), samples the throughput every `sample_ns` (0: never), and
-  /// watches for an interruption.
+  /// operation could begin (0: when the tasks end) but not before one is done, samples the throughput every
+  /// `sample_ns` (0: never), and watches for an interruption.
   void phase(const std::string& name, u64 total, u64 length_ns, const std::function<void(u32)>& task,
              u64 sample_ns = 0) {
     progress_.begin(name, total, length_ns);
@@ -354,14 +355,15 @@ class Run {
             if (!begun) return now + kBeginPeriod;
             end = *begun + std::chrono::nanoseconds(length_ns);
           }
-          if (now >= end || stop_requested()) stop();
+          // A thread that the system kept from its processor meanwhile has yet to do something.
+          if ((now >= end && meter_.operations() > 0) || stop_requested()) stop();
           if (now >= next_sample) {
             meter_.sample(rounds_.seconds());
             // A late sample makes its interval longer, not the next one shorter.
             next_sample = std::max(next_sample + period, now + period / 2);
           }
           progress_.advance(meter_.operations());
-          return std::min({end > now ? end : now + kWatchPeriod, next_sample, now + kWatchPeriod});
+          return std::min({end > now ? end : now + kBeginPeriod, next_sample, now + kWatchPeriod});
         },
         [&] { stop(); });
     if (failure) worsen(Status::kFailed, fmt::format("{} in phase {}", said_by(failure), name));

@@ -320,6 +320,8 @@ class TrialOf final : public Trial {
       for (std::size_t i = 0; i < kFields.size() && i < sums.size(); ++i) {
         all.*kFields[i].member = sums[i];
         const std::string_view name = kFields[i].name;
+        // A policy's own count wins: a scan is one operation of the workload and several of the policy, and
+        // what it counted of fallbacks and restarts is a share of those.
         if (name == "ops") operations = sums[i];
         if (name == "restarts" || name.ends_with("_restarts")) {
           restarts += sums[i];

@@ -15,11 +15,9 @@
 #include "harness/interrupt.h"
 #include "harness/progress.h"
 #include "harness/registry.h"
-#include "harness/step_maker.h"
 #include "harness/toy_index.h"
 #include "harness/trial.h"
 #include "harness/trial_of.h"
-#include "harness/validate.h"
 #include "src/base/error.h"
 #include "src/testing/catch.h"
 #include "sync/rtm_counters.h"
@@ -78,6 +76,12 @@ const OperationRate* operation(const TrialResult& result, std::string_view name)
     if (rate.name == name) return &rate;
   }
   return nullptr;
+}
+
+double seconds_of(const TrialResult& result, std::string_view phase) {
+  return std::find_if(result.phases.begin(), result.phases.end(),
+                      [&](const PhaseTime& p) { return p.name == phase; })
+      ->seconds;
 }
 
 class Lines {
@@ -188,18 +192,19 @@ TEST_CASE("an insert trial that ends by the wrong one of its two ends says so") 
   CHECK_THAT(note_of(1000, 0, 500, Ending::kOperations), !Catch::Contains("before the end"));
 }
 
-/// Every find holds one lock and adds up, by the clock on the wall, how long. Its keys are long, so that
-/// making a step, which hashes the key, takes about as long as a find, which does the same.
+/// Every find holds one lock and adds up how long, in time of its processor: a thread that waits for the
+/// processor after the others have stopped lengthens the round by its share only. Its keys are long, so that
+/// reading that clock is little beside a find, and making a step, which hashes the key, takes about as long
+/// as a find, which does the same.
 struct OneAtATime : Toy<std::string_view> {
   using Toy<std::string_view>::Toy;
-  using Clock = std::chrono::steady_clock;
-  static inline std::atomic<Clock::duration::rep> held{0};
+  static inline std::atomic<u64> held{0};   // nanoseconds
 
   std::optional<u64> find(Thread&, std::string_view key) {
     while (latch_.exchange(true, kAcquire)) std::this_thread::yield();
-    const auto start = Clock::now();
+    const u64 start = thread_time_ns().value();
     const u64 value = value_of(key, 0);
-    held.store(held.load(kRelaxed) + (Clock::now() - start).count(), kRelaxed);
+    held.store(held.load(kRelaxed) + thread_time_ns().value() - start, kRelaxed);
     latch_.store(false, kRelease);
     return value;
   }
@@ -209,36 +214,31 @@ struct OneAtATime : Toy<std::string_view> {
 };
 
 TEST_CASE("throughput is never more than an index can do whose operations exclude each other") {
-  const Lines lines(500, 8000);
+  const Lines lines(100, 40'000);
   for (const u32 threads : {1U, 2U, 5U}) {
     Config config = small("lookup");
     config.keys = Spec{.name = "file", .arg = lines.path(), .options = {}};
-    config.records = 500;
+    config.records = 100;
     config.threads = threads;
     config.warmup_ns = 0;
     config.time_ns = 0;
-    config.ops = 20'000;   // not by time: on a loaded machine a thread may not run at all for some
+    config.ops = 10'000;   // not by time: on a loaded machine a thread may not run at all for some
     OneAtATime::held = 0;
     const TrialResult result = run_of<OneAtATime>(config);
     CAPTURE(threads, result.reason);
     REQUIRE(result.throughput);
     const Throughput& t = *result.throughput;
-    const auto phase = [&](std::string_view name) {
-      return std::find_if(result.phases.begin(), result.phases.end(),
-                          [&](const PhaseTime& p) { return p.name == name; })
-          ->seconds;
-    };
-    const double held =
-        std::chrono::duration<double>(OneAtATime::Clock::duration(OneAtATime::held.load())).count();
+    const double held = static_cast<double>(OneAtATime::held.load()) / 1e9;
     CAPTURE(t.seconds, held, t.timed_share);
     // The seconds that count cannot be less than the sum of all times in the lock, of which verifying has a
     // part too; so the throughput is at most what one find after the other would give. (But for the few steps
     // in which one thread has stopped already: they are within the time that the lock changes hands.)
-    CHECK(t.seconds >= held - phase("verify"));
+    CHECK(t.seconds >= held - seconds_of(result, "verify"));
     // With the making of steps it is what a watch beside the machine shows, or more where the phase had still
     // to begin.
-    CHECK(t.per_second * t.timed_share * (1 + 1e-9) >= static_cast<double>(t.operations) / phase("measure"));
-    CHECK(t.seconds <= phase("measure"));
+    CHECK(t.per_second * t.timed_share * (1 + 1e-9) >=
+          static_cast<double>(t.operations) / seconds_of(result, "measure"));
+    CHECK(t.seconds <= seconds_of(result, "measure"));
     if (*result.placement.oversubscribed) CHECK(t.timed_share == 1);
   }
 }
@@ -360,13 +360,72 @@ TEST_CASE(
 
 TEST_CASE("the series has an interval for each sample and no partial one") {
   Config config = small("lookup");
-  config.time_ns = 60'000'000;
   config.sample_ns = 10'000'000;
-  const TrialResult result = run(config);
+  // Whoever takes the samples may be kept from it for as long as the whole run lasts.
+  std::size_t intervals = 0;
+  for (config.time_ns = 60'000'000; intervals == 0 && config.time_ns < 60'000'000'000; config.time_ns *= 2) {
+    const TrialResult result = run(config);
+    REQUIRE(result.throughput);
+    CHECK(result.throughput->interval_ns == 10'000'000);
+    intervals = result.throughput->series.size();
+    CHECK(static_cast<double>(intervals) <= seconds_of(result, "measure") / .010);
+  }
+  CHECK(intervals > 0);
+}
+
+/// Its first lookup of the measured phase lasts until the time of the phase is long over and somebody has
+/// looked.
+struct Late : Toy<u64> {
+  using Toy<u64>::Toy;
+  static inline std::atomic<u32> looks{0};
+  static inline std::atomic<bool> measuring{false};
+
+  std::optional<u64> find(Thread& me, u64 key) {
+    if (measuring.exchange(false)) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      for (const u32 seen = looks; looks < seen + 3;) std::this_thread::yield();
+    }
+    return Toy<u64>::find(me, key);
+  }
+};
+
+class CountLooks final : public Progress {
+ public:
+  void begin(std::string_view phase, u64, u64) override { Late::measuring = phase == "measure"; }
+  void advance(u64) override { ++Late::looks; }
+  void end() override {}
+  void title(std::string) override {}
+};
+
+TEST_CASE("time ends no phase before anything was done in it") {
+  Config config = small("lookup");
+  config.threads = 1;
+  config.time_ns = 1'000'000;
+  CountLooks progress;
+  const TrialResult result = run_of<Late>(config, progress);
   REQUIRE(result.throughput);
-  CHECK(result.throughput->interval_ns == 10'000'000);
-  CHECK(result.throughput->series.size() >= 1);
-  CHECK(result.throughput->series.size() <= 6);
+  CHECK(result.throughput->operations >= kSliceSteps);   // with a stop in it the first slice would be cut
+}
+
+TEST_CASE("a result says how many keys the measured phase began with") {
+  const auto start = [](std::string_view workload, u64 warmup_ns) {
+    Config config = small(workload);
+    config.warmup_ns = warmup_ns;
+    config.time_ns = 0;
+    config.ops = workload == "insert" ? 0 : 10'000;
+    const TrialResult result = run(config);
+    CAPTURE(workload, warmup_ns, result.reason);
+    REQUIRE(result.memory.keys_at_start);
+    const i64 warm = static_cast<i64>(result.memory.keys_at_start.value.value_or(0)) - 20'000;
+    return std::pair(warm, static_cast<i64>(*result.memory.keys) - 20'000 - warm);
+  };
+  using Growth = std::pair<i64, i64>;   // of the warm-up, of the measured phase
+  CHECK(start("lookup", 2'000'000) == Growth(0, 0));
+  CHECK(start("insert", 0) == Growth(-20'000, 20'000));
+  CHECK(start("mix:read=50,insert=50", 0).first == 0);
+  const Growth growth = start("mix:read=50,insert=50", 2'000'000);
+  CHECK(growth.first > 0);
+  CHECK(growth.first + growth.second > growth.first);
 }
 
 struct Counted {
@@ -407,6 +466,34 @@ TEST_CASE("a policy that counts fewer operations than were done makes the result
       CHECK(result.sync.counters->front().count < 30'000);
     }
   }
+}
+
+struct Restarted {
+  u64 ops = 0;
+  u64 restarts = 0;
+  static constexpr auto fields() {
+    return std::array{CounterField{"ops", &Restarted::ops}, CounterField{"restarts", &Restarted::restarts}};
+  }
+};
+
+/// As a scan does it: three operations of the policy for one of the workload, and one restart.
+struct InThree : Toy<u64> {
+  using Toy<u64>::Toy;
+  struct Thread : Toy<u64>::Thread {
+    Restarted counters;
+  };
+  Thread join() { return {}; }
+  std::optional<u64> find(Thread& me, u64 key) {
+    me.counters.ops += 3;
+    ++me.counters.restarts;
+    return Toy<u64>::find(me, key);
+  }
+};
+
+TEST_CASE("rates are shares of the operations that the policy counted itself") {
+  const TrialResult result = run_of<InThree>(small("lookup"));
+  REQUIRE(result.sync.restart_rate);
+  CHECK(*result.sync.restart_rate == Approx(1.0 / 3));
 }
 
 /// Counts as a policy that elides: one abort and one commit a lookup, or the lock where transactions do not
@@ -498,49 +585,6 @@ TEST_CASE("a point that makes no sense is skipped with a reason") {
 
   // Reading with two threads is fine: then only loading is done by one.
   CHECK(run_of<Single>(small("lookup")).status == Status::kOk);
-}
-
-TEST_CASE("a step knows what must come of it") {
-  const KeySet keys(Spec::parse("u64"), 1);
-  const Mix mix(Spec::parse("mix:read=40,insert=30,update=30"), .5);
-  const Distribution uniform(Spec::parse("uniform"));
-  const Stream stream(1, 1, keys, uniform, mix, 100);
-  std::vector<Op> ops;
-  std::vector<Step> steps;
-  for (const bool erases : {false, true}) {
-    const Slice slice = StepMaker(stream, erases).make(0, 512, ops, steps);
-    CHECK(slice.count == 512);
-    CHECK_FALSE(slice.only);
-    for (u32 i = 0; i < 512; ++i) {
-      const Step& step = steps[i];
-      CHECK(tag_matches(step.number, step.value));
-      if (step.kind == OpKind::kInsert) CHECK(step.expect == (erases ? Expect::kEither : Expect::kMiss));
-      if (step.kind == OpKind::kUpdate) CHECK(step.expect == (erases ? Expect::kEither : Expect::kHit));
-      if (step.kind == OpKind::kRead && ops[i].absent) CHECK(step.expect == Expect::kMiss);
-      if (step.kind == OpKind::kRead && !ops[i].absent) {
-        CHECK(step.expect == (erases ? Expect::kEither : Expect::kHit));
-      }
-    }
-  }
-}
-
-TEST_CASE("validation names the first contradiction") {
-  Tally tally;
-  tally.keys = 3;
-  tally.checksum = 17;
-  Contents contents;
-  contents.keys = 3;
-  contents.checksum = 17;
-  CHECK(*validate(tally, contents).passed);
-  contents.checksum = 18;
-  CHECK_THAT(validate(tally, contents).detail, Catch::Contains("not the right ones"));
-  contents.disorder = 1;
-  contents.example = "key 2 comes after key 3";
-  CHECK_THAT(validate(tally, contents).detail, Catch::Contains("key 2 comes after key 3"));
-  contents.wrong_values = 4;
-  CHECK_THAT(validate(tally, contents).detail, Catch::StartsWith("4 keys hold values of other keys"));
-  contents.keys = 4;
-  CHECK_THAT(validate(tally, contents).detail, Catch::Contains("holds 4 keys, the tally says 3"));
 }
 
 TEST_CASE("keys in messages are printable") {

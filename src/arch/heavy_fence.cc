@@ -27,6 +27,8 @@ long affinity(Mask& mask) { return syscall(SYS_sched_getaffinity, 0, sizeof mask
 /// When this returns true, the calling thread runs on one of them.
 bool set_affinity(const Mask& mask) { return syscall(SYS_sched_setaffinity, 0, sizeof mask, mask.data()) == 0; }
 
+bool membarrier() { return registered && syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0; }
+
 // A fence that did not happen would let memory be freed that somebody reads.
 [[noreturn]] void give_up() {
   std::fprintf(stderr, "latchlab: this system forbids both membarrier and setting affinity (%s): no fence, no epochs\n",
@@ -53,8 +55,23 @@ void fence_by_visits() {
 void fence_all_processors() {
   // A full fence of our own: the system call runs one only while other threads of the process exist.
   std::atomic_thread_fence(kSeqCst);   // pairs with itself, and with the compiler fences of the others
-  if (registered && syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0) return;
+  if (membarrier()) return;
   fence_by_visits();
+}
+
+HeavyFence heavy_fence_here() {
+  if (membarrier()) return HeavyFence::kMembarrier;
+  Mask mask{};
+  return affinity(mask) > 0 && set_affinity(mask) ? HeavyFence::kVisits : HeavyFence::kNone;
+}
+
+std::string_view name_of(HeavyFence fence) {
+  switch (fence) {
+    case HeavyFence::kMembarrier: return "membarrier";
+    case HeavyFence::kVisits: return "visits";
+    case HeavyFence::kNone: return "none";
+  }
+  return "";
 }
 
 }  // namespace latchlab

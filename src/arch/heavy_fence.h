@@ -1,9 +1,23 @@
 #pragma once
-// The dear half of an asymmetric pair of fences: it makes every processor that runs a thread of this process execute a full
-// memory fence, so that the other half need only hold the compiler. Dice, Huang, Yang, "Asymmetric Dekker
+// The dear half of an asymmetric pair of fences: it makes every processor that runs a thread of this process execute
+// a full memory fence, so that the other half need only hold the compiler. Dice, Huang, Yang, "Asymmetric Dekker
 // synchronization" (2001).
 
+#include <string_view>
+
 namespace latchlab {
+
+/// What fence_all_processors() does on this system.
+enum class HeavyFence {
+  kMembarrier,  ///< one system call
+  kVisits,      ///< it goes to each processor in turn: membarrier is forbidden or unknown
+  kNone         ///< setting the affinity is forbidden as well: it would end the process
+};
+
+[[nodiscard]] HeavyFence heavy_fence_here();
+
+/// membarrier, visits, none
+[[nodiscard]] std::string_view name_of(HeavyFence);
 
 /// Returns when each processor that may run a thread of this process has run a full fence since the call. By membarrier(2)
 /// (Linux 4.14 and later), or where a container forbids that, by visits. With membarrier, on a virtual machine with two

@@ -31,7 +31,9 @@ std::string last_words(const std::function<void()>& run) {
   close(ends[1]);
   std::string words;
   std::array<char, 1000> part;
-  for (ssize_t got; (got = read(ends[0], part.data(), part.size())) > 0;) words.append(part.data(), static_cast<std::size_t>(got));
+  for (ssize_t got; (got = read(ends[0], part.data(), part.size())) > 0;) {
+    words.append(part.data(), static_cast<std::size_t>(got));
+  }
   close(ends[0]);
   int status = 0;
   REQUIRE(waitpid(child, &status, 0) == child);
