@@ -18,8 +18,10 @@ bool system_grants_huge_pages() {
   return std::getline(file, line) && line.find("[never]") == std::string::npos;
 }
 
-// One byte a page. Volatile, because a write of zero to memory that nobody reads is otherwise no write at all.
+// By one call rather than a trap a page, which takes about 1.5 times as long; kernels before 5.14 do not know it. One byte a
+// page then: volatile, because a write of zero to memory that nobody reads is otherwise no write at all.
 void touch_pages(void* start, u64 bytes) {
+  if (madvise(start, bytes, MADV_POPULATE_WRITE) == 0) return;
   auto* const at = static_cast<volatile unsigned char*>(start);
   for (u64 offset = 0; offset < bytes; offset += kSmallPageBytes) at[offset] = 0;
 }

@@ -4,13 +4,15 @@
 //
 //     free lists   one per size class, linked through the first word of each free block
 //     bump region  [next_, end_) of the newest chunk; whole lines only
+//     scrap        a free block that is being split into lines: those of nodes that have grown become leaves
 //     spares       regions that wait behind it, linked through their first words
 //
-//     16 | 32 | 64, 128, 192 ... 4096 | 8K, 16K ... 1M | more: a mapping of its own
-//     ---- a line is split ----------   ---- carved ----
+//     16, 32, 48 | 64, 128, 192 ... 4096 | 8K, 16K ... 1M | more: a mapping of its own
+//     split line   whole lines             ---- carved ----
 //
-// Blocks of 16 and 32 bytes are pieces of one 64-byte line, all others begin on a line: a small block never straddles one,
-// which would double its misses and, inside a transaction, its part of the write set.
+// Blocks of less than 64 bytes are pieces of one line (four of 16, two of 32, one of 48 and one of 16), all others begin on
+// a line: a small block never straddles one, which would double its misses and, inside a transaction, its part of the write
+// set.
 //
 // Why a transaction is safe. All state is plain memory of this thread: when the processor rolls an attempt back, it rolls
 // the pool back with it; on machines that do not, the ThreadContext gives the blocks back. The policy calls top_up before
@@ -26,6 +28,7 @@
 #include <algorithm>
 #include <bit>
 #include <new>
+#include <utility>
 
 #include "src/arch/rtm_status.h"
 #include "src/base/types.h"
@@ -43,8 +46,8 @@ class alignas(kFalseSharingBytes) Pool {
   static constexpr u64 kMallocHeader = 16;             // what malloc is assumed to add
 
   explicit Pool(ChunkSource& source)
-      : careful_(source.config().fail != nullptr || source.config().alloc == MemoryConfig::Alloc::kMalloc),
-        malloc_(source.config().alloc == MemoryConfig::Alloc::kMalloc),
+      : malloc_(source.config().alloc == MemoryConfig::Alloc::kMalloc),
+        fast_(malloc_ || source.config().fail != nullptr ? 0 : kLineBytes),
         chunk_bytes_(source.config().thp ? kHugePageBytes : kFirstChunkBytes),
         source_(source) {
     if (malloc_) end_ = ~u64{0};   // never short of room: top_up stays one compare
@@ -55,15 +58,17 @@ class alignas(kFalseSharingBytes) Pool {
   /// A block of at least `bytes`, aligned to 16, 32 (from 17 bytes on) or 64 (from 33 on); contents undefined. Null when
   /// memory is out. Inside a transaction a dry pool aborts it with kArenaCode instead.
   [[nodiscard, gnu::always_inline]] inline void* allocate(u64 bytes) {
-    if (careful_) [[unlikely]] return allocate_carefully(bytes);
-    return allocate_block(bytes);
+    if (!from_line(bytes)) [[unlikely]] return allocate_slowly(bytes);
+    const u32 size_class = class_of_small(bytes);
+    if (free_[size_class] == nullptr) [[unlikely]] return split_line(size_class);
+    return pop(size_class);
   }
 
   /// Takes back a block of any pool of this index, with the `bytes` that were asked for.
   [[gnu::always_inline]] inline void free(void* block, u64 bytes) {
-    if (malloc_ || bytes > kLargestCarved) [[unlikely]] return free_elsewhere(block, bytes);
-    const u32 size_class = class_of(bytes);
-    live_ -= bytes_of(size_class);
+    if (!from_line(bytes)) [[unlikely]] return free_slowly(block, bytes);
+    const u32 size_class = class_of_small(bytes);
+    live_ -= bytes_of_small(size_class);
     push(block, size_class);
   }
 
@@ -79,7 +84,9 @@ class alignas(kFalseSharingBytes) Pool {
 
  private:
   static constexpr u64 kFirstChunkBytes = 64 << 10;   // doubles up to kHugePageBytes: small indexes of many threads stay small
-  static constexpr u32 kFittedClasses = 2 + kLargestFitted / kLineBytes;
+  static constexpr u64 kScrapLines = 256;   // free before one is split, so that nodes that come and go find theirs again
+  static constexpr u32 kSmallClasses = kLineBytes / 16;
+  static constexpr u32 kFittedClasses = kSmallClasses - 1 + kLargestFitted / kLineBytes;
   static constexpr u32 kClasses = kFittedClasses + std::bit_width(kLargestCarved / kLargestFitted) - 1;
 
   struct Free {
@@ -91,46 +98,100 @@ class alignas(kFalseSharingBytes) Pool {
     u64 bytes() const { return end - reinterpret_cast<u64>(this); }
   };
 
+  /// Of 1 to 64 bytes.
+  static constexpr u32 class_of_small(u64 bytes) { return static_cast<u32>((bytes - 1) / 16); }
+  static constexpr u64 bytes_of_small(u32 size_class) { return (size_class + u64{1}) * 16; }
+
   static constexpr u32 class_of(u64 bytes) {
-    if (bytes <= kLineBytes) return (bytes > 16) + (bytes > 32);   // no branch: leaves have all three sizes
-    if (bytes <= kLargestFitted) return 1 + static_cast<u32>((bytes + kLineBytes - 1) / kLineBytes);
+    if (bytes <= kLineBytes) return class_of_small(bytes);
+    if (bytes <= kLargestFitted) return kSmallClasses - 2 + static_cast<u32>((bytes + kLineBytes - 1) / kLineBytes);
     return kFittedClasses + static_cast<u32>(std::bit_width((bytes - 1) / kLargestFitted)) - 1;
   }
   static constexpr u64 bytes_of(u32 size_class) {
-    if (size_class <= 2) return u64{16} << size_class;
-    if (size_class < kFittedClasses) return (size_class - 1) * u64{kLineBytes};
+    if (size_class < kSmallClasses) return bytes_of_small(size_class);
+    if (size_class < kFittedClasses) return (size_class - kSmallClasses + 2) * u64{kLineBytes};
     return 2 * kLargestFitted << (size_class - kFittedClasses);
   }
+  static constexpr u64 lines_of(u32 size_class) { return bytes_of(size_class) / kLineBytes; }
   static constexpr u64 room_for(u64 extra) {
     return extra == 0 || extra > kLargestCarved ? extra : bytes_of(class_of(extra));
   }
-  static_assert(bytes_of(class_of(33)) == 64 && bytes_of(class_of(4096)) == 4096 && class_of(4096) + 1 == class_of(4097));
+  static_assert(bytes_of(class_of(33)) == 48 && bytes_of(class_of(64)) == 64 && bytes_of(class_of(65)) == 128);
+  static_assert(class_of(64) + 1 == class_of(65) && class_of(4096) + 1 == class_of(4097) && bytes_of(class_of(4096)) == 4096);
   static_assert(bytes_of(class_of(4097)) == 8192 && bytes_of(class_of(8193)) == 16384);
   static_assert(class_of(kLargestCarved) == kClasses - 1 && bytes_of(kClasses - 1) == kLargestCarved);
 
-  [[gnu::always_inline]] inline void* allocate_block(u64 bytes) {
-    if (bytes <= kLargestCarved) [[likely]] {
-      const u32 size_class = class_of(bytes);
-      if (Free* const block = free_[size_class]; block != nullptr) {
-        free_[size_class] = block->next;
-        live_ += bytes_of(size_class);
-        M::unpoison(block, bytes);
-        return block;
-      }
-      if (const u64 size = bytes_of(size_class); size >= kLineBytes && end_ - next_ >= size) [[likely]] {
-        void* const block = reinterpret_cast<void*>(next_);
-        next_ += size;
-        live_ += size;
-        M::unpoison(block, bytes);
-        return block;
-      }
-    }
-    return allocate_slowly(bytes);
+  /// Whether a block is a line or a piece of one, taken and given back without further questions.
+  bool from_line(u64 bytes) const { return bytes <= kLineBytes && bytes <= fast_; }
+
+  void* pop(u32 size_class) {
+    Free* const block = free_[size_class];
+    free_[size_class] = block->next;
+    live_ += bytes_of_small(size_class);
+    M::unpoison(block, bytes_of_small(size_class));
+    return block;
   }
 
-  [[gnu::noinline]] void* allocate_carefully(u64 bytes) {
+  void* split_line(u32 size_class) {
+    switch (size_class) {
+      case 0: return split_line<16>();
+      case 1: return split_line<32>();
+      case 2: return split_line<48>();
+      default: return split_line<64>();
+    }
+  }
+  /// A block of kBytes from a new line. The pieces that are left go to their lists, the lowest is taken next.
+  template <u64 kBytes>
+  [[gnu::noinline]] void* split_line() {
+    char* const line = take_line();
+    if (line == nullptr) return nullptr;
+    constexpr u64 kPiece = kBytes == 48 ? 16 : kBytes;
+#pragma GCC unroll 3
+    for (u64 offset = kLineBytes - kPiece; offset >= kBytes; offset -= kPiece) push(line + offset, class_of_small(kPiece));
+    live_ += kBytes;
+    M::unpoison(line, kBytes);
+    return line;
+  }
+
+  /// A line of a scrap, or else from the bump region.
+  char* take_line() {
+    if (scrap_lines_ == 0) {
+      if (free_lines_ < kScrapLines) [[likely]] return carve(kLineBytes);
+      open_scrap();
+    }
+    --scrap_lines_;
+    return std::exchange(scrap_, scrap_ + kLineBytes);
+  }
+  [[gnu::noinline]] void open_scrap() {
+    u32 size_class = kClasses - 1;   // the largest: there is one
+    while (free_[size_class] == nullptr) --size_class;
+    scrap_ = reinterpret_cast<char*>(pop_lines(size_class));
+    scrap_lines_ = lines_of(size_class);
+  }
+  Free* pop_lines(u32 size_class) {
+    free_lines_ -= lines_of(size_class);
+    return std::exchange(free_[size_class], free_[size_class]->next);
+  }
+  void push_lines(void* at, u32 size_class) {
+    free_lines_ += lines_of(size_class);
+    push(at, size_class);
+  }
+
+  [[gnu::noinline]] void* allocate_slowly(u64 bytes) {
     if (FailurePlan* const plan = source_.config().fail; plan != nullptr && plan->fails()) return nullptr;
-    if (!malloc_) return allocate_block(bytes);
+    if (malloc_) return allocate_by_malloc(bytes);
+    if (bytes > kLargestCarved) return allocate_mapping(bytes);
+    const u32 size_class = class_of(bytes);
+    if (size_class < kSmallClasses) return free_[size_class] != nullptr ? pop(size_class) : split_line(size_class);
+    const u64 size = bytes_of(size_class);
+    void* const block = free_[size_class] != nullptr ? static_cast<void*>(pop_lines(size_class)) : carve(size);
+    if (block == nullptr) return nullptr;
+    live_ += size;
+    M::unpoison(block, size);
+    return block;
+  }
+
+  void* allocate_by_malloc(u64 bytes) {
     if (!source_.charge(bytes + kMallocHeader)) return nullptr;
     void* const block = M::allocate(malloc_bytes(bytes));
     if (block == nullptr) {
@@ -142,26 +203,16 @@ class alignas(kFalseSharingBytes) Pool {
     return block;
   }
 
-  [[gnu::noinline]] void* allocate_slowly(u64 bytes) {
-    if (bytes > kLargestCarved) return allocate_mapping(bytes);
-    const u32 size_class = class_of(bytes);
-    const u64 size = bytes_of(size_class);
-    char* const block = carve(std::max<u64>(size, kLineBytes));
-    if (block == nullptr) return nullptr;
-    // The rest of a split line; the lowest piece is taken next.
-    for (u64 offset = kLineBytes - size; size < kLineBytes && offset > 0; offset -= size) push(block + offset, size_class);
-    live_ += size;
-    M::unpoison(block, bytes);
-    return block;
-  }
-
   // Lines from the bump region, or else from a spare, or else from a new chunk.
-  char* carve(u64 size) {
+  [[gnu::always_inline]] inline char* carve(u64 size) {
+    if (end_ - next_ >= size) [[likely]] {
+      next_ += size;
+      return reinterpret_cast<char*>(next_ - size);
+    }
+    return carve_elsewhere(size);
+  }
+  [[gnu::noinline]] char* carve_elsewhere(u64 size) {
     for (;;) {
-      if (end_ - next_ >= size) {
-        next_ += size;
-        return reinterpret_cast<char*>(next_ - size);
-      }
       for (Spare** link = &spares_; *link != nullptr; link = &(*link)->next) {
         Spare* const spare = *link;
         if (spare->bytes() < size) continue;
@@ -171,9 +222,8 @@ class alignas(kFalseSharingBytes) Pool {
         }
         *link = spare->next;
         change_region(reinterpret_cast<u64>(spare), spare->end);
-        break;
+        return carve(size);
       }
-      if (end_ - next_ >= size) continue;
       if (M::in_transaction()) M::template abort<kArenaCode>();
       if (!add_spare(size)) return nullptr;
     }
@@ -186,7 +236,8 @@ class alignas(kFalseSharingBytes) Pool {
     next_ = start;
     end_ = end;
     if (tail == 0) return;
-    if (tail <= kLargestFitted) return push(at, class_of(tail));
+    if (tail == kLineBytes) return push(at, class_of(tail));
+    if (tail <= kLargestFitted) return push_lines(at, class_of(tail));
     push_spare(at, tail);
   }
 
@@ -241,8 +292,13 @@ class alignas(kFalseSharingBytes) Pool {
     return chunk.start;
   }
 
-  [[gnu::noinline]] void free_elsewhere(void* block, u64 bytes) {
-    if (malloc_) {
+  [[gnu::noinline]] void free_slowly(void* block, u64 bytes) {
+    if (!malloc_ && bytes <= kLargestCarved) {
+      const u32 size_class = class_of(bytes);
+      live_ -= bytes_of(size_class);
+      if (size_class < kSmallClasses) return push(block, size_class);
+      push_lines(block, size_class);
+    } else if (malloc_) {
       live_ -= bytes + kMallocHeader;
       source_.refund(bytes + kMallocHeader);
       M::poison(block, bytes);
@@ -255,12 +311,15 @@ class alignas(kFalseSharingBytes) Pool {
   // The allocator aligns to 64 from 64 bytes on and to 16 below: blocks that must have more than that ask for a line.
   static constexpr u64 malloc_bytes(u64 bytes) { return bytes > 16 && bytes < kLineBytes ? kLineBytes : bytes; }
 
+  const bool malloc_;
+  const u64 fast_;   // a line; 0 with malloc or a failure plan, which are asked for each block
   u64 next_ = 0;
   u64 end_ = 0;
   u64 live_ = 0;
-  const bool careful_;   // a malloc pool, or one with a failure plan: the fast path asks once for both
-  const bool malloc_;
   Free* free_[kClasses]{};
+  u64 free_lines_ = 0;    // in the blocks on the lists from 128 bytes on
+  char* scrap_ = nullptr;
+  u64 scrap_lines_ = 0;
   Spare* spares_ = nullptr;
   u64 chunk_bytes_;
   ChunkSource::Chunk ready_;   // the large block that top_up promised

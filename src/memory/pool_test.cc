@@ -127,6 +127,35 @@ TEST_CASE("A line is split without loss", "[memory]") {
   CHECK(memory.bytes().live == 128);
 }
 
+TEST_CASE("Beside 48 bytes a line has room for 16", "[memory]") {
+  Memory<Native> memory(with(Alloc::kArena));
+  Pool<Native>& pool = memory.join();
+  auto* const large = static_cast<char*>(pool.allocate(48));
+  CHECK(pool.allocate(16) == large + 48);
+}
+
+TEST_CASE("Lines are taken from large free blocks, where there are many, before there is new memory", "[memory]") {
+  constexpr u64 kLarge = 720, kBlocks = 1000, kLines = (kLarge + kLineBytes - 1) / kLineBytes;
+  Memory<Native> memory(with(Alloc::kArena));
+  Pool<Native>& pool = memory.join();
+  std::vector<void*> blocks;
+  for (u64 i = 0; i < kBlocks; ++i) blocks.push_back(pool.allocate(kLarge));
+  for (void* const block : blocks) pool.free(block, kLarge);
+  const u64 reserved = memory.bytes().reserved;
+  std::vector<Held> held;
+  for (u64 i = 0; i < (kBlocks - 100) * kLines; ++i) {   // but for some that stay for nodes to come
+    for (const u64 bytes : {16, 48}) {
+      held.push_back({static_cast<unsigned char*>(pool.allocate(bytes)), bytes, static_cast<unsigned char>(i)});
+      std::memset(held.back().at, held.back().mark, bytes);
+    }
+  }
+  CHECK(memory.bytes().reserved == reserved);
+  CHECK(memory.bytes().live == held.size() / 2 * kLineBytes);
+  for (const Held& one : held) CHECK(holds_its_mark(one));
+  for (u64 i = 0; i < 10; ++i) CHECK(pool.allocate(kLarge) != nullptr);   // of what has stayed
+  CHECK(memory.bytes().reserved == reserved);
+}
+
 TEST_CASE("The tail of a region is used", "[memory]") {
   Memory<Native> memory(with(Alloc::kArena));
   Pool<Native>& pool = memory.join();

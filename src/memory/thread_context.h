@@ -49,7 +49,8 @@ class ThreadContext {
     void* const block = pool_->allocate(bytes);
     if (block == nullptr) [[unlikely]] return nullptr;
     if (made_count_ == kMaxBlocks) [[unlikely]] overflow("makes");
-    made_[made_count_++] = {block, bytes};
+    made_[made_count_] = block;
+    made_bytes_[made_count_++] = bytes;
     return block;
   }
   /// Notes a block that this attempt has unlinked.
@@ -62,8 +63,8 @@ class ThreadContext {
   void abandon() {
     retired_count_ = 0;
     while (made_count_ != 0) {
-      const Block& block = made_[--made_count_];
-      pool_->free(block.start, block.bytes);
+      --made_count_;
+      pool_->free(made_[made_count_], made_bytes_[made_count_]);
     }
   }
   /// The attempt has committed: what it made belongs to the index.
@@ -100,7 +101,8 @@ class ThreadContext {
   Pool<M>* pool_;
   u32 made_count_ = 0;
   u32 retired_count_ = 0;
-  Block made_[kMaxBlocks];
+  void* made_[kMaxBlocks];   // apart from their bytes: an index into words needs no instruction, and every insert makes
+  u64 made_bytes_[kMaxBlocks];
   Block retired_[kMaxBlocks];
 };
 
