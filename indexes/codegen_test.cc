@@ -38,19 +38,20 @@ struct TreeByHand {
   art::Node256<CoarseLayout<Native>, U64Key> root{art::U64Path(U64Key(), 0)};
 };
 
-/// How far the unrolled run of Node256 at the top has come: `word` is of the slot.
+/// How far the unrolled run of Node256 at the top has come, from one on: `word` is of the slot.
 enum class Run { kMiss, kLeaf, kFurther };
 template <u32 kDepth>
 [[gnu::always_inline]] inline Run run_by_hand(const NodeByHand*& node, U64Key key, u32& depth, u64& word) {
-  if constexpr (kDepth < 4) {
-    if (node->path().is(art::Kind::k256, kDepth)) {
-      if (!node->find_in_256(kDepth, key[kDepth], word)) return Run::kMiss;
-      if (art::Child(word).is_leaf()) return Run::kLeaf;
-      node = art::Child(word).as_node<NodeByHand>();
+  word = node->slot_in_256(key[kDepth])->load();
+  if (word == 0) return Run::kMiss;
+  if (art::Child(word).is_leaf()) return Run::kLeaf;
+  node = art::Child(word).as_node<NodeByHand>();
+  if constexpr (kDepth + 1 < 4) {
+    if (node->tag() == art::U64Path::tag_of(art::Kind::k256, kDepth + 1)) [[likely]] {
       return run_by_hand<kDepth + 1>(node, key, depth, word);
     }
   }
-  depth = kDepth;
+  depth = kDepth + 1;
   return Run::kFurther;
 }
 
@@ -165,7 +166,7 @@ class Twins {
     node.add(U64Key(key)[node.level()], art::Child::leaf(new (place.data()) LeafByHand(U64Key(key), key), 1).word());
   }
 
-  struct alignas(16) Place : std::array<std::byte, 16> {};
+  struct alignas(LeafByHand::bytes_of(1)) Place : std::array<std::byte, LeafByHand::bytes_of(1)> {};
   std::deque<Place> leaves_;
   art::Node256<Layout, U64Key> one_{art::U64Path(U64Key(kBelowOne), 1)};
   art::Node256<Layout, U64Key> two_{art::U64Path(U64Key(kBelowTwo), 2)};

@@ -13,6 +13,13 @@ enum class Failure : u8 {
 inline constexpr Failure kRestart = Failure::kRestart;
 inline constexpr Failure kNoMemory = Failure::kNoMemory;
 
+/// What came of a step to a child with a guess.
+enum class Arrival : u8 {
+  kChanged,   ///< the node has changed: restart
+  kOther,     ///< arrived, at a node with another tag
+  kGuessed,   ///< arrived, as guessed
+};
+
 template <class T>
 class [[nodiscard]] Attempt {
  public:

@@ -6,6 +6,7 @@
 //
 //   tx.enter(node)             begin to read a node                      coarse: nothing    optimistic: read its version
 //   reader.step_to(child)      go on to a child read from it             nothing            child's version, validate parent
+//   reader.step_to(child, tag) and say whether that is its tag           load it            it is in the version
 //   reader.follow(p)           to something it guards (a leaf)           nothing            validate
 //   tx.confirm(value, r...)    "my answer, if what I read held"          nothing            validate all
 //   tx.upgrade(r...)           before the first store; also a span       nothing            lock all or none, each once
@@ -43,13 +44,15 @@ namespace latchlab {
 template <class L>
 concept Layout = Machine<typename L::Machine> && Cell<typename L::template Cell<u64>> &&
                  Row<typename L::template Row<u8, 16>> && std::default_initializable<typename L::Latch> &&
+                 std::constructible_from<typename L::Latch, u8> &&
                  requires { L::Bugs::kDropValidation; };
 
-/// A node as the concepts see it: all that a transaction asks of one is its latch.
+/// A node as the concepts see it: all that a transaction asks of one is its latch, and perhaps its tag.
 template <class L>
 struct AnyNode {
   [[no_unique_address]] typename L::Latch latch;
   typename L::template Cell<u64> value;
+  u8 tag() const { return 0; }   ///< what its latch was made with; only for who guesses
 };
 
 template <class R, class Node>
@@ -57,6 +60,7 @@ concept Reader = std::copyable<R> && requires(R& reader, const R& constant, Node
   { constant.node() } -> std::same_as<Node*>;
   { constant.operator->() } -> std::same_as<Node*>;
   { reader.step_to(node) } -> std::same_as<bool>;
+  { reader.step_to(node, u8{}) } -> std::same_as<Arrival>;
   { constant.follow(p) } -> std::same_as<bool>;
 };
 

@@ -28,6 +28,11 @@ class DirectTx {
       node_ = child;
       return true;
     }
+    [[nodiscard]] Arrival step_to(N* child, u8 guess) {
+      node_ = child;
+      if (child->tag() == guess) [[likely]] return Arrival::kGuessed;
+      return Arrival::kOther;
+    }
     [[nodiscard]] bool follow(const void*) const { return true; }
 
    private:
@@ -51,10 +56,10 @@ class DirectTx {
     return true;
   }
   template <class N, class... Args>
-  [[nodiscard]] N* make(Args&&... args) {
+  [[nodiscard, gnu::always_inline]] N* make(Args&&... args) {
     return make_in<N>(context_, std::forward<Args>(args)...);
   }
-  void retire(void* block, std::size_t bytes) { context_.retire_block(block, bytes); }
+  [[gnu::always_inline]] void retire(void* block, std::size_t bytes) { context_.retire_block(block, bytes); }
 
  private:
   ThreadContext<M>& context_;

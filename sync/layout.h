@@ -12,7 +12,10 @@ template <class M, class SeededBugs = NoBugs>
 struct CoarseLayout {
   using Machine = M;
   using Bugs = SeededBugs;
-  struct Latch {};
+  struct Latch {
+    Latch() = default;
+    explicit Latch(u8) {}   // who wants a node's tag asks the node
+  };
   template <class T>
   using Cell = typename M::template Plain<T>;
   template <class T, std::size_t N>

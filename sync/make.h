@@ -11,7 +11,7 @@ namespace latchlab {
 
 /// Null when memory is out. A type whose size depends on its arguments says so by `N::bytes_for(args...)`.
 template <class N, class M, class... Args>
-[[nodiscard]] inline N* make_in(ThreadContext<M>& context, Args&&... args) {
+[[nodiscard, gnu::always_inline]] inline N* make_in(ThreadContext<M>& context, Args&&... args) {
   static_assert(std::is_trivially_destructible_v<N>, "blocks are freed without being destroyed");
   std::size_t bytes = sizeof(N);
   if constexpr (requires { N::bytes_for(args...); }) bytes = N::bytes_for(args...);

@@ -1,12 +1,16 @@
 #pragma once
-// The version word of optimistic lock coupling (Leis, Scheibner, Kemper, Neumann, DaMoN 2016): bit 0 is the lock, the
-// rest counts the times that the node was changed.
+// The version word of optimistic lock coupling (Leis, Scheibner, Kemper, Neumann, DaMoN 2016).
 //
-//     even v --lock(v)--> v + 1 --unlock--> v + 2        --unlock_unchanged--> v
+//     | times that the node was changed: 56 | tag: 7 | lock: 1 |
 //
-// A reader remembers an even v, reads racy fields, and trusts what it read if the word is still v. There is no
+//     unlocked v --try_lock(v)--> v + 1 --unlock--> v + 256        --unlock_unchanged--> v
+//
+// A reader remembers an unlocked v, reads racy fields, and trusts what it read if the word is still v. There is no
 // obsolete bit: a node is unlinked only while its parent is locked too, and whoever steps to a node validates the parent
 // after reading the node's version. So a version that was read off an unlinked node never survives its step.
+//
+// The tag is the node's, fixed when it is made: what a reader wants to know first, in the word that it has to load anyway.
+// Beside the lock, so that one comparison says "unlocked, and what I guessed".
 #include "src/machine/machine.h"
 
 namespace latchlab {
@@ -14,12 +18,21 @@ namespace latchlab {
 template <class M>
 class VersionLatch {
  public:
+  /// Bit 0 of the tag must be 0.
+  explicit VersionLatch(u8 tag = 0) : word_(tag) {}
+
+  /// The tag in a version.
+  static u8 tag(u64 version) { return static_cast<u8>(version); }
+
   /// Waits until unlocked.
   u64 version() const {
     const u64 word = word_.load(kAcquire);   // pairs with unlock: what that writer did is seen
     if (!locked(word)) [[likely]] return word;
     return unlocked_version();
   }
+  /// The version, which is no version if the node is locked. Never waits.
+  u64 word() const { return word_.load(kAcquire); }   // pairs with unlock, likewise
+  static bool locked(u64 word) { return (word & 1) != 0; }
 
   /// True if nothing was changed since `version` was read. The fence keeps the reads before it from passing the load
   /// after it; it pairs with the fence in try_lock: if one of those reads saw a writer's store, the load sees its lock.
@@ -36,7 +49,7 @@ class VersionLatch {
   }
 
   // Only the thread that holds the lock stores the word, so these need no read-modify-write.
-  void unlock(u64 version) { word_.store(version + 2, kRelease); }             // pairs with version and try_lock
+  void unlock(u64 version) { word_.store(version + kChange, kRelease); }       // pairs with version and try_lock
   // Release although nothing was stored: our reads stay before the next holder's stores, and whoever acquires this store
   // still pairs with the unlocks before it.
   void unlock_unchanged(u64 version) { word_.store(version, kRelease); }       // pairs with version and try_lock
@@ -47,9 +60,10 @@ class VersionLatch {
   [[gnu::noinline, gnu::cold]] u64 unlocked_version() const {
     return M::wait_until(word_, [](u64 word) { return !locked(word); });
   }
-  static constexpr bool locked(u64 word) { return (word & 1) != 0; }
 
-  typename M::template Atomic<u64> word_{0};
+  static constexpr u64 kChange = 256;
+
+  typename M::template Atomic<u64> word_;
 };
 
 }  // namespace latchlab

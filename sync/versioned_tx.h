@@ -45,11 +45,24 @@ class VersionedTx {
       version_ = version;
       return true;
     }
+    /// The same for a child that is guessed to have this tag: then it takes no second branch to see that it is unlocked.
+    [[nodiscard]] Arrival step_to(N* child, u8 guess) {
+      const u64 version = child->latch.word();
+      if (!unchanged()) [[unlikely]] return Arrival::kChanged;
+      if (Latch::tag(version) == guess) [[likely]] {   // and not locked: a tag is even
+        node_ = child;
+        version_ = version;
+        return Arrival::kGuessed;
+      }
+      if (!step_to(child)) return Arrival::kChanged;
+      return Arrival::kOther;
+    }
     /// Proves a pointer, read from this node, to something without a latch of its own, which this node guards.
     [[nodiscard]] bool follow(const void*) const { return unchanged(); }
 
    private:
     friend VersionedTx;
+    using Latch = VersionLatch<M>;
     bool unchanged() const {
       if constexpr (Bugs::kDropValidation) return true;
       return node_->latch.unchanged(version_);
@@ -108,7 +121,8 @@ class VersionedTx {
     u64 version;
   };
 
-  [[nodiscard]] bool lock(VersionLatch<M>& latch, u64 version) {
+  // Not inlined: beside a locked instruction a call is nothing.
+  [[nodiscard, gnu::noinline]] bool lock(VersionLatch<M>& latch, u64 version) {
     if constexpr (Bugs::kDropUpgrade) return true;
     for (u32 i = 0; i < locks_; ++i) {
       if (lock_[i].latch == &latch) return lock_[i].version == version;

@@ -71,7 +71,7 @@ class Art {
   /// Whether the pair is new (insert, upsert) or was there (update). An insert of a present key and an update of an absent
   /// one change nothing and answer false.
   template <class Tx>
-  Attempt<bool> put_in(Tx& tx, const Key& key, u64 value, Put how) {
+  [[gnu::always_inline]] Attempt<bool> put_in(Tx& tx, const Key& key, u64 value, Put how) {
     auto parent = tx.enter(root());
     auto at = parent;
     Way way;
@@ -81,12 +81,15 @@ class Art {
       case End::kNone:
         if (how == Put::kUpdate) return tx.confirm(false, at);
         return add(tx, parent, at, key, value, way.skipped);
+      case End::kFreeSlot:
+        if (how == Put::kUpdate) return tx.confirm(false, at);
+        return add_in(tx, at, way, key, value);
       case End::kValue:
         if (how == Put::kInsert) return tx.confirm(false, at);
         if (!tx.upgrade(at)) return kRestart;
-        at->replace(key[at->level()], value);
+        Node::replace(way.slot, value);
         return how == Put::kUpdate;
-      case End::kLeaf: return put_in_leaf(tx, at, Child(way.word), key, value, how);
+      case End::kLeaf: return put_in_leaf(tx, at, way, key, value, how);
       case End::kPathDiffers:
         if (how == Put::kUpdate) return tx.confirm(false, at);
         return branch(tx, parent, at, key, value);
@@ -163,6 +166,7 @@ class Art {
   using Node16 = art::Node16<Layout, Key>;
   using Node48 = art::Node48<Layout, Key>;
   using Node256 = art::Node256<Layout, Key>;
+  using Slot = typename Layout::template Cell<u64>;
   using Leaf = art::Leaf<Layout, Key>;
   using Path = art::Path<Key>;
   using Scan = art::Scan<Layout, Key>;
@@ -174,11 +178,12 @@ class Art {
 
   static constexpr u32 kNobody = 256;   // "all but no byte"
 
-  /// How the way of a key ends; kChanged: restart.
-  enum class End : u8 { kNone, kValue, kLeaf, kPathDiffers, kChanged };
+  /// How the way of a key ends. kFreeSlot: at none, where its slot would be in a Node256 of children; kChanged: restart.
+  enum class End : u8 { kNone, kFreeSlot, kValue, kLeaf, kPathDiffers, kChanged };
   struct Way {
-    u64 word = 0;           // of the slot, for a value and a leaf
-    bool skipped = false;   // compressed bytes that only a leaf knows were not compared
+    const Slot* slot = nullptr;   // of a value or a leaf, or free
+    u64 word = 0;                 // in it
+    bool skipped = false;         // compressed bytes that only a leaf knows were not compared
   };
 
   /// Fixed-size keys are short enough for a path to hold them whole: nothing is ever skipped.
@@ -201,7 +206,8 @@ class Art {
         if constexpr (kMaySkip) way.skipped |= at->level() > depth + Path::kStored;
         depth = at->level();
       }
-      if (!at->find_at(depth, key[depth], way.word)) return End::kNone;
+      way.slot = at->find_at(depth, key[depth], way.word);
+      if (way.slot == nullptr) return End::kNone;
       if constexpr (Key::kFixedSize != 0) {
         if (depth + 1 == Key::kFixedSize) return End::kValue;
       }
@@ -211,46 +217,42 @@ class Art {
     }
   }
 
-  /// The run of Node256, one on each level, with which a large tree begins; unrolled, so that levels and shifts are
-  /// constants. The fewer instructions a lookup has, the more lookups' cache misses overlap. kFurther: the way goes on at
+  /// The run of Node256, one on each level, with which a tree begins (the root is one); unrolled, so that levels and shifts
+  /// are constants. The fewer instructions a lookup has, the more lookups' cache misses overlap. kFurther: the way goes on at
   /// `depth`.
   template <u32 kDepth, class Reader>
   [[gnu::always_inline]] static End descend_256(const Key& key, Reader& parent, Reader& at, Way& way, u32& depth) {
     constexpr u32 kUnrolled = 4;   // four levels branch fully from some 10^9 keys on
-    if constexpr (kDepth < kUnrolled) {
-      if (at->path().is(Kind::k256, kDepth)) {
-        if (!at->find_in_256(kDepth, key[kDepth], way.word)) return End::kNone;
-        const Child child(way.word);
-        if (child.is_leaf()) return End::kLeaf;
-        parent = at;
-        if (!at.step_to(child.template as_node<Node>())) return End::kChanged;
-        return descend_256<kDepth + 1>(key, parent, at, way, depth);
-      }
+    way.slot = at->slot_in_256(key[kDepth]);
+    way.word = way.slot->load();
+    if (way.word == 0) return End::kFreeSlot;
+    const Child child(way.word);
+    if (child.is_leaf()) return End::kLeaf;
+    parent = at;
+    const Arrival arrival = at.step_to(child.template as_node<Node>(), Path::tag_of(Kind::k256, kDepth + 1));
+    if (arrival == Arrival::kChanged) return End::kChanged;
+    if constexpr (kDepth + 1 < kUnrolled) {
+      if (arrival == Arrival::kGuessed) [[likely]] return descend_256<kDepth + 1>(key, parent, at, way, depth);
     }
-    depth = kDepth;
+    depth = kDepth + 1;
     return kFurther;
   }
   static constexpr End kFurther{255};
 
-  /// A leaf of its own for the pair, for the pairs, or for those of a leaf without room and one more; 0 when memory is out.
+  /// A leaf of its own for the pair, or for the pairs; 0 when memory is out.
   template <class Tx>
-  static Child make_leaf(Tx& tx, const Key& key, u64 value) {
+  [[gnu::always_inline]] static Child make_leaf(Tx& tx, const Key& key, u64 value) {
     const Leaf* const leaf = tx.template make<Leaf>(key, value);
     return leaf == nullptr ? Child(0) : Child::leaf(leaf, 1);
   }
   template <class Tx>
-  static Child make_leaf(Tx& tx, const Group& group) {
+  [[gnu::always_inline]] static Child make_leaf(Tx& tx, const Group& group) {
     if constexpr (Leaf::kMaxPairs == 1) {
       return make_leaf(tx, group.key(0), group.value(0));
     } else {
       const Leaf* const leaf = tx.template make<Leaf>(group);
       return leaf == nullptr ? Child(0) : Child::leaf(leaf, group.size());
     }
-  }
-  template <class Tx>
-  static Child make_leaf(Tx& tx, const Leaf& from, u32 pairs, const Key& key, u64 value) {
-    const Leaf* const leaf = tx.template make<Leaf>(from, pairs, key, value);
-    return leaf == nullptr ? Child(0) : Child::leaf(leaf, pairs + 1);
   }
 
   template <class Tx>
@@ -263,26 +265,42 @@ class Art {
     }
   }
 
-  /// Adds the key to the empty slot of `at`, in a larger or a packed copy of it if no slot is left.
+  /// Adds the key in the free slot of `at`, where most inserts into a large tree end.
   template <class Tx, class Reader>
-  Attempt<bool> add(Tx& tx, Reader& parent, Reader& at, const Key& key, u64 value, bool skipped) {
+  [[gnu::always_inline]] static Attempt<bool> add_in(Tx& tx, Reader at, const Way& way, const Key& key, u64 value) {
+    const Child leaf = make_leaf(tx, key, value);
+    if (!leaf) return kNoMemory;
+    if (!tx.upgrade(at)) return kRestart;
+    at->add_in_256(way.slot, leaf.word());
+    return true;
+  }
+
+  /// Adds the key to `at`, where it has no slot.
+  template <class Tx, class Reader>
+  [[gnu::noinline]] Attempt<bool> add(Tx& tx, Reader parent, Reader at, const Key key, u64 value, bool skipped) {
     if (kMaySkip && skipped) {
       const Attempt<Key> below = any_key(at);
       if (!below) return below.failure();
       if (const u32 shared = common_prefix(*below, key); shared < at->level()) return branch_at(tx, key, value, shared);
     }
-    const u8 byte = key[at->level()];
+    const u32 level = at->level();
     u64 word = value;
-    if (!at->holds_values()) {
+    if (!Node::holds_values(level)) [[likely]] {
       const Child leaf = make_leaf(tx, key, value);
       if (!leaf) return kNoMemory;
       word = leaf.word();
     }
-    if (!at->full()) {
+    return at->visit([&](auto& node) -> Attempt<bool> {
+      if (node.full()) return add_to_larger(tx, parent, at, key, word);
       if (!tx.upgrade(at)) return kRestart;
-      at->add(byte, word);
+      node.add(key[level], word);
       return true;
-    }
+    });
+  }
+
+  /// Adds the word in a larger or a packed copy of `at`, which has no slot left.
+  template <class Tx, class Reader>
+  [[gnu::noinline]] Attempt<bool> add_to_larger(Tx& tx, Reader parent, Reader at, const Key key, u64 word) {
     // A quarter of the slots erased: a packed copy of the same kind will do.
     const u32 slots = art::capacity(at->kind());
     const Kind kind = at->children() + 1 <= slots * 3 / 4 ? at->kind() : art::kind_for(slots + 1);
@@ -290,14 +308,15 @@ class Art {
     if (larger == nullptr) return kNoMemory;
     larger->copy(*at.node(), kNobody);
     if (!tx.upgrade(parent, at)) return kRestart;
-    larger->add(byte, word);
+    larger->add(key[at->level()], word);
     parent->replace(key[parent->level()], Child::node(larger).word());
     tx.retire(at.node(), Node::bytes_of(at->kind()));
     return true;
   }
 
   template <class Tx, class Reader>
-  Attempt<bool> put_in_leaf(Tx& tx, Reader& at, Child child, const Key& key, u64 value, Put how) {
+  [[gnu::always_inline]] Attempt<bool> put_in_leaf(Tx& tx, Reader at, const Way& way, const Key& key, u64 value, Put how) {
+    const Child child(way.word);
     Leaf* const leaf = child.template as_leaf<Leaf>();
     if (!at.follow(leaf)) return kRestart;
     const u32 pairs = child.pairs();
@@ -309,26 +328,31 @@ class Art {
     }
     if (how == Put::kUpdate) return tx.confirm(false, at);
     if (pairs == Leaf::kMaxPairs) return split_leaf(tx, at, child, key, value);
-    const u8 byte = key[at->level()];
     if constexpr (Leaf::kMaxPairs > 1) {
-      if (Leaf::room(pairs) > pairs) {
-        if (!tx.upgrade(at)) return kRestart;
-        leaf->append(pairs, key, value);   // before the word that says it is there
-        at->replace(byte, Child::leaf(leaf, pairs + 1).word());
-        return true;
-      }
-      const Child larger = make_leaf(tx, *leaf, pairs, key, value);
-      if (!larger) return kNoMemory;
+      if (pairs == 2) return grow_leaf<2>(tx, at, way, key, value);
       if (!tx.upgrade(at)) return kRestart;
-      at->replace(byte, larger.word());
-      tx.retire(leaf, leaf->bytes(pairs));
+      leaf->append(pairs, key, value);   // before the word that says it is there
+      Node::replace(way.slot, child.with_next_place().word());
     }
+    return true;
+  }
+
+  /// Adds the key to a leaf of kPairs that has no room for it, in a copy.
+  template <u32 kPairs, class Tx, class Reader>
+  [[gnu::always_inline]] Attempt<bool> grow_leaf(Tx& tx, Reader at, const Way& way, const Key& key, u64 value) {
+    static_assert(Leaf::room(kPairs) == kPairs);
+    Leaf* const leaf = Child(way.word).template as_leaf<Leaf>();
+    const Leaf* const larger = tx.template make<Leaf>(*leaf, std::integral_constant<u32, kPairs>(), key, value);
+    if (larger == nullptr) return kNoMemory;
+    if (!tx.upgrade(at)) return kRestart;
+    Node::replace(way.slot, Child::leaf(larger, kPairs + 1).word());
+    tx.retire(leaf, leaf->bytes(kPairs));
     return true;
   }
 
   /// A full leaf and one more key: a node at the first byte in which they differ, with a leaf for each of its bytes.
   template <class Tx, class Reader>
-  Attempt<bool> split_leaf(Tx& tx, Reader& at, Child child, const Key& key, u64 value) {
+  [[gnu::noinline]] Attempt<bool> split_leaf(Tx& tx, Reader at, Child child, const Key key, u64 value) {
     Leaf* const leaf = child.template as_leaf<Leaf>();
     Group all;
     all.add_all(*leaf, child.pairs());
@@ -381,7 +405,7 @@ class Art {
 
   /// A Node4 between `parent` and `at`, whose path differs from the key: at the byte where they part.
   template <class Tx, class Reader>
-  Attempt<bool> branch(Tx& tx, Reader& parent, Reader& at, const Key& key, u64 value) {
+  [[gnu::noinline]] Attempt<bool> branch(Tx& tx, Reader parent, Reader at, const Key key, u64 value) {
     if constexpr (!kMaySkip) {
       const u32 level = at->path().mismatch(key);
       return insert_above(tx, parent, Child::node(at.node()), key, value, level, at->path()[level]);
@@ -397,7 +421,7 @@ class Art {
   /// The same where only a leaf told that the key leaves the tree's path after `shared` bytes: perhaps far above the node
   /// that was come to, so the way is gone again, down to the edge that spans the byte.
   template <class Tx>
-  Attempt<bool> branch_at(Tx& tx, const Key& key, u64 value, u32 shared) {
+  [[gnu::noinline]] Attempt<bool> branch_at(Tx& tx, const Key key, u64 value, u32 shared) {
     auto at = tx.enter(root());
     for (auto parent = at;;) {
       u64 word;
@@ -444,7 +468,7 @@ class Art {
   template <class Tx, class Reader>
   Attempt<bool> remove(Tx& tx, Reader& parent, Reader& at, const Key& key) {
     const u8 byte = key[at->level()];
-    const u32 left = at->children() - 1;
+    const u32 left = at->left_without(byte);
     if (at.node() == root() || left > shrinks_at(at->kind())) {
       if (!tx.upgrade(at)) return kRestart;
       at->remove(byte);
@@ -475,7 +499,7 @@ class Art {
   }
 
   /// The number of children at which a kind is given up. Below its predecessor's capacity, so that a key that comes and
-  /// goes does not copy a node each time.
+  /// goes does not copy a node each time. (A Node256 of children is asked when a line of its slots becomes empty.)
   static constexpr u32 shrinks_at(Kind kind) {
     switch (kind) {
       case Kind::k4: return Leftover::kMaxChildren;

@@ -24,9 +24,13 @@ class Child {
   /// `at` is aligned to what the leaf takes, so its places are within one line.
   static Child leaf(const void* at, u32 pairs) {
     const u64 address = reinterpret_cast<u64>(at);
-    const u64 places = ((u64{1} << pairs) - 1) << (address % kLineBytes / kPlaceBytes);
+    const u64 first = pairs > kMaxPairs / 2 ? 0 : address % kLineBytes / kPlaceBytes;   // more than half: a whole line
+    const u64 places = ((u64{1} << pairs) - 1) << first;
     return Child((address & ~(u64{kLineBytes} - 1)) | places << 1 | 1);
   }
+
+  /// A leaf and the place behind its last.
+  Child with_next_place() const { return Child(word_ | (word_ & kPlaces) << 1); }
 
   explicit operator bool() const { return word_ != 0; }
   bool is_leaf() const { return (word_ & 1) != 0; }
@@ -47,6 +51,8 @@ class Child {
   u32 pairs() const { return static_cast<u32>(std::popcount(places())); }
 
  private:
+  static constexpr u64 kPlaces = ((1u << kMaxPairs) - 1) << 1;
+
   u64 address_of_line() const { return word_ & ~(u64{kLineBytes} - 1); }
 
   u64 word_;

@@ -1,16 +1,18 @@
 #pragma once
 // The leaves of ART: one to four pairs that share the path to their slot.
 //
-//   u64 keys      | key value | key value | key value | key value |      16, 32 or 64 bytes, within one line
+//   u64 keys      | key value | key value | key value | key value |      32 or 64 bytes, within one line
 //   byte strings  | value | bytes of the key | the key, spelled |        one pair, any length
 //
 // A leaf has no latch: its node guards it. A place for a pair is written once, before the slot's word says that it holds
 // one; erasing copies. So a reader with an older word sees fewer pairs and never a different one in the same place. Only
 // values change in place, each by one store. Several pairs a leaf save the nodes that would tell them apart: at 16 M
-// random keys a third of the slots of the lowest level hold two or more.
+// random keys a third of the slots of the lowest level hold two or more. The first leaf has room for a second pair: six
+// bytes a key more than with leaves of 16, and 7 % more inserts a second, since a quarter of them then copy nothing.
 #include <bit>
 #include <cstring>
 #include <new>
+#include <type_traits>
 
 #include "indexes/art/child.h"
 #include "indexes/art/group.h"
@@ -29,13 +31,16 @@ class Leaf<Layout, U64Key> {
  public:
   static constexpr u32 kMaxPairs = Child::kMaxPairs;
 
-  /// Pairs that a leaf made for `pairs` has room for: sizes that never straddle a line.
-  static constexpr u32 room(u32 pairs) { return pairs <= 2 ? pairs : 4; }
+  /// Pairs that a leaf made for `pairs` has room for: half a line or all of it.
+  static constexpr u32 room(u32 pairs) { return pairs <= 2 ? 2 : 4; }
   static constexpr std::size_t bytes_of(u32 pairs) { return room(pairs) * sizeof(Pair); }
   std::size_t bytes(u32 pairs) const { return bytes_of(pairs); }
 
   static constexpr std::size_t bytes_for(U64Key, u64) { return bytes_of(1); }
-  Leaf(U64Key key, u64 value) { begin(0, key, value); }
+  Leaf(U64Key key, u64 value) {
+    begin_spare(1);
+    begin(0, key, value);
+  }
 
   static std::size_t bytes_for(const Group<U64Key>& group) { return bytes_of(group.size()); }
   explicit Leaf(const Group<U64Key>& group) {
@@ -43,14 +48,16 @@ class Leaf<Layout, U64Key> {
     for (u32 i = 0; i < group.size(); ++i) begin(i, group.key(i), group.value(i));
   }
 
-  /// The pairs of a leaf without room (one or two) and one more. No branch on their number, which nobody can predict.
-  static constexpr std::size_t bytes_for(const Leaf&, u32 pairs, U64Key, u64) { return bytes_of(pairs + 1); }
-  Leaf(const Leaf& from, u32 pairs, U64Key key, u64 value) {
-    const u32 last = pairs - 1;
-    begin_spare(pairs + 1);
-    begin(0, from.key(0), from.value(0));
-    begin(last, from.key(last), from.value(last));
-    begin(pairs, key, value);
+  /// The pairs of a leaf and one more.
+  template <u32 kPairs>
+  static constexpr std::size_t bytes_for(const Leaf&, std::integral_constant<u32, kPairs>, U64Key, u64) {
+    return bytes_of(kPairs + 1);
+  }
+  template <u32 kPairs>
+  Leaf(const Leaf& from, std::integral_constant<u32, kPairs>, U64Key key, u64 value) {
+    begin_spare(kPairs + 1);
+    for (u32 i = 0; i < kPairs; ++i) begin(i, from.key(i), from.value(i));
+    begin(kPairs, key, value);
   }
 
   U64Key key(u32 i) const { return U64Key(pair_[i].key.load()); }
@@ -84,8 +91,10 @@ class Leaf<Layout, U64Key> {
     Cell key, value;
   };
   void begin(u32 i, U64Key key, u64 value) { new (&pair_[i]) Pair(key, value); }
-  // Three pairs leave one place over; of one, two or four the last place is begun again after this.
-  void begin_spare(u32 pairs) { new (&pair_[room(pairs) - 1]) Pair; }
+  // Three pairs leave one place over.
+  void begin_spare(u32 pairs) {
+    if (room(pairs) > pairs) new (&pair_[room(pairs) - 1]) Pair;
+  }
 
   union {
     Pair pair_[1];   // room(pairs) of them

@@ -16,6 +16,8 @@
 //   - a slot is used for one byte in the life of its node; adding appends, and erasing frees no slot;
 //   - a child is stored before what leads to it: the live bit, the index, the present bit;
 //   - what is packed again is a copy in a new node.
+// A Node256 of values keeps a part of this only: a reader without a latch may take an erased value for 0, since its slot and
+// its present bit are two cells; it must validate.
 #include <bit>
 #include <type_traits>
 
@@ -53,28 +55,34 @@ class Node256;
 /// The header, and every operation dispatched on the kind.
 template <class Layout, class Key>
 class Node {
+ protected:
+  using Cell32 = typename Layout::template Cell<u32>;
+  using Cell64 = typename Layout::template Cell<u64>;
+
  public:
   [[no_unique_address]] typename Layout::Latch latch;
 
   Kind kind() const { return path_.kind(); }
   const Path<Key>& path() const { return path_; }
   u32 level() const { return path_.level(); }
+  u8 tag() const { return path_.tag(); }
   /// The byte at the level completes the key: slots are values.
-  bool holds_values() const { return Key::kFixedSize != 0 && level() + 1 == Key::kFixedSize; }
+  bool holds_values() const { return holds_values(level()); }
+  static bool holds_values(u32 level) { return Key::kFixedSize != 0 && level + 1 == Key::kFixedSize; }
 
-  /// Stores the word of `byte`; false if there is none.
-  bool find(u8 byte, u64& word) const {
+  /// The slot of `byte`, whose word is stored; null if there is none.
+  const Cell64* find(u8 byte, u64& word) const {
     return visit([&](auto& node) { return node.find(byte, word); });
   }
   /// The same for a node that was seen to be at this level, which need not be looked up again.
-  [[gnu::always_inline]] bool find_at(u32 level, u8 byte, u64& word) const {
-    if (kind() == Kind::k256) [[likely]] return find_in_256(level, byte, word);
+  [[gnu::always_inline]] const Cell64* find_at(u32 level, u8 byte, u64& word) const {
+    if (kind() == Kind::k256) [[likely]] return static_cast<const Node256<Layout, Key>&>(*this).find_at(level, byte, word);
     return find(byte, word);
   }
-  /// The same for one that was seen to be a Node256, too.
-  bool find_in_256(u32 level, u8 byte, u64& word) const {
-    return static_cast<const Node256<Layout, Key>&>(*this).find_at(level, byte, word);
-  }
+  /// The slot of `byte` in a node that was seen to be a Node256 of children; its word is 0 if there is none.
+  const Cell64* slot_in_256(u8 byte) const { return static_cast<const Node256<Layout, Key>&>(*this).slot(byte); }
+  /// Adds a child in such a slot, which is free.
+  void add_in_256(const Cell64* slot, u64 word) { replace(slot, word); }
   /// The first entry from `byte` on; false if there is none.
   bool next(u32 byte, Entry& entry) const {
     return visit([&](auto& node) { return node.next(byte, entry); });
@@ -97,6 +105,11 @@ class Node {
   u32 children() const {
     return visit([&](auto& node) { return node.children(); });
   }
+  /// How many children are left when that of `byte` goes. Of a Node256 they are counted only when it is the last in its line
+  /// of slots, and are otherwise said to be many.
+  u32 left_without(u8 byte) const {
+    return visit([&](auto& node) { return node.left_without(byte); });
+  }
   /// No slot is left, though some of the used ones may have been erased.
   bool full() const {
     return visit([&](auto& node) { return node.full(); });
@@ -107,6 +120,8 @@ class Node {
   void replace(u8 byte, u64 word) {
     visit([&](auto& node) { node.replace(byte, word); });
   }
+  /// The same for a slot that find gave.
+  static void replace(const Cell64* slot, u64 word) { const_cast<Cell64*>(slot)->store(word); }
   void remove(u8 byte) {
     visit([&](auto& node) { node.remove(byte); });
   }
@@ -128,17 +143,7 @@ class Node {
 
   static constexpr std::size_t bytes_of(Kind kind);
 
- protected:
-  using Cell32 = typename Layout::template Cell<u32>;
-  using Cell64 = typename Layout::template Cell<u64>;
-
-  Node(Kind kind, const Path<Key>& path) : path_(path, kind) {}
-
-  [[gnu::always_inline]] static void prefetch_words(const Cell64* slots, u32 used) {
-    for (u32 i = 0; i < used; ++i) prefetch_read(Child(slots[i].load()).line());
-  }
-
- private:
+  /// Calls `f` with the node as what it is.
   template <class F>
   [[gnu::always_inline]] decltype(auto) visit(F&& f) const {
     // Most levels of a large tree are Node256, and a lookup asks for the kind on every level.
@@ -150,19 +155,31 @@ class Node {
     }
   }
   template <class F>
-  [[gnu::always_inline]] void visit(F&& f) {
+  [[gnu::always_inline]] decltype(auto) visit(F&& f) {
     switch (kind()) {
-      case Kind::k4: f(static_cast<Node4<Layout, Key>&>(*this)); break;
-      case Kind::k16: f(static_cast<Node16<Layout, Key>&>(*this)); break;
-      case Kind::k48: f(static_cast<Node48<Layout, Key>&>(*this)); break;
-      default: f(static_cast<Node256<Layout, Key>&>(*this));
+      case Kind::k4: return f(static_cast<Node4<Layout, Key>&>(*this));
+      case Kind::k16: return f(static_cast<Node16<Layout, Key>&>(*this));
+      case Kind::k48: return f(static_cast<Node48<Layout, Key>&>(*this));
+      default: return f(static_cast<Node256<Layout, Key>&>(*this));
     }
   }
 
+ protected:
+  Node(Kind kind, const Path<Key>& path) : latch(Path<Key>(path, kind).tag()), path_(path, kind) {}
+
+  static const Cell64* loaded(const Cell64& slot, u64& word) {
+    word = slot.load();
+    return &slot;
+  }
+  [[gnu::always_inline]] static void prefetch_words(const Cell64* slots, u32 used) {
+    for (u32 i = 0; i < used; ++i) prefetch_read(Child(slots[i].load()).line());
+  }
+
+ private:
   const Path<Key> path_;
 
  protected:
-  Cell32 state_{0};   // Node4, Node16: live bits and used slots; Node48: children and used slots; Node256: children
+  Cell32 state_{0};   // Node4, Node16: live bits and used slots; Node48: children and used slots
 };
 
 /// Live bits in the low half of a state, used slots above.
@@ -180,11 +197,9 @@ class alignas(kLineBytes) Node4 : public Node<Layout, Key> {
  public:
   explicit Node4(const Path<Key>& path) : Node<Layout, Key>(Kind::k4, path) {}
 
-  bool find(u8 byte, u64& word) const {
+  const auto* find(u8 byte, u64& word) const {
     const u32 found = live_slot(byte);
-    if (found == 0) return false;
-    word = slot_[std::countr_zero(found)].load();
-    return true;
+    return found == 0 ? nullptr : this->loaded(slot_[std::countr_zero(found)], word);
   }
   bool next(u32 byte, Entry& entry) const {
     if (byte > 255) return false;
@@ -211,6 +226,7 @@ class alignas(kLineBytes) Node4 : public Node<Layout, Key> {
     }
   }
   u32 children() const { return occupancy().children(); }
+  u32 left_without(u8) const { return children() - 1; }
   bool full() const { return occupancy().used == 4; }
   void add(u8 byte, u64 word) {
     const Occupancy now = occupancy();
@@ -241,11 +257,9 @@ class alignas(kLineBytes) Node16 : public Node<Layout, Key> {
  public:
   explicit Node16(const Path<Key>& path) : Node<Layout, Key>(Kind::k16, path) {}
 
-  bool find(u8 byte, u64& word) const {
+  const auto* find(u8 byte, u64& word) const {
     const u32 found = live_slot(byte);
-    if (found == 0) return false;
-    word = slot_[std::countr_zero(found)].load();
-    return true;
+    return found == 0 ? nullptr : this->loaded(slot_[std::countr_zero(found)], word);
   }
   bool next(u32 byte, Entry& entry) const {
     if (byte > 255) return false;
@@ -270,6 +284,7 @@ class alignas(kLineBytes) Node16 : public Node<Layout, Key> {
     }
   }
   u32 children() const { return occupancy().children(); }
+  u32 left_without(u8) const { return children() - 1; }
   bool full() const { return occupancy().used == 16; }
   void add(u8 byte, u64 word) {
     const Occupancy now = occupancy();
@@ -299,11 +314,9 @@ class alignas(kLineBytes) Node48 : public Node<Layout, Key> {
  public:
   explicit Node48(const Path<Key>& path) : Node<Layout, Key>(Kind::k48, path) {}
 
-  bool find(u8 byte, u64& word) const {
+  const auto* find(u8 byte, u64& word) const {
     const u8 slot = index_[byte].load();
-    if (slot == 0) return false;
-    word = slot_[slot - 1].load();
-    return true;
+    return slot == 0 ? nullptr : this->loaded(slot_[slot - 1], word);
   }
   bool next(u32 byte, Entry& entry) const {
     for (; byte < 256; ++byte) {
@@ -317,12 +330,19 @@ class alignas(kLineBytes) Node48 : public Node<Layout, Key> {
   [[gnu::always_inline]] void prefetch_children() const { this->prefetch_words(slot_, used()); }
   template <class F>
   void for_each(F&& f) const {
+    u8 bytes[256];   // of the slots, gathered without a branch: every fifth or so would be mispredicted
+    u32 found = 0;
     for (u32 byte = 0; byte < 256; ++byte) {
+      bytes[found] = static_cast<u8>(byte);
+      found += index_[byte].load() != 0;
+    }
+    for (u32 i = 0; i < found; ++i) {
       u64 word;
-      if (find(static_cast<u8>(byte), word)) f(static_cast<u8>(byte), word);
+      if (find(bytes[i], word)) f(bytes[i], word);
     }
   }
   u32 children() const { return this->state_.load() & 0xffff; }
+  u32 left_without(u8) const { return children() - 1; }
   bool full() const { return used() == 48; }
   void add(u8 byte, u64 word) {
     const u32 slot = used();
@@ -349,15 +369,17 @@ class alignas(kLineBytes) Node256 : public Node<Layout, Key> {
  public:
   explicit Node256(const Path<Key>& path) : Node<Layout, Key>(Kind::k256, path) {}
 
-  bool find(u8 byte, u64& word) const { return find_at(this->level(), byte, word); }
-  bool find_at(u32 level, u8 byte, u64& word) const {
+  const auto* slot(u8 byte) const {
     const auto* const slots = slot_;   // g++ adds a member's offset to the index of an atomic load by an instruction
-    word = slots[byte].load();
-    if (word != 0) [[likely]] return true;
-    const bool holds_values = Key::kFixedSize != 0 && level + 1 == Key::kFixedSize;
-    if (!holds_values || !present(byte)) return false;
-    word = slots[byte].load();   // once more: the value was stored before the bit that says it is there, and may be 0
-    return true;
+    return &slots[byte];
+  }
+  const auto* find(u8 byte, u64& word) const { return find_at(this->level(), byte, word); }
+  const typename Node<Layout, Key>::Cell64* find_at(u32 level, u8 byte, u64& word) const {
+    const auto* const at = slot(byte);
+    word = at->load();
+    if (word != 0) [[likely]] return at;
+    if (!this->holds_values(level) || !present(byte)) return nullptr;
+    return this->loaded(*at, word);   // once more: the value was stored before its bit, and may be 0
   }
   bool next(u32 byte, Entry& entry) const {
     if (this->holds_values()) {
@@ -385,18 +407,30 @@ class alignas(kLineBytes) Node256 : public Node<Layout, Key> {
       if (find(static_cast<u8>(byte), word)) f(static_cast<u8>(byte), word);
     }
   }
-  u32 children() const { return this->state_.load(); }
+  // Counted and not kept: so adding and erasing write the slot's line alone, and not the header that every lookup reads.
+  u32 children() const {
+    u32 children = 0;
+    for (u32 i = 0; i < (this->holds_values() ? 4 : 0); ++i) children += static_cast<u32>(std::popcount(present_[i].load()));
+    for (u32 i = 0; i < (this->holds_values() ? 0 : 256); ++i) children += slot_[i].load() != 0;
+    return children;
+  }
+  u32 left_without(u8 byte) const {
+    constexpr u32 kSlotsALine = kLineBytes / sizeof(u64);
+    const u32 first = byte / kSlotsALine * kSlotsALine;
+    for (u32 i = first; i < (this->holds_values() ? first : first + kSlotsALine); ++i) {
+      if (i != byte && slot_[i].load() != 0) return 255;
+    }
+    return children() - 1;
+  }
   bool full() const { return false; }   // adding is only for an absent byte
   void add(u8 byte, u64 word) {
     slot_[byte].store(word);
     if (this->holds_values()) flip_present(byte);
-    this->state_.store(children() + 1);
   }
   void replace(u8 byte, u64 word) { slot_[byte].store(word); }
   void remove(u8 byte) {
     if (this->holds_values()) flip_present(byte);
     slot_[byte].store(0);
-    this->state_.store(children() - 1);
   }
 
  private:

@@ -6,7 +6,7 @@
 // both replace one pointer in the parent and touch nothing else. A reader compares where it is with the level; where the
 // two agree nothing was compressed and there is nothing to compare.
 //
-//   U64Path     | 7 bytes of path, most significant first | kind, level: 4 bits each |
+//   U64Path     | 7 bytes of path, most significant first | kind 3, level 4, 0 |
 //   BytesPath   | kind, level: 4 and 28 bits | path[level-1] .. path[level-4] |
 //
 // The kind of the node, which is as fixed, lies beside the level so that a lookup guesses both with one comparison.
@@ -23,13 +23,14 @@ class U64Path {
  public:
   static constexpr u32 kStored = 7;   ///< trailing bytes of the path that matches() compares
 
-  U64Path(U64Key key, u32 level) : word_((key.raw() & ~u64{0xff}) | level) {}
-  U64Path(const U64Path& path, Kind kind) : word_((path.word_ & ~u64{0xf0}) | static_cast<u64>(kind) << 4) {}
+  U64Path(U64Key key, u32 level) : word_((key.raw() & ~u64{0xff}) | level << 1) {}
+  U64Path(const U64Path& path, Kind kind) : word_((path.word_ & ~u64{0xe0}) | static_cast<u64>(kind) << 5) {}
 
-  u32 level() const { return static_cast<u32>(word_ & 0xf); }
-  Kind kind() const { return static_cast<Kind>(word_ >> 4 & 0xf); }
-  /// Both at once.
-  bool is(Kind kind, u32 level) const { return (word_ & 0xff) == (static_cast<u64>(kind) << 4 | level); }
+  u32 level() const { return static_cast<u32>(word_ >> 1 & 0xf); }
+  Kind kind() const { return static_cast<Kind>(word_ >> 5 & 7); }
+  /// Both at once; even.
+  u8 tag() const { return static_cast<u8>(word_); }
+  static constexpr u8 tag_of(Kind kind, u32 level) { return static_cast<u8>(static_cast<u32>(kind) << 5 | level << 1); }
   bool matches(U64Key key) const { return differing(key) == 0; }
   /// The first byte in which a key that does not match differs.
   u32 mismatch(U64Key key) const { return static_cast<u32>(__builtin_clzll(word_ ^ key.raw())) / 8; }
@@ -58,7 +59,8 @@ class BytesPath {
 
   u32 level() const { return word_ & 0xfffffff; }
   Kind kind() const { return static_cast<Kind>(word_ >> 28); }
-  bool is(Kind kind, u32 level) const { return word_ == (static_cast<u32>(kind) << 28 | level); }
+  /// Levels have no bound here, and nobody guesses.
+  static constexpr u8 tag() { return 0; }
   /// False only if the key is too short to reach the level or differs in the stored bytes.
   bool matches(const BytesKey& key) const {
     if (key.size() <= level()) return false;

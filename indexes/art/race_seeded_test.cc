@@ -134,7 +134,7 @@ struct LatchFreeReaders {
   /// The writer knows what there is.
   void expect_there(u8 byte, bool there) {
     u64 word = 1;
-    expect(node.find(byte, word) == there, "the writer missed what is there, or found what is not");
+    expect((node.find(byte, word) != nullptr) == there, "the writer missed what is there, or found what is not");
     if (there) expect(word == word_of(byte), "the writer found another word");
   }
   void read() {
