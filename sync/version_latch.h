@@ -32,7 +32,6 @@ class VersionLatch {
   }
   /// The version, which is no version if the node is locked. Never waits.
   u64 word() const { return word_.load(kAcquire); }   // pairs with unlock, likewise
-  static bool locked(u64 word) { return (word & 1) != 0; }
 
   /// True if nothing was changed since `version` was read. The fence keeps the reads before it from passing the load
   /// after it; it pairs with the fence in try_lock: if one of those reads saw a writer's store, the load sees its lock.
@@ -60,6 +59,7 @@ class VersionLatch {
   [[gnu::noinline, gnu::cold]] u64 unlocked_version() const {
     return M::wait_until(word_, [](u64 word) { return !locked(word); });
   }
+  static bool locked(u64 word) { return (word & 1) != 0; }
 
   static constexpr u64 kChange = 256;
 

@@ -55,7 +55,7 @@ class VersionedTx {
         return Arrival::kGuessed;
       }
       if (!step_to(child)) return Arrival::kChanged;
-      return Arrival::kOther;
+      return Latch::tag(version_) == guess ? Arrival::kGuessed : Arrival::kOther;
     }
     /// Proves a pointer, read from this node, to something without a latch of its own, which this node guards.
     [[nodiscard]] bool follow(const void*) const { return unchanged(); }

@@ -2,6 +2,7 @@
 #include <array>
 #include <span>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -73,6 +74,61 @@ void check_all_or_none(Upgrade&& upgrade) {
 TEST_CASE("An upgrade locks all nodes or none") {
   check_all_or_none([](Tx& tx, auto& readers) { return tx.upgrade(readers[0], readers[1], readers[2], readers[3]); });
   check_all_or_none([](Tx& tx, auto& readers) { return tx.upgrade(std::span(std::as_const(readers))); });
+}
+
+/// A node that is guessed at.
+template <class L>
+struct Tagged {
+  explicit Tagged(u8 tag) : latch(tag), tag_(tag) {}
+  u8 tag() const { return tag_; }
+  [[no_unique_address]] typename L::Latch latch;
+
+ private:
+  const u8 tag_;
+};
+
+TEST_CASE("A step with a guess arrives either way, and says whether the guess was right") {
+  Thread me;
+  Tagged<CoarseLayout<Native>> plain(6), below(8);
+  auto direct = DirectTx<Native>(me.context).enter(&plain);
+  CHECK(direct.step_to(&below, 8) == Arrival::kGuessed);
+  CHECK(direct.node() == &below);
+  CHECK(direct.step_to(&plain, 8) == Arrival::kOther);
+  CHECK(direct.node() == &plain);
+
+  Tagged<VersionedLayout<Native>> parent(6), child(8);
+  Tx tx(me.context);
+  for (const u8 guess : {u8{8}, u8{6}}) {
+    auto at = tx.enter(&parent);
+    CHECK(at.step_to(&child, guess) == (guess == 8 ? Arrival::kGuessed : Arrival::kOther));
+    CHECK(at.node() == &child);
+    CHECK(at.follow(nullptr));
+    const u64 version = child.latch.version();
+    REQUIRE(child.latch.try_lock(version));
+    CHECK_FALSE(at.follow(nullptr));
+    child.latch.unlock(version);
+    CHECK(VersionLatch<Native>::tag(child.latch.version()) == 8);
+    CHECK_FALSE(at.follow(nullptr));
+  }
+  auto late = tx.enter(&parent);
+  const u64 version = parent.latch.version();
+  REQUIRE(parent.latch.try_lock(version));
+  parent.latch.unlock(version);
+  CHECK(late.step_to(&child, 8) == Arrival::kChanged);
+  CHECK(late.node() == &parent);
+}
+
+TEST_CASE("A step with a guess waits for a child that is locked, and still knows its tag") {
+  Thread me;
+  Tagged<VersionedLayout<Native>> parent(6), child(8);
+  const u64 version = child.latch.version();
+  REQUIRE(child.latch.try_lock(version));
+  Tx tx(me.context);
+  auto at = tx.enter(&parent);
+  std::thread other([&] { child.latch.unlock(version); });   // at once or while we wait
+  CHECK(at.step_to(&child, 8) == Arrival::kGuessed);
+  other.join();
+  CHECK(at.follow(nullptr));
 }
 
 TEST_CASE("An attempt that locks more nodes than a transaction can hold says which constant to raise") {

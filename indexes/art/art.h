@@ -178,10 +178,10 @@ class Art {
 
   static constexpr u32 kNobody = 256;   // "all but no byte"
 
-  /// How the way of a key ends. kFreeSlot: at none, where its slot would be in a Node256 of children; kChanged: restart.
+  /// How the way of a key ends. kFreeSlot: at none, in a Node256 of the run; kChanged: restart.
   enum class End : u8 { kNone, kFreeSlot, kValue, kLeaf, kPathDiffers, kChanged };
   struct Way {
-    const Slot* slot = nullptr;   // of a value or a leaf, or free
+    const Slot* slot = nullptr;   // of kValue, kLeaf, kFreeSlot
     u64 word = 0;                 // in it
     bool skipped = false;         // compressed bytes that only a leaf knows were not compared
   };
@@ -271,7 +271,7 @@ class Art {
     const Child leaf = make_leaf(tx, key, value);
     if (!leaf) return kNoMemory;
     if (!tx.upgrade(at)) return kRestart;
-    at->add_in_256(way.slot, leaf.word());
+    Node::replace(way.slot, leaf.word());   // all that adding a child to a Node256 is
     return true;
   }
 
@@ -329,6 +329,7 @@ class Art {
     if (how == Put::kUpdate) return tx.confirm(false, at);
     if (pairs == Leaf::kMaxPairs) return split_leaf(tx, at, child, key, value);
     if constexpr (Leaf::kMaxPairs > 1) {
+      static_assert(Leaf::room(1) > 1 && Leaf::room(3) > 3);
       if (pairs == 2) return grow_leaf<2>(tx, at, way, key, value);
       if (!tx.upgrade(at)) return kRestart;
       leaf->append(pairs, key, value);   // before the word that says it is there

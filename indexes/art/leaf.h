@@ -91,7 +91,7 @@ class Leaf<Layout, U64Key> {
     Cell key, value;
   };
   void begin(u32 i, U64Key key, u64 value) { new (&pair_[i]) Pair(key, value); }
-  // Three pairs leave one place over.
+  // One pair and three leave a place over.
   void begin_spare(u32 pairs) {
     if (room(pairs) > pairs) new (&pair_[room(pairs) - 1]) Pair;
   }
@@ -108,7 +108,6 @@ class Leaf<Layout, BytesKey> {
  public:
   static constexpr u32 kMaxPairs = 1;
 
-  static constexpr u32 room(u32) { return 1; }
   static std::size_t bytes_for(const BytesKey& key, u64) { return kHeader + key.spelled_size(); }
   std::size_t bytes(u32) const { return kHeader + size_; }
 

@@ -81,8 +81,6 @@ class Node {
   }
   /// The slot of `byte` in a node that was seen to be a Node256 of children; its word is 0 if there is none.
   const Cell64* slot_in_256(u8 byte) const { return static_cast<const Node256<Layout, Key>&>(*this).slot(byte); }
-  /// Adds a child in such a slot, which is free.
-  void add_in_256(const Cell64* slot, u64 word) { replace(slot, word); }
   /// The first entry from `byte` on; false if there is none.
   bool next(u32 byte, Entry& entry) const {
     return visit([&](auto& node) { return node.next(byte, entry); });
@@ -105,14 +103,10 @@ class Node {
   u32 children() const {
     return visit([&](auto& node) { return node.children(); });
   }
-  /// How many children are left when that of `byte` goes. Of a Node256 they are counted only when it is the last in its line
-  /// of slots, and are otherwise said to be many.
+  /// How many children are left when that of `byte` goes. Of a Node256 of children they are counted only when it is the last
+  /// in its line of slots, and are otherwise said to be many.
   u32 left_without(u8 byte) const {
     return visit([&](auto& node) { return node.left_without(byte); });
-  }
-  /// No slot is left, though some of the used ones may have been erased.
-  bool full() const {
-    return visit([&](auto& node) { return node.full(); });
   }
   void add(u8 byte, u64 word) {
     visit([&](auto& node) { node.add(byte, word); });
@@ -227,6 +221,7 @@ class alignas(kLineBytes) Node4 : public Node<Layout, Key> {
   }
   u32 children() const { return occupancy().children(); }
   u32 left_without(u8) const { return children() - 1; }
+  /// No slot is left, though some of the used ones may have been erased.
   bool full() const { return occupancy().used == 4; }
   void add(u8 byte, u64 word) {
     const Occupancy now = occupancy();
@@ -407,17 +402,21 @@ class alignas(kLineBytes) Node256 : public Node<Layout, Key> {
       if (find(static_cast<u8>(byte), word)) f(static_cast<u8>(byte), word);
     }
   }
-  // Counted and not kept: so adding and erasing write the slot's line alone, and not the header that every lookup reads.
+  // Counted and not kept: adding and erasing a child write its slot and no header, which every lookup reads (a policy with a
+  // latch in every node writes that).
   u32 children() const {
     u32 children = 0;
-    for (u32 i = 0; i < (this->holds_values() ? 4 : 0); ++i) children += static_cast<u32>(std::popcount(present_[i].load()));
-    for (u32 i = 0; i < (this->holds_values() ? 0 : 256); ++i) children += slot_[i].load() != 0;
+    if (this->holds_values()) {
+      for (const auto& word : present_) children += static_cast<u32>(std::popcount(word.load()));
+    } else {
+      for (const auto& slot : slot_) children += slot.load() != 0;
+    }
     return children;
   }
   u32 left_without(u8 byte) const {
     constexpr u32 kSlotsALine = kLineBytes / sizeof(u64);
     const u32 first = byte / kSlotsALine * kSlotsALine;
-    for (u32 i = first; i < (this->holds_values() ? first : first + kSlotsALine); ++i) {
+    for (u32 i = first; !this->holds_values() && i < first + kSlotsALine; ++i) {
       if (i != byte && slot_[i].load() != 0) return 255;
     }
     return children() - 1;

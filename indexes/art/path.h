@@ -43,6 +43,7 @@ class U64Path {
 
   u64 word_;
 };
+static_assert(U64Path::tag_of(Kind::k256, 7) % 2 == 0, "bit 0 of a latch's word is its lock");
 static_assert(sizeof(U64Path) == 8, "level and path change hands in one word");
 
 class BytesPath {

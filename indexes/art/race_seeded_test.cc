@@ -74,10 +74,10 @@ constexpr u32 kPrograms = 40;
 constexpr u32 kSchedulesEach = kRaceSchedules / kPrograms;
 
 template <class Index>
-auto all_mixes(std::string policy, double abort_rate) {
+auto all_mixes(std::string policy, double abort_rate, std::vector<RaceMix<u64>> mixes = number_mixes()) {
   return [=] {
     ProgramsReport all;
-    for (const auto& mix : number_mixes()) {
+    for (const auto& mix : mixes) {
       const ProgramsReport one = run_programs<Index>(mix, policy, kPrograms,
                                                      {.schedules = kSchedulesEach, .abort_rate = abort_rate});
       all.schedules += one.schedules;
@@ -92,6 +92,9 @@ auto all_mixes(std::string policy, double abort_rate) {
 TEST_CASE("Seeded bugs: a dropped validation, upgrade, unlock or grace period of olc is found", "[race]") {
   CHECK(caught("drop validation", all_mixes<OlcArt<DropValidation>>("olc", 0)));
   CHECK(caught("drop upgrade", all_mixes<OlcArt<DropUpgrade>>("olc", 0)));
+  // Steps below a Node256 are guessed, and end at a free slot of another.
+  CHECK(caught("drop validation, large", all_mixes<OlcArt<DropValidation>>("olc", 0, large_node_mixes())));
+  CHECK(caught("drop upgrade, large", all_mixes<OlcArt<DropUpgrade>>("olc", 0, large_node_mixes())));
   CHECK(caught("drop unlock", all_mixes<OlcArt<DropUnlock>>("olc", 0)));
   CHECK(caught("drop grace period", all_mixes<OlcArt<DropGracePeriod>>("olc", 0)));
 }

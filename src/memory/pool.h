@@ -58,15 +58,13 @@ class alignas(kFalseSharingBytes) Pool {
   /// A block of at least `bytes`, aligned to 16, 32 (from 17 bytes on) or 64 (from 33 on); contents undefined. Null when
   /// memory is out. Inside a transaction a dry pool aborts it with kArenaCode instead.
   [[nodiscard, gnu::always_inline]] inline void* allocate(u64 bytes) {
-    if (!from_line(bytes)) [[unlikely]] return allocate_slowly(bytes);
-    const u32 size_class = class_of_small(bytes);
-    if (free_[size_class] == nullptr) [[unlikely]] return split_line(size_class);
-    return pop(size_class);
+    if (!is_fast(bytes)) [[unlikely]] return allocate_slowly(bytes);
+    return allocate_small(bytes);
   }
 
   /// Takes back a block of any pool of this index, with the `bytes` that were asked for.
   [[gnu::always_inline]] inline void free(void* block, u64 bytes) {
-    if (!from_line(bytes)) [[unlikely]] return free_slowly(block, bytes);
+    if (!is_fast(bytes)) [[unlikely]] return free_slowly(block, bytes);
     const u32 size_class = class_of_small(bytes);
     live_ -= bytes_of_small(size_class);
     push(block, size_class);
@@ -122,13 +120,19 @@ class alignas(kFalseSharingBytes) Pool {
   static_assert(class_of(kLargestCarved) == kClasses - 1 && bytes_of(kClasses - 1) == kLargestCarved);
 
   /// Whether a block is a line or a piece of one, taken and given back without further questions.
-  bool from_line(u64 bytes) const { return bytes <= kLineBytes && bytes <= fast_; }
+  bool is_fast(u64 bytes) const { return bytes <= kLineBytes && bytes <= fast_; }
 
-  void* pop(u32 size_class) {
+  [[gnu::always_inline]] inline void* allocate_small(u64 bytes) {
+    const u32 size_class = class_of_small(bytes);
+    if (free_[size_class] == nullptr) [[unlikely]] {
+      void* const block = split_line(size_class);
+      if (block != nullptr) M::unpoison(block, bytes);
+      return block;
+    }
     Free* const block = free_[size_class];
     free_[size_class] = block->next;
     live_ += bytes_of_small(size_class);
-    M::unpoison(block, bytes_of_small(size_class));
+    M::unpoison(block, bytes);
     return block;
   }
 
@@ -149,7 +153,6 @@ class alignas(kFalseSharingBytes) Pool {
 #pragma GCC unroll 3
     for (u64 offset = kLineBytes - kPiece; offset >= kBytes; offset -= kPiece) push(line + offset, class_of_small(kPiece));
     live_ += kBytes;
-    M::unpoison(line, kBytes);
     return line;
   }
 
@@ -181,13 +184,13 @@ class alignas(kFalseSharingBytes) Pool {
     if (FailurePlan* const plan = source_.config().fail; plan != nullptr && plan->fails()) return nullptr;
     if (malloc_) return allocate_by_malloc(bytes);
     if (bytes > kLargestCarved) return allocate_mapping(bytes);
+    if (bytes <= kLineBytes) return allocate_small(bytes);
     const u32 size_class = class_of(bytes);
-    if (size_class < kSmallClasses) return free_[size_class] != nullptr ? pop(size_class) : split_line(size_class);
     const u64 size = bytes_of(size_class);
     void* const block = free_[size_class] != nullptr ? static_cast<void*>(pop_lines(size_class)) : carve(size);
     if (block == nullptr) return nullptr;
     live_ += size;
-    M::unpoison(block, size);
+    M::unpoison(block, bytes);
     return block;
   }
 
