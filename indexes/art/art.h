@@ -246,7 +246,7 @@ class Art {
     return leaf == nullptr ? Child(0) : Child::leaf(leaf, 1);
   }
   template <class Tx>
-  [[gnu::always_inline]] static Child make_leaf(Tx& tx, const Group& group) {
+  static Child make_leaf(Tx& tx, const Group& group) {
     if constexpr (Leaf::kMaxPairs == 1) {
       return make_leaf(tx, group.key(0), group.value(0));
     } else {

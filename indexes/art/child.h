@@ -5,8 +5,9 @@
 //   leaf   | address of its line          | 0 | places | 1 |
 //
 // A place is a quarter of a line, 16 bytes. A leaf begins at the lowest of its places and has a pair in each; the other
-// places of its line are its own for pairs to come, another leaf's, or free. So a leaf has no header (four pairs fill a line), storing one word in the
-// parent publishes a pair that was appended, and a reader may search the whole line before it knows which places count.
+// places of its line are its own for pairs to come, another leaf's, or free. So a leaf has no header (four pairs fill a
+// line), storing one word in the parent publishes a pair that was appended, and a reader may search the whole line before
+// it knows which places count.
 // (A leaf of a byte string has one place, where it begins, whatever its length.)
 #include <bit>
 

@@ -1,7 +1,10 @@
 #include "src/memory/thread_context.h"
 
 #include <cstring>
+#include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "src/machine/emulated.h"
 #include "src/machine/native.h"
@@ -84,6 +87,37 @@ TEST_CASE("A transaction that aborts leaves the pool as it was", "[memory]") {
     REQUIRE(memory.bytes().live == 0);
   }
   CHECK(memory.bytes().chunks <= 1);
+}
+
+TEST_CASE("A transaction that aborts while a large free block is being split loses no line of it", "[memory]") {
+  constexpr u64 kLarge = 2048, kBlocks = 40;
+  Memory<Emulated> memory(config_of(Alloc::kArena));
+  ThreadContext<Emulated> context(memory);
+  std::vector<void*> large;
+  for (u64 i = 0; i < kBlocks; ++i) large.push_back(context.pool().allocate(kLarge));
+  for (void* const block : large) context.pool().free(block, kLarge);
+  const u64 reserved = memory.bytes().reserved;
+  std::set<char*> lines;   // all 16-byte places that were ever handed out
+  for (u64 attempt = 0; attempt < 500; ++attempt) {
+    REQUIRE(context.top_up());
+    const bool aborts = attempt % 2 != 0;
+    std::vector<std::pair<char*, u64>> made;
+    const u32 status = Emulated::transact([&] {
+      for (const u64 bytes : {16, 48, 32, 64}) made.emplace_back(static_cast<char*>(context.make_block(bytes)), bytes);
+      if (aborts) Emulated::abort<kBusyCode>();
+    });
+    REQUIRE((status == kCommitted) == !aborts);
+    if (aborts) {
+      context.abandon();
+      continue;
+    }
+    context.keep();
+    for (const auto& [start, bytes] : made) {
+      for (u64 offset = 0; offset < bytes; offset += 16) REQUIRE(lines.insert(start + offset).second);
+    }
+  }
+  CHECK(memory.bytes().live == 250 * (16 + 48 + 32 + 64));
+  CHECK(memory.bytes().reserved == reserved);
 }
 
 TEST_CASE("An attempt that makes or retires more blocks than the lists hold says which constant to raise", "[memory]") {

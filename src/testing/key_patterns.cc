@@ -64,6 +64,15 @@ std::vector<KeyPattern> number_patterns(u64 seed) {
       keys.push_back(number((path & ~(u64{0xff} << shift)) | byte << shift));
     flush("fan at level " + std::to_string(level));
   }
+  {
+    // Nodes of 60 children one below the other, nothing compressed between them.
+    const u64 path = rng();
+    for (u32 level = 0; level < 6; ++level) {
+      const u32 shift = 56 - 8 * level;
+      for (u64 byte = 0; byte < 60; ++byte) keys.push_back(number(path ^ byte << shift));
+    }
+    flush("fans below one another");
+  }
   for (u32 shared = 0; shared < 8; ++shared) {
     // Leaves fill and split: groups of up to seven keys that share this many bytes.
     const u64 tail = shared == 0 ? ~u64{0} : ~u64{0} >> (8 * shared);
