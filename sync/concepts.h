@@ -7,6 +7,8 @@
 //   tx.enter(node)             begin to read a node                      coarse: nothing    optimistic: read its version
 //   reader.step_to(child)      go on to a child read from it             nothing            child's version, validate parent
 //   reader.step_to(child, tag) and say whether that is its tag           load it            it is in the version
+//   reader.begin(child, tag,   the same for a child of a node that is     load the tag       child's version, validate the
+//                link, word)   never unlinked: `link` held `word`                            link
 //   reader.follow(p)           to something it guards (a leaf)           nothing            validate
 //   tx.confirm(value, r...)    "my answer, if what I read held"          nothing            validate all
 //   tx.upgrade(r...)           before the first store; also a span       nothing            lock all or none, each once
@@ -56,11 +58,12 @@ struct AnyNode {
 };
 
 template <class R, class Node>
-concept Reader = std::copyable<R> && requires(R& reader, const R& constant, Node* node, const void* p) {
+concept Reader = std::semiregular<R> && requires(R& reader, const R& constant, Node* node, const void* p) {
   { constant.node() } -> std::same_as<Node*>;
   { constant.operator->() } -> std::same_as<Node*>;
   { reader.step_to(node) } -> std::same_as<bool>;
   { reader.step_to(node, u8{}) } -> std::same_as<Arrival>;
+  { reader.begin(node, u8{}, node->value, u64{}) } -> std::same_as<Arrival>;
   { constant.follow(p) } -> std::same_as<bool>;
 };
 

@@ -21,6 +21,7 @@ class DirectTx {
   template <class N>
   class Reader {
    public:
+    Reader() = default;
     explicit Reader(N* node) : node_(node) {}
     N* operator->() const { return node_; }
     N* node() const { return node_; }
@@ -33,10 +34,14 @@ class DirectTx {
       if (child->tag() == guess) [[likely]] return Arrival::kGuessed;
       return Arrival::kOther;
     }
+    template <class Cell>
+    [[nodiscard]] Arrival begin(N* child, u8 guess, const Cell&, u64) {
+      return step_to(child, guess);
+    }
     [[nodiscard]] bool follow(const void*) const { return true; }
 
    private:
-    N* node_;
+    N* node_ = nullptr;
   };
 
   template <class N>

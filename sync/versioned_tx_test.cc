@@ -118,6 +118,31 @@ TEST_CASE("A step with a guess arrives either way, and says whether the guess wa
   CHECK(late.node() == &parent);
 }
 
+TEST_CASE("Who begins at a child is told when its link has changed, and not when its parent has") {
+  Thread me;
+  Tagged<VersionedLayout<Native>> parent(6), child(8);
+  Tx tx(me.context);
+  Tx::Reader<Tagged<VersionedLayout<Native>>> at;
+  VersionedLayout<Native>::Cell<u64> link(7);   // in parent
+  for (const u8 guess : {u8{8}, u8{6}}) {
+    const u64 version = parent.latch.version();
+    REQUIRE(parent.latch.try_lock(version));
+    CHECK(at.begin(&child, guess, link, 7) == (guess == 8 ? Arrival::kGuessed : Arrival::kOther));
+    parent.latch.unlock(version);
+    CHECK(at.node() == &child);
+    CHECK(at.follow(nullptr));
+  }
+  CHECK(at.begin(&child, 8, link, 9) == Arrival::kChanged);
+  CHECK(at.begin(&child, 6, link, 9) == Arrival::kChanged);
+
+  DirectTx<Native>::Reader<Tagged<CoarseLayout<Native>>> direct;
+  Tagged<CoarseLayout<Native>> plain(6);
+  const CoarseLayout<Native>::Cell<u64> plain_link(7);
+  CHECK(direct.begin(&plain, 6, plain_link, 7) == Arrival::kGuessed);
+  CHECK(direct.begin(&plain, 8, plain_link, 7) == Arrival::kOther);
+  CHECK(direct.node() == &plain);
+}
+
 TEST_CASE("A step with a guess waits for a child that is locked, and still knows its tag") {
   Thread me;
   Tagged<VersionedLayout<Native>> parent(6), child(8);

@@ -16,6 +16,7 @@
 // Depth: at most 8 nodes for u64 keys. Lookup: one dependent line a level below those that caches hold (the header of a
 // node and its slot are fetched side by side, since the level is predicted), and one for the leaf.
 #include <optional>
+#include <tuple>
 #include <vector>
 
 #include "indexes/art/batch.h"
@@ -54,10 +55,9 @@ class Art {
 
   template <class Tx>
   [[gnu::always_inline]] Attempt<Found> find_in(Tx& tx, const Key& key) const {
-    auto parent = tx.enter(root());
-    auto at = parent;
+    ReaderOf<Tx> at;
     Way way;
-    const End end = descend(key, parent, at, way);
+    const End end = descend(tx, key, std::ignore, at, way);
     if (end == End::kLeaf) {
       const auto* const value = Leaf::find(Child(way.word), key);
       if (value == nullptr) return tx.confirm(Found(), at);
@@ -72,10 +72,9 @@ class Art {
   /// one change nothing and answer false.
   template <class Tx>
   [[gnu::always_inline]] Attempt<bool> put_in(Tx& tx, const Key& key, u64 value, Put how) {
-    auto parent = tx.enter(root());
-    auto at = parent;
+    ReaderOf<Tx> parent = tx.enter(root()), at;
     Way way;
-    const End end = descend(key, parent, at, way);
+    const End end = descend(tx, key, parent, at, way);
     if (end == End::kChanged) return kRestart;
     switch (end) {
       case End::kNone:
@@ -101,10 +100,9 @@ class Art {
   /// Whether the key was there.
   template <class Tx>
   Attempt<bool> erase_in(Tx& tx, const Key& key) {
-    auto parent = tx.enter(root());
-    auto at = parent;
+    ReaderOf<Tx> parent = tx.enter(root()), at;
     Way way;
-    const End end = descend(key, parent, at, way);
+    const End end = descend(tx, key, parent, at, way);
     if (end == End::kChanged) return kRestart;
     if (end == End::kValue) return remove(tx, parent, at, key);
     if (end != End::kLeaf) return tx.confirm(false, at);
@@ -191,14 +189,20 @@ class Art {
 
   Node* root() const { return const_cast<Node256*>(&root_); }
 
+  template <class Tx>
+  using ReaderOf = typename Tx::template Reader<Node>;
+
   /// Where the key's way ends: at a slot without a word, a value or a leaf in the slot of `at`, or because `at`, below
   /// `parent`, has another path. The level of a node is guessed from the depth that was come to and compared rather than
-  /// loaded, so that the slot's line is fetched without waiting for the header's.
-  template <class Reader>
-  [[gnu::always_inline]] static End descend(const Key& key, Reader& parent, Reader& at, Way& way) {
+  /// loaded, so that the slot's line is fetched without waiting for the header's. `parent` begins as a reader of the root, or
+  /// is std::ignore for who does not ask for it.
+  template <class Tx, class Parent>
+  [[gnu::always_inline]] End descend(Tx& tx, const Key& key, Parent& parent, ReaderOf<Tx>& at, Way& way) const {
     u32 depth = 0;
     if constexpr (Key::kFixedSize != 0) {
-      if (const End end = descend_256<0>(key, parent, at, way, depth); end != kFurther) return end;
+      if (const End end = descend_256<0>(tx, key, parent, at, way, depth); end != kFurther) return end;
+    } else {
+      at = tx.enter(root());
     }
     for (;; ++depth) {
       if (at->level() != opaque(depth)) [[unlikely]] {
@@ -218,21 +222,32 @@ class Art {
   }
 
   /// The run of Node256, one on each level, with which a tree begins (the root is one); unrolled, so that levels and shifts
-  /// are constants. The fewer instructions a lookup has, the more lookups' cache misses overlap. kFurther: the way goes on at
-  /// `depth`.
-  template <u32 kDepth, class Reader>
-  [[gnu::always_inline]] static End descend_256(const Key& key, Reader& parent, Reader& at, Way& way, u32& depth) {
+  /// are constants. The fewer instructions a lookup has, the more lookups' cache misses overlap. The root is never replaced,
+  /// so its slot alone proves the first step. kFurther: the way goes on at `depth`.
+  template <u32 kDepth, class Tx, class Parent>
+  [[gnu::always_inline]] End descend_256(Tx& tx, const Key& key, Parent& parent, ReaderOf<Tx>& at, Way& way, u32& depth) const {
     constexpr u32 kUnrolled = 4;   // four levels branch fully from some 10^9 keys on
-    way.slot = at->slot_in_256(key[kDepth]);
+    constexpr u8 kGuess = Path::tag_of(Kind::k256, kDepth + 1);
+    way.slot = (kDepth == 0 ? root() : at.node())->slot_in_256(key[kDepth]);
     way.word = way.slot->load();
-    if (way.word == 0) return End::kFreeSlot;
     const Child child(way.word);
-    if (child.is_leaf()) return End::kLeaf;
-    parent = at;
-    const Arrival arrival = at.step_to(child.template as_node<Node>(), Path::tag_of(Kind::k256, kDepth + 1));
+    if (!child || child.is_leaf()) {
+      if constexpr (kDepth == 0) {
+        at = tx.enter(root());
+        if (way.slot->load() != way.word) return End::kChanged;   // not of the version that was entered
+      }
+      return child ? End::kLeaf : End::kFreeSlot;
+    }
+    Arrival arrival;
+    if constexpr (kDepth == 0) {
+      arrival = at.begin(child.template as_node<Node>(), kGuess, *way.slot, way.word);
+    } else {
+      parent = at;
+      arrival = at.step_to(child.template as_node<Node>(), kGuess);
+    }
     if (arrival == Arrival::kChanged) return End::kChanged;
     if constexpr (kDepth + 1 < kUnrolled) {
-      if (arrival == Arrival::kGuessed) [[likely]] return descend_256<kDepth + 1>(key, parent, at, way, depth);
+      if (arrival == Arrival::kGuessed) [[likely]] return descend_256<kDepth + 1>(tx, key, parent, at, way, depth);
     }
     depth = kDepth + 1;
     return kFurther;

@@ -54,6 +54,11 @@ struct Cells {
       [[maybe_unused]] const auto access = M::loading(value_);
       return value_.load(kAcquire);
     }
+    /// Whether it holds `value`: a relaxed load.
+    bool is(T value) const {
+      [[maybe_unused]] const auto access = M::loading(value_);
+      return holds(value_, value);
+    }
     void store(T value) {
       if (const auto access = M::storing(value_)) value_.store(value, kRelease);
     }
