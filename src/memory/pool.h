@@ -125,7 +125,7 @@ class alignas(kFalseSharingBytes) Pool {
   [[gnu::always_inline]] inline void* allocate_small(u64 bytes) {
     const u32 size_class = class_of_small(bytes);
     if (free_[size_class] == nullptr) [[unlikely]] {
-      void* const block = split_line(size_class);
+      void* const block = split_lines(size_class);
       if (block != nullptr) M::unpoison(block, bytes);
       return block;
     }
@@ -136,40 +136,53 @@ class alignas(kFalseSharingBytes) Pool {
     return block;
   }
 
-  void* split_line(u32 size_class) {
+  void* split_lines(u32 size_class) {
     switch (size_class) {
-      case 0: return split_line<16>();
-      case 1: return split_line<32>();
-      case 2: return split_line<48>();
-      default: return split_line<64>();
+      case 0: return split_lines<16>();
+      case 1: return split_lines<32>();
+      case 2: return split_line_48();
+      default: return split_lines<64>();
     }
   }
-  /// A block of kBytes from a new line. The pieces that are left go to their lists, the lowest is taken next.
+  /// A block of kBytes from new lines. The pieces that are left go to the list, which is empty: the lowest is taken next. Of
+  /// several lines, so that the list is seldom empty and the branch on it is predicted.
   template <u64 kBytes>
-  [[gnu::noinline]] void* split_line() {
-    char* const line = take_line();
-    if (line == nullptr) return nullptr;
-    constexpr u64 kPiece = kBytes == 48 ? 16 : kBytes;
-#pragma GCC unroll 3
-    for (u64 offset = kLineBytes - kPiece; offset >= kBytes; offset -= kPiece) push(line + offset, class_of_small(kPiece));
+  [[gnu::noinline]] void* split_lines() {
+    u64 lines = 4;
+    char* const start = take_lines(lines);
+    if (start == nullptr) return nullptr;
+    constexpr u32 kSizeClass = class_of_small(kBytes);
+    Free* next = nullptr;
+    for (u64 offset = lines * kLineBytes - kBytes; offset != 0; offset -= kBytes) next = link(start + offset, kSizeClass, next);
+    free_[kSizeClass] = next;
     live_ += kBytes;
+    return start;
+  }
+  [[gnu::noinline]] void* split_line_48() {
+    u64 lines = 1;
+    char* const line = take_lines(lines);
+    if (line == nullptr) return nullptr;
+    push(line + 48, class_of_small(16));
+    live_ += 48;
     return line;
   }
 
-  /// A line of a scrap, or else from the bump region.
-  char* take_line() {
-    if (scrap_lines_ == 0) {
-      if (free_lines_ < kScrapLines) [[likely]] return carve(kLineBytes);
-      open_scrap();
+  /// As many as `lines`, or fewer and says so: of a scrap, or else from the bump region. Its last kAttemptBytes go one by
+  /// one: whatever an attempt takes out of them, it gets all of them.
+  char* take_lines(u64& lines) {
+    if (scrap_lines_ == 0 && free_lines_ >= kScrapLines) [[unlikely]] open_scrap();
+    if (scrap_lines_ != 0) {
+      lines = std::min(lines, scrap_lines_);
+      scrap_lines_ -= lines;
+      return std::exchange(scrap_, scrap_ + lines * kLineBytes);
     }
-    --scrap_lines_;
-    return std::exchange(scrap_, scrap_ + kLineBytes);
+    if (end_ - next_ < kAttemptBytes + lines * kLineBytes) [[unlikely]] lines = 1;
+    return carve(lines * kLineBytes);
   }
   [[gnu::noinline]] void open_scrap() {
-    u32 size_class = kClasses - 1;   // the largest: there is one
-    while (free_[size_class] == nullptr) --size_class;
-    scrap_ = reinterpret_cast<char*>(pop_lines(size_class));
-    scrap_lines_ = lines_of(size_class);
+    while (free_[largest_] == nullptr) --largest_;   // there is one
+    scrap_ = reinterpret_cast<char*>(pop_lines(largest_));
+    scrap_lines_ = lines_of(largest_);
   }
   Free* pop_lines(u32 size_class) {
     free_lines_ -= lines_of(size_class);
@@ -177,6 +190,7 @@ class alignas(kFalseSharingBytes) Pool {
   }
   void push_lines(void* at, u32 size_class) {
     free_lines_ += lines_of(size_class);
+    largest_ = std::max(largest_, size_class);
     push(at, size_class);
   }
 
@@ -244,10 +258,12 @@ class alignas(kFalseSharingBytes) Pool {
     push_spare(at, tail);
   }
 
-  void push(void* at, u32 size_class) {
+  void push(void* at, u32 size_class) { free_[size_class] = link(at, size_class, free_[size_class]); }
+  static Free* link(void* at, u32 size_class, Free* next) {
     M::unpoison(at, sizeof(Free));   // before the link is written: the block may be fresh, or end inside its first word
-    free_[size_class] = new (at) Free{free_[size_class]};
+    Free* const block = new (at) Free{next};
     M::poison(static_cast<char*>(at) + sizeof(Free), bytes_of(size_class) - sizeof(Free));
+    return block;
   }
   void push_spare(void* at, u64 bytes) {
     M::unpoison(at, sizeof(Spare));
@@ -321,6 +337,7 @@ class alignas(kFalseSharingBytes) Pool {
   u64 live_ = 0;
   Free* free_[kClasses]{};
   u64 free_lines_ = 0;    // in the blocks on the lists from 128 bytes on
+  u32 largest_ = 0;       // no list behind this one has a block
   char* scrap_ = nullptr;
   u64 scrap_lines_ = 0;
   Spare* spares_ = nullptr;
