@@ -20,14 +20,16 @@ class OneAtomic : public CoarsePolicy<M> {
   template <class Me, class Body>
   auto read(Me& me, Body&& body) {
     operations_.fetch_add(1, kRelaxed);   // counts; orders nothing
-    auto attempt = run_direct<M>(me, body);
+    DirectTx<M> tx(me.context);
+    auto attempt = body(tx);
     return finish_reading(attempt);
   }
   template <class Me, class Body>
   auto write(Me& me, Body&& body) {
     operations_.fetch_add(1, kRelaxed);   // counts; orders nothing
-    auto attempt = run_direct<M>(me, body);
-    return finish_writing(me, attempt);
+    DirectTx<M> tx(me.context);
+    auto attempt = body(tx);
+    return finish_writing(tx, attempt);
   }
 
  private:

@@ -1,8 +1,7 @@
 #pragma once
-// What every coarse policy has and does alike: the types that it is made of, a run of the body with the transaction that
-// costs nothing, and the cleaning up behind it.
+// What every coarse policy has and does alike: the types that it is made of, and the cleaning up behind an operation.
 //
-// The two halves of an operation are apart because the first happens under the lock (or inside a hardware
+// The body runs and the cleaning up follows apart from it, because the first happens under the lock (or inside a hardware
 // transaction) and the second must not: linking and freeing blocks there would lengthen what everybody waits
 // for, and an exception would leave it locked.
 #include <new>
@@ -29,26 +28,20 @@ struct CoarsePolicy {
   using Counters = NoCounters;
 };
 
-/// Runs the body once: the Attempt that it returns.
-template <class M, class Me, class Body>
-[[gnu::always_inline]] inline auto run_direct(Me& me, Body&& body) {
-  DirectTx<M> tx(me.context);
-  return body(tx);
-}
-
 /// Ends an operation after its lock was released: the value of its attempt. What it retired is freed at once:
 /// whoever was reading it has finished, and whoever comes now does not find it. Throws std::bad_alloc when
 /// memory was out; the index is as it was.
-template <class Me, class T>
-[[gnu::always_inline]] inline T finish_writing(Me& me, Attempt<T>& attempt) {
+template <class M, class T>
+[[gnu::always_inline]] inline T finish_writing(DirectTx<M>& tx, Attempt<T>& attempt) {
+  AttemptBlocks<M>& blocks = tx.blocks();
   if (!attempt) [[unlikely]] {
-    me.context.abandon();
+    blocks.abandon();
     if (attempt.failure() == kNoMemory) throw std::bad_alloc();
     // No verb of DirectTx fails, so there is nothing that a second run could find better.
     throw std::logic_error("a body asked for a restart although a coarse policy excludes everybody");
   }
-  me.context.keep();
-  me.context.free_retired();
+  blocks.keep();
+  blocks.free_retired();
   return std::move(*attempt);
 }
 

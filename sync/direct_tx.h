@@ -5,6 +5,7 @@
 #include <span>
 #include <utility>
 
+#include "src/memory/attempt_blocks.h"
 #include "src/memory/thread_context.h"
 #include "sync/attempt.h"
 #include "sync/make.h"
@@ -16,7 +17,7 @@ class DirectTx {
  public:
   using Machine = M;
 
-  explicit DirectTx(ThreadContext<M>& context) : context_(context) {}
+  explicit DirectTx(ThreadContext<M>& context) : blocks_(context.pool()) {}
 
   template <class N>
   class Reader {
@@ -62,12 +63,14 @@ class DirectTx {
   }
   template <class N, class... Args>
   [[nodiscard, gnu::always_inline]] N* make(Args&&... args) {
-    return make_in<N>(context_, std::forward<Args>(args)...);
+    return make_in<N>(blocks_, std::forward<Args>(args)...);
   }
-  [[gnu::always_inline]] void retire(void* block, std::size_t bytes) { context_.retire_block(block, bytes); }
+  /// For the policy: what is to be undone or made final.
+  AttemptBlocks<M>& blocks() { return blocks_; }
+  [[gnu::always_inline]] void retire(void* block, std::size_t bytes) { blocks_.retire(block, bytes); }
 
  private:
-  ThreadContext<M>& context_;
+  AttemptBlocks<M> blocks_;
 };
 
 }  // namespace latchlab

@@ -18,13 +18,15 @@ class None : public CoarsePolicy<M> {
 
   template <class Me, class Body>
   [[gnu::always_inline]] auto read(Me& me, Body&& body) {
-    auto attempt = run_direct<M>(me, body);
+    DirectTx<M> tx(me.context);
+    auto attempt = body(tx);
     return finish_reading(attempt);
   }
   template <class Me, class Body>
   [[gnu::always_inline]] auto write(Me& me, Body&& body) {
-    auto attempt = run_direct<M>(me, body);
-    return finish_writing(me, attempt);
+    DirectTx<M> tx(me.context);
+    auto attempt = body(tx);
+    return finish_writing(tx, attempt);
   }
 };
 

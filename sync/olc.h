@@ -67,11 +67,12 @@ class Olc {
       auto attempt = body(tx);
       if (attempt) [[likely]] {
         tx.commit();
-        settle(me);
+        settle(me, tx.blocks());
         me.reclaim.leave();
         return *std::move(attempt);
       }
       tx.release();
+      tx.blocks().abandon();
       give_up(me, attempt.failure(), me.counters.write_restarts, restarts);
     }
   }
@@ -81,7 +82,6 @@ class Olc {
   /// loop, so that what is hot stays in registers.
   template <class Me>
   [[gnu::noinline, gnu::cold]] static void give_up(Me& me, Failure failure, u64& counter, u32 restarts) {
-    me.context.abandon();
     if (failure == kNoMemory) {
       me.reclaim.leave();
       throw std::bad_alloc();
@@ -92,12 +92,12 @@ class Olc {
 
   /// What was made is published; what was retired waits until nobody can be reading it.
   template <class Me>
-  static void settle(Me& me) {
-    me.context.keep();
+  static void settle(Me& me, AttemptBlocks<M>& blocks) {
+    blocks.keep();
     if constexpr (Bugs::kDropGracePeriod) {
-      me.context.free_retired();
+      blocks.free_retired();
     } else {
-      me.context.hand_retired_to(me.reclaim);
+      blocks.hand_retired_to(me.reclaim);
     }
   }
 };

@@ -81,24 +81,26 @@ class Rtm : public CoarsePolicy<M, Bugs> {
 
   template <class Me, class Body>
   auto read(Me& me, Body&& body) {
-    auto attempt = run_elided(me, body);
+    DirectTx<M> tx(me.context);
+    auto attempt = run_elided(me, tx, body);
     return finish_reading(*attempt);
   }
 
   template <class Me, class Body>
   auto write(Me& me, Body&& body) {
-    auto attempt = run_elided(me, body);
-    return finish_writing(me, *attempt);
+    DirectTx<M> tx(me.context);
+    auto attempt = run_elided(me, tx, body);
+    return finish_writing(tx, *attempt);
   }
 
  private:
   template <class Me, class Body>
-  [[gnu::always_inline]] inline auto run_elided(Me& me, Body& body) {
+  [[gnu::always_inline]] inline auto run_elided(Me& me, DirectTx<M>& tx, Body& body) {
     RtmCounters& count = me.counters;
     std::optional<std::invoke_result_t<Body&, DirectTx<M>&>> attempt;
-    const auto run = [&] { attempt.emplace(run_direct<M>(me, body)); };
+    const auto run = [&] { attempt.emplace(body(tx)); };
     ++count.ops;
-    if (elides_ && speculate(me, run)) [[likely]] {
+    if (elides_ && speculate(me, tx, run)) [[likely]] {
       ++count.commits;
     } else {
       if (!elides_) lock_.lock();   // speculate comes back with it
@@ -112,7 +114,7 @@ class Rtm : public CoarsePolicy<M, Bugs> {
   /// True when `run` has committed in a transaction; false when it has not, and this thread now holds the
   /// lock.
   template <class Me, class Run>
-  [[nodiscard]] [[gnu::always_inline]] inline bool speculate(Me& me, Run& run) {
+  [[nodiscard]] [[gnu::always_inline]] inline bool speculate(Me& me, DirectTx<M>& tx, Run& run) {
     RtmCounters& count = me.counters;
     u64 extra = 0;   // what the pool must hold beyond the usual, once an attempt has needed more
     for (;; ++count.respeculations) {
@@ -122,7 +124,7 @@ class Rtm : public CoarsePolicy<M, Bugs> {
         (void)me.context.top_up();
         const u32 status = transact(count, run);
         if (status == kCommitted) [[likely]] return true;
-        me.context.abandon();
+        tx.blocks().abandon();
         count.abort(status);
         const AbortCause cause = classify(status);
         if (cause == AbortCause::kLockBusy && !options_.busy_counts) {

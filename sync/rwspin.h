@@ -30,7 +30,8 @@ class RwSpin : public CoarsePolicy<M> {
       word_.fetch_add(-kReader, kRelaxed);   // has read nothing that a writer would have to wait for
       M::wait_until(word_, [](u32 word) { return (word & (kWriter | kPending)) == 0; });
     }
-    auto attempt = run_direct<M>(me, body);
+    DirectTx<M> tx(me.context);
+    auto attempt = body(tx);
     word_.fetch_add(-kReader, kRelease);   // pairs with enter_exclusive: our reads come before its stores
     return finish_reading(attempt);
   }
@@ -38,9 +39,10 @@ class RwSpin : public CoarsePolicy<M> {
   template <class Me, class Body>
   auto write(Me& me, Body&& body) {
     enter_exclusive();
-    auto attempt = run_direct<M>(me, body);
+    DirectTx<M> tx(me.context);
+    auto attempt = body(tx);
     word_.fetch_add(-kWriter, kRelease);   // pairs with read and enter_exclusive
-    return finish_writing(me, attempt);
+    return finish_writing(tx, attempt);
   }
 
  private:

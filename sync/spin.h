@@ -16,20 +16,22 @@ class Spin : public CoarsePolicy<M> {
 
   template <class Me, class Body>
   auto read(Me& me, Body&& body) {
-    auto attempt = run_locked(me, body);
+    DirectTx<M> tx(me.context);
+    auto attempt = run_locked(tx, body);
     return finish_reading(attempt);
   }
   template <class Me, class Body>
   auto write(Me& me, Body&& body) {
-    auto attempt = run_locked(me, body);
-    return finish_writing(me, attempt);
+    DirectTx<M> tx(me.context);
+    auto attempt = run_locked(tx, body);
+    return finish_writing(tx, attempt);
   }
 
  private:
-  template <class Me, class Body>
-  auto run_locked(Me& me, Body& body) {
+  template <class Body>
+  auto run_locked(DirectTx<M>& tx, Body& body) {
     lock_.lock();
-    auto attempt = run_direct<M>(me, body);
+    auto attempt = body(tx);
     lock_.unlock();
     return attempt;
   }

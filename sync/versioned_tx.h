@@ -11,6 +11,7 @@
 #include <span>
 #include <utility>
 
+#include "src/memory/attempt_blocks.h"
 #include "src/memory/thread_context.h"
 #include "sync/attempt.h"
 #include "sync/make.h"
@@ -26,7 +27,7 @@ class VersionedTx {
   /// Nodes that one attempt may lock.
   static constexpr u32 kMaxLocks = 16;
 
-  explicit VersionedTx(ThreadContext<M>& context) : context_(context) {}
+  explicit VersionedTx(ThreadContext<M>& context) : blocks_(context.pool()) {}
   VersionedTx(const VersionedTx&) = delete;
   VersionedTx& operator=(const VersionedTx&) = delete;
 
@@ -114,9 +115,12 @@ class VersionedTx {
 
   template <class N, class... Args>
   [[nodiscard]] N* make(Args&&... args) {
-    return make_in<N>(context_, std::forward<Args>(args)...);
+    return make_in<N>(blocks_, std::forward<Args>(args)...);
   }
-  void retire(void* block, std::size_t bytes) { context_.retire_block(block, bytes); }
+  void retire(void* block, std::size_t bytes) { blocks_.retire(block, bytes); }
+
+  /// For the policy: what is to be undone or made final.
+  AttemptBlocks<M>& blocks() { return blocks_; }
 
   /// Publishes what was stored: the policy calls one of these two when the body has returned.
   void commit() {
@@ -158,7 +162,7 @@ class VersionedTx {
     std::abort();
   }
 
-  ThreadContext<M>& context_;
+  AttemptBlocks<M> blocks_;
   u32 locks_ = 0;
   Lock lock_[kMaxLocks];
 };

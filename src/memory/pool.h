@@ -15,7 +15,7 @@
 // set.
 //
 // Why a transaction is safe. All state is plain memory of this thread: when the processor rolls an attempt back, it rolls
-// the pool back with it; on machines that do not, the ThreadContext gives the blocks back. The policy calls top_up before
+// the pool back with it; on machines that do not, AttemptBlocks gives the blocks back. The policy calls top_up before
 // every attempt; after that, kAttemptBytes can be served from memory that is mapped and (with arena+touch) written. What needs
 // more aborts the transaction with kArenaCode and gets its chunk outside. Blocks on a free list have been written before.
 //
@@ -35,6 +35,12 @@
 #include "src/memory/chunk_source.h"
 
 namespace latchlab {
+
+/// A block and the bytes that were asked for.
+struct Block {
+  void* start;
+  u64 bytes;
+};
 
 template <class M>
 class alignas(kFalseSharingBytes) Pool {

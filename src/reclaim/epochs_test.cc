@@ -8,6 +8,7 @@
 
 #include "src/base/rng.h"
 #include "src/machine/native.h"
+#include "src/memory/attempt_blocks.h"
 #include "src/reclaim/immediate.h"
 #include "src/testing/catch.h"
 
@@ -256,12 +257,13 @@ u64 hammer(u64 seed, u32 threads, u32 operations) {
           std::atomic<Node*>& cell = cells[random % kCells];
           member.reclaim.enter();
           if (random >> 8 & 1) {
-            Node* const node = new (member.context.make_block(sizeof(Node))) Node(random);
+            AttemptBlocks<M> blocks(member.context.pool());
+            Node* const node = new (blocks.make(sizeof(Node))) Node(random);
             // Pairs with itself and with the load below: whoever finds a node finds its words.
             Node* const old = cell.exchange(node, kAcqRel);
-            member.context.keep();
-            if (old != nullptr) member.context.retire_block(old, sizeof(Node));
-            member.context.hand_retired_to(member.reclaim);
+            blocks.keep();
+            if (old != nullptr) blocks.retire(old, sizeof(Node));
+            blocks.hand_retired_to(member.reclaim);
           } else if (const Node* const node = cell.load(kAcquire)) {   // pairs with the exchange
             const u64 id = node->id.load(kRelaxed);
             for (int look = 0; look < 20; ++look) {

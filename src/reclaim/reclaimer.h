@@ -9,8 +9,8 @@
 //
 //     me.reclaim.enter();
 //     ... run the body, commit: what it retired can no longer be found from the root ...
-//     me.context.keep();
-//     me.context.hand_retired_to(me.reclaim);   // may end the protection of what was read before
+//     blocks.keep();
+//     blocks.hand_retired_to(me.reclaim);   // may end the protection of what was read before
 //     me.reclaim.leave();
 //
 // retire must come AFTER the unlinking store: a block announced earlier could still be found by readers of a later epoch than
