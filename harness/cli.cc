@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <set>
 
 #include <fcntl.h>
@@ -99,7 +100,9 @@ std::string check_out(const std::optional<std::string>& folder) {
   if (!folder) return "";
   std::error_code error;
   std::filesystem::create_directory(*folder, error);
-  if (error == std::errc::no_such_file_or_directory) {
+  const std::filesystem::path parent = std::filesystem::absolute(*folder).parent_path();
+  std::error_code no_parent;
+  if (error == std::errc::no_such_file_or_directory && !std::filesystem::exists(parent, no_parent)) {
     // Making a whole path would hide a mistyped one.
     throw InputError(fmt::format("--out: '{}' cannot be made: the folder it would be in does not exist", *folder));
   }
@@ -160,10 +163,16 @@ RunCommand parse_run(const std::vector<std::string>& args, const Surroundings& s
     }
     std::vector<Config> product;
     product.reserve(points.size() * axis.size());
+    std::map<std::string, std::string> spelled;   // 1K and 1000 are one point
     for (const Config& point : points) {
       for (const std::string& value : axis) {
         product.push_back(point);
         option.apply(product.back(), value);
+        if (&point != &points.front()) continue;
+        const auto [same, is_new] = spelled.emplace(point_of(product.back()), value);
+        if (is_new) continue;
+        throw InputError(
+            fmt::format("--{}: {} is the same as {}; --reps=2 runs every point twice", name, value, same->second));
       }
     }
     points = std::move(product);
@@ -231,9 +240,11 @@ AbCommand parse_ab(const std::vector<std::string>& args, const Surroundings& sur
   if (variants.size() < 2) {
     throw InputError("ab compares at least two variants: harness ab --a=\"--sync=none\" --b=\"--sync=olc\"");
   }
-  for (const char* name : {"reps", "out", "block", "order", "replicate"}) {
+  for (const auto& [name, instead] : {std::pair{"reps", "--replicates=N"}, std::pair{"replicate", "--replicates=N"},
+                                      std::pair{"out", "--json > FILE"}, std::pair{"block", "--seed=N"},
+                                      std::pair{"order", "--seed=N"}}) {
     if (find(given, name) != nullptr) {
-      throw InputError(fmt::format("--{} has no meaning in harness ab; see --replicates", name));
+      throw InputError(fmt::format("--{} has no meaning in harness ab; did you mean {}?", name, instead));
     }
   }
   if (const std::vector<std::string>* seed = find(given, "seed")) {
@@ -249,6 +260,7 @@ AbCommand parse_ab(const std::vector<std::string>& args, const Surroundings& sur
     }
   }
   command.common = fmt::format("{}", fmt::join(common, " "));
+  std::vector<std::size_t> overridden_by(common.size());
   for (AbCommand::Variant& variant : variants) {
     const auto fail = [&](std::string_view why) {
       return InputError(fmt::format("--{}: {}", variant.name, why));
@@ -263,7 +275,8 @@ AbCommand parse_ab(const std::vector<std::string>& args, const Surroundings& sur
     }
     // An option of the variant overrides the common one of the same name.
     std::vector<std::string> all;
-    for (const std::string& arg : common) {
+    for (std::size_t i = 0; i < common.size(); ++i) {
+      const std::string& arg = common[i];
       const std::string name = arg.substr(0, arg.find('='));
       const bool overridden =
           std::any_of(variant.args.begin(), variant.args.end(), [&](const std::string& own) {
@@ -271,6 +284,7 @@ AbCommand parse_ab(const std::vector<std::string>& args, const Surroundings& sur
                    (is_end_of_run(name) && is_end_of_run(own.substr(0, own.find('='))));
           });
       if (!overridden) all.push_back(arg);
+      overridden_by[i] += overridden;
     }
     all.insert(all.end(), variant.args.begin(), variant.args.end());
     variant.args = std::move(all);
@@ -281,6 +295,10 @@ AbCommand parse_ab(const std::vector<std::string>& args, const Surroundings& sur
     } catch (const InputError& error) {
       throw fail(error.what());
     }
+  }
+  for (std::size_t i = 0; i < common.size(); ++i) {
+    if (overridden_by[i] < variants.size()) continue;
+    throw InputError(fmt::format("{}: no variant uses it, each has its own; leave it out", common[i]));
   }
   command.variants = std::move(variants);
   return command;

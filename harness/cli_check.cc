@@ -17,9 +17,9 @@ constexpr u64 kMostDefaultRecords = 16'000'000;
 constexpr u64 kDefaultWarmup = 200'000'000;
 constexpr u64 kDefaultTime = 3'000'000'000;
 
-// What a key with its value takes in the most compact index here; asking for more than memory holds at this
-// size is surely a mistake, while anything less is up to the index.
-constexpr u64 kLeastBytesPerKey = 12;
+// What a key with its value takes at least: where its path spells the key there is only the value. Asking for more
+// than memory holds at this size is surely a mistake, while anything less is up to the index.
+constexpr u64 kLeastBytesPerKey = 8;
 
 // For the default: room for the index, its growth, and the steps and the oracle of the harness.
 constexpr u64 kRoomPerKey = 128;

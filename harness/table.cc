@@ -172,9 +172,10 @@ std::string block_of(const RunResult& r) {
       const bool shared = t.placement.oversubscribed.value.value_or(false);
       const auto [least, most] = std::minmax_element(rates.per_thread.begin(), rates.per_thread.end());
       text +=
-          line("threads", fmt::format("{}/s to {}/s each   Jain {}   {} processors{}", short_number(*least),
+          line("threads", fmt::format("{}/s to {}/s each   Jain {}   {} processor{}{}", short_number(*least),
                                       short_number(*most), number(rates.jain, 3),
                                       number(t.placement.processors, 0),
+                                      t.placement.processors && *t.placement.processors == 1 ? "" : "s",
                                       shared ? ", fewer than threads" : ""));
     }
   }

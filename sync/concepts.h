@@ -7,8 +7,9 @@
 //   tx.enter(node)             begin to read a node                      coarse: nothing    optimistic: read its version
 //   reader.step_to(child)      go on to a child read from it             nothing            child's version, validate parent
 //   reader.step_to(child, tag) and say whether that is its tag           load it            it is in the version
-//   reader.begin(child, tag,   the same for a child of a node that is     load the tag       child's version, validate the
-//                link, word)   never unlinked: `link` held `word`                            link
+//   reader.begin(child, tag,   the same for a child of a node that is     load the tag       child's version, then ask the
+//                link, word)   never unlinked: its cell `link` held                          link: an unlinked child must
+//                              `word`                                                        not come back to it
 //   reader.follow(p)           to something it guards (a leaf)           nothing            validate
 //   tx.confirm(value, r...)    "my answer, if what I read held"          nothing            validate all
 //   tx.upgrade(r...)           before the first store; also a span       nothing            lock all or none, each once

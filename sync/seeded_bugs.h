@@ -25,8 +25,10 @@ struct NoBugs {
   static constexpr bool kDropGracePeriod = false;
 
   // Transactions with versions.
-  /// step_to and follow go on without validating.
+  /// step_to and follow go on without validating, and begin without asking its link.
   static constexpr bool kDropValidation = false;
+  /// begin alone does.
+  static constexpr bool kDropLink = false;
   /// upgrade says yes and locks nothing.
   static constexpr bool kDropUpgrade = false;
   /// An upgrade that fails half way keeps what it has locked.

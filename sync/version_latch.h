@@ -7,7 +7,8 @@
 //
 // A reader remembers an unlocked v, reads racy fields, and trusts what it read if the word is still v. There is no
 // obsolete bit: a node is unlinked only while its parent is locked too, and whoever steps to a node validates the parent
-// after reading the node's version. So a version that was read off an unlinked node never survives its step.
+// after reading the node's version, or the cell that led to it where the parent is never unlinked (Reader::begin). So a
+// version that was read off an unlinked node never survives its step.
 //
 // The tag is the node's, fixed when it is made: what a reader wants to know first, in the word that it has to load anyway.
 // Beside the lock, so that one comparison says "unlocked, and what I guessed".

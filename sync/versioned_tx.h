@@ -51,12 +51,14 @@ class VersionedTx {
     [[nodiscard]] Arrival step_to(N* child, u8 guess) {
       return arrive(child, guess, [this] { return unchanged(); });
     }
-    /// Begins at a child of a node that is never unlinked: `link` is the cell there that led to it by `word`. While it holds
-    /// the word the child is linked (who is inside an epoch sees no node come back), so the version of its node is not asked,
-    /// and readers that begin at one child do not restart when another is added beside it.
+    /// Begins at a child of a node that is never unlinked: `link` is the cell there that led to it by `word`. If it holds the
+    /// word after the child's version was read, the child was linked then, so the version of its node is not asked, and who
+    /// begins at one child does not restart when another is added beside it. (The link may have led elsewhere in between, to
+    /// a node that was put above the child and taken away again. An unlinked child never comes back to it: its block is not
+    /// made anew while somebody is inside an epoch who may know it.)
     template <class Cell>
     [[nodiscard]] Arrival begin(N* child, u8 guess, const Cell& link, u64 word) {
-      return arrive(child, guess, [&] { return Bugs::kDropValidation || link.is(word); });
+      return arrive(child, guess, [&] { return Bugs::kDropValidation || Bugs::kDropLink || link.is(word); });
     }
     /// Proves a pointer, read from this node, to something without a latch of its own, which this node guards.
     [[nodiscard]] bool follow(const void*) const { return unchanged(); }

@@ -9,8 +9,7 @@
 // Invariants
 //   1. The root is a Node256 at level 0 that is never replaced.
 //   2. All keys below a slot share the path of its node and the slot's byte.
-//   3. A node other than the root has at least two children, or one that has been erased beside it is about to go: a node
-//      left with one child is replaced by it in the same operation.
+//   3. A node other than the root has at least two children: what would leave one replaces the node in the same operation.
 //   4. What can be reached is locked, with its parent, before it is replaced, and retired after.
 //
 // Depth: at most 8 nodes for u64 keys. Lookup: one dependent line a level below those that caches hold (the header of a
@@ -92,7 +91,8 @@ class Art {
       case End::kPathDiffers:
         if (how == Put::kUpdate) return tx.confirm(false, at);
         return branch(tx, parent, at, key, value);
-      case End::kChanged: break;
+      case End::kChanged:
+      case End::kFurther: break;
     }
     __builtin_unreachable();
   }
@@ -176,8 +176,9 @@ class Art {
 
   static constexpr u32 kNobody = 256;   // "all but no byte"
 
-  /// How the way of a key ends. kFreeSlot: at none, in a Node256 of the run; kChanged: restart.
-  enum class End : u8 { kNone, kFreeSlot, kValue, kLeaf, kPathDiffers, kChanged };
+  /// How the way of a key ends. kFreeSlot: at none, in a Node256 of the run; kChanged: restart; kFurther:
+  /// behind the run.
+  enum class End : u8 { kNone, kFreeSlot, kValue, kLeaf, kPathDiffers, kChanged, kFurther };
   struct Way {
     const Slot* slot = nullptr;   // of kValue, kLeaf, kFreeSlot
     u64 word = 0;                 // in it
@@ -200,7 +201,7 @@ class Art {
   [[gnu::always_inline]] End descend(Tx& tx, const Key& key, Parent& parent, ReaderOf<Tx>& at, Way& way) const {
     u32 depth = 0;
     if constexpr (Key::kFixedSize != 0) {
-      if (const End end = descend_256<0>(tx, key, parent, at, way, depth); end != kFurther) return end;
+      if (const End end = descend_256<0>(tx, key, parent, at, way, depth); end != End::kFurther) return end;
     } else {
       at = tx.enter(root());
     }
@@ -250,9 +251,8 @@ class Art {
       if (arrival == Arrival::kGuessed) [[likely]] return descend_256<kDepth + 1>(tx, key, parent, at, way, depth);
     }
     depth = kDepth + 1;
-    return kFurther;
+    return End::kFurther;
   }
-  static constexpr End kFurther{255};
 
   /// A leaf of its own for the pair, or for the pairs; 0 when memory is out.
   template <class Tx>

@@ -17,6 +17,9 @@ namespace {
 struct DropValidation : NoBugs {
   static constexpr bool kDropValidation = true;
 };
+struct DropLink : NoBugs {
+  static constexpr bool kDropLink = true;
+};
 struct DropUpgrade : NoBugs {
   static constexpr bool kDropUpgrade = true;
 };
@@ -91,6 +94,7 @@ auto all_mixes(std::string policy, double abort_rate, std::vector<RaceMix<u64>> 
 
 TEST_CASE("Seeded bugs: a dropped validation, upgrade, unlock or grace period of olc is found", "[race]") {
   CHECK(caught("drop validation", all_mixes<OlcArt<DropValidation>>("olc", 0)));
+  CHECK(caught("drop link", all_mixes<OlcArt<DropLink>>("olc", 0)));
   CHECK(caught("drop upgrade", all_mixes<OlcArt<DropUpgrade>>("olc", 0)));
   // Steps below a Node256 are guessed, and end at a free slot of another.
   CHECK(caught("drop validation, large", all_mixes<OlcArt<DropValidation>>("olc", 0, large_node_mixes())));

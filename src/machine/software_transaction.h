@@ -6,7 +6,7 @@
 // run_transaction catches. On hardware no destructor runs on that way: here they do, so until the catch the
 // transaction is "unwinding", and a machine drops the stores and skips the events of an unwinding body. What
 // a body frees is freed at its commit; what it allocates survives an abort, because the lists that remember
-// it (thread contexts) are no cells: whoever keeps such a list gives the blocks back.
+// it (AttemptBlocks) are no cells: whoever keeps such a list gives the blocks back.
 //
 //     idle -> running -> idle            commit
 //                `----> unwinding -> idle   abort

@@ -71,7 +71,7 @@ class AttemptBlocks {
   void hand_retired_to(ReclaimThread& reclaim) {
     for (const Block& block : take_retired()) reclaim.retire(block.start, block.bytes);
   }
-  /// The same for somebody else: valid until the next retire_block; the list is empty from now on.
+  /// The same for somebody else: valid until the next retire; the list is empty from now on.
   [[nodiscard]] std::span<const Block> take_retired() { return {retired_, std::exchange(retired_count_, 0)}; }
 
  private:

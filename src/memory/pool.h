@@ -150,7 +150,7 @@ class alignas(kFalseSharingBytes) Pool {
       default: return split_lines<64>();
     }
   }
-  /// A block of kBytes from new lines. The pieces that are left go to the list, which is empty: the lowest is taken next. Of
+  /// A block of kBytes from new lines. The pieces that are left go to the list, the lowest is taken next. Of
   /// several lines, so that the list is seldom empty and the branch on it is predicted.
   template <u64 kBytes>
   [[gnu::noinline]] void* split_lines() {
@@ -158,7 +158,7 @@ class alignas(kFalseSharingBytes) Pool {
     char* const start = take_lines(lines);
     if (start == nullptr) return nullptr;
     constexpr u32 kSizeClass = class_of_small(kBytes);
-    Free* next = nullptr;
+    Free* next = free_[kSizeClass];
     for (u64 offset = lines * kLineBytes - kBytes; offset != 0; offset -= kBytes) next = link(start + offset, kSizeClass, next);
     free_[kSizeClass] = next;
     live_ += kBytes;
