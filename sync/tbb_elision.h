@@ -4,7 +4,8 @@
 //
 //     wait until free -> begin -> subscribe: lock held? abort 0xff -> body -> commit
 //           ^                                                 |
-//           '--- status advises a retry, fewer than ten tries -+- otherwise take the lock
+//           '--- retry advised, and fewer than ten tries? <-- abort
+//                           else: take the lock
 //
 // So a try beside a held lock costs one of ten, a status without advice (capacity, a page fault) ends at the lock at
 // once, and nobody speculates again: the lemming effect is part of what is compared. oneTBB tells nothing of its
