@@ -1,12 +1,19 @@
 # The matrix: every policy, every index, and which policies an index runs under. One line adds one.
 
-#                   word    header              class template
-latchlab_add_policy(none    HEADER sync/none.h    TYPE None)
-latchlab_add_policy(atomic  HEADER sync/atomic.h  TYPE OneAtomic)
-latchlab_add_policy(spin    HEADER sync/spin.h    TYPE Spin)
-latchlab_add_policy(rwspin  HEADER sync/rwspin.h  TYPE RwSpin)
-latchlab_add_policy(rtm     HEADER sync/rtm.h     TYPE Rtm)
-latchlab_add_policy(olc     HEADER sync/olc.h     TYPE Olc)
+#                   word         header                     class template
+latchlab_add_policy(none         HEADER sync/none.h         TYPE None)
+latchlab_add_policy(atomic       HEADER sync/atomic.h       TYPE OneAtomic)
+latchlab_add_policy(mutex        HEADER sync/mutex.h        TYPE Mutex)
+latchlab_add_policy(spin         HEADER sync/spin.h         TYPE Spin)
+latchlab_add_policy(ticket       HEADER sync/ticket.h       TYPE Ticket)
+latchlab_add_policy(mcs          HEADER sync/mcs.h          TYPE Mcs)
+latchlab_add_policy(rwspin       HEADER sync/rwspin.h       TYPE RwSpin)
+latchlab_add_policy(shared_mutex HEADER sync/shared_mutex.h TYPE SharedMutex)
+latchlab_add_policy(tbb-rw       HEADER sync/tbb_rw.h       TYPE TbbRw        MACHINES Native)
+latchlab_add_policy(rtm          HEADER sync/rtm.h          TYPE Rtm)
+latchlab_add_policy(tbb-spec     HEADER sync/tbb_spec.h     TYPE TbbSpec      MACHINES Native)
+latchlab_add_policy(tbb-spec-rw  HEADER sync/tbb_spec_rw.h  TYPE TbbSpecRw    MACHINES Native)
+latchlab_add_policy(olc          HEADER sync/olc.h          TYPE Olc)
 
 latchlab_add_index(art   HEADER indexes/art/art.h    TYPE Art   KEYS u64 bytes)
 latchlab_add_index(tbb   HEADER indexes/peers/tbb.h  TYPE Tbb   KEYS u64 bytes  POLICIES own)

@@ -5,8 +5,8 @@
 #     adds an index: WORD is its name on the command line, TYPE a class template of <Layout, Key> (or of <Key>
 #     under the policy `own`, when it synchronizes itself). KEYS: default u64. POLICIES: default all but `own`.
 #     HEADER is relative to the calling CMakeLists.txt, or to latchlab's include root.
-#   latchlab_add_policy(WORD HEADER header TYPE template)
-#     adds a policy: TYPE is a class template of <Machine>.
+#   latchlab_add_policy(WORD HEADER header TYPE template [MACHINES Native Emulated])
+#     adds a policy: TYPE is a class template of <Machine>. MACHINES: default all; on others it has no pairs.
 #   latchlab_add_harness(TARGET [INDEXES word...])
 #     makes an executable: the harness with the indexes that were added before (default: all of them).
 #
@@ -17,11 +17,12 @@ set_property(GLOBAL PROPERTY latchlab_indexes "")
 set_property(GLOBAL PROPERTY latchlab_policies "")
 
 function(latchlab_add_policy word)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "HEADER;TYPE" "")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "HEADER;TYPE" "MACHINES")
   latchlab_check_arguments("latchlab_add_policy(${word})")
   set_property(GLOBAL APPEND PROPERTY latchlab_policies ${word})
   set_property(GLOBAL PROPERTY latchlab_policy_${word}_header "${arg_HEADER}")
   set_property(GLOBAL PROPERTY latchlab_policy_${word}_type "${arg_TYPE}")
+  set_property(GLOBAL PROPERTY latchlab_policy_${word}_machines "${arg_MACHINES}")
 endfunction()
 
 function(latchlab_add_index word)
@@ -84,6 +85,10 @@ function(latchlab_generate_pairs target indexes)
     endif()
     get_property(policies GLOBAL PROPERTY latchlab_index_${index}_policies)
     foreach(policy IN LISTS policies)
+      get_property(machines GLOBAL PROPERTY latchlab_policy_${policy}_machines)
+      if(machines AND NOT LATCHLAB_MACHINE IN_LIST machines)
+        continue()
+      endif()
       list(APPEND all ${index}:${policy})
       latchlab_pair_selected(selected ${index} ${policy})
       if(NOT selected)

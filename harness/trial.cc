@@ -485,6 +485,8 @@ class Run {
     if (!trial_.elides() || !report.commits || *report.commits > 0 || !out_.throughput) return;
     if (const auto why = why_no_rtm()) {
       worsen(Status::kDegraded, fmt::format("every operation took the lock: {}", *why));
+    } else if (report.degraded) {
+      worsen(Status::kDegraded, *report.degraded);
     } else {
       worsen(Status::kInvalid, "no transaction committed, although the probe says that they work here");
     }

@@ -237,6 +237,7 @@ class TrialOf final : public Trial {
     if constexpr (requires { Index::Policy::Options::parse(spec_).resolved(); }) {
       out.stats.options = Index::Policy::Options::parse(spec_).resolved();
     }
+    if constexpr (requires { Index::Policy::degraded(); }) out.degraded = Index::Policy::degraded();
     out.stats.counters = Measured<SyncStats::Counts>::missing("the policy counts nothing");
     out.stats.aborts = Measured<SyncStats::Counts>::missing("the policy has no transactions");
     out.stats.fallback_rate = Measured<double>::missing("the policy has no fallback");
@@ -345,6 +346,10 @@ class TrialOf final : public Trial {
         } else {
           out.stats.aborts = Measured<SyncStats::Counts>::missing("no transaction was begun");
         }
+      } else if constexpr (requires { all.commits; }) {
+        out.stats.aborts = Measured<SyncStats::Counts>::missing("the policy does not see its aborts");
+      }
+      if constexpr (requires { all.commits; all.fallbacks; }) {
         out.stats.fallback_rate = rate(all.fallbacks);
         out.commits = all.commits;
       }

@@ -21,6 +21,7 @@
 #include "src/base/error.h"
 #include "src/testing/catch.h"
 #include "sync/rtm_counters.h"
+#include "sync/tbb_elision.h"
 
 namespace latchlab {
 namespace {
@@ -541,6 +542,35 @@ TEST_CASE("aborts are counted in one place, and nowhere where no transaction was
     CHECK_FALSE(count(*works.sync.counters, cause));
     CHECK_FALSE(count(*never.sync.counters, cause));
   }
+}
+
+/// A policy that elides, but only knows whether an operation took its lock; and here all did.
+struct Unseeing {
+  static constexpr bool kElides = true;
+  static std::optional<std::string> degraded() { return "it runs on its lock"; }
+};
+struct Unseen : Toy<u64> {
+  using Toy<u64>::Toy;
+  using Policy = Unseeing;
+  struct Thread : Toy<u64>::Thread {
+    TbbElisionCounters counters;
+  };
+  Thread join() { return {}; }
+  std::optional<u64> find(Thread& me, u64 key) {
+    ++me.counters.ops;
+    ++me.counters.fallbacks;
+    return Toy<u64>::find(me, key);
+  }
+};
+
+TEST_CASE("a policy that does not see its aborts has none, and is degraded when all took its lock") {
+  const TrialResult result = run_of<Unseen>(small("lookup"));
+  CHECK_FALSE(result.sync.aborts);
+  CHECK(result.sync.aborts.reason == "the policy does not see its aborts");
+  REQUIRE(result.sync.fallback_rate);
+  CHECK(*result.sync.fallback_rate == 1);
+  CHECK(result.status == Status::kDegraded);
+  CHECK_THAT(result.reason, Catch::Contains(why_no_rtm() ? *why_no_rtm() : *Unseeing::degraded()));
 }
 
 struct Forgetful : Toy<u64> {

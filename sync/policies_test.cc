@@ -8,24 +8,39 @@
 #include "src/base/error.h"
 #include "src/machine/emulated.h"
 #include "src/machine/native.h"
+#include "src/machine/simulated.h"
 #include "src/testing/catch.h"
 #include "sync/atomic.h"
 #include "sync/concepts.h"
+#include "sync/mcs.h"
+#include "sync/mutex.h"
 #include "sync/none.h"
 #include "sync/olc.h"
 #include "sync/own.h"
 #include "sync/policy_testing.h"
 #include "sync/rtm.h"
 #include "sync/rwspin.h"
+#include "sync/shared_mutex.h"
 #include "sync/spin.h"
+#include "sync/tbb_rw.h"
+#include "sync/tbb_spec.h"
+#include "sync/tbb_spec_rw.h"
+#include "sync/ticket.h"
 
 namespace latchlab {
 namespace {
 
-static_assert(Policy<None<Native>> && Policy<OneAtomic<Native>> && Policy<Spin<Native>>);
-static_assert(Policy<RwSpin<Native>> && Policy<Rtm<Native>> && Policy<Olc<Native>>);
-static_assert(Policy<None<Emulated>> && Policy<OneAtomic<Emulated>> && Policy<Spin<Emulated>>);
-static_assert(Policy<RwSpin<Emulated>> && Policy<Rtm<Emulated>> && Policy<Olc<Emulated>>);
+template <class M>
+constexpr bool kRunsOn = Policy<None<M>> && Policy<OneAtomic<M>> && Policy<Mutex<M>> && Policy<Spin<M>> &&
+                         Policy<Ticket<M>> && Policy<Mcs<M>> && Policy<RwSpin<M>> && Policy<SharedMutex<M>> &&
+                         Policy<Rtm<M>> && Policy<Olc<M>>;
+static_assert(kRunsOn<Native> && kRunsOn<Emulated> && kRunsOn<Simulated>);
+static_assert(Policy<TbbRw<Native>> && Policy<TbbSpec<Native>> && Policy<TbbSpecRw<Native>>);
+
+// oneTBB's locks are made of the processor's words, not of cells.
+template <class M>
+constexpr bool kHasTbbRw = requires { typename TbbRw<M>; };
+static_assert(kHasTbbRw<Native> && !kHasTbbRw<Emulated> && !kHasTbbRw<Simulated>);
 
 // An index that lacks an operation is none: the compiler says so where it is joined to a policy.
 template <class Body>
@@ -47,6 +62,8 @@ using testing::Twins;
 constexpr u32 kThreads = 4;
 constexpr u32 kYieldEvery = 61;   // operations
 constexpr u32 kWrites = 10000;  // of each thread, and as many reads
+// Under a lock that serves in order of arrival: where threads share processors every operation waits for a switch.
+constexpr u32 kFairWrites = 300;
 
 template <class P>
 struct Hammered {
@@ -57,7 +74,7 @@ struct Hammered {
 };
 
 template <class P>
-Hammered<P> hammer(std::string_view spec) {
+Hammered<P> hammer(std::string_view spec, u32 writes) {
   House<P> house(spec);
   Twins<typename P::Layout> twins(kYieldEvery);
   std::atomic<u64> torn{0}, repeated{0};
@@ -71,7 +88,7 @@ Hammered<P> hammer(std::string_view spec) {
       ready.fetch_add(1);
       while (ready.load() < kThreads) std::this_thread::yield();
       u64 next = 0;
-      for (u32 i = 0; i < kWrites; ++i) {
+      for (u32 i = 0; i < writes; ++i) {
         const u64 before = house.policy.write(me, [&](auto& tx) { return twins.add_in(tx); });
         if (before < next) repeated.fetch_add(1);
         next = before + 1;
@@ -89,21 +106,30 @@ Hammered<P> hammer(std::string_view spec) {
 }
 
 template <class P>
-Hammered<P> check_exclusion(std::string_view spec = P::kName) {
+Hammered<P> check_exclusion(std::string_view spec = P::kName, u32 writes = kWrites) {
   INFO(P::kName << " on " << P::Machine::kName);
-  auto result = hammer<P>(spec);
-  CHECK(result.end.first == kThreads * kWrites);
-  CHECK(result.end.second == kThreads * kWrites);
+  auto result = hammer<P>(spec, writes);
+  CHECK(result.end.first == kThreads * writes);
+  CHECK(result.end.second == kThreads * writes);
   CHECK(result.torn_reads == 0);
   CHECK(result.repeated_values == 0);
   return result;
 }
 
+template <class M>
+void check_exclusion_on() {
+  check_exclusion<Mutex<M>>();
+  check_exclusion<Spin<M>>();
+  check_exclusion<Ticket<M>>("ticket", kFairWrites);
+  check_exclusion<Mcs<M>>("mcs", kFairWrites);
+  check_exclusion<RwSpin<M>>();
+  check_exclusion<SharedMutex<M>>();
+}
+
 TEST_CASE("Locks keep the operations of four threads apart") {
-  check_exclusion<Spin<Native>>();
-  check_exclusion<RwSpin<Native>>();
-  check_exclusion<Spin<Emulated>>();
-  check_exclusion<RwSpin<Emulated>>();
+  check_exclusion_on<Native>();
+  check_exclusion_on<Emulated>();
+  check_exclusion<TbbRw<Native>>();
 }
 
 template <class P>
@@ -119,6 +145,12 @@ TEST_CASE("An elided lock keeps the operations of four threads apart") {
     check_elision<Rtm<Native>>(spec);
     check_elision<Rtm<Emulated>>(spec);
   }
+}
+
+// Their locks are in oneTBB's library, where ThreadSanitizer does not see them.
+TEST_CASE("A lock that oneTBB elides keeps the operations of four threads apart", "[no-tsan]") {
+  check_elision<TbbSpec<Native>>("tbb-spec");
+  check_elision<TbbSpecRw<Native>>("tbb-spec-rw");
 }
 
 TEST_CASE("Optimistic lock coupling keeps the operations of four threads apart") {
@@ -211,21 +243,48 @@ bool comes_in_beside(Hold&& hold, Enter&& enter) {
 constexpr auto kReads = [](auto& policy, auto& me, auto&& body) { policy.read(me, body); };
 constexpr auto kChanges = [](auto& policy, auto& me, auto&& body) { policy.write(me, body); };
 
-TEST_CASE("Readers of rwspin share, writers exclude everybody") {
-  check_readers_share<RwSpin<Native>>();
-  check_readers_share<RwSpin<Emulated>>();
-  CHECK_FALSE(comes_in_beside<RwSpin<Native>>(kChanges, kReads));
-  CHECK_FALSE(comes_in_beside<RwSpin<Native>>(kChanges, kChanges));
-  CHECK_FALSE(comes_in_beside<RwSpin<Native>>(kReads, kChanges));
-  CHECK_FALSE(comes_in_beside<Spin<Native>>(kReads, kReads));
+template <class P>
+void check_writers_exclude() {
+  INFO(P::kName);
+  CHECK_FALSE(comes_in_beside<P>(kChanges, kReads));
+  CHECK_FALSE(comes_in_beside<P>(kChanges, kChanges));
+  CHECK_FALSE(comes_in_beside<P>(kReads, kChanges));
 }
 
-TEST_CASE("A writer of rwspin gets in although readers never leave the lock alone") {
+TEST_CASE("Readers of reader-writer locks share, writers exclude everybody") {
+  check_readers_share<RwSpin<Native>>();
+  check_readers_share<RwSpin<Emulated>>();
+  check_readers_share<SharedMutex<Native>>();
+  check_readers_share<SharedMutex<Emulated>>();
+  check_readers_share<TbbRw<Native>>();
+  check_readers_share<TbbSpecRw<Native>>();
+  check_writers_exclude<RwSpin<Native>>();
+  check_writers_exclude<SharedMutex<Native>>();
+  check_writers_exclude<TbbRw<Native>>();
+  check_writers_exclude<TbbSpecRw<Native>>();
+}
+
+template <class P>
+void check_everybody_excludes() {
+  INFO(P::kName);
+  check_writers_exclude<P>();
+  CHECK_FALSE(comes_in_beside<P>(kReads, kReads));
+}
+
+TEST_CASE("Under the other locks readers exclude each other too") {
+  check_everybody_excludes<Mutex<Native>>();
+  check_everybody_excludes<Spin<Native>>();
+  check_everybody_excludes<Ticket<Native>>();
+  check_everybody_excludes<Mcs<Native>>();
+  check_everybody_excludes<TbbSpec<Native>>();
+}
+
+template <class P>
+void check_writer_gets_in() {
   // Each of two readers stays until the other one has come, except when a writer is about: without the
   // pending bit there would be a reader inside at any time, and the writer would wait for ever.
-  using P = RwSpin<Native>;
-  House<P> house("rwspin");
-  std::atomic<bool> written{false}, writer_about{false};
+  House<P> house(P::kName);
+  std::atomic<bool> written{false};
   std::atomic<u32> entered[2] = {0, 0};
   std::vector<std::thread> readers;
   for (u32 r = 0; r < 2; ++r) {
@@ -248,6 +307,11 @@ TEST_CASE("A writer of rwspin gets in although readers never leave the lock alon
   written = true;
   for (std::thread& reader : readers) reader.join();
   SUCCEED();
+}
+
+TEST_CASE("A writer of rwspin or tbb-rw gets in although readers never leave the lock alone") {
+  check_writer_gets_in<RwSpin<Native>>();
+  check_writer_gets_in<TbbRw<Native>>();
 }
 
 // A node that does nothing but exist.
@@ -283,8 +347,15 @@ void check_out_of_memory() {
 TEST_CASE("Out of memory is an exception that leaves the lock free") {
   check_out_of_memory<None<Native>>();
   check_out_of_memory<OneAtomic<Native>>();
+  check_out_of_memory<Mutex<Native>>();
   check_out_of_memory<Spin<Native>>();
+  check_out_of_memory<Ticket<Native>>();
+  check_out_of_memory<Mcs<Native>>();
   check_out_of_memory<RwSpin<Native>>();
+  check_out_of_memory<SharedMutex<Native>>();
+  check_out_of_memory<TbbRw<Native>>();
+  check_out_of_memory<TbbSpec<Native>>();
+  check_out_of_memory<TbbSpecRw<Native>>();
   check_out_of_memory<Rtm<Native>>();
   check_out_of_memory<Rtm<Emulated>>();
   check_out_of_memory<Olc<Native>>();
@@ -312,6 +383,7 @@ TEST_CASE("Under a coarse policy what was retired is free after the operation") 
   check_retired_is_freed<None<Native>>();
   check_retired_is_freed<Spin<Native>>();
   check_retired_is_freed<RwSpin<Emulated>>();
+  check_retired_is_freed<TbbSpec<Native>>();
   check_retired_is_freed<Rtm<Emulated>>();
 }
 
@@ -347,11 +419,41 @@ void check_takes_no_options() {
   CHECK_THROWS_AS(P::Options::parse(Spec::parse(name + ":wait=1")), InputError);
 }
 
+TEST_CASE("oneTBB's elided locks say why they run on their locks, and count what they did") {
+  CpuFlags listed;
+  listed.rtm = true;
+  CHECK_FALSE(why_no_tbb_elision(std::nullopt, listed));
+  CHECK(why_no_tbb_elision("they abort", listed) == "they abort");
+  CHECK(why_no_tbb_elision("they abort", {}) == "they abort");
+  CHECK(why_no_tbb_elision(std::nullopt, {})->find("CPUID") != std::string::npos);
+
+  constexpr u64 kOperations = 10000;
+  House<TbbSpec<Native>> house("tbb-spec");
+  House<TbbSpec<Native>>::Thread me(house);
+  Twins<TbbSpec<Native>::Layout> twins;
+  for (u64 i = 0; i < kOperations; ++i) house.policy.write(me, [&](auto& tx) { return twins.add_in(tx); });
+  CHECK(twins.now().second == kOperations);
+  CHECK(me.counters.inconsistency() == "");
+  if (TbbSpec<Native>::degraded()) {
+    CHECK(me.counters.fallbacks == kOperations);
+    WARN("skipped: " << *TbbSpec<Native>::degraded());
+    return;
+  }
+  CHECK(me.counters.commits * 100 >= kOperations * 99);
+}
+
 TEST_CASE("Policies without options refuse them") {
   check_takes_no_options<None<Native>>();
   check_takes_no_options<OneAtomic<Native>>();
+  check_takes_no_options<Mutex<Native>>();
   check_takes_no_options<Spin<Native>>();
+  check_takes_no_options<Ticket<Native>>();
+  check_takes_no_options<Mcs<Native>>();
   check_takes_no_options<RwSpin<Native>>();
+  check_takes_no_options<SharedMutex<Native>>();
+  check_takes_no_options<TbbRw<Native>>();
+  check_takes_no_options<TbbSpec<Native>>();
+  check_takes_no_options<TbbSpecRw<Native>>();
   check_takes_no_options<Olc<Native>>();
   check_takes_no_options<Own>();
 }

@@ -12,47 +12,28 @@
 // is gone" and sets it again in the second case. While a writer is inside, readers that come and go change
 // the word, so leaving subtracts instead of storing. All changes are read-modify-writes: whoever acquires one
 // pairs with every release before it, whatever came between.
-#include "sync/coarse.h"
+#include "sync/one_lock.h"
 
 namespace latchlab {
 
 template <class M>
-class RwSpin : public CoarsePolicy<M> {
+class RwSpinLock {
  public:
-  static constexpr std::string_view kName = "rwspin";
-  static constexpr std::string_view kAbout = "one global reader-writer spin lock";
-
-  explicit RwSpin(const NoOptions&) {}
-
-  template <class Me, class Body>
-  auto read(Me& me, Body&& body) {
-    while (word_.fetch_add(kReader, kAcquire) & (kWriter | kPending)) {   // pairs with the writer's leaving
+  void lock_shared() {
+    while (word_.fetch_add(kReader, kAcquire) & (kWriter | kPending)) {   // pairs with unlock
       word_.fetch_add(-kReader, kRelaxed);   // has read nothing that a writer would have to wait for
       M::wait_until(word_, [](u32 word) { return (word & (kWriter | kPending)) == 0; });
     }
-    DirectTx<M> tx(me.context);
-    auto attempt = body(tx);
-    word_.fetch_add(-kReader, kRelease);   // pairs with enter_exclusive: our reads come before its stores
-    return finish_reading(attempt);
+  }
+  void unlock_shared() {
+    word_.fetch_add(-kReader, kRelease);   // pairs with lock: our reads come before its stores
   }
 
-  template <class Me, class Body>
-  auto write(Me& me, Body&& body) {
-    enter_exclusive();
-    DirectTx<M> tx(me.context);
-    auto attempt = body(tx);
-    word_.fetch_add(-kWriter, kRelease);   // pairs with read and enter_exclusive
-    return finish_writing(tx, attempt);
-  }
-
- private:
-  static constexpr u32 kWriter = 1, kPending = 2, kReader = 4;
-
-  void enter_exclusive() {
+  void lock() {
     const auto nobody_inside = [](u32 word) { return (word & ~kPending) == 0; };
     for (u32 word = word_.load(kRelaxed);;) {   // relaxed: a guess, which the exchange proves
       if (nobody_inside(word)) {
-        if (word_.compare_exchange(word, kWriter, kAcquire)) return;   // pairs with everybody's leaving
+        if (word_.compare_exchange(word, kWriter, kAcquire)) return;   // pairs with unlock and unlock_shared
       } else if (!(word & kPending)) {
         // Relaxed: the bit asks readers to wait and publishes nothing.
         if (word_.compare_exchange(word, word | kPending, kRelaxed)) word |= kPending;
@@ -61,8 +42,22 @@ class RwSpin : public CoarsePolicy<M> {
       }
     }
   }
+  void unlock() {
+    word_.fetch_add(-kWriter, kRelease);   // pairs with lock and lock_shared
+  }
 
-  alignas(kFalseSharingBytes) typename M::template Atomic<u32> word_{0};
+ private:
+  static constexpr u32 kWriter = 1, kPending = 2, kReader = 4;
+
+  typename M::template Atomic<u32> word_{0};
+};
+
+template <class M>
+class RwSpin : public OneSharedLock<M, RwSpinLock<M>> {
+ public:
+  static constexpr std::string_view kName = "rwspin";
+  static constexpr std::string_view kAbout = "one global reader-writer spin lock";
+  using RwSpin::OneLock::OneLock;
 };
 
 }  // namespace latchlab

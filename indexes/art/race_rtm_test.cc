@@ -1,10 +1,9 @@
-// ART under one lock, elided and not, on the race finder. A fifth of the transactions is told to abort,
+// ART under one elided lock on the race finder. A fifth of the transactions is told to abort,
 // anywhere and with any status, beside those that meet a conflict, so that transactions, fallbacks and lock
 // holders run side by side.
 #include "indexes/art/art.h"
 #include "indexes/art/race_mixes_test.h"
 #include "sync/rtm.h"
-#include "sync/spin.h"
 #include "sync/synchronized.h"
 
 namespace latchlab::testing {
@@ -30,10 +29,6 @@ TEST_CASE("Races: ART under rtm with strings", "[race]") {
 TEST_CASE("Races: ART under rtm that neither waits nor speculates again", "[race]") {
   const std::string policy = "rtm:0,wait=0,busy_counts=0,respec=0,obey_retry=1";
   explore<Synchronized<Art, Rtm<Simulated>, U64Key>>(number_mixes(), policy, {.abort_rate = 0.2});
-}
-
-TEST_CASE("Races: ART under spin", "[race]") {
-  explore<Synchronized<Art, Spin<Simulated>, U64Key>>(number_mixes(), "spin", {});
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ TEST_CASE("a spec has a name, an argument and options", "[spec]") {
 
 TEST_CASE("a spec prints as it was written", "[spec]") {
   for (const char* text :
-       {"art", "rtm:20", "rtm:20,wait=1", "mix:read=90,insert=10", "zipf:0.99", "file:/usr/a,b=c:d"}) {
+       {"art", "tbb-spec-rw", "shared_mutex", "rtm:20", "rtm:20,wait=1", "mix:read=90,insert=10", "zipf:0.99", "file:/usr/a,b=c:d"}) {
     CHECK(Spec::parse(text).str() == text);
   }
   CHECK(Spec::parse("rtm,wait=1").str() == "rtm:wait=1");

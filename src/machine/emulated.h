@@ -18,6 +18,8 @@
 // Races need threads that meet in windows of nanoseconds, which on few processors they hardly ever do: so a
 // thread now and then gives its processor away right after an operation that took the mutex, and right before
 // a transaction.
+#include <mutex>
+#include <shared_mutex>
 #include <string_view>
 #include <type_traits>
 
@@ -66,6 +68,9 @@ class EmulatedThread {
 struct Emulated : Cells<Emulated> {
   static constexpr std::string_view kName = "emulated";
   static constexpr bool kReadsWholeLines = false;
+
+  using Mutex = std::mutex;
+  using SharedMutex = std::shared_mutex;
 
  private:
   friend Cells<Emulated>;

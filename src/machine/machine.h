@@ -48,6 +48,20 @@ concept AtomicCell = requires(A& a, const A& constant, u64& expected) {
   { a.compare_exchange(expected, u64{}, kAcquire) } -> std::same_as<bool>;   // strong; relaxed on failure
 };
 
+/// What std::lock_guard takes.
+template <class L>
+concept Lockable = requires(L& lock) {
+  lock.lock();
+  lock.unlock();
+};
+
+/// What std::shared_lock takes too.
+template <class L>
+concept SharedLockable = Lockable<L> && requires(L& lock) {
+  lock.lock_shared();
+  lock.unlock_shared();
+};
+
 template <class M>
 concept Machine = requires(typename M::template Atomic<u64>& a, void* p, void (*body)(), bool (*done)(u64)) {
   { M::kName } -> std::convertible_to<std::string_view>;
@@ -57,6 +71,8 @@ concept Machine = requires(typename M::template Atomic<u64>& a, void* p, void (*
   requires AtomicCell<typename M::template Atomic<u64>>;
   requires Row<typename M::template PlainRow<u8, 16>>;
   requires Row<typename M::template RacyRow<u8, 16>>;
+  requires Lockable<typename M::Mutex>;         // those of the system: who waits is not running
+  requires SharedLockable<typename M::SharedMutex>;
   typename M::Elision;                          // held by a policy for as long as it may start transactions
 
   { M::transact(body) } -> std::same_as<u32>;   // kCommitted, or the abort status; the body may have run in part

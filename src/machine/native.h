@@ -7,6 +7,8 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
+#include <shared_mutex>
 #include <type_traits>
 
 #include "src/arch/heavy_fence.h"
@@ -20,6 +22,9 @@ namespace latchlab {
 struct Native : Cells<Native> {
   static constexpr std::string_view kName = "native";
   static constexpr bool kReadsWholeLines = !kSanitized;
+
+  using Mutex = std::mutex;
+  using SharedMutex = std::shared_mutex;
 
   struct Elision {};
 

@@ -19,6 +19,9 @@ struct Simulated : Cells<Simulated> {
   static constexpr std::string_view kName = "simulated";
   static constexpr bool kReadsWholeLines = false;
 
+  class SharedMutex;
+  using Mutex = SharedMutex;   // one that nobody shares
+
   struct Elision {};   // conflicts are seen as they happen: isolation is always strong
 
   /// kCommitted, or the abort status; then every cell is as if the body had not run. Of two transactions in
@@ -96,6 +99,29 @@ struct Simulated : Cells<Simulated> {
   static bool changing(V& value) {
     return World::write(&value, Event::kReadModifyWrite);
   }
+};
+
+/// The system's in virtual time: fibers that wait sleep until the word is written. As in glibc, readers do not wait for a
+/// writer that waits.
+class Simulated::SharedMutex {
+ public:
+  void lock() {
+    u32 word;
+    do word = wait_until(word_, [](u32 now) { return now == 0; });
+    while (!word_.compare_exchange(word, kWriter, kAcquire));   // pairs with unlock and unlock_shared
+  }
+  void unlock() { word_.store(0, kRelease); }   // pairs with lock and lock_shared
+  void lock_shared() {
+    u32 word;
+    do word = wait_until(word_, [](u32 now) { return now != kWriter; });
+    while (!word_.compare_exchange(word, word + 1, kAcquire));   // pairs with unlock
+  }
+  void unlock_shared() { word_.fetch_add(-1u, kRelease); }   // pairs with lock
+
+ private:
+  static constexpr u32 kWriter = ~0u;   // alone; any other word is the number of readers
+
+  Atomic<u32> word_{0};
 };
 
 static_assert(Machine<Simulated>);

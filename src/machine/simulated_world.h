@@ -98,6 +98,8 @@ class World {
   /// A pause or a yield; aborts a transaction.
   void pass(Event event);
   u64 now() { return current().clock; }
+  /// The number of the fiber that runs; 0 outside virtual time.
+  u32 fiber() { return current().id; }
 
   void touch(const void* p, std::size_t bytes, Access access);
   void* allocate(std::size_t bytes);

@@ -1,0 +1,28 @@
+// ART under every global lock on the race finder.
+#include "indexes/art/art.h"
+#include "indexes/art/race_mixes_test.h"
+#include "sync/mcs.h"
+#include "sync/mutex.h"
+#include "sync/rwspin.h"
+#include "sync/shared_mutex.h"
+#include "sync/spin.h"
+#include "sync/synchronized.h"
+#include "sync/ticket.h"
+
+namespace latchlab::testing {
+namespace {
+
+template <template <class> class P>
+void explore_under() {
+  explore<Synchronized<Art, P<Simulated>, U64Key>>(number_mixes(), P<Simulated>::kName, {});
+}
+
+TEST_CASE("Races: ART under mutex", "[race]") { explore_under<Mutex>(); }
+TEST_CASE("Races: ART under spin", "[race]") { explore_under<Spin>(); }
+TEST_CASE("Races: ART under ticket", "[race]") { explore_under<Ticket>(); }
+TEST_CASE("Races: ART under mcs", "[race]") { explore_under<Mcs>(); }
+TEST_CASE("Races: ART under rwspin", "[race]") { explore_under<RwSpin>(); }
+TEST_CASE("Races: ART under shared_mutex", "[race]") { explore_under<SharedMutex>(); }
+
+}  // namespace
+}  // namespace latchlab::testing
