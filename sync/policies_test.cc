@@ -15,17 +15,22 @@
 #include "sync/olc.h"
 #include "sync/own.h"
 #include "sync/policy_testing.h"
+#include "sync/rowex.h"
 #include "sync/rtm.h"
 #include "sync/rwspin.h"
+#include "sync/seq.h"
 #include "sync/spin.h"
+#include "sync/striped.h"
 
 namespace latchlab {
 namespace {
 
 static_assert(Policy<None<Native>> && Policy<OneAtomic<Native>> && Policy<Spin<Native>>);
 static_assert(Policy<RwSpin<Native>> && Policy<Rtm<Native>> && Policy<Olc<Native>>);
+static_assert(Policy<Rowex<Native>> && Policy<Striped<Native>> && Policy<Seq<Native>>);
 static_assert(Policy<None<Emulated>> && Policy<OneAtomic<Emulated>> && Policy<Spin<Emulated>>);
 static_assert(Policy<RwSpin<Emulated>> && Policy<Rtm<Emulated>> && Policy<Olc<Emulated>>);
+static_assert(Policy<Rowex<Emulated>> && Policy<Striped<Emulated>> && Policy<Seq<Emulated>>);
 
 // An index that lacks an operation is none: the compiler says so where it is joined to a policy.
 template <class Body>
@@ -40,6 +45,16 @@ using List = SortedList<CoarseLayout<Native>, U64Key>;
 static_assert(IndexBody<List, DirectTx<Native>>);
 static_assert(!IndexBody<WithoutErase<List>, DirectTx<Native>>);
 static_assert(!IndexBody<WithoutScan<List>, DirectTx<Native>>);
+
+// The list says nothing about readers without a latch, so it does not meet them.
+struct Bearing : List {
+  static constexpr bool kLatchFreeReaders = true;
+};
+struct NotBearing : List {
+  static constexpr bool kLatchFreeReaders = false;
+};
+static_assert(Admits<List, Olc<Native>> && Admits<List, Striped<Native>> && !Admits<List, Rowex<Native>>);
+static_assert(Admits<Bearing, Rowex<Native>> && !Admits<NotBearing, Rowex<Native>>);
 
 using testing::House;
 using testing::Twins;
@@ -124,6 +139,23 @@ TEST_CASE("An elided lock keeps the operations of four threads apart") {
 TEST_CASE("Optimistic lock coupling keeps the operations of four threads apart") {
   check_exclusion<Olc<Native>>();
   check_exclusion<Olc<Emulated>>();
+}
+
+TEST_CASE("Versions beside the nodes keep the operations of four threads apart") {
+  for (const auto* spec : {"striped", "striped:1", "striped:7"}) {
+    check_exclusion<Striped<Native>>(spec);
+    check_exclusion<Striped<Emulated>>(spec);
+  }
+  check_exclusion<Seq<Native>>();
+  check_exclusion<Seq<Emulated>>();
+}
+
+TEST_CASE("Readers of rowex see half an operation and go on, writers exclude each other") {
+  const auto result = hammer<Rowex<Native>>("rowex");
+  CHECK(result.end.first == kThreads * kWrites);
+  CHECK(result.end.second == kThreads * kWrites);
+  CHECK(result.repeated_values == 0);
+  for (const auto& counters : result.counters) CHECK(counters.read_restarts == 0);
 }
 
 template <class P>
@@ -288,6 +320,9 @@ TEST_CASE("Out of memory is an exception that leaves the lock free") {
   check_out_of_memory<Rtm<Native>>();
   check_out_of_memory<Rtm<Emulated>>();
   check_out_of_memory<Olc<Native>>();
+  check_out_of_memory<Rowex<Native>>();
+  check_out_of_memory<Striped<Native>>();
+  check_out_of_memory<Seq<Native>>();
 }
 
 template <class P>
@@ -315,21 +350,32 @@ TEST_CASE("Under a coarse policy what was retired is free after the operation") 
   check_retired_is_freed<Rtm<Emulated>>();
 }
 
-TEST_CASE("A restarted optimistic operation gives back what it made and counts") {
-  using P = Olc<Native>;
-  House<P> house("olc");
+template <class P>
+void check_restarts() {
+  INFO(P::kName);
+  House<P> house(P::kName);
   typename House<P>::Thread me(house);
   int runs = 0;
-  const auto body = [&](auto& tx) -> Attempt<int> {
-    if (tx.template make<Block>() == nullptr) return kNoMemory;
+  const auto look = [&](auto&) -> Attempt<int> {   // who reads makes nothing
     if (++runs % 40 != 0) return kRestart;
     return runs;
   };
-  CHECK(house.policy.write(me, body) == 40);
-  CHECK(house.policy.read(me, body) == 80);
+  const auto make = [&](auto& tx) -> Attempt<int> {
+    if (tx.template make<Block>() == nullptr) return kNoMemory;
+    return look(tx);
+  };
+  CHECK(house.policy.write(me, make) == 40);
+  CHECK(house.policy.read(me, look) == 80);
   CHECK(me.counters.write_restarts == 39);
   CHECK(me.counters.read_restarts == 39);
-  CHECK(house.memory.bytes().live == 2 * sizeof(Block));
+  CHECK(house.memory.bytes().live == sizeof(Block));
+}
+
+TEST_CASE("A restarted optimistic operation gives back what it made and counts") {
+  check_restarts<Olc<Native>>();
+  check_restarts<Rowex<Native>>();
+  check_restarts<Striped<Native>>();
+  check_restarts<Seq<Native>>();
 }
 
 TEST_CASE("A body that restarts under a coarse policy is a mistake, and says so") {
@@ -353,7 +399,23 @@ TEST_CASE("Policies without options refuse them") {
   check_takes_no_options<Spin<Native>>();
   check_takes_no_options<RwSpin<Native>>();
   check_takes_no_options<Olc<Native>>();
+  check_takes_no_options<Rowex<Native>>();
+  check_takes_no_options<Seq<Native>>();
   check_takes_no_options<Own>();
+}
+
+TEST_CASE("striped takes a number of stripes in range, and says which range") {
+  const auto stripes = [](std::string_view spec) { return StripedOptions::parse(Spec::parse(spec)).resolved(); };
+  using Resolved = std::vector<std::pair<std::string, std::string>>;
+  CHECK(stripes("striped") == Resolved{{"stripes", "1024"}});
+  CHECK(stripes("striped:1") == Resolved{{"stripes", "1"}});
+  CHECK(stripes("striped:1048576") == Resolved{{"stripes", "1048576"}});
+  CHECK(!StripedOptions::about("stripes").empty());
+  for (const auto* number : {"0", "1048577", "-1", "some"}) {
+    CHECK_THROWS_WITH(stripes("striped:" + std::string(number)),
+                      "policy striped: '" + std::string(number) + "' must be a whole number from 1 to 1048576");
+  }
+  CHECK_THROWS_AS(stripes("striped:64,wait=1"), InputError);
 }
 
 }  // namespace

@@ -11,6 +11,8 @@
 #include "src/testing/catch.h"
 #include "sync/none.h"
 #include "sync/olc.h"
+#include "sync/rowex.h"
+#include "sync/striped.h"
 #include "sync/synchronized.h"
 
 namespace latchlab::testing {
@@ -111,9 +113,9 @@ TEST_CASE("Scan: nodes that skip more of their path than they store are compared
 
 /// One writer goes over three pairs of one node, between which a child lies, again and again. The pairs that a
 /// batch takes from a node are of one moment, though the scan has been to the child in between, or ends there.
-template <class Bugs>
+template <class Policy>
 struct PairsOfOneNode {
-  using Index = Synchronized<CountingArt, Olc<Simulated, Bugs>, U64Key>;
+  using Index = Synchronized<CountingArt, Policy, U64Key>;
   static std::vector<u64> own() { return {spelled({1, 10}), spelled({1, 15}), spelled({1, 30})}; }
 
   PairsOfOneNode() {
@@ -149,19 +151,29 @@ struct PairsOfOneNode {
   }
   std::string check() { return {}; }
 
-  Index index{Spec::parse("olc"), MemoryConfig{}};
+  Index index{Spec::parse(Policy::kName), MemoryConfig{}};
   std::vector<typename Index::Thread> threads;
 };
 
-template <class Bugs>
+template <class Policy>
 RaceReport scan_one_node() {
-  return find_races<PairsOfOneNode<Bugs>>({.schedules = kRaceSchedules / (kSanitized ? 20 : 1)});
+  return find_races<PairsOfOneNode<Policy>>({.schedules = kRaceSchedules / (kSanitized ? 20 : 1)});
+}
+
+template <class Policy>
+void check_one_moment() {
+  const RaceReport report = scan_one_node<Policy>();
+  INFO(report.str());
+  CHECK(report.failures == 0);
 }
 
 TEST_CASE("Races: the pairs that a batch takes from one node are of one moment", "[race][scan]") {
-  const RaceReport report = scan_one_node<NoBugs>();
-  INFO(report.str());
-  CHECK(report.failures == 0);
+  check_one_moment<Olc<Simulated>>();
+  check_one_moment<Striped<Simulated>>();
+}
+
+TEST_CASE("Races: under rowex they need not be", "[race][scan]") {
+  CHECK(scan_one_node<Rowex<Simulated>>().failures != 0);   // as scan.h says
 }
 
 struct DropValidation : NoBugs {
@@ -169,7 +181,8 @@ struct DropValidation : NoBugs {
 };
 
 TEST_CASE("Seeded bugs: a scan that does not validate the nodes that it leaves is found", "[race][scan]") {
-  CHECK(scan_one_node<DropValidation>().failures != 0);
+  CHECK(scan_one_node<Olc<Simulated, DropValidation>>().failures != 0);
+  CHECK(scan_one_node<Striped<Simulated, DropValidation>>().failures != 0);
 }
 
 }  // namespace
