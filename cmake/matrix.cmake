@@ -1,5 +1,5 @@
-# The matrix: every policy, every index, and which policies an index runs under. One line adds one. A policy whose readers
-# have no latch (rowex) takes the indexes that say kLatchFreeReaders and passes over the others.
+# The matrix: every policy, every index, and which policies an index runs under. One line adds one. A policy whose
+# readers have no latch (rowex) takes the indexes that say kLatchFreeReaders and passes over the others.
 
 #                   word    header              class template
 latchlab_add_policy(none    HEADER sync/none.h    TYPE None)

@@ -7,10 +7,10 @@
 //   tx.enter(node)             begin to read a node                      coarse: nothing    optimistic: read its version
 //   reader.step_to(child)      go on to a child read from it             nothing            child's version, validate parent
 //   reader.step_to(child, tag) and say whether that is its tag           load it            it is in the version
-//   tx.begin(reader, child,    the same for a child of a node that is     load the tag       child's version, validate the
-//            tag, link, word)  never unlinked: `link` held `word`                            link
-//   tx.enter_late(reader,      enter a node after `link` in it was read   nothing            read its version, then `link`
-//            node, link, word) as `word`                                                     again
+//   tx.begin(reader, child,    the same for a child of a node that is    load the tag       child's version, validate
+//            tag, link, word)  never unlinked: `link` held `word`                           the link
+//   tx.enter_late(reader,      enter a node after `link` in it was       nothing            read its version, then the
+//            node, link, word) read as `word`                                               link again
 //   reader.follow(p)           to something it guards (a leaf)           nothing            validate
 //   tx.confirm(value, r...)    "my answer, if what I read held"          nothing            validate all
 //   tx.upgrade(r...)           before the first store; also a span       nothing            lock all or none, each once
@@ -29,8 +29,8 @@
 //   6. A node's size, kind and place are fixed while it is linked: a change of those is a new node.
 //   7. After an upgrade, no verb that reads: it would wait for a latch that the transaction itself may hold.
 //
-// An index that says kLatchFreeReaders promises more, for policies whose readers prove nothing (rowex): whatever a reading
-// body sees of an operation that changes the index, it sees by one store, and what was unlinked stays as it was.
+// An index that says kLatchFreeReaders promises more, for policies whose readers prove nothing (rowex): whatever a
+// reading body sees of an operation that changes the index, it sees by one store, and what was unlinked stays as it was.
 //
 // A policy decides when and how often a body runs. `me` is the calling thread: me.context (ThreadContext), me.reclaim (the
 // Reclaimer's Thread), me.counters.

@@ -1,12 +1,13 @@
 #pragma once
-// Where the latch of a node is, for transactions with versions: a small thing to copy, of which `of(node)` is the latch.
+// Where the latch of a node is, for transactions with versions: a small thing to copy, whose `of(node)` is the latch.
 //
 //   LatchInNode    in the node itself       a line that a reader of the node needs anyway; 8 bytes a node
 //   LatchInStripe  in a table beside them   nodes carry nothing; a further line a node, and strangers share a latch
 //
-// Sharing is safe, since a version then counts the changes of all its nodes: who reads one of them restarts too often and
-// never too seldom. A parent and its child may share: a step asks one latch twice, an upgrade locks it once. A node's stripe
-// is a function of its address, so a block that comes back as another node has the same, and its version never goes back.
+// Sharing is safe, since a version then counts the changes of all its nodes: who reads one of them restarts too often
+// and never too seldom. A parent and its child may share: a step asks one latch twice, an upgrade locks it once. A node's
+// stripe is a function of its address, so a block that comes back as another node has the same, and its version never
+// goes back.
 #include <memory>
 
 #include "src/base/hash.h"

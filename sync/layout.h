@@ -39,8 +39,8 @@ struct VersionedLayout {
   using Row = typename M::template RacyRow<T, N>;
 };
 
-/// The same, and readers that ask for no version: what they look for must be in one cell at any moment, or be proved by the
-/// node's latch where it is not. Only for an index that says kLatchFreeReaders.
+/// The same, and readers that ask for no version: what they look for must be in one cell at any moment, or be proved by
+/// the node's latch where it is not. Only for an index that says kLatchFreeReaders.
 template <class M, class SeededBugs = NoBugs>
 struct LatchFreeLayout : VersionedLayout<M, SeededBugs> {
   static constexpr bool kLatchFreeReaders = true;

@@ -1,6 +1,6 @@
 #pragma once
-// `olc`: optimistic lock coupling (Leis, Scheibner, Kemper, Neumann, DaMoN 2016). A version in every node, which readers
-// validate.
+// `olc`: optimistic lock coupling (Leis, Scheibner, Kemper, Neumann, DaMoN 2016). A version in every node, which
+// readers validate.
 #include "sync/layout.h"
 #include "sync/optimistic.h"
 

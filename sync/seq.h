@@ -1,6 +1,6 @@
 #pragma once
-// `seq`: a sequence lock. One version counts every change, and every change makes every reader restart: `striped` with one
-// stripe.
+// `seq`: a sequence lock. One version counts every change, and every change makes every reader restart: `striped` with
+// one stripe.
 #include "sync/striped.h"
 
 namespace latchlab {

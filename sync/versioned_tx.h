@@ -1,7 +1,7 @@
 #pragma once
 // The transaction of optimistic lock coupling: a reader holds the version of its node, upgrade locks what will be
-// changed, and the transaction owns what is locked until the policy commits it or gives it up. Where the latch of a node is
-// Latches says (latch_places.h); several nodes may share one.
+// changed, and the transaction owns what is locked until the policy commits it or gives it up. Where the latch of a node
+// is Latches says (latch_places.h); several nodes may share one.
 //
 // A step reads the child's version and then validates the parent once. That one validation proves three things: the
 // pointer to the child was current, the child was linked when its version was read, and all that was read of the parent
@@ -96,9 +96,9 @@ class VersionedTx {
     reader = enter(node);
     return link.load() == word;
   }
-  /// Begins at a child of a node that is never unlinked: `link` is the cell there that led to it by `word`. While it holds
-  /// the word the child is linked (who is inside an epoch sees no node come back), so the version of its node is not asked,
-  /// and readers that begin at one child do not restart when another is added beside it.
+  /// Begins at a child of a node that is never unlinked: `link` is the cell there that led to it by `word`. While it
+  /// holds the word the child is linked (who is inside an epoch sees no node come back), so the version of its node is not
+  /// asked, and readers that begin at one child do not restart when another is added beside it.
   template <class N, class Cell>
   [[nodiscard]] Arrival begin(Reader<N>& reader, N* child, u8 guess, const Cell& link, u64 word) {
     reader.latches_ = latches_;
@@ -112,8 +112,8 @@ class VersionedTx {
     return value;
   }
 
-  /// Locks the nodes of all readers or of none; a latch that is named twice is locked once. From here on what was read through
-  /// them holds until the commit, and the body must not restart. More than kMaxLocks nodes end the process.
+  /// Locks the nodes of all readers or of none; a latch that is named twice is locked once. From here on what was read
+  /// through them holds until the commit, and the body must not restart. More than kMaxLocks nodes end the process.
   template <class... Readers>
   [[nodiscard]] bool upgrade(const Readers&... readers) {
     return (lock(latches_.of(readers.node_), readers.version_) && ...) || give_up();

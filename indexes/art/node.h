@@ -17,15 +17,16 @@
 //   - a child is stored before what leads to it: the live bit, the index;
 //   - so a byte comes and goes by one store: of the state (Node4, Node16), of its index, of its slot (Node256);
 //   - what is packed again is a copy in a new node.
-// In a Node256 of values the value 0 alone is told by two cells, its slot and its present bit. A reader without a latch that
-// sees the slot 0 and the bit set looks at both between two equal versions of the node, and then only waits for a writer. For
-// every other value it goes by the slot, in a find and in a scan alike, or one of them would miss what the other has found:
+// In a Node256 of values the value 0 alone is told by two cells, its slot and its present bit. A reader without a latch
+// that sees the slot 0 and the bit set looks at both between two equal versions of the node, and only there it may wait
+// for a writer. For every other value it goes by the slot, in a find and in a scan alike, or one of them would miss what
+// the other has found:
 //
 //   insert v   slot v (there), bit        insert 0   bit (there)            update v to 0, 0 to v   slot
 //   erase v    slot 0 (gone), bit         erase 0    bit (gone)
 //
-// Between the two stores of an erase the slot is 0 and the bit set, and the reader waits. Were the bit cleared first, who has
-// seen the slot 0 of a value before and then no bit would call a key absent whose slot is not 0 yet.
+// Between the two stores of an erase the slot is 0 and the bit set, and the reader waits. Were the bit cleared first, who
+// has seen the slot 0 of a value before and then no bit would call a key absent whose slot is not 0 yet.
 #include <bit>
 #include <type_traits>
 
@@ -382,7 +383,7 @@ class alignas(kLineBytes) Node256 : public Node<Layout, Key> {
     word = at->load();
     if (word != 0) [[likely]] return at;
     if (!this->holds_values(level) || !present(byte)) return nullptr;
-    if constexpr (Layout::kLatchFreeReaders) return proved(byte, word);
+    if constexpr (Layout::kLatchFreeReaders && !Layout::Bugs::kDropProofOfZero) return proved(byte, word);
     return this->loaded(*at, word);   // once more: the value was stored before its bit, and may be 0
   }
   bool next(u32 byte, Entry& entry) const {
@@ -442,14 +443,14 @@ class alignas(kLineBytes) Node256 : public Node<Layout, Key> {
   }
 
  private:
-  /// The slot of a byte whose slot was read as 0 and whose present bit as set, which may be of two moments: both of one, at
-  /// which nobody was changing the node. Not for who holds its latch.
+  /// The slot of a byte whose slot was read as 0 and whose present bit as set, which may be of two moments: both of one,
+  /// at which nobody was changing the node. Not for who holds its latch.
   [[gnu::noinline, gnu::cold]] const typename Node<Layout, Key>::Cell64* proved(u8 byte, u64& word) const {
     for (;;) {   // once for each writer that comes in between
       const u64 version = this->latch.version();
       word = slot_[byte].load();
       const bool there = word != 0 || present(byte);
-      if (Layout::Bugs::kDropProofOfZero || this->latch.unchanged(version)) return there ? &slot_[byte] : nullptr;
+      if (this->latch.unchanged(version)) return there ? &slot_[byte] : nullptr;
     }
   }
   bool present(u8 byte) const { return (present_[byte / 64].load() >> (byte % 64) & 1) != 0; }

@@ -131,9 +131,10 @@ TEST_CASE("Seeded bugs: a dropped subscription or fallback lock of rtm, and a co
   CHECK(caught("count inside", all_mixes<RtmArt<CountInside>>("rtm:1", 0.2)));
 }
 
-/// One writer adds to a node, replaces and removes, and readers look without any latch, as those of `rowex` do, by find and
-/// by next. Each byte is absent, has its first word, perhaps its second, and may be absent again: who has seen it at one of
-/// these must not see it before that again, whichever way it looks. At the last level words are values, and one of them 0.
+/// One writer adds to a node, replaces and removes, and readers look without any latch, as those of `rowex` do, by find
+/// and by next. Each byte is absent, has its first word, perhaps its second, and may be absent again: who has seen it at
+/// one of these must not see it before that again, whichever way it looks. At the last level words are values, and one of
+/// them 0.
 template <class Node, u32 kLevel>
 struct LatchFreeReaders {
   static constexpr bool kValues = kLevel + 1 == U64Key::kFixedSize;
@@ -174,7 +175,8 @@ struct LatchFreeReaders {
   /// The writer knows what there is.
   void expect_word(u8 byte, std::optional<u64> wanted) {
     u64 word = 1;
-    expect((node.find(byte, word) != nullptr) == wanted.has_value(), "the writer missed what is there, or found what is not");
+    const bool there = node.find(byte, word) != nullptr;
+    expect(there == wanted.has_value(), "the writer missed what is there, or found what is not");
     if (wanted) expect(word == *wanted, "the writer found another word");
   }
 
