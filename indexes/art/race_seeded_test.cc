@@ -251,6 +251,54 @@ TEST_CASE("Races: readers without a latch find a value or none in a node that gr
   CHECK(report.failures == 0);
 }
 
+/// A value comes, changes and goes in a Node256, at first 0, and readers look at nothing else, by find and by next. What
+/// each sees is the way of the value, perhaps with gaps: of the value 0 two cells tell.
+template <class Bugs>
+struct OneValueOfMany {
+  using Node = art::Node256<LatchFreeLayout<Simulated, Bugs>, U64Key>;
+  static constexpr u8 kByte = 9;
+  static constexpr std::optional<u64> kWay[] = {{}, 0, 7, {}, 8, {}, 9, {}, 10, {}};
+
+  Node node{art::U64Path(U64Key(), 7)};
+
+  void fiber(u32 id) {
+    if (id == 0) {
+      for (u32 i = 1; i < std::size(kWay); ++i) change(kWay[i - 1], kWay[i]);
+    } else {
+      read();
+    }
+  }
+  void change(std::optional<u64> from, std::optional<u64> to) {
+    const u64 version = node.latch.version();
+    expect(node.latch.try_lock(version), "there is another writer");
+    if (!from) {
+      node.add(kByte, *to);
+    } else if (to) {
+      node.replace(kByte, *to);
+    } else {
+      node.remove(kByte);
+    }
+    node.latch.unlock(version);
+  }
+  void read() {
+    u32 at = 0;   // on the way, the first place that fits all that was seen
+    for (u32 look = 0; look < 12; ++look) {
+      art::Entry entry{kByte, 1};
+      const bool found = look % 2 == 0 ? node.find(kByte, entry.word) != nullptr : node.next(kByte, entry);
+      const std::optional<u64> seen = found ? std::optional(entry.word) : std::nullopt;
+      while (at < std::size(kWay) && kWay[at] != seen) ++at;
+      expect(at < std::size(kWay), "a reader saw what was not, or what was before");
+    }
+  }
+  std::string check() { return {}; }
+};
+
+TEST_CASE("Races: readers without a latch see a value in a node of 256 come, change and go", "[race]") {
+  const RaceReport report = find_races<OneValueOfMany<NoBugs>>({.schedules = kRaceSchedules});
+  INFO(report.str());
+  CHECK(report.failures == 0);
+}
+
 TEST_CASE("Seeded bugs: an index that is published before its child is found", "[race]") {
   CHECK(caught("child after index", read_without_latch<ChildAfterIndex, 1>));
   CHECK(caught("value after index", read_without_latch<ChildAfterIndex, 7>));
