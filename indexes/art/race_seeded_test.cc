@@ -257,7 +257,8 @@ template <class Bugs>
 struct OneValueOfMany {
   using Node = art::Node256<LatchFreeLayout<Simulated, Bugs>, U64Key>;
   static constexpr u8 kByte = 9;
-  static constexpr std::optional<u64> kWay[] = {{}, 0, 7, {}, 8, {}, 9, {}, 10, {}};
+  static constexpr u64 kAbsent = ~u64{0};
+  static constexpr u64 kWay[] = {kAbsent, 0, 7, kAbsent, 8, kAbsent, 9, kAbsent, 10, kAbsent};
 
   Node node{art::U64Path(U64Key(), 7)};
 
@@ -268,13 +269,13 @@ struct OneValueOfMany {
       read();
     }
   }
-  void change(std::optional<u64> from, std::optional<u64> to) {
+  void change(u64 from, u64 to) {
     const u64 version = node.latch.version();
     expect(node.latch.try_lock(version), "there is another writer");
-    if (!from) {
-      node.add(kByte, *to);
-    } else if (to) {
-      node.replace(kByte, *to);
+    if (from == kAbsent) {
+      node.add(kByte, to);
+    } else if (to != kAbsent) {
+      node.replace(kByte, to);
     } else {
       node.remove(kByte);
     }
@@ -285,7 +286,7 @@ struct OneValueOfMany {
     for (u32 look = 0; look < 12; ++look) {
       art::Entry entry{kByte, 1};
       const bool found = look % 2 == 0 ? node.find(kByte, entry.word) != nullptr : node.next(kByte, entry);
-      const std::optional<u64> seen = found ? std::optional(entry.word) : std::nullopt;
+      const u64 seen = found ? entry.word : kAbsent;
       while (at < std::size(kWay) && kWay[at] != seen) ++at;
       expect(at < std::size(kWay), "a reader saw what was not, or what was before");
     }
