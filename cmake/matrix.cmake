@@ -1,4 +1,5 @@
-# The matrix: every policy, every index, and which policies an index runs under. One line adds one.
+# The matrix: every policy, every index, and which policies an index runs under. One line adds one. A policy whose
+# readers have no latch (rowex) takes the indexes that say kLatchFreeReaders and passes over the others.
 
 #                   word         header                     class template
 latchlab_add_policy(none         HEADER sync/none.h         TYPE None)
@@ -14,6 +15,9 @@ latchlab_add_policy(rtm          HEADER sync/rtm.h          TYPE Rtm)
 latchlab_add_policy(tbb-spec     HEADER sync/tbb_spec.h     TYPE TbbSpec      MACHINES Native)
 latchlab_add_policy(tbb-spec-rw  HEADER sync/tbb_spec_rw.h  TYPE TbbSpecRw    MACHINES Native)
 latchlab_add_policy(olc          HEADER sync/olc.h          TYPE Olc)
+latchlab_add_policy(rowex        HEADER sync/rowex.h        TYPE Rowex)
+latchlab_add_policy(striped      HEADER sync/striped.h      TYPE Striped)
+latchlab_add_policy(seq          HEADER sync/seq.h          TYPE Seq)
 
 latchlab_add_index(art   HEADER indexes/art/art.h    TYPE Art   KEYS u64 bytes)
 latchlab_add_index(tbb   HEADER indexes/peers/tbb.h  TYPE Tbb   KEYS u64 bytes  POLICIES own)

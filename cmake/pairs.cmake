@@ -129,7 +129,7 @@ function(latchlab_generate_pair out_source out_function target index policy)
     get_property(policy_header GLOBAL PROPERTY latchlab_policy_${policy}_header)
     get_property(policy_type GLOBAL PROPERTY latchlab_policy_${policy}_type)
     string(TOLOWER "${LATCHLAB_MACHINE}" machine)
-    list(APPEND headers src/machine/${machine}.h "${policy_header}" sync/synchronized.h)
+    list(APPEND headers src/machine/${machine}.h "${policy_header}")
   endif()
   string(MAKE_C_IDENTIFIER "register_${index}_${policy}" function)
 
@@ -143,14 +143,13 @@ function(latchlab_generate_pair out_source out_function target index policy)
   set(key_kind_bytes KeyKind::kBytes)
   set(additions "")
   foreach(key IN LISTS keys)
+    set(words "registry, \"${index}\", \"${policy}\", ${key_kind_${key}}")
     if(policy STREQUAL "own")
-      set(shared_index "${index_type}<${key_type_${key}}>")
+      string(APPEND additions "  add_pair<${index_type}<${key_type_${key}}>>(${words});\n")
     else()
-      set(shared_index
-        "Synchronized<${index_type}, ${policy_type}<${LATCHLAB_MACHINE}>, ${key_type_${key}}>")
+      string(APPEND additions
+        "  add_pair_if_admitted<${index_type}, ${policy_type}<${LATCHLAB_MACHINE}>, ${key_type_${key}}>(${words});\n")
     endif()
-    string(APPEND additions
-      "  add_pair<${shared_index}>(registry, \"${index}\", \"${policy}\", ${key_kind_${key}});\n")
   endforeach()
 
   set(source "${CMAKE_CURRENT_BINARY_DIR}/${target}/${index}_${policy}.cc")

@@ -12,6 +12,7 @@
 #include "indexes/any_index.h"
 #include "harness/registry.h"
 #include "harness/trial_of.h"
+#include "sync/synchronized.h"
 
 namespace latchlab {
 
@@ -60,6 +61,14 @@ void add_pair(Registry& registry, std::string index, std::string policy, KeyKind
     pair.about = "the index synchronizes itself";
   }
   registry.add(std::move(pair));
+}
+
+/// Registers an index under a policy, joined, if the index bears it (Admits, sync/concepts.h); nothing if not.
+template <template <class, class> class Index, class Policy, class Key>
+void add_pair_if_admitted(Registry& registry, std::string index, std::string policy, KeyKind keys) {
+  if constexpr (Admits<Index<typename Policy::Layout, Key>, Policy>) {
+    add_pair<Synchronized<Index, Policy, Key>>(registry, std::move(index), std::move(policy), keys);
+  }
 }
 
 }  // namespace latchlab

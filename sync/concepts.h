@@ -7,9 +7,11 @@
 //   tx.enter(node)             begin to read a node                      coarse: nothing    optimistic: read its version
 //   reader.step_to(child)      go on to a child read from it             nothing            child's version, validate parent
 //   reader.step_to(child, tag) and say whether that is its tag           load it            it is in the version
-//   reader.begin(child, tag,   the same for a child of a node that is     load the tag       child's version, then ask the
-//                link, word)   never unlinked: its cell `link` held                          link: an unlinked child must
-//                              `word`                                                        not come back to it
+//   tx.begin(reader, child,    the same for a child of a node that is    load the tag       child's version, then ask the
+//            tag, link, word)  never unlinked: its cell `link` held                         link: an unlinked child must
+//                              `word`                                                       not come back to it
+//   tx.enter_late(reader,      enter a node after `link` in it was       nothing            read its version, then the
+//            node, link, word) read as `word`                                               link again
 //   reader.follow(p)           to something it guards (a leaf)           nothing            validate
 //   tx.confirm(value, r...)    "my answer, if what I read held"          nothing            validate all
 //   tx.upgrade(r...)           before the first store; also a span       nothing            lock all or none, each once
@@ -26,6 +28,10 @@
 //   4. A loop over what is read is bounded even if what is read makes no sense: it may be from two moments.
 //   5. Retire after the upgrade that protects the unlinking. The bytes are those that were made.
 //   6. A node's size, kind and place are fixed while it is linked: a change of those is a new node.
+//   7. After an upgrade, no verb that reads: it would wait for a latch that the transaction itself may hold.
+//
+// An index that says kLatchFreeReaders promises more, for policies whose readers prove nothing (rowex): whatever a
+// reading body sees of an operation that changes the index, it sees by one store, and what was unlinked stays as it was.
 //
 // A policy decides when and how often a body runs. `me` is the calling thread: me.context (ThreadContext), me.reclaim (the
 // Reclaimer's Thread), me.counters.
@@ -48,7 +54,10 @@ template <class L>
 concept Layout = Machine<typename L::Machine> && Cell<typename L::template Cell<u64>> &&
                  Row<typename L::template Row<u8, 16>> && std::default_initializable<typename L::Latch> &&
                  std::constructible_from<typename L::Latch, u8> &&
-                 requires { L::Bugs::kDropValidation; };
+                 requires {
+                   L::Bugs::kDropValidation;
+                   { L::kLatchFreeReaders } -> std::convertible_to<bool>;
+                 };
 
 /// A node as the concepts see it: all that a transaction asks of one is its latch, and perhaps its tag.
 template <class L>
@@ -64,15 +73,15 @@ concept Reader = std::semiregular<R> && requires(R& reader, const R& constant, N
   { constant.operator->() } -> std::same_as<Node*>;
   { reader.step_to(node) } -> std::same_as<bool>;
   { reader.step_to(node, u8{}) } -> std::same_as<Arrival>;
-  { reader.begin(node, u8{}, node->value, u64{}) } -> std::same_as<Arrival>;
   { constant.follow(p) } -> std::same_as<bool>;
 };
 
 template <class Tx, class L>
 concept Transaction =
-    std::constructible_from<Tx, ThreadContext<typename L::Machine>&> &&
     Reader<decltype(std::declval<Tx&>().enter(std::declval<AnyNode<L>*>())), AnyNode<L>> &&
-    requires(Tx& tx, AnyNode<L>* node, void* block) {
+    requires(Tx& tx, AnyNode<L>* node, decltype(tx.enter(node)) reader, void* block) {
+      { tx.enter_late(reader, node, node->value, u64{}) } -> std::same_as<bool>;
+      { tx.begin(reader, node, u8{}, node->value, u64{}) } -> std::same_as<Arrival>;
       { tx.confirm(1, tx.enter(node), tx.enter(node)) } -> std::same_as<Attempt<int>>;
       { tx.upgrade(tx.enter(node), tx.enter(node)) } -> std::same_as<bool>;
       { tx.upgrade(std::span<const decltype(tx.enter(node))>()) } -> std::same_as<bool>;   // as many as turn out
@@ -105,6 +114,21 @@ concept IndexBody =
       requires !Index::kOrdered || OrderedBody<Index, Tx>;
     };
 
+/// The transaction of a policy's readers: ReadTx, where it has one of its own.
+template <class P>
+struct ReadTxOf {
+  using Type = typename P::Tx;
+};
+template <class P>
+  requires requires { typename P::ReadTx; }
+struct ReadTxOf<P> {
+  using Type = typename P::ReadTx;
+};
+
+/// An index that may run under a policy: where that has readers without a latch, the index must bear them.
+template <class Index, class P>
+concept Admits = !P::Layout::kLatchFreeReaders || requires { requires Index::kLatchFreeReaders; };
+
 /// A thread as a policy sees it.
 template <class P>
 struct PolicyThread {
@@ -118,14 +142,15 @@ struct PolicyThread {
 template <class P>
 concept Policy =
     Machine<typename P::Machine> && Layout<typename P::Layout> && Transaction<typename P::Tx, typename P::Layout> &&
-    Reclaimer<typename P::Reclaimer> && std::constructible_from<P, const typename P::Options&> &&
-    requires(P& policy, PolicyThread<P>& me, Attempt<int> (*body)(typename P::Tx&), const Spec& spec,
-             const typename P::Options& options) {
+    Transaction<typename ReadTxOf<P>::Type, typename P::Layout> && Reclaimer<typename P::Reclaimer> &&
+    std::constructible_from<P, const typename P::Options&> &&
+    requires(P& policy, PolicyThread<P>& me, Attempt<int> (*body)(typename P::Tx&),
+             Attempt<int> (*look)(typename ReadTxOf<P>::Type&), const Spec& spec, const typename P::Options& options) {
       { P::kName } -> std::convertible_to<std::string_view>;
       { P::Options::parse(spec) } -> std::same_as<typename P::Options>;
       options.resolved();
       P::Counters::fields();
-      { policy.read(me, body) } -> std::same_as<int>;
+      { policy.read(me, look) } -> std::same_as<int>;
       { policy.write(me, body) } -> std::same_as<int>;
     };
 

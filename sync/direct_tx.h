@@ -1,6 +1,7 @@
 #pragma once
-// The transaction of coarse policies: the policy excludes everybody (by a lock, by a hardware transaction, or because
-// there is one thread), so entering and confirming are nothing at all and the verbs compile away.
+// The transaction of who need not prove what was read, so that entering and confirming are nothing at all and the verbs
+// compile away: of coarse policies, which exclude everybody (by a lock, by a hardware transaction, or because there is
+// one thread), and of readers of an index that bears them without a latch (rowex).
 #include <new>
 #include <span>
 #include <utility>
@@ -35,10 +36,6 @@ class DirectTx {
       if (child->tag() == guess) [[likely]] return Arrival::kGuessed;
       return Arrival::kOther;
     }
-    template <class Cell>
-    [[nodiscard]] Arrival begin(N* child, u8 guess, const Cell&, u64) {
-      return step_to(child, guess);
-    }
     [[nodiscard]] bool follow(const void*) const { return true; }
 
    private:
@@ -48,6 +45,15 @@ class DirectTx {
   template <class N>
   Reader<N> enter(N* node) {
     return Reader<N>(node);
+  }
+  template <class N, class Cell>
+  [[nodiscard]] bool enter_late(Reader<N>& reader, N* node, const Cell&, u64) {
+    reader = enter(node);
+    return true;
+  }
+  template <class N, class Cell>
+  [[nodiscard]] Arrival begin(Reader<N>& reader, N* child, u8 guess, const Cell&, u64) {
+    return reader.step_to(child, guess);
   }
   template <class T, class... Readers>
   Attempt<T> confirm(T value, const Readers&...) const {

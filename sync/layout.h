@@ -7,15 +7,19 @@
 
 namespace latchlab {
 
+/// What a node carries that has no latch of its own.
+struct NoLatch {
+  NoLatch() = default;
+  explicit NoLatch(u8) {}   // who wants a node's tag asks the node
+};
+
 /// Nodes that are protected as a whole by the policy: plain fields, no latch.
 template <class M, class SeededBugs = NoBugs>
 struct CoarseLayout {
   using Machine = M;
   using Bugs = SeededBugs;
-  struct Latch {
-    Latch() = default;
-    explicit Latch(u8) {}   // who wants a node's tag asks the node
-  };
+  using Latch = NoLatch;
+  static constexpr bool kLatchFreeReaders = false;
   template <class T>
   using Cell = typename M::template Plain<T>;
   template <class T, std::size_t N>
@@ -28,10 +32,24 @@ struct VersionedLayout {
   using Machine = M;
   using Bugs = SeededBugs;
   using Latch = VersionLatch<M>;
+  static constexpr bool kLatchFreeReaders = false;
   template <class T>
   using Cell = typename M::template Racy<T>;
   template <class T, std::size_t N>
   using Row = typename M::template RacyRow<T, N>;
+};
+
+/// The same, and readers that ask for no version: what they look for must be in one cell at any moment, or be proved by
+/// the node's latch where it is not. Only for an index that says kLatchFreeReaders.
+template <class M, class SeededBugs = NoBugs>
+struct LatchFreeLayout : VersionedLayout<M, SeededBugs> {
+  static constexpr bool kLatchFreeReaders = true;
+};
+
+/// Racy fields, and the versions in a table beside the nodes.
+template <class M, class SeededBugs = NoBugs>
+struct StripedLayout : VersionedLayout<M, SeededBugs> {
+  using Latch = NoLatch;
 };
 
 }  // namespace latchlab

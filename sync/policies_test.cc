@@ -18,10 +18,13 @@
 #include "sync/olc.h"
 #include "sync/own.h"
 #include "sync/policy_testing.h"
+#include "sync/rowex.h"
 #include "sync/rtm.h"
 #include "sync/rwspin.h"
+#include "sync/seq.h"
 #include "sync/shared_mutex.h"
 #include "sync/spin.h"
+#include "sync/striped.h"
 #include "sync/tbb_rw.h"
 #include "sync/tbb_spec.h"
 #include "sync/tbb_spec_rw.h"
@@ -33,7 +36,8 @@ namespace {
 template <class M>
 constexpr bool kRunsOn = Policy<None<M>> && Policy<OneAtomic<M>> && Policy<Mutex<M>> && Policy<Spin<M>> &&
                          Policy<Ticket<M>> && Policy<Mcs<M>> && Policy<RwSpin<M>> && Policy<SharedMutex<M>> &&
-                         Policy<Rtm<M>> && Policy<Olc<M>>;
+                         Policy<Rtm<M>> && Policy<Olc<M>> && Policy<Rowex<M>> && Policy<Striped<M>> &&
+                         Policy<Seq<M>>;
 static_assert(kRunsOn<Native> && kRunsOn<Emulated> && kRunsOn<Simulated>);
 static_assert(Policy<TbbRw<Native>> && Policy<TbbSpec<Native>> && Policy<TbbSpecRw<Native>>);
 
@@ -55,6 +59,16 @@ using List = SortedList<CoarseLayout<Native>, U64Key>;
 static_assert(IndexBody<List, DirectTx<Native>>);
 static_assert(!IndexBody<WithoutErase<List>, DirectTx<Native>>);
 static_assert(!IndexBody<WithoutScan<List>, DirectTx<Native>>);
+
+// The list says nothing about readers without a latch, so it does not meet them.
+struct Bearing : List {
+  static constexpr bool kLatchFreeReaders = true;
+};
+struct NotBearing : List {
+  static constexpr bool kLatchFreeReaders = false;
+};
+static_assert(Admits<List, Olc<Native>> && Admits<List, Striped<Native>> && !Admits<List, Rowex<Native>>);
+static_assert(Admits<Bearing, Rowex<Native>> && !Admits<NotBearing, Rowex<Native>>);
 
 using testing::House;
 using testing::Twins;
@@ -156,6 +170,23 @@ TEST_CASE("A lock that oneTBB elides keeps the operations of four threads apart"
 TEST_CASE("Optimistic lock coupling keeps the operations of four threads apart") {
   check_exclusion<Olc<Native>>();
   check_exclusion<Olc<Emulated>>();
+}
+
+TEST_CASE("Versions beside the nodes keep the operations of four threads apart") {
+  for (const auto* spec : {"striped", "striped:1", "striped:7"}) {
+    check_exclusion<Striped<Native>>(spec);
+    check_exclusion<Striped<Emulated>>(spec);
+  }
+  check_exclusion<Seq<Native>>();
+  check_exclusion<Seq<Emulated>>();
+}
+
+TEST_CASE("Readers of rowex see half an operation and go on, writers exclude each other") {
+  const auto result = hammer<Rowex<Native>>("rowex");
+  CHECK(result.end.first == kThreads * kWrites);
+  CHECK(result.end.second == kThreads * kWrites);
+  CHECK(result.repeated_values == 0);
+  for (const auto& counters : result.counters) CHECK(counters.read_restarts == 0);
 }
 
 template <class P>
@@ -359,6 +390,9 @@ TEST_CASE("Out of memory is an exception that leaves the lock free") {
   check_out_of_memory<Rtm<Native>>();
   check_out_of_memory<Rtm<Emulated>>();
   check_out_of_memory<Olc<Native>>();
+  check_out_of_memory<Rowex<Native>>();
+  check_out_of_memory<Striped<Native>>();
+  check_out_of_memory<Seq<Native>>();
 }
 
 template <class P>
@@ -387,9 +421,10 @@ TEST_CASE("Under a coarse policy what was retired is free after the operation") 
   check_retired_is_freed<Rtm<Emulated>>();
 }
 
-TEST_CASE("A restarted optimistic operation gives back what it made and counts") {
-  using P = Olc<Native>;
-  House<P> house("olc");
+template <class P>
+void check_restarts() {
+  INFO(P::kName);
+  House<P> house(P::kName);
   typename House<P>::Thread me(house);
   int runs = 0;
   const auto body = [&](auto& tx) -> Attempt<int> {
@@ -402,6 +437,13 @@ TEST_CASE("A restarted optimistic operation gives back what it made and counts")
   CHECK(me.counters.write_restarts == 39);
   CHECK(me.counters.read_restarts == 39);
   CHECK(house.memory.bytes().live == 2 * sizeof(Block));
+}
+
+TEST_CASE("A restarted optimistic operation gives back what it made and counts") {
+  check_restarts<Olc<Native>>();
+  check_restarts<Rowex<Native>>();
+  check_restarts<Striped<Native>>();
+  check_restarts<Seq<Native>>();
 }
 
 TEST_CASE("A body that restarts under a coarse policy is a mistake, and says so") {
@@ -455,7 +497,23 @@ TEST_CASE("Policies without options refuse them") {
   check_takes_no_options<TbbSpec<Native>>();
   check_takes_no_options<TbbSpecRw<Native>>();
   check_takes_no_options<Olc<Native>>();
+  check_takes_no_options<Rowex<Native>>();
+  check_takes_no_options<Seq<Native>>();
   check_takes_no_options<Own>();
+}
+
+TEST_CASE("striped takes a number of stripes in range, and says which range") {
+  const auto stripes = [](std::string_view spec) { return StripedOptions::parse(Spec::parse(spec)).resolved(); };
+  using Resolved = std::vector<std::pair<std::string, std::string>>;
+  CHECK(stripes("striped") == Resolved{{"stripes", "1024"}});
+  CHECK(stripes("striped:1") == Resolved{{"stripes", "1"}});
+  CHECK(stripes("striped:1048576") == Resolved{{"stripes", "1048576"}});
+  CHECK(!StripedOptions::about("stripes").empty());
+  for (const auto* number : {"0", "1048577", "-1", "some"}) {
+    CHECK_THROWS_WITH(stripes("striped:" + std::string(number)),
+                      "policy striped: '" + std::string(number) + "' must be a whole number from 1 to 1048576");
+  }
+  CHECK_THROWS_AS(stripes("striped:64,wait=1"), InputError);
 }
 
 }  // namespace

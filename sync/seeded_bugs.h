@@ -21,7 +21,7 @@ struct NoBugs {
   static constexpr bool kDropFallbackLock = false;
   /// rtm: `begins` is counted inside the transaction.
   static constexpr bool kCountInside = false;
-  /// olc: what an operation retires is freed at once.
+  /// olc, rowex: what an operation retires is freed at once.
   static constexpr bool kDropGracePeriod = false;
 
   // Transactions with versions.
@@ -37,6 +37,8 @@ struct NoBugs {
   // Indexes.
   /// art: a node publishes the index of a child before the child.
   static constexpr bool kChildAfterIndex = false;
+  /// art: a reader without a latch takes a slot and a present bit of two moments for the value 0.
+  static constexpr bool kDropProofOfZero = false;
 };
 
 }  // namespace latchlab

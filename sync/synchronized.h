@@ -36,6 +36,7 @@ class Synchronized {
   using Counters = typename Policy::Counters;
   static constexpr bool kOrdered = Body::kOrdered;
   static_assert(IndexBody<Body, typename Policy::Tx>, "the index lacks something: see IndexBody in sync/concepts.h");
+  static_assert(Admits<Body, Policy>, "readers without a latch, and the index does not say kLatchFreeReaders");
 
   /// What one thread brings: memory, its place in the reclaimer, its counters.
   class Thread {

@@ -1,6 +1,7 @@
 #pragma once
 // The transaction of optimistic lock coupling: a reader holds the version of its node, upgrade locks what will be
-// changed, and the transaction owns what is locked until the policy commits it or gives it up.
+// changed, and the transaction owns what is locked until the policy commits it or gives it up. Where the latch of a node
+// is Latches says (latch_places.h); several nodes may share one.
 //
 // A step reads the child's version and then validates the parent once. That one validation proves three things: the
 // pointer to the child was current, the child was linked when its version was read, and all that was read of the parent
@@ -14,20 +15,21 @@
 #include "src/memory/attempt_blocks.h"
 #include "src/memory/thread_context.h"
 #include "sync/attempt.h"
+#include "sync/latch_places.h"
 #include "sync/make.h"
 #include "sync/seeded_bugs.h"
 #include "sync/version_latch.h"
 
 namespace latchlab {
 
-template <class M, class Bugs = NoBugs>
+template <class M, class Bugs = NoBugs, class Latches = LatchInNode<M>>
 class VersionedTx {
  public:
   using Machine = M;
   /// Nodes that one attempt may lock.
   static constexpr u32 kMaxLocks = 16;
 
-  explicit VersionedTx(ThreadContext<M>& context) : blocks_(context.pool()) {}
+  explicit VersionedTx(ThreadContext<M>& context, Latches latches = {}) : blocks_(context.pool()), latches_(latches) {}
   VersionedTx(const VersionedTx&) = delete;
   VersionedTx& operator=(const VersionedTx&) = delete;
 
@@ -35,13 +37,13 @@ class VersionedTx {
   class Reader {
    public:
     Reader() = default;   // of nothing: to begin or to be assigned
-    explicit Reader(N* node) : node_(node), version_(node->latch.version()) {}
+    Reader(N* node, Latches latches) : node_(node), latches_(latches), version_(latches.of(node).version()) {}
     N* operator->() const { return node_; }
     N* node() const { return node_; }
 
     /// Goes on to a child that was read from this node; false where the node has changed since.
     [[nodiscard]] bool step_to(N* child) {
-      const u64 version = child->latch.version();
+      const u64 version = latches_.of(child).version();
       if (!unchanged()) [[unlikely]] return false;
       node_ = child;
       version_ = version;
@@ -51,15 +53,6 @@ class VersionedTx {
     [[nodiscard]] Arrival step_to(N* child, u8 guess) {
       return arrive(child, guess, [this] { return unchanged(); });
     }
-    /// Begins at a child of a node that is never unlinked: `link` is the cell there that led to it by `word`. If it holds the
-    /// word after the child's version was read, the child was linked then, so the version of its node is not asked, and who
-    /// begins at one child does not restart when another is added beside it. (The link may have led elsewhere in between, to
-    /// a node that was put above the child and taken away again. An unlinked child never comes back to it: its block is not
-    /// made anew while somebody is inside an epoch who may know it.)
-    template <class Cell>
-    [[nodiscard]] Arrival begin(N* child, u8 guess, const Cell& link, u64 word) {
-      return arrive(child, guess, [&] { return Bugs::kDropValidation || Bugs::kDropLink || link.is(word); });
-    }
     /// Proves a pointer, read from this node, to something without a latch of its own, which this node guards.
     [[nodiscard]] bool follow(const void*) const { return unchanged(); }
 
@@ -68,30 +61,50 @@ class VersionedTx {
     using Latch = VersionLatch<M>;
     bool unchanged() const {
       if constexpr (Bugs::kDropValidation) return true;
-      return node_->latch.unchanged(version_);
+      return latches_.of(node_).unchanged(version_);
     }
 
     /// The version first, then the proof that the child was linked when it was read: the acquire of the one orders them.
     template <class Linked>
     [[gnu::always_inline]] Arrival arrive(N* child, u8 guess, const Linked& linked) {
-      u64 version = child->latch.word();
+      constexpr bool kTagged = Latches::kTagged;
+      const Latch& latch = latches_.of(child);
+      u64 version = latch.word();
       if (!linked()) [[unlikely]] return Arrival::kChanged;
-      if (Latch::tag(version) != guess) [[unlikely]] {   // another node, or locked: a tag is even
-        version = child->latch.version();
+      if (Latch::tag(version) != (kTagged ? guess : 0)) [[unlikely]] {   // another node, or locked: a tag is even
+        version = latch.version();
         if (!linked()) [[unlikely]] return Arrival::kChanged;
       }
       node_ = child;
       version_ = version;
-      return Latch::tag(version) == guess ? Arrival::kGuessed : Arrival::kOther;
+      // The node's own tag is fixed: it was written before the link that led here.
+      return (kTagged ? Latch::tag(version) : child->tag()) == guess ? Arrival::kGuessed : Arrival::kOther;
     }
 
     N* node_ = nullptr;
+    [[no_unique_address]] Latches latches_;
     u64 version_ = 0;
   };
 
   template <class N>
   Reader<N> enter(N* node) {
-    return Reader<N>(node);
+    return Reader<N>(node, latches_);
+  }
+  /// Enters a node of which `link` was read before, as `word`; false where it has changed since.
+  template <class N, class Cell>
+  [[nodiscard]] bool enter_late(Reader<N>& reader, N* node, const Cell& link, u64 word) {
+    reader = enter(node);
+    return link.load() == word;
+  }
+  /// Begins at a child of a node that is never unlinked: `link` is the cell there that led to it by `word`. If it holds
+  /// the word after the child's version was read, the child was linked then, so the version of its node is not asked, and
+  /// who begins at one child does not restart when another is added beside it. (The link may have led elsewhere in
+  /// between, to a node that was put above the child and taken away again. An unlinked child never comes back to it: its
+  /// block is not made anew while somebody is inside an epoch who may know it.)
+  template <class N, class Cell>
+  [[nodiscard]] Arrival begin(Reader<N>& reader, N* child, u8 guess, const Cell& link, u64 word) {
+    reader.latches_ = latches_;
+    return reader.arrive(child, guess, [&] { return Bugs::kDropValidation || Bugs::kDropLink || link.is(word); });
   }
 
   /// `value` if everything that was read through the readers still holds.
@@ -101,16 +114,16 @@ class VersionedTx {
     return value;
   }
 
-  /// Locks the nodes of all readers or of none; the same node twice is locked once. From here on what was read through
-  /// them holds until the commit, and the body must not restart. More than kMaxLocks nodes end the process.
+  /// Locks the nodes of all readers or of none; a latch that is named twice is locked once. From here on what was read
+  /// through them holds until the commit, and the body must not restart. More than kMaxLocks nodes end the process.
   template <class... Readers>
   [[nodiscard]] bool upgrade(const Readers&... readers) {
-    return (lock(readers.node_->latch, readers.version_) && ...) || give_up();
+    return (lock(latches_.of(readers.node_), readers.version_) && ...) || give_up();
   }
   template <class N>
   [[nodiscard]] bool upgrade(std::span<const Reader<N>> readers) {
     for (const Reader<N>& reader : readers) {
-      if (!lock(reader.node_->latch, reader.version_)) return give_up();
+      if (!lock(latches_.of(reader.node_), reader.version_)) return give_up();
     }
     return true;
   }
@@ -165,6 +178,7 @@ class VersionedTx {
   }
 
   AttemptBlocks<M> blocks_;
+  [[no_unique_address]] Latches latches_;
   u32 locks_ = 0;
   Lock lock_[kMaxLocks];
 };

@@ -1,5 +1,6 @@
 // What an upgrade promises, whether its readers are named one by one or counted at run time.
 #include <array>
+#include <map>
 #include <span>
 #include <string>
 #include <thread>
@@ -127,19 +128,20 @@ TEST_CASE("Who begins at a child is told when its link has changed, and not when
   for (const u8 guess : {u8{8}, u8{6}}) {
     const u64 version = parent.latch.version();
     REQUIRE(parent.latch.try_lock(version));
-    CHECK(at.begin(&child, guess, link, 7) == (guess == 8 ? Arrival::kGuessed : Arrival::kOther));
+    CHECK(tx.begin(at, &child, guess, link, 7) == (guess == 8 ? Arrival::kGuessed : Arrival::kOther));
     parent.latch.unlock(version);
     CHECK(at.node() == &child);
     CHECK(at.follow(nullptr));
   }
-  CHECK(at.begin(&child, 8, link, 9) == Arrival::kChanged);
-  CHECK(at.begin(&child, 6, link, 9) == Arrival::kChanged);
+  CHECK(tx.begin(at, &child, 8, link, 9) == Arrival::kChanged);
+  CHECK(tx.begin(at, &child, 6, link, 9) == Arrival::kChanged);
 
+  DirectTx<Native> direct_tx(me.context);
   DirectTx<Native>::Reader<Tagged<CoarseLayout<Native>>> direct;
   Tagged<CoarseLayout<Native>> plain(6);
   const CoarseLayout<Native>::Cell<u64> plain_link(7);
-  CHECK(direct.begin(&plain, 6, plain_link, 7) == Arrival::kGuessed);
-  CHECK(direct.begin(&plain, 8, plain_link, 7) == Arrival::kOther);
+  CHECK(direct_tx.begin(direct, &plain, 6, plain_link, 7) == Arrival::kGuessed);
+  CHECK(direct_tx.begin(direct, &plain, 8, plain_link, 7) == Arrival::kOther);
   CHECK(direct.node() == &plain);
 }
 
@@ -154,6 +156,58 @@ TEST_CASE("A step with a guess waits for a child that is locked, and still knows
   CHECK(at.step_to(&child, 8) == Arrival::kGuessed);
   other.join();
   CHECK(at.follow(nullptr));
+}
+
+TEST_CASE("Nodes that share a stripe are stepped between and locked once, and change for each other") {
+  using StripedTx = VersionedTx<Native, NoBugs, LatchInStripe<Native>>;
+  using Striped = Tagged<StripedLayout<Native>>;
+  Thread me;
+  const Stripes<Native> one(1);
+  Striped parent(6), child(8), stranger(8);
+  VersionLatch<Native>& latch = one.of(&parent);
+  REQUIRE(&latch == &one.of(&child));
+  StripedTx tx(me.context, LatchInStripe<Native>(one));
+
+  auto before = tx.enter(&parent), at = before;
+  CHECK(at.step_to(&child, 8) == Arrival::kGuessed);
+  CHECK(at.step_to(&parent, 8) == Arrival::kOther);
+  REQUIRE(at.step_to(&child));
+  CHECK(at.node() == &child);
+  CHECK(tx.upgrade(before, at));
+  CHECK_FALSE(latch.try_lock(0));
+  tx.commit();
+  CHECK(latch.version() == 256);
+
+  auto late = tx.enter(&parent);
+  CHECK_FALSE(before.step_to(&child));
+  CHECK(before.step_to(&stranger, 8) == Arrival::kChanged);
+  CHECK_FALSE(tx.upgrade(late, at));   // one latch, of two moments
+  CHECK(latch.version() == 256);   // and free again
+  CHECK(late.follow(nullptr));
+  StripedLayout<Native>::Cell<u64> link(7);
+  StripedTx::Reader<Striped> reader;   // of nothing, and of no table yet
+  CHECK(tx.begin(reader, &child, 8, link, 7) == Arrival::kGuessed);
+  CHECK(tx.begin(reader, &child, 8, link, 9) == Arrival::kChanged);
+}
+
+TEST_CASE("Stripes: every address has one of them, and neighbours scatter") {
+  const Stripes<Native> few(7);
+  std::array<u64, 1000> nodes;
+  std::map<VersionLatch<Native>*, u32> hits;
+  for (const u64& node : nodes) ++hits[&few.of(&node)];
+  CHECK(hits.size() == 7);
+  for (const auto& [latch, count] : hits) CHECK(count > nodes.size() / 14);
+}
+
+TEST_CASE("Who enters late is told when the link has changed before") {
+  Thread me;
+  Tx tx(me.context);
+  Tagged<VersionedLayout<Native>> node(6);
+  Tx::Reader<Tagged<VersionedLayout<Native>>> at;
+  const VersionedLayout<Native>::Cell<u64> link(7);
+  CHECK(tx.enter_late(at, &node, link, 7));
+  CHECK(at.node() == &node);
+  CHECK_FALSE(tx.enter_late(at, &node, link, 9));
 }
 
 TEST_CASE("An attempt that locks more nodes than a transaction can hold says which constant to raise") {

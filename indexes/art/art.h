@@ -39,6 +39,7 @@ class Art {
   using Batch = art::Batch<Key>;
   static constexpr std::string_view kName = "art";
   static constexpr bool kOrdered = true;
+  static constexpr bool kLatchFreeReaders = true;   // why: node.h and scan.h
 
   enum class Put : u8 { kInsert, kUpdate, kUpsert };
 
@@ -234,14 +235,13 @@ class Art {
     const Child child(way.word);
     if (!child || child.is_leaf()) {
       if constexpr (kDepth == 0) {
-        at = tx.enter(root());
-        if (way.slot->load() != way.word) return End::kChanged;   // not of the version that was entered
+        if (!tx.enter_late(at, root(), *way.slot, way.word)) return End::kChanged;
       }
       return child ? End::kLeaf : End::kFreeSlot;
     }
     Arrival arrival;
     if constexpr (kDepth == 0) {
-      arrival = at.begin(child.template as_node<Node>(), kGuess, *way.slot, way.word);
+      arrival = tx.begin(at, child.template as_node<Node>(), kGuess, *way.slot, way.word);
     } else {
       parent = at;
       arrival = at.step_to(child.template as_node<Node>(), kGuess);

@@ -14,10 +14,19 @@
 //
 // What readers without any latch (rowex) rely on, and every other reader may:
 //   - a slot is used for one byte in the life of its node; adding appends, and erasing frees no slot;
-//   - a child is stored before what leads to it: the live bit, the index, the present bit;
+//   - a child is stored before what leads to it: the live bit, the index;
+//   - so a byte comes and goes by one store: of the state (Node4, Node16), of its index, of its slot (Node256);
 //   - what is packed again is a copy in a new node.
-// A Node256 of values keeps a part of this only: a reader without a latch may take an erased value for 0, since its slot and
-// its present bit are two cells; it must validate.
+// In a Node256 of values the value 0 alone is told by two cells, its slot and its present bit. A reader without a latch
+// that sees the slot 0 and the bit set looks at both between two equal versions of the node, and only there it may wait
+// for a writer. For every other value it goes by the slot, in a find and in a scan alike, or one of them would miss what
+// the other has found:
+//
+//   insert v   slot v (there), bit        insert 0   bit (there)            update v to 0, 0 to v   slot
+//   erase v    slot 0 (gone), bit         erase 0    bit (gone)
+//
+// Between the two stores of an erase the slot is 0 and the bit set, and the reader waits. Were the bit cleared first, who
+// has seen the slot 0 of a value before and then no bit would call a key absent whose slot is not 0 yet.
 #include <bit>
 #include <type_traits>
 
@@ -374,10 +383,12 @@ class alignas(kLineBytes) Node256 : public Node<Layout, Key> {
     word = at->load();
     if (word != 0) [[likely]] return at;
     if (!this->holds_values(level) || !present(byte)) return nullptr;
+    if constexpr (Layout::kLatchFreeReaders && !Layout::Bugs::kDropProofOfZero) return proved(byte, word);
     return this->loaded(*at, word);   // once more: the value was stored before its bit, and may be 0
   }
   bool next(u32 byte, Entry& entry) const {
-    if (this->holds_values()) {
+    const u32 level = this->level();
+    if (!Layout::kLatchFreeReaders && this->holds_values(level)) {
       for (; byte < 256; byte = (byte / 64 + 1) * 64) {
         const u64 from_here = present_[byte / 64].load() >> (byte % 64);
         if (from_here == 0) continue;
@@ -387,9 +398,8 @@ class alignas(kLineBytes) Node256 : public Node<Layout, Key> {
       }
       return false;
     }
-    for (; byte < 256; ++byte) {
-      const u64 word = slot_[byte].load();
-      if (word == 0) continue;
+    for (u64 word; byte < 256; ++byte) {
+      if (find_at(level, static_cast<u8>(byte), word) == nullptr) continue;
       entry = {static_cast<u8>(byte), word};
       return true;
     }
@@ -428,11 +438,21 @@ class alignas(kLineBytes) Node256 : public Node<Layout, Key> {
   }
   void replace(u8 byte, u64 word) { slot_[byte].store(word); }
   void remove(u8 byte) {
-    if (this->holds_values()) flip_present(byte);
     slot_[byte].store(0);
+    if (this->holds_values()) flip_present(byte);
   }
 
  private:
+  /// The slot of a byte whose slot was read as 0 and whose present bit as set, which may be of two moments: both of one,
+  /// at which nobody was changing the node. Not for who holds its latch.
+  [[gnu::noinline, gnu::cold]] const typename Node<Layout, Key>::Cell64* proved(u8 byte, u64& word) const {
+    for (;;) {   // once for each writer that comes in between
+      const u64 version = this->latch.version();
+      word = slot_[byte].load();
+      const bool there = word != 0 || present(byte);
+      if (this->latch.unchanged(version)) return there ? &slot_[byte] : nullptr;
+    }
+  }
   bool present(u8 byte) const { return (present_[byte / 64].load() >> (byte % 64) & 1) != 0; }
   void flip_present(u8 byte) {
     present_[byte / 64].store(present_[byte / 64].load() ^ u64{1} << (byte % 64));

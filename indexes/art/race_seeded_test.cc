@@ -3,12 +3,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdio>
+#include <optional>
 
 #include "indexes/art/art.h"
 #include "indexes/art/race_mixes_test.h"
 #include "sync/olc.h"
+#include "sync/rowex.h"
 #include "sync/rtm.h"
+#include "sync/striped.h"
 #include "sync/synchronized.h"
 
 namespace latchlab::testing {
@@ -41,9 +45,16 @@ struct CountInside : NoBugs {
 struct ChildAfterIndex : NoBugs {
   static constexpr bool kChildAfterIndex = true;
 };
+struct DropProofOfZero : NoBugs {
+  static constexpr bool kDropProofOfZero = true;
+};
 
 template <class Bugs>
 using OlcArt = Synchronized<Art, Olc<Simulated, Bugs>, U64Key>;
+template <class Bugs>
+using RowexArt = Synchronized<Art, Rowex<Simulated, Bugs>, U64Key>;
+template <class Bugs>
+using StripedArt = Synchronized<Art, Striped<Simulated, Bugs>, U64Key>;
 template <class Bugs>
 using RtmArt = Synchronized<Art, Rtm<Simulated, Bugs>, U64Key>;
 
@@ -103,6 +114,20 @@ TEST_CASE("Seeded bugs: a dropped validation, upgrade, unlock or grace period of
   CHECK(caught("drop grace period", all_mixes<OlcArt<DropGracePeriod>>("olc", 0)));
 }
 
+TEST_CASE("Seeded bugs: what readers of rowex lean on is found where it is dropped", "[race]") {
+  CHECK(caught("rowex: child first", all_mixes<RowexArt<ChildAfterIndex>>("rowex", 0)));
+  CHECK(caught("rowex: proof of zero", all_mixes<RowexArt<DropProofOfZero>>("rowex", 0, large_node_mixes())));
+  CHECK(caught("rowex: grace period", all_mixes<RowexArt<DropGracePeriod>>("rowex", 0)));
+  CHECK(caught("rowex: upgrade", all_mixes<RowexArt<DropUpgrade>>("rowex", 0)));
+}
+
+TEST_CASE("Seeded bugs: a dropped validation, upgrade, unlock or grace period of striped is found", "[race]") {
+  CHECK(caught("stripes: validation", all_mixes<StripedArt<DropValidation>>("striped:3", 0)));
+  CHECK(caught("stripes: upgrade", all_mixes<StripedArt<DropUpgrade>>("striped:3", 0)));
+  CHECK(caught("stripes: unlock", all_mixes<StripedArt<DropUnlock>>("striped:3", 0)));
+  CHECK(caught("stripes: grace period", all_mixes<StripedArt<DropGracePeriod>>("striped:3", 0)));
+}
+
 TEST_CASE("Seeded bugs: a dropped subscription or fallback lock of rtm, and a counter inside, are found",
           "[race]") {
   CHECK(caught("drop subscription", all_mixes<RtmArt<DropSubscription>>("rtm:1", 0.2)));
@@ -110,18 +135,19 @@ TEST_CASE("Seeded bugs: a dropped subscription or fallback lock of rtm, and a co
   CHECK(caught("count inside", all_mixes<RtmArt<CountInside>>("rtm:1", 0.2)));
 }
 
-/// One writer adds to a node and removes from it, and readers look without any latch, as those of `rowex` do:
-/// absent, or the right word. At the last level words are values, and the one that comes and goes is 0: who sees
-/// the present bit of a value in a Node256 and looks for it when it has been erased finds 0, whatever it was, and
-/// only validation tells.
+/// One writer adds to a node, replaces and removes, and readers look without any latch, as those of `rowex` do, by find
+/// and by next. Each byte is absent, has its first word, perhaps its second, and may be absent again: who has seen it at
+/// one of these must not see it before that again, whichever way it looks. At the last level words are values, and one of
+/// them 0.
 template <class Node, u32 kLevel>
 struct LatchFreeReaders {
   static constexpr bool kValues = kLevel + 1 == U64Key::kFixedSize;
-  static constexpr u8 kStays = 9, kGoes = 3, kStaysToo = 7, kNever = 8;
+  static constexpr u8 kStays = 9, kGoes = 3, kGoesToo = 5, kStaysToo = 7, kNever = 8;
 
   Node node{art::U64Path(U64Key(spelled({1, 2, 3, 4, 5, 6, 7})), kLevel)};
 
-  static u64 word_of(u32 byte) { return kValues && byte == kGoes ? 0 : 0x1000 + 0x10 * byte; }
+  static u64 first_word(u8 byte) { return kValues && byte == kGoes ? 0 : 0x1000 + 0x10 * byte; }
+  static u64 second_word(u8 byte) { return 0x2000 + 0x10 * byte; }
   void fiber(u32 id) {
     if (id == 0) {
       write();
@@ -130,32 +156,65 @@ struct LatchFreeReaders {
     }
   }
   void write() {
-    for (const u8 byte : {kStays, kGoes, kStaysToo}) {
-      expect_there(byte, false);
-      node.add(byte, word_of(byte));
-      expect_there(byte, true);
+    for (const u8 byte : {kStays, kGoes, kGoesToo, kStaysToo}) {
+      expect_word(byte, {});
+      change([&] { node.add(byte, first_word(byte)); });
+      expect_word(byte, first_word(byte));
+      if (byte != kGoes) continue;
+      change([&] { node.replace(byte, second_word(byte)); });
+      expect_word(byte, second_word(byte));
     }
-    node.remove(kGoes);
-    expect_there(kGoes, false);
+    for (const u8 byte : {kGoesToo, kGoes}) {
+      change([&] { node.remove(byte); });
+      expect_word(byte, {});
+    }
+  }
+  template <class Change>
+  void change(Change&& change) {
+    const u64 version = node.latch.version();
+    expect(node.latch.try_lock(version), "there is another writer");
+    change();
+    node.latch.unlock(version);
   }
   /// The writer knows what there is.
-  void expect_there(u8 byte, bool there) {
+  void expect_word(u8 byte, std::optional<u64> wanted) {
     u64 word = 1;
-    expect((node.find(byte, word) != nullptr) == there, "the writer missed what is there, or found what is not");
-    if (there) expect(word == word_of(byte), "the writer found another word");
+    const bool there = node.find(byte, word) != nullptr;
+    expect(there == wanted.has_value(), "the writer missed what is there, or found what is not");
+    if (wanted) expect(word == *wanted, "the writer found another word");
   }
+
+  /// How far a reader knows each byte to have come.
+  enum class Stage : u8 { kNotYet, kFirst, kSecond, kGone };
+  struct Seen {
+    std::array<Stage, 256> stage{};
+    void absent(u8 byte) { reach(byte, stage[byte] == Stage::kNotYet ? Stage::kNotYet : Stage::kGone); }
+    void present(u8 byte, u64 word) {
+      const bool second = byte == kGoes && word == second_word(byte);
+      expect(second || word == first_word(byte), "a reader was led to a slot without its word");
+      reach(byte, second ? Stage::kSecond : Stage::kFirst);
+    }
+    void reach(u8 byte, Stage now) {
+      expect(byte != kNever || now == Stage::kNotYet, "a reader found a byte that nobody added");
+      expect(now != Stage::kGone || byte == kGoes || byte == kGoesToo, "a reader missed what stays");
+      expect(now >= stage[byte], "a reader was led back to what was before");
+      stage[byte] = now;
+    }
+  };
   void read() {
-    for (const u8 byte : {kStaysToo, kGoes, kStays, kNever}) {
+    Seen seen;
+    for (const u8 byte : {kStaysToo, kGoes, kGoesToo, kStays, kNever, kGoes}) {
       u64 word = 1;
       if (node.find(byte, word)) {
-        expect(byte != kNever, "a reader found a byte that nobody added");
-        expect(word == word_of(byte), "a reader was led to a slot without its word");
+        seen.present(byte, word);
+      } else {
+        seen.absent(byte);
       }
       art::Entry entry{};
-      if (node.next(byte, entry)) {
-        expect(entry.byte >= byte && entry.byte != kNever, "a scan found a byte that nobody added");
-        expect(entry.word == word_of(entry.byte), "a scan was led to a slot without its word");
-      }
+      const bool some = node.next(byte, entry);
+      if (some) expect(entry.byte >= byte, "a scan went back");
+      if (!some || entry.byte != byte) seen.absent(byte);
+      if (some) seen.present(entry.byte, entry.word);
     }
   }
   std::string check() {
@@ -167,7 +226,7 @@ struct LatchFreeReaders {
 
 template <class Bugs, u32 kLevel>
 ProgramsReport read_without_latch() {
-  using Layout = VersionedLayout<Simulated, Bugs>;
+  using Layout = LatchFreeLayout<Simulated, Bugs>;
   ProgramsReport all;
   const auto read = [&]<class Node>() {
     if (all.failures != 0) return;
@@ -196,9 +255,62 @@ TEST_CASE("Races: readers without a latch find a value or none in a node that gr
   CHECK(report.failures == 0);
 }
 
+/// A value comes, changes and goes in a Node256, at first 0, and readers look at nothing else, by find and by next. What
+/// each sees is the way of the value, perhaps with gaps: of the value 0 two cells tell.
+template <class Bugs>
+struct OneValueOfMany {
+  using Node = art::Node256<LatchFreeLayout<Simulated, Bugs>, U64Key>;
+  static constexpr u8 kByte = 9;
+  static constexpr u64 kAbsent = ~u64{0};
+  static constexpr u64 kWay[] = {kAbsent, 0, 7, kAbsent, 8, kAbsent, 9, kAbsent, 10, kAbsent};
+
+  Node node{art::U64Path(U64Key(), 7)};
+
+  void fiber(u32 id) {
+    if (id == 0) {
+      for (u32 i = 1; i < std::size(kWay); ++i) change(kWay[i - 1], kWay[i]);
+    } else {
+      read();
+    }
+  }
+  void change(u64 from, u64 to) {
+    const u64 version = node.latch.version();
+    expect(node.latch.try_lock(version), "there is another writer");
+    if (from == kAbsent) {
+      node.add(kByte, to);
+    } else if (to != kAbsent) {
+      node.replace(kByte, to);
+    } else {
+      node.remove(kByte);
+    }
+    node.latch.unlock(version);
+  }
+  void read() {
+    u32 at = 0;   // on the way, the first place that fits all that was seen
+    for (u32 look = 0; look < 12; ++look) {
+      art::Entry entry{kByte, 1};
+      const bool found = look % 2 == 0 ? node.find(kByte, entry.word) != nullptr : node.next(kByte, entry);
+      const u64 seen = found ? entry.word : kAbsent;
+      while (at < std::size(kWay) && kWay[at] != seen) ++at;
+      expect(at < std::size(kWay), "a reader saw what was not, or what was before");
+    }
+  }
+  std::string check() { return {}; }
+};
+
+TEST_CASE("Races: readers without a latch see a value in a node of 256 come, change and go", "[race]") {
+  const RaceReport report = find_races<OneValueOfMany<NoBugs>>({.schedules = 10 * kRaceSchedules / (kSanitized ? 20 : 1)});
+  INFO(report.str());
+  CHECK(report.failures == 0);
+}
+
 TEST_CASE("Seeded bugs: an index that is published before its child is found", "[race]") {
   CHECK(caught("child after index", read_without_latch<ChildAfterIndex, 1>));
   CHECK(caught("value after index", read_without_latch<ChildAfterIndex, 7>));
+}
+
+TEST_CASE("Seeded bugs: a value 0 of two moments is found", "[race]") {
+  CHECK(caught("proof of zero", read_without_latch<DropProofOfZero, 7>));
 }
 
 }  // namespace

@@ -23,9 +23,18 @@
 //
 // What that makes of a batch: a node's own pairs, in its leaves or slots, are of one moment even where a
 // child's pairs come between them. Pairs of different nodes are of different moments, and there may be none
-// at which all were there. (Nodes and leaves that were unlinked stay as they were for the grace period, and
-// entries are published by one store; so under the optimistic policy, runs without any validation would still
-// miss nothing that stays. This does not lean on that: a transaction is free to give memory back sooner.)
+// at which all were there.
+//
+// Under a transaction that validates nothing (rowex) it is because of what nodes promise to readers without a
+// latch (node.h), and the claim about a batch is weaker: every pair is of a moment of its own, even in one leaf.
+//   1. A node that was come to was linked at some moment of the run: when the slot that led there was read, or
+//      when the node with that slot was unlinked, which came after the run had come to it.
+//   2. It is read as it is or, once it is unlinked, as it was then. Either is a state of the tree during the
+//      run, in which (as above) all keys with its path are below it.
+//   3. Bytes are asked for in order, each was seen or missed at one moment, and a byte below which a key stays
+//      never goes. So nothing that stayed is missed, and what was taken was there.
+// One thing is lost: a node need not show any pair at all, where they come and go beside the run. A trail that
+// has forgotten a node and found nothing since can not tell that this is the end, and the run begins again.
 //
 // Cost: a validation for each node, each leaf and each return to a node; O(depth) a batch to begin.
 #include <array>
@@ -56,8 +65,10 @@ class Trail {
 
   Trail() {}
   bool empty() const { return size_ == 0; }
+  bool forgot() const { return forgot_; }
   void push(const Reader& at, u32 byte) {
     std::construct_at(&place_[top_++ % kMost], Place{at, byte});
+    forgot_ |= size_ == kMost;
     size_ += size_ < kMost;
   }
   Place pop() {
@@ -67,6 +78,7 @@ class Trail {
 
  private:
   u32 top_ = 0, size_ = 0;
+  bool forgot_ = false;
   union {
     Place place_[kMost];   // the last size_ before top_, in a ring: readers have no empty state
   };
@@ -94,7 +106,10 @@ class Scan {
       Entry entry;
       if (!at->next(byte, entry)) {
         if (!tx.confirm(true, at)) return cut(batch, proven);
-        if (trail.empty()) return true;   // the end of all keys or, after a pair, of what it remembers
+        if (trail.empty()) {   // the end of all keys or, after a pair, of what it remembers
+          if (batch.empty() && trail.forgot()) [[unlikely]] return kRestart;   // its pairs went meanwhile
+          return true;
+        }
         proven = batch.size();
         const auto back = trail.pop();
         at = back.at;
@@ -149,7 +164,8 @@ class Scan {
   static Attempt<Key> any_key(Reader at) {
     for (;;) {
       Entry entry;
-      if (!at->next(0, entry)) return kRestart;   // only an unlinked node is empty
+      // Unlinked and empty, or its children came and went beside a reader without a latch.
+      if (!at->next(0, entry)) return kRestart;
       const Child child(entry.word);
       if (child.is_leaf()) {
         if (!at.follow(child.template as_leaf<Leaf>())) return kRestart;

@@ -1,5 +1,6 @@
 // Scans of ART: what a batch holds, how far a trail leads back, and what is of one moment.
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -9,8 +10,11 @@
 #include "indexes/art/race_mixes_test.h"
 #include "src/machine/native.h"
 #include "src/testing/catch.h"
+#include "sync/direct_tx.h"
 #include "sync/none.h"
 #include "sync/olc.h"
+#include "sync/rowex.h"
+#include "sync/striped.h"
 #include "sync/synchronized.h"
 
 namespace latchlab::testing {
@@ -109,11 +113,65 @@ TEST_CASE("Scan: nodes that skip more of their path than they store are compared
   compare_scans<Synchronized<Art, Olc<Native>, BytesKey>>(keys, from);
 }
 
+/// What readers of rowex run, but something happens at each step.
+struct SteppedTx : DirectTx<Native> {
+  using DirectTx<Native>::DirectTx;
+  static inline std::function<void()> at_step;
+  template <class N>
+  struct Reader : DirectTx<Native>::Reader<N> {
+    using Base = DirectTx<Native>::Reader<N>;
+    using Base::Base;
+    template <class... Guess>
+    auto step_to(N* child, Guess... guess) {
+      if (at_step) at_step();
+      return Base::step_to(child, guess...);
+    }
+  };
+  template <class N>
+  Reader<N> enter(N* node) {
+    return Reader<N>(node);
+  }
+};
+struct SteppedRowex : Rowex<Native> {
+  using Rowex<Native>::Rowex;
+  using ReadTx = SteppedTx;
+  template <class Me, class Body>
+  auto read(Me& me, const Body& body) {
+    return read_by(me, body, [&] { return SteppedTx(me.context); });
+  }
+};
+
+TEST_CASE("Scan: without validation, a trail whose nodes have all lost what they had misses nothing above", "[scan]") {
+  // A node for each prefix of m, in which x comes after m. Below all of them two keys before the scan's first.
+  constexpr u32 kDeepest = 20, kKept = 4;
+  Synchronized<Art, SteppedRowex, BytesKey> index(Spec::parse("rowex"), MemoryConfig{});
+  auto me = index.join(), writer = index.join();
+  const std::string path(kDeepest, 'm');
+  for (u32 level = 0; level < kDeepest; ++level) index.insert(me, path.substr(0, level) + "x", level);
+  for (const char* last : {"1", "2"}) index.insert(me, path + last, 0);
+
+  // On the way to the deepest node every x but the uppermost goes, in place: a and b keep its node what it is.
+  u32 steps = 0;
+  SteppedTx::at_step = [&] {
+    if (++steps != kDeepest) return;
+    for (u32 level = kKept; level < kDeepest; ++level) {
+      for (const char* byte : {"a", "b"}) CHECK(index.insert(writer, path.substr(0, level) + byte, 0));
+      CHECK(index.erase(writer, path.substr(0, level) + "x"));
+    }
+  };
+  std::vector<u64> seen;
+  index.scan(me, path + "5", 100, [&](std::string_view, u64 level) { seen.push_back(level); });
+  SteppedTx::at_step = nullptr;
+  CHECK(steps > kDeepest);   // it has begun again
+  CHECK(seen == std::vector<u64>{3, 2, 1, 0});
+  CHECK(me.counters.read_restarts == 1);
+}
+
 /// One writer goes over three pairs of one node, between which a child lies, again and again. The pairs that a
 /// batch takes from a node are of one moment, though the scan has been to the child in between, or ends there.
-template <class Bugs>
+template <class Policy>
 struct PairsOfOneNode {
-  using Index = Synchronized<CountingArt, Olc<Simulated, Bugs>, U64Key>;
+  using Index = Synchronized<CountingArt, Policy, U64Key>;
   static std::vector<u64> own() { return {spelled({1, 10}), spelled({1, 15}), spelled({1, 30})}; }
 
   PairsOfOneNode() {
@@ -149,19 +207,29 @@ struct PairsOfOneNode {
   }
   std::string check() { return {}; }
 
-  Index index{Spec::parse("olc"), MemoryConfig{}};
+  Index index{Spec::parse(Policy::kName), MemoryConfig{}};
   std::vector<typename Index::Thread> threads;
 };
 
-template <class Bugs>
+template <class Policy>
 RaceReport scan_one_node() {
-  return find_races<PairsOfOneNode<Bugs>>({.schedules = kRaceSchedules / (kSanitized ? 20 : 1)});
+  return find_races<PairsOfOneNode<Policy>>({.schedules = kRaceSchedules / (kSanitized ? 20 : 1)});
+}
+
+template <class Policy>
+void check_one_moment() {
+  const RaceReport report = scan_one_node<Policy>();
+  INFO(report.str());
+  CHECK(report.failures == 0);
 }
 
 TEST_CASE("Races: the pairs that a batch takes from one node are of one moment", "[race][scan]") {
-  const RaceReport report = scan_one_node<NoBugs>();
-  INFO(report.str());
-  CHECK(report.failures == 0);
+  check_one_moment<Olc<Simulated>>();
+  check_one_moment<Striped<Simulated>>();
+}
+
+TEST_CASE("Races: under rowex they need not be", "[race][scan]") {
+  CHECK(scan_one_node<Rowex<Simulated>>().failures != 0);   // as scan.h says
 }
 
 struct DropValidation : NoBugs {
@@ -169,7 +237,8 @@ struct DropValidation : NoBugs {
 };
 
 TEST_CASE("Seeded bugs: a scan that does not validate the nodes that it leaves is found", "[race][scan]") {
-  CHECK(scan_one_node<DropValidation>().failures != 0);
+  CHECK(scan_one_node<Olc<Simulated, DropValidation>>().failures != 0);
+  CHECK(scan_one_node<Striped<Simulated, DropValidation>>().failures != 0);
 }
 
 }  // namespace

@@ -132,7 +132,8 @@ struct Cells {
   /// Words of eight bytes are the unit of access: elements are read out of them and written back into them, which is safe
   /// because only the thread that holds the latch writes. All accesses are relaxed and ordered by the latch: the stores come
   /// after the release fence of VersionLatch::try_lock and before the release of its unlock, the loads of a reader between the
-  /// acquire of VersionLatch::version and the acquire fence of unchanged.
+  /// acquire of VersionLatch::version and the acquire fence of unchanged. A reader without a latch (rowex) first loads a
+  /// cell that is stored after the row, and whose release its acquire pairs with.
   template <class T, std::size_t N>
   class RacyRow {
     static constexpr std::size_t kPerWord = 8 / sizeof(T);
