@@ -5,6 +5,7 @@ latchlab_add_policy(none    HEADER sync/none.h    TYPE None)
 latchlab_add_policy(atomic  HEADER sync/atomic.h  TYPE OneAtomic)
 latchlab_add_policy(spin    HEADER sync/spin.h    TYPE Spin)
 latchlab_add_policy(rwspin  HEADER sync/rwspin.h  TYPE RwSpin)
+latchlab_add_policy(hle     HEADER sync/hle.h     TYPE Hle)
 latchlab_add_policy(rtm     HEADER sync/rtm.h     TYPE Rtm)
 latchlab_add_policy(olc     HEADER sync/olc.h     TYPE Olc)
 

@@ -41,7 +41,7 @@ std::string policies(const Registry& registry) {
       text +=
           fmt::format("    {:<19} {}\n", fmt::format("{}={}", option.key, option.standard), option.meaning);
     }
-    if (const auto why = pair->degraded()) text += fmt::format("    {:<19} {}\n", "degraded here", *why);
+    if (const auto why = pair->degraded(Spec{.name = policy, .arg = {}, .options = {}})) text += fmt::format("    {:<19} {}\n", "degraded here", *why);
   }
   return text;
 }

@@ -94,6 +94,8 @@ class Trial {
   [[nodiscard]] virtual bool ordered() const = 0;
   [[nodiscard]] virtual bool many_writers() const = 0;
   [[nodiscard]] virtual bool elides() const = 0;
+  /// Why this process cannot do what the policy promises; nothing where it can.
+  [[nodiscard]] virtual std::optional<std::string> degraded() const = 0;
   /// False for an index that keeps nothing, so that there is nothing to check.
   [[nodiscard]] virtual bool keeps() const = 0;
   /// What the policy's options and its counters, summed over all sessions that did `operations`, say.

@@ -230,6 +230,12 @@ class TrialOf final : public Trial {
     if constexpr (requires { Index::Policy::kElides; }) return Index::Policy::kElides;
     return false;
   }
+  [[nodiscard]] std::optional<std::string> degraded() const override {
+    if constexpr (requires { Index::Policy::degraded(Index::Policy::Options::parse(spec_)); }) {
+      return Index::Policy::degraded(Index::Policy::Options::parse(spec_));
+    }
+    return std::nullopt;
+  }
   [[nodiscard]] bool keeps() const override { return keeps_pairs<Index>(); }
 
   [[nodiscard]] SyncReport sync_report(const std::vector<u64>& sums, u64 operations) const override {

@@ -11,6 +11,7 @@
 #include "src/testing/catch.h"
 #include "sync/atomic.h"
 #include "sync/concepts.h"
+#include "sync/hle.h"
 #include "sync/none.h"
 #include "sync/olc.h"
 #include "sync/own.h"
@@ -118,6 +119,10 @@ TEST_CASE("An elided lock keeps the operations of four threads apart") {
   for (const auto* spec : {"rtm:20", "rtm:0,respec=0", "rtm:1,wait=0,busy_counts=0", "rtm:3,obey_retry=1"}) {
     check_elision<Rtm<Native>>(spec);
     check_elision<Rtm<Emulated>>(spec);
+  }
+  for (const auto* spec : {"hle", "hle:native", "hle:emulated"}) {
+    check_elision<Hle<Native>>(spec);
+    check_elision<Hle<Emulated>>(spec);
   }
 }
 
