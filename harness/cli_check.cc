@@ -128,7 +128,7 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
                        config.no_distribution);
   }
   if (config.strict) {
-    if (const auto why = pair->degraded()) {
+    if (const auto why = pair->degraded(config.sync)) {
       throw InputError("--strict: the result would be degraded: " + *why);
     }
   }

@@ -37,7 +37,7 @@ Registry some_words() {
     };
     if (pair.policy == "rtm") {
       pair.options = {{.key = "wait", .standard = "1", .meaning = "wait first"}};
-      pair.degraded = [] { return std::optional<std::string>("no transactions here"); };
+      pair.degraded = [](const Spec&) { return std::optional<std::string>("no transactions here"); };
     }
     registry.add(std::move(pair));
   };

@@ -41,7 +41,8 @@ std::string policies(const Registry& registry) {
       text +=
           fmt::format("    {:<19} {}\n", fmt::format("{}={}", option.key, option.standard), option.meaning);
     }
-    if (const auto why = pair->degraded()) text += fmt::format("    {:<19} {}\n", "degraded here", *why);
+    const Spec plain{.name = policy, .arg = {}, .options = {}};
+    if (const auto why = pair->degraded(plain)) text += fmt::format("    {:<19} {}\n", "degraded here", *why);
   }
   return text;
 }

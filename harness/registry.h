@@ -6,9 +6,8 @@
 // calls them all:
 //
 //   void register_art_rtm(Registry& registry) {
-//     add_pair<Synchronized<Art, Rtm<Native>, U64Key>>(registry, "art", "rtm", KeyKind::kU64);      //
-//     registry_add.h add_pair<Synchronized<Art, Rtm<Native>, BytesKey>>(registry, "art", "rtm",
-//     KeyKind::kBytes);
+//     add_pair<Synchronized<Art, Rtm<Native>, U64Key>>(registry, "art", "rtm", KeyKind::kU64);   // registry_add.h
+//     add_pair<Synchronized<Art, Rtm<Native>, BytesKey>>(registry, "art", "rtm", KeyKind::kBytes);
 //   }
 //
 // Nothing registers itself from a static initialiser: what is in the list is what the generated file names.
@@ -48,7 +47,7 @@ struct Pair {
   std::vector<OptionAbout> options;
 
   /// Why this process cannot do what the policy's word promises; nothing where it can.
-  std::optional<std::string> (*degraded)() = [] { return std::optional<std::string>(); };
+  std::optional<std::string> (*degraded)(const Spec& sync) = [](const Spec&) { return std::optional<std::string>(); };
 
   /// Every option as it would be in effect; throws InputError for a malformed spec. Builds nothing.
   std::vector<std::pair<std::string, std::string>> (*resolve)(const Spec& sync) = nullptr;

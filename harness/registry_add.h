@@ -23,7 +23,7 @@ namespace latchlab {
 ///   kAbout                 one line for `harness list`
 ///   kManyWriters           false when only one thread may write (default true)
 ///   kElides                true when it runs hardware transactions (default false)
-///   degraded()             why this process cannot do what the word promises, if so
+///   degraded(options)      why this process cannot do what the word promises, if so
 ///   Options::about(key)    the meaning of one option in a few words
 template <class SharedIndex>
   requires latchlab::SharedIndex<SharedIndex>
@@ -46,7 +46,9 @@ void add_pair(Registry& registry, std::string index, std::string policy, KeyKind
     pair.resolve = [](const Spec& sync) { return Options::parse(sync).resolved(); };
     if constexpr (requires { Policy::kManyWriters; }) pair.many_writers = Policy::kManyWriters;
     if constexpr (requires { Policy::kElides; }) pair.elides = Policy::kElides;
-    if constexpr (requires { Policy::degraded(); }) pair.degraded = [] { return Policy::degraded(); };
+    if constexpr (requires(const Options& options) { Policy::degraded(options); }) {
+      pair.degraded = [](const Spec& sync) { return Policy::degraded(Options::parse(sync)); };
+    }
     if constexpr (requires { Policy::kAbout; }) pair.about = Policy::kAbout;
     for (auto& [key, standard] : pair.resolve(Spec{.name = pair.policy, .arg = {}, .options = {}})) {
       OptionAbout option{.key = key, .standard = standard, .meaning = {}};

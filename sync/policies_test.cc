@@ -12,6 +12,7 @@
 #include "src/testing/catch.h"
 #include "sync/atomic.h"
 #include "sync/concepts.h"
+#include "sync/hle.h"
 #include "sync/mcs.h"
 #include "sync/mutex.h"
 #include "sync/none.h"
@@ -158,6 +159,10 @@ TEST_CASE("An elided lock keeps the operations of four threads apart") {
   for (const auto* spec : {"rtm:20", "rtm:0,respec=0", "rtm:1,wait=0,busy_counts=0", "rtm:3,obey_retry=1"}) {
     check_elision<Rtm<Native>>(spec);
     check_elision<Rtm<Emulated>>(spec);
+  }
+  for (const auto* spec : {"hle", "hle:native", "hle:emulated"}) {
+    check_elision<Hle<Native>>(spec);
+    check_elision<Hle<Emulated>>(spec);
   }
 }
 
@@ -476,9 +481,9 @@ TEST_CASE("oneTBB's elided locks say why they run on their locks, and count what
   for (u64 i = 0; i < kOperations; ++i) house.policy.write(me, [&](auto& tx) { return twins.add_in(tx); });
   CHECK(twins.now().second == kOperations);
   CHECK(me.counters.inconsistency() == "");
-  if (TbbSpec<Native>::degraded()) {
+  if (TbbSpec<Native>::degraded({})) {
     CHECK(me.counters.fallbacks == kOperations);
-    WARN("skipped: " << *TbbSpec<Native>::degraded());
+    WARN("skipped: " << *TbbSpec<Native>::degraded({}));
     return;
   }
   CHECK(me.counters.commits * 100 >= kOperations * 99);

@@ -74,7 +74,7 @@ class Rtm : public CoarsePolicy<M, Bugs> {
   explicit Rtm(const Options& options) : options_(options), elides_(M::transactions_work()) {}
 
   /// Why this process runs `rtm` on its lock; nothing where transactions work.
-  static std::optional<std::string> degraded() {
+  static std::optional<std::string> degraded(const Options&) {
     if (M::transactions_work()) return std::nullopt;
     return "rtm runs on its lock: " + why_no_rtm().value_or("this machine has no transactions");
   }

@@ -26,6 +26,15 @@ class SpinLock {
   void lock() {
     while (!try_lock()) await_free();
   }
+  /// The same with the prefixes of hardware lock elision, and as HLE is used: exchange first, spin after. Where the processor
+  /// elides, the critical section is a transaction until the exchange is run again.
+  void lock_by_prefix() {
+    while (held_.exchange_by_prefix(1) != 0) await_free();   // pairs with unlock_by_prefix
+  }
+  void unlock_by_prefix() { held_.store_by_prefix(0); }   // pairs with lock_by_prefix
+  /// One exchange, without a look before it: what a processor does after an abort. True if the lock was free and is ours now.
+  [[nodiscard]] bool exchange() { return held_.exchange(1, kAcquire) == 0; }   // pairs with unlock
+
   void unlock() { held_.store(0, kRelease); }   // pairs with try_lock
 
  private:

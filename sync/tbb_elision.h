@@ -65,7 +65,7 @@ class TbbElision : public CoarsePolicy<M> {
   explicit TbbElision(const NoOptions&) { (void)M::transactions_work(); }
 
   /// Why the policy runs on its lock in this process; nothing where oneTBB speculates and transactions work.
-  static std::optional<std::string> degraded() {
+  static std::optional<std::string> degraded(const NoOptions&) {
     auto why = why_no_tbb_elision(why_no_rtm(), cpu_flags());
     if (why) why->insert(0, "oneTBB runs on its lock: ");
     return why;

@@ -3,6 +3,7 @@
 // holders run side by side.
 #include "indexes/art/art.h"
 #include "indexes/art/race_mixes_test.h"
+#include "sync/hle.h"
 #include "sync/rtm.h"
 #include "sync/synchronized.h"
 
@@ -29,6 +30,10 @@ TEST_CASE("Races: ART under rtm with strings", "[race]") {
 TEST_CASE("Races: ART under rtm that neither waits nor speculates again", "[race]") {
   const std::string policy = "rtm:0,wait=0,busy_counts=0,respec=0,obey_retry=1";
   explore<Synchronized<Art, Rtm<Simulated>, U64Key>>(number_mixes(), policy, {.abort_rate = 0.2});
+}
+
+TEST_CASE("Races: ART under hle, emulated", "[race]") {
+  explore<Synchronized<Art, Hle<Simulated>, U64Key>>(number_mixes(), "hle:emulated", {.abort_rate = 0.2});
 }
 
 }  // namespace

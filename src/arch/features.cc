@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "src/arch/hle.h"
 #include "src/arch/sanitizer.h"
 
 namespace latchlab {
@@ -209,6 +210,27 @@ RtmProbe run_probe() {
                                   " processors, rollback and atomicity of two threads seen"};
 }
 
+LATCHLAB_UNINSTRUMENTED u32 count_elided(std::atomic<u32>* word) {
+  u32 elided = 0;
+  for (u32 i = 0; i < kTries; ++i) {
+    (void)hle_exchange(*word, 1);
+    const bool inside = rtm_test();
+    hle_store(*word, 0);
+    elided += inside;
+  }
+  return elided;
+}
+
+HleProbe run_hle_probe() {
+  const CatchIllegalInstruction guard;
+  alignas(kFalseSharingBytes) std::atomic<u32> word{0};
+  u32 elided = 0;
+  // A processor without XTEST cannot say, and has neither RTM nor HLE.
+  if (!executes([&] { elided = count_elided(&word); })) return {false, "XTEST raised an illegal instruction"};
+  const std::string seen = std::to_string(elided) + " of " + std::to_string(kTries) + " times";
+  return {elided >= kTries / 2, "XTEST said that XACQUIRE had begun an elision " + seen};
+}
+
 }  // namespace
 
 CpuFlags cpu_flags() {
@@ -252,6 +274,17 @@ std::optional<std::string> why_no_rtm(const RtmProbe& probe) {
   }
   if (kSanitized) return "hardware transactions are not used in a sanitizer build";
   return std::nullopt;
+}
+
+const HleProbe& hle_probe() {
+  static const HleProbe probe = run_hle_probe();
+  return probe;
+}
+
+std::optional<std::string> why_no_hle() {
+  if (kSanitized) return "hardware transactions are not used in a sanitizer build";
+  if (hle_probe().elides) return std::nullopt;
+  return "the processor does not elide: " + hle_probe().evidence;
 }
 
 std::optional<std::string> why_no_rtm() { return why_no_rtm(rtm_probe()); }

@@ -53,6 +53,18 @@ struct RtmProbe {
 /// The result of the probe; the first call runs it. Thread-safe. Never throws, never dies.
 const RtmProbe& rtm_probe();
 
+/// Whether XTEST said yes between the prefixes of hle.h.
+struct HleProbe {
+  bool elides = false;
+  std::string evidence;  // one sentence of what was seen, without a final stop
+};
+
+/// The result of the probe, on the calling thread's processor; the first call runs it. Thread-safe. Never throws, never dies.
+const HleProbe& hle_probe();
+
+/// Why the prefixes elide nothing in this process, as one clause; nothing where they do.
+std::optional<std::string> why_no_hle();
+
 /// Why a process that has seen this must not run hardware transactions, as one clause for a report; nothing if it may. In a
 /// sanitizer build it never may: a bug that aborts a transaction is undone and done again under the lock, or nowhere, so the
 /// sanitizer would stay silent. Bodies there run on the Emulated machine or on the lock, where it sees every access.

@@ -18,6 +18,12 @@ namespace latchlab {
 
 template <class M>
 struct Cells {
+  // A machine without prefixes: what the instructions behind them do.
+  static u32 prefixed_exchange(std::atomic<u32>& word, u32 value) { return word.exchange(value, kAcquire); }   // pairs with
+  static void prefixed_store(std::atomic<u32>& word, u32 value) { word.store(value, kRelease); }               // each other
+  static bool prefixes_elide() { return false; }
+  static bool in_elision() { return false; }
+
   template <class T>
   class Plain {
     static_assert(std::is_trivially_copyable_v<T>);
@@ -90,6 +96,14 @@ struct Cells {
     T exchange(T value, std::memory_order order) {
       const auto access = M::changing(value_);
       return access ? value_.exchange(value, order) : value_.load(kRelaxed);
+    }
+    /// An exchange that acquires, and a store that releases, with the prefixes of lock elision where the machine has them.
+    T exchange_by_prefix(T value) {
+      const auto access = M::changing(value_);
+      return access ? M::prefixed_exchange(value_, value) : value_.load(kRelaxed);
+    }
+    void store_by_prefix(T value) {
+      if (const auto access = M::storing(value_)) M::prefixed_store(value_, value);
     }
     T fetch_add(T value, std::memory_order order) {
       const auto access = M::changing(value_);

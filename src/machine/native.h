@@ -11,7 +11,9 @@
 #include <shared_mutex>
 #include <type_traits>
 
+#include "src/arch/features.h"
 #include "src/arch/heavy_fence.h"
+#include "src/arch/hle.h"
 #include "src/arch/rtm.h"
 #include "src/arch/sanitizer.h"
 #include "src/machine/cells.h"
@@ -35,6 +37,11 @@ struct Native : Cells<Native> {
     rtm_end();
     return kCommitted;
   }
+  static u32 prefixed_exchange(std::atomic<u32>& word, u32 value) { return hle_exchange(word, value); }
+  static void prefixed_store(std::atomic<u32>& word, u32 value) { hle_store(word, value); }
+  static bool prefixes_elide() { return !why_no_hle(); }
+  /// Only where prefixes_elide() says yes.
+  static bool in_elision() { return rtm_test(); }
   static bool in_transaction() { return rtm_works() && rtm_test(); }
   static bool transactions_work() { return rtm_works(); }
   template <u8 kCode>

@@ -1,0 +1,23 @@
+#pragma once
+// The prefixes of hardware lock elision. XACQUIRE before an exchange begins a transaction that pretends to have stored the
+// word; XRELEASE before the store that puts the old word back ends it. After an abort the exchange runs again, for real. A
+// processor that does not elide ignores both: what is left is a lock. So they need no probe, except to tell which it was.
+//
+// Source: Intel SDM volume 1, chapter 16 ("Programming with Intel TSX").
+#include <atomic>
+
+#include "src/base/types.h"
+
+namespace latchlab {
+
+/// Acquires as an exchange does; pairs with hle_store.
+[[gnu::always_inline]] inline u32 hle_exchange(std::atomic<u32>& word, u32 value) {
+  return __atomic_exchange_n(reinterpret_cast<u32*>(&word), value, __ATOMIC_ACQUIRE | __ATOMIC_HLE_ACQUIRE);
+}
+
+/// Releases as a store does; pairs with hle_exchange.
+[[gnu::always_inline]] inline void hle_store(std::atomic<u32>& word, u32 value) {
+  __atomic_store_n(reinterpret_cast<u32*>(&word), value, __ATOMIC_RELEASE | __ATOMIC_HLE_RELEASE);
+}
+
+}  // namespace latchlab
