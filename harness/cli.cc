@@ -5,7 +5,6 @@
 #include <cstring>
 #include <filesystem>
 #include <map>
-#include <set>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -24,7 +23,7 @@ namespace {
 
 constexpr std::size_t kMostRuns = 100'000;
 
-/// The placeholder of an option whose value is a command line of its own.
+/// What stands for the value of an option that is a command line of its own.
 constexpr std::string_view kLine = "ARGS";
 
 /// Options as given: name to values, in the order of their first appearance.
@@ -67,16 +66,16 @@ Given read_options(const std::vector<std::string>& args, Describe&& describe) {
     if (name == "help" && equals != std::string::npos) throw InputError("--help takes no value");
     const OptionRow& option = describe(name);
     std::string value;
-    if (option.placeholder.empty()) {
+    if (option.metavar.empty()) {
       if (equals != std::string::npos) throw InputError(fmt::format("--{} takes no value", name));
     } else if (equals != std::string::npos) {
       value = arg.substr(equals + 1);
-    } else if (i + 1 < args.size() && (option.placeholder == kLine || !args[i + 1].starts_with("--"))) {
+    } else if (i + 1 < args.size() && (option.metavar == kLine || !args[i + 1].starts_with("--"))) {
       value = args[++i];  // a variant's line is made of options, so there dashes mean nothing
     }
-    if (!option.placeholder.empty() && value.empty()) {
+    if (!option.metavar.empty() && value.empty()) {
       throw InputError(
-          fmt::format("--{}: the value is missing; write --{}={}", name, name, option.placeholder));
+          fmt::format("--{}: the value is missing; write --{}={}", name, name, option.metavar));
     }
     if (std::vector<std::string>* values = find(given, name)) {
       values->push_back(std::move(value));
@@ -152,11 +151,6 @@ RunCommand parse_run(const std::vector<std::string>& args, const Surroundings& s
   for (const auto& [name, values] : given) {
     const OptionRow& option = option_row(name);
     const std::vector<std::string> axis = expand_axis("--" + name, values);
-    std::set<std::string_view> seen;
-    for (const std::string& value : axis) {
-      if (seen.insert(value).second) continue;
-      throw InputError(fmt::format("--{}: {} is given twice; --reps=2 runs every point twice", name, value));
-    }
     if (axis.size() > kMostRuns / points.size()) {
       throw InputError(
           fmt::format("--{}: the product of all lists and ranges is more than {} runs", name, kMostRuns));
@@ -171,8 +165,8 @@ RunCommand parse_run(const std::vector<std::string>& args, const Surroundings& s
         if (&point != &points.front()) continue;
         const auto [same, is_new] = spelled.emplace(point_of(product.back()), value);
         if (is_new) continue;
-        throw InputError(
-            fmt::format("--{}: {} is the same as {}; --reps=2 runs every point twice", name, value, same->second));
+        const std::string what = same->second == value ? "is given twice" : "is the same as " + same->second;
+        throw InputError(fmt::format("--{}: {} {}; --reps=2 runs every point twice", name, value, what));
       }
     }
     points = std::move(product);
@@ -255,8 +249,8 @@ AbCommand parse_ab(const std::vector<std::string>& args, const Surroundings& sur
   std::vector<std::string> common;
   for (const auto& [name, values] : given) {
     for (const std::string& value : values) {
-      common.push_back(option_row(name).placeholder.empty() ? "--" + name
-                                                            : fmt::format("--{}={}", name, value));
+      common.push_back(option_row(name).metavar.empty() ? "--" + name
+                                                        : fmt::format("--{}={}", name, value));
     }
   }
   command.common = fmt::format("{}", fmt::join(common, " "));

@@ -130,8 +130,8 @@ std::string help_text() {
       "Options of a run\n";
   for (const OptionRow& row : option_rows()) {
     if (row.meaning.empty()) continue;
-    const std::string left = row.placeholder.empty() ? fmt::format("--{}", row.name)
-                                                     : fmt::format("--{}={}", row.name, row.placeholder);
+    const std::string left = row.metavar.empty() ? fmt::format("--{}", row.name)
+                                                 : fmt::format("--{}={}", row.name, row.metavar);
     text += fmt::format("  {:<18} {}{}\n", left, row.meaning,
                         row.standard.empty() ? "" : fmt::format(" ({})", row.standard));
   }

@@ -12,10 +12,10 @@
 namespace latchlab {
 
 struct OptionRow {
-  std::string_view name;         ///< without the dashes
-  std::string_view placeholder;  ///< of its value in help and errors; empty for a flag
-  std::string_view standard;     ///< its default, for help
-  std::string_view meaning;      ///< in a few words; empty for those that help does not show
+  std::string_view name;      ///< without the dashes
+  std::string_view metavar;   ///< what stands for its value in help and errors; empty for a flag
+  std::string_view standard;  ///< its default, for help
+  std::string_view meaning;   ///< in a few words; empty for those that help does not show
   void (*apply)(Config&, const std::string& value);
 };
 

@@ -9,9 +9,11 @@ import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 try:
@@ -215,6 +217,21 @@ class Runs(unittest.TestCase):
             self.assertGreater(reclaim["retired"], 0)
             self.assertGreater(reclaim["freed"], 0)
             self.assertEqual(reclaim["stalled"], 0)
+
+    def test_a_stop_that_is_asked_for_twice_loses_nothing(self):
+        """timeout(1) signals the process and then its group."""
+        arguments = ["--json", "--progress=plain", "--records=20000", "--time=60s"]
+        pipe = subprocess.PIPE
+        with subprocess.Popen([HARNESS, *arguments], stdout=pipe, stderr=pipe, text=True) as process:
+            process.stderr.readline()   # a phase has begun, so the handlers are there
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.001)   # two that wait are one
+            process.send_signal(signal.SIGINT)
+            out, _ = process.communicate(timeout=300)
+        self.assertEqual(process.returncode, 130)
+        document = json.loads(out)
+        self.conforms(self.results, document, arguments)
+        self.assertTrue(document["interrupted"])
 
     def test_an_insert_run_that_ends_by_time_says_so(self):
         # More records than a stall of some seconds lets it insert.

@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <csignal>
-#include <ctime>
 
 #include "src/base/types.h"
 
@@ -10,34 +9,21 @@ namespace latchlab {
 
 namespace {
 
-std::atomic<bool> stop{false};
-static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler may only touch lock-free atomics");
+// How many have come. Relaxed throughout: it publishes nothing but itself.
+std::atomic<int> signals{0};
+static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may only touch lock-free atomics");
 
-// Nanoseconds of a clock that a signal handler may read.
-u64 now_ns() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<u64>(now.tv_sec) * 1'000'000'000 + static_cast<u64>(now.tv_nsec);
-}
-
-std::atomic<u64> first_signal_ns{0};
-
+// The second changes nothing: timeout(1) signals the process and then its group. The third has its default effect.
 void on_signal(int number) {
-  constexpr u64 kSameWishNs = 1'000'000'000;   // timeout(1) signals the process and then its group
-  const u64 now = now_ns();
-  u64 first = 0;
-  // Relaxed: only the handler touches it.
-  if (first_signal_ns.compare_exchange_strong(first, now, kRelaxed)) return stop.store(true, kRelaxed);
-  if (now - first < kSameWishNs) return;
+  if (signals.fetch_add(1, kRelaxed) < 2) return;
   std::signal(number, SIG_DFL);
   std::raise(number);   // delivered when this handler returns
 }
 
 }  // namespace
 
-// Relaxed suffices here and in on_signal: the flag publishes nothing but itself.
-bool stop_requested() { return stop.load(kRelaxed); }
-void request_stop() { stop.store(true, kRelaxed); }
+bool stop_requested() { return signals.load(kRelaxed) != 0; }
+void request_stop() { signals.store(1, kRelaxed); }
 
 void stop_on_interrupt() {
   struct sigaction action {};

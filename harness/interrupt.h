@@ -10,8 +10,7 @@ namespace latchlab {
 /// What the handler does, callable from tests: makes stop_requested() true.
 void request_stop();
 
-/// Installs the handlers. The first signal requests a stop; one that comes a second or more after it has its default effect
-/// and kills.
+/// Installs the handlers. The first signal requests a stop, a second changes nothing, a third has its default effect.
 void stop_on_interrupt();
 
 }  // namespace latchlab

@@ -82,7 +82,7 @@ class Optimistic {
         me.reclaim.leave();   // a reading body has latched, made and retired nothing
         return *std::move(attempt);
       }
-      tx.blocks().abandon();   // of a body that is inlined and makes nothing: nothing
+      tx.blocks().abandon();   // here and not in give_up: where the body makes nothing the lists stay in registers
       give_up(me, attempt.failure(), me.counters.read_restarts, restarts);
     }
   }

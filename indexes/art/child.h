@@ -43,7 +43,7 @@ class Child {
   }
   template <class T>
   T* as_leaf() const {
-    return reinterpret_cast<T*>(address_of_line() + static_cast<u32>(__builtin_ctz(places())) * kPlaceBytes);
+    return reinterpret_cast<T*>(address_of_line() + static_cast<u32>(std::countr_zero(places())) * kPlaceBytes);
   }
   /// The first line of a node, or the line of a leaf.
   void* line() const { return reinterpret_cast<void*>(address_of_line()); }

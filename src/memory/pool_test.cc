@@ -135,7 +135,7 @@ TEST_CASE("Beside 48 bytes a line has room for 16", "[memory]") {
 }
 
 TEST_CASE("Lines are taken from large free blocks, where there are many, before there is new memory", "[memory]") {
-  constexpr u64 kLarge = 720, kBlocks = 1000, kLines = (kLarge + kLineBytes - 1) / kLineBytes;
+  constexpr u64 kLarge = 832, kBlocks = 1000;   // 13 lines: not a multiple of those that are split at once
   Memory<Native> memory(with(Alloc::kArena));
   Pool<Native>& pool = memory.join();
   std::vector<void*> blocks;
@@ -143,17 +143,34 @@ TEST_CASE("Lines are taken from large free blocks, where there are many, before 
   for (void* const block : blocks) pool.free(block, kLarge);
   const u64 reserved = memory.bytes().reserved;
   std::vector<Held> held;
-  for (u64 i = 0; i < (kBlocks - 100) * kLines; ++i) {   // but for some that stay for nodes to come
-    for (const u64 bytes : {16, 48}) {
-      held.push_back({static_cast<unsigned char*>(pool.allocate(bytes)), bytes, static_cast<unsigned char>(i)});
+  u64 taken = 0;
+  while (taken < (kBlocks - 100) * kLarge) {   // but for some that stay for nodes to come
+    for (const u64 bytes : {16, 32, 48, 64}) {
+      held.push_back({static_cast<unsigned char*>(pool.allocate(bytes)), bytes, static_cast<unsigned char>(held.size())});
       std::memset(held.back().at, held.back().mark, bytes);
+      taken += bytes;
     }
   }
   CHECK(memory.bytes().reserved == reserved);
-  CHECK(memory.bytes().live == held.size() / 2 * kLineBytes);
-  for (const Held& one : held) CHECK(holds_its_mark(one));
+  CHECK(memory.bytes().live == taken);
+  bool intact = true;
+  for (const Held& one : held) intact = intact && holds_its_mark(one);
+  CHECK(intact);
   for (u64 i = 0; i < 10; ++i) CHECK(pool.allocate(kLarge) != nullptr);   // of what has stayed
   CHECK(memory.bytes().reserved == reserved);
+}
+
+TEST_CASE("An attempt gets all of its bytes when small blocks are among them", "[memory]") {
+  Memory<Emulated> memory(with(Alloc::kArenaTouch));
+  Pool<Emulated>& pool = memory.join();
+  REQUIRE(pool.top_up());
+  for (u64 left = memory.bytes().reserved; left > Pool<Emulated>::kAttemptBytes; left -= 128) (void)pool.allocate(128);
+  REQUIRE(pool.top_up());
+  REQUIRE(memory.bytes().chunks == 1);   // so the attempt has exactly kAttemptBytes
+  CHECK(Emulated::transact([&] {
+          for (const u64 bytes : {16, 32, 48, 64}) (void)pool.allocate(bytes);   // a line each
+          for (u64 left = Pool<Emulated>::kAttemptBytes - 4 * kLineBytes; left != 0; left -= 128) (void)pool.allocate(128);
+        }) == kCommitted);
 }
 
 TEST_CASE("The tail of a region is used", "[memory]") {
