@@ -19,6 +19,7 @@ latchlab_add_policy(olc          HEADER sync/olc.h          TYPE Olc)
 latchlab_add_policy(rowex        HEADER sync/rowex.h        TYPE Rowex)
 latchlab_add_policy(striped      HEADER sync/striped.h      TYPE Striped)
 latchlab_add_policy(seq          HEADER sync/seq.h          TYPE Seq)
+latchlab_add_policy(hybrid       HEADER sync/hybrid.h       TYPE Hybrid)
 
 latchlab_add_index(art   HEADER indexes/art/art.h    TYPE Art   KEYS u64 bytes)
 latchlab_add_index(tbb   HEADER indexes/peers/tbb.h  TYPE Tbb   KEYS u64 bytes  POLICIES own)

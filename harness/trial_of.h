@@ -353,7 +353,7 @@ class TrialOf final : public Trial {
       }
       if constexpr (requires { all.commits; all.fallbacks; }) {
         out.stats.fallback_rate = rate(all.fallbacks);
-        out.commits = all.commits;
+        if (all.commits + all.fallbacks != 0) out.commits = all.commits;   // otherwise there was nothing to elide
       }
       if constexpr (requires { all.inconsistency(); }) out.contradiction = all.inconsistency();
     }

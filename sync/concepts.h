@@ -21,8 +21,8 @@
 // What every body obeys
 //   1. Validate before you trust: go on by step_to or follow, end by confirm or upgrade. A false step or upgrade is
 //      `return kRestart`.
-//   2. Upgrade before the first store, naming every reader whose node is stored to, or whose content decided what is
-//      stored. After the first store nothing fails: no restart, no make.
+//   2. Upgrade once, before the first store, naming every reader whose node is stored to, or whose content decided what
+//      is stored. After the upgrade nothing fails: no restart, no make.
 //   3. A body may run many times and may be cut short anywhere (a hardware abort): no input or output, no exception, no
 //      allocation but make. Its only effect is its result.
 //   4. A loop over what is read is bounded even if what is read makes no sense: it may be from two moments.

@@ -87,7 +87,6 @@ class Optimistic {
     }
   }
 
- private:
   /// After a run that failed. Throws std::bad_alloc when memory is out; otherwise waits for the next run. Apart from the
   /// loop, so that what is hot stays in registers.
   template <class Me>
@@ -111,6 +110,7 @@ class Optimistic {
     }
   }
 
+ private:
   [[no_unique_address]] const Latches latches_;
 };
 

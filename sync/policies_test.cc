@@ -13,6 +13,7 @@
 #include "sync/atomic.h"
 #include "sync/concepts.h"
 #include "sync/hle.h"
+#include "sync/hybrid.h"
 #include "sync/mcs.h"
 #include "sync/mutex.h"
 #include "sync/none.h"
@@ -177,6 +178,13 @@ TEST_CASE("Optimistic lock coupling keeps the operations of four threads apart")
   check_exclusion<Olc<Emulated>>();
 }
 
+TEST_CASE("Changes by transaction and under latches keep the operations of four threads apart") {
+  for (const auto* spec : {"hybrid", "hybrid:0"}) {
+    for (const auto& counters : check_exclusion<Hybrid<Native>>(spec).counters) CHECK(counters.inconsistency() == "");
+    for (const auto& counters : check_exclusion<Hybrid<Emulated>>(spec).counters) CHECK(counters.inconsistency() == "");
+  }
+}
+
 TEST_CASE("Versions beside the nodes keep the operations of four threads apart") {
   for (const auto* spec : {"striped", "striped:1", "striped:7"}) {
     check_exclusion<Striped<Native>>(spec);
@@ -187,7 +195,7 @@ TEST_CASE("Versions beside the nodes keep the operations of four threads apart")
 }
 
 TEST_CASE("Readers of rowex see half an operation and go on, writers exclude each other") {
-  const auto result = hammer<Rowex<Native>>("rowex");
+  const auto result = hammer<Rowex<Native>>("rowex", kWrites);
   CHECK(result.end.first == kThreads * kWrites);
   CHECK(result.end.second == kThreads * kWrites);
   CHECK(result.repeated_values == 0);

@@ -1,8 +1,8 @@
 #pragma once
-// What an elided lock counts, per thread and outside of transactions. Two sums must hold at any time between
-// operations:
+// What policies that run hardware transactions count, per thread and outside of them. Sums that must hold at any time
+// between operations:
 //
-//     begins = commits + aborts of all classes        ops = commits + fallbacks
+//     begins = commits + aborts of all classes        of an elided lock: ops = commits + fallbacks
 #include <array>
 #include <string>
 
@@ -11,38 +11,31 @@
 
 namespace latchlab {
 
-struct RtmCounters {
-  u64 ops = 0;            ///< operations begun
+/// Of every policy that runs transactions.
+struct TransactionCounters {
   u64 begins = 0;         ///< transactions begun
   u64 commits = 0;        ///< transactions committed: operations that needed no lock
-  u64 fallbacks = 0;      ///< operations that took the lock: all of them where transactions do not work
   u64 lock_busy = 0, arena = 0, explicit_other = 0;   ///< aborts by class, see AbortCause
   u64 nested = 0, debug = 0, capacity = 0, conflict = 0, retry_only = 0, zero = 0;
-  u64 respeculations = 0; ///< new budgets because the lock was held when the old one was used up
-
-  static constexpr auto fields() {
-    using C = RtmCounters;
-    return std::array{CounterField{"ops", &C::ops},
-                      CounterField{"begins", &C::begins},
-                      CounterField{"commits", &C::commits},
-                      CounterField{"fallbacks", &C::fallbacks},
-                      CounterField{"lock_busy", &C::lock_busy},
-                      CounterField{"arena", &C::arena},
-                      CounterField{"explicit_other", &C::explicit_other},
-                      CounterField{"nested", &C::nested},
-                      CounterField{"debug", &C::debug},
-                      CounterField{"capacity", &C::capacity},
-                      CounterField{"conflict", &C::conflict},
-                      CounterField{"retry_only", &C::retry_only},
-                      CounterField{"zero", &C::zero},
-                      CounterField{"respeculations", &C::respeculations}};
-  }
 
   /// The counter of each class, in the order of AbortCause. Their names are those of kAbortCauseNames.
   static constexpr auto abort_fields() {
-    using C = RtmCounters;
+    using C = TransactionCounters;
     return std::array{&C::lock_busy, &C::arena,    &C::explicit_other, &C::nested, &C::debug,
                       &C::capacity,  &C::conflict, &C::retry_only,     &C::zero};
+  }
+
+  /// All fields of a struct C that has these and its `own`.
+  template <class C, std::size_t kOwn>
+  static constexpr auto fields_beside(const std::array<CounterField<C>, kOwn>& own) {
+    constexpr auto kCauses = abort_fields();
+    std::array<CounterField<C>, kOwn + 2 + kCauses.size()> all{};
+    std::size_t i = 0;
+    for (const auto& field : own) all[i++] = field;
+    all[i++] = {"begins", &C::begins};
+    all[i++] = {"commits", &C::commits};
+    for (std::size_t cause = 0; cause < kCauses.size(); ++cause) all[i++] = {kAbortCauseNames[cause], kCauses[cause]};
+    return all;
   }
 
   /// Counts one abort with its status.
@@ -58,19 +51,34 @@ struct RtmCounters {
     return sum;
   }
 
-  /// What contradicts what, in one line; empty when both sums hold.
+  /// What contradicts what, in one line; empty when the sum holds.
   std::string inconsistency() const {
-    const auto text = [](u64 value) { return std::to_string(value); };
-    if (begins != commits + aborts()) {
-      return "begins " + text(begins) + " are not commits " + text(commits) + " + aborts " + text(aborts());
-    }
-    if (ops != commits + fallbacks) {
-      return "ops " + text(ops) + " are not commits " + text(commits) + " + fallbacks " + text(fallbacks);
-    }
-    return "";
+    if (begins == commits + aborts()) return "";
+    return "begins " + std::to_string(begins) + " are not commits " + std::to_string(commits) + " + aborts " +
+           std::to_string(aborts());
   }
 };
 
-static_assert(RtmCounters::abort_fields().size() == kAbortCauseNames.size());
+static_assert(TransactionCounters::abort_fields().size() == kAbortCauseNames.size());
+
+/// Of an elided lock.
+struct RtmCounters : TransactionCounters {
+  u64 ops = 0;            ///< operations begun
+  u64 fallbacks = 0;      ///< operations that took the lock: all of them where transactions do not work
+  u64 respeculations = 0; ///< new budgets because the lock was held when the old one was used up
+
+  static constexpr auto fields() {
+    using C = RtmCounters;
+    return fields_beside(std::array{CounterField{"ops", &C::ops}, CounterField{"fallbacks", &C::fallbacks},
+                                    CounterField{"respeculations", &C::respeculations}});
+  }
+
+  std::string inconsistency() const {
+    if (std::string what = TransactionCounters::inconsistency(); !what.empty()) return what;
+    if (ops == commits + fallbacks) return "";
+    return "ops " + std::to_string(ops) + " are not commits " + std::to_string(commits) + " + fallbacks " +
+           std::to_string(fallbacks);
+  }
+};
 
 }  // namespace latchlab

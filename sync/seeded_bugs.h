@@ -29,10 +29,13 @@ struct NoBugs {
   static constexpr bool kDropValidation = false;
   /// begin alone does.
   static constexpr bool kDropLink = false;
-  /// upgrade says yes and locks nothing.
+  /// upgrade says yes and locks nothing; of hybrid, and changes versions that are not what was read.
   static constexpr bool kDropUpgrade = false;
   /// An upgrade that fails half way keeps what it has locked.
   static constexpr bool kDropUnlockAfterFailedUpgrade = false;
+
+  /// hybrid: a transaction leaves the versions of what it changes as they are.
+  static constexpr bool kDropChange = false;
 
   // Indexes.
   /// art: a node publishes the index of a child before the child.

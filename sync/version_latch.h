@@ -48,6 +48,9 @@ class VersionLatch {
     return true;
   }
 
+  /// Inside a hardware transaction that has found it unchanged: whoever reads it later sees that something was.
+  void change(u64 version) { word_.store(version + kChange, kRelease); }   // pairs with version and try_lock
+
   // Only the thread that holds the lock stores the word, so these need no read-modify-write.
   void unlock(u64 version) { word_.store(version + kChange, kRelease); }       // pairs with version and try_lock
   // Release although nothing was stored: our reads stay before the next holder's stores, and whoever acquires this store

@@ -118,12 +118,12 @@ class VersionedTx {
   /// through them holds until the commit, and the body must not restart. More than kMaxLocks nodes end the process.
   template <class... Readers>
   [[nodiscard]] bool upgrade(const Readers&... readers) {
-    return (lock(latches_.of(readers.node_), readers.version_) && ...) || give_up();
+    return (lock(lock_of(readers)) && ...) || give_up();
   }
   template <class N>
   [[nodiscard]] bool upgrade(std::span<const Reader<N>> readers) {
     for (const Reader<N>& reader : readers) {
-      if (!lock(latches_.of(reader.node_), reader.version_)) return give_up();
+      if (!lock(lock_of(reader))) return give_up();
     }
     return true;
   }
@@ -148,33 +148,37 @@ class VersionedTx {
     locks_ = 0;
   }
 
- private:
+ protected:
   struct Lock {
     VersionLatch<M>* latch;
     u64 version;
   };
+  template <class N>
+  Lock lock_of(const Reader<N>& reader) const {
+    return {&latches_.of(reader.node_), reader.version_};
+  }
+  // A restart would come back here for ever.
+  [[noreturn, gnu::noinline, gnu::cold]] static void overflow() {
+    std::fprintf(stderr, "VersionedTx: one attempt locks more than %u nodes; raise VersionedTx::kMaxLocks\n", kMaxLocks);
+    std::abort();
+  }
 
+ private:
   // Not inlined: beside a locked instruction a call is nothing.
-  [[nodiscard, gnu::noinline]] bool lock(VersionLatch<M>& latch, u64 version) {
+  [[nodiscard, gnu::noinline]] bool lock(Lock wanted) {
     if constexpr (Bugs::kDropUpgrade) return true;
     for (u32 i = 0; i < locks_; ++i) {
-      if (lock_[i].latch == &latch) return lock_[i].version == version;
+      if (lock_[i].latch == wanted.latch) return lock_[i].version == wanted.version;
     }
     if (locks_ == kMaxLocks) [[unlikely]] overflow();
-    if (!latch.try_lock(version)) return false;
-    lock_[locks_++] = {&latch, version};
+    if (!wanted.latch->try_lock(wanted.version)) return false;
+    lock_[locks_++] = wanted;
     return true;
   }
   bool give_up() {
     if constexpr (!Bugs::kDropUnlockAfterFailedUpgrade) release();
     locks_ = 0;
     return false;
-  }
-
-  // A restart would come back here for ever.
-  [[noreturn, gnu::noinline, gnu::cold]] static void overflow() {
-    std::fprintf(stderr, "VersionedTx: one attempt locks more than %u nodes; raise VersionedTx::kMaxLocks\n", kMaxLocks);
-    std::abort();
   }
 
   AttemptBlocks<M> blocks_;

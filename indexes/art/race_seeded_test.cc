@@ -9,6 +9,8 @@
 
 #include "indexes/art/art.h"
 #include "indexes/art/race_mixes_test.h"
+#include "sync/hle.h"
+#include "sync/hybrid.h"
 #include "sync/olc.h"
 #include "sync/rowex.h"
 #include "sync/rtm.h"
@@ -29,6 +31,9 @@ struct DropUpgrade : NoBugs {
 };
 struct DropUnlock : NoBugs {
   static constexpr bool kDropUnlockAfterFailedUpgrade = true;
+};
+struct DropChange : NoBugs {
+  static constexpr bool kDropChange = true;
 };
 struct DropGracePeriod : NoBugs {
   static constexpr bool kDropGracePeriod = true;
@@ -57,6 +62,10 @@ template <class Bugs>
 using StripedArt = Synchronized<Art, Striped<Simulated, Bugs>, U64Key>;
 template <class Bugs>
 using RtmArt = Synchronized<Art, Rtm<Simulated, Bugs>, U64Key>;
+template <class Bugs>
+using HleArt = Synchronized<Art, Hle<Simulated, Bugs>, U64Key>;
+template <class Bugs>
+using HybridArt = Synchronized<Art, Hybrid<Simulated, Bugs>, U64Key>;
 
 /// Whether `run` finds a failure. Broken code may also run into a null pointer, so it runs in a process of its
 /// own, whose report comes through a pipe; a crash is a find too.
@@ -133,6 +142,17 @@ TEST_CASE("Seeded bugs: a dropped subscription or fallback lock of rtm, and a co
   CHECK(caught("drop subscription", all_mixes<RtmArt<DropSubscription>>("rtm:1", 0.2)));
   CHECK(caught("drop fallback lock", all_mixes<RtmArt<DropFallbackLock>>("rtm:1", 0.2)));
   CHECK(caught("count inside", all_mixes<RtmArt<CountInside>>("rtm:1", 0.2)));
+}
+
+TEST_CASE("Seeded bugs: a dropped subscription or fallback lock of hle is found", "[race]") {
+  CHECK(caught("hle: subscription", all_mixes<HleArt<DropSubscription>>("hle:emulated", 0.2)));
+  CHECK(caught("hle: fallback lock", all_mixes<HleArt<DropFallbackLock>>("hle:emulated", 0.2)));
+}
+
+TEST_CASE("Seeded bugs: a transaction of hybrid that asks no version, or changes none, is found", "[race]") {
+  CHECK(caught("hybrid: upgrade", all_mixes<HybridArt<DropUpgrade>>("hybrid:0", 0.2)));
+  CHECK(caught("hybrid: change", all_mixes<HybridArt<DropChange>>("hybrid:0", 0.2)));
+  CHECK(caught("hybrid: grace period", all_mixes<HybridArt<DropGracePeriod>>("hybrid:0", 0.2)));
 }
 
 /// One writer adds to a node, replaces and removes, and readers look without any latch, as those of `rowex` do, by find

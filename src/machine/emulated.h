@@ -54,6 +54,7 @@ class EmulatedThread {
     transaction_.remember(at, old, restore);
     return true;
   }
+  bool in_transaction() const { return transaction_.running(); }
   bool unwinding() const { return transaction_.unwinding(); }
   SoftwareTransaction& transaction() { return transaction_; }
   AbortInjection* exchange_plan(AbortInjection* plan) { return std::exchange(plan_, plan); }
@@ -170,6 +171,15 @@ struct Emulated : Cells<Emulated> {
   template <class Body>
   static u32 transact(Body&& body) {
     return run_transaction(EmulatedThread::mine(), body);
+  }
+  static u32 begin() {
+    EmulatedThread::mine().begin();
+    return kCommitted;
+  }
+  static void end() { EmulatedThread::mine().commit(); }
+  template <class Body>
+  static u32 contain(Body&& body) {
+    return contain_abort(EmulatedThread::mine(), body);
   }
   static bool in_transaction() { return EmulatedThread::running && !EmulatedThread::running->unwinding(); }
   static bool transactions_work() { return true; }

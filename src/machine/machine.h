@@ -76,6 +76,11 @@ concept Machine = requires(typename M::template Atomic<u64>& a, void* p, void (*
   typename M::Elision;                          // held by a policy for as long as it may start transactions
 
   { M::transact(body) } -> std::same_as<u32>;   // kCommitted, or the abort status; the body may have run in part
+  // The same for a transaction that begins in the middle of a body. Where an abort comes back to is the machine's: out of
+  // begin a second time, with the status, or out of contain. In both cases every cell is as it was at the begin.
+  { M::contain(body) } -> std::same_as<u32>;    // kCommitted, or the abort status
+  { M::begin() } -> std::same_as<u32>;          // kCommitted when it has begun, or the abort status
+  M::end();
   { M::in_transaction() } -> std::same_as<bool>;
   { M::transactions_work() } -> std::same_as<bool>;
   M::template abort<kBusyCode>();               // [[noreturn]], inside a transaction only

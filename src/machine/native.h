@@ -37,6 +37,13 @@ struct Native : Cells<Native> {
     rtm_end();
     return kCommitted;
   }
+  [[gnu::always_inline]] static inline u32 begin() { return rtm_begin(); }
+  [[gnu::always_inline]] static inline void end() { rtm_end(); }
+  template <class Body>
+  [[gnu::always_inline]] static inline u32 contain(Body&& body) {
+    body();
+    return kCommitted;
+  }
   static u32 prefixed_exchange(std::atomic<u32>& word, u32 value) { return hle_exchange(word, value); }
   static void prefixed_store(std::atomic<u32>& word, u32 value) { hle_store(word, value); }
   static bool prefixes_elide() { return !why_no_hle(); }

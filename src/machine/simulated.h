@@ -30,6 +30,15 @@ struct Simulated : Cells<Simulated> {
   static u32 transact(Body&& body) {
     return run_transaction(World::get(), body);
   }
+  static u32 begin() {
+    World::get().begin();
+    return kCommitted;
+  }
+  static void end() { World::get().commit(); }
+  template <class Body>
+  static u32 contain(Body&& body) {
+    return contain_abort(World::get(), body);
+  }
   static bool in_transaction() { return World::get().in_transaction(); }
   static bool transactions_work() { return true; }
   /// Only inside a transaction; elsewhere it ends the process.

@@ -110,22 +110,31 @@ class SoftwareTransaction {
   std::vector<Freed> freed_;
 };
 
-/// Runs `body` between engine.begin() and engine.commit(). Both may abort, which throws. engine.caught() ends
-/// an abort and returns its status, engine.caught_foreign() one by an exception of the body itself: as on
-/// hardware, where throwing calls the kernel, that is an abort with status zero. Both rethrow inside an outer
+/// Runs `body`, somewhere in which engine.begin() and engine.commit() are called. Both may abort, which throws.
+/// engine.caught() ends an abort and returns its status, engine.caught_foreign() one by an exception of the body itself:
+/// as on hardware, where throwing calls the kernel, that is an abort with status zero. Both rethrow inside an outer
 /// body.
 template <class Engine, class Body>
-u32 run_transaction(Engine& engine, Body&& body) {
+u32 contain_abort(Engine& engine, Body&& body) {
   try {
-    engine.begin();
     body();
-    engine.commit();
     return kCommitted;
   } catch (const TransactionAborted&) {
     return engine.caught();
   } catch (...) {
+    if (!engine.in_transaction()) throw;
     return engine.caught_foreign();
   }
+}
+
+/// The same for a body that is a transaction as a whole.
+template <class Engine, class Body>
+u32 run_transaction(Engine& engine, Body&& body) {
+  return contain_abort(engine, [&] {
+    engine.begin();
+    body();
+    engine.commit();
+  });
 }
 
 }  // namespace latchlab
