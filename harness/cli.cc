@@ -121,6 +121,16 @@ std::string check_out(const std::optional<std::string>& folder) {
   return *folder;
 }
 
+/// A list without braces is one wrong value: says what was meant.
+void apply(const OptionRow& option, Config& config, const std::string& value) {
+  try {
+    option.apply(config, value);
+  } catch (const InputError& error) {
+    if (value.find(',') == std::string::npos || value.find_first_of("=:/") != std::string::npos) throw;
+    throw InputError(fmt::format("{}; a list is '--{}={{{}}}'", error.what(), option.name, value));
+  }
+}
+
 RunCommand parse_run(const std::vector<std::string>& args, const Surroundings& surroundings) {
   Given given =
       read_options(args, [](const std::string& name) -> const OptionRow& { return option_row(name); });
@@ -161,7 +171,7 @@ RunCommand parse_run(const std::vector<std::string>& args, const Surroundings& s
     for (const Config& point : points) {
       for (const std::string& value : axis) {
         product.push_back(point);
-        option.apply(product.back(), value);
+        apply(option, product.back(), value);
         if (&point != &points.front()) continue;
         const auto [same, is_new] = spelled.emplace(point_of(product.back()), value);
         if (is_new) continue;

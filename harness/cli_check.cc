@@ -17,9 +17,9 @@ constexpr u64 kMostDefaultRecords = 16'000'000;
 constexpr u64 kDefaultWarmup = 200'000'000;
 constexpr u64 kDefaultTime = 3'000'000'000;
 
-// What a key with its value takes at least: where its path spells the key there is only the value. Asking for more
-// than memory holds at this size is surely a mistake, while anything less is up to the index.
-constexpr u64 kLeastBytesPerKey = 8;
+// What a key with its value takes at least: eight bytes each, but for a key that its path spells. Asking for more than
+// memory holds at this size is surely a mistake, while anything less is up to the index.
+u64 least_bytes_per_key(const Spec& keys) { return keys.name == "u64" ? 16 : 8; }
 
 // For the default: room for the index, its growth, and the steps and the oracle of the harness.
 constexpr u64 kRoomPerKey = 128;
@@ -81,16 +81,17 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
   if (defaults.time && !inserts) config.time_ns = kDefaultTime;
   const u64 capacity = named("--keys", [&] { return capacities.of(config.keys); });
   if (defaults.records) {
-    config.records = std::min(default_records(surroundings.memory_available), capacity);
+    // A mix that inserts needs lines that are not in the index.
+    const u64 lines_left = !inserts && mix.has(OpKind::kInsert) ? capacity / 2 : capacity;
+    config.records = std::min(default_records(surroundings.memory_available), std::max<u64>(lines_left, 1));
   } else if (config.records > capacity) {
     throw InputError(fmt::format("--records: {} holds {} distinct keys, not {}", config.keys.str(), capacity,
                                  config.records));
   }
-  if (config.records > surroundings.memory_available / kLeastBytesPerKey) {
-    throw InputError(
-        fmt::format("--records: {} keys take at least {:.0f} GB; {:.1f} GB of memory are available",
-                    config.records, static_cast<double>(config.records) * kLeastBytesPerKey / 1e9,
-                    static_cast<double>(surroundings.memory_available) / 1e9));
+  if (const u64 least = least_bytes_per_key(config.keys); config.records > surroundings.memory_available / least) {
+    throw InputError(fmt::format("--records: {} keys take at least {:.0f} GB; {:.1f} GB of memory are available",
+                                 config.records, static_cast<double>(config.records * least) / 1e9,
+                                 static_cast<double>(surroundings.memory_available) / 1e9));
   }
 
   // From here on every word is right by itself; what is left are combinations.

@@ -66,7 +66,12 @@ const std::vector<OptionRow>& option_rows() {
       {"workload", "MIX", "lookup", "lookup, insert or mix:read=90,insert=5,erase=5",
        [](Config& c, const std::string& v) { c.workload = parse_spec("--workload", v); }},
       {"keys", "KEYS", "u64", "u64, dense or file:PATH, one key a line",
-       [](Config& c, const std::string& v) { c.keys = parse_spec("--keys", v); }},
+       [](Config& c, const std::string& v) {
+         if (v.starts_with('/') || v.starts_with('.')) {
+           throw InputError(fmt::format("--keys: '{}' is a path; write --keys=file:{}", v, v));
+         }
+         c.keys = parse_spec("--keys", v);
+       }},
       {"dist", "DIST", "uniform", "uniform or zipf:0.99",
        [](Config& c, const std::string& v) { c.distribution = parse_spec("--dist", v); }},
       {"negative", "RATE", "0", "share of reads for absent keys",

@@ -191,6 +191,12 @@ TEST_CASE("wrong input is one line that says what would be right", "[cli]") {
       {{"--threads={1,2,1}"}, "--threads: 1 is given twice; --reps"},
       {{"--sync=none", "--sync=none"}, "none is given twice"},
       {{"--records={1K,1000}"}, "--records: 1000 is the same as 1K"},
+      {{"--threads=1,2"}, "a list is '--threads={1,2}'"},
+      {{"--sync=none,olc"}, "a list is '--sync={none,olc}'"},
+      {{"--workload=lookup,insert"}, "a list is '--workload={lookup,insert}'"},
+      {{"--records=1k..3k+500"}, "has a step without a unit: +500k?"},
+      {{"--keys=/usr/share/dict/words"}, "write --keys=file:/usr/share/dict/words"},
+      {{"--index=ART"}, "did you mean 'art'?"},
       {{"ab", "--a=--sync=none", "--b=--sync=olc", "--sync=rwspin"}, "--sync=rwspin: no variant uses it"},
       {{"ab", "--a=--sync=none", "--b=--sync=olc", "--out=/tmp"}, "did you mean --json > FILE?"},
       {{"list", ""}, "topic is empty"},
@@ -310,6 +316,9 @@ TEST_CASE("keys of a file are counted", "[cli]") {
   CHECK(runs({"--keys=file:" + path}).runs[0].config.records == 3);
   CHECK(runs({"--keys=file:" + path, "--records=2"}).runs[0].config.records == 2);
   CHECK(contains(error_of({"--keys=file:" + path, "--records=4"}), "3 distinct keys"));
+  // What a mix inserts must not be there yet.
+  CHECK(runs({"--keys=file:" + path, "--workload=mix:read=50,insert=50"}).runs[0].config.records == 1);
+  CHECK(runs({"--keys=file:" + path, "--workload=insert"}).runs[0].config.records == 3);
   (void)std::remove(path.c_str());
 }
 

@@ -145,6 +145,9 @@ std::vector<std::string> expand_range(std::string_view what, std::string_view te
   if (!step->unit.empty() && (multiplies || step->unit != first->unit)) {
     throw fail("has a step in another unit");
   }
+  if (!multiplies && step_at != std::string_view::npos && step->unit.empty() && !first->unit.empty()) {
+    throw fail(fmt::format("has a step without a unit: +{}{}?", text.substr(step_at + 1), first->unit));
+  }
   if (first->value > last->value) throw fail("is empty: the first number is larger");
   if (multiplies && (step->value <= 1 || first->value == 0)) {
     throw fail("never ends: multiply a number > 0 by one > 1");

@@ -71,9 +71,9 @@ int run_all(const RunCommand& command, const std::vector<std::string>& command_l
   for (std::size_t i = 0; i < command.runs.size() && !interrupted; ++i) {
     const PlannedRun& planned = command.runs[i];
     if (!single) {
-      progress->title(fmt::format("{}/{} {} {} {} threads", i + 1, command.runs.size(),
+      progress->title(fmt::format("{}/{} {} {} {} thread{}", i + 1, command.runs.size(),
                                   planned.config.index.str(), planned.config.sync.str(),
-                                  planned.config.threads));
+                                  planned.config.threads, planned.config.threads == 1 ? "" : "s"));
     }
     RunResult result;
     result.command = command_line;

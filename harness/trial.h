@@ -7,9 +7,9 @@
 //                                             the index's operations inlined
 //
 // A step is an operation with everything worked out beforehand: its key (a number, or a pointer to its
-// bytes), the value to write, and what a find must come back with. They are dealt in chunks of kChunkSteps:
-// thread t of T takes chunks t, t + T, t + 2T... Threads make them for themselves, all at the same time, and
-// then run them, all at the same time; the clock on the wall runs in these rounds only (rounds.h):
+// bytes), the value to write, and what a find must come back with. They are dealt in chunks, to whoever asks
+// (dealer.h). Threads make them for themselves, all at the same time, and then run them, all at the same
+// time; the clock on the wall runs in these rounds only (rounds.h):
 //
 //     thread t   | make steps |##########| make steps |##########| ...     # = a round, in slices
 //

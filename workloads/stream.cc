@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cassert>
 
 #include <fmt/format.h>
@@ -50,6 +51,13 @@ u64 checked(u64 records, const KeySet& keys) {
   return records;
 }
 
+/// Lines of a file go round by themselves.
+u64 mask_of(u64 records, const KeySet& keys, const Mix& mix) {
+  const bool moves_on = mix.has(OpKind::kErase) && mix.ppm(OpKind::kInsert) == mix.ppm(OpKind::kErase);
+  const u64 numbers = std::bit_ceil(2 * records);
+  return moves_on && numbers <= keys.capacity() ? numbers - 1 : ~u64{0};
+}
+
 }  // namespace
 
 Stream::Stream(u64 seed, u64 phase, const KeySet& keys, const Distribution& distribution, const Mix& mix,
@@ -58,6 +66,7 @@ Stream::Stream(u64 seed, u64 phase, const KeySet& keys, const Distribution& dist
       mix_(mix),
       records_(checked(records, keys)),
       fills_(mix.fills()),
+      number_mask_(mask_of(records, keys, mix)),
       popularity_(distribution, records, seed),
       insert_order_(records, seed, kInsertOrderStream),
       slots_(seed, kFirstPhaseStream + 2 * phase),
@@ -119,7 +128,7 @@ void Stream::fill_block(u64 block, std::span<Op, Mix::kBlock> ops) const {
   const u64 erased = mix_.before(block, static_cast<std::size_t>(OpKind::kErase));
   const u64 turn = erased / records_ * records_;
   const u64 turned_slots = erased - turn;
-  const auto record_of = [&](u64 slot) { return turn + slot + (slot < turned_slots ? records_ : 0); };
+  const auto record_of = [&](u64 slot) { return (turn + slot + (slot < turned_slots ? records_ : 0)) & number_mask_; };
 
   // Kind by kind, so that no branch depends on chance: the deal says which operation of the block is the
   // next of a kind.
@@ -139,10 +148,10 @@ void Stream::fill_block(u64 block, std::span<Op, Mix::kBlock> ops) const {
       op = Op{.kind = static_cast<OpKind>(kind)};
       switch (op.kind) {
         case OpKind::kInsert:
-          keys_.put(op, records_ + ordinal);
+          keys_.put(op, (records_ + ordinal) & number_mask_);
           break;
         case OpKind::kErase:
-          keys_.put(op, ordinal);
+          keys_.put(op, ordinal & number_mask_);
           break;
         case OpKind::kScan:
           op.scan = mix_.scan_length();

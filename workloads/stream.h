@@ -11,7 +11,7 @@
 //                  | erased  |  reads, updates, scans   |            | the next insert
 //                            ^ the next erase
 //
-//   insert         record R + (its ordinal among the inserts): each addresses a record that nobody had
+//   insert         record R + (its ordinal among the inserts): each addresses a record that is not there
 //   erase          record (its ordinal among the erases): the oldest, so dense keys move on as a window
 //   read, update,  slot s from the distribution over R slots, then the record congruent to s modulo R in
 //   upsert, scan   the window [E, E + R): without erases simply record s. When a record goes, its successor R
@@ -20,8 +20,11 @@
 //
 // So a mix with as many inserts as erases stays at R records for ever, and inserts insert, erases erase and
 // reads hit, but for these, which the tally counts and the checks expect:
-//   - operations overtake each other, between threads and within a block of 256, so that those at the edges
-//     of the window may come early or late: (threads * chunk + 256) * share / R of the operations;
+//   - operations overtake each other, between threads and within a block of 256, so that those at the edges of the
+//     window may come early or late: share / R of the 256 and of what is under way, which the harness keeps
+//     below R / 16 where threads keep their processors (harness/dealer.h). An erase that comes before the insert of its
+//     record leaves it behind, and so does one before an upsert. That it does not stay for ever, numbers go round:
+//     in such a mix n means record n mod 2^k, 2^k >= 2 R, so that the next erase of its number takes it away;
 //   - a mix that erases more than it inserts runs dry: what is addressed is gone, then erases fail as well;
 //   - keys from a file go round: when all its C lines are used, number n means line n mod C. Inserts insert
 //     as long as R + I - E <= C: load fewer records than the file has lines.
@@ -78,6 +81,7 @@ class Stream {
   Mix mix_;
   u64 records_;
   bool fills_;
+  u64 number_mask_;   // numbers go round
   Popularity popularity_;
   Bijection insert_order_;
   Draws slots_;

@@ -19,6 +19,11 @@ bool is_word(std::string_view text) {
   });
 }
 
+std::string lower(std::string text) {
+  for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return text;
+}
+
 /// Optimal string alignment: insertions, deletions, substitutions and swaps of neighbours, each of cost 1.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
@@ -46,7 +51,11 @@ Spec Spec::parse(std::string_view text) {
   const std::size_t end_of_name = std::min(text.find(':'), text.find(','));
   spec.name = text.substr(0, end_of_name);
   if (spec.name.empty()) throw fail("the name is missing");
-  if (!is_word(spec.name)) throw fail(fmt::format("'{}' is not a name, which has only a-z, 0-9, -, _, . and +", spec.name));
+  if (!is_word(spec.name)) {
+    const std::string small = lower(spec.name);
+    throw fail(fmt::format("'{}' is not a name, which has only a-z, 0-9, -, _, . and +{}", spec.name,
+                           is_word(small) ? fmt::format("; did you mean '{}'?", small) : ""));
+  }
   if (end_of_name == std::string_view::npos) return spec;
 
   std::string_view rest = text.substr(end_of_name + 1);

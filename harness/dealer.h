@@ -1,0 +1,55 @@
+// Who does which operations of a stream: whoever asks gets the next chunk. So a thread that is slow, or loses its
+// processor, is dealt less, and what is done is at any moment the beginning of the stream, but for the chunks under way.
+// That matters where the index is a window that moves on (workloads/stream.h): threads that went on by themselves would
+// drift apart, and an erase that overtakes the insert of its key leaves that key behind.
+//
+// Such a window must be long beside what is under way: a thread that is dealt for a round of the clock at a time holds
+// fewer operations then.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+
+#include "harness/step.h"
+#include "src/base/types.h"
+
+namespace latchlab {
+
+class Dealer {
+ public:
+  struct Chunk {
+    u64 first = 0;
+    u64 count = 0;   ///< 0: there are no more
+  };
+
+  /// For `threads` threads and the operations before `end`; `window`: how many records the index holds while the stream
+  /// replaces them, 0 where it does not. Starts at operation 0.
+  Dealer(u32 threads, u64 window, u64 end) : end_(end), round_(window == 0 ? kRoundSteps : round_within(window, threads)) {}
+
+  /// Operations that a thread should have before a round begins: a multiple of kSliceSteps, at most kRoundSteps.
+  [[nodiscard]] u32 round() const { return round_; }
+
+  /// The next ones, at most round() and kChunkSteps. Any thread, at any time.
+  [[nodiscard]] Chunk deal() {
+    const u64 most = std::min(round_, kChunkSteps);
+    const u64 first = next_.fetch_add(most, kRelaxed);   // relaxed: the number is the whole message
+    if (first >= end_) return {};
+    return {.first = first, .count = std::min(most, end_ - first)};
+  }
+
+  /// Ends earlier: before anything is dealt.
+  void end_at(u64 end) { end_ = end; }
+
+ private:
+  /// All threads together hold at most a sixteenth of the window, but each a slice.
+  static u32 round_within(u64 window, u32 threads) {
+    const u64 share = window / 16 / threads / kSliceSteps * kSliceSteps;
+    return static_cast<u32>(std::clamp<u64>(share, kSliceSteps, kRoundSteps));
+  }
+
+  u64 end_;
+  const u32 round_;
+  alignas(kFalseSharingBytes) std::atomic<u64> next_{0};
+};
+
+}  // namespace latchlab

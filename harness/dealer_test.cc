@@ -1,0 +1,57 @@
+#include "harness/dealer.h"
+
+#include <thread>
+#include <vector>
+
+#include "src/testing/catch.h"
+
+namespace latchlab {
+namespace {
+
+TEST_CASE("every operation is dealt once, in order, up to the end") {
+  constexpr u64 kEnd = 10 * kChunkSteps + 17;
+  Dealer dealer(3, 0, kEnd);
+  u64 next = 0;
+  for (;;) {
+    const Dealer::Chunk chunk = dealer.deal();
+    if (chunk.count == 0) break;
+    CHECK(chunk.first == next);
+    next += chunk.count;
+  }
+  CHECK(next == kEnd);
+  CHECK(dealer.deal().count == 0);
+}
+
+TEST_CASE("threads that ask at the same time are dealt different operations") {
+  constexpr u64 kEnd = 200 * kChunkSteps;
+  Dealer dealer(4, 0, kEnd);
+  std::vector<std::vector<u64>> got(4);
+  std::vector<std::thread> threads;
+  for (std::vector<u64>& mine : got) {
+    threads.emplace_back([&] {
+      for (Dealer::Chunk chunk = dealer.deal(); chunk.count != 0; chunk = dealer.deal()) mine.push_back(chunk.first);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  std::vector<u64> all;
+  for (const std::vector<u64>& mine : got) all.insert(all.end(), mine.begin(), mine.end());
+  std::sort(all.begin(), all.end());
+  REQUIRE(all.size() == 200);
+  for (u64 i = 0; i < all.size(); ++i) CHECK(all[i] == i * kChunkSteps);
+}
+
+TEST_CASE("a window that moves on is long beside what threads hold of it") {
+  CHECK(Dealer(2, 0, 1).round() == kRoundSteps);
+  CHECK(Dealer(2, 16'000'000, 1).round() == kRoundSteps);
+  for (const u32 threads : {1, 2, 56}) {
+    for (const u64 window : {u64{1}, u64{1000}, u64{10'000}, u64{100'000}, u64{1'000'000}}) {
+      Dealer dealer(threads, window, ~u64{0});
+      CHECK(dealer.round() % kSliceSteps == 0);
+      CHECK((dealer.round() == kSliceSteps || u64{dealer.round()} * threads * 16 <= window));
+      CHECK(dealer.deal().count <= dealer.round());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace latchlab
