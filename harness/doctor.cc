@@ -64,6 +64,13 @@ Finding transactions(const Probes& probes) {
   return out;
 }
 
+Finding lock_prefixes(const Probes& probes) {
+  if (probes.hle.elides) return {Verdict::kGood, "lock prefixes", "they elide: " + probes.hle.evidence, {}};
+  return {Verdict::kMissing, "lock prefixes",
+          fmt::format("ignored: {}; hle takes its lock and its results are marked degraded", probes.hle.evidence),
+          "--sync=hle:emulated takes the same decisions with transactions, where those work"};
+}
+
 Finding heavy_fence(const Probes& probes) {
   switch (probes.heavy_fence) {
     case HeavyFence::kMembarrier: return {Verdict::kGood, "heavy fence", "membarrier", {}};
@@ -186,6 +193,7 @@ Probes run_probes() {
   Probes out;
   out.flags = cpu_flags();
   out.rtm = rtm_probe();
+  out.hle = hle_probe();
   out.heavy_fence = heavy_fence_here();
   perf_event_attr event{};
   event.type = PERF_TYPE_HARDWARE;
@@ -208,6 +216,7 @@ std::vector<Finding> diagnose(const Topology& topology, const Probes& probes, co
           virtual_machine(root),
           memory(root),
           transactions(probes),
+          lock_prefixes(probes),
           heavy_fence(probes),
           damon(root),
           numa_balancing(topology, root),

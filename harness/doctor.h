@@ -30,6 +30,7 @@ struct Finding {
 struct Probes {
   CpuFlags flags;
   RtmProbe rtm;
+  HleProbe hle;
   HeavyFence heavy_fence = HeavyFence::kMembarrier;
   int perf_error = 0;  ///< errno of opening one hardware event, 0 if it opened
 };

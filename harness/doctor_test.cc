@@ -59,6 +59,7 @@ Probes all_work() {
   Probes probes;
   probes.flags.rtm = true;
   probes.rtm = {.outcome = RtmOutcome::kWorks, .evidence = "all committed"};
+  probes.hle = {.elides = true, .evidence = "always"};
   return probes;
 }
 
@@ -118,6 +119,15 @@ TEST_CASE("transactions are believed by what the probe saw, not by the flag") {
   probes.flags.rtm = false;
   probes.rtm.outcome = RtmOutcome::kWorks;
   CHECK(about("transactions", fixture, probes).verdict == Verdict::kGood);
+}
+
+TEST_CASE("prefixes that elide nothing are named with what was seen") {
+  const Fixture fixture;
+  Probes probes = all_work();
+  CHECK(about("lock prefixes", fixture, probes).verdict == Verdict::kGood);
+  probes.hle = {.elides = false, .evidence = "0 of 1000 times"};
+  CHECK(about("lock prefixes", fixture, probes).verdict == Verdict::kMissing);
+  CHECK_THAT(about("lock prefixes", fixture, probes).text, Catch::Contains("0 of 1000 times"));
 }
 
 TEST_CASE("the heavy fence is named, and what to change where it is dear or missing") {
