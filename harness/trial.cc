@@ -560,10 +560,7 @@ class Run {
     plan.cpus.assign(distinct.begin(), distinct.end());
     plan.pin = seats_.binds;
     out_.limits = measure_limits(plan);
-    // A thread's time for an operation, without the time in which it waited for its turn on a shared
-    // processor.
-    const Throughput& t = *out_.throughput;
-    set_limit_ratios(out_.limits, t.seconds * 1e9 * seats_.processors / static_cast<double>(t.operations));
+    set_limit_ratios(out_.limits, *out_.throughput, seats_.processors);
     add_phase("limits", seconds_since(start), 0);
   }
 
