@@ -43,13 +43,13 @@ struct LimitsPlan {
 /// Limits without a value, for this reason.
 [[nodiscard]] Limits no_limits(const std::string& why);
 
-/// How many lines one operation is worth in a thread's time on its processor, without the time in which it waited
-/// for its turn on a shared one: `processors` is how many the threads had together.
+/// How many lines one operation is worth in a thread's time on its processor, without the time in which it
+/// waited for its turn on a shared one: `processors` is how many the threads had together.
 void set_limit_ratios(Limits& limits, const Throughput& throughput, u32 processors);
 
-/// Runs `batch` for `time_ns`, but kMinBatches times at least (once if the run is interrupted), and returns how
-/// long the shortest took: a batch is long enough to be typical, and a disturbance only makes it longer. One batch
-/// that was disturbed would say nothing.
+/// Runs `batch` for `time_ns`, but kMinBatches times at least (once if the run is interrupted), and returns
+/// how long the shortest took: a batch is long enough to be typical, and a disturbance only makes it longer.
+/// So of a single batch nobody could say which of the two it was.
 constexpr u32 kMinBatches = 5;
 [[nodiscard]] double best_batch_ns(u64 time_ns, const std::function<void()>& batch);
 

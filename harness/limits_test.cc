@@ -64,17 +64,21 @@ TEST_CASE("however short the time, the best of several batches counts") {
   std::vector<std::pair<Clock::time_point, Clock::time_point>> batches;
   const double best = best_batch_ns(0, [&] {
     const auto start = Clock::now();
-    if (batches.empty()) std::this_thread::sleep_for(std::chrono::milliseconds(20));   // the first is disturbed
+    // The first one is disturbed.
+    if (batches.empty()) std::this_thread::sleep_for(std::chrono::milliseconds(20));
     batches.emplace_back(start, Clock::now());
   });
   REQUIRE(batches.size() == kMinBatches);
   // A batch's time is at least what passes in it, and at most what passes between its neighbours.
+  const auto ns = [](Clock::time_point from, Clock::time_point to) {
+    return std::chrono::duration<double, std::nano>(to - from).count();
+  };
   double least = 1e18;
   double most = 1e18;
   for (std::size_t i = 0; i < batches.size(); ++i) {
-    const auto ns = [](auto from, auto to) { return std::chrono::duration<double, std::nano>(to - from).count(); };
     least = std::min(least, ns(batches[i].first, batches[i].second));
-    if (i > 0 && i + 1 < batches.size()) most = std::min(most, ns(batches[i - 1].second, batches[i + 1].first));
+    if (i == 0 || i + 1 == batches.size()) continue;
+    most = std::min(most, ns(batches[i - 1].second, batches[i + 1].first));
   }
   CHECK(best >= least);
   CHECK(best <= most);
