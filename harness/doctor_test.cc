@@ -263,6 +263,7 @@ TEST_CASE("the share of huge pages is that of what was added") {
 
 TEST_CASE("a process that did not grow has small pages if it has no huge one, else nobody can say") {
   const PageUse grown{.rss = 300 << 20, .huge = 0, .known = true};
+  REQUIRE(huge_share_between(grown, grown));
   CHECK(*huge_share_between(grown, grown) == 0);
   CHECK(*page_bytes_between(grown, grown) == 4096);
   CHECK(*page_bytes_between({.rss = 400 << 20, .huge = 2 << 20, .known = true}, grown) == 4096);

@@ -19,7 +19,6 @@
 #include "harness/step_maker.h"
 #include "harness/trial_of.h"
 #include "harness/validate.h"
-#include "src/arch/features.h"
 #include "workloads/distribution.h"
 #include "workloads/keys.h"
 #include "workloads/mix.h"
@@ -483,10 +482,10 @@ class Run {
       worsen(Status::kInvalid, "counters contradict each other: " + report.contradiction);
     }
     if (!trial_.elides() || !report.commits || *report.commits > 0 || !out_.throughput) return;
-    if (const auto why = why_no_rtm()) {
-      worsen(Status::kDegraded, fmt::format("every operation took the lock: {}", *why));
+    if (report.degraded) {
+      worsen(Status::kDegraded, *report.degraded);
     } else {
-      worsen(Status::kInvalid, "no transaction committed, although the probe says that they work here");
+      worsen(Status::kInvalid, "no operation was elided, although the probe says that they can be here");
     }
   }
 
