@@ -20,7 +20,6 @@
 #include "harness/step_maker.h"
 #include "harness/trial_of.h"
 #include "harness/validate.h"
-#include "src/arch/features.h"
 #include "workloads/distribution.h"
 #include "workloads/keys.h"
 #include "workloads/mix.h"
@@ -487,10 +486,10 @@ class Run {
       worsen(Status::kInvalid, "counters contradict each other: " + report.contradiction);
     }
     if (!trial_.elides() || !report.commits || *report.commits > 0 || !out_.throughput) return;
-    if (const auto why = why_no_rtm()) {
-      worsen(Status::kDegraded, fmt::format("every operation took the lock: {}", *why));
+    if (report.degraded) {
+      worsen(Status::kDegraded, *report.degraded);
     } else {
-      worsen(Status::kInvalid, "no transaction committed, although the probe says that they work here");
+      worsen(Status::kInvalid, "no operation was elided, although the probe says that they can be here");
     }
   }
 
@@ -567,10 +566,7 @@ class Run {
     plan.cpus.assign(distinct.begin(), distinct.end());
     plan.pin = seats_.binds;
     out_.limits = measure_limits(plan);
-    // A thread's time for an operation, without the time in which it waited for its turn on a shared
-    // processor.
-    const Throughput& t = *out_.throughput;
-    set_limit_ratios(out_.limits, t.seconds * 1e9 * seats_.processors / static_cast<double>(t.operations));
+    set_limit_ratios(out_.limits, *out_.throughput, seats_.processors);
     add_phase("limits", seconds_since(start), 0);
   }
 

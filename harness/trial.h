@@ -58,6 +58,7 @@ struct Contents {
 struct SyncReport {
   SyncStats stats;
   std::optional<u64> commits;  ///< of hardware transactions, where the policy runs any
+  std::optional<std::string> degraded;   ///< why the policy cannot do what its word promises, where it says so
   std::string contradiction;   ///< counters that cannot all be right, one line; empty if they can
 };
 

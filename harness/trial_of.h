@@ -237,6 +237,7 @@ class TrialOf final : public Trial {
     if constexpr (requires { Index::Policy::Options::parse(spec_).resolved(); }) {
       out.stats.options = Index::Policy::Options::parse(spec_).resolved();
     }
+    if constexpr (requires { Index::Policy::degraded(); }) out.degraded = Index::Policy::degraded();
     out.stats.counters = Measured<SyncStats::Counts>::missing("the policy counts nothing");
     out.stats.aborts = Measured<SyncStats::Counts>::missing("the policy has no transactions");
     out.stats.fallback_rate = Measured<double>::missing("the policy has no fallback");
