@@ -268,8 +268,19 @@ TEST_CASE("the share of huge pages is that of what was added") {
   CHECK(*huge_share_between(before, after) == Approx(.75));
   CHECK(*page_bytes_between(before, after) == 2 << 20);
   CHECK(*page_bytes_between(before, {.rss = 300 << 20, .huge = 0, .known = true}) == 4096);
-  CHECK_FALSE(huge_share_between(after, before));
   CHECK_FALSE(huge_share_between({}, after));
+}
+
+TEST_CASE("a process that did not grow has small pages if it has no huge one, else nobody can say") {
+  const PageUse grown{.rss = 300 << 20, .huge = 0, .known = true};
+  REQUIRE(huge_share_between(grown, grown));
+  CHECK(*huge_share_between(grown, grown) == 0);
+  CHECK(*page_bytes_between(grown, grown) == 4096);
+  CHECK(*page_bytes_between({.rss = 400 << 20, .huge = 2 << 20, .known = true}, grown) == 4096);
+  const PageUse left{.rss = 300 << 20, .huge = 2 << 20, .known = true};
+  CHECK_FALSE(huge_share_between(left, left));
+  CHECK(page_bytes_between(left, left).reason == "the process did not grow");
+  CHECK_FALSE(page_bytes_between(grown, {}));
 }
 
 TEST_CASE("the probes of this machine run") {

@@ -225,6 +225,9 @@ Measured<double> huge_share_between(const PageUse& before, const PageUse& after)
   if (!before.known || !after.known) {
     return Measured<double>::missing("/proc/self/smaps_rollup cannot be read");
   }
+  // Then none of what came can be, and it need not show in the growth: an index may live in memory that an
+  // earlier run of this process has left.
+  if (after.huge == 0) return 0.0;
   if (after.rss <= before.rss) return Measured<double>::missing("the process did not grow");
   const double grown = static_cast<double>(after.rss - before.rss);
   const double huge = after.huge > before.huge ? static_cast<double>(after.huge - before.huge) : 0;

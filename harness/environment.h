@@ -51,7 +51,8 @@ struct PageUse {
 };
 [[nodiscard]] PageUse page_use(const Root& root = {});
 
-/// Of the memory that came between two looks: the share on huge pages, and the page size of most of it.
+/// Of the memory that came between two looks: the share on huge pages, and the page size of most of it. Where
+/// the process has no huge page at all both are known even if it did not grow.
 [[nodiscard]] Measured<double> huge_share_between(const PageUse& before, const PageUse& after);
 [[nodiscard]] Measured<u64> page_bytes_between(const PageUse& before, const PageUse& after);
 

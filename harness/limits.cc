@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <limits>
 #include <new>
 #include <thread>
 
@@ -71,10 +72,6 @@ double elapsed_ns(Clock::time_point since) {
   return std::chrono::duration<double, std::nano>(Clock::now() - since).count();
 }
 
-/// The shortest of all batches: a batch is long enough to be typical, and a disturbance only makes it longer.
-/// Zero is "none yet".
-void keep_best(double& best, double ns) { best = best == 0 ? ns : std::min(best, ns); }
-
 /// The result of every load goes into a sum that is kept, so that no load can be left out.
 void keep(u64 value) { asm volatile("" : : "r"(value) : "memory"); }
 
@@ -92,30 +89,25 @@ LineTimes run_one(const Buffer& buffer, u32 thread, u32 threads, u64 time_ns, Ba
   u64 at = n / threads * thread;
   for (u32 i = 0; i < kBatch; ++i) at = lines[at].next;
   barrier.arrive_and_wait();
-  const auto chase_start = Clock::now();
-  do {
-    const auto batch_start = Clock::now();
-    for (u32 i = 0; i < kBatch; ++i) at = lines[at].next;
-    keep(at);
-    keep_best(out.chase, elapsed_ns(batch_start) / kBatch);
-  } while (elapsed_ns(chase_start) < static_cast<double>(time_ns) && !stop_requested());
+  out.chase = best_batch_ns(time_ns, [&] {
+    u64 here = at;   // a register: `at` is in memory, which would make each step longer
+    for (u32 i = 0; i < kBatch; ++i) here = lines[here].next;
+    keep(at = here);
+  }) / kBatch;
 
   barrier.arrive_and_wait();
-  const auto independent_start = Clock::now();
   u64 batch = 0;
-  do {
+  out.independent = best_batch_ns(time_ns, [&] {
     // A multiplicative walk over 64-bit words: no load depends on another, and no prefetcher can tell where
     // it goes.
     u64 random = mix64(++batch * threads + thread);
     u64 sum = 0;
-    const auto batch_start = Clock::now();
     for (u32 i = 0; i < kBatch; ++i) {
       random = random * 0xd1342543de82ef95ULL + 1;
       sum += lines[below(random, n)].next;
     }
     keep(sum);
-    keep_best(out.independent, elapsed_ns(batch_start) / kBatch);
-  } while (elapsed_ns(independent_start) < static_cast<double>(time_ns) && !stop_requested());
+  }) / kBatch;
   return out;
 }
 
@@ -124,6 +116,19 @@ LineTimes run_one(const Buffer& buffer, u32 thread, u32 threads, u64 time_ns, Ba
 u64 limits_footprint(u64 reserved, u64 available) {
   const u64 most = std::min(kMaxFootprint, available / 2);
   return std::max(kMinFootprint, std::min(reserved, most)) / sizeof(Line) * sizeof(Line);
+}
+
+double best_batch_ns(u64 time_ns, const std::function<void()>& batch) {
+  double best = std::numeric_limits<double>::infinity();
+  const auto start = Clock::now();
+  for (u32 done = 0; done == 0 || ((done < kMinBatches || elapsed_ns(start) < static_cast<double>(time_ns)) &&
+                                   !stop_requested());
+       ++done) {
+    const auto batch_start = Clock::now();
+    batch();
+    best = std::min(best, elapsed_ns(batch_start));
+  }
+  return best;
 }
 
 Limits no_limits(const std::string& why) {
@@ -171,7 +176,9 @@ Limits measure_limits(const LimitsPlan& plan) {
   }
 }
 
-void set_limit_ratios(Limits& limits, double operation_ns) {
+void set_limit_ratios(Limits& limits, const Throughput& throughput, u32 processors) {
+  const double operation_ns =
+      throughput.seconds * 1e9 * processors / static_cast<double>(throughput.operations);
   if (limits.chase_ns && *limits.chase_ns > 0) limits.chase_ratio = operation_ns / *limits.chase_ns;
   if (limits.independent_ns && *limits.independent_ns > 0) {
     limits.independent_ratio = operation_ns / *limits.independent_ns;

@@ -14,6 +14,7 @@
 // neither the buffer's cache lines nor its pages. The buffer is gone when the call returns.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -32,7 +33,7 @@ struct LimitsPlan {
   HugePages huge_pages = HugePages::kNone;
   std::vector<u32> cpus;  ///< one thread on each, the kernel's numbers
   bool pin = true;
-  u64 time_ns = 200'000'000;  ///< of each of the two measurements
+  u64 time_ns = 200'000'000;  ///< of each of the two measurements, or the time of kMinBatches if that is more
 };
 
 /// The ratios are left to fill in by the caller, with set_limit_ratios. Reasons instead of values if memory
@@ -42,7 +43,14 @@ struct LimitsPlan {
 /// Limits without a value, for this reason.
 [[nodiscard]] Limits no_limits(const std::string& why);
 
-/// How many lines one operation is worth: `operation_ns` is a thread's time for one operation.
-void set_limit_ratios(Limits& limits, double operation_ns);
+/// How many lines one operation is worth in a thread's time on its processor, without the time in which it
+/// waited for its turn on a shared one: `processors` is how many the threads had together.
+void set_limit_ratios(Limits& limits, const Throughput& throughput, u32 processors);
+
+/// Runs `batch` for `time_ns`, but kMinBatches times at least (once if the run is interrupted), and returns
+/// how long the shortest took: a batch is long enough to be typical, and a disturbance only makes it longer.
+/// So of a single batch nobody could say which of the two it was.
+constexpr u32 kMinBatches = 5;
+[[nodiscard]] double best_batch_ns(u64 time_ns, const std::function<void()>& batch);
 
 }  // namespace latchlab

@@ -1,5 +1,11 @@
 #include "harness/limits.h"
 
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+#include <vector>
+
 #include "src/testing/catch.h"
 
 namespace latchlab {
@@ -29,10 +35,53 @@ TEST_CASE("limits are measured by one thread and by several") {
     CHECK(*limits.chase_ns > 0);
     CHECK(*limits.independent_ns > 0);
     CHECK_FALSE(limits.chase_ratio);
-    set_limit_ratios(limits, *limits.chase_ns * 3);
-    CHECK(*limits.chase_ratio == Approx(3));
-    CHECK(*limits.independent_ratio == Approx(3 * *limits.chase_ns / *limits.independent_ns));
+    CHECK_FALSE(limits.independent_ratio);
   }
+}
+
+TEST_CASE("an operation is worth the lines of all processors' time for it") {
+  Limits limits;
+  limits.chase_ns = 80.0;
+  limits.independent_ns = 10.0;
+  Throughput throughput;
+  throughput.operations = 1000;
+  throughput.seconds = 200e-6;
+  set_limit_ratios(limits, throughput, 1);
+  CHECK(*limits.chase_ratio == Approx(2.5));
+  CHECK(*limits.independent_ratio == Approx(20));
+  set_limit_ratios(limits, throughput, 4);
+  CHECK(*limits.chase_ratio == Approx(10));
+  CHECK(*limits.independent_ratio == Approx(80));
+
+  Limits none = no_limits("why");
+  set_limit_ratios(none, throughput, 1);
+  CHECK_FALSE(none.chase_ratio);
+  CHECK_FALSE(none.independent_ratio);
+}
+
+TEST_CASE("however short the time, the best of several batches counts") {
+  using Clock = std::chrono::steady_clock;
+  std::vector<std::pair<Clock::time_point, Clock::time_point>> batches;
+  const double best = best_batch_ns(0, [&] {
+    const auto start = Clock::now();
+    // The first one is disturbed.
+    if (batches.empty()) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    batches.emplace_back(start, Clock::now());
+  });
+  REQUIRE(batches.size() == kMinBatches);
+  // A batch's time is at least what passes in it, and at most what passes between its neighbours.
+  const auto ns = [](Clock::time_point from, Clock::time_point to) {
+    return std::chrono::duration<double, std::nano>(to - from).count();
+  };
+  double least = 1e18;
+  double most = 1e18;
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    least = std::min(least, ns(batches[i].first, batches[i].second));
+    if (i == 0 || i + 1 == batches.size()) continue;
+    most = std::min(most, ns(batches[i - 1].second, batches[i + 1].first));
+  }
+  CHECK(best >= least);
+  CHECK(best <= most);
 }
 
 TEST_CASE("a buffer for which there is no memory leaves the limits missing, with the reason") {

@@ -189,6 +189,17 @@ TEST_CASE("a document says which options did not reach the index and what its ke
   CHECK(block_of(result).find("lines 0 are empty") == std::string::npos);
 }
 
+TEST_CASE("numbers that are alike stand under their own names", "[report]") {
+  const Json document = document_of(full_result());
+  CHECK(document["memory"]["index_live_bytes"] == 43'000);
+  CHECK(document["memory"]["index_reserved_bytes"] == 50'000);
+  CHECK(document["limits"]["chase_ns"] == 80.0);
+  CHECK(document["limits"]["independent_ns"] == 10.0);
+  CHECK(document["limits"]["chase_ratio"] == 2.5);
+  CHECK(document["limits"]["independent_ratio"] == 20.0);
+  CHECK_THAT(block_of(full_result()), Catch::Contains("or 20 independent ones (10.0 ns)"));
+}
+
 TEST_CASE("the schema refuses what does not conform", "[report]") {
   const Json good = document_of(full_result());
   const auto violations_after = [&](auto&& change) {

@@ -110,7 +110,7 @@ class Toy {
   void for_each(Thread&, Visit&& visit) {
     for (const auto& [key, value] : map_) visit(Raw(key), value);
   }
-  Footprint bytes() const { return {.live = map_.size() * 64, .reserved = map_.size() * 64}; }
+  Footprint bytes() const { return {.live = map_.size() * 64, .reserved = map_.size() * 96}; }
 
  private:
   static Owned another(Raw key) {

@@ -20,7 +20,6 @@
 #include "harness/step_maker.h"
 #include "harness/trial_of.h"
 #include "harness/validate.h"
-#include "src/arch/features.h"
 #include "workloads/distribution.h"
 #include "workloads/keys.h"
 #include "workloads/mix.h"
@@ -567,10 +566,7 @@ class Run {
     plan.cpus.assign(distinct.begin(), distinct.end());
     plan.pin = seats_.binds;
     out_.limits = measure_limits(plan);
-    // A thread's time for an operation, without the time in which it waited for its turn on a shared
-    // processor.
-    const Throughput& t = *out_.throughput;
-    set_limit_ratios(out_.limits, t.seconds * 1e9 * seats_.processors / static_cast<double>(t.operations));
+    set_limit_ratios(out_.limits, *out_.throughput, seats_.processors);
     add_phase("limits", seconds_since(start), 0);
   }
 

@@ -13,46 +13,26 @@
 
 #include "harness/environment.h"
 #include "harness/interrupt.h"
+#include "harness/limits.h"
+#include "harness/placement.h"
 #include "harness/progress.h"
-#include "harness/registry.h"
 #include "harness/toy_index.h"
 #include "harness/trial.h"
 #include "harness/trial_of.h"
-#include "src/base/error.h"
+#include "harness/trial_testing.h"
 #include "src/testing/catch.h"
-#include "sync/rtm_counters.h"
-#include "sync/tbb_elision.h"
 
 namespace latchlab {
 namespace {
 
+using testing::phase_of;
+using testing::phases_of;
+using testing::run_of;
+using testing::small;
 using toy::Mistake;
 using toy::Plant;
 using toy::Toy;
 
-Config small(std::string_view workload) {
-  Config config;
-  config.index = Spec::parse("toy");
-  config.sync = Spec::parse("own");
-  config.workload = Spec::parse(workload);
-  config.records = 20'000;
-  config.warmup_ns = 2'000'000;
-  config.time_ns = 30'000'000;
-  config.sample_ns = 5'000'000;
-  config.threads = 2;
-  config.seed = 1;
-  return config;
-}
-
-template <class Index>
-TrialResult run_of(const Config& config, Progress& progress) {
-  TrialOf<Index> trial(config);
-  return run_trial(trial, config, Topology::discover(), progress);
-}
-template <class Index>
-TrialResult run_of(const Config& config) {
-  return run_of<Index>(config, *make_progress(ProgressMode::kNone));
-}
 template <class Raw = u64>
 TrialResult run(const Config& config) {
   return run_of<Toy<Raw>>(config);
@@ -80,9 +60,7 @@ const OperationRate* operation(const TrialResult& result, std::string_view name)
 }
 
 double seconds_of(const TrialResult& result, std::string_view phase) {
-  return std::find_if(result.phases.begin(), result.phases.end(),
-                      [&](const PhaseTime& p) { return p.name == phase; })
-      ->seconds;
+  return phase_of(result, phase).seconds;
 }
 
 class Lines {
@@ -124,18 +102,22 @@ TEST_CASE("a trial of lookups loads, verifies, measures and validates") {
   CHECK(*result.validation.passed);
   CHECK(*result.validation.found_keys == 20'000);
   CHECK(*result.memory.keys == 20'000);
+  CHECK(*result.memory.index_live == 20'000 * 64);
+  CHECK(*result.memory.index_reserved == 20'000 * 96);
   CHECK(*result.memory.bytes_per_key == Approx(64));
   CHECK(result.placement.threads.size() == 2);
   CHECK(result.placement.threads[0].observed_cpu);
   REQUIRE(result.limits.footprint);
-  CHECK(*result.limits.footprint >= 1 << 20);
+  CHECK(*result.limits.footprint == limits_footprint(20'000 * 96, available_memory()));
   REQUIRE(result.limits.chase_ns);
   CHECK(*result.limits.chase_ns > 0);
   CHECK(*result.limits.independent_ns > 0);
-  CHECK(result.limits.chase_ratio);
-  std::vector<std::string> names;
-  for (const PhaseTime& phase : result.phases) names.push_back(phase.name);
-  CHECK(names == std::vector<std::string>{"load", "verify", "warmup", "measure", "validate", "limits"});
+  const double operation_ns =
+      t.seconds * 1e9 * *result.placement.processors / static_cast<double>(t.operations);
+  CHECK(*result.limits.chase_ratio == Approx(operation_ns / *result.limits.chase_ns));
+  CHECK(*result.limits.independent_ratio == Approx(operation_ns / *result.limits.independent_ns));
+  CHECK(phases_of(result) ==
+        std::vector<std::string>{"load", "verify", "warmup", "measure", "validate", "limits"});
 }
 
 TEST_CASE("a trial that counts its operations does exactly so many, with any number of threads") {
@@ -335,6 +317,40 @@ TEST_CASE("more threads than processors finish, and the result says so") {
   CHECK(result.throughput->per_thread.size() == 8);
 }
 
+/// Keeps nothing and looks for nothing: what a run costs is making its steps.
+struct Idle : Toy<std::string_view> {
+  using Toy<std::string_view>::Toy;
+  struct Body {
+    static constexpr bool kKeeps = false;
+  };
+  std::optional<u64> find(Thread&, std::string_view) { return std::nullopt; }
+};
+
+TEST_CASE("with more threads than processors the seconds that count have all making of steps in them") {
+  const Lines lines(100, 4000);
+  Config config = small("lookup");
+  config.keys = Spec{.name = "file", .arg = lines.path(), .options = {}};
+  config.records = 100;
+  config.warmup_ns = config.time_ns = 0;
+  config.ops = u64{config.threads} * kRoundSteps;   // each thread makes steps once, and runs them all
+  const u32 cpu = this_cpu().value_or(0);
+  config.pin = Pin{.kind = Pin::Kind::kList, .socket = 0, .cpus = {cpu}, .text = "one"};
+  const TrialResult result = run_of<Idle>(config);
+  CAPTURE(result.reason);
+  REQUIRE(result.throughput);
+  for (const std::string& note : result.health.notes) {
+    if (note != "the kernel refuses to pin threads") continue;
+    WARN("skipped: " << note);
+    return;
+  }
+  const Throughput& t = *result.throughput;
+  REQUIRE(*result.placement.oversubscribed);
+  CHECK(t.timed_share == 1);
+  REQUIRE(t.generator_ns);
+  // One processor cannot spend more time on it than passes. (The two clocks may differ in their rate.)
+  CHECK(t.seconds * 1e9 >= .99 * *t.generator_ns * static_cast<double>(t.operations));
+}
+
 TEST_CASE(
     "an interrupted run ends early and keeps what was measured, before the measured phase it has nothing") {
   // In a process of its own: a request to stop is for good.
@@ -497,83 +513,6 @@ TEST_CASE("rates are shares of the operations that the policy counted itself") {
   const TrialResult result = run_of<InThree>(small("lookup"));
   REQUIRE(result.sync.restart_rate);
   CHECK(*result.sync.restart_rate == Approx(1.0 / 3));
-}
-
-/// Counts as a policy that elides: one abort and one commit a lookup, or the lock where transactions do not
-/// work.
-template <bool kWorks>
-struct Eliding : Toy<u64> {
-  using Toy<u64>::Toy;
-  struct Thread : Toy<u64>::Thread {
-    RtmCounters counters;
-  };
-  Thread join() { return {}; }
-  std::optional<u64> find(Thread& me, u64 key) {
-    ++me.counters.ops;
-    if (kWorks) {
-      me.counters.begins += 2;
-      ++me.counters.conflict;
-      ++me.counters.commits;
-    } else {
-      ++me.counters.fallbacks;
-    }
-    return Toy<u64>::find(me, key);
-  }
-};
-
-TEST_CASE("aborts are counted in one place, and nowhere where no transaction was begun") {
-  const auto count = [](const SyncStats::Counts& counts, std::string_view name) -> std::optional<u64> {
-    for (const NamedCount& c : counts) {
-      if (c.name == name) return c.count;
-    }
-    return std::nullopt;
-  };
-  const TrialResult works = run_of<Eliding<true>>(small("lookup"));
-  REQUIRE(works.sync.aborts);
-  CHECK(count(*works.sync.aborts, "conflict") == count(*works.sync.counters, "commits"));
-  CHECK(count(*works.sync.aborts, "zero") == 0);
-  CHECK(*works.sync.fallback_rate == 0);
-  const TrialResult never = run_of<Eliding<false>>(small("lookup"));
-  CHECK_FALSE(never.sync.aborts);
-  CHECK(never.sync.aborts.reason == "no transaction was begun");
-  CHECK(count(*never.sync.counters, "begins") == 0);
-  CHECK(count(*never.sync.counters, "fallbacks") == count(*never.sync.counters, "ops"));
-  CHECK(*never.sync.fallback_rate == 1);
-  for (const std::string_view cause : kAbortCauseNames) {
-    INFO(cause);
-    CHECK_FALSE(count(*works.sync.counters, cause));
-    CHECK_FALSE(count(*never.sync.counters, cause));
-  }
-}
-
-/// A policy that elides, but only knows whether an operation took its lock; and here all did.
-struct Unseeing {
-  using Options = NoOptions;
-  static constexpr bool kElides = true;
-  static std::optional<std::string> degraded(const Options&) { return "it runs on its lock"; }
-};
-struct Unseen : Toy<u64> {
-  using Toy<u64>::Toy;
-  using Policy = Unseeing;
-  struct Thread : Toy<u64>::Thread {
-    TbbElisionCounters counters;
-  };
-  Thread join() { return {}; }
-  std::optional<u64> find(Thread& me, u64 key) {
-    ++me.counters.ops;
-    ++me.counters.fallbacks;
-    return Toy<u64>::find(me, key);
-  }
-};
-
-TEST_CASE("a policy that does not see its aborts has none, and is degraded when all took its lock") {
-  const TrialResult result = run_of<Unseen>(small("lookup"));
-  CHECK_FALSE(result.sync.aborts);
-  CHECK(result.sync.aborts.reason == "the policy does not see its aborts");
-  REQUIRE(result.sync.fallback_rate);
-  CHECK(*result.sync.fallback_rate == 1);
-  CHECK(result.status == Status::kDegraded);
-  CHECK_THAT(result.reason, Catch::Contains(*Unseeing::degraded({})));
 }
 
 struct Forgetful : Toy<u64> {

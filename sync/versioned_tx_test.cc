@@ -77,6 +77,22 @@ TEST_CASE("An upgrade locks all nodes or none") {
   check_all_or_none([](Tx& tx, auto& readers) { return tx.upgrade(std::span(std::as_const(readers))); });
 }
 
+TEST_CASE("A node that was read at two moments is not upgraded if it has changed between them") {
+  Thread me;
+  Node node;
+  Tx tx(me.context);
+  const auto early = tx.enter(&node);
+  REQUIRE(node.latch.try_lock(0));
+  node.latch.unlock(0);
+  const auto late = tx.enter(&node);
+  CHECK_FALSE(tx.upgrade(late, early));   // the late one locks it, and the early one finds its lock
+  CHECK(node.latch.word() == 256);
+  CHECK_FALSE(tx.upgrade(std::span<const Tx::Reader<Node>>(std::array{late, early})));
+  CHECK(node.latch.word() == 256);
+  CHECK(tx.upgrade(late, late));
+  tx.release();
+}
+
 /// A node that is guessed at.
 template <class L>
 struct Tagged {

@@ -1,0 +1,156 @@
+// What a trial says of a policy that elides its lock: where operations went, and whether that is what it
+// promises.
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "harness/toy_index.h"
+#include "harness/trial.h"
+#include "harness/trial_testing.h"
+#include "src/testing/catch.h"
+#include "sync/hybrid.h"
+#include "sync/no_options.h"
+#include "sync/rtm_counters.h"
+#include "sync/tbb_elision.h"
+
+namespace latchlab {
+namespace {
+
+using testing::phase_of;
+using testing::phases_of;
+using testing::run_of;
+using testing::small;
+using toy::Toy;
+
+enum class Elision {
+  kWorks,     ///< one abort and one commit a lookup
+  kDegraded,  ///< every lookup takes the lock, and the policy says why
+  kSilent     ///< every lookup takes the lock, and the policy says that it need not
+};
+
+template <Elision kElision>
+struct ElidingPolicy {
+  using Options = NoOptions;
+  static constexpr bool kElides = true;
+  static std::optional<std::string> degraded(const Options&) {
+    return kElision == Elision::kDegraded ? std::optional<std::string>("it runs on its lock") : std::nullopt;
+  }
+};
+
+/// Counts as a policy that elides.
+template <Elision kElision>
+struct Eliding : Toy<u64> {
+  using Toy<u64>::Toy;
+  using Policy = ElidingPolicy<kElision>;
+  struct Thread : Toy<u64>::Thread {
+    RtmCounters counters;
+  };
+  Thread join() { return {}; }
+  std::optional<u64> find(Thread& me, u64 key) {
+    ++me.counters.ops;
+    if (kElision == Elision::kWorks) {
+      me.counters.begins += 2;
+      ++me.counters.conflict;
+      ++me.counters.commits;
+    } else {
+      ++me.counters.fallbacks;
+    }
+    return Toy<u64>::find(me, key);
+  }
+};
+
+TEST_CASE("aborts are counted in one place, and nowhere where no transaction was begun") {
+  const auto count = [](const SyncStats::Counts& counts, std::string_view name) -> std::optional<u64> {
+    for (const NamedCount& c : counts) {
+      if (c.name == name) return c.count;
+    }
+    return std::nullopt;
+  };
+  const TrialResult works = run_of<Eliding<Elision::kWorks>>(small("lookup"));
+  REQUIRE(works.sync.aborts);
+  CHECK(count(*works.sync.aborts, "conflict") == count(*works.sync.counters, "commits"));
+  CHECK(count(*works.sync.aborts, "zero") == 0);
+  CHECK(*works.sync.fallback_rate == 0);
+  const TrialResult never = run_of<Eliding<Elision::kDegraded>>(small("lookup"));
+  CHECK_FALSE(never.sync.aborts);
+  CHECK(never.sync.aborts.reason == "no transaction was begun");
+  CHECK(count(*never.sync.counters, "begins") == 0);
+  CHECK(count(*never.sync.counters, "fallbacks") == count(*never.sync.counters, "ops"));
+  CHECK(*never.sync.fallback_rate == 1);
+  for (const std::string_view cause : kAbortCauseNames) {
+    INFO(cause);
+    CHECK_FALSE(count(*works.sync.counters, cause));
+    CHECK_FALSE(count(*never.sync.counters, cause));
+  }
+}
+
+TEST_CASE("a policy that elided nothing is degraded where it says why, and wrong where it does not") {
+  const TrialResult works = run_of<Eliding<Elision::kWorks>>(small("lookup"));
+  CHECK(works.status == Status::kOk);
+  CHECK(works.reason.empty());
+  const TrialResult degraded = run_of<Eliding<Elision::kDegraded>>(small("lookup"));
+  CHECK(degraded.status == Status::kDegraded);
+  CHECK(degraded.reason == "it runs on its lock");
+  const TrialResult silent = run_of<Eliding<Elision::kSilent>>(small("lookup"));
+  CHECK(silent.status == Status::kInvalid);
+  CHECK(silent.reason == "no operation was elided, although the probe says that they can be here");
+}
+
+/// Of a policy whose lookups are nothing to elide.
+struct Looking : Toy<u64> {
+  using Toy<u64>::Toy;
+  using Policy = ElidingPolicy<Elision::kDegraded>;
+  struct Thread : Toy<u64>::Thread {
+    HybridCounters counters;
+  };
+  Thread join() { return {}; }
+};
+
+TEST_CASE("a policy that had nothing to elide is not blamed for it") {
+  const TrialResult result = run_of<Looking>(small("lookup"));
+  CHECK(result.status == Status::kOk);
+  CHECK(result.sync.aborts.reason == "no transaction was begun");
+  CHECK(*result.sync.fallback_rate == 0);
+}
+
+/// A policy that elides, but only knows whether an operation took its lock; and here all did.
+struct Unseeing {
+  using Options = NoOptions;
+  static constexpr bool kElides = true;
+  static std::optional<std::string> degraded(const Options&) { return "it runs on its lock"; }
+};
+struct Unseen : Toy<u64> {
+  using Toy<u64>::Toy;
+  using Policy = Unseeing;
+  struct Thread : Toy<u64>::Thread {
+    TbbElisionCounters counters;
+  };
+  Thread join() { return {}; }
+  std::optional<u64> find(Thread& me, u64 key) {
+    ++me.counters.ops;
+    ++me.counters.fallbacks;
+    return Toy<u64>::find(me, key);
+  }
+};
+
+TEST_CASE("a policy that does not see its aborts has none, and is degraded when all took its lock") {
+  const TrialResult result = run_of<Unseen>(small("lookup"));
+  CHECK_FALSE(result.sync.aborts);
+  CHECK(result.sync.aborts.reason == "the policy does not see its aborts");
+  REQUIRE(result.sync.fallback_rate);
+  CHECK(*result.sync.fallback_rate == 1);
+  CHECK(result.status == Status::kDegraded);
+  CHECK_THAT(result.reason, Catch::Contains(*Unseeing::degraded({})));
+}
+
+TEST_CASE("before an elided run the whole index is walked over once, unless it is empty") {
+  const TrialResult looked_up = run_of<Eliding<Elision::kWorks>>(small("lookup"));
+  REQUIRE(phases_of(looked_up) ==
+          std::vector<std::string>{"load", "verify", "touch", "warmup", "measure", "validate", "limits"});
+  CHECK(phase_of(looked_up, "touch").operations == 20'000);
+  CHECK(phases_of(run_of<Eliding<Elision::kWorks>>(small("insert"))) ==
+        std::vector<std::string>{"measure", "validate", "limits"});
+}
+
+}  // namespace
+}  // namespace latchlab

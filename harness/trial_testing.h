@@ -1,0 +1,53 @@
+// What the tests of trials share: a run that is over soon, and how to run it over any index.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/config.h"
+#include "harness/progress.h"
+#include "harness/topology.h"
+#include "harness/trial.h"
+#include "harness/trial_of.h"
+#include "src/base/spec.h"
+
+namespace latchlab::testing {
+
+/// 20'000 records and two threads.
+inline Config small(std::string_view workload) {
+  Config config;
+  config.index = Spec::parse("toy");
+  config.sync = Spec::parse("own");
+  config.workload = Spec::parse(workload);
+  config.records = 20'000;
+  config.warmup_ns = 2'000'000;
+  config.time_ns = 30'000'000;
+  config.sample_ns = 5'000'000;
+  config.threads = 2;
+  config.seed = 1;
+  return config;
+}
+
+template <class Index>
+TrialResult run_of(const Config& config, Progress& progress) {
+  TrialOf<Index> trial(config);
+  return run_trial(trial, config, Topology::discover(), progress);
+}
+template <class Index>
+TrialResult run_of(const Config& config) {
+  return run_of<Index>(config, *make_progress(ProgressMode::kNone));
+}
+
+inline std::vector<std::string> phases_of(const TrialResult& result) {
+  std::vector<std::string> names;
+  for (const PhaseTime& phase : result.phases) names.push_back(phase.name);
+  return names;
+}
+inline const PhaseTime& phase_of(const TrialResult& result, std::string_view name) {
+  return *std::find_if(result.phases.begin(), result.phases.end(),
+                       [&](const PhaseTime& phase) { return phase.name == name; });
+}
+
+}  // namespace latchlab::testing
