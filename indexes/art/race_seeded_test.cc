@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <csignal>
 #include <cstdio>
 #include <optional>
 
@@ -76,6 +77,7 @@ bool caught(const char* bug, Run&& run) {
   std::fflush(nullptr);
   const pid_t child = fork();
   if (child == 0) {
+    for (const int fatal : {SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE}) std::signal(fatal, SIG_DFL);   // Catch would tell a story
     const ProgramsReport report = run();
     const std::string text =
         (report.failures != 0 ? std::to_string(report.schedules) : std::string("-")) + " " + report.message;
