@@ -137,6 +137,13 @@ TEST_CASE("a point names itself again", "[cli]") {
   CHECK(again.warmup_ns == 1'500'000);
 }
 
+TEST_CASE("more records than memory holds at their smallest are a mistake", "[cli]") {
+  CHECK(runs({"--records=536870912"}).runs.size() == 1);
+  CHECK(contains(error_of({"--records=536870913"}), "take at least 9 GB; 8.6 GB of memory are available"));
+  CHECK(runs({"--keys=dense", "--records=1073741824"}).runs.size() == 1);   // its path spells the key
+  CHECK(contains(error_of({"--keys=dense", "--records=1073741825"}), "available"));
+}
+
 TEST_CASE("insert ends with its records and has no warmup", "[cli]") {
   const Config config = runs({"--workload=insert", "--records=1M"}).runs[0].config;
   CHECK(config.time_ns == 0);

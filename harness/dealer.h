@@ -1,10 +1,10 @@
 // Who does which operations of a stream: whoever asks gets the next chunk. So a thread that is slow, or loses its
-// processor, is dealt less, and what is done is at any moment the beginning of the stream, but for the chunks under way.
-// That matters where the index is a window that moves on (workloads/stream.h): threads that went on by themselves would
-// drift apart, and an erase that overtakes the insert of its key leaves that key behind.
+// processor, is dealt less; what is done is at any moment the beginning of the stream, but for what threads hold, and a
+// run of N operations does the first N, however many threads do them.
 //
-// Such a window must be long beside what is under way: a thread that is dealt for a round of the clock at a time holds
-// fewer operations then.
+// It matters most where the index is a window that moves on (workloads/stream.h). Threads that went on by themselves would
+// drift apart, and an erase that overtakes the insert of its key leaves that key behind. So such a window is to be long
+// beside what threads hold: they make fewer operations ready for a round then.
 #pragma once
 
 #include <algorithm>
@@ -22,8 +22,8 @@ class Dealer {
     u64 count = 0;   ///< 0: there are no more
   };
 
-  /// For `threads` threads and the operations before `end`; `window`: how many records the index holds while the stream
-  /// replaces them, 0 where it does not. Starts at operation 0.
+  /// For `threads` threads and the operations from 0 to `end`; `window`: how many records the index holds while the stream
+  /// replaces them, 0 where it does not.
   Dealer(u32 threads, u64 window, u64 end) : end_(end), round_(window == 0 ? kRoundSteps : round_within(window, threads)) {}
 
   /// Operations that a thread should have before a round begins: a multiple of kSliceSteps, at most kRoundSteps.
@@ -37,8 +37,11 @@ class Dealer {
     return {.first = first, .count = std::min(most, end_ - first)};
   }
 
-  /// Ends earlier: before anything is dealt.
-  void end_at(u64 end) { end_ = end; }
+  /// Deals `count` more at most. While nobody asks.
+  void end_after(u64 count) {
+    const u64 next = std::min(next_.load(kRelaxed), end_);   // relaxed: nobody asks
+    end_ = next + std::min(count, end_ - next);
+  }
 
  private:
   /// All threads together hold at most a sixteenth of the window, but each a slice.

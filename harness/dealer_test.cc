@@ -22,6 +22,17 @@ TEST_CASE("every operation is dealt once, in order, up to the end") {
   CHECK(dealer.deal().count == 0);
 }
 
+TEST_CASE("an end can be drawn nearer, also behind what is dealt") {
+  Dealer dealer(2, 0, 3 * kChunkSteps);
+  CHECK(dealer.deal().count == kChunkSteps);
+  dealer.end_after(5 * kChunkSteps);   // not farther
+  CHECK(dealer.deal().count == kChunkSteps);
+  dealer.end_after(7);
+  CHECK(dealer.deal().count == 7);
+  dealer.end_after(100);
+  CHECK(dealer.deal().count == 0);
+}
+
 TEST_CASE("threads that ask at the same time are dealt different operations") {
   constexpr u64 kEnd = 200 * kChunkSteps;
   Dealer dealer(4, 0, kEnd);

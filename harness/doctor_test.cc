@@ -225,6 +225,13 @@ TEST_CASE("machine facts are read out of their files") {
   CHECK(*load_average(fixture.root()) == Approx(.01));
 }
 
+TEST_CASE("a load that our own earlier runs explain is no note, a higher one is") {
+  CHECK_FALSE(crowd(2.5, 2));
+  CHECK_THAT(crowd(2.6, 2).value_or(""), Catch::StartsWith("the load average was 2.6 before the run, on 2 processors"));
+  CHECK_FALSE(crowd(2.6, 3));
+  CHECK_FALSE(crowd(Measured<double>::missing("not told"), 2));
+}
+
 TEST_CASE("machine facts that no file tells are missing, not zero") {
   const MachineInfo machine = read_machine(here(), "/nonexistent");
   CHECK_FALSE(machine.memory_bytes);

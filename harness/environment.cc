@@ -299,6 +299,11 @@ Measured<double> load_average(const Root& root) {
                   "/proc/loadavg cannot be read");
 }
 
+std::optional<std::string> crowd(const Measured<double>& load, std::size_t processors) {
+  if (!load || *load <= static_cast<double>(processors) + 0.5) return std::nullopt;
+  return fmt::format("the load average was {:.1f} before the run, on {} processors: others were running", *load, processors);
+}
+
 MachineInfo read_machine(const Topology& topology, const Root& root) {
   MachineInfo out;
   utsname name{};

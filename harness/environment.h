@@ -78,4 +78,8 @@ void set_faults(MemoryUse& memory, const Disturbance& before, const Disturbance&
 /// The load average of one minute.
 [[nodiscard]] Measured<double> load_average(const Root& root = {});
 
+/// A line for Health::notes where `load` says that others were running. Earlier runs of ours leave no more than a thread a
+/// processor, unless they were oversubscribed.
+[[nodiscard]] std::optional<std::string> crowd(const Measured<double>& load, std::size_t processors);
+
 }  // namespace latchlab

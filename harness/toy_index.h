@@ -28,6 +28,7 @@ enum class Mistake {
   kBadScan,      ///< a scan in ten delivers its first pair twice
   kUncounted,    ///< a lookup in a thousand is not counted, where operations are
   kNoMemory,     ///< the 5000th insert throws std::bad_alloc
+  kLateThrow,    ///< so does this one, after it has inserted
 };
 inline Mistake mistake = Mistake::kNone;
 inline std::atomic<u64> occasions{0};
@@ -78,7 +79,9 @@ class Toy {
     if (strikes(Mistake::kSwappedKeys, 1000)) {
       return map_.emplace(another(key), value_of(Raw(another(key)), 7)).second;
     }
-    return map_.emplace(Owned(key), value).second;
+    const bool inserted = map_.emplace(Owned(key), value).second;
+    if (mistake == Mistake::kLateThrow && occasions.fetch_add(1) >= 5000) throw std::bad_alloc();
+    return inserted;
   }
   bool update(Thread&, Raw key, u64 value) {
     const std::lock_guard lock(mutex_);

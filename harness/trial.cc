@@ -90,12 +90,7 @@ class Run {
     out_.placement.requested = config_.pin.text;
     out_.health.load_before = load_average();
     out_.health.notes = disturbances();
-    // Earlier runs of ours leave no more than a thread a processor, unless they were oversubscribed.
-    const Measured<double>& busy = out_.health.load_before;
-    if (busy && *busy > static_cast<double>(topology_.processors.size()) + 0.5) {
-      out_.health.notes.push_back(fmt::format("the load average was {:.1f} before the run, on {} processors: others were running",
-                                              *busy, topology_.processors.size()));
-    }
+    if (auto note = crowd(out_.health.load_before, topology_.processors.size())) out_.health.notes.push_back(*note);
     if (keys_.bytes()) {
       const KeySet::Lines& lines = keys_.lines();
       out_.key_file = KeyFile{.lines = lines.total, .empty = lines.empty, .repeated = lines.repeated};
@@ -241,14 +236,14 @@ class Run {
   void warm_up() {
     if (!go_on()) return;
     const StepMaker maker(stream_, mix_.has(OpKind::kErase));
-    phase("warmup", 0, config_.warmup_ns, [&](u32 t) { run_steps(t, maker, ~u64{0}); });
+    phase("warmup", 0, config_.warmup_ns, [&](u32 t) { run_steps(t, maker); });
   }
 
   void measure() {
     const StepMaker maker(stream_, mix_.has(OpKind::kErase));
     u64 total = config_.ops > 0 ? config_.ops : ~u64{0};
     total = std::min(total, stream_.size());
-    if (mix_.fills()) dealer_.end_at(total);
+    limit_to(total);
     for (Worker& worker : workers_) {
       worker.counters_before = worker.session->counters();
       worker.measured = worker.tally;
@@ -260,7 +255,7 @@ class Run {
     phase(
         "measure", total == ~u64{0} || total >= KeySet::kNumbers ? 0 : total, config_.time_ns,
         [&](u32 t) {
-          run_steps(t, maker, quota(t, total));
+          run_steps(t, maker);
           workers_[t].seen_on = this_cpu();
         },
         config_.sample_ns);
@@ -277,33 +272,34 @@ class Run {
     report_memory(before, after);
   }
 
-  /// How many operations thread t does until all have done `total`: its share, or what it is dealt of a stream that ends.
-  u64 quota(u32 t, u64 total) const {
-    if (total == ~u64{0} || mix_.fills()) return ~u64{0};
-    const u64 turn = u64{config_.threads} * kChunkSteps;
-    const u64 rest = total % turn;
-    const u64 mine = u64{t} * kChunkSteps;
-    return total / turn * kChunkSteps + (rest > mine ? std::min<u64>(rest - mine, kChunkSteps) : 0);
+  /// Leaves `total` operations to do: first what threads hold since the warm-up.
+  void limit_to(u64 total) {
+    for (Worker& worker : workers_) {
+      worker.rest.count = static_cast<u32>(std::min<u64>(worker.rest.count, total));
+      total -= worker.rest.count;
+      worker.chunk.count = std::min(worker.chunk.count, total);
+      total -= worker.chunk.count;
+    }
+    dealer_.end_after(total);
   }
 
-  /// Makes steps and runs them, round after round, until `quota` operations are done or somebody says stop.
-  void run_steps(u32 t, const StepMaker& maker, u64 quota) {
+  /// Makes steps and runs them, round after round, until there are no more or somebody says stop.
+  void run_steps(u32 t, const StepMaker& maker) {
     Worker& me = workers_[t];
     Rounds::Part part(rounds_);
     if (seats_.oversubscribed) part.begin();   // making steps takes processors from others, so it is inside
-    while (quota > 0 && !stop_.load(kRelaxed)) {
+    while (!stop_.load(kRelaxed)) {
       make_ready(me, maker);
       if (me.rest.count == 0) return;
       part.begin();
       bool halted = false;
-      while (!halted && me.rest.count > 0 && quota > 0) {
+      while (!halted && me.rest.count > 0) {
         Slice slice = me.rest;
-        slice.count = static_cast<u32>(std::min<u64>({kSliceSteps, me.rest.count, quota}));
+        slice.count = std::min(kSliceSteps, me.rest.count);
         const u32 ran = me.session->run(slice, rounds_.halted(), me.tally);
         meter_.add(t, ran);
         me.rest.steps += ran;
         me.rest.count -= ran;
-        quota -= ran;
         halted = ran < slice.count;
       }
       part.end();

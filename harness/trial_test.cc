@@ -140,6 +140,25 @@ TEST_CASE("a trial that counts its operations does exactly so many, with any num
   }
 }
 
+TEST_CASE("operations that are counted are the first of the stream, however many threads do them") {
+  const auto counts_of = [](u32 threads) {
+    Config config = small("mix:read=50,insert=20,update=10,erase=20");
+    config.threads = threads;
+    config.warmup_ns = 0;
+    config.time_ns = 0;
+    config.ops = 30'001;
+    const TrialResult result = run(config);
+    std::vector<u64> counts;
+    for (const OperationRate& rate : result.throughput->per_operation) counts.push_back(rate.count);
+    return counts;
+  };
+  const std::vector<u64> alone = counts_of(1);
+  CHECK(std::accumulate(alone.begin(), alone.end(), u64{0}) == 30'001);
+  CHECK(counts_of(2) == alone);
+  CHECK(counts_of(3) == alone);
+  CHECK(counts_of(8) == alone);
+}
+
 TEST_CASE("a trial of inserts fills an empty index and ends by itself") {
   Config config = small("insert");
   config.time_ns = 0;
@@ -299,6 +318,17 @@ TEST_CASE("memory that runs out ends the run as failed, and what is there still 
     REQUIRE(result.validation.passed);
     CHECK(*result.validation.passed);
   }
+}
+
+TEST_CASE("an operation that memory ran out in may have counted, but only in an index with memory of its own") {
+  const Plant plant(Mistake::kLateThrow);
+  Config config = small("insert");
+  CHECK(run(config).status == Status::kInvalid);
+  config.own_memory = "it allocates itself";
+  const TrialResult result = run(config);
+  CHECK(result.status == Status::kFailed);
+  CHECK_THAT(result.reason, Catch::Contains("memory ran out"));
+  CHECK_FALSE(result.validation.passed.value.value_or(true));
 }
 
 TEST_CASE("more threads than processors finish, and the result says so") {

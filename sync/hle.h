@@ -16,16 +16,12 @@
 // elided, and as a fallback otherwise. `emulated` needs working transactions and counts as `rtm` does.
 #include <optional>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "src/arch/features.h"
 #include "src/base/spec.h"
-#include "sync/coarse.h"
-#include "sync/rtm_counters.h"
-#include "sync/seeded_bugs.h"
-#include "sync/spin_lock.h"
+#include "sync/elided_lock.h"
 
 namespace latchlab {
 
@@ -40,94 +36,53 @@ struct HleOptions {
 };
 
 template <class M, class Bugs = NoBugs>
-class Hle : public CoarsePolicy<M, Bugs> {
+class Hle : public ElidedLock<Hle<M, Bugs>, M, Bugs> {
+  using Base = ElidedLock<Hle, M, Bugs>;
+  friend Base;
+
  public:
   static constexpr std::string_view kName = "hle";
   static constexpr std::string_view kAbout = "one global lock, elided by its prefixes (XACQUIRE, XRELEASE)";
-  static constexpr bool kElides = true;
   using Options = HleOptions;
-  using Counters = RtmCounters;
 
-  explicit Hle(const Options& options)
-      : options_(options), elides_(options.emulated ? M::transactions_work() : M::prefixes_elide()) {}
+  explicit Hle(const Options& options) : Base(elides(options)), options_(options) {}
 
   /// Why this process runs `hle` on its lock; nothing where it elides.
   static std::optional<std::string> degraded(const Options& options) {
-    if (options.emulated ? M::transactions_work() : M::prefixes_elide()) return std::nullopt;
+    if (elides(options)) return std::nullopt;
     const std::optional<std::string> why = options.emulated ? why_no_rtm() : why_no_hle();
     return "hle runs on its lock: " + why.value_or("this machine does not elide");
   }
 
-  template <class Me, class Body>
-  auto read(Me& me, Body&& body) {
-    DirectTx<M> tx(me.context);
-    auto attempt = run(me, tx, body);
-    return finish_reading(*attempt);
-  }
-
-  template <class Me, class Body>
-  auto write(Me& me, Body&& body) {
-    DirectTx<M> tx(me.context);
-    auto attempt = run(me, tx, body);
-    return finish_writing(tx, *attempt);
-  }
-
  private:
-  template <class Me, class Body>
-  [[gnu::always_inline]] inline auto run(Me& me, DirectTx<M>& tx, Body& body) {
-    RtmCounters& count = me.counters;
-    std::optional<std::invoke_result_t<Body&, DirectTx<M>&>> attempt;
-    const auto run_body = [&] { attempt.emplace(body(tx)); };
-    ++count.ops;
-    if (!options_.emulated) {
-      run_under_prefixes(count, run_body);
-    } else if (elides_ && speculate(me, tx, run_body)) {
-      ++count.commits;
-    } else {
-      if (!elides_) lock_.lock();   // speculate comes back with it
-      ++count.fallbacks;
-      run_body();
-      if constexpr (!Bugs::kDropFallbackLock) lock_.unlock();
-    }
-    return attempt;
+  static bool elides(const Options& options) {
+    return options.emulated ? M::transactions_work() : M::prefixes_elide();
   }
 
-  template <class Run>
-  [[gnu::always_inline]] inline void run_under_prefixes(RtmCounters& count, const Run& run_body) {
-    lock_.lock_by_prefix();
-    const bool elided = elides_ && M::in_elision();
-    run_body();
-    lock_.unlock_by_prefix();
+  template <class Me, class Run>
+  [[gnu::always_inline]] inline void run_elided(Me& me, AttemptBlocks<M>& blocks, const Run& run) {
+    if (options_.emulated) return Base::run_elided(me, blocks, run);
+    RtmCounters& count = me.counters;
+    this->lock_.lock_by_prefix();
+    const bool elided = this->elides_ && M::in_elision();
+    run();
+    this->lock_.unlock_by_prefix();
     count.begins += elided;
     ++(elided ? count.commits : count.fallbacks);
   }
 
-  /// True when `run_body` has committed in a transaction; false when this thread now holds the lock.
   template <class Me, class Run>
-  [[nodiscard, gnu::always_inline]] inline bool speculate(Me& me, DirectTx<M>& tx, const Run& run_body) {
-    RtmCounters& count = me.counters;
-    for (;; ++count.respeculations) {
+  [[nodiscard, gnu::always_inline]] inline bool speculate(Me& me, AttemptBlocks<M>& blocks, const Run& run) {
+    for (;; ++me.counters.respeculations) {
       (void)me.context.top_up();   // when memory is out this fails, and only who needs memory must fall back and fail
-      ++count.begins;
-      const u32 status = M::transact([&] {
-        if constexpr (!Bugs::kDropSubscription) {
-          if (lock_.busy()) M::template abort<kBusyCode>();
-        }
-        run_body();
-      });
-      if (status == kCommitted) [[likely]] return true;
-      tx.blocks().abandon();
-      count.abort(status);
+      if (this->transact(me.counters, blocks, run) == kCommitted) [[likely]] return true;
       if constexpr (Bugs::kDropFallbackLock) return false;
-      if (lock_.exchange()) return false;
-      lock_.await_free();
+      if (this->lock_.exchange()) return false;
+      this->lock_.await_free();
     }
   }
 
   const Options options_;
-  const bool elides_;
-  [[no_unique_address]] typename M::Elision elision_;
-  SpinLock<M> lock_;
 };
 
 }  // namespace latchlab

@@ -61,6 +61,13 @@ struct TransactionCounters {
 
 static_assert(TransactionCounters::abort_fields().size() == kAbortCauseNames.size());
 
+/// What contradicts what, in one line; empty when each of `ops` operations committed or fell back.
+inline std::string unaccounted(u64 ops, u64 commits, u64 fallbacks) {
+  if (ops == commits + fallbacks) return "";
+  return "ops " + std::to_string(ops) + " are not commits " + std::to_string(commits) + " + fallbacks " +
+         std::to_string(fallbacks);
+}
+
 /// Of an elided lock.
 struct RtmCounters : TransactionCounters {
   u64 ops = 0;            ///< operations begun
@@ -75,9 +82,7 @@ struct RtmCounters : TransactionCounters {
 
   std::string inconsistency() const {
     if (std::string what = TransactionCounters::inconsistency(); !what.empty()) return what;
-    if (ops == commits + fallbacks) return "";
-    return "ops " + std::to_string(ops) + " are not commits " + std::to_string(commits) + " + fallbacks " +
-           std::to_string(fallbacks);
+    return unaccounted(ops, commits, fallbacks);
   }
 };
 

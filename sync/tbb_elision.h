@@ -25,6 +25,7 @@
 #include "src/arch/features.h"
 #include "src/machine/native.h"
 #include "sync/coarse.h"
+#include "sync/rtm_counters.h"
 
 namespace latchlab {
 
@@ -40,11 +41,7 @@ struct TbbElisionCounters {
                       CounterField{"fallbacks", &C::fallbacks}};
   }
   /// What contradicts what, in one line; empty when the sum holds.
-  std::string inconsistency() const {
-    if (ops == commits + fallbacks) return "";
-    return "ops " + std::to_string(ops) + " are not commits " + std::to_string(commits) + " + fallbacks " +
-           std::to_string(fallbacks);
-  }
+  std::string inconsistency() const { return unaccounted(ops, commits, fallbacks); }
 };
 
 /// Why oneTBB's speculative locks do not elide on a machine with these flags, where transactions do not work for the

@@ -52,7 +52,7 @@ class VersionLatch {
   void change(u64 version) { word_.store(version + kChange, kRelease); }   // pairs with version and try_lock
 
   // Only the thread that holds the lock stores the word, so these need no read-modify-write.
-  void unlock(u64 version) { word_.store(version + kChange, kRelease); }       // pairs with version and try_lock
+  void unlock(u64 version) { change(version); }
   // Release although nothing was stored: our reads stay before the next holder's stores, and whoever acquires this store
   // still pairs with the unlocks before it.
   void unlock_unchanged(u64 version) { word_.store(version, kRelease); }       // pairs with version and try_lock

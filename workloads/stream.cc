@@ -128,7 +128,9 @@ void Stream::fill_block(u64 block, std::span<Op, Mix::kBlock> ops) const {
   const u64 erased = mix_.before(block, static_cast<std::size_t>(OpKind::kErase));
   const u64 turn = erased / records_ * records_;
   const u64 turned_slots = erased - turn;
-  const auto record_of = [&](u64 slot) { return (turn + slot + (slot < turned_slots ? records_ : 0)) & number_mask_; };
+  const auto record_of = [&](u64 slot) { return turn + slot + (slot < turned_slots ? records_ : 0); };
+
+  const auto put = [&](Op& op, u64 number) { keys_.put(op, number & number_mask_); };
 
   // Kind by kind, so that no branch depends on chance: the deal says which operation of the block is the
   // next of a kind.
@@ -148,16 +150,16 @@ void Stream::fill_block(u64 block, std::span<Op, Mix::kBlock> ops) const {
       op = Op{.kind = static_cast<OpKind>(kind)};
       switch (op.kind) {
         case OpKind::kInsert:
-          keys_.put(op, (records_ + ordinal) & number_mask_);
+          put(op, records_ + ordinal);
           break;
         case OpKind::kErase:
-          keys_.put(op, ordinal & number_mask_);
+          put(op, ordinal);
           break;
         case OpKind::kScan:
           op.scan = mix_.scan_length();
           [[fallthrough]];
         default:
-          keys_.put(op, record_of(slots[at]));
+          put(op, record_of(slots[at]));
       }
     }
   }

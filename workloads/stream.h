@@ -81,7 +81,7 @@ class Stream {
   Mix mix_;
   u64 records_;
   bool fills_;
-  u64 number_mask_;   // numbers go round
+  u64 number_mask_;   // of a mix whose numbers go round; else all ones
   Popularity popularity_;
   Bijection insert_order_;
   Draws slots_;

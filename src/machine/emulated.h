@@ -66,7 +66,7 @@ class EmulatedThread {
   AbortInjection* plan_ = nullptr;
 };
 
-struct Emulated : Cells<Emulated> {
+struct Emulated : Cells<Emulated>, SoftwareTransactions<&EmulatedThread::mine> {
   static constexpr std::string_view kName = "emulated";
   static constexpr bool kReadsWholeLines = false;
 
@@ -166,44 +166,7 @@ struct Emulated : Cells<Emulated> {
     Elision& operator=(const Elision&) = delete;
   };
 
-  /// kCommitted, or the abort status; then every cell is as if the body had not run. The body's result must
-  /// not be used after an abort. Takes the hidden mutex for the whole body.
-  template <class Body>
-  static u32 transact(Body&& body) {
-    return run_transaction(EmulatedThread::mine(), body);
-  }
-  static u32 begin() {
-    EmulatedThread::mine().begin();
-    return kCommitted;
-  }
-  static void end() { EmulatedThread::mine().commit(); }
-  template <class Body>
-  static u32 contain(Body&& body) {
-    return contain_abort(EmulatedThread::mine(), body);
-  }
   static bool in_transaction() { return EmulatedThread::running && !EmulatedThread::running->unwinding(); }
-  static bool transactions_work() { return true; }
-  /// Only inside a transaction; elsewhere it ends the process.
-  template <u8 kCode>
-  [[noreturn]] static void abort() {
-    EmulatedThread::mine().abort_explicitly(kCode);
-  }
-
-  /// A plan for the calling thread's transactions, for as long as the result lives.
-  class [[nodiscard]] Injected {
-   public:
-    explicit Injected(AbortInjection plan)
-        : plan_(std::move(plan)), outer_(EmulatedThread::mine().exchange_plan(&plan_)) {}
-    ~Injected() { EmulatedThread::mine().exchange_plan(outer_); }
-    Injected(const Injected&) = delete;
-    Injected& operator=(const Injected&) = delete;
-
-   private:
-    AbortInjection plan_;
-    AbortInjection* outer_;
-  };
-  static Injected inject(AbortInjection plan) { return Injected(std::move(plan)); }
-
   /// Looks about thirty times, then gives the processor away between looks. Inside a transaction one look:
   /// the wait would execute PAUSE there, which aborts with status zero.
   template <class A, class Done>

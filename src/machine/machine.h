@@ -44,6 +44,8 @@ concept AtomicCell = requires(A& a, const A& constant, u64& expected) {
   { constant.is(u64{}) } -> std::same_as<bool>;   // whether it holds this: a relaxed load
   a.store(u64{}, kRelease);
   { a.exchange(u64{}, kAcquire) } -> std::same_as<u64>;
+  { a.exchange_by_prefix(u64{}) } -> std::same_as<u64>;   // with the prefixes of hardware lock elision: acquires
+  a.store_by_prefix(u64{});                               // releases
   { a.fetch_add(u64{}, kRelaxed) } -> std::same_as<u64>;
   { a.compare_exchange(expected, u64{}, kAcquire) } -> std::same_as<bool>;   // strong; relaxed on failure
 };
@@ -84,6 +86,8 @@ concept Machine = requires(typename M::template Atomic<u64>& a, void* p, void (*
   { M::in_transaction() } -> std::same_as<bool>;
   { M::transactions_work() } -> std::same_as<bool>;
   M::template abort<kBusyCode>();               // [[noreturn]], inside a transaction only
+  { M::prefixes_elide() } -> std::same_as<bool>;
+  { M::in_elision() } -> std::same_as<bool>;    // behind an exchange_by_prefix, where they elide
 
   { M::wait_until(a, done) } -> std::same_as<u64>;   // the only legal way to spin: bounded, then yields
   M::pause();                                   // a hint inside a backoff; aborts a transaction

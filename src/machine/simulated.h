@@ -15,7 +15,7 @@
 
 namespace latchlab {
 
-struct Simulated : Cells<Simulated> {
+struct Simulated : Cells<Simulated>, SoftwareTransactions<&World::get> {
   static constexpr std::string_view kName = "simulated";
   static constexpr bool kReadsWholeLines = false;
 
@@ -24,45 +24,7 @@ struct Simulated : Cells<Simulated> {
 
   struct Elision {};   // conflicts are seen as they happen: isolation is always strong
 
-  /// kCommitted, or the abort status; then every cell is as if the body had not run. Of two transactions in
-  /// conflict the one that has the line loses.
-  template <class Body>
-  static u32 transact(Body&& body) {
-    return run_transaction(World::get(), body);
-  }
-  static u32 begin() {
-    World::get().begin();
-    return kCommitted;
-  }
-  static void end() { World::get().commit(); }
-  template <class Body>
-  static u32 contain(Body&& body) {
-    return contain_abort(World::get(), body);
-  }
   static bool in_transaction() { return World::get().in_transaction(); }
-  static bool transactions_work() { return true; }
-  /// Only inside a transaction; elsewhere it ends the process.
-  template <u8 kCode>
-  [[noreturn]] static void abort() {
-    World::get().abort_explicitly(kCode);
-  }
-
-  /// A plan for the calling fiber's transactions (outside virtual time: for those outside), for as long as
-  /// the result lives.
-  class [[nodiscard]] Injected {
-   public:
-    explicit Injected(AbortInjection plan)
-        : plan_(std::move(plan)), outer_(World::get().exchange_plan(&plan_)) {}
-    ~Injected() { World::get().exchange_plan(outer_); }
-    Injected(const Injected&) = delete;
-    Injected& operator=(const Injected&) = delete;
-
-   private:
-    AbortInjection plan_;
-    AbortInjection* outer_;
-  };
-  static Injected inject(AbortInjection plan) { return Injected(std::move(plan)); }
-
   /// Sleeps until the line is written and looks again. Inside a transaction one look, then an abort with
   /// status zero. Outside virtual time nobody could end the wait: that ends the process.
   template <class A, class Done>

@@ -83,7 +83,7 @@ class World {
     return true;
   }
 
-  // The engine of run_transaction.
+  // The engine of SoftwareTransactions.
   void begin();
   void commit();
   u32 caught();

@@ -3,7 +3,7 @@
 // planned aborts, and the way out of an aborted body.
 //
 // An abort undoes the log at once, in reverse, and then leaves the body by an exception that only
-// run_transaction catches. On hardware no destructor runs on that way: here they do, so until the catch the
+// contain_abort catches. On hardware no destructor runs on that way: here they do, so until the catch the
 // transaction is "unwinding", and a machine drops the stores and skips the events of an unwinding body. What
 // a body frees is freed at its commit; what it allocates survives an abort, because the lists that remember
 // it (AttemptBlocks) are no cells: whoever keeps such a list gives the blocks back.
@@ -127,14 +127,49 @@ u32 contain_abort(Engine& engine, Body&& body) {
   }
 }
 
-/// The same for a body that is a transaction as a whole.
-template <class Engine, class Body>
-u32 run_transaction(Engine& engine, Body&& body) {
-  return contain_abort(engine, [&] {
-    engine.begin();
-    body();
-    engine.commit();
-  });
-}
+/// The verbs of a machine whose transactions are made by an engine: kEngine returns the one that is running. Beside what
+/// contain_abort needs it has abort_explicitly and exchange_plan.
+template <auto kEngine>
+struct SoftwareTransactions {
+  /// kCommitted, or the abort status; then every cell is as if the body had not run. The body's result must not be used
+  /// after an abort.
+  template <class Body>
+  static u32 transact(Body&& body) {
+    return contain([&] {
+      begin();
+      body();
+      end();
+    });
+  }
+  template <class Body>
+  static u32 contain(Body&& body) {
+    return contain_abort(kEngine(), body);
+  }
+  static u32 begin() {
+    kEngine().begin();
+    return kCommitted;
+  }
+  static void end() { kEngine().commit(); }
+  static bool transactions_work() { return true; }
+  /// Only inside a transaction; elsewhere it ends the process.
+  template <u8 kCode>
+  [[noreturn]] static void abort() {
+    kEngine().abort_explicitly(kCode);
+  }
+
+  /// A plan for the transactions of the engine that is running, for as long as the result lives.
+  class [[nodiscard]] Injected {
+   public:
+    explicit Injected(AbortInjection plan) : plan_(std::move(plan)), outer_(kEngine().exchange_plan(&plan_)) {}
+    ~Injected() { kEngine().exchange_plan(outer_); }
+    Injected(const Injected&) = delete;
+    Injected& operator=(const Injected&) = delete;
+
+   private:
+    AbortInjection plan_;
+    AbortInjection* outer_;
+  };
+  static Injected inject(AbortInjection plan) { return Injected(std::move(plan)); }
+};
 
 }  // namespace latchlab

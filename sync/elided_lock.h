@@ -1,0 +1,111 @@
+#pragma once
+// What `rtm` and `hle:emulated` have in common: the global lock of `spin`, elided by transactions.
+//
+//     begin -> subscribe: lock held? abort 0xff -> body -> commit
+//       ^                                           |
+//       '--- the policy decides how often <------ abort
+//                   else: under the lock, a fallback
+//
+// The invariant: a transaction commits only while nobody holds the lock. It reads the word first, so it has the word in its
+// read set for as long as it sees anything of the index, and the exchange of whoever takes the lock aborts it. (Reading it
+// last would be cheaper and is unsound: a transaction beside a lock holder sees half-done work and may run anywhere.)
+//
+// Inside a transaction there is nothing but the subscription, the body, and one store of its result: no counter (its line
+// would be written by everybody), no PAUSE, no allocation that can reach the kernel: pools are topped up before each try.
+//
+// A policy derives with itself as `Self`, and decides in
+//
+//     bool speculate(me, blocks, run)   // true: `run` has committed in a transact(); false: this thread now holds lock_
+//
+// which is called only where the lock is elided; elsewhere every operation is a fallback.
+#include <optional>
+#include <type_traits>
+
+#include "sync/coarse.h"
+#include "sync/rtm_counters.h"
+#include "sync/seeded_bugs.h"
+#include "sync/spin_lock.h"
+
+namespace latchlab {
+
+template <class Self, class M, class Bugs>
+class ElidedLock : public CoarsePolicy<M, Bugs> {
+ public:
+  static constexpr bool kElides = true;
+  using Counters = RtmCounters;
+
+  template <class Me, class Body>
+  auto read(Me& me, Body&& body) {
+    DirectTx<M> tx(me.context);
+    auto attempt = inside(me, tx, body);
+    return finish_reading(*attempt);
+  }
+
+  template <class Me, class Body>
+  auto write(Me& me, Body&& body) {
+    DirectTx<M> tx(me.context);
+    auto attempt = inside(me, tx, body);
+    return finish_writing(tx, *attempt);
+  }
+
+ protected:
+  explicit ElidedLock(bool elides) : elides_(elides) {}
+
+  /// Runs `run` once to its end, in a transaction or under the lock, and counts which.
+  template <class Me, class Run>
+  [[gnu::always_inline]] inline void run_elided(Me& me, AttemptBlocks<M>& blocks, const Run& run) {
+    if (elides_ && static_cast<Self&>(*this).speculate(me, blocks, run)) [[likely]] {
+      ++me.counters.commits;
+      return;
+    }
+    if (!elides_) lock_.lock();   // speculate comes back with it
+    ++me.counters.fallbacks;
+    run();
+    if constexpr (!Bugs::kDropFallbackLock) lock_.unlock();
+  }
+
+  /// One try: kCommitted, or the abort status, which is counted; then everything is as before it.
+  template <class Run>
+  [[nodiscard, gnu::always_inline]] inline u32 transact(RtmCounters& count, AttemptBlocks<M>& blocks, const Run& run) {
+    const auto subscribe_and_run = [&] {
+      if constexpr (!Bugs::kDropSubscription) {
+        if (lock_.busy()) M::template abort<kBusyCode>();
+      }
+      run();
+    };
+    u32 status;
+    if constexpr (Bugs::kCountInside) {
+      // An abort takes the count back with everything else.
+      typename M::template Plain<u64> begun(0);
+      status = M::transact([&] {
+        begun.store(1);
+        subscribe_and_run();
+      });
+      count.begins += begun.load();
+    } else {
+      ++count.begins;
+      status = M::transact(subscribe_and_run);
+    }
+    if (status != kCommitted) [[unlikely]] {
+      blocks.abandon();
+      count.abort(status);
+    }
+    return status;
+  }
+
+  const bool elides_;
+  SpinLock<M> lock_;
+
+ private:
+  template <class Me, class Body>
+  [[gnu::always_inline]] inline auto inside(Me& me, DirectTx<M>& tx, Body& body) {
+    std::optional<std::invoke_result_t<Body&, DirectTx<M>&>> attempt;
+    ++me.counters.ops;
+    static_cast<Self&>(*this).run_elided(me, tx.blocks(), [&] { attempt.emplace(body(tx)); });
+    return attempt;
+  }
+
+  [[no_unique_address]] typename M::Elision elision_;
+};
+
+}  // namespace latchlab
