@@ -190,6 +190,7 @@ RunCommand parse_run(const std::vector<std::string>& args, const Surroundings& s
                           .records = find(given, "records") == nullptr,
                           .warmup = find(given, "warmup") == nullptr,
                           .alloc = find(given, "alloc") == nullptr,
+                          .reclaim = find(given, "reclaim") == nullptr,
                           .dist = find(given, "dist") == nullptr};
   CapacityOfKeys capacities;
   std::string first_skip;

@@ -105,6 +105,10 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
   if (!config.own_memory.empty() && !defaults.alloc) {
     return fmt::format("--alloc: it does not reach {}: {}", config.index.name, config.own_memory);
   }
+  config.no_reclaim = pair->no_reclaim;
+  if (!config.no_reclaim.empty() && !defaults.reclaim) {
+    return fmt::format("--reclaim: it does not reach --sync={}: {}", config.sync.name, config.no_reclaim);
+  }
   const bool from_malloc = !config.own_memory.empty() || config.alloc == Alloc::kMalloc;
   if (config.huge_pages == HugePages::kThp && from_malloc) {
     return !config.own_memory.empty()

@@ -18,6 +18,7 @@ struct Defaults {
   bool records = false;
   bool warmup = false;
   bool alloc = false;
+  bool reclaim = false;
   bool dist = false;
 };
 

@@ -63,6 +63,11 @@ const std::vector<OptionRow>& option_rows() {
        [](Config& c, const std::string& v) {
          c.huge_pages = parse_word("--hugepages", v, {HugePages::kNone, HugePages::kThp});
        }},
+      {"reclaim", "KIND", "epoch", "epoch, epoch-fence, qsbr or leak: when unlinked memory is free",
+       [](Config& c, const std::string& v) {
+         c.reclaim = parse_word("--reclaim", v,
+                                {Reclaim::kEpoch, Reclaim::kEpochFence, Reclaim::kQsbr, Reclaim::kLeak});
+       }},
       {"workload", "MIX", "lookup", "lookup, insert or mix:read=90,insert=5,erase=5",
        [](Config& c, const std::string& v) { c.workload = parse_spec("--workload", v); }},
       {"keys", "KEYS", "u64", "u64, dense or file:PATH, one key a line",

@@ -158,6 +158,22 @@ class Runs(unittest.TestCase):
             with self.subTest(arguments=arguments):
                 self.documents("--index=art", "--sync=olc", *time, *arguments)
 
+    def test_every_way_to_reclaim(self):
+        documents = self.documents(
+            "--index=art",
+            "--sync=olc",
+            "--reclaim={epoch,epoch-fence,qsbr,leak}",
+            "--threads=2",
+            "--workload=mix:read=50,erase=25,insert=25",
+            *SHORT,
+            count=4,
+        )
+        for document in documents:
+            reclaim = document["sync"]["reclaim"]
+            with self.subTest(reclaim=document["config"]["reclaim"]):
+                self.assertEqual(reclaim["freed"] == 0, document["config"]["reclaim"] == "leak")
+                self.assertGreater(reclaim["retired"], 0)
+
     def test_lists_and_repetitions_make_a_document_each(self):
         with tempfile.TemporaryDirectory() as folder:
             documents = self.documents(
@@ -339,6 +355,8 @@ class WrongInput(unittest.TestCase):
         ["--pin=list:"],
         ["--alloc=arena+"],
         ["--hugepages=1G"],
+        ["--sync=olc", "--reclaim=never"],
+        ["--sync=none", "--reclaim=leak"],
         ["--workload=lokup"],
         ["--workload=mix:read=50"],
         ["--workload=mix:read=50,insert=60"],

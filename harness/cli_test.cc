@@ -22,6 +22,7 @@ Registry some_words() {
   const auto add = [&](const char* index, const char* policy, KeyKind keys, bool ordered) {
     Pair pair;
     if (std::string(index) == "tbb") pair.own_memory = "it allocates itself";
+    if (std::string(policy) != "olc") pair.no_reclaim = "nothing waits";
     pair.index = index;
     pair.policy = policy;
     pair.keys = keys;
@@ -231,6 +232,7 @@ TEST_CASE("wrong input is one line that says what would be right", "[cli]") {
       {{"--pin=list:0,9"}, "no processor 9"},
       {{"--pin=scater"}, "did you mean 'scatter'?"},
       {{"--alloc=arena+tuch"}, "did you mean 'arena+touch'?"},
+      {{"--sync=olc", "--reclaim=epock"}, "did you mean 'epoch'?"},
       {{"--hugepages=2m"}, "none, thp"},
       {{"--workload=lokup"}, "--workload"},
       {{"--workload=mix:read=90,insert=20"}, "100"},
@@ -310,6 +312,10 @@ TEST_CASE("memory options that do not reach an index are refused, and not part o
         "--alloc: it does not reach tbb: it allocates itself");
   CHECK(contains(error_of({"--index=tbb", "--sync=own", "--hugepages=thp"}), "thp does not reach tbb"));
   CHECK(contains(error_of({"--alloc=malloc", "--hugepages=thp"}), "does not reach --alloc=malloc"));
+  CHECK(error_of({"--sync=none", "--reclaim=leak"}) == "--reclaim: it does not reach --sync=none: nothing waits");
+  CHECK_FALSE(contains(point_of(runs({"--sync=none"}).runs[0].config), "--reclaim"));
+  CHECK(contains(point_of(runs({"--sync=olc"}).runs[0].config), "--reclaim=epoch "));
+  CHECK(runs({"--sync=olc", "--reclaim={epoch-fence,qsbr,leak}"}).runs[1].config.reclaim == Reclaim::kQsbr);
   const RunCommand sweep = runs({"--alloc={malloc,arena}", "--hugepages={none,thp}"});
   REQUIRE(sweep.runs.size() == 4);
   CHECK(sweep.runs[0].skip.empty());

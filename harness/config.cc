@@ -19,12 +19,15 @@ std::string_view word(Alloc alloc) {
 
 std::string_view word(HugePages pages) { return pages == HugePages::kNone ? "none" : "thp"; }
 
+std::string_view word(Reclaim reclaim) { return name_of(reclaim); }
+
 std::string_view word(Validate validate) { return validate == Validate::kTally ? "tally" : "off"; }
 
 std::string point_of(const Config& c) {
   std::string point = fmt::format("--index={} --sync={} --threads={} --pin={}", c.index.str(), c.sync.str(),
                                   c.threads, c.pin.text);
   if (c.own_memory.empty()) point += fmt::format(" --alloc={}", word(c.alloc));
+  if (c.no_reclaim.empty()) point += fmt::format(" --reclaim={}", word(c.reclaim));
   point += fmt::format(" --hugepages={} --workload={} --keys={}", word(c.huge_pages), c.workload.str(),
                        c.keys.str());
   if (c.no_distribution.empty()) point += fmt::format(" --dist={}", c.distribution.str());

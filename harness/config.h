@@ -13,6 +13,7 @@
 
 #include "src/base/spec.h"
 #include "src/base/types.h"
+#include "src/memory/memory_config.h"
 
 namespace latchlab {
 
@@ -55,6 +56,9 @@ struct Config {
   HugePages huge_pages = HugePages::kNone;
   /// Why --alloc does not reach this index, which has memory of its own; empty where it does.
   std::string own_memory;
+  Reclaim reclaim = Reclaim::kEpoch;
+  /// Why --reclaim does not reach this policy; empty where it does.
+  std::string no_reclaim;
 
   Spec workload{.name = "lookup", .arg = {}, .options = {}};       ///< lookup, insert, mix:read=..
   Spec keys{.name = "u64", .arg = {}, .options = {}};              ///< u64, dense, file:PATH
@@ -84,6 +88,7 @@ struct Config {
 [[nodiscard]] std::string_view word(KeyKind);
 [[nodiscard]] std::string_view word(Alloc);
 [[nodiscard]] std::string_view word(HugePages);
+[[nodiscard]] std::string_view word(Reclaim);
 [[nodiscard]] std::string_view word(Validate);
 
 /// The options that name this point again, in one line and canonical order; `point_hash` is a hash of it, so

@@ -76,6 +76,13 @@ std::string hugepages(const Registry&) {
          line("thp", "transparent huge pages where the kernel has them; not with --alloc=malloc");
 }
 
+std::string reclaimers(const Registry&) {
+  return line("epoch", "an operation stores its epoch; who frees makes the other processors fence") +
+         line("epoch-fence", "an operation stores its epoch and fences") +
+         line("qsbr", "a thread says every 64 operations that it is between two") +
+         line("leak", "nothing is free before the index ends");
+}
+
 std::string placements(const Registry&) {
   return line("compact", "one socket after the other, cores before their second hardware threads") +
          line("scatter", "round robin over sockets") + line("socket:N", "compact within one socket") +
@@ -96,6 +103,7 @@ constexpr Topic kTopics[] = {
     {"distributions", "--dist", distributions},
     {"allocators", "--alloc", allocators},
     {"hugepages", "--hugepages", hugepages},
+    {"reclaimers", "--reclaim", reclaimers},
     {"placements", "--pin", placements},
 };
 

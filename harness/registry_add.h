@@ -49,6 +49,7 @@ void add_pair(Registry& registry, std::string index, std::string policy, KeyKind
     if constexpr (requires(const Options& options) { Policy::degraded(options); }) {
       pair.degraded = [](const Spec& sync) { return Policy::degraded(Options::parse(sync)); };
     }
+    if constexpr (Policy::Reclaimer::kName != "epoch") pair.no_reclaim = "under it unlinked memory is free at once";
     if constexpr (requires { Policy::kAbout; }) pair.about = Policy::kAbout;
     for (auto& [key, standard] : pair.resolve(Spec{.name = pair.policy, .arg = {}, .options = {}})) {
       OptionAbout option{.key = key, .standard = standard, .meaning = {}};
@@ -61,6 +62,7 @@ void add_pair(Registry& registry, std::string index, std::string policy, KeyKind
       return {};
     };
     pair.about = "the index synchronizes itself";
+    pair.no_reclaim = "the index reclaims by itself";
   }
   registry.add(std::move(pair));
 }

@@ -58,6 +58,7 @@ Json config_json(const Config& c, const Measured<KeyFile>& key_file) {
   o["pin"] = c.pin.text;
   c.own_memory.empty() ? void(o["alloc"] = word(c.alloc)) : put_missing(o, "alloc", c.own_memory);
   o["hugepages"] = word(c.huge_pages);
+  c.no_reclaim.empty() ? void(o["reclaim"] = word(c.reclaim)) : put_missing(o, "reclaim", c.no_reclaim);
   o["workload"] = c.workload.str();
   o["keys"] = c.keys.str();
   o["key_kind"] = word(c.key_kind());

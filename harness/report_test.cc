@@ -173,11 +173,14 @@ TEST_CASE("what was not measured is null with a reason, never zero", "[report]")
 TEST_CASE("a document says which options did not reach the index and what its key file holds", "[report]") {
   RunResult result = full_result();
   result.config.own_memory = "it allocates itself";
+  result.config.no_reclaim = "nothing waits";
   result.config.no_distribution = "it takes the records in turn";
   const Json document = Json::parse(document_of(result).dump());
   CHECK(schema_violations(schema(), document) == std::vector<std::string>{});
   CHECK(document["config"]["alloc"].is_null());
   CHECK(document["config"]["alloc_reason"] == "it allocates itself");
+  CHECK(document["config"]["reclaim"].is_null());
+  CHECK(document["config"]["reclaim_reason"] == "nothing waits");
   CHECK(document["config"]["dist"].is_null());
   CHECK(document["config"]["dist_reason"] == "it takes the records in turn");
   CHECK(document["config"]["hugepages"] == "none");

@@ -35,10 +35,11 @@ Words axes_of(const Config& c) {
           {"sample", duration_text(c.sample_ns)},
           {"seed", fmt::format("{}", c.seed)},
           {"validate", std::string(word(c.validate))},
+          {"reclaim", c.no_reclaim.empty() ? std::string(word(c.reclaim)) : "-"},
           {"replicate", fmt::format("{}", c.replicate)}};
 }
 
-constexpr std::size_t kReplicateAxis = 17;
+constexpr std::size_t kReplicateAxis = 18;
 
 std::string line(std::string_view name, const std::string& text) {
   return fmt::format("  {:<13}{}\n", name, text);

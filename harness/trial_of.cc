@@ -24,6 +24,7 @@ MemoryConfig memory_config_of(const Config& config) {
     case Alloc::kArena: out.alloc = MemoryConfig::Alloc::kArena; break;
     case Alloc::kArenaTouch: out.alloc = MemoryConfig::Alloc::kArenaTouch; break;
   }
+  out.reclaim = config.reclaim;
   out.thp = config.huge_pages == HugePages::kThp;
   // Chunks are reserved without being promised: beyond this, the kernel would end the process and not
   // the run.

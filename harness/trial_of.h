@@ -68,6 +68,7 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
       }
       done += block;
     }
+    if constexpr (requires { index_.idle(me_); }) index_.idle(me_);
     return done;
   }
 

@@ -63,6 +63,9 @@ class Synchronized {
   /// For the calling thread. Takes a mutex. Throws std::bad_alloc.
   Thread join() { return Thread(*this); }
 
+  /// The thread does not operate for a while. Without this, what others unlink may have to wait for it (--reclaim=qsbr).
+  void idle(Thread& me) const { me.reclaim.idle(); }
+
   /// The value of the key; nothing if it is not there.
   std::optional<u64> find(Thread& me, Raw raw) const {
     const typename Key::Spelling spelling(raw);

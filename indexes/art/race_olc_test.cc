@@ -7,8 +7,21 @@
 namespace latchlab::testing {
 namespace {
 
+/// Operations that do not announce themselves.
+struct UnderQsbr : Synchronized<Art, Olc<Simulated>, U64Key> {
+  UnderQsbr(const Spec& policy, MemoryConfig memory) : Synchronized(policy, with_qsbr(memory)) {}
+  static MemoryConfig with_qsbr(MemoryConfig memory) {
+    memory.reclaim = Reclaim::kQsbr;
+    return memory;
+  }
+};
+
 TEST_CASE("Races: ART under olc with numbers", "[race]") {
   explore<Synchronized<Art, Olc<Simulated>, U64Key>>(number_mixes(), "olc", {});
+}
+
+TEST_CASE("Races: ART under olc with numbers, reclaimed at quiescent states", "[race]") {
+  explore<UnderQsbr>(number_mixes(), "olc", {});
 }
 
 TEST_CASE("Races: ART's large nodes under olc", "[race]") {

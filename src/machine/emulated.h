@@ -184,6 +184,7 @@ struct Emulated : Cells<Emulated>, SoftwareTransactions<&EmulatedThread::mine> {
   static void pause();
   static void yield();
   static u64 now();
+  static void full_fence() { std::atomic_thread_fence(kSeqCst); }       // pairs with itself
   static void acquire_fence() { std::atomic_thread_fence(kAcquire); }   // pairs with release_fence
   static void release_fence() { std::atomic_thread_fence(kRelease); }   // pairs with acquire_fence
   static void light_fence() { std::atomic_thread_fence(kSeqCst); }      // pairs with heavy_fence

@@ -95,6 +95,7 @@ concept Machine = requires(typename M::template Atomic<u64>& a, void* p, void (*
   { M::now() } -> std::same_as<u64>;            // nanoseconds since some start
   M::acquire_fence();
   M::release_fence();
+  M::full_fence();                              // of two, with a store before and a load after each, one sees the other
   M::light_fence();                             // a store before it and a load after it, against the same around
   M::heavy_fence();                             // a heavy_fence: at least one of the loads sees the other's store
 

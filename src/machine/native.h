@@ -76,6 +76,7 @@ struct Native : Cells<Native> {
     return static_cast<u64>(
         std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count());
   }
+  static void full_fence() { std::atomic_thread_fence(kSeqCst); }       // pairs with itself
   static void acquire_fence() { std::atomic_thread_fence(kAcquire); }   // pairs with release_fence
   static void release_fence() { std::atomic_thread_fence(kRelease); }   // pairs with acquire_fence
   /// Pairs with heavy_fence, which runs a full fence on every processor that runs a thread of ours: so this one need only

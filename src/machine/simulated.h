@@ -41,6 +41,7 @@ struct Simulated : Cells<Simulated>, SoftwareTransactions<&World::get> {
   static void yield() { World::get().pass(Event::kYield); }
   /// Virtual nanoseconds.
   static u64 now() { return World::get().now(); }
+  static void full_fence() {}
   static void acquire_fence() {}
   static void release_fence() {}
   static void light_fence() {}

@@ -8,6 +8,19 @@
 
 namespace latchlab {
 
+/// How an optimistic policy finds out that nobody can be reading what it has unlinked (src/reclaim/epochs.h).
+enum class Reclaim : u8 {
+  kEpoch,        ///< each operation stores its epoch; who frees makes everybody's processor fence
+  kEpochFence,   ///< each operation stores its epoch and fences
+  kQsbr,         ///< a thread says now and then that it is between operations
+  kLeak,         ///< not before the index ends
+};
+
+/// The words of --reclaim, in the order of Reclaim.
+inline constexpr std::array<std::string_view, 4> kReclaimNames{"epoch", "epoch-fence", "qsbr", "leak"};
+
+constexpr std::string_view name_of(Reclaim reclaim) { return kReclaimNames[static_cast<std::size_t>(reclaim)]; }
+
 struct MemoryConfig {
   enum class Alloc : u8 {
     kMalloc,      ///< a call of the machine's allocator per block: the slow curve of the paper
@@ -17,6 +30,7 @@ struct MemoryConfig {
 
   Alloc alloc = Alloc::kArenaTouch;
   bool thp = false;             ///< ask for transparent huge pages; otherwise they are refused, so that the page size is known
+  Reclaim reclaim = Reclaim::kEpoch;   ///< for policies that must wait before they free
   u64 limit = 0;                ///< bytes that may be reserved; 0: no limit
   FailurePlan* fail = nullptr;  ///< for tests; must outlive the index
 };

@@ -27,6 +27,15 @@
 // lets readers pass that announced s before U. A stamp from the thread's own announcement may be one epoch old, and frees
 // too early.
 //
+// MemoryConfig::reclaim says how threads announce, which is what optimistic readers pay for safe memory:
+//
+//   epoch        a store on entering and one on leaving; the scan pays for the fences         as above
+//   epoch-fence  the same, and a full fence on entering; the scan fences for itself alone
+//   qsbr         no store on entering; every kQuietOps-th leave announces the present epoch, which says that all reads before
+//                it are done, as leaving and entering would. Outside is only who says idle: a thread that stops operating
+//                without it holds up all garbage
+//   leak         nothing; garbage waits for drain. What the others cost is the distance to this
+//
 // Costs are amortised: retired blocks collect in a batch that is stamped once, when it is full (later is safe), and only then
 // the thread tries to advance the epoch and frees what is due into its own pool. On the Simulated machine a batch is one block,
 // so that short schedules reach the frees.
@@ -61,7 +70,7 @@ class Epochs {
   /// Garbage of one thread from which on its batches are counted as stalled.
   static constexpr u64 kStallBlocks = u64{64} * 64;
 
-  explicit Epochs(Memory<M>& memory) : memory_(memory) {}
+  explicit Epochs(Memory<M>& memory) : reclaim_(memory.config().reclaim), memory_(memory) {}
   Epochs(const Epochs&) = delete;
   Epochs& operator=(const Epochs&) = delete;
   /// All Threads are gone.
@@ -103,27 +112,46 @@ class Epochs {
    public:
     /// Takes a mutex. Throws std::bad_alloc.
     Thread(Epochs& epochs, ThreadContext<M>& context)
-        : epochs_(&epochs), slot_(epochs.join()), pool_(&context.pool()) {}
+        : reclaim_(epochs.reclaim_), epochs_(&epochs), slot_(epochs.join()), pool_(&context.pool()) {}
     Thread(Thread&& other) noexcept
-        : epochs_(other.epochs_), slot_(std::exchange(other.slot_, nullptr)), pool_(other.pool_) {}
+        : reclaim_(other.reclaim_),
+          operations_(other.operations_),
+          epochs_(other.epochs_),
+          slot_(std::exchange(other.slot_, nullptr)),
+          pool_(other.pool_) {}
     Thread& operator=(Thread&&) = delete;
     /// Outside of enter and leave. Frees what is due (everything, if nobody else is inside) and leaves the rest to others.
     ~Thread() {
       if (slot_ == nullptr) return;
+      idle();
       for (u64 advance = 0; advance <= kGrace; ++advance) collect();
       epochs_->leave(*slot_, *pool_);
     }
 
     /// From here on nothing that can be reached is freed. Not nested.
     void enter() {
-      // Acquire: pairs with the read-modify-writes of the global epoch. Release: pairs with the scan's look, which may see
-      // this store and not the leave before it, and must still have all reads of our last stay behind it.
-      slot_->announced.store(epochs_->global_.load(kAcquire), kRelease);
-      M::light_fence();   // pairs with the heavy fence of the scan
+      if (reclaim_ == Reclaim::kEpoch) [[likely]] {
+        announce();
+        M::light_fence();   // pairs with the heavy fence of the scan
+      } else if (reclaim_ == Reclaim::kEpochFence) {
+        announce();
+        M::full_fence();   // pairs with the full fence of the scan
+      } else if (reclaim_ == Reclaim::kQsbr && slot_->announced.load(kRelaxed) == kOutside) {   // relaxed: our own store
+        announce();
+        M::light_fence();   // pairs with the heavy fence of the scan
+      }
     }
-    /// What was read since enter must not be used any more. Release: pairs with the scan's look, so that our reads happen
-    /// before the frees that it allows.
-    void leave() { slot_->announced.store(kOutside, kRelease); }
+    /// What was read since enter must not be used any more.
+    void leave() {
+      if (reclaim_ <= Reclaim::kEpochFence) [[likely]] return idle();
+      if (reclaim_ == Reclaim::kQsbr && ++operations_ % kQuietOps == 0) {
+        announce();
+        M::light_fence();   // pairs with the heavy fence of the scan
+      }
+    }
+    /// Between operations: from here to the next enter nothing waits for this thread. Release: pairs with the scan's look,
+    /// so that our reads happen before the frees that it allows.
+    void idle() { slot_->announced.store(kOutside, kRelease); }
 
     /// Takes a block that can no longer be found, to free it after the grace period. May end the protection of what was
     /// read before; never fails. O(1), and once in kBatch times a look at every thread.
@@ -145,6 +173,7 @@ class Epochs {
     [[gnu::noinline]] void collect() {
       Slot& slot = *slot_;
       if (slot.open != nullptr) close();
+      if (reclaim_ == Reclaim::kLeak) return;
       adopt();
       if (slot.oldest == nullptr) return;
       if (epochs_->try_advance()) ++slot.advances;
@@ -153,6 +182,10 @@ class Epochs {
     }
 
    private:
+    // Acquire: pairs with the read-modify-writes of the global epoch. Release: pairs with the scan's look, which may see
+    // this store and not the leave before it, and must still have all reads of our last stay behind it.
+    void announce() { slot_->announced.store(epochs_->global_.load(kAcquire), kRelease); }
+
     Batch* new_batch() {
       Batch* const spare = std::exchange(slot_->spare, nullptr);
       void* const at = spare != nullptr ? spare : pool_->allocate(sizeof(Batch));
@@ -197,8 +230,9 @@ class Epochs {
     }
 
     [[gnu::noinline]] void free_after_waiting(void* block, u64 bytes) {
+      if (reclaim_ == Reclaim::kLeak) return;   // nobody would say that he has left: the block is lost
       const bool inside = slot_->announced.load(kRelaxed) != kOutside;   // relaxed: our own store
-      if (inside) leave();
+      if (inside) idle();
       const u64 stamp = epochs_->stamp();
       while (epochs_->global_.load(kAcquire) < stamp + kGrace) {   // pairs with try_advance
         epochs_->await_advance();
@@ -210,6 +244,10 @@ class Epochs {
       if (inside) enter();
     }
 
+    static constexpr u32 kQuietOps = M::kName == "simulated" ? 1 : 64;
+
+    Reclaim reclaim_;
+    u32 operations_ = 0;   // of qsbr
     Epochs* epochs_;
     Slot* slot_;
     Pool<M>* pool_;
@@ -282,7 +320,11 @@ class Epochs {
   [[nodiscard]] bool try_advance() {
     u64 epoch = global_.load(kAcquire);   // pairs with stamp and with earlier advances
     if (!all_reached(epoch)) return false;   // sure to fail: spare the fence
-    M::heavy_fence();                        // pairs with the light fence of Thread::enter
+    if (reclaim_ == Reclaim::kEpochFence) {
+      M::full_fence();   // pairs with the full fence of Thread::enter
+    } else {
+      M::heavy_fence();   // pairs with the light fences of Thread
+    }
     if (!all_reached(epoch)) return false;
     return global_.compare_exchange(epoch, epoch + 1, kAcqRel);   // pairs with enter and free_due
   }
@@ -326,6 +368,7 @@ class Epochs {
   alignas(kFalseSharingBytes) typename M::template Atomic<u64> global_{0};
   alignas(kFalseSharingBytes) typename M::template Atomic<Slot*> slots_{nullptr};
   typename M::template Atomic<Batch*> orphans_{nullptr};
+  const Reclaim reclaim_;
   Memory<M>& memory_;
   std::mutex mutex_;   // joining and leaving threads
 };

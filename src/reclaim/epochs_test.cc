@@ -19,11 +19,13 @@ using M = Native;
 using OneByOne = Epochs<M, 2, 1>;
 static_assert(Reclaimer<Epochs<M>> && Reclaimer<OneByOne> && Reclaimer<Immediate<M>>);
 
-MemoryConfig config_of(MemoryConfig::Alloc alloc = MemoryConfig::Alloc::kArena) {
+MemoryConfig config_of(MemoryConfig::Alloc alloc = MemoryConfig::Alloc::kArena, Reclaim reclaim = Reclaim::kEpoch) {
   MemoryConfig config;
   config.alloc = alloc;
+  config.reclaim = reclaim;
   return config;
 }
+MemoryConfig config_of(Reclaim reclaim) { return config_of(MemoryConfig::Alloc::kArena, reclaim); }
 
 template <class R>
 struct Member {
@@ -34,7 +36,7 @@ struct Member {
 };
 
 TEST_CASE("A block outlives every reader that may have seen it", "[reclaim]") {
-  Memory<M> memory(config_of());
+  Memory<M> memory(config_of(GENERATE(Reclaim::kEpoch, Reclaim::kEpochFence)));
   OneByOne epochs(memory);
   Member writer(memory, epochs);
   Member reader(memory, epochs);
@@ -51,6 +53,78 @@ TEST_CASE("A block outlives every reader that may have seen it", "[reclaim]") {
     CHECK(epochs.counters().freed == freed + 1);
     CHECK(epochs.counters().pending == 0);
   }
+}
+
+TEST_CASE("Under qsbr a block outlives every reader that has not said that it is between operations", "[reclaim]") {
+  Memory<M> memory(config_of(Reclaim::kQsbr));
+  OneByOne epochs(memory);
+  Member writer(memory, epochs);
+  Member reader(memory, epochs);
+  const auto look = [&](u32 operations) {
+    for (u32 i = 0; i < operations; ++i) {
+      reader.reclaim.enter();
+      reader.reclaim.leave();
+    }
+  };
+  const auto collect = [&] {
+    writer.reclaim.idle();
+    for (int i = 0; i < 10; ++i) writer.reclaim.collect();
+  };
+  for (int round = 0; round < 10; ++round) {
+    const u64 freed = epochs.counters().freed;
+    reader.reclaim.enter();   // the first of 64 operations since it has said so
+    writer.reclaim.enter();
+    writer.retire_one();
+    writer.reclaim.leave();
+    collect();
+    CHECK(epochs.counters().freed == freed);
+    reader.reclaim.leave();
+    look(62);
+    collect();
+    CHECK(epochs.counters().freed == freed);   // a leave alone says nothing
+    for (int i = 0; i < 3; ++i) {
+      look(64);
+      collect();
+    }
+    CHECK(epochs.counters().freed == freed + 1);
+    look(64 - 62 - 1);
+  }
+}
+
+TEST_CASE("Under qsbr a thread that goes idle holds nothing up, and one that comes back does", "[reclaim]") {
+  Memory<M> memory(config_of(Reclaim::kQsbr));
+  OneByOne epochs(memory);
+  Member writer(memory, epochs);
+  Member reader(memory, epochs);
+  for (int round = 0; round < 10; ++round) {
+    reader.reclaim.enter();
+    writer.retire_one();
+    for (int i = 0; i < 10; ++i) writer.reclaim.collect();
+    CHECK(epochs.counters().pending == 1);
+    reader.reclaim.leave();
+    reader.reclaim.idle();
+    for (int i = 0; i < 3; ++i) writer.reclaim.collect();
+    CHECK(epochs.counters().pending == 0);
+  }
+}
+
+TEST_CASE("Under leak nothing is freed before the end", "[reclaim]") {
+  Memory<M> memory(config_of(GENERATE(MemoryConfig::Alloc::kMalloc, MemoryConfig::Alloc::kArena), Reclaim::kLeak));
+  {
+    Epochs<M, 2, 4> epochs(memory);
+    {
+      Member writer(memory, epochs);
+      for (int i = 0; i < 100; ++i) {
+        writer.reclaim.enter();
+        writer.retire_one();
+        writer.reclaim.leave();
+      }
+    }
+    CHECK(epochs.counters().freed == 0);
+    CHECK(epochs.counters().pending == 100);
+    CHECK(epochs.counters().stalled == 0);
+  }
+  CHECK(memory.bytes().live == 0);
 }
 
 TEST_CASE("A block waits two epochs, not one", "[reclaim]") {
@@ -241,9 +315,9 @@ struct Node {
   explicit Node(u64 number) : mark(~number), id(number) {}
 };
 
-u64 hammer(u64 seed, u32 threads, u32 operations) {
+u64 hammer(Reclaim reclaim, u64 seed, u32 threads, u32 operations) {
   constexpr u32 kCells = 16;
-  Memory<M> memory(config_of(GENERATE(MemoryConfig::Alloc::kMalloc, MemoryConfig::Alloc::kArenaTouch)));
+  Memory<M> memory(config_of(GENERATE(MemoryConfig::Alloc::kMalloc, MemoryConfig::Alloc::kArenaTouch), reclaim));
   u64 wrong = 0;
   {
     Epochs<M, 2, 8> epochs(memory);
@@ -278,7 +352,7 @@ u64 hammer(u64 seed, u32 threads, u32 operations) {
     std::vector<std::thread> running;
     for (u32 t = 0; t < threads; ++t) running.emplace_back(work, t);
     for (std::thread& thread : running) thread.join();
-    CHECK(epochs.counters().freed > 0);
+    CHECK((epochs.counters().freed > 0) == (reclaim != Reclaim::kLeak));
     for (std::atomic<Node*>& cell : cells) {
       Pool<M>& pool = memory.join();
       if (Node* const node = cell.load(kRelaxed)) pool.free(node, sizeof(Node));
@@ -291,7 +365,9 @@ u64 hammer(u64 seed, u32 threads, u32 operations) {
 }
 
 TEST_CASE("No reader ever sees a freed block", "[reclaim]") {
-  CHECK(hammer(test_seed(), 4, 40000) == 0);
+  const Reclaim reclaim = GENERATE(Reclaim::kEpoch, Reclaim::kEpochFence, Reclaim::kQsbr, Reclaim::kLeak);
+  INFO(name_of(reclaim));
+  CHECK(hammer(reclaim, test_seed(), 4, 40000) == 0);
 }
 
 }  // namespace

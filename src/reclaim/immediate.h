@@ -21,6 +21,7 @@ class Immediate {
     Thread(Immediate&, ThreadContext<M>& context) : pool_(context.pool()) {}
     void enter() {}
     void leave() {}
+    void idle() {}
     void retire(void* block, u64 bytes) { pool_.free(block, bytes); }
 
    private:

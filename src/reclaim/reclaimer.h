@@ -2,7 +2,7 @@
 // When may memory that was unlinked be used again? A Reclaimer answers; policies name theirs.
 //
 //     Immediate   at once: the policy excludes everybody who could still be reading         coarse policies
-//     Epochs      when all who were inside an operation at the time have left it            optimistic policies
+//     Epochs      when all who were inside an operation at the time have left it            optimistic policies, --reclaim says how
 //
 // One reclaimer per index, one Thread object per thread and index. An operation is bracketed by enter and leave; what it
 // reads in between stays readable. After its commit it hands over what it unlinked:
@@ -12,6 +12,8 @@
 //     blocks.keep();
 //     blocks.hand_retired_to(me.reclaim);   // may end the protection of what was read before
 //     me.reclaim.leave();
+//
+// A thread that stops operating for a while says idle, or what others retire may have to wait for it.
 //
 // retire must come AFTER the unlinking store: a block announced earlier could still be found by readers of a later epoch than
 // the one it waits for. It may come late, and outside of enter and leave.
@@ -50,6 +52,7 @@ concept Reclaimer = std::constructible_from<R, Memory<typename R::Machine>&> &&
                       { R::kName } -> std::convertible_to<std::string_view>;
                       thread.enter();
                       thread.leave();
+                      thread.idle();   // between operations: nothing is to wait for the next one
                       thread.retire(block, u64{});
                       reclaimer.drain();   // frees all garbage; while no operation runs
                       { constant.counters() } -> std::same_as<ReclaimCounters>;
