@@ -49,7 +49,11 @@ void add_pair(Registry& registry, std::string index, std::string policy, KeyKind
     if constexpr (requires(const Options& options) { Policy::degraded(options); }) {
       pair.degraded = [](const Spec& sync) { return Policy::degraded(Options::parse(sync)); };
     }
-    if constexpr (Policy::Reclaimer::kName != "epoch") pair.no_reclaim = "under it unlinked memory is free at once";
+    if constexpr (!requires { typename Policy::Reclaimer; }) {
+      pair.no_reclaim = "the index reclaims by itself";
+    } else if constexpr (Policy::Reclaimer::kName == "immediate") {
+      pair.no_reclaim = "under it unlinked memory is free at once";
+    }
     if constexpr (requires { Policy::kAbout; }) pair.about = Policy::kAbout;
     for (auto& [key, standard] : pair.resolve(Spec{.name = pair.policy, .arg = {}, .options = {}})) {
       OptionAbout option{.key = key, .standard = standard, .meaning = {}};
