@@ -89,12 +89,22 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
     }
   }
 
+  /// Asks before the loop what need not be asked for every lookup.
+  void reads(const Step* steps, u32 count, Tally& tally) {
+    const auto loop = [&](auto me) { look_up(me, steps, count, tally); };
+    if constexpr (requires { me_.decide(loop); }) {
+      me_.decide(loop);
+    } else {
+      look_up<Thread&>(me_, steps, count, tally);
+    }
+  }
   /// Flattened: the whole find is part of the loop, whatever the compiler thinks of its size. What is as expected costs no
   /// counter, so that the processor's room is the index's: hits are what did not miss, and mistakes are counted apart.
-  [[gnu::noinline, gnu::flatten]] void reads(const Step* steps, u32 count, Tally& tally) {
+  template <class Me>
+  [[gnu::noinline, gnu::flatten]] void look_up(Me me, const Step* steps, u32 count, Tally& tally) {
     u64 misses = 0;
     for (const Step* step = steps; step != steps + count; ++step) {
-      const std::optional<u64> found = index_.find(me_, key_of(*step));
+      const std::optional<u64> found = index_.find(me, key_of(*step));
       if (!found) [[unlikely]] {
         ++misses;
         tally.missing += step->expect == Expect::kHit;

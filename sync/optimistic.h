@@ -74,17 +74,19 @@ class Optimistic {
   /// `read`, each run with a transaction that `begin` makes.
   template <class Me, class Body, class Begin>
   [[gnu::always_inline]] auto read_by(Me& me, const Body& body, const Begin& begin) {
-    me.reclaim.enter();
-    for (u32 restarts = 0;; ++restarts) {
-      auto tx = begin();
-      auto attempt = body(tx);
-      if (attempt) [[likely]] {
-        me.reclaim.leave();   // a reading body has latched, made and retired nothing
-        return *std::move(attempt);
+    return me.reclaim.decide([&](const auto& reclaim) __attribute__((always_inline)) {
+      reclaim.enter();
+      for (u32 restarts = 0;; ++restarts) {
+        auto tx = begin();
+        auto attempt = body(tx);
+        if (attempt) [[likely]] {
+          reclaim.leave();   // a reading body has latched, made and retired nothing
+          return *std::move(attempt);
+        }
+        tx.blocks().abandon();   // here and not in give_up: where the body makes nothing the lists stay in registers
+        give_up(me, attempt.failure(), me.counters.read_restarts, restarts);
       }
-      tx.blocks().abandon();   // here and not in give_up: where the body makes nothing the lists stay in registers
-      give_up(me, attempt.failure(), me.counters.read_restarts, restarts);
-    }
+    });
   }
 
   /// After a run that failed. Throws std::bad_alloc when memory is out; otherwise waits for the next run. Apart from the

@@ -43,9 +43,24 @@ class Synchronized {
    public:
     explicit Thread(Synchronized& index) : context(index.memory_), reclaim(index.reclaimer_, context) {}
 
+    /// `run(me)`, where `me` is this thread to `find`, and what must be asked before every operation is answered: for loops
+    /// that look up much.
+    template <class Run>
+    [[gnu::always_inline]] void decide(const Run& run) {
+      reclaim.decide([&](auto& decided) { run(Decided<std::remove_cvref_t<decltype(decided)>>{context, decided, counters}); });
+    }
+
     ThreadContext<Machine> context;
     typename Policy::Reclaimer::Thread reclaim;
     Counters counters;
+
+   private:
+    template <class Reclaim>
+    struct Decided {
+      ThreadContext<Machine>& context;
+      Reclaim reclaim;
+      Counters& counters;
+    };
   };
 
   /// Throws InputError for a spec that the policy does not understand, std::bad_alloc.
@@ -66,8 +81,9 @@ class Synchronized {
   /// The thread does not operate for a while. Without this, what others unlink may have to wait for it (--reclaim=qsbr).
   void idle(Thread& me) const { me.reclaim.idle(); }
 
-  /// The value of the key; nothing if it is not there.
-  std::optional<u64> find(Thread& me, Raw raw) const {
+  /// The value of the key; nothing if it is not there. `me`: a Thread, or one that has decided.
+  template <class Me>
+  std::optional<u64> find(Me& me, Raw raw) const {
     const typename Key::Spelling spelling(raw);
     // Inlined into whoever looks up: a call would keep the misses of successive lookups apart.
     return policy_.read(me, [this, key = spelling.key()](auto& tx) __attribute__((always_inline)) {

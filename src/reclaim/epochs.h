@@ -128,26 +128,22 @@ class Epochs {
       epochs_->leave(*slot_, *pool_);
     }
 
+    /// `run(decided)`, where `decided` enters and leaves as this thread does, but for one Reclaim, which it need not look up
+    /// any more.
+    template <class Run>
+    [[gnu::always_inline]] decltype(auto) decide(const Run& run) {
+      if (reclaim_ == Reclaim::kEpoch) [[likely]] return decided_as<Reclaim::kEpoch>(run);
+      if (reclaim_ == Reclaim::kEpochFence) return decided_as<Reclaim::kEpochFence>(run);
+      if (reclaim_ == Reclaim::kQsbr) return decided_as<Reclaim::kQsbr>(run);
+      return decided_as<Reclaim::kLeak>(run);
+    }
     /// From here on nothing that can be reached is freed. Not nested.
     void enter() {
-      if (reclaim_ == Reclaim::kEpoch) [[likely]] {
-        announce();
-        M::light_fence();   // pairs with the heavy fence of the scan
-      } else if (reclaim_ == Reclaim::kEpochFence) {
-        announce();
-        M::full_fence();   // pairs with the full fence of the scan
-      } else if (reclaim_ == Reclaim::kQsbr && slot_->announced.load(kRelaxed) == kOutside) {   // relaxed: our own store
-        announce();
-        M::light_fence();   // pairs with the heavy fence of the scan
-      }
+      decide([](auto& decided) { decided.enter(); });
     }
     /// What was read since enter must not be used any more.
     void leave() {
-      if (reclaim_ <= Reclaim::kEpochFence) [[likely]] return idle();
-      if (reclaim_ == Reclaim::kQsbr && ++operations_ % kQuietOps == 0) {
-        announce();
-        M::light_fence();   // pairs with the heavy fence of the scan
-      }
+      decide([](auto& decided) { decided.leave(); });
     }
     /// Between operations: from here to the next enter nothing waits for this thread. Release: pairs with the scan's look,
     /// so that our reads happen before the frees that it allows.
@@ -182,9 +178,51 @@ class Epochs {
     }
 
    private:
-    // Acquire: pairs with the read-modify-writes of the global epoch. Release: pairs with the scan's look, which may see
-    // this store and not the leave before it, and must still have all reads of our last stay behind it.
-    void announce() { slot_->announced.store(epochs_->global_.load(kAcquire), kRelease); }
+    /// How this thread enters and leaves for one Reclaim. What it needs is in it, so that a loop has it in registers.
+    template <Reclaim kReclaim>
+    class Decided {
+     public:
+      explicit Decided(Thread& me)
+          : announced_(me.slot_->announced), global_(me.epochs_->global_), operations_(me.operations_) {}
+      template <class Run>
+      [[gnu::always_inline]] decltype(auto) decide(const Run& run) const {
+        return run(*this);
+      }
+      void enter() const {
+        if constexpr (kReclaim == Reclaim::kLeak) return;
+        if (kReclaim != Reclaim::kQsbr || announced_.load(kRelaxed) == kOutside) announce();   // relaxed: our own store
+      }
+      // Release: pairs with the scan's look, so that our reads happen before the frees that it allows.
+      void leave() const {
+        if constexpr (kReclaim == Reclaim::kQsbr) {
+          if (++operations_ % kQuietOps == 0) announce();
+        } else if constexpr (kReclaim != Reclaim::kLeak) {
+          announced_.store(kOutside, kRelease);
+        }
+      }
+
+     private:
+      // Acquire: pairs with the read-modify-writes of the global epoch. Release: pairs with the scan's look, which may see
+      // this store and not the leave before it, and must still have all reads of our last stay behind it.
+      void announce() const {
+        announced_.store(global_.load(kAcquire), kRelease);
+        if constexpr (kReclaim == Reclaim::kEpochFence) {
+          M::full_fence();   // pairs with the full fence of the scan
+        } else {
+          M::light_fence();   // pairs with the heavy fence of the scan
+        }
+      }
+
+      typename M::template Atomic<u64>& announced_;
+      const typename M::template Atomic<u64>& global_;
+      u32& operations_;   // of qsbr
+    };
+
+    template <Reclaim kReclaim, class Run>
+    [[gnu::always_inline]] decltype(auto) decided_as(const Run& run) {
+      const Decided<kReclaim> decided(*this);
+      return run(decided);
+    }
 
     Batch* new_batch() {
       Batch* const spare = std::exchange(slot_->spare, nullptr);

@@ -22,6 +22,10 @@ class Immediate {
     void enter() {}
     void leave() {}
     void idle() {}
+    template <class Run>
+    [[gnu::always_inline]] decltype(auto) decide(const Run& run) {
+      return run(*this);
+    }
     void retire(void* block, u64 bytes) { pool_.free(block, bytes); }
 
    private:

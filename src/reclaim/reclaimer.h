@@ -53,6 +53,7 @@ concept Reclaimer = std::constructible_from<R, Memory<typename R::Machine>&> &&
                       thread.enter();
                       thread.leave();
                       thread.idle();   // between operations: nothing is to wait for the next one
+                      thread.decide([](auto& decided) { decided.enter(), decided.leave(); });
                       thread.retire(block, u64{});
                       reclaimer.drain();   // frees all garbage; while no operation runs
                       { constant.counters() } -> std::same_as<ReclaimCounters>;
