@@ -1,6 +1,7 @@
 #include "harness/cli_values.h"
 
 #include <algorithm>
+#include <bit>
 #include <cctype>
 #include <charconv>
 #include <cmath>
@@ -230,6 +231,16 @@ u64 parse_count(std::string_view what, std::string_view text, u64 min, u64 max) 
                     what, text, min, max));
   }
   return in_range(what, text, *value, min, max, fmt::format("{}", min), fmt::format("{}", max));
+}
+
+std::pair<u32, BatchOrder> parse_batch(std::string_view text) {
+  constexpr std::string_view kInTurn = ":in-turn";
+  const bool in_turn = text.ends_with(kInTurn);
+  const std::string_view keys = text.substr(0, text.size() - (in_turn ? kInTurn.size() : 0));
+  const u64 batch = parse_count("--batch", keys, 1, kMostBatch);
+  if (!std::has_single_bit(batch)) throw InputError(fmt::format("--batch: {} is not 1, 2, 4, 8, 16, 32 or 64", keys));
+  if (batch == 1 && in_turn) throw InputError("--batch: one lookup has no order; write --batch=1");
+  return {static_cast<u32>(batch), in_turn ? BatchOrder::kInTurn : BatchOrder::kSideBySide};
 }
 
 u64 parse_duration(std::string_view what, std::string_view text, u64 min_ns, u64 max_ns) {

@@ -43,6 +43,8 @@ struct Pair {
   bool many_writers = true;  ///< several threads may write at once
   bool elides = false;       ///< runs hardware transactions, so it is degraded without working RTM
   std::string own_memory;    ///< why --alloc and --hugepages=thp do not reach the index; empty where they do
+  std::string no_batch;      ///< why there are no batches of lookups; empty where there are
+  bool side_by_side = false; ///< the lookups of a batch may go side by side
   std::string no_reclaim;    ///< why --reclaim does not reach the policy; empty where it does
   std::string about;         ///< the policy in one line
   std::vector<OptionAbout> options;

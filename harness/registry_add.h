@@ -34,6 +34,8 @@ void add_pair(Registry& registry, std::string index, std::string policy, KeyKind
   pair.keys = keys;
   pair.ordered = SharedIndex::kOrdered;
   if constexpr (requires { SharedIndex::kOwnMemory; }) pair.own_memory = SharedIndex::kOwnMemory;
+  if constexpr (!kFindsBatches<SharedIndex>) pair.no_batch = "the index looks up one key at a time";
+  if constexpr (requires { SharedIndex::kSideBySide; }) pair.side_by_side = SharedIndex::kSideBySide;
   pair.make_trial = [](const Config& config) -> std::unique_ptr<Trial> {
     return std::make_unique<TrialOf<SharedIndex>>(config);
   };

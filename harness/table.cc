@@ -28,6 +28,7 @@ Words axes_of(const Config& c) {
           {"keys", c.keys.str()},
           {"dist", c.no_distribution.empty() ? c.distribution.str() : "-"},
           {"negative", fmt::format("{}", c.negative)},
+          {"batch", batch_text(c)},
           {"records", grouped(c.records)},
           {"warmup", duration_text(c.warmup_ns)},
           {"time", duration_text(c.time_ns)},
@@ -39,7 +40,7 @@ Words axes_of(const Config& c) {
           {"replicate", fmt::format("{}", c.replicate)}};
 }
 
-constexpr std::size_t kReplicateAxis = 18;
+constexpr std::size_t kReplicateAxis = 19;
 
 std::string line(std::string_view name, const std::string& text) {
   return fmt::format("  {:<13}{}\n", name, text);

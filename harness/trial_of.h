@@ -11,8 +11,10 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -42,6 +44,12 @@ namespace latchlab {
 template <class Raw>
 using OwnedKey = std::conditional_t<std::is_same_v<Raw, std::string_view>, std::string, Raw>;
 
+/// Whether an index takes lookups by the batch.
+template <class Index>
+inline constexpr bool kFindsBatches =
+    requires(Index& index, typename Index::Thread& me, std::span<const typename Index::Raw> keys,
+             std::span<std::optional<u64>> found) { index.find_batch(me, keys, found, BatchOrder::kInTurn); };
+
 /// On lines of its own: the counters are in it.
 template <SharedIndex Index>
 class alignas(kFalseSharingBytes) SessionOf final : public Session {
@@ -49,7 +57,8 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
   using Thread = decltype(std::declval<Index&>().join());
 
  public:
-  explicit SessionOf(Index& index) : index_(index), me_(index.join()) {}
+  /// `batch`: lookups that are one call, at most kStopSteps.
+  SessionOf(Index& index, u32 batch, BatchOrder order) : index_(index), me_(index.join()), batch_(batch), order_(order) {}
 
   u32 run(const Slice& slice, const std::atomic<bool>& stop, Tally& tally) override {
     u32 done = 0;
@@ -91,12 +100,29 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
 
   /// Asks before the loop what need not be asked for every lookup.
   void reads(const Step* steps, u32 count, Tally& tally) {
-    const auto loop = [&](auto me) { look_up(me, steps, count, tally); };
+    const auto loop = [&](auto me) {
+      if (batch_ == 1) return look_up(me, steps, count, tally);
+      if constexpr (kFindsBatches<Index>) look_up_batches(me, steps, count, tally);
+    };
     if constexpr (requires { me_.decide(loop); }) {
       me_.decide(loop);
     } else {
       look_up<Thread&>(me_, steps, count, tally);
     }
+  }
+  template <class Me>
+  [[gnu::noinline]] void look_up_batches(Me me, const Step* steps, u32 count, Tally& tally) {
+    std::array<Raw, kStopSteps> keys;
+    std::array<std::optional<u64>, kStopSteps> found;
+    u64 misses = 0;
+    for (const Step* const end = steps + count; steps != end;) {
+      const u32 now = std::min(batch_, static_cast<u32>(end - steps));
+      for (u32 i = 0; i < now; ++i) keys[i] = key_of(steps[i]);
+      index_.find_batch(me, std::span<const Raw>(keys.data(), now), std::span(found.data(), now), order_);
+      for (u32 i = 0; i < now; ++i) misses += !found_right(steps[i], found[i], tally);
+      steps += now;
+    }
+    note_reads(count, misses, tally);
   }
   /// Flattened: the whole find is part of the loop, whatever the compiler thinks of its size. What is as expected costs no
   /// counter, so that the processor's room is the index's: hits are what did not miss, and mistakes are counted apart.
@@ -104,14 +130,20 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
   [[gnu::noinline, gnu::flatten]] void look_up(Me me, const Step* steps, u32 count, Tally& tally) {
     u64 misses = 0;
     for (const Step* step = steps; step != steps + count; ++step) {
-      const std::optional<u64> found = index_.find(me, key_of(*step));
-      if (!found) [[unlikely]] {
-        ++misses;
-        tally.missing += step->expect == Expect::kHit;
-      } else if (checksum_of(*found ^ step->value) != 0 || step->expect == Expect::kMiss) [[unlikely]] {
-        count_mistake(*found, *step, tally);
-      }
+      misses += !found_right(*step, index_.find(me, key_of(*step)), tally);
     }
+    note_reads(count, misses, tally);
+  }
+  /// Whether a key was found; counts what is not as expected.
+  [[gnu::always_inline]] static bool found_right(const Step& step, const std::optional<u64>& found, Tally& tally) {
+    if (!found) [[unlikely]] {
+      tally.missing += step.expect == Expect::kHit;
+      return false;
+    }
+    if (checksum_of(*found ^ step.value) != 0 || step.expect == Expect::kMiss) [[unlikely]] count_mistake(*found, step, tally);
+    return true;
+  }
+  static void note_reads(u32 count, u64 misses, Tally& tally) {
     tally.count[static_cast<std::size_t>(OpKind::kRead)] += count;
     tally.succeeded[static_cast<std::size_t>(OpKind::kRead)] += count - misses;
   }
@@ -215,6 +247,8 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
 
   Index& index_;
   Thread me_;
+  const u32 batch_;
+  const BatchOrder order_;
   OwnedKey<Raw> last_{};  ///< of the scan that runs
 };
 
@@ -224,10 +258,13 @@ class TrialOf final : public Trial {
 
  public:
   explicit TrialOf(const Config& config)
-      : spec_(config.sync), index_(config.sync, memory_config_of(config)) {}
+      : spec_(config.sync),
+        batch_(config.batch),
+        order_(config.batch_order),
+        index_(config.sync, memory_config_of(config)) {}
 
   [[nodiscard]] std::unique_ptr<Session> join() override {
-    return std::make_unique<SessionOf<Index>>(index_);
+    return std::make_unique<SessionOf<Index>>(index_, batch_, order_);
   }
   [[nodiscard]] KeyKind key_kind() const override {
     return std::is_same_v<Raw, u64> ? KeyKind::kU64 : KeyKind::kBytes;
@@ -371,6 +408,8 @@ class TrialOf final : public Trial {
   }
 
   const Spec spec_;
+  const u32 batch_;
+  const BatchOrder order_;
   Index index_;
 };
 

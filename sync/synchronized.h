@@ -10,6 +10,8 @@
 // Any thread may call any operation with its own Thread at any time, as far as the policy allows (`none`: one that writes,
 // or any number that read). Nothing that a caller gets points into the index. When memory is out, insert, upsert and erase
 // throw std::bad_alloc and have changed nothing.
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <optional>
 #include <span>
@@ -20,6 +22,7 @@
 #include "src/memory/memory.h"
 #include "src/memory/thread_context.h"
 #include "sync/attempt.h"
+#include "sync/batch_order.h"
 #include "sync/concepts.h"
 
 namespace latchlab {
@@ -35,6 +38,9 @@ class Synchronized {
   using Body = Index<typename Policy::Layout, Key>;   ///< the index as it was written
   using Counters = typename Policy::Counters;
   static constexpr bool kOrdered = Body::kOrdered;
+  /// Whether the lookups of a batch go side by side, if they may.
+  static constexpr bool kSideBySide = requires(const Body& body, typename Policy::Tx& tx, std::span<const Key> keys,
+                                               std::span<std::optional<u64>> found) { body.find_batch_in(tx, keys, found); };
   static_assert(IndexBody<Body, typename Policy::Tx>, "the index lacks something: see IndexBody in sync/concepts.h");
   static_assert(Admits<Body, Policy>, "readers without a latch, and the index does not say kLatchFreeReaders");
 
@@ -90,6 +96,17 @@ class Synchronized {
       return index_.find_in(tx, key);
     });
   }
+  /// found[i] becomes the value of keys[i], as find would say it at some moment of the call: each for itself. Up to kAttempt
+  /// keys are one attempt of the policy: one hold of a lock, one transaction. The index looks them up side by side where it
+  /// can, or one after the other, if `order` says so. As many `found` as keys, in the caller's storage.
+  template <class Me>
+  void find_batch(Me& me, std::span<const Raw> keys, std::span<std::optional<u64>> found,
+                  BatchOrder order = BatchOrder::kSideBySide) const {
+    for (std::size_t first = 0; first < keys.size(); first += kAttempt) {
+      const std::size_t count = std::min(keys.size() - first, kAttempt);
+      find_in_one_attempt(me, keys.subspan(first, count), found.subspan(first, count), order);
+    }
+  }
   /// Whether the key was absent; its value is left alone if it was not.
   bool insert(Thread& me, Raw raw, u64 value) { return put(me, raw, value, Put::kInsert); }
   /// Whether the key was there.
@@ -130,6 +147,28 @@ class Synchronized {
 
  private:
   using Put = typename Body::Put;
+
+  static constexpr std::size_t kAttempt = 64;   // keys
+
+  template <class Me>
+  void find_in_one_attempt(Me& me, std::span<const Raw> raws, std::span<std::optional<u64>> found, BatchOrder order) const {
+    // Spelled before, so that a transaction has nothing to do with it.
+    std::array<std::optional<typename Key::Spelling>, kAttempt> spellings;
+    std::array<Key, kAttempt> room;
+    for (std::size_t i = 0; i < raws.size(); ++i) room[i] = spellings[i].emplace(raws[i]).key();
+    const std::span<const Key> keys(room.data(), raws.size());
+    policy_.read(me, [&](auto& tx) -> Attempt<bool> {
+      if constexpr (kSideBySide) {
+        if (order == BatchOrder::kSideBySide) return index_.find_batch_in(tx, keys, found);
+      }
+      for (std::size_t i = 0; i < keys.size(); ++i) {
+        const auto one = index_.find_in(tx, keys[i]);
+        if (!one) return one.failure();
+        found[i] = *one;
+      }
+      return true;
+    });
+  }
 
   bool put(Thread& me, Raw raw, u64 value, Put how) {
     const typename Key::Spelling spelling(raw);

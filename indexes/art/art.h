@@ -15,6 +15,7 @@
 // Depth: at most 8 nodes for u64 keys. Lookup: one dependent line a level below those that caches hold (the header of a
 // node and its slot are fetched side by side, since the level is predicted), and one for the leaf.
 #include <optional>
+#include <span>
 #include <tuple>
 #include <vector>
 
@@ -26,6 +27,7 @@
 #include "indexes/art/path.h"
 #include "indexes/art/scan.h"
 #include "src/arch/opaque.h"
+#include "src/arch/prefetch.h"
 #include "src/memory/memory.h"
 #include "sync/attempt.h"
 
@@ -57,15 +59,18 @@ class Art {
   [[gnu::always_inline]] Attempt<Found> find_in(Tx& tx, const Key& key) const {
     ReaderOf<Tx> at;
     Way way;
-    const End end = descend(tx, key, std::ignore, at, way);
-    if (end == End::kLeaf) {
-      const auto* const value = Leaf::find(Child(way.word), key);
-      if (value == nullptr) return tx.confirm(Found(), at);
-      return tx.confirm(Found(value->load()), at);
+    return answer(tx, descend(tx, key, std::ignore, at, way), key, at, way);
+  }
+
+  /// The same for as many keys: found[i] is of keys[i]. Their ways go down side by side, a level at a time, and what the next
+  /// level reads of all of them is fetched together: a batch waits for memory about as often as one key does.
+  template <class Tx>
+  Attempt<bool> find_batch_in(Tx& tx, std::span<const Key> keys, std::span<Found> found) const {
+    for (std::size_t first = 0; first < keys.size(); first += kSideBySide) {
+      const std::size_t count = std::min<std::size_t>(keys.size() - first, kSideBySide);
+      if (!find_side_by_side(tx, &keys[first], static_cast<u32>(count), &found[first])) return kRestart;
     }
-    if (end == End::kChanged) return kRestart;
-    if (end == End::kValue) return tx.confirm(Found(way.word), at);
-    return tx.confirm(Found(), at);
+    return true;
   }
 
   /// Whether the pair is new (insert, upsert) or was there (update). An insert of a present key and an update of an absent
@@ -175,6 +180,7 @@ class Art {
   using Entry = art::Entry;
   using Kind = art::Kind;
 
+  static constexpr u32 kUnrolled = 4;   // levels that are guessed to be Node256: all four are so from some 10^9 keys on
   static constexpr u32 kNobody = 256;   // "all but no byte"
 
   /// How the way of a key ends. kFreeSlot: at none, in a Node256 of the run; kChanged: restart; kFurther:
@@ -207,20 +213,108 @@ class Art {
       at = tx.enter(root());
     }
     for (;; ++depth) {
-      if (at->level() != opaque(depth)) [[unlikely]] {
-        if (!at->path().matches(key)) return End::kPathDiffers;
-        if constexpr (kMaySkip) way.skipped |= at->level() > depth + Path::kStored;
-        depth = at->level();
-      }
-      way.slot = at->find_at(depth, key[depth], way.word);
-      if (way.slot == nullptr) return End::kNone;
-      if constexpr (Key::kFixedSize != 0) {
-        if (depth + 1 == Key::kFixedSize) return End::kValue;
-      }
-      if (Child(way.word).is_leaf()) return End::kLeaf;
+      if (const End end = look(at, key, depth, way); end != End::kFurther) return end;
       parent = at;
       if (!at.step_to(Child(way.word).template as_node<Node>())) return End::kChanged;
     }
+  }
+
+  /// What `at`, a node below `depth` bytes of the key's way, has for the key. kFurther: the node that way.word leads to.
+  /// `depth` becomes its level.
+  template <class Reader>
+  [[gnu::always_inline]] End look(const Reader& at, const Key& key, u32& depth, Way& way) const {
+    if (at->level() != opaque(depth)) [[unlikely]] {
+      if (!at->path().matches(key)) return End::kPathDiffers;
+      if constexpr (kMaySkip) way.skipped |= at->level() > depth + Path::kStored;
+      depth = at->level();
+    }
+    way.slot = at->find_at(depth, key[depth], way.word);
+    if (way.slot == nullptr) return End::kNone;
+    if constexpr (Key::kFixedSize != 0) {
+      if (depth + 1 == Key::kFixedSize) return End::kValue;
+    }
+    return Child(way.word).is_leaf() ? End::kLeaf : End::kFurther;
+  }
+
+  /// What the end of a key's way says about it.
+  template <class Tx, class Reader>
+  [[gnu::always_inline]] static Attempt<Found> answer(Tx& tx, End end, const Key& key, const Reader& at, const Way& way) {
+    if (end == End::kLeaf) {
+      const auto* const value = Leaf::find(Child(way.word), key);
+      if (value == nullptr) return tx.confirm(Found(), at);
+      return tx.confirm(Found(value->load()), at);
+    }
+    if (end == End::kChanged) return kRestart;
+    if (end == End::kValue) return tx.confirm(Found(way.word), at);
+    return tx.confirm(Found(), at);
+  }
+
+  static constexpr u32 kSideBySide = 16;   // ways: about as many lines as a core fetches at once
+
+  /// A way that is gone down beside others.
+  template <class Reader>
+  struct Walker {
+    Reader at;
+    Way way;
+    u32 depth = 0;
+    u32 key = 0;
+    End end = End::kFurther;   // kLeaf: has seen where the leaf is
+  };
+
+  /// At most kSideBySide keys; false: restart. Each round takes every way a step further, over lines that the round before has
+  /// asked for.
+  template <class Tx>
+  [[nodiscard]] bool find_side_by_side(Tx& tx, const Key* keys, u32 count, Found* found) const {
+    Walker<ReaderOf<Tx>> walkers[kSideBySide];
+    for (u32 i = 0; i < count; ++i) {
+      walkers[i].at = tx.enter(root());
+      walkers[i].key = i;
+    }
+    for (u32 walking = count; walking > 0;) {
+      u32 further = 0;
+      for (u32 w = 0; w < walking; ++w) {
+        Walker<ReaderOf<Tx>>& walker = walkers[w];
+        const Key& key = keys[walker.key];
+        if (walk(key, walker)) {
+          if (further != w) walkers[further] = walker;
+          ++further;
+          continue;
+        }
+        const Attempt<Found> answered = answer(tx, walker.end, key, walker.at, walker.way);
+        if (!answered) return false;
+        found[walker.key] = *answered;
+      }
+      walking = further;
+    }
+    return true;
+  }
+
+  /// One step; false where the way has come to its end.
+  template <class Reader>
+  [[nodiscard, gnu::always_inline]] bool walk(const Key& key, Walker<Reader>& walker) const {
+    auto& [at, way, depth, number, end] = walker;
+    if (end == End::kLeaf) return false;
+    if (way.word != 0) {
+      if (!at.step_to(Child(way.word).template as_node<Node>())) {
+        end = End::kChanged;
+        return false;
+      }
+      ++depth;
+    }
+    end = look(at, key, depth, way);
+    const Child child(way.word);
+    if (end == End::kLeaf) {
+      prefetch_read(child.line());
+      return true;
+    }
+    if (end != End::kFurther) return false;
+    if (at->kind() == Kind::k256 && depth + 2 < kUnrolled) {
+      prefetch_read(child.line());
+      prefetch_read(child.template as_node<Node>()->slot_in_256(key[depth + 1]));
+    } else {
+      Node::prefetch_start(child);
+    }
+    return true;
   }
 
   /// The run of Node256, one on each level, with which a tree begins (the root is one); unrolled, so that levels and shifts
@@ -228,7 +322,6 @@ class Art {
   /// so its slot alone proves the first step. kFurther: the way goes on at `depth`.
   template <u32 kDepth, class Tx, class Parent>
   [[gnu::always_inline]] End descend_256(Tx& tx, const Key& key, Parent& parent, ReaderOf<Tx>& at, Way& way, u32& depth) const {
-    constexpr u32 kUnrolled = 4;   // four levels branch fully from some 10^9 keys on
     constexpr u8 kGuess = Path::tag_of(Kind::k256, kDepth + 1);
     way.slot = (kDepth == 0 ? root() : at.node())->slot_in_256(key[kDepth]);
     way.word = way.slot->load();
