@@ -143,7 +143,7 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
     return fmt::format("--dist: it does not reach --workload={}: {}", config.workload.str(),
                        config.no_distribution);
   }
-  if (config.strict) {
+  if (config.strict && (pair->elides_reads || writes(mix))) {
     if (const auto why = pair->degraded(config.sync)) {
       throw InputError("--strict: the result would be degraded: " + *why);
     }

@@ -1,6 +1,6 @@
-// Who does which operations of a stream: whoever asks gets the next chunk. So a thread that is slow, or loses its
-// processor, is dealt less; what is done is at any moment the beginning of the stream, but for what threads hold, and a
-// run of N operations does the first N, however many threads do them.
+// Who does which operations of a stream: whoever asks gets the next ones. So a thread that is slow, or loses its processor,
+// is dealt less; what is done is at any moment the beginning of the stream, but for what threads hold, and a run of N
+// operations does the next N, however many threads do them.
 //
 // It matters most where the index is a window that moves on (workloads/stream.h). Threads that went on by themselves would
 // drift apart, and an erase that overtakes the insert of its key leaves that key behind. So such a window is to be long
@@ -17,24 +17,25 @@ namespace latchlab {
 
 class Dealer {
  public:
-  struct Chunk {
+  struct Hand {
     u64 first = 0;
-    u64 count = 0;   ///< 0: there are no more
+    u32 count = 0;
   };
 
   /// For `threads` threads and the operations from 0 to `end`; `window`: how many records the index holds while the stream
   /// replaces them, 0 where it does not.
   Dealer(u32 threads, u64 window, u64 end) : end_(end), round_(window == 0 ? kRoundSteps : round_within(window, threads)) {}
 
-  /// Operations that a thread should have before a round begins: a multiple of kSliceSteps, at most kRoundSteps.
+  /// Operations that a thread may hold, and should have before a round begins: a multiple of kSliceSteps, at most kRoundSteps.
   [[nodiscard]] u32 round() const { return round_; }
 
-  /// The next ones, at most round() and kChunkSteps. Any thread, at any time.
-  [[nodiscard]] Chunk deal() {
-    const u64 most = std::min(round_, kChunkSteps);
+  /// The next ones, a multiple of kSliceSteps of them that `room` holds, or what there is before the end. Any thread, at any
+  /// time.
+  [[nodiscard]] Hand deal(u32 room) {
+    const u32 most = room / kSliceSteps * kSliceSteps;
     const u64 first = next_.fetch_add(most, kRelaxed);   // relaxed: the number is the whole message
     if (first >= end_) return {};
-    return {.first = first, .count = std::min(most, end_ - first)};
+    return {.first = first, .count = static_cast<u32>(std::min<u64>(most, end_ - first))};
   }
 
   /// Deals `count` more at most. While nobody asks.

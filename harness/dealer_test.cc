@@ -1,5 +1,6 @@
 #include "harness/dealer.h"
 
+#include <algorithm>
 #include <thread>
 #include <vector>
 
@@ -9,46 +10,53 @@ namespace latchlab {
 namespace {
 
 TEST_CASE("every operation is dealt once, in order, up to the end") {
-  constexpr u64 kEnd = 10 * kChunkSteps + 17;
+  constexpr u64 kEnd = 10 * kRoundSteps + 17;
   Dealer dealer(3, 0, kEnd);
   u64 next = 0;
+  for (u32 room : {kRoundSteps, kSliceSteps, kRoundSteps - 1, 3 * kSliceSteps + 5}) {
+    const Dealer::Hand hand = dealer.deal(room);
+    CHECK(hand.first == next);
+    CHECK(hand.count == room / kSliceSteps * kSliceSteps);
+    next += hand.count;
+  }
+  CHECK(dealer.deal(kSliceSteps - 1).count == 0);   // not the end
   for (;;) {
-    const Dealer::Chunk chunk = dealer.deal();
-    if (chunk.count == 0) break;
-    CHECK(chunk.first == next);
-    next += chunk.count;
+    const Dealer::Hand hand = dealer.deal(kRoundSteps);
+    if (hand.count == 0) break;
+    CHECK(hand.first == next);
+    next += hand.count;
   }
   CHECK(next == kEnd);
-  CHECK(dealer.deal().count == 0);
+  CHECK(dealer.deal(kRoundSteps).count == 0);
 }
 
 TEST_CASE("an end can be drawn nearer, also behind what is dealt") {
-  Dealer dealer(2, 0, 3 * kChunkSteps);
-  CHECK(dealer.deal().count == kChunkSteps);
-  dealer.end_after(5 * kChunkSteps);   // not farther
-  CHECK(dealer.deal().count == kChunkSteps);
+  Dealer dealer(2, 0, 3 * kRoundSteps);
+  CHECK(dealer.deal(kRoundSteps).count == kRoundSteps);
+  dealer.end_after(5 * kRoundSteps);   // not farther
+  CHECK(dealer.deal(kRoundSteps).count == kRoundSteps);
   dealer.end_after(7);
-  CHECK(dealer.deal().count == 7);
+  CHECK(dealer.deal(kRoundSteps).count == 7);
   dealer.end_after(100);
-  CHECK(dealer.deal().count == 0);
+  CHECK(dealer.deal(kRoundSteps).count == 0);
 }
 
 TEST_CASE("threads that ask at the same time are dealt different operations") {
-  constexpr u64 kEnd = 200 * kChunkSteps;
-  Dealer dealer(4, 0, kEnd);
+  constexpr u64 kHands = 200;
+  Dealer dealer(4, 0, kHands * kSliceSteps);
   std::vector<std::vector<u64>> got(4);
   std::vector<std::thread> threads;
   for (std::vector<u64>& mine : got) {
     threads.emplace_back([&] {
-      for (Dealer::Chunk chunk = dealer.deal(); chunk.count != 0; chunk = dealer.deal()) mine.push_back(chunk.first);
+      for (auto hand = dealer.deal(kSliceSteps); hand.count != 0; hand = dealer.deal(kSliceSteps)) mine.push_back(hand.first);
     });
   }
   for (std::thread& thread : threads) thread.join();
   std::vector<u64> all;
   for (const std::vector<u64>& mine : got) all.insert(all.end(), mine.begin(), mine.end());
   std::sort(all.begin(), all.end());
-  REQUIRE(all.size() == 200);
-  for (u64 i = 0; i < all.size(); ++i) CHECK(all[i] == i * kChunkSteps);
+  REQUIRE(all.size() == kHands);
+  for (u64 i = 0; i < all.size(); ++i) CHECK(all[i] == i * kSliceSteps);
 }
 
 TEST_CASE("a window that moves on is long beside what threads hold of it") {
@@ -56,10 +64,9 @@ TEST_CASE("a window that moves on is long beside what threads hold of it") {
   CHECK(Dealer(2, 16'000'000, 1).round() == kRoundSteps);
   for (const u32 threads : {1, 2, 56}) {
     for (const u64 window : {u64{1}, u64{1000}, u64{10'000}, u64{100'000}, u64{1'000'000}}) {
-      Dealer dealer(threads, window, ~u64{0});
+      const Dealer dealer(threads, window, ~u64{0});
       CHECK(dealer.round() % kSliceSteps == 0);
       CHECK((dealer.round() == kSliceSteps || u64{dealer.round()} * threads * 16 <= window));
-      CHECK(dealer.deal().count <= dealer.round());
     }
   }
 }

@@ -56,7 +56,7 @@ Finding transactions(const Probes& probes) {
   out.text = fmt::format("{}; the probe says {}: {}", flag, name_of(probes.rtm.outcome), probes.rtm.evidence);
   if (probes.rtm.outcome == RtmOutcome::kWorks) return out;
   out.verdict = Verdict::kMissing;
-  out.text += "; rtm runs on its fallback lock and its results are marked degraded";
+  out.text += "; policies that elide run on their locks, and their results are marked degraded";
   out.remedy =
       probes.flags.rtm_always_abort
           ? "boot with tsx=on (and tsx_async_abort=off if the risk is yours to take), or with older microcode"

@@ -41,7 +41,8 @@ struct Pair {
   KeyKind keys = KeyKind::kU64;
   bool ordered = false;      ///< scans work
   bool many_writers = true;  ///< several threads may write at once
-  bool elides = false;       ///< runs hardware transactions, so it is degraded without working RTM
+  bool elides = false;       ///< takes locks less often than it has operations, where the processor helps
+  bool elides_reads = true;  ///< if it does: for operations that only read, too
   std::string own_memory;    ///< why --alloc and --hugepages=thp do not reach the index; empty where they do
   std::string no_batch;      ///< why there are no batches of lookups; empty where there are
   bool side_by_side = false; ///< the lookups of a batch may go side by side

@@ -22,7 +22,8 @@ namespace latchlab {
 /// present:
 ///   kAbout                 one line for `harness list`
 ///   kManyWriters           false when only one thread may write (default true)
-///   kElides                true when it runs hardware transactions (default false)
+///   kElides                true when operations may need no lock, by hardware transactions or prefixes (default false)
+///   kElidesReads           false when that is said of changes only (default true)
 ///   degraded(options)      why this process cannot do what the word promises, if so
 ///   Options::about(key)    the meaning of one option in a few words
 template <class SharedIndex>
@@ -48,6 +49,7 @@ void add_pair(Registry& registry, std::string index, std::string policy, KeyKind
     pair.resolve = [](const Spec& sync) { return Options::parse(sync).resolved(); };
     if constexpr (requires { Policy::kManyWriters; }) pair.many_writers = Policy::kManyWriters;
     if constexpr (requires { Policy::kElides; }) pair.elides = Policy::kElides;
+    if constexpr (requires { Policy::kElidesReads; }) pair.elides_reads = Policy::kElidesReads;
     if constexpr (requires(const Options& options) { Policy::degraded(options); }) {
       pair.degraded = [](const Spec& sync) { return Policy::degraded(Options::parse(sync)); };
     }

@@ -116,7 +116,8 @@ struct SyncStats {
   Options options;            ///< every option of the policy as it was in effect
   Measured<Counts> counters;  ///< all named counters of the policy but those of aborts
   Measured<Counts> aborts;         ///< by cause
-  Measured<double> fallback_rate;  ///< fallbacks / ops, 0..1; 1 where transactions do not work
+  /// Of what could be elided (operations; of hybrid: changes) the share that was not, 0..1; 1 where transactions do not work.
+  Measured<double> fallback_rate;
   Measured<double> restart_rate;   ///< restarts an operation
   /// Blocks that were retired and freed in the measured phase and how often they piled up (stalled);
   /// `pending` are those that were waiting at its end.

@@ -13,7 +13,7 @@
 
 namespace latchlab {
 
-inline constexpr u32 kChunkSteps = 4096;  ///< dealt to a thread at a time (dealer.h)
+inline constexpr u32 kChunkSteps = 4096;  ///< loaded or verified by a thread at a time
 /// Made ready for a round: 192 KiB of steps, which the second-level cache holds. In the last kStopSteps of
 /// them some threads may have stopped already, which is less than one in a hundred.
 inline constexpr u32 kRoundSteps = 8192;

@@ -185,7 +185,7 @@ std::string block_of(const RunResult& r) {
   if (t.sync.aborts) {
     text += line("aborts", aborts_text(*t.sync.aborts, t.throughput ? t.throughput->operations : 0));
   }
-  if (t.sync.fallback_rate) text += line("fallbacks", percent(*t.sync.fallback_rate) + " of operations");
+  if (t.sync.fallback_rate) text += line("fallbacks", percent(*t.sync.fallback_rate) + " of what could be elided");
   if (t.sync.restart_rate) text += line("restarts", fmt::format("{:.3g} an operation", *t.sync.restart_rate));
   if (t.memory.index_live) {
     text += line("memory", fmt::format("{} bytes a key   {} live of {} reserved   {} pages",

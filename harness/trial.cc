@@ -59,7 +59,6 @@ struct alignas(kFalseSharingBytes) Worker {
   std::vector<Op> ops;
   std::vector<Step> steps;
   Slice rest;     // of the steps: made and not yet run, also over the end of a phase
-  Dealer::Chunk chunk;   // was dealt, and is not made
   std::vector<u64> counters_before;
   std::vector<u64> counters_after;
   u64 making_ns = 0;
@@ -97,7 +96,6 @@ class Run {
     } else {
       out_.key_file = Measured<KeyFile>::missing("the keys are from no file");
     }
-    if (!makes_sense()) return std::move(out_);
     out_.placement.processors = seats_.processors;
     out_.placement.oversubscribed = seats_.oversubscribed;
     pages_before_ = page_use();
@@ -127,22 +125,6 @@ class Run {
   }
 
  private:
-  /// Points of a list that cannot be run are skipped, with the reason.
-  bool makes_sense() {
-    const bool writes = mix_.fills() || mix_.has(OpKind::kInsert) || mix_.has(OpKind::kUpdate) ||
-                        mix_.has(OpKind::kUpsert) || mix_.has(OpKind::kErase);
-    if (writes && config_.threads > 1 && !trial_.many_writers()) {
-      worsen(Status::kSkipped,
-             fmt::format("under {} one thread may write, and this workload would write with {}",
-                         config_.sync.name, config_.threads));
-    } else if (mix_.has(OpKind::kScan) && !trial_.ordered()) {
-      worsen(Status::kSkipped, fmt::format("{} is not ordered, so it cannot scan", config_.index.name));
-    }
-    if (out_.status != Status::kSkipped) return true;
-    nothing_measured(out_, out_.reason);
-    return false;
-  }
-
   /// The worst status wins, and of equals the first.
   void worsen(Status status, std::string reason) {
     if (status <= out_.status) return;
@@ -277,8 +259,6 @@ class Run {
     for (Worker& worker : workers_) {
       worker.rest.count = static_cast<u32>(std::min<u64>(worker.rest.count, total));
       total -= worker.rest.count;
-      worker.chunk.count = std::min(worker.chunk.count, total);
-      total -= worker.chunk.count;
     }
     dealer_.end_after(total);
   }
@@ -288,6 +268,10 @@ class Run {
     Worker& me = workers_[t];
     Rounds::Part part(rounds_);
     if (seats_.oversubscribed) part.begin();   // making steps takes processors from others, so it is inside
+    // Where threads share processors a step may take long, above all if they pass a lock around: one is counted at once, since
+    // the phase does not end before, and after each a thread looks whether it is to stop.
+    u32 most = seats_.oversubscribed ? 1 : kSliceSteps;
+    const u32 stop_steps = seats_.oversubscribed ? 1 : kStopSteps;
     while (!stop_.load(kRelaxed)) {
       make_ready(me, maker);
       if (me.rest.count == 0) return;
@@ -295,8 +279,8 @@ class Run {
       bool halted = false;
       while (!halted && me.rest.count > 0) {
         Slice slice = me.rest;
-        slice.count = std::min(kSliceSteps, me.rest.count);
-        const u32 ran = me.session->run(slice, rounds_.halted(), me.tally);
+        slice.count = std::min(std::exchange(most, kSliceSteps), me.rest.count);
+        const u32 ran = me.session->run(slice, rounds_.halted(), me.tally, stop_steps);
         meter_.add(t, ran);
         me.rest.steps += ran;
         me.rest.count -= ran;
@@ -310,20 +294,12 @@ class Run {
   void make_ready(Worker& me, const StepMaker& maker) {
     const std::optional<u64> start = thread_time_ns();
     me.steps.resize(dealer_.round());
-    u32 ready = me.rest.count;
-    if (ready > 0) std::copy(me.rest.steps, me.rest.steps + ready, me.steps.data());
-    const u32 left = ready;
-    while (ready < dealer_.round()) {
-      if (me.chunk.count == 0) me.chunk = dealer_.deal();
-      if (me.chunk.count == 0) break;
-      const u32 count = static_cast<u32>(std::min<u64>(dealer_.round() - ready, me.chunk.count));
-      maker.make(me.chunk.first, std::span(me.steps).subspan(ready, count), me.ops);
-      ready += count;
-      me.chunk.first += count;
-      me.chunk.count -= count;
-    }
-    me.rest = slice_of(std::span(me.steps).first(ready));
-    me.made += ready - left;
+    const u32 left = me.rest.count;
+    if (left > 0) std::copy(me.rest.steps, me.rest.steps + left, me.steps.data());
+    const Dealer::Hand dealt = dealer_.deal(dealer_.round() - left);
+    maker.make(dealt.first, std::span(me.steps).subspan(left, dealt.count), me.ops);
+    me.rest = slice_of(std::span(me.steps).first(left + dealt.count));
+    me.made += dealt.count;
     const std::optional<u64> now = thread_time_ns();
     me.clocked &= start && now;
     me.making_ns += me.clocked ? *now - *start : 0;
@@ -481,7 +457,7 @@ class Run {
     if (!report.contradiction.empty()) {
       worsen(Status::kInvalid, "counters contradict each other: " + report.contradiction);
     }
-    if (!trial_.elides() || !report.commits || *report.commits > 0 || !out_.throughput) return;
+    if (!trial_.elides() || !report.elided || *report.elided > 0 || !out_.throughput) return;
     if (report.degraded) {
       worsen(Status::kDegraded, *report.degraded);
     } else {

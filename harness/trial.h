@@ -7,7 +7,7 @@
 //                                             the index's operations inlined
 //
 // A step is an operation with everything worked out beforehand: its key (a number, or a pointer to its
-// bytes), the value to write, and what a find must come back with. They are dealt in chunks, to whoever asks
+// bytes), the value to write, and what a find must come back with. They are dealt to whoever asks
 // (dealer.h). Threads make them for themselves, all at the same time, and then run them, all at the same
 // time; the clock on the wall runs in these rounds only (rounds.h):
 //
@@ -57,7 +57,7 @@ struct Contents {
 
 struct SyncReport {
   SyncStats stats;
-  std::optional<u64> commits;  ///< of hardware transactions, where the policy runs any
+  std::optional<u64> elided;   ///< operations that needed no lock, where the policy elides and had anything to elide
   std::optional<std::string> degraded;   ///< why the policy cannot do what its word promises, where it says so
   std::string contradiction;   ///< counters that cannot all be right, one line; empty if they can
 };
@@ -74,9 +74,9 @@ class Session {
  public:
   virtual ~Session() = default;
 
-  /// Runs the steps, looking at `stop` every kStopSteps; returns how many were run. Throws std::bad_alloc if
-  /// memory is out: the tally holds what was done before.
-  virtual u32 run(const Slice& slice, const std::atomic<bool>& stop, Tally& tally) = 0;
+  /// Runs the steps, looking at `stop` every `stop_steps`, at most kStopSteps; returns how many were run. Throws
+  /// std::bad_alloc if memory is out: the tally holds what was done before.
+  virtual u32 run(const Slice& slice, const std::atomic<bool>& stop, Tally& tally, u32 stop_steps = kStopSteps) = 0;
 
   /// The policy's counters of this thread so far, in the order of its list of fields.
   [[nodiscard]] virtual std::vector<u64> counters() const = 0;
@@ -92,7 +92,6 @@ class Trial {
 
   [[nodiscard]] virtual std::unique_ptr<Session> join() = 0;
   [[nodiscard]] virtual KeyKind key_kind() const = 0;
-  [[nodiscard]] virtual bool ordered() const = 0;
   [[nodiscard]] virtual bool many_writers() const = 0;
   [[nodiscard]] virtual bool elides() const = 0;
   /// False for an index that keeps nothing, so that there is nothing to check.

@@ -8,6 +8,7 @@
 #include "harness/trial.h"
 #include "harness/trial_testing.h"
 #include "src/testing/catch.h"
+#include "sync/hle.h"
 #include "sync/hybrid.h"
 #include "sync/no_options.h"
 #include "sync/rtm_counters.h"
@@ -110,7 +111,7 @@ TEST_CASE("a policy that had nothing to elide is not blamed for it") {
   const TrialResult result = run_of<Looking>(small("lookup"));
   CHECK(result.status == Status::kOk);
   CHECK(result.sync.aborts.reason == "no transaction was begun");
-  CHECK(*result.sync.fallback_rate == 0);
+  CHECK(result.sync.fallback_rate.reason == "there was nothing to elide");
 }
 
 /// A policy that elides, but only knows whether an operation took its lock; and here all did.
@@ -141,6 +142,32 @@ TEST_CASE("a policy that does not see its aborts has none, and is degraded when 
   CHECK(*result.sync.fallback_rate == 1);
   CHECK(result.status == Status::kDegraded);
   CHECK_THAT(result.reason, Catch::Contains(*Unseeing::degraded({})));
+}
+
+/// A policy whose processor elides by prefixes: one operation in four takes the lock, nobody knows after how many aborts.
+struct Prefixing {
+  using Options = NoOptions;
+  static constexpr bool kElides = true;
+};
+struct Prefixed : Toy<u64> {
+  using Toy<u64>::Toy;
+  using Policy = Prefixing;
+  struct Thread : Toy<u64>::Thread {
+    HleCounters counters;
+  };
+  Thread join() { return {}; }
+  std::optional<u64> find(Thread& me, u64 key) {
+    ++(++me.counters.ops % 4 == 0 ? me.counters.fallbacks : me.counters.prefix_elided);
+    return Toy<u64>::find(me, key);
+  }
+};
+
+TEST_CASE("what the processor does not tell of elision by prefixes is missing and not zero") {
+  const TrialResult result = run_of<Prefixed>(small("lookup"));
+  CHECK(result.status == Status::kOk);
+  CHECK_FALSE(result.sync.aborts);
+  CHECK(result.sync.aborts.reason == "the processor does not tell of aborts under its prefixes");
+  CHECK(*result.sync.fallback_rate == Approx(0.25).margin(0.01));
 }
 
 TEST_CASE("before an elided run the whole index is walked over once, unless it is empty") {

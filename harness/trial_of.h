@@ -60,11 +60,11 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
   /// `batch`: lookups that are one call, at most kStopSteps.
   SessionOf(Index& index, u32 batch, BatchOrder order) : index_(index), me_(index.join()), batch_(batch), order_(order) {}
 
-  u32 run(const Slice& slice, const std::atomic<bool>& stop, Tally& tally) override {
+  u32 run(const Slice& slice, const std::atomic<bool>& stop, Tally& tally, u32 stop_steps) override {
     u32 done = 0;
     // Relaxed: the flag publishes nothing, and a look that is one block late does no harm.
     while (done < slice.count && !stop.load(kRelaxed)) {
-      const u32 block = std::min(kStopSteps, slice.count - done);
+      const u32 block = std::min(stop_steps, slice.count - done);
       const Step* const steps = slice.steps + done;
       if (!slice.only) {
         mixed(steps, block, tally);
@@ -269,7 +269,6 @@ class TrialOf final : public Trial {
   [[nodiscard]] KeyKind key_kind() const override {
     return std::is_same_v<Raw, u64> ? KeyKind::kU64 : KeyKind::kBytes;
   }
-  [[nodiscard]] bool ordered() const override { return Index::kOrdered; }
   [[nodiscard]] bool many_writers() const override {
     if constexpr (requires { Index::Policy::kManyWriters; }) return Index::Policy::kManyWriters;
     return true;
@@ -394,14 +393,19 @@ class TrialOf final : public Trial {
         if (all.begins != 0) {
           out.stats.aborts = std::move(aborts);
         } else {
-          out.stats.aborts = Measured<SyncStats::Counts>::missing("no transaction was begun");
+          out.stats.aborts = Measured<SyncStats::Counts>::missing(
+              all.elided() != 0 ? "the processor does not tell of aborts under its prefixes" : "no transaction was begun");
         }
       } else if constexpr (requires { all.commits; }) {
         out.stats.aborts = Measured<SyncStats::Counts>::missing("the policy does not see its aborts");
       }
-      if constexpr (requires { all.commits; all.fallbacks; }) {
-        out.stats.fallback_rate = rate(all.fallbacks);
-        if (all.commits + all.fallbacks != 0) out.commits = all.commits;   // otherwise there was nothing to elide
+      if constexpr (requires { all.elided(); }) {
+        if (const u64 could = all.elided() + all.fallbacks; could != 0) {
+          out.elided = all.elided();
+          out.stats.fallback_rate = static_cast<double>(all.fallbacks) / static_cast<double>(could);
+        } else {
+          out.stats.fallback_rate = Measured<double>::missing("there was nothing to elide");
+        }
       }
       if constexpr (requires { all.inconsistency(); }) out.contradiction = all.inconsistency();
     }

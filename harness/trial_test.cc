@@ -159,6 +159,19 @@ TEST_CASE("operations that are counted are the first of the stream, however many
   CHECK(counts_of(8) == alone);
 }
 
+TEST_CASE("no erase overtakes the insert of its key, although threads hold operations that the others have gone past") {
+  Config config = small("mix:insert=50,erase=50");
+  config.records = 4'000;   // the window: that many inserts lie between a key's two ends
+  config.warmup_ns = 0;
+  config.time_ns = 0;
+  config.ops = 200'000;
+  const TrialResult result = run(config);
+  for (const char* name : {"insert", "erase"}) {
+    CHECK(operation(result, name)->count > 99'000);
+    CHECK(operation(result, name)->succeeded == operation(result, name)->count);
+  }
+}
+
 TEST_CASE("a trial of inserts fills an empty index and ends by itself") {
   Config config = small("insert");
   config.time_ns = 0;
@@ -355,6 +368,40 @@ struct Idle : Toy<std::string_view> {
   };
   std::optional<u64> find(Thread&, std::string_view) { return std::nullopt; }
 };
+
+/// Lookups are slow in the measured phase, so that the few that are still done after its end take longer than itself.
+struct Slow : Toy<u64> {
+  using Toy<u64>::Toy;
+  std::optional<u64> find(Thread& me, u64 key) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    return Toy<u64>::find(me, key);
+  }
+};
+
+TEST_CASE("with more threads than processors each looks at every step whether it is to stop") {
+  Config config = small("lookup");
+  config.records = 8;
+  config.warmup_ns = 0;
+  config.time_ns = 20'000'000;
+  config.threads = 2 * static_cast<u32>(Topology::discover().processors.size());
+  const TrialResult result = run_of<Slow>(config);
+  REQUIRE(result.throughput);
+  CHECK(result.throughput->ended_by == Ending::kTime);
+  CHECK(result.throughput->operations < u64{kStopSteps} * config.threads);
+}
+
+TEST_CASE("a session looks after every so many steps whether it is to stop") {
+  Toy<u64> index(Spec::parse("own"), {});
+  SessionOf<Toy<u64>> session(index);
+  const std::vector<Step> steps(kStopSteps);
+  const std::atomic<bool> stop{true};
+  Tally tally;
+  CHECK(session.run({.steps = steps.data(), .count = kStopSteps, .only = OpKind::kRead}, stop, tally, kStopSteps) == 0);
+  const std::atomic<bool> go_on{false};
+  for (const u32 stop_steps : {1U, 7U, kStopSteps}) {
+    CHECK(session.run({.steps = steps.data(), .count = kStopSteps, .only = OpKind::kRead}, go_on, tally, stop_steps) == kStopSteps);
+  }
+}
 
 TEST_CASE("with more threads than processors the seconds that count have all making of steps in them") {
   const Lines lines(100, 4000);
@@ -580,12 +627,7 @@ struct Single : Toy<u64> {
   using Policy = OneWriter;
 };
 
-TEST_CASE("a point that makes no sense is skipped with a reason") {
-  const TrialResult result = run_of<Single>(small("mix:read=50,update=50"));
-  CHECK(result.status == Status::kSkipped);
-  CHECK_THAT(result.reason, Catch::Contains("one thread may write"));
-
-  // Reading with two threads is fine: then only loading is done by one.
+TEST_CASE("where one thread may write, one loads and several may read") {
   CHECK(run_of<Single>(small("lookup")).status == Status::kOk);
 }
 

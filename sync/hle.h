@@ -12,8 +12,9 @@
 // holder, which aborts everybody who elides. That is why this elision does not scale and `rtm` exists.
 //
 // Current processors ignore the prefixes. Then every operation takes the lock, and degraded() says so. Under the prefixes the
-// processor does not tell of aborts: an operation counts as begun and committed if XTEST said, behind the exchange, that it was
-// elided, and as a fallback otherwise. `emulated` needs working transactions and counts as `rtm` does.
+// processor tells of no transaction and of no abort: an operation counts as prefix_elided if XTEST said so behind the exchange
+// that it ended with, and as a fallback otherwise. `emulated` needs working transactions and counts as `rtm` does.
+#include <array>
 #include <optional>
 #include <string>
 #include <utility>
@@ -35,6 +36,23 @@ struct HleOptions {
   static std::string about(std::string_view key);
 };
 
+struct HleCounters : RtmCounters {
+  u64 prefix_elided = 0;   ///< operations that the prefixes elided; how often they had begun, nobody knows
+
+  static constexpr auto fields() {
+    using C = HleCounters;
+    return fields_beside(std::array<CounterField<C>, 4>{{{"ops", &C::ops},
+                                                         {"fallbacks", &C::fallbacks},
+                                                         {"respeculations", &C::respeculations},
+                                                         {"prefix_elided", &C::prefix_elided}}});
+  }
+  u64 elided() const { return commits + prefix_elided; }
+  std::string inconsistency() const {
+    if (std::string what = TransactionCounters::inconsistency(); !what.empty()) return what;
+    return unaccounted(ops, "commits + prefix_elided", elided(), fallbacks);
+  }
+};
+
 template <class M, class Bugs = NoBugs>
 class Hle : public ElidedLock<Hle<M, Bugs>, M, Bugs> {
   using Base = ElidedLock<Hle, M, Bugs>;
@@ -44,6 +62,7 @@ class Hle : public ElidedLock<Hle<M, Bugs>, M, Bugs> {
   static constexpr std::string_view kName = "hle";
   static constexpr std::string_view kAbout = "one global lock, elided by its prefixes (XACQUIRE, XRELEASE)";
   using Options = HleOptions;
+  using Counters = HleCounters;
 
   explicit Hle(const Options& options) : Base(elides(options)), options_(options) {}
 
@@ -62,13 +81,11 @@ class Hle : public ElidedLock<Hle<M, Bugs>, M, Bugs> {
   template <class Me, class Run>
   [[gnu::always_inline]] inline void run_elided(Me& me, AttemptBlocks<M>& blocks, const Run& run) {
     if (options_.emulated) return Base::run_elided(me, blocks, run);
-    RtmCounters& count = me.counters;
     this->lock_.lock_by_prefix();
     const bool elided = this->elides_ && M::in_elision();
     run();
     this->lock_.unlock_by_prefix();
-    count.begins += elided;
-    ++(elided ? count.commits : count.fallbacks);
+    ++(elided ? me.counters.prefix_elided : me.counters.fallbacks);
   }
 
   template <class Me, class Run>

@@ -128,6 +128,7 @@ class Hybrid : public Optimistic<VersionedLayout<M, Bugs>> {
   static constexpr std::string_view kName = "hybrid";
   static constexpr std::string_view kAbout = "olc whose changes are small hardware transactions";
   static constexpr bool kElides = true;
+  static constexpr bool kElidesReads = false;
   using Tx = HybridTx<M, Bugs>;
   using ReadTx = VersionedTx<M, Bugs>;
   using Options = HybridOptions;

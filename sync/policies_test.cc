@@ -2,6 +2,7 @@
 // special to the short ones. rtm has a test of its own.
 #include <atomic>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "indexes/example/sorted_list.h"
@@ -192,6 +193,35 @@ TEST_CASE("Versions beside the nodes keep the operations of four threads apart")
   }
   check_exclusion<Seq<Native>>();
   check_exclusion<Seq<Emulated>>();
+}
+
+template <class Layout>
+struct OneOfMany {
+  [[no_unique_address]] typename Layout::Latch latch;
+  typename Layout::template Cell<u64> number;
+};
+
+TEST_CASE("Under seq a change anywhere makes every reader restart") {
+  using P = Seq<Native>;
+  House<P> house("seq");
+  typename House<P>::Thread reader(house), writer(house);
+  std::vector<OneOfMany<P::Layout>> nodes(17);
+  for (u64 i = 1; i < nodes.size(); ++i) {
+    bool changed = false;
+    house.policy.read(reader, [&](auto& tx) -> Attempt<u64> {
+      const auto here = tx.enter(&nodes[0]);
+      if (!std::exchange(changed, true)) {
+        house.policy.write(writer, [&](auto& other) -> Attempt<int> {
+          const auto there = other.enter(&nodes[i]);
+          if (!other.upgrade(there)) return kRestart;
+          there->number.store(i);
+          return 0;
+        });
+      }
+      return tx.confirm(here->number.load(), here);
+    });
+    CHECK(reader.counters.read_restarts == i);
+  }
 }
 
 TEST_CASE("Readers of rowex see half an operation and go on, writers exclude each other") {

@@ -1,11 +1,15 @@
 #pragma once
 // What the tests of policies share: a thread as policies see it, and the smallest index that can be torn.
 #include <atomic>
+#include <string_view>
 #include <thread>
+#include <vector>
 
 #include "src/base/spec.h"
+#include "src/machine/emulated.h"
 #include "src/memory/memory.h"
 #include "src/memory/thread_context.h"
+#include "src/testing/catch.h"
 #include "sync/attempt.h"
 
 namespace latchlab::testing {
@@ -81,6 +85,79 @@ class Twins {
   };
   Node node_;
   const u32 yield_every_;
+};
+
+/// The emulated machine, but whoever waits or exchanges is noticed. It is how tests know that the other thread has come as far
+/// as the lock, without looking at a clock.
+struct Watched : Emulated {
+  static inline std::atomic<u32> waits{0}, exchanges{0};
+  // Relaxed, both counts: they order nothing.
+  template <class A, class Done>
+  static auto wait_until(const A& atomic, Done&& done) {
+    if (!done(atomic.load(kRelaxed))) waits.fetch_add(1, kRelaxed);
+    return Emulated::wait_until(atomic, done);
+  }
+  template <class T>
+  struct Atomic : Emulated::Atomic<T> {
+    using Emulated::Atomic<T>::Atomic;
+    T exchange(T value, std::memory_order order) {
+      exchanges.fetch_add(1, kRelaxed);
+      return Emulated::Atomic<T>::exchange(value, order);
+    }
+  };
+};
+
+template <class Counters>
+struct Beside {
+  Counters counters;
+  bool done_while_held = false;
+};
+
+/// One operation beside a thread that falls back and holds the lock until the other either waits for it or is through. P runs
+/// on Watched.
+template <class P>
+Beside<typename P::Counters> run_beside_a_held_lock(std::string_view spec) {
+  House<P> house(spec);
+  Twins<typename P::Layout> twins;
+  typename House<P>::Thread holder(house);
+  Beside<typename P::Counters> result;
+  std::atomic<bool> done{false};
+  Watched::waits = Watched::exchanges = 0;
+  std::thread other;
+  {
+    const auto injected = Emulated::inject(AbortInjection::script(AbortInjection::Script(1000, PlannedAbort{})));
+    house.policy.write(holder, [&](auto& tx) {
+      CHECK_FALSE(Emulated::in_transaction());
+      other = std::thread([&] {
+        typename House<P>::Thread me(house);
+        house.policy.write(me, [&](auto& tx2) { return twins.add_in(tx2); });
+        result.counters = me.counters;
+        done = true;
+      });
+      while (Watched::waits == 0 && !done) std::this_thread::yield();
+      result.done_while_held = done;
+      return twins.add_in(tx);
+    });
+  }
+  other.join();
+  CHECK(holder.counters.fallbacks == 1);
+  CHECK(holder.counters.inconsistency() == "");
+  return result;
+}
+
+/// A thread that notes what its pool was asked to hold ready before and between attempts.
+struct NotingContext : ThreadContext<Emulated> {
+  using ThreadContext<Emulated>::ThreadContext;
+  std::vector<u64> asked;
+  [[nodiscard]] bool top_up(u64 extra = 0) {
+    asked.push_back(extra);
+    return ThreadContext<Emulated>::top_up(extra);
+  }
+};
+template <class Counters>
+struct NotingThread {
+  NotingContext context;
+  Counters counters;
 };
 
 }  // namespace latchlab::testing

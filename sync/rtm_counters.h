@@ -14,7 +14,7 @@ namespace latchlab {
 /// Of every policy that runs transactions.
 struct TransactionCounters {
   u64 begins = 0;         ///< transactions begun
-  u64 commits = 0;        ///< transactions committed: operations that needed no lock
+  u64 commits = 0;        ///< transactions committed
   u64 lock_busy = 0, arena = 0, explicit_other = 0;   ///< aborts by class, see AbortCause
   u64 nested = 0, debug = 0, capacity = 0, conflict = 0, retry_only = 0, zero = 0;
 
@@ -44,6 +44,9 @@ struct TransactionCounters {
     ++(this->*kByCause[static_cast<std::size_t>(classify(status))]);
   }
 
+  /// Operations that needed no lock.
+  u64 elided() const { return commits; }
+
   /// Of all classes.
   constexpr u64 aborts() const {
     u64 sum = 0;
@@ -61,10 +64,10 @@ struct TransactionCounters {
 
 static_assert(TransactionCounters::abort_fields().size() == kAbortCauseNames.size());
 
-/// What contradicts what, in one line; empty when each of `ops` operations committed or fell back.
-inline std::string unaccounted(u64 ops, u64 commits, u64 fallbacks) {
-  if (ops == commits + fallbacks) return "";
-  return "ops " + std::to_string(ops) + " are not commits " + std::to_string(commits) + " + fallbacks " +
+/// What contradicts what, in one line; empty when each of `ops` operations was elided, as counted by `name`, or fell back.
+inline std::string unaccounted(u64 ops, const char* name, u64 elided, u64 fallbacks) {
+  if (ops == elided + fallbacks) return "";
+  return "ops " + std::to_string(ops) + " are not " + name + " " + std::to_string(elided) + " + fallbacks " +
          std::to_string(fallbacks);
 }
 
@@ -82,7 +85,7 @@ struct RtmCounters : TransactionCounters {
 
   std::string inconsistency() const {
     if (std::string what = TransactionCounters::inconsistency(); !what.empty()) return what;
-    return unaccounted(ops, commits, fallbacks);
+    return unaccounted(ops, "commits", commits, fallbacks);
   }
 };
 

@@ -17,7 +17,11 @@ namespace latchlab {
 namespace {
 
 using testing::House;
+using testing::NotingContext;
+using testing::NotingThread;
+using testing::run_beside_a_held_lock;
 using testing::Twins;
+using testing::Watched;
 
 RtmOptions parse(std::string_view spec) { return RtmOptions::parse(Spec::parse(spec)); }
 
@@ -179,55 +183,6 @@ TEST_CASE("Budgets are exact for mixed statuses") {
   }
 }
 
-// The emulated machine, but whoever waits is noticed. It is how these tests know that the other thread has
-// come as far as the lock, without looking at a clock.
-struct Watched : Emulated {
-  static inline std::atomic<u32> waits{0};
-  template <class A, class Done>
-  static auto wait_until(const A& atomic, Done&& done) {
-    // Relaxed: a count of those who will wait, which orders nothing.
-    if (!done(atomic.load(kRelaxed))) waits.fetch_add(1, kRelaxed);
-    return Emulated::wait_until(atomic, done);
-  }
-};
-
-struct Beside {
-  RtmCounters counters;
-  bool done_while_held = false;
-};
-
-// One thread falls back and holds the lock until the other one either waits for it or is through.
-template <class P>
-Beside run_beside_a_held_lock(const RtmOptions& options) {
-  House<P> house(spec_of(options));
-  Twins<typename P::Layout> twins;
-  typename House<P>::Thread holder(house);
-  AbortInjection::Script script(1000, PlannedAbort{});
-  Beside result;
-  std::atomic<bool> done{false};
-  Watched::waits = 0;
-  std::thread other;
-  {
-    const auto injected = Emulated::inject(AbortInjection::script(script));
-    house.policy.write(holder, [&](auto& tx) {
-      CHECK_FALSE(Emulated::in_transaction());
-      other = std::thread([&] {
-        typename House<P>::Thread me(house);
-        house.policy.write(me, [&](auto& tx2) { return twins.add_in(tx2); });
-        result.counters = me.counters;
-        done = true;
-      });
-      while (Watched::waits == 0 && !done) std::this_thread::yield();
-      result.done_while_held = done;
-      return twins.add_in(tx);
-    });
-  }
-  other.join();
-  CHECK(holder.counters.fallbacks == 1);
-  CHECK(holder.counters.inconsistency() == "");
-  return result;
-}
-
 TEST_CASE("While the lock is held nobody commits, and the options say what happens instead") {
   struct Case {
     const char* spec;
@@ -245,7 +200,7 @@ TEST_CASE("While the lock is held nobody commits, and the options say what happe
   };
   for (const Case& expected : cases) {
     CAPTURE(expected.spec);
-    const Beside seen = run_beside_a_held_lock<Rtm<Watched>>(parse(expected.spec));
+    const auto seen = run_beside_a_held_lock<Rtm<Watched>>(expected.spec);
     CHECK_FALSE(seen.done_while_held);
     CHECK(seen.counters.begins == expected.begins);
     CHECK(seen.counters.commits == expected.commits);
@@ -264,7 +219,7 @@ struct CountInside : NoBugs {
 };
 
 TEST_CASE("Seeded: a transaction that does not subscribe commits beside the lock", "[no-tsan]") {
-  CHECK(run_beside_a_held_lock<Rtm<Watched, DropSubscription>>(parse("rtm:2,wait=0")).done_while_held);
+  CHECK(run_beside_a_held_lock<Rtm<Watched, DropSubscription>>("rtm:2,wait=0").done_while_held);
 }
 
 TEST_CASE("Seeded: a counter updated inside the transaction contradicts the others") {
@@ -304,22 +259,9 @@ TEST_CASE("A pool that runs dry inside a transaction is filled outside, and the 
   CHECK(house.memory.bytes().live == 64 * 12 * sizeof(Large));
 }
 
-// A thread that notes what its pool was asked to hold ready before and between attempts.
-struct NotingContext : ThreadContext<Emulated> {
-  using ThreadContext<Emulated>::ThreadContext;
-  std::vector<u64> asked;
-  [[nodiscard]] bool top_up(u64 extra = 0) {
-    asked.push_back(extra);
-    return ThreadContext<Emulated>::top_up(extra);
-  }
-};
-
 TEST_CASE("Each try is preceded by a top-up, and a dry pool by more each time") {
   House<Rtm<Emulated>> house("rtm:20");
-  struct {
-    NotingContext context;
-    RtmCounters counters;
-  } me{.context = NotingContext(house.memory), .counters = {}};
+  NotingThread<RtmCounters> me{.context = NotingContext(house.memory), .counters = {}};
   AbortInjection::Script script(2, PlannedAbort{.status = explicit_status(kArenaCode)});
   script.push_back(PlannedAbort{.status = kAbortConflict});
   script.push_back(PlannedAbort{.status = explicit_status(kArenaCode)});

@@ -40,6 +40,8 @@ struct NoBugs {
   // Indexes.
   /// art: a node publishes the index of a child before the child.
   static constexpr bool kChildAfterIndex = false;
+  /// art: who erases a value from a Node256 clears its present bit before its slot.
+  static constexpr bool kBitBeforeSlot = false;
   /// art: a reader without a latch takes a slot and a present bit of two moments for the value 0.
   static constexpr bool kDropProofOfZero = false;
 };

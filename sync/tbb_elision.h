@@ -40,8 +40,9 @@ struct TbbElisionCounters {
     return std::array{CounterField{"ops", &C::ops}, CounterField{"commits", &C::commits},
                       CounterField{"fallbacks", &C::fallbacks}};
   }
+  u64 elided() const { return commits; }
   /// What contradicts what, in one line; empty when the sum holds.
-  std::string inconsistency() const { return unaccounted(ops, commits, fallbacks); }
+  std::string inconsistency() const { return unaccounted(ops, "commits", commits, fallbacks); }
 };
 
 /// Why oneTBB's speculative locks do not elide on a machine with these flags, where transactions do not work for the

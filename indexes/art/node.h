@@ -438,8 +438,9 @@ class alignas(kLineBytes) Node256 : public Node<Layout, Key> {
   }
   void replace(u8 byte, u64 word) { slot_[byte].store(word); }
   void remove(u8 byte) {
+    if constexpr (Layout::Bugs::kBitBeforeSlot) flip_present(byte);
     slot_[byte].store(0);
-    if (this->holds_values()) flip_present(byte);
+    if (this->holds_values() && !Layout::Bugs::kBitBeforeSlot) flip_present(byte);
   }
 
  private:

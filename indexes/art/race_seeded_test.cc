@@ -51,6 +51,9 @@ struct CountInside : NoBugs {
 struct ChildAfterIndex : NoBugs {
   static constexpr bool kChildAfterIndex = true;
 };
+struct BitBeforeSlot : NoBugs {
+  static constexpr bool kBitBeforeSlot = true;
+};
 struct DropProofOfZero : NoBugs {
   static constexpr bool kDropProofOfZero = true;
 };
@@ -277,17 +280,30 @@ TEST_CASE("Races: readers without a latch find a value or none in a node that gr
   CHECK(report.failures == 0);
 }
 
-/// A value comes, changes and goes in a Node256, at first 0, and readers look at nothing else, by find and by next. What
-/// each sees is the way of the value, perhaps with gaps: of the value 0 two cells tell.
-template <class Bugs>
+/// The words that a byte has, one after the other, and how often each reader looks.
+constexpr u64 kAbsent = ~u64{0};
+struct ComesAndGoes {
+  static constexpr u64 kWords[] = {kAbsent, 0, 7, kAbsent, 8, kAbsent, 9, kAbsent, 10, kAbsent};
+  static constexpr u32 kLooks = 12;
+};
+struct Goes {
+  static constexpr u64 kWords[] = {0, 7, kAbsent};
+  static constexpr u32 kLooks = 3;
+};
+
+/// A value goes its way in a Node256, and readers look at nothing else, by find and by next. What each sees is the way of the
+/// value, perhaps with gaps: of the value 0 two cells tell.
+template <class Bugs, class Way>
 struct OneValueOfMany {
   using Node = art::Node256<LatchFreeLayout<Simulated, Bugs>, U64Key>;
   static constexpr u8 kByte = 9;
-  static constexpr u64 kAbsent = ~u64{0};
-  static constexpr u64 kWay[] = {kAbsent, 0, 7, kAbsent, 8, kAbsent, 9, kAbsent, 10, kAbsent};
+  static constexpr auto& kWay = Way::kWords;
 
   Node node{art::U64Path(U64Key(), 7)};
 
+  OneValueOfMany() {
+    if (kWay[0] != kAbsent) node.add(kByte, kWay[0]);
+  }
   void fiber(u32 id) {
     if (id == 0) {
       for (u32 i = 1; i < std::size(kWay); ++i) change(kWay[i - 1], kWay[i]);
@@ -309,7 +325,7 @@ struct OneValueOfMany {
   }
   void read() {
     u32 at = 0;   // on the way, the first place that fits all that was seen
-    for (u32 look = 0; look < 12; ++look) {
+    for (u32 look = 0; look < Way::kLooks; ++look) {
       art::Entry entry{kByte, 1};
       const bool found = look % 2 == 0 ? node.find(kByte, entry.word) != nullptr : node.next(kByte, entry);
       const u64 seen = found ? entry.word : kAbsent;
@@ -320,10 +336,30 @@ struct OneValueOfMany {
   std::string check() { return {}; }
 };
 
+template <class Bugs, class Way>
+RaceReport look_at_one_value() {
+  return find_races<OneValueOfMany<Bugs, Way>>({.schedules = 10 * kRaceSchedules / (kSanitized ? 20 : 1)});
+}
+
 TEST_CASE("Races: readers without a latch see a value in a node of 256 come, change and go", "[race]") {
-  const RaceReport report = find_races<OneValueOfMany<NoBugs>>({.schedules = 10 * kRaceSchedules / (kSanitized ? 20 : 1)});
-  INFO(report.str());
-  CHECK(report.failures == 0);
+  const auto check = []<class Way>(Way) {
+    const RaceReport report = look_at_one_value<NoBugs, Way>();
+    INFO(report.str());
+    CHECK(report.failures == 0);
+  };
+  check(ComesAndGoes());
+  check(Goes());
+}
+
+TEST_CASE("Seeded bugs: a value that is gone before its slot is, or 0 and of two moments, is found", "[race]") {
+  const auto run = []<class Bugs, class Way>(Bugs, Way) {
+    return [] {
+      const RaceReport one = look_at_one_value<Bugs, Way>();
+      return ProgramsReport{.schedules = one.schedules, .failures = one.failures, .message = one.str()};
+    };
+  };
+  CHECK(caught("bit before slot", run(BitBeforeSlot(), Goes())));
+  CHECK(caught("proof of zero", run(DropProofOfZero(), ComesAndGoes())));
 }
 
 TEST_CASE("Seeded bugs: an index that is published before its child is found", "[race]") {

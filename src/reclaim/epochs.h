@@ -331,8 +331,8 @@ class Epochs {
     auto* const slot = new Slot;
     slot->next = slots_.load(kRelaxed);   // relaxed: written only under the mutex
     slots_.store(slot, kRelease);   // pairs with first_slot
-    // A scan that has not seen the slot ends before this read-modify-write, or acquires the slot from it. In the first case
-    // the new thread sees everything that was unlinked before that scan.
+    // A scan that has read the epoch from this read-modify-write, or from a later one, has acquired the slot. What any other
+    // scan lets free was stamped, by a read-modify-write too, before this one: the new thread acquires that it is unlinked.
     stamp();
     return slot;
   }
