@@ -174,6 +174,17 @@ class Runs(unittest.TestCase):
                 self.assertEqual(reclaim["freed"] == 0, document["config"]["reclaim"] == "leak")
                 self.assertGreater(reclaim["retired"], 0)
 
+    def test_lookups_by_the_batch(self):
+        for sync in ("none", "rwspin", "rtm:2", "olc", "rowex", "hybrid"):
+            with self.subTest(sync=sync):
+                documents = self.documents(
+                    "--index=art", f"--sync={sync}", "--batch={1,16,64,8:in-turn}", "--negative=.2", *SHORT, count=4
+                )
+                self.assertEqual([d["config"]["batch"] for d in documents], [1, 16, 64, 8])
+                self.assertEqual(
+                    [d["config"]["batch_order"] for d in documents], [None, "side-by-side", "side-by-side", "in-turn"]
+                )
+
     def test_lists_and_repetitions_make_a_document_each(self):
         with tempfile.TemporaryDirectory() as folder:
             documents = self.documents(
@@ -355,6 +366,13 @@ class WrongInput(unittest.TestCase):
         ["--pin=list:"],
         ["--alloc=arena+"],
         ["--hugepages=1G"],
+        ["--batch=3"],
+        ["--batch=128"],
+        ["--batch=1:in-turn"],
+        ["--batch=16:sideways"],
+        ["--batch=16", "--workload=insert"],
+        ["--batch=16", "--workload=mix:read=50,update=50"],
+        ["--batch=16", "--index=tbb", "--sync=own"],
         ["--sync=olc", "--reclaim=never"],
         ["--sync=none", "--reclaim=leak"],
         ["--workload=lokup"],

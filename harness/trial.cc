@@ -270,7 +270,7 @@ class Run {
     if (seats_.oversubscribed) part.begin();   // making steps takes processors from others, so it is inside
     // Where threads share processors a step may take long, above all if they pass a lock around: one is counted at once, since
     // the phase does not end before, and after each a thread looks whether it is to stop.
-    u32 most = seats_.oversubscribed ? 1 : kSliceSteps;
+    u32 most = seats_.oversubscribed ? config_.batch : kSliceSteps;
     const u32 stop_steps = seats_.oversubscribed ? 1 : kStopSteps;
     while (!stop_.load(kRelaxed)) {
       make_ready(me, maker);

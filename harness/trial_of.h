@@ -44,12 +44,6 @@ namespace latchlab {
 template <class Raw>
 using OwnedKey = std::conditional_t<std::is_same_v<Raw, std::string_view>, std::string, Raw>;
 
-/// Whether an index takes lookups by the batch.
-template <class Index>
-inline constexpr bool kFindsBatches =
-    requires(Index& index, typename Index::Thread& me, std::span<const typename Index::Raw> keys,
-             std::span<std::optional<u64>> found) { index.find_batch(me, keys, found, BatchOrder::kInTurn); };
-
 /// On lines of its own: the counters are in it.
 template <SharedIndex Index>
 class alignas(kFalseSharingBytes) SessionOf final : public Session {
@@ -64,7 +58,7 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
     u32 done = 0;
     // Relaxed: the flag publishes nothing, and a look that is one block late does no harm.
     while (done < slice.count && !stop.load(kRelaxed)) {
-      const u32 block = std::min(stop_steps, slice.count - done);
+      const u32 block = std::min(std::max(stop_steps, batch_), slice.count - done);
       const Step* const steps = slice.steps + done;
       if (!slice.only) {
         mixed(steps, block, tally);

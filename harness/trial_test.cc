@@ -392,7 +392,7 @@ TEST_CASE("with more threads than processors each looks at every step whether it
 
 TEST_CASE("a session looks after every so many steps whether it is to stop") {
   Toy<u64> index(Spec::parse("own"), {});
-  SessionOf<Toy<u64>> session(index);
+  SessionOf<Toy<u64>> session(index, 1, BatchOrder::kInTurn);
   const std::vector<Step> steps(kStopSteps);
   const std::atomic<bool> stop{true};
   Tally tally;

@@ -58,6 +58,8 @@ class AnyIndex {
     virtual ~Session() = default;
 
     virtual std::optional<u64> find(std::string_view key) = 0;
+    /// What find says of each key; by a batch where the index takes any.
+    virtual std::vector<std::optional<u64>> find_batch(const std::vector<std::string>& keys, BatchOrder order) = 0;
     virtual bool insert(std::string_view key, u64 value) = 0;  ///< true if it was absent
     virtual bool update(std::string_view key, u64 value) = 0;  ///< true if it was there
     virtual bool upsert(std::string_view key, u64 value) = 0;  ///< true if it was absent
@@ -112,6 +114,17 @@ class AnyIndexOf final : public AnyIndex {
     explicit SessionOf(Index& index) : index_(index), me_(index.join()) {}
 
     std::optional<u64> find(std::string_view key) override { return index_.find(me_, raw(key)); }
+    std::vector<std::optional<u64>> find_batch(const std::vector<std::string>& keys, BatchOrder order) override {
+      std::vector<std::optional<u64>> found(keys.size(), ~u64{0});   // to be overwritten
+      std::vector<Raw> raws;
+      for (const std::string& key : keys) raws.push_back(raw(key));
+      if constexpr (kFindsBatches<Index>) {
+        index_.find_batch(me_, raws, found, order);
+      } else {
+        for (std::size_t i = 0; i < raws.size(); ++i) found[i] = index_.find(me_, raws[i]);
+      }
+      return found;
+    }
     bool insert(std::string_view key, u64 value) override { return index_.insert(me_, raw(key), value); }
     bool update(std::string_view key, u64 value) override { return index_.update(me_, raw(key), value); }
     bool upsert(std::string_view key, u64 value) override { return index_.upsert(me_, raw(key), value); }

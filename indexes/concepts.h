@@ -3,13 +3,15 @@
 // what somebody has written (IndexBody, sync/concepts.h); a peer that synchronizes itself implements it directly.
 //
 // Operations: find, insert (false if present), update (false if absent), upsert (true if it was absent), erase (false if
-// absent); ordered ones scan. Keys are u64 or byte strings, values any u64.
+// absent); ordered ones scan; some find batches. Keys are u64 or byte strings, values any u64.
 #include <concepts>
 #include <optional>
+#include <span>
 
 #include "src/base/spec.h"
 #include "src/base/types.h"
 #include "src/memory/memory_config.h"
+#include "sync/batch_order.h"
 
 namespace latchlab {
 
@@ -28,5 +30,11 @@ concept SharedIndex =
       { constant.bytes() } -> std::same_as<Footprint>;
       requires !S::kOrdered || requires { { index.scan(me, key, std::size_t{}, visit) } -> std::same_as<std::size_t>; };
     };
+
+/// Whether an index takes lookups by the batch.
+template <class Index>
+inline constexpr bool kFindsBatches =
+    requires(Index& index, typename Index::Thread& me, std::span<const typename Index::Raw> keys,
+             std::span<std::optional<u64>> found) { index.find_batch(me, keys, found, BatchOrder::kInTurn); };
 
 }  // namespace latchlab

@@ -20,6 +20,16 @@ using SessionOracle = Oracle<AnyIndex::Session>;
 constexpr std::size_t kLimits[] = {0, 1, 2, 63, 64, 65, ~std::size_t{0}};
 
 /// Up, looked at, and down again; every answer is compared.
+/// Batches of every length around those that are one attempt, or go side by side, with keys that repeat.
+void look_up_in_batches(SessionOracle& oracle, const std::vector<std::string>& keys, Rng& rng) {
+  for (const u32 length : {0, 1, 2, 15, 16, 17, 33, 63, 64, 65, 200}) {
+    std::vector<std::string> batch;
+    for (u32 i = 0; i < length; ++i) batch.push_back(keys[rng.below(keys.size())]);
+    oracle.find_batch(batch, BatchOrder::kSideBySide);
+    oracle.find_batch(batch, BatchOrder::kInTurn);
+  }
+}
+
 void fill_and_empty(SessionOracle& oracle, const KeyPattern& pattern, bool numbers, Rng& rng) {
   for (const std::string& key : pattern.keys) {
     oracle.find(key);
@@ -33,6 +43,7 @@ void fill_and_empty(SessionOracle& oracle, const KeyPattern& pattern, bool numbe
     oracle.scan(from, kLimits[rng.below(std::size(kLimits) - 1)]);
   }
   for (const std::size_t limit : kLimits) oracle.scan(pattern.keys.front(), limit);
+  look_up_in_batches(oracle, with_neighbours(pattern.keys, numbers), rng);
   oracle.scan(numbers ? std::string(8, '\0') : std::string(), ~std::size_t{0});
   for (const std::string& key : pattern.keys) oracle.update(key, rng());
   std::vector<std::string> order = pattern.keys;
@@ -55,7 +66,10 @@ void swing(SessionOracle& oracle, const KeyPattern& pattern, bool numbers, Rng& 
     const std::string& key =
         rng.below(4) == 0 ? keys[rng.below(keys.size())] : pattern.keys[rng.below(pattern.keys.size())];
     oracle.random_operation(rng, key, growing ? 60 : 10, growing ? 10 : 60);
-    if (i % phase == phase - 1) oracle.compare_all();
+    if (i % phase == phase - 1) {
+      oracle.compare_all();
+      look_up_in_batches(oracle, keys, rng);
+    }
   }
   while (!oracle.model().empty() && oracle.ok()) oracle.erase(std::string(oracle.model().begin()->first));
   oracle.compare_all();

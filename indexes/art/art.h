@@ -251,70 +251,77 @@ class Art {
 
   static constexpr u32 kSideBySide = 16;   // ways: about as many lines as a core fetches at once
 
-  /// A way that is gone down beside others.
-  template <class Reader>
-  struct Walker {
-    Reader at;
-    Way way;
-    u32 depth = 0;
-    u32 key = 0;
-    End end = End::kFurther;   // kLeaf: has seen where the leaf is
-  };
-
-  /// At most kSideBySide keys; false: restart. Each round takes every way a step further, over lines that the round before has
-  /// asked for.
+  /// At most kSideBySide keys; false: restart. Each round takes every way a level further, over lines that the round before has
+  /// asked for. The first two levels are one round: caches hold them.
   template <class Tx>
   [[nodiscard]] bool find_side_by_side(Tx& tx, const Key* keys, u32 count, Found* found) const {
-    Walker<ReaderOf<Tx>> walkers[kSideBySide];
-    for (u32 i = 0; i < count; ++i) {
-      walkers[i].at = tx.enter(root());
-      walkers[i].key = i;
-    }
-    for (u32 walking = count; walking > 0;) {
-      u32 further = 0;
-      for (u32 w = 0; w < walking; ++w) {
-        Walker<ReaderOf<Tx>>& walker = walkers[w];
-        const Key& key = keys[walker.key];
-        if (walk(key, walker)) {
-          if (further != w) walkers[further] = walker;
-          ++further;
-          continue;
-        }
-        const Attempt<Found> answered = answer(tx, walker.end, key, walker.at, walker.way);
-        if (!answered) return false;
-        found[walker.key] = *answered;
+    ReaderOf<Tx> at[kSideBySide];
+    u64 word[kSideBySide];   // that `at` has for the key: of a node, or of a leaf
+    u32 depth[kSideBySide];
+    u8 walking[kSideBySide], at_leaf[kSideBySide];
+    u32 ways = 0, leaves = 0;
+    const auto step = [&](u32 i) { return at[i].step_to(Child(word[i]).template as_node<Node>()); };
+    const auto note = [&](u32 i, End end, const Way& way) __attribute__((always_inline)) {
+      word[i] = way.word;
+      if (end == End::kFurther) {
+        prefetch_next(*at[i].node(), Child(way.word), depth[i] + 1, keys[i]);
+        walking[ways++] = static_cast<u8>(i);
+        return true;
       }
-      walking = further;
+      if (end == End::kLeaf) {
+        prefetch_read(Child(way.word).line());
+        at_leaf[leaves++] = static_cast<u8>(i);
+        return true;
+      }
+      return answer_into(found[i], tx, end, keys[i], at[i], way);
+    };
+    for (u32 i = 0; i < count; ++i) {
+      at[i] = tx.enter(root());
+      depth[i] = 0;
+      Way way;
+      End end = look(at[i], keys[i], depth[i], way);
+      if (end == End::kFurther) {
+        word[i] = way.word;
+        if (!step(i)) return false;
+        ++depth[i];
+        end = look(at[i], keys[i], depth[i], way);
+      }
+      if (!note(i, end, way)) return false;
+    }
+    while (ways > 0) {
+      const u32 round = std::exchange(ways, 0);
+      for (u32 w = 0; w < round; ++w) {
+        const u32 i = walking[w];
+        if (!step(i)) return false;
+        ++depth[i];
+        Way way;
+        const End end = look(at[i], keys[i], depth[i], way);
+        if (!note(i, end, way)) return false;
+      }
+    }
+    for (u32 l = 0; l < leaves; ++l) {
+      const u32 i = at_leaf[l];
+      Way way;
+      way.word = word[i];
+      if (!answer_into(found[i], tx, End::kLeaf, keys[i], at[i], way)) return false;
     }
     return true;
   }
-
-  /// One step; false where the way has come to its end.
-  template <class Reader>
-  [[nodiscard, gnu::always_inline]] bool walk(const Key& key, Walker<Reader>& walker) const {
-    auto& [at, way, depth, number, end] = walker;
-    if (end == End::kLeaf) return false;
-    if (way.word != 0) {
-      if (!at.step_to(Child(way.word).template as_node<Node>())) {
-        end = End::kChanged;
-        return false;
-      }
-      ++depth;
-    }
-    end = look(at, key, depth, way);
-    const Child child(way.word);
-    if (end == End::kLeaf) {
+  template <class Tx, class Reader>
+  [[nodiscard, gnu::always_inline]] static bool answer_into(Found& found, Tx& tx, End end, const Key& key, const Reader& at,
+                                                           const Way& way) {
+    const Attempt<Found> answered = answer(tx, end, key, at, way);
+    if (answered) found = *answered;
+    return static_cast<bool>(answered);
+  }
+  /// Asks for what `look` will read of a child at `depth`: below a Node256 of the first levels that is mostly another one.
+  [[gnu::always_inline]] static void prefetch_next(const Node& parent, Child child, u32 depth, const Key& key) {
+    if (depth < kUnrolled - 1 && parent.kind() == Kind::k256) {
       prefetch_read(child.line());
-      return true;
-    }
-    if (end != End::kFurther) return false;
-    if (at->kind() == Kind::k256 && depth + 2 < kUnrolled) {
-      prefetch_read(child.line());
-      prefetch_read(child.template as_node<Node>()->slot_in_256(key[depth + 1]));
+      prefetch_read(child.template as_node<Node>()->slot_in_256(key[depth]));
     } else {
       Node::prefetch_start(child);
     }
-    return true;
   }
 
   /// The run of Node256, one on each level, with which a tree begins (the root is one); unrolled, so that levels and shifts

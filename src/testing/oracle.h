@@ -10,10 +10,12 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "src/base/rng.h"
 #include "src/base/types.h"
 #include "src/testing/key_patterns.h"
+#include "sync/batch_order.h"
 
 namespace latchlab::testing {
 
@@ -35,6 +37,14 @@ class Oracle {
     const std::optional<u64> found = session_.find(key);
     answer("find", key, found ? std::to_string(*found) : "absent",
            wanted ? std::to_string(*wanted) : "absent");
+  }
+  void find_batch(const std::vector<std::string>& keys, BatchOrder order) {
+    const std::vector<std::optional<u64>> found = session_.find_batch(keys, order);
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      const auto at = model_.find(keys[i]);
+      answer("find_batch", keys[i], found[i] ? std::to_string(*found[i]) : "absent",
+             at == model_.end() ? "absent" : std::to_string(at->second));
+    }
   }
   void insert(const std::string& key, u64 value) {
     const bool fresh = model_.emplace(key, value).second;

@@ -149,6 +149,7 @@ class ProgramOnIndex {
     auto& me = threads_[id];
     const Key& key = program_.keys[op.key];
     if (op.verb == RaceVerb::kScan) return scan(id, op);
+    if (op.verb == RaceVerb::kFind && op.value % 2 == 0) return find_two(id, op.key);
     Call call{static_cast<CallKind>(op.verb), false, op.value, history_.now(), 0, id};
     switch (op.verb) {
       case RaceVerb::kFind: {
@@ -164,6 +165,19 @@ class ProgramOnIndex {
     }
     call.returned = history_.now();
     history_.add(op.key, call);
+  }
+
+  // A batch of the key and its neighbour: a find of each, for itself.
+  void find_two(u32 id, u32 key) {
+    const u32 numbers[] = {key, static_cast<u32>((key + 1) % program_.keys.size())};
+    const typename Index::Raw keys[] = {program_.keys[numbers[0]], program_.keys[numbers[1]]};
+    std::optional<u64> found[2];
+    const u64 called = history_.now();
+    index_.find_batch(threads_[id], keys, found);
+    const u64 returned = history_.now();
+    for (u32 i = 0; i < 2; ++i) {
+      history_.add(numbers[i], {CallKind::kFind, found[i].has_value(), found[i].value_or(0), called, returned, id});
+    }
   }
 
   // One find for every key that it covers: up to the limit's last pair, or all.
