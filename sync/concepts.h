@@ -97,6 +97,13 @@ concept OrderedBody =
       { Index::first_key() } -> std::same_as<typename Index::Key>;
     };
 
+/// What an index may have for batches of lookups: all ways side by side. Without it they go one after the other.
+template <class Index, class Tx>
+concept BatchBody = requires(const Index& constant, Tx& tx, std::span<const typename Index::Key> keys,
+                             std::span<std::optional<u64>> found) {
+  { constant.find_batch_in(tx, keys, found) } -> std::same_as<Attempt<bool>>;
+};
+
 /// An index as somebody writes it: bodies for a transaction, once, for every policy. What each answers is said where callers
 /// see it, in Synchronized.
 template <class Index, class Tx>

@@ -39,8 +39,7 @@ class Synchronized {
   using Counters = typename Policy::Counters;
   static constexpr bool kOrdered = Body::kOrdered;
   /// Whether the lookups of a batch go side by side, if they may.
-  static constexpr bool kSideBySide = requires(const Body& body, typename Policy::Tx& tx, std::span<const Key> keys,
-                                               std::span<std::optional<u64>> found) { body.find_batch_in(tx, keys, found); };
+  static constexpr bool kSideBySide = BatchBody<Body, typename Policy::Tx>;
   static_assert(IndexBody<Body, typename Policy::Tx>, "the index lacks something: see IndexBody in sync/concepts.h");
   static_assert(Admits<Body, Policy>, "readers without a latch, and the index does not say kLatchFreeReaders");
 
