@@ -446,9 +446,9 @@ class Run {
     } else {
       out_.sync.reclaim = Measured<std::vector<NamedCount>>::missing(after.reason);
     }
-    // A scan is several operations of the policy, everything else is one.
+    // A scan is several operations of the policy, a batch of lookups is one, and so is everything else.
     const auto counts_too_few = [&](const NamedCount& c) {
-      return c.name == "ops" && out_.throughput && c.count < out_.throughput->operations;
+      return c.name == "ops" && out_.throughput && c.count * config_.batch < out_.throughput->operations;
     };
     if (out_.sync.counters && std::any_of(out_.sync.counters->begin(), out_.sync.counters->end(), counts_too_few)) {
       worsen(Status::kInvalid, fmt::format("the policy counted fewer operations than the {} that were done",

@@ -8,10 +8,10 @@
 #include <optional>
 #include <span>
 
+#include "src/base/batch_order.h"
 #include "src/base/spec.h"
 #include "src/base/types.h"
 #include "src/memory/memory_config.h"
-#include "sync/batch_order.h"
 
 namespace latchlab {
 

@@ -58,6 +58,7 @@ TEST_CASE("One abort, of whatever status and wherever, and the exchange is run f
 TEST_CASE("An exchange that finds the lock held is in vain, and is run all the same") {
   const auto seen = run_beside_a_held_lock<Hle<Watched>>("hle:emulated");
   CHECK_FALSE(seen.done_while_held);
+  CHECK(seen.of_holder.fallbacks == 1);
   CHECK(seen.counters.begins == 2);
   CHECK(seen.counters.lock_busy == 1);
   CHECK(seen.counters.respeculations == 1);

@@ -9,7 +9,6 @@
 #include "src/machine/emulated.h"
 #include "src/memory/memory.h"
 #include "src/memory/thread_context.h"
-#include "src/testing/catch.h"
 #include "sync/attempt.h"
 
 namespace latchlab::testing {
@@ -109,7 +108,7 @@ struct Watched : Emulated {
 
 template <class Counters>
 struct Beside {
-  Counters counters;
+  Counters counters, of_holder;
   bool done_while_held = false;
 };
 
@@ -127,7 +126,6 @@ Beside<typename P::Counters> run_beside_a_held_lock(std::string_view spec) {
   {
     const auto injected = Emulated::inject(AbortInjection::script(AbortInjection::Script(1000, PlannedAbort{})));
     house.policy.write(holder, [&](auto& tx) {
-      CHECK_FALSE(Emulated::in_transaction());
       other = std::thread([&] {
         typename House<P>::Thread me(house);
         house.policy.write(me, [&](auto& tx2) { return twins.add_in(tx2); });
@@ -140,8 +138,7 @@ Beside<typename P::Counters> run_beside_a_held_lock(std::string_view spec) {
     });
   }
   other.join();
-  CHECK(holder.counters.fallbacks == 1);
-  CHECK(holder.counters.inconsistency() == "");
+  result.of_holder = holder.counters;
   return result;
 }
 

@@ -202,6 +202,8 @@ TEST_CASE("While the lock is held nobody commits, and the options say what happe
     CAPTURE(expected.spec);
     const auto seen = run_beside_a_held_lock<Rtm<Watched>>(expected.spec);
     CHECK_FALSE(seen.done_while_held);
+    CHECK(seen.of_holder.fallbacks == 1);
+    CHECK(seen.of_holder.inconsistency() == "");
     CHECK(seen.counters.begins == expected.begins);
     CHECK(seen.counters.commits == expected.commits);
     CHECK(seen.counters.fallbacks == expected.fallbacks);

@@ -17,12 +17,12 @@
 #include <span>
 #include <utility>
 
+#include "src/base/batch_order.h"
 #include "src/base/key.h"
 #include "src/base/spec.h"
 #include "src/memory/memory.h"
 #include "src/memory/thread_context.h"
 #include "sync/attempt.h"
-#include "sync/batch_order.h"
 #include "sync/concepts.h"
 
 namespace latchlab {

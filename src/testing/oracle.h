@@ -12,10 +12,10 @@
 #include <utility>
 #include <vector>
 
+#include "src/base/batch_order.h"
 #include "src/base/rng.h"
 #include "src/base/types.h"
 #include "src/testing/key_patterns.h"
-#include "sync/batch_order.h"
 
 namespace latchlab::testing {
 
