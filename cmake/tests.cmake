@@ -68,7 +68,7 @@ file(GLOB_RECURSE scripts CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/*_test.py
 foreach(script IN LISTS scripts)
   file(RELATIVE_PATH name "${PROJECT_SOURCE_DIR}" "${script}")
   add_test(NAME ${name} COMMAND "${LATCHLAB_PYTHON}" "${script}" WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
-  set_tests_properties(${name} PROPERTIES TIMEOUT 600 ENVIRONMENT "LATCHLAB_HARNESS=$<TARGET_FILE:harness>")
+  set_tests_properties(${name} PROPERTIES TIMEOUT 600 COST 900 ENVIRONMENT "LATCHLAB_HARNESS=$<TARGET_FILE:harness>")
 endforeach()
 
 # Every header compiles alone. Syntax only: a few tenths of a second each, and only those that have changed.

@@ -113,13 +113,13 @@ TEST_CASE("Conformance: every index of numbers does what a map does") {
   check_pairs(KeyKind::kU64, number_patterns(test_seed()));
 }
 
-TEST_CASE("Conformance: every index of strings does what a map does") {
+TEST_CASE("Conformance: every index of strings does what a map does", "[no-tsan]") {   // one thread
   std::vector<KeyPattern> patterns = string_patterns(test_seed());
   for (KeyPattern& pattern : number_patterns(test_seed())) patterns.push_back(std::move(pattern));
   check_pairs(KeyKind::kBytes, patterns);
 }
 
-TEST_CASE("Conformance: every way to get memory serves every index") {
+TEST_CASE("Conformance: every way to get memory serves every index", "[no-tsan]") {   // one thread
   Registry registry;
   register_all(registry);
   for (const Pair& pair : registry.pairs()) {
