@@ -23,19 +23,26 @@ set(testing_paths
   "LATCHLAB_HARNESS_BINARY=\"$<TARGET_FILE:harness>\""
   "LATCHLAB_SOURCE_FOLDER=\"${PROJECT_SOURCE_DIR}\""
   "LATCHLAB_BUILD_FOLDER=\"${PROJECT_BINARY_DIR}\"")
-set_source_files_properties("${PROJECT_SOURCE_DIR}/src/testing/catch_main.cc" PROPERTIES COMPILE_DEFINITIONS
-  "${testing_paths}")
+# Catch2 itself is neither measured nor under test.
+set_source_files_properties("${PROJECT_SOURCE_DIR}/src/testing/catch_main.cc" PROPERTIES
+  COMPILE_DEFINITIONS "${testing_paths}" COMPILE_OPTIONS "-O1;-fno-sanitize=all")
 
+# What says nothing under a sanitizer is left out of its lane. The race finder's fibers share one thread, where the thread
+# sanitizer sees no race; that a seeded bug is found says nothing of memory.
 set(test_spec "")
+set(left_out "^$")
 if(LATCHLAB_SANITIZE MATCHES "address")
   set(test_spec "~[release]~[no-asan]")
+  set(left_out "/race_seeded_test[.]cc$")
 elseif(LATCHLAB_SANITIZE MATCHES "thread")
   set(test_spec "~[release]~[no-tsan]")
+  set(left_out "/(race_[a-z]+|[a-z]+_race)_test[.]cc$")
 endif()
 
 # latchlab_add_tests(FOLDER LIBRARY...): the executable FOLDER_test.
 function(latchlab_add_tests folder)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/*_test.cc")
+  list(FILTER sources EXCLUDE REGEX "${left_out}")
   if(NOT sources)
     return()
   endif()

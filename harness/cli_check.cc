@@ -125,15 +125,15 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
   if (config.negative > 0 && !mix.has(OpKind::kRead)) {
     return fmt::format("--negative: --workload={} reads nothing", config.workload.str());
   }
-  if (config.batch > 1) {
+  if (config.batch.keys > 1) {
     if (mix.only() != static_cast<std::size_t>(OpKind::kRead)) {
       return fmt::format("--batch: --workload={} does more than look up, and only lookups are batched", config.workload.str());
     }
     if (!pair->no_batch.empty()) {
       return fmt::format("--batch: it does not reach {}: {}", config.index.name, pair->no_batch);
     }
-    if (config.batch_order == BatchOrder::kSideBySide && !pair->side_by_side) {
-      return fmt::format("--batch: {} does not go side by side; write --batch={}:in-turn", config.index.name, config.batch);
+    if (config.batch.order == BatchOrder::kSideBySide && !pair->side_by_side) {
+      return fmt::format("--batch: {} does not go side by side; write --batch={}:in-turn", config.index.name, config.batch.keys);
     }
   }
   if (warmup_is_lost) {

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <tuple>
-
 #include "harness/cli.h"
 #include "harness/cli_values.h"
 #include "src/base/error.h"
@@ -84,7 +82,7 @@ const std::vector<OptionRow>& option_rows() {
       {"negative", "RATE", "0", "share of reads for absent keys",
        [](Config& c, const std::string& v) { c.negative = parse_share("--negative", v); }},
       {"batch", "K", "1", "lookups that are one call: 16 (side by side) or 16:in-turn; at most 64",
-       [](Config& c, const std::string& v) { std::tie(c.batch, c.batch_order) = parse_batch(v); }},
+       [](Config& c, const std::string& v) { c.batch = parse_batch(v); }},
       {"records", "N", "what fits, at most 16M", "keys loaded, or inserted by insert; 16M, 64Mi",
        [](Config& c, const std::string& v) { c.records = parse_count("--records", v, 1, u64{1} << 40); }},
       {"warmup", "TIME", "200ms", "before the measured phase; what it inserts stays",

@@ -24,6 +24,8 @@ Registry some_words() {
     if (std::string(index) == "tbb") pair.own_memory = "it allocates itself";
     if (std::string(policy) != "olc") pair.no_reclaim = "nothing waits";
     pair.index = index;
+    pair.side_by_side = std::string(policy) != "spin";
+    if (std::string(index) == "tbb") pair.no_batch = "one key at a time";
     pair.policy = policy;
     pair.keys = keys;
     pair.ordered = ordered;
@@ -143,6 +145,25 @@ TEST_CASE("more records than memory holds at their smallest are a mistake", "[cl
   CHECK(contains(error_of({"--records=536870913"}), "take at least 9 GB; 8.6 GB of memory are available"));
   CHECK(runs({"--keys=dense", "--records=1073741824"}).runs.size() == 1);   // its path spells the key
   CHECK(contains(error_of({"--keys=dense", "--records=1073741825"}), "available"));
+}
+
+TEST_CASE("lookups are batched where the index and the workload have batches", "[cli]") {
+  const auto batch_of = [](const char* option) { return runs({option}).runs[0].config.batch; };
+  CHECK(batch_of("--threads=1") == Batching{.keys = 1, .order = BatchOrder::kSideBySide});
+  CHECK(batch_of("--batch=16") == Batching{.keys = 16, .order = BatchOrder::kSideBySide});
+  CHECK(batch_of("--batch=64:in-turn") == Batching{.keys = 64, .order = BatchOrder::kInTurn});
+  for (const char* batch : {"1", "16", "64:in-turn"}) {
+    CHECK(contains(point_of(runs({"--batch=" + std::string(batch)}).runs[0].config), "--batch=" + std::string(batch) + " "));
+  }
+  CHECK(error_of({"--batch=24"}) == "--batch: 24 is not 1, 2, 4, 8, 16, 32 or 64");
+  CHECK(contains(error_of({"--batch=128"}), "64"));
+  CHECK(contains(error_of({"--batch=1:in-turn"}), "write --batch=1"));
+  CHECK(contains(error_of({"--batch=16:in_turn"}), "or 16:in-turn"));
+  CHECK(contains(error_of({"--batch=8", "--workload=insert"}), "only lookups are batched"));
+  CHECK(contains(error_of({"--batch=8", "--index=tbb", "--sync=own"}), "one key at a time"));
+  CHECK(contains(error_of({"--batch=8", "--sync=spin"}), "write --batch=8:in-turn"));
+  CHECK(runs({"--batch=8:in-turn", "--sync=spin"}).runs.size() == 1);
+  CHECK(runs({"--batch=8", "--negative=0.5"}).runs.size() == 1);
 }
 
 TEST_CASE("insert ends with its records and has no warmup", "[cli]") {

@@ -233,14 +233,17 @@ u64 parse_count(std::string_view what, std::string_view text, u64 min, u64 max) 
   return in_range(what, text, *value, min, max, fmt::format("{}", min), fmt::format("{}", max));
 }
 
-std::pair<u32, BatchOrder> parse_batch(std::string_view text) {
+Batching parse_batch(std::string_view text) {
   constexpr std::string_view kInTurn = ":in-turn";
   const bool in_turn = text.ends_with(kInTurn);
   const std::string_view keys = text.substr(0, text.size() - (in_turn ? kInTurn.size() : 0));
-  const u64 batch = parse_count("--batch", keys, 1, kMostBatch);
-  if (!std::has_single_bit(batch)) throw InputError(fmt::format("--batch: {} is not 1, 2, 4, 8, 16, 32 or 64", keys));
-  if (batch == 1 && in_turn) throw InputError("--batch: one lookup has no order; write --batch=1");
-  return {static_cast<u32>(batch), in_turn ? BatchOrder::kInTurn : BatchOrder::kSideBySide};
+  if (keys.find(':') != std::string_view::npos) {
+    throw InputError(fmt::format("--batch: '{}' is no batch; write 16 (side by side) or 16:in-turn", text));
+  }
+  const u64 count = parse_count("--batch", keys, 1, kMostInAttempt);
+  if (!std::has_single_bit(count)) throw InputError(fmt::format("--batch: {} is not 1, 2, 4, 8, 16, 32 or 64", keys));
+  if (count == 1 && in_turn) throw InputError("--batch: one lookup has no order; write --batch=1");
+  return {.keys = static_cast<u32>(count), .order = in_turn ? BatchOrder::kInTurn : BatchOrder::kSideBySide};
 }
 
 u64 parse_duration(std::string_view what, std::string_view text, u64 min_ns, u64 max_ns) {

@@ -5,7 +5,6 @@
 
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "harness/config.h"
@@ -23,8 +22,8 @@ namespace latchlab {
 /// "5 s", "200 ms": the shortest text that parse_duration reads back, e.g. "200ms".
 [[nodiscard]] std::string duration_text(u64 ns);
 
-/// "16": side by side; "16:in-turn". A power of two, at most kMostBatch.
-[[nodiscard]] std::pair<u32, BatchOrder> parse_batch(std::string_view text);
+/// "16": side by side; "16:in-turn". A power of two, at most kMostInAttempt.
+[[nodiscard]] Batching parse_batch(std::string_view text);
 
 /// compact, scatter, socket:N or list:0-3,5. Whether those processors exist is not checked here: see
 /// placement.h.

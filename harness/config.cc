@@ -25,8 +25,8 @@ std::string_view word(Validate validate) { return validate == Validate::kTally ?
 
 std::string_view word(BatchOrder order) { return order == BatchOrder::kInTurn ? "in-turn" : "side-by-side"; }
 
-std::string batch_text(const Config& c) {
-  return fmt::format("{}{}", c.batch, c.batch > 1 && c.batch_order == BatchOrder::kInTurn ? ":in-turn" : "");
+std::string batch_text(const Batching& batch) {
+  return fmt::format("{}{}", batch.keys, batch.order == BatchOrder::kInTurn ? ":in-turn" : "");
 }
 
 std::string point_of(const Config& c) {
@@ -37,7 +37,7 @@ std::string point_of(const Config& c) {
   point += fmt::format(" --hugepages={} --workload={} --keys={}", word(c.huge_pages), c.workload.str(),
                        c.keys.str());
   if (c.no_distribution.empty()) point += fmt::format(" --dist={}", c.distribution.str());
-  point += fmt::format(" --negative={} --batch={} --records={} --warmup={}", c.negative, batch_text(c), c.records,
+  point += fmt::format(" --negative={} --batch={} --records={} --warmup={}", c.negative, batch_text(c.batch), c.records,
                        duration_text(c.warmup_ns));
   if (c.time_ns != 0) point += fmt::format(" --time={}", duration_text(c.time_ns));
   if (c.ops != 0) point += fmt::format(" --ops={}", c.ops);

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "src/base/batch_order.h"
+#include "src/base/batching.h"
 #include "src/base/spec.h"
 #include "src/base/types.h"
 #include "src/memory/memory_config.h"
@@ -48,8 +48,6 @@ struct Pin {
   std::string text = "compact";
 };
 
-inline constexpr u32 kMostBatch = 64;
-
 struct Config {
   Spec index{.name = "art", .arg = {}, .options = {}};
   Spec sync{.name = "none", .arg = {}, .options = {}};
@@ -69,8 +67,7 @@ struct Config {
   /// Why --dist does not reach this workload, which draws no keys; empty where it does.
   std::string no_distribution;
   double negative = 0;                                             ///< share of lookups for absent keys, 0..1
-  u32 batch = 1;    ///< lookups that are one call of the index: a power of two, at most kMostBatch
-  BatchOrder batch_order = BatchOrder::kSideBySide;
+  Batching batch;   ///< of lookups; a power of two
   u64 records = 0;  ///< keys loaded (lookup, mix) or inserted (insert)
 
   u64 warmup_ns = 0;
@@ -97,8 +94,8 @@ struct Config {
 [[nodiscard]] std::string_view word(Validate);
 [[nodiscard]] std::string_view word(BatchOrder);
 
-/// `--batch` as it is given: "1", "16", "16:in-turn".
-[[nodiscard]] std::string batch_text(const Config&);
+/// As `--batch` is given: "1", "16", "16:in-turn".
+[[nodiscard]] std::string batch_text(const Batching&);
 
 /// The options that name this point again, in one line and canonical order; `point_hash` is a hash of it, so
 /// it leaves out block, order and replicate, which tell replicates of one point apart.

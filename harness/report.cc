@@ -65,8 +65,8 @@ Json config_json(const Config& c, const Measured<KeyFile>& key_file) {
   key_file ? void(o["key_file"] = key_file_json(*key_file)) : put_missing(o, "key_file", key_file.reason);
   c.no_distribution.empty() ? void(o["dist"] = c.distribution.str()) : put_missing(o, "dist", c.no_distribution);
   o["negative"] = c.negative;
-  o["batch"] = c.batch;
-  c.batch > 1 ? void(o["batch_order"] = word(c.batch_order)) : put_missing(o, "batch_order", "one lookup is no batch");
+  o["batch"] = c.batch.keys;
+  c.batch.keys > 1 ? void(o["batch_order"] = word(c.batch.order)) : put_missing(o, "batch_order", "one lookup is no batch");
   o["records"] = c.records;
   o["warmup_s"] = seconds(c.warmup_ns);
   c.time_ns != 0 ? void(o["time_s"] = seconds(c.time_ns))

@@ -283,6 +283,19 @@ TEST_CASE("people see status and reason once", "[table]") {
   CHECK(table.footer().find("[1] rtm runs on its lock") != std::string::npos);
 }
 
+TEST_CASE("a table has a column for what somebody set", "[table]") {
+  RunResult olc = full_result();
+  RunResult none = olc;
+  none.config.no_reclaim = "nothing waits";
+  const auto header = [](const RunResult& a, const RunResult& b) {
+    return RunTable({{.config = a.config, .skip = ""}, {.config = b.config, .skip = ""}}).header();
+  };
+  CHECK_THAT(header(olc, none), !Catch::Contains("reclaim"));
+  RunResult quiescent = olc;
+  quiescent.config.reclaim = Reclaim::kQsbr;
+  CHECK_THAT(header(olc, quiescent), Catch::Contains("reclaim"));
+}
+
 TEST_CASE("a table says which insert runs ended before their records", "[table]") {
   RunResult result = full_result();
   result.config.workload = Spec::parse("insert");

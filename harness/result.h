@@ -106,7 +106,7 @@ struct Throughput {
   std::vector<double> series;
   std::vector<double> per_thread;
   Measured<double> jain;          ///< fairness: (sum x)^2 / (n sum x^2), 1 when all threads did the same
-  Measured<double> generator_ns;  ///< what making one operation costs a thread, in time of a processor
+  Measured<double> generator_ns;  ///< what making one operation cost a thread, warm-up included, in time of a processor
 };
 
 /// What the policy counted over all threads in the measured phase.

@@ -28,7 +28,7 @@ Words axes_of(const Config& c) {
           {"keys", c.keys.str()},
           {"dist", c.no_distribution.empty() ? c.distribution.str() : "-"},
           {"negative", fmt::format("{}", c.negative)},
-          {"batch", batch_text(c)},
+          {"batch", batch_text(c.batch)},
           {"records", grouped(c.records)},
           {"warmup", duration_text(c.warmup_ns)},
           {"time", duration_text(c.time_ns)},
@@ -40,7 +40,7 @@ Words axes_of(const Config& c) {
           {"replicate", fmt::format("{}", c.replicate)}};
 }
 
-constexpr std::size_t kReplicateAxis = 19;
+constexpr std::size_t kCommonAxes = 9;   // index to dist, said even where all runs have the same; the rest matters to who set it
 
 std::string line(std::string_view name, const std::string& text) {
   return fmt::format("  {:<13}{}\n", name, text);
@@ -226,12 +226,12 @@ RunTable::RunTable(const std::vector<PlannedRun>& runs) {
   if (runs.empty()) return;
   const Words words = axes_of(runs.front().config);
   for (std::size_t i = 0; i < words.size(); ++i) {
+    if (i >= kCommonAxes) values[i].erase("-");   // a run that an option does not reach differs in nothing
     if (values[i].size() > 1) {
       axes_.emplace_back(words[i].first, widths[i]);
     } else {
       axes_.emplace_back("", 0);
-      // The rest of the axes matters only to whoever set them, who knows.
-      if (i <= 8 && i != kReplicateAxis) {
+      if (i < kCommonAxes) {
         common_ += fmt::format("{}{}={}", common_.empty() ? "" : "  ", words[i].first, words[i].second);
       }
     }

@@ -61,9 +61,9 @@ struct alignas(kFalseSharingBytes) Worker {
   Slice rest;     // of the steps: made and not yet run, also over the end of a phase
   std::vector<u64> counters_before;
   std::vector<u64> counters_after;
-  u64 making_ns = 0;
+  u64 making_ns = 0;  // of this thread's time, for all the steps that it has made
   u64 made = 0;
-  bool clocked = true;  // making_ns covers all that was made
+  bool clocked = true;  // the kernel told that time
   bool pinned = true;
   std::optional<u32> seen_on;  // the processor, at the end of the measured phase
 };
@@ -185,7 +185,7 @@ class Run {
         // A new index is empty: an insert that finds its key there is a mistake even where keys come from a
         // file.
         for (Step& step : me.steps) step.expect = Expect::kMiss;
-        meter_.add(t, me.session->run(chunk, stop_, me.tally));
+        meter_.add(t, me.session->run(chunk, stop_, me.tally, kStopSteps));
       }
     });
     return go_on() && no_mistakes("loading");
@@ -199,7 +199,7 @@ class Run {
            first += u64{config_.threads} * kChunkSteps) {
         const u32 count = static_cast<u32>(std::min<u64>(kChunkSteps, samples - first));
         meter_.add(t, me.session->run(make_checks(keys_, config_.records, samples, first, count, me.steps),
-                                      stop_, me.tally));
+                                      stop_, me.tally, kStopSteps));
       }
     });
     return go_on() && no_mistakes("verifying what was loaded");
@@ -229,7 +229,6 @@ class Run {
     for (Worker& worker : workers_) {
       worker.counters_before = worker.session->counters();
       worker.measured = worker.tally;
-      worker.making_ns = worker.made = 0;
     }
     if (trial_.keeps()) out_.memory.keys_at_start = tally_of_all().keys;
     const Measured<ReclaimCounters> reclaim_before = trial_.reclaim();
@@ -270,7 +269,7 @@ class Run {
     if (seats_.oversubscribed) part.begin();   // making steps takes processors from others, so it is inside
     // Where threads share processors a step may take long, above all if they pass a lock around: one is counted at once, since
     // the phase does not end before, and after each a thread looks whether it is to stop.
-    u32 most = seats_.oversubscribed ? config_.batch : kSliceSteps;
+    u32 most = seats_.oversubscribed ? config_.batch.keys : kSliceSteps;
     const u32 stop_steps = seats_.oversubscribed ? 1 : kStopSteps;
     while (!stop_.load(kRelaxed)) {
       make_ready(me, maker);
@@ -394,9 +393,8 @@ class Run {
                           : config_.ops > 0 && config_.ops <= stream_.size()   ? Ending::kOperations
                                                                                : Ending::kRecords;
     throughput.generator_ns =
-        !clocked   ? Measured<double>::missing("the kernel does not tell a thread's time")
-        : made > 0 ? Measured<double>(static_cast<double>(making) / static_cast<double>(made))
-                   : Measured<double>::missing("no step was made in the measured phase");
+        clocked ? Measured<double>(static_cast<double>(making) / static_cast<double>(made))
+                : Measured<double>::missing("the kernel does not tell a thread's time");
     throughput.timed_share = wall > 0 ? std::min(1.0, seconds / wall) : 1;
     note_early_end(throughput);
     for (std::size_t k = 0; k < kOpKinds; ++k) {
@@ -448,7 +446,7 @@ class Run {
     }
     // A scan is several operations of the policy, a batch of lookups is one, and so is everything else.
     const auto counts_too_few = [&](const NamedCount& c) {
-      return c.name == "ops" && out_.throughput && c.count * config_.batch < out_.throughput->operations;
+      return c.name == "ops" && out_.throughput && c.count * config_.batch.keys < out_.throughput->operations;
     };
     if (out_.sync.counters && std::any_of(out_.sync.counters->begin(), out_.sync.counters->end(), counts_too_few)) {
       worsen(Status::kInvalid, fmt::format("the policy counted fewer operations than the {} that were done",

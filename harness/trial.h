@@ -76,7 +76,7 @@ class Session {
 
   /// Runs the steps, looking at `stop` every `stop_steps`, at most kStopSteps; returns how many were run. Throws
   /// std::bad_alloc if memory is out: the tally holds what was done before.
-  virtual u32 run(const Slice& slice, const std::atomic<bool>& stop, Tally& tally, u32 stop_steps = kStopSteps) = 0;
+  virtual u32 run(const Slice& slice, const std::atomic<bool>& stop, Tally& tally, u32 stop_steps) = 0;
 
   /// The policy's counters of this thread so far, in the order of its list of fields.
   [[nodiscard]] virtual std::vector<u64> counters() const = 0;

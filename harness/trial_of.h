@@ -51,14 +51,13 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
   using Thread = decltype(std::declval<Index&>().join());
 
  public:
-  /// `batch`: lookups that are one call, at most kStopSteps.
-  SessionOf(Index& index, u32 batch, BatchOrder order) : index_(index), me_(index.join()), batch_(batch), order_(order) {}
+  SessionOf(Index& index, const Batching& batch) : index_(index), me_(index.join()), batch_(batch) {}
 
   u32 run(const Slice& slice, const std::atomic<bool>& stop, Tally& tally, u32 stop_steps) override {
     u32 done = 0;
     // Relaxed: the flag publishes nothing, and a look that is one block late does no harm.
     while (done < slice.count && !stop.load(kRelaxed)) {
-      const u32 block = std::min(std::max(stop_steps, batch_), slice.count - done);
+      const u32 block = std::min(std::max(stop_steps, batch_.keys), slice.count - done);
       const Step* const steps = slice.steps + done;
       if (!slice.only) {
         mixed(steps, block, tally);
@@ -94,25 +93,29 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
 
   /// Asks before the loop what need not be asked for every lookup.
   void reads(const Step* steps, u32 count, Tally& tally) {
-    const auto loop = [&](auto me) {
-      if (batch_ == 1) return look_up(me, steps, count, tally);
-      if constexpr (kFindsBatches<Index>) look_up_batches(me, steps, count, tally);
-    };
+    const auto loop = [&](auto me) { reads_of(me, steps, count, tally); };
     if constexpr (requires { me_.decide(loop); }) {
       me_.decide(loop);
     } else {
-      look_up<Thread&>(me_, steps, count, tally);
+      reads_of<Thread&>(me_, steps, count, tally);
     }
   }
   template <class Me>
+  void reads_of(Me me, const Step* steps, u32 count, Tally& tally) {
+    if constexpr (kFindsBatches<Index>) {
+      if (batch_.keys > 1) return look_up_batches<Me>(me, steps, count, tally);
+    }
+    look_up<Me>(me, steps, count, tally);
+  }
+  template <class Me>
   [[gnu::noinline]] void look_up_batches(Me me, const Step* steps, u32 count, Tally& tally) {
-    std::array<Raw, kStopSteps> keys;
-    std::array<std::optional<u64>, kStopSteps> found;
+    std::array<Raw, kMostInAttempt> keys;
+    std::array<std::optional<u64>, kMostInAttempt> found;
     u64 misses = 0;
     for (const Step* const end = steps + count; steps != end;) {
-      const u32 now = std::min(batch_, static_cast<u32>(end - steps));
+      const u32 now = std::min(batch_.keys, static_cast<u32>(end - steps));
       for (u32 i = 0; i < now; ++i) keys[i] = key_of(steps[i]);
-      index_.find_batch(me, std::span<const Raw>(keys.data(), now), std::span(found.data(), now), order_);
+      index_.find_batch(me, std::span<const Raw>(keys.data(), now), std::span(found.data(), now), batch_.order);
       for (u32 i = 0; i < now; ++i) misses += !found_right(steps[i], found[i], tally);
       steps += now;
     }
@@ -241,8 +244,7 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
 
   Index& index_;
   Thread me_;
-  const u32 batch_;
-  const BatchOrder order_;
+  const Batching batch_;
   OwnedKey<Raw> last_{};  ///< of the scan that runs
 };
 
@@ -254,11 +256,10 @@ class TrialOf final : public Trial {
   explicit TrialOf(const Config& config)
       : spec_(config.sync),
         batch_(config.batch),
-        order_(config.batch_order),
         index_(config.sync, memory_config_of(config)) {}
 
   [[nodiscard]] std::unique_ptr<Session> join() override {
-    return std::make_unique<SessionOf<Index>>(index_, batch_, order_);
+    return std::make_unique<SessionOf<Index>>(index_, batch_);
   }
   [[nodiscard]] KeyKind key_kind() const override {
     return std::is_same_v<Raw, u64> ? KeyKind::kU64 : KeyKind::kBytes;
@@ -406,8 +407,7 @@ class TrialOf final : public Trial {
   }
 
   const Spec spec_;
-  const u32 batch_;
-  const BatchOrder order_;
+  const Batching batch_;
   Index index_;
 };
 

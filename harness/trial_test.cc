@@ -25,6 +25,7 @@
 namespace latchlab {
 namespace {
 
+using testing::Lines;
 using testing::phase_of;
 using testing::phases_of;
 using testing::run_of;
@@ -62,21 +63,6 @@ const OperationRate* operation(const TrialResult& result, std::string_view name)
 double seconds_of(const TrialResult& result, std::string_view phase) {
   return phase_of(result, phase).seconds;
 }
-
-class Lines {
- public:
-  explicit Lines(u32 count, u32 bytes = 0) : path_("/tmp/latchlab_trial_test_" + std::to_string(::getpid())) {
-    std::ofstream file(path_);
-    for (u32 i = 0; i < count; ++i) file << "word number " << std::string(bytes, '.') << i * 7919 << '\n';
-  }
-  ~Lines() { std::remove(path_.c_str()); }
-  Lines(const Lines&) = delete;
-  Lines& operator=(const Lines&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 TEST_CASE("a trial of lookups loads, verifies, measures and validates") {
   const TrialResult result = run(small("lookup"));
@@ -342,90 +328,6 @@ TEST_CASE("an operation that memory ran out in may have counted, but only in an 
   CHECK(result.status == Status::kFailed);
   CHECK_THAT(result.reason, Catch::Contains("memory ran out"));
   CHECK_FALSE(result.validation.passed.value.value_or(true));
-}
-
-TEST_CASE("more threads than processors finish, and the result says so") {
-  Config config = small("mix:read=80,update=20");
-  config.threads = 8;
-  const Topology topology = Topology::discover();
-  if (topology.allowed_count() >= 8) {
-    config.pin = Pin{.kind = Pin::Kind::kList, .socket = 0, .cpus = {0}, .text = "list:0"};
-  }
-  const TrialResult result = run(config);
-  CAPTURE(result.reason);
-  CHECK(result.status == Status::kOk);
-  CHECK(*result.placement.oversubscribed);
-  CHECK(result.throughput->timed_share == 1);
-  CHECK(*result.placement.processors < 8);
-  CHECK(result.throughput->per_thread.size() == 8);
-}
-
-/// Keeps nothing and looks for nothing: what a run costs is making its steps.
-struct Idle : Toy<std::string_view> {
-  using Toy<std::string_view>::Toy;
-  struct Body {
-    static constexpr bool kKeeps = false;
-  };
-  std::optional<u64> find(Thread&, std::string_view) { return std::nullopt; }
-};
-
-/// Lookups are slow in the measured phase, so that the few that are still done after its end take longer than itself.
-struct Slow : Toy<u64> {
-  using Toy<u64>::Toy;
-  std::optional<u64> find(Thread& me, u64 key) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    return Toy<u64>::find(me, key);
-  }
-};
-
-TEST_CASE("with more threads than processors each looks at every step whether it is to stop") {
-  Config config = small("lookup");
-  config.records = 8;
-  config.warmup_ns = 0;
-  config.time_ns = 20'000'000;
-  config.threads = 2 * static_cast<u32>(Topology::discover().processors.size());
-  const TrialResult result = run_of<Slow>(config);
-  REQUIRE(result.throughput);
-  CHECK(result.throughput->ended_by == Ending::kTime);
-  CHECK(result.throughput->operations < u64{kStopSteps} * config.threads);
-}
-
-TEST_CASE("a session looks after every so many steps whether it is to stop") {
-  Toy<u64> index(Spec::parse("own"), {});
-  SessionOf<Toy<u64>> session(index, 1, BatchOrder::kInTurn);
-  const std::vector<Step> steps(kStopSteps);
-  const std::atomic<bool> stop{true};
-  Tally tally;
-  CHECK(session.run({.steps = steps.data(), .count = kStopSteps, .only = OpKind::kRead}, stop, tally, kStopSteps) == 0);
-  const std::atomic<bool> go_on{false};
-  for (const u32 stop_steps : {1U, 7U, kStopSteps}) {
-    CHECK(session.run({.steps = steps.data(), .count = kStopSteps, .only = OpKind::kRead}, go_on, tally, stop_steps) == kStopSteps);
-  }
-}
-
-TEST_CASE("with more threads than processors the seconds that count have all making of steps in them") {
-  const Lines lines(100, 4000);
-  Config config = small("lookup");
-  config.keys = Spec{.name = "file", .arg = lines.path(), .options = {}};
-  config.records = 100;
-  config.warmup_ns = config.time_ns = 0;
-  config.ops = u64{config.threads} * kRoundSteps;   // each thread makes steps once, and runs them all
-  const u32 cpu = this_cpu().value_or(0);
-  config.pin = Pin{.kind = Pin::Kind::kList, .socket = 0, .cpus = {cpu}, .text = "one"};
-  const TrialResult result = run_of<Idle>(config);
-  CAPTURE(result.reason);
-  REQUIRE(result.throughput);
-  for (const std::string& note : result.health.notes) {
-    if (note != "the kernel refuses to pin threads") continue;
-    WARN("skipped: " << note);
-    return;
-  }
-  const Throughput& t = *result.throughput;
-  REQUIRE(*result.placement.oversubscribed);
-  CHECK(t.timed_share == 1);
-  REQUIRE(t.generator_ns);
-  // One processor cannot spend more time on it than passes. (The two clocks may differ in their rate.)
-  CHECK(t.seconds * 1e9 >= .99 * *t.generator_ns * static_cast<double>(t.operations));
 }
 
 TEST_CASE(

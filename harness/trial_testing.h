@@ -1,7 +1,11 @@
 // What the tests of trials share: a run that is over soon, and how to run it over any index.
 #pragma once
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdio>
+#include <fstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,5 +53,21 @@ inline const PhaseTime& phase_of(const TrialResult& result, std::string_view nam
   return *std::find_if(result.phases.begin(), result.phases.end(),
                        [&](const PhaseTime& phase) { return phase.name == name; });
 }
+
+/// A key file of its own for each process.
+class Lines {
+ public:
+  explicit Lines(u32 count, u32 bytes = 0) : path_("/tmp/latchlab_trial_test_" + std::to_string(::getpid())) {
+    std::ofstream file(path_);
+    for (u32 i = 0; i < count; ++i) file << "word number " << std::string(bytes, '.') << i * 7919 << '\n';
+  }
+  ~Lines() { std::remove(path_.c_str()); }
+  Lines(const Lines&) = delete;
+  Lines& operator=(const Lines&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
 
 }  // namespace latchlab::testing

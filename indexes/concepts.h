@@ -8,7 +8,7 @@
 #include <optional>
 #include <span>
 
-#include "src/base/batch_order.h"
+#include "src/base/batching.h"
 #include "src/base/spec.h"
 #include "src/base/types.h"
 #include "src/memory/memory_config.h"

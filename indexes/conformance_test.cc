@@ -19,10 +19,10 @@ using SessionOracle = Oracle<AnyIndex::Session>;
 
 constexpr std::size_t kLimits[] = {0, 1, 2, 63, 64, 65, ~std::size_t{0}};
 
-/// Up, looked at, and down again; every answer is compared.
 /// Batches of every length around those that are one attempt, or go side by side, with keys that repeat.
-void look_up_in_batches(SessionOracle& oracle, const std::vector<std::string>& keys, Rng& rng) {
-  for (const u32 length : {0, 1, 2, 15, 16, 17, 33, 63, 64, 65, 200}) {
+void look_up_in_batches(SessionOracle& oracle, const std::vector<std::string>& keys, Rng& rng,
+                        std::initializer_list<u32> lengths = {0, 1, 2, 15, 16, 17, 33, 63, 64, 65, 200}) {
+  for (const u32 length : lengths) {
     std::vector<std::string> batch;
     for (u32 i = 0; i < length; ++i) batch.push_back(keys[rng.below(keys.size())]);
     oracle.find_batch(batch, BatchOrder::kSideBySide);
@@ -30,6 +30,7 @@ void look_up_in_batches(SessionOracle& oracle, const std::vector<std::string>& k
   }
 }
 
+/// Up, looked at, and down again; every answer is compared.
 void fill_and_empty(SessionOracle& oracle, const KeyPattern& pattern, bool numbers, Rng& rng) {
   for (const std::string& key : pattern.keys) {
     oracle.find(key);
@@ -68,7 +69,7 @@ void swing(SessionOracle& oracle, const KeyPattern& pattern, bool numbers, Rng& 
     oracle.random_operation(rng, key, growing ? 60 : 10, growing ? 10 : 60);
     if (i % phase == phase - 1) {
       oracle.compare_all();
-      look_up_in_batches(oracle, keys, rng);
+      look_up_in_batches(oracle, keys, rng, {40});
     }
   }
   while (!oracle.model().empty() && oracle.ok()) oracle.erase(std::string(oracle.model().begin()->first));

@@ -17,7 +17,8 @@
 //
 //     bool speculate(me, blocks, run)   // true: `run` has committed in a transact(); false: this thread now holds lock_
 //
-// which is called only where the lock is elided; elsewhere every operation is a fallback.
+// which is called only where the lock is elided; elsewhere every operation is a fallback. A policy that elides in another way
+// has a run_elided of its own.
 #include <optional>
 #include <type_traits>
 

@@ -45,7 +45,7 @@ struct TransactionCounters {
   }
 
   /// Operations that needed no lock.
-  u64 elided() const { return commits; }
+  constexpr u64 elided() const { return commits; }
 
   /// Of all classes.
   constexpr u64 aborts() const {

@@ -17,7 +17,7 @@
 #include <span>
 #include <utility>
 
-#include "src/base/batch_order.h"
+#include "src/base/batching.h"
 #include "src/base/key.h"
 #include "src/base/spec.h"
 #include "src/memory/memory.h"
@@ -95,14 +95,14 @@ class Synchronized {
       return index_.find_in(tx, key);
     });
   }
-  /// found[i] becomes the value of keys[i], as find would say it at some moment of the call: each for itself. Up to kAttempt
-  /// keys are one attempt of the policy: one hold of a lock, one transaction. The index looks them up side by side where it
-  /// can, or one after the other, if `order` says so. As many `found` as keys, in the caller's storage.
+  /// found[i] becomes the value of keys[i], as find would say it at some moment of the call: each for itself. Up to
+  /// kMostInAttempt keys are one attempt of the policy. The index looks them up side by side where it can, or one after the
+  /// other, if `order` says so. As many `found` as keys, in the caller's storage.
   template <class Me>
   void find_batch(Me& me, std::span<const Raw> keys, std::span<std::optional<u64>> found,
                   BatchOrder order = BatchOrder::kSideBySide) const {
-    for (std::size_t first = 0; first < keys.size(); first += kAttempt) {
-      const std::size_t count = std::min(keys.size() - first, kAttempt);
+    for (std::size_t first = 0; first < keys.size(); first += kMostInAttempt) {
+      const std::size_t count = std::min<std::size_t>(keys.size() - first, kMostInAttempt);
       find_in_one_attempt(me, keys.subspan(first, count), found.subspan(first, count), order);
     }
   }
@@ -147,13 +147,11 @@ class Synchronized {
  private:
   using Put = typename Body::Put;
 
-  static constexpr std::size_t kAttempt = 64;   // keys
-
   template <class Me>
   void find_in_one_attempt(Me& me, std::span<const Raw> raws, std::span<std::optional<u64>> found, BatchOrder order) const {
     // Spelled before, so that a transaction has nothing to do with it.
-    std::array<std::optional<typename Key::Spelling>, kAttempt> spellings;
-    std::array<Key, kAttempt> room;
+    std::array<std::optional<typename Key::Spelling>, kMostInAttempt> spellings;
+    std::array<Key, kMostInAttempt> room;
     for (std::size_t i = 0; i < raws.size(); ++i) room[i] = spellings[i].emplace(raws[i]).key();
     const std::span<const Key> keys(room.data(), raws.size());
     policy_.read(me, [&](auto& tx) -> Attempt<bool> {

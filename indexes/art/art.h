@@ -21,13 +21,13 @@
 
 #include "indexes/art/batch.h"
 #include "indexes/art/child.h"
+#include "indexes/art/descent.h"
 #include "indexes/art/leaf.h"
 #include "indexes/art/leftover.h"
 #include "indexes/art/node.h"
 #include "indexes/art/path.h"
 #include "indexes/art/scan.h"
-#include "src/arch/opaque.h"
-#include "src/arch/prefetch.h"
+#include "indexes/art/side_by_side.h"
 #include "src/memory/memory.h"
 #include "sync/attempt.h"
 
@@ -59,17 +59,13 @@ class Art {
   [[gnu::always_inline]] Attempt<Found> find_in(Tx& tx, const Key& key) const {
     ReaderOf<Tx> at;
     Way way;
-    return answer(tx, descend(tx, key, std::ignore, at, way), key, at, way);
+    return Descent::answer(tx, Descent::descend(tx, root(), key, std::ignore, at, way), key, at, way);
   }
 
-  /// The same for as many keys: found[i] is of keys[i]. Their ways go down side by side, a level at a time, and what the next
-  /// level reads of all of them is fetched together: a batch waits for memory about as often as one key does.
+  /// The same for as many keys: found[i] is of keys[i] (side_by_side.h).
   template <class Tx>
   Attempt<bool> find_batch_in(Tx& tx, std::span<const Key> keys, std::span<Found> found) const {
-    for (std::size_t first = 0; first < keys.size(); first += kSideBySide) {
-      const std::size_t count = std::min<std::size_t>(keys.size() - first, kSideBySide);
-      if (!find_side_by_side(tx, &keys[first], static_cast<u32>(count), &found[first])) return kRestart;
-    }
+    if (!art::SideBySide<Layout, Key>::find(tx, root(), keys, found)) return kRestart;
     return true;
   }
 
@@ -79,7 +75,7 @@ class Art {
   [[gnu::always_inline]] Attempt<bool> put_in(Tx& tx, const Key& key, u64 value, Put how) {
     ReaderOf<Tx> parent = tx.enter(root()), at;
     Way way;
-    const End end = descend(tx, key, parent, at, way);
+    const End end = Descent::descend(tx, root(), key, parent, at, way);
     if (end == End::kChanged) return kRestart;
     switch (end) {
       case End::kNone:
@@ -108,7 +104,7 @@ class Art {
   Attempt<bool> erase_in(Tx& tx, const Key& key) {
     ReaderOf<Tx> parent = tx.enter(root()), at;
     Way way;
-    const End end = descend(tx, key, parent, at, way);
+    const End end = Descent::descend(tx, root(), key, parent, at, way);
     if (end == End::kChanged) return kRestart;
     if (end == End::kValue) return remove(tx, parent, at, key);
     if (end != End::kLeaf) return tx.confirm(false, at);
@@ -170,189 +166,23 @@ class Art {
   using Node16 = art::Node16<Layout, Key>;
   using Node48 = art::Node48<Layout, Key>;
   using Node256 = art::Node256<Layout, Key>;
-  using Slot = typename Layout::template Cell<u64>;
   using Leaf = art::Leaf<Layout, Key>;
   using Path = art::Path<Key>;
   using Scan = art::Scan<Layout, Key>;
+  using Descent = art::Descent<Layout, Key>;
+  using End = art::End;
+  using Way = typename Descent::Way;
+  template <class Tx>
+  using ReaderOf = typename Descent::template ReaderOf<Tx>;
   using Child = art::Child;
   using Group = art::Group<Key>;
   using Leftover = art::Leftover<Layout, Key>;
   using Entry = art::Entry;
   using Kind = art::Kind;
 
-  static constexpr u32 kUnrolled = 4;   // levels that are guessed to be Node256: all four are so from some 10^9 keys on
   static constexpr u32 kNobody = 256;   // "all but no byte"
 
-  /// How the way of a key ends. kFreeSlot: at none, in a Node256 of the run; kChanged: restart; kFurther:
-  /// behind the run.
-  enum class End : u8 { kNone, kFreeSlot, kValue, kLeaf, kPathDiffers, kChanged, kFurther };
-  struct Way {
-    const Slot* slot = nullptr;   // of kValue, kLeaf, kFreeSlot
-    u64 word = 0;                 // in it
-    bool skipped = false;         // compressed bytes that only a leaf knows were not compared
-  };
-
-  /// Fixed-size keys are short enough for a path to hold them whole: nothing is ever skipped.
-  static constexpr bool kMaySkip = Key::kFixedSize == 0;
-
   Node* root() const { return const_cast<Node256*>(&root_); }
-
-  template <class Tx>
-  using ReaderOf = typename Tx::template Reader<Node>;
-
-  /// Where the key's way ends: at a slot without a word, a value or a leaf in the slot of `at`, or because `at`, below
-  /// `parent`, has another path. The level of a node is guessed from the depth that was come to and compared rather than
-  /// loaded, so that the slot's line is fetched without waiting for the header's. `parent` begins as a reader of the root, or
-  /// is std::ignore for who does not ask for it.
-  template <class Tx, class Parent>
-  [[gnu::always_inline]] End descend(Tx& tx, const Key& key, Parent& parent, ReaderOf<Tx>& at, Way& way) const {
-    u32 depth = 0;
-    if constexpr (Key::kFixedSize != 0) {
-      if (const End end = descend_256<0>(tx, key, parent, at, way, depth); end != End::kFurther) return end;
-    } else {
-      at = tx.enter(root());
-    }
-    for (;; ++depth) {
-      if (const End end = look(at, key, depth, way); end != End::kFurther) return end;
-      parent = at;
-      if (!at.step_to(Child(way.word).template as_node<Node>())) return End::kChanged;
-    }
-  }
-
-  /// What `at`, a node below `depth` bytes of the key's way, has for the key. kFurther: the node that way.word leads to.
-  /// `depth` becomes its level.
-  template <class Reader>
-  [[gnu::always_inline]] End look(const Reader& at, const Key& key, u32& depth, Way& way) const {
-    if (at->level() != opaque(depth)) [[unlikely]] {
-      if (!at->path().matches(key)) return End::kPathDiffers;
-      if constexpr (kMaySkip) way.skipped |= at->level() > depth + Path::kStored;
-      depth = at->level();
-    }
-    way.slot = at->find_at(depth, key[depth], way.word);
-    if (way.slot == nullptr) return End::kNone;
-    if constexpr (Key::kFixedSize != 0) {
-      if (depth + 1 == Key::kFixedSize) return End::kValue;
-    }
-    return Child(way.word).is_leaf() ? End::kLeaf : End::kFurther;
-  }
-
-  /// What the end of a key's way says about it.
-  template <class Tx, class Reader>
-  [[gnu::always_inline]] static Attempt<Found> answer(Tx& tx, End end, const Key& key, const Reader& at, const Way& way) {
-    if (end == End::kLeaf) {
-      const auto* const value = Leaf::find(Child(way.word), key);
-      if (value == nullptr) return tx.confirm(Found(), at);
-      return tx.confirm(Found(value->load()), at);
-    }
-    if (end == End::kChanged) return kRestart;
-    if (end == End::kValue) return tx.confirm(Found(way.word), at);
-    return tx.confirm(Found(), at);
-  }
-
-  static constexpr u32 kSideBySide = 16;   // ways: about as many lines as a core fetches at once
-
-  /// At most kSideBySide keys; false: restart. Each round takes every way a level further, over lines that the round before has
-  /// asked for. The first two levels are one round: caches hold them.
-  template <class Tx>
-  [[nodiscard]] bool find_side_by_side(Tx& tx, const Key* keys, u32 count, Found* found) const {
-    ReaderOf<Tx> at[kSideBySide];
-    u64 word[kSideBySide];   // that `at` has for the key: of a node, or of a leaf
-    u32 depth[kSideBySide];
-    u8 walking[kSideBySide], at_leaf[kSideBySide];
-    u32 ways = 0, leaves = 0;
-    const auto step = [&](u32 i) { return at[i].step_to(Child(word[i]).template as_node<Node>()); };
-    const auto note = [&](u32 i, End end, const Way& way) __attribute__((always_inline)) {
-      word[i] = way.word;
-      if (end == End::kFurther) {
-        prefetch_next(*at[i].node(), Child(way.word), depth[i] + 1, keys[i]);
-        walking[ways++] = static_cast<u8>(i);
-        return true;
-      }
-      if (end == End::kLeaf) {
-        prefetch_read(Child(way.word).line());
-        at_leaf[leaves++] = static_cast<u8>(i);
-        return true;
-      }
-      return answer_into(found[i], tx, end, keys[i], at[i], way);
-    };
-    for (u32 i = 0; i < count; ++i) {
-      at[i] = tx.enter(root());
-      depth[i] = 0;
-      Way way;
-      End end = look(at[i], keys[i], depth[i], way);
-      if (end == End::kFurther) {
-        word[i] = way.word;
-        if (!step(i)) return false;
-        ++depth[i];
-        end = look(at[i], keys[i], depth[i], way);
-      }
-      if (!note(i, end, way)) return false;
-    }
-    while (ways > 0) {
-      const u32 round = std::exchange(ways, 0);
-      for (u32 w = 0; w < round; ++w) {
-        const u32 i = walking[w];
-        if (!step(i)) return false;
-        ++depth[i];
-        Way way;
-        const End end = look(at[i], keys[i], depth[i], way);
-        if (!note(i, end, way)) return false;
-      }
-    }
-    for (u32 l = 0; l < leaves; ++l) {
-      const u32 i = at_leaf[l];
-      Way way;
-      way.word = word[i];
-      if (!answer_into(found[i], tx, End::kLeaf, keys[i], at[i], way)) return false;
-    }
-    return true;
-  }
-  template <class Tx, class Reader>
-  [[nodiscard, gnu::always_inline]] static bool answer_into(Found& found, Tx& tx, End end, const Key& key, const Reader& at,
-                                                           const Way& way) {
-    const Attempt<Found> answered = answer(tx, end, key, at, way);
-    if (answered) found = *answered;
-    return static_cast<bool>(answered);
-  }
-  /// Asks for what `look` will read of a child at `depth`: below a Node256 of the first levels that is mostly another one.
-  [[gnu::always_inline]] static void prefetch_next(const Node& parent, Child child, u32 depth, const Key& key) {
-    if (depth < kUnrolled - 1 && parent.kind() == Kind::k256) {
-      prefetch_read(child.line());
-      prefetch_read(child.template as_node<Node>()->slot_in_256(key[depth]));
-    } else {
-      Node::prefetch_start(child);
-    }
-  }
-
-  /// The run of Node256, one on each level, with which a tree begins (the root is one); unrolled, so that levels and shifts
-  /// are constants. The fewer instructions a lookup has, the more lookups' cache misses overlap. The root is never replaced,
-  /// so its slot alone proves the first step. kFurther: the way goes on at `depth`.
-  template <u32 kDepth, class Tx, class Parent>
-  [[gnu::always_inline]] End descend_256(Tx& tx, const Key& key, Parent& parent, ReaderOf<Tx>& at, Way& way, u32& depth) const {
-    constexpr u8 kGuess = Path::tag_of(Kind::k256, kDepth + 1);
-    way.slot = (kDepth == 0 ? root() : at.node())->slot_in_256(key[kDepth]);
-    way.word = way.slot->load();
-    const Child child(way.word);
-    if (!child || child.is_leaf()) {
-      if constexpr (kDepth == 0) {
-        if (!tx.enter_late(at, root(), *way.slot, way.word)) return End::kChanged;
-      }
-      return child ? End::kLeaf : End::kFreeSlot;
-    }
-    Arrival arrival;
-    if constexpr (kDepth == 0) {
-      arrival = tx.begin(at, child.template as_node<Node>(), kGuess, *way.slot, way.word);
-    } else {
-      parent = at;
-      arrival = at.step_to(child.template as_node<Node>(), kGuess);
-    }
-    if (arrival == Arrival::kChanged) return End::kChanged;
-    if constexpr (kDepth + 1 < kUnrolled) {
-      if (arrival == Arrival::kGuessed) [[likely]] return descend_256<kDepth + 1>(tx, key, parent, at, way, depth);
-    }
-    depth = kDepth + 1;
-    return End::kFurther;
-  }
 
   /// A leaf of its own for the pair, or for the pairs; 0 when memory is out.
   template <class Tx>
@@ -393,7 +223,7 @@ class Art {
   /// Adds the key to `at`, where it has no slot.
   template <class Tx, class Reader>
   [[gnu::noinline]] Attempt<bool> add(Tx& tx, Reader parent, Reader at, const Key key, u64 value, bool skipped) {
-    if (kMaySkip && skipped) {
+    if (Descent::kMaySkip && skipped) {
       const Attempt<Key> below = any_key(at);
       if (!below) return below.failure();
       if (const u32 shared = common_prefix(*below, key); shared < at->level()) return branch_at(tx, key, value, shared);
@@ -476,7 +306,7 @@ class Art {
     for (u32 i = 1; i < all.size(); ++i) level = std::min(level, common_prefix(key, all.key(i)));
     if (level <= at->level()) {
       // Fixed-size keys: what was read is not of one moment. Byte strings: the way here skipped a byte that differs.
-      if (!kMaySkip) return kRestart;
+      if (!Descent::kMaySkip) return kRestart;
       return branch_at(tx, key, value, level);
     }
     all.add(key, value);
@@ -522,7 +352,7 @@ class Art {
   /// A Node4 between `parent` and `at`, whose path differs from the key: at the byte where they part.
   template <class Tx, class Reader>
   [[gnu::noinline]] Attempt<bool> branch(Tx& tx, Reader parent, Reader at, const Key key, u64 value) {
-    if constexpr (!kMaySkip) {
+    if constexpr (!Descent::kMaySkip) {
       const u32 level = at->path().mismatch(key);
       return insert_above(tx, parent, Child::node(at.node()), key, value, level, at->path()[level]);
     } else {

@@ -438,9 +438,10 @@ class alignas(kLineBytes) Node256 : public Node<Layout, Key> {
   }
   void replace(u8 byte, u64 word) { slot_[byte].store(word); }
   void remove(u8 byte) {
-    if constexpr (Layout::Bugs::kBitBeforeSlot) flip_present(byte);
+    const bool has_bit = this->holds_values();
+    if (has_bit && Layout::Bugs::kBitBeforeSlot) flip_present(byte);
     slot_[byte].store(0);
-    if (this->holds_values() && !Layout::Bugs::kBitBeforeSlot) flip_present(byte);
+    if (has_bit && !Layout::Bugs::kBitBeforeSlot) flip_present(byte);
   }
 
  private:

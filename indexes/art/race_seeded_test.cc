@@ -128,7 +128,7 @@ TEST_CASE("Seeded bugs: a dropped validation, upgrade, unlock or grace period of
   CHECK(caught("drop grace period", all_mixes<OlcArt<DropGracePeriod>>("olc", 0)));
 }
 
-TEST_CASE("Seeded bugs: what readers of rowex lean on is found where it is dropped", "[race][no-tsan]") {
+TEST_CASE("Seeded bugs: what readers of rowex lean on is found where it is dropped", "[race]") {
   CHECK(caught("rowex: child first", all_mixes<RowexArt<ChildAfterIndex>>("rowex", 0)));
   CHECK(caught("rowex: proof of zero", all_mixes<RowexArt<DropProofOfZero>>("rowex", 0, large_node_mixes())));
   CHECK(caught("rowex: grace period", all_mixes<RowexArt<DropGracePeriod>>("rowex", 0)));

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/base/batch_order.h"
+#include "src/base/batching.h"
 #include "src/base/rng.h"
 #include "src/base/types.h"
 #include "src/testing/key_patterns.h"
