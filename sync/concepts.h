@@ -33,8 +33,7 @@
 // An index that says kLatchFreeReaders promises more, for policies whose readers prove nothing (rowex): whatever a
 // reading body sees of an operation that changes the index, it sees by one store, and what was unlinked stays as it was.
 //
-// A policy decides when and how often a body runs. `me` is the calling thread: me.context (ThreadContext), me.reclaim (the
-// Reclaimer's Thread), me.counters.
+// A policy decides when and how often a body runs, for the calling thread, whose ThreadContext is `me`.
 #include <concepts>
 #include <optional>
 #include <span>
@@ -43,7 +42,7 @@
 #include "src/base/key.h"
 #include "src/base/spec.h"
 #include "src/machine/machine.h"
-#include "src/memory/thread_context.h"
+#include "src/memory/pool_lease.h"
 #include "src/reclaim/reclaimer.h"
 #include "sync/attempt.h"
 
@@ -136,10 +135,21 @@ struct ReadTxOf<P> {
 template <class Index, class P>
 concept Admits = !P::Layout::kLatchFreeReaders || requires { requires Index::kLatchFreeReaders; };
 
-/// A thread as a policy sees it.
+/// A thread as a policy sees it: the pool that its attempts make blocks in, which is topped up before each; its place in the
+/// reclaimer; what it counted.
+template <class T, class P>
+concept ThreadContext = requires(T& me) {
+  { *me.pool } -> std::same_as<Pool<typename P::Machine>&>;
+  { me.pool->top_up() } -> std::same_as<bool>;
+  me.reclaim.enter();
+  me.reclaim.leave();
+  requires std::same_as<std::remove_cvref_t<decltype(me.counters)>, typename P::Counters>;
+};
+
+/// The least that is one.
 template <class P>
 struct PolicyThread {
-  ThreadContext<typename P::Machine> context;
+  PoolLease<typename P::Machine> pool;
   typename P::Reclaimer::Thread reclaim;
   typename P::Counters counters;
 };
@@ -150,7 +160,7 @@ template <class P>
 concept Policy =
     Machine<typename P::Machine> && Layout<typename P::Layout> && Transaction<typename P::Tx, typename P::Layout> &&
     Transaction<typename ReadTxOf<P>::Type, typename P::Layout> && Reclaimer<typename P::Reclaimer> &&
-    std::constructible_from<P, const typename P::Options&> &&
+    std::constructible_from<P, const typename P::Options&> && ThreadContext<PolicyThread<P>, P> &&
     requires(P& policy, PolicyThread<P>& me, Attempt<int> (*body)(typename P::Tx&),
              Attempt<int> (*look)(typename ReadTxOf<P>::Type&), const Spec& spec, const typename P::Options& options) {
       { P::kName } -> std::convertible_to<std::string_view>;

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "src/memory/attempt_blocks.h"
-#include "src/memory/thread_context.h"
 #include "sync/attempt.h"
 #include "sync/make.h"
 
@@ -18,7 +17,7 @@ class DirectTx {
  public:
   using Machine = M;
 
-  explicit DirectTx(ThreadContext<M>& context) : blocks_(context.pool()) {}
+  explicit DirectTx(Pool<M>& pool) : blocks_(pool) {}
 
   template <class N>
   class Reader {

@@ -37,14 +37,14 @@ class ElidedLock : public CoarsePolicy<M, Bugs> {
 
   template <class Me, class Body>
   auto read(Me& me, Body&& body) {
-    DirectTx<M> tx(me.context);
+    DirectTx<M> tx(*me.pool);
     auto attempt = inside(me, tx, body);
     return finish_reading(*attempt);
   }
 
   template <class Me, class Body>
   auto write(Me& me, Body&& body) {
-    DirectTx<M> tx(me.context);
+    DirectTx<M> tx(*me.pool);
     auto attempt = inside(me, tx, body);
     return finish_writing(tx, *attempt);
   }

@@ -91,7 +91,7 @@ class Hle : public ElidedLock<Hle<M, Bugs>, M, Bugs> {
   template <class Me, class Run>
   [[nodiscard, gnu::always_inline]] inline bool speculate(Me& me, AttemptBlocks<M>& blocks, const Run& run) {
     for (;; ++me.counters.respeculations) {
-      (void)me.context.top_up();   // when memory is out this fails, and only who needs memory must fall back and fail
+      (void)me.pool->top_up();   // when memory is out this fails, and only who needs memory must fall back and fail
       if (this->transact(me.counters, blocks, run) == kCommitted) [[likely]] return true;
       if constexpr (Bugs::kDropFallbackLock) return false;
       if (this->lock_.exchange()) return false;

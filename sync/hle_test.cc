@@ -70,9 +70,9 @@ TEST_CASE("An exchange that finds the lock held is in vain, and is run all the s
 
 TEST_CASE("Each try of hle is preceded by a top-up") {
   House<Hle<Emulated>> house("hle:emulated");
-  NotingThread<HleCounters> me{.context = NotingContext(house.memory), .counters = {}};
+  NotingThread<HleCounters> me{.pool = NotingPool(house.memory), .counters = {}};
   house.policy.write(me, [](auto&) -> Attempt<int> { return 0; });
-  CHECK(me.context.asked == std::vector<u64>{0});
+  CHECK(me.pool.asked == std::vector<u64>{0});
 }
 
 // A processor that heeds the prefixes, or has aborted and run the exchange for real.

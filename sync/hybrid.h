@@ -62,7 +62,7 @@ class HybridTx : public VersionedTx<M, Bugs> {
   using Lock = typename Base::Lock;
 
  public:
-  HybridTx(ThreadContext<M>& context, bool speculates) : Base(context), speculates_(speculates) {}
+  HybridTx(Pool<M>& pool, bool speculates) : Base(pool), speculates_(speculates) {}
 
   template <class... Readers>
   [[nodiscard]] bool upgrade(const Readers&... readers) {
@@ -147,7 +147,7 @@ class Hybrid : public Optimistic<VersionedLayout<M, Bugs>> {
     me.reclaim.enter();
     u64 tries_left = tries_;
     for (u32 restarts = 0;; ++restarts) {
-      Tx tx(me.context, tries_left > 0);
+      Tx tx(*me.pool, tries_left > 0);
       std::optional<std::invoke_result_t<const Body&, Tx&>> attempt;
       u32 status = M::contain([&] {
         attempt.emplace(body(tx));

@@ -18,13 +18,13 @@ class None : public CoarsePolicy<M> {
 
   template <class Me, class Body>
   [[gnu::always_inline]] auto read(Me& me, Body&& body) {
-    DirectTx<M> tx(me.context);
+    DirectTx<M> tx(*me.pool);
     auto attempt = body(tx);
     return finish_reading(attempt);
   }
   template <class Me, class Body>
   [[gnu::always_inline]] auto write(Me& me, Body&& body) {
-    DirectTx<M> tx(me.context);
+    DirectTx<M> tx(*me.pool);
     auto attempt = body(tx);
     return finish_writing(tx, attempt);
   }

@@ -18,13 +18,13 @@ class OneLock : public CoarsePolicy<M> {
 
   template <class Me, class Body>
   auto read(Me& me, Body&& body) {
-    DirectTx<M> tx(me.context);
+    DirectTx<M> tx(*me.pool);
     auto attempt = inside<Reading>(tx, body);
     return finish_reading(attempt);
   }
   template <class Me, class Body>
   auto write(Me& me, Body&& body) {
-    DirectTx<M> tx(me.context);
+    DirectTx<M> tx(*me.pool);
     auto attempt = inside<Writing>(tx, body);
     return finish_writing(tx, attempt);
   }

@@ -48,13 +48,13 @@ class Optimistic {
 
   template <class Me, class Body>
   [[gnu::always_inline]] auto read(Me& me, const Body& body) {
-    return read_by(me, body, [&] { return Tx(me.context, latches_); });
+    return read_by(me, body, [&] { return Tx(*me.pool, latches_); });
   }
   template <class Me, class Body>
   auto write(Me& me, const Body& body) {
     me.reclaim.enter();
     for (u32 restarts = 0;; ++restarts) {
-      Tx tx(me.context, latches_);
+      Tx tx(*me.pool, latches_);
       auto attempt = body(tx);
       if (attempt) [[likely]] {
         tx.commit();

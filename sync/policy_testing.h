@@ -8,7 +8,7 @@
 #include "src/base/spec.h"
 #include "src/machine/emulated.h"
 #include "src/memory/memory.h"
-#include "src/memory/thread_context.h"
+#include "src/memory/pool_lease.h"
 #include "sync/attempt.h"
 
 namespace latchlab::testing {
@@ -22,8 +22,8 @@ struct House {
       : policy(P::Options::parse(Spec::parse(spec))), memory(config), reclaimer(memory) {}
 
   struct Thread {
-    explicit Thread(House& house) : context(house.memory), reclaim(house.reclaimer, context) {}
-    ThreadContext<M> context;
+    explicit Thread(House& house) : pool(house.memory), reclaim(house.reclaimer, *pool) {}
+    PoolLease<M> pool;
     typename P::Counters counters;
     typename P::Reclaimer::Thread reclaim;
   };
@@ -143,17 +143,18 @@ Beside<typename P::Counters> run_beside_a_held_lock(std::string_view spec) {
 }
 
 /// A thread that notes what its pool was asked to hold ready before and between attempts.
-struct NotingContext : ThreadContext<Emulated> {
-  using ThreadContext<Emulated>::ThreadContext;
+struct NotingPool : PoolLease<Emulated> {
+  using PoolLease<Emulated>::PoolLease;
   std::vector<u64> asked;
+  NotingPool* operator->() { return this; }
   [[nodiscard]] bool top_up(u64 extra = 0) {
     asked.push_back(extra);
-    return ThreadContext<Emulated>::top_up(extra);
+    return (**this).top_up(extra);
   }
 };
 template <class Counters>
 struct NotingThread {
-  NotingContext context;
+  NotingPool pool;
   Counters counters;
 };
 

@@ -24,7 +24,7 @@ class Rowex : public Optimistic<LatchFreeLayout<M, Bugs>> {
 
   template <class Me, class Body>
   [[gnu::always_inline]] auto read(Me& me, const Body& body) {
-    return this->read_by(me, body, [&] { return ReadTx(me.context); });
+    return this->read_by(me, body, [&] { return ReadTx(*me.pool); });
   }
 };
 

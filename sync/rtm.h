@@ -76,7 +76,7 @@ class Rtm : public ElidedLock<Rtm<M, Bugs>, M, Bugs> {
       for (u64 tries_left = options_.restarts + 1; tries_left > 0;) {
         if (options_.wait) this->lock_.await_free();
         // When memory is out this fails, and only who needs memory must fall back and fail.
-        (void)me.context.top_up();
+        (void)me.pool->top_up();
         const u32 status = this->transact(count, blocks, run);
         if (status == kCommitted) [[likely]] return true;
         const AbortCause cause = classify(status);
@@ -86,7 +86,7 @@ class Rtm : public ElidedLock<Rtm<M, Bugs>, M, Bugs> {
         }
         if (cause == AbortCause::kArena) {
           extra = std::clamp(2 * extra, Pool<M>::kAttemptBytes, Pool<M>::kLargestCarved);
-          (void)me.context.top_up(extra);
+          (void)me.pool->top_up(extra);
         }
         if (options_.obey_retry && !(status & (kAbortRetry | kAbortExplicit))) break;
         --tries_left;

@@ -263,14 +263,14 @@ TEST_CASE("A pool that runs dry inside a transaction is filled outside, and the 
 
 TEST_CASE("Each try is preceded by a top-up, and a dry pool by more each time") {
   House<Rtm<Emulated>> house("rtm:20");
-  NotingThread<RtmCounters> me{.context = NotingContext(house.memory), .counters = {}};
+  NotingThread<RtmCounters> me{.pool = NotingPool(house.memory), .counters = {}};
   AbortInjection::Script script(2, PlannedAbort{.status = explicit_status(kArenaCode)});
   script.push_back(PlannedAbort{.status = kAbortConflict});
   script.push_back(PlannedAbort{.status = explicit_status(kArenaCode)});
   const auto injected = Emulated::inject(AbortInjection::script(script));
   house.policy.write(me, [](auto&) -> Attempt<int> { return 0; });
   constexpr u64 kStep = Pool<Emulated>::kAttemptBytes;
-  CHECK(me.context.asked == std::vector<u64>{0, kStep, 0, 2 * kStep, 0, 0, 4 * kStep, 0});
+  CHECK(me.pool.asked == std::vector<u64>{0, kStep, 0, 2 * kStep, 0, 0, 4 * kStep, 0});
   CHECK(me.counters.arena == 3);
   CHECK(me.counters.commits == 1);
 }

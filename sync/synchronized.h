@@ -21,7 +21,7 @@
 #include "src/base/key.h"
 #include "src/base/spec.h"
 #include "src/memory/memory.h"
-#include "src/memory/thread_context.h"
+#include "src/memory/pool_lease.h"
 #include "sync/attempt.h"
 #include "sync/concepts.h"
 
@@ -46,23 +46,23 @@ class Synchronized {
   /// What one thread brings: memory, its place in the reclaimer, its counters.
   class Thread {
    public:
-    explicit Thread(Synchronized& index) : context(index.memory_), reclaim(index.reclaimer_, context) {}
+    explicit Thread(Synchronized& index) : pool(index.memory_), reclaim(index.reclaimer_, *pool) {}
 
     /// `run(me)`, where `me` is this thread to `find`, and what must be asked before every operation is answered: for loops
     /// that look up much.
     template <class Run>
     [[gnu::always_inline]] void decide(const Run& run) {
-      reclaim.decide([&](auto& decided) { run(Decided<std::remove_cvref_t<decltype(decided)>>{context, decided, counters}); });
+      reclaim.decide([&](auto& decided) { run(Decided<std::remove_cvref_t<decltype(decided)>>{pool, decided, counters}); });
     }
 
-    ThreadContext<Machine> context;
+    PoolLease<Machine> pool;
     typename Policy::Reclaimer::Thread reclaim;
     Counters counters;
 
    private:
     template <class Reclaim>
     struct Decided {
-      ThreadContext<Machine>& context;
+      const PoolLease<Machine>& pool;
       Reclaim reclaim;
       Counters& counters;
     };
@@ -74,10 +74,7 @@ class Synchronized {
   Synchronized(const Synchronized&) = delete;
   Synchronized& operator=(const Synchronized&) = delete;
   ~Synchronized() {
-    if (memory_.releases_in_bulk()) return;
-    Pool<Machine>& pool = memory_.join();
-    index_.free_all(pool);
-    memory_.leave(pool);
+    if (!memory_.releases_in_bulk()) index_.free_all(*PoolLease<Machine>(memory_));
   }
 
   /// For the calling thread. Takes a mutex. Throws std::bad_alloc.
@@ -87,7 +84,7 @@ class Synchronized {
   void idle(Thread& me) const { me.reclaim.idle(); }
 
   /// The value of the key; nothing if it is not there. `me`: a Thread, or one that has decided.
-  template <class Me>
+  template <ThreadContext<Policy> Me>
   std::optional<u64> find(Me& me, Raw raw) const {
     const typename Key::Spelling spelling(raw);
     // Inlined into whoever looks up: a call would keep the misses of successive lookups apart.
@@ -98,7 +95,7 @@ class Synchronized {
   /// found[i] becomes the value of keys[i], as find would say it at some moment of the call: each for itself. Up to
   /// kMostInAttempt keys are one attempt of the policy. The index looks them up side by side where it can, or one after the
   /// other, if `order` says so. As many `found` as keys, in the caller's storage.
-  template <class Me>
+  template <ThreadContext<Policy> Me>
   void find_batch(Me& me, std::span<const Raw> keys, std::span<std::optional<u64>> found,
                   BatchOrder order = BatchOrder::kSideBySide) const {
     for (std::size_t first = 0; first < keys.size(); first += kMostInAttempt) {
@@ -171,7 +168,7 @@ class Synchronized {
     const typename Key::Spelling spelling(raw);
     const Key key = spelling.key();
     // A long key's leaf is more than a pool keeps ready. If memory is out, make will say so.
-    if (const std::size_t extra = Body::extra_bytes(key); extra != 0) (void)me.context.top_up(extra);
+    if (const std::size_t extra = Body::extra_bytes(key); extra != 0) (void)me.pool->top_up(extra);
     return policy_.write(me, [this, key, value, how](auto& tx) { return index_.put_in(tx, key, value, how); });
   }
 

@@ -71,13 +71,13 @@ class TbbElision : public CoarsePolicy<M> {
 
   template <class Me, class Body>
   auto read(Me& me, Body&& body) {
-    DirectTx<M> tx(me.context);
+    DirectTx<M> tx(*me.pool);
     auto attempt = inside<Reading>(me, tx, body);
     return finish_reading(attempt);
   }
   template <class Me, class Body>
   auto write(Me& me, Body&& body) {
-    DirectTx<M> tx(me.context);
+    DirectTx<M> tx(*me.pool);
     auto attempt = inside<Writing>(me, tx, body);
     return finish_writing(tx, attempt);
   }
@@ -86,7 +86,7 @@ class TbbElision : public CoarsePolicy<M> {
   template <class Guard, class Me, class Body>
   auto inside(Me& me, DirectTx<M>& tx, Body& body) {
     // When memory is out this fails, and only who needs memory must fail.
-    (void)me.context.top_up();
+    (void)me.pool->top_up();
     bool elided = false;
     auto attempt = [&] {
       Guard guard(lock_);

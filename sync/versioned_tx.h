@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "src/memory/attempt_blocks.h"
-#include "src/memory/thread_context.h"
 #include "sync/attempt.h"
 #include "sync/latch_places.h"
 #include "sync/make.h"
@@ -29,7 +28,7 @@ class VersionedTx {
   /// Nodes that one attempt may lock.
   static constexpr u32 kMaxLocks = 16;
 
-  explicit VersionedTx(ThreadContext<M>& context, Latches latches = {}) : blocks_(context.pool()), latches_(latches) {}
+  explicit VersionedTx(Pool<M>& pool, Latches latches = {}) : blocks_(pool), latches_(latches) {}
   VersionedTx(const VersionedTx&) = delete;
   VersionedTx& operator=(const VersionedTx&) = delete;
 

@@ -25,7 +25,7 @@ constexpr u32 kMaxLocks = Tx::kMaxLocks;
 
 struct Thread {
   Memory<Native> memory{MemoryConfig{}};
-  ThreadContext<Native> context{memory};
+  PoolLease<Native> pool{memory};
 };
 
 /// Upgrades all of `nodes` at once, as a body whose nodes are counted at run time does, and stores to each.
@@ -42,12 +42,12 @@ Attempt<bool> add_to_all(AnyTx& tx, std::array<AnyNode<L>, N>& nodes) {
 TEST_CASE("A span of readers is upgraded under every transaction") {
   Thread me;
   std::array<AnyNode<CoarseLayout<Native>>, 5> plain;
-  DirectTx<Native> direct(me.context);
+  DirectTx<Native> direct(*me.pool);
   CHECK(add_to_all<CoarseLayout<Native>>(direct, plain));
   CHECK(plain[4].value.load() == 1);
 
   std::array<Node, 5> nodes;
-  Tx tx(me.context);
+  Tx tx(*me.pool);
   CHECK(add_to_all<VersionedLayout<Native>>(tx, nodes));
   for (Node& node : nodes) CHECK_FALSE(node.latch.try_lock(0));
   tx.commit();
@@ -60,7 +60,7 @@ template <class Upgrade>
 void check_all_or_none(Upgrade&& upgrade) {
   Thread me;
   std::array<Node, 4> nodes;
-  Tx tx(me.context);
+  Tx tx(*me.pool);
   std::vector<Tx::Reader<Node>> readers;
   for (Node& node : nodes) readers.push_back(tx.enter(&node));
   REQUIRE(nodes[2].latch.try_lock(0));
@@ -80,7 +80,7 @@ TEST_CASE("An upgrade locks all nodes or none") {
 TEST_CASE("A node that was read at two moments is not upgraded if it has changed between them") {
   Thread me;
   Node node;
-  Tx tx(me.context);
+  Tx tx(*me.pool);
   const auto early = tx.enter(&node);
   REQUIRE(node.latch.try_lock(0));
   node.latch.unlock(0);
@@ -107,14 +107,14 @@ struct Tagged {
 TEST_CASE("A step with a guess arrives either way, and says whether the guess was right") {
   Thread me;
   Tagged<CoarseLayout<Native>> plain(6), below(8);
-  auto direct = DirectTx<Native>(me.context).enter(&plain);
+  auto direct = DirectTx<Native>(*me.pool).enter(&plain);
   CHECK(direct.step_to(&below, 8) == Arrival::kGuessed);
   CHECK(direct.node() == &below);
   CHECK(direct.step_to(&plain, 8) == Arrival::kOther);
   CHECK(direct.node() == &plain);
 
   Tagged<VersionedLayout<Native>> parent(6), child(8);
-  Tx tx(me.context);
+  Tx tx(*me.pool);
   for (const u8 guess : {u8{8}, u8{6}}) {
     auto at = tx.enter(&parent);
     CHECK(at.step_to(&child, guess) == (guess == 8 ? Arrival::kGuessed : Arrival::kOther));
@@ -138,7 +138,7 @@ TEST_CASE("A step with a guess arrives either way, and says whether the guess wa
 TEST_CASE("Who begins at a child is told when its link has changed, and not when its parent has") {
   Thread me;
   Tagged<VersionedLayout<Native>> parent(6), child(8);
-  Tx tx(me.context);
+  Tx tx(*me.pool);
   Tx::Reader<Tagged<VersionedLayout<Native>>> at;
   VersionedLayout<Native>::Cell<u64> link(7);   // in parent
   for (const u8 guess : {u8{8}, u8{6}}) {
@@ -152,7 +152,7 @@ TEST_CASE("Who begins at a child is told when its link has changed, and not when
   CHECK(tx.begin(at, &child, 8, link, 9) == Arrival::kChanged);
   CHECK(tx.begin(at, &child, 6, link, 9) == Arrival::kChanged);
 
-  DirectTx<Native> direct_tx(me.context);
+  DirectTx<Native> direct_tx(*me.pool);
   DirectTx<Native>::Reader<Tagged<CoarseLayout<Native>>> direct;
   Tagged<CoarseLayout<Native>> plain(6);
   const CoarseLayout<Native>::Cell<u64> plain_link(7);
@@ -166,7 +166,7 @@ TEST_CASE("A step with a guess waits for a child that is locked, and still knows
   Tagged<VersionedLayout<Native>> parent(6), child(8);
   const u64 version = child.latch.version();
   REQUIRE(child.latch.try_lock(version));
-  Tx tx(me.context);
+  Tx tx(*me.pool);
   auto at = tx.enter(&parent);
   std::thread other([&] { child.latch.unlock(version); });   // at once or while we wait
   CHECK(at.step_to(&child, 8) == Arrival::kGuessed);
@@ -182,7 +182,7 @@ TEST_CASE("Nodes that share a stripe are stepped between and locked once, and ch
   Striped parent(6), child(8), stranger(8);
   VersionLatch<Native>& latch = one.of(&parent);
   REQUIRE(&latch == &one.of(&child));
-  StripedTx tx(me.context, LatchInStripe<Native>(one));
+  StripedTx tx(*me.pool, LatchInStripe<Native>(one));
 
   auto before = tx.enter(&parent), at = before;
   CHECK(at.step_to(&child, 8) == Arrival::kGuessed);
@@ -217,7 +217,7 @@ TEST_CASE("Stripes: every address has one of them, and neighbours scatter") {
 
 TEST_CASE("Who enters late is told when the link has changed before") {
   Thread me;
-  Tx tx(me.context);
+  Tx tx(*me.pool);
   Tagged<VersionedLayout<Native>> node(6);
   Tx::Reader<Tagged<VersionedLayout<Native>>> at;
   const VersionedLayout<Native>::Cell<u64> link(7);
@@ -230,7 +230,7 @@ TEST_CASE("An attempt that locks more nodes than a transaction can hold says whi
   const auto lock = [](u32 count) {
     Thread me;
     std::array<Node, kMaxLocks + 1> nodes;
-    Tx tx(me.context);
+    Tx tx(*me.pool);
     std::vector<Tx::Reader<Node>> readers;
     for (u32 i = 0; i < count; ++i) readers.push_back(tx.enter(&nodes[i]));
     const bool locked = tx.upgrade(std::span(std::as_const(readers)));

@@ -137,7 +137,7 @@ struct SteppedRowex : Rowex<Native> {
   using ReadTx = SteppedTx;
   template <class Me, class Body>
   auto read(Me& me, const Body& body) {
-    return read_by(me, body, [&] { return SteppedTx(me.context); });
+    return read_by(me, body, [&] { return SteppedTx(*me.pool); });
   }
 };
 

@@ -8,7 +8,7 @@
 
 #include "src/machine/emulated.h"
 #include "src/machine/native.h"
-#include "src/memory/thread_context.h"
+#include "src/memory/pool_lease.h"
 #include "src/testing/catch.h"
 #include "src/testing/death.h"
 
@@ -26,14 +26,14 @@ MemoryConfig config_of(Alloc alloc) {
 TEST_CASE("An abandoned attempt leaks nothing and retires nothing", "[memory]") {
   const Alloc alloc = GENERATE(Alloc::kMalloc, Alloc::kArena, Alloc::kArenaTouch);
   Memory<Native> memory(config_of(alloc));
-  ThreadContext<Native> context(memory);
-  AttemptBlocks<Native> blocks(context.pool());
+  PoolLease<Native> pool(memory);
+  AttemptBlocks<Native> blocks(*pool);
   void* const linked = blocks.make(64);
   std::memset(linked, 1, 64);
   blocks.keep();
   const u64 live = memory.bytes().live;
   for (int attempt = 0; attempt < 100; ++attempt) {
-    REQUIRE(context.top_up());
+    REQUIRE(pool->top_up());
     for (u32 i = 0; i < AttemptBlocks<Native>::kMaxBlocks; ++i) REQUIRE(blocks.make(100 * i + 1) != nullptr);
     blocks.retire(linked, 64);
     blocks.abandon();
@@ -51,8 +51,8 @@ TEST_CASE("An abandoned attempt leaks nothing and retires nothing", "[memory]") 
 
 TEST_CASE("Kept blocks stay and retired ones can be handed over once", "[memory]") {
   Memory<Native> memory(config_of(Alloc::kArena));
-  ThreadContext<Native> context(memory);
-  AttemptBlocks<Native> blocks(context.pool());
+  PoolLease<Native> pool(memory);
+  AttemptBlocks<Native> blocks(*pool);
   void* const first = blocks.make(64);
   void* const second = blocks.make(200);
   blocks.keep();
@@ -77,10 +77,10 @@ TEST_CASE("Kept blocks stay and retired ones can be handed over once", "[memory]
 TEST_CASE("A transaction that aborts leaves the pool as it was", "[memory]") {
   const Alloc alloc = GENERATE(Alloc::kMalloc, Alloc::kArena, Alloc::kArenaTouch);
   Memory<Emulated> memory(config_of(alloc));
-  ThreadContext<Emulated> context(memory);
-  AttemptBlocks<Emulated> blocks(context.pool());
+  PoolLease<Emulated> pool(memory);
+  AttemptBlocks<Emulated> blocks(*pool);
   for (int attempt = 0; attempt < 1000; ++attempt) {
-    REQUIRE(context.top_up());
+    REQUIRE(pool->top_up());
     const u32 status = Emulated::transact([&] {
       blocks.retire(blocks.make(64), 64);
       (void)blocks.make(2000);
@@ -96,15 +96,15 @@ TEST_CASE("A transaction that aborts leaves the pool as it was", "[memory]") {
 TEST_CASE("A transaction that aborts while a large free block is being split loses no line of it", "[memory]") {
   constexpr u64 kLarge = 2048, kBlocks = 40;
   Memory<Emulated> memory(config_of(Alloc::kArena));
-  ThreadContext<Emulated> context(memory);
-  AttemptBlocks<Emulated> blocks(context.pool());
+  PoolLease<Emulated> pool(memory);
+  AttemptBlocks<Emulated> blocks(*pool);
   std::vector<void*> large;
-  for (u64 i = 0; i < kBlocks; ++i) large.push_back(context.pool().allocate(kLarge));
-  for (void* const block : large) context.pool().free(block, kLarge);
+  for (u64 i = 0; i < kBlocks; ++i) large.push_back(pool->allocate(kLarge));
+  for (void* const block : large) pool->free(block, kLarge);
   const u64 reserved = memory.bytes().reserved;
   std::set<char*> lines;   // all 16-byte places that were ever handed out
   for (u64 attempt = 0; attempt < 500; ++attempt) {
-    REQUIRE(context.top_up());
+    REQUIRE(pool->top_up());
     const bool aborts = attempt % 2 != 0;
     std::vector<std::pair<char*, u64>> made;
     const u32 status = Emulated::transact([&] {
@@ -128,8 +128,8 @@ TEST_CASE("A transaction that aborts while a large free block is being split los
 TEST_CASE("An attempt that makes or retires more blocks than the lists hold says which constant to raise", "[memory]") {
   constexpr u32 kTooMany = AttemptBlocks<Native>::kMaxBlocks + 1;
   Memory<Native> memory(config_of(Alloc::kArena));
-  ThreadContext<Native> context(memory);
-  AttemptBlocks<Native> blocks(context.pool());
+  PoolLease<Native> pool(memory);
+  AttemptBlocks<Native> blocks(*pool);
   const std::string made = testing::last_words([&] {
     for (u32 i = 0; i < kTooMany; ++i) (void)blocks.make(64);
   });
@@ -146,8 +146,8 @@ TEST_CASE("Out of memory: nothing is noted", "[memory]") {
   MemoryConfig config = config_of(GENERATE(Alloc::kMalloc, Alloc::kArena));
   config.fail = &plan;
   Memory<Native> memory(config);
-  ThreadContext<Native> context(memory);
-  AttemptBlocks<Native> blocks(context.pool());
+  PoolLease<Native> pool(memory);
+  AttemptBlocks<Native> blocks(*pool);
   REQUIRE(blocks.make(64) != nullptr);
   plan.arm(1);
   CHECK(blocks.make(64) == nullptr);

@@ -111,8 +111,8 @@ class Epochs {
   class Thread {
    public:
     /// Takes a mutex. Throws std::bad_alloc.
-    Thread(Epochs& epochs, ThreadContext<M>& context)
-        : reclaim_(epochs.reclaim_), epochs_(&epochs), slot_(epochs.join()), pool_(&context.pool()) {}
+    Thread(Epochs& epochs, Pool<M>& pool)
+        : reclaim_(epochs.reclaim_), epochs_(&epochs), slot_(epochs.join()), pool_(&pool) {}
     Thread(Thread&& other) noexcept
         : reclaim_(other.reclaim_),
           operations_(other.operations_),

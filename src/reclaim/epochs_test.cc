@@ -29,10 +29,10 @@ MemoryConfig config_of(Reclaim reclaim) { return config_of(MemoryConfig::Alloc::
 
 template <class R>
 struct Member {
-  ThreadContext<M> context;
+  PoolLease<M> pool;
   typename R::Thread reclaim;
-  Member(Memory<M>& memory, R& epochs) : context(memory), reclaim(epochs, context) {}
-  void retire_one() { reclaim.retire(context.pool().allocate(64), 64); }
+  Member(Memory<M>& memory, R& epochs) : pool(memory), reclaim(epochs, *pool) {}
+  void retire_one() { reclaim.retire(pool->allocate(64), 64); }
 };
 
 TEST_CASE("A block outlives every reader that may have seen it", "[reclaim]") {
@@ -275,7 +275,7 @@ TEST_CASE("Retirement survives the end of memory at every allocation", "[reclaim
         Epochs<M, 2, 4> epochs(memory);
         Member writer(memory, epochs);
         std::vector<void*> blocks;
-        for (int i = 0; i < 40; ++i) blocks.push_back(writer.context.pool().allocate(64));
+        for (int i = 0; i < 40; ++i) blocks.push_back(writer.pool->allocate(64));
         plan.arm(n, then);
         if (inside) writer.reclaim.enter();
         for (void* const block : blocks) writer.reclaim.retire(block, 64);
@@ -296,11 +296,11 @@ TEST_CASE("A slot is used again by the next thread, and Threads can be moved", "
   Memory<M> memory(config_of());
   Epochs<M> epochs(memory);
   for (int i = 0; i < 100; ++i) {
-    ThreadContext<M> context(memory);
-    Epochs<M>::Thread first(epochs, context);
+    PoolLease<M> pool(memory);
+    Epochs<M>::Thread first(epochs, *pool);
     Epochs<M>::Thread second(std::move(first));
     second.enter();
-    second.retire(context.pool().allocate(64), 64);
+    second.retire(pool->allocate(64), 64);
     second.leave();
   }
   CHECK(epochs.counters().retired == 100);
@@ -331,7 +331,7 @@ u64 hammer(Reclaim reclaim, u64 seed, u32 threads, u32 operations) {
           std::atomic<Node*>& cell = cells[random % kCells];
           member.reclaim.enter();
           if (random >> 8 & 1) {
-            AttemptBlocks<M> blocks(member.context.pool());
+            AttemptBlocks<M> blocks(*member.pool);
             Node* const node = new (blocks.make(sizeof(Node))) Node(random);
             // Pairs with itself and with the load below: whoever finds a node finds its words.
             Node* const old = cell.exchange(node, kAcqRel);

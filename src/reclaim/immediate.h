@@ -18,7 +18,7 @@ class Immediate {
 
   class Thread {
    public:
-    Thread(Immediate&, ThreadContext<M>& context) : pool_(context.pool()) {}
+    Thread(Immediate&, Pool<M>& pool) : pool_(pool) {}
     void enter() {}
     void leave() {}
     void idle() {}

@@ -18,12 +18,12 @@
 // retire must come AFTER the unlinking store: a block announced earlier could still be found by readers of a later epoch than
 // the one it waits for. It may come late, and outside of enter and leave.
 //
-// A Thread keeps its thread's pool, so it is destroyed before the ThreadContext; the Memory outlives the reclaimer.
+// A Thread keeps its thread's pool, so it ends before that thread's PoolLease; the Memory outlives the reclaimer.
 #include <array>
 #include <concepts>
 #include <string_view>
 
-#include "src/memory/thread_context.h"
+#include "src/memory/memory.h"
 #include "src/stats/counters.h"
 
 namespace latchlab {
@@ -46,7 +46,7 @@ struct ReclaimCounters {
 
 template <class R>
 concept Reclaimer = std::constructible_from<R, Memory<typename R::Machine>&> &&
-                    std::constructible_from<typename R::Thread, R&, ThreadContext<typename R::Machine>&> &&
+                    std::constructible_from<typename R::Thread, R&, Pool<typename R::Machine>&> &&
                     std::move_constructible<typename R::Thread> &&
                     requires(R& reclaimer, const R& constant, typename R::Thread& thread, void* block) {
                       { R::kName } -> std::convertible_to<std::string_view>;

@@ -1,4 +1,4 @@
-#include "src/memory/thread_context.h"
+#include "src/memory/pool_lease.h"
 
 #include <utility>
 
@@ -8,14 +8,14 @@
 namespace latchlab {
 namespace {
 
-TEST_CASE("A moved context keeps its pool, which returns when it ends", "[memory]") {
+TEST_CASE("A moved lease keeps its pool, which returns when it ends", "[memory]") {
   Memory<Native> memory(MemoryConfig{});
   Pool<Native>* pool = nullptr;
   {
-    ThreadContext<Native> first(memory);
-    pool = &first.pool();
-    ThreadContext<Native> second(std::move(first));
-    CHECK(&second.pool() == pool);
+    PoolLease<Native> first(memory);
+    pool = &*first;
+    PoolLease<Native> second(std::move(first));
+    CHECK(&*second == pool);
     CHECK(&memory.join() != pool);
   }
   CHECK(&memory.join() == pool);

@@ -1,0 +1,29 @@
+#pragma once
+// A thread's pool in an index's memory, from joining to leaving.
+#include <utility>
+
+#include "src/memory/memory.h"
+
+namespace latchlab {
+
+template <class M>
+class PoolLease {
+ public:
+  /// Joins `memory`, which must outlive this object. Takes a mutex. Throws std::bad_alloc.
+  explicit PoolLease(Memory<M>& memory) : memory_(&memory), pool_(&memory.join()) {}
+  /// Between attempts only.
+  PoolLease(PoolLease&& other) noexcept : memory_(other.memory_), pool_(std::exchange(other.pool_, nullptr)) {}
+  PoolLease& operator=(PoolLease&&) = delete;
+  ~PoolLease() {
+    if (pool_ != nullptr) memory_->leave(*pool_);
+  }
+
+  Pool<M>& operator*() const { return *pool_; }
+  Pool<M>* operator->() const { return pool_; }
+
+ private:
+  Memory<M>* memory_;
+  Pool<M>* pool_;
+};
+
+}  // namespace latchlab
