@@ -245,6 +245,27 @@ class Runs(unittest.TestCase):
             self.assertGreater(reclaim["freed"], 0)
             self.assertEqual(reclaim["stalled"], 0)
 
+    def test_what_cannot_be_written_loses_nothing_else(self):
+        for options in (["--progress=plain"], ["--progress=plain", "--json"]):
+            with open("/dev/full", "w", encoding="utf-8") as full:
+                done = subprocess.run([HARNESS, *options, *SHORT], stdout=subprocess.PIPE, stderr=full, text=True,
+                                      timeout=300, check=False)
+            self.assertEqual(done.returncode, 0)
+            self.assertIn("ok", done.stdout)
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            self.assertEqual(subprocess.run([HARNESS, "--bad"], stderr=full, check=False).returncode, 2)
+        with tempfile.TemporaryDirectory() as parent:
+            folder = pathlib.Path(parent) / "out"
+            folder.mkdir()
+            running = subprocess.Popen([HARNESS, f"--out={folder}", "--threads=1..2", "--progress=plain", *SHORT],
+                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            running.stderr.readline()   # the first run loads
+            folder.rmdir()
+            out, said = running.communicate(timeout=300)
+            self.assertEqual(running.returncode, 1)
+            self.assertEqual(len(re.findall(r"  ok$", out, re.MULTILINE)), 2)
+            self.assertIn("cannot write", said)
+
     def test_a_stop_that_is_asked_for_twice_loses_nothing(self):
         """timeout(1) signals the process and then its group."""
         arguments = ["--json", "--progress=plain", "--records=20000", "--time=60s"]

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <optional>
 
 #include <fmt/format.h>
@@ -79,7 +80,8 @@ std::optional<Scaled> scale(const Quantity& quantity, const Unit (&units)[N]) {
     const double product = quantity.value * static_cast<double>(unit.factor);
     if (product >= 0x1p64) return Scaled{.fits = false};
     const double rounded = std::round(product);
-    if (std::abs(product - rounded) > 1e-6) return std::nullopt;
+    // 1.1 is not exactly itself: what its digits cannot tell from a whole number is one.
+    if (std::abs(product - rounded) > 4 * std::numeric_limits<double>::epsilon() * product) return std::nullopt;
     scaled.value = static_cast<u64>(rounded);
     return scaled;
   }

@@ -45,7 +45,7 @@ namespace latchlab {
 ///   {rtm:20,wait=0,none}   is   rtm:20,wait=0   and   none
 ///   {compact,list:0-1,3}   is   compact         and   list:0-1,3
 ///
-/// A path (file:...) is never cut. At most 100,000 points.
+/// A path (file:...) that stands alone is never cut; in a list a comma ends it. At most 100,000 points.
 [[nodiscard]] std::vector<std::string> expand_axis(std::string_view what,
                                                    const std::vector<std::string>& values);
 

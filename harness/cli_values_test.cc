@@ -15,9 +15,10 @@ TEST_CASE("counts have decimal and binary units", "[cli]") {
   CHECK(parse_count("--x", "64k", 0, ~u64{0}) == 64'000);
   CHECK(parse_count("--x", "16Mi", 0, ~u64{0}) == 16u << 20);
   CHECK(parse_count("--x", "1.5M", 0, ~u64{0}) == 1'500'000);
+  CHECK(parse_count("--x", "1.1G", 0, ~u64{0}) == 1'100'000'000);
   CHECK(parse_count("--x", "18446744073709551615", 0, ~u64{0}) == ~u64{0});
   for (const char* text :
-       {"", "M", "-1", "1.5", "1m", "16MB", "1e6", "99999999999999999999", "99999999T", "1 M", "NaN"}) {
+       {"", "M", "-1", "1.5", "1.0000001", "1m", "16MB", "1e6", "99999999999999999999", "99999999T", "1 M", "NaN"}) {
     INFO(text);
     CHECK_THROWS_AS((void)parse_count("--x", text, 0, ~u64{0}), InputError);
   }

@@ -80,10 +80,10 @@ int main(int argc, char** argv) {
   try {
     return latchlab::run_harness({argv, argv + argc});
   } catch (const latchlab::InputError& error) {
-    fmt::print(stderr, "harness: {}\n", one_line(error.what()));
+    latchlab::say("harness: " + one_line(error.what()) + '\n');
     return 2;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "harness: {}\n", error.what());
+    latchlab::say(std::string("harness: ") + error.what() + '\n');
     return 1;
   }
 }

@@ -97,14 +97,12 @@ class TerminalProgress final : public VisibleProgress {
     if (share > 0.01 && elapsed > 0.3) {
       line += fmt::format("  {} left", short_duration(elapsed * (1 - share) / share));
     }
-    fmt::print(stderr, "\r\033[K{}", line);
-    std::fflush(stderr);
+    say("\r\033[K" + line);
     drawn_ = true;
   }
 
   void clear() {
-    if (drawn_) fmt::print(stderr, "\r\033[K");
-    std::fflush(stderr);
+    if (drawn_) say("\r\033[K");
     drawn_ = false;
   }
 
@@ -125,11 +123,16 @@ class PlainProgress final : public VisibleProgress {
       line += fmt::format(", {} at {}/s", short_number(static_cast<double>(done_)),
                           short_number(static_cast<double>(done_) / elapsed));
     }
-    fmt::print(stderr, "{}\n", line);
+    say(line + '\n');
   }
 };
 
 }  // namespace
+
+void say(const std::string& text) {
+  (void)std::fputs(text.c_str(), stderr);
+  (void)std::fflush(stderr);
+}
 
 std::unique_ptr<Progress> make_progress(ProgressMode mode) {
   if (mode == ProgressMode::kPlain) return std::make_unique<PlainProgress>();

@@ -43,6 +43,9 @@ class Progress {
   virtual void title(std::string text) = 0;
 };
 
+/// Writes `text` to stderr at once. Where that cannot be written nobody reads it, and nothing else is lost.
+void say(const std::string& text);
+
 /// The Progress that --progress asks for, writing to stderr.
 [[nodiscard]] std::unique_ptr<Progress> make_progress(ProgressMode mode);
 

@@ -68,6 +68,7 @@ int run_all(const RunCommand& command, const std::vector<std::string>& command_l
 
   bool interrupted = false;
   bool all_good = true;
+  std::string not_kept;
   for (std::size_t i = 0; i < command.runs.size() && !interrupted; ++i) {
     const PlannedRun& planned = command.runs[i];
     if (!single) {
@@ -87,10 +88,16 @@ int run_all(const RunCommand& command, const std::vector<std::string>& command_l
     interrupted = result.trial.interrupted || stop_requested();
     if (result.trial.status == Status::kFailed || result.trial.status == Status::kInvalid) all_good = false;
     const std::string document = document_of(result).dump(-1, ' ', false, Json::error_handler_t::replace);
-    if (!command.out.empty()) write_atomically(command.out, result.run_id + ".json", document);
+    // A result that cannot be kept is still shown, and so are those that follow.
+    try {
+      if (!command.out.empty()) write_atomically(command.out, result.run_id + ".json", document);
+    } catch (const OutputError& error) {
+      if (not_kept.empty()) not_kept = error.what();
+    }
     print(command.json ? document + '\n' : single ? block_of(result) : table.row(result));
   }
   if (!single && !command.json) print(table.footer());
+  if (!not_kept.empty()) throw OutputError(not_kept);
   if (interrupted) return 130;
   return all_good ? 0 : 1;
 }

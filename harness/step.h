@@ -3,7 +3,9 @@
 // nothing is hashed while the clock runs.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <string>
 #include <string_view>
 
@@ -20,6 +22,13 @@ inline constexpr u32 kRoundSteps = 8192;
 inline constexpr u32 kSliceSteps = 256;  ///< run between two additions to the meter
 inline constexpr u32 kStopSteps = 64;    ///< run between two looks at the stop flag
 static_assert(kRoundSteps % kSliceSteps == 0 && kSliceSteps % kStopSteps == 0);
+
+/// Steps to run between two looks at the stop flag where `steps` took `ns`: as many as pass in 50 us, a power of two from 1
+/// to kStopSteps. A look is cheap, but what surrounds it parts the loop of lookups, which costs a third of them.
+constexpr u32 steps_between_looks(u64 ns, u32 steps) {
+  constexpr u64 kLookNs = 50'000;
+  return static_cast<u32>(std::bit_floor(std::clamp<u64>(kLookNs * steps / std::max<u64>(ns, 1), 1, kStopSteps)));
+}
 
 /// What a find must come back with. Anything but kEither is a promise of the workload about all moments of
 /// the run.

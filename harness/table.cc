@@ -158,7 +158,7 @@ std::string block_of(const RunResult& r) {
                                  c.threads, c.threads == 1 ? "" : "s", c.workload.str(), grouped(c.records),
                                  c.keys.str(), c.no_distribution.empty() ? c.distribution.str() : "in turn");
   if (t.status != Status::kOk) text += line(word(t.status), t.reason);
-  if (t.interrupted) text += line("interrupted", "the numbers cover the part that ran");
+  if (t.interrupted && t.throughput) text += line("interrupted", "the numbers cover the part that ran");
   text += line("throughput", throughput_text(t));
   if (t.throughput) {
     const Throughput& rates = *t.throughput;

@@ -35,6 +35,10 @@ constexpr u64 kMinLimitsNs = 10'000'000;
 constexpr auto kWatchPeriod = std::chrono::milliseconds(20);  // of looks at interruption and progress
 constexpr auto kBeginPeriod = std::chrono::microseconds(200);  // of looks whether the time has begun to run
 
+u64 ns_since(Clock::time_point start) {
+  return static_cast<u64>(std::chrono::nanoseconds(Clock::now() - start).count());
+}
+
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
@@ -268,9 +272,9 @@ class Run {
     Rounds::Part part(rounds_);
     if (seats_.oversubscribed) part.begin();   // making steps takes processors from others, so it is inside
     // Where threads share processors a step may take long, above all if they pass a lock around: one is counted at once, since
-    // the phase does not end before, and after each a thread looks whether it is to stop.
+    // the phase does not end before, and how often a thread looks whether it is to stop follows from how long its steps take.
     u32 most = seats_.oversubscribed ? config_.batch.keys : kSliceSteps;
-    const u32 stop_steps = seats_.oversubscribed ? 1 : kStopSteps;
+    u32 stop_steps = seats_.oversubscribed ? 1 : kStopSteps;
     while (!stop_.load(kRelaxed)) {
       make_ready(me, maker);
       if (me.rest.count == 0) return;
@@ -279,7 +283,9 @@ class Run {
       while (!halted && me.rest.count > 0) {
         Slice slice = me.rest;
         slice.count = std::min(std::exchange(most, kSliceSteps), me.rest.count);
+        const Clock::time_point begun = seats_.oversubscribed ? Clock::now() : Clock::time_point();
         const u32 ran = me.session->run(slice, rounds_.halted(), me.tally, stop_steps);
+        if (seats_.oversubscribed && ran > 0) stop_steps = steps_between_looks(ns_since(begun), ran);
         meter_.add(t, ran);
         me.rest.steps += ran;
         me.rest.count -= ran;

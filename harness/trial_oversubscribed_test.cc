@@ -69,6 +69,14 @@ TEST_CASE("with more threads than processors each looks at every step whether it
   CHECK(result.throughput->operations < u64{kStopSteps} * config.threads);
 }
 
+TEST_CASE("who takes long for a step looks at each, and who does not stays in its loop") {
+  CHECK(steps_between_looks(10'000'000, 1) == 1);
+  CHECK(steps_between_looks(50'001 * 256, 256) == 1);
+  CHECK(steps_between_looks(5'000 * 256, 256) == 8);
+  CHECK(steps_between_looks(200 * 256, 256) == kStopSteps);
+  CHECK(steps_between_looks(0, 256) == kStopSteps);
+}
+
 /// Asks its session to stop with the third lookup.
 struct Stopping : Toy<u64> {
   using Toy<u64>::Toy;
@@ -88,7 +96,8 @@ TEST_CASE("a session looks after every so many steps whether it is to stop") {
     Stopping::stop = false;
     Stopping::lookups = 0;
     Tally tally;
-    const u32 done = session.run({.steps = steps.data(), .count = kStopSteps, .only = OpKind::kRead}, Stopping::stop, tally, stop_steps);
+    const Slice slice{.steps = steps.data(), .count = kStopSteps, .only = OpKind::kRead};
+    const u32 done = session.run(slice, Stopping::stop, tally, stop_steps);
     CHECK(Stopping::lookups == done);
     CHECK(tally.operations() == done);
     return done;

@@ -8,7 +8,7 @@
 
 #include "src/machine/emulated.h"
 #include "src/machine/native.h"
-#include "src/memory/pool_lease.h"
+#include "src/memory/memory.h"
 #include "src/testing/catch.h"
 
 namespace latchlab {

@@ -9,6 +9,7 @@
 #include "src/base/rng.h"
 #include "src/machine/native.h"
 #include "src/memory/attempt_blocks.h"
+#include "src/memory/pool_lease.h"
 #include "src/reclaim/immediate.h"
 #include "src/testing/catch.h"
 
