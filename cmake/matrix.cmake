@@ -1,5 +1,5 @@
-# The matrix: every policy, every index, and which policies an index runs under. One line adds one. A policy whose
-# readers have no latch (rowex) takes the indexes that say kLatchFreeReaders and passes over the others.
+# The matrix: every policy, every index, and which policies an index runs under. One line adds one. A policy that lets bodies
+# read what nothing protects (rowex, adaptive) takes the indexes that say kLatchFreeReaders and passes over the others.
 
 #                   word         header                     class template
 latchlab_add_policy(none         HEADER sync/none.h         TYPE None)
@@ -13,6 +13,7 @@ latchlab_add_policy(shared_mutex HEADER sync/shared_mutex.h TYPE SharedMutex)
 latchlab_add_policy(tbb-rw       HEADER sync/tbb_rw.h       TYPE TbbRw        MACHINES Native)
 latchlab_add_policy(hle          HEADER sync/hle.h          TYPE Hle)
 latchlab_add_policy(rtm          HEADER sync/rtm.h          TYPE Rtm)
+latchlab_add_policy(adaptive     HEADER sync/adaptive.h     TYPE Adaptive)
 latchlab_add_policy(tbb-spec     HEADER sync/tbb_spec.h     TYPE TbbSpec      MACHINES Native)
 latchlab_add_policy(tbb-spec-rw  HEADER sync/tbb_spec_rw.h  TYPE TbbSpecRw    MACHINES Native)
 latchlab_add_policy(olc          HEADER sync/olc.h          TYPE Olc)

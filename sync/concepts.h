@@ -32,6 +32,7 @@
 //
 // An index that says kLatchFreeReaders promises more, for policies whose readers prove nothing (rowex): whatever a
 // reading body sees of an operation that changes the index, it sees by one store, and what was unlinked stays as it was.
+// And no body comes to harm before its upgrade, whatever it sees (scouts of adaptive).
 //
 // A policy decides when and how often a body runs, for the calling thread, whose ThreadContext is `me`.
 #include <concepts>
@@ -131,12 +132,27 @@ struct ReadTxOf<P> {
   using Type = typename P::ReadTx;
 };
 
-/// An index that may run under a policy: where that has readers without a latch, the index must bear them.
+/// A policy that runs bodies on what nothing proves: readers without a latch, or scouts.
+template <class P>
+concept RunsUnproved = P::Layout::kLatchFreeReaders || requires { requires P::kScouts; };
+
+/// An index that may run under a policy: it must bear such runs where there are some.
 template <class Index, class P>
-concept Admits = !P::Layout::kLatchFreeReaders || requires { requires Index::kLatchFreeReaders; };
+concept Admits = !RunsUnproved<P> || requires { requires Index::kLatchFreeReaders; };
+
+/// What a thread learns under a policy: Learned, where it has something to learn.
+template <class P>
+struct LearnedOf {
+  struct Type {};
+};
+template <class P>
+  requires requires { typename P::Learned; }
+struct LearnedOf<P> {
+  using Type = typename P::Learned;
+};
 
 /// A thread as a policy sees it: the pool that its attempts make blocks in, which is topped up before each; its place in the
-/// reclaimer; what it counted.
+/// reclaimer; what it has counted and learned.
 template <class T, class P>
 concept ThreadContext = requires(T& me) {
   { *me.pool } -> std::same_as<Pool<typename P::Machine>&>;
@@ -144,6 +160,7 @@ concept ThreadContext = requires(T& me) {
   me.reclaim.enter();
   me.reclaim.leave();
   requires std::same_as<std::remove_cvref_t<decltype(me.counters)>, typename P::Counters>;
+  requires std::same_as<std::remove_cvref_t<decltype(me.learned)>, typename LearnedOf<P>::Type>;
 };
 
 /// The least that is one.
@@ -152,6 +169,7 @@ struct PolicyThread {
   PoolLease<typename P::Machine> pool;
   typename P::Reclaimer::Thread reclaim;
   typename P::Counters counters;
+  [[no_unique_address]] typename LearnedOf<P>::Type learned;
 };
 
 /// `read` and `write` run a body until one run counts and return its value. They throw std::bad_alloc for a body that says

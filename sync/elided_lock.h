@@ -15,7 +15,7 @@
 //
 // A policy derives with itself as `Self`, and decides in
 //
-//     bool speculate(me, blocks, run)   // true: `run` has committed in a transact(); false: this thread now holds lock_
+//     bool speculate(me, tx, run)   // true: `run` has committed in a transact(); false: this thread now holds lock_
 //
 // which is called only where the lock is elided; elsewhere every operation is a fallback. A policy that elides in another way
 // has a run_elided of its own.
@@ -53,9 +53,9 @@ class ElidedLock : public CoarsePolicy<M, Bugs> {
   explicit ElidedLock(bool elides) : elides_(elides) {}
 
   /// Runs `run` once to its end, in a transaction or under the lock, and counts which.
-  template <class Me, class Run>
-  [[gnu::always_inline]] inline void run_elided(Me& me, AttemptBlocks<M>& blocks, const Run& run) {
-    if (elides_ && static_cast<Self&>(*this).speculate(me, blocks, run)) [[likely]] {
+  template <class Me, class Tx, class Run>
+  [[gnu::always_inline]] inline void run_elided(Me& me, Tx& tx, const Run& run) {
+    if (elides_ && static_cast<Self&>(*this).speculate(me, tx, run)) [[likely]] {
       ++me.counters.commits;
       return;
     }
@@ -94,18 +94,19 @@ class ElidedLock : public CoarsePolicy<M, Bugs> {
     return status;
   }
 
+  /// Runs the body to its end, and counts how.
+  template <class Me, class Tx, class Body>
+  [[gnu::always_inline]] inline auto inside(Me& me, Tx& tx, Body& body) {
+    std::optional<std::invoke_result_t<Body&, Tx&>> attempt;
+    ++me.counters.ops;
+    static_cast<Self&>(*this).run_elided(me, tx, [&] { attempt.emplace(body(tx)); });
+    return attempt;
+  }
+
   const bool elides_;
   SpinLock<M> lock_;
 
  private:
-  template <class Me, class Body>
-  [[gnu::always_inline]] inline auto inside(Me& me, DirectTx<M>& tx, Body& body) {
-    std::optional<std::invoke_result_t<Body&, DirectTx<M>&>> attempt;
-    ++me.counters.ops;
-    static_cast<Self&>(*this).run_elided(me, tx.blocks(), [&] { attempt.emplace(body(tx)); });
-    return attempt;
-  }
-
   [[no_unique_address]] typename M::Elision elision_;
 };
 

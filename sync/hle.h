@@ -79,8 +79,9 @@ class Hle : public ElidedLock<Hle<M, Bugs>, M, Bugs> {
   }
 
   template <class Me, class Run>
-  [[gnu::always_inline]] inline void run_elided(Me& me, AttemptBlocks<M>& blocks, const Run& run) {
-    if (options_.emulated) return Base::run_elided(me, blocks, run);
+  [[gnu::always_inline]] inline void run_elided(Me& me, DirectTx<M>& tx, const Run& run) {
+    if (options_.emulated) return Base::run_elided(me, tx, run);
+    (void)me.pool->top_up();   // what follows may be a transaction
     this->lock_.lock_by_prefix();
     const bool elided = this->elides_ && M::in_elision();
     run();
@@ -89,10 +90,10 @@ class Hle : public ElidedLock<Hle<M, Bugs>, M, Bugs> {
   }
 
   template <class Me, class Run>
-  [[nodiscard, gnu::always_inline]] inline bool speculate(Me& me, AttemptBlocks<M>& blocks, const Run& run) {
+  [[nodiscard, gnu::always_inline]] inline bool speculate(Me& me, DirectTx<M>& tx, const Run& run) {
     for (;; ++me.counters.respeculations) {
       (void)me.pool->top_up();   // when memory is out this fails, and only who needs memory must fall back and fail
-      if (this->transact(me.counters, blocks, run) == kCommitted) [[likely]] return true;
+      if (this->transact(me.counters, tx.blocks(), run) == kCommitted) [[likely]] return true;
       if constexpr (Bugs::kDropFallbackLock) return false;
       if (this->lock_.exchange()) return false;
       this->lock_.await_free();

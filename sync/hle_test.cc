@@ -15,7 +15,7 @@ namespace latchlab {
 namespace {
 
 using testing::House;
-using testing::NotingContext;
+using testing::NotingPool;
 using testing::NotingThread;
 using testing::run_beside_a_held_lock;
 using testing::Twins;
@@ -69,10 +69,12 @@ TEST_CASE("An exchange that finds the lock held is in vain, and is run all the s
 }
 
 TEST_CASE("Each try of hle is preceded by a top-up") {
-  House<Hle<Emulated>> house("hle:emulated");
-  NotingThread<HleCounters> me{.pool = NotingPool(house.memory), .counters = {}};
-  house.policy.write(me, [](auto&) -> Attempt<int> { return 0; });
-  CHECK(me.pool.asked == std::vector<u64>{0});
+  for (const char* spec : {"hle:emulated", "hle"}) {
+    House<Hle<Emulated>> house(spec);
+    NotingThread<HleCounters> me{.pool = NotingPool(house.memory), .counters = {}};
+    house.policy.write(me, [](auto&) -> Attempt<int> { return 0; });
+    CHECK(me.pool.asked == std::vector<u64>{0});
+  }
 }
 
 // A processor that heeds the prefixes, or has aborted and run the exchange for real.

@@ -46,9 +46,9 @@ struct LatchFreeLayout : VersionedLayout<M, SeededBugs> {
   static constexpr bool kLatchFreeReaders = true;
 };
 
-/// Racy fields, and the versions in a table beside the nodes.
+/// Racy fields and no latch in a node: versions are in a table beside the nodes, or there are none and a lock covers all.
 template <class M, class SeededBugs = NoBugs>
-struct StripedLayout : VersionedLayout<M, SeededBugs> {
+struct UnlatchedLayout : VersionedLayout<M, SeededBugs> {
   using Latch = NoLatch;
 };
 

@@ -11,6 +11,7 @@
 #include "src/machine/native.h"
 #include "src/machine/simulated.h"
 #include "src/testing/catch.h"
+#include "sync/adaptive.h"
 #include "sync/atomic.h"
 #include "sync/concepts.h"
 #include "sync/hle.h"
@@ -72,6 +73,7 @@ struct NotBearing : List {
 };
 static_assert(Admits<List, Olc<Native>> && Admits<List, Striped<Native>> && !Admits<List, Rowex<Native>>);
 static_assert(Admits<Bearing, Rowex<Native>> && !Admits<NotBearing, Rowex<Native>>);
+static_assert(Admits<Bearing, Adaptive<Native>> && !Admits<NotBearing, Adaptive<Native>>);
 
 using testing::House;
 using testing::Twins;
@@ -166,6 +168,8 @@ TEST_CASE("An elided lock keeps the operations of four threads apart") {
     check_elision<Hle<Native>>(spec);
     check_elision<Hle<Emulated>>(spec);
   }
+  check_elision<Adaptive<Native>>("adaptive");
+  check_elision<Adaptive<Emulated>>("adaptive");
 }
 
 // Their locks are in oneTBB's library, where ThreadSanitizer does not see them.
@@ -432,6 +436,8 @@ TEST_CASE("Out of memory is an exception that leaves the lock free") {
   check_out_of_memory<TbbSpecRw<Native>>();
   check_out_of_memory<Rtm<Native>>();
   check_out_of_memory<Rtm<Emulated>>();
+  check_out_of_memory<Adaptive<Native>>();
+  check_out_of_memory<Adaptive<Emulated>>();
   check_out_of_memory<Olc<Native>>();
   check_out_of_memory<Rowex<Native>>();
   check_out_of_memory<Striped<Native>>();

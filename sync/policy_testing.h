@@ -9,6 +9,7 @@
 #include "src/machine/emulated.h"
 #include "src/memory/memory.h"
 #include "src/memory/pool_lease.h"
+#include "sync/concepts.h"
 #include "sync/attempt.h"
 
 namespace latchlab::testing {
@@ -26,6 +27,7 @@ struct House {
     PoolLease<M> pool;
     typename P::Counters counters;
     typename P::Reclaimer::Thread reclaim;
+    [[no_unique_address]] typename LearnedOf<P>::Type learned;
   };
 
   P policy;
@@ -124,7 +126,8 @@ Beside<typename P::Counters> run_beside_a_held_lock(std::string_view spec) {
   Watched::waits = Watched::exchanges = 0;
   std::thread other;
   {
-    const auto injected = Emulated::inject(AbortInjection::script(AbortInjection::Script(1000, PlannedAbort{})));
+    const AbortInjection::Script conflicts(1000, PlannedAbort{.status = kAbortConflict});
+    const auto injected = Emulated::inject(AbortInjection::script(conflicts));
     house.policy.write(holder, [&](auto& tx) {
       other = std::thread([&] {
         typename House<P>::Thread me(house);

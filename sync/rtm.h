@@ -69,7 +69,7 @@ class Rtm : public ElidedLock<Rtm<M, Bugs>, M, Bugs> {
 
  private:
   template <class Me, class Run>
-  [[nodiscard, gnu::always_inline]] inline bool speculate(Me& me, AttemptBlocks<M>& blocks, const Run& run) {
+  [[nodiscard, gnu::always_inline]] inline bool speculate(Me& me, DirectTx<M>& tx, const Run& run) {
     RtmCounters& count = me.counters;
     u64 extra = 0;   // what the pool must hold beyond the usual, once an attempt has needed more
     for (;; ++count.respeculations) {
@@ -77,7 +77,7 @@ class Rtm : public ElidedLock<Rtm<M, Bugs>, M, Bugs> {
         if (options_.wait) this->lock_.await_free();
         // When memory is out this fails, and only who needs memory must fall back and fail.
         (void)me.pool->top_up();
-        const u32 status = this->transact(count, blocks, run);
+        const u32 status = this->transact(count, tx.blocks(), run);
         if (status == kCommitted) [[likely]] return true;
         const AbortCause cause = classify(status);
         if (cause == AbortCause::kLockBusy && !options_.busy_counts) {

@@ -17,7 +17,7 @@ namespace latchlab {
 namespace {
 
 using testing::House;
-using testing::NotingContext;
+using testing::NotingPool;
 using testing::NotingThread;
 using testing::run_beside_a_held_lock;
 using testing::Twins;

@@ -22,10 +22,10 @@ struct StripedOptions {
 
 /// The table and the policy over it, by whatever name.
 template <class M, class Bugs>
-class OverStripes : private Stripes<M>, public Optimistic<StripedLayout<M, Bugs>, LatchInStripe<M>> {
+class OverStripes : private Stripes<M>, public Optimistic<UnlatchedLayout<M, Bugs>, LatchInStripe<M>> {
  protected:
   explicit OverStripes(u64 stripes)
-      : Stripes<M>(stripes), Optimistic<StripedLayout<M, Bugs>, LatchInStripe<M>>(LatchInStripe<M>(*this)) {}
+      : Stripes<M>(stripes), Optimistic<UnlatchedLayout<M, Bugs>, LatchInStripe<M>>(LatchInStripe<M>(*this)) {}
 
  public:
   OverStripes(const OverStripes&) = delete;   // transactions know where it is

@@ -37,13 +37,14 @@ class Synchronized {
   using Raw = typename Key::Raw;
   using Body = Index<typename Policy::Layout, Key>;   ///< the index as it was written
   using Counters = typename Policy::Counters;
+  using Learned = typename LearnedOf<Policy>::Type;
   static constexpr bool kOrdered = Body::kOrdered;
   /// Whether the lookups of a batch go side by side, if they may.
   static constexpr bool kSideBySide = BatchBody<Body, typename Policy::Tx>;
   static_assert(IndexBody<Body, typename Policy::Tx>, "the index lacks something: see IndexBody in sync/concepts.h");
-  static_assert(Admits<Body, Policy>, "readers without a latch, and the index does not say kLatchFreeReaders");
+  static_assert(Admits<Body, Policy>, "bodies are run on what nothing proves, and the index does not say kLatchFreeReaders");
 
-  /// What one thread brings: memory, its place in the reclaimer, its counters.
+  /// What one thread brings: memory, its place in the reclaimer, what it has counted and learned.
   class Thread {
    public:
     explicit Thread(Synchronized& index) : pool(index.memory_), reclaim(index.reclaimer_, *pool) {}
@@ -52,12 +53,15 @@ class Synchronized {
     /// that look up much.
     template <class Run>
     [[gnu::always_inline]] void decide(const Run& run) {
-      reclaim.decide([&](auto& decided) { run(Decided<std::remove_cvref_t<decltype(decided)>>{pool, decided, counters}); });
+      reclaim.decide([&](auto& decided) {
+        run(Decided<std::remove_cvref_t<decltype(decided)>>{pool, decided, counters, learned});
+      });
     }
 
     PoolLease<Machine> pool;
     typename Policy::Reclaimer::Thread reclaim;
     Counters counters;
+    [[no_unique_address]] Learned learned;
 
    private:
     template <class Reclaim>
@@ -65,6 +69,7 @@ class Synchronized {
       const PoolLease<Machine>& pool;
       Reclaim reclaim;
       Counters& counters;
+      Learned& learned;
     };
   };
 

@@ -176,7 +176,7 @@ TEST_CASE("A step with a guess waits for a child that is locked, and still knows
 
 TEST_CASE("Nodes that share a stripe are stepped between and locked once, and change for each other") {
   using StripedTx = VersionedTx<Native, NoBugs, LatchInStripe<Native>>;
-  using Striped = Tagged<StripedLayout<Native>>;
+  using Striped = Tagged<UnlatchedLayout<Native>>;
   Thread me;
   const Stripes<Native> one(1);
   Striped parent(6), child(8), stranger(8);
@@ -200,7 +200,7 @@ TEST_CASE("Nodes that share a stripe are stepped between and locked once, and ch
   CHECK_FALSE(tx.upgrade(late, at));   // one latch, of two moments
   CHECK(latch.version() == 256);   // and free again
   CHECK(late.follow(nullptr));
-  StripedLayout<Native>::Cell<u64> link(7);
+  UnlatchedLayout<Native>::Cell<u64> link(7);
   StripedTx::Reader<Striped> reader;   // of nothing, and of no table yet
   CHECK(tx.begin(reader, &child, 8, link, 7) == Arrival::kGuessed);
   CHECK(tx.begin(reader, &child, 8, link, 9) == Arrival::kChanged);

@@ -10,6 +10,7 @@
 
 #include "indexes/art/art.h"
 #include "indexes/art/race_mixes_test.h"
+#include "sync/adaptive.h"
 #include "sync/hle.h"
 #include "sync/hybrid.h"
 #include "sync/olc.h"
@@ -68,6 +69,8 @@ template <class Bugs>
 using RtmArt = Synchronized<Art, Rtm<Simulated, Bugs>, U64Key>;
 template <class Bugs>
 using HleArt = Synchronized<Art, Hle<Simulated, Bugs>, U64Key>;
+template <class Bugs>
+using AdaptiveArt = Synchronized<Art, Adaptive<Simulated, Bugs>, U64Key>;
 template <class Bugs>
 using HybridArt = Synchronized<Art, Hybrid<Simulated, Bugs>, U64Key>;
 
@@ -152,6 +155,12 @@ TEST_CASE("Seeded bugs: a dropped subscription or fallback lock of rtm, and a co
 TEST_CASE("Seeded bugs: a dropped subscription or fallback lock of hle is found", "[race]") {
   CHECK(caught("hle: subscription", all_mixes<HleArt<DropSubscription>>("hle:emulated", 0.2)));
   CHECK(caught("hle: fallback lock", all_mixes<HleArt<DropFallbackLock>>("hle:emulated", 0.2)));
+}
+
+TEST_CASE("Seeded bugs: a dropped subscription, fallback lock or grace period of adaptive is found", "[race]") {
+  CHECK(caught("adaptive: subscription", all_mixes<AdaptiveArt<DropSubscription>>("adaptive", 0.2)));
+  CHECK(caught("adaptive: fallback lock", all_mixes<AdaptiveArt<DropFallbackLock>>("adaptive", 0.2)));
+  CHECK(caught("adaptive: grace period", all_mixes<AdaptiveArt<DropGracePeriod>>("adaptive", 0.2)));
 }
 
 TEST_CASE("Seeded bugs: a transaction of hybrid that asks no version, or changes none, is found", "[race]") {

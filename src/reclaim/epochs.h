@@ -201,6 +201,8 @@ class Epochs {
         }
       }
 
+      void idle() const { announced_.store(kOutside, kRelease); }   // as Thread::idle
+
      private:
       // Acquire: pairs with the read-modify-writes of the global epoch. Release: pairs with the scan's look, which may see
       // this store and not the leave before it, and must still have all reads of our last stay behind it.

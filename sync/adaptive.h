@@ -1,0 +1,225 @@
+#pragma once
+// `adaptive`: the global lock of `spin`, elided as `rtm` does (elided_lock.h), by who knows what an abort means.
+//
+//     lock busy    its holder will be done: wait until it is free. Costs nothing of the budget
+//     pool dry     fill it outside, more each time; the lock when memory is out
+//     zero         a page that nobody has touched, or whose Accessed bit was cleared: scout (scouting_tx.h), try again, twice at
+//                  most, then the lock. A retry alone never helps: the page stays as it is
+//     capacity     once may be bad luck; after the second the lock. A thread whose operations are often too large skips
+//                  speculation for a while
+//     conflict     wait a random time; from the third on in a queue, one at a time, while the others run
+//     any other    try again, while there is budget
+//
+// When the budget is used up: lock free? take it : wait and speculate with a new one, as `rtm` with respec=1. The budget
+// is learned (budget_learner.h), and 0 is one of them: a thread that is alone is better off with the lock. What it costs then
+// is counted as direct_lock and not as a fallback.
+//
+// Scouts read beside transactions and beside who holds the lock, so cells are racy, and what is unlinked waits for a grace
+// period; only scouts enter an epoch, since everybody else excludes or is excluded.
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+#include <type_traits>
+
+#include "src/arch/features.h"
+#include "src/reclaim/epochs.h"
+#include "sync/backoff.h"
+#include "sync/budget_learner.h"
+#include "sync/elided_lock.h"
+#include "sync/mcs.h"
+#include "sync/scouting_tx.h"
+
+namespace latchlab {
+
+/// ops = commits + fallbacks + direct_lock.
+struct AdaptiveCounters : RtmCounters {
+  u64 direct_lock = 0;   ///< operations that did not speculate: the lock is cheaper, or they are skipped
+  u64 skips = 0;         ///< of these, because earlier ones were too large for a transaction
+  u64 scouts = 0;        ///< runs for the pages that they touch
+  u64 scout_repaired = 0;   ///< of these, behind which the next try committed
+  u64 queued = 0;        ///< operations that went into the queue of conflicts
+  u64 budget_changes = 0;   ///< how often another budget became the cheapest
+
+  static constexpr auto fields() {
+    using C = AdaptiveCounters;
+    return fields_beside(std::array<CounterField<C>, 9>{{{"ops", &C::ops},
+                                                         {"fallbacks", &C::fallbacks},
+                                                         {"respeculations", &C::respeculations},
+                                                         {"direct_lock", &C::direct_lock},
+                                                         {"skips", &C::skips},
+                                                         {"scouts", &C::scouts},
+                                                         {"scout_repaired", &C::scout_repaired},
+                                                         {"queued", &C::queued},
+                                                         {"budget_changes", &C::budget_changes}}});
+  }
+  std::string inconsistency() const {
+    if (std::string what = TransactionCounters::inconsistency(); !what.empty()) return what;
+    return unaccounted(ops, "commits + direct_lock", commits + direct_lock, fallbacks);
+  }
+};
+
+template <class M, class Bugs = NoBugs>
+class Adaptive : public ElidedLock<Adaptive<M, Bugs>, M, Bugs> {
+  using Base = ElidedLock<Adaptive, M, Bugs>;
+  friend Base;
+
+ public:
+  static constexpr std::string_view kName = "adaptive";
+  static constexpr std::string_view kAbout = "one global lock, elided by who heeds why transactions abort, and learns its budget";
+  /// Bodies are run on what nothing proves.
+  static constexpr bool kScouts = true;
+  using Layout = UnlatchedLayout<M, Bugs>;
+  using Tx = ScoutingTx<M>;
+  using Reclaimer = Epochs<M>;
+  using Counters = AdaptiveCounters;
+
+  /// What a thread has learned.
+  struct Learned {
+    // On the Simulated machine every operation may have another budget, so that short schedules come to the lock.
+    std::conditional_t<M::kName == "simulated", BudgetLearner<1, 1>, BudgetLearner<>> budget;
+    u32 too_large = 0;   // rises with operations that did not fit, falls with those that did
+    u32 skip = 0;        // operations, from now on
+  };
+
+  explicit Adaptive(const NoOptions&) : Base(M::transactions_work()) {}
+
+  /// Why this process runs `adaptive` on its lock; nothing where transactions work.
+  static std::optional<std::string> degraded(const NoOptions&) {
+    if (M::transactions_work()) return std::nullopt;
+    return "adaptive runs on its lock: " + why_no_rtm().value_or("this machine has no transactions");
+  }
+
+  template <class Me, class Body>
+  auto read(Me& me, Body&& body) {
+    Tx tx(*me.pool);
+    auto attempt = this->inside(me, tx, body);
+    return finish_reading(*attempt);
+  }
+
+  template <class Me, class Body>
+  auto write(Me& me, Body&& body) {
+    Tx tx(*me.pool);
+    auto attempt = this->inside(me, tx, body);
+    if constexpr (!Bugs::kDropGracePeriod) {
+      if (*attempt) tx.blocks().hand_retired_to(me.reclaim);
+    }
+    return finish_writing(tx, *attempt);
+  }
+
+ private:
+  static constexpr u32 kMostTopUps = 8, kMostScouts = 2, kMostCapacity = 1, kQueueFrom = 3;   // of one operation
+  static constexpr u32 kTooLargeStep = 64, kTooLargeMost = 256, kSkip = 64;
+
+  template <class Me, class Run>
+  [[gnu::always_inline]] inline void run_elided(Me& me, Tx& tx, const Run& run) {
+    if (!this->elides_) return Base::run_elided(me, tx, run);
+    Learned& learned = me.learned;
+    if (learned.skip != 0 || learned.budget.budget() == 0) {
+      if (learned.skip != 0) --learned.skip, ++me.counters.skips;
+      ++me.counters.direct_lock;
+      this->lock_.lock();
+      run();
+      this->lock_.unlock();
+    } else {
+      Base::run_elided(me, tx, run);
+    }
+    if (learned.budget.count()) [[unlikely]] {
+      learned.budget.end_window(M::now());
+      me.counters.budget_changes = learned.budget.changes();
+    }
+  }
+
+  template <class Me, class Run>
+  [[nodiscard, gnu::always_inline]] inline bool speculate(Me& me, Tx& tx, const Run& run) {
+    const u32 status = try_once(me, tx, run);
+    if (status != kCommitted) [[unlikely]] return speculate_again(me, tx, run, status);
+    me.learned.too_large -= me.learned.too_large != 0;
+    return true;
+  }
+
+  template <class Me, class Run>
+  [[nodiscard, gnu::always_inline]] inline u32 try_once(Me& me, Tx& tx, const Run& run) {
+    this->lock_.await_free();
+    (void)me.pool->top_up();   // when memory is out this fails, and only who needs memory must fall back and fail
+    return this->transact(me.counters, tx.blocks(), run);
+  }
+
+  template <class Me, class Run>
+  [[nodiscard, gnu::noinline]] bool speculate_again(Me& me, Tx& tx, const Run& run, u32 status) {
+    AdaptiveCounters& count = me.counters;
+    std::optional<typename McsLock<M>::Guard> queued;
+    u32 top_ups = 0, scouts = 0, too_large = 0, conflicts = 0, left = me.learned.budget.budget();
+    u64 extra = 0;   // bytes
+    for (;;) {
+      bool scouted = false, costs = false;
+      switch (classify(status)) {
+        case AbortCause::kLockBusy:
+          break;   // try_once waits
+        case AbortCause::kArena:
+          if (++top_ups > kMostTopUps) return take_lock();
+          extra = std::clamp(2 * extra, Pool<M>::kAttemptBytes, Pool<M>::kLargestCarved);
+          (void)me.pool->top_up(extra);
+          break;
+        case AbortCause::kZero:
+          if (++scouts > kMostScouts) return take_lock();
+          scout(me, tx, run);
+          scouted = true;
+          break;
+        case AbortCause::kCapacity:
+          if (++too_large > kMostCapacity) {
+            note_too_large(me.learned);
+            return take_lock();
+          }
+          break;
+        case AbortCause::kConflict:
+          costs = true;
+          if (++conflicts == kQueueFrom) {
+            queued.emplace(queue_);
+            ++count.queued;
+          } else {
+            back_off<M>(conflicts);
+          }
+          break;
+        default:
+          costs = true;
+      }
+      if (costs && left-- == 0) {
+        if constexpr (Bugs::kDropFallbackLock) return false;
+        if (this->lock_.try_lock()) return false;
+        ++count.respeculations;
+        left = me.learned.budget.budget();
+      }
+      status = try_once(me, tx, run);
+      if (status == kCommitted) {
+        count.scout_repaired += scouted;
+        return true;
+      }
+    }
+  }
+
+  [[nodiscard]] bool take_lock() {
+    if constexpr (!Bugs::kDropFallbackLock) this->lock_.lock();
+    return false;
+  }
+
+  template <class Me, class Run>
+  void scout(Me& me, Tx& tx, const Run& run) {
+    ++me.counters.scouts;
+    me.reclaim.enter();
+    tx.scout(run);
+    me.reclaim.leave();
+    me.reclaim.idle();   // it may be long until the next one
+  }
+
+  static void note_too_large(Learned& learned) {
+    learned.too_large += kTooLargeStep;
+    if (learned.too_large < kTooLargeMost) return;
+    learned.too_large = kTooLargeMost / 2;
+    learned.skip = kSkip;
+  }
+
+  McsLock<M> queue_;
+};
+
+}  // namespace latchlab

@@ -1,0 +1,92 @@
+#include "sync/budget_learner.h"
+
+#include <functional>
+
+#include "src/base/rng.h"
+#include "src/testing/catch.h"
+
+namespace latchlab {
+namespace {
+
+constexpr u64 kOps = 4'000'000;
+constexpr u64 kStart = 1'000'000;   // ns; no clock begins at 0
+
+struct Spent {
+  std::array<u64, kBudgets.size()> ops{};
+  double ns = 0;
+
+  double share(u32 budget) const {
+    for (std::size_t arm = 0; arm < ops.size(); ++arm) {
+      if (kBudgets[arm] == budget) return static_cast<double>(ops[arm]) / kOps;
+    }
+    return 0;
+  }
+};
+
+/// An operation under a budget costs `cost(budget, i)` ns.
+Spent run(BudgetLearner<>& learner, const std::function<double(u32, u64)>& cost) {
+  Spent spent;
+  double now = kStart;
+  for (u64 i = 0; i < kOps; ++i) {
+    const u32 budget = learner.budget();
+    now += cost(budget, i);
+    for (std::size_t arm = 0; arm < spent.ops.size(); ++arm) spent.ops[arm] += kBudgets[arm] == budget;
+    if (learner.count()) learner.end_window(static_cast<u64>(now));
+  }
+  spent.ns = now - kStart;
+  return spent;
+}
+
+TEST_CASE("Whichever budget is the cheapest is found, and nearly all operations have it") {
+  for (const u32 best : kBudgets) {
+    CAPTURE(best);
+    BudgetLearner<> learner;
+    const Spent spent = run(learner, [&](u32 budget, u64) { return budget == best ? 100.0 : 200.0; });
+    CHECK(spent.share(best) > .99);
+    CHECK(spent.ns < 1.01 * 100 * kOps);
+    CHECK(learner.changes() == (best == 20 ? 0 : 1));
+  }
+}
+
+TEST_CASE("Operations that differ by noise do not make the budget change") {
+  BudgetLearner<> learner;
+  Rng rng(test_seed());
+  run(learner, [&](u32, u64) { return 90.0 + static_cast<double>(rng.below(21)); });
+  CHECK(learner.changes() <= 1);
+}
+
+TEST_CASE("When another budget becomes the cheapest it is found again") {
+  BudgetLearner<> learner;
+  run(learner, [](u32 budget, u64) { return budget == 0 ? 50.0 : 100.0; });
+  CHECK(learner.budget() == 0);
+  const Spent later = run(learner, [](u32 budget, u64) { return budget == 7 ? 60.0 : budget == 0 ? 400.0 : 100.0; });
+  CHECK(later.share(7) > .9);
+}
+
+TEST_CASE("When the cheapest budget becomes much dearer the others are tried soon") {
+  for (const u32 next : {2, 4, 7, 12, 20}) {
+    CAPTURE(next);
+    BudgetLearner<> learner;
+    run(learner, [](u32 budget, u64) { return budget == 0 ? 50.0 : 100.0; });
+    const Spent later = run(learner, [&](u32 budget, u64) { return budget == next ? 60.0 : 100.0; });
+    CHECK(later.share(next) > .95);
+  }
+}
+
+TEST_CASE("Who knows what is the cheapest tries the others ever less often") {
+  BudgetLearner<> learner;
+  const auto cost = [](u32 budget, u64) { return budget == 4 ? 100.0 : 200.0; };
+  const double first = run(learner, cost).share(4);
+  CHECK(1 - run(learner, cost).share(4) < (1 - first) / 2);
+}
+
+TEST_CASE("A pause between operations decides nothing") {
+  BudgetLearner<> learner;
+  const Spent spent = run(learner, [](u32 budget, u64 i) {
+    return (budget == 2 ? 100.0 : 130.0) + (i % 100'000 == 99'999 ? 1e9 : 0.0);
+  });
+  CHECK(spent.share(2) > .97);
+}
+
+}  // namespace
+}  // namespace latchlab
