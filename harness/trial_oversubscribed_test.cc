@@ -69,6 +69,34 @@ TEST_CASE("with more threads than processors each looks at every step whether it
   CHECK(result.throughput->operations < u64{kStopSteps} * config.threads);
 }
 
+/// Counts its lookups, and the pieces that its loop of lookups is cut into.
+struct Looped : Toy<u64> {
+  using Toy<u64>::Toy;
+  static inline std::atomic<u64> lookups, pieces;
+  struct Thread : Toy<u64>::Thread {
+    template <class Loop>
+    void decide(const Loop& loop) {
+      pieces.fetch_add(1);
+      loop(*this);
+    }
+  };
+  Thread join() { return {}; }
+  std::optional<u64> find(Thread me, u64 key) {
+    lookups.fetch_add(1);
+    return Toy<u64>::find(me, key);
+  }
+};
+
+TEST_CASE("with more threads than processors quick lookups stay in their loop") {
+  Config config = small("lookup");
+  config.threads = 2 * static_cast<u32>(Topology::discover().processors.size());
+  Looped::lookups = Looped::pieces = 0;
+  const TrialResult result = run_of<Looped>(config);
+  CAPTURE(result.reason);
+  REQUIRE(*result.placement.oversubscribed);
+  CHECK(Looped::lookups > 8 * Looped::pieces);
+}
+
 TEST_CASE("who takes long for a step looks at each, and who does not stays in its loop") {
   CHECK(steps_between_looks(10'000'000, 1) == 1);
   CHECK(steps_between_looks(50'001 * 256, 256) == 1);

@@ -13,6 +13,8 @@ namespace latchlab {
 namespace {
 
 using testing::House;
+using testing::kLargeNodesBytes;
+using testing::make_large_nodes;
 using testing::run_beside_a_held_lock;
 using testing::Twins;
 using testing::Watched;
@@ -197,25 +199,15 @@ TEST_CASE("Operations that fit make up for those that do not") {
   CHECK(me.counters.skips == 0);
 }
 
-// A node that grows beyond what a pool holds ready for one attempt.
-struct Large {
-  u64 words[512];
-};
-
 TEST_CASE("A pool that runs dry inside adaptive's transaction is filled outside, and the operation commits") {
   House<P> house("adaptive");
   House<P>::Thread me(house);
   for (int i = 0; i < 32; ++i) {
-    house.policy.write(me, [&](auto& tx) -> Attempt<int> {
-      for (int n = 0; n < 12; ++n) {
-        if (tx.template make<Large>() == nullptr) return kNoMemory;
-      }
-      return 0;
-    });
+    house.policy.write(me, [](auto& tx) { return make_large_nodes(tx); });
   }
   CHECK(me.counters.commits == 32);
   CHECK(me.counters.arena > 0);
-  CHECK(house.memory.bytes().live == 32 * 12 * sizeof(Large));
+  CHECK(house.memory.bytes().live == 32 * kLargeNodesBytes);
 }
 
 TEST_CASE("The lock without speculation is one of the budgets that are tried") {

@@ -1,5 +1,5 @@
 #pragma once
-// What `rtm` and `hle:emulated` have in common: the global lock of `spin`, elided by transactions.
+// What `rtm`, `hle:emulated` and `adaptive` have in common: the global lock of `spin`, elided by transactions.
 //
 //     begin -> subscribe: lock held? abort 0xff -> body -> commit
 //       ^                                           |

@@ -35,6 +35,21 @@ struct House {
   typename P::Reclaimer reclaimer;
 };
 
+/// A node that grows beyond what a pool holds ready for one attempt.
+struct Large {
+  u64 words[512];
+};
+
+/// An operation whose transaction is sure to find its pool dry.
+template <class Tx>
+Attempt<int> make_large_nodes(Tx& tx) {
+  for (int n = 0; n < 12; ++n) {
+    if (tx.template make<Large>() == nullptr) return kNoMemory;
+  }
+  return 0;
+}
+inline constexpr u64 kLargeNodesBytes = 12 * sizeof(Large);
+
 /// Two numbers that every operation leaves equal. Who sees them differ has seen half an operation.
 template <class Layout>
 class Twins {

@@ -17,6 +17,9 @@ namespace latchlab {
 namespace {
 
 using testing::House;
+using testing::kLargeNodesBytes;
+using testing::Large;
+using testing::make_large_nodes;
 using testing::NotingPool;
 using testing::NotingThread;
 using testing::run_beside_a_held_lock;
@@ -236,29 +239,19 @@ TEST_CASE("Seeded: a counter updated inside the transaction contradicts the othe
   CHECK(me.counters.inconsistency() != "");
 }
 
-// A node that grows beyond what a pool holds ready for one attempt.
-struct Large {
-  u64 words[512];
-};
-
 TEST_CASE("A pool that runs dry inside a transaction is filled outside, and the operation commits") {
   using P = Rtm<Emulated>;
   House<P> house("rtm:20");
   House<P>::Thread me(house);
   for (int i = 0; i < 64; ++i) {
-    house.policy.write(me, [&](auto& tx) -> Attempt<int> {
-      for (int n = 0; n < 12; ++n) {
-        if (tx.template make<Large>() == nullptr) return kNoMemory;
-      }
-      return 0;
-    });
+    house.policy.write(me, [](auto& tx) { return make_large_nodes(tx); });
   }
   CHECK(me.counters.commits == 64);
   CHECK(me.counters.fallbacks == 0);
   CHECK(me.counters.arena > 0);
   CHECK(me.counters.arena <= 64 * 3);
   CHECK(me.counters.inconsistency() == "");
-  CHECK(house.memory.bytes().live == 64 * 12 * sizeof(Large));
+  CHECK(house.memory.bytes().live == 64 * kLargeNodesBytes);
 }
 
 TEST_CASE("Each try is preceded by a top-up, and a dry pool by more each time") {
