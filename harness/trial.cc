@@ -81,6 +81,7 @@ class Run {
         topology_(topology),
         progress_(progress),
         seats_(seat(topology, config.pin, config.threads)),
+        loaders_(trial.loads_alone() ? 1 : config.threads),
         keys_(config.keys, config.seed),
         mix_(config.workload, config.negative),
         distribution_(config.distribution),
@@ -177,13 +178,11 @@ class Run {
   bool load() {
     const Stream loading = Stream::loading(config_.seed, keys_, config_.records);
     const StepMaker maker(loading, false);
-    // One writer only, where the policy allows no more.
-    const u32 loaders = trial_.many_writers() ? config_.threads : 1;
     phase("load", config_.records, 0, [&](u32 t) {
-      if (t >= loaders) return;
+      if (t >= loaders_) return;
       Worker& me = workers_[t];
       for (u64 first = u64{t} * kChunkSteps; first < config_.records && !stop_.load(kRelaxed);
-           first += u64{loaders} * kChunkSteps) {
+           first += u64{loaders_} * kChunkSteps) {
         const u32 count = static_cast<u32>(std::min<u64>(kChunkSteps, config_.records - first));
         Slice chunk = maker.make(first, count, me.ops, me.steps);
         // A new index is empty: an insert that finds its key there is a mistake even where keys come from a
@@ -198,9 +197,10 @@ class Run {
   bool verify() {
     const u64 samples = std::min(kSamples, config_.records);
     phase("verify", samples, 0, [&](u32 t) {
+      if (t >= loaders_) return;
       Worker& me = workers_[t];
       for (u64 first = u64{t} * kChunkSteps; first < samples && !stop_.load(kRelaxed);
-           first += u64{config_.threads} * kChunkSteps) {
+           first += u64{loaders_} * kChunkSteps) {
         const u32 count = static_cast<u32>(std::min<u64>(kChunkSteps, samples - first));
         meter_.add(t, me.session->run(make_checks(keys_, config_.records, samples, first, count, me.steps),
                                       stop_, me.tally, kStopSteps));
@@ -551,6 +551,7 @@ class Run {
   const Topology& topology_;
   Progress& progress_;
   const Seats seats_;
+  const u32 loaders_;  // threads that load and verify: the first ones
   const KeySet keys_;
   const Mix mix_;
   const Distribution distribution_;

@@ -92,7 +92,8 @@ class Trial {
 
   [[nodiscard]] virtual std::unique_ptr<Session> join() = 0;
   [[nodiscard]] virtual KeyKind key_kind() const = 0;
-  [[nodiscard]] virtual bool many_writers() const = 0;
+  /// One thread fills the index: no other may write, or writers take turns, and several would only pass a lock around.
+  [[nodiscard]] virtual bool loads_alone() const = 0;
   [[nodiscard]] virtual bool elides() const = 0;
   /// False for an index that keeps nothing, so that there is nothing to check.
   [[nodiscard]] virtual bool keeps() const = 0;

@@ -264,9 +264,10 @@ class TrialOf final : public Trial {
   [[nodiscard]] KeyKind key_kind() const override {
     return std::is_same_v<Raw, u64> ? KeyKind::kU64 : KeyKind::kBytes;
   }
-  [[nodiscard]] bool many_writers() const override {
-    if constexpr (requires { Index::Policy::kManyWriters; }) return Index::Policy::kManyWriters;
-    return true;
+  [[nodiscard]] bool loads_alone() const override {
+    if constexpr (requires { Index::Policy::kManyWriters; }) return !Index::Policy::kManyWriters;
+    if constexpr (requires { Index::Policy::kWritersTakeTurns; }) return Index::Policy::kWritersTakeTurns;
+    return false;
   }
   [[nodiscard]] bool elides() const override {
     if constexpr (requires { Index::Policy::kElides; }) return Index::Policy::kElides;

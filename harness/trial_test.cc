@@ -6,7 +6,9 @@
 #include <cstdio>
 #include <fstream>
 #include <memory>
+#include <mutex>
 #include <numeric>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -525,16 +527,38 @@ TEST_CASE("an index that keeps nothing has no bytes, no keys and no limit") {
   check(result.validation.found_keys);
 }
 
+struct NothingSaid {};
 struct OneWriter {
   static constexpr bool kManyWriters = false;
 };
-struct Single : Toy<u64> {
-  using Toy<u64>::Toy;
-  using Policy = OneWriter;
+struct WritersInTurn {
+  static constexpr bool kWritersTakeTurns = true;
 };
+/// Notes which threads insert.
+template <class P>
+struct Filled : Toy<u64> {
+  using Toy<u64>::Toy;
+  using Policy = P;
+  static inline std::mutex mutex;
+  static inline std::set<std::thread::id> by;
+  bool insert(Thread& me, u64 key, u64 value) {
+    {
+      const std::lock_guard lock(mutex);
+      by.insert(std::this_thread::get_id());
+    }
+    return Toy<u64>::insert(me, key, value);
+  }
+};
+template <class P>
+std::size_t loaders() {
+  CHECK(run_of<Filled<P>>(small("lookup")).status == Status::kOk);
+  return Filled<P>::by.size();
+}
 
-TEST_CASE("where one thread may write, one loads and several may read") {
-  CHECK(run_of<Single>(small("lookup")).status == Status::kOk);
+TEST_CASE("where one thread may write, or writers take turns, one loads and several read") {
+  CHECK(loaders<OneWriter>() == 1);
+  CHECK(loaders<WritersInTurn>() == 1);
+  CHECK(loaders<NothingSaid>() == 2);
 }
 
 TEST_CASE("keys in messages are printable") {

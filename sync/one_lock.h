@@ -14,6 +14,8 @@ namespace latchlab {
 template <class M, class Lock, class Reading, class Writing = Reading>
 class OneLock : public CoarsePolicy<M> {
  public:
+  static constexpr bool kWritersTakeTurns = true;
+
   explicit OneLock(const NoOptions&) {}
 
   template <class Me, class Body>
