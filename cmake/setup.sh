@@ -8,6 +8,10 @@ bench_packages="g++ cmake ninja-build libfmt-dev nlohmann-json3-dev libhwloc-dev
 # What `./test` adds: the test framework, the JSON schema checker, and objdump for the test of generated code.
 test_packages="catch2 python3 python3-jsonschema binutils"
 
+# What `./bench experiment` adds: environments of Debian's Python, and from PyPI what draws figures, in one of them.
+experiment_packages="python3-venv"
+experiment_modules="altair>=5.5,<7 vl-convert-python>=1.7,<2"
+
 # say TEXT: one line for a person, on stderr so that a command's own output stays clean.
 say() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
 
@@ -62,6 +66,28 @@ ensure_packages() {
   run_apt update
   # shellcheck disable=SC2086  # a list of words
   run_apt install -y --no-install-recommends $missing
+}
+
+# ensure_drawing INSTALL: returns with build/python able to draw, or says that it is not: results do not depend on it.
+ensure_drawing() {
+  local install=$1
+  if [ "$(cat build/python/modules 2>/dev/null)" = "$experiment_modules" ]; then return 0; fi
+  if [ "$install" = no ]; then
+    say "figures need build/python with $experiment_modules from PyPI, which --no-install leaves alone"
+    return
+  fi
+  say "installing from PyPI into build/python: $experiment_modules"
+  rm -rf build/python
+  mkdir -p build
+  # shellcheck disable=SC2086  # a list of words
+  if ! /usr/bin/python3 -m venv build/python >build/python.log 2>&1 ||
+    ! build/python/bin/pip install --quiet --disable-pip-version-check --retries 1 --timeout 20 \
+      $experiment_modules >>build/python.log 2>&1; then
+    say "that failed, so no figure is drawn: $(grep -i error build/python.log | tail -n 1)"
+    rm -rf build/python
+    return
+  fi
+  printf '%s' "$experiment_modules" >build/python/modules
 }
 
 # build_preset PRESET TARGET...: brings the targets up to date. Prints nothing when there is nothing to do, one

@@ -312,7 +312,7 @@ AbCommand parse_ab(const std::vector<std::string>& args, const Surroundings& sur
 }  // namespace
 
 Command parse_command_line(const std::vector<std::string>& args, const Surroundings& surroundings) {
-  const std::vector<std::string> known{"list", "doctor", "ab", "help"};
+  const std::vector<std::string> known{"list", "doctor", "ab", "experiment", "help"};
   if (args.empty()) return HelpCommand{};
   const bool is_run = args[0].starts_with("-");
   if (!is_run && std::find(known.begin(), known.end(), args[0]) == known.end()) {
@@ -329,6 +329,7 @@ Command parse_command_line(const std::vector<std::string>& args, const Surroundi
 
   const std::vector<std::string> rest(args.begin() + 1, args.end());
   if (args[0] == "ab") return parse_ab(rest, surroundings);
+  if (args[0] == "experiment") return ExperimentCommand{rest};
   const auto no_more = [&](std::size_t allowed, std::string_view right) {
     if (rest.size() > allowed) {
       throw InputError(fmt::format("{}: '{}' is too much; write harness {}", args[0], rest[allowed], right));

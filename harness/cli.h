@@ -8,6 +8,7 @@
 //   harness [--option=value...]        runs every point of the product of all axes
 //   harness list [TOPIC]               harness doctor              harness help
 //   harness ab --a="..." --b="..."     compares variants: see ab.h
+//   harness experiment NAME            redraws a figure: see experiment.h
 //
 // Every option that describes a run is an axis: it takes lists and ranges (cli_values.h) and may be given
 // several times. The axis that stands last on the command line changes fastest.
@@ -51,6 +52,11 @@ struct DoctorCommand {};
 
 struct HelpCommand {};
 
+/// Parsed further by experiments/run.py.
+struct ExperimentCommand {
+  std::vector<std::string> args;
+};
+
 struct AbCommand {
   struct Variant {
     std::string name;               ///< a, b, c, ...
@@ -65,7 +71,7 @@ struct AbCommand {
   ProgressMode progress = ProgressMode::kAuto;
 };
 
-using Command = std::variant<RunCommand, ListCommand, DoctorCommand, HelpCommand, AbCommand>;
+using Command = std::variant<RunCommand, ListCommand, DoctorCommand, HelpCommand, ExperimentCommand, AbCommand>;
 
 /// `args` are those after the program's name. Throws InputError with one line.
 [[nodiscard]] Command parse_command_line(const std::vector<std::string>& args,

@@ -15,6 +15,7 @@
 #include "harness/cli.h"
 #include "harness/doctor.h"
 #include "harness/environment.h"
+#include "harness/experiment.h"
 #include "harness/interrupt.h"
 #include "harness/list.h"
 #include "harness/placement.h"
@@ -49,6 +50,8 @@ int run_harness(const std::vector<std::string>& command_line) {
           print(list_text(registry, c.topic));
         } else if constexpr (std::is_same_v<C, DoctorCommand>) {
           print(doctor_text(diagnose(topology, run_probes())));
+        } else if constexpr (std::is_same_v<C, ExperimentCommand>) {
+          run_experiment(c.args);
         } else if constexpr (std::is_same_v<C, HelpCommand>) {
           print(help_text());
         } else {

@@ -1,0 +1,224 @@
+"""What an experiment is: a TOML file beside this one, checked before anything runs.
+
+    title, source        what is drawn, and whose figure it redraws
+    run                  options of every run
+    [quick], [full]      run: options of that mode; replicates
+    [[panel]]            one chart
+      title
+      x                  {option, title, quick, full}: an axis of the command line and its values; "processors" stands for
+                         1, 2, 4, ... up to the processors of this machine; scale = "log" draws doubling values evenly
+      y                  a word of METRICS
+      run                options of its runs
+      order              names of curves from the best to the worst, where only that is known
+      [[panel.curve]]    name, run; only: the values of x that it has
+      [[panel.published]] name, points: [[x, y], ...]
+
+Options given later replace those of the same name: experiment, mode, panel, curve, x, then the user's own.
+"""
+import os
+import pathlib
+import tomllib
+from dataclasses import dataclass, field
+
+FOLDER = pathlib.Path(__file__).resolve().parent
+MODES = ("quick", "full")
+
+
+class InputError(Exception):
+    """One line for the user."""
+
+
+def per_operation(cause):
+    def metric(document):
+        aborts = document["sync"]["aborts"]
+        return None if aborts is None else aborts[cause] / document["throughput"]["operations"]
+
+    return metric
+
+
+# The title of the axis, and a number of one result document; None where there is none. `speedup` is drawn relative to the
+# first x of the same curve and replicate.
+METRICS = {
+    "throughput": ("million operations a second", lambda d: d["throughput"]["per_second"] / 1e6),
+    "speedup": ("times the first", lambda d: d["throughput"]["per_second"]),
+    "conflicts": ("conflict aborts an operation", per_operation("conflict")),
+    "capacity": ("capacity aborts an operation", per_operation("capacity")),
+    "zeros": ("aborts with status zero an operation", per_operation("zero")),
+}
+
+
+@dataclass
+class Curve:
+    name: str
+    run: list
+    only: list | None = None
+
+
+@dataclass
+class Panel:
+    title: str
+    option: str
+    x_title: str
+    x: list
+    log: bool
+    y: str
+    curves: list
+    order: list = field(default_factory=list)
+    published: list = field(default_factory=list)  # of (name, [(x, y), ...])
+
+
+@dataclass(frozen=True)
+class Point:
+    """One place in the figure, and the options that measure it."""
+
+    panel: int
+    curve: str
+    x: object
+    arguments: tuple
+
+
+@dataclass
+class Experiment:
+    name: str
+    mode: str
+    title: str
+    source: str
+    replicates: int
+    panels: list
+    points: list
+
+
+def names():
+    return sorted(path.stem for path in FOLDER.glob("*.toml"))
+
+
+def merged(*lists):
+    """Options in order, where the last of each name counts. `--time` and `--ops` replace each other."""
+    out = {}
+    for arguments in lists:
+        for argument in arguments:
+            name = argument.split("=")[0]
+            name = "--time" if name == "--ops" else name
+            out.pop(name, None)
+            out[name] = argument
+    return tuple(out.values())
+
+
+def up_to(processors):
+    """1, 2, 4, ... and the number itself."""
+    out = [1 << i for i in range(processors.bit_length()) if 1 << i < processors]
+    return [*out, processors]
+
+
+def reasons(left_out, panel):
+    """A line for each reason why curves of the panel are left out. `left_out`: {(panel, curve): reason}."""
+    by_reason = {}
+    for (of, curve), why in left_out.items():
+        if of == panel:
+            by_reason.setdefault(why, []).append(curve)
+    return [f"left out: {', '.join(curves)}: {why}" for why, curves in by_reason.items()]
+
+
+class Table:
+    """A table of the file: asked for what it must and may have, it refuses the rest."""
+
+    def __init__(self, where, table):
+        self.where, self.rest = where, dict(table)
+
+    def take(self, key, kind, otherwise=None):
+        if key not in self.rest:
+            if otherwise is None:
+                raise InputError(f"{self.where}: '{key}' is missing")
+            return otherwise
+        value = self.rest.pop(key)
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise InputError(f"{self.where}: '{key}' is not a {kind.__name__}")
+        return value
+
+    def options(self):
+        given = self.take("run", list, [])
+        for option in given:
+            if not isinstance(option, str) or not option.startswith("--"):
+                raise InputError(f"{self.where}: run: {option!r} is not an option of the harness")
+        return given
+
+    def tables(self, key, otherwise=None):
+        return [
+            Table(f"{self.where}: {key} {i + 1}", table) for i, table in enumerate(self.take(key, list, otherwise))
+        ]
+
+    def done(self):
+        if self.rest:
+            raise InputError(f"{self.where}: there is no '{next(iter(self.rest))}' here; experiments/definition.py says what is")
+
+
+def read_panel(table, mode):
+    axis = Table(f"{table.where}: x", table.take("x", dict))
+    option, x_title = axis.take("option", str), axis.take("title", str)
+    values = {m: axis.rest.pop(m, None) for m in MODES}
+    scale = axis.take("scale", str, "linear")
+    axis.done()
+    if scale not in ("linear", "log"):
+        raise InputError(f"{axis.where}: there is no scale '{scale}'; there are linear, log")
+    for m, given in values.items():
+        if given != "processors" and (not isinstance(given, list) or not given):
+            raise InputError(f"{axis.where}: '{m}' is neither a list nor \"processors\"")
+    x = up_to(len(os.sched_getaffinity(0))) if values[mode] == "processors" else values[mode]
+    panel = Panel(
+        title=table.take("title", str),
+        option=option,
+        x_title=x_title,
+        x=x,
+        log=scale == "log",
+        y=table.take("y", str),
+        curves=[],
+        order=table.take("order", list, []),
+    )
+    if panel.y not in METRICS:
+        raise InputError(f"{table.where}: there is no y '{panel.y}'; there are {', '.join(METRICS)}")
+    run = table.options()
+    for curve in table.tables("curve"):
+        panel.curves.append(Curve(curve.take("name", str), merged(run, curve.options()), curve.rest.pop("only", None)))
+        curve.done()
+    for published in table.tables("published", []):
+        panel.published.append((published.take("name", str), published.take("points", list)))
+        published.done()
+    table.done()
+    curve_names = [curve.name for curve in panel.curves]
+    if len(set(curve_names)) < len(curve_names):
+        raise InputError(f"{table.where}: two curves have one name")
+    return panel
+
+
+def load(name, mode, own=()):
+    """The experiment with its points. `own`: the user's options. Raises InputError."""
+    path = FOLDER / f"{name}.toml"
+    if name not in names():
+        raise InputError(f"there is no experiment '{name}'; there are {', '.join(names())}")
+    try:
+        table = Table(f"experiments/{path.name}", tomllib.loads(path.read_text()))
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"experiments/{path.name}: {error}") from None
+    modes = {}
+    for m in MODES:
+        of_mode = Table(f"{table.where}: {m}", table.take(m, dict))
+        modes[m] = (of_mode.options(), of_mode.take("replicates", int))
+        of_mode.done()
+    run, (mode_run, replicates) = table.options(), modes[mode]
+    experiment = Experiment(
+        name=name,
+        mode=mode,
+        title=table.take("title", str),
+        source=table.take("source", str),
+        replicates=replicates,
+        panels=[read_panel(panel, mode) for panel in table.tables("panel")],
+        points=[],
+    )
+    table.done()
+    for i, panel in enumerate(experiment.panels):
+        for curve in panel.curves:
+            for x in panel.x:
+                if curve.only is None or x in curve.only:
+                    arguments = merged(run, mode_run, curve.run, [f"--{panel.option}={x}"], own)
+                    experiment.points.append(Point(i, curve.name, x, arguments))
+    return experiment

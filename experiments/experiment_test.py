@@ -1,0 +1,279 @@
+"""Experiments: what they ask of the harness is right, and runs are interleaved, resumed, left out and drawn as is said.
+
+Run by CTest, which says where the harness is; by hand:
+LATCHLAB_HARNESS=build/release/harness python3 experiments/experiment_test.py
+"""
+
+import json
+import os
+import pathlib
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TREE = pathlib.Path(__file__).resolve().parents[1]
+HARNESS = os.environ.get("LATCHLAB_HARNESS") or str(TREE / "build/release/harness")
+DRAWS = TREE / "build/python/bin/python"
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(TREE / "experiments"))
+
+import definition  # noqa: E402
+import run as runner  # noqa: E402
+
+# A harness that notes its arguments and answers at once: a thousand operations a second and thread, `rtm` degraded. With the
+# call whose number is in the file `stop` it does as if interrupted, with that in `fail` it fails.
+FAKE = r"""#!/usr/bin/python3
+import json, pathlib, sys
+folder = pathlib.Path(__file__).parent
+calls = folder / "calls"
+with open(calls, "a") as file:
+    file.write(json.dumps(sys.argv[1:]) + "\n")
+number = len(calls.read_text().splitlines())
+def planned(name):
+    return (folder / name).exists() and int((folder / name).read_text()) == number
+if planned("stop"):
+    sys.exit(130)
+if planned("fail"):
+    sys.exit("harness: out of luck")
+options = dict(argument.split("=", 1) for argument in sys.argv[1:] if "=" in argument)
+rtm = options["--sync"].startswith("rtm")
+print(json.dumps({
+    "status": "degraded" if rtm else "ok", "reason": "no transactions" if rtm else "", "interrupted": False,
+    "throughput": {"per_second": 1000 * int(options["--threads"]), "operations": 100},
+    "sync": {"aborts": None},
+}))
+"""
+
+
+class Definitions(unittest.TestCase):
+    def test_each_asks_the_harness_for_what_it_can_do(self):
+        for name in definition.names():
+            for mode in definition.MODES:
+                definition.load(name, mode)
+            own = ("--records=2000", "--time=5ms", "--threads=1")
+            seen = set()
+            for point in definition.load(name, "quick", own).points:
+                # One point of each curve, and each value of an axis that is not the number of threads.
+                if point.arguments in seen:
+                    continue
+                seen.add(point.arguments)
+                with self.subTest(name=name, arguments=point.arguments):
+                    document, failure = runner.measure(HARNESS, point, 0, 0)
+                    self.assertEqual(failure, "")
+                    panel = definition.load(name, "quick").panels[point.panel]
+                    value = definition.METRICS[panel.y][1](document)
+                    self.assertTrue(value is None or value >= 0)
+
+    def test_options_given_later_replace_earlier_ones(self):
+        merged = definition.merged(["--a=1", "--time=3s"], ["--b=2"], ["--a=3", "--ops=7"])
+        self.assertEqual(merged, ("--b=2", "--a=3", "--ops=7"))
+
+    def test_processors_are_doubled_up_to_all(self):
+        self.assertEqual([definition.up_to(n) for n in (1, 2, 6, 8)], [[1], [1, 2], [1, 2, 4, 6], [1, 2, 4, 8]])
+
+    def test_a_wrong_file_is_told_in_one_line(self):
+        good = (TREE / "experiments/policies.toml").read_text()
+        folder = definition.FOLDER
+        for wrong, said in (
+            (good.replace("title =", "titel =", 1), "policies.toml: 'title' is missing"),
+            (good.replace('y = "throughput"', 'y = "speed"'), "there is no y 'speed'; there are throughput,"),
+            (good.replace("[[panel.curve]]", "[[panel.curves]]"), "panel 1: 'curve' is missing"),
+            (good.replace('name = "olc"', 'name = "none"'), "two curves have one name"),
+            (good.replace('run = ["--sync=olc"]', 'run = ["olc"]'), "'olc' is not an option of the harness"),
+            (good.replace("replicates = 3", 'replicates = "3"'), "'replicates' is not a int"),
+            (good + "\nmore = 1\n", "there is no 'more' here"),
+            (good + "\n[[", "policies.toml: "),
+        ):
+            with tempfile.TemporaryDirectory() as there, self.subTest(said=said):
+                definition.FOLDER = pathlib.Path(there)
+                try:
+                    (definition.FOLDER / "policies.toml").write_text(wrong)
+                    with self.assertRaises(definition.InputError) as caught:
+                        definition.load("policies", "quick")
+                finally:
+                    definition.FOLDER = folder
+                self.assertIn(said, str(caught.exception))
+                self.assertEqual(len(str(caught.exception).splitlines()), 1)
+
+
+class Runs(unittest.TestCase):
+    """Of policies.toml: four curves, of which one is degraded here."""
+
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.folder = pathlib.Path(scratch.name)
+        self.harness = self.folder / "harness"
+        self.harness.write_text(FAKE)
+        self.harness.chmod(self.harness.stat().st_mode | stat.S_IXUSR)
+        self.out = self.folder / "out"
+        self.points = definition.load("policies", "quick").points
+        self.counted = [point for point in self.points if point.curve != "rtm:20"]
+
+    def experiment(self, *arguments, python="/usr/bin/python3"):
+        command = [python, "-B", str(TREE / "experiments/run.py"), str(self.harness), "policies", f"--out={self.out}", *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+
+    def calls(self):
+        return [json.loads(line) for line in (self.folder / "calls").read_text().splitlines()]
+
+    def forget_calls(self):
+        (self.folder / "calls").unlink()
+
+    def test_each_block_has_every_point_once_in_an_order_of_its_own(self):
+        self.assertEqual(self.experiment().returncode, 0)
+        orders = []
+        for replicate in range(3):
+            block = [c for c in self.calls() if f"--block={replicate}" in c]
+            arguments = [tuple(a for a in call if a.split("=")[0] not in ("--block", "--order", "--replicate")) for call in block]
+            expected = [(*point.arguments, "--json", "--progress=none") for point in self.counted]
+            own = [a for a in arguments if "--sync=rtm:20" not in a]
+            self.assertEqual(sorted(own), sorted(expected))
+            orders.append(own)
+        self.assertEqual(len({tuple(order) for order in orders}), 3)
+        calls = self.calls()
+        blocks = [next(a for a in call if a.startswith("--block=")) for call in calls]
+        self.assertEqual(blocks, sorted(blocks))
+
+    def test_what_is_degraded_is_run_once_and_left_out_with_its_reason(self):
+        done = self.experiment()
+        self.assertEqual(len([call for call in self.calls() if "--sync=rtm:20" in call]), 1)
+        self.assertIn("left out: rtm:20: no transactions", done.stdout)
+
+    def test_a_second_run_measures_nothing_again(self):
+        first = self.experiment()
+        self.forget_calls()
+        second = self.experiment()
+        self.assertFalse((self.folder / "calls").exists())
+        self.assertEqual(second.stdout, first.stdout)
+
+    def test_it_goes_on_where_it_was_stopped(self):
+        (self.folder / "stop").write_text("6")
+        stopped = self.experiment()
+        self.assertEqual(stopped.returncode, 130)
+        self.assertIn("the same command goes on", stopped.stderr)
+        (self.folder / "stop").unlink()
+        before = len(self.calls()) - 1   # the one that was stopped is made again
+        self.assertEqual(self.experiment().returncode, 0)
+        self.assertEqual(len(self.calls()) - 1, 3 * len(self.counted) + 1)
+        self.assertEqual(before, 5)
+
+    def test_a_line_that_a_kill_cut_off_is_measured_again_and_no_other(self):
+        self.experiment()
+        results = self.out / "results.jsonl"
+        text = results.read_text()
+        results.write_text(text[:-20])
+        self.forget_calls()
+        self.assertEqual(self.experiment().returncode, 0)
+        self.assertLessEqual(len(self.calls()), 1)   # none if the line was of the curve that is left out
+        for line in results.read_text().splitlines()[-1:]:
+            json.loads(line)
+
+    def test_results_of_another_binary_or_other_options_do_not_count(self):
+        self.experiment()
+        self.forget_calls()
+        self.experiment("--", "--seed=2")
+        self.assertEqual(len(self.calls()), 3 * len(self.counted) + 1)
+        self.assertTrue(all("--seed=2" in call for call in self.calls()))
+        self.harness.write_text(FAKE + "\n# another build\n")
+        self.forget_calls()
+        self.experiment()
+        self.assertEqual(len(self.calls()), 3 * len(self.counted) + 1)
+
+    def test_a_run_that_fails_is_told_at_the_end_and_made_again(self):
+        (self.folder / "fail").write_text("4")
+        done = self.experiment()
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("harness: out of luck", done.stderr.splitlines()[-1])
+        self.assertIn("none", done.stdout)
+        (self.folder / "fail").unlink()
+        self.forget_calls()
+        self.assertEqual(self.experiment().returncode, 0)
+        self.assertEqual(len(self.calls()), 1)
+
+    def test_numbers_are_medians_in_their_unit(self):
+        done = self.experiment()
+        line = next(line for line in done.stdout.splitlines() if line.split()[:2] == ["none", "threads=1"])
+        self.assertEqual(line.split()[2:], ["0.001", "(0.001", "to", "0.001;", "3)"])
+
+    def test_speedup_is_relative_to_the_first_of_the_same_replicate(self):
+        experiment = definition.load("haswell-insert-alloc", "quick")
+        panel = experiment.panels[0]
+        panel.x = [1, 2]
+        experiment.points = [definition.Point(0, "arena", x, (f"--threads={x}",)) for x in (1, 2)]
+        known = {}
+        for replicate, (one, two) in enumerate([(10, 15), (20, 50)]):
+            for x, rate in ((1, one), (2, two)):
+                known[(f"--threads={x}",), replicate] = {"status": "ok", "throughput": {"per_second": rate}}
+        results = runner.Results(self.out, "binary")
+        results.known = known
+        drawn = runner.rows(experiment, results)
+        self.assertEqual([(r["x"], r["y"]) for r in drawn], [(1, 1), (1, 1), (2, 1.5), (2, 2.5)])
+
+    @unittest.skipUnless(DRAWS.exists(), "build/python is not there: figures are drawn where PyPI can be reached")
+    def test_the_figure_has_what_was_measured_and_says_what_was_not(self):
+        done = self.experiment(python=str(DRAWS))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for suffix in ("svg", "png", "pdf", "html"):
+            self.assertGreater((self.out / f"figure.{suffix}").stat().st_size, 1000)
+        svg = (self.out / "figure.svg").read_text()
+        for text in ("Four policies", "olc", "million operations a second", "left out: rtm:20: no transactions"):
+            self.assertIn(text, svg)
+        self.assertNotIn('href="http', (self.out / "figure.html").read_text())
+
+    def test_where_nothing_draws_the_results_are_kept(self):
+        done = self.experiment()   # Debian's own Python
+        if "figure:" in done.stdout:
+            self.skipTest("this Python draws")
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("no figure is drawn", done.stderr)
+        self.assertTrue((self.out / "results.jsonl").stat().st_size > 0)
+
+
+class Words(unittest.TestCase):
+    def told(self, *arguments):
+        return subprocess.run([HARNESS, "experiment", *arguments], capture_output=True, text=True, check=False, timeout=60)
+
+    def test_wrong_input_is_one_line_and_exit_status_2(self):
+        for arguments, said in (
+            (["haswell"], "there is no experiment 'haswell'; there are abort-anatomy,"),
+            (["policies", "--quik"], "there is no '--quik' here; there are --quick,"),
+            (["policies", "--quick", "--full"], "--quick and --full: give one of them"),
+            (["--quick"], "the name is missing"),
+            (["policies", "--", "records=3"], "behind '--' stand options of a run"),
+            (["policies", "--out=/proc/nowhere"], "--out: /proc/nowhere"),
+        ):
+            with self.subTest(arguments=arguments):
+                done = self.told(*arguments)
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertEqual(done.stdout, "")
+                self.assertIn(said, done.stderr)
+                self.assertEqual(len(done.stderr.splitlines()), 1)
+
+    def test_it_says_what_there_is_and_what_it_would_run(self):
+        self.assertEqual(self.told().stdout.splitlines(), definition.names())
+        done = self.told("policies", "--dry-run")
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual(len(done.stdout.splitlines()), len(definition.load("policies", "quick").points))
+        self.assertIn("--sync=rtm:20", done.stdout)
+
+    def test_an_interrupt_is_told_and_nothing_is_lost(self):
+        with tempfile.TemporaryDirectory() as folder:
+            process = subprocess.Popen(
+                [HARNESS, "experiment", "policies", f"--out={folder}", "--", "--records=2000", "--time=5ms", "--reps=1"],
+                stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, start_new_session=True,
+            )
+            for _ in range(3):
+                process.stderr.readline()
+            os.killpg(process.pid, signal.SIGINT)
+            rest = process.communicate()[1]
+            self.assertEqual(process.returncode, 130)
+            self.assertIn("interrupted; the same command goes on", rest)
+            self.assertGreaterEqual(len((pathlib.Path(folder) / "results.jsonl").read_text().splitlines()), 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
