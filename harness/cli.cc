@@ -205,6 +205,17 @@ RunCommand parse_run(const std::vector<std::string>& args, const Surroundings& s
     }
   }
   if (!any_runs) throw InputError(first_skip);
+  const Config* from_malloc = nullptr;
+  for (const PlannedRun& run : command.runs) {
+    if (!run.skip.empty() || !run.config.own_memory.empty() || !calls_malloc(run.config.alloc)) continue;
+    if (from_malloc != nullptr && from_malloc->alloc != run.config.alloc) {
+      throw InputError(fmt::format(
+          "--alloc: a process has one malloc, so {} and {} need one each; harness ab and harness experiment start one for each run",
+          word(from_malloc->alloc), word(run.config.alloc)));
+    }
+    from_malloc = &run.config;
+  }
+  if (from_malloc != nullptr) command.malloc = from_malloc->alloc;
   command.out = check_out(out);
   return command;
 }

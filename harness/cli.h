@@ -39,6 +39,7 @@ struct PlannedRun {
 
 struct RunCommand {
   std::vector<PlannedRun> runs;  ///< every point `reps` times in a row
+  Alloc malloc = Alloc::kMalloc; ///< whose malloc must serve the process
   std::string out;               ///< folder for result documents; empty for none
   bool json = false;             ///< documents on stdout instead of the table
   ProgressMode progress = ProgressMode::kAuto;

@@ -109,11 +109,12 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
   if (!config.no_reclaim.empty() && !defaults.reclaim) {
     return fmt::format("--reclaim: it does not reach --sync={}: {}", config.sync.name, config.no_reclaim);
   }
-  const bool from_malloc = !config.own_memory.empty() || config.alloc == Alloc::kMalloc;
+  const bool from_malloc = !config.own_memory.empty() || calls_malloc(config.alloc);
   if (config.huge_pages == HugePages::kThp && from_malloc) {
     return !config.own_memory.empty()
                ? fmt::format("--hugepages: thp does not reach {}: {}", config.index.name, config.own_memory)
-               : "--hugepages: thp does not reach --alloc=malloc, which asks nobody for a page size";
+               : fmt::format("--hugepages: thp does not reach --alloc={}, which asks nobody for a page size",
+                             word(config.alloc));
   }
   if (mix.has(OpKind::kScan) && !pair->ordered) {
     return fmt::format("--workload: {} is not ordered, so it has no scans", config.index.name);

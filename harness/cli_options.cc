@@ -55,9 +55,10 @@ const std::vector<OptionRow>& option_rows() {
        }},
       {"pin", "PLACEMENT", "compact", "compact, scatter, socket:N or list:0-3,5",
        [](Config& c, const std::string& v) { c.pin = parse_pin(v); }},
-      {"alloc", "KIND", "arena+touch", "malloc, arena or arena+touch",
+      {"alloc", "KIND", "arena+touch", "malloc, tcmalloc, jemalloc, mimalloc, tbb, arena or arena+touch",
        [](Config& c, const std::string& v) {
-         c.alloc = parse_word("--alloc", v, {Alloc::kMalloc, Alloc::kArena, Alloc::kArenaTouch});
+         c.alloc = parse_word("--alloc", v, {Alloc::kMalloc, Alloc::kTcmalloc, Alloc::kJemalloc, Alloc::kMimalloc, Alloc::kTbb,
+                                              Alloc::kArena, Alloc::kArenaTouch});
        }},
       {"hugepages", "KIND", "none", "none or thp",
        [](Config& c, const std::string& v) {

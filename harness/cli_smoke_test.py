@@ -158,6 +158,47 @@ class Runs(unittest.TestCase):
             with self.subTest(arguments=arguments):
                 self.documents("--index=art", "--sync=olc", *time, *arguments)
 
+    def test_every_malloc_serves_and_says_so(self):
+        wanted = {
+            "malloc": ("libc.so", "glibc"),
+            "tcmalloc": ("libtcmalloc_minimal.so", "gperftools"),
+            "jemalloc": ("libjemalloc.so", "jemalloc"),
+            "mimalloc": ("libmimalloc.so", "mimalloc"),
+            "tbb": ("libtbbmalloc_proxy.so", "oneTBB"),
+        }
+        for word, (library, version) in wanted.items():
+            with self.subTest(word=word):
+                (document,) = self.documents(
+                    "--sync=olc", "--workload=insert", "--threads=2", f"--alloc={word}", "--records=20000"
+                )
+                self.assertTrue(document["memory"]["malloc"]["library"].startswith(library), document["memory"])
+                self.assertTrue(document["memory"]["malloc"]["version"].startswith(version), document["memory"])
+                self.assertEqual(document["config"]["alloc"], word)
+        (document,) = self.documents("--alloc=arena", *SHORT)
+        self.assertIsNone(document["memory"]["malloc"])
+        # In lists it is the one library of the process.
+        words = [d["config"]["alloc"] for d in self.documents("--alloc={arena,jemalloc}", *SHORT, count=2)]
+        self.assertEqual(words, ["arena", "jemalloc"])
+
+    def test_a_malloc_that_somebody_preloads_is_told(self):
+        environment = {**os.environ, "LD_PRELOAD": "libjemalloc.so.2"}
+        done = subprocess.run(
+            [HARNESS, "--alloc=malloc", "--json", *SHORT], capture_output=True, text=True, env=environment, check=True
+        )
+        self.assertIn("jemalloc", json.loads(done.stdout)["memory"]["malloc"]["version"])
+
+    def test_a_preloaded_malloc_that_does_not_serve_is_no_result(self):
+        environment = {**os.environ, "LATCHLAB_PRELOADED": "libjemalloc.so.2"}
+        done = subprocess.run(
+            [HARNESS, "--alloc=jemalloc", *SHORT], capture_output=True, text=True, env=environment, check=False
+        )
+        self.assertEqual(done.returncode, 2)
+        self.assertEqual(done.stdout, "")
+        self.assertEqual(
+            done.stderr,
+            "harness: --alloc=jemalloc: libjemalloc.so.2 was preloaded and malloc is still that of libc.so.6\n",
+        )
+
     def test_every_way_to_reclaim(self):
         documents = self.documents(
             "--index=art",
@@ -412,6 +453,9 @@ class WrongInput(unittest.TestCase):
         ["--negative=1.5"],
         ["--negative=nan"],
         ["--records=-5"],
+        ["--alloc={malloc,jemalloc}"],
+        ["--alloc=jemaloc"],
+        ["--alloc=tcmalloc", "--hugepages=thp"],
         ["--records=1e999"],
         ["--records=999Ti"],
         ["--warmup=5"],

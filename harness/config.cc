@@ -11,6 +11,10 @@ std::string_view word(KeyKind kind) { return kind == KeyKind::kU64 ? "u64" : "by
 std::string_view word(Alloc alloc) {
   switch (alloc) {
     case Alloc::kMalloc: return "malloc";
+    case Alloc::kTcmalloc: return "tcmalloc";
+    case Alloc::kJemalloc: return "jemalloc";
+    case Alloc::kMimalloc: return "mimalloc";
+    case Alloc::kTbb: return "tbb";
     case Alloc::kArena: return "arena";
     case Alloc::kArenaTouch: return "arena+touch";
   }

@@ -23,7 +23,10 @@ namespace latchlab {
 enum class KeyKind { kU64, kBytes };
 
 /// Where node memory comes from; the words of `--alloc`.
-enum class Alloc { kMalloc, kArena, kArenaTouch };
+enum class Alloc { kMalloc, kTcmalloc, kJemalloc, kMimalloc, kTbb, kArena, kArenaTouch };
+
+/// Whether every node is a call of malloc, of whichever library.
+constexpr bool calls_malloc(Alloc alloc) { return alloc != Alloc::kArena && alloc != Alloc::kArenaTouch; }
 
 /// The words of `--hugepages`.
 enum class HugePages { kNone, kThp };

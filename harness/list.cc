@@ -66,14 +66,17 @@ std::string distributions(const Registry&) {
 }
 
 std::string allocators(const Registry&) {
-  return line("malloc", "a call of malloc a node") +
+  return line("malloc", "a call of malloc a node, of whichever library the process was started with") +
+         line("tcmalloc", "a call of tcmalloc a node: the process begins again with the library preloaded") +
+         line("jemalloc", "the same of jemalloc") + line("mimalloc", "the same of mimalloc") +
+         line("tbb", "the same of oneTBB's scalable allocator") +
          line("arena", "a pool a thread; pages are faulted in on first use") +
          line("arena+touch", "a pool a thread; pages are touched before they are handed out");
 }
 
 std::string hugepages(const Registry&) {
   return line("none", "4K pages only") +
-         line("thp", "transparent huge pages where the kernel has them; not with --alloc=malloc");
+         line("thp", "transparent huge pages where the kernel has them; not with malloc, of whichever library");
 }
 
 std::string reclaimers(const Registry&) {

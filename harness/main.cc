@@ -18,6 +18,7 @@
 #include "harness/experiment.h"
 #include "harness/interrupt.h"
 #include "harness/list.h"
+#include "harness/malloc_library.h"
 #include "harness/placement.h"
 #include "harness/progress.h"
 #include "harness/registry.h"
@@ -45,6 +46,7 @@ int run_harness(const std::vector<std::string>& command_line) {
       [&](const auto& c) -> int {
         using C = std::decay_t<decltype(c)>;
         if constexpr (std::is_same_v<C, RunCommand>) {
+          serve_malloc_by(c.malloc, command_line);
           return run_all(c, command_line, registry, topology);
         } else if constexpr (std::is_same_v<C, ListCommand>) {
           print(list_text(registry, c.topic));

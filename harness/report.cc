@@ -179,6 +179,11 @@ Json sync_json(const SyncStats& s) {
 
 Json memory_json(const MemoryUse& m) {
   Json o;
+  if (m.malloc) {
+    o["malloc"] = {{"library", m.malloc->library}, {"version", m.malloc->version}};
+  } else {
+    put_missing(o, "malloc", m.malloc.reason);
+  }
   put(o, "index_live_bytes", m.index_live);
   put(o, "index_reserved_bytes", m.index_reserved);
   put(o, "keys_at_start", m.keys_at_start);

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "harness/config.h"
+#include "harness/malloc_library.h"
 #include "src/base/types.h"
 
 namespace latchlab {
@@ -132,6 +133,7 @@ struct KeyFile {
 };
 
 struct MemoryUse {
+  Measured<MallocServer> malloc;   ///< who served the calls, where a node is a call of malloc
   Measured<u64> index_live;        ///< bytes in blocks of the index after the measured phase
   Measured<u64> index_reserved;    ///< bytes that the index holds from the system, free ones included
   Measured<u64> keys;              ///< keys in the index at that time

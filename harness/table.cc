@@ -188,10 +188,11 @@ std::string block_of(const RunResult& r) {
   if (t.sync.fallback_rate) text += line("fallbacks", percent(*t.sync.fallback_rate) + " of what could be elided");
   if (t.sync.restart_rate) text += line("restarts", fmt::format("{:.3g} an operation", *t.sync.restart_rate));
   if (t.memory.index_live) {
-    text += line("memory", fmt::format("{} bytes a key   {} live of {} reserved   {} pages",
+    text += line("memory", fmt::format("{} bytes a key   {} live of {} reserved   {} pages{}",
                                        number(t.memory.bytes_per_key, 1), bytes_text(*t.memory.index_live),
                                        t.memory.index_reserved ? bytes_text(*t.memory.index_reserved) : "?",
-                                       page_text(t.memory.page_bytes)));
+                                       page_text(t.memory.page_bytes),
+                                       t.memory.malloc ? "   from " + t.memory.malloc->version : ""));
   } else {
     text += line("memory", "-: " + t.memory.index_live.reason);
   }

@@ -13,6 +13,7 @@
 #include "harness/environment.h"
 #include "harness/interrupt.h"
 #include "harness/limits.h"
+#include "harness/malloc_library.h"
 #include "harness/meter.h"
 #include "harness/placement.h"
 #include "harness/progress.h"
@@ -100,6 +101,13 @@ class Run {
       out_.key_file = KeyFile{.lines = lines.total, .empty = lines.empty, .repeated = lines.repeated};
     } else {
       out_.key_file = Measured<KeyFile>::missing("the keys are from no file");
+    }
+    if (!config_.own_memory.empty()) {
+      out_.memory.malloc = Measured<MallocServer>::missing(config_.own_memory);
+    } else if (calls_malloc(config_.alloc)) {
+      out_.memory.malloc = malloc_server();
+    } else {
+      out_.memory.malloc = Measured<MallocServer>::missing("nodes are not from malloc");
     }
     out_.placement.processors = seats_.processors;
     out_.placement.oversubscribed = seats_.oversubscribed;

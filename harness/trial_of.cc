@@ -19,11 +19,9 @@ std::string shown(std::string_view key) {
 
 MemoryConfig memory_config_of(const Config& config) {
   MemoryConfig out;
-  switch (config.alloc) {
-    case Alloc::kMalloc: out.alloc = MemoryConfig::Alloc::kMalloc; break;
-    case Alloc::kArena: out.alloc = MemoryConfig::Alloc::kArena; break;
-    case Alloc::kArenaTouch: out.alloc = MemoryConfig::Alloc::kArenaTouch; break;
-  }
+  out.alloc = calls_malloc(config.alloc)        ? MemoryConfig::Alloc::kMalloc
+              : config.alloc == Alloc::kArena ? MemoryConfig::Alloc::kArena
+                                              : MemoryConfig::Alloc::kArenaTouch;
   out.reclaim = config.reclaim;
   out.thp = config.huge_pages == HugePages::kThp;
   // Chunks are reserved without being promised: beyond this, the kernel would end the process and not
