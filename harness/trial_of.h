@@ -351,6 +351,13 @@ class TrialOf final : public Trial {
     return false;
   }
 
+  /// Times belong to operations whose transaction aborted: where none was begun, locks were held all the same.
+  template <class Counters>
+  static bool not_timed(const CounterField<Counters>& field, const Counters& all) {
+    if constexpr (requires { all.begins; }) return field.name.ends_with("_ns") && all.begins == 0;
+    return false;
+  }
+
   static void report_counters(const std::vector<u64>& sums, u64 operations, SyncReport& out) {
     using Counters = std::remove_cvref_t<decltype(std::declval<SessionThread&>().counters)>;
     constexpr auto kFields = Counters::fields();
@@ -371,7 +378,9 @@ class TrialOf final : public Trial {
       }
       SyncStats::Counts counters;
       for (const auto& field : kFields) {
-        if (!counts_aborts(field)) counters.push_back({std::string(field.name), all.*field.member});
+        if (!counts_aborts(field) && !not_timed(field, all)) {
+          counters.push_back({std::string(field.name), all.*field.member});
+        }
       }
       out.stats.counters = std::move(counters);
       const auto rate = [&](u64 events) {

@@ -43,15 +43,12 @@ struct AdaptiveCounters : RtmCounters {
 
   static constexpr auto fields() {
     using C = AdaptiveCounters;
-    return fields_beside(std::array<CounterField<C>, 9>{{{"ops", &C::ops},
-                                                         {"fallbacks", &C::fallbacks},
-                                                         {"respeculations", &C::respeculations},
-                                                         {"direct_lock", &C::direct_lock},
-                                                         {"skips", &C::skips},
-                                                         {"scouts", &C::scouts},
-                                                         {"scout_repaired", &C::scout_repaired},
-                                                         {"queued", &C::queued},
-                                                         {"budget_changes", &C::budget_changes}}});
+    return fields_of_elision(std::array<CounterField<C>, 6>{{{"direct_lock", &C::direct_lock},
+                                                             {"skips", &C::skips},
+                                                             {"scouts", &C::scouts},
+                                                             {"scout_repaired", &C::scout_repaired},
+                                                             {"queued", &C::queued},
+                                                             {"budget_changes", &C::budget_changes}}});
   }
   std::string inconsistency() const {
     if (std::string what = TransactionCounters::inconsistency(); !what.empty()) return what;
@@ -131,22 +128,16 @@ class Adaptive : public ElidedLock<Adaptive<M, Bugs>, M, Bugs> {
   }
 
   template <class Me, class Run>
-  [[nodiscard, gnu::always_inline]] inline bool speculate(Me& me, Tx& tx, const Run& run) {
-    const u32 status = try_once(me, tx, run);
-    if (status != kCommitted) [[unlikely]] return speculate_again(me, tx, run, status);
-    me.learned.too_large -= me.learned.too_large != 0;
-    return true;
-  }
-
-  template <class Me, class Run>
   [[nodiscard, gnu::always_inline]] inline u32 try_once(Me& me, Tx& tx, const Run& run) {
-    this->lock_.await_free();
+    this->await_free(me.counters);
     (void)me.pool->top_up();   // when memory is out this fails, and only who needs memory must fall back and fail
-    return this->transact(me.counters, tx.blocks(), run);
+    const u32 status = this->transact(me.counters, tx.blocks(), run);
+    if (status == kCommitted) [[likely]] me.learned.too_large -= me.learned.too_large != 0;
+    return status;
   }
 
   template <class Me, class Run>
-  [[nodiscard, gnu::noinline]] bool speculate_again(Me& me, Tx& tx, const Run& run, u32 status) {
+  [[nodiscard]] bool speculate(Me& me, Tx& tx, const Run& run, u32 status) {
     AdaptiveCounters& count = me.counters;
     std::optional<typename McsLock<M>::Guard> queued;
     u32 top_ups = 0, scouts = 0, too_large = 0, conflicts = 0, left = me.learned.budget.budget();

@@ -15,9 +15,11 @@
 //
 // A policy derives with itself as `Self`, and decides in
 //
-//     bool speculate(me, tx, run)   // true: `run` has committed in a transact(); false: this thread now holds lock_
+//     u32 try_once(me, tx, run)            // a transact(), and what must come before it
+//     bool speculate(me, tx, run, status)  // behind a first try that aborted with it. true: `run` has committed in another;
+//                                          // false: this thread now holds lock_
 //
-// which is called only where the lock is elided; elsewhere every operation is a fallback. A policy that elides in another way
+// which are called only where the lock is elided; elsewhere every operation is a fallback. A policy that elides in another way
 // has a run_elided of its own.
 #include <optional>
 #include <type_traits>
@@ -55,14 +57,24 @@ class ElidedLock : public CoarsePolicy<M, Bugs> {
   /// Runs `run` once to its end, in a transaction or under the lock, and counts which.
   template <class Me, class Tx, class Run>
   [[gnu::always_inline]] inline void run_elided(Me& me, Tx& tx, const Run& run) {
-    if (elides_ && static_cast<Self&>(*this).speculate(me, tx, run)) [[likely]] {
+    if (elides_) [[likely]] {
+      const u32 status = static_cast<Self&>(*this).try_once(me, tx, run);
+      if (status != kCommitted) [[unlikely]] return run_again(me, tx, run, status);
       ++me.counters.commits;
-      return;
+    } else {
+      ++me.counters.fallbacks;
+      lock_.lock();
+      run();
+      lock_.unlock();
     }
-    if (!elides_) lock_.lock();   // speculate comes back with it
-    ++me.counters.fallbacks;
-    run();
-    if constexpr (!Bugs::kDropFallbackLock) lock_.unlock();
+  }
+
+  /// Waits until nobody holds the lock, and counts how long.
+  [[gnu::always_inline]] inline void await_free(RtmCounters& count) const {
+    if (!lock_.busy()) [[likely]] return;
+    const u64 since = M::now();
+    lock_.await_free();
+    count.wait_ns += M::now() - since;
   }
 
   /// One try: kCommitted, or the abort status, which is counted; then everything is as before it.
@@ -107,6 +119,24 @@ class ElidedLock : public CoarsePolicy<M, Bugs> {
   SpinLock<M> lock_;
 
  private:
+  /// An operation whose first try has aborted. Out of the way of those that commit at once.
+  template <class Me, class Tx, class Run>
+  [[gnu::noinline]] void run_again(Me& me, Tx& tx, const Run& run, u32 status) {
+    RtmCounters& count = me.counters;
+    const u64 since = M::now(), begins = count.begins;
+    const bool committed = static_cast<Self&>(*this).speculate(me, tx, run, status);
+    const u64 now = M::now();
+    count.retry_ns += now - since;
+    if (committed) {
+      count.commit(count.begins - begins + 1);
+      return;
+    }
+    ++count.fallbacks;
+    run();
+    if constexpr (!Bugs::kDropFallbackLock) lock_.unlock();
+    count.hold_ns += M::now() - now;
+  }
+
   [[no_unique_address]] typename M::Elision elision_;
 };
 

@@ -41,10 +41,7 @@ struct HleCounters : RtmCounters {
 
   static constexpr auto fields() {
     using C = HleCounters;
-    return fields_beside(std::array<CounterField<C>, 4>{{{"ops", &C::ops},
-                                                         {"fallbacks", &C::fallbacks},
-                                                         {"respeculations", &C::respeculations},
-                                                         {"prefix_elided", &C::prefix_elided}}});
+    return fields_of_elision(std::array{CounterField{"prefix_elided", &C::prefix_elided}});
   }
   u64 elided() const { return commits + prefix_elided; }
   std::string inconsistency() const {
@@ -90,14 +87,21 @@ class Hle : public ElidedLock<Hle<M, Bugs>, M, Bugs> {
   }
 
   template <class Me, class Run>
-  [[nodiscard, gnu::always_inline]] inline bool speculate(Me& me, DirectTx<M>& tx, const Run& run) {
-    for (;; ++me.counters.respeculations) {
-      (void)me.pool->top_up();   // when memory is out this fails, and only who needs memory must fall back and fail
-      if (this->transact(me.counters, tx.blocks(), run) == kCommitted) [[likely]] return true;
+  [[nodiscard, gnu::always_inline]] inline u32 try_once(Me& me, DirectTx<M>& tx, const Run& run) {
+    (void)me.pool->top_up();   // when memory is out this fails, and only who needs memory must fall back and fail
+    return this->transact(me.counters, tx.blocks(), run);
+  }
+
+  template <class Me, class Run>
+  [[nodiscard]] bool speculate(Me& me, DirectTx<M>& tx, const Run& run, u32 status) {
+    while (status != kCommitted) {
       if constexpr (Bugs::kDropFallbackLock) return false;
       if (this->lock_.exchange()) return false;
-      this->lock_.await_free();
+      this->await_free(me.counters);
+      ++me.counters.respeculations;
+      status = try_once(me, tx, run);
     }
+    return true;
   }
 
   const Options options_;

@@ -47,7 +47,11 @@ void check_one_change(u64 restarts, u64 aborts, u32 status, AbortMoment at, u32 
   HybridCounters wanted;
   const bool commits = aborts <= restarts;
   wanted.begins = commits ? aborts + 1 : restarts + 1;
-  (commits ? wanted.commits : wanted.fallbacks) = 1;
+  if (commits) {
+    wanted.commit(aborts + 1);
+  } else {
+    wanted.fallbacks = 1;
+  }
   wanted.write_restarts = wanted.begins - wanted.commits;
   for (u64 i = 0; i < wanted.write_restarts; ++i) wanted.abort(status);
 

@@ -69,36 +69,43 @@ class Rtm : public ElidedLock<Rtm<M, Bugs>, M, Bugs> {
 
  private:
   template <class Me, class Run>
-  [[nodiscard, gnu::always_inline]] inline bool speculate(Me& me, DirectTx<M>& tx, const Run& run) {
+  [[nodiscard, gnu::always_inline]] inline u32 try_once(Me& me, DirectTx<M>& tx, const Run& run) {
+    if (options_.wait) this->await_free(me.counters);
+    (void)me.pool->top_up();   // when memory is out this fails, and only who needs memory must fall back and fail
+    return this->transact(me.counters, tx.blocks(), run);
+  }
+
+  template <class Me, class Run>
+  [[nodiscard]] bool speculate(Me& me, DirectTx<M>& tx, const Run& run, u32 status) {
     RtmCounters& count = me.counters;
     u64 extra = 0;   // what the pool must hold beyond the usual, once an attempt has needed more
-    for (;; ++count.respeculations) {
-      for (u64 tries_left = options_.restarts + 1; tries_left > 0;) {
-        if (options_.wait) this->lock_.await_free();
-        // When memory is out this fails, and only who needs memory must fall back and fail.
-        (void)me.pool->top_up();
-        const u32 status = this->transact(count, tx.blocks(), run);
-        if (status == kCommitted) [[likely]] return true;
-        const AbortCause cause = classify(status);
-        if (cause == AbortCause::kLockBusy && !options_.busy_counts) {
-          this->lock_.await_free();
-          continue;
-        }
+    u64 tries_left = options_.restarts + 1;
+    while (status != kCommitted) {
+      const AbortCause cause = classify(status);
+      if (cause == AbortCause::kLockBusy && !options_.busy_counts) {
+        this->await_free(count);
+      } else {
         if (cause == AbortCause::kArena) {
           extra = std::clamp(2 * extra, Pool<M>::kAttemptBytes, Pool<M>::kLargestCarved);
           (void)me.pool->top_up(extra);
         }
-        if (options_.obey_retry && !(status & (kAbortRetry | kAbortExplicit))) break;
         --tries_left;
+        if (options_.obey_retry && !(status & (kAbortRetry | kAbortExplicit))) tries_left = 0;
       }
-      if constexpr (Bugs::kDropFallbackLock) return false;
-      if (this->lock_.try_lock()) return false;
-      if (!options_.respec) {
-        this->lock_.lock();
-        return false;
+      if (tries_left == 0) {
+        if constexpr (Bugs::kDropFallbackLock) return false;
+        if (this->lock_.try_lock()) return false;
+        if (!options_.respec) {
+          this->lock_.lock();
+          return false;
+        }
+        this->await_free(count);
+        ++count.respeculations;
+        tries_left = options_.restarts + 1;
       }
-      this->lock_.await_free();
+      status = try_once(me, tx, run);
     }
+    return true;
   }
 
   const Options options_;

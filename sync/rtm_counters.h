@@ -3,6 +3,8 @@
 // between operations:
 //
 //     begins = commits + aborts of all classes        of an elided lock: ops = commits + fallbacks
+//
+// What only an abort brings about is counted, and timed, behind it: an operation that commits at once reads no clock.
 #include <array>
 #include <string>
 
@@ -17,6 +19,8 @@ struct TransactionCounters {
   u64 commits = 0;        ///< transactions committed
   u64 lock_busy = 0, arena = 0, explicit_other = 0;   ///< aborts by class, see AbortCause
   u64 nested = 0, debug = 0, capacity = 0, conflict = 0, retry_only = 0, zero = 0;
+  /// Commits by the number of the try, from the second on; what is missing to `commits` are first ones.
+  u64 commits_at_2 = 0, commits_at_3 = 0, commits_at_4_to_7 = 0, commits_at_8_to_15 = 0, commits_at_16_on = 0;
 
   /// The counter of each class, in the order of AbortCause. Their names are those of kAbortCauseNames.
   static constexpr auto abort_fields() {
@@ -29,11 +33,16 @@ struct TransactionCounters {
   template <class C, std::size_t kOwn>
   static constexpr auto fields_beside(const std::array<CounterField<C>, kOwn>& own) {
     constexpr auto kCauses = abort_fields();
-    std::array<CounterField<C>, kOwn + 2 + kCauses.size()> all{};
+    std::array<CounterField<C>, kOwn + 7 + kCauses.size()> all{};
     std::size_t i = 0;
     for (const auto& field : own) all[i++] = field;
     all[i++] = {"begins", &C::begins};
     all[i++] = {"commits", &C::commits};
+    all[i++] = {"commits_at_2", &C::commits_at_2};
+    all[i++] = {"commits_at_3", &C::commits_at_3};
+    all[i++] = {"commits_at_4_to_7", &C::commits_at_4_to_7};
+    all[i++] = {"commits_at_8_to_15", &C::commits_at_8_to_15};
+    all[i++] = {"commits_at_16_on", &C::commits_at_16_on};
     for (std::size_t cause = 0; cause < kCauses.size(); ++cause) all[i++] = {kAbortCauseNames[cause], kCauses[cause]};
     return all;
   }
@@ -42,6 +51,20 @@ struct TransactionCounters {
   constexpr void abort(u32 status) {
     constexpr auto kByCause = abort_fields();
     ++(this->*kByCause[static_cast<std::size_t>(classify(status))]);
+  }
+
+  /// Counts a commit with the number of its try, from 1 on.
+  constexpr void commit(u64 at) {
+    ++commits;
+    if (at >= 16) {
+      ++commits_at_16_on;
+    } else if (at >= 8) {
+      ++commits_at_8_to_15;
+    } else if (at >= 4) {
+      ++commits_at_4_to_7;
+    } else if (at >= 2) {
+      ++(at == 2 ? commits_at_2 : commits_at_3);
+    }
   }
 
   /// Operations that needed no lock.
@@ -56,9 +79,14 @@ struct TransactionCounters {
 
   /// What contradicts what, in one line; empty when the sum holds.
   std::string inconsistency() const {
-    if (begins == commits + aborts()) return "";
-    return "begins " + std::to_string(begins) + " are not commits " + std::to_string(commits) + " + aborts " +
-           std::to_string(aborts());
+    if (begins != commits + aborts()) {
+      return "begins " + std::to_string(begins) + " are not commits " + std::to_string(commits) + " + aborts " +
+             std::to_string(aborts());
+    }
+    const u64 later = commits_at_2 + commits_at_3 + commits_at_4_to_7 + commits_at_8_to_15 + commits_at_16_on;
+    if (later <= commits && later <= aborts()) return "";
+    return "commits at a later try " + std::to_string(later) + " are more than commits " + std::to_string(commits) +
+           " or aborts " + std::to_string(aborts());
   }
 };
 
@@ -76,12 +104,23 @@ struct RtmCounters : TransactionCounters {
   u64 ops = 0;            ///< operations begun
   u64 fallbacks = 0;      ///< operations that took the lock: all of them where transactions do not work
   u64 respeculations = 0; ///< new budgets because the lock was held when the old one was used up
+  u64 wait_ns = 0;        ///< until the lock was free
+  u64 retry_ns = 0;       ///< from the first abort of an operation to its commit, or until it had the lock; waits included
+  u64 hold_ns = 0;        ///< with the lock after that
 
-  static constexpr auto fields() {
-    using C = RtmCounters;
-    return fields_beside(std::array{CounterField{"ops", &C::ops}, CounterField{"fallbacks", &C::fallbacks},
-                                    CounterField{"respeculations", &C::respeculations}});
+  /// All fields of a struct C that has these and its `own`.
+  template <class C, std::size_t kOwn>
+  static constexpr auto fields_of_elision(const std::array<CounterField<C>, kOwn>& own) {
+    std::array<CounterField<C>, kOwn + 6> all{{{"ops", &C::ops},
+                                               {"fallbacks", &C::fallbacks},
+                                               {"respeculations", &C::respeculations},
+                                               {"wait_ns", &C::wait_ns},
+                                               {"retry_ns", &C::retry_ns},
+                                               {"hold_ns", &C::hold_ns}}};
+    for (std::size_t i = 0; i < kOwn; ++i) all[6 + i] = own[i];
+    return fields_beside(all);
   }
+  static constexpr auto fields() { return fields_of_elision(std::array<CounterField<RtmCounters>, 0>{}); }
 
   std::string inconsistency() const {
     if (std::string what = TransactionCounters::inconsistency(); !what.empty()) return what;

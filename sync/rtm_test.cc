@@ -144,9 +144,14 @@ void check_one_operation(const RtmOptions& options, const std::vector<u32>& stat
   RtmCounters wanted;
   wanted.ops = 1;
   wanted.begins = expected.begins;
-  (expected.commits ? wanted.commits : wanted.fallbacks) = 1;
+  if (expected.commits) {
+    wanted.commit(expected.begins);
+  } else {
+    wanted.fallbacks = 1;
+  }
   for (u64 i = 0; i < expected.begins - (expected.commits ? 1 : 0); ++i) wanted.abort(statuses[i]);
 
+  wanted.wait_ns = me.counters.wait_ns, wanted.retry_ns = me.counters.retry_ns, wanted.hold_ns = me.counters.hold_ns;
   bool same = true;
   for (const auto& field : RtmCounters::fields()) same &= me.counters.*field.member == wanted.*field.member;
   // Once, and whole: what an abort leaves behind would be seen here.
