@@ -158,6 +158,12 @@ class Runs(unittest.TestCase):
             with self.subTest(arguments=arguments):
                 self.documents("--index=art", "--sync=olc", *time, *arguments)
 
+    def test_limits_are_measured_on_pages_of_the_same_size(self):
+        for pages in ("none", "thp"):
+            with self.subTest(pages=pages):
+                (document,) = self.documents(f"--hugepages={pages}", "--records=1M", "--time=50ms", "--warmup=10ms")
+                self.assertEqual(document["limits"]["page_bytes"], document["memory"]["page_bytes"])
+
     def test_every_malloc_serves_and_says_so(self):
         wanted = {
             "malloc": ("libc.so", "glibc"),

@@ -22,7 +22,8 @@ namespace latchlab {
 /// present:
 ///   kAbout                 one line for `harness list`
 ///   kManyWriters           false when only one thread may write (default true)
-///   kWritersTakeTurns      true when a lock lets in one writer after the other, so that one thread loads (default false)
+///   kWritersTakeTurns      true when one lock lets in one writer after the other, so that threads load a chunk each in turn
+///                          (default false)
 ///   kElides                true when operations may need no lock, by hardware transactions or prefixes (default false)
 ///   kElidesReads           false when that is said of changes only (default true)
 ///   degraded(options)      why this process cannot do what the word promises, if so

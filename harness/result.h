@@ -118,6 +118,7 @@ struct SyncStats {
   Measured<Counts> counters;  ///< all named counters of the policy but those of aborts
   Measured<Counts> aborts;         ///< by cause
   /// Of what could be elided (operations; of hybrid: changes) the share that was not, 0..1; 1 where transactions do not work.
+  /// Of `adaptive` with those that took the lock by choice: counters.direct_lock.
   Measured<double> fallback_rate;
   Measured<double> restart_rate;   ///< restarts an operation
   /// Blocks that were retired and freed in the measured phase and how often they piled up (stalled);
@@ -139,7 +140,7 @@ struct MemoryUse {
   Measured<u64> keys;              ///< keys in the index at that time
   /// Keys in the index as the measured phase began: the records and what the warm-up has inserted or erased.
   Measured<u64> keys_at_start;
-  Measured<double> bytes_per_key;  ///< index_live / keys, values included
+  Measured<double> bytes_per_key;  ///< index_reserved / keys: everything included
   /// Of the memory that the process got from before the first phase to the end of the measured one. Most of
   /// it is the index, but threads' operations and whatever else the harness keeps are in it too.
   Measured<u64> page_bytes;     ///< 4096, or 2 MiB when most of that memory was on huge pages: as observed

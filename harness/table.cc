@@ -124,6 +124,18 @@ std::optional<double> grown_by_warmup(const RunResult& result) {
   return std::abs(times - 1) < 0.01 ? std::nullopt : std::optional(times);
 }
 
+std::string fallbacks_text(const SyncStats& sync) {
+  std::string text = percent(*sync.fallback_rate) + " of what could be elided";
+  if (!sync.counters) return text;
+  u64 ops = 0, by_choice = 0;
+  for (const NamedCount& c : *sync.counters) {
+    if (c.name == "ops") ops = c.count;
+    if (c.name == "direct_lock") by_choice = c.count;
+  }
+  if (by_choice > 0) text += fmt::format("   {} by choice", percent(static_cast<double>(by_choice) / static_cast<double>(ops)));
+  return text;
+}
+
 std::string validation_text(const Validation& v) {
   if (!v.passed) return "-: " + v.passed.reason;
   if (!*v.passed) return "FAILED: " + v.detail;
@@ -185,7 +197,7 @@ std::string block_of(const RunResult& r) {
   if (t.sync.aborts) {
     text += line("aborts", aborts_text(*t.sync.aborts, t.throughput ? t.throughput->operations : 0));
   }
-  if (t.sync.fallback_rate) text += line("fallbacks", percent(*t.sync.fallback_rate) + " of what could be elided");
+  if (t.sync.fallback_rate) text += line("fallbacks", fallbacks_text(t.sync));
   if (t.sync.restart_rate) text += line("restarts", fmt::format("{:.3g} an operation", *t.sync.restart_rate));
   if (t.memory.index_live) {
     text += line("memory", fmt::format("{} bytes a key   {} live of {} reserved   {} pages{}",

@@ -20,6 +20,7 @@
 #include "harness/rounds.h"
 #include "harness/step_maker.h"
 #include "harness/trial_of.h"
+#include "harness/turns.h"
 #include "harness/validate.h"
 #include "workloads/distribution.h"
 #include "workloads/keys.h"
@@ -82,7 +83,7 @@ class Run {
         topology_(topology),
         progress_(progress),
         seats_(seat(topology, config.pin, config.threads)),
-        loaders_(trial.loads_alone() ? 1 : config.threads),
+        in_turns_(trial.loads_in_turns()),
         keys_(config.keys, config.seed),
         mix_(config.workload, config.negative),
         distribution_(config.distribution),
@@ -186,35 +187,38 @@ class Run {
   bool load() {
     const Stream loading = Stream::loading(config_.seed, keys_, config_.records);
     const StepMaker maker(loading, false);
-    phase("load", config_.records, 0, [&](u32 t) {
-      if (t >= loaders_) return;
-      Worker& me = workers_[t];
-      for (u64 first = u64{t} * kChunkSteps; first < config_.records && !stop_.load(kRelaxed);
-           first += u64{loaders_} * kChunkSteps) {
-        const u32 count = static_cast<u32>(std::min<u64>(kChunkSteps, config_.records - first));
-        Slice chunk = maker.make(first, count, me.ops, me.steps);
-        // A new index is empty: an insert that finds its key there is a mistake even where keys come from a
-        // file.
-        for (Step& step : me.steps) step.expect = Expect::kMiss;
-        meter_.add(t, me.session->run(chunk, stop_, me.tally, kStopSteps));
-      }
+    chunks("load", config_.records, [&](Worker& me, u64 first, u32 count) {
+      const Slice chunk = maker.make(first, count, me.ops, me.steps);
+      // A new index is empty: an insert that finds its key there is a mistake even where keys come from a
+      // file.
+      for (Step& step : me.steps) step.expect = Expect::kMiss;
+      return chunk;
     });
     return go_on() && no_mistakes("loading");
   }
 
   bool verify() {
     const u64 samples = std::min(kSamples, config_.records);
-    phase("verify", samples, 0, [&](u32 t) {
-      if (t >= loaders_) return;
-      Worker& me = workers_[t];
-      for (u64 first = u64{t} * kChunkSteps; first < samples && !stop_.load(kRelaxed);
-           first += u64{loaders_} * kChunkSteps) {
-        const u32 count = static_cast<u32>(std::min<u64>(kChunkSteps, samples - first));
-        meter_.add(t, me.session->run(make_checks(keys_, config_.records, samples, first, count, me.steps),
-                                      stop_, me.tally, kStopSteps));
-      }
+    chunks("verify", samples, [&](Worker& me, u64 first, u32 count) {
+      return make_checks(keys_, config_.records, samples, first, count, me.steps);
     });
     return go_on() && no_mistakes("verifying what was loaded");
+  }
+
+  /// A phase of `total` steps that has nothing to measure: thread t does chunks t, t + threads, ... of what `make` makes.
+  template <class Make>
+  void chunks(const std::string& name, u64 total, const Make& make) {
+    turns_.start();
+    phase(name, total, 0, [&](u32 t) {
+      Worker& me = workers_[t];
+      for (u64 chunk = t; chunk * kChunkSteps < total && !stop_.load(kRelaxed); chunk += config_.threads) {
+        const u64 first = chunk * kChunkSteps;
+        const Slice steps = make(me, first, static_cast<u32>(std::min<u64>(kChunkSteps, total - first)));
+        if (in_turns_ && !turns_.await(chunk, stop_)) return;
+        meter_.add(t, me.session->run(steps, stop_, me.tally, kStopSteps));
+        if (in_turns_) turns_.end();
+      }
+    });
   }
 
   /// A page whose Accessed bit is clear (the kernel looked at it meanwhile) aborts every transaction that
@@ -511,7 +515,7 @@ class Run {
     const Tally all = tally_of_all();
     out_.memory.keys = all.keys;
     if (all.keys > 0) {
-      out_.memory.bytes_per_key = static_cast<double>(bytes.live) / static_cast<double>(all.keys);
+      out_.memory.bytes_per_key = static_cast<double>(bytes.reserved) / static_cast<double>(all.keys);
     } else {
       out_.memory.bytes_per_key = Measured<double>::missing("the index is empty");
     }
@@ -559,7 +563,8 @@ class Run {
   const Topology& topology_;
   Progress& progress_;
   const Seats seats_;
-  const u32 loaders_;  // threads that load and verify: the first ones
+  const bool in_turns_;  // threads load and verify one after the other
+  Turns turns_;
   const KeySet keys_;
   const Mix mix_;
   const Distribution distribution_;

@@ -57,7 +57,8 @@ struct Contents {
 
 struct SyncReport {
   SyncStats stats;
-  std::optional<u64> elided;   ///< operations that needed no lock, where the policy elides and had anything to elide
+  /// Operations that needed no lock, or took it because it is cheaper, where the policy elides and had anything to elide.
+  std::optional<u64> elided;
   std::optional<std::string> degraded;   ///< why the policy cannot do what its word promises, where it says so
   std::string contradiction;   ///< counters that cannot all be right, one line; empty if they can
 };
@@ -92,8 +93,8 @@ class Trial {
 
   [[nodiscard]] virtual std::unique_ptr<Session> join() = 0;
   [[nodiscard]] virtual KeyKind key_kind() const = 0;
-  /// One thread fills the index: no other may write, or writers take turns, and several would only pass a lock around.
-  [[nodiscard]] virtual bool loads_alone() const = 0;
+  /// Threads fill the index one after the other: only one may write at a time, or a lock sees to it and is slow to pass on.
+  [[nodiscard]] virtual bool loads_in_turns() const = 0;
   [[nodiscard]] virtual bool elides() const = 0;
   /// False for an index that keeps nothing, so that there is nothing to check.
   [[nodiscard]] virtual bool keeps() const = 0;

@@ -8,6 +8,7 @@
 #include "harness/trial.h"
 #include "harness/trial_testing.h"
 #include "src/testing/catch.h"
+#include "sync/adaptive.h"
 #include "sync/hle.h"
 #include "sync/hybrid.h"
 #include "sync/no_options.h"
@@ -168,6 +169,43 @@ TEST_CASE("what the processor does not tell of elision by prefixes is missing an
   CHECK_FALSE(result.sync.aborts);
   CHECK(result.sync.aborts.reason == "the processor does not tell of aborts under its prefixes");
   CHECK(*result.sync.fallback_rate == Approx(0.25).margin(0.01));
+}
+
+/// A policy that finds the lock cheaper: of ten operations nine take it by choice, or all, and of the others one in two falls
+/// back.
+struct Choosing {
+  using Options = NoOptions;
+  static constexpr bool kElides = true;
+};
+template <bool kAll>
+struct Chosen : Toy<u64> {
+  using Toy<u64>::Toy;
+  using Policy = Choosing;
+  struct Thread : Toy<u64>::Thread {
+    AdaptiveCounters counters;
+  };
+  Thread join() { return {}; }
+  std::optional<u64> find(Thread& me, u64 key) {
+    const u64 op = me.counters.ops++;
+    if (kAll || op % 10 != 0) {
+      ++me.counters.direct_lock;
+    } else if (++me.counters.begins; op % 20 == 0) {
+      ++me.counters.commits;
+    } else {
+      me.counters.abort(0);
+      ++me.counters.fallbacks;
+    }
+    return Toy<u64>::find(me, key);
+  }
+};
+
+TEST_CASE("operations that take the lock by choice are told with those that fall back, and are no failure to elide") {
+  const TrialResult some = run_of<Chosen<false>>(small("lookup"));
+  CHECK(some.status == Status::kOk);
+  CHECK(*some.sync.fallback_rate == Approx(0.95).margin(0.01));
+  const TrialResult all = run_of<Chosen<true>>(small("lookup"));
+  CHECK(all.status == Status::kOk);
+  CHECK(*all.sync.fallback_rate == 1);
 }
 
 TEST_CASE("before an elided run the whole index is walked over once, unless it is empty") {

@@ -264,7 +264,7 @@ class TrialOf final : public Trial {
   [[nodiscard]] KeyKind key_kind() const override {
     return std::is_same_v<Raw, u64> ? KeyKind::kU64 : KeyKind::kBytes;
   }
-  [[nodiscard]] bool loads_alone() const override {
+  [[nodiscard]] bool loads_in_turns() const override {
     if constexpr (requires { Index::Policy::kManyWriters; }) return !Index::Policy::kManyWriters;
     if constexpr (requires { Index::Policy::kWritersTakeTurns; }) return Index::Policy::kWritersTakeTurns;
     return false;
@@ -304,7 +304,7 @@ class TrialOf final : public Trial {
 
   [[nodiscard]] IndexBytes bytes() const override {
     const auto bytes = index_.bytes();
-    return {.live = bytes.live, .reserved = bytes.reserved};
+    return {.live = sizeof(Index) + bytes.live, .reserved = sizeof(Index) + bytes.reserved};
   }
 
   [[nodiscard]] Contents contents() override {
@@ -405,9 +405,11 @@ class TrialOf final : public Trial {
         out.stats.aborts = Measured<SyncStats::Counts>::missing("the policy does not see its aborts");
       }
       if constexpr (requires { all.elided(); }) {
-        if (const u64 could = all.elided() + all.fallbacks; could != 0) {
-          out.elided = all.elided();
-          out.stats.fallback_rate = static_cast<double>(all.fallbacks) / static_cast<double>(could);
+        u64 by_choice = 0;   // with the lock, though elision worked
+        if constexpr (requires { all.direct_lock; }) by_choice = all.direct_lock;
+        if (const u64 could = all.elided() + by_choice + all.fallbacks; could != 0) {
+          out.elided = all.elided() + by_choice;
+          out.stats.fallback_rate = static_cast<double>(by_choice + all.fallbacks) / static_cast<double>(could);
         } else {
           out.stats.fallback_rate = Measured<double>::missing("there was nothing to elide");
         }

@@ -81,6 +81,12 @@ class Adaptive : public ElidedLock<Adaptive<M, Bugs>, M, Bugs> {
 
   explicit Adaptive(const NoOptions&) : Base(M::transactions_work()) {}
 
+  /// The thread does something else: that is not what operations cost.
+  template <class Me>
+  void idle(Me& me) const {
+    me.learned.budget.pause(M::now());
+  }
+
   /// Why this process runs `adaptive` on its lock; nothing where transactions work.
   static std::optional<std::string> degraded(const NoOptions&) {
     if (M::transactions_work()) return std::nullopt;

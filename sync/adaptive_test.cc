@@ -162,6 +162,46 @@ TEST_CASE("What is unlinked waits for scouts") {
   other.reclaim.leave();
 }
 
+TEST_CASE("From its third conflict on an operation is in the queue") {
+  using OnWatched = Adaptive<Watched>;
+  for (const u32 conflicts : {2, 3}) {
+    CAPTURE(conflicts);
+    House<OnWatched> house("adaptive");
+    House<OnWatched>::Thread me(house);
+    Watched::exchanges = 0;
+    const auto injected = Emulated::inject(AbortInjection::script(
+        AbortInjection::Script(conflicts, PlannedAbort{.at = AbortMoment::kCommit, .status = kAbortConflict})));
+    house.policy.write(me, [](auto&) -> Attempt<int> { return 0; });
+    CHECK(me.counters.commits == 1);
+    CHECK(Watched::exchanges == (conflicts == 3));   // of the queue's end; the lock is not taken
+  }
+}
+
+TEST_CASE("A thread that has scouted and then does nothing keeps nobody's memory") {
+  struct Block {
+    u64 words[8];
+  };
+  House<P> house("adaptive", {.reclaim = Reclaim::kQsbr});
+  House<P>::Thread scout(house);
+  House<P>::Thread other(house);
+  {
+    const auto injected =
+        Emulated::inject(AbortInjection::script({PlannedAbort{.at = AbortMoment::kBegin, .status = 0}}));
+    house.policy.write(scout, [](auto&) -> Attempt<int> { return 0; });
+  }
+  REQUIRE(scout.counters.scouts == 1);
+  void* block = nullptr;
+  for (int i = 0; i < 10'000; ++i) {
+    house.policy.write(other, [&](auto& tx) -> Attempt<int> {
+      if (block != nullptr) tx.retire(block, sizeof(Block));
+      block = tx.template make<Block>();
+      return 0;
+    });
+    other.reclaim.idle();
+  }
+  CHECK(house.reclaimer.counters().freed > 0);
+}
+
 TEST_CASE("A thread whose operations do not fit skips speculation for a while") {
   House<P> house("adaptive");
   House<P>::Thread me(house);

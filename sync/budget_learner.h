@@ -11,11 +11,12 @@
 // probe of the lock costs every other thread its transactions. When the best becomes much dearer than it was, or another is
 // found, the world has changed, and patience begins again.
 //
-// An estimate is a moving mean of samples that are cut off at twice of it, so that one window with an interrupt or a pause
-// between two phases in it decides nothing. Self-tuning of this kind after Diegues and Romano, "Self-tuning Intel
+// An estimate is a moving mean of samples that are cut off at twice of it, so that one window with an interrupt in it decides
+// nothing. A thread that does something else between operations says so, and that time is not theirs. Self-tuning of this kind after Diegues and Romano, "Self-tuning Intel
 // Transactional Synchronization Extensions" (ICAC 2014).
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "src/base/types.h"
 
@@ -27,7 +28,6 @@ inline constexpr std::array<u32, 6> kBudgets{0, 2, 4, 7, 12, 20};   // restarts;
 template <u32 kWindow = 1024, u32 kProbe = 64>
 class BudgetLearner {
  public:
-
   /// Of the operation that comes.
   u32 budget() const { return kBudgets[arm_]; }
 
@@ -36,12 +36,25 @@ class BudgetLearner {
 
   /// Ends the window at `now`, in nanoseconds of any clock that does not go back, and chooses for the next one.
   void end_window(u64 now) {
-    const float sample = static_cast<float>(now - since_) / static_cast<float>(length_);
+    if (rest_ != 0) {   // a pause ends, behind the first operation after it
+      since_ = now;
+      left_ = std::exchange(rest_, 0);
+      return;
+    }
+    const float sample = static_cast<float>(before_ + now - since_) / static_cast<float>(length_);
     const bool timed = since_ != 0;
+    before_ = 0;
     since_ = now;
     if (timed) learn(sample);
     arm_ = timed ? next() : best_;
     left_ = length_ = arm_ == best_ ? kWindow : kProbe;
+  }
+
+  /// From `now` until the next operation has ended no time passes for the window. That operation is not one of its.
+  void pause(u64 now) {
+    if (since_ == 0 || rest_ != 0) return;
+    before_ += now - since_;
+    rest_ = std::exchange(left_, 1);
   }
 
   /// How often another budget became the best.
@@ -79,9 +92,11 @@ class BudgetLearner {
   }
 
   std::array<float, kArms> cost_{};   // nanoseconds an operation; 0: never measured
-  u64 since_ = 0;
+  u64 since_ = 0;    // when the window began, or went on after a pause
+  u64 before_ = 0;   // of the window, before its last pause
   u64 changes_ = 0;
   u32 left_ = kProbe;
+  u32 rest_ = 0;   // of the window, behind a pause
   u32 length_ = kProbe;
   u32 arm_ = kArms - 1;
   u32 best_ = kArms - 1;

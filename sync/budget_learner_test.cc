@@ -80,7 +80,48 @@ TEST_CASE("Who knows what is the cheapest tries the others ever less often") {
   CHECK(1 - run(learner, cost).share(4) < (1 - first) / 2);
 }
 
-TEST_CASE("A pause between operations decides nothing") {
+TEST_CASE("What a thread does between operations decides nothing if it is told") {
+  Rng rng(test_seed());
+  for (const bool told : {true, false}) {
+    BudgetLearner<> learner;
+    u64 now = kStart;
+    for (u64 i = 0; i < kOps; ++i) {
+      const u32 budget = learner.budget();
+      now += (budget == 20 ? 85 : budget == 0 ? 88 : 86) + rng.below(31);
+      if (learner.count()) learner.end_window(now);
+      if (i % 8192 != 8191) continue;
+      if (told) learner.pause(now);
+      now += u64{8192} * 25;   // the next operations are made ready
+    }
+    CAPTURE(told, learner.changes());
+    CHECK((learner.changes() <= 1) == told);
+  }
+}
+
+TEST_CASE("A pause within a window leaves it as long as it was") {
+  BudgetLearner<4, 4> learner;
+  u64 now = kStart;
+  const auto run = [&](u32 operations, u64 each) {
+    u32 windows = 0;
+    for (u32 i = 0; i < operations; ++i) {
+      now += each;
+      if (!learner.count()) continue;
+      ++windows;
+      learner.end_window(now);
+    }
+    return windows;
+  };
+  CHECK(run(4, 100) == 1);   // not timed: nobody knows when it began
+  CHECK(run(2, 100) == 0);
+  learner.pause(now);
+  learner.pause(now + 50);   // still the same
+  now += 1'000'000;
+  CHECK(run(1, 100) == 1);   // ends the pause
+  CHECK(run(1, 100) == 0);
+  CHECK(run(1, 100) == 1);   // the fourth of the window
+}
+
+TEST_CASE("An interruption between operations decides nothing") {
   BudgetLearner<> learner;
   const Spent spent = run(learner, [](u32 budget, u64 i) {
     return (budget == 2 ? 100.0 : 130.0) + (i % 100'000 == 99'999 ? 1e9 : 0.0);

@@ -272,6 +272,22 @@ TEST_CASE("Without synchronization one thread may write, and atomic adds once an
   static_assert(!None<Native>::kManyWriters && !OneAtomic<Native>::kManyWriters);
 }
 
+// Threads that load the index pass the lock around once a chunk (harness/trial.cc).
+template <class P>
+constexpr bool takes_turns() {
+  if constexpr (requires { P::kWritersTakeTurns; }) return P::kWritersTakeTurns;
+  return false;
+}
+
+TEST_CASE("Policies that are one lock say that writers take turns, those that elide or latch nodes do not") {
+  static_assert(takes_turns<Mutex<Native>>() && takes_turns<Spin<Native>>() && takes_turns<Ticket<Native>>());
+  static_assert(takes_turns<Mcs<Native>>() && takes_turns<RwSpin<Native>>() && takes_turns<SharedMutex<Native>>());
+  static_assert(takes_turns<TbbRw<Native>>());
+  static_assert(!takes_turns<Rtm<Native>>() && !takes_turns<Hle<Native>>() && !takes_turns<Adaptive<Native>>());
+  static_assert(!takes_turns<Olc<Native>>() && !takes_turns<Rowex<Native>>() && !takes_turns<Hybrid<Native>>());
+  SUCCEED("it is said to the compiler");
+}
+
 // If the second reader had to wait for the first, this would never end.
 template <class P>
 void check_readers_share() {

@@ -85,8 +85,12 @@ class Synchronized {
   /// For the calling thread. Takes a mutex. Throws std::bad_alloc.
   Thread join() { return Thread(*this); }
 
-  /// The thread does not operate for a while. Without this, what others unlink may have to wait for it (--reclaim=qsbr).
-  void idle(Thread& me) const { me.reclaim.idle(); }
+  /// The thread does not operate for a while. Without this, what others unlink may have to wait for it (--reclaim=qsbr), and a
+  /// policy that learns what operations cost takes the time for theirs (adaptive).
+  void idle(Thread& me) const {
+    me.reclaim.idle();
+    if constexpr (requires { policy_.idle(me); }) policy_.idle(me);
+  }
 
   /// The value of the key; nothing if it is not there. `me`: a Thread, or one that has decided.
   template <ThreadContext<Policy> Me>
@@ -141,7 +145,7 @@ class Synchronized {
     }
   }
 
-  /// Bytes of everything that the index holds, values and free blocks included. Exact only while no operation runs.
+  /// Bytes of everything that the index holds beside itself, values included. Exact only while no operation runs.
   Footprint bytes() const { return memory_.bytes(); }
   /// Exact only while no operation runs.
   ReclaimCounters reclaim_counters() const { return reclaimer_.counters(); }
