@@ -323,7 +323,7 @@ AbCommand parse_ab(const std::vector<std::string>& args, const Surroundings& sur
 }  // namespace
 
 Command parse_command_line(const std::vector<std::string>& args, const Surroundings& surroundings) {
-  const std::vector<std::string> known{"list", "doctor", "ab", "experiment", "help"};
+  const std::vector<std::string> known{"list", "doctor", "ab", "explain", "experiment", "help"};
   if (args.empty()) return HelpCommand{};
   const bool is_run = args[0].starts_with("-");
   if (!is_run && std::find(known.begin(), known.end(), args[0]) == known.end()) {
@@ -339,13 +339,18 @@ Command parse_command_line(const std::vector<std::string>& args, const Surroundi
   if (is_run) return parse_run(args, surroundings);
 
   const std::vector<std::string> rest(args.begin() + 1, args.end());
-  if (args[0] == "ab") return parse_ab(rest, surroundings);
-  if (args[0] == "experiment") return ExperimentCommand{rest};
   const auto no_more = [&](std::size_t allowed, std::string_view right) {
     if (rest.size() > allowed) {
       throw InputError(fmt::format("{}: '{}' is too much; write harness {}", args[0], rest[allowed], right));
     }
   };
+  if (args[0] == "ab") return parse_ab(rest, surroundings);
+  if (args[0] == "explain") {
+    no_more(2, "explain RESULT [BASE]");
+    if (rest.empty()) throw InputError("explain: the result is missing; write harness explain RESULT [BASE], '-' for standard input");
+    return ExplainCommand{.result = rest[0], .base = rest.size() > 1 ? rest[1] : ""};
+  }
+  if (args[0] == "experiment") return ExperimentCommand{rest};
   if (args[0] == "list") {
     no_more(1, "list [TOPIC]");
     if (!rest.empty() && rest[0].empty()) throw InputError("list: the topic is empty; leave it out for all");

@@ -8,6 +8,7 @@
 //   harness [--option=value...]        runs every point of the product of all axes
 //   harness list [TOPIC]               harness doctor              harness help
 //   harness ab --a="..." --b="..."     compares variants: see ab.h
+//   harness explain RESULT [BASE]      what a result says: see explain.h
 //   harness experiment NAME            redraws a figure: see experiment.h
 //
 // Every option that describes a run is an axis: it takes lists and ranges (cli_values.h) and may be given
@@ -53,6 +54,11 @@ struct DoctorCommand {};
 
 struct HelpCommand {};
 
+struct ExplainCommand {
+  std::string result;  ///< a file with results; "-" is standard input
+  std::string base;    ///< one with a result to tell the distance to, mostly of `none`; empty for none
+};
+
 /// Parsed further by experiments/run.py.
 struct ExperimentCommand {
   std::vector<std::string> args;
@@ -72,7 +78,7 @@ struct AbCommand {
   ProgressMode progress = ProgressMode::kAuto;
 };
 
-using Command = std::variant<RunCommand, ListCommand, DoctorCommand, HelpCommand, ExperimentCommand, AbCommand>;
+using Command = std::variant<RunCommand, ListCommand, DoctorCommand, HelpCommand, ExplainCommand, ExperimentCommand, AbCommand>;
 
 /// `args` are those after the program's name. Throws InputError with one line.
 [[nodiscard]] Command parse_command_line(const std::vector<std::string>& args,

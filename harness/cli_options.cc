@@ -137,6 +137,7 @@ std::string help_text() {
       "  harness --index=art --sync=rtm:20 --threads=8     one run\n"
       "  harness --sync={none,rtm:0,olc} --threads=1..8*2  a run for every combination\n"
       "  harness ab --a=\"--sync=none\" --b=\"--sync=olc\"     variants in turn, each in fresh processes\n"
+      "  harness explain RESULT [BASE]                     what a JSON document says, and what to try\n"
       "  harness experiment [NAME] [--quick|--full]        redraws a figure; without a name: which there are\n"
       "  harness list [TOPIC]                              indexes, policies, workloads, ...\n"
       "  harness doctor                                    what this machine can measure\n"

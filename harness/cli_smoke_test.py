@@ -164,6 +164,25 @@ class Runs(unittest.TestCase):
                 (document,) = self.documents(f"--hugepages={pages}", "--records=1M", "--time=50ms", "--warmup=10ms")
                 self.assertEqual(document["limits"]["page_bytes"], document["memory"]["page_bytes"])
 
+    def test_results_are_explained(self):
+        with tempfile.TemporaryDirectory() as folder:
+            paths = []
+            for policy in ("none", "olc"):
+                paths.append(f"{folder}/{policy}.json")
+                pathlib.Path(paths[-1]).write_text(run(f"--sync={policy}", "--json", *SHORT).stdout)
+            done = run("explain", paths[1], paths[0])
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertTrue(done.stdout.startswith("art under olc, 1 thread, lookup: "), done.stdout)
+            self.assertIn("none takes ", done.stdout)
+        for pair in self.pairs:
+            with self.subTest(pair=pair):
+                document = run(f"--index={pair[0]}", f"--sync={pair[1]}", "--json", *SHORT).stdout
+                done = subprocess.run(
+                    [HARNESS, "explain", "-"], input=document, capture_output=True, text=True, check=False
+                )
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertTrue(done.stdout.startswith(f"{pair[0]} under {pair[1]}"), done.stdout)
+
     def test_every_malloc_serves_and_says_so(self):
         wanted = {
             "malloc": ("libc.so", "glibc"),
@@ -459,6 +478,9 @@ class WrongInput(unittest.TestCase):
         ["--negative=1.5"],
         ["--negative=nan"],
         ["--records=-5"],
+        ["explain"],
+        ["explain", "/nowhere.json"],
+        ["explain", "a", "b", "c"],
         ["--alloc={malloc,jemalloc}"],
         ["--alloc=jemaloc"],
         ["--alloc=tcmalloc", "--hugepages=thp"],

@@ -57,7 +57,7 @@ std::string workloads(const Registry&) {
 
 std::string keys(const Registry&) {
   return line("u64", "integers scattered over 64 bits") + line("dense", "0, 1, 2, ...") +
-         line("file:PATH", "byte strings, one a line; --records takes a random sample of the lines");
+         line("file:PATH", "byte strings, one a line of at most 64 KiB; --records takes a random sample of the lines");
 }
 
 std::string distributions(const Registry&) {

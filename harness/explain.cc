@@ -1,0 +1,297 @@
+#include "harness/explain.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <optional>
+#include <sstream>
+
+#include <fmt/format.h>
+
+#include "harness/table.h"
+#include "src/base/error.h"
+
+namespace latchlab {
+
+namespace {
+
+// Rates below are not worth a word; shares of time neither.
+constexpr double kRare = .001, kLittle = .01;
+constexpr double kBeyondCaches = 64 << 20;   // bytes
+
+/// One thing that is worth knowing.
+struct Finding {
+  double weight = 0;   ///< share of the threads' time, measured or guessed: only for the order
+  std::string text;
+};
+
+/// A result document, asked by path.
+class Result {
+ public:
+  explicit Result(const Json& document) : document_(document) {}
+
+  /// Nothing for null, and for what is not there.
+  std::optional<double> number(const char* path) const {
+    const Json::json_pointer at(path);
+    if (!document_.contains(at) || !document_[at].is_number()) return std::nullopt;
+    return document_[at].get<double>();
+  }
+  double or_zero(const char* path) const { return number(path).value_or(0); }
+  std::string word(const char* path) const {
+    const Json::json_pointer at(path);
+    if (!document_.contains(at) || document_[at].is_null()) return "";
+    return document_[at].is_string() ? document_[at].get<std::string>() : document_[at].dump();
+  }
+  bool is(const char* path) const { return word(path) == "true"; }
+
+  double operations() const { return or_zero("/throughput/operations"); }
+  /// Time of a processor for one operation, ns.
+  double operation_ns() const { return or_zero("/placement/processors") * 1e9 / or_zero("/throughput/per_second"); }
+  /// Of all threads in the measured phase, ns.
+  double time_ns() const { return operation_ns() * operations(); }
+  double per_operation(const char* path) const { return or_zero(path) / operations(); }
+  /// Of the threads' time, 0..1.
+  double share(const char* path) const { return or_zero(path) / time_ns(); }
+  bool begins() const { return or_zero("/sync/counters/begins") > 0; }
+  bool changes() const { return word("/config/workload") != "lookup"; }
+
+ private:
+  const Json& document_;
+};
+
+std::string head(const Result& r) {
+  return fmt::format("{} under {}, {} thread{}, {}: {:.4g} ns of a processor an operation{}.\n", r.word("/config/index"),
+                     r.word("/config/sync"), r.word("/config/threads"), r.word("/config/threads") == "1" ? "" : "s",
+                     r.word("/config/workload"), r.operation_ns(),
+                     r.number("/limits/chase_ratio") ? fmt::format(", as long as {:.2g} dependent cache lines of {:.3g} ns",
+                                                                   r.or_zero("/limits/chase_ratio"),
+                                                                   r.or_zero("/limits/chase_ns"))
+                                                     : std::string());
+}
+
+/// Why aborts of a cause happen, and what to try.
+std::string advice(const Result& r, std::string_view cause) {
+  if (cause == "zero") {
+    std::string text;
+    if (r.changes() && r.word("/config/alloc") != "arena+touch") {
+      text = "pages of new nodes were not touched before: try --alloc=arena+touch";
+    } else {
+      text = "pages that were never touched, system calls and interrupts end so";
+    }
+    if (r.is("/machine/damon") || r.is("/machine/numa_balancing")) {
+      text += "; the kernel clears Accessed bits here (harness doctor says who), and a transaction that meets one ends so too";
+    }
+    if (const double scouts = r.or_zero("/sync/counters/scouts"); scouts > 0) {
+      text += fmt::format("; of {:.0f} runs that touched the pages outside, {} let the next try commit", scouts,
+                          percent(r.or_zero("/sync/counters/scout_repaired") / scouts));
+    } else {
+      text += "; --sync=adaptive touches the pages outside, where a retry alone never helps";
+    }
+    return text;
+  }
+  if (cause == "conflict") {
+    return "threads change lines that others read: --sync=hybrid changes them in transactions that are a few lines long, olc in "
+           "none";
+  }
+  if (cause == "capacity") {
+    return r.or_zero("/config/batch") > 1 ? "a transaction touches more lines than the caches can watch: try a smaller --batch"
+                                          : "an operation touches more lines than the caches can watch: --sync=adaptive gives up "
+                                            "sooner, olc has no such limit";
+  }
+  if (cause == "lock_busy") {
+    return "somebody held the lock: each fallback ends the transactions of all others. More restarts make it rarer (rtm:20), and "
+           "respec=1 keeps it from spreading";
+  }
+  if (cause == "arena") return "the thread's pool ran dry inside; it was filled outside before the next try";
+  if (cause == "retry_only") return "the processor gives no reason and says that a retry may help";
+  if (cause == "nested") return "it happened in a transaction inside the transaction";
+  if (cause == "debug") return "a breakpoint: is a debugger attached?";
+  return "a code that the harness does not use";
+}
+
+void find_aborts(const Result& r, const Json& document, std::vector<Finding>& out) {
+  if (!r.begins()) return;
+  const double retry = r.share("/sync/counters/retry_ns"), wait = r.share("/sync/counters/wait_ns");
+  const double hold = r.share("/sync/counters/hold_ns");
+  if (retry + hold > kRare) {
+    out.push_back({retry + hold, fmt::format("{} of the threads' time was behind a first abort: {} trying again, {} with the lock; "
+                                             "{} was waiting for the lock.",
+                                             percent(retry + hold), percent(retry), percent(hold), percent(wait))});
+  }
+  double aborts = 0;
+  for (const auto& [cause, count] : document["sync"]["aborts"].items()) aborts += count.get<double>();
+  for (const auto& [cause, count] : document["sync"]["aborts"].items()) {
+    const double rate = count.get<double>() / r.operations();
+    if (rate < kRare) continue;
+    out.push_back({(retry + hold) * count.get<double>() / aborts,
+                   fmt::format("{} abort{} an operation by {}: {}.", percent(rate), rate == 1 ? "" : "s", cause,
+                               advice(r, cause))});
+  }
+  if (const double at_once = 1 - (r.or_zero("/sync/counters/commits_at_2") + r.or_zero("/sync/counters/commits_at_3") +
+                                  r.or_zero("/sync/counters/commits_at_4_to_7") +
+                                  r.or_zero("/sync/counters/commits_at_8_to_15") +
+                                  r.or_zero("/sync/counters/commits_at_16_on")) /
+                                     std::max(1.0, r.or_zero("/sync/counters/commits"));
+      at_once < 1 - kLittle) {
+    out.push_back({retry / 2, fmt::format("{} of commits were at the first try.", percent(at_once))});
+  }
+}
+
+void find_fallbacks(const Result& r, std::vector<Finding>& out) {
+  const double rate = r.or_zero("/sync/fallback_rate");
+  if (rate < kRare || r.word("/status") == "degraded") return;
+  const double chosen = r.per_operation("/sync/counters/direct_lock");
+  std::string text = fmt::format("{} of what could be elided took the lock", percent(rate));
+  if (chosen >= kRare) text += fmt::format(", {} by choice, because it was cheaper", percent(chosen));
+  if (r.number("/sync/options/restarts") || !r.word("/sync/options/restarts").empty()) {
+    const std::string restarts = r.word("/sync/options/restarts");
+    if (restarts.size() == 1) text += fmt::format(": {} restarts are few, try rtm:20", restarts);
+    if (r.word("/sync/options/respec") == "0") text += "; respec=0 lets one fallback bring about the next, try respec=1";
+  }
+  out.push_back({std::max(rate - chosen, 0.0), text + "."});
+}
+
+void find_rest(const Result& r, std::vector<Finding>& out) {
+  if (const double rate = r.or_zero("/sync/restart_rate"); rate >= kLittle) {
+    out.push_back({rate, fmt::format("{:.3g} restarts an operation: writers changed what readers were in. Fewer threads or less "
+                                     "skew make it rarer; under rowex readers never restart.",
+                                     rate)});
+  }
+  if (r.is("/placement/oversubscribed")) {
+    out.push_back({.5, fmt::format("{} threads shared {} processors: the scheduler is in every number. Try --threads={}.",
+                                   r.word("/config/threads"), r.word("/placement/processors"),
+                                   r.word("/placement/processors"))});
+  } else if (const double timed = r.or_zero("/throughput/timed_share"); timed > 0 && timed < .5) {
+    out.push_back({.05, fmt::format("Operations ran for {} of the wall time; the rest went into making them and is in no rate.",
+                                    percent(timed))});
+  }
+  if (const double faults = r.per_operation("/memory/minor_faults"); faults >= kLittle) {
+    out.push_back({std::min(1.0, faults * 500 / r.operation_ns()),
+                   fmt::format("{:.2g} page faults an operation: memory came from the kernel in the measured phase{}.", faults,
+                               r.changes() && r.word("/config/alloc") != "arena+touch" ? "; try --alloc=arena+touch" : "")});
+  }
+  if (r.or_zero("/memory/page_bytes") == 4096 && r.or_zero("/limits/footprint_bytes") >= kBeyondCaches &&
+      !r.word("/config/alloc").empty() && r.word("/machine/thp") != "never") {
+    out.push_back({.2, fmt::format("A dependent cache line cost {:.3g} ns on 4K pages, which caches of translations do not cover: "
+                                   "try --hugepages=thp.",
+                                   r.or_zero("/limits/chase_ns"))});
+  }
+  if (const double chase = r.or_zero("/limits/chase_ns"), independent = r.or_zero("/limits/independent_ns");
+      !r.changes() && r.or_zero("/config/batch") == 1 && independent > 0 && chase > 4 * independent &&
+      r.or_zero("/limits/footprint_bytes") >= kBeyondCaches && r.word("/config/index") == "art") {
+    out.push_back({.3, fmt::format("A lookup waits for one line after the other, {:.3g} ns each; independent ones cost {:.2g} ns. "
+                                   "If lookups come together, try --batch=16.",
+                                   chase, independent)});
+  }
+  if (const double jain = r.number("/throughput/jain").value_or(1); jain < .95) {
+    out.push_back({1 - jain, fmt::format("Threads were unequal: Jain's index is {:.3f} (1 is equal).", jain)});
+  }
+  if (const double steal = r.or_zero("/health/steal_share"); steal >= kLittle) {
+    out.push_back({steal, fmt::format("The host took {} of the processors' time for others.", percent(steal))});
+  }
+  const double processors = r.or_zero("/machine/processors");
+  if (r.or_zero("/health/load_before") > processors / 2) {
+    out.push_back({.1, fmt::format("The load average was {:.1f} on {:.0f} processors before the run: others were running.",
+                                   r.or_zero("/health/load_before"), processors)});
+  }
+}
+
+/// Where the difference to the base went.
+std::string distance(const Result& r, const Json& document, const Result& base) {
+  const double more = r.operation_ns() - base.operation_ns();
+  std::string text = fmt::format("{} takes {:.4g} ns: this is {:.3g} times that, {:.4g} ns {}.\n", base.word("/config/sync"),
+                                 base.operation_ns(), r.operation_ns() / base.operation_ns(), std::abs(more),
+                                 more < 0 ? "less" : "more");
+  if (more <= 0 || !r.begins()) return text;
+  double aborts = 0;
+  for (const auto& [cause, count] : document["sync"]["aborts"].items()) aborts += count.get<double>();
+  const double retry = r.per_operation("/sync/counters/retry_ns"), hold = r.per_operation("/sync/counters/hold_ns");
+  const double zero = aborts > 0 ? retry * r.or_zero("/sync/aborts/zero") / aborts : 0;
+  text += fmt::format("  {:8.2f} ns  page repair: trying again, as far as aborts were by status zero\n", zero);
+  text += fmt::format("  {:8.2f} ns  trying again for other reasons, waits included\n", retry - zero);
+  text += fmt::format("  {:8.2f} ns  with the lock\n", hold);
+  text += fmt::format("  {:8.2f} ns  the rest: transactions themselves, and misses of successive operations that they keep apart\n",
+                      more - retry - hold);
+  return text;
+}
+
+}  // namespace
+
+std::vector<Json> read_results(const std::string& path) {
+  std::ostringstream text;
+  if (path == "-") {
+    text << std::cin.rdbuf();
+  } else {
+    std::ifstream file(path);
+    if (!file) throw InputError(fmt::format("explain: '{}' cannot be read: {}", path, std::strerror(errno)));
+    text << file.rdbuf();
+  }
+  std::vector<Json> results;
+  const auto add = [&](const std::string& part, std::size_t line) {
+    const Json document = Json::parse(part, nullptr, false);
+    if (!document.is_object() || !document.contains("throughput") || !document.contains("sync")) {
+      throw InputError(fmt::format("explain: '{}', line {}: not a result; harness --json prints one a line", path, line));
+    }
+    results.push_back(document);
+  };
+  if (Json::accept(text.str())) {
+    add(text.str(), 1);
+    return results;
+  }
+  std::istringstream lines(text.str());
+  std::size_t number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (++number; !line.empty()) add(line, number);
+  }
+  if (results.empty()) throw InputError(fmt::format("explain: '{}' is empty", path));
+  return results;
+}
+
+std::string explained(const Json& document, const Json& base) {
+  const Result r(document);
+  const std::string status = r.word("/status");
+  if (!r.number("/throughput/per_second")) {
+    return fmt::format("{} under {}: {}: {}\n", r.word("/config/index"), r.word("/config/sync"), status, r.word("/reason"));
+  }
+  std::string text = head(r);
+  if (status == "degraded") text += fmt::format("Degraded, so that this is a number of the lock: {}\n", r.word("/reason"));
+  if (status == "invalid" || status == "failed") {
+    text += fmt::format("{}: {}. Its numbers mean nothing.\n", status == "invalid" ? "Invalid" : "Failed", r.word("/reason"));
+    return text;
+  }
+  if (!base.is_null()) {
+    for (const char* option : {"index", "threads", "workload", "keys", "dist", "records", "batch", "alloc", "hugepages"}) {
+      const std::string path = std::string("/config/") + option;
+      if (r.word(path.c_str()) == Result(base).word(path.c_str())) continue;
+      throw InputError(fmt::format("explain: the results differ in --{}: {} and {}; only --sync may", option,
+                                   r.word(path.c_str()), Result(base).word(path.c_str())));
+    }
+    if (!Result(base).number("/throughput/per_second")) throw InputError("explain: the result to compare with has no throughput");
+    text += distance(r, document, Result(base));
+  }
+  std::vector<Finding> findings;
+  find_aborts(r, document, findings);
+  find_fallbacks(r, findings);
+  find_rest(r, findings);
+  std::stable_sort(findings.begin(), findings.end(), [](const auto& a, const auto& b) { return a.weight > b.weight; });
+  for (const Finding& finding : findings) text += "- " + finding.text + '\n';
+  if (findings.empty()) text += "Nothing stands out.\n";
+  return text;
+}
+
+std::string explain(const std::string& path, const std::string& base_path) {
+  const std::vector<Json> results = read_results(path);
+  Json base;
+  if (!base_path.empty()) {
+    const std::vector<Json> bases = read_results(base_path);
+    if (bases.size() != 1) throw InputError(fmt::format("explain: '{}' holds {} results; one is needed", base_path, bases.size()));
+    base = bases.front();
+  }
+  std::string text;
+  for (const Json& result : results) text += (text.empty() ? "" : "\n") + explained(result, base);
+  return text;
+}
+
+}  // namespace latchlab

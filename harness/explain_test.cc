@@ -1,0 +1,195 @@
+#include "harness/explain.h"
+
+#include <cstdio>
+#include <fstream>
+
+#include <unistd.h>
+
+#include "src/arch/rtm_status.h"
+#include "src/base/error.h"
+#include "src/testing/catch.h"
+
+namespace latchlab {
+namespace {
+
+using Catch::Contains;
+
+/// Lookups of `rtm:20` by two threads with nothing to say about: 100 ns each, a million of them.
+Json plain() {
+  Json r;
+  r["status"] = "ok";
+  r["reason"] = "";
+  r["config"] = {{"index", "art"}, {"sync", "rtm:20"}, {"threads", 2},         {"workload", "lookup"},     {"keys", "u64"},
+                 {"dist", "uniform"}, {"records", 1000}, {"batch", 1}, {"alloc", "arena+touch"}, {"hugepages", "none"}};
+  r["machine"] = {{"processors", 2}, {"damon", false}, {"numa_balancing", false}, {"thp", "madvise"}};
+  r["placement"] = {{"processors", 2}, {"oversubscribed", false}};
+  r["throughput"] = {{"operations", 1'000'000}, {"per_second", 20e6}, {"timed_share", .9}, {"jain", 1.0}};
+  Json aborts;
+  for (const auto name : kAbortCauseNames) aborts[std::string(name)] = 0;
+  r["sync"] = {{"options", {{"restarts", "20"}, {"respec", "1"}}},
+               {"counters",
+                {{"ops", 1'000'000}, {"begins", 1'000'000}, {"commits", 1'000'000}, {"fallbacks", 0}, {"wait_ns", 0},
+                 {"retry_ns", 0}, {"hold_ns", 0}, {"commits_at_2", 0}}},
+               {"aborts", aborts},
+               {"fallback_rate", 0.0},
+               {"restart_rate", nullptr}};
+  r["memory"] = {{"page_bytes", 4096}, {"minor_faults", 0}};
+  r["limits"] = {{"footprint_bytes", 1 << 20}, {"chase_ns", 10.0}, {"independent_ns", 5.0}, {"chase_ratio", 10.0}};
+  r["health"] = {{"steal_share", 0.0}, {"load_before", 0.1}};
+  return r;
+}
+
+std::string said(const Json& result) { return explained(result, Json()); }
+
+TEST_CASE("what an operation cost comes first, and nothing is said of what does not stand out") {
+  CHECK(said(plain()) == "art under rtm:20, 2 threads, lookup: 100 ns of a processor an operation, as long as 10 dependent cache "
+                         "lines of 10 ns.\nNothing stands out.\n");
+}
+
+TEST_CASE("aborts are told by cause with what to try") {
+  Json r = plain();
+  r["config"]["workload"] = "insert";
+  r["config"]["alloc"] = "malloc";
+  r["sync"]["aborts"]["zero"] = 21'000;
+  r["sync"]["counters"]["retry_ns"] = 9'000'000;   // of 100 ms
+  r["sync"]["counters"]["wait_ns"] = 1'000'000;
+  r["sync"]["counters"]["hold_ns"] = 2'000'000;
+  r["sync"]["counters"]["commits_at_2"] = 50'000;
+  const std::string text = said(r);
+  CHECK_THAT(text, Contains("11.0 % of the threads' time was behind a first abort: 9.0 % trying again, 2.0 % with the lock; 1.0 % "
+                            "was waiting"));
+  CHECK_THAT(text, Contains("2.1 % aborts an operation by zero: pages of new nodes were not touched before: try --alloc=arena+touch"));
+  CHECK_THAT(text, Contains("95.0 % of commits were at the first try"));
+  CHECK_THAT(text, !Contains("conflict"));
+
+  r["config"]["alloc"] = "arena+touch";
+  CHECK_THAT(said(r), !Contains("--alloc"));
+  CHECK_THAT(said(r), !Contains("Accessed"));
+  r["machine"]["damon"] = true;
+  CHECK_THAT(said(r), Contains("Accessed"));
+  r["sync"]["counters"]["scouts"] = 1000;
+  r["sync"]["counters"]["scout_repaired"] = 970;
+  CHECK_THAT(said(r), Contains("of 1000 runs that touched the pages outside, 97.0 % let the next try commit"));
+}
+
+TEST_CASE("each cause has its own advice") {
+  for (const auto& [cause, advice] : {std::pair{"conflict", "--sync=hybrid"}, std::pair{"capacity", "caches can watch"},
+                                      std::pair{"lock_busy", "respec=1"}, std::pair{"arena", "pool ran dry"},
+                                      std::pair{"debug", "debugger"}, std::pair{"nested", "inside the transaction"},
+                                      std::pair{"retry_only", "no reason"}, std::pair{"explicit_other", "does not use"}}) {
+    Json r = plain();
+    CHECK_THAT(said(r), !Contains(advice));
+    r["sync"]["aborts"][cause] = 1000;
+    CHECK_THAT(said(r), Contains(advice));
+  }
+  Json r = plain();
+  r["sync"]["aborts"]["capacity"] = 1000;
+  CHECK_THAT(said(r), !Contains("--batch"));
+  r["config"]["batch"] = 64;
+  CHECK_THAT(said(r), Contains("try a smaller --batch"));
+}
+
+TEST_CASE("the dearest comes first") {
+  Json r = plain();
+  r["sync"]["counters"]["retry_ns"] = 50'000'000;
+  r["sync"]["aborts"]["conflict"] = 1000;
+  r["sync"]["aborts"]["zero"] = 9000;
+  r["health"]["steal_share"] = 0.02;
+  const std::string text = said(r);
+  CHECK(text.find("first abort") < text.find("by zero"));
+  CHECK(text.find("by zero") < text.find("by conflict"));
+  CHECK(text.find("by conflict") < text.find("The host took 2.0 %"));
+}
+
+TEST_CASE("locks taken are told, and those by choice apart") {
+  Json r = plain();
+  r["sync"]["fallback_rate"] = 0.3;
+  r["sync"]["options"]["restarts"] = "0";
+  r["sync"]["options"]["respec"] = "0";
+  CHECK_THAT(said(r), Contains("30.0 % of what could be elided took the lock: 0 restarts are few, try rtm:20; respec=0"));
+  r["sync"]["options"] = Json::object();
+  r["sync"]["counters"]["direct_lock"] = 250'000;
+  CHECK_THAT(said(r), Contains("30.0 % of what could be elided took the lock, 25.0 % by choice, because it was cheaper."));
+}
+
+TEST_CASE("machine and run are told where they are in the numbers") {
+  const auto after = [](const char* path, const Json& value) {
+    Json r = plain();
+    r[Json::json_pointer(path)] = value;
+    return said(r);
+  };
+  CHECK_THAT(after("/placement/oversubscribed", true), Contains("2 threads shared 2 processors"));
+  CHECK_THAT(after("/throughput/timed_share", .2), Contains("for 20.0 % of the wall time"));
+  CHECK_THAT(after("/throughput/jain", .5), Contains("Jain's index is 0.500"));
+  CHECK_THAT(after("/memory/minor_faults", 50'000), Contains("0.05 page faults an operation"));
+  CHECK_THAT(after("/health/load_before", 2.0), Contains("load average was 2.0 on 2 processors"));
+  CHECK_THAT(after("/sync/restart_rate", .5), Contains("0.5 restarts an operation"));
+  const std::string large = after("/limits/footprint_bytes", 1 << 30);
+  CHECK_THAT(large, Contains("--hugepages=thp"));
+  CHECK_THAT(large, !Contains("--batch=16"));   // independent lines are hardly cheaper here
+  Json r = plain();
+  r["limits"]["footprint_bytes"] = 1 << 30;
+  r["limits"]["independent_ns"] = 1.0;
+  CHECK_THAT(said(r), Contains("try --batch=16"));
+  r["memory"]["page_bytes"] = 2 << 20;
+  CHECK_THAT(said(r), !Contains("--hugepages"));
+}
+
+TEST_CASE("the distance to another policy is split as far as it was measured, and adds up") {
+  Json base = plain();
+  base["config"]["sync"] = "none";
+  base["throughput"]["per_second"] = 40e6;
+  base["sync"]["aborts"] = nullptr;
+  base["sync"]["counters"] = nullptr;
+  Json r = plain();
+  r["sync"]["aborts"]["zero"] = 3000;
+  r["sync"]["aborts"]["conflict"] = 1000;
+  r["sync"]["counters"]["retry_ns"] = 8'000'000;
+  r["sync"]["counters"]["hold_ns"] = 4'000'000;
+  const std::string text = explained(r, base);
+  CHECK_THAT(text, Contains("none takes 50 ns: this is 2 times that, 50 ns more."));
+  CHECK_THAT(text, Contains("6.00 ns  page repair"));
+  CHECK_THAT(text, Contains("2.00 ns  trying again for other reasons"));
+  CHECK_THAT(text, Contains("4.00 ns  with the lock"));
+  CHECK_THAT(text, Contains("38.00 ns  the rest"));
+  CHECK_THAT(explained(base, r), Contains("rtm:20 takes 100 ns: this is 0.5 times that, 50 ns less."));
+
+  base["config"]["records"] = 7;
+  CHECK_THROWS_WITH(explained(r, base), "explain: the results differ in --records: 1000 and 7; only --sync may");
+}
+
+TEST_CASE("results that are not what was asked for are said to be so") {
+  Json r = plain();
+  r["status"] = "degraded";
+  r["reason"] = "no transactions";
+  r["sync"]["fallback_rate"] = 1.0;
+  r["sync"]["counters"]["begins"] = 0;
+  r["sync"]["aborts"] = nullptr;
+  CHECK_THAT(said(r), Contains("a number of the lock: no transactions"));
+  CHECK_THAT(said(r), !Contains("took the lock"));
+  r["status"] = "invalid";
+  CHECK_THAT(said(r), Contains("Invalid: no transactions. Its numbers mean nothing."));
+  r["status"] = "skipped";
+  r["throughput"] = nullptr;
+  CHECK(said(r) == "art under rtm:20: skipped: no transactions\n");
+}
+
+TEST_CASE("results are read one or many, and anything else is told in one line") {
+  const std::string path = "/tmp/latchlab_explain_test_" + std::to_string(::getpid());
+  const auto reading = [&](const std::string& text) {
+    std::ofstream(path) << text;
+    return read_results(path).size();
+  };
+  const std::string one = plain().dump();
+  CHECK(reading(one) == 1);
+  CHECK(reading(plain().dump(2)) == 1);
+  CHECK(reading(one + "\n" + one + "\n") == 2);
+  CHECK_THROWS_WITH(reading(""), "explain: '" + path + "' is empty");
+  CHECK_THROWS_WITH(reading(one + "\n{}\n"), "explain: '" + path + "', line 2: not a result; harness --json prints one a line");
+  CHECK_THROWS_WITH(reading("hello"), "explain: '" + path + "', line 1: not a result; harness --json prints one a line");
+  std::remove(path.c_str());
+  CHECK_THROWS_WITH(read_results(path), "explain: '" + path + "' cannot be read: No such file or directory");
+}
+
+}  // namespace
+}  // namespace latchlab
