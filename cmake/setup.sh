@@ -1,5 +1,5 @@
 # Shared by ./bench and ./test, which source it: finds what a Debian machine lacks, says so, and installs it.
-# The two lists below are the only place where packages are named.
+# The lists below are the only place where packages are named.
 
 # What `./bench` needs: a compiler, the libraries, a word list to use as real keys, and the allocators that --alloc preloads.
 bench_packages="g++ cmake ninja-build libfmt-dev nlohmann-json3-dev libhwloc-dev

@@ -26,7 +26,7 @@ set(testing_paths
 # Catch2 itself is neither measured nor under test.
 set_source_files_properties("${PROJECT_SOURCE_DIR}/src/testing/catch_main.cc" PROPERTIES
   COMPILE_DEFINITIONS "${testing_paths}" COMPILE_OPTIONS "-O1;-fno-sanitize=all")
-# Catch2's header is a quarter of what compiling a test takes. Not for its own main, nor for a file in which g++ 12 then warns
+# Catch2's header is up to a quarter of what compiling a test takes. Not for its own main, nor for a file in which g++ 12 then warns
 # of an overflow that is not there.
 target_precompile_headers(latchlab_testing PRIVATE "${PROJECT_SOURCE_DIR}/src/testing/catch.h")
 set_source_files_properties("${PROJECT_SOURCE_DIR}/src/testing/catch_main.cc" "${PROJECT_SOURCE_DIR}/src/testing/key_patterns.cc"

@@ -10,10 +10,11 @@
       y                  a word of METRICS
       run                options of its runs
       order              names of curves from the best to the worst, where only that is known
-      [[panel.curve]]    name, run; only: the values of x that it has
+      [[panel.curve]]    name, run; only: the values of x that it has, if not all
       [[panel.published]] name, points: [[x, y], ...]
 
-Options given later replace those of the same name: experiment, mode, panel, curve, x, then the user's own.
+Options given later replace those of the same name: experiment, mode, the user's own, panel, curve, x. The user's own may not
+name what tells the points of the figure apart.
 """
 import os
 import pathlib
@@ -51,7 +52,7 @@ METRICS = {
 class Curve:
     name: str
     run: list
-    only: list | None = None
+    only: list  # empty: all
 
 
 @dataclass
@@ -92,13 +93,18 @@ def names():
     return sorted(path.stem for path in FOLDER.glob("*.toml"))
 
 
+def name_of(argument):
+    """What it replaces: `--time` and `--ops` both end a run."""
+    name = argument.split("=")[0]
+    return "--time" if name == "--ops" else name
+
+
 def merged(*lists):
-    """Options in order, where the last of each name counts. `--time` and `--ops` replace each other."""
+    """Options in order, where the last of each name counts."""
     out = {}
     for arguments in lists:
         for argument in arguments:
-            name = argument.split("=")[0]
-            name = "--time" if name == "--ops" else name
+            name = name_of(argument)
             out.pop(name, None)
             out[name] = argument
     return tuple(out.values())
@@ -178,7 +184,7 @@ def read_panel(table, mode):
         raise InputError(f"{table.where}: there is no y '{panel.y}'; there are {', '.join(METRICS)}")
     run = table.options()
     for curve in table.tables("curve"):
-        panel.curves.append(Curve(curve.take("name", str), merged(run, curve.options()), curve.rest.pop("only", None)))
+        panel.curves.append(Curve(curve.take("name", str), merged(run, curve.options()), curve.take("only", list, [])))
         curve.done()
     for published in table.tables("published", []):
         panel.published.append((published.take("name", str), published.take("points", list)))
@@ -215,10 +221,14 @@ def load(name, mode, own=()):
         points=[],
     )
     table.done()
+    for option in own:
+        for panel in experiment.panels:
+            if name_of(option) in [f"--{panel.option}", *(name_of(o) for curve in panel.curves for o in curve.run)]:
+                raise InputError(f"{option}: {name_of(option)} tells the points of '{panel.title}' apart")
     for i, panel in enumerate(experiment.panels):
         for curve in panel.curves:
             for x in panel.x:
-                if curve.only is None or x in curve.only:
-                    arguments = merged(run, mode_run, curve.run, [f"--{panel.option}={x}"], own)
+                if not curve.only or x in curve.only:
+                    arguments = merged(run, mode_run, own, curve.run, [f"--{panel.option}={x}"])
                     experiment.points.append(Point(i, curve.name, x, arguments))
     return experiment

@@ -53,19 +53,29 @@ class Definitions(unittest.TestCase):
         for name in definition.names():
             for mode in definition.MODES:
                 definition.load(name, mode)
-            own = ("--records=2000", "--time=5ms", "--threads=1")
+            experiment = definition.load(name, "quick", ("--records=2000", "--time=5ms"))
             seen = set()
-            for point in definition.load(name, "quick", own).points:
-                # One point of each curve, and each value of an axis that is not the number of threads.
-                if point.arguments in seen:
+            for point in experiment.points:
+                panel = experiment.panels[point.panel]
+                # Of numbers of threads the first is enough.
+                if point.arguments in seen or (panel.option == "threads" and point.x != panel.x[0]):
                     continue
                 seen.add(point.arguments)
                 with self.subTest(name=name, arguments=point.arguments):
                     document, failure = runner.measure(HARNESS, point, 0, 0)
                     self.assertEqual(failure, "")
-                    panel = definition.load(name, "quick").panels[point.panel]
                     value = definition.METRICS[panel.y][1](document)
                     self.assertTrue(value is None or value >= 0)
+
+    def test_the_users_options_may_not_change_what_is_drawn(self):
+        own = definition.load("policies", "quick", ("--records=5",)).points[0].arguments
+        self.assertIn("--records=5", own)
+        self.assertNotIn("--records=4M", own)
+        for option in ("--threads=1", "--sync=olc"):
+            with self.assertRaisesRegex(definition.InputError, f"^{option}: .* tells the points of 'Uniform lookups' apart"):
+                definition.load("policies", "quick", (option,))
+        with self.assertRaises(definition.InputError):
+            definition.load("olc-rowex-htm", "quick", ("--workload=lookup",))
 
     def test_options_given_later_replace_earlier_ones(self):
         merged = definition.merged(["--a=1", "--time=3s"], ["--b=2"], ["--a=3", "--ops=7"])
@@ -212,6 +222,13 @@ class Runs(unittest.TestCase):
         results.known = known
         drawn = runner.rows(experiment, results)
         self.assertEqual([(r["x"], r["y"]) for r in drawn], [(1, 1), (1, 1), (2, 1.5), (2, 2.5)])
+        del known[("--threads=1",), 0]   # a first that failed
+        self.assertEqual([(r["x"], r["y"]) for r in runner.rows(experiment, results)], [(1, 1), (2, 2.5)])
+
+    def test_a_point_is_one_run(self):
+        point = definition.load("policies", "quick", ("--records=2000", "--time=5ms", "--reps=2")).points[0]
+        with self.assertRaisesRegex(definition.InputError, "makes several runs of one point"):
+            runner.measure(HARNESS, point, 0, 0)
 
     @unittest.skipUnless(DRAWS.exists(), "build/python is not there: figures are drawn where PyPI can be reached")
     def test_the_figure_has_what_was_measured_and_says_what_was_not(self):
@@ -223,6 +240,14 @@ class Runs(unittest.TestCase):
         for text in ("Four policies", "olc", "million operations a second", "left out: rtm:20: no transactions"):
             self.assertIn(text, svg)
         self.assertNotIn('href="http', (self.out / "figure.html").read_text())
+
+    @unittest.skipUnless(DRAWS.exists(), "build/python is not there: figures are drawn where PyPI can be reached")
+    def test_a_figure_of_which_nothing_was_measured_is_drawn_too(self):
+        self.harness.write_text("#!/usr/bin/python3\nimport sys\nsys.exit('harness: out of luck')\n")
+        done = self.experiment(python=str(DRAWS))
+        self.assertEqual(done.returncode, 1)
+        self.assertNotIn("Traceback", done.stderr)
+        self.assertIn("Nothing of this was measured", (self.out / "figure.svg").read_text())
 
     def test_where_nothing_draws_the_results_are_kept(self):
         done = self.experiment()   # Debian's own Python
@@ -244,6 +269,7 @@ class Words(unittest.TestCase):
             (["policies", "--quick", "--full"], "--quick and --full: give one of them"),
             (["--quick"], "the name is missing"),
             (["policies", "--", "records=3"], "behind '--' stand options of a run"),
+            (["policies", "--", "--threads=1"], "--threads tells the points of 'Uniform lookups' apart"),
             (["policies", "--out=/proc/nowhere"], "--out: /proc/nowhere"),
         ):
             with self.subTest(arguments=arguments):
@@ -263,7 +289,7 @@ class Words(unittest.TestCase):
     def test_an_interrupt_is_told_and_nothing_is_lost(self):
         with tempfile.TemporaryDirectory() as folder:
             process = subprocess.Popen(
-                [HARNESS, "experiment", "policies", f"--out={folder}", "--", "--records=2000", "--time=5ms", "--reps=1"],
+                [HARNESS, "experiment", "policies", f"--out={folder}", "--", "--records=2000", "--time=5ms"],
                 stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, start_new_session=True,
             )
             for _ in range(3):

@@ -33,7 +33,8 @@ def chart(experiment, number, drawn, left_out):
     y_title = METRICS[panel.y][0]
     order = [*names, *(row["curve"] for row in known)]
     color = altair.Color("curve:N", title=None, sort=order, legend=altair.Legend(symbolOpacity=1))
-    own = altair.Chart(altair.Data(values=[row for row in drawn if row["panel"] == number]))
+    measured = [row for row in drawn if row["panel"] == number]
+    own = altair.Chart(altair.Data(values=measured))
     median = own.mark_line(point=True).encode(
         x=x,
         y=altair.Y("median(y):Q", title=y_title),
@@ -45,8 +46,8 @@ def chart(experiment, number, drawn, left_out):
         x=x, y=altair.Y("y:Q", title=y_title), color=color, tooltip=["curve:N", "x:N", "y:Q"]
     )
     layers = spread + median + published
-    if not names and not known:
-        layers = altair.Chart(altair.Data(values=[{}])).mark_text(text="This machine can run none of it.")
+    if not measured and not known:
+        layers = altair.Chart(altair.Data(values=[{}])).mark_text(text="Nothing of this was measured.")
     return layers.properties(
         width=WIDTH,
         height=HEIGHT,

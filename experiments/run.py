@@ -85,7 +85,7 @@ class Results:
                 record = json.loads(line)
             except json.JSONDecodeError:
                 continue
-            if record["binary"] == binary:
+            if isinstance(record, dict) and record.get("binary") == binary:
                 self.known[tuple(record["arguments"]), record["replicate"]] = record["document"]
 
     def add(self, point, replicate, document):
@@ -121,6 +121,8 @@ def measure(harness, point, replicate, order):
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode == 130:
         raise KeyboardInterrupt
+    if len(done.stdout.splitlines()) > 1:
+        raise InputError(f"{' '.join(point.arguments)}: makes several runs of one point; give no lists, and no --reps")
     try:
         document = json.loads(done.stdout)
     except json.JSONDecodeError:
@@ -146,7 +148,7 @@ def run(experiment, harness, results):
         if (point.arguments, replicate) in results.known or (point.panel, point.curve) in left_out:
             continue
         left = (time.monotonic() - begun) / made * (len(plan) - at) if made else None
-        ready = f", at most {left / 60:.0f} min left" if left else ""
+        ready = f", at most {left / 60:.1f} min left" if left else ""
         print(f"[{at + 1}/{len(plan)}{ready}] {' '.join(point.arguments)}", file=sys.stderr)
         document, failure = measure(harness, point, replicate, order)
         made += 1
@@ -175,12 +177,10 @@ def rows(experiment, results):
     for i, panel in enumerate(experiment.panels):
         if panel.y == "speedup":
             first = {(r["curve"], r["replicate"]): r["y"] for r in out if r["panel"] == i and r["x"] == panel.x[0]}
-            for row in [r for r in out if r["panel"] == i]:
-                base = first.get((row["curve"], row["replicate"]))
-                if base:
-                    row["y"] /= base
-                else:
-                    out.remove(row)
+            out = [r for r in out if r["panel"] != i or (r["curve"], r["replicate"]) in first]
+            for row in out:
+                if row["panel"] == i:
+                    row["y"] /= first[row["curve"], row["replicate"]]
     return out
 
 

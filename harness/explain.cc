@@ -12,6 +12,7 @@
 
 #include "harness/table.h"
 #include "src/base/error.h"
+#include "sync/rtm_counters.h"
 
 namespace latchlab {
 
@@ -129,12 +130,11 @@ void find_aborts(const Result& r, const Json& document, std::vector<Finding>& ou
                    fmt::format("{} abort{} an operation by {}: {}.", percent(rate), rate == 1 ? "" : "s", cause,
                                advice(r, cause))});
   }
-  if (const double at_once = 1 - (r.or_zero("/sync/counters/commits_at_2") + r.or_zero("/sync/counters/commits_at_3") +
-                                  r.or_zero("/sync/counters/commits_at_4_to_7") +
-                                  r.or_zero("/sync/counters/commits_at_8_to_15") +
-                                  r.or_zero("/sync/counters/commits_at_16_on")) /
-                                     std::max(1.0, r.or_zero("/sync/counters/commits"));
-      at_once < 1 - kLittle) {
+  double later = 0;
+  for (const auto& field : TransactionCounters::later_commit_fields()) {
+    later += r.or_zero(fmt::format("/sync/counters/{}", field.name).c_str());
+  }
+  if (const double at_once = 1 - later / std::max(1.0, r.or_zero("/sync/counters/commits")); at_once < 1 - kLittle) {
     out.push_back({retry / 2, fmt::format("{} of commits were at the first try.", percent(at_once))});
   }
 }
@@ -145,11 +145,10 @@ void find_fallbacks(const Result& r, std::vector<Finding>& out) {
   const double chosen = r.per_operation("/sync/counters/direct_lock");
   std::string text = fmt::format("{} of what could be elided took the lock", percent(rate));
   if (chosen >= kRare) text += fmt::format(", {} by choice, because it was cheaper", percent(chosen));
-  if (r.number("/sync/options/restarts") || !r.word("/sync/options/restarts").empty()) {
-    const std::string restarts = r.word("/sync/options/restarts");
-    if (restarts.size() == 1) text += fmt::format(": {} restarts are few, try rtm:20", restarts);
-    if (r.word("/sync/options/respec") == "0") text += "; respec=0 lets one fallback bring about the next, try respec=1";
+  if (const std::string restarts = r.word("/sync/options/restarts"); restarts.size() == 1) {
+    text += fmt::format(": {} restarts are few, try rtm:20", restarts);
   }
+  if (r.word("/sync/options/respec") == "0") text += "; respec=0 lets one fallback bring about the next, try respec=1";
   out.push_back({std::max(rate - chosen, 0.0), text + "."});
 }
 

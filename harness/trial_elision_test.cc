@@ -39,15 +39,23 @@ struct ElidingPolicy {
   }
 };
 
-/// Counts as a policy that elides.
-template <Elision kElision>
-struct Eliding : Toy<u64> {
+/// Has the counters of a policy; what its operations count is theirs to say.
+template <class P, class Counters>
+struct Counting : Toy<u64> {
   using Toy<u64>::Toy;
-  using Policy = ElidingPolicy<kElision>;
+  using Policy = P;
   struct Thread : Toy<u64>::Thread {
-    RtmCounters counters;
+    Counters counters;
   };
   Thread join() { return {}; }
+};
+
+/// Counts as a policy that elides.
+template <Elision kElision>
+struct Eliding : Counting<ElidingPolicy<kElision>, RtmCounters> {
+  using Base = Counting<ElidingPolicy<kElision>, RtmCounters>;
+  using Base::Base;
+  using typename Base::Thread;
   std::optional<u64> find(Thread& me, u64 key) {
     ++me.counters.ops;
     if (kElision == Elision::kWorks) {
@@ -79,6 +87,8 @@ TEST_CASE("aborts are counted in one place, and nowhere where no transaction was
   CHECK(count(*never.sync.counters, "begins") == 0);
   CHECK(count(*never.sync.counters, "fallbacks") == count(*never.sync.counters, "ops"));
   CHECK(*never.sync.fallback_rate == 1);
+  CHECK(count(*works.sync.counters, "hold_ns") == 0);
+  for (const char* time : {"wait_ns", "retry_ns", "hold_ns"}) CHECK_FALSE(count(*never.sync.counters, time));
   for (const std::string_view cause : kAbortCauseNames) {
     INFO(cause);
     CHECK_FALSE(count(*works.sync.counters, cause));
@@ -99,14 +109,7 @@ TEST_CASE("a policy that elided nothing is degraded where it says why, and wrong
 }
 
 /// Of a policy whose lookups are nothing to elide.
-struct Looking : Toy<u64> {
-  using Toy<u64>::Toy;
-  using Policy = ElidingPolicy<Elision::kDegraded>;
-  struct Thread : Toy<u64>::Thread {
-    HybridCounters counters;
-  };
-  Thread join() { return {}; }
-};
+using Looking = Counting<ElidingPolicy<Elision::kDegraded>, HybridCounters>;
 
 TEST_CASE("a policy that had nothing to elide is not blamed for it") {
   const TrialResult result = run_of<Looking>(small("lookup"));
@@ -116,18 +119,8 @@ TEST_CASE("a policy that had nothing to elide is not blamed for it") {
 }
 
 /// A policy that elides, but only knows whether an operation took its lock; and here all did.
-struct Unseeing {
-  using Options = NoOptions;
-  static constexpr bool kElides = true;
-  static std::optional<std::string> degraded(const Options&) { return "it runs on its lock"; }
-};
-struct Unseen : Toy<u64> {
-  using Toy<u64>::Toy;
-  using Policy = Unseeing;
-  struct Thread : Toy<u64>::Thread {
-    TbbElisionCounters counters;
-  };
-  Thread join() { return {}; }
+struct Unseen : Counting<ElidingPolicy<Elision::kDegraded>, TbbElisionCounters> {
+  using Counting::Counting;
   std::optional<u64> find(Thread& me, u64 key) {
     ++me.counters.ops;
     ++me.counters.fallbacks;
@@ -142,21 +135,12 @@ TEST_CASE("a policy that does not see its aborts has none, and is degraded when 
   REQUIRE(result.sync.fallback_rate);
   CHECK(*result.sync.fallback_rate == 1);
   CHECK(result.status == Status::kDegraded);
-  CHECK_THAT(result.reason, Catch::Contains(*Unseeing::degraded({})));
+  CHECK_THAT(result.reason, Catch::Contains("it runs on its lock"));
 }
 
 /// A policy whose processor elides by prefixes: one operation in four takes the lock, nobody knows after how many aborts.
-struct Prefixing {
-  using Options = NoOptions;
-  static constexpr bool kElides = true;
-};
-struct Prefixed : Toy<u64> {
-  using Toy<u64>::Toy;
-  using Policy = Prefixing;
-  struct Thread : Toy<u64>::Thread {
-    HleCounters counters;
-  };
-  Thread join() { return {}; }
+struct Prefixed : Counting<ElidingPolicy<Elision::kWorks>, HleCounters> {
+  using Counting::Counting;
   std::optional<u64> find(Thread& me, u64 key) {
     ++(++me.counters.ops % 4 == 0 ? me.counters.fallbacks : me.counters.prefix_elided);
     return Toy<u64>::find(me, key);
@@ -173,18 +157,9 @@ TEST_CASE("what the processor does not tell of elision by prefixes is missing an
 
 /// A policy that finds the lock cheaper: of ten operations nine take it by choice, or all, and of the others one in two falls
 /// back.
-struct Choosing {
-  using Options = NoOptions;
-  static constexpr bool kElides = true;
-};
 template <bool kAll>
-struct Chosen : Toy<u64> {
-  using Toy<u64>::Toy;
-  using Policy = Choosing;
-  struct Thread : Toy<u64>::Thread {
-    AdaptiveCounters counters;
-  };
-  Thread join() { return {}; }
+struct Chosen : Counting<ElidingPolicy<Elision::kWorks>, AdaptiveCounters> {
+  using Counting<ElidingPolicy<Elision::kWorks>, AdaptiveCounters>::Counting;
   std::optional<u64> find(Thread& me, u64 key) {
     const u64 op = me.counters.ops++;
     if (kAll || op % 10 != 0) {

@@ -2,17 +2,13 @@
 #include <unistd.h>
 
 #include <array>
-#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <fstream>
 #include <memory>
-#include <mutex>
 #include <numeric>
-#include <set>
 #include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "harness/environment.h"
@@ -527,77 +523,6 @@ TEST_CASE("an index that keeps nothing has no bytes, no keys and no limit") {
   check(result.limits.independent_ratio);
   check(result.validation.passed);
   check(result.validation.found_keys);
-}
-
-struct NothingSaid {};
-struct OneWriter {
-  static constexpr bool kManyWriters = false;
-};
-struct WritersInTurn {
-  static constexpr bool kWritersTakeTurns = true;
-};
-/// Notes which threads insert, and whether two do at once.
-template <class P>
-struct Filled : Toy<u64> {
-  using Toy<u64>::Toy;
-  using Policy = P;
-  static inline std::mutex mutex;
-  static inline std::set<std::thread::id> by;
-  static inline std::atomic<u32> inside{0};
-  static inline std::atomic<bool> together{false};
-  bool insert(Thread& me, u64 key, u64 value) {
-    if (inside.fetch_add(1) != 0) together = true;
-    {
-      const std::lock_guard lock(mutex);
-      by.insert(std::this_thread::get_id());
-    }
-    std::this_thread::yield();
-    const bool inserted = Toy<u64>::insert(me, key, value);
-    inside.fetch_sub(1);
-    return inserted;
-  }
-};
-template <class P>
-void check_that_all_load(bool in_turns) {
-  const TrialResult result = run_of<Filled<P>>(small("lookup"));
-  CHECK(result.status == Status::kOk);
-  CHECK(phase_of(result, "load").operations == 20'000);
-  CHECK(phase_of(result, "verify").operations == 20'000);
-  CHECK(Filled<P>::by.size() == 2);
-  if (in_turns) CHECK_FALSE(Filled<P>::together);
-}
-
-TEST_CASE("where one thread may write at a time threads load in turns, and everything is verified") {
-  check_that_all_load<OneWriter>(true);
-  check_that_all_load<WritersInTurn>(true);
-  check_that_all_load<NothingSaid>(false);
-}
-
-/// Its threads go to another processor than they were sent to.
-struct Moved : Toy<u64> {
-  using Toy<u64>::Toy;
-  std::optional<u64> find(Thread& me, u64 key) {
-    static thread_local bool moved = false;
-    if (!std::exchange(moved, true)) (void)pin_this_thread(elsewhere);
-    return Toy<u64>::find(me, key);
-  }
-  static inline u32 elsewhere = 0;
-};
-
-TEST_CASE("the processor observed is the one that a thread was on, whatever was requested") {
-  const std::vector<u32> cpus = testing::two_processors();
-  if (cpus.empty()) {
-    WARN("skipped: this process may use one processor only");
-    return;
-  }
-  Config config = small("lookup");
-  config.threads = 1;
-  config.pin = Pin{.kind = Pin::Kind::kList, .socket = 0, .cpus = {cpus[0]}, .text = "one"};
-  Moved::elsewhere = cpus[1];
-  const TrialResult result = run_of<Moved>(config);
-  REQUIRE(result.placement.threads.size() == 1);
-  CHECK(result.placement.threads[0].requested_cpu == cpus[0]);
-  CHECK(*result.placement.threads[0].observed_cpu == cpus[1]);
 }
 
 TEST_CASE("keys in messages are printable") {

@@ -54,17 +54,6 @@ inline const PhaseTime& phase_of(const TrialResult& result, std::string_view nam
                        [&](const PhaseTime& phase) { return phase.name == name; });
 }
 
-/// Two that this process may use; none where it may use one only, or where threads cannot be pinned.
-inline std::vector<u32> two_processors() {
-  const Topology topology = Topology::discover();
-  std::vector<u32> cpus;
-  for (const Processor& processor : topology.processors) {
-    if (processor.allowed && cpus.size() < 2) cpus.push_back(processor.os);
-  }
-  if (cpus.size() < 2) cpus.clear();
-  return cpus;
-}
-
 /// A key file of its own for each process.
 class Lines {
  public:

@@ -60,7 +60,6 @@ TEST_CASE("The time from the first abort to the commit is that of retrying") {
   const RtmCounters rtm = after<Rtm<Ticking>>("rtm:20", {kAbortConflict, kAbortConflict});
   CHECK(rtm.retry_ns == 1);
   CHECK(rtm.hold_ns == 0);
-  CHECK(after<Hle<Ticking>>("hle:emulated", {}).retry_ns == 0);
 }
 
 TEST_CASE("The time with the lock is that of holding") {

@@ -84,7 +84,7 @@ class Adaptive : public ElidedLock<Adaptive<M, Bugs>, M, Bugs> {
   /// The thread does something else: that is not what operations cost.
   template <class Me>
   void idle(Me& me) const {
-    me.learned.budget.pause(M::now());
+    if (this->elides_) me.learned.budget.pause(M::now());
   }
 
   /// Why this process runs `adaptive` on its lock; nothing where transactions work.

@@ -12,8 +12,8 @@
 // found, the world has changed, and patience begins again.
 //
 // An estimate is a moving mean of samples that are cut off at twice of it, so that one window with an interrupt in it decides
-// nothing. A thread that does something else between operations says so, and that time is not theirs. Self-tuning of this kind after Diegues and Romano, "Self-tuning Intel
-// Transactional Synchronization Extensions" (ICAC 2014).
+// nothing. A thread that does something else between operations says so, and that time is not theirs. Self-tuning of this
+// kind after Diegues and Romano, "Self-tuning Intel Transactional Synchronization Extensions" (ICAC 2014).
 #include <algorithm>
 #include <array>
 #include <utility>

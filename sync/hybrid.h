@@ -145,7 +145,7 @@ class Hybrid : public Optimistic<VersionedLayout<M, Bugs>> {
   template <class Me, class Body>
   auto write(Me& me, const Body& body) {
     me.reclaim.enter();
-    u64 tries_left = tries_, aborts = 0;
+    u64 tries_left = tries_;   // each abort costs one
     for (u32 restarts = 0;; ++restarts) {
       Tx tx(*me.pool, tries_left > 0);
       std::optional<std::invoke_result_t<const Body&, Tx&>> attempt;
@@ -157,12 +157,17 @@ class Hybrid : public Optimistic<VersionedLayout<M, Bugs>> {
       if (tries_left > 0 && (tx.changes() || status != kCommitted)) ++me.counters.begins;
       if (status != kCommitted) {
         me.counters.abort(status);
-        ++aborts, --tries_left;
+        --tries_left;
         tx.blocks().abandon();
         this->give_up(me, kRestart, me.counters.write_restarts, restarts);
       } else if (*attempt) [[likely]] {
-        if (tx.changes() && tries_left > 0) me.counters.commit(aborts + 1);
-        if (tx.changes() && tries_left == 0) ++me.counters.fallbacks;
+        if (!tx.changes()) {
+          // Nothing to elide.
+        } else if (tries_left > 0) {
+          me.counters.commit(tries_ - tries_left + 1);
+        } else {
+          ++me.counters.fallbacks;
+        }
         this->settle(me, tx.blocks());
         me.reclaim.leave();
         return **std::move(attempt);

@@ -29,20 +29,26 @@ struct TransactionCounters {
                       &C::capacity,  &C::conflict, &C::retry_only,     &C::zero};
   }
 
+  /// The counters of later commits, and their names.
+  static constexpr auto later_commit_fields() {
+    using C = TransactionCounters;
+    return std::array{CounterField{"commits_at_2", &C::commits_at_2}, CounterField{"commits_at_3", &C::commits_at_3},
+                      CounterField{"commits_at_4_to_7", &C::commits_at_4_to_7},
+                      CounterField{"commits_at_8_to_15", &C::commits_at_8_to_15},
+                      CounterField{"commits_at_16_on", &C::commits_at_16_on}};
+  }
+
   /// All fields of a struct C that has these and its `own`.
   template <class C, std::size_t kOwn>
   static constexpr auto fields_beside(const std::array<CounterField<C>, kOwn>& own) {
     constexpr auto kCauses = abort_fields();
-    std::array<CounterField<C>, kOwn + 7 + kCauses.size()> all{};
+    constexpr auto kLater = later_commit_fields();
+    std::array<CounterField<C>, kOwn + 2 + kLater.size() + kCauses.size()> all{};
     std::size_t i = 0;
     for (const auto& field : own) all[i++] = field;
     all[i++] = {"begins", &C::begins};
     all[i++] = {"commits", &C::commits};
-    all[i++] = {"commits_at_2", &C::commits_at_2};
-    all[i++] = {"commits_at_3", &C::commits_at_3};
-    all[i++] = {"commits_at_4_to_7", &C::commits_at_4_to_7};
-    all[i++] = {"commits_at_8_to_15", &C::commits_at_8_to_15};
-    all[i++] = {"commits_at_16_on", &C::commits_at_16_on};
+    for (const auto& field : kLater) all[i++] = {field.name, field.member};
     for (std::size_t cause = 0; cause < kCauses.size(); ++cause) all[i++] = {kAbortCauseNames[cause], kCauses[cause]};
     return all;
   }
@@ -56,15 +62,8 @@ struct TransactionCounters {
   /// Counts a commit with the number of its try, from 1 on.
   constexpr void commit(u64 at) {
     ++commits;
-    if (at >= 16) {
-      ++commits_at_16_on;
-    } else if (at >= 8) {
-      ++commits_at_8_to_15;
-    } else if (at >= 4) {
-      ++commits_at_4_to_7;
-    } else if (at >= 2) {
-      ++(at == 2 ? commits_at_2 : commits_at_3);
-    }
+    if (at < 2) return;
+    ++(this->*later_commit_fields()[at >= 16 ? 4 : at >= 8 ? 3 : at >= 4 ? 2 : at - 2].member);
   }
 
   /// Operations that needed no lock.
@@ -83,7 +82,8 @@ struct TransactionCounters {
       return "begins " + std::to_string(begins) + " are not commits " + std::to_string(commits) + " + aborts " +
              std::to_string(aborts());
     }
-    const u64 later = commits_at_2 + commits_at_3 + commits_at_4_to_7 + commits_at_8_to_15 + commits_at_16_on;
+    u64 later = 0;
+    for (const auto& field : later_commit_fields()) later += this->*field.member;
     if (later <= commits && later <= aborts()) return "";
     return "commits at a later try " + std::to_string(later) + " are more than commits " + std::to_string(commits) +
            " or aborts " + std::to_string(aborts());
