@@ -126,8 +126,9 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
   template <class Me>
   [[gnu::noinline, gnu::flatten]] void look_up(Me me, const Step* steps, u32 count, Tally& tally) {
     u64 misses = 0;
-    for (const Step* step = steps; step != steps + count; ++step) {
-      misses += !found_right(*step, index_.find(me, key_of(*step)), tally);
+    Index& index = index_;   // in a register: as a member it would be loaded again after every store
+    for (const Step *step = steps, *const end = steps + count; step != end; ++step) {
+      misses += !found_right(*step, index.find(me, key_of(*step)), tally);
     }
     note_reads(count, misses, tally);
   }

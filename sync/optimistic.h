@@ -76,21 +76,36 @@ class Optimistic {
   [[gnu::always_inline]] auto read_by(Me& me, const Body& body, const Begin& begin) {
     return me.reclaim.decide([&](const auto& reclaim) __attribute__((always_inline)) {
       reclaim.enter();
-      for (u32 restarts = 0;; ++restarts) {
-        auto tx = begin();
-        auto attempt = body(tx);
-        if (attempt) [[likely]] {
-          reclaim.leave();   // a reading body has latched, made and retired nothing
-          return *std::move(attempt);
-        }
-        tx.blocks().abandon();   // here and not in give_up: where the body makes nothing the lists stay in registers
-        give_up(me, attempt.failure(), me.counters.read_restarts, restarts);
-      }
+      auto attempt = run_once(body, begin);
+      if (!attempt) [[unlikely]] return run_again(me, body, begin, attempt.failure());
+      reclaim.leave();   // nothing was latched or retired
+      return *std::move(attempt);
     });
   }
 
-  /// After a run that failed. Throws std::bad_alloc when memory is out; otherwise waits for the next run. Apart from the
-  /// loop, so that what is hot stays in registers.
+  /// One run of a reading body. What it made, if it did, goes back here: where it makes nothing the lists stay in registers.
+  template <class Body, class Begin>
+  [[gnu::always_inline]] static auto run_once(const Body& body, const Begin& begin) {
+    auto tx = begin();
+    auto attempt = body(tx);
+    if (!attempt) [[unlikely]] tx.blocks().abandon();
+    return attempt;
+  }
+  /// The runs after one that failed. Apart, with copies of its own, so that the loop of lookups keeps its registers.
+  template <class Me, class Body, class Begin>
+  [[gnu::noinline]] static auto run_again(Me& me, const Body body, const Begin begin, Failure failure) {
+    for (u32 restarts = 0;; ++restarts) {
+      give_up(me, failure, me.counters.read_restarts, restarts);
+      auto attempt = run_once(body, begin);
+      if (attempt) {
+        me.reclaim.leave();
+        return *std::move(attempt);
+      }
+      failure = attempt.failure();
+    }
+  }
+
+  /// After a run that failed. Throws std::bad_alloc when memory is out; otherwise waits for the next run.
   template <class Me>
   [[gnu::noinline, gnu::cold]] static void give_up(Me& me, Failure failure, u64& counter, u32 restarts) {
     if (failure == kNoMemory) {
