@@ -33,14 +33,6 @@ E parse_word(std::string_view option, const std::string& text, std::initializer_
                                suggestion(text, words)));
 }
 
-double parse_share(std::string_view option, const std::string& text) {
-  const std::optional<double> value = parse_double(text);
-  if (!value || *value < 0 || *value > 1) {
-    throw InputError(fmt::format("{}: '{}' must be a number from 0 to 1", option, text));
-  }
-  return *value;
-}
-
 }  // namespace
 
 const std::vector<OptionRow>& option_rows() {
@@ -96,6 +88,8 @@ const std::vector<OptionRow>& option_rows() {
        [](Config& c, const std::string& v) {
          c.sample_ns = parse_duration("--sample", v, 1'000'000, kLongest);
        }},
+      {"latency", "CALLS", "off", "time single calls: off, sample:0.01 (one in a hundred) or all",
+       [](Config& c, const std::string& v) { c.latency = parse_latency(v); }},
       {"seed", "N", "1", "of keys and operations",
        [](Config& c, const std::string& v) { c.seed = parse_count("--seed", v, 0, ~u64{0}); }},
       {"validate", "KIND", "tally", "check the index against what was done: tally or off",

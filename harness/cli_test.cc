@@ -147,6 +147,21 @@ TEST_CASE("more records than memory holds at their smallest are a mistake", "[cl
   CHECK(contains(error_of({"--keys=dense", "--records=1073741825"}), "available"));
 }
 
+TEST_CASE("calls are timed all, by a sample, or not at all", "[cli]") {
+  const auto share_of = [](const char* option) { return runs({option}).runs[0].config.latency; };
+  CHECK(share_of("--threads=1") == 0);
+  CHECK(share_of("--latency=off") == 0);
+  CHECK(share_of("--latency=all") == 1);
+  CHECK(share_of("--latency=sample:0.01") == .01);
+  for (const char* latency : {"off", "all", "sample:0.01", "sample:1e-06"}) {
+    CHECK(contains(point_of(runs({"--latency=" + std::string(latency)}).runs[0].config), "--latency=" + std::string(latency) + " "));
+  }
+  CHECK(error_of({"--latency=some"}) == "--latency: 'some' is not off, all or sample:0.01");
+  CHECK(contains(error_of({"--latency=sample:0"}), "less than one call in a million"));
+  CHECK(contains(error_of({"--latency=sample:1.5"}), "a number from 0 to 1"));
+  CHECK(contains(error_of({"--latency=sample:"}), "a number from 0 to 1"));
+}
+
 TEST_CASE("lookups are batched where the index and the workload have batches", "[cli]") {
   const auto batch_of = [](const char* option) { return runs({option}).runs[0].config.batch; };
   CHECK(batch_of("--threads=1") == Batching{.keys = 1, .order = BatchOrder::kSideBySide});

@@ -248,6 +248,26 @@ Batching parse_batch(std::string_view text) {
   return {.keys = static_cast<u32>(count), .order = in_turn ? BatchOrder::kInTurn : BatchOrder::kSideBySide};
 }
 
+double parse_share(std::string_view what, std::string_view text) {
+  const std::optional<double> value = parse_double(text);
+  if (!value || *value < 0 || *value > 1) {
+    throw InputError(fmt::format("{}: '{}' must be a number from 0 to 1", what, text));
+  }
+  return *value;
+}
+
+double parse_latency(std::string_view text) {
+  constexpr std::string_view kSample = "sample:";
+  if (text == "off") return 0;
+  if (text == "all") return 1;
+  if (!text.starts_with(kSample)) {
+    throw InputError(fmt::format("--latency: '{}' is not off, all or sample:0.01", text));
+  }
+  const double share = parse_share("--latency", text.substr(kSample.size()));
+  if (share < 1e-6) throw InputError(fmt::format("--latency: {} is less than one call in a million; write off, or 1e-6 or more", text));
+  return share;
+}
+
 u64 parse_duration(std::string_view what, std::string_view text, u64 min_ns, u64 max_ns) {
   const std::optional<Quantity> zero = Quantity{.value = 0, .whole = 0, .unit = "ns"};
   const std::optional<Quantity> quantity = text == "0" ? zero : split_quantity(text);

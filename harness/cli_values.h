@@ -22,8 +22,13 @@ namespace latchlab {
 /// "5 s", "200 ms": the shortest text that parse_duration reads back, e.g. "200ms".
 [[nodiscard]] std::string duration_text(u64 ns);
 
+/// A number from 0 to 1.
+[[nodiscard]] double parse_share(std::string_view what, std::string_view text);
+
 /// "16": side by side; "16:in-turn". A power of two, at most kMostInAttempt.
 [[nodiscard]] Batching parse_batch(std::string_view text);
+/// The share of calls that are timed: "off", "all" or "sample:SHARE", at least one in a million.
+[[nodiscard]] double parse_latency(std::string_view text);
 
 /// compact, scatter, socket:N or list:0-3,5. Whether those processors exist is not checked here: see
 /// placement.h.

@@ -33,6 +33,11 @@ std::string batch_text(const Batching& batch) {
   return fmt::format("{}{}", batch.keys, batch.order == BatchOrder::kInTurn ? ":in-turn" : "");
 }
 
+std::string latency_text(double share) {
+  if (share == 0) return "off";
+  return share == 1 ? "all" : fmt::format("sample:{}", share);
+}
+
 std::string point_of(const Config& c) {
   std::string point = fmt::format("--index={} --sync={} --threads={} --pin={}", c.index.str(), c.sync.str(),
                                   c.threads, c.pin.text);
@@ -45,8 +50,8 @@ std::string point_of(const Config& c) {
                        duration_text(c.warmup_ns));
   if (c.time_ns != 0) point += fmt::format(" --time={}", duration_text(c.time_ns));
   if (c.ops != 0) point += fmt::format(" --ops={}", c.ops);
-  return point + fmt::format(" --sample={} --seed={} --validate={}", duration_text(c.sample_ns), c.seed,
-                             word(c.validate));
+  return point + fmt::format(" --sample={} --latency={} --seed={} --validate={}", duration_text(c.sample_ns),
+                             latency_text(c.latency), c.seed, word(c.validate));
 }
 
 }  // namespace latchlab

@@ -78,6 +78,7 @@ struct Config {
   u64 ops = 0;                  ///< operations of the measured phase over all threads; 0: it ends by time.
                                 ///< `insert` ends after `records` at the latest, whatever is given.
   u64 sample_ns = 100'000'000;  ///< interval of the throughput series
+  double latency = 0;           ///< share of calls that are timed, 0..1
   u64 seed = 1;
   Validate validate = Validate::kTally;
   bool strict = false;  ///< refuse a run that would be degraded
@@ -99,6 +100,9 @@ struct Config {
 
 /// As `--batch` is given: "1", "16", "16:in-turn".
 [[nodiscard]] std::string batch_text(const Batching&);
+
+/// As `--latency` is given: "off", "sample:0.01", "all".
+[[nodiscard]] std::string latency_text(double share);
 
 /// The options that name this point again, in one line and canonical order; `point_hash` is a hash of it, so
 /// it leaves out block, order and replicate, which tell replicates of one point apart.

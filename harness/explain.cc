@@ -5,6 +5,7 @@
 #include <cstring>
 #include <fstream>
 #include <iostream>
+#include <numeric>
 #include <optional>
 #include <sstream>
 
@@ -20,6 +21,7 @@ namespace {
 
 // Rates below are not worth a word; shares of time neither.
 constexpr double kRare = .001, kLittle = .01;
+constexpr double kLongTail = 10;   // medians
 constexpr double kBeyondCaches = 64 << 20;   // bytes
 
 /// One thing that is worth knowing.
@@ -152,6 +154,38 @@ void find_fallbacks(const Result& r, std::vector<Finding>& out) {
   out.push_back({std::max(rate - chosen, 0.0), text + "."});
 }
 
+/// A collapse that began in the measured phase: the last quarter of the intervals beside the first.
+void find_collapse(const Json& document, std::vector<Finding>& out) {
+  const Json::json_pointer at("/sync/series/fallbacks");
+  if (!document.contains(at)) return;
+  const auto rates = document[at].get<std::vector<double>>();
+  const auto quarter = static_cast<std::ptrdiff_t>(rates.size() / 4);
+  if (quarter == 0) return;
+  const auto mean = [&](auto from) { return std::accumulate(from, from + quarter, 0.0) / static_cast<double>(quarter); };
+  const double first = mean(rates.begin()), last = mean(rates.end() - quarter);
+  if (last < kLittle || last < 2 * first) return;
+  out.push_back({last - first, fmt::format("A collapse began: {} of operations fell back in the first quarter of the phase, {} in "
+                                           "the last. A longer --time shows where it ends.",
+                                           percent(first), percent(last))});
+}
+
+void find_latency(const Result& r, const Json& document, std::vector<Finding>& out) {
+  const auto percentile = [&](const char* path, double percent) -> std::optional<double> {
+    const Json::json_pointer at(path);
+    if (!document.contains(at) || document[at].is_null()) return std::nullopt;
+    for (const Json& p : document[at]["percentiles"]) {
+      if (p["percent"] == percent) return p["ns"].get<double>();
+    }
+    return std::nullopt;
+  };
+  const auto median = percentile("/latency/all", 50), all = percentile("/latency/all", 99.9);
+  const auto fallen = percentile("/latency/fell_back", 99.9);
+  if (!median || !all) return;
+  std::string text = fmt::format("One call in a thousand took {:.3g} us or more, the median {:.3g} us", *all / 1e3, *median / 1e3);
+  if (fallen && r.word("/status") != "degraded") text += fmt::format("; of those that fell back one in a thousand {:.3g} us", *fallen / 1e3);
+  if (*all >= kLongTail * *median || fallen) out.push_back({kLittle, text + "."});
+}
+
 void find_rest(const Result& r, std::vector<Finding>& out) {
   if (const double rate = r.or_zero("/sync/restart_rate"); rate >= kLittle) {
     out.push_back({rate, fmt::format("{:.3g} restarts an operation: writers changed what readers were in. Fewer threads or less "
@@ -211,8 +245,16 @@ std::string distance(const Result& r, const Json& document, const Result& base) 
   text += fmt::format("  {:8.2f} ns  page repair: trying again, as far as aborts were by status zero\n", zero);
   text += fmt::format("  {:8.2f} ns  trying again for other reasons, waits included\n", retry - zero);
   text += fmt::format("  {:8.2f} ns  with the lock\n", hold);
-  text += fmt::format("  {:8.2f} ns  the rest: transactions themselves, and misses of successive operations that they keep apart\n",
-                      more - retry - hold);
+  const double rest = more - retry - hold;
+  if (const auto transaction = r.number("/limits/transaction_ns")) {
+    const double committed = *transaction * r.per_operation("/sync/counters/commits");
+    text += fmt::format("  {:8.2f} ns  transactions themselves: an empty one took {:.3g} ns in this run\n", committed, *transaction);
+    text += fmt::format("  {:8.2f} ns  the rest, above all lost overlap: they keep the misses of successive operations apart\n",
+                        rest - committed);
+  } else {
+    text += fmt::format("  {:8.2f} ns  the rest: transactions themselves, and misses of successive operations that they keep apart\n",
+                        rest);
+  }
   return text;
 }
 
@@ -273,6 +315,8 @@ std::string explained(const Json& document, const Json& base) {
   std::vector<Finding> findings;
   find_aborts(r, document, findings);
   find_fallbacks(r, findings);
+  find_collapse(document, findings);
+  find_latency(r, document, findings);
   find_rest(r, findings);
   std::stable_sort(findings.begin(), findings.end(), [](const auto& a, const auto& b) { return a.weight > b.weight; });
   for (const Finding& finding : findings) text += "- " + finding.text + '\n';

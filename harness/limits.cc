@@ -13,7 +13,9 @@
 #include "harness/environment.h"
 #include "harness/interrupt.h"
 #include "harness/placement.h"
+#include "src/arch/features.h"
 #include "src/base/hash.h"
+#include "src/machine/native.h"
 
 namespace latchlab {
 namespace {
@@ -21,6 +23,7 @@ namespace {
 constexpr u64 kMinFootprint = u64{1} << 20;
 constexpr u64 kMaxFootprint = u64{4} << 30;
 constexpr u64 kHugePage = u64{2} << 20;
+constexpr u32 kTransactions = 1024;   // a batch of them
 constexpr u32 kBatch = 16384;  // lines between two looks at the clock: some 100 us to 4 ms
 
 struct Line {
@@ -78,7 +81,18 @@ void keep(u64 value) { asm volatile("" : : "r"(value) : "memory"); }
 struct LineTimes {
   double chase = 0;
   double independent = 0;
+  double transaction = 0;   // where transactions work
 };
+
+double transaction_ns(u64 time_ns) {
+  alignas(kFalseSharingBytes) std::atomic<u64> word{0};
+  [[maybe_unused]] const Native::Elision elision;
+  return best_batch_ns(time_ns, [&] {
+    for (u32 i = 0; i < kTransactions; ++i) {
+      (void)Native::transact([&] { keep(word.load(kRelaxed)); });   // relaxed: nobody else knows it
+    }
+  }) / kTransactions;
+}
 
 LineTimes run_one(const Buffer& buffer, u32 thread, u32 threads, u64 time_ns, Barrier& barrier) {
   const Line* const lines = buffer.lines();
@@ -108,6 +122,7 @@ LineTimes run_one(const Buffer& buffer, u32 thread, u32 threads, u64 time_ns, Ba
     }
     keep(sum);
   }) / kBatch;
+  if (Native::transactions_work()) out.transaction = transaction_ns(time_ns / 4);
   return out;
 }
 
@@ -134,7 +149,7 @@ double best_batch_ns(u64 time_ns, const std::function<void()>& batch) {
 Limits no_limits(const std::string& why) {
   Limits out;
   for (auto* value : {&out.footprint, &out.page_bytes}) *value = Measured<u64>::missing(why);
-  for (auto* value : {&out.chase_ns, &out.independent_ns, &out.chase_ratio, &out.independent_ratio}) {
+  for (auto* value : {&out.chase_ns, &out.independent_ns, &out.transaction_ns, &out.chase_ratio, &out.independent_ratio}) {
     *value = Measured<double>::missing(why);
   }
   return out;
@@ -164,12 +179,16 @@ Limits measure_limits(const LimitsPlan& plan) {
     for (std::thread& thread : crew) thread.join();
     double chase = 0;
     double independent = 0;
+    double transaction = 0;
     for (const LineTimes& t : times) {
       chase += t.chase / threads;
       independent += t.independent / threads;
+      transaction += t.transaction / threads;
     }
     out.chase_ns = chase;
     out.independent_ns = independent;
+    out.transaction_ns = Native::transactions_work() ? Measured<double>(transaction)
+                                                     : Measured<double>::missing(why_no_rtm().value_or("transactions do not work"));
     return out;
   } catch (const std::bad_alloc&) {
     return no_limits("no memory for the buffer");

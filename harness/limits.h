@@ -5,7 +5,9 @@
 //   independent  the addresses are known beforehand (a generator's), so that the processor overlaps as many
 //                misses as it can, as a batch of lookups would
 //
-// Both run over a buffer of the index's footprint (what it holds from the system, cut to what fits), on the
+//   transaction  one of the hardware that reads one line which nobody writes: what beginning and committing costs
+//
+// The first two run over a buffer of the index's footprint (what it holds from the system, cut to what fits), on the
 // same page size, by as many pinned threads at once as the run used processors, each with a walk of its own
 // through the shared buffer. A thread's time a line is that of its best batch, since a disturbed one says
 // nothing about the memory; the limit is the mean over the threads.

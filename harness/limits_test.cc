@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "src/arch/features.h"
+#include "src/machine/native.h"
 #include "src/testing/catch.h"
 
 namespace latchlab {
@@ -36,6 +38,13 @@ TEST_CASE("limits are measured by one thread and by several") {
     CHECK(*limits.independent_ns > 0);
     CHECK_FALSE(limits.chase_ratio);
     CHECK_FALSE(limits.independent_ratio);
+    if (Native::transactions_work()) {
+      REQUIRE(limits.transaction_ns);
+      CHECK(*limits.transaction_ns > 0);
+    } else {
+      CHECK_FALSE(limits.transaction_ns);
+      CHECK(limits.transaction_ns.reason == why_no_rtm());
+    }
   }
 }
 

@@ -8,7 +8,9 @@ void Meter::start(u32 threads) {
   threads_ = std::vector<Lane>(threads);
   sampled_operations_ = 0;
   sampled_seconds_ = 0;
+  sampled_troubles_ = {};
   series_.clear();
+  troubles_ = {};
 }
 
 void Meter::sample(double seconds) {
@@ -20,14 +22,31 @@ void Meter::sample(double seconds) {
   // nothing counted has no rate: the next sample covers it.
   if (all_finished || seconds <= sampled_seconds_) return;
   const u64 now = operations();
-  series_.push_back(static_cast<double>(now - sampled_operations_) / (seconds - sampled_seconds_));
+  const double done = static_cast<double>(now - sampled_operations_);
+  series_.push_back(done / (seconds - sampled_seconds_));
+  const Troubles met_now = met(), met_since = met_now - sampled_troubles_;
+  const auto rate = [&](u64 events) { return done == 0 ? 0 : static_cast<double>(events) / done; };
+  troubles_.aborts.push_back(rate(met_since.aborts));
+  troubles_.fallbacks.push_back(rate(met_since.fallbacks));
+  troubles_.restarts.push_back(rate(met_since.restarts));
   sampled_operations_ = now;
+  sampled_troubles_ = met_now;
   sampled_seconds_ = seconds;
 }
 
 u64 Meter::operations() const {
   u64 sum = 0;
   for (const Lane& lane : threads_) sum += lane.operations.load(kRelaxed);
+  return sum;
+}
+
+Troubles Meter::met() const {
+  Troubles sum;
+  for (const Lane& lane : threads_) {
+    sum.aborts += lane.aborts.load(kRelaxed);
+    sum.fallbacks += lane.fallbacks.load(kRelaxed);
+    sum.restarts += lane.restarts.load(kRelaxed);
+  }
   return sum;
 }
 

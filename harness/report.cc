@@ -75,6 +75,7 @@ Json config_json(const Config& c, const Measured<KeyFile>& key_file) {
       ? void(o["ops"] = c.ops)
       : put_missing(o, "ops", c.time_ns != 0 ? "the run ends by time" : "the run ends with its records");
   o["sample_s"] = seconds(c.sample_ns);
+  o["latency"] = c.latency;
   o["seed"] = c.seed;
   o["validate"] = word(c.validate);
   o["strict"] = c.strict;
@@ -166,6 +167,39 @@ Json throughput_json(const Throughput& t) {
   return o;
 }
 
+Json summary_json(const LatencySummary& s) {
+  Json o;
+  o["count"] = s.count;
+  o["mean_ns"] = s.mean_ns;
+  o["min_ns"] = s.min_ns;
+  o["max_ns"] = s.max_ns;
+  o["percentiles"] = Json::array();
+  for (const auto& [percent, ns] : s.percentiles) o["percentiles"].push_back({{"percent", percent}, {"ns", ns}});
+  return o;
+}
+
+Json latency_json(const Latency& l) {
+  Json o;
+  o["every"] = l.every;
+  o["keys"] = l.keys;
+  o["clock_ns"] = l.clock_ns;
+  o["all"] = summary_json(l.all);
+  o["per_key_ns"] = l.all.mean_ns / l.keys;
+  o["per_operation"] = Json::object();
+  for (const OperationLatency& of : l.operations) {
+    Json& kind = o["per_operation"][of.name] = summary_json(of.summary);
+    put(kind, "fallbacks", of.fallbacks);
+    put(kind, "aborts", of.aborts);
+  }
+  if (l.fell_back) {
+    o["fell_back"] = summary_json(*l.fell_back);
+  } else {
+    put_missing(o, "fell_back", l.fell_back.reason);
+  }
+  o["histogram"] = l.histogram;
+  return o;
+}
+
 Json sync_json(const SyncStats& s) {
   Json o;
   o["options"] = json(s.options);
@@ -173,6 +207,18 @@ Json sync_json(const SyncStats& s) {
   put(o, "aborts", s.aborts);
   put(o, "fallback_rate", s.fallback_rate);
   put(o, "restart_rate", s.restart_rate);
+  if (s.series) {
+    o["series"] = Json::object();
+    for (const SyncStats::Series& series : *s.series) o["series"][series.name] = series.rates;
+  } else {
+    put_missing(o, "series", s.series.reason);
+  }
+  if (s.per_thread) {
+    o["per_thread"] = Json::array();
+    for (const SyncStats::Counts& counts : *s.per_thread) o["per_thread"].push_back(json(counts));
+  } else {
+    put_missing(o, "per_thread", s.per_thread.reason);
+  }
   put(o, "reclaim", s.reclaim);
   return o;
 }
@@ -203,6 +249,7 @@ Json limits_json(const Limits& l) {
   put(o, "page_bytes", l.page_bytes);
   put(o, "chase_ns", l.chase_ns);
   put(o, "independent_ns", l.independent_ns);
+  put(o, "transaction_ns", l.transaction_ns);
   put(o, "chase_ratio", l.chase_ratio);
   put(o, "independent_ratio", l.independent_ratio);
   return o;
@@ -269,7 +316,11 @@ Json document_of(const RunResult& r) {
   } else {
     put_missing(o, "throughput", r.trial.throughput.reason);
   }
-  put_missing(o, "latency", r.trial.latency_reason);
+  if (r.trial.latency) {
+    o["latency"] = latency_json(*r.trial.latency);
+  } else {
+    put_missing(o, "latency", r.trial.latency.reason);
+  }
   o["sync"] = sync_json(r.trial.sync);
   put_missing(o, "pmu", r.trial.pmu_reason);
   o["memory"] = memory_json(r.trial.memory);

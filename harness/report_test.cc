@@ -67,11 +67,22 @@ RunResult full_result() {
   throughput.jain = 1.0;
   throughput.generator_ns = 3.0;
   t.throughput = throughput;
+  const LatencySummary summary{.count = 5000, .mean_ns = 420.5, .min_ns = 200, .max_ns = 2'500'000, .percentiles = {{50, 400}, {99.9, 12'345}}};
+  const std::vector<NamedCount> aborted{{.name = "conflict", .count = 3}};
+  t.latency = Latency{.every = 100,
+                      .keys = 2,
+                      .clock_ns = 20,
+                      .all = summary,
+                      .operations = {{.name = "read", .summary = summary, .fallbacks = u64{7}, .aborts = aborted}},
+                      .fell_back = summary,
+                      .histogram = {{400, 4000}, {12'345, 1000}}};
   t.sync.options = {{"restarts", "20"}};
   t.sync.counters = std::vector<NamedCount>{{.name = "ops", .count = 5}};
   t.sync.aborts = std::vector<NamedCount>{{.name = "conflict", .count = 30}, {.name = "zero", .count = 10}};
   t.sync.fallback_rate = 0.0001;
   t.sync.restart_rate = 0.5;
+  t.sync.series = std::vector<SyncStats::Series>{{.name = "aborts", .rates = {.1, .2}}};
+  t.sync.per_thread = std::vector<SyncStats::Counts>{{{.name = "ops", .count = 5}, {.name = "conflict", .count = 30}}};
   t.sync.reclaim = std::vector<NamedCount>{
       {.name = "retired", .count = 9}, {.name = "freed", .count = 7}, {.name = "pending", .count = 2},
       {.name = "advances", .count = 3}, {.name = "stalled", .count = 0}};
@@ -91,6 +102,7 @@ RunResult full_result() {
               .page_bytes = u64{4096},
               .chase_ns = 80.0,
               .independent_ns = 10.0,
+              .transaction_ns = 20.0,
               .chase_ratio = 2.5,
               .independent_ratio = 20.0};
   t.health = {.voluntary_switches = u64{1},
@@ -153,7 +165,8 @@ TEST_CASE("what was not measured is null with a reason, never zero", "[report]")
   for (const char* at :
        {"/limits/footprint_bytes", "/limits/chase_ns", "/placement/processors", "/placement/oversubscribed",
         "/sync/counters", "/sync/aborts", "/sync/fallback_rate", "/sync/reclaim", "/memory/index_live_bytes",
-        "/health/migrations", "/config/key_file", "/throughput"}) {
+        "/health/migrations", "/config/key_file", "/throughput", "/latency", "/sync/series", "/sync/per_thread",
+        "/limits/transaction_ns"}) {
     INFO(at);
     CHECK(document.at(Json::json_pointer(at)).is_null());
     CHECK(document.at(Json::json_pointer(std::string(at) + "_reason")) == "the run was skipped");
@@ -199,9 +212,28 @@ TEST_CASE("numbers that are alike stand under their own names", "[report]") {
   CHECK(document["memory"]["index_reserved_bytes"] == 50'000);
   CHECK(document["limits"]["chase_ns"] == 80.0);
   CHECK(document["limits"]["independent_ns"] == 10.0);
+  CHECK(document["limits"]["transaction_ns"] == 20.0);
   CHECK(document["limits"]["chase_ratio"] == 2.5);
   CHECK(document["limits"]["independent_ratio"] == 20.0);
   CHECK_THAT(block_of(full_result()), Catch::Contains("or 20 independent ones (10.0 ns)"));
+}
+
+TEST_CASE("a document says how long calls took, and people see it", "[report]") {
+  RunResult result = full_result();
+  const Json latency = document_of(result)["latency"];
+  CHECK(latency["per_key_ns"] == 210.25);
+  CHECK(latency["all"]["percentiles"][1] == Json{{"percent", 99.9}, {"ns", 12'345}});
+  CHECK(latency["per_operation"]["read"]["fallbacks"] == 7);
+  CHECK(latency["per_operation"]["read"]["aborts"]["conflict"] == 3);
+  CHECK(latency["fell_back"]["count"] == 5000);
+  CHECK(latency["histogram"][0] == Json{400, 4000});
+  CHECK_THAT(block_of(result), Catch::Contains("p50 400 ns   p99.9 12.3 us   max 2.5 ms   of 5,000 timed batches of 2"));
+  CHECK_THAT(block_of(result), Catch::Contains("fell back  p50"));
+  result.trial.latency = Measured<Latency>::missing("nobody asked");
+  CHECK(document_of(result)["latency"].is_null());
+  CHECK_THAT(block_of(result), !Catch::Contains("p50"));
+  CHECK(document_of(full_result())["sync"]["series"]["aborts"] == Json{.1, .2});
+  CHECK(document_of(full_result())["sync"]["per_thread"][0]["conflict"] == 30);
 }
 
 TEST_CASE("the schema refuses what does not conform", "[report]") {

@@ -110,6 +110,35 @@ struct Throughput {
   Measured<double> generator_ns;  ///< what making one operation cost a thread, warm-up included, in time of a processor
 };
 
+/// How long calls took. A percentile is the time that so many percent did not exceed; those that no call lies beyond are left
+/// out.
+struct LatencySummary {
+  u64 count = 0;
+  double mean_ns = 0;
+  u64 min_ns = 0;
+  u64 max_ns = 0;
+  std::vector<std::pair<double, u64>> percentiles;   ///< percent, ns
+};
+
+/// The timed calls of one kind of operation.
+struct OperationLatency {
+  std::string name;
+  LatencySummary summary;
+  Measured<u64> fallbacks;                    ///< in these calls
+  Measured<std::vector<NamedCount>> aborts;   ///< in these calls, by cause
+};
+
+/// Of single calls in the measured phase (latency.h).
+struct Latency {
+  u32 every = 1;         ///< one call in so many was timed
+  u32 keys = 1;          ///< of a call
+  double clock_ns = 0;   ///< what an empty call takes, by the same clock: in every time
+  LatencySummary all;
+  std::vector<OperationLatency> operations;
+  Measured<LatencySummary> fell_back;   ///< calls in which somebody fell back to the lock
+  std::vector<std::pair<u64, u64>> histogram;   ///< of all: the largest time of a bucket, ns, and its calls
+};
+
 /// What the policy counted over all threads in the measured phase.
 struct SyncStats {
   using Options = std::vector<std::pair<std::string, std::string>>;
@@ -121,6 +150,13 @@ struct SyncStats {
   /// Of `adaptive` with those that took the lock by choice: counters.direct_lock.
   Measured<double> fallback_rate;
   Measured<double> restart_rate;   ///< restarts an operation
+  /// Aborts, fallbacks, restarts an operation in the intervals of Throughput::series, those that the policy counts.
+  struct Series {
+    std::string name;
+    std::vector<double> rates;
+  };
+  Measured<std::vector<Series>> series;
+  Measured<std::vector<Counts>> per_thread;   ///< counters and aborts of each thread
   /// Blocks that were retired and freed in the measured phase and how often they piled up (stalled);
   /// `pending` are those that were waiting at its end.
   Measured<Counts> reclaim;
@@ -156,6 +192,7 @@ struct Limits {
   Measured<u64> page_bytes;
   Measured<double> chase_ns;        ///< one dependent line
   Measured<double> independent_ns;  ///< one of many independent lines
+  Measured<double> transaction_ns;  ///< a hardware transaction that reads one line of its thread's own
   Measured<double> chase_ratio;  ///< thread time of an operation / chase_ns: dependent lines that it is worth
   Measured<double> independent_ratio;  ///< thread time of an operation / independent_ns
 };
@@ -187,12 +224,12 @@ struct TrialResult {
   Placement placement;
   std::vector<PhaseTime> phases;
   Measured<Throughput> throughput;
+  Measured<Latency> latency;
   SyncStats sync;
   MemoryUse memory;
   Limits limits;
   Health health;
   Validation validation;
-  std::string latency_reason = "single operations are not timed";
   std::string pmu_reason = "hardware counters are not read";
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <new>
 #include <set>
 
@@ -12,6 +13,7 @@
 #include "harness/dealer.h"
 #include "harness/environment.h"
 #include "harness/interrupt.h"
+#include "harness/latency.h"
 #include "harness/limits.h"
 #include "harness/malloc_library.h"
 #include "harness/meter.h"
@@ -67,6 +69,7 @@ struct alignas(kFalseSharingBytes) Worker {
   Slice rest;     // of the steps: made and not yet run, also over the end of a phase
   std::vector<u64> counters_before;
   std::vector<u64> counters_after;
+  std::unique_ptr<Latencies> latencies;   // of the measured phase, where calls are timed
   u64 making_ns = 0;  // of this thread's time, for all the steps that it has made
   u64 made = 0;
   bool clocked = true;  // the kernel told that time
@@ -93,6 +96,7 @@ class Run {
 
   TrialResult run() {
     out_.validation.mode = config_.validate;
+    if (config_.latency == 0) out_.latency = Measured<Latency>::missing("single calls are timed with --latency");
     out_.placement.requested = config_.pin.text;
     out_.health.load_before = load_average();
     out_.health.notes = disturbances();
@@ -215,7 +219,7 @@ class Run {
         const u64 first = chunk * kChunkSteps;
         const Slice steps = make(me, first, static_cast<u32>(std::min<u64>(kChunkSteps, total - first)));
         if (in_turns_ && !turns_.await(chunk, stop_)) return;
-        meter_.add(t, me.session->run(steps, stop_, me.tally, kStopSteps));
+        meter_.add(t, me.session->run(steps, stop_, me.tally, kStopSteps, nullptr));
         if (in_turns_) turns_.end();
       }
     });
@@ -242,7 +246,9 @@ class Run {
     u64 total = config_.ops > 0 ? config_.ops : ~u64{0};
     total = std::min(total, stream_.size());
     limit_to(total);
+    const u32 every = config_.latency > 0 ? static_cast<u32>(std::lround(1 / config_.latency)) : 0;
     for (Worker& worker : workers_) {
+      if (every != 0) worker.latencies = std::make_unique<Latencies>(every, config_.batch.keys);
       worker.counters_before = worker.session->counters();
       worker.measured = worker.tally;
     }
@@ -266,6 +272,7 @@ class Run {
     }
     report_throughput(total);
     report_sync(reclaim_before);
+    if (every != 0) report_latency(every);
     report_memory(before, after);
   }
 
@@ -281,6 +288,7 @@ class Run {
   /// Makes steps and runs them, round after round, until there are no more or somebody says stop.
   void run_steps(u32 t, const StepMaker& maker) {
     Worker& me = workers_[t];
+    const Troubles before = me.session->troubles();
     Rounds::Part part(rounds_);
     if (seats_.oversubscribed) part.begin();   // making steps takes processors from others, so it is inside
     // Where threads share processors a step may take long, above all if they pass a lock around: one is counted at once, since
@@ -296,9 +304,10 @@ class Run {
         Slice slice = me.rest;
         slice.count = std::min(std::exchange(most, kSliceSteps), me.rest.count);
         const Clock::time_point begun = seats_.oversubscribed ? Clock::now() : Clock::time_point();
-        const u32 ran = me.session->run(slice, rounds_.halted(), me.tally, stop_steps);
+        const u32 ran = me.session->run(slice, rounds_.halted(), me.tally, stop_steps, me.latencies.get());
         if (seats_.oversubscribed && ran > 0) stop_steps = steps_between_looks(ns_since(begun), ran);
         meter_.add(t, ran);
+        meter_.meet(t, me.session->troubles() - before);
         me.rest.steps += ran;
         me.rest.count -= ran;
         halted = ran < slice.count;
@@ -441,14 +450,21 @@ class Run {
 
   void report_sync(const Measured<ReclaimCounters>& before) {
     std::vector<u64> sums;
+    std::vector<SyncStats::Counts> threads;
     for (const Worker& worker : workers_) {
-      sums.resize(worker.counters_after.size());
-      for (std::size_t i = 0; i < sums.size(); ++i) {
-        sums[i] += worker.counters_after[i] - worker.counters_before[i];
+      std::vector<u64> own;
+      for (std::size_t i = 0; i < worker.counters_after.size(); ++i) {
+        own.push_back(worker.counters_after[i] - worker.counters_before[i]);
       }
+      sums.resize(own.size());
+      for (std::size_t i = 0; i < own.size(); ++i) sums[i] += own[i];
+      threads.push_back(all_counts(trial_.sync_report(own, 0).stats));
     }
     SyncReport report = trial_.sync_report(sums, out_.throughput ? out_.throughput->operations : 0);
     out_.sync = std::move(report.stats);
+    out_.sync.per_thread = out_.sync.counters ? Measured<std::vector<SyncStats::Counts>>(std::move(threads))
+                                              : Measured<std::vector<SyncStats::Counts>>::missing(out_.sync.counters.reason);
+    report_troubles();
     const Measured<ReclaimCounters> after = trial_.reclaim();
     if (before && after) {
       ReclaimCounters counts = counters_since(*before, *after);
@@ -478,6 +494,40 @@ class Run {
       worsen(Status::kDegraded, *report.degraded);
     } else {
       worsen(Status::kInvalid, "no operation was elided, although the probe says that they can be here");
+    }
+  }
+
+  /// Counters and aborts.
+  static SyncStats::Counts all_counts(const SyncStats& stats) {
+    SyncStats::Counts all;
+    if (stats.counters) all = *stats.counters;
+    if (stats.aborts) all.insert(all.end(), stats.aborts->begin(), stats.aborts->end());
+    return all;
+  }
+
+  /// The intervals of what the policy counts.
+  void report_troubles() {
+    const Meter::TroubleSeries& series = meter_.troubles();
+    std::vector<SyncStats::Series> all;
+    if (out_.sync.aborts) all.push_back({"aborts", series.aborts});
+    if (out_.sync.fallback_rate) all.push_back({"fallbacks", series.fallbacks});
+    if (out_.sync.restart_rate) all.push_back({"restarts", series.restarts});
+    out_.sync.series = all.empty() ? Measured<std::vector<SyncStats::Series>>::missing("the policy counts nothing of the kind")
+                                   : Measured<std::vector<SyncStats::Series>>(std::move(all));
+  }
+
+  /// After report_sync, which says what the policy counts.
+  void report_latency(u32 every) {
+    Latencies all(every, config_.batch.keys);
+    for (const Worker& worker : workers_) all += *worker.latencies;
+    if (!out_.throughput) return;
+    const bool aborts = out_.sync.aborts.value.has_value(), falls_back = out_.sync.fallback_rate.value.has_value();
+    Latency latency = latency_of(all, every, config_.batch.keys, falls_back, aborts);
+    if (latency.all.count == 0) {
+      out_.latency = Measured<Latency>::missing(fmt::format("no call was timed: one in {} is, and there were fewer", every));
+    } else {
+      out_.latency = std::move(latency);
+      out_.health.notes.push_back("timed calls overlap with no others: throughput is more without --latency");
     }
   }
 

@@ -29,6 +29,7 @@
 #include <vector>
 
 #include "harness/config.h"
+#include "harness/meter.h"
 #include "harness/result.h"
 #include "harness/step.h"
 #include "harness/topology.h"
@@ -38,6 +39,7 @@
 
 namespace latchlab {
 
+class Latencies;
 class Progress;
 
 /// Bytes of an index: in blocks that hold something, and in all that it keeps from the system.
@@ -75,12 +77,14 @@ class Session {
  public:
   virtual ~Session() = default;
 
-  /// Runs the steps, looking at `stop` every `stop_steps`, at most kStopSteps; returns how many were run. Throws
-  /// std::bad_alloc if memory is out: the tally holds what was done before.
-  virtual u32 run(const Slice& slice, const std::atomic<bool>& stop, Tally& tally, u32 stop_steps) = 0;
+  /// Runs the steps, looking at `stop` every `stop_steps`, at most kStopSteps; returns how many were run. Times calls where
+  /// there are `latencies`. Throws std::bad_alloc if memory is out: the tally holds what was done before.
+  virtual u32 run(const Slice& slice, const std::atomic<bool>& stop, Tally& tally, u32 stop_steps, Latencies* latencies) = 0;
 
   /// The policy's counters of this thread so far, in the order of its list of fields.
   [[nodiscard]] virtual std::vector<u64> counters() const = 0;
+  /// The sums of those that tell of trouble.
+  [[nodiscard]] virtual Troubles troubles() const = 0;
 };
 
 /// The typed half of a trial. A trial is run once.

@@ -7,7 +7,7 @@
 // upper halves of what came back and what was to be. An insert adds the tag of its value to the checksum,
 // which nothing waits for. The counts end in the result, so that no operation can be optimised away.
 //
-// Nothing here reads a clock.
+// Nothing here reads a clock, but for calls that stand alone to be timed (latency.h).
 #pragma once
 
 #include <algorithm>
@@ -23,6 +23,7 @@
 
 #include <fmt/format.h>
 
+#include "harness/latency.h"
 #include "harness/trial.h"
 #include "indexes/any_index.h"
 #include "indexes/concepts.h"
@@ -53,20 +54,21 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
  public:
   SessionOf(Index& index, const Batching& batch) : index_(index), me_(index.join()), batch_(batch) {}
 
-  u32 run(const Slice& slice, const std::atomic<bool>& stop, Tally& tally, u32 stop_steps) override {
+  u32 run(const Slice& slice, const std::atomic<bool>& stop, Tally& tally, u32 stop_steps, Latencies* latencies) override {
     u32 done = 0;
     // Relaxed: the flag publishes nothing, and a look that is one block late does no harm.
     while (done < slice.count && !stop.load(kRelaxed)) {
-      const u32 block = std::min(std::max(stop_steps, batch_.keys), slice.count - done);
       const Step* const steps = slice.steps + done;
-      if (!slice.only) {
-        mixed(steps, block, tally);
-      } else if (*slice.only == OpKind::kRead) {
-        reads(steps, block, tally);
-      } else if (*slice.only == OpKind::kInsert) {
-        inserts(steps, block, tally);
+      u32 block = std::min(std::max(stop_steps, batch_.keys), slice.count - done);
+      if (latencies == nullptr) {
+        run_block(slice.only, steps, block, tally);
+      } else if (latencies->untimed() != 0) {
+        block = std::min(block, latencies->untimed());
+        run_block(slice.only, steps, block, tally);
+        latencies->skip(block);
       } else {
-        mixed(steps, block, tally);
+        block = std::min(block, batch_.keys);
+        latencies->time(steps->kind, counted(), [&] { run_block(slice.only, steps, block, tally); });
       }
       done += block;
     }
@@ -81,6 +83,14 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
     }
     return out;
   }
+  [[nodiscard]] Troubles troubles() const override {
+    Troubles out;
+    const auto& counters = counted();
+    if constexpr (requires { counters.abort_fields(); }) out.aborts = counters.aborts();
+    if constexpr (requires { counters.fallbacks; }) out.fallbacks = counters.fallbacks;
+    if constexpr (requires { counters.read_restarts; }) out.restarts = counters.read_restarts + counters.write_restarts;
+    return out;
+  }
 
  private:
   static Raw key_of(const Step& step) {
@@ -88,6 +98,26 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
       return step.number;
     } else {
       return Raw(step.bytes, step.length);
+    }
+  }
+
+  void run_block(const std::optional<OpKind>& only, const Step* steps, u32 count, Tally& tally) {
+    if (only == OpKind::kRead) {
+      reads(steps, count, tally);
+    } else if (only == OpKind::kInsert) {
+      inserts(steps, count, tally);
+    } else {
+      mixed(steps, count, tally);
+    }
+  }
+
+  /// What the policy counts for this thread.
+  const auto& counted() const {
+    if constexpr (requires { me_.counters; }) {
+      return me_.counters;
+    } else {
+      static constexpr NoCounters kNone;
+      return kNone;
     }
   }
 

@@ -125,7 +125,7 @@ TEST_CASE("a session looks after every so many steps whether it is to stop") {
     Stopping::lookups = 0;
     Tally tally;
     const Slice slice{.steps = steps.data(), .count = kStopSteps, .only = OpKind::kRead};
-    const u32 done = session.run(slice, Stopping::stop, tally, stop_steps);
+    const u32 done = session.run(slice, Stopping::stop, tally, stop_steps, nullptr);
     CHECK(Stopping::lookups == done);
     CHECK(tally.operations() == done);
     return done;

@@ -1,0 +1,71 @@
+#pragma once
+// The latency of single calls of the index: one operation, or one batch. Every so many calls (--latency) one stands alone
+// between two readings of the clock, which waits for it: its misses overlap with none of its neighbours', and theirs with
+// none of its own. That is what latency is, and why throughput is less where much is timed.
+//
+// The clock is read, and what a transaction did is counted, outside of the call. A call that the kernel interrupted is as
+// long as that took; making steps is never inside.
+#include <array>
+#include <chrono>
+#include <vector>
+
+#include "harness/histogram.h"
+#include "harness/result.h"
+#include "src/arch/rtm_status.h"
+#include "src/base/types.h"
+#include "workloads/op.h"
+
+namespace latchlab {
+
+/// The timed calls of one thread, by that thread; summed when nothing runs.
+class Latencies {
+ public:
+  struct OfKind {
+    Histogram ns;
+    u64 fallbacks = 0;   ///< operations of the policy that fell back in timed calls
+    std::array<u64, kAbortCauseNames.size()> aborts{};
+  };
+
+  /// One call in `every`, 1 or more, of `keys` steps each.
+  Latencies(u32 every, u32 keys) : gap_((every - 1) * keys), left_(gap_) {}
+
+  /// Steps before the next timed call; 0: it is next.
+  u32 untimed() const { return left_; }
+  void skip(u32 steps) { left_ -= steps; }
+
+  /// Runs a call of this kind, and notes how long it took. `counts`: of the policy's counters, for the difference that the
+  /// call makes.
+  template <class Call, class Counters>
+  void time(OpKind kind, const Counters& counts, const Call& call) {
+    const Counters before = counts;
+    const auto start = std::chrono::steady_clock::now();
+    call();
+    const auto end = std::chrono::steady_clock::now();
+    const u64 ns = static_cast<u64>(std::chrono::nanoseconds(end - start).count());
+    OfKind& of_kind = kinds_[static_cast<std::size_t>(kind)];
+    of_kind.ns.add(ns);
+    if constexpr (requires { counts.fallbacks; }) {
+      if (counts.fallbacks != before.fallbacks) fell_back_.add(ns);
+      of_kind.fallbacks += counts.fallbacks - before.fallbacks;
+    }
+    if constexpr (requires { Counters::abort_fields(); }) {
+      constexpr auto kFields = Counters::abort_fields();
+      for (std::size_t i = 0; i < kFields.size(); ++i) of_kind.aborts[i] += counts.*kFields[i] - before.*kFields[i];
+    }
+    left_ = gap_;
+  }
+
+  Latencies& operator+=(const Latencies& more);
+  const std::array<OfKind, kOpKinds>& kinds() const { return kinds_; }
+  const Histogram& fell_back() const { return fell_back_; }
+
+ private:
+  u32 gap_, left_;   // in steps
+  std::array<OfKind, kOpKinds> kinds_;
+  Histogram fell_back_;   // calls in which an operation took the lock because its transactions aborted
+};
+
+/// What a result says of them. `keys` is of a call; `falls_back`: the policy has a fallback; `aborts`: it counts aborts.
+[[nodiscard]] Latency latency_of(const Latencies& all, u32 every, u32 keys, bool falls_back, bool aborts);
+
+}  // namespace latchlab
