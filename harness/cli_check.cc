@@ -127,11 +127,16 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
     return fmt::format("--negative: --workload={} reads nothing", config.workload.str());
   }
   if (config.batch.keys > 1) {
-    if (mix.only() != static_cast<std::size_t>(OpKind::kRead)) {
-      return fmt::format("--batch: --workload={} does more than look up, and only lookups are batched", config.workload.str());
+    const bool reads = mix.only() == static_cast<std::size_t>(OpKind::kRead);
+    if (!reads && mix.only() != static_cast<std::size_t>(OpKind::kUpdate)) {
+      return fmt::format("--batch: --workload={} is neither all lookups nor all updates, and only those are batched",
+                         config.workload.str());
     }
-    if (!pair->no_batch.empty()) {
-      return fmt::format("--batch: it does not reach {}: {}", config.index.name, pair->no_batch);
+    if (const std::string& why = reads ? pair->no_batch : pair->no_update_batch; !why.empty()) {
+      return fmt::format("--batch: it does not reach {} under {}: {}", config.index.name, config.sync.name, why);
+    }
+    if (!reads && config.batch.order == BatchOrder::kSideBySide) {
+      return fmt::format("--batch: updates do not go side by side; write --batch={}:in-turn", config.batch.keys);
     }
     if (config.batch.order == BatchOrder::kSideBySide && !pair->side_by_side) {
       return fmt::format("--batch: {} does not go side by side; write --batch={}:in-turn", config.index.name, config.batch.keys);

@@ -26,6 +26,7 @@ Registry some_words() {
     pair.index = index;
     pair.side_by_side = std::string(policy) != "spin";
     if (std::string(index) == "tbb") pair.no_batch = "one key at a time";
+    if (std::string(policy) == "rwspin") pair.no_update_batch = "it latches";
     pair.policy = policy;
     pair.keys = keys;
     pair.ordered = ordered;
@@ -174,7 +175,11 @@ TEST_CASE("lookups are batched where the index and the workload have batches", "
   CHECK(contains(error_of({"--batch=128"}), "64"));
   CHECK(contains(error_of({"--batch=1:in-turn"}), "write --batch=1"));
   CHECK(contains(error_of({"--batch=16:in_turn"}), "or 16:in-turn"));
-  CHECK(contains(error_of({"--batch=8", "--workload=insert"}), "only lookups are batched"));
+  CHECK(contains(error_of({"--batch=8", "--workload=insert"}), "neither all lookups nor all updates"));
+  CHECK(contains(error_of({"--batch=8:in-turn", "--workload=mix:read=50,update=50"}), "neither all lookups nor all updates"));
+  CHECK(contains(error_of({"--batch=8:in-turn", "--workload=mix:update=100", "--sync=rwspin"}), "does not reach art under rwspin: it latches"));
+  CHECK(contains(error_of({"--batch=8", "--workload=mix:update=100", "--sync=none"}), "write --batch=8:in-turn"));
+  CHECK(runs({"--batch=8:in-turn", "--workload=mix:update=100", "--sync=none"}).runs.size() == 1);
   CHECK(contains(error_of({"--batch=8", "--index=tbb", "--sync=own"}), "one key at a time"));
   CHECK(contains(error_of({"--batch=8", "--sync=spin"}), "write --batch=8:in-turn"));
   CHECK(runs({"--batch=8:in-turn", "--sync=spin"}).runs.size() == 1);

@@ -70,7 +70,7 @@ struct Config {
   /// Why --dist does not reach this workload, which draws no keys; empty where it does.
   std::string no_distribution;
   double negative = 0;                                             ///< share of lookups for absent keys, 0..1
-  Batching batch;   ///< of lookups; a power of two
+  Batching batch;   ///< of lookups or updates; a power of two
   u64 records = 0;  ///< keys loaded (lookup, mix) or inserted (insert)
 
   u64 warmup_ns = 0;

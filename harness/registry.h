@@ -45,6 +45,7 @@ struct Pair {
   bool elides_reads = true;  ///< if it does: for operations that only read, too
   std::string own_memory;    ///< why --alloc and --hugepages=thp do not reach the index; empty where they do
   std::string no_batch;      ///< why there are no batches of lookups; empty where there are
+  std::string no_update_batch;   ///< the same of updates
   bool side_by_side = false; ///< the lookups of a batch may go side by side
   std::string no_reclaim;    ///< why --reclaim does not reach the policy; empty where it does
   std::string about;         ///< the policy in one line

@@ -106,6 +106,8 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
       reads(steps, count, tally);
     } else if (only == OpKind::kInsert) {
       inserts(steps, count, tally);
+    } else if (only == OpKind::kUpdate && batch_.keys > 1) {
+      updates(steps, count, tally);
     } else {
       mixed(steps, count, tally);
     }
@@ -180,6 +182,25 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
     tally.phantoms += step.expect == Expect::kMiss;
   }
 
+  /// By the batch.
+  [[gnu::noinline]] void updates(const Step* steps, u32 count, Tally& tally) {
+    if constexpr (kUpdatesBatches<Index>) {
+      std::array<Raw, kMostInAttempt> keys;
+      std::array<u64, kMostInAttempt> values;
+      std::array<bool, kMostInAttempt> changed;
+      for (const Step* const end = steps + count; steps != end;) {
+        const u32 now = std::min(batch_.keys, static_cast<u32>(end - steps));
+        for (u32 i = 0; i < now; ++i) keys[i] = key_of(steps[i]), values[i] = steps[i].value;
+        index_.update_batch(me_, std::span<const Raw>(keys.data(), now), std::span<const u64>(values.data(), now),
+                            std::span(changed.data(), now));
+        for (u32 i = 0; i < now; ++i) note_update(steps[i], changed[i], tally);
+        steps += now;
+      }
+    } else {
+      mixed(steps, count, tally);
+    }
+  }
+
   /// Flattened likewise. An insert may throw: what was done before it is added all the same.
   [[gnu::noinline, gnu::flatten]] void inserts(const Step* steps, u32 count, Tally& tally) {
     struct Counts {
@@ -213,12 +234,7 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
       switch (step.kind) {
         case OpKind::kRead: reads(&step, 1, tally); break;
         case OpKind::kInsert: inserts(&step, 1, tally); break;
-        case OpKind::kUpdate: {
-          const bool changed = index_.update(me_, key_of(step), step.value);
-          tally.missing += !changed && step.expect == Expect::kHit;
-          note(OpKind::kUpdate, changed, tally);
-          break;
-        }
+        case OpKind::kUpdate: note_update(step, index_.update(me_, key_of(step), step.value), tally); break;
         case OpKind::kUpsert: {
           const bool inserted = index_.upsert(me_, key_of(step), step.value);
           if (inserted) note_key(step, 1, tally);
@@ -265,6 +281,11 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
   static void note(OpKind kind, bool succeeded, Tally& tally) {
     ++tally.count[static_cast<std::size_t>(kind)];
     tally.succeeded[static_cast<std::size_t>(kind)] += succeeded;
+  }
+
+  static void note_update(const Step& step, bool changed, Tally& tally) {
+    tally.missing += !changed && step.expect == Expect::kHit;
+    note(OpKind::kUpdate, changed, tally);
   }
 
   /// `sign` is 1 or, for an erasure, the 2^64's complement of it.

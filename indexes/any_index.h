@@ -60,6 +60,8 @@ class AnyIndex {
     virtual std::optional<u64> find(std::string_view key) = 0;
     /// What find says of each key; by a batch where the index takes any.
     virtual std::vector<std::optional<u64>> find_batch(const std::vector<std::string>& keys, BatchOrder order) = 0;
+    /// What update says of each key; by a batch where the index takes any.
+    virtual std::vector<bool> update_batch(const std::vector<std::string>& keys, const std::vector<u64>& values) = 0;
     virtual bool insert(std::string_view key, u64 value) = 0;  ///< true if it was absent
     virtual bool update(std::string_view key, u64 value) = 0;  ///< true if it was there
     virtual bool upsert(std::string_view key, u64 value) = 0;  ///< true if it was absent
@@ -124,6 +126,17 @@ class AnyIndexOf final : public AnyIndex {
         for (std::size_t i = 0; i < raws.size(); ++i) found[i] = index_.find(me_, raws[i]);
       }
       return found;
+    }
+    std::vector<bool> update_batch(const std::vector<std::string>& keys, const std::vector<u64>& values) override {
+      std::vector<Raw> raws;
+      for (const std::string& key : keys) raws.push_back(raw(key));
+      const auto changed = std::make_unique<bool[]>(keys.size());
+      if constexpr (kUpdatesBatches<Index>) {
+        index_.update_batch(me_, raws, values, std::span(changed.get(), keys.size()));
+      } else {
+        for (std::size_t i = 0; i < raws.size(); ++i) changed[i] = index_.update(me_, raws[i], values[i]);
+      }
+      return std::vector<bool>(changed.get(), changed.get() + keys.size());
     }
     bool insert(std::string_view key, u64 value) override { return index_.insert(me_, raw(key), value); }
     bool update(std::string_view key, u64 value) override { return index_.update(me_, raw(key), value); }

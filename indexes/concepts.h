@@ -37,4 +37,10 @@ inline constexpr bool kFindsBatches =
     requires(Index& index, typename Index::Thread& me, std::span<const typename Index::Raw> keys,
              std::span<std::optional<u64>> found) { index.find_batch(me, keys, found, BatchOrder::kInTurn); };
 
+/// Whether it takes updates by the batch.
+template <class Index>
+inline constexpr bool kUpdatesBatches =
+    requires(Index& index, typename Index::Thread& me, std::span<const typename Index::Raw> keys, std::span<const u64> values,
+             std::span<bool> changed) { index.update_batch(me, keys, values, changed); };
+
 }  // namespace latchlab

@@ -20,13 +20,16 @@ using SessionOracle = Oracle<AnyIndex::Session>;
 constexpr std::size_t kLimits[] = {0, 1, 2, 63, 64, 65, ~std::size_t{0}};
 
 /// Batches of every length around those that are one attempt, or go side by side, with keys that repeat.
-void look_up_in_batches(SessionOracle& oracle, const std::vector<std::string>& keys, Rng& rng,
+void use_batches(SessionOracle& oracle, const std::vector<std::string>& keys, Rng& rng,
                         std::initializer_list<u32> lengths = {0, 1, 2, 15, 16, 17, 33, 63, 64, 65, 200}) {
   for (const u32 length : lengths) {
     std::vector<std::string> batch;
     for (u32 i = 0; i < length; ++i) batch.push_back(keys[rng.below(keys.size())]);
     oracle.find_batch(batch, BatchOrder::kSideBySide);
     oracle.find_batch(batch, BatchOrder::kInTurn);
+    std::vector<u64> values;
+    for (u32 i = 0; i < length; ++i) values.push_back(rng());
+    oracle.update_batch(batch, values);
   }
 }
 
@@ -44,7 +47,8 @@ void fill_and_empty(SessionOracle& oracle, const KeyPattern& pattern, bool numbe
     oracle.scan(from, kLimits[rng.below(std::size(kLimits) - 1)]);
   }
   for (const std::size_t limit : kLimits) oracle.scan(pattern.keys.front(), limit);
-  look_up_in_batches(oracle, with_neighbours(pattern.keys, numbers), rng);
+  use_batches(oracle, with_neighbours(pattern.keys, numbers), rng);
+  oracle.compare_all();
   oracle.scan(numbers ? std::string(8, '\0') : std::string(), ~std::size_t{0});
   for (const std::string& key : pattern.keys) oracle.update(key, rng());
   std::vector<std::string> order = pattern.keys;
@@ -69,7 +73,7 @@ void swing(SessionOracle& oracle, const KeyPattern& pattern, bool numbers, Rng& 
     oracle.random_operation(rng, key, growing ? 60 : 10, growing ? 10 : 60);
     if (i % phase == phase - 1) {
       oracle.compare_all();
-      look_up_in_batches(oracle, keys, rng, {40});
+      use_batches(oracle, keys, rng, {40});
     }
   }
   while (!oracle.model().empty() && oracle.ok()) oracle.erase(std::string(oracle.model().begin()->first));

@@ -26,6 +26,8 @@ struct CoarsePolicy {
   using Reclaimer = Immediate<M>;
   using Options = NoOptions;
   using Counters = NoCounters;
+  /// Whoever operates is alone, so that no change fails: several may be one attempt.
+  static constexpr bool kExcludes = true;
 };
 
 /// Ends an operation after its lock was released: the value of its attempt. What it retired is freed at once:

@@ -41,6 +41,8 @@ class Synchronized {
   static constexpr bool kOrdered = Body::kOrdered;
   /// Whether the lookups of a batch go side by side, if they may.
   static constexpr bool kSideBySide = BatchBody<Body, typename Policy::Tx>;
+  /// Whether the updates of a batch are one attempt. Elsewhere each upgrades by itself, and there is nothing to gain.
+  static constexpr bool kUpdatesBatches = requires { Policy::kExcludes; };
   static_assert(IndexBody<Body, typename Policy::Tx>, "the index lacks something: see IndexBody in sync/concepts.h");
   static_assert(Admits<Body, Policy>, "bodies are run on what nothing proves, and the index does not say kLatchFreeReaders");
 
@@ -112,6 +114,16 @@ class Synchronized {
       find_in_one_attempt(me, keys.subspan(first, count), found.subspan(first, count), order);
     }
   }
+  /// changed[i] becomes whether keys[i] was there; its value is values[i] now. Up to kMostInAttempt keys are one attempt of the
+  /// policy, in turn. As many `values` and `changed` as keys, in the caller's storage.
+  void update_batch(Thread& me, std::span<const Raw> keys, std::span<const u64> values, std::span<bool> changed)
+    requires kUpdatesBatches
+  {
+    for (std::size_t first = 0; first < keys.size(); first += kMostInAttempt) {
+      const std::size_t count = std::min<std::size_t>(keys.size() - first, kMostInAttempt);
+      update_in_one_attempt(me, keys.subspan(first, count), values.subspan(first, count), changed.subspan(first, count));
+    }
+  }
   /// Whether the key was absent; its value is left alone if it was not.
   bool insert(Thread& me, Raw raw, u64 value) { return put(me, raw, value, Put::kInsert); }
   /// Whether the key was there.
@@ -153,13 +165,24 @@ class Synchronized {
  private:
   using Put = typename Body::Put;
 
+  /// The keys of an attempt, spelled before it: a transaction has nothing to do with that.
+  class Spelled {
+   public:
+    explicit Spelled(std::span<const Raw> raws) : count_(raws.size()) {
+      for (std::size_t i = 0; i < count_; ++i) keys_[i] = spellings_[i].emplace(raws[i]).key();
+    }
+    std::span<const Key> keys() const { return {keys_.data(), count_}; }
+
+   private:
+    const std::size_t count_;
+    std::array<std::optional<typename Key::Spelling>, kMostInAttempt> spellings_;
+    std::array<Key, kMostInAttempt> keys_;
+  };
+
   template <class Me>
   void find_in_one_attempt(Me& me, std::span<const Raw> raws, std::span<std::optional<u64>> found, BatchOrder order) const {
-    // Spelled before, so that a transaction has nothing to do with it.
-    std::array<std::optional<typename Key::Spelling>, kMostInAttempt> spellings;
-    std::array<Key, kMostInAttempt> room;
-    for (std::size_t i = 0; i < raws.size(); ++i) room[i] = spellings[i].emplace(raws[i]).key();
-    const std::span<const Key> keys(room.data(), raws.size());
+    const Spelled spelled(raws);
+    const std::span<const Key> keys = spelled.keys();
     policy_.read(me, [&](auto& tx) -> Attempt<bool> {
       if constexpr (kSideBySide) {
         if (order == BatchOrder::kSideBySide) return index_.find_batch_in(tx, keys, found);
@@ -170,6 +193,24 @@ class Synchronized {
         found[i] = *one;
       }
       return true;
+    });
+  }
+
+  void update_in_one_attempt(Thread& me, std::span<const Raw> raws, std::span<const u64> values, std::span<bool> changed) {
+    const Spelled spelled(raws);
+    const std::span<const Key> keys = spelled.keys();
+    policy_.write(me, [&](auto& tx) -> Attempt<bool> {
+      Attempt<bool> all(true);
+      for (std::size_t i = 0; i < keys.size(); ++i) {
+        const Attempt<bool> one = index_.put_in(tx, keys[i], values[i], Put::kUpdate);
+        // Only a scout is refused, and it goes on: it is after the pages of all keys.
+        if (one) {
+          changed[i] = *one;
+        } else {
+          all = one;
+        }
+      }
+      return all;
     });
   }
 

@@ -1,5 +1,5 @@
 #pragma once
-// How lookups come to an index: one by one, or several in one call.
+// How lookups, and updates, come to an index: one by one, or several in one call.
 #include "src/base/types.h"
 
 namespace latchlab {
@@ -7,7 +7,7 @@ namespace latchlab {
 /// Keys that are one attempt of a policy: one hold of a lock, one transaction.
 inline constexpr u32 kMostInAttempt = 64;
 
-/// How the keys of a batch are looked up: all together, or one after the other.
+/// How the keys of a batch are looked up: all together, or one after the other (as updates always are).
 enum class BatchOrder : u8 { kSideBySide, kInTurn };
 
 struct Batching {

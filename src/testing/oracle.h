@@ -46,6 +46,15 @@ class Oracle {
              at == model_.end() ? "absent" : std::to_string(at->second));
     }
   }
+  /// In turn: a key that repeats ends with its last value.
+  void update_batch(const std::vector<std::string>& keys, const std::vector<u64>& values) {
+    const std::vector<bool> changed = session_.update_batch(keys, values);
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      const auto at = model_.find(keys[i]);
+      if (at != model_.end()) at->second = values[i];
+      answer("update_batch", keys[i], bool{changed[i]}, at != model_.end());
+    }
+  }
   void insert(const std::string& key, u64 value) {
     const bool fresh = model_.emplace(key, value).second;
     answer("insert", key, session_.insert(key, value), fresh);
