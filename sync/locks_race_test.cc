@@ -1,14 +1,11 @@
 // The global locks on the race finder: nobody sees half an operation, readers are inside together, and whoever waits
 // under `ticket` or `mcs` is served in order of arrival.
 #include <array>
-#include <deque>
 
-#include "src/arch/sanitizer.h"
-#include "src/machine/race_finder.h"
-#include "src/testing/catch.h"
+#include "sync/hle.h"
 #include "sync/mcs.h"
 #include "sync/mutex.h"
-#include "sync/policy_testing.h"
+#include "sync/race_crew_test.h"
 #include "sync/rwspin.h"
 #include "sync/shared_mutex.h"
 #include "sync/spin.h"
@@ -17,53 +14,6 @@
 namespace latchlab::testing {
 namespace {
 
-constexpr u32 kFibers = 4;
-constexpr u32 kTurns = 3;
-const RaceOptions kOptions{.schedules = kSanitized ? 500 : 10'000, .fibers = kFibers};
-
-/// A policy with a thread for each fiber.
-template <class P>
-struct Crew {
-  static constexpr std::string_view kPolicy = P::kName;
-
-  Crew() {
-    for (u32 i = 0; i < kFibers; ++i) threads.emplace_back(house);
-  }
-  House<P> house{P::kName};
-  std::deque<typename House<P>::Thread> threads;
-};
-
-template <class P>
-struct WriteAndRead : Crew<P> {
-  Twins<typename P::Layout> twins;
-
-  void fiber(u32 id) {
-    auto& me = this->threads[id];
-    for (u32 turn = 0; turn < kTurns; ++turn) {
-      this->house.policy.write(me, [&](auto& tx) { return twins.add_in(tx); });
-      const auto both = this->house.policy.read(me, [&](auto& tx) { return twins.read_in(tx); });
-      expect(both.first == both.second, "a reader saw half an operation");
-    }
-  }
-  std::string check() {
-    const bool all = twins.now().first == kFibers * kTurns && twins.now().second == kFibers * kTurns;
-    return all ? "" : "an operation was lost";
-  }
-};
-
-/// Whether a failure is found whose message begins so.
-template <class Scenario>
-bool fails_with(std::string_view message) {
-  return find_races<Scenario>(kOptions).message.starts_with(message);
-}
-
-template <class Scenario>
-void check_no_race() {
-  const RaceReport report = find_races<Scenario>(kOptions);
-  INFO(Scenario::kPolicy << ": " << report.str());
-  CHECK(report.failures == 0);
-}
-
 TEST_CASE("Races: every global lock keeps operations apart", "[race]") {
   check_no_race<WriteAndRead<Spin<Simulated>>>();
   check_no_race<WriteAndRead<RwSpin<Simulated>>>();
@@ -71,6 +21,7 @@ TEST_CASE("Races: every global lock keeps operations apart", "[race]") {
   check_no_race<WriteAndRead<SharedMutex<Simulated>>>();
   check_no_race<WriteAndRead<Ticket<Simulated>>>();
   check_no_race<WriteAndRead<Mcs<Simulated>>>();
+  check_no_race<WriteAndRead<Hle<Simulated>>>("hle");   // the prefixes, on a machine that does not heed them
 }
 
 /// Each stays inside until all have come: a deadlock unless readers share.
