@@ -25,9 +25,9 @@ struct NoBugs {
   static constexpr bool kDropGracePeriod = false;
 
   // Transactions with versions.
-  /// step_to and follow go on without validating, and begin without asking its link.
+  /// step_to, follow and confirm go on without validating.
   static constexpr bool kDropValidation = false;
-  /// begin alone does.
+  /// begin goes on without asking its link.
   static constexpr bool kDropLink = false;
   /// upgrade says yes and locks nothing; of hybrid, and changes versions that are not what was read.
   static constexpr bool kDropUpgrade = false;

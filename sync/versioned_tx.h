@@ -103,7 +103,7 @@ class VersionedTx {
   template <class N, class Cell>
   [[nodiscard]] Arrival begin(Reader<N>& reader, N* child, u8 guess, const Cell& link, u64 word) {
     reader.latches_ = latches_;
-    return reader.arrive(child, guess, [&] { return Bugs::kDropValidation || Bugs::kDropLink || link.is(word); });
+    return reader.arrive(child, guess, [&] { return Bugs::kDropLink || link.is(word); });
   }
 
   /// `value` if everything that was read through the readers still holds.
