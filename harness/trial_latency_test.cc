@@ -74,6 +74,7 @@ TEST_CASE("with a sample one call in so many is timed, whatever slices and stops
   REQUIRE(result.latency);
   CHECK(result.latency->every == 10);
   CHECK(result.latency->all.count == 1234);
+  CHECK(result.latency->all.percentiles.back().first == 99.9);   // beyond it is one of them, beyond 99.99 none
 }
 
 TEST_CASE("fewer calls than one in so many are none") {
