@@ -89,7 +89,7 @@ const std::vector<OptionRow>& option_rows() {
          c.sample_ns = parse_duration("--sample", v, 1'000'000, kLongest);
        }},
       {"latency", "CALLS", "off", "time single calls: off, sample:0.01 (one in a hundred) or all",
-       [](Config& c, const std::string& v) { c.latency = parse_latency(v); }},
+       [](Config& c, const std::string& v) { c.latency_every = parse_latency(v); }},
       {"seed", "N", "1", "of keys and operations",
        [](Config& c, const std::string& v) { c.seed = parse_count("--seed", v, 0, ~u64{0}); }},
       {"validate", "KIND", "tally", "check the index against what was done: tally or off",

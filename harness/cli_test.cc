@@ -26,7 +26,7 @@ Registry some_words() {
     pair.index = index;
     pair.side_by_side = std::string(policy) != "spin";
     if (std::string(index) == "tbb") pair.no_batch = "one key at a time";
-    if (std::string(policy) == "rwspin") pair.no_update_batch = "it latches";
+    if (std::string(policy) == "olc") pair.no_update_batch = "it latches";
     pair.policy = policy;
     pair.keys = keys;
     pair.ordered = ordered;
@@ -149,15 +149,21 @@ TEST_CASE("more records than memory holds at their smallest are a mistake", "[cl
 }
 
 TEST_CASE("calls are timed all, by a sample, or not at all", "[cli]") {
-  const auto share_of = [](const char* option) { return runs({option}).runs[0].config.latency; };
-  CHECK(share_of("--threads=1") == 0);
-  CHECK(share_of("--latency=off") == 0);
-  CHECK(share_of("--latency=all") == 1);
-  CHECK(share_of("--latency=sample:0.01") == .01);
+  const auto every = [](const char* option) { return runs({option}).runs[0].config.latency_every; };
+  CHECK(every("--threads=1") == 0);
+  CHECK(every("--latency=off") == 0);
+  CHECK(every("--latency=all") == 1);
+  CHECK(every("--latency=sample:0.01") == 100);
   for (const char* latency : {"off", "all", "sample:0.01", "sample:1e-06"}) {
     CHECK(contains(point_of(runs({"--latency=" + std::string(latency)}).runs[0].config), "--latency=" + std::string(latency) + " "));
   }
   CHECK(error_of({"--latency=some"}) == "--latency: 'some' is not off, all or sample:0.01");
+  CHECK(every("--latency=sample:.33") == 3);
+  CHECK(every("--latency=sample:1") == 1);
+  CHECK(every("--latency=sample:1e-6") == 1'000'000);
+  CHECK(error_of({"--latency=sample:.7"}) ==
+        "--latency: sample:.7 is not one call in a whole number of them; write all or sample:0.5");
+  CHECK(contains(error_of({"--latency=sample:.4"}), "write sample:0.5 or sample:0.33"));
   CHECK(contains(error_of({"--latency=sample:0"}), "less than one call in a million"));
   CHECK(contains(error_of({"--latency=sample:1.5"}), "a number from 0 to 1"));
   CHECK(contains(error_of({"--latency=sample:"}), "a number from 0 to 1"));
@@ -177,7 +183,7 @@ TEST_CASE("lookups are batched where the index and the workload have batches", "
   CHECK(contains(error_of({"--batch=16:in_turn"}), "or 16:in-turn"));
   CHECK(contains(error_of({"--batch=8", "--workload=insert"}), "neither all lookups nor all updates"));
   CHECK(contains(error_of({"--batch=8:in-turn", "--workload=mix:read=50,update=50"}), "neither all lookups nor all updates"));
-  CHECK(contains(error_of({"--batch=8:in-turn", "--workload=mix:update=100", "--sync=rwspin"}), "does not reach art under rwspin: it latches"));
+  CHECK(contains(error_of({"--batch=8:in-turn", "--workload=mix:update=100", "--sync=olc"}), "does not reach art under olc: it latches"));
   CHECK(contains(error_of({"--batch=8", "--workload=mix:update=100", "--sync=none"}), "write --batch=8:in-turn"));
   CHECK(runs({"--batch=8:in-turn", "--workload=mix:update=100", "--sync=none"}).runs.size() == 1);
   CHECK(contains(error_of({"--batch=8", "--index=tbb", "--sync=own"}), "one key at a time"));

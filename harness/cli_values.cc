@@ -244,7 +244,7 @@ Batching parse_batch(std::string_view text) {
   }
   const u64 count = parse_count("--batch", keys, 1, kMostInAttempt);
   if (!std::has_single_bit(count)) throw InputError(fmt::format("--batch: {} is not 1, 2, 4, 8, 16, 32 or 64", keys));
-  if (count == 1 && in_turn) throw InputError("--batch: one lookup has no order; write --batch=1");
+  if (count == 1 && in_turn) throw InputError("--batch: one key has no order; write --batch=1");
   return {.keys = static_cast<u32>(count), .order = in_turn ? BatchOrder::kInTurn : BatchOrder::kSideBySide};
 }
 
@@ -256,7 +256,7 @@ double parse_share(std::string_view what, std::string_view text) {
   return *value;
 }
 
-double parse_latency(std::string_view text) {
+u32 parse_latency(std::string_view text) {
   constexpr std::string_view kSample = "sample:";
   if (text == "off") return 0;
   if (text == "all") return 1;
@@ -265,7 +265,12 @@ double parse_latency(std::string_view text) {
   }
   const double share = parse_share("--latency", text.substr(kSample.size()));
   if (share < 1e-6) throw InputError(fmt::format("--latency: {} is less than one call in a million; write off, or 1e-6 or more", text));
-  return share;
+  const double every = std::round(1 / share);
+  if (std::abs(share * every - 1) > .02) {
+    throw InputError(fmt::format("--latency: {} is not one call in a whole number of them; write {} or {}", text,
+                                 latency_text(static_cast<u32>(1 / share)), latency_text(static_cast<u32>(1 / share) + 1)));
+  }
+  return static_cast<u32>(every);
 }
 
 u64 parse_duration(std::string_view what, std::string_view text, u64 min_ns, u64 max_ns) {

@@ -27,8 +27,9 @@ namespace latchlab {
 
 /// "16": side by side; "16:in-turn". A power of two, at most kMostInAttempt.
 [[nodiscard]] Batching parse_batch(std::string_view text);
-/// The share of calls that are timed: "off", "all" or "sample:SHARE", at least one in a million.
-[[nodiscard]] double parse_latency(std::string_view text);
+/// One call in so many is timed, at most a million; 0 for "off", 1 for "all", n for "sample:SHARE" with a share of 1/n, to a
+/// fiftieth of it.
+[[nodiscard]] u32 parse_latency(std::string_view text);
 
 /// compact, scatter, socket:N or list:0-3,5. Whether those processors exist is not checked here: see
 /// placement.h.

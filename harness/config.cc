@@ -33,9 +33,9 @@ std::string batch_text(const Batching& batch) {
   return fmt::format("{}{}", batch.keys, batch.order == BatchOrder::kInTurn ? ":in-turn" : "");
 }
 
-std::string latency_text(double share) {
-  if (share == 0) return "off";
-  return share == 1 ? "all" : fmt::format("sample:{}", share);
+std::string latency_text(u32 every) {
+  if (every == 0) return "off";
+  return every == 1 ? "all" : fmt::format("sample:{}", 1.0 / every);
 }
 
 std::string point_of(const Config& c) {
@@ -51,7 +51,7 @@ std::string point_of(const Config& c) {
   if (c.time_ns != 0) point += fmt::format(" --time={}", duration_text(c.time_ns));
   if (c.ops != 0) point += fmt::format(" --ops={}", c.ops);
   return point + fmt::format(" --sample={} --latency={} --seed={} --validate={}", duration_text(c.sample_ns),
-                             latency_text(c.latency), c.seed, word(c.validate));
+                             latency_text(c.latency_every), c.seed, word(c.validate));
 }
 
 }  // namespace latchlab

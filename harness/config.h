@@ -78,7 +78,7 @@ struct Config {
   u64 ops = 0;                  ///< operations of the measured phase over all threads; 0: it ends by time.
                                 ///< `insert` ends after `records` at the latest, whatever is given.
   u64 sample_ns = 100'000'000;  ///< interval of the throughput series
-  double latency = 0;           ///< share of calls that are timed, 0..1
+  u32 latency_every = 0;        ///< one call in so many is timed; 0: none
   u64 seed = 1;
   Validate validate = Validate::kTally;
   bool strict = false;  ///< refuse a run that would be degraded
@@ -102,7 +102,7 @@ struct Config {
 [[nodiscard]] std::string batch_text(const Batching&);
 
 /// As `--latency` is given: "off", "sample:0.01", "all".
-[[nodiscard]] std::string latency_text(double share);
+[[nodiscard]] std::string latency_text(u32 every);
 
 /// The options that name this point again, in one line and canonical order; `point_hash` is a hash of it, so
 /// it leaves out block, order and replicate, which tell replicates of one point apart.

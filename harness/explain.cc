@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "harness/progress.h"
 #include "harness/table.h"
 #include "src/base/error.h"
 #include "sync/rtm_counters.h"
@@ -114,6 +115,15 @@ std::string advice(const Result& r, std::string_view cause) {
   return "a code that the harness does not use";
 }
 
+/// Commits at the second try or later.
+double later_commits(const Result& r) {
+  double later = 0;
+  for (const auto& field : TransactionCounters::later_commit_fields()) {
+    later += r.or_zero(fmt::format("/sync/counters/{}", field.name).c_str());
+  }
+  return later;
+}
+
 void find_aborts(const Result& r, const Json& document, std::vector<Finding>& out) {
   if (!r.begins()) return;
   const double retry = r.share("/sync/counters/retry_ns"), wait = r.share("/sync/counters/wait_ns");
@@ -132,11 +142,7 @@ void find_aborts(const Result& r, const Json& document, std::vector<Finding>& ou
                    fmt::format("{} abort{} an operation by {}: {}.", percent(rate), rate == 1 ? "" : "s", cause,
                                advice(r, cause))});
   }
-  double later = 0;
-  for (const auto& field : TransactionCounters::later_commit_fields()) {
-    later += r.or_zero(fmt::format("/sync/counters/{}", field.name).c_str());
-  }
-  if (const double at_once = 1 - later / std::max(1.0, r.or_zero("/sync/counters/commits")); at_once < 1 - kLittle) {
+  if (const double at_once = 1 - later_commits(r) / std::max(1.0, r.or_zero("/sync/counters/commits")); at_once < 1 - kLittle) {
     out.push_back({retry / 2, fmt::format("{} of commits were at the first try.", percent(at_once))});
   }
 }
@@ -155,21 +161,21 @@ void find_fallbacks(const Result& r, std::vector<Finding>& out) {
 }
 
 /// A collapse that began in the measured phase: the last quarter of the intervals beside the first.
-void find_collapse(const Json& document, std::vector<Finding>& out) {
+void find_collapse(const Result& r, const Json& document, std::vector<Finding>& out) {
   const Json::json_pointer at("/sync/series/fallbacks");
-  if (!document.contains(at)) return;
+  if (!document.contains(at) || r.word("/status") == "degraded") return;
   const auto rates = document[at].get<std::vector<double>>();
   const auto quarter = static_cast<std::ptrdiff_t>(rates.size() / 4);
   if (quarter == 0) return;
   const auto mean = [&](auto from) { return std::accumulate(from, from + quarter, 0.0) / static_cast<double>(quarter); };
   const double first = mean(rates.begin()), last = mean(rates.end() - quarter);
   if (last < kLittle || last < 2 * first) return;
-  out.push_back({last - first, fmt::format("A collapse began: {} of operations fell back in the first quarter of the phase, {} in "
-                                           "the last. A longer --time shows where it ends.",
+  out.push_back({last - first, fmt::format("A collapse began: {} of what could be elided fell back in the first quarter of the "
+                                           "phase, {} in the last.",
                                            percent(first), percent(last))});
 }
 
-void find_latency(const Result& r, const Json& document, std::vector<Finding>& out) {
+void find_latency(const Json& document, std::vector<Finding>& out) {
   const auto percentile = [&](const char* path, double percent) -> std::optional<double> {
     const Json::json_pointer at(path);
     if (!document.contains(at) || document[at].is_null()) return std::nullopt;
@@ -181,8 +187,9 @@ void find_latency(const Result& r, const Json& document, std::vector<Finding>& o
   const auto median = percentile("/latency/all", 50), all = percentile("/latency/all", 99.9);
   const auto fallen = percentile("/latency/fell_back", 99.9);
   if (!median || !all) return;
-  std::string text = fmt::format("One call in a thousand took {:.3g} us or more, the median {:.3g} us", *all / 1e3, *median / 1e3);
-  if (fallen && r.word("/status") != "degraded") text += fmt::format("; of those that fell back one in a thousand {:.3g} us", *fallen / 1e3);
+  std::string text = fmt::format("One call in a thousand took {} or more, the median {}", short_duration(*all / 1e9),
+                                 short_duration(*median / 1e9));
+  if (fallen) text += fmt::format("; of those that fell back one in a thousand {}", short_duration(*fallen / 1e9));
   if (*all >= kLongTail * *median || fallen) out.push_back({kLittle, text + "."});
 }
 
@@ -247,7 +254,8 @@ std::string distance(const Result& r, const Json& document, const Result& base) 
   text += fmt::format("  {:8.2f} ns  with the lock\n", hold);
   const double rest = more - retry - hold;
   if (const auto transaction = r.number("/limits/transaction_ns")) {
-    const double committed = *transaction * r.per_operation("/sync/counters/commits");
+    // Commits at the first try: the others are part of trying again.
+    const double committed = *transaction * std::max(0.0, r.or_zero("/sync/counters/commits") - later_commits(r)) / r.operations();
     text += fmt::format("  {:8.2f} ns  transactions themselves: an empty one took {:.3g} ns in this run\n", committed, *transaction);
     text += fmt::format("  {:8.2f} ns  the rest, above all lost overlap: they keep the misses of successive operations apart\n",
                         rest - committed);
@@ -315,8 +323,8 @@ std::string explained(const Json& document, const Json& base) {
   std::vector<Finding> findings;
   find_aborts(r, document, findings);
   find_fallbacks(r, findings);
-  find_collapse(document, findings);
-  find_latency(r, document, findings);
+  find_collapse(r, document, findings);
+  find_latency(document, findings);
   find_rest(r, findings);
   std::stable_sort(findings.begin(), findings.end(), [](const auto& a, const auto& b) { return a.weight > b.weight; });
   for (const Finding& finding : findings) text += "- " + finding.text + '\n';

@@ -1,7 +1,6 @@
 #include "harness/histogram.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace latchlab {
 
@@ -14,13 +13,11 @@ Histogram& Histogram::operator+=(const Histogram& more) {
   return *this;
 }
 
-u64 Histogram::quantile(double share) const {
-  if (count_ == 0) return 0;
-  const u64 wanted = std::max<u64>(1, static_cast<u64>(std::ceil(share * static_cast<double>(count_))));
+u64 Histogram::at_rank(u64 rank) const {
   u64 seen = 0;
   for (u32 i = 0; i < kBuckets; ++i) {
     seen += bucket_[i];
-    if (seen >= wanted) return std::min(last_of(i), max_);
+    if (seen >= rank) return std::min(last_of(i), max_);
   }
   return max_;
 }

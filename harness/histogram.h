@@ -29,9 +29,8 @@ class Histogram {
   u64 min() const { return min_; }
   u64 max() const { return max_; }
 
-  /// The smallest value that at least this share of all, 0 < share <= 1, does not exceed: exact, or the largest of its bucket.
-  /// 0 of nothing. O(buckets).
-  u64 quantile(double share) const;
+  /// The value with this rank, 1 to count(), from the smallest on: exact, or the largest of its bucket. O(buckets).
+  u64 at_rank(u64 rank) const;
 
   /// The buckets that hold something: the largest value of each, and how many it holds.
   std::vector<std::pair<u64, u64>> buckets() const;

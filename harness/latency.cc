@@ -7,12 +7,13 @@ namespace latchlab {
 
 namespace {
 
-/// Of the shares, those that at least one call lies beyond.
+/// Percentiles, in thousandths of a percent: those that at least one call lies beyond.
 LatencySummary summary_of(const Histogram& ns) {
   LatencySummary out{.count = ns.count(), .mean_ns = ns.mean(), .min_ns = ns.min(), .max_ns = ns.max(), .percentiles = {}};
-  for (const double percent : {50.0, 90.0, 99.0, 99.9, 99.99, 99.999}) {
-    if (static_cast<double>(ns.count()) * (100 - percent) < 99.999) break;
-    out.percentiles.push_back({percent, ns.quantile(percent / 100)});
+  for (const u64 thousandths : {50'000, 90'000, 99'000, 99'900, 99'990, 99'999}) {
+    const u64 rank = (ns.count() * thousandths + 99'999) / 100'000;   // rounded up, in whole numbers: 999 of 1000 for 99.9
+    if (rank >= ns.count()) break;
+    out.percentiles.push_back({static_cast<double>(thousandths) / 1000, ns.at_rank(rank)});
   }
   return out;
 }
@@ -24,7 +25,7 @@ double clock_ns() {
     const auto start = std::chrono::steady_clock::now();
     empty.add(static_cast<u64>(std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count()));
   }
-  return static_cast<double>(empty.quantile(.5));
+  return static_cast<double>(empty.at_rank(501));
 }
 
 }  // namespace
@@ -39,7 +40,7 @@ Latencies& Latencies::operator+=(const Latencies& more) {
   return *this;
 }
 
-Latency latency_of(const Latencies& all, u32 every, u32 keys, bool falls_back, bool aborts) {
+Latency latency_of(const Latencies& all, u32 every, u32 keys, const SyncStats& sync) {
   Latency out{.every = every, .keys = keys, .clock_ns = clock_ns(), .all = {}, .operations = {}, .fell_back = {}, .histogram = {}};
   Histogram sum;
   for (std::size_t k = 0; k < kOpKinds; ++k) {
@@ -49,19 +50,22 @@ Latency latency_of(const Latencies& all, u32 every, u32 keys, bool falls_back, b
     OperationLatency& of = out.operations.emplace_back();
     of.name = kOpNames[k];
     of.summary = summary_of(kind.ns);
-    of.fallbacks = falls_back ? Measured<u64>(kind.fallbacks) : Measured<u64>::missing("the policy has no fallback");
-    of.aborts = Measured<std::vector<NamedCount>>::missing("the policy counts no aborts");
-    if (!aborts) continue;
+    of.fallbacks = sync.fallback_rate ? Measured<u64>(kind.fallbacks) : Measured<u64>::missing(sync.fallback_rate.reason);
+    of.aborts = Measured<std::vector<NamedCount>>::missing(sync.aborts.reason);
+    if (!sync.aborts) continue;
     std::vector<NamedCount> causes;
     for (std::size_t i = 0; i < kind.aborts.size(); ++i) causes.push_back({std::string(kAbortCauseNames[i]), kind.aborts[i]});
     of.aborts = std::move(causes);
   }
   out.all = summary_of(sum);
   out.histogram = sum.buckets();
-  if (all.fell_back().count() != 0) {
+  const u64 fell_back = all.fell_back().count();
+  if (fell_back != 0 && fell_back != sum.count()) {
     out.fell_back = summary_of(all.fell_back());
   } else {
-    out.fell_back = Measured<LatencySummary>::missing(falls_back ? "no timed call fell back" : "the policy has no fallback");
+    out.fell_back = Measured<LatencySummary>::missing(!sync.fallback_rate ? sync.fallback_rate.reason
+                                                      : fell_back == 0    ? "no timed call fell back"
+                                                                          : "every timed call fell back");
   }
   return out;
 }

@@ -62,10 +62,10 @@ class Latencies {
  private:
   u32 gap_, left_;   // in steps
   std::array<OfKind, kOpKinds> kinds_;
-  Histogram fell_back_;   // calls in which an operation took the lock because its transactions aborted
+  Histogram fell_back_;   // calls in which an operation took its lock, and not by choice
 };
 
-/// What a result says of them. `keys` is of a call; `falls_back`: the policy has a fallback; `aborts`: it counts aborts.
-[[nodiscard]] Latency latency_of(const Latencies& all, u32 every, u32 keys, bool falls_back, bool aborts);
+/// What a result says of them. `keys` is of a call; `sync` says what the policy counts, or why it does not.
+[[nodiscard]] Latency latency_of(const Latencies& all, u32 every, u32 keys, const SyncStats& sync);
 
 }  // namespace latchlab

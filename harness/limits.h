@@ -4,7 +4,6 @@
 //                the one before, as in a descent from node to node
 //   independent  the addresses are known beforehand (a generator's), so that the processor overlaps as many
 //                misses as it can, as a batch of lookups would
-//
 //   transaction  one of the hardware that reads one line which nobody writes: what beginning and committing costs
 //
 // The first two run over a buffer of the index's footprint (what it holds from the system, cut to what fits), on the
@@ -35,11 +34,11 @@ struct LimitsPlan {
   HugePages huge_pages = HugePages::kNone;
   std::vector<u32> cpus;  ///< one thread on each, the kernel's numbers
   bool pin = true;
-  u64 time_ns = 200'000'000;  ///< of each of the two measurements, or the time of kMinBatches if that is more
+  u64 time_ns = 200'000'000;  ///< of each measurement, of transactions a quarter, or the time of kMinBatches if that is more
 };
 
 /// The ratios are left to fill in by the caller, with set_limit_ratios. Reasons instead of values if memory
-/// is out or the run was interrupted. Takes about twice time_ns, and a second per GiB to lay out the cycle.
+/// is out or the run was interrupted. Takes a little more than twice time_ns, and a second per GiB to lay out the cycle.
 [[nodiscard]] Limits measure_limits(const LimitsPlan& plan);
 
 /// Limits without a value, for this reason.

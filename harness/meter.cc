@@ -8,47 +8,50 @@ void Meter::start(u32 threads) {
   threads_ = std::vector<Lane>(threads);
   sampled_operations_ = 0;
   sampled_seconds_ = 0;
-  sampled_troubles_ = {};
   series_.clear();
+  told_ = elided_ = {};
   troubles_ = {};
 }
 
 void Meter::sample(double seconds) {
-  // Relaxed, as all looks at lanes: while threads run a sample may be a slice behind, and throughput() comes
-  // after they have been waited for.
+  // Relaxed: throughput() comes after the threads have been waited for.
   const bool all_finished = std::all_of(threads_.begin(), threads_.end(),
                                         [](const Lane& lane) { return lane.finished.load(kRelaxed); });
   // The last interval of threads that have all finished is a partial one. One in which all made steps and
   // nothing counted has no rate: the next sample covers it.
   if (all_finished || seconds <= sampled_seconds_) return;
-  const u64 now = operations();
-  const double done = static_cast<double>(now - sampled_operations_);
-  series_.push_back(done / (seconds - sampled_seconds_));
-  const Troubles met_now = met(), met_since = met_now - sampled_troubles_;
-  const auto rate = [&](u64 events) { return done == 0 ? 0 : static_cast<double>(events) / done; };
-  troubles_.aborts.push_back(rate(met_since.aborts));
-  troubles_.fallbacks.push_back(rate(met_since.fallbacks));
-  troubles_.restarts.push_back(rate(met_since.restarts));
-  sampled_operations_ = now;
-  sampled_troubles_ = met_now;
+  const Done now = done();
+  series_.push_back(static_cast<double>(now.operations - sampled_operations_) / (seconds - sampled_seconds_));
+  sampled_operations_ = now.operations;
   sampled_seconds_ = seconds;
+
+  // Fills the intervals that have no rate yet.
+  const auto tell = [&](std::vector<double>& rates, u64 events, u64 all) {
+    rates.resize(series_.size(), static_cast<double>(events) / static_cast<double>(all));
+  };
+  const Troubles met = now.troubles - told_.troubles, elided = now.troubles - elided_.troubles;
+  if (const u64 operations = now.operations - told_.operations; operations != 0) {
+    tell(troubles_.aborts, met.aborts, operations);
+    tell(troubles_.restarts, met.restarts, operations);
+    told_ = now;
+  }
+  if (elided.elidable != 0) {
+    tell(troubles_.fallbacks, elided.fallbacks, elided.elidable);
+    elided_ = now;
+  }
 }
 
-u64 Meter::operations() const {
-  u64 sum = 0;
-  for (const Lane& lane : threads_) sum += lane.operations.load(kRelaxed);
-  return sum;
-}
-
-Troubles Meter::met() const {
-  Troubles sum;
+Meter::Done Meter::done() const {
+  Done sum;
   for (const Lane& lane : threads_) {
-    sum.aborts += lane.aborts.load(kRelaxed);
-    sum.fallbacks += lane.fallbacks.load(kRelaxed);
-    sum.restarts += lane.restarts.load(kRelaxed);
+    const Done one = done_of(lane);
+    sum.operations += one.operations;
+    sum.troubles = sum.troubles + one.troubles;
   }
   return sum;
 }
+
+u64 Meter::operations() const { return done().operations; }
 
 Throughput Meter::throughput(double seconds) const {
   Throughput out;
@@ -57,8 +60,7 @@ Throughput Meter::throughput(double seconds) const {
   double sum = 0;
   double squares = 0;
   for (const Lane& lane : threads_) {
-    const u64 done = lane.operations.load(kRelaxed);
-    const double rate = seconds > 0 ? static_cast<double>(done) / seconds : 0;
+    const double rate = seconds > 0 ? static_cast<double>(done_of(lane).operations) / seconds : 0;
     out.per_thread.push_back(rate);
     sum += rate;
     squares += rate * rate;

@@ -1,5 +1,5 @@
 // How far the threads are and how fast they go, while they go. Each thread adds the operations that it has
-// done to a number on a line of its own after every slice. The timekeeper reads them every sampling interval,
+// done to numbers on lines of its own after every slice. The timekeeper reads them every sampling interval,
 // together with the seconds that count (rounds.h):
 //
 //     rate of an interval = new operations / new seconds
@@ -9,6 +9,7 @@
 #pragma once
 
 #include <atomic>
+#include <mutex>
 #include <vector>
 
 #include "harness/result.h"
@@ -18,12 +19,16 @@ namespace latchlab {
 
 /// What a policy met with in a thread's operations.
 struct Troubles {
+  u64 elidable = 0;    ///< what could be elided: operations of the policy, or changes
+  u64 fallbacks = 0;   ///< of them not elided, by choice or not
   u64 aborts = 0;
-  u64 fallbacks = 0;
   u64 restarts = 0;
 
+  friend Troubles operator+(const Troubles& a, const Troubles& b) {
+    return {a.elidable + b.elidable, a.fallbacks + b.fallbacks, a.aborts + b.aborts, a.restarts + b.restarts};
+  }
   friend Troubles operator-(const Troubles& a, const Troubles& b) {
-    return {a.aborts - b.aborts, a.fallbacks - b.fallbacks, a.restarts - b.restarts};
+    return {a.elidable - b.elidable, a.fallbacks - b.fallbacks, a.aborts - b.aborts, a.restarts - b.restarts};
   }
 };
 
@@ -32,18 +37,13 @@ class Meter {
   /// Forgets everything: a new phase of `threads` threads.
   void start(u32 threads);
 
-  /// By thread `thread` only. A relaxed store of what only this thread writes: a reader may be a slice
-  /// behind.
-  void add(u32 thread, u64 operations) {
+  /// By thread `thread` only: operations, and what they met with. Under a mutex that is nearly always free, so that a sample
+  /// never has the one without the other.
+  void add(u32 thread, u64 operations, const Troubles& troubles = {}) {
     Lane& lane = threads_[thread];
-    lane.operations.store(lane.operations.load(kRelaxed) + operations, kRelaxed);
-  }
-  /// What its operations of this phase have met with so far; likewise.
-  void meet(u32 thread, const Troubles& troubles) {
-    Lane& lane = threads_[thread];
-    lane.aborts.store(troubles.aborts, kRelaxed);
-    lane.fallbacks.store(troubles.fallbacks, kRelaxed);
-    lane.restarts.store(troubles.restarts, kRelaxed);
+    const std::lock_guard lock(lane.mutex);
+    lane.done.operations += operations;
+    lane.done.troubles = lane.done.troubles + troubles;
   }
   /// Thread `thread` adds no more. Relaxed: a sample that misses it is only one more interval.
   void finish(u32 thread) { threads_[thread].finished.store(true, kRelaxed); }
@@ -53,9 +53,11 @@ class Meter {
 
   [[nodiscard]] u64 operations() const;
 
-  /// Aborts, fallbacks and restarts an operation, interval by interval.
+  /// Interval by interval. One in which there was nothing to take a share of is joined with those that follow, up to the next
+  /// that has something, and they have its rate; at the end such are left out.
   struct TroubleSeries {
-    std::vector<double> aborts, fallbacks, restarts;
+    std::vector<double> aborts, restarts;   ///< an operation
+    std::vector<double> fallbacks;          ///< of what could be elided
   };
   [[nodiscard]] const TroubleSeries& troubles() const { return troubles_; }
 
@@ -64,20 +66,29 @@ class Meter {
   [[nodiscard]] Throughput throughput(double seconds) const;
 
  private:
+  struct Done {
+    u64 operations = 0;
+    Troubles troubles;
+  };
   struct alignas(kFalseSharingBytes) Lane {
-    std::atomic<u64> operations{0};
-    std::atomic<u64> aborts{0}, fallbacks{0}, restarts{0};
+    mutable std::mutex mutex;   // guards `done`
+    Done done;
     std::atomic<bool> finished{false};
   };
 
-  std::vector<Lane> threads_;
-  [[nodiscard]] Troubles met() const;
+  [[nodiscard]] static Done done_of(const Lane& lane) {
+    const std::lock_guard lock(lane.mutex);
+    return lane.done;
+  }
+  [[nodiscard]] Done done() const;
 
+  std::vector<Lane> threads_;
   u64 sampled_operations_ = 0;
-  Troubles sampled_troubles_;
-  TroubleSeries troubles_;
   double sampled_seconds_ = 0;
   std::vector<double> series_;
+  Done told_;     // in `aborts` and `restarts`
+  Done elided_;   // in `fallbacks`
+  TroubleSeries troubles_;
 };
 
 }  // namespace latchlab

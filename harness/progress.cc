@@ -156,6 +156,9 @@ std::string short_number(double value) {
 }
 
 std::string short_duration(double seconds) {
+  if (seconds < 9.9995e-6) return fmt::format("{:.0f} ns", seconds * 1e9);
+  if (seconds < 0.99995e-3) return fmt::format("{:.1f} us", seconds * 1e6);
+  if (seconds < 9.95e-3) return fmt::format("{:.1f} ms", seconds * 1000);
   if (seconds < 0.9995) return fmt::format("{:.0f} ms", seconds * 1000);
   if (seconds < 9.95) return fmt::format("{:.1f} s", seconds);
   const u64 whole = static_cast<u64>(std::llround(seconds));

@@ -39,7 +39,8 @@ void add_pair(Registry& registry, std::string index, std::string policy, KeyKind
   if constexpr (requires { SharedIndex::kOwnMemory; }) pair.own_memory = SharedIndex::kOwnMemory;
   if constexpr (!kFindsBatches<SharedIndex>) pair.no_batch = "the index looks up one key at a time";
   if constexpr (!kUpdatesBatches<SharedIndex>) {
-    pair.no_update_batch = "changes are one attempt only where a policy excludes everybody else";
+    pair.no_update_batch = kFindsBatches<SharedIndex> ? "changes are one attempt only where a policy excludes everybody else"
+                                                      : "the index changes one key at a time";
   }
   if constexpr (requires { SharedIndex::kSideBySide; }) pair.side_by_side = SharedIndex::kSideBySide;
   pair.make_trial = [](const Config& config) -> std::unique_ptr<Trial> {

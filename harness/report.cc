@@ -75,7 +75,7 @@ Json config_json(const Config& c, const Measured<KeyFile>& key_file) {
       ? void(o["ops"] = c.ops)
       : put_missing(o, "ops", c.time_ns != 0 ? "the run ends by time" : "the run ends with its records");
   o["sample_s"] = seconds(c.sample_ns);
-  o["latency"] = c.latency;
+  o["latency_every"] = c.latency_every;
   o["seed"] = c.seed;
   o["validate"] = word(c.validate);
   o["strict"] = c.strict;

@@ -374,6 +374,11 @@ TEST_CASE("numbers for people", "[table]") {
   CHECK(short_number(5'520'000) == "5.52 M");
   CHECK(short_number(55'200'000) == "55.2 M");
   CHECK(short_number(999'600'000) == "1.00 G");
+  CHECK(short_duration(0) == "0 ns");
+  CHECK(short_duration(4.2e-7) == "420 ns");
+  CHECK(short_duration(9.9996e-6) == "10.0 us");
+  CHECK(short_duration(9.9996e-4) == "1.0 ms");
+  CHECK(short_duration(0.00254) == "2.5 ms");
   CHECK(short_duration(0.35) == "350 ms");
   CHECK(short_duration(1.23) == "1.2 s");
   CHECK(short_duration(59.6) == "1 min 00 s");

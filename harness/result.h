@@ -135,7 +135,7 @@ struct Latency {
   double clock_ns = 0;   ///< what an empty call takes, by the same clock: in every time
   LatencySummary all;
   std::vector<OperationLatency> operations;
-  Measured<LatencySummary> fell_back;   ///< calls in which somebody fell back to the lock
+  Measured<LatencySummary> fell_back;   ///< calls in which an operation fell back, where there are others
   std::vector<std::pair<u64, u64>> histogram;   ///< of all: the largest time of a bucket, ns, and its calls
 };
 
@@ -150,7 +150,9 @@ struct SyncStats {
   /// Of `adaptive` with those that took the lock by choice: counters.direct_lock.
   Measured<double> fallback_rate;
   Measured<double> restart_rate;   ///< restarts an operation
-  /// Aborts, fallbacks, restarts an operation in the intervals of Throughput::series, those that the policy counts.
+  /// Aborts an operation, fallbacks of what could be elided, restarts an operation in the intervals of Throughput::series: those
+  /// that the policy counts. Intervals in which there was nothing to take a share of have the rate of the next in which there
+  /// was, joined; at the end they are left out.
   struct Series {
     std::string name;
     std::vector<double> rates;
@@ -286,7 +288,7 @@ struct BuildInfo {
 };
 
 struct RunResult {
-  static constexpr u32 kSchemaVersion = 2;
+  static constexpr u32 kSchemaVersion = 3;
   std::string run_id;      ///< unique: time, process, counter
   std::string point_hash;  ///< equal for replicates of one point, on any machine
   std::string started;     ///< UTC, ISO 8601

@@ -34,7 +34,7 @@ Words axes_of(const Config& c) {
           {"time", duration_text(c.time_ns)},
           {"ops", grouped(c.ops)},
           {"sample", duration_text(c.sample_ns)},
-          {"latency", latency_text(c.latency)},
+          {"latency", latency_text(c.latency_every)},
           {"seed", fmt::format("{}", c.seed)},
           {"validate", std::string(word(c.validate))},
           {"reclaim", c.no_reclaim.empty() ? std::string(word(c.reclaim)) : "-"},
@@ -76,21 +76,15 @@ std::string throughput_text(const TrialResult& trial) {
   return text;
 }
 
-std::string time_text(u64 ns) {
-  const double t = static_cast<double>(ns);
-  if (ns < 10'000) return fmt::format("{} ns", ns);
-  return t < 1e6 ? fmt::format("{:.1f} us", t / 1e3) : fmt::format("{:.1f} ms", t / 1e6);
-}
-
 std::string summary_text(const LatencySummary& s) {
   std::string text;
-  for (const auto& [percent, ns] : s.percentiles) text += fmt::format("p{} {}   ", percent, time_text(ns));
-  return text + fmt::format("max {}", time_text(s.max_ns));
+  for (const auto& [percent, ns] : s.percentiles) text += fmt::format("p{} {}   ", percent, short_duration(static_cast<double>(ns) / 1e9));
+  return text + fmt::format("max {}", short_duration(static_cast<double>(s.max_ns) / 1e9));
 }
 
 std::string latency_lines(const Latency& l) {
   std::string text = line("latency", fmt::format("{}   of {} timed {}", summary_text(l.all), grouped(l.all.count),
-                                                 l.keys == 1 ? "operations" : fmt::format("batches of {}", l.keys)));
+                                                 l.keys == 1 ? "calls" : fmt::format("batches of {}", l.keys)));
   if (l.operations.size() > 1) {
     for (const OperationLatency& of : l.operations) text += line("", fmt::format("{:<8}{}", of.name, summary_text(of.summary)));
   }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <new>
 #include <set>
 
@@ -96,7 +95,7 @@ class Run {
 
   TrialResult run() {
     out_.validation.mode = config_.validate;
-    if (config_.latency == 0) out_.latency = Measured<Latency>::missing("single calls are timed with --latency");
+    if (config_.latency_every == 0) out_.latency = Measured<Latency>::missing("single calls are timed with --latency");
     out_.placement.requested = config_.pin.text;
     out_.health.load_before = load_average();
     out_.health.notes = disturbances();
@@ -246,7 +245,7 @@ class Run {
     u64 total = config_.ops > 0 ? config_.ops : ~u64{0};
     total = std::min(total, stream_.size());
     limit_to(total);
-    const u32 every = config_.latency > 0 ? static_cast<u32>(std::lround(1 / config_.latency)) : 0;
+    const u32 every = config_.latency_every;
     for (Worker& worker : workers_) {
       if (every != 0) worker.latencies = std::make_unique<Latencies>(every, config_.batch.keys);
       worker.counters_before = worker.session->counters();
@@ -288,7 +287,7 @@ class Run {
   /// Makes steps and runs them, round after round, until there are no more or somebody says stop.
   void run_steps(u32 t, const StepMaker& maker) {
     Worker& me = workers_[t];
-    const Troubles before = me.session->troubles();
+    Troubles met = me.session->troubles();
     Rounds::Part part(rounds_);
     if (seats_.oversubscribed) part.begin();   // making steps takes processors from others, so it is inside
     // Where threads share processors a step may take long, above all if they pass a lock around: one is counted at once, since
@@ -306,8 +305,8 @@ class Run {
         const Clock::time_point begun = seats_.oversubscribed ? Clock::now() : Clock::time_point();
         const u32 ran = me.session->run(slice, rounds_.halted(), me.tally, stop_steps, me.latencies.get());
         if (seats_.oversubscribed && ran > 0) stop_steps = steps_between_looks(ns_since(begun), ran);
-        meter_.add(t, ran);
-        meter_.meet(t, me.session->troubles() - before);
+        const Troubles now = me.session->troubles();
+        meter_.add(t, ran, now - std::exchange(met, now));
         me.rest.steps += ran;
         me.rest.count -= ran;
         halted = ran < slice.count;
@@ -478,7 +477,7 @@ class Run {
     } else {
       out_.sync.reclaim = Measured<std::vector<NamedCount>>::missing(after.reason);
     }
-    // A scan is several operations of the policy, a batch of lookups is one, and so is everything else.
+    // A scan is several operations of the policy, a batch is one, and so is everything else.
     const auto counts_too_few = [&](const NamedCount& c) {
       return c.name == "ops" && out_.throughput && c.count * config_.batch.keys < out_.throughput->operations;
     };
@@ -521,8 +520,7 @@ class Run {
     Latencies all(every, config_.batch.keys);
     for (const Worker& worker : workers_) all += *worker.latencies;
     if (!out_.throughput) return;
-    const bool aborts = out_.sync.aborts.value.has_value(), falls_back = out_.sync.fallback_rate.value.has_value();
-    Latency latency = latency_of(all, every, config_.batch.keys, falls_back, aborts);
+    Latency latency = latency_of(all, every, config_.batch.keys, out_.sync);
     if (latency.all.count == 0) {
       out_.latency = Measured<Latency>::missing(fmt::format("no call was timed: one in {} is, and there were fewer", every));
     } else {

@@ -45,6 +45,13 @@ namespace latchlab {
 template <class Raw>
 using OwnedKey = std::conditional_t<std::is_same_v<Raw, std::string_view>, std::string, Raw>;
 
+/// Operations that took the lock though elision worked.
+template <class Counters>
+u64 by_choice(const Counters& counters) {
+  if constexpr (requires { counters.direct_lock; }) return counters.direct_lock;
+  return 0;
+}
+
 /// On lines of its own: the counters are in it.
 template <SharedIndex Index>
 class alignas(kFalseSharingBytes) SessionOf final : public Session {
@@ -87,7 +94,10 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
     Troubles out;
     const auto& counters = counted();
     if constexpr (requires { counters.abort_fields(); }) out.aborts = counters.aborts();
-    if constexpr (requires { counters.fallbacks; }) out.fallbacks = counters.fallbacks;
+    if constexpr (requires { counters.elided(); }) {
+      out.fallbacks = counters.fallbacks + by_choice(counters);
+      out.elidable = counters.elided() + out.fallbacks;
+    }
     if constexpr (requires { counters.read_restarts; }) out.restarts = counters.read_restarts + counters.write_restarts;
     return out;
   }
@@ -457,11 +467,9 @@ class TrialOf final : public Trial {
         out.stats.aborts = Measured<SyncStats::Counts>::missing("the policy does not see its aborts");
       }
       if constexpr (requires { all.elided(); }) {
-        u64 by_choice = 0;   // with the lock, though elision worked
-        if constexpr (requires { all.direct_lock; }) by_choice = all.direct_lock;
-        if (const u64 could = all.elided() + by_choice + all.fallbacks; could != 0) {
-          out.elided = all.elided() + by_choice;
-          out.stats.fallback_rate = static_cast<double>(by_choice + all.fallbacks) / static_cast<double>(could);
+        if (const u64 could = all.elided() + by_choice(all) + all.fallbacks; could != 0) {
+          out.elided = all.elided() + by_choice(all);
+          out.stats.fallback_rate = static_cast<double>(by_choice(all) + all.fallbacks) / static_cast<double>(could);
         } else {
           out.stats.fallback_rate = Measured<double>::missing("there was nothing to elide");
         }

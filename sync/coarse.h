@@ -26,7 +26,7 @@ struct CoarsePolicy {
   using Reclaimer = Immediate<M>;
   using Options = NoOptions;
   using Counters = NoCounters;
-  /// Whoever operates is alone, so that no change fails: several may be one attempt.
+  /// Whoever operates is alone: nothing that needs no memory can fail, and several updates may be one attempt.
   static constexpr bool kExcludes = true;
 };
 

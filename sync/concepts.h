@@ -112,6 +112,7 @@ concept IndexBody =
                                                   Pool<typename Tx::Machine>& pool) {
       { constant.find_in(tx, key) } -> std::same_as<Attempt<std::optional<u64>>>;
       { index.put_in(tx, key, u64{}, Index::Put::kInsert) } -> std::same_as<Attempt<bool>>;
+      // Makes nothing: it cannot fail half way through a batch.
       { index.put_in(tx, key, u64{}, Index::Put::kUpdate) } -> std::same_as<Attempt<bool>>;
       { index.put_in(tx, key, u64{}, Index::Put::kUpsert) } -> std::same_as<Attempt<bool>>;
       { index.erase_in(tx, key) } -> std::same_as<Attempt<bool>>;

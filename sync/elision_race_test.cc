@@ -9,22 +9,6 @@
 namespace latchlab::testing {
 namespace {
 
-struct DropSubscription : NoBugs {
-  static constexpr bool kDropSubscription = true;
-};
-struct DropFallbackLock : NoBugs {
-  static constexpr bool kDropFallbackLock = true;
-};
-struct DropValidation : NoBugs {
-  static constexpr bool kDropValidation = true;
-};
-struct DropUpgrade : NoBugs {
-  static constexpr bool kDropUpgrade = true;
-};
-struct DropChange : NoBugs {
-  static constexpr bool kDropChange = true;
-};
-
 /// Restarts that nobody uses up: every change is made by transaction, so nothing but their own checks keeps them apart.
 constexpr std::string_view kNeverLatches = "hybrid:1000000";
 

@@ -127,10 +127,6 @@ struct UnderPolicy : Litmus<P> {
   }
 };
 
-struct DropSubscription : NoBugs {
-  static constexpr bool kDropSubscription = true;
-};
-
 TEST_CASE("Lazy subscription: a transaction that looks at the lock last commits half an operation", "[race][no-tsan]") {
   constexpr auto kLast = Subscribes::kLast;
   CHECK(fails_with<ByHand<kLast, Asked::kRuns>>(kRanOnHalf));

@@ -50,6 +50,23 @@ struct WriteAndRead : Crew<P> {
   }
 };
 
+// Policies with one step left out (seeded_bugs.h).
+struct DropSubscription : NoBugs {
+  static constexpr bool kDropSubscription = true;
+};
+struct DropFallbackLock : NoBugs {
+  static constexpr bool kDropFallbackLock = true;
+};
+struct DropValidation : NoBugs {
+  static constexpr bool kDropValidation = true;
+};
+struct DropUpgrade : NoBugs {
+  static constexpr bool kDropUpgrade = true;
+};
+struct DropChange : NoBugs {
+  static constexpr bool kDropChange = true;
+};
+
 /// Whether a failure is found whose message begins so. `spec` may be the policy with its options.
 template <class Scenario, class... Spec>
 bool fails_with(std::string_view message, const Spec&... spec) {

@@ -42,7 +42,7 @@ class Synchronized {
   /// Whether the lookups of a batch go side by side, if they may.
   static constexpr bool kSideBySide = BatchBody<Body, typename Policy::Tx>;
   /// Whether the updates of a batch are one attempt. Elsewhere each upgrades by itself, and there is nothing to gain.
-  static constexpr bool kUpdatesBatches = requires { Policy::kExcludes; };
+  static constexpr bool kUpdatesBatches = requires { requires Policy::kExcludes; };
   static_assert(IndexBody<Body, typename Policy::Tx>, "the index lacks something: see IndexBody in sync/concepts.h");
   static_assert(Admits<Body, Policy>, "bodies are run on what nothing proves, and the index does not say kLatchFreeReaders");
 
@@ -171,6 +171,8 @@ class Synchronized {
     explicit Spelled(std::span<const Raw> raws) : count_(raws.size()) {
       for (std::size_t i = 0; i < count_; ++i) keys_[i] = spellings_[i].emplace(raws[i]).key();
     }
+    Spelled(const Spelled&) = delete;   // keys may look into spellings
+    Spelled& operator=(const Spelled&) = delete;
     std::span<const Key> keys() const { return {keys_.data(), count_}; }
 
    private:
