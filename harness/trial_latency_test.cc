@@ -169,6 +169,18 @@ TEST_CASE("calls that fell back are told apart, and aborts by the kind of the op
   CHECK(updates.summary.percentiles[2].second >= 300'000);
 }
 
+TEST_CASE("where every call fell back there are none to tell apart") {
+  Latencies latencies(1, 1);
+  RtmCounters counters;
+  SyncStats sync;
+  sync.fallback_rate = 1.0;
+  latencies.time(OpKind::kRead, counters, [&] { ++counters.fallbacks; });
+  CHECK(latency_of(latencies, 1, 1, sync).fell_back.reason == "every timed call fell back");
+  latencies.time(OpKind::kRead, counters, [] {});
+  REQUIRE(latency_of(latencies, 1, 1, sync).fell_back);
+  CHECK(latency_of(latencies, 1, 1, sync).fell_back->count == 1);
+}
+
 TEST_CASE("what the policy met with is told for each thread and each interval") {
   Config config = small("mix:read=60,update=40");
   const TrialResult result = run_of<Falling>(config);

@@ -9,6 +9,7 @@
 #include "src/machine/race_finder.h"
 #include "src/testing/catch.h"
 #include "sync/policy_testing.h"
+#include "sync/seeded_bugs.h"
 
 namespace latchlab::testing {
 
