@@ -4,8 +4,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "harness/schema_violations.h"
 #include "src/testing/catch.h"
+#include "src/testing/json_schema.h"
 
 namespace latchlab {
 namespace {
@@ -42,11 +42,9 @@ Replicate degraded(double per_second) {
 }
 
 Json checked_json(const Comparison& comparison) {
-  std::ifstream file(source_folder() + "/harness/ab.schema.json");
-  REQUIRE(file);
-  Json document = Json::parse(json_of(comparison).dump());
-  CHECK(schema_violations(Json::parse(file), document) == std::vector<std::string>{});
-  return document;
+  const std::string text = json_of(comparison).dump();
+  CHECK(testing::schema_violations("harness/ab.schema.json", text) == std::vector<std::string>{});
+  return Json::parse(text);
 }
 
 /// The cells of the line that begins with `first`, which two spaces divide.

@@ -40,8 +40,8 @@ Latencies& Latencies::operator+=(const Latencies& more) {
   return *this;
 }
 
-Latency latency_of(const Latencies& all, u32 every, u32 keys, const SyncStats& sync) {
-  Latency out{.every = every, .keys = keys, .clock_ns = clock_ns(), .all = {}, .operations = {}, .fell_back = {}, .histogram = {}};
+Latency latency_of(const Latencies& all, const SyncStats& sync) {
+  Latency out{.clock_ns = clock_ns(), .all = {}, .operations = {}, .fell_back = {}, .histogram = {}};
   Histogram sum;
   for (std::size_t k = 0; k < kOpKinds; ++k) {
     const Latencies::OfKind& kind = all.kinds()[k];

@@ -65,7 +65,7 @@ class Latencies {
   Histogram fell_back_;   // calls in which an operation took its lock, and not by choice
 };
 
-/// What a result says of them. `keys` is of a call; `sync` says what the policy counts, or why it does not.
-[[nodiscard]] Latency latency_of(const Latencies& all, u32 every, u32 keys, const SyncStats& sync);
+/// What a result says of them; `sync` says what the policy counts, or why it does not.
+[[nodiscard]] Latency latency_of(const Latencies& all, const SyncStats& sync);
 
 }  // namespace latchlab

@@ -6,10 +6,10 @@ namespace latchlab {
 
 void Meter::start(u32 threads) {
   threads_ = std::vector<Lane>(threads);
-  sampled_operations_ = 0;
   sampled_seconds_ = 0;
   series_.clear();
-  told_ = elided_ = {};
+  told_ = {};
+  elided_ = {};
   troubles_ = {};
 }
 
@@ -21,23 +21,23 @@ void Meter::sample(double seconds) {
   // nothing counted has no rate: the next sample covers it.
   if (all_finished || seconds <= sampled_seconds_) return;
   const Done now = done();
-  series_.push_back(static_cast<double>(now.operations - sampled_operations_) / (seconds - sampled_seconds_));
-  sampled_operations_ = now.operations;
+  const u64 operations = now.operations - told_.operations;
+  series_.push_back(static_cast<double>(operations) / (seconds - sampled_seconds_));
   sampled_seconds_ = seconds;
 
   // Fills the intervals that have no rate yet.
   const auto tell = [&](std::vector<double>& rates, u64 events, u64 all) {
     rates.resize(series_.size(), static_cast<double>(events) / static_cast<double>(all));
   };
-  const Troubles met = now.troubles - told_.troubles, elided = now.troubles - elided_.troubles;
-  if (const u64 operations = now.operations - told_.operations; operations != 0) {
+  const Troubles met = now.troubles - told_.troubles, elided = now.troubles - elided_;
+  if (operations != 0) {
     tell(troubles_.aborts, met.aborts, operations);
     tell(troubles_.restarts, met.restarts, operations);
     told_ = now;
   }
   if (elided.elidable != 0) {
     tell(troubles_.fallbacks, elided.fallbacks, elided.elidable);
-    elided_ = now;
+    elided_ = now.troubles;
   }
 }
 

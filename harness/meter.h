@@ -83,11 +83,10 @@ class Meter {
   [[nodiscard]] Done done() const;
 
   std::vector<Lane> threads_;
-  u64 sampled_operations_ = 0;
   double sampled_seconds_ = 0;
   std::vector<double> series_;
-  Done told_;     // in `aborts` and `restarts`
-  Done elided_;   // in `fallbacks`
+  Done told_;          // in the series, `aborts` and `restarts`
+  Troubles elided_;    // in `fallbacks`
   TroubleSeries troubles_;
 };
 

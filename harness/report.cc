@@ -39,10 +39,15 @@ Json json(const T& value) {
   return value;
 }
 
+template <class T, class ToJson>
+void put(Json& object, const std::string& key, const Measured<T>& measured, const ToJson& to_json) {
+  if (!measured) return put_missing(object, key, measured.reason);
+  object[key] = to_json(*measured);
+}
+
 template <class T>
 void put(Json& object, const std::string& key, const Measured<T>& measured) {
-  if (!measured) return put_missing(object, key, measured.reason);
-  object[key] = json(*measured);
+  put(object, key, measured, [](const T& value) { return json(value); });
 }
 
 Json key_file_json(const KeyFile& file) {
@@ -62,7 +67,7 @@ Json config_json(const Config& c, const Measured<KeyFile>& key_file) {
   o["workload"] = c.workload.str();
   o["keys"] = c.keys.str();
   o["key_kind"] = word(c.key_kind());
-  key_file ? void(o["key_file"] = key_file_json(*key_file)) : put_missing(o, "key_file", key_file.reason);
+  put(o, "key_file", key_file, key_file_json);
   c.no_distribution.empty() ? void(o["dist"] = c.distribution.str()) : put_missing(o, "dist", c.no_distribution);
   o["negative"] = c.negative;
   o["batch"] = c.batch.keys;
@@ -178,26 +183,34 @@ Json summary_json(const LatencySummary& s) {
   return o;
 }
 
-Json latency_json(const Latency& l) {
+/// `keys`: of a call.
+Json latency_json(const Latency& l, u32 keys) {
   Json o;
-  o["every"] = l.every;
-  o["keys"] = l.keys;
   o["clock_ns"] = l.clock_ns;
   o["all"] = summary_json(l.all);
-  o["per_key_ns"] = l.all.mean_ns / l.keys;
+  o["per_key_ns"] = l.all.mean_ns / keys;
   o["per_operation"] = Json::object();
   for (const OperationLatency& of : l.operations) {
-    Json& kind = o["per_operation"][of.name] = summary_json(of.summary);
+    Json& kind = o["per_operation"][of.name];
+    kind["time"] = summary_json(of.summary);
     put(kind, "fallbacks", of.fallbacks);
     put(kind, "aborts", of.aborts);
   }
-  if (l.fell_back) {
-    o["fell_back"] = summary_json(*l.fell_back);
-  } else {
-    put_missing(o, "fell_back", l.fell_back.reason);
-  }
+  put(o, "fell_back", l.fell_back, summary_json);
   o["histogram"] = l.histogram;
   return o;
+}
+
+Json series_json(const std::vector<SyncStats::Series>& all) {
+  Json o = Json::object();
+  for (const SyncStats::Series& series : all) o[series.name] = series.rates;
+  return o;
+}
+
+Json per_thread_json(const std::vector<SyncStats::Counts>& threads) {
+  Json array = Json::array();
+  for (const SyncStats::Counts& counts : threads) array.push_back(json(counts));
+  return array;
 }
 
 Json sync_json(const SyncStats& s) {
@@ -207,29 +220,17 @@ Json sync_json(const SyncStats& s) {
   put(o, "aborts", s.aborts);
   put(o, "fallback_rate", s.fallback_rate);
   put(o, "restart_rate", s.restart_rate);
-  if (s.series) {
-    o["series"] = Json::object();
-    for (const SyncStats::Series& series : *s.series) o["series"][series.name] = series.rates;
-  } else {
-    put_missing(o, "series", s.series.reason);
-  }
-  if (s.per_thread) {
-    o["per_thread"] = Json::array();
-    for (const SyncStats::Counts& counts : *s.per_thread) o["per_thread"].push_back(json(counts));
-  } else {
-    put_missing(o, "per_thread", s.per_thread.reason);
-  }
+  put(o, "series", s.series, series_json);
+  put(o, "per_thread", s.per_thread, per_thread_json);
   put(o, "reclaim", s.reclaim);
   return o;
 }
 
+Json malloc_json(const MallocServer& m) { return {{"library", m.library}, {"version", m.version}}; }
+
 Json memory_json(const MemoryUse& m) {
   Json o;
-  if (m.malloc) {
-    o["malloc"] = {{"library", m.malloc->library}, {"version", m.malloc->version}};
-  } else {
-    put_missing(o, "malloc", m.malloc.reason);
-  }
+  put(o, "malloc", m.malloc, malloc_json);
   put(o, "index_live_bytes", m.index_live);
   put(o, "index_reserved_bytes", m.index_reserved);
   put(o, "keys_at_start", m.keys_at_start);
@@ -311,16 +312,8 @@ Json document_of(const RunResult& r) {
   o["machine"] = machine_json(r.machine);
   o["placement"] = placement_json(r.trial.placement);
   o["phases"] = phases_json(r.trial.phases);
-  if (r.trial.throughput) {
-    o["throughput"] = throughput_json(*r.trial.throughput);
-  } else {
-    put_missing(o, "throughput", r.trial.throughput.reason);
-  }
-  if (r.trial.latency) {
-    o["latency"] = latency_json(*r.trial.latency);
-  } else {
-    put_missing(o, "latency", r.trial.latency.reason);
-  }
+  put(o, "throughput", r.trial.throughput, throughput_json);
+  put(o, "latency", r.trial.latency, [&](const Latency& l) { return latency_json(l, r.config.batch.keys); });
   o["sync"] = sync_json(r.trial.sync);
   put_missing(o, "pmu", r.trial.pmu_reason);
   o["memory"] = memory_json(r.trial.memory);

@@ -7,17 +7,15 @@
 #include <unistd.h>
 
 #include "harness/progress.h"
-#include "harness/schema_violations.h"
 #include "harness/table.h"
 #include "src/testing/catch.h"
+#include "src/testing/json_schema.h"
 
 namespace latchlab {
 namespace {
 
-Json schema() {
-  std::ifstream file(source_folder() + "/harness/result.schema.json");
-  REQUIRE(file);
-  return Json::parse(file);
+std::vector<std::string> violations(const Json& document) {
+  return testing::schema_violations("harness/result.schema.json", document.dump());
 }
 
 /// A result in which everything was measured.
@@ -25,6 +23,8 @@ RunResult full_result() {
   RunResult r;
   r.command = {"harness", "--index=art"};
   r.config.records = 1000;
+  r.config.latency_every = 100;
+  r.config.batch.keys = 2;
   r.config.block = r.config.order = 0;
   r.config.time_ns = 1'000'000'000;
   r.build = {.commit = "abc",
@@ -69,9 +69,7 @@ RunResult full_result() {
   t.throughput = throughput;
   const LatencySummary summary{.count = 5000, .mean_ns = 420.5, .min_ns = 200, .max_ns = 2'500'000, .percentiles = {{50, 400}, {99.9, 12'345}}};
   const std::vector<NamedCount> aborted{{.name = "conflict", .count = 3}};
-  t.latency = Latency{.every = 100,
-                      .keys = 2,
-                      .clock_ns = 20,
+  t.latency = Latency{.clock_ns = 20,
                       .all = summary,
                       .operations = {{.name = "read", .summary = summary, .fallbacks = u64{7}, .aborts = aborted}},
                       .fell_back = summary,
@@ -154,8 +152,8 @@ struct Folder {
 
 TEST_CASE("documents conform to the committed schema", "[report]") {
   for (const RunResult& result : {full_result(), empty_result()}) {
-    const Json document = Json::parse(document_of(result).dump());
-    CHECK(schema_violations(schema(), document) == std::vector<std::string>{});
+    const Json document = document_of(result);
+    CHECK(violations(document) == std::vector<std::string>{});
     check_reasons(document, "");
   }
 }
@@ -189,8 +187,8 @@ TEST_CASE("a document says which options did not reach the index and what its ke
   result.config.own_memory = "it allocates itself";
   result.config.no_reclaim = "nothing waits";
   result.config.no_distribution = "it takes the records in turn";
-  const Json document = Json::parse(document_of(result).dump());
-  CHECK(schema_violations(schema(), document) == std::vector<std::string>{});
+  const Json document = document_of(result);
+  CHECK(violations(document) == std::vector<std::string>{});
   CHECK(document["config"]["alloc"].is_null());
   CHECK(document["config"]["alloc_reason"] == "it allocates itself");
   CHECK(document["config"]["reclaim"].is_null());
@@ -241,7 +239,7 @@ TEST_CASE("the schema refuses what does not conform", "[report]") {
   const auto violations_after = [&](auto&& change) {
     Json document = good;
     change(document);
-    return schema_violations(schema(), document).size();
+    return violations(document).size();
   };
   CHECK(violations_after([](Json&) {}) == 0);
   CHECK(violations_after([](Json& d) { d.erase("status"); }) > 0);

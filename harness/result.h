@@ -130,8 +130,6 @@ struct OperationLatency {
 
 /// Of single calls in the measured phase (latency.h).
 struct Latency {
-  u32 every = 1;         ///< one call in so many was timed
-  u32 keys = 1;          ///< of a call
   double clock_ns = 0;   ///< what an empty call takes, by the same clock: in every time
   LatencySummary all;
   std::vector<OperationLatency> operations;
@@ -288,7 +286,7 @@ struct BuildInfo {
 };
 
 struct RunResult {
-  static constexpr u32 kSchemaVersion = 3;
+  static constexpr u32 kSchemaVersion = 4;
   std::string run_id;      ///< unique: time, process, counter
   std::string point_hash;  ///< equal for replicates of one point, on any machine
   std::string started;     ///< UTC, ISO 8601

@@ -82,9 +82,10 @@ std::string summary_text(const LatencySummary& s) {
   return text + fmt::format("max {}", short_duration(static_cast<double>(s.max_ns) / 1e9));
 }
 
-std::string latency_lines(const Latency& l) {
+/// `keys`: of a call.
+std::string latency_lines(const Latency& l, u32 keys) {
   std::string text = line("latency", fmt::format("{}   of {} timed {}", summary_text(l.all), grouped(l.all.count),
-                                                 l.keys == 1 ? "calls" : fmt::format("batches of {}", l.keys)));
+                                                 keys == 1 ? "calls" : fmt::format("batches of {}", keys)));
   if (l.operations.size() > 1) {
     for (const OperationLatency& of : l.operations) text += line("", fmt::format("{:<8}{}", of.name, summary_text(of.summary)));
   }
@@ -210,7 +211,7 @@ std::string block_of(const RunResult& r) {
                                       shared ? ", fewer than threads" : ""));
     }
   }
-  if (t.latency) text += latency_lines(*t.latency);
+  if (t.latency) text += latency_lines(*t.latency, r.config.batch.keys);
   text += line("limit", limits_text(t.limits));
   if (t.sync.aborts) {
     text += line("aborts", aborts_text(*t.sync.aborts, t.throughput ? t.throughput->operations : 0));

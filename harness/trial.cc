@@ -20,6 +20,7 @@
 #include "harness/progress.h"
 #include "harness/rounds.h"
 #include "harness/step_maker.h"
+#include "harness/sync_account.h"
 #include "harness/trial_of.h"
 #include "harness/turns.h"
 #include "harness/validate.h"
@@ -270,7 +271,8 @@ class Run {
       worker.measured = (done -= worker.measured);
     }
     report_throughput(total);
-    report_sync(reclaim_before);
+    report_sync();
+    report_reclaim(reclaim_before);
     if (every != 0) report_latency(every);
     report_memory(before, after);
   }
@@ -447,72 +449,31 @@ class Run {
     }
   }
 
-  void report_sync(const Measured<ReclaimCounters>& before) {
-    std::vector<u64> sums;
-    std::vector<SyncStats::Counts> threads;
+  void report_sync() {
+    std::vector<std::vector<u64>> counted;
     for (const Worker& worker : workers_) {
-      std::vector<u64> own;
-      for (std::size_t i = 0; i < worker.counters_after.size(); ++i) {
-        own.push_back(worker.counters_after[i] - worker.counters_before[i]);
-      }
-      sums.resize(own.size());
-      for (std::size_t i = 0; i < own.size(); ++i) sums[i] += own[i];
-      threads.push_back(all_counts(trial_.sync_report(own, 0).stats));
+      std::vector<u64>& own = counted.emplace_back(worker.counters_after);
+      for (std::size_t i = 0; i < own.size(); ++i) own[i] -= worker.counters_before[i];
     }
-    SyncReport report = trial_.sync_report(sums, out_.throughput ? out_.throughput->operations : 0);
-    out_.sync = std::move(report.stats);
-    out_.sync.per_thread = out_.sync.counters ? Measured<std::vector<SyncStats::Counts>>(std::move(threads))
-                                              : Measured<std::vector<SyncStats::Counts>>::missing(out_.sync.counters.reason);
-    report_troubles();
+    SyncAccount account =
+        sync_account(trial_, counted, meter_.troubles(), out_.throughput ? out_.throughput->operations : 0, config_.batch.keys);
+    out_.sync = std::move(account.stats);
+    worsen(account.status, std::move(account.reason));
+  }
+
+  void report_reclaim(const Measured<ReclaimCounters>& before) {
     const Measured<ReclaimCounters> after = trial_.reclaim();
-    if (before && after) {
-      ReclaimCounters counts = counters_since(*before, *after);
-      counts.pending = after->pending;
-      out_.sync.reclaim = counts_of(counts);
-      if (counts.stalled > 0) {
-        out_.health.notes.push_back(
-            fmt::format("memory to reclaim piled up {} times: a thread was long in its operation",
-                        counts.stalled));
-      }
-    } else {
+    if (!before || !after) {
       out_.sync.reclaim = Measured<std::vector<NamedCount>>::missing(after.reason);
+      return;
     }
-    // A scan is several operations of the policy, a batch is one, and so is everything else.
-    const auto counts_too_few = [&](const NamedCount& c) {
-      return c.name == "ops" && out_.throughput && c.count * config_.batch.keys < out_.throughput->operations;
-    };
-    if (out_.sync.counters && std::any_of(out_.sync.counters->begin(), out_.sync.counters->end(), counts_too_few)) {
-      worsen(Status::kInvalid, fmt::format("the policy counted fewer operations than the {} that were done",
-                                           out_.throughput->operations));
+    ReclaimCounters counts = counters_since(*before, *after);
+    counts.pending = after->pending;
+    out_.sync.reclaim = counts_of(counts);
+    if (counts.stalled > 0) {
+      out_.health.notes.push_back(
+          fmt::format("memory to reclaim piled up {} times: a thread was long in its operation", counts.stalled));
     }
-    if (!report.contradiction.empty()) {
-      worsen(Status::kInvalid, "counters contradict each other: " + report.contradiction);
-    }
-    if (!trial_.elides() || !report.elided || *report.elided > 0 || !out_.throughput) return;
-    if (report.degraded) {
-      worsen(Status::kDegraded, *report.degraded);
-    } else {
-      worsen(Status::kInvalid, "no operation was elided, although the probe says that they can be here");
-    }
-  }
-
-  /// Counters and aborts.
-  static SyncStats::Counts all_counts(const SyncStats& stats) {
-    SyncStats::Counts all;
-    if (stats.counters) all = *stats.counters;
-    if (stats.aborts) all.insert(all.end(), stats.aborts->begin(), stats.aborts->end());
-    return all;
-  }
-
-  /// The intervals of what the policy counts.
-  void report_troubles() {
-    const Meter::TroubleSeries& series = meter_.troubles();
-    std::vector<SyncStats::Series> all;
-    if (out_.sync.aborts) all.push_back({"aborts", series.aborts});
-    if (out_.sync.fallback_rate) all.push_back({"fallbacks", series.fallbacks});
-    if (out_.sync.restart_rate) all.push_back({"restarts", series.restarts});
-    out_.sync.series = all.empty() ? Measured<std::vector<SyncStats::Series>>::missing("the policy counts nothing of the kind")
-                                   : Measured<std::vector<SyncStats::Series>>(std::move(all));
   }
 
   /// After report_sync, which says what the policy counts.
@@ -520,7 +481,7 @@ class Run {
     Latencies all(every, config_.batch.keys);
     for (const Worker& worker : workers_) all += *worker.latencies;
     if (!out_.throughput) return;
-    Latency latency = latency_of(all, every, config_.batch.keys, out_.sync);
+    Latency latency = latency_of(all, out_.sync);
     if (latency.all.count == 0) {
       out_.latency = Measured<Latency>::missing(fmt::format("no call was timed: one in {} is, and there were fewer", every));
     } else {

@@ -9,7 +9,7 @@
 #include "src/machine/race_finder.h"
 #include "src/testing/catch.h"
 #include "sync/policy_testing.h"
-#include "sync/seeded_bugs.h"
+#include "sync/seeded_bugs_testing.h"
 
 namespace latchlab::testing {
 
@@ -49,23 +49,6 @@ struct WriteAndRead : Crew<P> {
     const bool all = twins.now().first == kFibers * kTurns && twins.now().second == kFibers * kTurns;
     return std::string(all ? "" : kLost);
   }
-};
-
-// Policies with one step left out (seeded_bugs.h).
-struct DropSubscription : NoBugs {
-  static constexpr bool kDropSubscription = true;
-};
-struct DropFallbackLock : NoBugs {
-  static constexpr bool kDropFallbackLock = true;
-};
-struct DropValidation : NoBugs {
-  static constexpr bool kDropValidation = true;
-};
-struct DropUpgrade : NoBugs {
-  static constexpr bool kDropUpgrade = true;
-};
-struct DropChange : NoBugs {
-  static constexpr bool kDropChange = true;
 };
 
 /// Whether a failure is found whose message begins so. `spec` may be the policy with its options.

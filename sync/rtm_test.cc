@@ -12,6 +12,7 @@
 #include "src/machine/native.h"
 #include "src/testing/catch.h"
 #include "sync/policy_testing.h"
+#include "sync/seeded_bugs_testing.h"
 
 namespace latchlab {
 namespace {
@@ -221,19 +222,12 @@ TEST_CASE("While the lock is held nobody commits, and the options say what happe
   }
 }
 
-struct DropSubscription : NoBugs {
-  static constexpr bool kDropSubscription = true;
-};
-struct CountInside : NoBugs {
-  static constexpr bool kCountInside = true;
-};
-
 TEST_CASE("Seeded: a transaction that does not subscribe commits beside the lock", "[no-tsan]") {
-  CHECK(run_beside_a_held_lock<Rtm<Watched, DropSubscription>>("rtm:2,wait=0").done_while_held);
+  CHECK(run_beside_a_held_lock<Rtm<Watched, testing::DropSubscription>>("rtm:2,wait=0").done_while_held);
 }
 
 TEST_CASE("Seeded: a counter updated inside the transaction contradicts the others") {
-  using P = Rtm<Emulated, CountInside>;
+  using P = Rtm<Emulated, testing::CountInside>;
   House<P> house("rtm");
   House<P>::Thread me(house);
   const auto add = [](auto&) -> Attempt<int> { return 1; };

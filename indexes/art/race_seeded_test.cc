@@ -16,48 +16,12 @@
 #include "sync/olc.h"
 #include "sync/rowex.h"
 #include "sync/rtm.h"
+#include "sync/seeded_bugs_testing.h"
 #include "sync/striped.h"
 #include "sync/synchronized.h"
 
 namespace latchlab::testing {
 namespace {
-
-struct DropValidation : NoBugs {
-  static constexpr bool kDropValidation = true;
-};
-struct DropLink : NoBugs {
-  static constexpr bool kDropLink = true;
-};
-struct DropUpgrade : NoBugs {
-  static constexpr bool kDropUpgrade = true;
-};
-struct DropUnlock : NoBugs {
-  static constexpr bool kDropUnlockAfterFailedUpgrade = true;
-};
-struct DropChange : NoBugs {
-  static constexpr bool kDropChange = true;
-};
-struct DropGracePeriod : NoBugs {
-  static constexpr bool kDropGracePeriod = true;
-};
-struct DropSubscription : NoBugs {
-  static constexpr bool kDropSubscription = true;
-};
-struct DropFallbackLock : NoBugs {
-  static constexpr bool kDropFallbackLock = true;
-};
-struct CountInside : NoBugs {
-  static constexpr bool kCountInside = true;
-};
-struct ChildAfterIndex : NoBugs {
-  static constexpr bool kChildAfterIndex = true;
-};
-struct BitBeforeSlot : NoBugs {
-  static constexpr bool kBitBeforeSlot = true;
-};
-struct DropProofOfZero : NoBugs {
-  static constexpr bool kDropProofOfZero = true;
-};
 
 template <class Bugs>
 using OlcArt = Synchronized<Art, Olc<Simulated, Bugs>, U64Key>;

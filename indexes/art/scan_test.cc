@@ -14,6 +14,7 @@
 #include "sync/none.h"
 #include "sync/olc.h"
 #include "sync/rowex.h"
+#include "sync/seeded_bugs_testing.h"
 #include "sync/striped.h"
 #include "sync/synchronized.h"
 
@@ -231,10 +232,6 @@ TEST_CASE("Races: the pairs that a batch takes from one node are of one moment",
 TEST_CASE("Races: under rowex they need not be", "[race][scan]") {
   CHECK(scan_one_node<Rowex<Simulated>>().failures != 0);   // as scan.h says
 }
-
-struct DropValidation : NoBugs {
-  static constexpr bool kDropValidation = true;
-};
 
 TEST_CASE("Seeded bugs: a scan that does not validate the nodes that it leaves is found", "[race][scan]") {
   CHECK(scan_one_node<Olc<Simulated, DropValidation>>().failures != 0);

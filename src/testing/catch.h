@@ -22,9 +22,10 @@ namespace latchlab {
 /// The first call prints it to stderr, so that a failure can be run again. Any thread may call it.
 [[nodiscard]] u64 test_seed();
 
-/// Absolute paths: the harness binary of this build, the source tree, and the build tree.
+/// Absolute paths: the harness binary of this build, the source tree, the build tree, and the interpreter of Python.
 [[nodiscard]] std::string harness_binary();
 [[nodiscard]] std::string source_folder();
 [[nodiscard]] std::string build_folder();
+[[nodiscard]] std::string python();
 
 }  // namespace latchlab

@@ -38,6 +38,7 @@ u64 test_seed() {
 std::string harness_binary() { return LATCHLAB_HARNESS_BINARY; }
 std::string source_folder() { return LATCHLAB_SOURCE_FOLDER; }
 std::string build_folder() { return LATCHLAB_BUILD_FOLDER; }
+std::string python() { return LATCHLAB_PYTHON; }
 
 }  // namespace latchlab
 
