@@ -28,6 +28,7 @@
 #include "indexes/any_index.h"
 #include "indexes/concepts.h"
 #include "src/arch/rtm_status.h"
+#include "src/arch/sanitizer.h"
 #include "src/memory/memory_config.h"
 #include "src/reclaim/immediate.h"
 #include "src/stats/counters.h"
@@ -166,7 +167,7 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
   /// Flattened: the whole find is part of the loop, whatever the compiler thinks of its size. What is as expected costs no
   /// counter, so that the processor's room is the index's: hits are what did not miss, and mistakes are counted apart.
   template <class Me>
-  [[gnu::noinline, gnu::flatten]] void look_up(Me me, const Step* steps, u32 count, Tally& tally) {
+  LATCHLAB_FLATTEN [[gnu::noinline]] void look_up(Me me, const Step* steps, u32 count, Tally& tally) {
     u64 misses = 0;
     Index& index = index_;   // in a register: as a member it would be loaded again after every store
     for (const Step *step = steps, *const end = steps + count; step != end; ++step) {
@@ -212,7 +213,7 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
   }
 
   /// Flattened likewise. An insert may throw: what was done before it is added all the same.
-  [[gnu::noinline, gnu::flatten]] void inserts(const Step* steps, u32 count, Tally& tally) {
+  LATCHLAB_FLATTEN [[gnu::noinline]] void inserts(const Step* steps, u32 count, Tally& tally) {
     struct Counts {
       ~Counts() {
         const u64 done = static_cast<u64>(step - first);

@@ -30,6 +30,14 @@ inline constexpr bool kThreadSanitizer = false;
 #endif
 inline constexpr bool kSanitized = kAddressSanitizer || kThreadSanitizer;
 
+/// Everything that the function calls is made part of it; not where each copy would be full of checks: there the copies take
+/// longer to compile than all the rest and find nothing more.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define LATCHLAB_FLATTEN
+#else
+#define LATCHLAB_FLATTEN [[gnu::flatten]]
+#endif
+
 /// AddressSanitizer reports every access to poisoned bytes until they are unpoisoned. The granularity is 8
 /// bytes: a block whose ends are not aligned so keeps its ragged first bytes accessible.
 inline void poison_memory([[maybe_unused]] const void* p, [[maybe_unused]] std::size_t bytes) {
