@@ -195,9 +195,20 @@ RunCommand parse_run(const std::vector<std::string>& args, const Surroundings& s
   CapacityOfKeys capacities;
   std::string first_skip;
   bool any_runs = false;
+  std::map<std::string, std::string> resolved;   // rtm and rtm:20 are one point
   for (Config& point : points) {
     const std::string skip = complete_and_check(point, defaults, surroundings, capacities);
-    if (skip.empty()) any_runs = true;
+    if (skip.empty()) {
+      any_runs = true;
+      Config in_effect = point;
+      const Pair& pair = surroundings.registry.find(point.index.name, point.sync.name, point.key_kind());
+      in_effect.sync = {.name = point.sync.name, .arg = {}, .options = pair.resolve(point.sync)};
+      const auto [same, is_new] = resolved.emplace(point_of(in_effect), point.sync.str());
+      if (!is_new) {
+        throw InputError(
+            fmt::format("--sync: {} is the same as {}; --reps=2 runs every point twice", point.sync.str(), same->second));
+      }
+    }
     if (first_skip.empty()) first_skip = skip;
     for (u32 i = 0; i < reps; ++i) {
       command.runs.push_back({.config = point, .skip = skip});

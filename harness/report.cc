@@ -218,6 +218,7 @@ Json sync_json(const SyncStats& s) {
   o["options"] = json(s.options);
   put(o, "counters", s.counters);
   put(o, "aborts", s.aborts);
+  put(o, "abort_statuses", s.abort_statuses);
   put(o, "fallback_rate", s.fallback_rate);
   put(o, "restart_rate", s.restart_rate);
   put(o, "series", s.series, series_json);

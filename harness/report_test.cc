@@ -77,6 +77,7 @@ RunResult full_result() {
   t.sync.options = {{"restarts", "20"}};
   t.sync.counters = std::vector<NamedCount>{{.name = "ops", .count = 5}};
   t.sync.aborts = std::vector<NamedCount>{{.name = "conflict", .count = 30}, {.name = "zero", .count = 10}};
+  t.sync.abort_statuses = std::vector<NamedCount>{{.name = "retry+conflict", .count = 30}, {.name = "zero", .count = 10}};
   t.sync.fallback_rate = 0.0001;
   t.sync.restart_rate = 0.5;
   t.sync.series = std::vector<SyncStats::Series>{{.name = "aborts", .rates = {.1, .2}}};
@@ -162,7 +163,7 @@ TEST_CASE("what was not measured is null with a reason, never zero", "[report]")
   const Json document = document_of(empty_result());
   for (const char* at :
        {"/limits/footprint_bytes", "/limits/chase_ns", "/placement/processors", "/placement/oversubscribed",
-        "/sync/counters", "/sync/aborts", "/sync/fallback_rate", "/sync/reclaim", "/memory/index_live_bytes",
+        "/sync/counters", "/sync/aborts", "/sync/abort_statuses", "/sync/fallback_rate", "/sync/reclaim", "/memory/index_live_bytes",
         "/health/migrations", "/config/key_file", "/throughput", "/latency", "/sync/series", "/sync/per_thread",
         "/limits/transaction_ns"}) {
     INFO(at);

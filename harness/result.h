@@ -144,6 +144,7 @@ struct SyncStats {
   Options options;            ///< every option of the policy as it was in effect
   Measured<Counts> counters;  ///< all named counters of the policy but those of aborts
   Measured<Counts> aborts;         ///< by cause
+  Measured<Counts> abort_statuses; ///< by the bits of the status that the processor gave, those that there were
   /// Of what could be elided (operations; of hybrid: changes) the share that was not, 0..1; 1 where transactions do not work.
   /// Of `adaptive` with those that took the lock by choice: counters.direct_lock.
   Measured<double> fallback_rate;

@@ -81,7 +81,7 @@ class Session {
   /// there are `latencies`. Throws std::bad_alloc if memory is out: the tally holds what was done before.
   virtual u32 run(const Slice& slice, const std::atomic<bool>& stop, Tally& tally, u32 stop_steps, Latencies* latencies) = 0;
 
-  /// The policy's counters of this thread so far, in the order of its list of fields.
+  /// The policy's counters of this thread so far, in the order of its list of fields, then its histogram.
   [[nodiscard]] virtual std::vector<u64> counters() const = 0;
   /// The sums of those that tell of trouble.
   [[nodiscard]] virtual Troubles troubles() const = 0;

@@ -60,7 +60,7 @@ struct Eliding : Counting<ElidingPolicy<kElision>, RtmCounters> {
     ++me.counters.ops;
     if (kElision == Elision::kWorks) {
       me.counters.begins += 2;
-      ++me.counters.conflict;
+      me.counters.abort(kAbortConflict | kAbortRetry);
       ++me.counters.commits;
     } else {
       ++me.counters.fallbacks;
@@ -80,10 +80,14 @@ TEST_CASE("aborts are counted in one place, and nowhere where no transaction was
   REQUIRE(works.sync.aborts);
   CHECK(count(*works.sync.aborts, "conflict") == count(*works.sync.counters, "commits"));
   CHECK(count(*works.sync.aborts, "zero") == 0);
+  REQUIRE(works.sync.abort_statuses);
+  REQUIRE(works.sync.abort_statuses->size() == 1);
+  CHECK(count(*works.sync.abort_statuses, "retry+conflict") == count(*works.sync.aborts, "conflict"));
   CHECK(*works.sync.fallback_rate == 0);
   const TrialResult never = run_of<Eliding<Elision::kDegraded>>(small("lookup"));
   CHECK_FALSE(never.sync.aborts);
   CHECK(never.sync.aborts.reason == "no transaction was begun");
+  CHECK_FALSE(never.sync.abort_statuses);
   CHECK(count(*never.sync.counters, "begins") == 0);
   CHECK(count(*never.sync.counters, "fallbacks") == count(*never.sync.counters, "ops"));
   CHECK(*never.sync.fallback_rate == 1);

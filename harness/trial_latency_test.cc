@@ -129,7 +129,7 @@ struct Falling : Toy<u64> {
   }
   bool update(Thread& me, u64 key, u64 value) {
     if (++me.updates % 50 == 0) {
-      ++me.counters.ops, ++me.counters.begins, ++me.counters.conflict, ++me.counters.fallbacks;
+      ++me.counters.ops, ++me.counters.begins, me.counters.abort(kAbortConflict), ++me.counters.fallbacks;
       std::this_thread::sleep_for(kNap);
     } else {
       commit(me);

@@ -88,6 +88,9 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
     std::vector<u64> out;
     if constexpr (requires { me_.counters; }) {
       for_each_counter(me_.counters, [&](std::string_view, u64 value) { out.push_back(value); });
+      if constexpr (requires { me_.counters.histogram; }) {
+        out.insert(out.end(), me_.counters.histogram.begin(), me_.counters.histogram.end());
+      }
     }
     return out;
   }
@@ -347,7 +350,7 @@ class TrialOf final : public Trial {
       out.degraded = Index::Policy::degraded(Index::Policy::Options::parse(spec_));
     }
     out.stats.counters = Measured<SyncStats::Counts>::missing("the policy counts nothing");
-    out.stats.aborts = Measured<SyncStats::Counts>::missing("the policy has no transactions");
+    out.stats.aborts = out.stats.abort_statuses = Measured<SyncStats::Counts>::missing("the policy has no transactions");
     out.stats.fallback_rate = Measured<double>::missing("the policy has no fallback");
     out.stats.restart_rate = Measured<double>::missing("the policy has no optimistic runs to restart");
     if constexpr (requires { std::declval<SessionThread&>().counters; }) report_counters(sums, operations, out);
@@ -458,14 +461,20 @@ class TrialOf final : public Trial {
         for (std::size_t i = 0; i < kAborts.size(); ++i) {
           aborts.push_back({std::string(kAbortCauseNames[i]), all.*kAborts[i]});
         }
+        SyncStats::Counts statuses;
+        for (std::size_t i = 0; i < all.histogram.size() && kFields.size() + i < sums.size(); ++i) {
+          all.histogram[i] = sums[kFields.size() + i];
+          if (all.histogram[i] != 0) statuses.push_back({bits_of(static_cast<u32>(i)), all.histogram[i]});
+        }
         if (all.begins != 0) {
           out.stats.aborts = std::move(aborts);
+          out.stats.abort_statuses = std::move(statuses);
         } else {
-          out.stats.aborts = Measured<SyncStats::Counts>::missing(
+          out.stats.aborts = out.stats.abort_statuses = Measured<SyncStats::Counts>::missing(
               all.elided() != 0 ? "the processor does not tell of aborts under its prefixes" : "no transaction was begun");
         }
       } else if constexpr (requires { all.commits; }) {
-        out.stats.aborts = Measured<SyncStats::Counts>::missing("the policy does not see its aborts");
+        out.stats.aborts = out.stats.abort_statuses = Measured<SyncStats::Counts>::missing("the policy does not see its aborts");
       }
       if constexpr (requires { all.elided(); }) {
         if (const u64 could = all.elided() + by_choice(all) + all.fallbacks; could != 0) {

@@ -76,6 +76,17 @@ TEST_CASE("The time with the lock is that of holding") {
   CHECK(adaptive.hold_ns == 1);
 }
 
+TEST_CASE("Aborts are counted by cause and by status, and the two agree") {
+  const RtmCounters rtm = after<Rtm<Ticking>>("rtm:20", {kAbortConflict, kAbortConflict | kAbortRetry, 0});
+  CHECK(rtm.histogram[kAbortConflict] == 1);
+  CHECK(rtm.histogram[kAbortConflict | kAbortRetry] == 1);
+  CHECK(rtm.histogram[0] == 1);
+  TransactionCounters counters;
+  counters.begins = 1;
+  ++counters.conflict;
+  CHECK(counters.inconsistency() == "aborts by cause 1 are not those by status 0");
+}
+
 TEST_CASE("Later commits that are more than all of them are a contradiction") {
   TransactionCounters counters;
   counters.begins = 3;

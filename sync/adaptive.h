@@ -104,7 +104,7 @@ class Adaptive : public ElidedLock<Adaptive<M, Bugs>, M, Bugs> {
   auto write(Me& me, Body&& body) {
     Tx tx(*me.pool);
     auto attempt = this->inside(me, tx, body);
-    if constexpr (!Bugs::kDropGracePeriod) {
+    if (!Bugs::kDropGracePeriod) {
       if (*attempt) tx.blocks().hand_retired_to(me.reclaim);
     }
     return finish_writing(tx, *attempt);
@@ -182,7 +182,7 @@ class Adaptive : public ElidedLock<Adaptive<M, Bugs>, M, Bugs> {
           costs = true;
       }
       if (costs && left-- == 0) {
-        if constexpr (Bugs::kDropFallbackLock) return false;
+        if (Bugs::kDropFallbackLock) return false;
         if (this->lock_.try_lock()) return false;
         ++count.respeculations;
         left = me.learned.budget.budget();
@@ -196,7 +196,7 @@ class Adaptive : public ElidedLock<Adaptive<M, Bugs>, M, Bugs> {
   }
 
   [[nodiscard]] bool take_lock() {
-    if constexpr (!Bugs::kDropFallbackLock) this->lock_.lock();
+    if (!Bugs::kDropFallbackLock) this->lock_.lock();
     return false;
   }
 

@@ -81,13 +81,13 @@ class ElidedLock : public CoarsePolicy<M, Bugs> {
   template <class Run>
   [[nodiscard, gnu::always_inline]] inline u32 transact(RtmCounters& count, AttemptBlocks<M>& blocks, const Run& run) {
     const auto subscribe_and_run = [&] {
-      if constexpr (!Bugs::kDropSubscription) {
+      if (!Bugs::kDropSubscription) {
         if (lock_.busy()) M::template abort<kBusyCode>();
       }
       run();
     };
     u32 status;
-    if constexpr (Bugs::kCountInside) {
+    if (Bugs::kCountInside) {
       // An abort takes the count back with everything else.
       typename M::template Plain<u64> begun(0);
       status = M::transact([&] {
@@ -133,7 +133,7 @@ class ElidedLock : public CoarsePolicy<M, Bugs> {
     }
     ++count.fallbacks;
     run();
-    if constexpr (!Bugs::kDropFallbackLock) lock_.unlock();
+    if (!Bugs::kDropFallbackLock) lock_.unlock();
     count.hold_ns += M::now() - now;
   }
 

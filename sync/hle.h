@@ -95,7 +95,7 @@ class Hle : public ElidedLock<Hle<M, Bugs>, M, Bugs> {
   template <class Me, class Run>
   [[nodiscard]] bool speculate(Me& me, DirectTx<M>& tx, const Run& run, u32 status) {
     while (status != kCommitted) {
-      if constexpr (Bugs::kDropFallbackLock) return false;
+      if (Bugs::kDropFallbackLock) return false;
       if (this->lock_.exchange()) return false;
       this->await_free(me.counters);
       ++me.counters.respeculations;

@@ -107,10 +107,10 @@ class HybridTx : public VersionedTx<M, Bugs> {
       return false;
     }
     for (u32 i = 0; i < noted_; ++i) {
-      if constexpr (!Bugs::kDropUpgrade) {
+      if (!Bugs::kDropUpgrade) {
         if (!note_[i].latch->unchanged(note_[i].version)) M::template abort<kBusyCode>();
       }
-      if constexpr (!Bugs::kDropChange) note_[i].latch->change(note_[i].version);
+      if (!Bugs::kDropChange) note_[i].latch->change(note_[i].version);
     }
     return changes_ = true;
   }

@@ -159,9 +159,10 @@ TEST_CASE("Lazy subscription: no policy that elides a lock lets a transaction se
 }
 
 TEST_CASE("Lazy subscription: a policy that drops its subscription is found", "[race][no-tsan]") {
-  CHECK(fails_with<UnderPolicy<Rtm<Simulated, DropSubscription>>>(kRanOnHalf, "rtm:1"));
-  CHECK(fails_with<UnderPolicy<Hle<Simulated, DropSubscription>>>(kRanOnHalf, "hle:emulated"));
-  CHECK(fails_with<UnderPolicy<Adaptive<Simulated, DropSubscription>>>(kRanOnHalf, "adaptive"));
+  const Seeded bug(BugsOnRequest::kDropSubscription);
+  CHECK(fails_with<UnderPolicy<Rtm<Simulated, BugsOnRequest>>>(kRanOnHalf, "rtm:1"));
+  CHECK(fails_with<UnderPolicy<Hle<Simulated, BugsOnRequest>>>(kRanOnHalf, "hle:emulated"));
+  CHECK(fails_with<UnderPolicy<Adaptive<Simulated, BugsOnRequest>>>(kRanOnHalf, "adaptive"));
 }
 
 }  // namespace

@@ -120,7 +120,7 @@ class Optimistic {
   template <class Me>
   static void settle(Me& me, AttemptBlocks<M>& blocks) {
     blocks.keep();
-    if constexpr (Bugs::kDropGracePeriod) {
+    if (Bugs::kDropGracePeriod) {
       blocks.free_retired();
     } else {
       blocks.hand_retired_to(me.reclaim);

@@ -93,7 +93,7 @@ class Rtm : public ElidedLock<Rtm<M, Bugs>, M, Bugs> {
         if (options_.obey_retry && !(status & (kAbortRetry | kAbortExplicit))) tries_left = 0;
       }
       if (tries_left == 0) {
-        if constexpr (Bugs::kDropFallbackLock) return false;
+        if (Bugs::kDropFallbackLock) return false;
         if (this->lock_.try_lock()) return false;
         if (!options_.respec) {
           this->lock_.lock();

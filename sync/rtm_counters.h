@@ -3,9 +3,11 @@
 // between operations:
 //
 //     begins = commits + aborts of all classes        of an elided lock: ops = commits + fallbacks
+//     aborts of all classes = aborts of all statuses
 //
 // What only an abort brings about is counted, and timed, behind it: an operation that commits at once reads no clock.
 #include <array>
+#include <numeric>
 #include <string>
 
 #include "src/arch/rtm_status.h"
@@ -21,6 +23,7 @@ struct TransactionCounters {
   u64 nested = 0, debug = 0, capacity = 0, conflict = 0, retry_only = 0, zero = 0;
   /// Commits by the number of the try, from the second on; what is missing to `commits` are first ones.
   u64 commits_at_2 = 0, commits_at_3 = 0, commits_at_4_to_7 = 0, commits_at_8_to_15 = 0, commits_at_16_on = 0;
+  std::array<u64, kAbortBits + 1> histogram{};   ///< aborts by the bits of their status
 
   /// The counter of each class, in the order of AbortCause. Their names are those of kAbortCauseNames.
   static constexpr auto abort_fields() {
@@ -57,6 +60,7 @@ struct TransactionCounters {
   constexpr void abort(u32 status) {
     constexpr auto kByCause = abort_fields();
     ++(this->*kByCause[static_cast<std::size_t>(classify(status))]);
+    ++histogram[status & kAbortBits];
   }
 
   /// Counts a commit with the number of its try, from 1 on.
@@ -81,6 +85,9 @@ struct TransactionCounters {
     if (begins != commits + aborts()) {
       return "begins " + std::to_string(begins) + " are not commits " + std::to_string(commits) + " + aborts " +
              std::to_string(aborts());
+    }
+    if (const u64 all = std::accumulate(histogram.begin(), histogram.end(), u64{0}); all != aborts()) {
+      return "aborts by cause " + std::to_string(aborts()) + " are not those by status " + std::to_string(all);
     }
     u64 later = 0;
     for (const auto& field : later_commit_fields()) later += this->*field.member;

@@ -223,11 +223,13 @@ TEST_CASE("While the lock is held nobody commits, and the options say what happe
 }
 
 TEST_CASE("Seeded: a transaction that does not subscribe commits beside the lock", "[no-tsan]") {
-  CHECK(run_beside_a_held_lock<Rtm<Watched, testing::DropSubscription>>("rtm:2,wait=0").done_while_held);
+  const testing::Seeded bug(testing::BugsOnRequest::kDropSubscription);
+  CHECK(run_beside_a_held_lock<Rtm<Watched, testing::BugsOnRequest>>("rtm:2,wait=0").done_while_held);
 }
 
 TEST_CASE("Seeded: a counter updated inside the transaction contradicts the others") {
-  using P = Rtm<Emulated, testing::CountInside>;
+  const testing::Seeded bug(testing::BugsOnRequest::kCountInside);
+  using P = Rtm<Emulated, testing::BugsOnRequest>;
   House<P> house("rtm");
   House<P>::Thread me(house);
   const auto add = [](auto&) -> Attempt<int> { return 1; };

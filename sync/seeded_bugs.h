@@ -2,10 +2,8 @@
 //
 // A test that has never failed guards nothing. Every protocol step whose loss would be a silent race has a
 // flag here; policies and transactions take a type with these constants as their last template parameter,
-// NoBugs by default, indexes find it in their Layout, and the step is left out under
-// `if constexpr (Bugs::kDropX)`. Tests turn one flag on (seeded_bugs_testing.h):
-//
-//     using Broken = Rtm<Simulated, DropSubscription>;
+// NoBugs by default, indexes find it in their Layout, and the step is left out under `if (Bugs::kDropX)`. Tests use a type
+// whose flags they can turn on (seeded_bugs_testing.h).
 //
 // Product code compiles to what it would be without the parameter.
 #pragma once

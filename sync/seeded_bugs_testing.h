@@ -1,44 +1,35 @@
 #pragma once
-// Each bug of sync/seeded_bugs.h alone, for tests that must find it.
+// Bugs for tests that must find them.
 #include "sync/seeded_bugs.h"
 
 namespace latchlab::testing {
 
-struct DropSubscription : NoBugs {
-  static constexpr bool kDropSubscription = true;
+/// The bugs of NoBugs, each for as long as a test wants it: what has them as its parameter is compiled once for all of them.
+struct BugsOnRequest {
+  static inline bool kDropSubscription = false;
+  static inline bool kDropFallbackLock = false;
+  static inline bool kCountInside = false;
+  static inline bool kDropGracePeriod = false;
+  static inline bool kDropValidation = false;
+  static inline bool kDropLink = false;
+  static inline bool kDropUpgrade = false;
+  static inline bool kDropUnlockAfterFailedUpgrade = false;
+  static inline bool kDropChange = false;
+  static inline bool kChildAfterIndex = false;
+  static inline bool kBitBeforeSlot = false;
+  static inline bool kDropProofOfZero = false;
 };
-struct DropFallbackLock : NoBugs {
-  static constexpr bool kDropFallbackLock = true;
-};
-struct CountInside : NoBugs {
-  static constexpr bool kCountInside = true;
-};
-struct DropGracePeriod : NoBugs {
-  static constexpr bool kDropGracePeriod = true;
-};
-struct DropValidation : NoBugs {
-  static constexpr bool kDropValidation = true;
-};
-struct DropLink : NoBugs {
-  static constexpr bool kDropLink = true;
-};
-struct DropUpgrade : NoBugs {
-  static constexpr bool kDropUpgrade = true;
-};
-struct DropUnlock : NoBugs {
-  static constexpr bool kDropUnlockAfterFailedUpgrade = true;
-};
-struct DropChange : NoBugs {
-  static constexpr bool kDropChange = true;
-};
-struct ChildAfterIndex : NoBugs {
-  static constexpr bool kChildAfterIndex = true;
-};
-struct BitBeforeSlot : NoBugs {
-  static constexpr bool kBitBeforeSlot = true;
-};
-struct DropProofOfZero : NoBugs {
-  static constexpr bool kDropProofOfZero = true;
+
+/// One of them, while this lives.
+class Seeded {
+ public:
+  explicit Seeded(bool& bug) : bug_(bug) { bug_ = true; }
+  Seeded(const Seeded&) = delete;
+  Seeded& operator=(const Seeded&) = delete;
+  ~Seeded() { bug_ = false; }
+
+ private:
+  bool& bug_;
 };
 
 }  // namespace latchlab::testing

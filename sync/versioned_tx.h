@@ -59,7 +59,7 @@ class VersionedTx {
     friend VersionedTx;
     using Latch = VersionLatch<M>;
     bool unchanged() const {
-      if constexpr (Bugs::kDropValidation) return true;
+      if (Bugs::kDropValidation) return true;
       return latches_.of(node_).unchanged(version_);
     }
 
@@ -165,7 +165,7 @@ class VersionedTx {
  private:
   // Not inlined: beside a locked instruction a call is nothing.
   [[nodiscard, gnu::noinline]] bool lock(Lock wanted) {
-    if constexpr (Bugs::kDropUpgrade) return true;
+    if (Bugs::kDropUpgrade) return true;
     for (u32 i = 0; i < locks_; ++i) {
       if (lock_[i].latch == wanted.latch) return lock_[i].version == wanted.version;
     }
@@ -175,7 +175,7 @@ class VersionedTx {
     return true;
   }
   bool give_up() {
-    if constexpr (!Bugs::kDropUnlockAfterFailedUpgrade) release();
+    if (!Bugs::kDropUnlockAfterFailedUpgrade) release();
     locks_ = 0;
     return false;
   }

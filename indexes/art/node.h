@@ -350,7 +350,7 @@ class alignas(kLineBytes) Node48 : public Node<Layout, Key> {
   bool full() const { return used() == 48; }
   void add(u8 byte, u64 word) {
     const u32 slot = used();
-    if constexpr (Layout::Bugs::kChildAfterIndex) index_[byte].store(static_cast<u8>(slot + 1));
+    if (Layout::Bugs::kChildAfterIndex) index_[byte].store(static_cast<u8>(slot + 1));
     slot_[slot].store(word);
     index_[byte].store(static_cast<u8>(slot + 1));
     this->state_.store((slot + 1) << 16 | (children() + 1));
@@ -383,7 +383,9 @@ class alignas(kLineBytes) Node256 : public Node<Layout, Key> {
     word = at->load();
     if (word != 0) [[likely]] return at;
     if (!this->holds_values(level) || !present(byte)) return nullptr;
-    if constexpr (Layout::kLatchFreeReaders && !Layout::Bugs::kDropProofOfZero) return proved(byte, word);
+    if constexpr (Layout::kLatchFreeReaders) {
+      if (!Layout::Bugs::kDropProofOfZero) return proved(byte, word);
+    }
     return this->loaded(*at, word);   // once more: the value was stored before its bit, and may be 0
   }
   bool next(u32 byte, Entry& entry) const {

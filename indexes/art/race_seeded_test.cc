@@ -23,31 +23,25 @@
 namespace latchlab::testing {
 namespace {
 
-template <class Bugs>
-using OlcArt = Synchronized<Art, Olc<Simulated, Bugs>, U64Key>;
-template <class Bugs>
-using RowexArt = Synchronized<Art, Rowex<Simulated, Bugs>, U64Key>;
-template <class Bugs>
-using StripedArt = Synchronized<Art, Striped<Simulated, Bugs>, U64Key>;
-template <class Bugs>
-using RtmArt = Synchronized<Art, Rtm<Simulated, Bugs>, U64Key>;
-template <class Bugs>
-using HleArt = Synchronized<Art, Hle<Simulated, Bugs>, U64Key>;
-template <class Bugs>
-using AdaptiveArt = Synchronized<Art, Adaptive<Simulated, Bugs>, U64Key>;
-template <class Bugs>
-using HybridArt = Synchronized<Art, Hybrid<Simulated, Bugs>, U64Key>;
+using OlcArt = Synchronized<Art, Olc<Simulated, BugsOnRequest>, U64Key>;
+using RowexArt = Synchronized<Art, Rowex<Simulated, BugsOnRequest>, U64Key>;
+using StripedArt = Synchronized<Art, Striped<Simulated, BugsOnRequest>, U64Key>;
+using RtmArt = Synchronized<Art, Rtm<Simulated, BugsOnRequest>, U64Key>;
+using HleArt = Synchronized<Art, Hle<Simulated, BugsOnRequest>, U64Key>;
+using AdaptiveArt = Synchronized<Art, Adaptive<Simulated, BugsOnRequest>, U64Key>;
+using HybridArt = Synchronized<Art, Hybrid<Simulated, BugsOnRequest>, U64Key>;
 
 /// Whether `run` finds a failure. Broken code may also run into a null pointer, so it runs in a process of its
 /// own, whose report comes through a pipe; a crash is a find too.
 template <class Run>
-bool caught(const char* bug, Run&& run) {
+bool caught(const char* name, bool& bug, Run&& run) {
   int ends[2];
   REQUIRE(pipe(ends) == 0);
   std::fflush(nullptr);
   const pid_t child = fork();
   if (child == 0) {
     for (const int fatal : {SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE}) std::signal(fatal, SIG_DFL);   // Catch would tell a story
+    bug = true;
     const ProgramsReport report = run();
     const std::string text =
         (report.failures != 0 ? std::to_string(report.schedules) : std::string("-")) + " " + report.message;
@@ -63,7 +57,7 @@ bool caught(const char* bug, Run&& run) {
   // Not any signal: what somebody else sends to the process is no find.
   const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   const bool crashed = text.empty() && (signal == SIGSEGV || signal == SIGBUS || signal == SIGABRT || signal == SIGILL);
-  std::printf("seeded bug %-20s %s\n", bug, crashed ? "caught by a crash" : text.c_str());
+  std::printf("seeded bug %-20s %s\n", name, crashed ? "caught by a crash" : text.c_str());
   return crashed || (WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
@@ -87,57 +81,57 @@ auto all_mixes(std::string policy, double abort_rate, std::vector<RaceMix<u64>> 
 }
 
 TEST_CASE("Seeded bugs: a dropped validation, upgrade, unlock or grace period of olc is found", "[race]") {
-  CHECK(caught("drop validation", all_mixes<OlcArt<DropValidation>>("olc", 0)));
-  CHECK(caught("drop link", all_mixes<OlcArt<DropLink>>("olc", 0)));
-  CHECK(caught("drop upgrade", all_mixes<OlcArt<DropUpgrade>>("olc", 0)));
+  CHECK(caught("drop validation", BugsOnRequest::kDropValidation, all_mixes<OlcArt>("olc", 0)));
+  CHECK(caught("drop link", BugsOnRequest::kDropLink, all_mixes<OlcArt>("olc", 0)));
+  CHECK(caught("drop upgrade", BugsOnRequest::kDropUpgrade, all_mixes<OlcArt>("olc", 0)));
   // Steps below a Node256 are guessed, and end at a free slot of another.
-  CHECK(caught("drop validation, large", all_mixes<OlcArt<DropValidation>>("olc", 0, large_node_mixes())));
-  CHECK(caught("drop upgrade, large", all_mixes<OlcArt<DropUpgrade>>("olc", 0, large_node_mixes())));
-  CHECK(caught("drop unlock", all_mixes<OlcArt<DropUnlock>>("olc", 0)));
-  CHECK(caught("drop grace period", all_mixes<OlcArt<DropGracePeriod>>("olc", 0)));
+  CHECK(caught("drop validation, large", BugsOnRequest::kDropValidation, all_mixes<OlcArt>("olc", 0, large_node_mixes())));
+  CHECK(caught("drop upgrade, large", BugsOnRequest::kDropUpgrade, all_mixes<OlcArt>("olc", 0, large_node_mixes())));
+  CHECK(caught("drop unlock", BugsOnRequest::kDropUnlockAfterFailedUpgrade, all_mixes<OlcArt>("olc", 0)));
+  CHECK(caught("drop grace period", BugsOnRequest::kDropGracePeriod, all_mixes<OlcArt>("olc", 0)));
 }
 
 TEST_CASE("Seeded bugs: what readers of rowex lean on is found where it is dropped", "[race]") {
-  CHECK(caught("rowex: child first", all_mixes<RowexArt<ChildAfterIndex>>("rowex", 0)));
-  CHECK(caught("rowex: proof of zero", all_mixes<RowexArt<DropProofOfZero>>("rowex", 0, large_node_mixes())));
-  CHECK(caught("rowex: grace period", all_mixes<RowexArt<DropGracePeriod>>("rowex", 0)));
-  CHECK(caught("rowex: upgrade", all_mixes<RowexArt<DropUpgrade>>("rowex", 0)));
+  CHECK(caught("rowex: child first", BugsOnRequest::kChildAfterIndex, all_mixes<RowexArt>("rowex", 0)));
+  CHECK(caught("rowex: proof of zero", BugsOnRequest::kDropProofOfZero, all_mixes<RowexArt>("rowex", 0, large_node_mixes())));
+  CHECK(caught("rowex: grace period", BugsOnRequest::kDropGracePeriod, all_mixes<RowexArt>("rowex", 0)));
+  CHECK(caught("rowex: upgrade", BugsOnRequest::kDropUpgrade, all_mixes<RowexArt>("rowex", 0)));
 }
 
 TEST_CASE("Seeded bugs: a dropped validation, upgrade, unlock or grace period of striped is found", "[race]") {
-  CHECK(caught("stripes: validation", all_mixes<StripedArt<DropValidation>>("striped:3", 0)));
-  CHECK(caught("stripes: upgrade", all_mixes<StripedArt<DropUpgrade>>("striped:3", 0)));
-  CHECK(caught("stripes: unlock", all_mixes<StripedArt<DropUnlock>>("striped:3", 0)));
-  CHECK(caught("stripes: grace period", all_mixes<StripedArt<DropGracePeriod>>("striped:3", 0)));
+  CHECK(caught("stripes: validation", BugsOnRequest::kDropValidation, all_mixes<StripedArt>("striped:3", 0)));
+  CHECK(caught("stripes: upgrade", BugsOnRequest::kDropUpgrade, all_mixes<StripedArt>("striped:3", 0)));
+  CHECK(caught("stripes: unlock", BugsOnRequest::kDropUnlockAfterFailedUpgrade, all_mixes<StripedArt>("striped:3", 0)));
+  CHECK(caught("stripes: grace period", BugsOnRequest::kDropGracePeriod, all_mixes<StripedArt>("striped:3", 0)));
 }
 
 TEST_CASE("Seeded bugs: a dropped subscription or fallback lock of rtm, and a counter inside, are found",
           "[race]") {
-  CHECK(caught("drop subscription", all_mixes<RtmArt<DropSubscription>>("rtm:1", 0.2)));
-  CHECK(caught("drop fallback lock", all_mixes<RtmArt<DropFallbackLock>>("rtm:1", 0.2)));
-  CHECK(caught("count inside", all_mixes<RtmArt<CountInside>>("rtm:1", 0.2)));
+  CHECK(caught("drop subscription", BugsOnRequest::kDropSubscription, all_mixes<RtmArt>("rtm:1", 0.2)));
+  CHECK(caught("drop fallback lock", BugsOnRequest::kDropFallbackLock, all_mixes<RtmArt>("rtm:1", 0.2)));
+  CHECK(caught("count inside", BugsOnRequest::kCountInside, all_mixes<RtmArt>("rtm:1", 0.2)));
 }
 
 TEST_CASE("Seeded bugs: a dropped subscription or fallback lock of hle is found", "[race]") {
-  CHECK(caught("hle: subscription", all_mixes<HleArt<DropSubscription>>("hle:emulated", 0.2)));
-  CHECK(caught("hle: fallback lock", all_mixes<HleArt<DropFallbackLock>>("hle:emulated", 0.2)));
+  CHECK(caught("hle: subscription", BugsOnRequest::kDropSubscription, all_mixes<HleArt>("hle:emulated", 0.2)));
+  CHECK(caught("hle: fallback lock", BugsOnRequest::kDropFallbackLock, all_mixes<HleArt>("hle:emulated", 0.2)));
 }
 
 TEST_CASE("Seeded bugs: a dropped subscription, fallback lock or grace period of adaptive is found", "[race]") {
-  CHECK(caught("adaptive: subscription", all_mixes<AdaptiveArt<DropSubscription>>("adaptive", 0.2)));
-  CHECK(caught("adaptive: fallback lock", all_mixes<AdaptiveArt<DropFallbackLock>>("adaptive", 0.2)));
-  CHECK(caught("adaptive: grace period", all_mixes<AdaptiveArt<DropGracePeriod>>("adaptive", 0.2)));
+  CHECK(caught("adaptive: subscription", BugsOnRequest::kDropSubscription, all_mixes<AdaptiveArt>("adaptive", 0.2)));
+  CHECK(caught("adaptive: fallback lock", BugsOnRequest::kDropFallbackLock, all_mixes<AdaptiveArt>("adaptive", 0.2)));
+  CHECK(caught("adaptive: grace period", BugsOnRequest::kDropGracePeriod, all_mixes<AdaptiveArt>("adaptive", 0.2)));
 }
 
 TEST_CASE("Seeded bugs: whatever step of hybrid is dropped is found", "[race]") {
-  CHECK(caught("hybrid: upgrade", all_mixes<HybridArt<DropUpgrade>>("hybrid:0", 0.2)));
-  CHECK(caught("hybrid: change", all_mixes<HybridArt<DropChange>>("hybrid:0", 0.2)));
+  CHECK(caught("hybrid: upgrade", BugsOnRequest::kDropUpgrade, all_mixes<HybridArt>("hybrid:0", 0.2)));
+  CHECK(caught("hybrid: change", BugsOnRequest::kDropChange, all_mixes<HybridArt>("hybrid:0", 0.2)));
   // With restarts that nobody uses up there are no latches, whose loss is found too: only a transaction's own versions are lost.
-  CHECK(caught("hybrid: its versions", all_mixes<HybridArt<DropUpgrade>>("hybrid:1000000", 0)));
-  CHECK(caught("hybrid: its changes", all_mixes<HybridArt<DropChange>>("hybrid:1000000", 0)));
-  CHECK(caught("hybrid: validation", all_mixes<HybridArt<DropValidation>>("hybrid:0", 0.2)));
-  CHECK(caught("hybrid: unlock", all_mixes<HybridArt<DropUnlock>>("hybrid:0", 0.2)));
-  CHECK(caught("hybrid: grace period", all_mixes<HybridArt<DropGracePeriod>>("hybrid:0", 0.2)));
+  CHECK(caught("hybrid: its versions", BugsOnRequest::kDropUpgrade, all_mixes<HybridArt>("hybrid:1000000", 0)));
+  CHECK(caught("hybrid: its changes", BugsOnRequest::kDropChange, all_mixes<HybridArt>("hybrid:1000000", 0)));
+  CHECK(caught("hybrid: validation", BugsOnRequest::kDropValidation, all_mixes<HybridArt>("hybrid:0", 0.2)));
+  CHECK(caught("hybrid: unlock", BugsOnRequest::kDropUnlockAfterFailedUpgrade, all_mixes<HybridArt>("hybrid:0", 0.2)));
+  CHECK(caught("hybrid: grace period", BugsOnRequest::kDropGracePeriod, all_mixes<HybridArt>("hybrid:0", 0.2)));
 }
 
 /// One writer adds to a node, replaces and removes, and readers look without any latch, as those of `rowex` do, by find
@@ -332,23 +326,23 @@ TEST_CASE("Races: readers without a latch see a value in a node of 256 come, cha
 }
 
 TEST_CASE("Seeded bugs: a value that is gone before its slot is, or 0 and of two moments, is found", "[race]") {
-  const auto run = []<class Bugs, class Way>(Bugs, Way) {
+  const auto run = []<class Way>(Way) {
     return [] {
-      const RaceReport one = look_at_one_value<Bugs, Way>();
+      const RaceReport one = look_at_one_value<BugsOnRequest, Way>();
       return ProgramsReport{.schedules = one.schedules, .failures = one.failures, .message = one.str()};
     };
   };
-  CHECK(caught("bit before slot", run(BitBeforeSlot(), Goes())));
-  CHECK(caught("proof of zero", run(DropProofOfZero(), ComesAndGoes())));
+  CHECK(caught("bit before slot", BugsOnRequest::kBitBeforeSlot, run(Goes())));
+  CHECK(caught("proof of zero", BugsOnRequest::kDropProofOfZero, run(ComesAndGoes())));
 }
 
 TEST_CASE("Seeded bugs: an index that is published before its child is found", "[race]") {
-  CHECK(caught("child after index", read_without_latch<ChildAfterIndex, 1>));
-  CHECK(caught("value after index", read_without_latch<ChildAfterIndex, 7>));
+  CHECK(caught("child after index", BugsOnRequest::kChildAfterIndex, read_without_latch<BugsOnRequest, 1>));
+  CHECK(caught("value after index", BugsOnRequest::kChildAfterIndex, read_without_latch<BugsOnRequest, 7>));
 }
 
 TEST_CASE("Seeded bugs: a value 0 of two moments is found", "[race]") {
-  CHECK(caught("proof of zero", read_without_latch<DropProofOfZero, 7>));
+  CHECK(caught("proof of zero", BugsOnRequest::kDropProofOfZero, read_without_latch<BugsOnRequest, 7>));
 }
 
 }  // namespace

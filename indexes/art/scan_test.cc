@@ -234,8 +234,9 @@ TEST_CASE("Races: under rowex they need not be", "[race][scan]") {
 }
 
 TEST_CASE("Seeded bugs: a scan that does not validate the nodes that it leaves is found", "[race][scan]") {
-  CHECK(scan_one_node<Olc<Simulated, DropValidation>>().failures != 0);
-  CHECK(scan_one_node<Striped<Simulated, DropValidation>>().failures != 0);
+  const Seeded bug(BugsOnRequest::kDropValidation);
+  CHECK(scan_one_node<Olc<Simulated, BugsOnRequest>>().failures != 0);
+  CHECK(scan_one_node<Striped<Simulated, BugsOnRequest>>().failures != 0);
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 
 #include <array>
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 #include "src/base/types.h"
@@ -31,6 +32,21 @@ inline constexpr u32 kAbortConflict = 4;   // another thread touched a line of t
 inline constexpr u32 kAbortCapacity = 8;   // more lines than the caches can track
 inline constexpr u32 kAbortDebug = 16;     // a breakpoint
 inline constexpr u32 kAbortNested = 32;    // it happened in an inner transaction
+
+/// The bits of all these together: there are so many different statuses but for the code.
+inline constexpr u32 kAbortBits = 63;
+inline constexpr std::array<std::string_view, 6> kAbortBitNames{"explicit", "retry", "conflict", "capacity", "debug", "nested"};
+
+/// The names of the bits of a status, from the lowest on, as in "retry+conflict"; "zero" if there are none.
+inline std::string bits_of(u32 status) {
+  std::string text;
+  for (std::size_t bit = 0; bit < kAbortBitNames.size(); ++bit) {
+    if ((status >> bit & 1) == 0) continue;
+    if (!text.empty()) text += '+';
+    text += kAbortBitNames[bit];
+  }
+  return text.empty() ? "zero" : text;
+}
 
 /// The two reasons for which Latchlab itself aborts.
 inline constexpr u8 kBusyCode = 0xff;   // the fallback lock was held when the transaction subscribed to it

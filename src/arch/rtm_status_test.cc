@@ -59,5 +59,11 @@ TEST_CASE("What is measured on real processors is classified as documented") {
   CHECK(explicit_code(explicit_status(0xa5)) == 0xa5);
 }
 
+TEST_CASE("The bits of a status have names, its code none") {
+  CHECK(bits_of(0) == "zero");
+  CHECK(bits_of(kAbortRetry | kAbortConflict) == "retry+conflict");
+  CHECK(bits_of(explicit_status(kBusyCode) | kAbortNested) == "explicit+nested");
+}
+
 }  // namespace
 }  // namespace latchlab

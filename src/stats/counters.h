@@ -14,7 +14,7 @@
 //     };
 //
 // A struct without fields is counted too: its list is empty. The static_assert in for_each_counter makes a
-// field that was forgotten in the list an error.
+// field that was forgotten in the list an error. Beside them there may be one histogram, an array of u64 of that name.
 #pragma once
 
 #include <array>
@@ -41,11 +41,18 @@ concept CounterSet = std::is_default_constructible_v<C> && std::is_trivially_cop
   { C::fields().size() } -> std::convertible_to<std::size_t>;
 };
 
+/// How many counts the histogram of a set has; 0 if there is none.
+template <CounterSet C>
+constexpr std::size_t histogram_size() {
+  if constexpr (requires(const C& counters) { counters.histogram.size(); }) return C{}.histogram.size();
+  return 0;
+}
+
 /// Calls visit(name, value) for every field, in the order of the list.
 template <CounterSet C, class Visit>
 constexpr void for_each_counter(const C& counters, Visit&& visit) {
   constexpr auto kFields = C::fields();
-  static_assert(kFields.size() == 0 || sizeof(C) == kFields.size() * sizeof(u64), "each is listed once");
+  static_assert(kFields.size() == 0 || sizeof(C) == (kFields.size() + histogram_size<C>()) * sizeof(u64), "each is listed once");
   for (const auto& field : kFields) visit(field.name, counters.*field.member);
 }
 
@@ -53,6 +60,7 @@ constexpr void for_each_counter(const C& counters, Visit&& visit) {
 template <CounterSet C>
 constexpr C counters_since(const C& before, const C& now) {
   C difference{};
+  static_assert(histogram_size<C>() == 0, "fields only");
   for (const auto& field : C::fields()) difference.*field.member = now.*field.member - before.*field.member;
   return difference;
 }

@@ -27,6 +27,18 @@ TEST_CASE("Counters are listed by name in order") {
   CHECK(listed(NoCounters{}).empty());
 }
 
+TEST_CASE("A histogram is no field") {
+  struct WithHistogram : Toy {
+    std::array<u64, 4> histogram{};
+    static constexpr auto fields() {
+      return std::array{CounterField<WithHistogram>{"ops", &Toy::ops}, CounterField<WithHistogram>{"restarts", &Toy::restarts}};
+    }
+  };
+  CHECK(histogram_size<Toy>() == 0);
+  CHECK(histogram_size<WithHistogram>() == 4);
+  CHECK(listed(WithHistogram{}).size() == 2);
+}
+
 TEST_CASE("Counters subtract field by field") {
   const Toy since = counters_since(Toy{1, 2}, Toy{11, 22});
   CHECK(since.ops == 10);
