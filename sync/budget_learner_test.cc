@@ -121,6 +121,13 @@ TEST_CASE("A pause within a window leaves it as long as it was") {
   CHECK(run(1, 100) == 1);   // the fourth of the window
 }
 
+TEST_CASE("A pause before the first window is none") {
+  BudgetLearner<4, 4> learner;
+  learner.pause(kStart);
+  for (int i = 0; i < 3; ++i) CHECK_FALSE(learner.count());
+  CHECK(learner.count());
+}
+
 TEST_CASE("An interruption between operations decides nothing") {
   BudgetLearner<> learner;
   const Spent spent = run(learner, [](u32 budget, u64 i) {
