@@ -169,15 +169,22 @@ class Synchronized {
   class Spelled {
    public:
     explicit Spelled(std::span<const Raw> raws) : count_(raws.size()) {
-      for (std::size_t i = 0; i < count_; ++i) keys_[i] = spellings_[i].emplace(raws[i]).key();
+      for (std::size_t i = 0; i < count_; ++i) {
+        if constexpr (kSpellsItself) {
+          keys_[i] = typename Key::Spelling(raws[i]).key();
+        } else {
+          keys_[i] = spellings_[i].emplace(raws[i]).key();
+        }
+      }
     }
     Spelled(const Spelled&) = delete;   // keys may look into spellings
     Spelled& operator=(const Spelled&) = delete;
     std::span<const Key> keys() const { return {keys_.data(), count_}; }
 
    private:
+    static constexpr bool kSpellsItself = Key::kFixedSize != 0;   // looks into nothing
     const std::size_t count_;
-    std::array<std::optional<typename Key::Spelling>, kMostInAttempt> spellings_;
+    std::array<std::optional<typename Key::Spelling>, kSpellsItself ? 0 : kMostInAttempt> spellings_;
     std::array<Key, kMostInAttempt> keys_;
   };
 

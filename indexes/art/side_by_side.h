@@ -24,7 +24,7 @@ class SideBySide {
   [[nodiscard]] static bool find(Tx& tx, Node* root, std::span<const Key> keys, std::span<Found> found) {
     for (std::size_t first = 0; first < keys.size(); first += kWays) {
       const std::size_t count = std::min<std::size_t>(keys.size() - first, kWays);
-      if (!find_few(tx, root, &keys[first], static_cast<u32>(count), &found[first])) return false;
+      if (!Few<Tx>(tx, &keys[first], &found[first]).find(root, static_cast<u32>(count))) return false;
     }
     return true;
   }
@@ -34,63 +34,139 @@ class SideBySide {
 
   /// At most kWays keys. Each round takes every way a level further, over lines that the round before has asked for.
   template <class Tx>
-  [[nodiscard]] static bool find_few(Tx& tx, Node* root, const Key* keys, u32 count, Found* found) {
-    typename Descent::template ReaderOf<Tx> at[kWays];
-    u64 word[kWays];   // that `at` has for the key: of a node, or of a leaf
-    u32 depth[kWays];
-    u8 further[kWays], at_leaf[kWays];   // which have a node to step to, and which have found their leaf
-    u32 ways = 0, leaves = 0;
-    const auto answer = [&](u32 i, End end, const Way& way) {
-      const Attempt<Found> answered = Descent::answer(tx, end, keys[i], at[i], way);
-      if (answered) found[i] = *answered;
-      return static_cast<bool>(answered);
-    };
-    const auto look = [&](u32 i) __attribute__((always_inline)) {
+  class Few {
+   public:
+    Few(Tx& tx, const Key* keys, Found* found) : tx_(tx), keys_(keys), found_(found) {}
+
+    [[nodiscard]] bool find(Node* root, u32 count) {
+      if constexpr (Key::kFixedSize != 0) {
+        if (!begin_256(root, count)) return false;
+      } else {
+        for (u32 i = 0; i < count; ++i) {
+          at_[i] = tx_.enter(root);
+          depth_[i] = 0;
+          if (!look(i)) return false;
+        }
+      }
+      while (ways_ > 0) {
+        const u32 round = std::exchange(ways_, 0);
+        for (u32 w = 0; w < round; ++w) {   // looking adds to the places that were left behind
+          const u32 i = further_[w];
+          if (!at_[i].step_to(Child(word_[i]).template as_node<Node>())) return false;
+          ++depth_[i];
+          if (!look(i)) return false;
+        }
+      }
+      for (u32 l = 0; l < leaves_; ++l) {
+        Way way;
+        way.word = word_[at_leaf_[l]];
+        if (!answer(at_leaf_[l], End::kLeaf, way)) return false;
+      }
+      return true;
+    }
+
+   private:
+    /// The run of Node256 with which a tree begins, as Descent::descend_256 goes down it.
+    [[gnu::always_inline]] bool begin_256(Node* root, u32 count) {
+      for (u32 i = 0; i < count; ++i) {
+        const auto* const slot = root->slot_in_256(keys_[i][0]);
+        word_[i] = slot->load();
+        const Child child(word_[i]);
+        if (!child || child.is_leaf()) {
+          if (!tx_.enter_late(at_[i], root, *slot, word_[i])) return false;
+          if (!end_in_256(i, child)) return false;
+        } else {
+          go_on_in_256<0>(i, child);
+        }
+      }
+      return level_256<1>(root);
+    }
+    template <u32 kDepth>
+    [[gnu::always_inline]] bool level_256(Node* root) {
+      if constexpr (kDepth < Descent::kUnrolled) {
+        constexpr u8 kGuess = Path<Key>::tag_of(Kind::k256, kDepth);
+        const u32 round = std::exchange(in_run_, 0);
+        for (u32 w = 0; w < round; ++w) {
+          const u32 i = run_[w];
+          Node* const node = Child(word_[i]).template as_node<Node>();
+          Arrival arrival;
+          if constexpr (kDepth == 1) {
+            arrival = tx_.begin(at_[i], node, kGuess, *root->slot_in_256(keys_[i][0]), word_[i]);
+          } else {
+            arrival = at_[i].step_to(node, kGuess);
+          }
+          if (arrival == Arrival::kGuessed) [[likely]] {
+            word_[i] = node->slot_in_256(keys_[i][kDepth])->load();
+            const Child child(word_[i]);
+            if (!child || child.is_leaf()) {
+              if (!end_in_256(i, child)) return false;
+            } else {
+              go_on_in_256<kDepth>(i, child);
+            }
+          } else {
+            if (arrival == Arrival::kChanged) return false;
+            depth_[i] = kDepth;
+            if (!look(i)) return false;
+          }
+        }
+        return level_256<kDepth + 1>(root);
+      }
+      return true;
+    }
+    template <u32 kDepth>
+    [[gnu::always_inline]] void go_on_in_256(u32 i, Child child) {
+      if constexpr (kDepth + 1 < Descent::kUnrolled) {
+        prefetch_read(child.line());
+        prefetch_read(child.template as_node<Node>()->slot_in_256(keys_[i][kDepth + 1]));
+        run_[in_run_++] = i;
+      } else {
+        Node::prefetch_start(child);
+        depth_[i] = kDepth;
+        further_[ways_++] = i;
+      }
+    }
+    [[gnu::always_inline]] bool end_in_256(u32 i, Child child) {
+      if (child) {
+        to_leaf(i, child);
+        return true;
+      }
+      return answer(i, End::kFreeSlot, Way());
+    }
+
+    [[gnu::always_inline]] bool look(u32 i) {
       Way way;
-      const End end = Descent::look(at[i], keys[i], depth[i], way);
-      word[i] = way.word;
+      const End end = Descent::look(at_[i], keys_[i], depth_[i], way);
+      word_[i] = way.word;
       if (end == End::kFurther) {
-        prefetch_next(*at[i].node(), Child(way.word), depth[i] + 1, keys[i]);
-        further[ways++] = static_cast<u8>(i);
+        Node::prefetch_start(Child(way.word));
+        further_[ways_++] = i;
       } else if (end == End::kLeaf) {
-        prefetch_read(Child(way.word).line());
-        at_leaf[leaves++] = static_cast<u8>(i);
+        to_leaf(i, Child(way.word));
       } else {
         return answer(i, end, way);
       }
       return true;
-    };
-    for (u32 i = 0; i < count; ++i) {
-      at[i] = tx.enter(root);
-      depth[i] = 0;
-      if (!look(i)) return false;
     }
-    while (ways > 0) {
-      const u32 round = std::exchange(ways, 0);
-      for (u32 w = 0; w < round; ++w) {   // looking adds to the places that were left behind
-        const u32 i = further[w];
-        if (!at[i].step_to(Child(word[i]).template as_node<Node>())) return false;
-        ++depth[i];
-        if (!look(i)) return false;
-      }
+    [[gnu::always_inline]] void to_leaf(u32 i, Child leaf) {
+      prefetch_read(leaf.line());
+      at_leaf_[leaves_++] = i;
     }
-    for (u32 l = 0; l < leaves; ++l) {
-      Way way;
-      way.word = word[at_leaf[l]];
-      if (!answer(at_leaf[l], End::kLeaf, way)) return false;
+    [[gnu::always_inline]] bool answer(u32 i, End end, const Way& way) {
+      const Attempt<Found> answered = Descent::answer(tx_, end, keys_[i], at_[i], way);
+      if (answered) found_[i] = *answered;
+      return static_cast<bool>(answered);
     }
-    return true;
-  }
 
-  /// Asks for what a look reads of a child at `depth`: below a Node256 of the first levels that is mostly another one.
-  [[gnu::always_inline]] static void prefetch_next(const Node& parent, Child child, u32 depth, const Key& key) {
-    if (depth < Descent::kUnrolled - 1 && parent.kind() == Kind::k256) {
-      prefetch_read(child.line());
-      prefetch_read(child.template as_node<Node>()->slot_in_256(key[depth]));
-    } else {
-      Node::prefetch_start(child);
-    }
-  }
+    Tx& tx_;
+    const Key* const keys_;
+    Found* const found_;
+    typename Descent::template ReaderOf<Tx> at_[kWays];
+    u64 word_[kWays];   // that `at_` has for the key: of a node, or of a leaf
+    u32 depth_[kWays];
+    // Which are in the run, have a node to step to beyond it, and have found their leaf.
+    u32 run_[kWays], further_[kWays], at_leaf_[kWays];
+    u32 in_run_ = 0, ways_ = 0, leaves_ = 0;
+  };
 };
 
 }  // namespace latchlab::art
