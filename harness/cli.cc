@@ -167,13 +167,15 @@ RunCommand parse_run(const std::vector<std::string>& args, const Surroundings& s
     }
     std::vector<Config> product;
     product.reserve(points.size() * axis.size());
-    std::map<std::string, std::string> spelled;   // 1K and 1000 are one point
+    std::map<std::string, std::string> spelled;   // 1K and 1000 are one point, and so are rtm and rtm:20
     for (const Config& point : points) {
       for (const std::string& value : axis) {
         product.push_back(point);
         apply(option, product.back(), value);
         if (&point != &points.front()) continue;
-        const auto [same, is_new] = spelled.emplace(point_of(product.back()), value);
+        Config resolved = product.back();
+        resolved.sync = in_effect(resolved.sync, surroundings.registry);
+        const auto [same, is_new] = spelled.emplace(point_of(resolved), value);
         if (is_new) continue;
         const std::string what = same->second == value ? "is given twice" : "is the same as " + same->second;
         throw InputError(fmt::format("--{}: {} {}; --reps=2 runs every point twice", name, value, what));
@@ -195,20 +197,9 @@ RunCommand parse_run(const std::vector<std::string>& args, const Surroundings& s
   CapacityOfKeys capacities;
   std::string first_skip;
   bool any_runs = false;
-  std::map<std::string, std::string> resolved;   // rtm and rtm:20 are one point
   for (Config& point : points) {
     const std::string skip = complete_and_check(point, defaults, surroundings, capacities);
-    if (skip.empty()) {
-      any_runs = true;
-      Config in_effect = point;
-      const Pair& pair = surroundings.registry.find(point.index.name, point.sync.name, point.key_kind());
-      in_effect.sync = {.name = point.sync.name, .arg = {}, .options = pair.resolve(point.sync)};
-      const auto [same, is_new] = resolved.emplace(point_of(in_effect), point.sync.str());
-      if (!is_new) {
-        throw InputError(
-            fmt::format("--sync: {} is the same as {}; --reps=2 runs every point twice", point.sync.str(), same->second));
-      }
-    }
+    if (skip.empty()) any_runs = true;
     if (first_skip.empty()) first_skip = skip;
     for (u32 i = 0; i < reps; ++i) {
       command.runs.push_back({.config = point, .skip = skip});

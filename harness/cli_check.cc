@@ -55,17 +55,19 @@ bool draws_keys(const Mix& mix) {
 
 }  // namespace
 
+Spec in_effect(const Spec& sync, const Registry& registry) {
+  for (const Pair& pair : registry.pairs()) {
+    if (pair.policy != sync.name) continue;
+    return {.name = sync.name, .arg = {}, .options = named("--sync", [&] { return pair.resolve(sync); })};
+  }
+  return sync;
+}
+
 std::string complete_and_check(Config& config, const Defaults& defaults, const Surroundings& surroundings,
                                CapacityOfKeys& capacities) {
   named("--index", [&] { SpecReader(config.index, "index " + config.index.name).finish(); });
   surroundings.registry.check_words(config.index.name, config.sync.name);
-  for (const Pair& pair : surroundings.registry.pairs()) {
-    // Options are wrong or right whatever index they are combined with.
-    if (pair.policy == config.sync.name) {
-      (void)named("--sync", [&] { return pair.resolve(config.sync); });
-      break;
-    }
-  }
+  (void)in_effect(config.sync, surroundings.registry);
   surroundings.check_pin(config.pin);
   (void)named("--dist", [&] { return Distribution(config.distribution); });
   const Mix mix = named("--workload", [&] { return Mix(config.workload, 0); });

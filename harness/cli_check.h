@@ -31,6 +31,9 @@ class CapacityOfKeys {
   std::vector<std::pair<std::string, u64>> known_;
 };
 
+/// The policy with every option as it would be in effect, whatever the index; an unknown one as it is. Throws InputError.
+[[nodiscard]] Spec in_effect(const Spec& sync, const Registry& registry);
+
 /// Fills in what was not given and checks the whole. Throws InputError for what is wrong in itself; returns
 /// why the point makes no sense where only the combination is at fault (two writers under `none`), so that a
 /// sweep can go on without it; returns "" for a point that can run.

@@ -311,10 +311,11 @@ std::string explained(const Json& document, const Json& base) {
     return text;
   }
   if (!base.is_null()) {
-    for (const char* option : {"index", "threads", "workload", "keys", "dist", "records", "batch", "alloc", "hugepages"}) {
+    for (const char* option : {"index", "threads", "pin", "workload", "keys", "dist", "negative", "records", "batch", "batch_order",
+                               "alloc", "hugepages", "latency_every"}) {
       const std::string path = std::string("/config/") + option;
       if (r.word(path.c_str()) == Result(base).word(path.c_str())) continue;
-      throw InputError(fmt::format("explain: the results differ in --{}: {} and {}; only --sync may", option,
+      throw InputError(fmt::format("explain: the results differ in {}: {} and {}; only sync may", option,
                                    r.word(path.c_str()), Result(base).word(path.c_str())));
     }
     if (!Result(base).number("/throughput/per_second")) throw InputError("explain: the result to compare with has no throughput");

@@ -183,7 +183,10 @@ TEST_CASE("the distance to another policy is split as far as it was measured, an
   CHECK_THAT(explained(base, r), Contains("rtm:20 takes 100 ns: this is 0.5 times that, 50 ns less."));
 
   base["config"]["records"] = 7;
-  CHECK_THROWS_WITH(explained(r, base), "explain: the results differ in --records: 1000 and 7; only --sync may");
+  CHECK_THROWS_WITH(explained(r, base), "explain: the results differ in records: 1000 and 7; only sync may");
+  base["config"]["records"] = 1000;
+  base["config"]["latency_every"] = 1;   // the time of the clock would pass for the policy's
+  CHECK_THROWS_WITH(explained(r, base), "explain: the results differ in latency_every:  and 1; only sync may");
 }
 
 TEST_CASE("results that are not what was asked for are said to be so") {

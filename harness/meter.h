@@ -85,8 +85,8 @@ class Meter {
   std::vector<Lane> threads_;
   double sampled_seconds_ = 0;
   std::vector<double> series_;
-  Done told_;          // in the series, `aborts` and `restarts`
-  Troubles elided_;    // in `fallbacks`
+  Done told_;         // in the series, `aborts` and `restarts`
+  Troubles elided_;   // in `fallbacks`
   TroubleSeries troubles_;
 };
 

@@ -88,6 +88,7 @@ TEST_CASE("aborts are counted in one place, and nowhere where no transaction was
   CHECK_FALSE(never.sync.aborts);
   CHECK(never.sync.aborts.reason == "no transaction was begun");
   CHECK_FALSE(never.sync.abort_statuses);
+  CHECK(never.sync.abort_statuses.reason == "no transaction was begun");
   CHECK(count(*never.sync.counters, "begins") == 0);
   CHECK(count(*never.sync.counters, "fallbacks") == count(*never.sync.counters, "ops"));
   CHECK(*never.sync.fallback_rate == 1);

@@ -350,10 +350,11 @@ class TrialOf final : public Trial {
       out.degraded = Index::Policy::degraded(Index::Policy::Options::parse(spec_));
     }
     out.stats.counters = Measured<SyncStats::Counts>::missing("the policy counts nothing");
-    out.stats.aborts = out.stats.abort_statuses = Measured<SyncStats::Counts>::missing("the policy has no transactions");
+    out.stats.aborts = Measured<SyncStats::Counts>::missing("the policy has no transactions");
     out.stats.fallback_rate = Measured<double>::missing("the policy has no fallback");
     out.stats.restart_rate = Measured<double>::missing("the policy has no optimistic runs to restart");
     if constexpr (requires { std::declval<SessionThread&>().counters; }) report_counters(sums, operations, out);
+    if (!out.stats.aborts) out.stats.abort_statuses = Measured<SyncStats::Counts>::missing(out.stats.aborts.reason);
     return out;
   }
 
@@ -470,11 +471,11 @@ class TrialOf final : public Trial {
           out.stats.aborts = std::move(aborts);
           out.stats.abort_statuses = std::move(statuses);
         } else {
-          out.stats.aborts = out.stats.abort_statuses = Measured<SyncStats::Counts>::missing(
+          out.stats.aborts = Measured<SyncStats::Counts>::missing(
               all.elided() != 0 ? "the processor does not tell of aborts under its prefixes" : "no transaction was begun");
         }
       } else if constexpr (requires { all.commits; }) {
-        out.stats.aborts = out.stats.abort_statuses = Measured<SyncStats::Counts>::missing("the policy does not see its aborts");
+        out.stats.aborts = Measured<SyncStats::Counts>::missing("the policy does not see its aborts");
       }
       if constexpr (requires { all.elided(); }) {
         if (const u64 could = all.elided() + by_choice(all) + all.fallbacks; could != 0) {

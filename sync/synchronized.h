@@ -182,7 +182,7 @@ class Synchronized {
     std::span<const Key> keys() const { return {keys_.data(), count_}; }
 
    private:
-    static constexpr bool kSpellsItself = Key::kFixedSize != 0;   // looks into nothing
+    static constexpr bool kSpellsItself = Key::kFixedSize != 0;   // such a key views nothing that would have to be kept
     const std::size_t count_;
     std::array<std::optional<typename Key::Spelling>, kSpellsItself ? 0 : kMostInAttempt> spellings_;
     std::array<Key, kMostInAttempt> keys_;

@@ -86,30 +86,40 @@ class Descent {
     return tx.confirm(Found(), at);
   }
 
- private:
-  /// The run of Node256, one on each level, with which a tree begins (the root is one); unrolled, so that levels and shifts
-  /// are constants. The fewer instructions a lookup has, the more lookups' cache misses overlap. The root is never replaced,
-  /// so its slot alone proves the first step. kFurther: the way goes on at `depth`.
-  template <u32 kDepth, class Tx, class Parent>
-  [[gnu::always_inline]] static End descend_256(Tx& tx, Node* root, const Key& key, Parent& parent, ReaderOf<Tx>& at, Way& way,
-                                                   u32& depth) {
-    constexpr u8 kGuess = Path::tag_of(Kind::k256, kDepth + 1);
+  /// What a node of the run of Node256 with which a tree begins has for the key: the one at kDepth, which is `at`, or the root,
+  /// which is not entered unless the way ends there. kFurther: the node that way.word leads to.
+  template <u32 kDepth, class Tx>
+  [[gnu::always_inline]] static End look_256(Tx& tx, Node* root, const Key& key, ReaderOf<Tx>& at, Way& way) {
     way.slot = (kDepth == 0 ? root : at.node())->slot_in_256(key[kDepth]);
     way.word = way.slot->load();
     const Child child(way.word);
-    if (!child || child.is_leaf()) {
-      if constexpr (kDepth == 0) {
-        if (!tx.enter_late(at, root, *way.slot, way.word)) return End::kChanged;
-      }
-      return child ? End::kLeaf : End::kFreeSlot;
-    }
-    Arrival arrival;
+    if (child && !child.is_leaf()) return End::kFurther;
     if constexpr (kDepth == 0) {
-      arrival = tx.begin(at, child.template as_node<Node>(), kGuess, *way.slot, way.word);
-    } else {
-      parent = at;
-      arrival = at.step_to(child.template as_node<Node>(), kGuess);
+      if (!tx.enter_late(at, root, *way.slot, way.word)) return End::kChanged;
     }
+    return child ? End::kLeaf : End::kFreeSlot;
+  }
+
+  /// Goes on to that node, at kDepth, and says whether it is in the run. The root is never replaced, so its slot alone proves
+  /// the first step.
+  template <u32 kDepth, class Tx>
+  [[gnu::always_inline]] static Arrival go_on_256(Tx& tx, ReaderOf<Tx>& at, const Way& way) {
+    constexpr u8 kGuess = Path::tag_of(Kind::k256, kDepth);
+    Node* const node = Child(way.word).template as_node<Node>();
+    if constexpr (kDepth == 1) return tx.begin(at, node, kGuess, *way.slot, way.word);
+    return at.step_to(node, kGuess);
+  }
+
+ private:
+  /// The run of Node256, one on each level, with which a tree begins (the root is one); unrolled, so that levels and shifts
+  /// are constants. The fewer instructions a lookup has, the more lookups' cache misses overlap. kFurther: the way goes on at
+  /// `depth`.
+  template <u32 kDepth, class Tx, class Parent>
+  [[gnu::always_inline]] static End descend_256(Tx& tx, Node* root, const Key& key, Parent& parent, ReaderOf<Tx>& at, Way& way,
+                                                   u32& depth) {
+    if (const End end = look_256<kDepth>(tx, root, key, at, way); end != End::kFurther) return end;
+    if constexpr (kDepth != 0) parent = at;
+    const Arrival arrival = go_on_256<kDepth + 1>(tx, at, way);
     if (arrival == Arrival::kChanged) return End::kChanged;
     if constexpr (kDepth + 1 < kUnrolled) {
       if (arrival == Arrival::kGuessed) [[likely]] return descend_256<kDepth + 1>(tx, root, key, parent, at, way, depth);

@@ -66,45 +66,27 @@ class SideBySide {
     }
 
    private:
-    /// The run of Node256 with which a tree begins, as Descent::descend_256 goes down it.
+    /// The run of Node256 with which a tree begins (Descent::look_256), all ways a level at a time.
     [[gnu::always_inline]] bool begin_256(Node* root, u32 count) {
       for (u32 i = 0; i < count; ++i) {
-        const auto* const slot = root->slot_in_256(keys_[i][0]);
-        word_[i] = slot->load();
-        const Child child(word_[i]);
-        if (!child || child.is_leaf()) {
-          if (!tx_.enter_late(at_[i], root, *slot, word_[i])) return false;
-          if (!end_in_256(i, child)) return false;
-        } else {
-          go_on_in_256<0>(i, child);
-        }
+        if (!look_256<0>(root, i)) return false;
       }
       return level_256<1>(root);
     }
     template <u32 kDepth>
     [[gnu::always_inline]] bool level_256(Node* root) {
       if constexpr (kDepth < Descent::kUnrolled) {
-        constexpr u8 kGuess = Path<Key>::tag_of(Kind::k256, kDepth);
         const u32 round = std::exchange(in_run_, 0);
         for (u32 w = 0; w < round; ++w) {
           const u32 i = run_[w];
-          Node* const node = Child(word_[i]).template as_node<Node>();
-          Arrival arrival;
-          if constexpr (kDepth == 1) {
-            arrival = tx_.begin(at_[i], node, kGuess, *root->slot_in_256(keys_[i][0]), word_[i]);
-          } else {
-            arrival = at_[i].step_to(node, kGuess);
-          }
+          Way way;
+          if constexpr (kDepth == 1) way.slot = root->slot_in_256(keys_[i][0]);
+          way.word = word_[i];
+          const Arrival arrival = Descent::template go_on_256<kDepth>(tx_, at_[i], way);
+          if (arrival == Arrival::kChanged) return false;
           if (arrival == Arrival::kGuessed) [[likely]] {
-            word_[i] = node->slot_in_256(keys_[i][kDepth])->load();
-            const Child child(word_[i]);
-            if (!child || child.is_leaf()) {
-              if (!end_in_256(i, child)) return false;
-            } else {
-              go_on_in_256<kDepth>(i, child);
-            }
+            if (!look_256<kDepth>(root, i)) return false;
           } else {
-            if (arrival == Arrival::kChanged) return false;
             depth_[i] = kDepth;
             if (!look(i)) return false;
           }
@@ -114,23 +96,24 @@ class SideBySide {
       return true;
     }
     template <u32 kDepth>
-    [[gnu::always_inline]] void go_on_in_256(u32 i, Child child) {
-      if constexpr (kDepth + 1 < Descent::kUnrolled) {
+    [[gnu::always_inline]] bool look_256(Node* root, u32 i) {
+      Way way;
+      const End end = Descent::template look_256<kDepth>(tx_, root, keys_[i], at_[i], way);
+      word_[i] = way.word;
+      const Child child(way.word);
+      if (end == End::kLeaf) {
+        to_leaf(i, child);
+      } else if (end != End::kFurther) {
+        return answer(i, end, way);
+      } else if constexpr (kDepth + 1 < Descent::kUnrolled) {
         prefetch_read(child.line());
         prefetch_read(child.template as_node<Node>()->slot_in_256(keys_[i][kDepth + 1]));
         run_[in_run_++] = i;
       } else {
-        Node::prefetch_start(child);
         depth_[i] = kDepth;
-        further_[ways_++] = i;
+        to_node(i, child);
       }
-    }
-    [[gnu::always_inline]] bool end_in_256(u32 i, Child child) {
-      if (child) {
-        to_leaf(i, child);
-        return true;
-      }
-      return answer(i, End::kFreeSlot, Way());
+      return true;
     }
 
     [[gnu::always_inline]] bool look(u32 i) {
@@ -138,14 +121,17 @@ class SideBySide {
       const End end = Descent::look(at_[i], keys_[i], depth_[i], way);
       word_[i] = way.word;
       if (end == End::kFurther) {
-        Node::prefetch_start(Child(way.word));
-        further_[ways_++] = i;
+        to_node(i, Child(way.word));
       } else if (end == End::kLeaf) {
         to_leaf(i, Child(way.word));
       } else {
         return answer(i, end, way);
       }
       return true;
+    }
+    [[gnu::always_inline]] void to_node(u32 i, Child node) {
+      Node::prefetch_start(node);
+      further_[ways_++] = i;
     }
     [[gnu::always_inline]] void to_leaf(u32 i, Child leaf) {
       prefetch_read(leaf.line());
