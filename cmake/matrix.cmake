@@ -23,5 +23,6 @@ latchlab_add_policy(seq          HEADER sync/seq.h          TYPE Seq)
 latchlab_add_policy(hybrid       HEADER sync/hybrid.h       TYPE Hybrid)
 
 latchlab_add_index(art   HEADER indexes/art/art.h    TYPE Art   KEYS u64 bytes)
+latchlab_add_index(chained HEADER indexes/chained/chained.h TYPE Chained KEYS u64 bytes)
 latchlab_add_index(tbb   HEADER indexes/peers/tbb.h  TYPE Tbb   KEYS u64 bytes  POLICIES own)
 latchlab_add_index(null  HEADER indexes/null.h       TYPE Null  KEYS u64 bytes  POLICIES none)

@@ -104,6 +104,19 @@ concept BatchBody = requires(const Index& constant, Tx& tx, std::span<const type
   { constant.find_batch_in(tx, keys, found) } -> std::same_as<Attempt<bool>>;
 };
 
+/// What an index may have to grow in steps: whoever has inserted a key that asks for it makes steps until none is left, each
+/// an attempt of its own, so that no operation stands for the whole index. A Growth is what is left; what a step needs to
+/// be made is made between them.
+template <class Index, class Tx>
+concept GrowingBody = requires(Index& index, Tx& tx, const typename Index::Key& key, typename Index::Growth growth,
+                               Pool<typename Tx::Machine>& pool) {
+  { Index::asks_to_grow(key) } -> std::same_as<bool>;
+  { growth.done() } -> std::same_as<bool>;
+  { growth.prepare(pool) } -> std::same_as<bool>;   // outside attempts; false: memory is out, and that was all
+  { index.grow_in(tx, growth) } -> std::same_as<Attempt<typename Index::Growth>>;
+  growth.release(pool);                             // at the end
+};
+
 /// An index as somebody writes it: bodies for a transaction, once, for every policy. What each answers is said where callers
 /// see it, in Synchronized.
 template <class Index, class Tx>

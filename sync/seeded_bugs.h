@@ -45,6 +45,8 @@ struct BugFlags {
   static inline Flag kBitBeforeSlot{};
   /// art: a reader without a latch takes a slot and a present bit of two moments for the value 0.
   static inline Flag kDropProofOfZero{};
+  /// chained: a reader without a latch takes a miss beside a split for the truth.
+  static inline Flag kTrustMiss{};
 };
 
 using NoBugs = BugFlags<std::false_type>;

@@ -158,7 +158,11 @@ class Synchronized {
   }
 
   /// Bytes of everything that the index holds beside itself, values included. Exact only while no operation runs.
-  Footprint bytes() const { return memory_.bytes(); }
+  Footprint bytes() const {
+    Footprint all = memory_.bytes();
+    if constexpr (requires { index_.room(); }) all.room = index_.room();
+    return all;
+  }
   /// Exact only while no operation runs.
   ReclaimCounters reclaim_counters() const { return reclaimer_.counters(); }
 
@@ -228,7 +232,20 @@ class Synchronized {
     const Key key = spelling.key();
     // A long key's leaf is more than a pool keeps ready. If memory is out, make will say so.
     if (const std::size_t extra = Body::extra_bytes(key); extra != 0) (void)me.pool->top_up(extra);
-    return policy_.write(me, [this, key, value, how](auto& tx) { return index_.put_in(tx, key, value, how); });
+    const bool changed = policy_.write(me, [this, key, value, how](auto& tx) { return index_.put_in(tx, key, value, how); });
+    if constexpr (GrowingBody<Body, typename Policy::Tx>) {
+      if (changed && how != Put::kUpdate && Body::asks_to_grow(key)) [[unlikely]] grow(me);
+    }
+    return changed;
+  }
+
+  /// The key is in: what happens here fails nobody.
+  [[gnu::noinline]] void grow(Thread& me) {
+    typename Body::Growth growth;
+    while (!growth.done() && growth.prepare(*me.pool)) {
+      growth = policy_.write(me, [this, &growth](auto& tx) { return index_.grow_in(tx, growth); });
+    }
+    growth.release(*me.pool);
   }
 
   template <class Visit>

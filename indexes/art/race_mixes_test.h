@@ -3,15 +3,13 @@
 // the keys that bring it about. Numbers are spelled by their eight bytes, most significant first, like their
 // paths in the tree.
 #include <algorithm>
-#include <cstdio>
 #include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "indexes/art/art.h"
-#include "src/arch/sanitizer.h"
-#include "src/testing/catch.h"
+#include "indexes/explore_test.h"
 #include "src/testing/race_program.h"
 
 namespace latchlab::testing {
@@ -263,24 +261,6 @@ inline std::vector<RaceMix<std::string>> string_mixes() {
        {path + "1", path + "2x", path + "2y", path + "2z"},
        {3, 2, 1, 1, 6, 1}},
   };
-}
-
-/// The schedules of one mix under one policy, and the programs over which they are spread.
-inline constexpr u32 kRacePrograms = 40;
-inline constexpr u32 kRaceSchedules = 10'000;
-
-/// Runs every mix on `Index`: ten thousand schedules each, and under sanitizers a twentieth of that.
-template <class Index, class Raw>
-void explore(const std::vector<RaceMix<Raw>>& mixes, std::string_view policy, RaceOptions options) {
-  static_assert(kRaceSchedules % kRacePrograms == 0);
-  options.schedules = kRaceSchedules / kRacePrograms / (kSanitized ? 20 : 1);
-  for (const auto& mix : mixes) {
-    const ProgramsReport report = run_programs<Index>(mix, policy, kRacePrograms, options);
-    INFO(report.message);
-    CHECK(report.failures == 0);
-    if (report.failures == 0) CHECK(report.schedules == u64{options.schedules} * kRacePrograms);
-    std::printf("%s\n", report.message.c_str());
-  }
 }
 
 }  // namespace latchlab::testing

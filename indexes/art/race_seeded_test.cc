@@ -1,15 +1,12 @@
 // The race finder finds what it is for: with one step of a protocol left out (sync/seeded_bugs.h) it must
 // fail within the schedules that the sound code gets through, on the same programs.
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <array>
-#include <csignal>
-#include <cstdio>
 #include <optional>
 
 #include "indexes/art/art.h"
 #include "indexes/art/race_mixes_test.h"
+#include "indexes/seeded_test.h"
 #include "sync/adaptive.h"
 #include "sync/hle.h"
 #include "sync/hybrid.h"
@@ -31,53 +28,9 @@ using HleArt = Synchronized<Art, Hle<Simulated, BugsOnRequest>, U64Key>;
 using AdaptiveArt = Synchronized<Art, Adaptive<Simulated, BugsOnRequest>, U64Key>;
 using HybridArt = Synchronized<Art, Hybrid<Simulated, BugsOnRequest>, U64Key>;
 
-/// Whether `run` finds a failure. Broken code may also run into a null pointer, so it runs in a process of its
-/// own, whose report comes through a pipe; a crash is a find too.
-template <class Run>
-bool caught(const char* name, bool& bug, Run&& run) {
-  int ends[2];
-  REQUIRE(pipe(ends) == 0);
-  std::fflush(nullptr);
-  const pid_t child = fork();
-  if (child == 0) {
-    for (const int fatal : {SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE}) std::signal(fatal, SIG_DFL);   // Catch would tell a story
-    bug = true;
-    const ProgramsReport report = run();
-    const std::string text =
-        (report.failures != 0 ? std::to_string(report.schedules) : std::string("-")) + " " + report.message;
-    _exit(write(ends[1], text.data(), text.size()) < 0 || report.failures == 0 ? 1 : 0);
-  }
-  close(ends[1]);
-  std::string text(2000, '\0');
-  const ssize_t got = read(ends[0], text.data(), text.size());
-  close(ends[0]);
-  text.resize(got < 0 ? 0 : static_cast<std::size_t>(got));
-  int status = 0;
-  waitpid(child, &status, 0);
-  // Not any signal: what somebody else sends to the process is no find.
-  const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-  const bool crashed = text.empty() && (signal == SIGSEGV || signal == SIGBUS || signal == SIGABRT || signal == SIGILL);
-  std::printf("seeded bug %-20s %s\n", name, crashed ? "caught by a crash" : text.c_str());
-  return crashed || (WIFEXITED(status) && WEXITSTATUS(status) == 0);
-}
-
-constexpr u32 kPrograms = 40;
-constexpr u32 kSchedulesEach = kRaceSchedules / kPrograms;
-
 template <class Index>
 auto all_mixes(std::string policy, double abort_rate, std::vector<RaceMix<u64>> mixes = number_mixes()) {
-  return [=] {
-    ProgramsReport all;
-    for (const auto& mix : mixes) {
-      const ProgramsReport one = run_programs<Index>(mix, policy, kPrograms,
-                                                     {.schedules = kSchedulesEach, .abort_rate = abort_rate});
-      all.schedules += one.schedules;
-      all.failures += one.failures;
-      all.message = one.message;
-      if (all.failures != 0) break;
-    }
-    return all;
-  };
+  return find_in_mixes<Index>(std::move(policy), abort_rate, std::move(mixes));
 }
 
 TEST_CASE("Seeded bugs: a dropped validation, upgrade, unlock or grace period of olc is found", "[race]") {

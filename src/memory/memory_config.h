@@ -43,6 +43,7 @@ constexpr std::string_view name_of(MemoryConfig::Alloc alloc) { return kAllocNam
 /// The memory of one index. Exact when no operation is running.
 struct Footprint {
   u64 live = 0;        ///< bytes of blocks in use, each rounded up to what it really takes
+  u64 room = 0;        ///< of live: what stays when the last key is erased, the buckets of a table
   u64 reserved = 0;    ///< bytes taken from the system: live, free, and not yet used; equals live for malloc
   u64 chunks = 0;      ///< mappings; 0 for malloc
   u64 page_bytes = 0;  ///< page size asked for and granted in principle; 0: the allocator decides (malloc)

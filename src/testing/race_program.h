@@ -148,7 +148,11 @@ class ProgramOnIndex {
   void run(u32 id, const RaceOp& op) {
     auto& me = threads_[id];
     const Key& key = program_.keys[op.key];
-    if (op.verb == RaceVerb::kScan) return scan(id, op);
+    if (op.verb == RaceVerb::kScan) {
+      if constexpr (Index::kOrdered) return scan(id, op);
+      for (u32 number = op.key; number < program_.keys.size(); ++number) run(id, {RaceVerb::kFind, number, 1});
+      return;
+    }
     if (op.verb == RaceVerb::kFind && op.value % 2 == 0) return find_two(id, op.key);
     Call call{static_cast<CallKind>(op.verb), false, op.value, history_.now(), 0, id};
     switch (op.verb) {

@@ -1,0 +1,68 @@
+#pragma once
+// The nodes of a chained table: one a key.
+//
+//   u64 keys      | key | value | next |                                      24 bytes, a block of 32
+//   byte strings  | value | next | hash | bytes of the key | the key, spelled |
+//
+// A node has no latch: its bucket guards it. Key and hash are fixed; a value changes by one store.
+#include <cstring>
+#include <string_view>
+
+#include "src/base/hash.h"
+#include "src/base/key.h"
+
+namespace latchlab::chained {
+
+/// What buckets are chosen by. Every bit of it depends on every bit of the key.
+inline u64 hash_of(U64Key key) { return mix64(key.raw()); }
+inline u64 hash_of(const BytesKey& key) {
+  return hash_bytes({reinterpret_cast<const char*>(key.spelled()), key.spelled_size()});
+}
+
+template <class Layout, class Key>
+class Node;
+
+template <class Layout>
+class Node<Layout, U64Key> {
+ public:
+  static constexpr std::size_t bytes_for(U64Key, u64, u64, Node*) { return sizeof(Node); }
+  Node(U64Key key, u64, u64 given, Node* after) : key_(key.raw()), value(given), next(after) {}
+
+  bool has(U64Key key, u64) const { return key_ == key.raw(); }
+  U64Key key() const { return U64Key(key_); }
+  u64 hash() const { return hash_of(key()); }
+  std::size_t bytes() const { return sizeof(Node); }
+
+ private:
+  const u64 key_;
+
+ public:
+  typename Layout::template Cell<u64> value;
+  typename Layout::template Cell<Node*> next;
+};
+
+template <class Layout>
+class Node<Layout, BytesKey> {
+ public:
+  static std::size_t bytes_for(const BytesKey& key, u64, u64, Node*) { return kHeader + key.spelled_size(); }
+  Node(const BytesKey& key, u64 hash, u64 given, Node* after)
+      : value(given), next(after), hash_(hash), size_(key.spelled_size()) {
+    if (size_ != 0) std::memcpy(reinterpret_cast<u8*>(this) + kHeader, key.spelled(), size_);
+  }
+
+  bool has(const BytesKey& key, u64 hash) const { return hash_ == hash && this->key() == key; }
+  BytesKey key() const { return BytesKey(reinterpret_cast<const u8*>(this) + kHeader, size_); }
+  u64 hash() const { return hash_; }
+  std::size_t bytes() const { return kHeader + size_; }
+
+  typename Layout::template Cell<u64> value;
+  typename Layout::template Cell<Node*> next;
+
+ private:
+  static constexpr std::size_t kHeader = 28;
+
+  const u64 hash_;   // so that a split reads no keys
+  const u32 size_;
+};
+
+}  // namespace latchlab::chained

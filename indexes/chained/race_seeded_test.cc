@@ -1,0 +1,26 @@
+// What chained tables lean on is found where it is dropped, by the programs that the sound code gets through.
+#include "indexes/chained/chained.h"
+#include "indexes/chained/race_mixes_test.h"
+#include "indexes/seeded_test.h"
+#include "sync/olc.h"
+#include "sync/rowex.h"
+#include "sync/synchronized.h"
+
+namespace latchlab::testing {
+namespace {
+
+TEST_CASE("Seeded bugs: a dropped validation, upgrade or grace period of chained under olc is found", "[race]") {
+  using Index = Synchronized<Chained, Olc<Simulated, BugsOnRequest>, U64Key>;
+  const auto run = find_in_mixes<Index>("olc", 0, chained_mixes());
+  CHECK(caught("chained: validation", BugsOnRequest::kDropValidation, run));
+  CHECK(caught("chained: upgrade", BugsOnRequest::kDropUpgrade, run));
+  CHECK(caught("chained: grace period", BugsOnRequest::kDropGracePeriod, run));
+}
+
+TEST_CASE("Seeded bugs: a miss beside a split that a reader without a latch trusts is found", "[race]") {
+  using Index = Synchronized<Chained, Rowex<Simulated, BugsOnRequest>, U64Key>;
+  CHECK(caught("chained: trusted miss", BugsOnRequest::kTrustMiss, find_in_mixes<Index>("rowex", 0, chained_mixes())));
+}
+
+}  // namespace
+}  // namespace latchlab::testing

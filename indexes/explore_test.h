@@ -1,0 +1,31 @@
+#pragma once
+// Mixes of operations on the race finder, for any index under any policy.
+#include <cstdio>
+#include <string_view>
+#include <vector>
+
+#include "src/arch/sanitizer.h"
+#include "src/testing/catch.h"
+#include "src/testing/race_program.h"
+
+namespace latchlab::testing {
+
+/// The schedules of one mix under one policy, and the programs over which they are spread.
+inline constexpr u32 kRacePrograms = 40;
+inline constexpr u32 kRaceSchedules = 10'000;
+
+/// Runs every mix on `Index`: ten thousand schedules each, and under sanitizers a twentieth of that.
+template <class Index, class Raw>
+void explore(const std::vector<RaceMix<Raw>>& mixes, std::string_view policy, RaceOptions options) {
+  static_assert(kRaceSchedules % kRacePrograms == 0);
+  options.schedules = kRaceSchedules / kRacePrograms / (kSanitized ? 20 : 1);
+  for (const auto& mix : mixes) {
+    const ProgramsReport report = run_programs<Index>(mix, policy, kRacePrograms, options);
+    INFO(report.message);
+    CHECK(report.failures == 0);
+    if (report.failures == 0) CHECK(report.schedules == u64{options.schedules} * kRacePrograms);
+    std::printf("%s\n", report.message.c_str());
+  }
+}
+
+}  // namespace latchlab::testing
