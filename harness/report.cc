@@ -315,6 +315,7 @@ Json document_of(const RunResult& r) {
   o["phases"] = phases_json(r.trial.phases);
   put(o, "throughput", r.trial.throughput, throughput_json);
   put(o, "latency", r.trial.latency, [&](const Latency& l) { return latency_json(l, r.config.batch.keys); });
+  put(o, "nodes_per_fetch", r.trial.nodes_per_fetch);
   o["sync"] = sync_json(r.trial.sync);
   put_missing(o, "pmu", r.trial.pmu_reason);
   o["memory"] = memory_json(r.trial.memory);

@@ -226,6 +226,8 @@ struct TrialResult {
   std::vector<PhaseTime> phases;
   Measured<Throughput> throughput;
   Measured<Latency> latency;
+  /// Nodes that a lookup of the workload visits, as the index is after the measured phase, where the index counts them.
+  Measured<double> nodes_per_fetch;
   SyncStats sync;
   MemoryUse memory;
   Limits limits;
@@ -287,7 +289,7 @@ struct BuildInfo {
 };
 
 struct RunResult {
-  static constexpr u32 kSchemaVersion = 4;
+  static constexpr u32 kSchemaVersion = 5;
   std::string run_id;      ///< unique: time, process, counter
   std::string point_hash;  ///< equal for replicates of one point, on any machine
   std::string started;     ///< UTC, ISO 8601

@@ -212,6 +212,7 @@ std::string block_of(const RunResult& r) {
     }
   }
   if (t.latency) text += latency_lines(*t.latency, r.config.batch.keys);
+  if (t.nodes_per_fetch) text += line("nodes", fmt::format("{:.3f} on the way of a lookup", *t.nodes_per_fetch));
   text += line("limit", limits_text(t.limits));
   if (t.sync.aborts) {
     text += line("aborts", aborts_text(*t.sync.aborts, t.throughput ? t.throughput->operations : 0));

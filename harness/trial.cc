@@ -136,6 +136,7 @@ class Run {
       nothing_measured(out_, out_.status == Status::kOk ? "the measured phase did not run" : out_.reason);
     }
     describe_placement();
+    count_nodes();
     check();
     find_limits();
     progress_.end();
@@ -513,6 +514,16 @@ class Run {
       }
       out_.placement.threads.push_back(std::move(place));
     }
+  }
+
+  /// On the way to the keys of the first lookups of the stream, as the index is now. Outside all times.
+  void count_nodes() {
+    constexpr u32 kFetches = 250'000;
+    if (!out_.throughput || mix_.fills()) return;
+    std::vector<Op> ops;
+    std::vector<Step> steps;
+    const StepMaker maker(stream_, mix_.has(OpKind::kErase));
+    out_.nodes_per_fetch = trial_.nodes_per_fetch(maker.make(0, kFetches, ops, steps));
   }
 
   /// The index against the tally; nobody uses it any more.

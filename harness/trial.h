@@ -107,6 +107,8 @@ class Trial {
   /// What the policy's reclaimer has counted, where it has a grace period. While no operation runs.
   [[nodiscard]] virtual Measured<ReclaimCounters> reclaim() const = 0;
   [[nodiscard]] virtual IndexBytes bytes() const = 0;
+  /// Nodes a lookup, over the lookups among the steps, where the index counts them. No session may be running.
+  [[nodiscard]] virtual Measured<double> nodes_per_fetch(const Slice& slice) = 0;
   /// Walks over the whole index; no session may be running. O(keys).
   [[nodiscard]] virtual Contents contents() = 0;
 };

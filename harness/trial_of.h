@@ -46,6 +46,15 @@ namespace latchlab {
 template <class Raw>
 using OwnedKey = std::conditional_t<std::is_same_v<Raw, std::string_view>, std::string, Raw>;
 
+template <class Raw>
+Raw key_of(const Step& step) {
+  if constexpr (std::is_same_v<Raw, u64>) {
+    return step.number;
+  } else {
+    return Raw(step.bytes, step.length);
+  }
+}
+
 /// Operations that took the lock though elision worked.
 template <class Counters>
 u64 by_choice(const Counters& counters) {
@@ -107,14 +116,6 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
   }
 
  private:
-  static Raw key_of(const Step& step) {
-    if constexpr (std::is_same_v<Raw, u64>) {
-      return step.number;
-    } else {
-      return Raw(step.bytes, step.length);
-    }
-  }
-
   void run_block(const std::optional<OpKind>& only, const Step* steps, u32 count, Tally& tally) {
     if (only == OpKind::kRead) {
       reads(steps, count, tally);
@@ -160,7 +161,7 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
     u64 misses = 0;
     for (const Step* const end = steps + count; steps != end;) {
       const u32 now = std::min(batch_.keys, static_cast<u32>(end - steps));
-      for (u32 i = 0; i < now; ++i) keys[i] = key_of(steps[i]);
+      for (u32 i = 0; i < now; ++i) keys[i] = key_of<Raw>(steps[i]);
       index_.find_batch(me, std::span<const Raw>(keys.data(), now), std::span(found.data(), now), batch_.order);
       for (u32 i = 0; i < now; ++i) misses += !found_right(steps[i], found[i], tally);
       steps += now;
@@ -174,7 +175,7 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
     u64 misses = 0;
     Index& index = index_;   // in a register: as a member it would be loaded again after every store
     for (const Step *step = steps, *const end = steps + count; step != end; ++step) {
-      misses += !found_right(*step, index.find(me, key_of(*step)), tally);
+      misses += !found_right(*step, index.find(me, key_of<Raw>(*step)), tally);
     }
     note_reads(count, misses, tally);
   }
@@ -204,7 +205,7 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
       std::array<bool, kMostInAttempt> changed;
       for (const Step* const end = steps + count; steps != end;) {
         const u32 now = std::min(batch_.keys, static_cast<u32>(end - steps));
-        for (u32 i = 0; i < now; ++i) keys[i] = key_of(steps[i]), values[i] = steps[i].value;
+        for (u32 i = 0; i < now; ++i) keys[i] = key_of<Raw>(steps[i]), values[i] = steps[i].value;
         index_.update_batch(me_, std::span<const Raw>(keys.data(), now), std::span<const u64>(values.data(), now),
                             std::span(changed.data(), now));
         for (u32 i = 0; i < now; ++i) note_update(steps[i], changed[i], tally);
@@ -233,7 +234,7 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
     } counts{tally, steps};
     for (const Step* const end = steps + count; counts.step != end; ++counts.step) {
       const Step& step = *counts.step;
-      if (index_.insert(me_, key_of(step), step.value)) [[likely]] {
+      if (index_.insert(me_, key_of<Raw>(step), step.value)) [[likely]] {
         counts.checksum += checksum_of(step.value);
       } else {
         ++counts.refused;
@@ -248,16 +249,16 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
       switch (step.kind) {
         case OpKind::kRead: reads(&step, 1, tally); break;
         case OpKind::kInsert: inserts(&step, 1, tally); break;
-        case OpKind::kUpdate: note_update(step, index_.update(me_, key_of(step), step.value), tally); break;
+        case OpKind::kUpdate: note_update(step, index_.update(me_, key_of<Raw>(step), step.value), tally); break;
         case OpKind::kUpsert: {
-          const bool inserted = index_.upsert(me_, key_of(step), step.value);
+          const bool inserted = index_.upsert(me_, key_of<Raw>(step), step.value);
           if (inserted) note_key(step, 1, tally);
           tally.missing += inserted && step.expect == Expect::kHit;
           note(OpKind::kUpsert, inserted, tally);
           break;
         }
         case OpKind::kErase: {
-          const bool erased = index_.erase(me_, key_of(step));
+          const bool erased = index_.erase(me_, key_of<Raw>(step));
           if (erased) note_key(step, ~u64{0}, tally);
           tally.missing += !erased && step.expect == Expect::kHit;
           note(OpKind::kErase, erased, tally);
@@ -272,7 +273,7 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
   /// delivering it.
   [[gnu::noinline]] void scan(const Step& step, Tally& tally) {
     if constexpr (Index::kOrdered) {
-      const Raw from = key_of(step);
+      const Raw from = key_of<Raw>(step);
       u64 delivered = 0;
       u64 disorder = 0;
       u64 value = 0;
@@ -372,6 +373,21 @@ class TrialOf final : public Trial {
   [[nodiscard]] IndexBytes bytes() const override {
     const auto bytes = index_.bytes();
     return {.live = sizeof(Index) + bytes.live, .reserved = sizeof(Index) + bytes.reserved};
+  }
+
+  [[nodiscard]] Measured<double> nodes_per_fetch(const Slice& slice) override {
+    if constexpr (requires(Index& index, SessionThread& me, Raw key) { index.visits(me, key); }) {
+      SessionThread me = index_.join();
+      u64 nodes = 0, fetches = 0;
+      for (const Step& step : std::span(slice.steps, slice.count)) {
+        if (step.kind != OpKind::kRead) continue;
+        nodes += index_.visits(me, key_of<Raw>(step));
+        ++fetches;
+      }
+      if (fetches == 0) return Measured<double>::missing("the workload looks nothing up");
+      return static_cast<double>(nodes) / static_cast<double>(fetches);
+    }
+    return Measured<double>::missing("the index does not count the nodes that a lookup visits");
   }
 
   [[nodiscard]] Contents contents() override {

@@ -117,6 +117,12 @@ concept GrowingBody = requires(Index& index, Tx& tx, const typename Index::Key& 
   growth.release(pool);                             // at the end
 };
 
+/// What an index may say of the way to a key: how many nodes find_in visits.
+template <class Index, class Tx>
+concept CountsVisits = requires(const Index& constant, Tx& tx, const typename Index::Key& key) {
+  { constant.visits_in(tx, key) } -> std::same_as<Attempt<u64>>;
+};
+
 /// An index as somebody writes it: bodies for a transaction, once, for every policy. What each answers is said where callers
 /// see it, in Synchronized.
 template <class Index, class Tx>

@@ -103,6 +103,13 @@ class Synchronized {
       return index_.find_in(tx, key);
     });
   }
+  /// Nodes that find visits.
+  u64 visits(Thread& me, Raw raw) const
+    requires CountsVisits<Body, typename Policy::Tx>
+  {
+    const typename Key::Spelling spelling(raw);
+    return policy_.read(me, [this, key = spelling.key()](auto& tx) { return index_.visits_in(tx, key); });
+  }
   /// found[i] becomes the value of keys[i], as find would say it at some moment of the call: each for itself. Up to
   /// kMostInAttempt keys are one attempt of the policy. The index looks them up side by side where it can, or one after the
   /// other, if `order` says so. As many `found` as keys, in the caller's storage.

@@ -12,8 +12,11 @@
 // both words as parting: who has found what he looks for has found it, and who has not asks the word again. If it was
 // parting, or has more bits by now, links may have led him past the key, and he restarts.
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <new>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -21,6 +24,7 @@
 
 #include "indexes/chained/buckets.h"
 #include "indexes/chained/node.h"
+#include "src/arch/prefetch.h"
 #include "src/base/key.h"
 #include "sync/attempt.h"
 
@@ -63,11 +67,18 @@ class Chained {
     if (!arrive(tx, hash, at, word)) [[unlikely]] return kRestart;
     const Node* node = word.head();
     while (node != nullptr && !node->has(key, hash)) node = node->next.load();
-    if (node != nullptr) return tx.confirm(Found(node->value.load()), at);
-    if constexpr (Layout::kLatchFreeReaders) {
-      if (!Layout::Bugs::kTrustMiss && (word.parting() || at->load().bits() != word.bits())) return kRestart;
+    return answer(tx, node, at, word);
+  }
+
+  /// The same for as many keys: found[i] is of keys[i]. kGroup go side by side, a node further at a time, so that the misses of
+  /// one are waited for together with those of the others.
+  template <class Tx>
+  Attempt<bool> find_batch_in(Tx& tx, std::span<const Key> keys, std::span<Found> found) const {
+    for (std::size_t first = 0; first < keys.size(); first += kGroup) {
+      const std::size_t count = std::min(keys.size() - first, kGroup);
+      if (!find_group(tx, keys.subspan(first, count), found.subspan(first, count))) return kRestart;
     }
-    return tx.confirm(Found(), at);
+    return true;
   }
 
   template <class Tx>
@@ -180,6 +191,18 @@ class Chained {
     return growth.step_ == Growth::Step::kClaim ? claim_in(tx, growth) : split_in(tx, growth);
   }
 
+  /// Nodes that find_in visits.
+  template <class Tx>
+  Attempt<u64> visits_in(Tx& tx, const Key& key) const {
+    const u64 hash = chained::hash_of(key);
+    ReaderOf<Tx> at;
+    Word word;
+    if (!arrive(tx, hash, at, word)) return kRestart;
+    u64 nodes = 0;
+    for (const Node* node = word.head(); node != nullptr; node = node->has(key, hash) ? nullptr : node->next.load()) ++nodes;
+    return tx.confirm(nodes, at);
+  }
+
   /// Every pair, in no order, while nobody changes the table.
   template <class Visit>
   void for_each(Visit&& visit) const {
@@ -206,6 +229,7 @@ class Chained {
   static constexpr u32 kCountOneIn = kTiny ? 1 : 64;   // by hash, and all that are counted
   static constexpr u32 kAskOneIn = kTiny ? 1 : 16;     // ask
   static constexpr u64 kRun = kTiny ? 1 : 64;          // buckets of a claim: four for each key, so a doubling ends well before the next
+  static constexpr std::size_t kGroup = 16;            // lookups of a batch that go side by side
   static constexpr u32 kMostHops = 2 * Buckets::kMostBits;   // of what makes sense: each hop changes at least one bit
 
   /// How many keys there are, in part.
@@ -216,12 +240,17 @@ class Chained {
     typename Layout::template Cell<u64> room;   // bytes
   };
 
+  /// The bucket that should answer for the hash.
+  u64 guess(u64 hash) const {
+    const Shape shape(shape_.load());
+    const u64 b = chained::low_bits(hash, shape.bits);
+    return b < shape.claimed ? chained::low_bits(hash, shape.bits + 1) : b;
+  }
+
   /// Goes to the bucket that answers for the hash. False where what was read makes no sense.
   template <class Tx>
   [[nodiscard, gnu::always_inline]] bool arrive(Tx& tx, u64 hash, ReaderOf<Tx>& at, Word& word) const {
-    const Shape shape(shape_.load());
-    u64 b = chained::low_bits(hash, shape.bits);
-    if (b < shape.claimed) b = chained::low_bits(hash, shape.bits + 1);
+    u64 b = guess(hash);
     for (u32 hops = 0; hops < kMostHops; ++hops) {
       if (Bucket* const bucket = buckets_.at(b)) [[likely]] {
         at = tx.enter(bucket);
@@ -234,6 +263,56 @@ class Chained {
       }
     }
     return false;
+  }
+
+  /// What a lookup says that came to the bucket by this word and went down its chain to `node`, or to the end.
+  template <class Tx>
+  [[gnu::always_inline]] static Attempt<Found> answer(Tx& tx, const Node* node, const ReaderOf<Tx>& at, Word word) {
+    if (node != nullptr) return tx.confirm(Found(node->value.load()), at);
+    if constexpr (Layout::kLatchFreeReaders) {
+      if (!Layout::Bugs::kTrustMiss && (word.parting() || at->load().bits() != word.bits())) return kRestart;
+    }
+    return tx.confirm(Found(), at);
+  }
+
+  /// False to restart.
+  template <class Tx>
+  [[nodiscard]] bool find_group(Tx& tx, std::span<const Key> keys, std::span<Found> found) const {
+    struct Way {
+      u64 hash;
+      ReaderOf<Tx> at;
+      Word word;
+      const Node* node;
+    };
+    std::array<Way, kGroup> ways;
+    const u32 count = static_cast<u32>(keys.size());
+    for (u32 i = 0; i < count; ++i) {
+      ways[i].hash = chained::hash_of(keys[i]);
+      prefetch_read(buckets_.at(guess(ways[i].hash)));
+    }
+    for (u32 i = 0; i < count; ++i) {
+      Way& way = ways[i];
+      if (!arrive(tx, way.hash, way.at, way.word)) return false;
+      way.node = way.word.head();
+      prefetch_read(way.node);
+    }
+    u64 on_the_way = ~u64{0} >> (64 - count);   // keys whose chain has not ended
+    while (on_the_way != 0) {
+      for (u64 left = on_the_way; left != 0; left &= left - 1) {
+        const u32 i = static_cast<u32>(std::countr_zero(left));
+        Way& way = ways[i];
+        if (way.node == nullptr || way.node->has(keys[i], way.hash)) {
+          on_the_way &= ~(u64{1} << i);
+          const auto one = answer(tx, way.node, way.at, way.word);
+          if (!one) return false;
+          found[i] = *one;
+        } else {
+          way.node = way.node->next.load();
+          prefetch_read(way.node);
+        }
+      }
+    }
+    return true;
   }
 
   static bool is_counted(u64 hash) { return (hash >> 32) % kCountOneIn == 0; }
