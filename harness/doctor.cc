@@ -54,7 +54,11 @@ Finding transactions(const Probes& probes) {
                            : probes.flags.rtm            ? "CPUID announces RTM"
                                                          : "CPUID announces no RTM";
   out.text = fmt::format("{}; the probe says {}: {}", flag, name_of(probes.rtm.outcome), probes.rtm.evidence);
-  if (probes.rtm.outcome == RtmOutcome::kWorks) return out;
+  if (probes.rtm.outcome == RtmOutcome::kWorks) {
+    out.text += probes.flags.tsxldtrk ? "; their loads can be suspended"
+                                      : "; without TSXLDTRK results of hybrid with suspend=1 are marked degraded";
+    return out;
+  }
   out.verdict = Verdict::kMissing;
   out.text += "; policies that elide run on their locks, and their results are marked degraded";
   out.remedy =

@@ -121,6 +121,14 @@ TEST_CASE("transactions are believed by what the probe saw, not by the flag") {
   CHECK(about("transactions", fixture, probes).verdict == Verdict::kGood);
 }
 
+TEST_CASE("transactions that cannot suspend their loads are good, and say so") {
+  const Fixture fixture;
+  Probes probes = all_work();
+  CHECK_THAT(about("transactions", fixture, probes).text, Catch::Contains("without TSXLDTRK"));
+  probes.flags.tsxldtrk = true;
+  CHECK_THAT(about("transactions", fixture, probes).text, Catch::EndsWith("their loads can be suspended"));
+}
+
 TEST_CASE("prefixes that elide nothing are named with what was seen") {
   const Fixture fixture;
   Probes probes = all_work();

@@ -305,7 +305,9 @@ std::string explained(const Json& document, const Json& base) {
     return fmt::format("{} under {}: {}: {}\n", r.word("/config/index"), r.word("/config/sync"), status, r.word("/reason"));
   }
   std::string text = head(r);
-  if (status == "degraded") text += fmt::format("Degraded, so that this is a number of the lock: {}\n", r.word("/reason"));
+  if (status == "degraded") {
+    text += fmt::format("Degraded, so that this is a number of what ran instead: {}\n", r.word("/reason"));
+  }
   if (status == "invalid" || status == "failed") {
     text += fmt::format("{}: {}. Its numbers mean nothing.\n", status == "invalid" ? "Invalid" : "Failed", r.word("/reason"));
     return text;

@@ -196,7 +196,7 @@ TEST_CASE("results that are not what was asked for are said to be so") {
   r["sync"]["fallback_rate"] = 1.0;
   r["sync"]["counters"]["begins"] = 0;
   r["sync"]["aborts"] = nullptr;
-  CHECK_THAT(said(r), Contains("a number of the lock: no transactions"));
+  CHECK_THAT(said(r), Contains("a number of what ran instead: no transactions"));
   CHECK_THAT(said(r), !Contains("took the lock"));
   r["status"] = "invalid";
   CHECK_THAT(said(r), Contains("Invalid: no transactions. Its numbers mean nothing."));

@@ -58,17 +58,17 @@ SyncAccount sync_account(const Trial& trial, const std::vector<std::vector<u64>>
   out.stats.per_thread = per_thread(trial, counted, out.stats);
   out.stats.series = series_of(series, out.stats);
 
-  const bool nothing_elided = trial.elides() && report.elided && *report.elided == 0 && operations != 0;
+  const bool had_to_elide = trial.elides() && report.elided && operations != 0;
   if (counts_too_few(out.stats, operations, keys)) {
     out.status = Status::kInvalid;
     out.reason = fmt::format("the policy counted fewer operations than the {} that were done", operations);
   } else if (!report.contradiction.empty()) {
     out.status = Status::kInvalid;
     out.reason = "counters contradict each other: " + report.contradiction;
-  } else if (nothing_elided && report.degraded) {
+  } else if (had_to_elide && report.degraded) {
     out.status = Status::kDegraded;
     out.reason = *report.degraded;
-  } else if (nothing_elided) {
+  } else if (had_to_elide && *report.elided == 0) {
     out.status = Status::kInvalid;
     out.reason = "no operation was elided, although the probe says that they can be here";
   }

@@ -26,6 +26,7 @@ using toy::Toy;
 
 enum class Elision {
   kWorks,     ///< one abort and one commit a lookup
+  kOtherwise, ///< the same, but not as was asked for
   kDegraded,  ///< every lookup takes the lock, and the policy says why
   kSilent     ///< every lookup takes the lock, and the policy says that it need not
 };
@@ -35,6 +36,7 @@ struct ElidingPolicy {
   using Options = NoOptions;
   static constexpr bool kElides = true;
   static std::optional<std::string> degraded(const Options&) {
+    if (kElision == Elision::kOtherwise) return "it begins later";
     return kElision == Elision::kDegraded ? std::optional<std::string>("it runs on its lock") : std::nullopt;
   }
 };
@@ -58,7 +60,7 @@ struct Eliding : Counting<ElidingPolicy<kElision>, RtmCounters> {
   using typename Base::Thread;
   std::optional<u64> find(Thread& me, u64 key) {
     ++me.counters.ops;
-    if (kElision == Elision::kWorks) {
+    if (kElision == Elision::kWorks || kElision == Elision::kOtherwise) {
       me.counters.begins += 2;
       me.counters.abort(kAbortConflict | kAbortRetry);
       ++me.counters.commits;
@@ -101,13 +103,16 @@ TEST_CASE("aborts are counted in one place, and nowhere where no transaction was
   }
 }
 
-TEST_CASE("a policy that elided nothing is degraded where it says why, and wrong where it does not") {
+TEST_CASE("a policy that elided nothing, or otherwise than asked, is degraded where it says why, and else wrong") {
   const TrialResult works = run_of<Eliding<Elision::kWorks>>(small("lookup"));
   CHECK(works.status == Status::kOk);
   CHECK(works.reason.empty());
   const TrialResult degraded = run_of<Eliding<Elision::kDegraded>>(small("lookup"));
   CHECK(degraded.status == Status::kDegraded);
   CHECK(degraded.reason == "it runs on its lock");
+  const TrialResult otherwise = run_of<Eliding<Elision::kOtherwise>>(small("lookup"));
+  CHECK(otherwise.status == Status::kDegraded);
+  CHECK(otherwise.reason == "it begins later");
   const TrialResult silent = run_of<Eliding<Elision::kSilent>>(small("lookup"));
   CHECK(silent.status == Status::kInvalid);
   CHECK(silent.reason == "no operation was elided, although the probe says that they can be here");

@@ -10,7 +10,7 @@ namespace latchlab::testing {
 namespace {
 
 /// Restarts that nobody uses up: every change is made by transaction, so nothing but their own checks keeps them apart.
-constexpr std::string_view kNeverLatches = "hybrid:1000000";
+constexpr std::string_view kNeverLatches = "hybrid:1000000", kSuspended = "hybrid:1000000,suspend=1";
 
 TEST_CASE("Races: an elided lock keeps operations apart", "[race]") {
   check_no_race<WriteAndRead<Rtm<Simulated>>>("rtm:1");
@@ -21,6 +21,8 @@ TEST_CASE("Races: an elided lock keeps operations apart", "[race]") {
 TEST_CASE("Races: the versions that hybrid checks and changes keep operations apart", "[race]") {
   check_no_race<WriteAndRead<Hybrid<Simulated>>>("hybrid:0");
   check_no_race<WriteAndRead<Hybrid<Simulated>>>(kNeverLatches);
+  check_no_race<WriteAndRead<Hybrid<Simulated>>>("hybrid:0,suspend=1");
+  check_no_race<WriteAndRead<Hybrid<Simulated>>>(kSuspended);
 }
 
 TEST_CASE("Seeded bugs: an elided lock whose subscription or fallback is dropped is found", "[race]") {
@@ -34,7 +36,7 @@ TEST_CASE("Seeded bugs: an elided lock whose subscription or fallback is dropped
 }
 
 TEST_CASE("Seeded bugs: a version that hybrid does not ask or does not change is found", "[race]") {
-  for (const std::string_view spec : {std::string_view("hybrid:0"), kNeverLatches}) {
+  for (const std::string_view spec : {std::string_view("hybrid:0"), kNeverLatches, kSuspended}) {
     CAPTURE(spec);
     const auto found = [&](bool& bug) {
       const Seeded seeded(bug);

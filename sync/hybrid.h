@@ -17,6 +17,18 @@
 //
 // An abort begins the operation anew, as a restart does: what aborted it has most likely changed what was read. Every
 // status costs one of the N restarts. Where transactions do not work, everything is latched: `olc`.
+//
+// suspend=1 begins before the body, where the processor can suspend the tracking of loads (TSXLDTRK):
+//
+//     enter epoch -> begin, suspend -> descend, validating -> upgrade: resume -> versions still as read? -> as above
+//
+// The transaction is long, but what the descent reads is neither watched nor counted: nobody's store to a node that was only
+// passed aborts it, and no capacity bounds it. Nor does it prove anything, so the versions are loaded again after the resume
+// and watched from there to the commit: the invariant is the same. (It needs versions: the nodes of `rtm` have none, which
+// is why this is an option here and not there.) Blocks are made inside, the only thing that a descent stores to: the pool is
+// topped up before, and what needs more aborts and gets it outside (up to 1 MiB a block). A body that ends without an
+// upgrade has nothing to commit; its transaction is ended all the same, and counted apart. Where loads cannot be suspended,
+// it is as without suspend.
 #include <optional>
 #include <span>
 #include <string>
@@ -33,9 +45,10 @@
 namespace latchlab {
 
 struct HybridOptions {
-  u64 restarts = 3;   ///< tries by transaction after the first, 0 to 1,000,000; the number after the colon
+  u64 restarts = 3;       ///< tries by transaction after the first, 0 to 1,000,000; the number after the colon
+  bool suspend = false;   ///< begin before the descent, whose loads are not tracked
 
-  /// Throws InputError for a number out of range, or an option.
+  /// Throws InputError for a number out of range, or a word that is none of these.
   static HybridOptions parse(const Spec& spec);
   std::vector<std::pair<std::string, std::string>> resolved() const;
   /// The meaning of one, for `harness list`; empty for an unknown word.
@@ -46,16 +59,18 @@ struct HybridCounters : TransactionCounters {
   u64 fallbacks = 0;        ///< changes that were made under latches: all of them where transactions do not work
   u64 read_restarts = 0;    ///< runs of a reading body that were given up
   u64 write_restarts = 0;   ///< of a writing one, aborted ones included
+  u64 unused = 0;           ///< transactions that ended without a change, neither begins nor commits; none without suspend
 
   static constexpr auto fields() {
     using C = HybridCounters;
     return fields_beside(std::array{CounterField{"fallbacks", &C::fallbacks},
                                     CounterField{"read_restarts", &C::read_restarts},
-                                    CounterField{"write_restarts", &C::write_restarts}});
+                                    CounterField{"write_restarts", &C::write_restarts},
+                                    CounterField{"unused", &C::unused}});
   }
 };
 
-/// A transaction whose upgrade begins one of the hardware, or locks as any other.
+/// A transaction whose upgrade begins one of the hardware, or goes on with one that was begun before, or locks as any other.
 template <class M, class Bugs = NoBugs>
 class HybridTx : public VersionedTx<M, Bugs> {
   using Base = VersionedTx<M, Bugs>;
@@ -63,6 +78,20 @@ class HybridTx : public VersionedTx<M, Bugs> {
 
  public:
   HybridTx(Pool<M>& pool, bool speculates) : Base(pool), speculates_(speculates) {}
+
+  /// For the policy, before a body that shall descend with suspended loads. False where the transaction has aborted.
+  [[nodiscard]] bool begin_suspended() {
+    if (!begun()) [[unlikely]] return false;
+    M::suspend_loads();
+    return suspended_ = true;
+  }
+  /// For the policy, after a body that has not upgraded: ends what was begun before it, if anything was.
+  void end_unused() {
+    if (!suspended_) return;
+    resume();   // before it an end would abort
+    M::end();
+    unused_ = true;
+  }
 
   template <class... Readers>
   [[nodiscard]] bool upgrade(const Readers&... readers) {
@@ -79,15 +108,18 @@ class HybridTx : public VersionedTx<M, Bugs> {
   }
 
   void commit() {
-    if (changes_ && speculates_) {
+    if (!speculates_) return Base::commit();
+    if (changes_) {
       M::end();
     } else {
-      Base::commit();
+      end_unused();
     }
   }
 
-  /// For the policy: whether an upgrade has succeeded, and the status of one that did not because its transaction aborted.
+  /// For the policy: whether an upgrade has succeeded, whether a transaction has ended without one, and the status of one that
+  /// has aborted.
   bool changes() const { return changes_; }
+  bool unused() const { return unused_; }
   u32 status() const { return status_; }
 
  private:
@@ -100,10 +132,21 @@ class HybridTx : public VersionedTx<M, Bugs> {
     note_[noted_++] = lock;
     return true;
   }
-  /// What is stored from the begin on is undone by an abort, changes_ too.
+  /// What is stored from here on is undone by an abort, suspended_ and changes_ too.
+  [[nodiscard]] bool begun() {
+    const u32 status = M::begin();
+    if (status == kCommitted) [[likely]] return true;
+    status_ = status;
+    return false;
+  }
+  void resume() {
+    M::resume_loads();
+    suspended_ = false;
+  }
   [[nodiscard]] bool speculate() {
-    if (const u32 status = M::begin(); status != kCommitted) [[unlikely]] {
-      status_ = status;
+    if (suspended_) [[unlikely]] {
+      resume();
+    } else if (!begun()) [[unlikely]] {
       return false;
     }
     for (u32 i = 0; i < noted_; ++i) {
@@ -116,6 +159,7 @@ class HybridTx : public VersionedTx<M, Bugs> {
   }
 
   const bool speculates_;
+  bool suspended_ = false, unused_ = false;
   bool changes_ = false;
   u32 status_ = kCommitted;
   u32 noted_ = 0;
@@ -134,12 +178,16 @@ class Hybrid : public Optimistic<VersionedLayout<M, Bugs>> {
   using Options = HybridOptions;
   using Counters = HybridCounters;
 
-  explicit Hybrid(const Options& options) : tries_(M::transactions_work() ? options.restarts + 1 : 0) {}
+  explicit Hybrid(const Options& options)
+      : tries_(M::transactions_work() ? options.restarts + 1 : 0), suspends_(options.suspend && M::suspends_loads()) {}
 
-  /// Why this process latches what it changes; nothing where transactions work.
-  static std::optional<std::string> degraded(const Options&) {
-    if (M::transactions_work()) return std::nullopt;
-    return "hybrid latches what it changes: " + why_no_rtm().value_or("this machine has no transactions");
+  /// Why this process latches what it changes, or does not suspend what it should; nothing where it does as asked.
+  static std::optional<std::string> degraded(const Options& options) {
+    if (!M::transactions_work()) {
+      return "hybrid latches what it changes: " + why_no_rtm().value_or("this machine has no transactions");
+    }
+    if (!options.suspend || M::suspends_loads()) return std::nullopt;
+    return "hybrid begins after its descent: " + why_no_suspended_loads().value_or("this machine suspends no loads");
   }
 
   template <class Me, class Body>
@@ -150,15 +198,26 @@ class Hybrid : public Optimistic<VersionedLayout<M, Bugs>> {
       Tx tx(*me.pool, tries_left > 0);
       std::optional<std::invoke_result_t<const Body&, Tx&>> attempt;
       u32 status = M::contain([&] {
+        if (tries_left > 0 && suspends_) {
+          (void)me.pool->top_up();   // the body makes its blocks inside
+          if (!tx.begin_suspended()) return;
+        }
         attempt.emplace(body(tx));
         if (*attempt) tx.commit();
       });
       if (status == kCommitted) status = tx.status();
-      if (tries_left > 0 && (tx.changes() || status != kCommitted)) ++me.counters.begins;
+      // Of a body that failed. Here, because beside the commit it would cost the way of those that do not.
+      if (tries_left > 0 && status == kCommitted && !*attempt) status = M::contain([&] { tx.end_unused(); });
+      if (tries_left > 0) {
+        if (tx.changes() || status != kCommitted) ++me.counters.begins;
+        if (tx.unused()) ++me.counters.unused;
+      }
       if (status != kCommitted) {
         me.counters.abort(status);
         --tries_left;
         tx.blocks().abandon();
+        // Of what is made inside, with suspend.
+        if (classify(status) == AbortCause::kArena) [[unlikely]] (void)me.pool->top_up(Pool<M>::kLargestCarved);
         this->give_up(me, kRestart, me.counters.write_restarts, restarts);
       } else if (*attempt) [[likely]] {
         if (!tx.changes()) {
@@ -181,6 +240,7 @@ class Hybrid : public Optimistic<VersionedLayout<M, Bugs>> {
 
  private:
   const u64 tries_;
+  const bool suspends_;
   [[no_unique_address]] typename M::Elision elision_;
 };
 

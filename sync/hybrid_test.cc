@@ -2,11 +2,17 @@
 // leave for readers.
 #include "sync/hybrid.h"
 
+#include <atomic>
+#include <new>
+#include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "src/base/error.h"
 #include "src/machine/emulated.h"
 #include "src/machine/native.h"
+#include "src/machine/race_finder.h"
 #include "src/testing/catch.h"
 #include "sync/policy_testing.h"
 
@@ -21,12 +27,14 @@ HybridOptions parse(std::string_view spec) { return HybridOptions::parse(Spec::p
 
 TEST_CASE("The options of hybrid") {
   using Pairs = std::vector<std::pair<std::string, std::string>>;
-  CHECK(parse("hybrid").resolved() == Pairs{{"restarts", "3"}});
-  CHECK(parse("hybrid:0").resolved() == Pairs{{"restarts", "0"}});
+  CHECK(parse("hybrid").resolved() == Pairs{{"restarts", "3"}, {"suspend", "0"}});
+  CHECK(parse("hybrid:0").resolved() == Pairs{{"restarts", "0"}, {"suspend", "0"}});
+  CHECK(parse("hybrid:5,suspend=1").resolved() == Pairs{{"restarts", "5"}, {"suspend", "1"}});
   for (const auto& [key, value] : parse("hybrid").resolved()) CHECK_FALSE(HybridOptions::about(key).empty());
   CHECK_THROWS_AS(parse("hybrid:many"), InputError);
   CHECK_THROWS_AS(parse("hybrid:1000001"), InputError);
   CHECK_THROWS_AS(parse("hybrid:3,wait=1"), InputError);
+  CHECK_THROWS_AS(parse("hybrid:3,suspend=2"), InputError);
 }
 
 const std::vector<u32> kStatuses{explicit_status(kBusyCode), explicit_status(0x5a), kAbortNested, kAbortDebug,
@@ -34,8 +42,8 @@ const std::vector<u32> kStatuses{explicit_status(kBusyCode), explicit_status(0x5
 constexpr u32 kAccesses = 7;   // the version, loaded and stored; the first number, loaded and stored; the second, likewise
 
 // Whatever an abort says and wherever it comes, it costs one of the restarts; then the change is made under latches.
-void check_one_change(u64 restarts, u64 aborts, u32 status, AbortMoment at, u32 access) {
-  House<P> house("hybrid:" + std::to_string(restarts));
+void check_one_change(bool suspend, u64 restarts, u64 aborts, u32 status, AbortMoment at, u32 access) {
+  House<P> house("hybrid:" + std::to_string(restarts) + (suspend ? ",suspend=1" : ""));
   House<P>::Thread me(house);
   Twins<P::Layout> twins;
   u64 before = 7;
@@ -59,17 +67,20 @@ void check_one_change(u64 restarts, u64 aborts, u32 status, AbortMoment at, u32 
   for (const auto& field : HybridCounters::fields()) same &= me.counters.*field.member == wanted.*field.member;
   if (same) return;
   for_each_counter(me.counters, [](auto name, u64 value) { UNSCOPED_INFO(name << " " << value); });
-  FAIL("hybrid:" << restarts << ", " << aborts << " aborts of status " << status << ", moment " << static_cast<int>(at)
-                 << ", access " << access);
+  FAIL("hybrid:" << restarts << ",suspend=" << suspend << ", " << aborts << " aborts of status " << status << ", moment "
+                 << static_cast<int>(at) << ", access " << access);
 }
 
 TEST_CASE("Every abort of a change costs one restart, and then it is made under latches") {
-  for (const u64 restarts : {0, 1, 3}) {
-    for (u64 aborts = 0; aborts <= restarts + 2; ++aborts) {
-      for (const u32 status : kStatuses) {
-        check_one_change(restarts, aborts, status, AbortMoment::kBegin, 1);
-        check_one_change(restarts, aborts, status, AbortMoment::kCommit, 1);
-        for (u32 k = 1; k < kAccesses; ++k) check_one_change(restarts, aborts, status, AbortMoment::kAccess, k);
+  for (const bool suspend : {false, true}) {
+    const u32 accesses = kAccesses + suspend;   // the version, loaded by the descent
+    for (const u64 restarts : {0, 1, 3}) {
+      for (u64 aborts = 0; aborts <= restarts + 2; ++aborts) {
+        for (const u32 status : kStatuses) {
+          check_one_change(suspend, restarts, aborts, status, AbortMoment::kBegin, 1);
+          check_one_change(suspend, restarts, aborts, status, AbortMoment::kCommit, 1);
+          for (u32 k = 1; k < accesses; ++k) check_one_change(suspend, restarts, aborts, status, AbortMoment::kAccess, k);
+        }
       }
     }
   }
@@ -91,7 +102,7 @@ struct Node {
 };
 
 TEST_CASE("A change leaves its versions changed and unlocked, by transaction as under latches") {
-  for (const char* spec : {"hybrid:0", "hybrid:3"}) {
+  for (const char* spec : {"hybrid:0", "hybrid:3", "hybrid:3,suspend=1"}) {
     for (const u64 aborts : {0, 4}) {
       House<P> house(spec);
       House<P>::Thread me(house);
@@ -157,9 +168,184 @@ TEST_CASE("One latch of two moments is a restart, not a transaction") {
   CHECK(me.counters.write_restarts == 1);
 }
 
+TEST_CASE("With suspend the body descends inside the transaction, and what others change beside it aborts nothing but itself") {
+  House<P> house("hybrid:3,suspend=1");
+  House<P>::Thread me(house);
+  // How often the body runs where another thread changes a node between its descent and its upgrade.
+  const auto change_one_while = [&](Node& one, Node& changed) {
+    u32 runs = 0;
+    bool inside = true;
+    std::atomic<bool> done{false};
+    std::thread other;
+    house.policy.write(me, [&](auto& tx) -> Attempt<bool> {
+      inside &= Emulated::in_transaction();
+      const auto reader = tx.enter(&one);
+      if (++runs == 1) {   // somebody is faster
+        other = std::thread([&] {
+          const u64 version = changed.latch.version();
+          if (changed.latch.try_lock(version)) changed.latch.unlock(version);
+          done.store(true, kRelease);   // pairs with the loads below
+        });
+        const u64 deadline = Emulated::now() + 10'000'000'000;
+        while (!done.load(kAcquire) && Emulated::now() < deadline) std::this_thread::yield();
+        CHECK(done.load(kAcquire));   // the transaction keeps nobody out
+      }
+      if (!tx.upgrade(reader)) return kRestart;
+      one.value.store(one.value.load() + 1);
+      return true;
+    });
+    other.join();
+    CHECK(inside);
+    CHECK(one.value.load() == 1);
+    return runs;
+  };
+  Node one, passed;
+  CHECK(change_one_while(one, passed) == 1);
+  CHECK(me.counters.begins == 1);
+  CHECK(me.counters.commits == 1);
+  Node same;
+  CHECK(change_one_while(same, same) == 2);
+  CHECK(me.counters.begins == 3);
+  CHECK(me.counters.lock_busy == 1);
+  CHECK(me.counters.commits == 2);
+  CHECK(me.counters.commits_at_2 == 1);
+  CHECK(me.counters.inconsistency() == "");
+}
+
+TEST_CASE("With suspend a body that does not upgrade ends its transaction, which counts apart") {
+  House<P> house("hybrid:3,suspend=1");
+  House<P>::Thread me(house);
+  Twins<P::Layout> twins;
+  u32 runs = 0;
+  house.policy.write(me, [&](auto& tx) -> Attempt<bool> {
+    if (++runs == 1) return kRestart;
+    if (!twins.read_in(tx)) return kRestart;
+    return true;
+  });
+  CHECK_FALSE(Emulated::in_transaction());
+  CHECK(me.counters.unused == 2);
+  CHECK(me.counters.write_restarts == 1);
+  CHECK(me.counters.begins == 0);
+  CHECK(me.counters.commits == 0);
+  CHECK(me.counters.fallbacks == 0);
+  CHECK_THROWS_AS(house.policy.write(me, [](auto&) -> Attempt<bool> { return kNoMemory; }), std::bad_alloc);
+  CHECK_FALSE(Emulated::in_transaction());
+  CHECK(me.counters.unused == 3);
+  // The end may abort as any other: then the body has not run, whether it failed or not.
+  for (const bool fails : {false, true}) {
+    const auto injected = Emulated::inject(AbortInjection::script({PlannedAbort{.at = AbortMoment::kCommit}}));
+    bool first = true;
+    house.policy.write(me, [&](auto&) -> Attempt<bool> {
+      if (std::exchange(first, false) && fails) return kRestart;
+      return true;
+    });
+  }
+  CHECK(me.counters.unused == 5);
+  CHECK(me.counters.begins == 2);
+  CHECK(me.counters.zero == 2);
+  CHECK(me.counters.inconsistency() == "");
+}
+
+/// More than a pool has ready.
+struct Large {
+  u64 words[32 << 10];
+};
+
+TEST_CASE("With suspend blocks are made inside: the pool is ready for most, and made so for the others after an abort") {
+  House<P> house("hybrid:1,suspend=1");
+  House<P>::Thread me(house);
+  CHECK(house.policy.write(me, [](auto& tx) { return Attempt<bool>(tx.template make<Node>() != nullptr); }));
+  CHECK(me.counters.arena == 0);
+  CHECK(house.policy.write(me, [](auto& tx) { return Attempt<bool>(tx.template make<Large>() != nullptr); }));
+  CHECK(me.counters.arena == 1);
+  CHECK(me.counters.begins == 1);
+  CHECK(me.counters.unused == 2);   // it did not come to the last try, which has no transaction
+}
+
+/// One fiber changes `below`, and while its body is on the way the other changes `top`, which it has passed. Not both at
+/// once: a store to what the other stores to would be a conflict that suspending cannot avert.
+struct Passing {
+  using S = Hybrid<Simulated>;
+  struct alignas(kLineBytes) SimulatedNode {
+    S::Layout::Latch latch;
+    S::Layout::Cell<u64> value{0};
+  };
+
+  explicit Passing(std::string_view spec) : house(spec), passer(house), beside(house) {}
+  House<S> house;
+  House<S>::Thread passer, beside;
+  SimulatedNode top, below;
+  alignas(kLineBytes) Simulated::Atomic<u64> done{0};
+  u32 changed = 0;
+
+  void fiber(u32 id) {
+    if (id == 0) {
+      changed = house.policy.write(passer, [&](auto& tx) -> Attempt<u32> {
+        auto reader = tx.enter(&top);
+        const u64 version = top.latch.word();
+        if (!reader.step_to(&below)) return kRestart;
+        u32 looks = 200;
+        while (looks != 0 && top.latch.word() == version) --looks;
+        if (!tx.upgrade(reader)) return kRestart;
+        below.value.store(below.value.load() + 1);
+        return looks != 0;
+      });
+      done.store(1, kRelease);   // pairs with the load below
+    } else {
+      while (done.load(kAcquire) == 0) {
+        house.policy.write(beside, [&](auto& tx) -> Attempt<bool> {
+          const auto reader = tx.enter(&top);
+          if (!tx.upgrade(reader)) return kRestart;
+          top.value.store(top.value.load() + 1);
+          return true;
+        });
+      }
+    }
+  }
+  std::string check() {
+    if (passer.counters.conflict != 0) return "a store to a node that was only passed aborted the transaction";
+    if (below.value.load() != 1) return "the change was lost, or made twice";
+    passed += changed;
+    return passer.counters.inconsistency();
+  }
+  static inline u32 passed = 0;   // schedules in which the other was fast enough
+};
+
+TEST_CASE("With suspend a node that was only passed is not in the read set", "[race]") {
+  Passing::passed = 0;
+  const RaceReport report = find_races<Passing>({.schedules = 200, .fibers = 2}, std::string_view("hybrid:3,suspend=1"));
+  INFO(report.str());
+  CHECK(report.failures == 0);
+  CHECK(Passing::passed > 100);
+}
+
+/// A machine whose transactions work and whose loads cannot be suspended.
+struct Tracking : Emulated {
+  static bool suspends_loads() { return false; }
+  static void suspend_loads() { FAIL("the machine cannot"); }
+};
+
+TEST_CASE("Where loads cannot be suspended, the transaction begins at the upgrade, and that is told") {
+  using Later = Hybrid<Tracking>;
+  House<Later> house("hybrid:3,suspend=1");
+  House<Later>::Thread me(house);
+  bool descended_inside = true;
+  Twins<Later::Layout> twins;
+  house.policy.write(me, [&](auto& tx) {
+    descended_inside = Tracking::in_transaction();
+    return twins.add_in(tx);
+  });
+  CHECK_FALSE(descended_inside);
+  CHECK(me.counters.commits == 1);
+  CHECK_FALSE(Later::degraded(parse("hybrid")));
+  CHECK(Later::degraded(parse("hybrid:3,suspend=1")).value().find("hybrid begins after its descent: ") == 0);
+  CHECK_FALSE(P::degraded(parse("hybrid:3,suspend=1")));
+}
+
 TEST_CASE("Where the processor has transactions, changes are made by them") {
   using Real = Hybrid<Native>;
-  House<Real> house("hybrid");
+  const auto* const spec = GENERATE("hybrid", "hybrid:3,suspend=1");
+  House<Real> house(spec);
   House<Real>::Thread me(house);
   Twins<Real::Layout> twins;
   constexpr u64 kChanges = 10'000;
@@ -171,7 +357,7 @@ TEST_CASE("Where the processor has transactions, changes are made by them") {
     CHECK(me.counters.commits > kChanges / 2);
   } else {
     CHECK(me.counters.begins == 0);
-    CHECK(Real::degraded({}).value().find("hybrid latches what it changes: ") == 0);
+    CHECK(Real::degraded(parse(spec)).value().find("hybrid latches what it changes: ") == 0);
   }
 }
 

@@ -184,7 +184,7 @@ TEST_CASE("Optimistic lock coupling keeps the operations of four threads apart")
 }
 
 TEST_CASE("Changes by transaction and under latches keep the operations of four threads apart") {
-  for (const auto* spec : {"hybrid", "hybrid:0"}) {
+  for (const auto* spec : {"hybrid", "hybrid:0", "hybrid:3,suspend=1"}) {
     for (const auto& counters : check_exclusion<Hybrid<Native>>(spec).counters) CHECK(counters.inconsistency() == "");
     for (const auto& counters : check_exclusion<Hybrid<Emulated>>(spec).counters) CHECK(counters.inconsistency() == "");
   }

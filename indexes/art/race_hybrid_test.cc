@@ -21,6 +21,10 @@ TEST_CASE("Races: ART's scans under hybrid, across batches", "[race]") {
   explore<Index>(scan_mixes(), "hybrid:0", {.abort_rate = 0.2});
 }
 
+TEST_CASE("Races: ART under hybrid that descends with suspended loads", "[race]") {
+  explore<Synchronized<Art, Hybrid<Simulated>, U64Key>>(number_mixes(), "hybrid:1,suspend=1", {.abort_rate = 0.2});
+}
+
 TEST_CASE("Races: ART under hybrid with strings", "[race]") {
   explore<Synchronized<Art, Hybrid<Simulated>, BytesKey>>(string_mixes(), "hybrid:1", {.abort_rate = 0.2});
 }

@@ -82,6 +82,7 @@ TEST_CASE("Seeded bugs: whatever step of hybrid is dropped is found", "[race]") 
   // With restarts that nobody uses up there are no latches, whose loss is found too: only a transaction's own versions are lost.
   CHECK(caught("hybrid: its versions", BugsOnRequest::kDropUpgrade, all_mixes<HybridArt>("hybrid:1000000", 0)));
   CHECK(caught("hybrid: its changes", BugsOnRequest::kDropChange, all_mixes<HybridArt>("hybrid:1000000", 0)));
+  CHECK(caught("suspended: versions", BugsOnRequest::kDropUpgrade, all_mixes<HybridArt>("hybrid:1000000,suspend=1", 0)));
   // Of steps from a node whose link was not asked; small trees have few.
   CHECK(caught("hybrid: validation", BugsOnRequest::kDropValidation, all_mixes<HybridArt>("hybrid:0", 0.2, large_node_mixes())));
   CHECK(caught("hybrid: unlock", BugsOnRequest::kDropUnlockAfterFailedUpgrade, all_mixes<HybridArt>("hybrid:0", 0.2)));

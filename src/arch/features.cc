@@ -289,6 +289,14 @@ std::optional<std::string> why_no_hle() {
 
 std::optional<std::string> why_no_rtm() { return why_no_rtm(rtm_probe()); }
 
+std::optional<std::string> why_no_suspended_loads(const RtmProbe& probe, const CpuFlags& flags) {
+  if (auto why = why_no_rtm(probe)) return why;
+  if (!flags.tsxldtrk) return "the processor has no TSXLDTRK";
+  return std::nullopt;
+}
+
+std::optional<std::string> why_no_suspended_loads() { return why_no_suspended_loads(rtm_probe(), cpu_flags()); }
+
 bool rtm_detail::probe_usable() {
   const bool yes = !why_no_rtm();
   usable.store(yes ? Usable::kYes : Usable::kNo, kRelaxed);   // as in rtm_works: the byte is the whole message

@@ -73,4 +73,11 @@ std::optional<std::string> why_no_rtm(const RtmProbe& probe);
 /// The same for the probe of this process: why rtm_works() says no, nothing when it says yes.
 std::optional<std::string> why_no_rtm();
 
+/// Why a process that has seen this must not suspend the loads of its transactions, as one clause; nothing if it may. CPUID is
+/// believed here: who announces TSXLDTRK and runs transactions executes its instructions.
+std::optional<std::string> why_no_suspended_loads(const RtmProbe& probe, const CpuFlags& flags);
+
+/// The same for this process.
+std::optional<std::string> why_no_suspended_loads();
+
 }  // namespace latchlab

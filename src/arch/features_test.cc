@@ -40,6 +40,15 @@ TEST_CASE("A sanitizer build runs no body in a hardware transaction, even where 
   }
 }
 
+TEST_CASE("Loads are suspended where transactions work and the processor has TSXLDTRK") {
+  const RtmProbe works{RtmOutcome::kWorks, "seen"}, absent{RtmOutcome::kAbsent, "seen"};
+  CpuFlags has;
+  has.tsxldtrk = true;
+  CHECK(why_no_suspended_loads(absent, has) == why_no_rtm(absent));   // a processor may announce the one without the other
+  CHECK(why_no_suspended_loads(works, has) == why_no_rtm(works));
+  CHECK(why_no_suspended_loads(works, {}) == (kSanitized ? why_no_rtm(works) : "the processor has no TSXLDTRK"));
+}
+
 TEST_CASE("The RTM probe believes only what it sees") {
   // Transactions by hand must agree with the probe. Where it says absent, XBEGIN may not even exist.
   if (rtm_probe().outcome == RtmOutcome::kAbsent) {

@@ -1,11 +1,11 @@
-// The only calls of the RTM instructions.
+// The only calls of the RTM instructions, and of those that suspend the tracking of a transaction's loads (TSXLDTRK).
 //
 // XBEGIN, XEND, XABORT and XTEST raise #UD (SIGILL) on a processor without RTM, and CPUID lies about it in
 // both directions, so nothing here may run before the probe of features.h has said that transactions work.
 // The answer is one byte, constant-initialised to "unknown" and written once by the probe; rtm_works() reads
 // it and runs the probe if nobody has.
 //
-// Everything is compiled with -mrtm; the wrappers are always inlined, so that a transaction contains no call
+// Everything is compiled with -mrtm and -mtsxldtrk; the wrappers are always inlined, so that a transaction contains no call
 // through the PLT.
 #pragma once
 
@@ -51,6 +51,14 @@ template <u8 kCode>
   _xabort(kCode);
   __builtin_unreachable();
 }
+
+/// From here on nobody's store to what the transaction loads aborts it, and no load is too many; its stores are tracked as
+/// ever. A begin, an end or another suspend aborts it before the resume, and so does a resume without a suspend. Outside of a
+/// transaction neither does anything. Only after why_no_suspended_loads() (features.h) said nothing.
+[[gnu::always_inline]] inline void rtm_suspend_loads() { _xsusldtrk(); }
+
+/// The loads that follow are tracked again; those since the suspend stay untracked.
+[[gnu::always_inline]] inline void rtm_resume_loads() { _xresldtrk(); }
 
 static_assert(kCommitted == _XBEGIN_STARTED);
 static_assert(kAbortExplicit == _XABORT_EXPLICIT && kAbortRetry == _XABORT_RETRY);

@@ -38,10 +38,12 @@ void EmulatedThread::begin() {
   running = this;
   const bool outermost = transaction_.enter(plan_);
   if (transaction_.too_deep()) abort(kAbortNested);
+  if (transaction_.suspended()) abort(0);
   if (outermost && transaction_.planned(AbortMoment::kBegin)) abort(transaction_.planned_status());
 }
 
 void EmulatedThread::commit() {
+  if (transaction_.suspended()) abort(0);
   if (transaction_.depth() == 1 && transaction_.planned(AbortMoment::kCommit))
     abort(transaction_.planned_status());
   if (!transaction_.leave()) return;
@@ -55,7 +57,24 @@ void EmulatedThread::end() {
   Emulated::unlock_hidden();
 }
 
+void EmulatedThread::suspend_loads() {
+  if (!transaction_.suspend()) abort(0);
+  Emulated::unlock_hidden();
+  Emulated::stumble();
+}
+
+void EmulatedThread::resume_loads() {
+  if (!transaction_.suspended()) abort(0);
+  take_mutex_back();
+}
+
+/// Where suspended loads have given it away: what undoes a transaction, or ends it, has the mutex.
+void EmulatedThread::take_mutex_back() {
+  if (transaction_.resume()) Emulated::lock_hidden();
+}
+
 void EmulatedThread::abort(u32 status) {
+  take_mutex_back();
   transaction_.undo(status);
   transaction_.unwind();
 }
@@ -79,6 +98,7 @@ u32 EmulatedThread::caught_foreign() {
     transaction_.caught();
     throw;
   }
+  take_mutex_back();
   transaction_.undo(0);
   return caught();
 }

@@ -9,6 +9,9 @@
 //               lock is acquired, and no optimistic reader looks, in the middle of a transaction
 //   abortable   PAUSE, yielding, waiting and exceptions abort with status zero; a plan aborts anywhere with
 //               any status
+//   suspended   while its loads are, a transaction gives the mutex away, and each of its loads takes it as one
+//               outside does: others commit in between. What it stores meanwhile is undone as ever but not
+//               isolated, so it must be what nobody else knows
 //
 // ThreadSanitizer sees plain cells as plain variables. The hidden mutex orders transactions with each other
 // and with every operation on a lock, but not with what happens under that lock: a policy that forgets to
@@ -40,6 +43,8 @@ class EmulatedThread {
   void commit();
   u32 caught();
   u32 caught_foreign();
+  void suspend_loads();
+  void resume_loads();
   [[noreturn]] void abort(u32 status);
   [[noreturn]] void abort_explicitly(u8 code);
 
@@ -56,11 +61,13 @@ class EmulatedThread {
   }
   bool in_transaction() const { return transaction_.running(); }
   bool unwinding() const { return transaction_.unwinding(); }
+  bool suspended() const { return transaction_.suspended(); }
   SoftwareTransaction& transaction() { return transaction_; }
   AbortInjection* exchange_plan(AbortInjection* plan) { return std::exchange(plan_, plan); }
 
  private:
   void end();
+  void take_mutex_back();
 
   SoftwareTransaction transaction_;
   AbortInjection* plan_ = nullptr;
@@ -76,8 +83,9 @@ struct Emulated : Cells<Emulated>, SoftwareTransactions<&EmulatedThread::mine> {
  private:
   friend Cells<Emulated>;
 
-  /// Held during an access to a shared value. Outside transactions it holds the hidden mutex while there is somebody who
-  /// elides; inside one the mutex is ours already. False: the access is a store that must not take place.
+  /// Held during an access to a shared value. Outside transactions, and for a suspended load, it holds the hidden mutex while
+  /// there is somebody who elides; else inside one the mutex is ours already. False: the access is a store that must not take
+  /// place.
   class Isolation {
    public:
     // Relaxed: an Elision is published to other threads together with the policy that holds it.
@@ -139,6 +147,7 @@ struct Emulated : Cells<Emulated>, SoftwareTransactions<&EmulatedThread::mine> {
     EmulatedThread* me = EmulatedThread::running;
     if (!me) return Isolation();
     me->access();
+    if (me->suspended()) return Isolation();
     return Isolation(true);
   }
   template <class T>
@@ -146,7 +155,7 @@ struct Emulated : Cells<Emulated>, SoftwareTransactions<&EmulatedThread::mine> {
     EmulatedThread* me = EmulatedThread::running;
     if (!me) return Isolation();
     me->access();
-    // Relaxed: nobody else writes it now, the mutex is ours and orders all writers.
+    // Relaxed: nobody else writes it now, the mutex is ours and orders all writers; or, suspended, nobody else knows it.
     return Isolation(me->store(&shared, bits(shared.load(kRelaxed)), restore_atomic<T>));
   }
   template <class T>

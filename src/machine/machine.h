@@ -86,6 +86,12 @@ concept Machine = requires(typename M::template Atomic<u64>& a, void* p, void (*
   { M::in_transaction() } -> std::same_as<bool>;
   { M::transactions_work() } -> std::same_as<bool>;
   M::template abort<kBusyCode>();               // [[noreturn]], inside a transaction only
+  // Inside a transaction and where it can be: loads between the two see memory as it is, and the transaction's own stores,
+  // but nobody's store to what they have seen aborts it. So they prove nothing: who acts on one loads it again after the
+  // resume. In between only what nobody else knows is stored to, and a begin, an end or another suspend aborts.
+  { M::suspends_loads() } -> std::same_as<bool>;   // whether it can be
+  M::suspend_loads();
+  M::resume_loads();
   { M::prefixes_elide() } -> std::same_as<bool>;
   { M::in_elision() } -> std::same_as<bool>;    // behind an exchange_by_prefix, where they elide
 

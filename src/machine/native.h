@@ -49,6 +49,9 @@ struct Native : Cells<Native> {
   static bool prefixes_elide() { return !why_no_hle(); }
   /// Only where prefixes_elide() says yes.
   static bool in_elision() { return rtm_test(); }
+  static bool suspends_loads() { return !why_no_suspended_loads(); }
+  [[gnu::always_inline]] static inline void suspend_loads() { rtm_suspend_loads(); }
+  [[gnu::always_inline]] static inline void resume_loads() { rtm_resume_loads(); }
   static bool in_transaction() { return rtm_works() && rtm_test(); }
   static bool transactions_work() { return rtm_works(); }
   template <u8 kCode>

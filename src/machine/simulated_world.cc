@@ -269,7 +269,7 @@ void World::add_to_sets(Fiber& fiber, SimulatedMemory::Line& line, u32 number, b
     line.writer1 = static_cast<u8>(fiber.id + 1);
     fiber.lines_written.push_back(number);
   }
-  if (!writes && !(line.readers & mine)) {
+  if (!writes && !fiber.transaction.suspended() && !(line.readers & mine)) {
     line.readers |= mine;
     fiber.lines_read.push_back(number);
   }
@@ -329,6 +329,7 @@ void World::begin() {
   Fiber& fiber = current();
   const bool outermost = fiber.transaction.enter(fiber.plan);
   if (fiber.transaction.too_deep()) abort(kAbortNested);
+  if (fiber.transaction.suspended()) abort(0);
   if (me && outermost) {
     await_turn(fiber);
     event(fiber, Event::kBegin);
@@ -338,6 +339,7 @@ void World::begin() {
 
 void World::commit() {
   Fiber& fiber = current();
+  if (fiber.transaction.suspended()) abort(0);
   if (fiber.transaction.depth() == 1) {
     if (me) {
       take_turn(fiber, AbortMoment::kCommit);
@@ -349,6 +351,14 @@ void World::commit() {
   if (!fiber.transaction.leave()) return;
   forget_lines(fiber);
   for (const auto& freed : fiber.transaction.take_freed()) deallocate(freed.block, freed.bytes);
+}
+
+void World::suspend_loads() {
+  if (!current().transaction.suspend()) abort(0);
+}
+
+void World::resume_loads() {
+  if (!current().transaction.resume()) abort(0);
 }
 
 void World::abort(u32 status) {

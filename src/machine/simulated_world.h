@@ -7,8 +7,8 @@
 // very moment at which a conflict appears:
 //
 //     access:  wait until earliest -> aborted meanwhile? -> may these bytes be accessed? -> doom the
-//              transactions of others that conflict (the requester wins) -> log the old bytes -> add the cost
-//              -> [the cell loads or stores]
+//              transactions of others that conflict (the requester wins) -> add the line to the own sets, unless
+//              it is a suspended load -> log the old bytes -> add the cost -> [the cell loads or stores]
 //
 // There is no switch between the check and the cell's own load or store, which makes each access atomic,
 // read-modify-writes included. Outside run() there is no virtual time: accesses only check the memory,
@@ -88,6 +88,8 @@ class World {
   void commit();
   u32 caught();
   u32 caught_foreign();
+  void suspend_loads();
+  void resume_loads();
   [[noreturn]] void abort(u32 status);
   [[noreturn]] void abort_explicitly(u8 code);
   bool in_transaction() { return current().transaction.running(); }

@@ -10,6 +10,8 @@
 //
 //     idle -> running -> idle            commit
 //                `----> unwinding -> idle   abort
+//
+// While it runs its loads may be suspended: what that means is the machine's.
 #include <utility>
 #include <vector>
 
@@ -38,10 +40,17 @@ class SoftwareTransaction {
   bool enter(AbortInjection* plan) {
     if (depth_++ > 0) return false;
     state_ = State::kRunning;
+    suspended_ = false;
     planned_ = plan ? plan->next() : std::nullopt;
     return true;
   }
   bool too_deep() const { return depth_ > kMaxDepth; }
+
+  /// Whether loads are suspended; also while unwinding from there.
+  bool suspended() const { return suspended_; }
+  /// Both say whether there was something to change.
+  [[nodiscard]] bool suspend() { return !std::exchange(suspended_, true); }
+  [[nodiscard]] bool resume() { return std::exchange(suspended_, false); }
 
   /// Leaves a body that has come to its end; true when that commits.
   bool leave() {
@@ -103,6 +112,7 @@ class SoftwareTransaction {
   static constexpr u32 kMaxDepth = 7;   // what the processor allows
 
   State state_ = State::kIdle;
+  bool suspended_ = false;
   u32 depth_ = 0;
   u32 status_ = 0;
   std::optional<PlannedAbort> planned_;
@@ -128,7 +138,7 @@ u32 contain_abort(Engine& engine, Body&& body) {
 }
 
 /// The verbs of a machine whose transactions are made by an engine: kEngine returns the one that is running. Beside what
-/// contain_abort needs it has abort_explicitly and exchange_plan.
+/// contain_abort needs it has suspend_loads, resume_loads, abort_explicitly and exchange_plan.
 template <auto kEngine>
 struct SoftwareTransactions {
   /// kCommitted, or the abort status; then every cell is as if the body had not run. The body's result must not be used
@@ -151,6 +161,9 @@ struct SoftwareTransactions {
   }
   static void end() { kEngine().commit(); }
   static bool transactions_work() { return true; }
+  static bool suspends_loads() { return true; }
+  static void suspend_loads() { kEngine().suspend_loads(); }
+  static void resume_loads() { kEngine().resume_loads(); }
   /// Only inside a transaction; elsewhere it ends the process.
   template <u8 kCode>
   [[noreturn]] static void abort() {

@@ -218,6 +218,58 @@ TEMPLATE_TEST_CASE("destructors of an aborted body change nothing", "[machine]",
   CHECK(untouched);
 }
 
+TEMPLATE_TEST_CASE("suspended loads see the transaction's own stores, and an abort among them undoes everything", "[machine]",
+                   Emulated, Simulated) {
+  using M = TestType;
+  u32 aborted = kCommitted, committed = 0;
+  bool own = false, untouched = false, changed = false;
+  inside<M>([&] {
+    Cells<M> cells;
+    aborted = M::transact([&] {
+      cells.plain.store(10);
+      M::suspend_loads();
+      own = cells.plain.load() == 10 && M::in_transaction();
+      cells.change();
+      own = own && cells.atomic.load(kAcquire) == 50;
+      M::template abort<5>();
+    });
+    untouched = cells.untouched();
+    committed = M::transact([&] {
+      M::suspend_loads();
+      cells.change();
+      M::resume_loads();
+    });
+    changed = cells.changed();
+  });
+  CHECK(aborted == explicit_status(5));
+  CHECK(own);
+  CHECK(untouched);
+  CHECK(committed == kCommitted);
+  CHECK(changed);
+}
+
+TEMPLATE_TEST_CASE("what must not be while loads are suspended aborts, and a resume of what is not", "[machine]", Emulated,
+                   Simulated) {
+  using M = TestType;
+  std::vector<u32> statuses;
+  bool untouched = false, clean = false;
+  inside<M>([&] {
+    [[maybe_unused]] const typename M::Elision elision;
+    Cells<M> cells;
+    statuses.push_back(M::transact([&] { cells.change(), M::suspend_loads(); }));   // ends
+    statuses.push_back(M::transact([&] { cells.change(), M::suspend_loads(), M::suspend_loads(), M::resume_loads(); }));
+    statuses.push_back(M::transact([&] { cells.change(), M::suspend_loads(), M::transact([&] { M::resume_loads(); }); }));
+    statuses.push_back(M::transact([&] { cells.change(), M::resume_loads(); }));
+    statuses.push_back(M::transact([&] { cells.change(), M::suspend_loads(), M::pause(); }));
+    statuses.push_back(M::transact([&] { cells.change(), M::suspend_loads(), throw std::runtime_error("in a body"); }));
+    untouched = cells.untouched();
+    clean = M::transact([&] { cells.change(); }) == kCommitted && cells.changed();
+  });
+  CHECK(statuses == std::vector<u32>(6, 0));
+  CHECK(untouched);
+  CHECK(clean);
+}
+
 TEMPLATE_TEST_CASE("a block freed in a transaction is freed by its commit only", "[machine]", Emulated,
                    Simulated) {
   using M = TestType;
@@ -281,17 +333,28 @@ TEST_CASE("an elided lock on threads: nothing is lost and nothing is seen half d
 }
 
 TEST_CASE("while an Elision lives, atomic and racy cells never show an open transaction", "[machine]") {
+  const bool suspended = GENERATE(false, true);   // the loads of a looker outside, or inside a transaction
   const Emulated::Elision elision;
   Emulated::Atomic<u64> atomic{0};
   Emulated::Racy<u64> racy{0};
-  std::atomic<bool> stop{false};
+  std::atomic<bool> looks{false}, stop{false};
   std::atomic<u64> seen{0};
   std::thread looker([&] {
-    while (!stop.load(kRelaxed)) {
-      // Acquire, against the release in the transaction, which must never be seen.
-      if (atomic.load(kAcquire) != 0 || racy.load() != 0) seen.fetch_add(1, kRelaxed);
-    }
+    const auto look = [&] {
+      looks.store(true, kRelaxed);
+      while (!stop.load(kRelaxed)) {
+        // Acquire, against the release in the transaction, which must never be seen.
+        if (atomic.load(kAcquire) != 0 || racy.load() != 0) seen.fetch_add(1, kRelaxed);
+      }
+    };
+    if (!suspended) return look();
+    Emulated::transact([&] {
+      Emulated::suspend_loads();
+      look();
+      Emulated::resume_loads();
+    });
   });
+  while (!looks.load(kRelaxed)) std::this_thread::yield();
   for (int i = 0; i < 20000; ++i) {
     Emulated::transact([&] {
       atomic.store(1, kRelease);
@@ -302,6 +365,82 @@ TEST_CASE("while an Elision lives, atomic and racy cells never show an open tran
   stop.store(true, kRelaxed);
   looker.join();
   CHECK(seen.load() == 0);
+}
+
+/// One thread looks at a number in transactions, the other changes it all the time.
+template <class M>
+struct Looks {
+  static constexpr u32 kTransactions = 20;
+
+  [[no_unique_address]] typename M::Elision elision;
+  alignas(kLineBytes) typename M::template Atomic<u64> number{0};
+  alignas(kLineBytes) typename M::template Atomic<u64> own{0};
+  alignas(kLineBytes) typename M::template Atomic<u64> done{0};
+  u32 commits = 0, changed_while_suspended = 0, changed_while_tracked = 0, conflicts = 0;
+
+  bool changes_within(u32 looks) const {
+    const u64 first = number.load(kRelaxed);   // of its value nothing follows
+    while (looks != 0 && number.is(first)) --looks;
+    return looks != 0;
+  }
+  void look(bool suspended, bool tracked) {
+    M::wait_until(number, [](u64 v) { return v != 0; });   // the other has begun
+    for (u32 i = 0; i < kTransactions; ++i) {
+      bool suspended_change = false, tracked_change = false;
+      const u32 status = M::transact([&] {
+        own.store(i, kRelease);
+        if (suspended) {
+          M::suspend_loads();
+          suspended_change = changes_within(1'000'000);
+          M::resume_loads();
+        }
+        if (tracked) tracked_change = changes_within(2'000);
+      });
+      conflicts += status != kCommitted && (status & kAbortConflict) != 0;
+      if (status != kCommitted) continue;
+      ++commits;
+      changed_while_suspended += suspended_change;
+      changed_while_tracked += tracked_change;
+    }
+    done.store(1, kRelease);   // pairs with the load in change
+  }
+  void change() {
+    while (done.load(kAcquire) == 0) number.fetch_add(1, kRelaxed);
+  }
+};
+
+/// Side by side, on what the machine has for that.
+template <class M>
+void look_beside_changes(Looks<M>& looks, bool suspended, bool tracked) {
+  if constexpr (std::is_same_v<M, Simulated>) {
+    World::get().reset();
+    RandomCosts costs(2);
+    const auto outcome = World::get().run(2, costs, 1'000'000, [&](u32 id) {
+      id == 0 ? looks.look(suspended, tracked) : looks.change();
+    });
+    REQUIRE(outcome.failure == "");
+  } else {
+    std::thread other([&] { looks.change(); });
+    looks.look(suspended, tracked);
+    other.join();
+  }
+}
+
+TEMPLATE_TEST_CASE("others change what is loaded while loads are suspended, and the transaction commits", "[machine]", Emulated,
+                   Simulated) {
+  Looks<TestType> looks;
+  look_beside_changes(looks, true, false);
+  CHECK(looks.commits == looks.kTransactions);
+  CHECK(looks.changed_while_suspended > 0);
+}
+
+TEMPLATE_TEST_CASE("what is loaded before or after is tracked", "[machine]", Emulated, Simulated) {
+  for (const bool suspended : {false, true}) {
+    Looks<TestType> looks;
+    look_beside_changes(looks, suspended, true);
+    CHECK(looks.changed_while_tracked == 0);
+    if constexpr (std::is_same_v<TestType, Simulated>) CHECK(looks.conflicts > looks.kTransactions / 2);
+  }
 }
 
 }  // namespace
