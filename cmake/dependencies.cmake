@@ -4,6 +4,8 @@ find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(TBB REQUIRED)
+find_package(absl REQUIRED)
+find_package(libcuckoo REQUIRED)
 find_package(Boost CONFIG REQUIRED COMPONENTS context)
 
 # hwloc comes without a CMake package.

@@ -22,7 +22,19 @@ latchlab_add_policy(striped      HEADER sync/striped.h      TYPE Striped)
 latchlab_add_policy(seq          HEADER sync/seq.h          TYPE Seq)
 latchlab_add_policy(hybrid       HEADER sync/hybrid.h       TYPE Hybrid)
 
-latchlab_add_index(art   HEADER indexes/art/art.h    TYPE Art   KEYS u64 bytes)
-latchlab_add_index(chained HEADER indexes/chained/chained.h TYPE Chained KEYS u64 bytes)
-latchlab_add_index(tbb   HEADER indexes/peers/tbb.h  TYPE Tbb   KEYS u64 bytes  POLICIES own)
-latchlab_add_index(null  HEADER indexes/null.h       TYPE Null  KEYS u64 bytes  POLICIES none)
+# Policies for a peer that bears nothing but to be alone (kNeedsExclusion). It would be passed over under the others; they are
+# left out here so that nobody compiles that. Only the processor's transactions take back all memory.
+set(alone none atomic mutex spin ticket mcs rwspin shared_mutex tbb-rw tbb-spec tbb-spec-rw)
+if(LATCHLAB_MACHINE STREQUAL "Native")
+  list(APPEND alone hle rtm)
+endif()
+
+latchlab_add_index(art           HEADER indexes/art/art.h              TYPE Art           KEYS u64 bytes)
+latchlab_add_index(chained       HEADER indexes/chained/chained.h      TYPE Chained       KEYS u64 bytes)
+latchlab_add_index(tbb           HEADER indexes/peers/tbb.h            TYPE Tbb           KEYS u64 bytes  POLICIES own)
+latchlab_add_index(tbb_unordered HEADER indexes/peers/tbb_unordered.h  TYPE TbbUnordered  KEYS u64 bytes  POLICIES own)
+latchlab_add_index(libcuckoo     HEADER indexes/peers/libcuckoo.h      TYPE LibCuckoo     KEYS u64 bytes  POLICIES own)
+latchlab_add_index(absl_flat     HEADER indexes/peers/absl_flat.h      TYPE AbslFlat      KEYS u64 bytes  POLICIES ${alone})
+latchlab_add_index(std_unordered HEADER indexes/peers/std_unordered.h  TYPE StdUnordered  KEYS u64 bytes  POLICIES ${alone})
+latchlab_add_index(std_map       HEADER indexes/peers/std_map.h        TYPE StdMap        KEYS u64 bytes  POLICIES ${alone})
+latchlab_add_index(null          HEADER indexes/null.h                 TYPE Null          KEYS u64 bytes  POLICIES none)

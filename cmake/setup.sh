@@ -3,7 +3,7 @@
 
 # What `./bench` needs: a compiler, the libraries, a word list to use as real keys, and the allocators that --alloc preloads.
 bench_packages="g++ cmake ninja-build libfmt-dev nlohmann-json3-dev libhwloc-dev
-  libtbb-dev libboost-context-dev wamerican libtcmalloc-minimal4 libjemalloc2 libmimalloc2.0 libtbbmalloc2"
+  libtbb-dev libabsl-dev libcuckoo-dev libboost-context-dev wamerican libtcmalloc-minimal4 libjemalloc2 libmimalloc2.0 libtbbmalloc2"
 
 # What `./test` adds: the test framework, the JSON schema checker, and objdump for the test of generated code.
 test_packages="catch2 python3 python3-jsonschema binutils"

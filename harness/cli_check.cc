@@ -121,6 +121,9 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
   if (mix.has(OpKind::kScan) && !pair->ordered) {
     return fmt::format("--workload: {} is not ordered, so it has no scans", config.index.name);
   }
+  if (mix.has(OpKind::kErase) && !pair->no_erase.empty()) {
+    return fmt::format("--workload: {} does not erase: {}", config.index.name, pair->no_erase);
+  }
   if (config.threads > 1 && writes(mix) && !pair->many_writers) {
     return fmt::format("--sync: {} allows one writing thread, but --threads={} and --workload={} writes",
                        config.sync.name, config.threads, config.workload.str());

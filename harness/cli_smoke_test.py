@@ -32,15 +32,12 @@ def run(*arguments):
 
 
 def pairs():
-    """(index, policy, ordered, kinds of keys) of everything in this build, from `harness list`."""
+    """(index, policy, traits of the index) of everything in this build, from `harness list`."""
     found = []
     for line in run("list", "indexes").stdout.splitlines()[1:]:
         match = re.fullmatch(r"  (\S+) +(.*); under (.*)", line)
-        traits = match.group(2).split(", ")
         for policy in match.group(3).split(", "):
-            found.append(
-                (match.group(1), policy, "ordered" in traits, {t for t in traits if t.endswith("keys")})
-            )
+            found.append((match.group(1), policy, match.group(2).split(", ")))
     return found
 
 
@@ -98,19 +95,21 @@ class Runs(unittest.TestCase):
             self.assertTrue(validation["passed"], (arguments, validation))
         return document
 
-    def mix_of(self, ordered):
-        return (
-            "mix:read=40,insert=20,update=10,upsert=10,erase=10,scan=10"
-            if ordered
-            else "mix:read=50,insert=20,update=10,upsert=10,erase=10"
-        )
+    def mix_of(self, traits):
+        parts = {"insert": 20, "update": 10, "upsert": 10}
+        if "no erase" not in traits:
+            parts["erase"] = 10
+        if "ordered" in traits:
+            parts["scan"] = 10
+        parts["read"] = 100 - sum(parts.values())
+        return "mix:" + ",".join(f"{kind}={percent}" for kind, percent in parts.items())
 
-    def run_mix(self, index, policy, ordered, *arguments):
+    def run_mix(self, index, policy, traits, *arguments):
         """The mix with two threads, or with one where only one may write: then two are refused in one line."""
         wanted = [
             f"--index={index}",
             f"--sync={policy}",
-            f"--workload={self.mix_of(ordered)}",
+            f"--workload={self.mix_of(traits)}",
             *SHORT,
             *arguments,
         ]
@@ -122,13 +121,13 @@ class Runs(unittest.TestCase):
 
     def test_every_pair_runs_a_mix(self):
         self.assertTrue(self.pairs)
-        for index, policy, ordered, _ in self.pairs:
+        for index, policy, traits in self.pairs:
             with self.subTest(index=index, policy=policy):
-                document = self.run_mix(index, policy, ordered)
+                document = self.run_mix(index, policy, traits)
                 self.assertEqual(document["config"]["index"], index)
 
     def test_every_pair_looks_up_with_more_threads_than_processors(self):
-        for index, policy, _, _ in self.pairs:
+        for index, policy, _ in self.pairs:
             with self.subTest(index=index, policy=policy):
                 (document,) = self.documents(f"--index={index}", f"--sync={policy}", "--threads=8", *SHORT)
                 self.assertEqual(document["config"]["threads"], 8)
@@ -136,11 +135,11 @@ class Runs(unittest.TestCase):
 
     @unittest.skipUnless(WORDS.exists(), f"{WORDS} is missing (package wamerican)")
     def test_real_words_are_keys(self):
-        for index, policy, ordered, kinds in self.pairs:
-            if "byte-string keys" not in kinds:
+        for index, policy, traits in self.pairs:
+            if "byte-string keys" not in traits:
                 continue
             with self.subTest(index=index, policy=policy):
-                document = self.run_mix(index, policy, ordered, f"--keys=file:{WORDS}")
+                document = self.run_mix(index, policy, traits, f"--keys=file:{WORDS}")
                 self.assertEqual(document["config"]["key_kind"], "bytes")
 
     def test_every_workload_and_every_kind_of_memory(self):
@@ -270,7 +269,7 @@ class Runs(unittest.TestCase):
                 self.checked(document, "--out")
 
     def test_what_does_not_reach_an_index_is_null_with_a_reason(self):
-        if not any(index == "tbb" for index, _, _, _ in self.pairs):
+        if not any(index == "tbb" for index, _, _ in self.pairs):
             self.skipTest("there is no tbb in this build")
         (document,) = self.documents("--index=tbb", "--sync=own", *SHORT)
         config = document["config"]
@@ -301,7 +300,7 @@ class Runs(unittest.TestCase):
             self.assertEqual(document["config"]["key_file"], {"lines": 7, "empty": 2, "repeated": 2})
             people = run(f"--keys=file:{file.name}", "--time=20ms").stdout
             self.assertIn("of the key file's 7 lines 2 are empty", people)
-        if any(policy == "olc" for _, policy, _, _ in self.pairs):
+        if any(policy == "olc" for _, policy, _ in self.pairs):
             # So many operations, not for so long: however slow the machine, there is something to free.
             (document,) = self.documents(
                 "--sync=olc", "--workload=mix:insert=50,erase=50", "--ops=100000", "--records=20000"
@@ -370,7 +369,7 @@ class Runs(unittest.TestCase):
         self.assertNotIn("warm-up", run(*arguments[:3], "--warmup=0").stdout)
 
     def test_transactions_are_attempted_and_committed_where_they_work(self):
-        if not any(policy == "rtm" for _, policy, _, _ in self.pairs):
+        if not any(policy == "rtm" for _, policy, _ in self.pairs):
             self.skipTest("there is no rtm in this build")
         for workload in ("lookup", "insert"):
             time = SHORT if workload == "lookup" else [s for s in SHORT if not s.startswith("--warmup")]
@@ -509,6 +508,9 @@ class WrongInput(unittest.TestCase):
         ["--sync=none", "--threads=2", "--workload=insert"],
         ["--index=tbb", "--sync=own", "--alloc=arena+touch"],
         ["--index=tbb", "--sync=own", "--hugepages=thp"],
+        ["--index=tbb_unordered", "--sync=own", "--workload=mix:read=50,insert=25,erase=25"],
+        ["--index=std_map", "--sync=olc"],
+        ["--index=std_map", "--sync=none", "--alloc=malloc"],
         ["--alloc=malloc", "--hugepages=thp"],
         ["--threads={1,1}"],
         ["--threads={1, 2}"],

@@ -7,6 +7,7 @@
 
 #include <unistd.h>
 
+#include "harness/build_info.h"
 #include "harness/list.h"
 #include "src/base/error.h"
 #include "src/testing/catch.h"
@@ -30,6 +31,7 @@ Registry some_words() {
     pair.policy = policy;
     pair.keys = keys;
     pair.ordered = ordered;
+    if (std::string(index) == "tbb") pair.library = "fmt", pair.no_erase = "what is there stays";
     pair.many_writers = pair.policy != "none";
     pair.about = "about it";
     pair.resolve = [](const Spec& spec) -> Options {
@@ -211,6 +213,8 @@ TEST_CASE("combinations without sense are skipped in a sweep and refused alone",
   CHECK(contains(error_of({"--sync=none", "--threads=2", "--workload=insert"}), "one writing thread"));
   CHECK(contains(error_of({"--index=tbb"}), "it runs under own"));
   CHECK(contains(error_of({"--index=tbb", "--sync=own", "--workload=mix:read=50,scan=50"}), "not ordered"));
+  CHECK(contains(error_of({"--index=tbb", "--sync=own", "--workload=mix:read=50,insert=25,erase=25"}),
+                 "tbb does not erase: what is there stays"));
   CHECK(contains(error_of({"--workload=insert", "--negative=0.5"}), "reads nothing"));
   const RunCommand mixed = runs({"--workload={lookup,insert}", "--dist=zipf:1"});
   REQUIRE(mixed.runs.size() == 2);
@@ -446,7 +450,11 @@ TEST_CASE("help and list know every word", "[cli]") {
     INFO(word);
     CHECK(contains(all, word));
   }
-  CHECK_FALSE(contains(list_text(kRegistry, "indexes"), "zipf"));
+  const std::string indexes = list_text(kRegistry, "indexes");
+  CHECK_FALSE(contains(indexes, "zipf"));
+  for (const auto& [name, version] : build_info().libraries) {
+    if (name == "fmt") CHECK(contains(indexes, "not ordered, no erase, integer keys, fmt " + version + "; under own"));
+  }
   CHECK_THROWS_AS((void)list_text(kRegistry, "indices"), InputError);
 }
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "harness/build_info.h"
 #include "src/base/error.h"
 
 namespace latchlab {
@@ -16,15 +17,29 @@ std::string line(const std::string& word, const std::string& meaning) {
   return fmt::format("  {:<21} {}\n", word, meaning);
 }
 
+/// Name and version of the library that a peer is from.
+std::string with_version(const std::string& library) {
+  for (const auto& [name, version] : build_info().libraries) {
+    if (name == library) return fmt::format("{} {}", name, version);
+  }
+  return library;   // somebody's own peer: this build does not know it
+}
+
 std::string indexes(const Registry& registry) {
   std::string text;
   for (const std::string& index : registry.indexes()) {
     std::vector<std::string> traits;
+    std::string library;
     for (const Pair& pair : registry.pairs()) {
       if (pair.index != index || pair.policy != registry.policies_of(index).front()) continue;
-      if (traits.empty()) traits.emplace_back(pair.ordered ? "ordered" : "not ordered");
+      if (traits.empty()) {
+        traits.emplace_back(pair.ordered ? "ordered" : "not ordered");
+        if (!pair.no_erase.empty()) traits.emplace_back("no erase");
+      }
       traits.emplace_back(pair.keys == KeyKind::kU64 ? "integer keys" : "byte-string keys");
+      library = pair.library;
     }
+    if (!library.empty()) traits.push_back(with_version(library));
     text += line(index, fmt::format("{}; under {}", fmt::join(traits, ", "),
                                     fmt::join(registry.policies_of(index), ", ")));
   }

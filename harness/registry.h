@@ -44,6 +44,8 @@ struct Pair {
   bool elides = false;       ///< takes locks less often than it has operations, where the processor helps
   bool elides_reads = true;  ///< if it does: for operations that only read, too
   std::string own_memory;    ///< why --alloc and --hugepages=thp do not reach the index; empty where they do
+  std::string library;       ///< that a peer is from, by its name in build_info().libraries; empty for what is our own
+  std::string no_erase;      ///< why nothing can be erased; empty where it can
   std::string no_batch;      ///< why there are no batches of lookups; empty where there are
   std::string no_update_batch;   ///< the same of updates
   bool side_by_side = false; ///< the lookups of a batch may go side by side

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "indexes/any_index.h"
+#include "indexes/concepts.h"
 #include "harness/registry.h"
 #include "harness/trial_of.h"
 #include "sync/synchronized.h"
@@ -17,9 +18,12 @@
 namespace latchlab {
 
 /// Registers SharedIndex (see indexes/concepts.h: a Synchronized<Index, Policy, Key> or a peer) for one key
-/// kind. An index whose memory is not the harness's to choose says why (kOwnMemory): --alloc and
-/// --hugepages=thp do not reach it. What a policy says about itself is optional too, and taken from it where
-/// present:
+/// kind. What an index says about itself is optional, and taken from it, or from what was joined to a policy, where present:
+///   kOwnMemory             why its memory is not the harness's to choose: --alloc and --hugepages=thp do not reach it, and it
+///                          counts its own bytes()
+///   kNoErase               why its erase must not be called
+///   kLibrary               for a peer: which library it is from, by its name in build_info().libraries
+/// The same of a policy:
 ///   kAbout                 one line for `harness list`
 ///   kManyWriters           false when only one thread may write (default true)
 ///   kWritersTakeTurns      true when one lock lets in one writer after the other, so that threads load a chunk each in turn
@@ -36,7 +40,10 @@ void add_pair(Registry& registry, std::string index, std::string policy, KeyKind
   pair.policy = std::move(policy);
   pair.keys = keys;
   pair.ordered = SharedIndex::kOrdered;
-  if constexpr (requires { SharedIndex::kOwnMemory; }) pair.own_memory = SharedIndex::kOwnMemory;
+  using Written = typename WrittenAs<SharedIndex>::Type;
+  if constexpr (requires { Written::kOwnMemory; }) pair.own_memory = Written::kOwnMemory;
+  if constexpr (requires { Written::kLibrary; }) pair.library = Written::kLibrary;
+  if constexpr (requires { Written::kNoErase; }) pair.no_erase = Written::kNoErase;
   if constexpr (!kFindsBatches<SharedIndex>) pair.no_batch = "the index looks up one key at a time";
   if constexpr (!kUpdatesBatches<SharedIndex>) {
     pair.no_update_batch = kFindsBatches<SharedIndex> ? "changes are one attempt only where a policy excludes everybody else"

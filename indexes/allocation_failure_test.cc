@@ -41,7 +41,7 @@ std::vector<Subject> subjects() {
   register_all(registry);
   for (const Pair& pair : registry.pairs()) {
     const Spec spec = Spec::parse(pair.policy);
-    if (pair.policy == "own" || !pair.make_index(spec, {})->keeps()) continue;
+    if (!pair.own_memory.empty() || !pair.make_index(spec, {})->keeps()) continue;
     all.push_back(
         {pair.index + ":" + pair.policy + ":" + std::string(word(pair.keys)), pair.keys == KeyKind::kU64,
          [make = pair.make_index, spec](const MemoryConfig& memory) { return make(spec, memory); }});

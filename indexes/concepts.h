@@ -31,6 +31,17 @@ concept SharedIndex =
       requires !S::kOrdered || requires { { index.scan(me, key, std::size_t{}, visit) } -> std::same_as<std::size_t>; };
     };
 
+/// What somebody has written and what says of itself what it is: a shared index, or the bodies that a policy was joined to.
+template <class S>
+struct WrittenAs {
+  using Type = S;
+};
+template <class S>
+  requires requires { typename S::Body; }
+struct WrittenAs<S> {
+  using Type = typename S::Body;
+};
+
 /// Whether an index takes lookups by the batch.
 template <class Index>
 inline constexpr bool kFindsBatches =

@@ -34,6 +34,9 @@
 // reading body sees of an operation that changes the index, it sees by one store, and what was unlinked stays as it was.
 // And no body comes to harm before its upgrade, whatever it sees (scouts of adaptive).
 //
+// An index that says kNeedsExclusion promises less: none of the above. Its bodies are those of a structure for one thread, and
+// run only where whoever changes it is alone (peers, indexes/peers/map_body.h).
+//
 // A policy decides when and how often a body runs, for the calling thread, whose ThreadContext is `me`.
 #include <concepts>
 #include <optional>
@@ -156,9 +159,17 @@ struct ReadTxOf<P> {
 template <class P>
 concept RunsUnproved = P::Layout::kLatchFreeReaders || requires { requires P::kScouts; };
 
-/// An index that may run under a policy: it must bear such runs where there are some.
+/// A policy under which a body that changes the index is alone with it, whatever memory it uses: it runs under a lock, or in
+/// transactions that take back every store, and not only those to cells.
+template <class P>
+concept RunsAlone = !RunsUnproved<P> && requires { requires P::kExcludes; } &&
+                    (P::Machine::kUndoesAllMemory || !requires { requires P::kElides; });
+
+/// An index that may run under a policy: it must bear such runs where there are some. One that says kNeedsExclusion has fields
+/// that are no cells, and bears nothing but to be alone.
 template <class Index, class P>
-concept Admits = !RunsUnproved<P> || requires { requires Index::kLatchFreeReaders; };
+concept Admits = (!RunsUnproved<P> || requires { requires Index::kLatchFreeReaders; }) &&
+                 (RunsAlone<P> || !requires { requires Index::kNeedsExclusion; });
 
 /// What a thread learns under a policy: Learned, where it has something to learn.
 template <class P>

@@ -12,6 +12,7 @@
 // throw std::bad_alloc and have changed nothing.
 #include <algorithm>
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <optional>
 #include <span>
@@ -44,7 +45,9 @@ class Synchronized {
   /// Whether the updates of a batch are one attempt. Elsewhere each upgrades by itself, and there is nothing to gain.
   static constexpr bool kUpdatesBatches = requires { requires Policy::kExcludes; };
   static_assert(IndexBody<Body, typename Policy::Tx>, "the index lacks something: see IndexBody in sync/concepts.h");
-  static_assert(Admits<Body, Policy>, "bodies are run on what nothing proves, and the index does not say kLatchFreeReaders");
+  static_assert(Admits<Body, Policy>,
+                "bodies are run on what nothing proves, and the index does not say kLatchFreeReaders; or not alone, and it "
+                "says kNeedsExclusion");
 
   /// What one thread brings: memory, its place in the reclaimer, what it has counted and learned.
   class Thread {
@@ -164,11 +167,16 @@ class Synchronized {
     }
   }
 
-  /// Bytes of everything that the index holds beside itself, values included. Exact only while no operation runs.
+  /// Bytes of everything that the index holds beside itself, values included. Exact only while no operation runs. An index
+  /// that has its memory from elsewhere counts by itself.
   Footprint bytes() const {
-    Footprint all = memory_.bytes();
-    if constexpr (requires { index_.room(); }) all.room = index_.room();
-    return all;
+    if constexpr (requires { { index_.bytes() } -> std::same_as<Footprint>; }) {
+      return index_.bytes();
+    } else {
+      Footprint all = memory_.bytes();
+      if constexpr (requires { index_.room(); }) all.room = index_.room();
+      return all;
+    }
   }
   /// Exact only while no operation runs.
   ReclaimCounters reclaim_counters() const { return reclaimer_.counters(); }

@@ -9,13 +9,12 @@
 // strings, without what the allocator adds.
 #include <oneapi/tbb/concurrent_hash_map.h>
 
+#include <functional>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <type_traits>
-#include <utility>
 
-#include "src/base/key.h"
+#include "indexes/peers/stored_key.h"
 #include "src/base/spec.h"
 #include "src/memory/memory_config.h"
 #include "sync/own.h"
@@ -29,6 +28,7 @@ class Tbb {
   using Key = KeyType;
   using Raw = typename Key::Raw;
   static constexpr std::string_view kName = "tbb";
+  static constexpr std::string_view kLibrary = "oneTBB";
   static constexpr bool kOrdered = false;
   static constexpr std::string_view kOwnMemory = "oneTBB's map uses its own allocator";
 
@@ -70,29 +70,21 @@ class Tbb {
   }
 
   Footprint bytes() const {
-    u64 bytes = map_.size() * kNodeBytes + map_.bucket_count() * kBucketBytes;
-    if constexpr (kStrings) {
-      for (const auto& pair : map_) bytes += pair.first.capacity() > kInlineString ? pair.first.capacity() + 1 : 0;
-    }
+    const u64 bytes = map_.size() * kNodeBytes + map_.bucket_count() * kBucketBytes + heap_bytes_of_keys(map_);
     return {.live = bytes, .reserved = bytes};
   }
 
  private:
-  static constexpr bool kStrings = std::is_same_v<Raw, std::string_view>;
-  using Stored = std::conditional_t<kStrings, std::string, u64>;
-
   /// The default, and lookups by string_view for strings.
-  struct StringHash {
-    using is_transparent = void;
-    std::size_t hash(std::string_view key) const { return std::hash<std::string_view>{}(key); }
+  struct HashAndCompare : StringHash {
+    std::size_t hash(std::string_view key) const { return (*this)(key); }
     bool equal(std::string_view a, std::string_view b) const { return a == b; }
   };
-  using Hash = std::conditional_t<kStrings, StringHash, tbb::tbb_hash_compare<u64>>;
-  using Map = tbb::concurrent_hash_map<Stored, u64, Hash>;
+  using Hash = std::conditional_t<std::is_same_v<Raw, u64>, tbb::tbb_hash_compare<u64>, HashAndCompare>;
+  using Map = tbb::concurrent_hash_map<Stored<Raw>, u64, Hash>;
 
   static constexpr u64 kNodeBytes = 16 + sizeof(typename Map::value_type);   // a pointer and a lock before the pair
   static constexpr u64 kBucketBytes = 16;                                    // a pointer and a lock
-  static constexpr std::size_t kInlineString = 15;                           // libstdc++ keeps shorter ones in the object
 
   Map map_;
 };

@@ -76,6 +76,7 @@ class EmulatedThread {
 struct Emulated : Cells<Emulated>, SoftwareTransactions<&EmulatedThread::mine> {
   static constexpr std::string_view kName = "emulated";
   static constexpr bool kReadsWholeLines = false;
+  static constexpr bool kUndoesAllMemory = false;
 
   using Mutex = std::mutex;
   using SharedMutex = std::shared_mutex;

@@ -68,6 +68,7 @@ template <class M>
 concept Machine = requires(typename M::template Atomic<u64>& a, void* p, void (*body)(), bool (*done)(u64)) {
   { M::kName } -> std::convertible_to<std::string_view>;
   { M::kReadsWholeLines } -> std::convertible_to<bool>;   // what a reader does not use of a line may be others', or free
+  { M::kUndoesAllMemory } -> std::convertible_to<bool>;   // an abort takes back every store, and not only those to cells
   requires Cell<typename M::template Plain<u64>>;
   requires Cell<typename M::template Racy<u64>>;
   requires AtomicCell<typename M::template Atomic<u64>>;

@@ -24,6 +24,7 @@ namespace latchlab {
 struct Native : Cells<Native> {
   static constexpr std::string_view kName = "native";
   static constexpr bool kReadsWholeLines = !kSanitized;
+  static constexpr bool kUndoesAllMemory = true;
 
   using Mutex = std::mutex;
   using SharedMutex = std::shared_mutex;

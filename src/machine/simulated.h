@@ -18,6 +18,7 @@ namespace latchlab {
 struct Simulated : Cells<Simulated>, SoftwareTransactions<&World::get> {
   static constexpr std::string_view kName = "simulated";
   static constexpr bool kReadsWholeLines = false;
+  static constexpr bool kUndoesAllMemory = false;
 
   class SharedMutex;
   using Mutex = SharedMutex;   // one that nobody shares

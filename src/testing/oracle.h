@@ -24,8 +24,8 @@ class Oracle {
  public:
   using Model = std::map<std::string, u64>;   // its order is that of unsigned bytes
 
-  /// The session's index is empty.
-  Oracle(Session& session, bool ordered) : session_(session), ordered_(ordered) {}
+  /// The session's index is empty. Where it does not erase, erase does nothing here either.
+  Oracle(Session& session, bool ordered, bool erases = true) : session_(session), ordered_(ordered), erases_(erases) {}
 
   bool ok() const { return complaint_.empty(); }
   const std::string& complaint() const { return complaint_; }
@@ -69,6 +69,7 @@ class Oracle {
     answer("upsert", key, session_.upsert(key, value), fresh);
   }
   void erase(const std::string& key) {
+    if (!erases_) return;
     const bool there = model_.erase(key) != 0;
     answer("erase", key, session_.erase(key), there);
   }
@@ -148,7 +149,7 @@ class Oracle {
   }
 
   Session& session_;
-  const bool ordered_;
+  const bool ordered_, erases_;
   Model model_;
   u64 operations_ = 0;
   std::string complaint_;

@@ -1,0 +1,86 @@
+#pragma once
+// Peer: libcuckoo's cuckoohash_map, behind the surface of every shared index (indexes/concepts.h).
+//
+// It synchronizes itself, so its policy word is `own`: every key has two buckets of four slots, and 65,536 spin locks, a line
+// each, cover the buckets in stripes; an operation holds those of both. It has its default allocator, so --alloc and
+// --hugepages=thp do not reach it, and no order and no scan. The table doubles, is not smaller than 262,144 slots, and never
+// shrinks.
+//
+// Its hash of integers is ours: with the default, std::hash, which is the identity, keys that agree in their low bits have
+// too few buckets to go to, and it gives up (load_factor_too_low).
+#include <libcuckoo/cuckoohash_map.hh>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "indexes/peers/stored_key.h"
+#include "src/base/hash.h"
+#include "src/base/spec.h"
+#include "src/memory/memory_config.h"
+#include "sync/own.h"
+
+namespace latchlab {
+
+template <class KeyType>
+class LibCuckoo {
+ public:
+  using Policy = Own;
+  using Key = KeyType;
+  using Raw = typename Key::Raw;
+  static constexpr std::string_view kName = "libcuckoo";
+  static constexpr std::string_view kLibrary = "libcuckoo";
+  static constexpr bool kOrdered = false;
+  static constexpr std::string_view kOwnMemory = "libcuckoo's map has its table from operator new";
+
+  /// Threads need nothing of their own.
+  struct Thread {
+    Policy::Counters counters;
+  };
+
+  /// Throws InputError if `policy` has options: there are none.
+  LibCuckoo(const Spec& policy, const MemoryConfig&) { Policy::Options::parse(policy); }
+  LibCuckoo(const LibCuckoo&) = delete;
+  LibCuckoo& operator=(const LibCuckoo&) = delete;
+
+  Thread join() { return {}; }
+
+  std::optional<u64> find(Thread&, Raw key) const {
+    u64 value;
+    return map_.find(key, value) ? std::optional(value) : std::nullopt;
+  }
+  bool insert(Thread&, Raw key, u64 value) { return map_.insert(key, value); }
+  bool update(Thread&, Raw key, u64 value) { return map_.update(key, value); }
+  bool upsert(Thread&, Raw key, u64 value) { return map_.insert_or_assign(key, value); }
+  bool erase(Thread&, Raw key) { return map_.erase(key); }
+
+  template <class Visit>
+  void for_each(Thread&, Visit&& visit) const {
+    for (const auto& [key, value] : map_.lock_table()) visit(Raw(key), value);
+  }
+
+  /// The buckets, the locks and the heap part of long strings, without what the allocator adds. O(slots): taking all locks
+  /// finishes a doubling that is under way, so that there is one table to count.
+  Footprint bytes() const {
+    const auto all = map_.lock_table();
+    const u64 bytes = all.bucket_count() * sizeof(Bucket) + kLockBytes + heap_bytes_of_keys(all);
+    return {.live = bytes, .reserved = bytes};
+  }
+
+ private:
+  struct IntegerHash {
+    std::size_t operator()(u64 key) const { return mix64(key); }
+  };
+  using Hash = std::conditional_t<std::is_same_v<Raw, u64>, IntegerHash, StringHash>;
+  using Pairs = std::allocator<std::pair<const Stored<Raw>, u64>>;
+  using Map = libcuckoo::cuckoohash_map<Stored<Raw>, u64, Hash, std::equal_to<>, Pairs>;
+  using Bucket = typename libcuckoo::bucket_container<Stored<Raw>, u64, Pairs, u8, libcuckoo::DEFAULT_SLOT_PER_BUCKET>::bucket;
+  static constexpr u64 kLockBytes = 65'536 * 64;
+
+  mutable Map map_;   // who walks it locks it
+};
+
+}  // namespace latchlab

@@ -1,0 +1,59 @@
+#pragma once
+// Peer: std::map under a coarse policy (map_body.h): libstdc++'s red-black tree, with its default order and its default
+// allocator, so --alloc and --hugepages=thp do not reach it. Byte strings are compared as unsigned bytes, as everywhere here.
+//
+// A scan collects a batch of pairs in each run of its body, from where the last one ended.
+#include <functional>
+#include <map>
+#include <string_view>
+#include <type_traits>
+
+#include "indexes/art/batch.h"
+#include "indexes/peers/map_body.h"
+#include "src/memory/memory_config.h"
+
+namespace latchlab {
+
+/// Lookups by a view need a transparent order for strings; integers have the default.
+template <class Key>
+using OrderedMap = std::map<Stored<typename Key::Raw>, u64,
+                            std::conditional_t<std::is_same_v<Key, U64Key>, std::less<u64>, std::less<>>>;
+
+template <class Layout, class KeyType>
+class StdMap : public MapBody<KeyType, OrderedMap<KeyType>> {
+ public:
+  using Key = KeyType;
+  using Batch = art::Batch<Key>;
+  static constexpr std::string_view kName = "std_map";
+  static constexpr std::string_view kLibrary = "libstdc++";
+  static constexpr std::string_view kOwnMemory = "std::map has its nodes from operator new";
+  static constexpr bool kOrdered = true;
+
+  /// Collects the next pairs of a scan into `batch`: the smallest keys from `from` on, or after it, as many as are wanted and
+  /// fit; true.
+  template <class Tx>
+  Attempt<bool> gather_in(Tx&, const Key& from, bool after, std::size_t wanted, Batch& batch) const {
+    batch.clear(wanted);
+    const auto view = view_of(from);
+    for (auto at = after ? map_.upper_bound(view) : map_.lower_bound(view); at != map_.end() && !batch.full(); ++at) {
+      if (!batch.push(key_of(at->first), at->second, batch.size())) break;
+    }
+    return true;
+  }
+  /// The smallest key of all, where a whole scan begins.
+  static Key first_key() { return Key(); }
+
+  /// O(1), or O(n) for strings.
+  Footprint bytes() const {
+    const u64 bytes = map_.size() * kNodeBytes + heap_bytes_of_keys(map_);
+    return {.live = bytes, .reserved = bytes};
+  }
+
+  /// The colour and three pointers before the pair.
+  static constexpr u64 kNodeBytes = 32 + sizeof(typename OrderedMap<Key>::value_type);
+
+ private:
+  using MapBody<Key, OrderedMap<Key>>::map_;
+};
+
+}  // namespace latchlab

@@ -1,0 +1,100 @@
+#pragma once
+// Peer: oneTBB's concurrent_unordered_map, behind the surface of every shared index (indexes/concepts.h).
+//
+// It synchronizes itself, so its policy word is `own`: one list of all pairs, in the order of their reversed hashes, that
+// insertions extend by compare-and-swap, and buckets that point into it. Lookups take no lock and store nothing. It locks no
+// pair either, so values are atomics. It is used with its default hash (std::hash, the identity on integers) and its default
+// allocator, so --alloc and --hugepages=thp do not reach it. It has no order and no scan.
+//
+// What is linked stays: there is no way to erase beside other operations (kNoErase).
+//
+// Its memory cannot be asked for, so bytes() counts what it is made of: the nodes, the buckets as if all had been used, and the
+// heap part of long strings, without what the allocator adds.
+#include <oneapi/tbb/concurrent_unordered_map.h>
+
+#include <atomic>
+#include <functional>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "indexes/peers/stored_key.h"
+#include "src/base/spec.h"
+#include "src/memory/memory_config.h"
+#include "sync/own.h"
+
+namespace latchlab {
+
+template <class KeyType>
+class TbbUnordered {
+ public:
+  using Policy = Own;
+  using Key = KeyType;
+  using Raw = typename Key::Raw;
+  static constexpr std::string_view kName = "tbb_unordered";
+  static constexpr std::string_view kLibrary = "oneTBB";
+  static constexpr bool kOrdered = false;
+  static constexpr std::string_view kOwnMemory = "oneTBB's map uses its own allocator";
+  static constexpr std::string_view kNoErase = "oneTBB's concurrent_unordered_map erases only while nobody else uses it";
+
+  /// Threads need nothing of their own.
+  struct Thread {
+    Policy::Counters counters;
+  };
+
+  /// Throws InputError if `policy` has options: there are none.
+  TbbUnordered(const Spec& policy, const MemoryConfig&) { Policy::Options::parse(policy); }
+  TbbUnordered(const TbbUnordered&) = delete;
+  TbbUnordered& operator=(const TbbUnordered&) = delete;
+
+  Thread join() { return {}; }
+
+  // Who reads a value wants nothing but it.
+  std::optional<u64> find(Thread&, Raw key) const {
+    const auto at = map_.find(key);
+    return at == map_.end() ? std::nullopt : std::optional(at->second.load(std::memory_order_relaxed));
+  }
+  bool insert(Thread&, Raw key, u64 value) { return map_.emplace(key, value).second; }
+  bool update(Thread&, Raw key, u64 value) {
+    const auto at = map_.find(key);
+    if (at == map_.end()) return false;
+    at->second.store(value, std::memory_order_relaxed);
+    return true;
+  }
+  /// Looks first: emplace would make a node in vain.
+  bool upsert(Thread& me, Raw key, u64 value) {
+    if (update(me, key, value)) return false;
+    const auto [at, fresh] = map_.emplace(key, value);
+    if (!fresh) at->second.store(value, std::memory_order_relaxed);
+    return fresh;
+  }
+  /// Throws std::logic_error: who reads kNoErase does not call it.
+  bool erase(Thread&, Raw) { throw std::logic_error(std::string(kNoErase)); }
+
+  template <class Visit>
+  void for_each(Thread&, Visit&& visit) const {
+    for (const auto& [key, value] : map_) visit(Raw(key), value.load(std::memory_order_relaxed));
+  }
+
+  Footprint bytes() const {
+    const u64 bytes = map_.size() * kNodeBytes + map_.unsafe_bucket_count() * kBucketBytes + heap_bytes_of_keys(map_);
+    return {.live = bytes, .reserved = bytes};
+  }
+
+ private:
+  /// The default, and lookups by string_view for strings.
+  struct ViewHash : StringHash {
+    using transparent_key_equal = std::equal_to<>;
+  };
+  using Hash = std::conditional_t<std::is_same_v<Raw, u64>, std::hash<u64>, ViewHash>;
+  using Map = tbb::concurrent_unordered_map<Stored<Raw>, std::atomic<u64>, Hash>;
+
+  static constexpr u64 kNodeBytes = 16 + sizeof(typename Map::value_type);   // a pointer and the reversed hash before the pair
+  static constexpr u64 kBucketBytes = 8 + 16;                                // a pointer, and a node without a pair
+
+  Map map_;
+};
+
+}  // namespace latchlab
