@@ -116,6 +116,7 @@ function(latchlab_generate_pairs target indexes)
   add_library(${target} OBJECT ${sources} "${registry}")
   target_compile_options(${target} PRIVATE ${latchlab_warnings})
   target_link_libraries(${target} PRIVATE latchlab::harness)
+  target_precompile_headers(${target} PRIVATE <harness/registry_add.h>)   # what all units begin with
 endfunction()
 
 # One translation unit, from pair.cc.in. The C++ type of the shared index is the whole difference between a pair and a
