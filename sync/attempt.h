@@ -13,6 +13,13 @@ enum class Failure : u8 {
 inline constexpr Failure kRestart = Failure::kRestart;
 inline constexpr Failure kNoMemory = Failure::kNoMemory;
 
+/// What came of putting a pair into an index that may have to make room first.
+enum class Placed : u8 {
+  kNo,       ///< it is not new, and an insert changed nothing; or it is not there to be updated
+  kYes,
+  kNoRoom,   ///< nothing was changed: to be tried again after room_for
+};
+
 /// What came of a step to a child with a guess.
 enum class Arrival : u8 {
   kChanged,   ///< the node has changed: restart

@@ -32,7 +32,8 @@
 //
 // An index that says kLatchFreeReaders promises more, for policies whose readers prove nothing (rowex): whatever a
 // reading body sees of an operation that changes the index, it sees by one store, and what was unlinked stays as it was.
-// And no body comes to harm before its upgrade, whatever it sees (scouts of adaptive).
+// And no body comes to harm before its upgrade, whatever it sees (scouts of adaptive); one that promises only
+// this says kBearsScouts.
 //
 // An index that says kNeedsExclusion promises less: none of the above. Its bodies are those of a structure for one thread, and
 // run only where whoever changes it is alone (peers, indexes/peers/map_body.h).
@@ -120,11 +121,23 @@ concept GrowingBody = requires(Index& index, Tx& tx, const typename Index::Key& 
   growth.release(pool);                             // at the end
 };
 
+/// What a growing index may need before it can put a pair: where put_in answers kNoRoom, steps from room_for on, then once
+/// more. Its put_in says Placed.
+template <class Index, class Tx>
+concept MakesRoom = GrowingBody<Index, Tx> && requires(Index& index, Tx& tx, const typename Index::Key& key) {
+  { index.put_in(tx, key, u64{}, Index::Put::kInsert) } -> std::same_as<Attempt<Placed>>;
+  { Index::room_for(key) } -> std::same_as<typename Index::Growth>;
+};
+
 /// What an index may say of the way to a key: how many nodes find_in visits.
 template <class Index, class Tx>
 concept CountsVisits = requires(const Index& constant, Tx& tx, const typename Index::Key& key) {
   { constant.visits_in(tx, key) } -> std::same_as<Attempt<u64>>;
 };
+
+/// Whether, or Placed.
+template <class A>
+concept SaysWhetherPut = std::same_as<A, Attempt<bool>> || std::same_as<A, Attempt<Placed>>;
 
 /// An index as somebody writes it: bodies for a transaction, once, for every policy. What each answers is said where callers
 /// see it, in Synchronized.
@@ -133,10 +146,10 @@ concept IndexBody =
     std::default_initializable<Index> && requires(Index& index, const Index& constant, Tx& tx, const typename Index::Key& key,
                                                   Pool<typename Tx::Machine>& pool) {
       { constant.find_in(tx, key) } -> std::same_as<Attempt<std::optional<u64>>>;
-      { index.put_in(tx, key, u64{}, Index::Put::kInsert) } -> std::same_as<Attempt<bool>>;
+      { index.put_in(tx, key, u64{}, Index::Put::kInsert) } -> SaysWhetherPut;
       // Makes nothing: it cannot fail half way through a batch.
-      { index.put_in(tx, key, u64{}, Index::Put::kUpdate) } -> std::same_as<Attempt<bool>>;
-      { index.put_in(tx, key, u64{}, Index::Put::kUpsert) } -> std::same_as<Attempt<bool>>;
+      { index.put_in(tx, key, u64{}, Index::Put::kUpdate) } -> SaysWhetherPut;
+      { index.put_in(tx, key, u64{}, Index::Put::kUpsert) } -> SaysWhetherPut;
       { index.erase_in(tx, key) } -> std::same_as<Attempt<bool>>;
       { Index::extra_bytes(key) } -> std::same_as<std::size_t>;   // of one attempt, beyond what a pool has ready (16 KiB)
       index.free_all(pool);                                       // while nobody else is there
@@ -155,9 +168,13 @@ struct ReadTxOf<P> {
   using Type = typename P::ReadTx;
 };
 
+/// A policy that runs bodies for nothing but the pages that they touch, on what nothing proves.
+template <class P>
+concept Scouts = requires { requires P::kScouts; };
+
 /// A policy that runs bodies on what nothing proves: readers without a latch, or scouts.
 template <class P>
-concept RunsUnproved = P::Layout::kLatchFreeReaders || requires { requires P::kScouts; };
+concept RunsUnproved = P::Layout::kLatchFreeReaders || Scouts<P>;
 
 /// A policy under which a body that changes the index is alone with it, whatever memory it uses: it runs under a lock, or in
 /// transactions that take back every store, and not only those to cells.
@@ -165,11 +182,15 @@ template <class P>
 concept RunsAlone = !RunsUnproved<P> && requires { requires P::kExcludes; } &&
                     (P::Machine::kUndoesAllMemory || !requires { requires P::kElides; });
 
+/// An index whose bodies come to no harm before their upgrade, whatever they see.
+template <class Index>
+concept BearsScouts = requires { requires Index::kLatchFreeReaders; } || requires { requires Index::kBearsScouts; };
+
 /// An index that may run under a policy: it must bear such runs where there are some. One that says kNeedsExclusion has fields
 /// that are no cells, and bears nothing but to be alone.
 template <class Index, class P>
-concept Admits = (!RunsUnproved<P> || requires { requires Index::kLatchFreeReaders; }) &&
-                 (RunsAlone<P> || !requires { requires Index::kNeedsExclusion; });
+concept Admits = (!P::Layout::kLatchFreeReaders || requires { requires Index::kLatchFreeReaders; }) &&
+                 (!Scouts<P> || BearsScouts<Index>) && (RunsAlone<P> || !requires { requires Index::kNeedsExclusion; });
 
 /// What a thread learns under a policy: Learned, where it has something to learn.
 template <class P>

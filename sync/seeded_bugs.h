@@ -47,6 +47,10 @@ struct BugFlags {
   static inline Flag kDropProofOfZero{};
   /// chained: a reader without a latch takes a miss beside a split for the truth.
   static inline Flag kTrustMiss{};
+  /// cuckoo: a key that leaves its primary bucket is not noted in the filter there.
+  static inline Flag kDropFilter{};
+  /// cuckoo: a path is taken without a look whether its keys are still where they were.
+  static inline Flag kTrustPath{};
 };
 
 using NoBugs = BugFlags<std::false_type>;

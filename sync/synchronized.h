@@ -14,6 +14,7 @@
 #include <array>
 #include <concepts>
 #include <cstddef>
+#include <new>
 #include <optional>
 #include <span>
 #include <utility>
@@ -230,12 +231,14 @@ class Synchronized {
     policy_.write(me, [&](auto& tx) -> Attempt<bool> {
       Attempt<bool> all(true);
       for (std::size_t i = 0; i < keys.size(); ++i) {
-        const Attempt<bool> one = index_.put_in(tx, keys[i], values[i], Put::kUpdate);
+        const auto one = index_.put_in(tx, keys[i], values[i], Put::kUpdate);
         // Only a scout is refused, and it goes on: it is after the pages of all keys.
-        if (one) {
-          changed[i] = *one;
+        if (!one) {
+          all = one.failure();
+        } else if constexpr (MakesRoom<Body, typename Policy::Tx>) {
+          changed[i] = *one == Placed::kYes;
         } else {
-          all = one;
+          changed[i] = *one;
         }
       }
       return all;
@@ -247,20 +250,37 @@ class Synchronized {
     const Key key = spelling.key();
     // A long key's leaf is more than a pool keeps ready. If memory is out, make will say so.
     if (const std::size_t extra = Body::extra_bytes(key); extra != 0) (void)me.pool->top_up(extra);
-    const bool changed = policy_.write(me, [this, key, value, how](auto& tx) { return index_.put_in(tx, key, value, how); });
-    if constexpr (GrowingBody<Body, typename Policy::Tx>) {
-      if (changed && how != Put::kUpdate && Body::asks_to_grow(key)) [[unlikely]] grow(me);
+    const auto once = [&] {
+      return policy_.write(me, [this, key, value, how](auto& tx) { return index_.put_in(tx, key, value, how); });
+    };
+    if constexpr (MakesRoom<Body, typename Policy::Tx>) {
+      Placed placed = once();
+      for (; placed == Placed::kNoRoom; placed = once()) {
+        if (!grow(me, Body::room_for(key))) throw std::bad_alloc();
+      }
+      return grown(me, key, how, placed == Placed::kYes);
+    } else if constexpr (GrowingBody<Body, typename Policy::Tx>) {
+      return grown(me, key, how, once());
+    } else {
+      return once();
     }
+  }
+
+  /// After a put. An index that cannot grow is slow and not wrong.
+  bool grown(Thread& me, const Key& key, Put how, bool changed) {
+    if (changed && how != Put::kUpdate && Body::asks_to_grow(key)) [[unlikely]] (void)grow(me, typename Body::Growth());
     return changed;
   }
 
-  /// The key is in: what happens here fails nobody.
-  [[gnu::noinline]] void grow(Thread& me) {
-    typename Body::Growth growth;
-    while (!growth.done() && growth.prepare(*me.pool)) {
+  /// All steps. False when memory is out.
+  template <class Growth>
+  [[nodiscard, gnu::noinline]] bool grow(Thread& me, Growth growth) {
+    bool made = true;
+    while (!growth.done() && (made = growth.prepare(*me.pool))) {
       growth = policy_.write(me, [this, &growth](auto& tx) { return index_.grow_in(tx, growth); });
     }
     growth.release(*me.pool);
+    return made;
   }
 
   template <class Visit>

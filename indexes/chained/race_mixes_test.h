@@ -12,7 +12,7 @@ namespace latchlab::testing {
 /// The nth number whose hash ends in these bits.
 inline u64 number_in(u64 bucket, u32 bits, u32 nth) {
   for (u64 number = 0;; ++number) {
-    if (chained::low_bits(chained::hash_of(U64Key(number)), bits) == bucket && nth-- == 0) return number;
+    if (growing::low_bits(chained::hash_of(U64Key(number)), bits) == bucket && nth-- == 0) return number;
   }
 }
 

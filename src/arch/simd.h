@@ -59,4 +59,19 @@ inline u32 equal_in_line(const void* line, u64 word) {
   return static_cast<u32>(_mm_movemask_ps(_mm_shuffle_ps(low, high, _MM_SHUFFLE(2, 0, 2, 0))));
 }
 
+/// The least i in 0..6 for which the word at byte 8 i equals `word`, or 7. The words lie in one line; each is loaded whole, so
+/// others may store to them meanwhile.
+[[gnu::always_inline]] inline u32 first_equal_of_seven(const void* words, u64 word) {
+  const auto* const at = static_cast<const char*>(words);
+  const __m128i wanted = _mm_set1_epi64x(static_cast<long long>(word));
+  const auto equal = [&](u32 i) {
+    return _mm_cmpeq_epi64(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at + 8 * i)), wanted);
+  };
+  const __m128i last = _mm_cmpeq_epi64(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(at + 48)), wanted);
+  // Two bytes a word.
+  const __m128i all = _mm_packs_epi16(_mm_packs_epi32(equal(0), equal(2)), _mm_packs_epi32(equal(4), last));
+  const u32 found = (static_cast<u32>(_mm_movemask_epi8(all)) & 0x3fffu) | 0x4000u;
+  return static_cast<u32>(__builtin_ctz(found)) / 2;
+}
+
 }  // namespace latchlab

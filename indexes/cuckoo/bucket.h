@@ -1,0 +1,82 @@
+#pragma once
+// A bucket of a cuckoo table: two lines, seven pairs.
+//
+//     | latch | key 0 ... key 6 |      the line that a search reads; without a latch it begins with key 0
+//     | value 0 ... value 6 | word |   and the one that a hit reads
+//
+//     word    | bits : 8 | filter : 56 |    of the hash it answers for, see indexes/growing/buckets.h
+//
+// Any u64 is a key. A slot is free if it holds the key that cannot be in this bucket: both hashes of kOdd are odd, so it is in
+// no bucket with an even number, and kEven is in no other. A split gives a bucket's number a higher bit, so what cannot be
+// in it can be in none of its descendants. So a search compares keys and nothing else.
+//
+// The filter has a bit set for each key whose primary bucket this is and that is in its secondary one (and for some that
+// no longer are): most misses read one bucket.
+#include <bit>
+#include <new>
+
+#include "indexes/growing/buckets.h"
+#include "src/arch/simd.h"
+#include "src/base/hash.h"
+
+namespace latchlab::cuckoo {
+
+/// The two hashes of a key, and its bit in the filter of its primary bucket. Independent halves of a bijection: no two keys
+/// share both.
+class Hashes {
+ public:
+  explicit constexpr Hashes(u64 key) : all_(mix64(key)) {}
+  constexpr u64 all() const { return all_; }
+  constexpr u64 primary() const { return all_ & ~u32{0}; }
+  constexpr u64 secondary() const { return all_ >> 32; }
+  /// Of kFilterBits, by the upper bits of the secondary hash.
+  constexpr u64 filter_bit() const { return u64{1} << (secondary() * kFilterBits >> 32); }
+
+ private:
+  static constexpr u64 kFilterBits = growing::kWordShift;
+  u64 all_;
+};
+
+/// The least key of which both hashes have this lowest bit.
+constexpr u64 least_key(u64 bit) {
+  for (u64 key = 0;; ++key) {
+    const Hashes hashes(key);
+    if ((hashes.primary() & 1) == bit && (hashes.secondary() & 1) == bit) return key;
+  }
+}
+inline constexpr u64 kEven = least_key(0), kOdd = least_key(1);
+
+/// What a free slot of bucket b holds.
+constexpr u64 free_key(u64 b) { return (b & 1) != 0 ? kEven : kOdd; }
+
+template <class Layout>
+struct alignas(kLineBytes) Bucket {
+  using Cell = typename Layout::template Cell<u64>;
+  static constexpr u32 kSlots = 7;
+
+  explicit Bucket(u64 number) {
+    for (u32 i = 0; i < kSlots; ++i) new (&key[i]) Cell(free_key(number));
+  }
+  Bucket(const Bucket&) = delete;
+  Bucket& operator=(const Bucket&) = delete;
+  u8 tag() const { return 0; }
+
+  /// The slot of a key, or kSlots. Two that are equal (free ones): the lower.
+  [[gnu::always_inline]] u32 slot_of(u64 wanted) const {
+    if constexpr (Layout::Machine::kReadsWholeLines) return first_equal_of_seven(&key[0], wanted);
+    u32 slot = 0;
+    while (slot < kSlots && key[slot].load() != wanted) ++slot;
+    return slot;
+  }
+  void put(u32 slot, u64 new_key, u64 new_value) {
+    value[slot].store(new_value);
+    key[slot].store(new_key);
+  }
+
+  [[no_unique_address]] typename Layout::Latch latch;
+  Cell key[kSlots];
+  Cell value[kSlots];
+  Cell word;
+};
+
+}  // namespace latchlab::cuckoo

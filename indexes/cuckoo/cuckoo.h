@@ -1,0 +1,373 @@
+#pragma once
+// `cuckoo`: a bucketized cuckoo hash table, two buckets of seven pairs for each key (SimdHT-Bench, IISWC 2019; Pagh and
+// Rodler, 2001; paths as in MemC3 and libcuckoo). Keys are u64.
+//
+// A key is in its primary bucket if there was room, else in its secondary one. A lookup reads the first, asks its filter, and
+// reads the second if it must; it writes nothing. Who finds both full looks for a path: keys that can each move on to their
+// other bucket, the last into a free slot. The search (breadth first, kMostSpots buckets, kMostMoves moves) is an attempt
+// of its own, and what it finds is a hint: another attempt enters the buckets of the path, sees whether each key is still where
+// it was, and moves them all, or says that the path is stale. So no key is ever out of the table. Where there is no path the
+// table splits a run of buckets.
+//
+// It grows by doubling (indexes/growing/table.h) at load .95, which leaves .475: no operation moves more than a run.
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "indexes/cuckoo/bucket.h"
+#include "indexes/growing/table.h"
+#include "src/arch/prefetch.h"
+#include "src/base/key.h"
+#include "sync/attempt.h"
+
+namespace latchlab {
+
+template <class Layout, class KeyType>
+class Cuckoo {
+  using Hashes = cuckoo::Hashes;
+  using Bucket = cuckoo::Bucket<Layout>;
+  using Table = growing::Table<Layout, Bucket>;
+  template <class Tx>
+  using ReaderOf = typename Table::template ReaderOf<Tx>;
+  static constexpr u32 kSlots = Bucket::kSlots;
+  static constexpr u32 kMostMoves = 5, kMostSpots = 256;
+
+ public:
+  using Key = KeyType;
+  using Found = std::optional<u64>;
+  static constexpr std::string_view kName = "cuckoo";
+  static constexpr bool kOrdered = false;
+  static constexpr bool kBearsScouts = true;   // every loop over what is read is bounded
+  enum class Put : u8 { kInsert, kUpdate, kUpsert };
+
+  Cuckoo() = default;
+  Cuckoo(const Cuckoo&) = delete;
+  Cuckoo& operator=(const Cuckoo&) = delete;
+
+  static std::size_t extra_bytes(const Key&) { return 0; }
+
+  template <class Tx>
+  [[gnu::always_inline]] Attempt<Found> find_in(Tx& tx, const Key& key) const {
+    const Hashes hashes(key.raw());
+    Place<Tx> first, second;
+    if (!arrive(tx, hashes.primary(), first)) [[unlikely]] return kRestart;
+    if (const u32 slot = first.at->slot_of(key.raw()); slot != kSlots) return tx.confirm(Found(first.at->value[slot].load()), first.at);
+    if ((first.word & hashes.filter_bit()) == 0) return tx.confirm(Found(), first.at);
+    if (!arrive(tx, hashes.secondary(), second)) [[unlikely]] return kRestart;
+    if (const u32 slot = second.at->slot_of(key.raw()); slot != kSlots) return tx.confirm(Found(second.at->value[slot].load()), second.at);
+    return tx.confirm(Found(), first.at, second.at);
+  }
+
+  /// The same for as many keys: found[i] is of keys[i]. kGroup go side by side.
+  template <class Tx>
+  Attempt<bool> find_batch_in(Tx& tx, std::span<const Key> keys, std::span<Found> found) const {
+    for (std::size_t first = 0; first < keys.size(); first += kGroup) {
+      const std::size_t count = std::min(keys.size() - first, kGroup);
+      for (std::size_t i = 0; i < count; ++i) prefetch(Hashes(keys[first + i].raw()).primary());
+      u32 seconds = 0;   // keys whose secondary bucket has to be read
+      for (u32 i = 0; i < count; ++i) {
+        const u64 key = keys[first + i].raw();
+        const Hashes hashes(key);
+        Place<Tx> place;
+        if (!arrive(tx, hashes.primary(), place)) [[unlikely]] return kRestart;
+        const u32 slot = place.at->slot_of(key);
+        if (slot == kSlots && (place.word & hashes.filter_bit()) != 0) {
+          prefetch(hashes.secondary());
+          seconds |= u32{1} << i;
+          continue;
+        }
+        const auto one = tx.confirm(slot != kSlots ? Found(place.at->value[slot].load()) : Found(), place.at);
+        if (!one) [[unlikely]] return kRestart;
+        found[first + i] = *one;
+      }
+      for (; seconds != 0; seconds &= seconds - 1) {
+        const u32 i = static_cast<u32>(std::countr_zero(seconds));
+        const auto one = find_in(tx, keys[first + i]);
+        if (!one) [[unlikely]] return kRestart;
+        found[first + i] = *one;
+      }
+    }
+    return true;
+  }
+
+  template <class Tx>
+  Attempt<Placed> put_in(Tx& tx, const Key& key, u64 value, Put how) {
+    const Hashes hashes(key.raw());
+    Place<Tx> first, second;
+    if (!arrive(tx, hashes.primary(), first)) return kRestart;
+    if (const u32 slot = first.at->slot_of(key.raw()); slot != kSlots) return change(tx, first, slot, value, how);
+    const bool asks_second = (first.word & hashes.filter_bit()) != 0;
+    if (asks_second) {
+      if (!arrive(tx, hashes.secondary(), second)) return kRestart;
+      if (const u32 slot = second.at->slot_of(key.raw()); slot != kSlots) return change(tx, second, slot, value, how);
+    }
+    if (how == Put::kUpdate) return asks_second ? tx.confirm(Placed::kNo, first.at, second.at) : tx.confirm(Placed::kNo, first.at);
+    if (const u32 slot = first.free_slot(); slot != kSlots) {
+      const bool upgraded = asks_second ? table_.upgrade(tx, hashes.all(), +1, first.at, second.at)
+                                        : table_.upgrade(tx, hashes.all(), +1, first.at);
+      if (!upgraded) return kRestart;
+      first.at->put(slot, key.raw(), value);
+      return Placed::kYes;
+    }
+    if (!asks_second && !arrive(tx, hashes.secondary(), second)) return kRestart;
+    const u32 slot = second.free_slot();
+    if (slot == kSlots) return Placed::kNoRoom;   // a hint: whoever makes room looks again
+    if (!table_.upgrade(tx, hashes.all(), +1, first.at, second.at)) return kRestart;
+    second.at->put(slot, key.raw(), value);
+    first.at->word.store(first.word | hashes.filter_bit());
+    return Placed::kYes;
+  }
+
+  template <class Tx>
+  Attempt<bool> erase_in(Tx& tx, const Key& key) {
+    const Hashes hashes(key.raw());
+    Place<Tx> first, second;
+    if (!arrive(tx, hashes.primary(), first)) return kRestart;
+    if (const u32 slot = first.at->slot_of(key.raw()); slot != kSlots) return free(tx, hashes, first, slot);
+    if ((first.word & hashes.filter_bit()) == 0) return tx.confirm(false, first.at);
+    if (!arrive(tx, hashes.secondary(), second)) return kRestart;
+    if (const u32 slot = second.at->slot_of(key.raw()); slot != kSlots) return free(tx, hashes, second, slot);
+    return tx.confirm(false, first.at, second.at);
+  }
+
+  /// What is done for a key that found no room: search, move, and where there is no path a run of splits. Or, for one that
+  /// found it, what the table asks for.
+  class Growth {
+   public:
+    Growth() = default;
+    bool done() const { return step_ == Step::kTable && table_.done(); }
+    template <class Pool>
+    [[nodiscard]] bool prepare(Pool& pool) {
+      return table_.prepare(pool);
+    }
+    template <class Pool>
+    void release(Pool& pool) {
+      table_.release(pool);
+    }
+
+   private:
+    friend Cuckoo;
+    enum class Step : u8 { kTable, kSearch, kMove };
+
+    Step step_ = Step::kTable;
+    typename Table::Growth table_;
+    u64 key_ = 0;     // that found no room
+    u32 stale_ = 0;   // paths so far
+    u32 moves_ = 0;
+    std::array<u64, kMostMoves + 1> bucket_{};   // key i moves from bucket i to bucket i + 1
+    std::array<u64, kMostMoves> moved_{};
+  };
+
+  static bool asks_to_grow(const Key& key) { return Table::asks_to_grow(Hashes(key.raw()).all()); }
+  static Growth room_for(const Key& key) {
+    Growth growth;
+    growth.step_ = Growth::Step::kSearch;
+    growth.key_ = key.raw();
+    growth.table_ = Table::forced();
+    return growth;
+  }
+  template <class Tx>
+  Attempt<Growth> grow_in(Tx& tx, const Growth& growth) {
+    switch (growth.step_) {
+      case Growth::Step::kSearch: return search_in(tx, growth);
+      case Growth::Step::kMove: return move_in(tx, growth);
+      case Growth::Step::kTable: break;
+    }
+    const auto table = table_.grow_in(
+        tx, growth.table_, [](u64 keys, u32 bits) { return 20 * keys > 19 * u64{kSlots} << bits; }, split);
+    if (!table) return table.failure();
+    Growth after = growth;
+    after.table_ = *table;
+    return after;
+  }
+  u64 room() const { return table_.room(); }
+
+  /// Buckets that find_in reads.
+  template <class Tx>
+  Attempt<u64> visits_in(Tx& tx, const Key& key) const {
+    const Hashes hashes(key.raw());
+    Place<Tx> first;
+    if (!arrive(tx, hashes.primary(), first)) return kRestart;
+    const bool one = first.at->slot_of(key.raw()) != kSlots || (first.word & hashes.filter_bit()) == 0;
+    return tx.confirm(u64{one ? 1u : 2u}, first.at);
+  }
+
+  /// Every pair, in no order, while nobody changes the table.
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    table_.for_each([&](const Bucket& bucket, u64 number) {
+      for (u32 i = 0; i < kSlots; ++i) {
+        const u64 key = bucket.key[i].load();
+        if (key != cuckoo::free_key(number)) visit(key, bucket.value[i].load());
+      }
+    });
+  }
+  template <class Pool>
+  void free_all(Pool& pool) {
+    table_.free_all(pool);
+  }
+
+ private:
+  static constexpr std::size_t kGroup = 16;
+
+  /// One of a key's two buckets.
+  template <class Tx>
+  struct Place {
+    u64 number = 0;
+    u64 word = 0;
+    ReaderOf<Tx> at;
+
+    u32 free_slot() const { return at->slot_of(cuckoo::free_key(number)); }
+  };
+
+  template <class Tx>
+  [[nodiscard, gnu::always_inline]] bool arrive(Tx& tx, u64 hash, Place<Tx>& place) const {
+    place.number = table_.guess(hash);
+    return table_.arrive(tx, hash, place.number, place.at, place.word);
+  }
+  void prefetch(u64 hash) const {
+    prefetch_object(table_.at(table_.guess(hash)));
+  }
+
+  /// An insert, update or upsert of a key that is there.
+  template <class Tx>
+  Attempt<Placed> change(Tx& tx, const Place<Tx>& place, u32 slot, u64 value, Put how) {
+    if (how == Put::kInsert) return tx.confirm(Placed::kNo, place.at);
+    if (!tx.upgrade(place.at)) return kRestart;
+    place.at->value[slot].store(value);
+    return how == Put::kUpdate ? Placed::kYes : Placed::kNo;
+  }
+  template <class Tx>
+  Attempt<bool> free(Tx& tx, Hashes hashes, const Place<Tx>& place, u32 slot) {
+    if (!table_.upgrade(tx, hashes.all(), -1, place.at)) return kRestart;
+    place.at->key[slot].store(cuckoo::free_key(place.number));
+    return true;
+  }
+
+  /// Parts the pairs of bucket `number` with a new one.
+  static void split(Bucket& old, Bucket& born, u64 word, u64 number) {
+    const u32 bits = growing::bits_of(word);
+    const u64 free = cuckoo::free_key(number);
+    for (u32 i = 0; i < kSlots; ++i) {
+      const u64 key = old.key[i].load();
+      if (key == free) continue;
+      const Hashes hashes(key);
+      const bool primary = growing::low_bits(hashes.primary(), bits) == number;
+      if (((primary ? hashes.primary() : hashes.secondary()) >> bits & 1) == 0) continue;
+      born.put(i, key, old.value[i].load());
+      old.key[i].store(free);
+    }
+    const u64 more = word + (u64{1} << growing::kWordShift);   // one bit more; who is elsewhere is so for either
+    born.word.store(more);
+    old.word.store(more);
+  }
+
+  /// A bucket that the search has come to: `key` would move here from the bucket of spot `from`.
+  struct Spot {
+    u64 bucket, key;
+    u32 from, moves;
+  };
+
+  /// Looks for a path. What it finds is proved by who moves.
+  template <class Tx>
+  Attempt<Growth> search_in(Tx& tx, const Growth& growth) {
+    Growth after = growth;
+    std::array<Spot, kMostSpots> spots;
+    u32 known = 0;
+    const Hashes wanted(growth.key_);
+    for (const u64 hash : {wanted.primary(), wanted.secondary()}) {
+      Place<Tx> place;
+      if (!arrive(tx, hash, place)) return kRestart;
+      spots[known++] = {place.number, 0, 0, 0};
+    }
+    for (u32 i = 0; i < known; ++i) {
+      const Spot spot = spots[i];
+      const Bucket* const bucket = table_.at(spot.bucket);
+      if (bucket == nullptr) continue;
+      for (u32 slot = 0; slot < kSlots; ++slot) {
+        const u64 key = bucket->key[slot].load();
+        if (key == cuckoo::free_key(spot.bucket)) {   // somebody has made room
+          after.moves_ = 0;
+          return with_path(after, spots, i);
+        }
+        if (spot.moves == kMostMoves || known == kMostSpots) continue;
+        const Hashes hashes(key);
+        Place<Tx> first, second;
+        if (!arrive(tx, hashes.primary(), first) || !arrive(tx, hashes.secondary(), second)) return kRestart;
+        const Place<Tx>& other = first.number == spot.bucket ? second : first;
+        if (is_on_way(spots, i, other.number)) continue;
+        spots[known] = {other.number, key, i, spot.moves + 1};
+        if (other.free_slot() != kSlots) return with_path(after, spots, known);
+        ++known;
+      }
+    }
+    after.step_ = Growth::Step::kTable;   // there is none
+    return after;
+  }
+  static bool is_on_way(const std::array<Spot, kMostSpots>& spots, u32 spot, u64 bucket) {
+    for (;; spot = spots[spot].from) {
+      if (spots[spot].bucket == bucket) return true;
+      if (spots[spot].moves == 0) return false;
+    }
+  }
+  static Growth with_path(Growth growth, const std::array<Spot, kMostSpots>& spots, u32 end) {
+    growth.step_ = Growth::Step::kMove;
+    growth.moves_ = spots[end].moves;
+    for (u32 i = growth.moves_;; --i, end = spots[end].from) {
+      growth.bucket_[i] = spots[end].bucket;
+      if (i == 0) return growth;
+      growth.moved_[i - 1] = spots[end].key;
+    }
+  }
+
+  /// Moves every key of the path, the last one first, or says that it is stale: a value, since another run would find the same.
+  template <class Tx>
+  Attempt<Growth> move_in(Tx& tx, const Growth& growth) {
+    Growth after = growth;
+    after.step_ = Growth::Step::kTable;
+    after.table_.finish();
+    const u32 moves = growth.moves_;
+    if (moves == 0) return after;
+    std::array<ReaderOf<Tx>, kMostMoves + 1> readers;
+    std::array<u32, kMostMoves> from;
+    for (u32 i = 0; i <= moves; ++i) {
+      readers[i] = tx.enter(table_.at(growth.bucket_[i]));
+      const u32 bits = growing::bits_of(readers[i]->word.load());
+      const auto answers = [&](u64 hash) { return growing::low_bits(hash, bits) == growth.bucket_[i]; };
+      const bool sound = bits != 0 && (i == 0 || answers(Hashes(growth.moved_[i - 1]).primary()) ||
+                                       answers(Hashes(growth.moved_[i - 1]).secondary()));
+      if (i < moves) from[i] = readers[i]->slot_of(growth.moved_[i]);
+      if (Layout::Bugs::kTrustPath && i < moves && from[i] == kSlots) from[i] = 0;
+      if (!Layout::Bugs::kTrustPath && (!sound || (i < moves && from[i] == kSlots))) return stale(growth);
+    }
+    const u32 last = readers[moves]->slot_of(cuckoo::free_key(growth.bucket_[moves]));
+    if (last == kSlots) return stale(growth);
+    if (!tx.upgrade(std::span<const ReaderOf<Tx>>(readers.data(), moves + 1))) return kRestart;
+    u32 to = last;
+    for (u32 i = moves; i-- > 0; to = from[i]) {
+      readers[i + 1]->put(to, growth.moved_[i], readers[i]->value[from[i]].load());
+      const Hashes hashes(growth.moved_[i]);
+      const u64 word = readers[i]->word.load();
+      // Who leaves its primary bucket is looked for there first.
+      if (growing::low_bits(hashes.primary(), growing::bits_of(word)) == growth.bucket_[i]) {
+        if (!Layout::Bugs::kDropFilter) readers[i]->word.store(word | hashes.filter_bit());
+      }
+    }
+    readers[0]->key[to].store(cuckoo::free_key(growth.bucket_[0]));
+    return after;
+  }
+  static Growth stale(const Growth& growth) {
+    constexpr u32 kMostStale = 8;
+    Growth after = growth;
+    after.step_ = ++after.stale_ < kMostStale ? Growth::Step::kSearch : Growth::Step::kTable;
+    return after;
+  }
+
+  Table table_;
+};
+
+}  // namespace latchlab

@@ -1,0 +1,22 @@
+// What cuckoo tables lean on is found where it is dropped, by the programs that the sound code gets through.
+#include "indexes/cuckoo/cuckoo.h"
+#include "indexes/cuckoo/race_mixes_test.h"
+#include "indexes/seeded_test.h"
+#include "sync/olc.h"
+#include "sync/synchronized.h"
+
+namespace latchlab::testing {
+namespace {
+
+TEST_CASE("Seeded bugs: whatever step of cuckoo under olc is dropped is found", "[race]") {
+  using Index = Synchronized<Cuckoo, Olc<Simulated, BugsOnRequest>, U64Key>;
+  const auto run = find_in_mixes<Index>("olc", 0, cuckoo_mixes());
+  CHECK(caught("cuckoo: validation", BugsOnRequest::kDropValidation, run));
+  CHECK(caught("cuckoo: upgrade", BugsOnRequest::kDropUpgrade, run));
+  CHECK(caught("cuckoo: unlock", BugsOnRequest::kDropUnlockAfterFailedUpgrade, run));
+  CHECK(caught("cuckoo: filter", BugsOnRequest::kDropFilter, run));
+  CHECK(caught("cuckoo: stale path", BugsOnRequest::kTrustPath, run));
+}
+
+}  // namespace
+}  // namespace latchlab::testing

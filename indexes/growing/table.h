@@ -1,0 +1,253 @@
+#pragma once
+// A table of growing buckets (buckets.h): how keys find theirs, how many keys there are, and how it grows.
+//
+// A doubling is a great number of splits, done by those who insert: one of kAskOneIn fresh keys claims a run of buckets and
+// splits them, each as an operation of its own. So no operation ever stands for the whole table, and where two claim at
+// once each has its own run. Who is late with his is not waited for: whoever needs a bucket split splits it.
+//
+// How many keys there are is counted by those of one of kCountOneIn hashes, so that the counter is a line that is hardly
+// ever written.
+#include <algorithm>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#include "indexes/growing/buckets.h"
+#include "sync/attempt.h"
+
+namespace latchlab::growing {
+
+template <class Layout, BucketOf Bucket>
+class Table {
+  using Buckets = growing::Buckets<Layout, Bucket>;
+  using Piece = typename Buckets::Piece;
+  using Level = typename Buckets::Level;
+  static constexpr bool kTiny = Layout::Machine::kName == "simulated";   // where tables of a few keys grow
+
+ public:
+  template <class Tx>
+  using ReaderOf = decltype(std::declval<Tx&>().enter(std::declval<Bucket*>()));
+
+  static constexpr u32 kFirstBits = Buckets::kFirstBits;
+
+  /// What an operation that inserted does for the table: a claim, then a split for each bucket of its run. Kept by the caller
+  /// from one step to the next.
+  class Growth {
+   public:
+    bool done() const { return step_ == Step::kDone; }
+    /// Nothing is left to be done.
+    void finish() { step_ = Step::kDone; }
+    /// Makes what the next step lacks, outside attempts. False when memory is out.
+    template <class Pool>
+    [[nodiscard]] bool prepare(Pool& pool) {
+      return level_.make(pool) && piece_.make(pool);
+    }
+    /// Gives back what others have made in the meantime.
+    template <class Pool>
+    void release(Pool& pool) {
+      level_.release(pool);
+      piece_.release(pool);
+    }
+
+   private:
+    friend Table;
+    enum class Step : u8 { kClaim, kSplit, kDone };
+
+    /// A block that a step lacks, and then has until it links it.
+    template <class Block>
+    struct Part {
+      u64 lacking = 0;   // its entries
+      u64 entries = 0;   // of the block: the table may have outgrown it
+      u64 first = 0;     // number of its first bucket
+      u64 bytes = 0;     // of the pool
+      Block* block = nullptr;
+
+      bool has(u64 wanted, u64 from) const { return block != nullptr && entries == wanted && first == from; }
+      void lack(u64 wanted, u64 from) {
+        lacking = wanted;
+        first = from;
+      }
+
+      template <class Pool>
+      [[nodiscard]] bool make(Pool& pool) {
+        if (lacking == 0) return true;
+        release(pool);
+        const u64 before = pool.live();
+        void* const at = pool.allocate(Block::bytes_for(lacking));
+        if (at == nullptr) return false;
+        block = new (at) Block(lacking, first);
+        bytes = pool.live() - before;
+        entries = std::exchange(lacking, 0);
+        return true;
+      }
+      template <class Pool>
+      void release(Pool& pool) {
+        if (block != nullptr) pool.free(std::exchange(block, nullptr), Block::bytes_for(entries));
+      }
+    };
+
+    Step step_ = Step::kClaim;
+    bool forced_ = false;       // a run is wanted however many keys there are
+    u32 bits_ = 0;              // each bucket of the run gets one more
+    u64 next_ = 0, end_ = 0;    // of the run, what is left
+    Part<Level> level_;
+    Part<Piece> piece_;
+  };
+
+  /// A run of splits, needed or not.
+  static Growth forced() {
+    Growth growth;
+    growth.forced_ = true;
+    return growth;
+  }
+  /// Whether who has just inserted a key of this hash is to help.
+  static bool asks_to_grow(u64 hash) { return (hash >> 32) % kAskOneIn == 0; }
+
+  /// The bucket that should answer for the hash: a hint.
+  [[gnu::always_inline]] u64 guess(u64 hash) const {
+    const Shape shape(shape_.load());
+    const u64 b = low_bits(hash, shape.bits);
+    return b < shape.claimed ? low_bits(hash, shape.bits + 1) : b;
+  }
+  /// Null where it has no memory yet.
+  [[gnu::always_inline]] Bucket* at(u64 b) const { return buckets_.at(b); }
+
+  /// Goes to the bucket that answers for the hash, from bucket b on; `word` is what it said there. False where what was read
+  /// makes no sense.
+  template <class Tx>
+  [[nodiscard, gnu::always_inline]] bool arrive(Tx& tx, u64 hash, u64& b, ReaderOf<Tx>& at, u64& word) const {
+    for (u32 hops = 0; hops < kMostHops; ++hops) {
+      if (Bucket* const bucket = buckets_.at(b)) [[likely]] {
+        at = tx.enter(bucket);
+        word = at->word.load();
+        const u64 own = low_bits(hash, bits_of(word));
+        if (own == b) [[likely]] return true;   // and it is born: of the unborn, own is 0
+        b = bits_of(word) != 0 ? own : parent_of(b);
+      } else {
+        b = parent_of(b);
+      }
+    }
+    return false;
+  }
+
+  /// tx.upgrade of the readers, for a change by which there is a key more, or one less (`change` is 1 or -1).
+  template <class Tx, class... Readers>
+  [[nodiscard]] bool upgrade(Tx& tx, u64 hash, i64 change, const Readers&... readers) {
+    if ((hash >> 32) % kCountOneIn != 0) [[likely]] return tx.upgrade(readers...);
+    auto meter = tx.enter(&meter_);
+    if (!tx.upgrade(readers..., meter)) return false;
+    meter->counted.store(meter->counted.load() + static_cast<u64>(change));
+    return true;
+  }
+
+  /// One step; what is left afterwards. `crowded(keys, bits)`: whether so many keys are too many for 2^bits buckets.
+  /// `split(old, born, word)` parts an upgraded bucket, whose word it was, and a new one, and stores the words of both.
+  template <class Tx, class Crowded, class Split>
+  Attempt<Growth> grow_in(Tx& tx, const Growth& growth, const Crowded& crowded, const Split& split) {
+    return growth.step_ == Growth::Step::kClaim ? claim_in(tx, growth, crowded) : split_in(tx, growth, split);
+  }
+
+  /// Bytes of the buckets but for the first. Exact while no operation runs.
+  u64 room() const { return meter_.room.load(); }
+  /// Every bucket that has memory, unborn ones too, and its number, while nobody changes the table.
+  template <class Visit>
+  void for_each(const Visit& visit) const {
+    buckets_.for_each(visit);
+  }
+  template <class Pool>
+  void free_all(Pool& pool) {
+    buckets_.free_all(pool);
+  }
+
+ private:
+  static constexpr u32 kCountOneIn = kTiny ? 1 : 64;   // by hash, and all that are counted
+  static constexpr u32 kAskOneIn = kTiny ? 1 : 16;     // ask
+  static constexpr u64 kRun = kTiny ? 1 : 64;          // buckets of a claim: four for each key, so that a doubling ends well before the next
+  static constexpr u32 kMostHops = 2 * Buckets::kMostBits;   // of what makes sense: each hop changes at least one bit
+
+  /// How many keys there are, in part.
+  struct Meter {
+    u8 tag() const { return 0; }
+    [[no_unique_address]] typename Layout::Latch latch;
+    typename Layout::template Cell<u64> counted;
+    typename Layout::template Cell<u64> room;   // bytes
+  };
+
+  /// Takes the next run of buckets, if the table grows or has to.
+  template <class Tx, class Crowded>
+  Attempt<Growth> claim_in(Tx& tx, const Growth& growth, const Crowded& crowded) {
+    auto meter = tx.enter(&meter_);
+    const Shape shape(shape_.load());
+    const bool wanted = growth.forced_ || shape.claimed != 0 || crowded(kCountOneIn * meter->counted.load(), shape.bits);
+    Growth after = growth;
+    if (!wanted || shape.bits + 1 == Buckets::kMostBits) {
+      after.step_ = Growth::Step::kDone;
+      return tx.confirm(after, meter);
+    }
+    auto& level_link = buckets_.level(shape.bits);
+    Level* const level = level_link.load();
+    if (const u64 entries = Buckets::pieces_in(shape.bits); level == nullptr && !growth.level_.has(entries, 0)) {
+      after.level_.lack(entries, 0);
+      return tx.confirm(after, meter);
+    }
+    const u64 place = shape.claimed / Buckets::kPiece;
+    auto& piece_link = (level != nullptr ? level : growth.level_.block)->piece(place);
+    Piece* const piece = piece_link.load();
+    const u64 entries = Buckets::buckets_in_piece(shape.bits), first = (u64{1} << shape.bits) + place * Buckets::kPiece;
+    if (piece == nullptr && !growth.piece_.has(entries, first)) {
+      after.piece_.lack(entries, first);
+      return tx.confirm(after, meter);
+    }
+    after.step_ = Growth::Step::kSplit;
+    after.bits_ = shape.bits;
+    after.next_ = shape.claimed;
+    after.end_ = std::min(shape.claimed + kRun, u64{1} << shape.bits);
+    if (!tx.upgrade(meter)) return kRestart;
+    u64 room = meter->room.load();
+    if (piece == nullptr) link(piece_link, after.piece_, room);
+    if (level == nullptr) link(level_link, after.level_, room);
+    meter->room.store(room);
+    const bool ends = after.end_ == u64{1} << shape.bits;
+    shape_.store((ends ? Shape(shape.bits + 1, 0) : Shape(shape.bits, after.end_)).word());
+    return after;
+  }
+  template <class Link, class Part>
+  static void link(Link& link, Part& part, u64& room) {
+    room += part.bytes;
+    link.store(part.block);
+    part = {};
+  }
+
+  /// Splits the next bucket of the run, or first the one that it is to come from: others may be late.
+  template <class Tx, class Split>
+  Attempt<Growth> split_in(Tx& tx, const Growth& growth, const Split& split) {
+    ReaderOf<Tx> at;
+    u64 b = growth.next_, word = 0;
+    for (;; b = parent_of(b)) {
+      Bucket* const bucket = buckets_.at(b);
+      if (bucket == nullptr) continue;
+      at = tx.enter(bucket);
+      word = at->word.load();
+      if (bits_of(word) != 0) break;
+    }
+    Growth after = growth;
+    const u32 bits = bits_of(word);
+    if (b == growth.next_ && bits >= growth.bits_) {
+      if (++after.next_ == growth.end_) after.step_ = Growth::Step::kDone;
+      if (bits > growth.bits_) return tx.confirm(after, at);
+    }
+    Bucket* const born = buckets_.at(b + (u64{1} << bits));
+    if (born == nullptr) return kRestart;   // only a scout comes here: who has claimed sees the pieces of all claims before
+    auto sibling = tx.enter(born);
+    if (!tx.upgrade(at, sibling)) return kRestart;
+    split(*at.node(), *born, word, b);
+    return after;
+  }
+
+  mutable Buckets buckets_;
+  /// Where to look first. Stored under the latch of meter_, read by everybody and never proved.
+  alignas(kFalseSharingBytes) typename Layout::template Cell<u64> shape_{Shape(kFirstBits, 0).word()};
+  alignas(kFalseSharingBytes) mutable Meter meter_;
+};
+
+}  // namespace latchlab::growing
