@@ -1,0 +1,88 @@
+// How tables of growing buckets fill and grow: whatever the keys, and how much of it an operation has to do.
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "indexes/chained/chained.h"
+#include "indexes/cuckoo/cuckoo.h"
+#include "src/base/rng.h"
+#include "src/machine/native.h"
+#include "src/testing/catch.h"
+#include "sync/none.h"
+#include "sync/synchronized.h"
+
+namespace latchlab::testing {
+namespace {
+
+struct Pattern {
+  std::string name;
+  std::function<u64(u64)> key;
+};
+
+/// Those that break weak hashing.
+std::vector<Pattern> patterns() {
+  return {{"sequential", [](u64 i) { return i; }},
+          {"stride 4096", [](u64 i) { return i << 12; }},
+          {"stride 2^20", [](u64 i) { return i << 20; }},
+          {"upper halves", [](u64 i) { return i << 32; }},
+          {"both halves", [](u64 i) { return i << 32 | i; }},
+          {"reversed", [](u64 i) { return ~i; }},
+          {"random", [seed = Rng(test_seed())()](u64 i) { return mix64(seed + i); }}};
+}
+
+// Keys are counted by a sample, one in 64: of 500,000, to about 1 %.
+TEST_CASE("cuckoo fills to .95 before it grows, whatever the keys", "[release]") {
+  constexpr u64 kKeys = 1'000'000;
+  for (const Pattern& pattern : patterns()) {
+    INFO(pattern.name);
+    Synchronized<Cuckoo, None<Native>, U64Key> index(Spec::parse("none"), MemoryConfig{});
+    auto me = index.join();
+    double least = 1e9, most = 0;   // bytes a key
+    for (u64 i = 0; i < kKeys; ++i) {
+      REQUIRE(index.insert(me, pattern.key(i), i));
+      if (i < kKeys / 2) continue;
+      const double bytes = static_cast<double>(index.bytes().room) / static_cast<double>(i + 1);
+      least = std::min(least, bytes);
+      most = std::max(most, bytes);
+    }
+    // Two lines hold seven pairs: 18.3 bytes each when full. A doubling leaves .475.
+    CHECK(least < 128 / (7 * .92));
+    CHECK(least > 128 / (7 * .99));
+    CHECK(most < 128 / (7 * .44));
+    u64 found = 0;
+    for (u64 i = 0; i < kKeys; ++i) found += index.find(me, pattern.key(i)) == i;
+    CHECK(found == kKeys);
+  }
+}
+
+TEST_CASE("chained has between .75 and 1.5 keys a bucket, whatever the keys", "[release]") {
+  constexpr u64 kKeys = 128'000;   // in 131,072 buckets
+  for (const Pattern& pattern : patterns()) {
+    INFO(pattern.name);
+    Synchronized<Chained, None<Native>, U64Key> index(Spec::parse("none"), MemoryConfig{});
+    auto me = index.join();
+    for (u64 i = 0; i < kKeys; ++i) REQUIRE(index.insert(me, pattern.key(i), i));
+    u64 nodes = 0;
+    for (u64 i = 0; i < kKeys; ++i) nodes += index.visits(me, pattern.key(i));
+    // Half the others of a bucket stand before a key.
+    CHECK(static_cast<double>(nodes) / kKeys == Approx(1 + 128'000. / 131'072 / 2).epsilon(.01));
+  }
+}
+
+TEST_CASE("an insert does a bounded part of a doubling") {
+  // In buckets that are split for one insert, read off the memory that it links: a piece holds 64 KiB of them.
+  Synchronized<Cuckoo, None<Native>, U64Key> index(Spec::parse("none"), MemoryConfig{});
+  auto me = index.join();
+  u64 most = 0;
+  for (u64 i = 0; i < 300'000; ++i) {
+    const u64 before = index.bytes().room;
+    index.insert(me, i, i);
+    most = std::max(most, index.bytes().room - before);
+  }
+  CHECK(most >= u64{64} << 10);
+  CHECK(most <= (u64{64} << 10) + 4096);   // and the level that it begins
+}
+
+}  // namespace
+}  // namespace latchlab::testing
