@@ -50,16 +50,20 @@ class Cuckoo {
 
   static std::size_t extra_bytes(const Key&) { return 0; }
 
+  /// Whoever has found the key need not ask whether the bucket answers for its hash.
   template <class Tx>
   [[gnu::always_inline]] Attempt<Found> find_in(Tx& tx, const Key& key) const {
     const Hashes hashes(key.raw());
-    Place<Tx> first, second;
-    if (!arrive(tx, hashes.primary(), first)) [[unlikely]] return kRestart;
-    if (const u32 slot = first.at->slot_of(key.raw()); slot != kSlots) return tx.confirm(Found(first.at->value[slot].load()), first.at);
-    if ((first.word & hashes.filter_bit()) == 0) return tx.confirm(Found(), first.at);
-    if (!arrive(tx, hashes.secondary(), second)) [[unlikely]] return kRestart;
-    if (const u32 slot = second.at->slot_of(key.raw()); slot != kSlots) return tx.confirm(Found(second.at->value[slot].load()), second.at);
-    return tx.confirm(Found(), first.at, second.at);
+    const u64 b = table_.guess(hashes.primary());
+    Bucket* const bucket = table_.at(b);
+    if (bucket == nullptr) [[unlikely]] return find_by_hops(tx, key.raw());
+    const auto first = tx.enter(bucket);
+    if (const u32 slot = first->slot_of(key.raw()); slot != kSlots) [[likely]] {
+      return tx.confirm(Found(first->value[slot].load()), first);
+    }
+    const u64 word = first->word.load();
+    if (growing::low_bits(hashes.primary(), growing::bits_of(word)) != b) [[unlikely]] return find_by_hops(tx, key.raw());
+    return find_in_second(tx, key.raw(), hashes, first, word);
   }
 
   /// The same for as many keys: found[i] is of keys[i]. kGroup go side by side.
@@ -231,6 +235,25 @@ class Cuckoo {
   }
   void prefetch(u64 hash) const {
     prefetch_object(table_.at(table_.guess(hash)));
+  }
+
+  /// After a miss in the primary bucket, whose word it was.
+  template <class Tx>
+  [[gnu::always_inline]] Attempt<Found> find_in_second(Tx& tx, u64 key, Hashes hashes, const ReaderOf<Tx>& first, u64 word) const {
+    if ((word & hashes.filter_bit()) == 0) return tx.confirm(Found(), first);
+    Place<Tx> second;
+    if (!arrive(tx, hashes.secondary(), second)) [[unlikely]] return kRestart;
+    if (const u32 slot = second.at->slot_of(key); slot != kSlots) return tx.confirm(Found(second.at->value[slot].load()), second.at);
+    return tx.confirm(Found(), first, second.at);
+  }
+  /// Where the table has grown further than was guessed.
+  template <class Tx>
+  [[gnu::noinline, gnu::cold]] Attempt<Found> find_by_hops(Tx& tx, u64 key) const {
+    const Hashes hashes(key);
+    Place<Tx> first;
+    if (!arrive(tx, hashes.primary(), first)) return kRestart;
+    if (const u32 slot = first.at->slot_of(key); slot != kSlots) return tx.confirm(Found(first.at->value[slot].load()), first.at);
+    return find_in_second(tx, key, hashes, first.at, first.word);
   }
 
   /// An insert, update or upsert of a key that is there.

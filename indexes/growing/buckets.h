@@ -6,7 +6,7 @@
 //     unborn                  no split has made it: its keys are in the bucket whose number lacks b's highest bit
 //
 // Of every hash exactly one bucket says that it is its own, and whoever has come to a bucket sees in its word whether he is
-// there. So where to look first is a hint that nobody has to prove (Shape), splits happen in any order, and who looks up
+// there. So where to look first is a hint that nobody has to prove (Table::guess), splits happen in any order, and who looks up
 // proves the bucket and nothing else. (Linear hashing of Litwin, VLDB 1980, without its order.)
 //
 // Buckets have numbers and never move. Level m, 2^m of them, is made of pieces, linked one by one as splits come to them.
@@ -17,19 +17,6 @@
 #include "src/base/types.h"
 
 namespace latchlab::growing {
-
-/// How far a table has grown: buckets below `claimed` are split from `bits` to one more, or about to be.
-struct Shape {
-  u32 bits;
-  u64 claimed;
-
-  Shape(u32 b, u64 c) : bits(b), claimed(c) {}
-  explicit Shape(u64 word) : bits(static_cast<u32>(word >> kShift)), claimed(word & ((u64{1} << kShift) - 1)) {}
-  u64 word() const { return u64{bits} << kShift | claimed; }
-
- private:
-  static constexpr u32 kShift = 56;
-};
 
 /// The low bits of a hash.
 constexpr u64 low_bits(u64 hash, u32 bits) { return hash & ((u64{1} << bits) - 1); }
@@ -65,7 +52,6 @@ class Buckets {
     Piece(u64 count, u64 first) {
       for (u64 i = 0; i < count; ++i) new (&bucket_[i]) Bucket(first + i);
     }
-    Bucket* at(u64 i) { return &bucket_[i]; }
 
    private:
     union {
@@ -73,21 +59,21 @@ class Buckets {
     };
   };
 
-  /// The pieces of a level, none linked.
+  /// Where the pieces of a level are, none linked.
   class Level {
    public:
-    using Link = typename Layout::template Cell<Piece*>;
+    using Link = typename Layout::template Cell<u64>;
     static constexpr std::size_t bytes_for(u64 count) { return count * sizeof(Link); }
     Level(u64 count, u64) {
       for (u64 i = 0; i < count; ++i) new (&link_[i]) Link;
     }
-    Link& piece(u64 i) { return link_[i]; }
 
    private:
     union {
       Link link_[1];   // `count` of them
     };
   };
+  using Link = typename Level::Link;
 
   Buckets() {
     for (u64 b = 0; b < kFirst; ++b) (new (&first_[b]) Bucket(b))->word.store(u64{kFirstBits} << kWordShift);
@@ -98,15 +84,21 @@ class Buckets {
   /// Null where its piece is not linked yet: it is unborn.
   [[gnu::always_inline]] Bucket* at(u64 b) {
     if (b < kFirst) return &first_[b];
-    Level* const level = level_[level_of(b)].load();
-    if (level == nullptr) [[unlikely]] return nullptr;
-    const u64 place = b - std::bit_floor(b);
-    Piece* const piece = level->piece(place / kPiece).load();
-    if (piece == nullptr) [[unlikely]] return nullptr;
-    return piece->at(place % kPiece);
+    const u64 level = level_[level_of(b)].load();
+    if (level == 0) [[unlikely]] return nullptr;
+    const u64 piece = link_in(level, b).load();
+    if (piece == 0) [[unlikely]] return nullptr;
+    return reinterpret_cast<Bucket*>(piece + b % kPiece * sizeof(Bucket));
   }
 
-  typename Layout::template Cell<Level*>& level(u32 m) { return level_[m]; }
+  // Links hold addresses, taken back by what stands before the first of a level or of a small one's only piece, so that `at`
+  // counts from bucket 0 everywhere.
+  Link& level(u32 m) { return level_[m]; }
+  /// The link of the piece of bucket b, given what its level's link holds.
+  static Link& link_in(u64 level, u64 b) { return *reinterpret_cast<Link*>(level + b / kPiece * sizeof(Link)); }
+  static u64 address(const Level* level, u32 m) { return reinterpret_cast<u64>(level) - (u64{1} << m) / kPiece * sizeof(Link); }
+  static u64 address(const Piece* piece, u32 m) { return reinterpret_cast<u64>(piece) - (u64{1} << m) % kPiece * sizeof(Bucket); }
+
   static u32 level_of(u64 b) { return static_cast<u32>(std::bit_width(b)) - 1; }
   static u64 buckets_in_piece(u32 level) { return std::min(kPiece, u64{1} << level); }
   static u64 pieces_in(u32 level) { return (u64{1} << level) / buckets_in_piece(level); }
@@ -115,16 +107,16 @@ class Buckets {
   template <class Visit>
   void for_each(const Visit& visit) {
     for (u64 b = 0; b < kFirst; ++b) visit(first_[b], b);
-    for_each_piece([&](Piece* piece, u32 level, u64 first) {
-      for (u64 i = 0; i < buckets_in_piece(level); ++i) visit(*piece->at(i), first + i);
+    for_each_piece([&](u64 first, u32 m) {
+      for (u64 b = first; b < first + buckets_in_piece(m); ++b) visit(*at(b), b);
     });
   }
   /// Gives the memory of all but the first back.
   template <class Pool>
   void free_all(Pool& pool) {
-    for_each_piece([&](Piece* piece, u32 level, u64) { pool.free(piece, Piece::bytes_for(buckets_in_piece(level))); });
+    for_each_piece([&](u64 first, u32 m) { pool.free(at(first), Piece::bytes_for(buckets_in_piece(m))); });
     for (u32 m = kFirstBits; m < kMostBits; ++m) {
-      if (Level* const level = level_[m].load()) pool.free(level, Level::bytes_for(pieces_in(m)));
+      if (const u64 level = level_[m].load()) pool.free(&link_in(level, u64{1} << m), Level::bytes_for(pieces_in(m)));
     }
   }
 
@@ -132,9 +124,9 @@ class Buckets {
   template <class Visit>
   void for_each_piece(const Visit& visit) {
     for (u32 m = kFirstBits; m < kMostBits; ++m) {
-      Level* const level = level_[m].load();
-      for (u64 i = 0; level != nullptr && i < pieces_in(m); ++i) {
-        if (Piece* const piece = level->piece(i).load()) visit(piece, m, (u64{1} << m) + i * kPiece);
+      for (u64 i = 0; level_[m].load() != 0 && i < pieces_in(m); ++i) {
+        const u64 first = (u64{1} << m) + i * buckets_in_piece(m);
+        if (at(first) != nullptr) visit(first, m);
       }
     }
   }
@@ -142,7 +134,7 @@ class Buckets {
   union {
     Bucket first_[kFirst];
   };
-  typename Layout::template Cell<Level*> level_[kMostBits];
+  Link level_[kMostBits];
 };
 
 }  // namespace latchlab::growing

@@ -105,9 +105,9 @@ class Table {
 
   /// The bucket that should answer for the hash: a hint.
   [[gnu::always_inline]] u64 guess(u64 hash) const {
-    const Shape shape(shape_.load());
-    const u64 b = low_bits(hash, shape.bits);
-    return b < shape.claimed ? low_bits(hash, shape.bits + 1) : b;
+    const u64 mask = shape_.mask.load(), b = hash & mask;
+    if (b < shape_.claimed.load()) return hash & (2 * mask + 1);
+    return b;
   }
   /// Null where it has no memory yet.
   [[gnu::always_inline]] Bucket* at(u64 b) const { return buckets_.at(b); }
@@ -165,6 +165,13 @@ class Table {
   static constexpr u64 kRun = kTiny ? 1 : 64;          // buckets of a claim: four for each key, so that a doubling ends well before the next
   static constexpr u32 kMostHops = 2 * Buckets::kMostBits;   // of what makes sense: each hop changes at least one bit
 
+  /// How far the table has grown: of mask + 1 buckets the first `claimed` are split, or about to be. Stored under the latch of
+  /// meter_; where to look first, for everybody, who never proves it.
+  struct Shape {
+    typename Layout::template Cell<u64> mask{(u64{1} << kFirstBits) - 1};
+    typename Layout::template Cell<u64> claimed;
+  };
+
   /// How many keys there are, in part.
   struct Meter {
     u8 tag() const { return 0; }
@@ -177,44 +184,47 @@ class Table {
   template <class Tx, class Crowded>
   Attempt<Growth> claim_in(Tx& tx, const Growth& growth, const Crowded& crowded) {
     auto meter = tx.enter(&meter_);
-    const Shape shape(shape_.load());
-    const bool wanted = growth.forced_ || shape.claimed != 0 || crowded(kCountOneIn * meter->counted.load(), shape.bits);
+    const u64 claimed = shape_.claimed.load(), buckets = shape_.mask.load() + 1;
+    const u32 bits = Buckets::level_of(buckets);
+    const bool wanted = growth.forced_ || claimed != 0 || crowded(kCountOneIn * meter->counted.load(), bits);
     Growth after = growth;
-    if (!wanted || shape.bits + 1 == Buckets::kMostBits) {
+    if (!wanted || bits + 1 == Buckets::kMostBits) {
       after.step_ = Growth::Step::kDone;
       return tx.confirm(after, meter);
     }
-    auto& level_link = buckets_.level(shape.bits);
-    Level* const level = level_link.load();
-    if (const u64 entries = Buckets::pieces_in(shape.bits); level == nullptr && !growth.level_.has(entries, 0)) {
+    auto& level_link = buckets_.level(bits);
+    const bool has_level = level_link.load() != 0;
+    if (const u64 entries = Buckets::pieces_in(bits); !has_level && !growth.level_.has(entries, 0)) {
       after.level_.lack(entries, 0);
       return tx.confirm(after, meter);
     }
-    const u64 place = shape.claimed / Buckets::kPiece;
-    auto& piece_link = (level != nullptr ? level : growth.level_.block)->piece(place);
-    Piece* const piece = piece_link.load();
-    const u64 entries = Buckets::buckets_in_piece(shape.bits), first = (u64{1} << shape.bits) + place * Buckets::kPiece;
-    if (piece == nullptr && !growth.piece_.has(entries, first)) {
+    const u64 level = has_level ? level_link.load() : Buckets::address(growth.level_.block, bits);
+    auto& piece_link = Buckets::link_in(level, buckets + claimed);
+    const bool has_piece = piece_link.load() != 0;
+    const u64 entries = Buckets::buckets_in_piece(bits), first = buckets + claimed / entries * entries;
+    if (!has_piece && !growth.piece_.has(entries, first)) {
       after.piece_.lack(entries, first);
       return tx.confirm(after, meter);
     }
     after.step_ = Growth::Step::kSplit;
-    after.bits_ = shape.bits;
-    after.next_ = shape.claimed;
-    after.end_ = std::min(shape.claimed + kRun, u64{1} << shape.bits);
+    after.bits_ = bits;
+    after.next_ = claimed;
+    after.end_ = std::min(claimed + kRun, buckets);
     if (!tx.upgrade(meter)) return kRestart;
-    u64 room = meter->room.load();
-    if (piece == nullptr) link(piece_link, after.piece_, room);
-    if (level == nullptr) link(level_link, after.level_, room);
-    meter->room.store(room);
-    const bool ends = after.end_ == u64{1} << shape.bits;
-    shape_.store((ends ? Shape(shape.bits + 1, 0) : Shape(shape.bits, after.end_)).word());
+    if (!has_piece) link(piece_link, after.piece_, bits);
+    if (!has_level) link(level_link, after.level_, bits);
+    if (after.end_ == buckets) {
+      shape_.claimed.store(0);
+      shape_.mask.store(2 * buckets - 1);
+    } else {
+      shape_.claimed.store(after.end_);
+    }
     return after;
   }
-  template <class Link, class Part>
-  static void link(Link& link, Part& part, u64& room) {
-    room += part.bytes;
-    link.store(part.block);
+  template <class Part>
+  void link(typename Buckets::Link& link, Part& part, u32 bits) {
+    meter_.room.store(meter_.room.load() + part.bytes);
+    link.store(Buckets::address(part.block, bits));
     part = {};
   }
 
@@ -245,8 +255,7 @@ class Table {
   }
 
   mutable Buckets buckets_;
-  /// Where to look first. Stored under the latch of meter_, read by everybody and never proved.
-  alignas(kFalseSharingBytes) typename Layout::template Cell<u64> shape_{Shape(kFirstBits, 0).word()};
+  alignas(kFalseSharingBytes) Shape shape_;
   alignas(kFalseSharingBytes) mutable Meter meter_;
 };
 
