@@ -109,9 +109,7 @@ class Chained {
   static bool asks_to_grow(const Key& key) { return Table::asks_to_grow(chained::hash_of(key)); }
   template <class Tx>
   Attempt<Growth> grow_in(Tx& tx, const Growth& growth) {
-    return table_.grow_in(
-        tx, growth, [](u64 keys, u32 bits) { return 2 * keys > u64{3} << bits; },
-        [](Bucket& old, Bucket& born, u64 word, u64) { part(Word(word), old, born); });
+    return table_.grow_in(tx, growth, Rules{});
   }
   u64 room() const { return table_.room(); }
 
@@ -211,6 +209,12 @@ class Chained {
     }
     return true;
   }
+
+  /// How the table grows (indexes/growing/table.h).
+  struct Rules {
+    static bool crowded(u64 keys, u32 bits) { return 2 * keys > u64{3} << bits; }
+    static void split(Bucket& old, Bucket& born, u64 word, u64) { part(Word(word), old, born); }
+  };
 
   /// Parts a chain between its bucket and a new one, whose bit is set.
   static void part(Word word, Bucket& old, Bucket& born) {

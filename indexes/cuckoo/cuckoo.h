@@ -9,7 +9,9 @@
 // it was, and moves them all, or says that the path is stale. So no key is ever out of the table. Where there is no path the
 // table splits a run of buckets.
 //
-// It grows by doubling (indexes/growing/table.h) at load .95, which leaves .475: no operation moves more than a run.
+// It grows by doubling (indexes/growing/table.h) at load .95, which leaves .475: no operation moves more than a run. Then keys
+// that are in their secondary buckets go back to their primary ones: a key in the second costs a lookup a mispredicted
+// branch, behind which the misses of the next lookups wait.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -181,8 +183,7 @@ class Cuckoo {
       case Growth::Step::kMove: return move_in(tx, growth);
       case Growth::Step::kTable: break;
     }
-    const auto table = table_.grow_in(
-        tx, growth.table_, [](u64 keys, u32 bits) { return 20 * keys > 19 * u64{kSlots} << bits; }, split);
+    const auto table = table_.grow_in(tx, growth.table_, Rules{*this});
     if (!table) return table.failure();
     Growth after = growth;
     after.table_ = *table;
@@ -271,23 +272,62 @@ class Cuckoo {
     return true;
   }
 
-  /// Parts the pairs of bucket `number` with a new one.
-  static void split(Bucket& old, Bucket& born, u64 word, u64 number) {
-    const u32 bits = growing::bits_of(word);
-    const u64 free = cuckoo::free_key(number);
-    for (u32 i = 0; i < kSlots; ++i) {
-      const u64 key = old.key[i].load();
-      if (key == free) continue;
-      const Hashes hashes(key);
-      const bool primary = growing::low_bits(hashes.primary(), bits) == number;
-      if (((primary ? hashes.primary() : hashes.secondary()) >> bits & 1) == 0) continue;
-      born.put(i, key, old.value[i].load());
-      old.key[i].store(free);
+  /// How the table grows (indexes/growing/table.h).
+  struct Rules {
+    const Cuckoo& cuckoo;
+
+    static bool crowded(u64 keys, u32 bits) { return 20 * keys > 19 * u64{kSlots} << bits; }
+
+    /// Parts the pairs of bucket `number` with a new one.
+    static void split(Bucket& old, Bucket& born, u64 word, u64 number) {
+      const u32 bits = growing::bits_of(word);
+      const u64 free = cuckoo::free_key(number);
+      for (u32 i = 0; i < kSlots; ++i) {
+        const u64 key = old.key[i].load();
+        if (key == free) continue;
+        const Hashes hashes(key);
+        const bool primary = growing::low_bits(hashes.primary(), bits) == number;
+        if (((primary ? hashes.primary() : hashes.secondary()) >> bits & 1) == 0) continue;
+        born.put(i, key, old.value[i].load());
+        old.key[i].store(free);
+      }
+      const u64 more = word + (u64{1} << growing::kWordShift);   // one bit more; who is elsewhere is so for either
+      born.word.store(more);
+      old.word.store(more);
     }
-    const u64 more = word + (u64{1} << growing::kWordShift);   // one bit more; who is elsewhere is so for either
-    born.word.store(more);
-    old.word.store(more);
-  }
+
+    /// Keys that found their primary bucket full go there now.
+    template <class Tx>
+    Attempt<bool> settle_in(Tx& tx, u64 number) const {
+      Bucket* const bucket = cuckoo.table_.at(number);
+      if (bucket == nullptr) return false;   // somebody is late
+      std::array<ReaderOf<Tx>, kSlots + 1> readers{tx.enter(bucket)};
+      std::array<u32, kSlots> from, to;
+      std::array<u64, kSlots + 1> numbers{number};
+      u32 moves = 0;
+      const u32 bits = growing::bits_of(bucket->word.load());
+      for (u32 slot = 0; slot < kSlots; ++slot) {
+        const u64 key = bucket->key[slot].load();
+        const Hashes hashes(key);
+        if (key == cuckoo::free_key(number) || growing::low_bits(hashes.primary(), bits) == number) continue;
+        Place<Tx> primary;
+        if (!cuckoo.arrive(tx, hashes.primary(), primary)) return kRestart;
+        const u32 free = primary.free_slot();
+        if (free == kSlots || std::count(numbers.begin(), numbers.begin() + moves + 1, primary.number) != 0) continue;
+        from[moves] = slot;
+        to[moves++] = free;
+        readers[moves] = primary.at;
+        numbers[moves] = primary.number;
+      }
+      if (moves == 0) return true;
+      if (!tx.upgrade(std::span<const ReaderOf<Tx>>(readers.data(), moves + 1))) return kRestart;
+      for (u32 i = 0; i < moves; ++i) {
+        readers[i + 1]->put(to[i], bucket->key[from[i]].load(), bucket->value[from[i]].load());
+        bucket->key[from[i]].store(cuckoo::free_key(number));
+      }
+      return true;
+    }
+  };
 
   /// A bucket that the search has come to: `key` would move here from the bucket of spot `from`.
   struct Spot {

@@ -3,7 +3,8 @@
 //
 // A doubling is a great number of splits, done by those who insert: one of kAskOneIn fresh keys claims a run of buckets and
 // splits them, each as an operation of its own. So no operation ever stands for the whole table, and where two claim at
-// once each has its own run. Who is late with his is not waited for: whoever needs a bucket split splits it.
+// once each has its own run. Who is late with his is not waited for: whoever needs a bucket split splits it. Where there is
+// something to settle when all have been split, the buckets are claimed once more for that.
 //
 // How many keys there are is counted by those of one of kCountOneIn hashes, so that the counter is a line that is hardly
 // ever written.
@@ -51,7 +52,14 @@ class Table {
 
    private:
     friend Table;
-    enum class Step : u8 { kClaim, kSplit, kDone };
+    /// When a bucket of the run is done.
+    Growth next() const {
+      Growth after = *this;
+      if (++after.next_ == end_) after.step_ = Step::kDone;
+      return after;
+    }
+
+    enum class Step : u8 { kClaim, kSplit, kSettle, kDone };
 
     /// A block that a step lacks, and then has until it links it.
     template <class Block>
@@ -88,7 +96,7 @@ class Table {
 
     Step step_ = Step::kClaim;
     bool forced_ = false;       // a run is wanted however many keys there are
-    u32 bits_ = 0;              // each bucket of the run gets one more
+    u32 bits_ = 0;              // of kSplit: each bucket of the run gets one more
     u64 next_ = 0, end_ = 0;    // of the run, what is left
     Part<Level> level_;
     Part<Piece> piece_;
@@ -140,11 +148,21 @@ class Table {
     return true;
   }
 
-  /// One step; what is left afterwards. `crowded(keys, bits)`: whether so many keys are too many for 2^bits buckets.
-  /// `split(old, born, word)` parts an upgraded bucket, whose word it was, and a new one, and stores the words of both.
-  template <class Tx, class Crowded, class Split>
-  Attempt<Growth> grow_in(Tx& tx, const Growth& growth, const Crowded& crowded, const Split& split) {
-    return growth.step_ == Growth::Step::kClaim ? claim_in(tx, growth, crowded) : split_in(tx, growth, split);
+  /// One step; what is left afterwards. Of the rules of a table
+  ///     crowded(keys, bits)            whether so many keys are too many for 2^bits buckets
+  ///     split(old, born, word, b)      parts an upgraded bucket, whose word it was, and a new one, and stores the words of both
+  ///     settle_in(tx, b)               what is left to do for a bucket after a doubling, as a body; if anything is
+  template <class Tx, class Rules>
+  Attempt<Growth> grow_in(Tx& tx, const Growth& growth, const Rules& rules) {
+    if (growth.step_ == Growth::Step::kClaim) return claim_in(tx, growth, rules);
+    if constexpr (kSettles<Tx, Rules>) {
+      if (growth.step_ == Growth::Step::kSettle) {
+        const Attempt<bool> settled = rules.settle_in(tx, growth.next_);
+        if (!settled) return settled.failure();
+        return growth.next();
+      }
+    }
+    return split_in(tx, growth, rules);
   }
 
   /// Bytes of the buckets but for the first. Exact while no operation runs.
@@ -160,6 +178,9 @@ class Table {
   }
 
  private:
+  template <class Tx, class Rules>
+  static constexpr bool kSettles = requires(const Rules& rules, Tx& tx) { rules.settle_in(tx, u64{}); };
+
   static constexpr u32 kCountOneIn = kTiny ? 1 : 64;   // by hash, and all that are counted
   static constexpr u32 kAskOneIn = kTiny ? 1 : 16;     // ask
   static constexpr u64 kRun = kTiny ? 1 : 64;          // buckets of a claim: four for each key, so that a doubling ends well before the next
@@ -177,20 +198,30 @@ class Table {
     u8 tag() const { return 0; }
     [[no_unique_address]] typename Layout::Latch latch;
     typename Layout::template Cell<u64> counted;
-    typename Layout::template Cell<u64> room;   // bytes
+    typename Layout::template Cell<u64> room;      // bytes
+    typename Layout::template Cell<u64> settled;   // buckets, since the last doubling
   };
 
   /// Takes the next run of buckets, if the table grows or has to.
-  template <class Tx, class Crowded>
-  Attempt<Growth> claim_in(Tx& tx, const Growth& growth, const Crowded& crowded) {
+  template <class Tx, class Rules>
+  Attempt<Growth> claim_in(Tx& tx, const Growth& growth, const Rules& rules) {
     auto meter = tx.enter(&meter_);
     const u64 claimed = shape_.claimed.load(), buckets = shape_.mask.load() + 1;
     const u32 bits = Buckets::level_of(buckets);
-    const bool wanted = growth.forced_ || claimed != 0 || crowded(kCountOneIn * meter->counted.load(), bits);
+    const bool wanted = growth.forced_ || claimed != 0 || rules.crowded(kCountOneIn * meter->counted.load(), bits);
     Growth after = growth;
     if (!wanted || bits + 1 == Buckets::kMostBits) {
-      after.step_ = Growth::Step::kDone;
-      return tx.confirm(after, meter);
+      const u64 settled = meter->settled.load();
+      if (!kSettles<Tx, Rules> || settled >= buckets) {
+        after.step_ = Growth::Step::kDone;
+        return tx.confirm(after, meter);
+      }
+      after.step_ = Growth::Step::kSettle;
+      after.next_ = settled;
+      after.end_ = std::min(settled + kRun, buckets);
+      if (!tx.upgrade(meter)) return kRestart;
+      meter->settled.store(after.end_);
+      return after;
     }
     auto& level_link = buckets_.level(bits);
     const bool has_level = level_link.load() != 0;
@@ -216,6 +247,7 @@ class Table {
     if (after.end_ == buckets) {
       shape_.claimed.store(0);
       shape_.mask.store(2 * buckets - 1);
+      meter->settled.store(0);
     } else {
       shape_.claimed.store(after.end_);
     }
@@ -229,8 +261,8 @@ class Table {
   }
 
   /// Splits the next bucket of the run, or first the one that it is to come from: others may be late.
-  template <class Tx, class Split>
-  Attempt<Growth> split_in(Tx& tx, const Growth& growth, const Split& split) {
+  template <class Tx, class Rules>
+  Attempt<Growth> split_in(Tx& tx, const Growth& growth, const Rules& rules) {
     ReaderOf<Tx> at;
     u64 b = growth.next_, word = 0;
     for (;; b = parent_of(b)) {
@@ -240,18 +272,14 @@ class Table {
       word = at->word.load();
       if (bits_of(word) != 0) break;
     }
-    Growth after = growth;
     const u32 bits = bits_of(word);
-    if (b == growth.next_ && bits >= growth.bits_) {
-      if (++after.next_ == growth.end_) after.step_ = Growth::Step::kDone;
-      if (bits > growth.bits_) return tx.confirm(after, at);
-    }
+    if (b == growth.next_ && bits > growth.bits_) return tx.confirm(growth.next(), at);
     Bucket* const born = buckets_.at(b + (u64{1} << bits));
     if (born == nullptr) return kRestart;   // only a scout comes here: who has claimed sees the pieces of all claims before
     auto sibling = tx.enter(born);
     if (!tx.upgrade(at, sibling)) return kRestart;
-    split(*at.node(), *born, word, b);
-    return after;
+    rules.split(*at.node(), *born, word, b);
+    return b == growth.next_ && bits == growth.bits_ ? growth.next() : growth;
   }
 
   mutable Buckets buckets_;
