@@ -1,5 +1,6 @@
 # The matrix: every policy, every index, and which policies an index runs under. One line adds one. A policy that lets bodies
-# read what nothing protects (rowex, adaptive) takes the indexes that say kLatchFreeReaders and passes over the others.
+# read what nothing protects takes the indexes that bear it and passes over the others: rowex those that say kLatchFreeReaders,
+# adaptive also those that say kBearsScouts.
 
 #                   word         header                     class template
 latchlab_add_policy(none         HEADER sync/none.h         TYPE None)

@@ -130,9 +130,9 @@ class Runs(unittest.TestCase):
             return self.documents(*wanted, "--threads=1")[0]
         return self.documents(*wanted, "--threads=2")[0]
 
-    def test_every_pair_runs_a_mix(self):
+    def test_every_index_and_every_policy_runs_a_mix(self):
         self.assertTrue(self.pairs)
-        for index, policy, traits in self.pairs:
+        for index, policy, traits in cover(self.pairs):
             with self.subTest(index=index, policy=policy):
                 document = self.run_mix(index, policy, traits)
                 self.assertEqual(document["config"]["index"], index)

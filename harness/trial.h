@@ -107,7 +107,9 @@ class Trial {
   /// What the policy's reclaimer has counted, where it has a grace period. While no operation runs.
   [[nodiscard]] virtual Measured<ReclaimCounters> reclaim() const = 0;
   [[nodiscard]] virtual IndexBytes bytes() const = 0;
-  /// Nodes a lookup, over the lookups among the steps, where the index counts them. No session may be running.
+  /// Whether the index counts the nodes that a lookup visits.
+  [[nodiscard]] virtual bool counts_nodes() const = 0;
+  /// Nodes a lookup, over the lookups among the steps; where they are counted. No session may be running.
   [[nodiscard]] virtual Measured<double> nodes_per_fetch(const Slice& slice) = 0;
   /// Walks over the whole index; no session may be running. O(keys).
   [[nodiscard]] virtual Contents contents() = 0;

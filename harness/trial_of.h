@@ -375,19 +375,19 @@ class TrialOf final : public Trial {
     return {.live = sizeof(Index) + bytes.live, .reserved = sizeof(Index) + bytes.reserved};
   }
 
+  [[nodiscard]] bool counts_nodes() const override { return kCountsNodes; }
   [[nodiscard]] Measured<double> nodes_per_fetch(const Slice& slice) override {
-    if constexpr (requires(Index& index, SessionThread& me, Raw key) { index.visits(me, key); }) {
+    u64 nodes = 0, fetches = 0;
+    if constexpr (kCountsNodes) {
       SessionThread me = index_.join();
-      u64 nodes = 0, fetches = 0;
       for (const Step& step : std::span(slice.steps, slice.count)) {
         if (step.kind != OpKind::kRead) continue;
         nodes += index_.visits(me, key_of<Raw>(step));
         ++fetches;
       }
-      if (fetches == 0) return Measured<double>::missing("the workload looks nothing up");
-      return static_cast<double>(nodes) / static_cast<double>(fetches);
     }
-    return Measured<double>::missing("the index does not count the nodes that a lookup visits");
+    if (fetches == 0) return Measured<double>::missing("the workload looks nothing up");
+    return static_cast<double>(nodes) / static_cast<double>(fetches);
   }
 
   [[nodiscard]] Contents contents() override {
@@ -398,6 +398,7 @@ class TrialOf final : public Trial {
 
  private:
   using SessionThread = decltype(std::declval<Index&>().join());
+  static constexpr bool kCountsNodes = requires(Index& index, SessionThread& me, Raw key) { index.visits(me, key); };
 
   void walk(Contents& out) {
     OwnedKey<Raw> last{};

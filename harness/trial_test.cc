@@ -9,6 +9,7 @@
 #include <numeric>
 #include <string>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 #include "harness/environment.h"
@@ -523,6 +524,27 @@ TEST_CASE("an index that keeps nothing has no bytes, no keys and no limit") {
   check(result.limits.independent_ratio);
   check(result.validation.passed);
   check(result.validation.found_keys);
+}
+
+/// Its even keys are one node away and its odd ones three.
+struct Visited : Toy<u64> {
+  using Toy<u64>::Toy;
+  u64 visits(Thread&, u64 key) { return key % 2 == 0 ? 1 : 3; }
+};
+
+TEST_CASE("nodes a lookup are those on the way of the workload's lookups, or missing for a reason") {
+  const auto nodes = []<class Index>(std::type_identity<Index>, const std::string& workload) {
+    return run_of<Index>(small(workload)).nodes_per_fetch;
+  };
+  const auto visited = std::type_identity<Visited>();
+  const auto fetched = nodes(visited, "lookup");
+  REQUIRE(fetched);
+  CHECK(*fetched == Approx(2).margin(.2));   // keys are random
+  CHECK(*nodes(visited, "mix:read=50,update=50") == Approx(2).margin(.2));
+  CHECK(nodes(visited, "mix:read=50,insert=25,erase=25").reason == "the keys of the first lookups have been erased");
+  CHECK(nodes(visited, "insert").reason == "the workload looks nothing up");
+  CHECK(nodes(visited, "mix:update=100").reason == "the workload looks nothing up");
+  CHECK(nodes(std::type_identity<Toy<u64>>(), "lookup").reason == "the index does not count the nodes that a lookup visits");
 }
 
 TEST_CASE("keys in messages are printable") {

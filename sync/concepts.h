@@ -121,8 +121,8 @@ concept GrowingBody = requires(Index& index, Tx& tx, const typename Index::Key& 
   growth.release(pool);                             // at the end
 };
 
-/// What a growing index may need before it can put a pair: where put_in answers kNoRoom, steps from room_for on, then once
-/// more. Its put_in says Placed.
+/// What a growing index may need before it can put a pair: where put_in answers kNoRoom, steps from room_for on, then it
+/// again, until there is room. Its put_in says Placed.
 template <class Index, class Tx>
 concept MakesRoom = GrowingBody<Index, Tx> && requires(Index& index, Tx& tx, const typename Index::Key& key) {
   { index.put_in(tx, key, u64{}, Index::Put::kInsert) } -> std::same_as<Attempt<Placed>>;

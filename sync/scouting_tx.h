@@ -6,8 +6,8 @@
 // aborts transactions because nobody has touched it, or because its Accessed bit was cleared, is repaired, and nothing is
 // changed. (A page that can be read and not written is not: only the operation itself may store.)
 //
-// What a scout sees is proved by nothing. It needs an index whose readers bear that (kLatchFreeReaders), racy cells, and a
-// grace period for what others unlink.
+// What a scout sees is proved by nothing. It needs an index whose bodies come to no harm by that (BearsScouts, concepts.h), racy
+// cells, and a grace period for what others unlink.
 #include "sync/direct_tx.h"
 
 namespace latchlab {

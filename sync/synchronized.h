@@ -47,7 +47,7 @@ class Synchronized {
   static constexpr bool kUpdatesBatches = requires { requires Policy::kExcludes; };
   static_assert(IndexBody<Body, typename Policy::Tx>, "the index lacks something: see IndexBody in sync/concepts.h");
   static_assert(Admits<Body, Policy>,
-                "bodies are run on what nothing proves, and the index does not say kLatchFreeReaders; or not alone, and it "
+                "bodies are run on what nothing proves, and the index does not say that it bears it; or not alone, and it "
                 "says kNeedsExclusion");
 
   /// What one thread brings: memory, its place in the reclaimer, what it has counted and learned.
@@ -275,12 +275,16 @@ class Synchronized {
   /// All steps. False when memory is out.
   template <class Growth>
   [[nodiscard, gnu::noinline]] bool grow(Thread& me, Growth growth) {
-    bool made = true;
-    while (!growth.done() && (made = growth.prepare(*me.pool))) {
+    struct Release {
+      ~Release() { growth.release(pool); }
+      Growth& growth;
+      Pool<Machine>& pool;
+    } const release{growth, *me.pool};
+    while (!growth.done()) {
+      if (!growth.prepare(*me.pool)) return false;
       growth = policy_.write(me, [this, &growth](auto& tx) { return index_.grow_in(tx, growth); });
     }
-    growth.release(*me.pool);
-    return made;
+    return true;
   }
 
   template <class Visit>

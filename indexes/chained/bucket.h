@@ -19,8 +19,8 @@ class Word {
   Word with(Node* head) const { return Word(bits(), head); }
 
   /// While the links of its chain are being changed by a split; nodes are at even addresses.
-  bool parting() const { return (word_ & 1) != 0; }
-  Word as_parting() const { return Word(word_ | 1); }
+  bool splitting() const { return (word_ & 1) != 0; }
+  Word as_splitting() const { return Word(word_ | 1); }
 
  private:
   u64 word_ = 0;

@@ -3,8 +3,8 @@
 // doubling (indexes/growing/table.h) when there are 1.5 keys a bucket, which leaves between .75 and 1.5; it does not shrink.
 //
 // For readers without a latch (kLatchFreeReaders) a key comes and goes by one store. A split has many, between two that mark
-// both words as parting: who has found what he looks for has found it, and who has not asks the word again. If it was
-// parting, or has more bits by now, links may have led him past the key, and he restarts.
+// both words as splitting: who has found what he looks for has found it, and who has not asks the word again. If it was
+// splitting, or has more bits by now, links may have led him past the key, and he restarts.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -173,7 +173,7 @@ class Chained {
   [[gnu::always_inline]] static Attempt<Found> answer(Tx& tx, const Way<Tx>& way) {
     if (way.node != nullptr) return tx.confirm(Found(way.node->value.load()), way.at);
     if constexpr (Layout::kLatchFreeReaders) {
-      if (!Layout::Bugs::kTrustMiss && (way.word.parting() || Word(way.at->word.load()).bits() != way.word.bits())) return kRestart;
+      if (!Layout::Bugs::kTrustMiss && (way.word.splitting() || Word(way.at->word.load()).bits() != way.word.bits())) return kRestart;
     }
     return tx.confirm(Found(), way.at);
   }
@@ -213,22 +213,22 @@ class Chained {
   /// How the table grows (indexes/growing/table.h).
   struct Rules {
     static bool crowded(u64 keys, u32 bits) { return 2 * keys > u64{3} << bits; }
-    static void split(Bucket& old, Bucket& born, u64 word, u64) { part(Word(word), old, born); }
+    static void split(Bucket& old, Bucket& born, u64 word, u64) { split_chain(Word(word), old, born); }
   };
 
-  /// Parts a chain between its bucket and a new one, whose bit is set.
-  static void part(Word word, Bucket& old, Bucket& born) {
+  /// Splits a chain between its bucket and a new one, whose bit is set.
+  static void split_chain(Word word, Bucket& old, Bucket& born) {
     const u32 bits = word.bits();
     const auto side = [bits](const Node* node) { return node->hash() >> bits & 1; };
     Node* head[2] = {nullptr, nullptr};
     for (Node* node = word.head(); node != nullptr && (head[0] == nullptr || head[1] == nullptr); node = node->next.load()) {
       if (head[side(node)] == nullptr) head[side(node)] = node;
     }
-    const Word parted[2] = {Word(bits + 1, head[0]), Word(bits + 1, head[1])};
+    const Word after[2] = {Word(bits + 1, head[0]), Word(bits + 1, head[1])};
     if constexpr (Layout::kLatchFreeReaders) {
       // The new one first: who sees that the old one has more bits goes there.
-      born.word.store(parted[1].as_parting().word());
-      old.word.store(parted[0].as_parting().word());
+      born.word.store(after[1].as_splitting().word());
+      old.word.store(after[0].as_splitting().word());
     }
     Node* last[2] = {nullptr, nullptr};
     u64 before = 0;   // the side of the node before
@@ -241,8 +241,8 @@ class Chained {
       node = next;
     }
     if (last[1 - before] != nullptr) last[1 - before]->next.store(nullptr);
-    born.word.store(parted[1].word());
-    old.word.store(parted[0].word());
+    born.word.store(after[1].word());
+    old.word.store(after[0].word());
   }
 
   template <class Visit>

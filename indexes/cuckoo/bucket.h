@@ -7,11 +7,11 @@
 //     word    | bits : 8 | filter : 56 |    of the hash it answers for, see indexes/growing/buckets.h
 //
 // Any u64 is a key. A slot is free if it holds the key that cannot be in this bucket: both hashes of kOdd are odd, so it is in
-// no bucket with an even number, and kEven is in no other. A split gives a bucket's number a higher bit, so what cannot be
-// in it can be in none of its descendants. So a search compares keys and nothing else.
+// no bucket with an even number, and kEven is in no other. A split gives a bucket's number a higher bit (the lowest is there
+// from the beginning), so what cannot be in it can be in none of its descendants. So a search compares keys and nothing else.
 //
-// The filter has a bit set for each key whose primary bucket this is and that is in its secondary one (and for some that
-// no longer are): most misses read one bucket.
+// The filter has a bit set for each key whose primary bucket this is and that is in its secondary one: most misses read one
+// bucket. Bits are never cleared, since keys may share one: where many keys come and go, misses come to read two.
 #include <bit>
 #include <new>
 

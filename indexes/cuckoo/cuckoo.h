@@ -6,10 +6,10 @@
 // reads the second if it must; it writes nothing. Who finds both full looks for a path: keys that can each move on to their
 // other bucket, the last into a free slot. The search (breadth first, kMostSpots buckets, kMostMoves moves) is an attempt
 // of its own, and what it finds is a hint: another attempt enters the buckets of the path, sees whether each key is still where
-// it was, and moves them all, or says that the path is stale. So no key is ever out of the table. Where there is no path the
-// table splits a run of buckets.
+// it was, and moves them all, or says that the path is stale. So no key is ever out of the table. Where there is no path, or
+// eight were stale, the table splits a run of buckets, which begins a doubling, until there is one.
 //
-// It grows by doubling (indexes/growing/table.h) at load .95, which leaves .475: no operation moves more than a run. Then keys
+// It grows by doubling (indexes/growing/table.h) at load .95, which leaves .475, a run of buckets for one of sixteen inserts. Then keys
 // that are in their secondary buckets go back to their primary ones: a key in the second costs a lookup a mispredicted
 // branch, behind which the misses of the next lookups wait.
 #include <algorithm>
@@ -133,10 +133,10 @@ class Cuckoo {
     const Hashes hashes(key.raw());
     Place<Tx> first, second;
     if (!arrive(tx, hashes.primary(), first)) return kRestart;
-    if (const u32 slot = first.at->slot_of(key.raw()); slot != kSlots) return free(tx, hashes, first, slot);
+    if (const u32 slot = first.at->slot_of(key.raw()); slot != kSlots) return clear(tx, hashes, first, slot);
     if ((first.word & hashes.filter_bit()) == 0) return tx.confirm(false, first.at);
     if (!arrive(tx, hashes.secondary(), second)) return kRestart;
-    if (const u32 slot = second.at->slot_of(key.raw()); slot != kSlots) return free(tx, hashes, second, slot);
+    if (const u32 slot = second.at->slot_of(key.raw()); slot != kSlots) return clear(tx, hashes, second, slot);
     return tx.confirm(false, first.at, second.at);
   }
 
@@ -173,7 +173,6 @@ class Cuckoo {
     Growth growth;
     growth.step_ = Growth::Step::kSearch;
     growth.key_ = key.raw();
-    growth.table_ = Table::forced();
     return growth;
   }
   template <class Tx>
@@ -234,9 +233,8 @@ class Cuckoo {
     place.number = table_.guess(hash);
     return table_.arrive(tx, hash, place.number, place.at, place.word);
   }
-  void prefetch(u64 hash) const {
-    prefetch_object(table_.at(table_.guess(hash)));
-  }
+  /// Inlined: g++ takes a function that only prefetches for one without effect.
+  [[gnu::always_inline]] void prefetch(u64 hash) const { prefetch_object(table_.at(table_.guess(hash))); }
 
   /// After a miss in the primary bucket, whose word it was.
   template <class Tx>
@@ -266,7 +264,7 @@ class Cuckoo {
     return how == Put::kUpdate ? Placed::kYes : Placed::kNo;
   }
   template <class Tx>
-  Attempt<bool> free(Tx& tx, Hashes hashes, const Place<Tx>& place, u32 slot) {
+  Attempt<bool> clear(Tx& tx, Hashes hashes, const Place<Tx>& place, u32 slot) {
     if (!table_.upgrade(tx, hashes.all(), -1, place.at)) return kRestart;
     place.at->key[slot].store(cuckoo::free_key(place.number));
     return true;
@@ -278,7 +276,7 @@ class Cuckoo {
 
     static bool crowded(u64 keys, u32 bits) { return 20 * keys > 19 * u64{kSlots} << bits; }
 
-    /// Parts the pairs of bucket `number` with a new one.
+    /// Splits the pairs of bucket `number` with a new one.
     static void split(Bucket& old, Bucket& born, u64 word, u64 number) {
       const u32 bits = growing::bits_of(word);
       const u64 free = cuckoo::free_key(number);
@@ -300,7 +298,7 @@ class Cuckoo {
     template <class Tx>
     Attempt<bool> settle_in(Tx& tx, u64 number) const {
       Bucket* const bucket = cuckoo.table_.at(number);
-      if (bucket == nullptr) return false;   // somebody is late
+      if (bucket == nullptr) return false;   // only for a scout: who has claimed it sees it
       std::array<ReaderOf<Tx>, kSlots + 1> readers{tx.enter(bucket)};
       std::array<u32, kSlots> from, to;
       std::array<u64, kSlots + 1> numbers{number};
@@ -339,6 +337,7 @@ class Cuckoo {
   template <class Tx>
   Attempt<Growth> search_in(Tx& tx, const Growth& growth) {
     Growth after = growth;
+    after.table_ = table_.forced();   // for the case that there is no path
     std::array<Spot, kMostSpots> spots;
     u32 known = 0;
     const Hashes wanted(growth.key_);
@@ -354,7 +353,6 @@ class Cuckoo {
       for (u32 slot = 0; slot < kSlots; ++slot) {
         const u64 key = bucket->key[slot].load();
         if (key == cuckoo::free_key(spot.bucket)) {   // somebody has made room
-          after.moves_ = 0;
           return with_path(after, spots, i);
         }
         if (spot.moves == kMostMoves || known == kMostSpots) continue;

@@ -41,6 +41,7 @@ class Buckets {
  public:
   static constexpr u64 kFirst = kTiny ? 2 : std::bit_floor(u64{256} / sizeof(Bucket));   ///< there from the beginning
   static constexpr u32 kFirstBits = std::countr_zero(kFirst);
+  static_assert(kFirstBits >= 1, "no bits say that a bucket is unborn");
   static constexpr u64 kPiece = kTiny ? 2 : std::bit_floor((u64{64} << 10) / sizeof(Bucket));   ///< of one block, at most
   static constexpr u32 kMostBits = 32;
 

@@ -86,8 +86,7 @@ TEST_CASE("after a doubling cuckoo's keys go back to their primary buckets", "[r
   CHECK(visits(820'000) > 1.1);
 }
 
-TEST_CASE("an insert does a bounded part of a doubling") {
-  // In buckets that are split for one insert, read off the memory that it links: a piece holds 64 KiB of them.
+TEST_CASE("an insert links at most a piece of a doubling") {
   Synchronized<Cuckoo, None<Native>, U64Key> index(Spec::parse("none"), MemoryConfig{});
   auto me = index.join();
   u64 most = 0;

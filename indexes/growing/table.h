@@ -2,15 +2,14 @@
 // A table of growing buckets (buckets.h): how keys find theirs, how many keys there are, and how it grows.
 //
 // A doubling is a great number of splits, done by those who insert: one of kAskOneIn fresh keys claims a run of buckets and
-// splits them, each as an operation of its own. So no operation ever stands for the whole table, and where two claim at
-// once each has its own run. Who is late with his is not waited for: whoever needs a bucket split splits it. Where there is
+// splits them, each as an operation of its own. So nobody waits for the whole table (but who finds no room at all may have to
+// claim run after run), and where two claim at once each has its own run. Who is late with his is not waited for: whoever needs a bucket split splits it. Where there is
 // something to settle when all have been split, the buckets are claimed once more for that.
 //
 // How many keys there are is counted by those of one of kCountOneIn hashes, so that the counter is a line that is hardly
 // ever written.
 #include <algorithm>
 #include <new>
-#include <type_traits>
 #include <utility>
 
 #include "indexes/growing/buckets.h"
@@ -63,7 +62,7 @@ class Table {
 
     /// A block that a step lacks, and then has until it links it.
     template <class Block>
-    struct Part {
+    struct Lacking {
       u64 lacking = 0;   // its entries
       u64 entries = 0;   // of the block: the table may have outgrown it
       u64 first = 0;     // number of its first bucket
@@ -95,17 +94,20 @@ class Table {
     };
 
     Step step_ = Step::kClaim;
-    bool forced_ = false;       // a run is wanted however many keys there are
+    bool forced_ = false;       // a run is wanted however many keys there are, unless the table has grown
+    u64 seen_mask_ = 0, seen_claimed_ = 0;   // since it had this shape
     u32 bits_ = 0;              // of kSplit: each bucket of the run gets one more
     u64 next_ = 0, end_ = 0;    // of the run, what is left
-    Part<Level> level_;
-    Part<Piece> piece_;
+    Lacking<Level> level_;
+    Lacking<Piece> piece_;
   };
 
-  /// A run of splits, needed or not.
-  static Growth forced() {
+  /// A run of splits, unless others grow the table first.
+  Growth forced() const {
     Growth growth;
     growth.forced_ = true;
+    growth.seen_mask_ = shape_.mask.load();
+    growth.seen_claimed_ = shape_.claimed.load();
     return growth;
   }
   /// Whether who has just inserted a key of this hash is to help.
@@ -150,7 +152,7 @@ class Table {
 
   /// One step; what is left afterwards. Of the rules of a table
   ///     crowded(keys, bits)            whether so many keys are too many for 2^bits buckets
-  ///     split(old, born, word, b)      parts an upgraded bucket, whose word it was, and a new one, and stores the words of both
+  ///     split(old, born, word, b)      splits an upgraded bucket, whose word it was, and a new one, and stores the words of both
   ///     settle_in(tx, b)               what is left to do for a bucket after a doubling, as a body; if anything is
   template <class Tx, class Rules>
   Attempt<Growth> grow_in(Tx& tx, const Growth& growth, const Rules& rules) {
@@ -183,7 +185,8 @@ class Table {
 
   static constexpr u32 kCountOneIn = kTiny ? 1 : 64;   // by hash, and all that are counted
   static constexpr u32 kAskOneIn = kTiny ? 1 : 16;     // ask
-  static constexpr u64 kRun = kTiny ? 1 : 64;          // buckets of a claim: four for each key, so that a doubling ends well before the next
+  static constexpr u64 kRun = kTiny ? 2 : 64;          // buckets of a claim: four for each key, so that a doubling ends well before the next
+  static_assert(Buckets::kPiece % kRun == 0, "a run lies in one piece");
   static constexpr u32 kMostHops = 2 * Buckets::kMostBits;   // of what makes sense: each hop changes at least one bit
 
   /// How far the table has grown: of mask + 1 buckets the first `claimed` are split, or about to be. Stored under the latch of
@@ -208,7 +211,8 @@ class Table {
     auto meter = tx.enter(&meter_);
     const u64 claimed = shape_.claimed.load(), buckets = shape_.mask.load() + 1;
     const u32 bits = Buckets::level_of(buckets);
-    const bool wanted = growth.forced_ || claimed != 0 || rules.crowded(kCountOneIn * meter->counted.load(), bits);
+    const bool forced = growth.forced_ && growth.seen_mask_ + 1 == buckets && growth.seen_claimed_ == claimed;
+    const bool wanted = forced || claimed != 0 || rules.crowded(kCountOneIn * meter->counted.load(), bits);
     Growth after = growth;
     if (!wanted || bits + 1 == Buckets::kMostBits) {
       const u64 settled = meter->settled.load();
@@ -253,11 +257,11 @@ class Table {
     }
     return after;
   }
-  template <class Part>
-  void link(typename Buckets::Link& link, Part& part, u32 bits) {
-    meter_.room.store(meter_.room.load() + part.bytes);
-    link.store(Buckets::address(part.block, bits));
-    part = {};
+  template <class Block>
+  void link(typename Buckets::Link& link, typename Growth::template Lacking<Block>& made, u32 bits) {
+    meter_.room.store(meter_.room.load() + made.bytes);
+    link.store(Buckets::address(made.block, bits));
+    made = {};
   }
 
   /// Splits the next bucket of the run, or first the one that it is to come from: others may be late.
@@ -275,7 +279,7 @@ class Table {
     const u32 bits = bits_of(word);
     if (b == growth.next_ && bits > growth.bits_) return tx.confirm(growth.next(), at);
     Bucket* const born = buckets_.at(b + (u64{1} << bits));
-    if (born == nullptr) return kRestart;   // only a scout comes here: who has claimed sees the pieces of all claims before
+    if (born == nullptr) return kRestart;   // only who read of two moments comes here: a piece is linked before it is claimed
     auto sibling = tx.enter(born);
     if (!tx.upgrade(at, sibling)) return kRestart;
     rules.split(*at.node(), *born, word, b);
