@@ -42,6 +42,7 @@ def per_operation(cause):
 METRICS = {
     "throughput": ("million operations a second", lambda d: d["throughput"]["per_second"] / 1e6),
     "speedup": ("times the first", lambda d: d["throughput"]["per_second"]),
+    "nodes": ("nodes on the way of a lookup", lambda d: d["nodes_per_fetch"]),
     "conflicts": ("conflict aborts an operation", per_operation("conflict")),
     "capacity": ("capacity aborts an operation", per_operation("capacity")),
     "zeros": ("aborts with status zero an operation", per_operation("zero")),

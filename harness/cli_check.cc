@@ -65,7 +65,9 @@ Spec in_effect(const Spec& sync, const Registry& registry) {
 
 std::string complete_and_check(Config& config, const Defaults& defaults, const Surroundings& surroundings,
                                CapacityOfKeys& capacities) {
-  named("--index", [&] { SpecReader(config.index, "index " + config.index.name).finish(); });
+  const auto& pairs = surroundings.registry.pairs();
+  const auto of_index = std::ranges::find(pairs, config.index.name, &Pair::index);
+  if (of_index != pairs.end()) config.index_options = named("--index", [&] { return of_index->resolve_index(config.index); });
   surroundings.registry.check_words(config.index.name, config.sync.name);
   (void)in_effect(config.sync, surroundings.registry);
   surroundings.check_pin(config.pin);
@@ -124,6 +126,10 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
   if (mix.has(OpKind::kErase) && !pair->no_erase.empty()) {
     return fmt::format("--workload: {} does not erase: {}", config.index.name, pair->no_erase);
   }
+  if (config.threads > 1 && !pair->many_writers && pair->learns) {
+    return fmt::format("--sync: {} allows one writing thread, but --threads={} and {} learns from lookups", config.sync.name,
+                       config.threads, config.index.name);
+  }
   if (config.threads > 1 && writes(mix) && !pair->many_writers) {
     return fmt::format("--sync: {} allows one writing thread, but --threads={} and --workload={} writes",
                        config.sync.name, config.threads, config.workload.str());
@@ -132,19 +138,16 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
     return fmt::format("--negative: --workload={} reads nothing", config.workload.str());
   }
   if (config.batch.keys > 1) {
-    const bool reads = mix.only() == static_cast<std::size_t>(OpKind::kRead);
-    if (!reads && mix.only() != static_cast<std::size_t>(OpKind::kUpdate)) {
-      return fmt::format("--batch: --workload={} is neither all lookups nor all updates, and only those are batched",
-                         config.workload.str());
+    const auto only = mix.only();
+    const bool reads = only == static_cast<std::size_t>(OpKind::kRead);
+    if (!reads && only != static_cast<std::size_t>(OpKind::kInsert) && only != static_cast<std::size_t>(OpKind::kUpdate) &&
+        only != static_cast<std::size_t>(OpKind::kErase)) {
+      return fmt::format("--batch: --workload={} is not of one kind: all lookups, inserts, updates or erasures", config.workload.str());
     }
-    if (const std::string& why = reads ? pair->no_batch : pair->no_update_batch; !why.empty()) {
-      return fmt::format("--batch: it does not reach {} under {}: {}", config.index.name, config.sync.name, why);
-    }
-    if (!reads && config.batch.order == BatchOrder::kSideBySide) {
-      return fmt::format("--batch: updates do not go side by side; write --batch={}:in-turn", config.batch.keys);
-    }
-    if (config.batch.order == BatchOrder::kSideBySide && !pair->side_by_side) {
-      return fmt::format("--batch: {} does not go side by side; write --batch={}:in-turn", config.index.name, config.batch.keys);
+    if (!pair->no_batch.empty()) return fmt::format("--batch: it does not reach {}: {}", config.index.name, pair->no_batch);
+    if (config.batch.order == BatchOrder::kSideBySide && !(reads ? pair->side_by_side : pair->hints)) {
+      return fmt::format("--batch: {} of {} do not go side by side; write --batch={}:in-turn", reads ? "lookups" : "changes",
+                         config.index.name, config.batch.keys);
     }
   }
   if (warmup_is_lost) {

@@ -74,7 +74,7 @@ const std::vector<OptionRow>& option_rows() {
        [](Config& c, const std::string& v) { c.distribution = parse_spec("--dist", v); }},
       {"negative", "RATE", "0", "share of reads for absent keys",
        [](Config& c, const std::string& v) { c.negative = parse_share("--negative", v); }},
-      {"batch", "K", "1", "lookups, or updates, that are one call: 16 (side by side) or 16:in-turn; at most 64",
+      {"batch", "K", "1", "lookups, inserts, updates or erasures that are one call: 16 (side by side) or 16:in-turn; at most 64",
        [](Config& c, const std::string& v) { c.batch = parse_batch(v); }},
       {"records", "N", "what fits, at most 16M", "keys loaded, or inserted by insert; 16M, 64Mi",
        [](Config& c, const std::string& v) { c.records = parse_count("--records", v, 1, u64{1} << 40); }},

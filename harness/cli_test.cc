@@ -27,7 +27,7 @@ Registry some_words() {
     pair.index = index;
     pair.side_by_side = std::string(policy) != "spin";
     if (std::string(index) == "tbb") pair.no_batch = "one key at a time";
-    if (std::string(policy) == "olc") pair.no_update_batch = "it latches";
+    pair.hints = std::string(index) == "vip";
     pair.policy = policy;
     pair.keys = keys;
     pair.ordered = ordered;
@@ -41,6 +41,17 @@ Registry some_words() {
       reader.finish();
       return {{"restarts", std::to_string(restarts)}, {"wait", wait ? "1" : "0"}};
     };
+    pair.resolve_index = [](const Spec& spec) -> Options {
+      SpecReader reader(spec, "index " + spec.name);
+      if (spec.name != "vip") return reader.finish(), Options();
+      const u64 period = reader.arg_u64(60, 1, 1000);
+      reader.finish();
+      return {{"period", std::to_string(period)}};
+    };
+    if (pair.index == "vip") {
+      pair.learns = true;
+      pair.index_options = {{.key = "period", .standard = "60", .meaning = "how long it rests"}};
+    }
     if (pair.policy == "rtm") {
       pair.options = {{.key = "wait", .standard = "1", .meaning = "wait first"}};
       pair.degraded = [](const Spec&) { return std::optional<std::string>("no transactions here"); };
@@ -50,6 +61,7 @@ Registry some_words() {
   for (const KeyKind keys : {KeyKind::kU64, KeyKind::kBytes}) {
     for (const char* policy : {"none", "spin", "rtm", "olc"}) add("art", policy, keys, true);
   }
+  for (const char* policy : {"none", "spin"}) add("vip", policy, KeyKind::kU64, false);
   add("tbb", "own", KeyKind::kU64, false);
   return registry;
 }
@@ -183,11 +195,14 @@ TEST_CASE("lookups are batched where the index and the workload have batches", "
   CHECK(contains(error_of({"--batch=128"}), "64"));
   CHECK(contains(error_of({"--batch=1:in-turn"}), "write --batch=1"));
   CHECK(contains(error_of({"--batch=16:in_turn"}), "or 16:in-turn"));
-  CHECK(contains(error_of({"--batch=8", "--workload=insert"}), "neither all lookups nor all updates"));
-  CHECK(contains(error_of({"--batch=8:in-turn", "--workload=mix:read=50,update=50"}), "neither all lookups nor all updates"));
-  CHECK(contains(error_of({"--batch=8:in-turn", "--workload=mix:update=100", "--sync=olc"}), "does not reach art under olc: it latches"));
-  CHECK(contains(error_of({"--batch=8", "--workload=mix:update=100", "--sync=none"}), "write --batch=8:in-turn"));
-  CHECK(runs({"--batch=8:in-turn", "--workload=mix:update=100", "--sync=none"}).runs.size() == 1);
+  CHECK(contains(error_of({"--batch=8:in-turn", "--workload=mix:read=50,update=50"}), "is not of one kind"));
+  CHECK(contains(error_of({"--batch=8:in-turn", "--workload=mix:upsert=100"}), "is not of one kind"));
+  for (const char* changes : {"insert", "mix:insert=100", "mix:update=100", "mix:erase=100"}) {
+    const std::string workload = std::string("--workload=") + changes;
+    CHECK(contains(error_of({"--batch=8", workload}), "changes of art do not go side by side; write --batch=8:in-turn"));
+    CHECK(runs({"--batch=8:in-turn", workload}).runs.size() == 1);
+    CHECK(runs({"--batch=8", workload, "--index=vip"}).runs.size() == 1);
+  }
   CHECK(contains(error_of({"--batch=8", "--index=tbb", "--sync=own"}), "one key at a time"));
   CHECK(contains(error_of({"--batch=8", "--sync=spin"}), "write --batch=8:in-turn"));
   CHECK(runs({"--batch=8:in-turn", "--sync=spin"}).runs.size() == 1);
@@ -211,6 +226,9 @@ TEST_CASE("combinations without sense are skipped in a sweep and refused alone",
   CHECK(contains(sweep.runs[1].skip, "one writing thread"));
   CHECK(sweep.runs[2].skip.empty());
   CHECK(contains(error_of({"--sync=none", "--threads=2", "--workload=insert"}), "one writing thread"));
+  CHECK(contains(error_of({"--index=vip", "--sync=none", "--threads=2"}), "vip learns from lookups"));
+  CHECK(error_of({"--index=vip", "--sync=none"}).empty());
+  CHECK(error_of({"--index=vip", "--sync=spin", "--threads=2"}).empty());
   CHECK(contains(error_of({"--index=tbb"}), "it runs under own"));
   CHECK(contains(error_of({"--index=tbb", "--sync=own", "--workload=mix:read=50,scan=50"}), "not ordered"));
   CHECK(contains(error_of({"--index=tbb", "--sync=own", "--workload=mix:read=50,insert=25,erase=25"}),
@@ -265,6 +283,8 @@ TEST_CASE("wrong input is one line that says what would be right", "[cli]") {
       {{"--out=/sys"}, "not writable"},
       {{"--index=art:3"}, "--index: index art takes no argument"},
       {{"--index=art,x=1"}, "--index: index art has no options"},
+      {{"--index=vip:0"}, "--index: index vip: '0' must be a whole number from 1 to 1000"},
+      {{"--index=vip:9,x=1"}, "--index: index vip has no options, but got 'x=1'"},
       {{"--sync=rmt:20"}, "did you mean 'rtm'?"},
       {{"--sync=rtm:20,wiat=1"}, "did you mean 'wait'?"},
       {{"--sync=rtm:-1"}, "--sync: policy rtm: '-1' must be a whole number from 0 to 1000"},
@@ -445,7 +465,7 @@ TEST_CASE("help and list know every word", "[cli]") {
     CHECK(contains(help_text(), option));
   }
   const std::string all = list_text(kRegistry, "");
-  for (const char* word : {"art", "tbb", "rtm", "wait=1", "wait first", "no transactions here", "zipf",
+  for (const char* word : {"art", "tbb", "rtm", "wait=1", "wait first", "period=60", "how long it rests", "no transactions here", "zipf",
                            "arena+touch", "scatter"}) {
     INFO(word);
     CHECK(contains(all, word));

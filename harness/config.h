@@ -9,6 +9,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "src/base/batching.h"
@@ -53,6 +54,8 @@ struct Pin {
 
 struct Config {
   Spec index{.name = "art", .arg = {}, .options = {}};
+  /// What is in effect of the index's options.
+  std::vector<std::pair<std::string, std::string>> index_options;
   Spec sync{.name = "none", .arg = {}, .options = {}};
   u32 threads = 1;
   Pin pin;
@@ -70,7 +73,7 @@ struct Config {
   /// Why --dist does not reach this workload, which draws no keys; empty where it does.
   std::string no_distribution;
   double negative = 0;                                             ///< share of lookups for absent keys, 0..1
-  Batching batch;   ///< of lookups or updates; a power of two
+  Batching batch;   ///< of lookups, inserts, updates or erasures; a power of two
   u64 records = 0;  ///< keys loaded (lookup, mix) or inserted (insert)
 
   u64 warmup_ns = 0;

@@ -38,6 +38,9 @@ class Dealer {
     return {.first = first, .count = static_cast<u32>(std::min<u64>(most, end_ - first))};
   }
 
+  /// The first one that nobody was dealt. While nobody asks.
+  [[nodiscard]] u64 next() const { return next_.load(kRelaxed); }   // relaxed: nobody asks
+
   /// Deals `count` more at most. While nobody asks.
   void end_after(u64 count) {
     const u64 next = std::min(next_.load(kRelaxed), end_);   // relaxed: nobody asks

@@ -17,6 +17,14 @@ std::string line(const std::string& word, const std::string& meaning) {
   return fmt::format("  {:<21} {}\n", word, meaning);
 }
 
+std::string lines(const std::vector<OptionAbout>& options) {
+  std::string text;
+  for (const OptionAbout& option : options) {
+    text += fmt::format("    {:<19} {}\n", fmt::format("{}={}", option.key, option.standard), option.meaning);
+  }
+  return text;
+}
+
 /// Name and version of the library that a peer is from.
 std::string with_version(const std::string& library) {
   for (const auto& [name, version] : build_info().libraries) {
@@ -41,7 +49,8 @@ std::string indexes(const Registry& registry) {
     }
     if (!library.empty()) traits.push_back(with_version(library));
     text += line(index, fmt::format("{}; under {}", fmt::join(traits, ", "),
-                                    fmt::join(registry.policies_of(index), ", ")));
+                                    fmt::join(registry.policies_of(index), ", "))) +
+            lines(std::ranges::find(registry.pairs(), index, &Pair::index)->index_options);
   }
   return text;
 }
@@ -51,11 +60,7 @@ std::string policies(const Registry& registry) {
   for (const std::string& policy : registry.policies()) {
     const auto pair = std::find_if(registry.pairs().begin(), registry.pairs().end(),
                                    [&](const Pair& p) { return p.policy == policy; });
-    text += line(policy, pair->about);
-    for (const OptionAbout& option : pair->options) {
-      text +=
-          fmt::format("    {:<19} {}\n", fmt::format("{}={}", option.key, option.standard), option.meaning);
-    }
+    text += line(policy, pair->about) + lines(pair->options);
     const Spec plain{.name = policy, .arg = {}, .options = {}};
     if (const auto why = pair->degraded(plain)) text += fmt::format("    {:<19} {}\n", "degraded here", *why);
   }

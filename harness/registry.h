@@ -28,7 +28,7 @@ class Trial;          // trial.h: the run of one Config over one typed index
 class AnyIndex;       // any_index.h: an index behind one virtual call an operation, for tests
 struct MemoryConfig;  // src/memory
 
-/// One option of a policy as `harness list policies` shows it.
+/// One option of a policy or an index as `harness list` shows it.
 struct OptionAbout {
   std::string key;
   std::string standard;  ///< its default
@@ -41,23 +41,26 @@ struct Pair {
   KeyKind keys = KeyKind::kU64;
   bool ordered = false;      ///< scans work
   bool many_writers = true;  ///< several threads may write at once
+  bool learns = false;       ///< lookups change the index
   bool elides = false;       ///< takes locks less often than it has operations, where the processor helps
   bool elides_reads = true;  ///< if it does: for operations that only read, too
   std::string own_memory;    ///< why --alloc and --hugepages=thp do not reach the index; empty where they do
   std::string library;       ///< that a peer is from, by its name in build_info().libraries; empty for what is our own
   std::string no_erase;      ///< why nothing can be erased; empty where it can
-  std::string no_batch;      ///< why there are no batches of lookups; empty where there are
-  std::string no_update_batch;   ///< the same of updates
+  std::string no_batch;      ///< why there are no batches; empty where there are
   bool side_by_side = false; ///< the lookups of a batch may go side by side
+  bool hints = false;        ///< so may the changes of one
   std::string no_reclaim;    ///< why --reclaim does not reach the policy; empty where it does
   std::string about;         ///< the policy in one line
-  std::vector<OptionAbout> options;
+  std::vector<OptionAbout> options;         ///< of the policy
+  std::vector<OptionAbout> index_options;
 
   /// Why this process cannot do what the policy's word promises; nothing where it can.
   std::optional<std::string> (*degraded)(const Spec& sync) = [](const Spec&) { return std::optional<std::string>(); };
 
   /// Every option as it would be in effect; throws InputError for a malformed spec. Builds nothing.
   std::vector<std::pair<std::string, std::string>> (*resolve)(const Spec& sync) = nullptr;
+  std::vector<std::pair<std::string, std::string>> (*resolve_index)(const Spec& index) = nullptr;   ///< the same of the index
   std::unique_ptr<Trial> (*make_trial)(const Config&) = nullptr;
   std::unique_ptr<AnyIndex> (*make_index)(const Spec& sync, const MemoryConfig&) = nullptr;
 };

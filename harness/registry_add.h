@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "indexes/any_index.h"
 #include "indexes/concepts.h"
@@ -16,6 +17,24 @@
 #include "sync/synchronized.h"
 
 namespace latchlab {
+
+/// What there is to set, each with its default.
+template <class Options>
+std::vector<OptionAbout> options_of(const std::string& word) {
+  std::vector<OptionAbout> out;
+  for (auto& [key, standard] : Options::parse(Spec{.name = word, .arg = {}, .options = {}}).resolved()) {
+    OptionAbout option{.key = key, .standard = standard, .meaning = {}};
+    if constexpr (requires { Options::about(key); }) option.meaning = Options::about(key);
+    out.push_back(std::move(option));
+  }
+  return out;
+}
+
+/// Throws InputError if anything is set where there is nothing to set. `what`: "index " or "policy ".
+inline std::vector<std::pair<std::string, std::string>> no_options(const Spec& spec, const char* what) {
+  SpecReader(spec, what + spec.name).finish();
+  return {};
+}
 
 /// Registers SharedIndex (see indexes/concepts.h: a Synchronized<Index, Policy, Key> or a peer) for one key
 /// kind. What an index says about itself is optional, and taken from it, or from what was joined to a policy, where present:
@@ -31,7 +50,7 @@ namespace latchlab {
 ///   kElides                true when operations may need no lock, by hardware transactions or prefixes (default false)
 ///   kElidesReads           false when that is said of changes only (default true)
 ///   degraded(options)      why this process cannot do what the word promises, if so
-///   Options::about(key)    the meaning of one option in a few words
+///   Options::about(key)    the meaning of one option in a few words; of an index's Options, too
 template <class SharedIndex>
   requires latchlab::SharedIndex<SharedIndex>
 void add_pair(Registry& registry, std::string index, std::string policy, KeyKind keys) {
@@ -44,12 +63,17 @@ void add_pair(Registry& registry, std::string index, std::string policy, KeyKind
   if constexpr (requires { Written::kOwnMemory; }) pair.own_memory = Written::kOwnMemory;
   if constexpr (requires { Written::kLibrary; }) pair.library = Written::kLibrary;
   if constexpr (requires { Written::kNoErase; }) pair.no_erase = Written::kNoErase;
-  if constexpr (!kFindsBatches<SharedIndex>) pair.no_batch = "the index looks up one key at a time";
-  if constexpr (!kUpdatesBatches<SharedIndex>) {
-    pair.no_update_batch = kFindsBatches<SharedIndex> ? "changes are one attempt only where a policy excludes everybody else"
-                                                      : "the index changes one key at a time";
-  }
+  if constexpr (!kFindsBatches<SharedIndex> || !kChangesBatches<SharedIndex>) pair.no_batch = "the index takes one key at a time";
   if constexpr (requires { SharedIndex::kSideBySide; }) pair.side_by_side = SharedIndex::kSideBySide;
+  if constexpr (requires { SharedIndex::kHints; }) pair.hints = SharedIndex::kHints;
+  pair.learns = kLearns<SharedIndex>;
+  if constexpr (requires { typename Written::Options; }) {
+    using Options = typename Written::Options;
+    pair.resolve_index = [](const Spec& spec) { return Options::parse(spec).resolved(); };
+    pair.index_options = options_of<Options>(pair.index);
+  } else {
+    pair.resolve_index = [](const Spec& spec) { return no_options(spec, "index "); };
+  }
   pair.make_trial = [](const Config& config) -> std::unique_ptr<Trial> {
     return std::make_unique<TrialOf<SharedIndex>>(config);
   };
@@ -72,16 +96,9 @@ void add_pair(Registry& registry, std::string index, std::string policy, KeyKind
       pair.no_reclaim = "under it unlinked memory is free at once";
     }
     if constexpr (requires { Policy::kAbout; }) pair.about = Policy::kAbout;
-    for (auto& [key, standard] : pair.resolve(Spec{.name = pair.policy, .arg = {}, .options = {}})) {
-      OptionAbout option{.key = key, .standard = standard, .meaning = {}};
-      if constexpr (requires { Options::about(key); }) option.meaning = Options::about(key);
-      pair.options.push_back(std::move(option));
-    }
+    pair.options = options_of<Options>(pair.policy);
   } else {
-    pair.resolve = [](const Spec& sync) -> std::vector<std::pair<std::string, std::string>> {
-      SpecReader(sync, "policy " + sync.name).finish();
-      return {};
-    };
+    pair.resolve = [](const Spec& sync) { return no_options(sync, "policy "); };
     pair.about = "the index synchronizes itself";
     pair.no_reclaim = "the index reclaims by itself";
   }

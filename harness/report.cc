@@ -58,6 +58,7 @@ Json config_json(const Config& c, const Measured<KeyFile>& key_file) {
   Json o;
   o["point"] = point_of(c);
   o["index"] = c.index.str();
+  o["index_options"] = json(c.index_options);
   o["sync"] = c.sync.str();
   o["threads"] = c.threads;
   o["pin"] = c.pin.text;
@@ -71,7 +72,7 @@ Json config_json(const Config& c, const Measured<KeyFile>& key_file) {
   c.no_distribution.empty() ? void(o["dist"] = c.distribution.str()) : put_missing(o, "dist", c.no_distribution);
   o["negative"] = c.negative;
   o["batch"] = c.batch.keys;
-  c.batch.keys > 1 ? void(o["batch_order"] = word(c.batch.order)) : put_missing(o, "batch_order", "one lookup is no batch");
+  c.batch.keys > 1 ? void(o["batch_order"] = word(c.batch.order)) : put_missing(o, "batch_order", "one key is no batch");
   o["records"] = c.records;
   o["warmup_s"] = seconds(c.warmup_ns);
   c.time_ns != 0 ? void(o["time_s"] = seconds(c.time_ns))

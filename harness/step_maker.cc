@@ -36,7 +36,7 @@ Expect expectation(const Op& op, bool erases, bool bytes) {
 }  // namespace
 
 Slice slice_of(std::span<const Step> steps) {
-  Slice slice{.steps = steps.data(), .count = static_cast<u32>(steps.size()), .only = {}};
+  Slice slice{.steps = steps.data(), .count = static_cast<u32>(steps.size()), .only = {}, .teaches = true};
   if (steps.empty()) return slice;
   const OpKind kind = steps.front().kind;
   if (std::all_of(steps.begin(), steps.end(), [&](const Step& step) { return step.kind == kind; })) {
@@ -79,7 +79,7 @@ Slice make_checks(const KeySet& keys, u64 records, u64 samples, u64 first, u32 c
     steps[i].kind = OpKind::kRead;
     steps[i].expect = Expect::kHit;
   }
-  return {.steps = steps.data(), .count = count, .only = OpKind::kRead};
+  return {.steps = steps.data(), .count = count, .only = OpKind::kRead, .teaches = false};
 }
 
 }  // namespace latchlab

@@ -40,7 +40,7 @@ class StepMaker {
 [[nodiscard]] Slice slice_of(std::span<const Step> steps);
 
 /// Reads that check what was loaded: steps for `count` samples of the records, the first being sample number
-/// `first` of `samples` in all, evenly spread over the records.
+/// `first` of `samples` in all, evenly spread over the records. They teach nothing: popularity is for the workload to say.
 Slice make_checks(const KeySet& keys, u64 records, u64 samples, u64 first, u32 count,
                   std::vector<Step>& steps);
 

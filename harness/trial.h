@@ -70,6 +70,7 @@ struct Slice {
   const Step* steps = nullptr;
   u32 count = 0;
   std::optional<OpKind> only;
+  bool teaches = true;   // an index that learns from lookups may learn from these
 };
 
 /// One thread's access to the index. Made and used by that thread only.

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <array>
+#include <concepts>
 #include <memory>
 #include <optional>
 #include <span>
@@ -72,25 +73,16 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
   SessionOf(Index& index, const Batching& batch) : index_(index), me_(index.join()), batch_(batch) {}
 
   u32 run(const Slice& slice, const std::atomic<bool>& stop, Tally& tally, u32 stop_steps, Latencies* latencies) override {
-    u32 done = 0;
-    // Relaxed: the flag publishes nothing, and a look that is one block late does no harm.
-    while (done < slice.count && !stop.load(kRelaxed)) {
-      const Step* const steps = slice.steps + done;
-      u32 block = std::min(std::max(stop_steps, batch_.keys), slice.count - done);
-      if (latencies == nullptr) {
-        run_block(slice.only, steps, block, tally);
-      } else if (latencies->untimed() != 0) {
-        block = std::min(block, latencies->untimed());
-        run_block(slice.only, steps, block, tally);
-        latencies->skip(block);
-      } else {
-        block = std::min(block, batch_.keys);
-        latencies->time(steps->kind, counted(), [&] { run_block(slice.only, steps, block, tally); });
+    if constexpr (kLearns<Index>) {
+      if (!slice.teaches) {
+        const auto watch = me_.watch;
+        me_.watch.sleep();
+        const u32 done = run_steps(slice, stop, tally, stop_steps, latencies);
+        me_.watch = watch;
+        return done;
       }
-      done += block;
     }
-    if constexpr (requires { index_.idle(me_); }) index_.idle(me_);
-    return done;
+    return run_steps(slice, stop, tally, stop_steps, latencies);
   }
 
   [[nodiscard]] std::vector<u64> counters() const override {
@@ -116,13 +108,36 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
   }
 
  private:
+  u32 run_steps(const Slice& slice, const std::atomic<bool>& stop, Tally& tally, u32 stop_steps, Latencies* latencies) {
+    u32 done = 0;
+    // Relaxed: the flag publishes nothing, and a look that is one block late does no harm.
+    while (done < slice.count && !stop.load(kRelaxed)) {
+      const Step* const steps = slice.steps + done;
+      u32 block = std::min(std::max(stop_steps, batch_.keys), slice.count - done);
+      if (latencies == nullptr) {
+        run_block(slice.only, steps, block, tally);
+      } else if (latencies->untimed() != 0) {
+        block = std::min(block, latencies->untimed());
+        run_block(slice.only, steps, block, tally);
+        latencies->skip(block);
+      } else {
+        block = std::min(block, batch_.keys);
+        latencies->time(steps->kind, counted(), [&] { run_block(slice.only, steps, block, tally); });
+      }
+      done += block;
+    }
+    if constexpr (requires { index_.idle(me_); }) index_.idle(me_);
+    return done;
+  }
+
   void run_block(const std::optional<OpKind>& only, const Step* steps, u32 count, Tally& tally) {
     if (only == OpKind::kRead) {
       reads(steps, count, tally);
+    } else if (kChangesBatches<Index> && batch_.keys > 1 &&
+               (only == OpKind::kInsert || only == OpKind::kUpdate || only == OpKind::kErase)) {
+      change_batches(*only, steps, count, tally);
     } else if (only == OpKind::kInsert) {
       inserts(steps, count, tally);
-    } else if (only == OpKind::kUpdate && batch_.keys > 1) {
-      updates(steps, count, tally);
     } else {
       mixed(steps, count, tally);
     }
@@ -197,23 +212,41 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
     tally.phantoms += step.expect == Expect::kMiss;
   }
 
-  /// By the batch.
-  [[gnu::noinline]] void updates(const Step* steps, u32 count, Tally& tally) {
-    if constexpr (kUpdatesBatches<Index>) {
+  /// Inserts, updates or erasures.
+  [[gnu::noinline]] void change_batches(OpKind kind, const Step* steps, u32 count, Tally& tally) {
+    if constexpr (kChangesBatches<Index>) {
       std::array<Raw, kMostInAttempt> keys;
       std::array<u64, kMostInAttempt> values;
-      std::array<bool, kMostInAttempt> changed;
       for (const Step* const end = steps + count; steps != end;) {
         const u32 now = std::min(batch_.keys, static_cast<u32>(end - steps));
         for (u32 i = 0; i < now; ++i) keys[i] = key_of<Raw>(steps[i]), values[i] = steps[i].value;
-        index_.update_batch(me_, std::span<const Raw>(keys.data(), now), std::span<const u64>(values.data(), now),
-                            std::span(changed.data(), now));
-        for (u32 i = 0; i < now; ++i) note_update(steps[i], changed[i], tally);
+        change_batch(kind, steps, std::span<const Raw>(keys.data(), now), std::span<const u64>(values.data(), now), tally);
         steps += now;
       }
-    } else {
-      mixed(steps, count, tally);
     }
+  }
+  void change_batch(OpKind kind, const Step* steps, std::span<const Raw> keys, std::span<const u64> values, Tally& tally) {
+    // Inserts may throw: those that were done before are counted all the same.
+    struct Done {
+      ~Done() {
+        for (std::size_t i = 0; i < count; ++i) {
+          if (all || changed[i]) note_change(kind, steps[i], changed[i], tally);
+        }
+      }
+      const OpKind kind;
+      const Step* const steps;
+      const std::size_t count;
+      Tally& tally;
+      bool all = false;
+      std::array<bool, kMostInAttempt> changed{};
+    } done{kind, steps, keys.size(), tally};
+    const std::span<bool> changed(done.changed.data(), keys.size());
+    switch (kind) {
+      case OpKind::kInsert: index_.insert_batch(me_, keys, values, changed, batch_.order); break;
+      case OpKind::kErase: index_.erase_batch(me_, keys, changed, batch_.order); break;
+      default: index_.update_batch(me_, keys, values, changed, batch_.order); break;
+    }
+    done.all = true;
   }
 
   /// Flattened likewise. An insert may throw: what was done before it is added all the same.
@@ -249,7 +282,7 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
       switch (step.kind) {
         case OpKind::kRead: reads(&step, 1, tally); break;
         case OpKind::kInsert: inserts(&step, 1, tally); break;
-        case OpKind::kUpdate: note_update(step, index_.update(me_, key_of<Raw>(step), step.value), tally); break;
+        case OpKind::kUpdate: note_change(step.kind, step, index_.update(me_, key_of<Raw>(step), step.value), tally); break;
         case OpKind::kUpsert: {
           const bool inserted = index_.upsert(me_, key_of<Raw>(step), step.value);
           if (inserted) note_key(step, 1, tally);
@@ -257,13 +290,7 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
           note(OpKind::kUpsert, inserted, tally);
           break;
         }
-        case OpKind::kErase: {
-          const bool erased = index_.erase(me_, key_of<Raw>(step));
-          if (erased) note_key(step, ~u64{0}, tally);
-          tally.missing += !erased && step.expect == Expect::kHit;
-          note(OpKind::kErase, erased, tally);
-          break;
-        }
+        case OpKind::kErase: note_change(step.kind, step, index_.erase(me_, key_of<Raw>(step)), tally); break;
         case OpKind::kScan: scan(step, tally); break;
       }
     }
@@ -298,9 +325,15 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
     tally.succeeded[static_cast<std::size_t>(kind)] += succeeded;
   }
 
-  static void note_update(const Step& step, bool changed, Tally& tally) {
-    tally.missing += !changed && step.expect == Expect::kHit;
-    note(OpKind::kUpdate, changed, tally);
+  /// Of an insert, an update or an erasure.
+  static void note_change(OpKind kind, const Step& step, bool changed, Tally& tally) {
+    if (kind == OpKind::kInsert) {
+      tally.phantoms += !changed && step.expect == Expect::kMiss;
+    } else {
+      tally.missing += !changed && step.expect == Expect::kHit;
+    }
+    if (changed && kind != OpKind::kUpdate) note_key(step, kind == OpKind::kInsert ? 1 : ~u64{0}, tally);
+    note(kind, changed, tally);
   }
 
   /// `sign` is 1 or, for an erasure, the 2^64's complement of it.
@@ -323,7 +356,7 @@ class TrialOf final : public Trial {
   explicit TrialOf(const Config& config)
       : spec_(config.sync),
         batch_(config.batch),
-        index_(config.sync, memory_config_of(config)) {}
+        index_(made(config)) {}
 
   [[nodiscard]] std::unique_ptr<Session> join() override {
     return std::make_unique<SessionOf<Index>>(index_, batch_);
@@ -398,6 +431,14 @@ class TrialOf final : public Trial {
 
  private:
   using SessionThread = decltype(std::declval<Index&>().join());
+  static constexpr bool kHasOptions = std::constructible_from<Index, const Spec&, const MemoryConfig&, const Spec&>;
+  static Index made(const Config& config) {
+    if constexpr (kHasOptions) {
+      return Index(config.sync, memory_config_of(config), config.index);
+    } else {
+      return Index(config.sync, memory_config_of(config));
+    }
+  }
   static constexpr bool kCountsNodes = requires(Index& index, SessionThread& me, Raw key) { index.visits(me, key); };
 
   void walk(Contents& out) {

@@ -541,7 +541,7 @@ TEST_CASE("nodes a lookup are those on the way of the workload's lookups, or mis
   REQUIRE(fetched);
   CHECK(*fetched == Approx(2).margin(.2));   // keys are random
   CHECK(*nodes(visited, "mix:read=50,update=50") == Approx(2).margin(.2));
-  CHECK(nodes(visited, "mix:read=50,insert=25,erase=25").reason == "the keys of the first lookups have been erased");
+  CHECK(*nodes(visited, "mix:read=50,insert=25,erase=25") == Approx(2).margin(.2));
   CHECK(nodes(visited, "insert").reason == "the workload looks nothing up");
   CHECK(nodes(visited, "mix:update=100").reason == "the workload looks nothing up");
   CHECK(nodes(std::type_identity<Toy<u64>>(), "lookup").reason == "the index does not count the nodes that a lookup visits");

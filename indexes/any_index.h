@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -60,8 +61,10 @@ class AnyIndex {
     virtual std::optional<u64> find(std::string_view key) = 0;
     /// What find says of each key; by a batch where the index takes any.
     virtual std::vector<std::optional<u64>> find_batch(const std::vector<std::string>& keys, BatchOrder order) = 0;
-    /// What update says of each key; by a batch where the index takes any.
-    virtual std::vector<bool> update_batch(const std::vector<std::string>& keys, const std::vector<u64>& values) = 0;
+    /// What insert, update or erase says of each key; by a batch where the index takes any.
+    virtual std::vector<bool> insert_batch(const std::vector<std::string>& keys, const std::vector<u64>& values, BatchOrder order) = 0;
+    virtual std::vector<bool> update_batch(const std::vector<std::string>& keys, const std::vector<u64>& values, BatchOrder order) = 0;
+    virtual std::vector<bool> erase_batch(const std::vector<std::string>& keys, BatchOrder order) = 0;
     virtual bool insert(std::string_view key, u64 value) = 0;  ///< true if it was absent
     virtual bool update(std::string_view key, u64 value) = 0;  ///< true if it was there
     virtual bool upsert(std::string_view key, u64 value) = 0;  ///< true if it was absent
@@ -127,16 +130,32 @@ class AnyIndexOf final : public AnyIndex {
       }
       return found;
     }
-    std::vector<bool> update_batch(const std::vector<std::string>& keys, const std::vector<u64>& values) override {
-      std::vector<Raw> raws;
-      for (const std::string& key : keys) raws.push_back(raw(key));
-      const auto changed = std::make_unique<bool[]>(keys.size());
-      if constexpr (kUpdatesBatches<Index>) {
-        index_.update_batch(me_, raws, values, std::span(changed.get(), keys.size()));
-      } else {
-        for (std::size_t i = 0; i < raws.size(); ++i) changed[i] = index_.update(me_, raws[i], values[i]);
-      }
-      return std::vector<bool>(changed.get(), changed.get() + keys.size());
+    std::vector<bool> insert_batch(const std::vector<std::string>& keys, const std::vector<u64>& values, BatchOrder order) override {
+      return changed(keys, [&](auto&& raws, auto done) {
+        if constexpr (kChangesBatches<Index>) {
+          index_.insert_batch(me_, raws, values, done, order);
+        } else {
+          for (std::size_t i = 0; i < raws.size(); ++i) done[i] = index_.insert(me_, raws[i], values[i]);
+        }
+      });
+    }
+    std::vector<bool> update_batch(const std::vector<std::string>& keys, const std::vector<u64>& values, BatchOrder order) override {
+      return changed(keys, [&](auto&& raws, auto done) {
+        if constexpr (kChangesBatches<Index>) {
+          index_.update_batch(me_, raws, values, done, order);
+        } else {
+          for (std::size_t i = 0; i < raws.size(); ++i) done[i] = index_.update(me_, raws[i], values[i]);
+        }
+      });
+    }
+    std::vector<bool> erase_batch(const std::vector<std::string>& keys, BatchOrder order) override {
+      return changed(keys, [&](auto&& raws, auto done) {
+        if constexpr (kChangesBatches<Index>) {
+          index_.erase_batch(me_, raws, done, order);
+        } else {
+          for (std::size_t i = 0; i < raws.size(); ++i) done[i] = index_.erase(me_, raws[i]);
+        }
+      });
     }
     bool insert(std::string_view key, u64 value) override { return index_.insert(me_, raw(key), value); }
     bool update(std::string_view key, u64 value) override { return index_.update(me_, raw(key), value); }
@@ -176,6 +195,15 @@ class AnyIndexOf final : public AnyIndex {
       } else {
         return key;
       }
+    }
+    /// What `change(raws, done)` leaves in `done`.
+    template <class Change>
+    static std::vector<bool> changed(const std::vector<std::string>& keys, const Change& change) {
+      std::vector<Raw> raws;
+      for (const std::string& key : keys) raws.push_back(raw(key));
+      const auto done = std::make_unique<bool[]>(keys.size());
+      change(raws, std::span(done.get(), keys.size()));
+      return std::vector<bool>(done.get(), done.get() + keys.size());
     }
     static void show(const Visit& visit, Raw key, u64 value) {
       if constexpr (kNumbers) {

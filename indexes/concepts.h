@@ -42,16 +42,27 @@ struct WrittenAs<S> {
   using Type = typename S::Body;
 };
 
+/// Whether an index learns from lookups.
+template <class Index>
+inline constexpr bool kLearns = false;
+template <class Index>
+  requires requires { Index::kLearns; }
+inline constexpr bool kLearns<Index> = Index::kLearns;
+
 /// Whether an index takes lookups by the batch.
 template <class Index>
 inline constexpr bool kFindsBatches =
     requires(Index& index, typename Index::Thread& me, std::span<const typename Index::Raw> keys,
              std::span<std::optional<u64>> found) { index.find_batch(me, keys, found, BatchOrder::kInTurn); };
 
-/// Whether it takes updates by the batch.
+/// Whether it takes changes by the batch.
 template <class Index>
-inline constexpr bool kUpdatesBatches =
+inline constexpr bool kChangesBatches =
     requires(Index& index, typename Index::Thread& me, std::span<const typename Index::Raw> keys, std::span<const u64> values,
-             std::span<bool> changed) { index.update_batch(me, keys, values, changed); };
+             std::span<bool> changed, BatchOrder order) {
+      index.insert_batch(me, keys, values, changed, order);
+      index.update_batch(me, keys, values, changed, order);
+      index.erase_batch(me, keys, changed, order);
+    };
 
 }  // namespace latchlab

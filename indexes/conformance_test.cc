@@ -22,7 +22,7 @@ constexpr std::size_t kLimits[] = {0, 1, 2, 63, 64, 65, ~std::size_t{0}};
 
 /// Batches of every length around those that are one attempt, or go side by side, with keys that repeat.
 void use_batches(SessionOracle& oracle, const std::vector<std::string>& keys, Rng& rng,
-                 std::initializer_list<u32> lengths = {0, 1, 2, 15, 16, 17, 33, 63, 64, 65, 200}) {
+                 std::initializer_list<u32> lengths = {0, 1, 2, 15, 16, 17, 32, 63, 64, 65, 200}) {
   for (const u32 length : lengths) {
     std::vector<std::string> batch;
     for (u32 i = 0; i < length; ++i) batch.push_back(keys[rng.below(keys.size())]);
@@ -30,7 +30,11 @@ void use_batches(SessionOracle& oracle, const std::vector<std::string>& keys, Rn
     oracle.find_batch(batch, BatchOrder::kInTurn);
     std::vector<u64> values;
     for (u32 i = 0; i < length; ++i) values.push_back(rng());
-    oracle.update_batch(batch, values);
+    const BatchOrder order = length % 2 == 0 ? BatchOrder::kSideBySide : BatchOrder::kInTurn;
+    oracle.update_batch(batch, values, order);
+    oracle.erase_batch(batch, order);
+    oracle.insert_batch(batch, values, order);
+    oracle.find_batch(batch, order);
   }
 }
 

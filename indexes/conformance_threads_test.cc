@@ -194,7 +194,7 @@ void check_threads(const Pair& pair, const Keys& keys) {
     run([&](u32 id) { workers[id]->work(true); });
   } else {
     for (const auto& worker : workers) std::thread([&] { worker->work(true); }).join();
-    run([&](u32 id) { workers[id]->work(false); });
+    if (!pair.learns) run([&](u32 id) { workers[id]->work(false); });
   }
 
   std::map<std::string, u64> wanted, seen;

@@ -73,8 +73,8 @@ class Adaptive : public ElidedLock<Adaptive<M, Bugs>, M, Bugs> {
 
   /// What a thread has learned.
   struct Learned {
-    // On the Simulated machine every operation may have another budget, so that short schedules come to the lock.
-    std::conditional_t<M::kName == "simulated", BudgetLearner<1, 1>, BudgetLearner<>> budget;
+    // For short programs every operation may have another budget, so that short schedules come to the lock.
+    std::conditional_t<M::kTiny, BudgetLearner<1, 1>, BudgetLearner<>> budget;
     u32 too_large = 0;   // rises with operations that did not fit, falls with those that did
     u32 skip = 0;        // operations, from now on
   };

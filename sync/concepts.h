@@ -108,6 +108,11 @@ concept BatchBody = requires(const Index& constant, Tx& tx, std::span<const type
   { constant.find_batch_in(tx, keys, found) } -> std::same_as<Attempt<bool>>;
 };
 
+/// What an index may have for batches of changes: asks for the lines where the way of a key begins, and waits for none of them.
+/// Runs in an attempt that ends with it. [[gnu::always_inline]], or g++ drops it as without effect.
+template <class Index>
+concept HintingBody = requires(const Index& constant, const typename Index::Key& key) { constant.prefetch(key); };
+
 /// What an index may have to grow in steps: whoever has inserted a key that asks for it makes steps until none is left, each
 /// an attempt of its own, so that no operation stands for the whole index. A Growth is what is left; what a step needs to
 /// be made is made between them.
@@ -133,6 +138,29 @@ concept MakesRoom = GrowingBody<Index, Tx> && requires(Index& index, Tx& tx, con
 template <class Index, class Tx>
 concept CountsVisits = requires(const Index& constant, Tx& tx, const typename Index::Key& key) {
   { constant.visits_in(tx, key) } -> std::same_as<Attempt<u64>>;
+};
+
+/// What an index may have that learns from what it is asked: a Watch for each thread, which counts its operations and says of
+/// how many lookups the index is to see the keys. That is an attempt of its own, after the lookup, and may change
+/// the index; where it finds no memory the lookup has been right all the same.
+template <class Index, class Tx>
+concept LearningBody = std::default_initializable<typename Index::Watch> &&
+                       requires(Index& index, Tx& tx, const typename Index::Key& key, typename Index::Watch& watch) {
+                         { watch.lookups(u64{}) } -> std::same_as<u64>;
+                         watch.sleep();       // no time passes from now on, and the index is to see nothing
+                         watch.pass(u64{});   // so many operations of other kinds
+                         { index.watch_in(tx, key, watch) } -> std::same_as<Attempt<typename Index::Watch>>;
+                       };
+
+/// The Watch of an index, where it has one.
+template <class Index>
+struct WatchOf {
+  struct Type {};
+};
+template <class Index>
+  requires requires { typename Index::Watch; }
+struct WatchOf<Index> {
+  using Type = typename Index::Watch;
 };
 
 /// Whether, or Placed.

@@ -47,6 +47,8 @@ struct BugFlags {
   static inline Flag kDropProofOfZero{};
   /// chained: a reader without a latch takes a miss beside a split for the truth.
   static inline Flag kTrustMiss{};
+  /// vip: a key that moves is unlinked before its copy is linked.
+  static inline Flag kUnlinkFirst{};
   /// cuckoo: a key that leaves its primary bucket is not noted in the filter there.
   static inline Flag kDropFilter{};
   /// cuckoo: a path is taken without a look whether its keys are still where they were.

@@ -41,10 +41,14 @@ class Synchronized {
   using Counters = typename Policy::Counters;
   using Learned = typename LearnedOf<Policy>::Type;
   static constexpr bool kOrdered = Body::kOrdered;
+  /// Whether the index learns from lookups, which then may change it.
+  static constexpr bool kLearns = LearningBody<Body, typename Policy::Tx>;
   /// Whether the lookups of a batch go side by side, if they may.
   static constexpr bool kSideBySide = BatchBody<Body, typename Policy::Tx>;
-  /// Whether the updates of a batch are one attempt. Elsewhere each upgrades by itself, and there is nothing to gain.
-  static constexpr bool kUpdatesBatches = requires { requires Policy::kExcludes; };
+  /// Whether the updates of a batch are one attempt. Elsewhere each upgrades by itself.
+  static constexpr bool kUpdatesAtOnce = requires { requires Policy::kExcludes; };
+  /// Whether the keys of other batches are asked for side by side.
+  static constexpr bool kHints = HintingBody<Body>;
   static_assert(IndexBody<Body, typename Policy::Tx>, "the index lacks something: see IndexBody in sync/concepts.h");
   static_assert(Admits<Body, Policy>,
                 "bodies are run on what nothing proves, and the index does not say that it bears it; or not alone, and it "
@@ -60,7 +64,7 @@ class Synchronized {
     template <class Run>
     [[gnu::always_inline]] void decide(const Run& run) {
       reclaim.decide([&](auto& decided) {
-        run(Decided<std::remove_cvref_t<decltype(decided)>>{pool, decided, counters, learned});
+        run(Decided<std::remove_cvref_t<decltype(decided)>>{pool, decided, counters, learned, *this});
       });
     }
 
@@ -68,6 +72,7 @@ class Synchronized {
     typename Policy::Reclaimer::Thread reclaim;
     Counters counters;
     [[no_unique_address]] Learned learned;
+    [[no_unique_address]] typename WatchOf<Body>::Type watch;
 
    private:
     template <class Reclaim>
@@ -76,12 +81,20 @@ class Synchronized {
       Reclaim reclaim;
       Counters& counters;
       Learned& learned;
+      Thread& thread;
     };
   };
 
   /// Throws InputError for a spec that the policy does not understand, std::bad_alloc.
   Synchronized(const Spec& policy, const MemoryConfig& memory)
       : memory_(memory), reclaimer_(memory_), policy_(Policy::Options::parse(policy)) {}
+  /// The same for an index with options.
+  Synchronized(const Spec& policy, const MemoryConfig& memory, const Spec& index)
+    requires requires { typename Body::Options; }
+      : memory_(memory),
+        reclaimer_(memory_),
+        policy_(Policy::Options::parse(policy)),
+        index_(Body::Options::parse(index)) {}
   Synchronized(const Synchronized&) = delete;
   Synchronized& operator=(const Synchronized&) = delete;
   ~Synchronized() {
@@ -103,9 +116,14 @@ class Synchronized {
   std::optional<u64> find(Me& me, Raw raw) const {
     const typename Key::Spelling spelling(raw);
     // Inlined into whoever looks up: a call would keep the misses of successive lookups apart.
-    return policy_.read(me, [this, key = spelling.key()](auto& tx) __attribute__((always_inline)) {
+    const auto found = policy_.read(me, [this, key = spelling.key()](auto& tx) __attribute__((always_inline)) {
       return index_.find_in(tx, key);
     });
+    if constexpr (kLearns) {
+      Thread& thread = thread_of(me);
+      if (thread.watch.lookups(1) != 0) [[unlikely]] show(thread, spelling.key());
+    }
+    return found;
   }
   /// Nodes that find visits.
   u64 visits(Thread& me, Raw raw) const
@@ -125,15 +143,31 @@ class Synchronized {
       find_in_one_attempt(me, keys.subspan(first, count), found.subspan(first, count), order);
     }
   }
-  /// changed[i] becomes whether keys[i] was there; its value is values[i] now. Up to kMostInAttempt keys are one attempt of the
-  /// policy, in turn. As many `values` and `changed` as keys, in the caller's storage.
-  void update_batch(Thread& me, std::span<const Raw> keys, std::span<const u64> values, std::span<bool> changed)
-    requires kUpdatesBatches
-  {
-    for (std::size_t first = 0; first < keys.size(); first += kMostInAttempt) {
-      const std::size_t count = std::min<std::size_t>(keys.size() - first, kMostInAttempt);
-      update_in_one_attempt(me, keys.subspan(first, count), values.subspan(first, count), changed.subspan(first, count));
-    }
+  /// changed[i] becomes what update says of keys[i] and values[i], in turn, each for itself. Up to kMostInAttempt keys are one
+  /// attempt of the policy, if it excludes everybody else. As many `values` and `changed` as keys, in the caller's storage.
+  void update_batch(Thread& me, std::span<const Raw> keys, std::span<const u64> values, std::span<bool> changed,
+                    BatchOrder order = BatchOrder::kSideBySide) {
+    in_groups(me, keys, order, [&](std::size_t first, std::size_t count) {
+      if constexpr (kUpdatesAtOnce) {
+        update_in_one_attempt(me, keys.subspan(first, count), values.subspan(first, count), changed.subspan(first, count));
+      } else {
+        for (std::size_t i = first; i < first + count; ++i) changed[i] = update(me, keys[i], values[i]);
+      }
+    });
+  }
+  /// inserted[i] becomes what insert says of keys[i] and values[i], in turn, each an attempt for itself. Where it throws, what
+  /// was done is done: `inserted` of the others is as it was.
+  void insert_batch(Thread& me, std::span<const Raw> keys, std::span<const u64> values, std::span<bool> inserted,
+                    BatchOrder order = BatchOrder::kSideBySide) {
+    in_groups(me, keys, order, [&](std::size_t first, std::size_t count) {
+      for (std::size_t i = first; i < first + count; ++i) inserted[i] = insert(me, keys[i], values[i]);
+    });
+  }
+  /// erased[i] becomes what erase says of keys[i]; all else as insert_batch.
+  void erase_batch(Thread& me, std::span<const Raw> keys, std::span<bool> erased, BatchOrder order = BatchOrder::kSideBySide) {
+    in_groups(me, keys, order, [&](std::size_t first, std::size_t count) {
+      for (std::size_t i = first; i < first + count; ++i) erased[i] = erase(me, keys[i]);
+    });
   }
   /// Whether the key was absent; its value is left alone if it was not.
   bool insert(Thread& me, Raw raw, u64 value) { return put(me, raw, value, Put::kInsert); }
@@ -143,6 +177,7 @@ class Synchronized {
   bool upsert(Thread& me, Raw raw, u64 value) { return put(me, raw, value, Put::kUpsert); }
   /// Whether the key was there.
   bool erase(Thread& me, Raw raw) {
+    if constexpr (kLearns) me.watch.pass(1);
     const typename Key::Spelling spelling(raw);
     return policy_.write(me, [this, key = spelling.key()](auto& tx) { return index_.erase_in(tx, key); });
   }
@@ -212,6 +247,14 @@ class Synchronized {
   void find_in_one_attempt(Me& me, std::span<const Raw> raws, std::span<std::optional<u64>> found, BatchOrder order) const {
     const Spelled spelled(raws);
     const std::span<const Key> keys = spelled.keys();
+    find_spelled(me, keys, found, order);
+    if constexpr (kLearns) {
+      Thread& thread = thread_of(me);
+      for (const Key& key : keys.last(thread.watch.lookups(keys.size()))) show(thread, key);
+    }
+  }
+  template <class Me>
+  void find_spelled(Me& me, std::span<const Key> keys, std::span<std::optional<u64>> found, BatchOrder order) const {
     policy_.read(me, [&](auto& tx) -> Attempt<bool> {
       if constexpr (kSideBySide) {
         if (order == BatchOrder::kSideBySide) return index_.find_batch_in(tx, keys, found);
@@ -226,6 +269,7 @@ class Synchronized {
   }
 
   void update_in_one_attempt(Thread& me, std::span<const Raw> raws, std::span<const u64> values, std::span<bool> changed) {
+    if constexpr (kLearns) me.watch.pass(raws.size());
     const Spelled spelled(raws);
     const std::span<const Key> keys = spelled.keys();
     policy_.write(me, [&](auto& tx) -> Attempt<bool> {
@@ -245,7 +289,28 @@ class Synchronized {
     });
   }
 
+  /// `change(first, count)` for up to kMostInAttempt keys at a time.
+  template <class Change>
+  void in_groups(Thread& me, std::span<const Raw> keys, BatchOrder order, const Change& change) const {
+    for (std::size_t first = 0; first < keys.size(); first += kMostInAttempt) {
+      const std::size_t count = std::min<std::size_t>(keys.size() - first, kMostInAttempt);
+      if constexpr (kHints) {
+        if (order == BatchOrder::kSideBySide) {
+          policy_.read(me, [&](auto&) -> Attempt<bool> {
+            for (const Raw& raw : keys.subspan(first, count)) {
+              const typename Key::Spelling spelling(raw);
+              index_.prefetch(spelling.key());
+            }
+            return true;
+          });
+        }
+      }
+      change(first, count);
+    }
+  }
+
   bool put(Thread& me, Raw raw, u64 value, Put how) {
+    if constexpr (kLearns) me.watch.pass(1);
     const typename Key::Spelling spelling(raw);
     const Key key = spelling.key();
     // A long key's leaf is more than a pool keeps ready. If memory is out, make will say so.
@@ -270,6 +335,21 @@ class Synchronized {
   bool grown(Thread& me, const Key& key, Put how, bool changed) {
     if (changed && how != Put::kUpdate && Body::asks_to_grow(key)) [[unlikely]] (void)grow(me, typename Body::Growth());
     return changed;
+  }
+
+  static Thread& thread_of(Thread& me) { return me; }
+  template <class Me>
+  static Thread& thread_of(Me& me) {
+    return me.thread;
+  }
+
+  /// Shows the index a key that was looked up. Without memory it learns nothing from it.
+  [[gnu::noinline]] void show(Thread& me, const Key& key) const {
+    try {
+      me.watch = policy_.write(me, [&](auto& tx) { return index_.watch_in(tx, key, me.watch); });
+    } catch (const std::bad_alloc&) {
+      me.watch.pass(1);
+    }
   }
 
   /// All steps. False when memory is out.
@@ -308,7 +388,7 @@ class Synchronized {
   Memory<Machine> memory_;
   mutable typename Policy::Reclaimer reclaimer_;
   mutable Policy policy_;   // reading takes locks
-  Body index_;
+  mutable Body index_;      // looking up may teach it
 };
 
 }  // namespace latchlab

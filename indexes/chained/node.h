@@ -1,12 +1,13 @@
 #pragma once
 // The nodes of a chained table: one a key.
 //
-//   u64 keys      | key | value | next |                                      24 bytes, a block of 32
-//   byte strings  | value | next | hash | bytes of the key | the key, spelled |
+//   u64 keys      | key | value | next | mark |                                      24 bytes without a mark, a block of 32
+//   byte strings  | value | next | mark | hash | bytes of the key | the key, spelled |
 //
 // A node has no latch: its bucket guards it. Key and hash are fixed; a value changes by one store.
 #include <cstring>
 #include <string_view>
+#include <type_traits>
 
 #include "src/base/hash.h"
 #include "src/base/key.h"
@@ -19,14 +20,16 @@ inline u64 hash_of(const BytesKey& key) {
   return hash_bytes({reinterpret_cast<const char*>(key.spelled()), key.spelled_size()});
 }
 
-template <class Layout, class Key>
+/// `Mark`: what an index has to say of a key, in cells; may be empty.
+template <class Layout, class Key, class Mark>
 class Node;
 
-template <class Layout>
-class Node<Layout, U64Key> {
+template <class Layout, class Mark>
+class Node<Layout, U64Key, Mark> {
  public:
-  static constexpr std::size_t bytes_for(U64Key, u64, u64, Node*) { return sizeof(Node); }
-  Node(U64Key key, u64, u64 given, Node* after) : key_(key.raw()), value(given), next(after) {}
+  static constexpr std::size_t bytes_for(U64Key, u64, u64, Node*, auto...) { return sizeof(Node); }
+  Node(U64Key key, u64, u64 given, Node* after, auto... marked)
+      : key_(key.raw()), value(given), next(after), mark(marked...) {}
 
   bool has(U64Key key, u64) const { return key_ == key.raw(); }
   U64Key key() const { return U64Key(key_); }
@@ -39,14 +42,15 @@ class Node<Layout, U64Key> {
  public:
   typename Layout::template Cell<u64> value;
   typename Layout::template Cell<Node*> next;
+  [[no_unique_address]] Mark mark;
 };
 
-template <class Layout>
-class Node<Layout, BytesKey> {
+template <class Layout, class Mark>
+class Node<Layout, BytesKey, Mark> {
  public:
-  static std::size_t bytes_for(const BytesKey& key, u64, u64, Node*) { return kHeader + key.spelled_size(); }
-  Node(const BytesKey& key, u64 hash, u64 given, Node* after)
-      : value(given), next(after), hash_(hash), size_(key.spelled_size()) {
+  static std::size_t bytes_for(const BytesKey& key, u64, u64, Node*, auto...) { return kHeader + key.spelled_size(); }
+  Node(const BytesKey& key, u64 hash, u64 given, Node* after, auto... marked)
+      : value(given), next(after), mark(marked...), hash_(hash), size_(key.spelled_size()) {
     if (size_ != 0) std::memcpy(reinterpret_cast<u8*>(this) + kHeader, key.spelled(), size_);
   }
 
@@ -57,9 +61,10 @@ class Node<Layout, BytesKey> {
 
   typename Layout::template Cell<u64> value;
   typename Layout::template Cell<Node*> next;
+  [[no_unique_address]] Mark mark;
 
  private:
-  static constexpr std::size_t kHeader = 28;
+  static constexpr std::size_t kHeader = 28 + (std::is_empty_v<Mark> ? 0 : sizeof(Mark));
 
   const u64 hash_;   // so that a split reads no keys
   const u32 size_;

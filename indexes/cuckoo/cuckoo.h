@@ -68,12 +68,14 @@ class Cuckoo {
     return find_in_second(tx, key.raw(), hashes, first, word);
   }
 
+  [[gnu::always_inline]] void prefetch(const Key& key) const { prefetch_bucket(Hashes(key.raw()).primary()); }
+
   /// The same for as many keys: found[i] is of keys[i]. kGroup go side by side.
   template <class Tx>
   Attempt<bool> find_batch_in(Tx& tx, std::span<const Key> keys, std::span<Found> found) const {
     for (std::size_t first = 0; first < keys.size(); first += kGroup) {
       const std::size_t count = std::min(keys.size() - first, kGroup);
-      for (std::size_t i = 0; i < count; ++i) prefetch(Hashes(keys[first + i].raw()).primary());
+      for (std::size_t i = 0; i < count; ++i) prefetch_bucket(Hashes(keys[first + i].raw()).primary());
       u32 seconds = 0;   // keys whose secondary bucket has to be read
       for (u32 i = 0; i < count; ++i) {
         const u64 key = keys[first + i].raw();
@@ -82,7 +84,7 @@ class Cuckoo {
         if (!arrive(tx, hashes.primary(), place)) [[unlikely]] return kRestart;
         const u32 slot = place.at->slot_of(key);
         if (slot == kSlots && (place.word & hashes.filter_bit()) != 0) {
-          prefetch(hashes.secondary());
+          prefetch_bucket(hashes.secondary());
           seconds |= u32{1} << i;
           continue;
         }
@@ -234,7 +236,7 @@ class Cuckoo {
     return table_.arrive(tx, hash, place.number, place.at, place.word);
   }
   /// Inlined: g++ takes a function that only prefetches for one without effect.
-  [[gnu::always_inline]] void prefetch(u64 hash) const { prefetch_object(table_.at(table_.guess(hash))); }
+  [[gnu::always_inline]] void prefetch_bucket(u64 hash) const { prefetch_object(table_.at(table_.guess(hash))); }
 
   /// After a miss in the primary bucket, whose word it was.
   template <class Tx>

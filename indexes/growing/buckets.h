@@ -35,8 +35,7 @@ constexpr u32 bits_of(u64 word) { return static_cast<u32>(word >> kWordShift); }
 
 template <class Layout, BucketOf Bucket>
 class Buckets {
-  // On the Simulated machine tables of a few keys grow.
-  static constexpr bool kTiny = Layout::Machine::kName == "simulated";
+  static constexpr bool kTiny = Layout::Machine::kTiny;
 
  public:
   static constexpr u64 kFirst = kTiny ? 2 : std::bit_floor(u64{256} / sizeof(Bucket));   ///< there from the beginning

@@ -22,7 +22,7 @@ class Table {
   using Buckets = growing::Buckets<Layout, Bucket>;
   using Piece = typename Buckets::Piece;
   using Level = typename Buckets::Level;
-  static constexpr bool kTiny = Layout::Machine::kName == "simulated";   // where tables of a few keys grow
+  static constexpr bool kTiny = Layout::Machine::kTiny;
 
  public:
   template <class Tx>
@@ -119,6 +119,8 @@ class Table {
     if (b < shape_.claimed.load()) return hash & (2 * mask + 1);
     return b;
   }
+  /// How many there are, claims included: a hint.
+  u64 buckets() const { return shape_.mask.load() + 1 + shape_.claimed.load(); }
   /// Null where it has no memory yet.
   [[gnu::always_inline]] Bucket* at(u64 b) const { return buckets_.at(b); }
 

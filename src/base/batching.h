@@ -1,5 +1,5 @@
 #pragma once
-// How lookups, and updates, come to an index: one by one, or several in one call.
+// How lookups, inserts, updates or erasures come to an index: one by one, or several in one call.
 #include "src/base/types.h"
 
 namespace latchlab {
@@ -7,7 +7,8 @@ namespace latchlab {
 /// Keys that are one attempt of a policy: one hold of a lock, one transaction.
 inline constexpr u32 kMostInAttempt = 64;
 
-/// How the keys of a batch are looked up: all together, or one after the other (as updates always are).
+/// How the keys of a batch are looked up: all together, or one after the other. What changes the index is always done one after
+/// the other; side by side means that the lines where its keys begin are asked for together beforehand.
 enum class BatchOrder : u8 { kSideBySide, kInTurn };
 
 struct Batching {

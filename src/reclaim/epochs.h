@@ -58,7 +58,7 @@ namespace latchlab {
 
 /// Blocks that are stamped together.
 template <class M>
-inline constexpr u32 kRetireBatch = M::kName == "simulated" ? 1 : 64;
+inline constexpr u32 kRetireBatch = M::kTiny ? 1 : 64;
 
 /// kGrace below 2 is a bug that tests plant on purpose.
 template <class M, u64 kGrace = 2, u32 kBatch = kRetireBatch<M>>
@@ -284,7 +284,7 @@ class Epochs {
       if (inside) enter();
     }
 
-    static constexpr u32 kQuietOps = M::kName == "simulated" ? 1 : 64;
+    static constexpr u32 kQuietOps = M::kTiny ? 1 : 64;
 
     Reclaim reclaim_;
     u32 operations_ = 0;   // of qsbr

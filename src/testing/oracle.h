@@ -46,9 +46,20 @@ class Oracle {
              at == model_.end() ? "absent" : std::to_string(at->second));
     }
   }
+  void insert_batch(const std::vector<std::string>& keys, const std::vector<u64>& values, BatchOrder order) {
+    const std::vector<bool> inserted = session_.insert_batch(keys, values, order);
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      answer("insert_batch", keys[i], bool{inserted[i]}, model_.emplace(keys[i], values[i]).second);
+    }
+  }
+  void erase_batch(const std::vector<std::string>& keys, BatchOrder order) {
+    if (!erases_) return;
+    const std::vector<bool> erased = session_.erase_batch(keys, order);
+    for (std::size_t i = 0; i < keys.size(); ++i) answer("erase_batch", keys[i], bool{erased[i]}, model_.erase(keys[i]) != 0);
+  }
   /// In turn: a key that repeats ends with its last value.
-  void update_batch(const std::vector<std::string>& keys, const std::vector<u64>& values) {
-    const std::vector<bool> changed = session_.update_batch(keys, values);
+  void update_batch(const std::vector<std::string>& keys, const std::vector<u64>& values, BatchOrder order) {
+    const std::vector<bool> changed = session_.update_batch(keys, values, order);
     for (std::size_t i = 0; i < keys.size(); ++i) {
       const auto at = model_.find(keys[i]);
       if (at != model_.end()) at->second = values[i];

@@ -1,0 +1,279 @@
+#pragma once
+// A hash table of chains, a node a key, so that nodes visited per fetch means what it means to Wiscer. It grows by doubling
+// (indexes/growing/table.h) when there are 1.5 keys a bucket, which leaves between .75 and 1.5; it does not shrink. In what
+// order a chain is, is for those to say that derive from it: `chained` leaves it to the inserts, `vip` learns it.
+//
+// For readers without a latch (kLatchFreeReaders) a key comes and goes by one store. A split has many, between two that mark
+// both words as splitting: who has found what he looks for has found it, and who has not asks the word again. If it was
+// splitting, or has more bits by now, links may have led him past the key, and he restarts.
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "indexes/chained/bucket.h"
+#include "indexes/chained/node.h"
+#include "indexes/growing/table.h"
+#include "src/arch/prefetch.h"
+#include "src/base/key.h"
+#include "sync/attempt.h"
+
+namespace latchlab {
+
+namespace chained {
+/// Where in its chain a new key is.
+enum class NewKeys { kFirst, kLast };
+}  // namespace chained
+
+/// `Mark`: what else a node carries.
+template <class Layout, class KeyType, class Mark, chained::NewKeys kNewKeys>
+class Chains {
+ protected:
+  using Node = chained::Node<Layout, KeyType, Mark>;
+  using Word = chained::Word<Node>;
+  using Bucket = chained::Bucket<Layout>;
+  using Table = growing::Table<Layout, Bucket>;
+  template <class Tx>
+  using ReaderOf = typename Table::template ReaderOf<Tx>;
+
+ public:
+  using Key = KeyType;
+  using Found = std::optional<u64>;
+  using Growth = typename Table::Growth;
+  static constexpr bool kOrdered = false;
+  static constexpr bool kLatchFreeReaders = true;
+  enum class Put : u8 { kInsert, kUpdate, kUpsert };
+
+  Chains() = default;
+  Chains(const Chains&) = delete;
+  Chains& operator=(const Chains&) = delete;
+
+  static std::size_t extra_bytes(const Key& key) {
+    if constexpr (Key::kFixedSize != 0) return 0;
+    return key.size();
+  }
+
+  template <class Tx>
+  [[gnu::always_inline]] Attempt<Found> find_in(Tx& tx, const Key& key) const {
+    Way<Tx> way(chained::hash_of(key));
+    if (!arrive(tx, way)) [[unlikely]] return kRestart;
+    while (way.node != nullptr && !way.node->has(key, way.hash)) way.node = way.node->next.load();
+    return answer(tx, way);
+  }
+
+  /// The same for as many keys: found[i] is of keys[i]. kGroup go side by side, a node further at a time, so that the misses of
+  /// one are waited for together with those of the others.
+  template <class Tx>
+  Attempt<bool> find_batch_in(Tx& tx, std::span<const Key> keys, std::span<Found> found) const {
+    for (std::size_t first = 0; first < keys.size(); first += kGroup) {
+      const std::size_t count = std::min(keys.size() - first, kGroup);
+      if (!find_group(tx, keys.subspan(first, count), found.subspan(first, count))) return kRestart;
+    }
+    return true;
+  }
+
+  [[gnu::always_inline]] void prefetch(const Key& key) const { prefetch_read(table_.at(table_.guess(chained::hash_of(key)))); }
+
+  template <class Tx>
+  Attempt<bool> put_in(Tx& tx, const Key& key, u64 value, Put how) {
+    Way<Tx> way(chained::hash_of(key));
+    if (!arrive(tx, way)) [[unlikely]] return kRestart;
+    Node* last = nullptr;
+    while (way.node != nullptr && !way.node->has(key, way.hash)) last = std::exchange(way.node, way.node->next.load());
+    if (way.node != nullptr) {
+      if (how == Put::kInsert) return tx.confirm(false, way.at);
+      if (!tx.upgrade(way.at)) return kRestart;
+      way.node->value.store(value);
+      return how == Put::kUpdate;
+    }
+    if (how == Put::kUpdate) return tx.confirm(false, way.at);
+    const bool behind = kNewKeys == chained::NewKeys::kLast && last != nullptr;
+    Node* const node = tx.template make<Node>(key, way.hash, value, behind ? nullptr : way.word.head());
+    if (node == nullptr) return kNoMemory;
+    if (!table_.upgrade(tx, way.hash, +1, way.at)) return kRestart;
+    if (behind) {
+      last->next.store(node);
+    } else {
+      way.at->word.store(way.word.with(node).word());
+    }
+    return true;
+  }
+
+  template <class Tx>
+  Attempt<bool> erase_in(Tx& tx, const Key& key) {
+    Way<Tx> way(chained::hash_of(key));
+    if (!arrive(tx, way)) [[unlikely]] return kRestart;
+    Node* before = nullptr;
+    while (way.node != nullptr && !way.node->has(key, way.hash)) before = std::exchange(way.node, way.node->next.load());
+    if (way.node == nullptr) return tx.confirm(false, way.at);
+    if (!table_.upgrade(tx, way.hash, -1, way.at)) return kRestart;
+    Node* const after = way.node->next.load();
+    if (before == nullptr) {
+      way.at->word.store(way.word.with(after).word());
+    } else {
+      before->next.store(after);
+    }
+    tx.retire(way.node, way.node->bytes());
+    return true;
+  }
+
+  static bool asks_to_grow(const Key& key) { return Table::asks_to_grow(chained::hash_of(key)); }
+  template <class Tx>
+  Attempt<Growth> grow_in(Tx& tx, const Growth& growth) {
+    return table_.grow_in(tx, growth, Rules{});
+  }
+  u64 room() const { return table_.room(); }
+
+  /// Nodes that find_in visits.
+  template <class Tx>
+  Attempt<u64> visits_in(Tx& tx, const Key& key) const {
+    Way<Tx> way(chained::hash_of(key));
+    if (!arrive(tx, way)) return kRestart;
+    u64 nodes = 0;
+    for (; way.node != nullptr; way.node = way.node->has(key, way.hash) ? nullptr : way.node->next.load()) ++nodes;
+    return tx.confirm(nodes, way.at);
+  }
+
+  /// Every pair, in no order, while nobody changes the table.
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    std::string raw;
+    for_each_node([&](const Node* node) {
+      if constexpr (Key::kFixedSize != 0) {
+        visit(node->key().raw(), node->value.load());
+      } else {
+        raw.clear();
+        node->key().append_raw(raw);
+        visit(std::string_view(raw), node->value.load());
+      }
+    });
+  }
+  /// Gives every block back, for memory that is not released in bulk (--alloc=malloc).
+  template <class Pool>
+  void free_all(Pool& pool) {
+    for_each_node([&](Node* node) { pool.free(node, node->bytes()); });
+    table_.free_all(pool);
+  }
+
+ protected:
+  /// The way of a lookup: to its bucket, then down the chain.
+  template <class Tx>
+  struct Way {
+    Way() = default;
+    explicit Way(u64 h) : hash(h) {}
+    u64 hash = 0;
+    ReaderOf<Tx> at;
+    Word word;
+    Node* node = nullptr;
+  };
+
+  /// To the bucket, and its first node. False to restart.
+  template <class Tx>
+  [[nodiscard, gnu::always_inline]] bool arrive(Tx& tx, Way<Tx>& way) const {
+    u64 b = table_.guess(way.hash), word = 0;
+    if (!table_.arrive(tx, way.hash, b, way.at, word)) [[unlikely]] return false;
+    way.word = Word(word);
+    way.node = way.word.head();
+    return true;
+  }
+
+ private:
+  static constexpr std::size_t kGroup = 16;
+
+  /// What a lookup says that has come to its key's node, or to the end.
+  template <class Tx>
+  [[gnu::always_inline]] static Attempt<Found> answer(Tx& tx, const Way<Tx>& way) {
+    if (way.node != nullptr) return tx.confirm(Found(way.node->value.load()), way.at);
+    if constexpr (Layout::kLatchFreeReaders) {
+      if (!Layout::Bugs::kTrustMiss && (way.word.splitting() || Word(way.at->word.load()).bits() != way.word.bits())) return kRestart;
+    }
+    return tx.confirm(Found(), way.at);
+  }
+
+  /// False to restart.
+  template <class Tx>
+  [[nodiscard]] bool find_group(Tx& tx, std::span<const Key> keys, std::span<Found> found) const {
+    std::array<Way<Tx>, kGroup> ways;
+    const u32 count = static_cast<u32>(keys.size());
+    for (u32 i = 0; i < count; ++i) {
+      ways[i].hash = chained::hash_of(keys[i]);
+      prefetch_read(table_.at(table_.guess(ways[i].hash)));
+    }
+    for (u32 i = 0; i < count; ++i) {
+      if (!arrive(tx, ways[i])) return false;
+      prefetch_read(ways[i].node);
+    }
+    u64 on_the_way = ~u64{0} >> (64 - count);
+    while (on_the_way != 0) {
+      for (u64 left = on_the_way; left != 0; left &= left - 1) {
+        const u32 i = static_cast<u32>(std::countr_zero(left));
+        Way<Tx>& way = ways[i];
+        if (way.node == nullptr || way.node->has(keys[i], way.hash)) {
+          on_the_way &= ~(u64{1} << i);
+          const auto one = answer(tx, way);
+          if (!one) return false;
+          found[i] = *one;
+        } else {
+          way.node = way.node->next.load();
+          prefetch_read(way.node);
+        }
+      }
+    }
+    return true;
+  }
+
+  /// How the table grows (indexes/growing/table.h).
+  struct Rules {
+    static bool crowded(u64 keys, u32 bits) { return 2 * keys > u64{3} << bits; }
+    static void split(Bucket& old, Bucket& born, u64 word, u64) { split_chain(Word(word), old, born); }
+  };
+
+  /// Splits a chain between its bucket and a new one, whose bit is set.
+  static void split_chain(Word word, Bucket& old, Bucket& born) {
+    const u32 bits = word.bits();
+    const auto side = [bits](const Node* node) { return node->hash() >> bits & 1; };
+    Node* head[2] = {nullptr, nullptr};
+    for (Node* node = word.head(); node != nullptr && (head[0] == nullptr || head[1] == nullptr); node = node->next.load()) {
+      if (head[side(node)] == nullptr) head[side(node)] = node;
+    }
+    const Word after[2] = {Word(bits + 1, head[0]), Word(bits + 1, head[1])};
+    if constexpr (Layout::kLatchFreeReaders) {
+      // The new one first: who sees that the old one has more bits goes there.
+      born.word.store(after[1].as_splitting().word());
+      old.word.store(after[0].as_splitting().word());
+    }
+    Node* last[2] = {nullptr, nullptr};
+    u64 before = 0;   // the side of the node before
+    for (Node* node = word.head(); node != nullptr;) {
+      Node* const next = node->next.load();
+      const u64 own = side(node);
+      if (own != before && last[own] != nullptr) last[own]->next.store(node);
+      last[own] = node;
+      before = own;
+      node = next;
+    }
+    if (last[1 - before] != nullptr) last[1 - before]->next.store(nullptr);
+    born.word.store(after[1].word());
+    old.word.store(after[0].word());
+  }
+
+  template <class Visit>
+  void for_each_node(const Visit& visit) const {
+    table_.for_each([&](const Bucket& bucket, u64) {
+      for (Node* node = Word(bucket.word.load()).head(); node != nullptr;) {
+        Node* const next = node->next.load();   // the visit may free the node
+        visit(node);
+        node = next;
+      }
+    });
+  }
+
+ protected:
+  Table table_;
+};
+
+}  // namespace latchlab

@@ -1,0 +1,36 @@
+#pragma once
+// Where the race finder aims at `vip`: chains of several keys whose order changes beside those who look up, change, and split
+// them. There a learning is three lookups of a thread, and begins with its first.
+#include <string>
+#include <vector>
+
+#include "indexes/explore_test.h"
+#include "indexes/vip/vip.h"
+
+namespace latchlab::testing {
+
+/// The first numbers whose hashes end in these bits.
+inline std::vector<u64> numbers_in(u64 bucket, u32 bits, u32 count) {
+  std::vector<u64> out;
+  for (u64 number = 0; out.size() < count; ++number) {
+    if (growing::low_bits(chained::hash_of(U64Key(number)), bits) == bucket) out.push_back(number);
+  }
+  return out;
+}
+
+inline std::vector<RaceMix<u64>> vip_mixes() {
+  const std::vector<u64> chain = numbers_in(1, 6, 5), halves = numbers_in(1, 1, 5);
+  // Name, preload, erased, hot, and how often to find, insert, update, upsert, erase and scan.
+  return {
+      {"one chain", {chain[0], chain[1], chain[2]}, {}, {chain[0], chain[1], chain[2]}, {8, 1, 3, 1, 1, 0}},
+      {"one chain that changes", {chain[0], chain[1], chain[2]}, {}, chain, {7, 2, 1, 1, 2, 0}},
+      {"a chain that splits", {halves[0], halves[1], halves[2]}, {}, halves, {8, 4, 1, 1, 1, 0}},
+  };
+}
+
+inline std::vector<RaceMix<std::string>> vip_string_mixes() {
+  const std::vector<std::string> keys{"", "a", "ab", std::string(40, 'x')};
+  return {{"strings", {keys[0], keys[1], keys[2]}, {}, keys, {8, 2, 1, 1, 2, 0}}};
+}
+
+}  // namespace latchlab::testing

@@ -1,0 +1,26 @@
+// What `vip` leans on is found where it is dropped, by the programs that the sound code gets through.
+#include "indexes/seeded_test.h"
+#include "indexes/vip/race_mixes_test.h"
+#include "indexes/vip/vip.h"
+#include "sync/olc.h"
+#include "sync/rowex.h"
+#include "sync/synchronized.h"
+
+namespace latchlab::testing {
+namespace {
+
+TEST_CASE("Seeded bugs: a dropped validation, upgrade or grace period of vip under olc is found", "[race]") {
+  using Index = Synchronized<Vip, Olc<Simulated, BugsOnRequest>, U64Key>;
+  const auto run = find_in_mixes<Index>("olc", 0, vip_mixes());
+  CHECK(caught("vip: validation", BugsOnRequest::kDropValidation, run));
+  CHECK(caught("vip: upgrade", BugsOnRequest::kDropUpgrade, run));
+  CHECK(caught("vip: grace period", BugsOnRequest::kDropGracePeriod, run));
+}
+
+TEST_CASE("Seeded bugs: a key that is unlinked before it is where it moves is found", "[race]") {
+  using Index = Synchronized<Vip, Rowex<Simulated, BugsOnRequest>, U64Key>;
+  CHECK(caught("vip: unlinked first", BugsOnRequest::kUnlinkFirst, find_in_mixes<Index>("rowex", 0, vip_mixes())));
+}
+
+}  // namespace
+}  // namespace latchlab::testing

@@ -1,0 +1,41 @@
+// `vip` on the race finder: moving a key never hides it, nor loses what is done to it meanwhile.
+#include "indexes/vip/race_mixes_test.h"
+#include "indexes/vip/vip.h"
+#include "sync/adaptive.h"
+#include "sync/hybrid.h"
+#include "sync/olc.h"
+#include "sync/rowex.h"
+#include "sync/rtm.h"
+#include "sync/rwspin.h"
+#include "sync/synchronized.h"
+
+namespace latchlab::testing {
+namespace {
+
+TEST_CASE("Races: vip under rwspin", "[race]") {
+  explore<Synchronized<Vip, RwSpin<Simulated>, U64Key>>(vip_mixes(), "rwspin", {});
+}
+
+TEST_CASE("Races: vip under rtm", "[race]") {
+  explore<Synchronized<Vip, Rtm<Simulated>, U64Key>>(vip_mixes(), "rtm:1", {.abort_rate = 0.2});
+}
+
+TEST_CASE("Races: vip under adaptive", "[race]") {
+  explore<Synchronized<Vip, Adaptive<Simulated>, U64Key>>(vip_mixes(), "adaptive", {.abort_rate = 0.2});
+}
+
+TEST_CASE("Races: vip under olc", "[race]") {
+  explore<Synchronized<Vip, Olc<Simulated>, U64Key>>(vip_mixes(), "olc", {});
+  explore<Synchronized<Vip, Olc<Simulated>, BytesKey>>(vip_string_mixes(), "olc", {});
+}
+
+TEST_CASE("Races: vip under rowex", "[race]") {
+  explore<Synchronized<Vip, Rowex<Simulated>, U64Key>>(vip_mixes(), "rowex", {});
+}
+
+TEST_CASE("Races: vip under hybrid", "[race]") {
+  explore<Synchronized<Vip, Hybrid<Simulated>, U64Key>>(vip_mixes(), "hybrid:1", {.abort_rate = 0.2});
+}
+
+}  // namespace
+}  // namespace latchlab::testing

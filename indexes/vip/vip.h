@@ -1,0 +1,177 @@
+#pragma once
+// `vip`: a hash table of chains that learns which of its keys are popular, and has them at the front of their chains. After VIP
+// hashing (Kakaraparthy, Patel, Park, Kroth, VLDB 2022), as far as Wiscer describes it; this is not its code.
+//
+// Who looks up learns now and then (watch.h): then a lookup is followed by a short write, which counts the key, and moves it up
+// past those of its chain that were found less often. Between learnings a lookup costs a countdown more than one of `chained`.
+// New keys go to the end of their chains.
+//
+//     before   ... -> P -> A -> B -> X -> rest      X was found more often than A and B
+//     after    ... -> P -> X'-> A'-> B'-> rest      P's link is one store; A, B and X are retired
+//
+// Moving copies: whoever is on the old nodes goes on as if nothing had happened, to the same rest, and so finds every key, and
+// the values of when he came. Values are changed in the new ones from the store on, since both need the latch of the bucket.
+//
+// Unlike there: counts do not wrap, and go with their keys; what finds nothing, inserts or erases passes time too; it learns again only when
+// lookups have become worse, and how long that may take is an option; threads learn each for itself, from its own lookups,
+// into common counts.
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "indexes/chained/chains.h"
+#include "indexes/vip/popularity.h"
+#include "indexes/vip/watch.h"
+#include "src/base/spec.h"
+
+namespace latchlab {
+
+template <class Layout, class KeyType>
+class Vip : public Chains<Layout, KeyType, vip::Popularity<Layout>, chained::NewKeys::kLast> {
+  using Base = Chains<Layout, KeyType, vip::Popularity<Layout>, chained::NewKeys::kLast>;
+  using Node = typename Base::Node;
+  using Word = typename Base::Word;
+  template <class Tx>
+  using Way = typename Base::template Way<Tx>;
+
+ public:
+  using Key = KeyType;
+  using Watch = vip::Watch;
+  static constexpr std::string_view kName = "vip";
+
+  struct Options {
+    u64 period = 60;
+
+    static Options parse(const Spec& spec) {
+      SpecReader reader(spec, "index vip");
+      Options options;
+      options.period = reader.arg_u64(options.period, 1, 1'000'000);
+      reader.finish();
+      return options;
+    }
+    std::vector<std::pair<std::string, std::string>> resolved() const { return {{"period", std::to_string(period)}}; }
+    static std::string_view about(std::string_view) {
+      return "vip:N: a thread looks whether to learn again after N epochs of 1.5 operations a bucket";
+    }
+  };
+
+  Vip() = default;
+  explicit Vip(const Options& options) : period_(options.period) {}
+
+  /// Shows the index a key that was looked up; what the thread's watch is afterwards.
+  template <class Tx>
+  Attempt<Watch> watch_in(Tx& tx, const Key& key, Watch watch) {
+    if (watch.phase() == Watch::Phase::kNew) return conclude_in(tx, watch);
+    if (watch.over()) {
+      if (watch.phase() != Watch::Phase::kLearn) return conclude_in(tx, watch);
+      watch.measure(kSample);
+    }
+    watch.step();
+    if (watch.phase() == Watch::Phase::kLearn) return learn_in(tx, key, watch);
+    Way<Tx> way(chained::hash_of(key));
+    if (!this->arrive(tx, way)) return kRestart;
+    u64 nodes = 1;
+    for (; way.node != nullptr && !way.node->has(key, way.hash); ++nodes) way.node = way.node->next.load();
+    if (way.node != nullptr) watch.found_after(nodes);
+    return tx.confirm(watch, way.at);
+  }
+
+ private:
+  static constexpr u64 kSample = Layout::Machine::kTiny ? 2 : 1000;
+  static constexpr u32 kMostPassed = 8;   // that a key passes at once: they are copied
+
+  /// What the threads have in common.
+  struct Attention {
+    u8 tag() const { return 0; }
+    [[no_unique_address]] typename Layout::Latch latch;
+    typename Layout::template Cell<u64> round;   // of learning
+    typename Layout::template Cell<u64> mean;    // what the last one came to, as bits
+    typename Layout::template Cell<u64> width;
+  };
+
+  u64 epoch() const { return this->table_.buckets() * 3 / 2; }
+
+  /// After a sample, and for a thread that is new: what to do with the next lookups.
+  template <class Tx>
+  Attempt<Watch> conclude_in(Tx& tx, Watch watch) {
+    auto attention = tx.enter(&attention_);
+    const u32 round = static_cast<u32>(attention->round.load());
+    const vip::Displacement now = watch.displacement();
+    const vip::Displacement known{.mean = std::bit_cast<double>(attention->mean.load()),
+                                  .width = std::bit_cast<double>(attention->width.load())};
+    const bool is_new = watch.phase() == Watch::Phase::kNew;
+    if (is_new ? !known.known() : watch.phase() == Watch::Phase::kSense && now.above(known)) {
+      const bool begins = round == watch.round();   // or others have since this thread has last looked, and it joins them
+      watch.learn(round + begins, epoch());
+      if (!begins) return tx.confirm(watch, attention);
+      if (!tx.upgrade(attention)) return kRestart;
+      attention->round.store(watch.round());
+      return watch;
+    }
+    const bool news = now.known() && (watch.phase() == Watch::Phase::kMeasure || known.above(now));
+    watch.rest(round, period_ * epoch(), kSample);
+    if (!news) return tx.confirm(watch, attention);
+    if (!tx.upgrade(attention)) return kRestart;
+    attention->mean.store(std::bit_cast<u64>(now.mean));
+    attention->width.store(std::bit_cast<u64>(now.width));
+    return watch;
+  }
+
+  /// Counts the key, and moves it up.
+  template <class Tx>
+  Attempt<Watch> learn_in(Tx& tx, const Key& key, const Watch& watch) {
+    Way<Tx> way(chained::hash_of(key));
+    if (!this->arrive(tx, way)) return kRestart;
+    std::array<Node*, kMostPassed> passed;   // the last ones, and who is before them
+    u32 count = 0;
+    Node* before = nullptr;
+    for (; way.node != nullptr && !way.node->has(key, way.hash); way.node = way.node->next.load()) {
+      if (count == kMostPassed) {
+        before = passed.front();
+        std::shift_left(passed.begin(), passed.end(), 1);
+        --count;
+      }
+      passed[count++] = way.node;
+    }
+    if (way.node == nullptr) return tx.confirm(watch, way.at);
+    const u32 finds = way.node->mark.next(watch.round());
+    u32 place = 0;
+    while (place < count && passed[place]->mark.finds(watch.round()) >= finds) before = passed[place++];
+    if (place == count) {
+      if (!tx.upgrade(way.at)) return kRestart;
+      way.node->mark.note(watch.round(), finds);
+      return watch;
+    }
+    Node* after = way.node->next.load();
+    for (u32 i = count; i-- > place;) {
+      after = copy(tx, passed[i], after, watch.round(), passed[i]->mark.finds(watch.round()));
+      if (after == nullptr) return kNoMemory;
+    }
+    after = copy(tx, way.node, after, watch.round(), finds);
+    if (after == nullptr) return kNoMemory;
+    if (!tx.upgrade(way.at)) return kRestart;
+    if (Layout::Bugs::kUnlinkFirst) passed[count - 1]->next.store(way.node->next.load());
+    if (before == nullptr) {
+      way.at->word.store(way.word.with(after).word());
+    } else {
+      before->next.store(after);
+    }
+    for (u32 i = place; i < count; ++i) tx.retire(passed[i], passed[i]->bytes());
+    tx.retire(way.node, way.node->bytes());
+    return watch;
+  }
+  /// Null when memory is out.
+  template <class Tx>
+  static Node* copy(Tx& tx, const Node* node, Node* after, u32 round, u32 finds) {
+    return tx.template make<Node>(node->key(), node->hash(), node->value.load(), after, round, finds);
+  }
+
+  const u64 period_ = Options{}.period;
+  alignas(kFalseSharingBytes) mutable Attention attention_;
+};
+
+}  // namespace latchlab

@@ -1,0 +1,183 @@
+// What `vip` learns, and when.
+#include <cmath>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "indexes/vip/vip.h"
+#include "src/base/rng.h"
+#include "src/machine/native.h"
+#include "src/testing/catch.h"
+#include "sync/none.h"
+#include "sync/olc.h"
+#include "sync/synchronized.h"
+
+namespace latchlab::testing {
+namespace {
+
+using Alone = Synchronized<Vip, None<Native>, U64Key>;
+
+/// Numbers whose chain is the same, in a table of few keys.
+std::vector<u64> one_chain(std::size_t keys) {
+  std::vector<u64> out;
+  for (u64 number = 0; out.size() < keys; ++number) {
+    if (growing::low_bits(chained::hash_of(U64Key(number)), 20) == 1) out.push_back(number);
+  }
+  return out;
+}
+
+template <class Index>
+std::vector<u64> places(Index& index, typename Index::Thread& me, const std::vector<u64>& keys) {
+  std::vector<u64> out;
+  for (const u64 key : keys) out.push_back(index.visits(me, key));
+  return out;
+}
+
+TEST_CASE("vip: a chain comes to be in the order of how often its keys are found") {
+  Alone index(Spec::parse("none"), MemoryConfig{});
+  auto me = index.join();
+  const std::vector<u64> keys = one_chain(4);
+  for (const u64 key : keys) index.insert(me, key, key + 1);
+  CHECK(places(index, me, keys) == std::vector<u64>{1, 2, 3, 4});   // new ones are last
+  index.find(me, keys[0]);                                          // a thread's first lookup begins the learning
+  for (const u64 i : {3, 3, 3, 1, 3, 1, 2}) CHECK(index.find(me, keys[i]) == keys[i] + 1);
+  CHECK(places(index, me, keys) == std::vector<u64>{4, 2, 3, 1});
+  for (const u64 key : keys) CHECK(index.find(me, key) == key + 1);
+}
+
+TEST_CASE("vip: a key beyond the eighth place moves up by eight at a time") {
+  Alone index(Spec::parse("none"), MemoryConfig{});
+  auto me = index.join();
+  const std::vector<u64> keys = one_chain(12);
+  for (const u64 key : keys) index.insert(me, key, key + 1);
+  index.find(me, keys[0]);
+  index.find(me, keys[11]);
+  CHECK(places(index, me, keys) == std::vector<u64>{1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 12, 4});
+  index.find(me, keys[11]);
+  CHECK(places(index, me, keys) == std::vector<u64>{2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 1});
+  for (const u64 key : keys) CHECK(index.find(me, key) == key + 1);
+}
+
+TEST_CASE("vip: what has moved is updated, erased and inserted like any other key") {
+  Alone index(Spec::parse("none"), MemoryConfig{});
+  auto me = index.join();
+  const std::vector<u64> keys = one_chain(5);
+  for (std::size_t i = 0; i < 4; ++i) index.insert(me, keys[i], 1);
+  for (const u64 i : {0, 2, 3, 3}) index.find(me, keys[i]);
+  CHECK(places(index, me, {keys.begin(), keys.end() - 1}) == std::vector<u64>{3, 4, 2, 1});
+  CHECK(index.update(me, keys[3], 7));
+  CHECK(index.find(me, keys[3]) == 7);
+  CHECK(index.erase(me, keys[3]));
+  CHECK_FALSE(index.find(me, keys[3]));
+  CHECK(index.insert(me, keys[4], 8));
+  CHECK(places(index, me, {keys[2], keys[0], keys[1], keys[4]}) == std::vector<u64>{1, 2, 3, 4});
+  for (const u64 key : keys) index.erase(me, key);
+  u64 left = 0;
+  index.for_each(me, [&](u64, u64) { ++left; });
+  CHECK(left == 0);
+}
+
+/// A table whose lookups are skewed: the next 2^k keys together as often as the 2^k before them.
+class Skewed {
+ public:
+  explicit Skewed(const std::string& options) : index_(Spec::parse("olc"), MemoryConfig{}, Spec::parse(options)), me_(index_.join()) {
+    for (u64 i = kKeys; i-- > 0;) index_.insert(me_, i, i);   // the most popular one is last in its chain
+  }
+  /// `key_of(rank)`: the key of a popularity.
+  void look_up(u64 times, const std::function<u64(u64)>& key_of) {
+    u64 found = 0;
+    for (u64 i = 0; i < times; ++i) {
+      const u64 key = key_of(rank());
+      found += index_.find(me_, key) == key;
+    }
+    CHECK(found == times);
+  }
+  double nodes(const std::function<u64(u64)>& key_of) {
+    u64 sum = 0;
+    constexpr u64 kTimes = 100'000;
+    for (u64 i = 0; i < kTimes; ++i) sum += index_.visits(me_, key_of(rank()));
+    return static_cast<double>(sum) / kTimes;
+  }
+  /// Keys that were moved, and those that they passed.
+  u64 copied() { return index_.reclaim_counters().retired; }
+
+  static constexpr u64 kKeys = 8000, kEpoch = 8192 * 3 / 2;
+
+ private:
+  u64 rank() {
+    const double part = static_cast<double>(rng_() >> 11) * 0x1p-53;
+    return static_cast<u64>(std::exp2(part * std::log2(static_cast<double>(kKeys)))) % kKeys;
+  }
+
+  Synchronized<Vip, Olc<Native>, U64Key> index_;
+  decltype(index_.join()) me_;
+  Rng rng_{test_seed()};
+};
+
+TEST_CASE("vip: popular keys are found at once, and again after others have become popular", "[release]") {
+  const auto same = [](u64 rank) { return rank; };
+  const auto reversed = [](u64 rank) { return Skewed::kKeys - 1 - rank; };
+  Skewed skewed("vip:4");
+  CHECK(skewed.nodes(same) > 1.3);
+  skewed.look_up(2 * Skewed::kEpoch, same);
+  CHECK(skewed.nodes(same) < 1.2);
+  CHECK(skewed.nodes(reversed) > 1.3);
+  skewed.look_up(7 * Skewed::kEpoch, reversed);   // what is left of the rest, the sample and a learning
+  CHECK(skewed.nodes(reversed) < 1.2);
+}
+
+TEST_CASE("vip: it does not learn again where lookups have become better", "[release]") {
+  const auto same = [](u64 rank) { return rank; };
+  Skewed skewed("vip:2");
+  skewed.look_up(2 * Skewed::kEpoch, same);
+  const u64 copied = skewed.copied();
+  CHECK(copied > 1000);
+  skewed.look_up(6 * Skewed::kEpoch, [](u64 rank) { return rank % 40; });   // the most popular ones only
+  CHECK(skewed.copied() == copied);
+  skewed.look_up(10 * Skewed::kEpoch, same);   // worse than that, though not than at first
+  CHECK(skewed.copied() > copied);
+}
+
+TEST_CASE("vip: all operations pass the time until it looks again") {
+  vip::Watch watch;
+  watch.rest(1, 10, 5);
+  CHECK(watch.lookups(3) == 0);
+  watch.pass(4);
+  CHECK(watch.lookups(3) == 0);
+  CHECK(watch.lookups(1) == 1);
+  watch.learn(2, 3);
+  CHECK(watch.lookups(1) == 1);
+  watch.pass(2);
+  CHECK_FALSE(watch.over());
+  watch.pass(2);
+  CHECK(watch.over());
+}
+
+TEST_CASE("vip: a sample is above another if it is so beyond doubt") {
+  const auto sample = [](u64 ones, u64 twos) {
+    vip::Watch watch;
+    watch.measure(ones + twos);
+    for (u64 i = 0; i < ones; ++i) watch.found_after(1);
+    for (u64 i = 0; i < twos; ++i) watch.found_after(2);
+    return watch.displacement();
+  };
+  CHECK(sample(500, 500).mean == 1.5);
+  CHECK(sample(500, 500).width == Approx(std::sqrt(2 * .25 * std::log(20) / 1000)));
+  CHECK(sample(300, 700).above(sample(700, 300)));
+  CHECK_FALSE(sample(490, 510).above(sample(510, 490)));
+  CHECK_FALSE(sample(0, 0).known());
+  CHECK_FALSE(sample(0, 0).above(sample(1000, 0)));
+  CHECK_FALSE(sample(1000, 0).above(sample(0, 0)));
+}
+
+TEST_CASE("vip: counts end where they would wrap, and a new round begins at none") {
+  vip::Popularity<CoarseLayout<Native>> popularity(3, ~u32{0} - 1);
+  CHECK(popularity.next(3) == ~u32{0});
+  popularity.note(3, ~u32{0});
+  CHECK(popularity.next(3) == ~u32{0});
+  CHECK(popularity.finds(4) == 0);
+  CHECK(popularity.next(4) == 1);
+}
+
+}  // namespace
+}  // namespace latchlab::testing
