@@ -20,6 +20,12 @@ enum class Placed : u8 {
   kNoRoom,   ///< nothing was changed: to be tried again after room_for
 };
 
+/// What came of a step of growth.
+enum class Stepped : u8 {
+  kOneDone,   ///< one of many things alike was done
+  kChanged,   ///< what is left has been written
+};
+
 /// What came of a step to a child with a guess.
 enum class Arrival : u8 {
   kChanged,   ///< the node has changed: restart

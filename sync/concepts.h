@@ -115,14 +115,15 @@ concept HintingBody = requires(const Index& constant, const typename Index::Key&
 
 /// What an index may have to grow in steps: whoever has inserted a key that asks for it makes steps until none is left, each
 /// an attempt of its own, so that no operation stands for the whole index. A Growth is what is left; what a step needs to
-/// be made is made between them.
+/// be made is made between them. A step says kOneDone, the most frequent, or writes what is left then.
 template <class Index, class Tx>
 concept GrowingBody = requires(Index& index, Tx& tx, const typename Index::Key& key, typename Index::Growth growth,
                                Pool<typename Tx::Machine>& pool) {
   { Index::asks_to_grow(key) } -> std::same_as<bool>;
   { growth.done() } -> std::same_as<bool>;
   { growth.prepare(pool) } -> std::same_as<bool>;   // outside attempts; false: memory is out, and that was all
-  { index.grow_in(tx, growth) } -> std::same_as<Attempt<typename Index::Growth>>;
+  { index.grow_in(tx, growth, growth) } -> std::same_as<Attempt<Stepped>>;   // in: what is left; out: what is left then
+  growth.one_done();                                // what kOneDone means
   growth.release(pool);                             // at the end
 };
 

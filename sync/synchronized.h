@@ -360,9 +360,15 @@ class Synchronized {
       Growth& growth;
       Pool<Machine>& pool;
     } const release{growth, *me.pool};
+    Growth after;
     while (!growth.done()) {
       if (!growth.prepare(*me.pool)) return false;
-      growth = policy_.write(me, [this, &growth](auto& tx) { return index_.grow_in(tx, growth); });
+      const Stepped stepped = policy_.write(me, [this, &growth, &after](auto& tx) { return index_.grow_in(tx, growth, after); });
+      if (stepped == Stepped::kOneDone) {
+        growth.one_done();
+      } else {
+        growth = after;
+      }
     }
     return true;
   }

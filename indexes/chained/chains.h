@@ -123,8 +123,8 @@ class Chains {
 
   static bool asks_to_grow(const Key& key) { return Table::asks_to_grow(chained::hash_of(key)); }
   template <class Tx>
-  Attempt<Growth> grow_in(Tx& tx, const Growth& growth) {
-    return table_.grow_in(tx, growth, Rules{});
+  Attempt<Stepped> grow_in(Tx& tx, const Growth& growth, Growth& after) {
+    return table_.grow_in(tx, growth, after, Rules{});
   }
   u64 room() const { return table_.room(); }
 

@@ -152,6 +152,7 @@ class Cuckoo {
     [[nodiscard]] bool prepare(Pool& pool) {
       return table_.prepare(pool);
     }
+    void one_done() { table_.one_done(); }
     template <class Pool>
     void release(Pool& pool) {
       table_.release(pool);
@@ -178,17 +179,14 @@ class Cuckoo {
     return growth;
   }
   template <class Tx>
-  Attempt<Growth> grow_in(Tx& tx, const Growth& growth) {
+  Attempt<Stepped> grow_in(Tx& tx, const Growth& growth, Growth& after) {
     switch (growth.step_) {
-      case Growth::Step::kSearch: return search_in(tx, growth);
-      case Growth::Step::kMove: return move_in(tx, growth);
+      case Growth::Step::kSearch: return search_in(tx, growth, after);
+      case Growth::Step::kMove: return move_in(tx, growth, after);
       case Growth::Step::kTable: break;
     }
-    const auto table = table_.grow_in(tx, growth.table_, Rules{*this});
-    if (!table) return table.failure();
-    Growth after = growth;
-    after.table_ = *table;
-    return after;
+    after.step_ = Growth::Step::kTable;
+    return table_.grow_in(tx, growth.table_, after.table_, Rules{*this});
   }
   u64 room() const { return table_.room(); }
 
@@ -237,6 +235,19 @@ class Cuckoo {
   }
   /// Inlined: g++ takes a function that only prefetches for one without effect.
   [[gnu::always_inline]] void prefetch_bucket(u64 hash) const { prefetch_object(table_.at(table_.guess(hash))); }
+
+  /// Of the keys of a bucket that are in their secondary one.
+  [[gnu::always_inline]] void prefetch_homes(u64 number) const {
+    const Bucket* const bucket = table_.at(number);
+    if (bucket == nullptr) return;
+    const u32 bits = growing::bits_of(bucket->word.load());
+    for (u32 slot = 0; slot < kSlots; ++slot) {
+      const u64 key = bucket->key[slot].load();
+      if (key == cuckoo::free_key(number)) continue;
+      const u64 home = Hashes(key).primary();
+      if (growing::low_bits(home, bits) != number) prefetch_bucket(home);
+    }
+  }
 
   /// After a miss in the primary bucket, whose word it was.
   template <class Tx>
@@ -301,6 +312,7 @@ class Cuckoo {
     Attempt<bool> settle_in(Tx& tx, u64 number) const {
       Bucket* const bucket = cuckoo.table_.at(number);
       if (bucket == nullptr) return false;   // only for a scout: who has claimed it sees it
+      cuckoo.prefetch_homes(number + 1);     // whoever settles this one settles that one next
       std::array<ReaderOf<Tx>, kSlots + 1> readers{tx.enter(bucket)};
       std::array<u32, kSlots> from, to;
       std::array<u64, kSlots + 1> numbers{number};
@@ -337,9 +349,7 @@ class Cuckoo {
 
   /// Looks for a path. What it finds is proved by who moves.
   template <class Tx>
-  Attempt<Growth> search_in(Tx& tx, const Growth& growth) {
-    Growth after = growth;
-    after.table_ = table_.forced();   // for the case that there is no path
+  Attempt<Stepped> search_in(Tx& tx, const Growth& growth, Growth& after) {
     std::array<Spot, kMostSpots> spots;
     u32 known = 0;
     const Hashes wanted(growth.key_);
@@ -352,24 +362,32 @@ class Cuckoo {
       const Spot spot = spots[i];
       const Bucket* const bucket = table_.at(spot.bucket);
       if (bucket == nullptr) continue;
+      if (bucket->slot_of(cuckoo::free_key(spot.bucket)) != kSlots) return path(growth, spots, i, after);   // somebody has made room
+      if (spot.moves == kMostMoves) continue;
+      const u32 bits = growing::bits_of(bucket->word.load());
+      std::array<u64, kSlots> keys, hashes;   // and where they would go; asked for together
       for (u32 slot = 0; slot < kSlots; ++slot) {
-        const u64 key = bucket->key[slot].load();
-        if (key == cuckoo::free_key(spot.bucket)) {   // somebody has made room
-          return with_path(after, spots, i);
-        }
-        if (spot.moves == kMostMoves || known == kMostSpots) continue;
-        const Hashes hashes(key);
-        Place<Tx> first, second;
-        if (!arrive(tx, hashes.primary(), first) || !arrive(tx, hashes.secondary(), second)) return kRestart;
-        const Place<Tx>& other = first.number == spot.bucket ? second : first;
+        keys[slot] = bucket->key[slot].load();
+        const Hashes both(keys[slot]);
+        hashes[slot] = growing::low_bits(both.primary(), bits) == spot.bucket ? both.secondary() : both.primary();
+        prefetch_bucket(hashes[slot]);
+      }
+      for (u32 slot = 0; slot < kSlots && known != kMostSpots; ++slot) {
+        Place<Tx> other;
+        if (!arrive(tx, hashes[slot], other)) return kRestart;
         if (is_on_way(spots, i, other.number)) continue;
-        spots[known] = {other.number, key, i, spot.moves + 1};
-        if (other.free_slot() != kSlots) return with_path(after, spots, known);
+        spots[known] = {other.number, keys[slot], i, spot.moves + 1};
+        if (other.free_slot() != kSlots) return path(growth, spots, known, after);
         ++known;
       }
     }
-    after.step_ = Growth::Step::kTable;   // there is none
-    return after;
+    return no_path(growth, after);
+  }
+  Stepped no_path(const Growth& growth, Growth& after) const {
+    after = growth;
+    after.step_ = Growth::Step::kTable;
+    after.table_ = table_.forced();
+    return Stepped::kChanged;
   }
   static bool is_on_way(const std::array<Spot, kMostSpots>& spots, u32 spot, u64 bucket) {
     for (;; spot = spots[spot].from) {
@@ -377,24 +395,25 @@ class Cuckoo {
       if (spots[spot].moves == 0) return false;
     }
   }
-  static Growth with_path(Growth growth, const std::array<Spot, kMostSpots>& spots, u32 end) {
-    growth.step_ = Growth::Step::kMove;
-    growth.moves_ = spots[end].moves;
-    for (u32 i = growth.moves_;; --i, end = spots[end].from) {
-      growth.bucket_[i] = spots[end].bucket;
-      if (i == 0) return growth;
-      growth.moved_[i - 1] = spots[end].key;
+  static Stepped path(const Growth& growth, const std::array<Spot, kMostSpots>& spots, u32 end, Growth& after) {
+    after = growth;
+    after.step_ = Growth::Step::kMove;
+    after.moves_ = spots[end].moves;
+    for (u32 i = after.moves_;; --i, end = spots[end].from) {
+      after.bucket_[i] = spots[end].bucket;
+      if (i == 0) return Stepped::kChanged;
+      after.moved_[i - 1] = spots[end].key;
     }
   }
 
   /// Moves every key of the path, the last one first, or says that it is stale: a value, since another run would find the same.
   template <class Tx>
-  Attempt<Growth> move_in(Tx& tx, const Growth& growth) {
-    Growth after = growth;
+  Attempt<Stepped> move_in(Tx& tx, const Growth& growth, Growth& after) {
+    after = growth;
     after.step_ = Growth::Step::kTable;
     after.table_.finish();
     const u32 moves = growth.moves_;
-    if (moves == 0) return after;
+    if (moves == 0) return Stepped::kChanged;
     std::array<ReaderOf<Tx>, kMostMoves + 1> readers;
     std::array<u32, kMostMoves> from;
     for (u32 i = 0; i <= moves; ++i) {
@@ -405,10 +424,10 @@ class Cuckoo {
                                        answers(Hashes(growth.moved_[i - 1]).secondary()));
       if (i < moves) from[i] = readers[i]->slot_of(growth.moved_[i]);
       if (Layout::Bugs::kTrustPath && i < moves && from[i] == kSlots) from[i] = 0;
-      if (!Layout::Bugs::kTrustPath && (!sound || (i < moves && from[i] == kSlots))) return stale(growth);
+      if (!Layout::Bugs::kTrustPath && (!sound || (i < moves && from[i] == kSlots))) return stale(growth, after);
     }
     const u32 last = readers[moves]->slot_of(cuckoo::free_key(growth.bucket_[moves]));
-    if (last == kSlots) return stale(growth);
+    if (last == kSlots) return stale(growth, after);
     if (!tx.upgrade(std::span<const ReaderOf<Tx>>(readers.data(), moves + 1))) return kRestart;
     u32 to = last;
     for (u32 i = moves; i-- > 0; to = from[i]) {
@@ -421,13 +440,15 @@ class Cuckoo {
       }
     }
     readers[0]->key[to].store(cuckoo::free_key(growth.bucket_[0]));
-    return after;
+    return Stepped::kChanged;
   }
-  static Growth stale(const Growth& growth) {
+  Stepped stale(const Growth& growth, Growth& after) const {
     constexpr u32 kMostStale = 8;
-    Growth after = growth;
-    after.step_ = ++after.stale_ < kMostStale ? Growth::Step::kSearch : Growth::Step::kTable;
-    return after;
+    if (growth.stale_ + 1 == kMostStale) return no_path(growth, after);
+    after = growth;
+    after.step_ = Growth::Step::kSearch;
+    ++after.stale_;
+    return Stepped::kChanged;
   }
 
   Table table_;

@@ -49,15 +49,13 @@ class Table {
       piece_.release(pool);
     }
 
-   private:
-    friend Table;
-    /// When a bucket of the run is done.
-    Growth next() const {
-      Growth after = *this;
-      if (++after.next_ == end_) after.step_ = Step::kDone;
-      return after;
+    /// A bucket of the run.
+    void one_done() {
+      if (++next_ == end_) step_ = Step::kDone;
     }
 
+   private:
+    friend Table;
     enum class Step : u8 { kClaim, kSplit, kSettle, kDone };
 
     /// A block that a step lacks, and then has until it links it.
@@ -152,21 +150,21 @@ class Table {
     return true;
   }
 
-  /// One step; what is left afterwards. Of the rules of a table
+  /// One step. Of the rules of a table
   ///     crowded(keys, bits)            whether so many keys are too many for 2^bits buckets
   ///     split(old, born, word, b)      splits an upgraded bucket, whose word it was, and a new one, and stores the words of both
   ///     settle_in(tx, b)               what is left to do for a bucket after a doubling, as a body; if anything is
   template <class Tx, class Rules>
-  Attempt<Growth> grow_in(Tx& tx, const Growth& growth, const Rules& rules) {
-    if (growth.step_ == Growth::Step::kClaim) return claim_in(tx, growth, rules);
+  Attempt<Stepped> grow_in(Tx& tx, const Growth& growth, Growth& after, const Rules& rules) {
+    if (growth.step_ == Growth::Step::kClaim) return claim_in(tx, growth, after, rules);
     if constexpr (kSettles<Tx, Rules>) {
       if (growth.step_ == Growth::Step::kSettle) {
         const Attempt<bool> settled = rules.settle_in(tx, growth.next_);
         if (!settled) return settled.failure();
-        return growth.next();
+        return Stepped::kOneDone;
       }
     }
-    return split_in(tx, growth, rules);
+    return split_in(tx, growth, after, rules);
   }
 
   /// Bytes of the buckets but for the first. Exact while no operation runs.
@@ -209,31 +207,31 @@ class Table {
 
   /// Takes the next run of buckets, if the table grows or has to.
   template <class Tx, class Rules>
-  Attempt<Growth> claim_in(Tx& tx, const Growth& growth, const Rules& rules) {
+  Attempt<Stepped> claim_in(Tx& tx, const Growth& growth, Growth& after, const Rules& rules) {
     auto meter = tx.enter(&meter_);
     const u64 claimed = shape_.claimed.load(), buckets = shape_.mask.load() + 1;
     const u32 bits = Buckets::level_of(buckets);
     const bool forced = growth.forced_ && growth.seen_mask_ + 1 == buckets && growth.seen_claimed_ == claimed;
     const bool wanted = forced || claimed != 0 || rules.crowded(kCountOneIn * meter->counted.load(), bits);
-    Growth after = growth;
+    after = growth;
     if (!wanted || bits + 1 == Buckets::kMostBits) {
       const u64 settled = meter->settled.load();
       if (!kSettles<Tx, Rules> || settled >= buckets) {
         after.step_ = Growth::Step::kDone;
-        return tx.confirm(after, meter);
+        return tx.confirm(Stepped::kChanged, meter);
       }
       after.step_ = Growth::Step::kSettle;
       after.next_ = settled;
       after.end_ = std::min(settled + kRun, buckets);
       if (!tx.upgrade(meter)) return kRestart;
       meter->settled.store(after.end_);
-      return after;
+      return Stepped::kChanged;
     }
     auto& level_link = buckets_.level(bits);
     const bool has_level = level_link.load() != 0;
     if (const u64 entries = Buckets::pieces_in(bits); !has_level && !growth.level_.has(entries, 0)) {
       after.level_.lack(entries, 0);
-      return tx.confirm(after, meter);
+      return tx.confirm(Stepped::kChanged, meter);
     }
     const u64 level = has_level ? level_link.load() : Buckets::address(growth.level_.block, bits);
     auto& piece_link = Buckets::link_in(level, buckets + claimed);
@@ -241,7 +239,7 @@ class Table {
     const u64 entries = Buckets::buckets_in_piece(bits), first = buckets + claimed / entries * entries;
     if (!has_piece && !growth.piece_.has(entries, first)) {
       after.piece_.lack(entries, first);
-      return tx.confirm(after, meter);
+      return tx.confirm(Stepped::kChanged, meter);
     }
     after.step_ = Growth::Step::kSplit;
     after.bits_ = bits;
@@ -257,7 +255,7 @@ class Table {
     } else {
       shape_.claimed.store(after.end_);
     }
-    return after;
+    return Stepped::kChanged;
   }
   template <class Block>
   void link(typename Buckets::Link& link, typename Growth::template Lacking<Block>& made, u32 bits) {
@@ -268,7 +266,7 @@ class Table {
 
   /// Splits the next bucket of the run, or first the one that it is to come from: others may be late.
   template <class Tx, class Rules>
-  Attempt<Growth> split_in(Tx& tx, const Growth& growth, const Rules& rules) {
+  Attempt<Stepped> split_in(Tx& tx, const Growth& growth, Growth& after, const Rules& rules) {
     ReaderOf<Tx> at;
     u64 b = growth.next_, word = 0;
     for (;; b = parent_of(b)) {
@@ -279,13 +277,15 @@ class Table {
       if (bits_of(word) != 0) break;
     }
     const u32 bits = bits_of(word);
-    if (b == growth.next_ && bits > growth.bits_) return tx.confirm(growth.next(), at);
+    if (b == growth.next_ && bits > growth.bits_) return tx.confirm(Stepped::kOneDone, at);
     Bucket* const born = buckets_.at(b + (u64{1} << bits));
     if (born == nullptr) return kRestart;   // only who read of two moments comes here: a piece is linked before it is claimed
     auto sibling = tx.enter(born);
     if (!tx.upgrade(at, sibling)) return kRestart;
     rules.split(*at.node(), *born, word, b);
-    return b == growth.next_ && bits == growth.bits_ ? growth.next() : growth;
+    if (b == growth.next_ && bits == growth.bits_) return Stepped::kOneDone;
+    after = growth;   // there is more to split before
+    return Stepped::kChanged;
   }
 
   mutable Buckets buckets_;
