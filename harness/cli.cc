@@ -175,6 +175,7 @@ RunCommand parse_run(const std::vector<std::string>& args, const Surroundings& s
         if (&point != &points.front()) continue;
         Config resolved = product.back();
         resolved.sync = in_effect(resolved.sync, surroundings.registry);
+        resolved.index = index_in_effect(resolved.index, surroundings.registry);
         const auto [same, is_new] = spelled.emplace(point_of(resolved), value);
         if (is_new) continue;
         const std::string what = same->second == value ? "is given twice" : "is the same as " + same->second;

@@ -63,11 +63,15 @@ Spec in_effect(const Spec& sync, const Registry& registry) {
   return sync;
 }
 
+Spec index_in_effect(const Spec& index, const Registry& registry) {
+  const auto pair = std::ranges::find(registry.pairs(), index.name, &Pair::index);
+  if (pair == registry.pairs().end()) return index;
+  return {.name = index.name, .arg = {}, .options = named("--index", [&] { return pair->resolve_index(index); })};
+}
+
 std::string complete_and_check(Config& config, const Defaults& defaults, const Surroundings& surroundings,
                                CapacityOfKeys& capacities) {
-  const auto& pairs = surroundings.registry.pairs();
-  const auto of_index = std::ranges::find(pairs, config.index.name, &Pair::index);
-  if (of_index != pairs.end()) config.index_options = named("--index", [&] { return of_index->resolve_index(config.index); });
+  config.index_options = index_in_effect(config.index, surroundings.registry).options;
   surroundings.registry.check_words(config.index.name, config.sync.name);
   (void)in_effect(config.sync, surroundings.registry);
   surroundings.check_pin(config.pin);

@@ -33,6 +33,8 @@ class CapacityOfKeys {
 
 /// The policy with every option as it would be in effect, whatever the index; an unknown one as it is. Throws InputError.
 [[nodiscard]] Spec in_effect(const Spec& sync, const Registry& registry);
+/// The same of an index.
+[[nodiscard]] Spec index_in_effect(const Spec& index, const Registry& registry);
 
 /// Fills in what was not given and checks the whole. Throws InputError for what is wrong in itself; returns
 /// why the point makes no sense where only the combination is at fault (two writers under `none`), so that a

@@ -37,7 +37,7 @@ E parse_word(std::string_view option, const std::string& text, std::initializer_
 
 const std::vector<OptionRow>& option_rows() {
   static const std::vector<OptionRow> rows{
-      {"index", "NAME", "art", "the index",
+      {"index", "NAME", "art", "the index, and its options: vip:60",
        [](Config& c, const std::string& v) { c.index = parse_spec("--index", v); }},
       {"sync", "POLICY", "none", "how it is synchronized, e.g. rtm:20,respec=0",
        [](Config& c, const std::string& v) { c.sync = parse_spec("--sync", v); }},

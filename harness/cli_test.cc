@@ -268,6 +268,7 @@ TEST_CASE("wrong input is one line that says what would be right", "[cli]") {
       {{"--threads={1,2,1}"}, "--threads: 1 is given twice; --reps"},
       {{"--sync=none", "--sync=none"}, "none is given twice"},
       {{"--sync={rtm:20,rtm}"}, "--sync: rtm is the same as rtm:20; --reps"},
+      {{"--index={vip:60,vip}", "--sync=spin"}, "--index: vip is the same as vip:60; --reps"},
       {{"--sync={elephant:1,elephant:2}"}, "olc"},
       {{"--records={1K,1000}"}, "--records: 1000 is the same as 1K"},
       {{"--threads=1,2"}, "a list is '--threads={1,2}'"},

@@ -153,31 +153,26 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
     }
   }
 
-  /// Asks before the loop what need not be asked for every lookup.
+  /// Asks before the loop what need not be asked for every lookup; for a batch it may be.
   void reads(const Step* steps, u32 count, Tally& tally) {
-    const auto loop = [&](auto me) { reads_of(me, steps, count, tally); };
+    if constexpr (kFindsBatches<Index>) {
+      if (batch_.keys > 1) return look_up_batches(steps, count, tally);
+    }
+    const auto loop = [&](auto me) { look_up<decltype(me)>(me, steps, count, tally); };
     if constexpr (requires { me_.decide(loop); }) {
       me_.decide(loop);
     } else {
-      reads_of<Thread&>(me_, steps, count, tally);
+      look_up<Thread&>(me_, steps, count, tally);
     }
   }
-  template <class Me>
-  void reads_of(Me me, const Step* steps, u32 count, Tally& tally) {
-    if constexpr (kFindsBatches<Index>) {
-      if (batch_.keys > 1) return look_up_batches<Me>(me, steps, count, tally);
-    }
-    look_up<Me>(me, steps, count, tally);
-  }
-  template <class Me>
-  [[gnu::noinline]] void look_up_batches(Me me, const Step* steps, u32 count, Tally& tally) {
+  [[gnu::noinline]] void look_up_batches(const Step* steps, u32 count, Tally& tally) {
     std::array<Raw, kMostInAttempt> keys;
     std::array<std::optional<u64>, kMostInAttempt> found;
     u64 misses = 0;
     for (const Step* const end = steps + count; steps != end;) {
       const u32 now = std::min(batch_.keys, static_cast<u32>(end - steps));
       for (u32 i = 0; i < now; ++i) keys[i] = key_of<Raw>(steps[i]);
-      index_.find_batch(me, std::span<const Raw>(keys.data(), now), std::span(found.data(), now), batch_.order);
+      index_.find_batch(me_, std::span<const Raw>(keys.data(), now), std::span(found.data(), now), batch_.order);
       for (u32 i = 0; i < now; ++i) misses += !found_right(steps[i], found[i], tally);
       steps += now;
     }

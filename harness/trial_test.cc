@@ -2,11 +2,13 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <fstream>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <thread>
 #include <type_traits>
@@ -545,6 +547,35 @@ TEST_CASE("nodes a lookup are those on the way of the workload's lookups, or mis
   CHECK(nodes(visited, "insert").reason == "the workload looks nothing up");
   CHECK(nodes(visited, "mix:update=100").reason == "the workload looks nothing up");
   CHECK(nodes(std::type_identity<Toy<u64>>(), "lookup").reason == "the index does not count the nodes that a lookup visits");
+}
+
+/// Counts the lookups that it may learn from, and the others.
+struct Learning : Toy<u64> {
+  using Toy<u64>::Toy;
+  struct Watch {
+    void sleep() { asleep = true; }
+    bool asleep = false;
+  };
+  struct Thread : Toy<u64>::Thread {
+    Watch watch;
+  };
+  static constexpr bool kLearns = true;
+  static inline std::atomic<u64> seen, unseen;
+
+  Thread join() { return {}; }
+  std::optional<u64> find(Thread& me, u64 key) {
+    (me.watch.asleep ? unseen : seen).fetch_add(1);
+    return Toy<u64>::find(me, key);
+  }
+};
+
+TEST_CASE("an index that learns from lookups learns from those of the workload, and from no checks") {
+  Learning::seen = Learning::unseen = 0;
+  const Config config = small("lookup");
+  const TrialResult result = run_of<Learning>(config);
+  REQUIRE(result.status == Status::kOk);
+  CHECK(Learning::unseen == config.records);   // each is looked at after loading
+  CHECK(Learning::seen >= result.throughput->operations);
 }
 
 TEST_CASE("keys in messages are printable") {

@@ -24,7 +24,8 @@
 //   2. Upgrade once, before the first store, naming every reader whose node is stored to, or whose content decided what
 //      is stored. After the upgrade nothing fails: no restart, no make.
 //   3. A body may run many times and may be cut short anywhere (a hardware abort): no input or output, no exception, no
-//      allocation but make. Its only effect is its result.
+//      allocation but make. Its only effect is its result, or what the caller gives it to write that to; a run that does
+//      not count may have written it too.
 //   4. A loop over what is read is bounded even if what is read makes no sense: it may be from two moments.
 //   5. Retire after the upgrade that protects the unlinking. The bytes are those that were made.
 //   6. A node's size, kind and place are fixed while it is linked: a change of those is a new node.
@@ -118,11 +119,11 @@ concept HintingBody = requires(const Index& constant, const typename Index::Key&
 /// be made is made between them. A step says kOneDone, the most frequent, or writes what is left then.
 template <class Index, class Tx>
 concept GrowingBody = requires(Index& index, Tx& tx, const typename Index::Key& key, typename Index::Growth growth,
-                               Pool<typename Tx::Machine>& pool) {
+                               typename Index::Growth& after, Pool<typename Tx::Machine>& pool) {
   { Index::asks_to_grow(key) } -> std::same_as<bool>;
   { growth.done() } -> std::same_as<bool>;
   { growth.prepare(pool) } -> std::same_as<bool>;   // outside attempts; false: memory is out, and that was all
-  { index.grow_in(tx, growth, growth) } -> std::same_as<Attempt<Stepped>>;   // in: what is left; out: what is left then
+  { index.grow_in(tx, growth, after) } -> std::same_as<Attempt<Stepped>>;   // what is left; what is left then
   growth.one_done();                                // what kOneDone means
   growth.release(pool);                             // at the end
 };

@@ -1,6 +1,6 @@
 #pragma once
-// An index and a policy, joined: what callers see. Every operation hands one body of the index to the policy's read or
-// write and is one line; nothing here knows which index or which policy.
+// An index and a policy, joined: what callers see. Every operation hands bodies of the index to the policy's read or
+// write, and does what the index asks for besides; nothing here knows which index or which policy.
 //
 //     Synchronized<Art, Rtm<Native>, U64Key> index(Spec::parse("rtm:20"), MemoryConfig{});
 //     auto me = index.join();                 // one per thread, on that thread; ends before the index does
@@ -8,8 +8,8 @@
 //     std::optional<u64> value = index.find(me, 7);
 //
 // Any thread may call any operation with its own Thread at any time, as far as the policy allows (`none`: one that writes,
-// or any number that read). Nothing that a caller gets points into the index. When memory is out, insert, upsert and erase
-// throw std::bad_alloc and have changed nothing.
+// or any number that read, if the index does not learn from it). Nothing that a caller gets points into the index. When memory
+// is out, insert, upsert and erase throw std::bad_alloc and have changed nothing.
 #include <algorithm>
 #include <array>
 #include <concepts>
@@ -156,7 +156,8 @@ class Synchronized {
     });
   }
   /// inserted[i] becomes what insert says of keys[i] and values[i], in turn, each an attempt for itself. Where it throws, what
-  /// was done is done: `inserted` of the others is as it was.
+  /// was done is done: `inserted` of the others is as it was. Asking for the lines beforehand is one more operation of the
+  /// policy, and it counts it.
   void insert_batch(Thread& me, std::span<const Raw> keys, std::span<const u64> values, std::span<bool> inserted,
                     BatchOrder order = BatchOrder::kSideBySide) {
     in_groups(me, keys, order, [&](std::size_t first, std::size_t count) {
@@ -250,7 +251,10 @@ class Synchronized {
     find_spelled(me, keys, found, order);
     if constexpr (kLearns) {
       Thread& thread = thread_of(me);
-      for (const Key& key : keys.last(thread.watch.lookups(keys.size()))) show(thread, key);
+      const auto seen = keys.last(thread.watch.lookups(keys.size()));
+      for (std::size_t i = 0; i < seen.size(); ++i) {
+        if (i == 0 || thread.watch.lookups(1) != 0) show(thread, seen[i]);   // it may have seen enough
+      }
     }
   }
   template <class Me>

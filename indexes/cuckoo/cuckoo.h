@@ -164,6 +164,7 @@ class Cuckoo {
 
     Step step_ = Step::kTable;
     typename Table::Growth table_;
+    typename Table::Seen seen_;   // before the search
     u64 key_ = 0;     // that found no room
     u32 stale_ = 0;   // paths so far
     u32 moves_ = 0;
@@ -312,7 +313,7 @@ class Cuckoo {
     Attempt<bool> settle_in(Tx& tx, u64 number) const {
       Bucket* const bucket = cuckoo.table_.at(number);
       if (bucket == nullptr) return false;   // only for a scout: who has claimed it sees it
-      cuckoo.prefetch_homes(number + 1);     // whoever settles this one settles that one next
+      cuckoo.prefetch_homes(number + 1);     // whoever settles this one mostly settles that one next
       std::array<ReaderOf<Tx>, kSlots + 1> readers{tx.enter(bucket)};
       std::array<u32, kSlots> from, to;
       std::array<u64, kSlots + 1> numbers{number};
@@ -350,6 +351,7 @@ class Cuckoo {
   /// Looks for a path. What it finds is proved by who moves.
   template <class Tx>
   Attempt<Stepped> search_in(Tx& tx, const Growth& growth, Growth& after) {
+    const auto seen = table_.seen();
     std::array<Spot, kMostSpots> spots;
     u32 known = 0;
     const Hashes wanted(growth.key_);
@@ -362,31 +364,33 @@ class Cuckoo {
       const Spot spot = spots[i];
       const Bucket* const bucket = table_.at(spot.bucket);
       if (bucket == nullptr) continue;
-      if (bucket->slot_of(cuckoo::free_key(spot.bucket)) != kSlots) return path(growth, spots, i, after);   // somebody has made room
-      if (spot.moves == kMostMoves) continue;
+      const bool leaf = spot.moves == kMostMoves || known == kMostSpots;
       const u32 bits = growing::bits_of(bucket->word.load());
       std::array<u64, kSlots> keys, hashes;   // and where they would go; asked for together
       for (u32 slot = 0; slot < kSlots; ++slot) {
         keys[slot] = bucket->key[slot].load();
+        if (keys[slot] == cuckoo::free_key(spot.bucket)) return path(growth, spots, i, seen, after);   // somebody has made room
+        if (leaf) continue;
         const Hashes both(keys[slot]);
         hashes[slot] = growing::low_bits(both.primary(), bits) == spot.bucket ? both.secondary() : both.primary();
         prefetch_bucket(hashes[slot]);
       }
-      for (u32 slot = 0; slot < kSlots && known != kMostSpots; ++slot) {
+      for (u32 slot = 0; slot < kSlots && !leaf && known != kMostSpots; ++slot) {
         Place<Tx> other;
         if (!arrive(tx, hashes[slot], other)) return kRestart;
         if (is_on_way(spots, i, other.number)) continue;
         spots[known] = {other.number, keys[slot], i, spot.moves + 1};
-        if (other.free_slot() != kSlots) return path(growth, spots, known, after);
+        if (other.free_slot() != kSlots) return path(growth, spots, known, seen, after);
         ++known;
       }
     }
-    return no_path(growth, after);
+    return no_path(growth, seen, after);
   }
-  Stepped no_path(const Growth& growth, Growth& after) const {
+  /// `seen`: what the table was like before the search.
+  static Stepped no_path(const Growth& growth, typename Table::Seen seen, Growth& after) {
     after = growth;
     after.step_ = Growth::Step::kTable;
-    after.table_ = table_.forced();
+    after.table_ = Table::forced(seen);
     return Stepped::kChanged;
   }
   static bool is_on_way(const std::array<Spot, kMostSpots>& spots, u32 spot, u64 bucket) {
@@ -395,8 +399,10 @@ class Cuckoo {
       if (spots[spot].moves == 0) return false;
     }
   }
-  static Stepped path(const Growth& growth, const std::array<Spot, kMostSpots>& spots, u32 end, Growth& after) {
+  static Stepped path(const Growth& growth, const std::array<Spot, kMostSpots>& spots, u32 end, typename Table::Seen seen,
+                      Growth& after) {
     after = growth;
+    after.seen_ = seen;
     after.step_ = Growth::Step::kMove;
     after.moves_ = spots[end].moves;
     for (u32 i = after.moves_;; --i, end = spots[end].from) {
@@ -442,9 +448,9 @@ class Cuckoo {
     readers[0]->key[to].store(cuckoo::free_key(growth.bucket_[0]));
     return Stepped::kChanged;
   }
-  Stepped stale(const Growth& growth, Growth& after) const {
+  static Stepped stale(const Growth& growth, Growth& after) {
     constexpr u32 kMostStale = 8;
-    if (growth.stale_ + 1 == kMostStale) return no_path(growth, after);
+    if (growth.stale_ + 1 == kMostStale) return no_path(growth, growth.seen_, after);
     after = growth;
     after.step_ = Growth::Step::kSearch;
     ++after.stale_;

@@ -43,6 +43,7 @@ inline std::vector<RaceMix<u64>> cuckoo_mixes() {
   return {
       {"secondary", primary, {}, {primary[0], primary[1], more_0, again_0}, {4, 5, 2, 1, 4, 0}},
       {"path of one move", primary, {}, {primary[0], primary[3], again_0, other_0}, {5, 6, 1, 1, 2, 0}},
+      {"an erased key of a full bucket", primary, {}, {primary[0], primary[1], again_0, cuckoo::kOdd}, {5, 6, 1, 1, 5, 0}},
       {"full", both, {}, {both[0], both[8], more_0, again_0, other_0}, {5, 6, 1, 1, 3, 0}},
       {"first doubling", both, {both[12]}, {both[0], both[7], both[12], more_0, again_0}, {5, 6, 1, 1, 2, 1}},
       {"back to the primary", back, {back[0]}, {more_0, more_0, in_1, too_many_in_1}, {6, 6, 0, 0, 1, 0}},

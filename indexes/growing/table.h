@@ -30,6 +30,11 @@ class Table {
 
   static constexpr u32 kFirstBits = Buckets::kFirstBits;
 
+  /// How far the table has grown, at some moment.
+  struct Seen {
+    u64 mask = 0, claimed = 0;
+  };
+
   /// What an operation that inserted does for the table: a claim, then a split for each bucket of its run. Kept by the caller
   /// from one step to the next.
   class Growth {
@@ -37,10 +42,10 @@ class Table {
     bool done() const { return step_ == Step::kDone; }
     /// Nothing is left to be done.
     void finish() { step_ = Step::kDone; }
-    /// Makes what the next step lacks, outside attempts. False when memory is out.
+    /// Makes what the next step lacks, outside attempts. False when memory is out, or bits for more buckets.
     template <class Pool>
     [[nodiscard]] bool prepare(Pool& pool) {
-      return level_.make(pool) && piece_.make(pool);
+      return !stuck_ && level_.make(pool) && piece_.make(pool);
     }
     /// Gives back what others have made in the meantime.
     template <class Pool>
@@ -93,19 +98,21 @@ class Table {
 
     Step step_ = Step::kClaim;
     bool forced_ = false;       // a run is wanted however many keys there are, unless the table has grown
-    u64 seen_mask_ = 0, seen_claimed_ = 0;   // since it had this shape
+    Seen seen_;                 // since then
+    bool stuck_ = false;        // it is wanted, and the table cannot grow any more
     u32 bits_ = 0;              // of kSplit: each bucket of the run gets one more
     u64 next_ = 0, end_ = 0;    // of the run, what is left
     Lacking<Level> level_;
     Lacking<Piece> piece_;
   };
 
-  /// A run of splits, unless others grow the table first.
-  Growth forced() const {
+  Seen seen() const { return {.mask = shape_.mask.load(), .claimed = shape_.claimed.load()}; }
+
+  /// A run of splits, unless others have grown the table since it was seen so.
+  static Growth forced(Seen seen) {
     Growth growth;
     growth.forced_ = true;
-    growth.seen_mask_ = shape_.mask.load();
-    growth.seen_claimed_ = shape_.claimed.load();
+    growth.seen_ = seen;
     return growth;
   }
   /// Whether who has just inserted a key of this hash is to help.
@@ -211,9 +218,13 @@ class Table {
     auto meter = tx.enter(&meter_);
     const u64 claimed = shape_.claimed.load(), buckets = shape_.mask.load() + 1;
     const u32 bits = Buckets::level_of(buckets);
-    const bool forced = growth.forced_ && growth.seen_mask_ + 1 == buckets && growth.seen_claimed_ == claimed;
+    const bool forced = growth.forced_ && growth.seen_.mask + 1 == buckets && growth.seen_.claimed == claimed;
     const bool wanted = forced || claimed != 0 || rules.crowded(kCountOneIn * meter->counted.load(), bits);
     after = growth;
+    if (forced && bits + 1 == Buckets::kMostBits) {
+      after.stuck_ = true;
+      return tx.confirm(Stepped::kChanged, meter);
+    }
     if (!wanted || bits + 1 == Buckets::kMostBits) {
       const u64 settled = meter->settled.load();
       if (!kSettles<Tx, Rules> || settled >= buckets) {

@@ -17,6 +17,7 @@ class Popularity {
     const u64 word = word_.load();
     return word >> 32 == round ? static_cast<u32>(word) : 0;
   }
+  bool later(u32 round) const { return word_.load() >> 32 > round; }
   /// With one more.
   u32 next(u32 round) const { return std::max(finds(round), finds(round) + 1); }
   void note(u32 round, u32 finds) { word_.store(word(round, finds)); }

@@ -7,6 +7,7 @@
 #include "sync/rowex.h"
 #include "sync/rtm.h"
 #include "sync/rwspin.h"
+#include "sync/striped.h"
 #include "sync/synchronized.h"
 
 namespace latchlab::testing {
@@ -31,6 +32,10 @@ TEST_CASE("Races: vip under olc", "[race]") {
 
 TEST_CASE("Races: vip under rowex", "[race]") {
   explore<Synchronized<Vip, Rowex<Simulated>, U64Key>>(vip_mixes(), "rowex", {});
+}
+
+TEST_CASE("Races: vip under striped", "[race]") {
+  explore<Synchronized<Vip, Striped<Simulated>, U64Key>>(vip_mixes(), "striped:3", {});
 }
 
 TEST_CASE("Races: vip under hybrid", "[race]") {

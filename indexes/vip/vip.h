@@ -27,6 +27,7 @@
 #include "indexes/vip/popularity.h"
 #include "indexes/vip/watch.h"
 #include "src/base/spec.h"
+#include "src/memory/attempt_blocks.h"
 
 namespace latchlab {
 
@@ -82,7 +83,9 @@ class Vip : public Chains<Layout, KeyType, vip::Popularity<Layout>, chained::New
 
  private:
   static constexpr u64 kSample = Layout::Machine::kTiny ? 2 : 1000;
-  static constexpr u32 kMostPassed = 8;   // that a key passes at once: they are copied
+  static constexpr u64 kFewest = Layout::Machine::kTiny ? 1 : 30;   // finds that say anything of the others
+  static constexpr u32 kMostPassed = 8;   // that a key passes at once: they are copied, if their keys are not too long for that
+  static_assert(kMostPassed + 1 <= AttemptBlocks<typename Layout::Machine>::kMaxBlocks);
 
   /// What the threads have in common.
   struct Attention {
@@ -100,7 +103,7 @@ class Vip : public Chains<Layout, KeyType, vip::Popularity<Layout>, chained::New
   Attempt<Watch> conclude_in(Tx& tx, Watch watch) {
     auto attention = tx.enter(&attention_);
     const u32 round = static_cast<u32>(attention->round.load());
-    const vip::Displacement now = watch.displacement();
+    const vip::Displacement now = watch.displacement(kFewest);
     const vip::Displacement known{.mean = std::bit_cast<double>(attention->mean.load()),
                                   .width = std::bit_cast<double>(attention->width.load())};
     const bool is_new = watch.phase() == Watch::Phase::kNew;
@@ -135,9 +138,11 @@ class Vip : public Chains<Layout, KeyType, vip::Popularity<Layout>, chained::New
         std::shift_left(passed.begin(), passed.end(), 1);
         --count;
       }
+      if (way.node->mark.later(watch.round())) return tx.confirm(watch, way.at);
       passed[count++] = way.node;
     }
-    if (way.node == nullptr) return tx.confirm(watch, way.at);
+    // Where others are a round further this thread has nothing to say.
+    if (way.node == nullptr || way.node->mark.later(watch.round())) return tx.confirm(watch, way.at);
     const u32 finds = way.node->mark.next(watch.round());
     u32 place = 0;
     while (place < count && passed[place]->mark.finds(watch.round()) >= finds) before = passed[place++];

@@ -159,15 +159,16 @@ TEST_CASE("vip: a sample is above another if it is so beyond doubt") {
     watch.measure(ones + twos);
     for (u64 i = 0; i < ones; ++i) watch.found_after(1);
     for (u64 i = 0; i < twos; ++i) watch.found_after(2);
-    return watch.displacement();
+    return watch.displacement(30);
   };
   CHECK(sample(500, 500).mean == 1.5);
   CHECK(sample(500, 500).width == Approx(std::sqrt(2 * .25 * std::log(20) / 1000)));
   CHECK(sample(300, 700).above(sample(700, 300)));
   CHECK_FALSE(sample(490, 510).above(sample(510, 490)));
-  CHECK_FALSE(sample(0, 0).known());
-  CHECK_FALSE(sample(0, 0).above(sample(1000, 0)));
-  CHECK_FALSE(sample(1000, 0).above(sample(0, 0)));
+  CHECK_FALSE(sample(29, 0).known());   // too few to be certain of anything
+  CHECK_FALSE(sample(0, 29).above(sample(1000, 0)));
+  CHECK_FALSE(sample(1000, 0).above(sample(29, 0)));
+  CHECK(sample(0, 30).above(sample(1000, 0)));
 }
 
 TEST_CASE("vip: counts end where they would wrap, and a new round begins at none") {
@@ -176,6 +177,8 @@ TEST_CASE("vip: counts end where they would wrap, and a new round begins at none
   popularity.note(3, ~u32{0});
   CHECK(popularity.next(3) == ~u32{0});
   CHECK(popularity.finds(4) == 0);
+  CHECK(popularity.later(2));
+  CHECK_FALSE(popularity.later(3));
   CHECK(popularity.next(4) == 1);
 }
 

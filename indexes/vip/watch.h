@@ -6,7 +6,8 @@
 //     rest       nothing but this countdown, for nearly all of the time
 //     sense      measure again; more than after the learning: learn once more
 //
-// Every operation of the thread passes its time, also those that find nothing or change the index.
+// Every operation of the thread passes the time of rest and learning, also those that find nothing or change the index; lookups
+// that of a sample.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -69,8 +70,9 @@ class Watch {
     nodes_ += nodes;
     squares_ += nodes * nodes;
   }
-  Displacement displacement() const {
-    if (finds_ == 0) return {};
+  /// Of at least so many finds (more than none), or unknown.
+  Displacement displacement(u64 fewest) const {
+    if (finds_ < fewest) return {};
     const double n = static_cast<double>(finds_), mean = static_cast<double>(nodes_) / n;
     const double variance = std::max(0., static_cast<double>(squares_) / n - mean * mean);
     return {.mean = mean, .width = std::sqrt(2 * variance * kLogTwenty / n)};

@@ -27,7 +27,7 @@ namespace latchlab {
 template <class M>
 class AttemptBlocks {
  public:
-  /// Blocks that one attempt may make, and may retire. The largest user is an insert into ART: one node and five leaves.
+  /// Blocks that one attempt may make, and may retire. The largest user is `vip`, which copies a part of a chain.
   static constexpr u32 kMaxBlocks = 16;
 
   explicit AttemptBlocks(Pool<M>& pool) : pool_(&pool) {}
