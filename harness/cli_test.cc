@@ -466,7 +466,7 @@ TEST_CASE("help and list know every word", "[cli]") {
     CHECK(contains(help_text(), option));
   }
   const std::string all = list_text(kRegistry, "");
-  for (const char* word : {"art", "tbb", "rtm", "wait=1", "wait first", "period=60", "how long it rests", "no transactions here", "zipf",
+  for (const char* word : {"art", "tbb", "rtm", "wait=1", "wait first", "learns from lookups", "period=60", "how long it rests", "no transactions here", "zipf",
                            "arena+touch", "scatter"}) {
     INFO(word);
     CHECK(contains(all, word));

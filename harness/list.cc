@@ -43,6 +43,7 @@ std::string indexes(const Registry& registry) {
       if (traits.empty()) {
         traits.emplace_back(pair.ordered ? "ordered" : "not ordered");
         if (!pair.no_erase.empty()) traits.emplace_back("no erase");
+        if (pair.learns) traits.emplace_back("learns from lookups");
       }
       traits.emplace_back(pair.keys == KeyKind::kU64 ? "integer keys" : "byte-string keys");
       library = pair.library;
