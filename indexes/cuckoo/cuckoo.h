@@ -9,9 +9,9 @@
 // it was, and moves them all, or says that the path is stale. So no key is ever out of the table. Where there is no path, or
 // eight were stale, the table splits a run of buckets, which begins a doubling, until there is one.
 //
-// It grows by doubling (indexes/growing/table.h) at load .95, which leaves .475, a run of buckets for one of sixteen inserts. Then keys
-// that are in their secondary buckets go back to their primary ones: a key in the second costs a lookup a mispredicted
-// branch, behind which the misses of the next lookups wait.
+// It grows by doubling (indexes/growing/table.h) at load .95, which leaves .475, a run of buckets for one of sixteen inserts.
+// Then keys that are in their secondary buckets go back to their primary ones: a key in the second costs a lookup a
+// mispredicted branch, behind which the misses of the next lookups wait.
 #include <algorithm>
 #include <array>
 #include <bit>

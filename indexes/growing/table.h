@@ -3,8 +3,9 @@
 //
 // A doubling is a great number of splits, done by those who insert: one of kAskOneIn fresh keys claims a run of buckets and
 // splits them, each as an operation of its own. So nobody waits for the whole table (but who finds no room at all may have to
-// claim run after run), and where two claim at once each has its own run. Who is late with his is not waited for: whoever needs a bucket split splits it. Where there is
-// something to settle when all have been split, the buckets are claimed once more for that.
+// claim run after run), and where two claim at once each has its own run. Who is late with his is not waited for: whoever
+// needs a bucket split splits it. Where there is something to settle when all have been split, the buckets are claimed
+// once more for that.
 //
 // How many keys there are is counted by those of one of kCountOneIn hashes, so that the counter is a line that is hardly
 // ever written.

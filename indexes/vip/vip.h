@@ -12,9 +12,9 @@
 // Moving copies: whoever is on the old nodes goes on as if nothing had happened, to the same rest, and so finds every key, and
 // the values of when he came. Values are changed in the new ones from the store on, since both need the latch of the bucket.
 //
-// Unlike there: counts do not wrap, and go with their keys; what finds nothing, inserts or erases passes time too; it learns again only when
-// lookups have become worse, and how long that may take is an option; threads learn each for itself, from its own lookups,
-// into common counts.
+// Unlike there: counts do not wrap, and go with their keys; what finds nothing, inserts or erases passes time too; it learns again
+// only when lookups have become worse, and how long that may take is an option; threads learn each for itself, from its own
+// lookups, into common counts.
 #include <algorithm>
 #include <array>
 #include <bit>

@@ -40,9 +40,22 @@ TEST_CASE("vip: a chain comes to be in the order of how often its keys are found
   for (const u64 key : keys) index.insert(me, key, key + 1);
   CHECK(places(index, me, keys) == std::vector<u64>{1, 2, 3, 4});   // new ones are last
   index.find(me, keys[0]);                                          // a thread's first lookup begins the learning
-  for (const u64 i : {3, 3, 3, 1, 3, 1, 2}) CHECK(index.find(me, keys[i]) == keys[i] + 1);
-  CHECK(places(index, me, keys) == std::vector<u64>{4, 2, 3, 1});
+  for (const u64 i : {3, 3, 3, 1, 3, 1, 2, 0}) CHECK(index.find(me, keys[i]) == keys[i] + 1);
+  CHECK(places(index, me, keys) == std::vector<u64>{4, 2, 3, 1});   // who is found as often as another does not pass it
   for (const u64 key : keys) CHECK(index.find(me, key) == key + 1);
+}
+
+TEST_CASE("vip: where a later round of learning has counted, a thread of an earlier one changes nothing") {
+  Alone index(Spec::parse("none"), MemoryConfig{}, Spec::parse("vip:1"));
+  auto early = index.join(), late = index.join();
+  const std::vector<u64> keys = one_chain(4);
+  for (const u64 key : keys) index.insert(late, key, key + 1);
+  index.find(early, keys[0]);
+  for (u32 i = 0; i < 1100; ++i) index.find(late, keys[0]);   // learns, measures, rests
+  for (u32 i = 0; i < 4000 && index.visits(late, keys[3]) != 1; ++i) index.find(late, keys[3]);
+  REQUIRE(places(index, late, keys) == std::vector<u64>{2, 3, 4, 1});
+  for (u32 i = 0; i < 10; ++i) index.find(early, keys[0]);
+  CHECK(places(index, late, keys) == std::vector<u64>{2, 3, 4, 1});
 }
 
 TEST_CASE("vip: a key beyond the eighth place moves up by eight at a time") {
