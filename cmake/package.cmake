@@ -20,5 +20,5 @@ configure_package_config_file(cmake/latchlabConfig.cmake.in latchlabConfig.cmake
   PATH_VARS CMAKE_INSTALL_INCLUDEDIR)
 write_basic_package_version_file(latchlabConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES "${CMAKE_CURRENT_BINARY_DIR}/latchlabConfig.cmake" "${CMAKE_CURRENT_BINARY_DIR}/latchlabConfigVersion.cmake"
-  cmake/dependencies.cmake cmake/pairs.cmake cmake/matrix.cmake cmake/pair.cc.in cmake/registry_all.cc.in
+  cmake/dependencies.cmake cmake/pairs.cmake cmake/matrix.cmake cmake/pairs.cc.in cmake/registry_all.cc.in
   DESTINATION "${package_dir}")

@@ -2,10 +2,10 @@
 
 // Names on the one side, types on the other. Index, policy and key kind are the only types of a run; a Pair
 // joins the three words to functions that build the typed objects behind their virtual interfaces. CMake
-// generates one small translation unit a pair, each with an explicit registration function, and one file that
-// calls them all:
+// generates translation units of up to seven pairs of one index, each with an explicit registration function, and one
+// file that calls them all:
 //
-//   void register_art_rtm(Registry& registry) {
+//   void register_art_7(Registry& registry) {
 //     add_pair<Synchronized<Art, Rtm<Native>, U64Key>>(registry, "art", "rtm", KeyKind::kU64);   // registry_add.h
 //     add_pair<Synchronized<Art, Rtm<Native>, BytesKey>>(registry, "art", "rtm", KeyKind::kBytes);
 //   }

@@ -1,6 +1,6 @@
 #pragma once
 
-// What a pair's translation unit includes: the bridge from one shared index type to the words of the
+// What the translation units of pairs include: the bridge from one shared index type to the words of the
 // registry. Only those generated units, and tests with an index of their own, may include it: it pulls in the
 // hot loop.
 

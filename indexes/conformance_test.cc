@@ -131,7 +131,7 @@ void check_pairs(KeyKind keys, const std::vector<KeyPattern>& patterns) {
   }
 }
 
-TEST_CASE("Conformance: every index of numbers does what a map does") {
+TEST_CASE("Conformance: every index of numbers does what a map does", "[no-tsan]") {   // one thread
   check_pairs(KeyKind::kU64, number_patterns(test_seed()));
 }
 
