@@ -49,8 +49,10 @@ struct BugFlags {
   static inline Flag kTrustMiss{};
   /// vip: a key that moves is unlinked before its copy is linked.
   static inline Flag kUnlinkFirst{};
-  /// cuckoo: a key that leaves its primary bucket is not noted in the filter there.
-  static inline Flag kDropFilter{};
+  /// cuckoo: a key that leaves its primary bucket is not marked there.
+  static inline Flag kDropMark{};
+  /// cuckoo: who settles a bucket does not mark again what he leaves there.
+  static inline Flag kForgetStrays{};
   /// cuckoo: a path is taken without a look whether its keys are still where they were.
   static inline Flag kTrustPath{};
 };

@@ -4,14 +4,16 @@
 //     | latch | key 0 ... key 6 |      the line that a search reads; without a latch it begins with key 0
 //     | value 0 ... value 6 | word |   and the one that a hit reads
 //
-//     word    | bits : 8 | filter : 56 |    of the hash it answers for, see indexes/growing/buckets.h
+//     word    | bits : 8 | older marks : 28 | marks : 28 |    bits of the hash it answers for, see indexes/growing/buckets.h
 //
 // Any u64 is a key. A slot is free if it holds the key that cannot be in this bucket: both hashes of kOdd are odd, so it is in
 // no bucket with an even number, and kEven is in no other. A split gives a bucket's number a higher bit (the lowest is there
 // from the beginning), so what cannot be in it can be in none of its descendants. So a search compares keys and nothing else.
 //
-// The filter has a bit set for each key whose primary bucket this is and that is in its secondary one: most misses read one
-// bucket. Bits are never cleared, since keys may share one: where many keys come and go, misses come to read two.
+// A mark is set for a key whose primary bucket this is and that is in its secondary one (a stray): most misses read one bucket.
+// Keys may share a mark, so none is cleared when its key goes. But a split makes all marks older ones, and who settles a bucket
+// marks again what strays he has to leave: when the table says that all have been settled, the older marks say nothing any more.
+// Until the next doubling, where many keys come and go, misses come to read two.
 #include <bit>
 #include <new>
 
@@ -21,7 +23,7 @@
 
 namespace latchlab::cuckoo {
 
-/// The two hashes of a key, and its bit in the filter of its primary bucket. Independent halves of a bijection: no two keys
+/// The two hashes of a key, and its mark in its primary bucket. Independent halves of a bijection: no two keys
 /// share both.
 class Hashes {
  public:
@@ -29,11 +31,22 @@ class Hashes {
   constexpr u64 all() const { return all_; }
   constexpr u64 primary() const { return all_ & ~u32{0}; }
   constexpr u64 secondary() const { return all_ >> 32; }
-  /// Of kFilterBits, by the upper bits of the secondary hash.
-  constexpr u64 filter_bit() const { return u64{1} << (secondary() * kFilterBits >> 32); }
+  /// In the word of the primary bucket, by the upper bits of the secondary hash.
+  constexpr u64 mark() const { return u64{1} << (secondary() * kMarks >> 32); }
+  /// Whether the key may be in its secondary bucket, by the word of its primary one. `settled`: the table is, at the bits of it.
+  constexpr bool may_stray(u64 word, bool settled) const { return (marks_of(word, settled) & mark()) != 0; }
+  /// The word of both buckets that a split makes of one: a bit more, and who is elsewhere is so for either.
+  static constexpr u64 after_split(u64 word, bool settled) {
+    const u64 bits = u64{growing::bits_of(word)} + 1;
+    return bits << growing::kWordShift | marks_of(word, settled) << kMarks;
+  }
 
  private:
-  static constexpr u64 kFilterBits = growing::kWordShift;
+  static constexpr u64 kMarks = growing::kWordShift / 2;
+  static constexpr u64 marks_of(u64 word, bool settled) {
+    return (settled ? word : word | word >> kMarks) & ((u64{1} << kMarks) - 1);
+  }
+
   u64 all_;
 };
 

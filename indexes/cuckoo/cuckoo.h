@@ -2,7 +2,7 @@
 // `cuckoo`: a bucketized cuckoo hash table, two buckets of seven pairs for each key (SimdHT-Bench, IISWC 2019; Pagh and
 // Rodler, 2001; paths as in MemC3 and libcuckoo). Keys are u64.
 //
-// A key is in its primary bucket if there was room, else in its secondary one. A lookup reads the first, asks its filter, and
+// A key is in its primary bucket if there was room, else in its secondary one. A lookup reads the first, asks its marks, and
 // reads the second if it must; it writes nothing. Who finds both full looks for a path: keys that can each move on to their
 // other bucket, the last into a free slot. The search (breadth first, kMostSpots buckets, kMostMoves moves) is an attempt
 // of its own, and what it finds is a hint: another attempt enters the buckets of the path, sees whether each key is still where
@@ -83,7 +83,7 @@ class Cuckoo {
         Place<Tx> place;
         if (!arrive(tx, hashes.primary(), place)) [[unlikely]] return kRestart;
         const u32 slot = place.at->slot_of(key);
-        if (slot == kSlots && (place.word & hashes.filter_bit()) != 0) {
+        if (slot == kSlots && may_stray(hashes, place.word)) {
           prefetch_bucket(hashes.secondary());
           seconds |= u32{1} << i;
           continue;
@@ -108,7 +108,7 @@ class Cuckoo {
     Place<Tx> first, second;
     if (!arrive(tx, hashes.primary(), first)) return kRestart;
     if (const u32 slot = first.at->slot_of(key.raw()); slot != kSlots) return change(tx, first, slot, value, how);
-    const bool asks_second = (first.word & hashes.filter_bit()) != 0;
+    const bool asks_second = may_stray(hashes, first.word);
     if (asks_second) {
       if (!arrive(tx, hashes.secondary(), second)) return kRestart;
       if (const u32 slot = second.at->slot_of(key.raw()); slot != kSlots) return change(tx, second, slot, value, how);
@@ -126,7 +126,7 @@ class Cuckoo {
     if (slot == kSlots) return Placed::kNoRoom;   // a hint: whoever makes room looks again
     if (!table_.upgrade(tx, hashes.all(), +1, first.at, second.at)) return kRestart;
     second.at->put(slot, key.raw(), value);
-    first.at->word.store(first.word | hashes.filter_bit());
+    first.at->word.store(first.word | hashes.mark());
     return Placed::kYes;
   }
 
@@ -136,7 +136,7 @@ class Cuckoo {
     Place<Tx> first, second;
     if (!arrive(tx, hashes.primary(), first)) return kRestart;
     if (const u32 slot = first.at->slot_of(key.raw()); slot != kSlots) return clear(tx, hashes, first, slot);
-    if ((first.word & hashes.filter_bit()) == 0) return tx.confirm(false, first.at);
+    if (!may_stray(hashes, first.word)) return tx.confirm(false, first.at);
     if (!arrive(tx, hashes.secondary(), second)) return kRestart;
     if (const u32 slot = second.at->slot_of(key.raw()); slot != kSlots) return clear(tx, hashes, second, slot);
     return tx.confirm(false, first.at, second.at);
@@ -197,7 +197,7 @@ class Cuckoo {
     const Hashes hashes(key.raw());
     Place<Tx> first;
     if (!arrive(tx, hashes.primary(), first)) return kRestart;
-    const bool one = first.at->slot_of(key.raw()) != kSlots || (first.word & hashes.filter_bit()) == 0;
+    const bool one = first.at->slot_of(key.raw()) != kSlots || !may_stray(hashes, first.word);
     return tx.confirm(u64{one ? 1u : 2u}, first.at);
   }
 
@@ -234,6 +234,10 @@ class Cuckoo {
     place.number = table_.guess(hash);
     return table_.arrive(tx, hash, place.number, place.at, place.word);
   }
+  /// By the word of the primary bucket, which the caller has to prove.
+  [[gnu::always_inline]] bool may_stray(Hashes hashes, u64 word) const {
+    return hashes.may_stray(word, table_.settled(growing::bits_of(word)));
+  }
   /// Inlined: g++ takes a function that only prefetches for one without effect.
   [[gnu::always_inline]] void prefetch_bucket(u64 hash) const { prefetch_object(table_.at(table_.guess(hash))); }
 
@@ -253,10 +257,12 @@ class Cuckoo {
   /// After a miss in the primary bucket, whose word it was.
   template <class Tx>
   [[gnu::always_inline]] Attempt<Found> find_in_second(Tx& tx, u64 key, Hashes hashes, const ReaderOf<Tx>& first, u64 word) const {
-    if ((word & hashes.filter_bit()) == 0) return tx.confirm(Found(), first);
+    if (!may_stray(hashes, word)) return tx.confirm(Found(), first);
     Place<Tx> second;
     if (!arrive(tx, hashes.secondary(), second)) [[unlikely]] return kRestart;
-    if (const u32 slot = second.at->slot_of(key); slot != kSlots) return tx.confirm(Found(second.at->value[slot].load()), second.at);
+    if (const u32 slot = second.at->slot_of(key); slot != kSlots) {
+      return tx.confirm(Found(second.at->value[slot].load()), second.at);
+    }
     return tx.confirm(Found(), first, second.at);
   }
   /// Where the table has grown further than was guessed.
@@ -291,7 +297,7 @@ class Cuckoo {
     static bool crowded(u64 keys, u32 bits) { return 20 * keys > 19 * u64{kSlots} << bits; }
 
     /// Splits the pairs of bucket `number` with a new one.
-    static void split(Bucket& old, Bucket& born, u64 word, u64 number) {
+    void split(Bucket& old, Bucket& born, u64 word, u64 number) const {
       const u32 bits = growing::bits_of(word);
       const u64 free = cuckoo::free_key(number);
       for (u32 i = 0; i < kSlots; ++i) {
@@ -303,40 +309,49 @@ class Cuckoo {
         born.put(i, key, old.value[i].load());
         old.key[i].store(free);
       }
-      const u64 more = word + (u64{1} << growing::kWordShift);   // one bit more; who is elsewhere is so for either
+      const u64 more = Hashes::after_split(word, cuckoo.table_.settled(bits));
       born.word.store(more);
       old.word.store(more);
     }
 
-    /// Keys that found their primary bucket full go there now.
+    /// Strays go to their primary buckets, or where there is no room are marked there again.
     template <class Tx>
-    Attempt<bool> settle_in(Tx& tx, u64 number) const {
+    Attempt<bool> settle_in(Tx& tx, u64 number, u32 bits) const {
       Bucket* const bucket = cuckoo.table_.at(number);
       if (bucket == nullptr) return false;   // only for a scout: who has claimed it sees it
       cuckoo.prefetch_homes(number + 1);     // whoever settles this one mostly settles that one next
       std::array<ReaderOf<Tx>, kSlots + 1> readers{tx.enter(bucket)};
-      std::array<u32, kSlots> from, to;
+      if (growing::bits_of(bucket->word.load()) != bits) return false;
       std::array<u64, kSlots + 1> numbers{number};
-      u32 moves = 0;
-      const u32 bits = growing::bits_of(bucket->word.load());
+      u32 entered = 1;
+      struct Stray {
+        u32 slot, home, to;   // `home` of the buckets entered; slot `to` of it, if there is one
+      };
+      std::array<Stray, kSlots> strays;
+      u32 found = 0;
       for (u32 slot = 0; slot < kSlots; ++slot) {
         const u64 key = bucket->key[slot].load();
         const Hashes hashes(key);
         if (key == cuckoo::free_key(number) || growing::low_bits(hashes.primary(), bits) == number) continue;
         Place<Tx> primary;
         if (!cuckoo.arrive(tx, hashes.primary(), primary)) return kRestart;
-        const u32 free = primary.free_slot();
-        if (free == kSlots || std::count(numbers.begin(), numbers.begin() + moves + 1, primary.number) != 0) continue;
-        from[moves] = slot;
-        to[moves++] = free;
-        readers[moves] = primary.at;
-        numbers[moves] = primary.number;
+        const u32 home = static_cast<u32>(std::find(numbers.begin(), numbers.begin() + entered, primary.number) - numbers.begin());
+        strays[found++] = {slot, home, home == entered ? primary.free_slot() : kSlots};   // a free slot is for one
+        if (home != entered) continue;
+        readers[entered] = primary.at;
+        numbers[entered++] = primary.number;
       }
-      if (moves == 0) return true;
-      if (!tx.upgrade(std::span<const ReaderOf<Tx>>(readers.data(), moves + 1))) return kRestart;
-      for (u32 i = 0; i < moves; ++i) {
-        readers[i + 1]->put(to[i], bucket->key[from[i]].load(), bucket->value[from[i]].load());
-        bucket->key[from[i]].store(cuckoo::free_key(number));
+      if (found == 0) return tx.confirm(true, readers[0]);
+      if (!tx.upgrade(std::span<const ReaderOf<Tx>>(readers.data(), entered))) return kRestart;
+      for (u32 i = 0; i < found; ++i) {
+        const auto& [slot, home, to] = strays[i];
+        const u64 key = bucket->key[slot].load();
+        if (to != kSlots) {
+          readers[home]->put(to, key, bucket->value[slot].load());
+          bucket->key[slot].store(cuckoo::free_key(number));
+        } else if (!Layout::Bugs::kForgetStrays) {
+          readers[home]->word.store(readers[home]->word.load() | Hashes(key).mark());
+        }
       }
       return true;
     }
@@ -442,7 +457,7 @@ class Cuckoo {
       const u64 word = readers[i]->word.load();
       // Who leaves its primary bucket is looked for there first.
       if (growing::low_bits(hashes.primary(), growing::bits_of(word)) == growth.bucket_[i]) {
-        if (!Layout::Bugs::kDropFilter) readers[i]->word.store(word | hashes.filter_bit());
+        if (!Layout::Bugs::kDropMark) readers[i]->word.store(word | hashes.mark());
       }
     }
     readers[0]->key[to].store(cuckoo::free_key(growth.bucket_[0]));

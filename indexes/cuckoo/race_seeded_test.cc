@@ -14,7 +14,8 @@ TEST_CASE("Seeded bugs: whatever step of cuckoo under olc is dropped is found", 
   CHECK(caught("cuckoo: validation", BugsOnRequest::kDropValidation, run));
   CHECK(caught("cuckoo: upgrade", BugsOnRequest::kDropUpgrade, run));
   CHECK(caught("cuckoo: unlock", BugsOnRequest::kDropUnlockAfterFailedUpgrade, run));
-  CHECK(caught("cuckoo: filter", BugsOnRequest::kDropFilter, run));
+  CHECK(caught("cuckoo: mark", BugsOnRequest::kDropMark, run));
+  CHECK(caught("cuckoo: strays", BugsOnRequest::kForgetStrays, run));
   CHECK(caught("cuckoo: stale path", BugsOnRequest::kTrustPath, run));
 }
 

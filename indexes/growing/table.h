@@ -5,7 +5,8 @@
 // splits them, each as an operation of its own. So nobody waits for the whole table (but who finds no room at all may have to
 // claim run after run), and where two claim at once each has its own run. Who is late with his is not waited for: whoever
 // needs a bucket split splits it. Where there is something to settle when all have been split, the buckets are claimed
-// once more for that.
+// once more for that; who has done a run says so, and so the table knows when a level is settled: every bucket of it has been, all
+// of them while they had its bits.
 //
 // How many keys there are is counted by those of one of kCountOneIn hashes, so that the counter is a line that is hardly
 // ever written.
@@ -57,12 +58,12 @@ class Table {
 
     /// A bucket of the run.
     void one_done() {
-      if (++next_ == end_) step_ = Step::kDone;
+      if (++next_ == end_) step_ = reports_ ? Step::kReport : Step::kDone;
     }
 
    private:
     friend Table;
-    enum class Step : u8 { kClaim, kSplit, kSettle, kDone };
+    enum class Step : u8 { kClaim, kSplit, kSettle, kReport, kDone };
 
     /// A block that a step lacks, and then has until it links it.
     template <class Block>
@@ -101,8 +102,12 @@ class Table {
     bool forced_ = false;       // a run is wanted however many keys there are, unless the table has grown
     Seen seen_;                 // since then
     bool stuck_ = false;        // it is wanted, and the table cannot grow any more
-    u32 bits_ = 0;              // of kSplit: each bucket of the run gets one more
+    u32 bits_ = 0;              // of the run's buckets; each that is split gets one more
     u64 next_ = 0, end_ = 0;    // of the run, what is left
+    u64 run_ = 0;               // all of it
+    bool reports_ = false;      // when it is done
+    bool settles_ = false;      // rather than splits,
+    bool tells_ = true;         // and all buckets were as they had to be
     Lacking<Level> level_;
     Lacking<Piece> piece_;
   };
@@ -127,6 +132,9 @@ class Table {
   }
   /// How many there are, claims included: a hint.
   u64 buckets() const { return shape_.mask.load() + 1 + shape_.claimed.load(); }
+  /// Whether all buckets with so many bits have been settled. It stays so while a bucket has them: a caller who proves the bucket
+  /// has to prove no more.
+  [[gnu::always_inline]] bool settled(u32 bits) const { return shape_.settled_bits.load() == bits; }
   /// Null where it has no memory yet.
   [[gnu::always_inline]] Bucket* at(u64 b) const { return buckets_.at(b); }
 
@@ -161,16 +169,22 @@ class Table {
   /// One step. Of the rules of a table
   ///     crowded(keys, bits)            whether so many keys are too many for 2^bits buckets
   ///     split(old, born, word, b)      splits an upgraded bucket, whose word it was, and a new one, and stores the words of both
-  ///     settle_in(tx, b)               what is left to do for a bucket after a doubling, as a body; if anything is
+  ///     settle_in(tx, b, bits)         what is left to do for a bucket after a doubling, as a body; if anything is. False if the
+  ///                                    bucket no longer has these bits: what came of its split is not settled
   template <class Tx, class Rules>
   Attempt<Stepped> grow_in(Tx& tx, const Growth& growth, Growth& after, const Rules& rules) {
     if (growth.step_ == Growth::Step::kClaim) return claim_in(tx, growth, after, rules);
     if constexpr (kSettles<Tx, Rules>) {
       if (growth.step_ == Growth::Step::kSettle) {
-        const Attempt<bool> settled = rules.settle_in(tx, growth.next_);
+        const Attempt<bool> settled = rules.settle_in(tx, growth.next_, growth.bits_);
         if (!settled) return settled.failure();
-        return Stepped::kOneDone;
+        if (*settled) return Stepped::kOneDone;
+        after = growth;
+        after.one_done();
+        after.tells_ = false;
+        return Stepped::kChanged;
       }
+      if (growth.step_ == Growth::Step::kReport) return report_in(tx, growth, after);
     }
     return split_in(tx, growth, after, rules);
   }
@@ -189,11 +203,12 @@ class Table {
 
  private:
   template <class Tx, class Rules>
-  static constexpr bool kSettles = requires(const Rules& rules, Tx& tx) { rules.settle_in(tx, u64{}); };
+  static constexpr bool kSettles = requires(const Rules& rules, Tx& tx) { rules.settle_in(tx, u64{}, u32{}); };
 
   static constexpr u32 kCountOneIn = kTiny ? 1 : 64;   // by hash, and all that are counted
   static constexpr u32 kAskOneIn = kTiny ? 1 : 16;     // ask
-  static constexpr u64 kRun = kTiny ? 2 : 64;          // buckets of a claim: four for each key, so that a doubling ends well before the next
+  // Buckets of a claim: four for each key, so that a doubling ends well before the next.
+  static constexpr u64 kRun = kTiny ? 2 : 64;
   static_assert(Buckets::kPiece % kRun == 0, "a run lies in one piece");
   static constexpr u32 kMostHops = 2 * Buckets::kMostBits;   // of what makes sense: each hop changes at least one bit
 
@@ -202,6 +217,7 @@ class Table {
   struct Shape {
     typename Layout::template Cell<u64> mask{(u64{1} << kFirstBits) - 1};
     typename Layout::template Cell<u64> claimed;
+    typename Layout::template Cell<u64> settled_bits;
   };
 
   /// How many keys there are, in part.
@@ -209,8 +225,10 @@ class Table {
     u8 tag() const { return 0; }
     [[no_unique_address]] typename Layout::Latch latch;
     typename Layout::template Cell<u64> counted;
-    typename Layout::template Cell<u64> room;      // bytes
-    typename Layout::template Cell<u64> settled;   // buckets, since the last doubling
+    typename Layout::template Cell<u64> room;        // bytes
+    typename Layout::template Cell<u64> splitting;   // buckets of runs that are not done
+    typename Layout::template Cell<u64> settling;    // buckets claimed for it since the last doubling,
+    typename Layout::template Cell<u64> settled;     // and of those who were
   };
 
   /// Takes the next run of buckets, if the table grows or has to.
@@ -227,16 +245,19 @@ class Table {
       return tx.confirm(Stepped::kChanged, meter);
     }
     if (!wanted || bits + 1 == Buckets::kMostBits) {
-      const u64 settled = meter->settled.load();
-      if (!kSettles<Tx, Rules> || settled >= buckets) {
+      const u64 settling = meter->settling.load();
+      if (!kSettles<Tx, Rules> || settling >= buckets || meter->splitting.load() != 0) {
         after.step_ = Growth::Step::kDone;
         return tx.confirm(Stepped::kChanged, meter);
       }
       after.step_ = Growth::Step::kSettle;
-      after.next_ = settled;
-      after.end_ = std::min(settled + kRun, buckets);
+      after.bits_ = bits;
+      after.next_ = settling;
+      after.end_ = std::min(settling + kRun, buckets);
+      after.run_ = after.end_ - settling;
+      after.reports_ = after.settles_ = true;
       if (!tx.upgrade(meter)) return kRestart;
-      meter->settled.store(after.end_);
+      meter->settling.store(after.end_);
       return Stepped::kChanged;
     }
     auto& level_link = buckets_.level(bits);
@@ -257,12 +278,16 @@ class Table {
     after.bits_ = bits;
     after.next_ = claimed;
     after.end_ = std::min(claimed + kRun, buckets);
+    after.run_ = after.end_ - claimed;
+    after.reports_ = kSettles<Tx, Rules>;
     if (!tx.upgrade(meter)) return kRestart;
+    if (after.reports_) meter->splitting.store(meter->splitting.load() + after.run_);
     if (!has_piece) link(piece_link, after.piece_, bits);
     if (!has_level) link(level_link, after.level_, bits);
     if (after.end_ == buckets) {
       shape_.claimed.store(0);
       shape_.mask.store(2 * buckets - 1);
+      meter->settling.store(0);
       meter->settled.store(0);
     } else {
       shape_.claimed.store(after.end_);
@@ -274,6 +299,27 @@ class Table {
     meter_.room.store(meter_.room.load() + made.bytes);
     link.store(Buckets::address(made.block, bits));
     made = {};
+  }
+
+  /// The run is done. Of one that settled another level than the last there is nothing to say.
+  template <class Tx>
+  Attempt<Stepped> report_in(Tx& tx, const Growth& growth, Growth& after) {
+    auto meter = tx.enter(&meter_);
+    const u64 buckets = shape_.mask.load() + 1;
+    after = growth;
+    after.finish();
+    if (growth.settles_ && (!growth.tells_ || Buckets::level_of(buckets) != growth.bits_)) {
+      return tx.confirm(Stepped::kChanged, meter);
+    }
+    if (!tx.upgrade(meter)) return kRestart;
+    if (!growth.settles_) {
+      meter->splitting.store(meter->splitting.load() - growth.run_);
+      return Stepped::kChanged;
+    }
+    const u64 settled = meter->settled.load() + growth.run_;
+    meter->settled.store(settled);
+    if (settled == buckets) shape_.settled_bits.store(growth.bits_);
+    return Stepped::kChanged;
   }
 
   /// Splits the next bucket of the run, or first the one that it is to come from: others may be late.

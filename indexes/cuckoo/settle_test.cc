@@ -1,0 +1,132 @@
+// When a cuckoo table says that it is settled, and older marks say nothing any more: growth by hand, with threads that are late.
+// One stray has only an older mark; a table that says it too early loses the key.
+#include <optional>
+
+#include "indexes/cuckoo/cuckoo.h"
+#include "indexes/cuckoo/race_mixes_test.h"
+#include "src/machine/native.h"
+#include "sync/none.h"
+#include "sync/policy_testing.h"
+
+namespace latchlab::testing {
+namespace {
+
+/// Two buckets at first, two to a run, and every key is counted.
+struct Tiny : Native {
+  static constexpr bool kTiny = true;
+};
+
+class Grown {
+  using Policy = None<Tiny>;
+  using Body = Cuckoo<Policy::Layout, U64Key>;
+
+ public:
+  using Growth = Body::Growth;
+
+  /// Eight buckets. The stray is in bucket 0 and will be in 8, since bucket 2, its primary one, is full; its mark is from when
+  /// there were four.
+  Grown() {
+    insert(2, 7), insert(1, 3), insert(3, 4);   // two buckets are full
+    finish(claim());
+    while (!finish(claim())) {}
+    put(stray_);
+    insert(4, 6), insert(5, 3), insert(7, 3);   // and so are four
+  }
+  ~Grown() { body_.free_all(*me_.pool); }
+  Grown(const Grown&) = delete;
+  Grown& operator=(const Grown&) = delete;
+
+  /// Keys that can be in no bucket but this, of sixteen.
+  void insert(u64 bucket, u32 count) {
+    for (u32 i = 0; i < count; ++i) put(number_of(bucket, bucket, taken_++, 4));
+  }
+  /// With what there is before, too many for eight buckets.
+  void fill_eight() {
+    insert(0, 6), insert(1, 4), insert(3, 3), insert(4, 1), insert(5, 4), insert(6, 7), insert(7, 2);
+  }
+  bool finds_stray() {
+    return house_.policy.read(me_, [&](auto& tx) { return body_.find_in(tx, U64Key(stray_)); }) == std::optional<u64>(stray_);
+  }
+
+  /// After so many steps: the first ones make what it lacks.
+  Growth claim(u32 steps = 1) {
+    Growth growth;
+    while (steps-- > 0) step(growth);
+    return growth;
+  }
+  void step(Growth& growth) {
+    REQUIRE(growth.prepare(*me_.pool));
+    Growth after;
+    const Stepped stepped = house_.policy.write(me_, [&](auto& tx) { return body_.grow_in(tx, growth, after); });
+    if (stepped == Stepped::kOneDone) {
+      growth.one_done();
+    } else {
+      growth = after;
+    }
+  }
+  /// Whether there was nothing to do.
+  bool finish(Growth growth) {
+    const bool nothing = growth.done();
+    while (!growth.done()) step(growth);
+    return nothing;
+  }
+
+ private:
+  void put(u64 number) {
+    const Placed placed =
+        house_.policy.write(me_, [&](auto& tx) { return body_.put_in(tx, U64Key(number), number, Body::Put::kInsert); });
+    REQUIRE(placed == Placed::kYes);
+  }
+
+  const u64 stray_ = number_of(2, 8, 0, 4);
+  House<Policy> house_{"none"};
+  House<Policy>::Thread me_{house_};
+  Body body_;
+  u32 taken_ = 0;
+};
+
+TEST_CASE("nothing is settled while a bucket may still have to be split") {
+  Grown table;
+  table.finish(table.claim());              // two of four buckets split
+  auto late = table.claim(2);               // the other two claimed
+  CHECK(table.finish(table.claim()));
+  CHECK(table.finds_stray());
+  table.finish(late);
+  CHECK(table.finds_stray());
+  CHECK_FALSE(table.finish(table.claim()));
+  CHECK(table.finds_stray());
+}
+
+TEST_CASE("a bucket that is split before it is settled is not settled") {
+  Grown table;
+  for (u32 run = 0; run < 2; ++run) table.finish(table.claim());
+  auto late = table.claim();                // to settle buckets 0 and 1
+  for (u32 run = 1; run < 4; ++run) CHECK_FALSE(table.finish(table.claim()));
+  CHECK(table.finish(table.claim()));
+  CHECK(table.finds_stray());
+  table.fill_eight();
+  table.finish(table.claim());              // they are split
+  table.finish(late);
+  CHECK(table.finds_stray());
+}
+
+TEST_CASE("who settled eight buckets does not count when there are sixteen") {
+  Grown table;
+  for (u32 run = 0; run < 2; ++run) table.finish(table.claim());
+  auto late = table.claim();                // to settle buckets 0 and 1
+  table.step(late), table.step(late);       // done, and not said yet
+  for (u32 run = 1; run < 4; ++run) CHECK_FALSE(table.finish(table.claim()));
+  table.fill_eight();
+  for (u32 run = 0; run < 4; ++run) table.finish(table.claim());
+  table.finish(late);
+  for (u32 run = 0; run < 4; ++run) CHECK_FALSE(table.finish(table.claim()));
+  auto last = table.claim();                // to settle buckets 8 and 9
+  for (u32 run = 5; run < 8; ++run) CHECK_FALSE(table.finish(table.claim()));
+  CHECK(table.finds_stray());
+  table.finish(last);
+  CHECK(table.finds_stray());
+  CHECK(table.finish(table.claim()));
+}
+
+}  // namespace
+}  // namespace latchlab::testing
