@@ -34,7 +34,8 @@ set_source_files_properties("${PROJECT_SOURCE_DIR}/src/testing/catch_main.cc" "$
   PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
 
 # What says nothing under a sanitizer is left out of its lane. The race finder's fibers share one thread, where the thread
-# sanitizer sees no race, and one arena, into which the address sanitizer does not look: the finder knows itself what is freed.
+# sanitizer sees no race, and one arena, into which the address sanitizer does not look: the finder knows itself what is freed. It
+# does not know where an array within a node ends, so the address lane keeps one file of each index, and ART's scouts.
 set(test_spec "")
 if(LATCHLAB_SANITIZE MATCHES "address")
   set(test_spec "~[release]~[no-asan]")
@@ -42,13 +43,15 @@ elseif(LATCHLAB_SANITIZE MATCHES "thread")
   set(test_spec "~[release]~[no-tsan]")
 endif()
 set(left_out "^$")
-if(LATCHLAB_SANITIZE)
-  set(left_out "/(indexes|sync)/.*(race_[a-z]+|[a-z]+_race)_test[.]cc$")
+if(LATCHLAB_SANITIZE MATCHES "thread")
+  set(left_out "(race_[a-z]+|[a-z]+_race)_test[.]cc$")
+elseif(LATCHLAB_SANITIZE MATCHES "address")
+  set(left_out "^indexes/.*race_(hybrid|locks|rowex|rtm|seeded|striped)_test[.]cc$|^sync/.*_race_test[.]cc$")
 endif()
 
 # latchlab_add_tests(FOLDER LIBRARY...): the executable FOLDER_test.
 function(latchlab_add_tests folder)
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/*_test.cc")
+  file(GLOB_RECURSE sources RELATIVE "${PROJECT_SOURCE_DIR}" CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/*_test.cc")
   list(FILTER sources EXCLUDE REGEX "${left_out}")
   if(NOT sources)
     return()

@@ -53,6 +53,8 @@ struct BugFlags {
   static inline Flag kDropMark{};
   /// cuckoo: who settles a bucket does not mark again what he leaves there.
   static inline Flag kForgetStrays{};
+  /// cuckoo: buckets are settled while others may still have to be split.
+  static inline Flag kSettleEarly{};
   /// cuckoo: a path is taken without a look whether its keys are still where they were.
   static inline Flag kTrustPath{};
 };

@@ -38,6 +38,11 @@ inline std::vector<RaceMix<u64>> cuckoo_mixes() {
                            number_of(1, 1, 4, 1)}) {
     back.push_back(number);
   }
+  // Eight buckets, which become sixteen while others settle.
+  std::vector<u64> many, crowd;
+  for (u64 number = 0; number < 26; ++number) many.push_back(number);
+  for (u64 number = 100; number < 108; ++number) crowd.push_back(number);
+  for (u64 i = 0; i < 4; ++i) crowd.push_back(many[7 * i]);
   const u64 in_1 = number_of(1, 1, 5, 1), too_many_in_1 = number_of(1, 1, 6, 1);
   // Name, preload, erased, hot, and how often to find, insert, update, upsert, erase and scan.
   return {
@@ -47,6 +52,7 @@ inline std::vector<RaceMix<u64>> cuckoo_mixes() {
       {"full", both, {}, {both[0], both[8], more_0, again_0, other_0}, {5, 6, 1, 1, 3, 0}},
       {"first doubling", both, {both[12]}, {both[0], both[7], both[12], more_0, again_0}, {5, 6, 1, 1, 2, 1}},
       {"back to the primary", back, {back[0]}, {more_0, more_0, in_1, too_many_in_1}, {6, 6, 0, 0, 1, 0}},
+      {"settling", many, {}, crowd, {3, 9, 0, 1, 2, 0}, 5},
       {"paths among four", four, {}, {four[0], four[1], four[8], path_0, path_1, path_2}, {5, 6, 1, 1, 3, 0}},
   };
 }

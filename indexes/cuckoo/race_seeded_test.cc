@@ -16,6 +16,7 @@ TEST_CASE("Seeded bugs: whatever step of cuckoo under olc is dropped is found", 
   CHECK(caught("cuckoo: unlock", BugsOnRequest::kDropUnlockAfterFailedUpgrade, run));
   CHECK(caught("cuckoo: mark", BugsOnRequest::kDropMark, run));
   CHECK(caught("cuckoo: strays", BugsOnRequest::kForgetStrays, run));
+  CHECK(caught("cuckoo: settling waits for splits", BugsOnRequest::kSettleEarly, run));
   CHECK(caught("cuckoo: stale path", BugsOnRequest::kTrustPath, run));
 }
 

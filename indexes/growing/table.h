@@ -104,10 +104,9 @@ class Table {
     bool stuck_ = false;        // it is wanted, and the table cannot grow any more
     u32 bits_ = 0;              // of the run's buckets; each that is split gets one more
     u64 next_ = 0, end_ = 0;    // of the run, what is left
-    u64 run_ = 0;               // all of it
+    u64 run_ = 0;               // all of it; 0 if a bucket was not as it had to be for settling
     bool reports_ = false;      // when it is done
-    bool settles_ = false;      // rather than splits,
-    bool tells_ = true;         // and all buckets were as they had to be
+    bool settles_ = false;      // rather than splits
     Lacking<Level> level_;
     Lacking<Piece> piece_;
   };
@@ -133,7 +132,8 @@ class Table {
   /// How many there are, claims included: a hint.
   u64 buckets() const { return shape_.mask.load() + 1 + shape_.claimed.load(); }
   /// Whether all buckets with so many bits have been settled. It stays so while a bucket has them: a caller who proves the bucket
-  /// has to prove no more.
+  /// after this has to prove no more. Whoever settled has stored the marks of the bucket before he reported, and the last report
+  /// stored these bits: a load acquires them (Racy, src/machine/cells.h), so a version read after it knows of the marks.
   [[gnu::always_inline]] bool settled(u32 bits) const { return shape_.settled_bits.load() == bits; }
   /// Null where it has no memory yet.
   [[gnu::always_inline]] Bucket* at(u64 b) const { return buckets_.at(b); }
@@ -181,7 +181,7 @@ class Table {
         if (*settled) return Stepped::kOneDone;
         after = growth;
         after.one_done();
-        after.tells_ = false;
+        after.run_ = 0;
         return Stepped::kChanged;
       }
       if (growth.step_ == Growth::Step::kReport) return report_in(tx, growth, after);
@@ -212,8 +212,9 @@ class Table {
   static_assert(Buckets::kPiece % kRun == 0, "a run lies in one piece");
   static constexpr u32 kMostHops = 2 * Buckets::kMostBits;   // of what makes sense: each hop changes at least one bit
 
-  /// How far the table has grown: of mask + 1 buckets the first `claimed` are split, or about to be. Stored under the latch of
-  /// meter_; where to look first, for everybody, who never proves it.
+  /// How far the table has grown: of mask + 1 buckets the first `claimed` are split, or about to be: where to look first, for
+  /// everybody, who never proves it. All buckets with settled_bits bits are settled: no hint, see settled(). Stored under the latch
+  /// of meter_.
   struct Shape {
     typename Layout::template Cell<u64> mask{(u64{1} << kFirstBits) - 1};
     typename Layout::template Cell<u64> claimed;
@@ -246,7 +247,8 @@ class Table {
     }
     if (!wanted || bits + 1 == Buckets::kMostBits) {
       const u64 settling = meter->settling.load();
-      if (!kSettles<Tx, Rules> || settling >= buckets || meter->splitting.load() != 0) {
+      const bool may_settle = meter->splitting.load() == 0 || Layout::Bugs::kSettleEarly;
+      if (!kSettles<Tx, Rules> || settling >= buckets || !may_settle) {
         after.step_ = Growth::Step::kDone;
         return tx.confirm(Stepped::kChanged, meter);
       }
@@ -308,9 +310,7 @@ class Table {
     const u64 buckets = shape_.mask.load() + 1;
     after = growth;
     after.finish();
-    if (growth.settles_ && (!growth.tells_ || Buckets::level_of(buckets) != growth.bits_)) {
-      return tx.confirm(Stepped::kChanged, meter);
-    }
+    if (growth.settles_ && Buckets::level_of(buckets) != growth.bits_) return tx.confirm(Stepped::kChanged, meter);
     if (!tx.upgrade(meter)) return kRestart;
     if (!growth.settles_) {
       meter->splitting.store(meter->splitting.load() - growth.run_);

@@ -137,12 +137,13 @@ class Epochs {
       if (reclaim_ == Reclaim::kQsbr) return decided_as<Reclaim::kQsbr>(run);
       return decided_as<Reclaim::kLeak>(run);
     }
-    /// From here on nothing that can be reached is freed. Not nested.
-    void enter() {
+    /// From here on nothing that can be reached is freed. Not nested. Always inlined, as leave is: else it depends on how many
+    /// indexes share a translation unit.
+    [[gnu::always_inline]] void enter() {
       decide([](auto& decided) { decided.enter(); });
     }
     /// What was read since enter must not be used any more.
-    void leave() {
+    [[gnu::always_inline]] void leave() {
       decide([](auto& decided) { decided.leave(); });
     }
     /// Between operations: from here to the next enter nothing waits for this thread. Release: pairs with the scan's look,
@@ -188,12 +189,12 @@ class Epochs {
       [[gnu::always_inline]] decltype(auto) decide(const Run& run) const {
         return run(*this);
       }
-      void enter() const {
+      [[gnu::always_inline]] void enter() const {
         if constexpr (kReclaim == Reclaim::kLeak) return;
         if (kReclaim != Reclaim::kQsbr || announced_.load(kRelaxed) == kOutside) announce();   // relaxed: our own store
       }
       // Release: pairs with the scan's look, so that our reads happen before the frees that it allows.
-      void leave() const {
+      [[gnu::always_inline]] void leave() const {
         if constexpr (kReclaim == Reclaim::kQsbr) {
           if (++operations_ % kQuietOps == 0) announce();
         } else if constexpr (kReclaim != Reclaim::kLeak) {
@@ -206,7 +207,7 @@ class Epochs {
      private:
       // Acquire: pairs with the read-modify-writes of the global epoch. Release: pairs with the scan's look, which may see
       // this store and not the leave before it, and must still have all reads of our last stay behind it.
-      void announce() const {
+      [[gnu::always_inline]] void announce() const {
         announced_.store(global_.load(kAcquire), kRelease);
         if constexpr (kReclaim == Reclaim::kEpochFence) {
           M::full_fence();   // pairs with the full fence of the scan
