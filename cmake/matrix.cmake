@@ -35,6 +35,7 @@ latchlab_add_index(art           HEADER indexes/art/art.h              TYPE Art 
 latchlab_add_index(chained       HEADER indexes/chained/chained.h      TYPE Chained       KEYS u64 bytes)
 latchlab_add_index(vip           HEADER indexes/vip/vip.h              TYPE Vip           KEYS u64 bytes)
 latchlab_add_index(cuckoo        HEADER indexes/cuckoo/cuckoo.h        TYPE Cuckoo        KEYS u64)
+latchlab_add_index(simdht        HEADER indexes/simdht/simdht.h        TYPE SimdHt        KEYS u64        POLICIES ${alone})
 latchlab_add_index(tbb           HEADER indexes/peers/tbb.h            TYPE Tbb           KEYS u64 bytes  POLICIES own)
 latchlab_add_index(tbb_unordered HEADER indexes/peers/tbb_unordered.h  TYPE TbbUnordered  KEYS u64 bytes  POLICIES own)
 latchlab_add_index(libcuckoo     HEADER indexes/peers/libcuckoo.h      TYPE LibCuckoo     KEYS u64 bytes  POLICIES own)

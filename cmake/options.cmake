@@ -17,7 +17,7 @@ endif()
 
 # Instructions beyond baseline x86-64. The transactional ones are emitted everywhere, because a begin that is
 # inlined cannot live in a file of its own, and executed only after the probe has seen them work. No AVX: g++ would
-# add a vzeroupper to its kernels, which aborts a transaction.
+# add a vzeroupper to what uses it, which aborts a transaction.
 set(latchlab_target_flags -mrtm -mtsxldtrk -mcx16 -msse4.2 -mpopcnt)
 
 # The first call through a lazily bound PLT entry inside a transaction always aborts it.

@@ -1,4 +1,5 @@
 """The figure of an experiment: a chart a panel, as SVG, PNG, PDF and a page that needs no network."""
+import os
 import textwrap
 
 import altair
@@ -29,7 +30,10 @@ def chart(experiment, number, drawn, left_out):
         scale = altair.Scale(type="log", base=2) if panel.log else altair.Scale(zero=False)
         x = altair.X("x:Q", title=panel.x_title, scale=scale, axis=altair.Axis(values=at, format="d"))
     else:
-        x = altair.X("x:O", title=panel.x_title, sort=panel.x, axis=altair.Axis(labelAngle=0))
+        # Of indexes only what tells them apart.
+        shared = len(os.path.commonprefix(panel.x)) if panel.option == "index" else 0
+        axis = altair.Axis(labelAngle=0, labelExpr=f"slice(datum.label, {shared})")
+        x = altair.X("x:O", title=panel.x_title, sort=panel.x, axis=axis)
     y_title = METRICS[panel.y][0]
     order = [*names, *(row["curve"] for row in known)]
     color = altair.Color("curve:N", title=None, sort=order, legend=altair.Legend(symbolOpacity=1))

@@ -1,6 +1,7 @@
 #include "harness/cli_check.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -53,6 +54,20 @@ bool draws_keys(const Mix& mix) {
          mix.has(OpKind::kScan);
 }
 
+/// Makes --isa an option of the index; why it cannot be one, if so.
+std::string take_isa(Config& config, const Registry& registry) {
+  if (config.isa.empty()) return "";
+  const auto pair = std::ranges::find(registry.pairs(), config.index.name, &Pair::index);
+  if (std::ranges::find(pair->index_options, "isa", &OptionAbout::key) == pair->index_options.end()) {
+    return fmt::format("--isa: it does not reach {}, which has no kernels to choose from", config.index.name);
+  }
+  if (std::ranges::find(config.index.options, "isa", [](const auto& option) { return option.first; }) != config.index.options.end()) {
+    throw InputError(fmt::format("--isa: --index={} says which, too", config.index.str()));
+  }
+  config.index.options.emplace_back("isa", std::exchange(config.isa, ""));
+  return "";
+}
+
 }  // namespace
 
 Spec in_effect(const Spec& sync, const Registry& registry) {
@@ -71,8 +86,9 @@ Spec index_in_effect(const Spec& index, const Registry& registry) {
 
 std::string complete_and_check(Config& config, const Defaults& defaults, const Surroundings& surroundings,
                                CapacityOfKeys& capacities) {
-  config.index_options = index_in_effect(config.index, surroundings.registry).options;
   surroundings.registry.check_words(config.index.name, config.sync.name);
+  const std::string no_isa = take_isa(config, surroundings.registry);
+  config.index_options = index_in_effect(config.index, surroundings.registry).options;
   (void)in_effect(config.sync, surroundings.registry);
   surroundings.check_pin(config.pin);
   (void)named("--dist", [&] { return Distribution(config.distribution); });
@@ -103,11 +119,17 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
   }
 
   // From here on every word is right by itself; what is left are combinations.
+  if (!no_isa.empty()) return no_isa;
   const Pair* pair = nullptr;
   try {
     pair = &surroundings.registry.find(config.index.name, config.sync.name, config.key_kind());
   } catch (const InputError& error) {
     return error.what();
+  }
+  config.index_degraded = pair->index_degraded(config.index).value_or("");
+  config.widths = pair->widths(config.index);
+  if (config.widths.key < 64 && config.keys.name != "u32") {
+    return fmt::format("--keys: {} holds keys of {} bits; write --keys=u32", config.index.str(), config.widths.key);
   }
   config.own_memory = pair->own_memory;
   if (!config.own_memory.empty() && !defaults.alloc) {
@@ -160,6 +182,9 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
   if (!config.no_distribution.empty() && !defaults.dist) {
     return fmt::format("--dist: it does not reach --workload={}: {}", config.workload.str(),
                        config.no_distribution);
+  }
+  if (config.strict && !config.index_degraded.empty()) {
+    throw InputError("--strict: the result would be degraded: " + config.index_degraded);
   }
   if (config.strict && (pair->elides_reads || writes(mix))) {
     if (const auto why = pair->degraded(config.sync)) {

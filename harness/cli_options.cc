@@ -39,6 +39,8 @@ const std::vector<OptionRow>& option_rows() {
   static const std::vector<OptionRow> rows{
       {"index", "NAME", "art", "the index, and its options: vip:60",
        [](Config& c, const std::string& v) { c.index = parse_spec("--index", v); }},
+      {"isa", "NAME", "the widest there is", "instructions of its kernels: scalar, sse4.2, avx2 or avx512; simdht has them",
+       [](Config& c, const std::string& v) { c.isa = v; }},
       {"sync", "POLICY", "none", "how it is synchronized, e.g. rtm:20,respec=0",
        [](Config& c, const std::string& v) { c.sync = parse_spec("--sync", v); }},
       {"threads", "N", "1", "threads; more than processors is allowed",
@@ -63,7 +65,7 @@ const std::vector<OptionRow>& option_rows() {
        }},
       {"workload", "MIX", "lookup", "lookup, insert or mix:read=90,insert=5,erase=5",
        [](Config& c, const std::string& v) { c.workload = parse_spec("--workload", v); }},
-      {"keys", "KEYS", "u64", "u64, dense or file:PATH, one key a line",
+      {"keys", "KEYS", "u64", "u64, u32, dense or file:PATH, one key a line",
        [](Config& c, const std::string& v) {
          if (v.starts_with('/') || v.starts_with('.')) {
            throw InputError(fmt::format("--keys: '{}' is a path; write --keys=file:{}", v, v));

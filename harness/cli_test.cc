@@ -41,16 +41,23 @@ Registry some_words() {
       reader.finish();
       return {{"restarts", std::to_string(restarts)}, {"wait", wait ? "1" : "0"}};
     };
+    pair.index_degraded = [](const Spec& spec) {
+      return spec.str() == "vip:isa=avx" ? std::optional<std::string>("no avx here") : std::nullopt;
+    };
+    if (pair.index == "vip") pair.widths = [](const Spec& spec) { return Widths{.key = spec.arg == "32" ? 32u : 64u}; };
     pair.resolve_index = [](const Spec& spec) -> Options {
       SpecReader reader(spec, "index " + spec.name);
       if (spec.name != "vip") return reader.finish(), Options();
       const u64 period = reader.arg_u64(60, 1, 1000);
+      const std::vector<std::string> isas{"any", "sse", "avx"};
+      const std::size_t isa = reader.one_of("isa", 0, isas);
       reader.finish();
-      return {{"period", std::to_string(period)}};
+      return {{"period", std::to_string(period)}, {"isa", isas[isa]}};
     };
     if (pair.index == "vip") {
       pair.learns = true;
-      pair.index_options = {{.key = "period", .standard = "60", .meaning = "how long it rests"}};
+      pair.index_options = {{.key = "period", .standard = "60", .meaning = "how long it rests"},
+                            {.key = "isa", .standard = "any", .meaning = "which instructions"}};
     }
     if (pair.policy == "rtm") {
       pair.options = {{.key = "wait", .standard = "1", .meaning = "wait first"}};
@@ -183,6 +190,32 @@ TEST_CASE("calls are timed all, by a sample, or not at all", "[cli]") {
   CHECK(contains(error_of({"--latency=sample:"}), "a number from 0 to 1"));
 }
 
+TEST_CASE("the instructions of kernels are an axis, for an index that has them", "[cli]") {
+  const RunCommand command = runs({"--isa={avx,sse}", "--index={vip,vip:32}", "--keys=u32"});
+  REQUIRE(command.runs.size() == 4);
+  CHECK(command.runs[0].config.index.str() == "vip:isa=avx");
+  CHECK(command.runs[3].config.index.str() == "vip:32,isa=sse");
+  CHECK(command.runs[3].config.index_options == Options{{"period", "32"}, {"isa", "sse"}});
+  CHECK(contains(error_of({"--index=vip", "--isa=mmx"}), "isa=mmx is none of any, sse, avx"));
+  CHECK(contains(error_of({"--index=vip:isa=sse", "--isa=avx"}), "--index=vip:isa=sse says which, too"));
+  CHECK(contains(error_of({"--index=art", "--isa=avx"}), "--isa: it does not reach art"));
+  CHECK(contains(error_of({"--index=vip", "--isa={avx,avx}"}), "is given twice"));
+  CHECK(runs({"--index=vip", "--isa=avx"}).runs[0].config.index_degraded == "no avx here");
+  CHECK(runs({"--index=vip", "--isa=sse", "--strict"}).runs[0].config.index_degraded.empty());
+  CHECK(error_of({"--index=vip", "--isa=avx", "--strict"}) == "--strict: the result would be degraded: no avx here");
+  const RunCommand some = runs({"--index={art,vip}", "--isa=avx"});
+  CHECK(contains(some.runs[0].skip, "does not reach art"));
+  CHECK(some.runs[1].skip.empty());
+}
+
+TEST_CASE("an index of narrow keys takes keys that are", "[cli]") {
+  CHECK(runs({"--index=vip:32", "--keys=u32"}).runs[0].config.widths.key == 32);
+  CHECK(runs({"--index=vip:64"}).runs[0].config.widths.key == 64);
+  CHECK(runs({"--keys=u32"}).runs[0].config.widths.key == 64);
+  CHECK(error_of({"--index=vip:32"}) == "--keys: vip:32 holds keys of 32 bits; write --keys=u32");
+  CHECK(contains(error_of({"--index=vip:32", "--keys=dense"}), "write --keys=u32"));
+}
+
 TEST_CASE("lookups are batched where the index and the workload have batches", "[cli]") {
   const auto batch_of = [](const char* option) { return runs({option}).runs[0].config.batch; };
   CHECK(batch_of("--threads=1") == Batching{.keys = 1, .order = BatchOrder::kSideBySide});
@@ -285,7 +318,7 @@ TEST_CASE("wrong input is one line that says what would be right", "[cli]") {
       {{"--index=art:3"}, "--index: index art takes no argument"},
       {{"--index=art,x=1"}, "--index: index art has no options"},
       {{"--index=vip:0"}, "--index: index vip: '0' must be a whole number from 1 to 1000"},
-      {{"--index=vip:9,x=1"}, "--index: index vip has no options, but got 'x=1'"},
+      {{"--index=vip:9,x=1"}, "--index: index vip has no option 'x'; it has isa"},
       {{"--sync=rmt:20"}, "did you mean 'rtm'?"},
       {{"--sync=rtm:20,wiat=1"}, "did you mean 'wait'?"},
       {{"--sync=rtm:-1"}, "--sync: policy rtm: '-1' must be a whole number from 0 to 1000"},

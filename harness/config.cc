@@ -41,6 +41,7 @@ std::string latency_text(u32 every) {
 std::string point_of(const Config& c) {
   std::string point = fmt::format("--index={} --sync={} --threads={} --pin={}", c.index.str(), c.sync.str(),
                                   c.threads, c.pin.text);
+  if (!c.isa.empty()) point += fmt::format(" --isa={}", c.isa);
   if (c.own_memory.empty()) point += fmt::format(" --alloc={}", word(c.alloc));
   if (c.no_reclaim.empty()) point += fmt::format(" --reclaim={}", word(c.reclaim));
   point += fmt::format(" --hugepages={} --workload={} --keys={}", word(c.huge_pages), c.workload.str(),

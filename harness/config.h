@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "src/base/batching.h"
+#include "src/base/key.h"
 #include "src/base/spec.h"
 #include "src/base/types.h"
 #include "src/memory/memory_config.h"
@@ -54,6 +55,9 @@ struct Pin {
 
 struct Config {
   Spec index{.name = "art", .arg = {}, .options = {}};
+  std::string isa;   ///< which instructions the index's kernels are to use; empty once that is among its options
+  Widths widths;     ///< of what the index has room for
+  std::string index_degraded;   ///< why this process cannot do what the index's options ask for; empty where it can
   /// What is in effect of the index's options.
   std::vector<std::pair<std::string, std::string>> index_options;
   Spec sync{.name = "none", .arg = {}, .options = {}};
@@ -68,7 +72,7 @@ struct Config {
   std::string no_reclaim;
 
   Spec workload{.name = "lookup", .arg = {}, .options = {}};       ///< lookup, insert, mix:read=..
-  Spec keys{.name = "u64", .arg = {}, .options = {}};              ///< u64, dense, file:PATH
+  Spec keys{.name = "u64", .arg = {}, .options = {}};              ///< u64, u32, dense, file:PATH
   Spec distribution{.name = "uniform", .arg = {}, .options = {}};  ///< uniform, zipf:Q
   /// Why --dist does not reach this workload, which draws no keys; empty where it does.
   std::string no_distribution;

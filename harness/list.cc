@@ -77,7 +77,8 @@ std::string workloads(const Registry&) {
 }
 
 std::string keys(const Registry&) {
-  return line("u64", "integers scattered over 64 bits") + line("dense", "0, 1, 2, ...") +
+  return line("u64", "integers scattered over 64 bits") + line("u32", "over 32 bits; up to 2^31 records") +
+         line("dense", "0, 1, 2, ...") +
          line("file:PATH", "byte strings, one a line of at most 64 KiB; --records takes a random sample of the lines");
 }
 

@@ -61,6 +61,9 @@ struct Pair {
   /// Every option as it would be in effect; throws InputError for a malformed spec. Builds nothing.
   std::vector<std::pair<std::string, std::string>> (*resolve)(const Spec& sync) = nullptr;
   std::vector<std::pair<std::string, std::string>> (*resolve_index)(const Spec& index) = nullptr;   ///< the same of the index
+  /// Why this process cannot do what the index's options ask for; nothing where it can.
+  std::optional<std::string> (*index_degraded)(const Spec& index) = [](const Spec&) { return std::optional<std::string>(); };
+  Widths (*widths)(const Spec& index) = [](const Spec&) { return Widths(); };
   std::unique_ptr<Trial> (*make_trial)(const Config&) = nullptr;
   std::unique_ptr<AnyIndex> (*make_index)(const Spec& sync, const MemoryConfig&) = nullptr;
 };

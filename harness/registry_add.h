@@ -42,6 +42,8 @@ inline std::vector<std::pair<std::string, std::string>> no_options(const Spec& s
 ///                          counts its own bytes()
 ///   kNoErase               why its erase must not be called
 ///   kLibrary               for a peer: which library it is from, by its name in build_info().libraries
+///   Options::degraded()    why this process cannot do what they ask for, if so
+///   Options::widths()      the bits of its keys and values, where they may be fewer than 64
 /// The same of a policy:
 ///   kAbout                 one line for `harness list`
 ///   kManyWriters           false when only one thread may write (default true)
@@ -71,6 +73,12 @@ void add_pair(Registry& registry, std::string index, std::string policy, KeyKind
     using Options = typename Written::Options;
     pair.resolve_index = [](const Spec& spec) { return Options::parse(spec).resolved(); };
     pair.index_options = options_of<Options>(pair.index);
+    if constexpr (requires(const Options& options) { options.degraded(); }) {
+      pair.index_degraded = [](const Spec& spec) { return Options::parse(spec).degraded(); };
+    }
+    if constexpr (requires(const Options& options) { options.widths(); }) {
+      pair.widths = [](const Spec& spec) { return Options::parse(spec).widths(); };
+    }
   } else {
     pair.resolve_index = [](const Spec& spec) { return no_options(spec, "index "); };
   }

@@ -51,11 +51,6 @@ struct Step {
 };
 static_assert(sizeof(Step) == 24, "a step takes part of a line from the index's lookups");
 
-/// The share of a key in the checksum: the tag in its value (workloads/value.h), which is a hash of the key
-/// already, so that nothing is hashed while the clock runs. A sum of them does not depend on the order of
-/// insertions and erasures.
-inline u64 checksum_of(u64 value) { return value >> 32; }
-
 /// One thread's account of what it did, kept by the hot loop and compared with the index afterwards.
 struct alignas(kFalseSharingBytes) Tally {
   std::array<u64, kOpKinds> count{};

@@ -6,16 +6,16 @@ namespace latchlab {
 namespace {
 
 /// The key and the value that stamp `stamp` writes for it.
-void fill_key(Step& step, const KeySet& keys, const Op& op, u64 stamp) {
+void fill_key(Step& step, const KeySet& keys, const Op& op, u64 stamp, u32 value_bits) {
   if (keys.bytes()) {
     const std::string_view raw = keys.raw<std::string_view>(op);
     step.bytes = raw.data();
     step.length = static_cast<u32>(raw.size());
-    step.value = value_of(raw, stamp);
+    step.value = value_of(raw, stamp, value_bits);
   } else {
     step.number = keys.raw<u64>(op);
     step.length = sizeof(u64);
-    step.value = value_of(step.number, stamp);
+    step.value = value_of(step.number, stamp, value_bits);
   }
 }
 
@@ -52,7 +52,7 @@ void StepMaker::make(u64 first, std::span<Step> steps, std::vector<Op>& ops) con
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const Op& op = ops[i];
     Step& step = steps[i];
-    fill_key(step, keys, op, first + i);
+    fill_key(step, keys, op, first + i, value_bits_);
     step.limit = op.scan;
     step.kind = op.kind;
     step.expect = expectation(op, erases_, keys.bytes());
@@ -65,8 +65,8 @@ Slice StepMaker::make(u64 first, u32 count, std::vector<Op>& ops, std::vector<St
   return slice_of(steps);
 }
 
-Slice make_checks(const KeySet& keys, u64 records, u64 samples, u64 first, u32 count,
-                  std::vector<Step>& steps) {
+Slice make_checks(const KeySet& keys, u64 records, u64 samples, u64 first, u32 count, std::vector<Step>& steps,
+                  u32 value_bits) {
   steps.resize(count);
   for (u32 i = 0; i < count; ++i) {
     // 128 bits: the product of two counts may exceed 64.
@@ -74,7 +74,7 @@ Slice make_checks(const KeySet& keys, u64 records, u64 samples, u64 first, u32 c
     const u64 record = static_cast<u64>(static_cast<Wide>(first + i) * records / samples);
     Op op;
     keys.put(op, record);
-    fill_key(steps[i], keys, op, 0);
+    fill_key(steps[i], keys, op, 0, value_bits);
     steps[i].limit = 0;
     steps[i].kind = OpKind::kRead;
     steps[i].expect = Expect::kHit;

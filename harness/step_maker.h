@@ -20,8 +20,8 @@ namespace latchlab {
 
 class StepMaker {
  public:
-  /// `stream` must outlive the maker. `erases`: whether anything of the workload erases.
-  StepMaker(const Stream& stream, bool erases) : stream_(stream), erases_(erases) {}
+  /// `stream` must outlive the maker. `erases`: whether anything of the workload erases. `value_bits`: 64 or 32.
+  StepMaker(const Stream& stream, bool erases, u32 value_bits = 64) : stream_(stream), erases_(erases), value_bits_(value_bits) {}
 
   /// Makes the steps of the operations number first, first + 1, ... `ops` is scratch space.
   void make(u64 first, std::span<Step> steps, std::vector<Op>& ops) const;
@@ -34,6 +34,7 @@ class StepMaker {
  private:
   const Stream& stream_;
   bool erases_;
+  u32 value_bits_;
 };
 
 /// All steps as one slice, which says if they are of one kind.
@@ -41,7 +42,7 @@ class StepMaker {
 
 /// Reads that check what was loaded: steps for `count` samples of the records, the first being sample number
 /// `first` of `samples` in all, evenly spread over the records. They teach nothing: popularity is for the workload to say.
-Slice make_checks(const KeySet& keys, u64 records, u64 samples, u64 first, u32 count,
-                  std::vector<Step>& steps);
+Slice make_checks(const KeySet& keys, u64 records, u64 samples, u64 first, u32 count, std::vector<Step>& steps,
+                  u32 value_bits = 64);
 
 }  // namespace latchlab

@@ -191,7 +191,7 @@ class Run {
 
   bool load() {
     const Stream loading = Stream::loading(config_.seed, keys_, config_.records);
-    const StepMaker maker(loading, false);
+    const StepMaker maker(loading, false, config_.widths.value);
     chunks("load", config_.records, [&](Worker& me, u64 first, u32 count) {
       const Slice chunk = maker.make(first, count, me.ops, me.steps);
       // A new index is empty: an insert that finds its key there is a mistake even where keys come from a
@@ -205,7 +205,7 @@ class Run {
   bool verify() {
     const u64 samples = std::min(kSamples, config_.records);
     chunks("verify", samples, [&](Worker& me, u64 first, u32 count) {
-      return make_checks(keys_, config_.records, samples, first, count, me.steps);
+      return make_checks(keys_, config_.records, samples, first, count, me.steps, config_.widths.value);
     });
     return go_on() && no_mistakes("verifying what was loaded");
   }
@@ -238,12 +238,12 @@ class Run {
 
   void warm_up() {
     if (!go_on()) return;
-    const StepMaker maker(stream_, mix_.has(OpKind::kErase));
+    const StepMaker maker(stream_, mix_.has(OpKind::kErase), config_.widths.value);
     phase("warmup", 0, config_.warmup_ns, [&](u32 t) { run_steps(t, maker); });
   }
 
   void measure() {
-    const StepMaker maker(stream_, mix_.has(OpKind::kErase));
+    const StepMaker maker(stream_, mix_.has(OpKind::kErase), config_.widths.value);
     u64 total = config_.ops > 0 ? config_.ops : ~u64{0};
     total = std::min(total, stream_.size());
     limit_to(total);
@@ -460,6 +460,7 @@ class Run {
         sync_account(trial_, counted, meter_.troubles(), out_.throughput ? out_.throughput->operations : 0, config_.batch.keys);
     out_.sync = std::move(account.stats);
     worsen(account.status, std::move(account.reason));
+    if (!config_.index_degraded.empty()) worsen(Status::kDegraded, config_.index_degraded);
   }
 
   void report_reclaim(const Measured<ReclaimCounters>& before) {
@@ -526,7 +527,7 @@ class Run {
     if (mix_.fills()) return missing("the workload looks nothing up");
     std::vector<Op> ops;
     std::vector<Step> steps;
-    const StepMaker maker(stream_, mix_.has(OpKind::kErase));
+    const StepMaker maker(stream_, mix_.has(OpKind::kErase), config_.widths.value);
     out_.nodes_per_fetch = trial_.nodes_per_fetch(maker.make(dealer_.next(), kFetches, ops, steps));
   }
 

@@ -51,7 +51,7 @@ struct IndexBytes {
 /// What walking over the idle index found: the counterpart of the tally.
 struct Contents {
   u64 keys = 0;
-  u64 checksum = 0;      ///< sum of checksum_of(value) over all keys
+  u64 checksum = 0;      ///< sum of the tags in all values
   u64 wrong_values = 0;  ///< values whose tag is not their key's
   u64 disorder = 0;      ///< keys of an ordered index that are not greater than the one before
   std::string example;   ///< of the first mistake, one line

@@ -63,6 +63,20 @@ u64 by_choice(const Counters& counters) {
   return 0;
 }
 
+/// The tag in a value (workloads/value.h), wherever it stands in values of so many bits. It is also the share of a key in the
+/// checksum of what is there: a hash of the key already, so that nothing is hashed while the clock runs. A sum of them does
+/// not depend on the order of insertions and erasures.
+template <class Index>
+class TagOf {
+ public:
+  explicit TagOf(u32 value_bits) : value_bits_(value_bits) {}
+  u64 operator()(u64 value) const { return value >> (kMayBeNarrow ? value_bits_ / 2 : 32); }
+
+ private:
+  static constexpr bool kMayBeNarrow = requires(const typename WrittenAs<Index>::Type::Options& options) { options.widths(); };
+  u32 value_bits_;
+};
+
 /// On lines of its own: the counters are in it.
 template <SharedIndex Index>
 class alignas(kFalseSharingBytes) SessionOf final : public Session {
@@ -70,7 +84,8 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
   using Thread = decltype(std::declval<Index&>().join());
 
  public:
-  SessionOf(Index& index, const Batching& batch) : index_(index), me_(index.join()), batch_(batch) {}
+  SessionOf(Index& index, const Batching& batch, u32 value_bits = 64)
+      : index_(index), me_(index.join()), batch_(batch), tag_of_(value_bits) {}
 
   u32 run(const Slice& slice, const std::atomic<bool>& stop, Tally& tally, u32 stop_steps, Latencies* latencies) override {
     if constexpr (kLearns<Index>) {
@@ -190,20 +205,20 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
     note_reads(count, misses, tally);
   }
   /// Whether a key was found; counts what is not as expected.
-  [[gnu::always_inline]] static bool found_right(const Step& step, const std::optional<u64>& found, Tally& tally) {
+  [[gnu::always_inline]] bool found_right(const Step& step, const std::optional<u64>& found, Tally& tally) const {
     if (!found) [[unlikely]] {
       tally.missing += step.expect == Expect::kHit;
       return false;
     }
-    if (checksum_of(*found ^ step.value) != 0 || step.expect == Expect::kMiss) [[unlikely]] count_mistake(*found, step, tally);
+    if (tag_of_(*found ^ step.value) != 0 || step.expect == Expect::kMiss) [[unlikely]] count_mistake(*found, step, tally);
     return true;
   }
   static void note_reads(u32 count, u64 misses, Tally& tally) {
     tally.count[static_cast<std::size_t>(OpKind::kRead)] += count;
     tally.succeeded[static_cast<std::size_t>(OpKind::kRead)] += count - misses;
   }
-  [[gnu::noinline, gnu::cold]] static void count_mistake(u64 found, const Step& step, Tally& tally) {
-    tally.wrong_values += checksum_of(found ^ step.value) != 0;
+  [[gnu::noinline, gnu::cold]] void count_mistake(u64 found, const Step& step, Tally& tally) const {
+    tally.wrong_values += tag_of_(found ^ step.value) != 0;
     tally.phantoms += step.expect == Expect::kMiss;
   }
 
@@ -225,16 +240,17 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
     struct Done {
       ~Done() {
         for (std::size_t i = 0; i < count; ++i) {
-          if (all || changed[i]) note_change(kind, steps[i], changed[i], tally);
+          if (all || changed[i]) session.note_change(kind, steps[i], changed[i], tally);
         }
       }
+      const SessionOf& session;
       const OpKind kind;
       const Step* const steps;
       const std::size_t count;
       Tally& tally;
       bool all = false;
       std::array<bool, kMostInAttempt> changed{};
-    } done{kind, steps, keys.size(), tally};
+    } done{*this, kind, steps, keys.size(), tally};
     const std::span<bool> changed(done.changed.data(), keys.size());
     switch (kind) {
       case OpKind::kInsert: index_.insert_batch(me_, keys, values, changed, batch_.order); break;
@@ -263,7 +279,7 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
     for (const Step* const end = steps + count; counts.step != end; ++counts.step) {
       const Step& step = *counts.step;
       if (index_.insert(me_, key_of<Raw>(step), step.value)) [[likely]] {
-        counts.checksum += checksum_of(step.value);
+        counts.checksum += tag_of_(step.value);
       } else {
         ++counts.refused;
         tally.phantoms += step.expect == Expect::kMiss;
@@ -321,7 +337,7 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
   }
 
   /// Of an insert, an update or an erasure.
-  static void note_change(OpKind kind, const Step& step, bool changed, Tally& tally) {
+  void note_change(OpKind kind, const Step& step, bool changed, Tally& tally) const {
     if (kind == OpKind::kInsert) {
       tally.phantoms += !changed && step.expect == Expect::kMiss;
     } else {
@@ -332,14 +348,15 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
   }
 
   /// `sign` is 1 or, for an erasure, the 2^64's complement of it.
-  static void note_key(const Step& step, u64 sign, Tally& tally) {
+  void note_key(const Step& step, u64 sign, Tally& tally) const {
     tally.keys += sign;
-    tally.checksum += sign * checksum_of(step.value);
+    tally.checksum += sign * tag_of_(step.value);
   }
 
   Index& index_;
   Thread me_;
   const Batching batch_;
+  const TagOf<Index> tag_of_;
   OwnedKey<Raw> last_{};  ///< of the scan that runs
 };
 
@@ -351,10 +368,11 @@ class TrialOf final : public Trial {
   explicit TrialOf(const Config& config)
       : spec_(config.sync),
         batch_(config.batch),
+        value_bits_(config.widths.value),
         index_(made(config)) {}
 
   [[nodiscard]] std::unique_ptr<Session> join() override {
-    return std::make_unique<SessionOf<Index>>(index_, batch_);
+    return std::make_unique<SessionOf<Index>>(index_, batch_, value_bits_);
   }
   [[nodiscard]] KeyKind key_kind() const override {
     return std::is_same_v<Raw, u64> ? KeyKind::kU64 : KeyKind::kBytes;
@@ -440,7 +458,7 @@ class TrialOf final : public Trial {
     OwnedKey<Raw> last{};
     auto me = index_.join();
     index_.for_each(me, [&](Raw key, u64 value) {
-      if (!tag_matches(key, value)) {
+      if (!tag_matches(key, value, value_bits_)) {
         if (out.example.empty()) {
           out.example = fmt::format("key {} holds {:#x}, which is not its value", shown(key), value);
         }
@@ -456,7 +474,7 @@ class TrialOf final : public Trial {
         last = key;
       }
       ++out.keys;
-      out.checksum += checksum_of(value);
+      out.checksum += TagOf<Index>(value_bits_)(value);
     });
   }
 
@@ -544,6 +562,7 @@ class TrialOf final : public Trial {
 
   const Spec spec_;
   const Batching batch_;
+  const u32 value_bits_;
   Index index_;
 };
 

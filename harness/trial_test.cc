@@ -294,6 +294,49 @@ TEST_CASE("what an index does wrong makes its result invalid, with a reason") {
   CHECK_THAT(broken(Mistake::kBadScan, "mix:read=50,scan=50"), Catch::Contains("out of order"));
 }
 
+/// Keeps 32 bits of a key and 32 of a value, and mixes values up if it is told to.
+class NarrowToy : public Toy<u64> {
+ public:
+  struct Options {
+    Widths widths() const { return {.key = 32, .value = 32}; }
+  };
+  static inline u64 wrong_bits = 0;
+
+  using Toy::Toy;
+  std::optional<u64> find(Thread& me, u64 key) {
+    auto found = Toy::find(me, static_cast<u32>(key));
+    if (found) *found ^= wrong_bits;
+    return found;
+  }
+  bool insert(Thread& me, u64 key, u64 value) { return Toy::insert(me, static_cast<u32>(key), static_cast<u32>(value)); }
+  template <class Visit>
+  void for_each(Thread& me, Visit&& visit) {
+    Toy::for_each(me, [&](u64 key, u64 value) { visit(key, value ^ wrong_bits); });
+  }
+};
+
+TEST_CASE("values of 32 bits are told apart too") {
+  Config config = small("lookup");
+  config.keys = Spec::parse("u32");
+  config.widths = NarrowToy::Options().widths();
+  CHECK(run_of<NarrowToy>(config).status == Status::kOk);
+  NarrowToy::wrong_bits = u64{1} << 16;   // the lowest of the tag
+  CHECK_THAT(run_of<NarrowToy>(config).reason, Catch::Contains("values of other keys"));
+  config.workload = Spec::parse("insert");   // here only the check at the end looks
+  CHECK_THAT(run_of<NarrowToy>(config).reason, Catch::Contains("hold values of other keys"));
+  NarrowToy::wrong_bits = 0;
+  CHECK(run_of<NarrowToy>(config).status == Status::kOk);
+}
+
+TEST_CASE("an index that cannot do what its options ask for is measured and said to be degraded") {
+  Config config = small("lookup");
+  config.index_degraded = "no such instructions";
+  const TrialResult result = run(config);
+  CHECK(result.status == Status::kDegraded);
+  CHECK(result.reason == "no such instructions");
+  CHECK(result.throughput);
+}
+
 TEST_CASE("a key that is in no record must not be found") {
   const Plant plant(Mistake::kPhantom);
   Config config = small("lookup");

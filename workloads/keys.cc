@@ -100,9 +100,11 @@ KeySet::KeySet(const Spec& spec, u64 seed) : kind_(Kind::kSparse) {
   }
   if (spec.name == "dense") {
     kind_ = Kind::kDense;
+  } else if (spec.name == "u32") {
+    kind_ = Kind::kSparse32;
   } else if (spec.name != "u64") {
-    throw InputError(fmt::format("unknown keys '{}'; there are dense, u64 and file:PATH{}", spec.name,
-                                 suggestion(spec.name, {"dense", "u64", "file"})));
+    throw InputError(fmt::format("unknown keys '{}'; there are dense, u64, u32 and file:PATH{}", spec.name,
+                                 suggestion(spec.name, {"dense", "u64", "u32", "file"})));
   }
   SpecReader(spec, "keys " + spec.name).finish();
   offset_ = draw(seed, kKeyStream, 0);

@@ -5,6 +5,7 @@
 //   dense       record n has the key n
 //   u64         record n has a key scattered over all 64 bits: mix64, a bijection, of n plus an offset from
 //               the seed, so keys are distinct without being remembered
+//   u32         the same over 32 bits, with mix32: 2^31 records
 //   file:PATH   one key a line, byte strings; record n is line number pi(n), pi a permutation of the
 //               distinct lines that the seed names, so that the first records are a sample of the file even
 //               where it is sorted
@@ -13,7 +14,7 @@
 //
 //   dense       n + 2^63 (a tree sees at its root that such keys are absent: misses of sparse keys cost more)
 //   u64         mix64 of n + 2^63 plus the offset: as scattered as the others, and distinct from them since
-//               mix64 is a bijection
+//               mix64 is a bijection; u32: mix32 of n + 2^31 plus the offset
 //   file        line n followed by a suffix with which no line of the file ends: a miss that shares the
 //               whole path of a key
 //
@@ -50,7 +51,7 @@ class KeySet {
     u64 longest = 0;      ///< bytes of the longest key
   };
 
-  /// `dense`, `u64` or `file:PATH`. Reads the file. Throws InputError with the file, and the line where
+  /// `dense`, `u64`, `u32` or `file:PATH`. Reads the file. Throws InputError with the file, and the line where
   /// there is one, for a word that is unknown and a file that is missing, unreadable, not a regular file,
   /// without keys, or has a line of more than kLongestKey bytes. O(bytes of the file).
   KeySet(const Spec& spec, u64 seed);
@@ -61,8 +62,11 @@ class KeySet {
   /// Are the keys byte strings (true) or integers?
   [[nodiscard]] bool bytes() const { return kind_ == Kind::kFile; }
 
-  /// How many records can have distinct keys: the distinct lines of a file, else kNumbers.
-  [[nodiscard]] u64 capacity() const { return bytes() ? entries_.size() : kNumbers; }
+  /// How many records can have distinct keys: the distinct lines of a file, 2^31 of `u32`, else kNumbers.
+  [[nodiscard]] u64 capacity() const {
+    if (kind_ == Kind::kSparse32) return u64{1} << 31;
+    return bytes() ? entries_.size() : kNumbers;
+  }
 
   /// What the file held; zeroes for the other kinds.
   [[nodiscard]] const Lines& lines() const { return lines_; }
@@ -75,7 +79,7 @@ class KeySet {
       op.key = entry.offset;
       op.key_bytes = entry.length;
     } else {
-      op.key = number_key(n & (kNumbers - 1));
+      op.key = number_key(n & (capacity() - 1));
       op.key_bytes = 0;
     }
   }
@@ -87,7 +91,7 @@ class KeySet {
     if (bytes()) {
       op.key_bytes += suffix_bytes_;
     } else {
-      op.key = number_key(n | kNumbers);
+      op.key = number_key(n | capacity());
     }
   }
 
@@ -119,14 +123,17 @@ class KeySet {
   }
 
  private:
-  enum class Kind : u8 { kDense, kSparse, kFile };
+  enum class Kind : u8 { kDense, kSparse, kSparse32, kFile };
 
   struct Entry {
     u64 offset;
     u32 length;
   };
 
-  [[nodiscard]] u64 number_key(u64 n) const { return kind_ == Kind::kDense ? n : mix64(n + offset_); }
+  [[nodiscard]] u64 number_key(u64 n) const {
+    if (kind_ == Kind::kSparse32) return mix32(static_cast<u32>(n + offset_));
+    return kind_ == Kind::kDense ? n : mix64(n + offset_);
+  }
   [[nodiscard]] u64 wrapped(u64 n) const { return n < entries_.size() ? n : n % entries_.size(); }
 
   void load(const std::string& path, u64 seed);

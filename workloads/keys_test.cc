@@ -98,6 +98,25 @@ TEST_CASE("sparse keys are distinct, scattered, and depend on the seed") {
   CHECK(unmarked == 0);
 }
 
+TEST_CASE("keys of 32 bits are distinct too, and so are the absent ones, as far as there are any") {
+  const KeySet keys(Spec::parse("u32"), test_seed());
+  CHECK(keys.capacity() == u64{1} << 31);
+  std::unordered_set<u64> seen;
+  u64 wide = 0;
+  constexpr u64 kRecords = 100'000;
+  for (u64 n = 0; n < kRecords; ++n) {
+    for (const u64 number : {n, keys.capacity() - 1 - n}) {
+      for (const u64 key : {keys.key<u64>(number), keys.absent_key<u64>(number)}) {
+        wide += key >> 32 != 0;
+        seen.insert(key);
+      }
+    }
+  }
+  CHECK(wide == 0);
+  CHECK(seen.size() == 4 * kRecords);
+  CHECK(keys.key<u64>(keys.capacity() + 5) == keys.key<u64>(5));
+}
+
 TEST_CASE("a file gives one key a line, each once, with every byte that is not a line's end") {
   const TemporaryFile file("apple\nbat\r\n\n\xff\xfe\nbat\napple pie\n\r\nnul\0byte\ntab\there\r\r\n 7 \n7"s);
   const KeySet keys(file.spec(), 1);

@@ -5,7 +5,7 @@
 //     | 32 bits: tag of the key | 32 bits: stamp of the operation that wrote it |
 //
 // A find that returns another key's value, a torn value or freed memory shows a wrong tag (but for one in
-// 2^32).
+// 2^32). Where an index has room for 32 bits they are 16 and 16.
 
 #include <string_view>
 
@@ -17,15 +17,17 @@ namespace latchlab {
 [[nodiscard]] constexpr u32 tag_of(u64 key) { return static_cast<u32>(mix64(~key) >> 32); }
 [[nodiscard]] inline u32 tag_of(std::string_view key) { return static_cast<u32>(hash_bytes(key) >> 32); }
 
-/// The value that operation number `stamp` (its low 32 bits are kept) writes for `key`.
+/// The value that operation number `stamp` (its low bits are kept) writes for `key`. `bits`: of the value, 64 or 32.
 template <class Raw>
-[[nodiscard]] constexpr u64 value_of(const Raw& key, u64 stamp) {
-  return u64{tag_of(key)} << 32 | static_cast<u32>(stamp);
+[[nodiscard]] constexpr u64 value_of(const Raw& key, u64 stamp, u32 bits = 64) {
+  const u32 half = bits / 2;
+  return u64{tag_of(key) >> (32 - half)} << half | (stamp & ((u64{1} << half) - 1));
 }
 
 template <class Raw>
-[[nodiscard]] constexpr bool tag_matches(const Raw& key, u64 value) {
-  return tag_of(key) == value >> 32;
+[[nodiscard]] constexpr bool tag_matches(const Raw& key, u64 value, u32 bits = 64) {
+  const u32 half = bits / 2;
+  return tag_of(key) >> (32 - half) == value >> half;
 }
 
 }  // namespace latchlab

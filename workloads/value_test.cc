@@ -20,6 +20,20 @@ TEST_CASE("a value belongs to its key and to no other") {
   CHECK(static_cast<u32>(value_of(u64{7}, 0x1'2345'6789)) == 0x2345'6789);
 }
 
+TEST_CASE("a value of 32 bits belongs to its key too, and remembers less") {
+  Rng rng(test_seed());
+  u64 wrong = 0, confused = 0, wide = 0;
+  for (u64 stamp = 0; stamp < 100'000; ++stamp) {
+    const u64 key = rng(), value = value_of(key, stamp, 32);
+    wide += value >> 32 != 0;
+    wrong += !tag_matches(key, value, 32) || (value & 0xffff) != (stamp & 0xffff);
+    confused += tag_matches(key + 1, value, 32);
+  }
+  CHECK(wide == 0);
+  CHECK(wrong == 0);
+  CHECK(confused < 20);
+}
+
 TEST_CASE("byte-string keys have tags of their own, a prefix another than the whole") {
   const std::string_view key("na\xc3\xafve\0x", 8);
   const u64 value = value_of(key, 5);

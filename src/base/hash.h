@@ -1,6 +1,6 @@
 #pragma once
 
-// Two hashes, both our own so that every machine and every library version makes the same keys, streams and
+// Three hashes, all our own so that every machine and every library version makes the same keys, streams and
 // checksums.
 //
 // mix64 is a bijection of the 64-bit words: three rounds of xor-shift and multiplication (the mx3 finaliser
@@ -37,6 +37,15 @@ inline constexpr u64 kMixFactor = 0xbea225f9eb34556dull;
   x ^= x >> 32;
   x *= kMixFactor;
   return x ^ (x >> 29);
+}
+
+/// The same of 32 bits (lowbias32 of Christopher Wellons). mix32(0) is 0.
+[[nodiscard]] constexpr u32 mix32(u32 x) {
+  x ^= x >> 16;
+  x *= 0x7feb352du;
+  x ^= x >> 15;
+  x *= 0x846ca68bu;
+  return x ^ (x >> 16);
 }
 
 /// A 64-bit hash of the bytes; the same on every little-endian machine. O(length), about 16 bytes in 2 ns.

@@ -47,6 +47,23 @@ TEST_CASE("mix64 has an inverse, so it is a bijection") {
   CHECK(wrong == 0);
 }
 
+TEST_CASE("mix32 has an inverse, so it is a bijection") {
+  const auto unmix32 = [](u32 y) {
+    y ^= y >> 16;
+    y *= 0x43021123u;
+    y ^= y >> 15 ^ y >> 30;
+    y *= 0x1d69e2a5u;
+    return y ^ y >> 16;
+  };
+  Rng rng(test_seed());
+  u64 wrong = unmix32(mix32(0)) != 0 || unmix32(mix32(~u32{0})) != ~u32{0};
+  for (int round = 0; round < 100'000; ++round) {
+    const auto x = static_cast<u32>(rng());
+    wrong += unmix32(mix32(x)) != x || mix32(unmix32(x)) != x;
+  }
+  CHECK(wrong == 0);
+}
+
 TEST_CASE("every bit of mix64 depends on every input bit about half the time") {
   constexpr int kTrials = 4096;
   for (int in = 0; in < 64; ++in) {
@@ -100,6 +117,7 @@ TEST_CASE("hashes are the same on every machine") {
   // Keys, streams and tags of old results depend on these words: a change of them is a change of every
   // workload.
   CHECK(mix64(1) == 0x071894de00d9981full);
+  CHECK(mix32(1) == 0x688990c0u);
   CHECK(hash_bytes("latchlab") == 0x034165d88fffad19ull);
   CHECK(draw(1, 2, 3) == 0x888464a94ee64c06ull);
 }

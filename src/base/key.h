@@ -19,6 +19,11 @@
 
 namespace latchlab {
 
+/// Bits that an index has room for, of a key that is a number and of a value.
+struct Widths {
+  u32 key = 64, value = 64;
+};
+
 class U64Key {
  public:
   using Raw = u64;

@@ -115,13 +115,30 @@ const std::string* SpecReader::find(std::string_view key) {
 
 u64 SpecReader::arg_u64(u64 standard, u64 min, u64 max) {
   arg_read_ = true;
-  if (!spec_.arg) return standard;
-  const std::optional<u64> value = parse_u64(*spec_.arg);
+  return spec_.arg ? whole_number(*spec_.arg, min, max) : standard;
+}
+
+u64 SpecReader::number(std::string_view key, u64 standard, u64 min, u64 max) {
+  const std::string* const text = find(key);
+  return text != nullptr ? whole_number(*text, min, max) : standard;
+}
+
+u64 SpecReader::whole_number(const std::string& text, u64 min, u64 max) const {
+  const std::optional<u64> value = parse_u64(text);
   if (!value || *value < min || *value > max) {
-    throw InputError(
-        fmt::format("{}: '{}' must be a whole number from {} to {}", what_, *spec_.arg, min, max));
+    throw InputError(fmt::format("{}: '{}' must be a whole number from {} to {}", what_, text, min, max));
   }
   return *value;
+}
+
+std::size_t SpecReader::one_of(std::string_view key, std::size_t standard, const std::vector<std::string>& words) {
+  const std::string* const text = find(key);
+  if (text == nullptr) return standard;
+  const auto at = std::find(words.begin(), words.end(), *text);
+  if (at == words.end()) {
+    throw InputError(fmt::format("{}: {}={} is none of {}{}", what_, key, *text, fmt::join(words, ", "), suggestion(*text, words)));
+  }
+  return static_cast<std::size_t>(at - words.begin());
 }
 
 std::optional<std::string> SpecReader::arg_text() {

@@ -51,11 +51,16 @@ class SpecReader {
   [[nodiscard]] std::optional<std::string> arg_text();
   /// The option `key`, 0 or 1. Throws InputError for anything else.
   [[nodiscard]] bool flag(std::string_view key, bool standard);
+  /// The option `key` as a whole number, or `standard`. Throws InputError unless it is from min to max.
+  [[nodiscard]] u64 number(std::string_view key, u64 standard, u64 min, u64 max);
+  /// Which of `words` the option `key` is, or `standard`. Throws InputError for any other.
+  [[nodiscard]] std::size_t one_of(std::string_view key, std::size_t standard, const std::vector<std::string>& words);
   /// Throws InputError for an argument or an option that nobody has read.
   void finish();
 
  private:
   [[nodiscard]] const std::string* find(std::string_view key);
+  [[nodiscard]] u64 whole_number(const std::string& text, u64 min, u64 max) const;
 
   const Spec& spec_;
   std::string what_;

@@ -85,6 +85,19 @@ TEST_CASE("a reader refuses what is out of range or unknown", "[spec]") {
   CHECK(contains(error, "did you mean 'wait'?"));
 }
 
+TEST_CASE("a reader takes numbers and words of a list", "[spec]") {
+  const Spec spec = Spec::parse("table:slots=12,shape=2x8,isa=axv");
+  SpecReader reader(spec, "index table");
+  CHECK(reader.number("slots", 0, 0, 12) == 12);
+  CHECK(reader.number("other", 7, 0, 12) == 7);
+  CHECK(contains(error_of([&] { (void)reader.number("slots", 0, 0, 11); }), "'12' must be a whole number from 0 to 11"));
+  CHECK(reader.one_of("shape", 0, {"2x4", "2x8"}) == 1);
+  CHECK(reader.one_of("kernel", 1, {"across", "along"}) == 1);
+  const std::string error = error_of([&] { (void)reader.one_of("isa", 0, {"scalar", "avx"}); });
+  CHECK(contains(error, "index table: isa=axv is none of scalar, avx; did you mean 'avx'?"));
+  CHECK_NOTHROW(reader.finish());
+}
+
 TEST_CASE("a reader refuses an argument that nobody reads", "[spec]") {
   const Spec spec = Spec::parse("none:3");
   SpecReader reader(spec, "policy none");

@@ -1,0 +1,83 @@
+#include <immintrin.h>
+
+#include "indexes/simdht/kernels.h"
+
+namespace latchlab::simdht {
+namespace {
+
+struct Avx2 {
+  static constexpr bool kGathers = true;
+  /// Not vzeroupper, which g++ is told to leave out: it aborts a hardware transaction, and this does not.
+  static void end() { _mm256_zeroall(); }
+
+  /// Bit i is set where word i at `at` is the wanted one, for i below kCount. Loads whole vectors.
+  template <class Word, u32 kCount>
+  [[gnu::always_inline]] static u32 equal(const Word* at, Word wanted) {
+    constexpr u32 kLanes = 32 / sizeof(Word);
+    if constexpr (kCount == 1) return *at == wanted;
+    u32 bits = 0;
+    for (u32 i = 0; i < kCount; i += kLanes) {
+      const __m256i words = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at + i));
+      if constexpr (sizeof(Word) == 4) {
+        const __m256i same = _mm256_cmpeq_epi32(words, _mm256_set1_epi32(static_cast<int>(wanted)));
+        bits |= static_cast<u32>(_mm256_movemask_ps(_mm256_castsi256_ps(same))) << i;
+      } else {
+        const __m256i same = _mm256_cmpeq_epi64(words, _mm256_set1_epi64x(static_cast<long long>(wanted)));
+        bits |= static_cast<u32>(_mm256_movemask_pd(_mm256_castsi256_pd(same))) << i;
+      }
+    }
+    return bits & ((u32{1} << kCount) - 1);
+  }
+
+  template <class Word>
+  using Lanes [[gnu::vector_size(32)]] = Word;
+  template <class Word>
+  using Mask = Lanes<Word>;   // all bits of a lane, or none
+
+  template <class Word>
+  [[gnu::always_inline]] static Mask<Word> all() {
+    return ~Lanes<Word>{};
+  }
+  template <class L>
+  [[gnu::always_inline]] static L equal(L a, L b) {
+    return reinterpret_cast<L>(a == b);
+  }
+  template <class Word>
+  [[gnu::always_inline]] static u32 bits(Mask<Word> mask) {
+    if constexpr (sizeof(Word) == 4) return static_cast<u32>(_mm256_movemask_ps(reinterpret_cast<__m256>(mask)));
+    return static_cast<u32>(_mm256_movemask_pd(reinterpret_cast<__m256d>(mask)));
+  }
+
+  template <class L>
+  [[gnu::always_inline]] static L chosen(L mask, L if_set, L otherwise) {
+    return (if_set & mask) | (otherwise & ~mask);
+  }
+
+  /// Of the lanes in the mask: the keys and the values of buckets of 8 bytes. What the others become is nothing's.
+  [[gnu::always_inline]] static void gather_pairs(Lanes<u32> mask, const std::byte* at, Lanes<u32> number, Lanes<u32>& keys,
+                                                  Lanes<u32>& values) {
+    // In the order 0 1 4 5 and 2 3 6 7, which what unpacks them within halves of the register makes 0 1 2 3 4 5 6 7.
+    const __m256i numbers = _mm256_permute4x64_epi64(reinterpret_cast<__m256i>(number), 0b11'01'10'00);
+    const __m256i masks = _mm256_permute4x64_epi64(reinterpret_cast<__m256i>(mask), 0b11'01'10'00);
+    const auto gather4 = [&](__m128i of, __m128i asked) __attribute__((always_inline)) {
+      return reinterpret_cast<__m256>(_mm256_mask_i32gather_epi64(_mm256_setzero_si256(), reinterpret_cast<const long long*>(at), of,
+                                                                  _mm256_cvtepi32_epi64(asked), 8));
+    };
+    const __m256 first = gather4(_mm256_castsi256_si128(numbers), _mm256_castsi256_si128(masks));
+    const __m256 second = gather4(_mm256_extracti128_si256(numbers, 1), _mm256_extracti128_si256(masks, 1));
+    keys = reinterpret_cast<Lanes<u32>>(_mm256_shuffle_ps(first, second, 0b10'00'10'00));
+    values = reinterpret_cast<Lanes<u32>>(_mm256_shuffle_ps(first, second, 0b11'01'11'01));
+  }
+  /// Words at buckets of 16 bytes; of the lanes that are not in the mask, `other`.
+  [[gnu::always_inline]] static Lanes<u64> gather(Lanes<u64> mask, Lanes<u64> other, const std::byte* at, Lanes<u64> number) {
+    return reinterpret_cast<Lanes<u64>>(
+        _mm256_mask_i64gather_epi64(reinterpret_cast<__m256i>(other), reinterpret_cast<const long long*>(at),
+                                    reinterpret_cast<__m256i>(number + number), reinterpret_cast<__m256i>(mask), 8));
+  }
+};
+
+}  // namespace
+
+Find kernel_of_avx2(Way way, const Shape& shape) { return kernel_with<Avx2>(way, shape); }
+
+}  // namespace latchlab::simdht

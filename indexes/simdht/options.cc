@@ -1,0 +1,95 @@
+#include "indexes/simdht/options.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "src/arch/features.h"
+#include "src/base/error.h"
+
+namespace latchlab::simdht {
+namespace {
+
+bool has(Isa isa) {
+  switch (isa) {
+    case Isa::kScalar:
+    case Isa::kSse42: return true;   // what all of the program is compiled for
+    case Isa::kAvx2: return cpu_flags().avx2;
+    case Isa::kAvx512: return cpu_flags().avx512;
+  }
+  return false;
+}
+
+std::string name_of(u32 functions, u32 slots) { return fmt::format("{}x{}", functions, slots); }
+std::string_view name_of(Isa isa) { return kIsaNames[static_cast<std::size_t>(isa)]; }
+std::string_view name_of(Way way) { return kWayNames[static_cast<std::size_t>(way)]; }
+
+}  // namespace
+
+Isa best_isa() {
+  Isa best = Isa::kSse42;
+  for (const Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
+    if (has(isa)) best = isa;
+  }
+  return best;
+}
+
+Options Options::parse(const Spec& spec) {
+  SpecReader reader(spec, "index simdht");
+  Options options;
+  std::vector<std::string> shapes;
+  for (const auto& [functions, slots] : kShapes) shapes.push_back(name_of(functions, slots));
+  const auto standard = std::find(shapes.begin(), shapes.end(), name_of(options.shape.functions, options.shape.slots));
+  const auto& [functions, slots] = kShapes[reader.one_of("shape", static_cast<std::size_t>(standard - shapes.begin()), shapes)];
+  const u32 key_bits = reader.one_of("key", 1, {"32", "64"}) == 0 ? 32 : 64;
+  const u32 value_bits = reader.one_of("value", 1, {"32", "64"}) == 0 ? 32 : 64;
+  options.shape = {functions, slots, key_bits, value_bits};
+  options.isa = static_cast<Isa>(
+      reader.one_of("isa", static_cast<std::size_t>(options.isa), std::vector<std::string>(kIsaNames.begin(), kIsaNames.end())));
+  options.way = static_cast<Way>(reader.one_of("kernel", 0, std::vector<std::string>(kWayNames.begin(), kWayNames.end())));
+  options.slots = reader.number("slots", 0, 0, u64{1} << 40);
+  reader.finish();
+
+  if (key_bits > value_bits) throw InputError("index simdht: the grid has no key=64 with value=32");
+  if (options.way != Way::kHorizontal && slots != 1) {
+    throw InputError(fmt::format("index simdht: kernel={}: only of shapes with one slot (2x1, 3x1, 4x1), and not of {}",
+                                 name_of(options.way), name_of(functions, slots)));
+  }
+  if (options.way != Way::kHorizontal && options.isa < Isa::kAvx2 && options.isa != best_isa()) {
+    throw InputError(fmt::format("index simdht: kernel={}: only with isa=avx2 or avx512, and not with {}", name_of(options.way),
+                                 name_of(options.isa)));
+  }
+  return options;
+}
+
+Find Options::kernel() const {
+  const Isa here = std::min(isa, best_isa());
+  const Find find = kernel_of(here, way, shape);
+  return find != nullptr ? find : kernel_of(here, Way::kHorizontal, shape);
+}
+
+std::optional<std::string> Options::degraded() const {
+  const Isa needed = way == Way::kHorizontal ? isa : std::max(isa, Isa::kAvx2);
+  if (needed <= best_isa()) return std::nullopt;
+  return fmt::format("simdht runs {} kernels: the processor has no {}", name_of(best_isa()), name_of(needed));
+}
+
+std::vector<std::pair<std::string, std::string>> Options::resolved() const {
+  return {{"shape", name_of(shape.functions, shape.slots)},
+          {"key", std::to_string(shape.key_bits)},
+          {"value", std::to_string(shape.value_bits)},
+          {"isa", std::string(name_of(isa))},
+          {"kernel", std::string(name_of(way))},
+          {"slots", std::to_string(slots)}};
+}
+
+std::string_view Options::about(std::string_view key) {
+  if (key == "shape") return "hash functions x slots of a bucket: 2x1 3x1 4x1 2x2 2x4 2x7 2x8 3x2 3x4";
+  if (key == "key") return "bits of a key, 32 or 64; 32 with --keys=u32";
+  if (key == "value") return "bits of a value, 32 or 64, and no fewer than of a key";
+  if (key == "isa") return "scalar, sse4.2, avx2 or avx512; the default is the widest that the processor has";
+  if (key == "kernel") return "horizontal (slots side by side); of one slot also vertical or selective (keys side by side)";
+  return "room to begin with; the table doubles when that is not enough";
+}
+
+}  // namespace latchlab::simdht

@@ -1,0 +1,36 @@
+#pragma once
+// What there is to choose of `simdht`.
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "indexes/simdht/shape.h"
+#include "src/base/key.h"
+#include "src/base/spec.h"
+
+namespace latchlab::simdht {
+
+/// The widest that this processor has.
+Isa best_isa();
+
+struct Options {
+  Shape shape;
+  Isa isa = best_isa();
+  Way way = Way::kHorizontal;
+  u64 slots = 0;   ///< to begin with, at least
+
+  /// simdht:shape=2x4,key=64,value=64,isa=avx2,kernel=horizontal,slots=1000. Throws InputError for what is not in the grid and for
+  /// a kernel that nobody wrote.
+  static Options parse(const Spec& spec);
+  /// Of the instructions asked for, or of the widest that the processor has.
+  Find kernel() const;
+  /// Why kernel() is not what was asked for, if so.
+  std::optional<std::string> degraded() const;
+  std::vector<std::pair<std::string, std::string>> resolved() const;
+  Widths widths() const { return {.key = shape.key_bits, .value = shape.value_bits}; }
+  static std::string_view about(std::string_view key);
+};
+
+}  // namespace latchlab::simdht

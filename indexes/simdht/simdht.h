@@ -1,0 +1,97 @@
+#pragma once
+// `simdht`: the cuckoo tables of SimdHT-Bench (Shankar, Lu, Panda, IISWC 2019), reconstructed: the paper's tables of parameters
+// were not to be had. What is studied are lookups, by shape, width, instruction set and kernel, so a table is pairs and nothing
+// else (table.h): no latch, no version, no mark, and whoever changes it must be alone. The index that runs under every
+// policy is `cuckoo`.
+//
+// A kernel is chosen when the table is made and called for up to 64 keys; through a pointer, so that the rest of the program has
+// no instructions which a processor may lack.
+#include <memory>
+#include <new>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "indexes/simdht/options.h"
+#include "indexes/simdht/table.h"
+#include "src/base/key.h"
+#include "src/memory/memory_config.h"
+#include "sync/attempt.h"
+
+namespace latchlab {
+
+template <class Layout, class KeyType>
+class SimdHt {
+ public:
+  using Key = KeyType;
+  using Found = std::optional<u64>;
+  using Options = simdht::Options;
+  using Put = simdht::Table::Put;
+  static constexpr std::string_view kName = "simdht";
+  static constexpr bool kOrdered = false;
+  static constexpr bool kNeedsExclusion = true;
+  static constexpr std::string_view kOwnMemory = "simdht has its table from operator new";
+
+  SimdHt() : SimdHt(Options()) {}
+  explicit SimdHt(const Options& options)
+      : table_(simdht::make_table(options.shape, options.slots)),
+        find_(options.kernel()) {}
+
+  static std::size_t extra_bytes(const Key&) { return 0; }
+
+  template <class Tx>
+  Attempt<Found> find_in(Tx&, const Key& key) const {
+    const u64 raw = key.raw();
+    u64 value = 0;
+    return find_(table_->view(), &raw, 1, &value) != 0 ? Found(value) : Found();
+  }
+
+  /// The same for as many keys: found[i] is of keys[i].
+  template <class Tx>
+  Attempt<bool> find_batch_in(Tx&, std::span<const Key> keys, std::span<Found> found) const {
+    constexpr std::size_t kMost = simdht::kMostKeys;
+    u64 raws[kMost], values[kMost];
+    for (std::size_t first = 0; first < keys.size(); first += kMost) {
+      const std::size_t count = std::min(keys.size() - first, kMost);
+      for (std::size_t i = 0; i < count; ++i) raws[i] = keys[first + i].raw();
+      const u64 there = find_(table_->view(), raws, static_cast<u32>(count), values);
+      for (std::size_t i = 0; i < count; ++i) found[first + i] = (there >> i & 1) != 0 ? Found(values[i]) : Found();
+    }
+    return true;
+  }
+
+  /// kNoMemory, with nothing changed, if there is none for a larger table.
+  template <class Tx>
+  Attempt<bool> put_in(Tx&, const Key& key, u64 value, Put how) {
+    try {
+      return table_->put(key.raw(), value, how);
+    } catch (const std::bad_alloc&) {
+      return kNoMemory;
+    }
+  }
+  template <class Tx>
+  Attempt<bool> erase_in(Tx&, const Key& key) {
+    return table_->erase(key.raw());
+  }
+
+  /// Every pair, in no order, while nobody changes the table.
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    using Plain = std::remove_reference_t<Visit>;
+    table_->for_each([](void* context, u64 key, u64 value) { (*static_cast<Plain*>(context))(key, value); },
+                     const_cast<void*>(static_cast<const void*>(&visit)));
+  }
+  /// The table gives its memory back by itself.
+  template <class Pool>
+  void free_all(Pool&) {}
+  Footprint bytes() const { return {.live = table_->bytes(), .room = table_->bytes(), .reserved = table_->bytes()}; }
+
+ private:
+  std::unique_ptr<simdht::Table> table_;
+  simdht::Find find_;
+};
+
+}  // namespace latchlab

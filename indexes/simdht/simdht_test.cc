@@ -1,0 +1,239 @@
+// The tables of the grid: every shape against an oracle, every kernel against the table, and how full they become.
+#include "indexes/simdht/simdht.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <vector>
+
+#include "src/arch/features.h"
+#include "src/base/error.h"
+#include "src/base/rng.h"
+#include "src/machine/native.h"
+#include "src/testing/catch.h"
+#include "sync/rtm.h"
+#include "sync/synchronized.h"
+
+namespace latchlab::simdht {
+namespace {
+
+using Put = Table::Put;
+using Oracle = std::unordered_map<u64, u64>;
+
+u64 narrow(u64 word, u32 bits) { return bits == 64 ? word : word & 0xffffffff; }
+
+std::string text(const Shape& shape) {
+  return std::to_string(shape.functions) + "x" + std::to_string(shape.slots) + " " + std::to_string(shape.key_bits) + "/" +
+         std::to_string(shape.value_bits);
+}
+
+template <class Check>
+void for_each_shape(const Check& check) {
+  for (std::size_t i = 0; i < kShapes.size() * kWidths.size(); ++i) {
+    INFO(text(shape_at(i)));
+    check(shape_at(i));
+  }
+}
+
+Oracle contents(const Table& table) {
+  Oracle out;
+  table.for_each([](void* context, u64 key, u64 value) { static_cast<Oracle*>(context)->emplace(key, value); }, &out);
+  return out;
+}
+
+/// A bucket that the key may be in.
+u64 bucket_of(const Table& table, const Shape& shape, u64 key, u32 function) {
+  const View& view = table.view();
+  return shape.key_bits == 64 ? bucket_number<u64, u64>(key, view.seeds[function], view.mask)
+                              : bucket_number<u32, u32>(static_cast<u32>(key), static_cast<u32>(view.seeds[function]),
+                                                        static_cast<u32>(view.mask));
+}
+
+TEST_CASE("simdht: every shape does what a map does, from nothing through growth and back") {
+  Rng rng(test_seed());
+  for_each_shape([&](const Shape& shape) {
+    const auto table = make_table(shape, 0);
+    Oracle oracle;
+    u64 wrong = 0;
+    const u64 slots_before = table->slots();
+    for (u32 i = 0; i < 20'000; ++i) {
+      const u64 key = i < 2'000 ? rng() % 300 : narrow(mix64(rng() % 3'000), shape.key_bits);
+      const u64 value = narrow(rng(), shape.value_bits);
+      const bool there = oracle.contains(key);
+      switch (rng() % 5) {
+        case 0: wrong += table->put(key, value, Put::kInsert) == there; oracle.emplace(key, value); break;
+        case 1: wrong += table->put(key, value, Put::kUpdate) != there; if (there) oracle[key] = value; break;
+        case 2: case 3: wrong += table->put(key, value, Put::kUpsert) == there; oracle[key] = value; break;
+        default: wrong += table->erase(key) != there; oracle.erase(key); break;
+      }
+    }
+    CHECK(wrong == 0);
+    CHECK(table->slots() > slots_before);
+    CHECK(table->size() == oracle.size());
+    CHECK(contents(*table) == oracle);
+    for (const auto& [key, value] : Oracle(oracle)) wrong += !table->erase(key);
+    CHECK(wrong == 0);
+    CHECK(table->size() == 0);
+    CHECK(contents(*table).empty());
+  });
+}
+
+TEST_CASE("simdht: every kernel finds what is there and nothing else, in calls of any length") {
+  Rng rng(test_seed());
+  u32 kernels = 0;
+  for_each_shape([&](const Shape& shape) {
+    const auto table = make_table(shape, 3'000);
+    const u64 slots = table->slots();
+    Oracle oracle;
+    std::vector<u64> keys{0, 1, ~u64{0} >> (64 - shape.key_bits)};
+    for (u64 key = 2; key < 40; ++key) keys.push_back(key);   // what free slots hold is among the least
+    while (keys.size() < slots) keys.push_back(narrow(rng(), shape.key_bits));
+    for (std::size_t i = 0; i < keys.size() && table->slots() == slots; i += 2) {   // the others are absent
+      oracle.emplace(keys[i], narrow(rng(), shape.value_bits));
+      table->put(keys[i], oracle[keys[i]], Put::kInsert);
+    }
+    for (std::size_t i = 0; i < keys.size(); i += 16) {
+      oracle.erase(keys[i]);
+      table->erase(keys[i]);
+    }
+    for (const Isa isa : {Isa::kScalar, Isa::kSse42, Isa::kAvx2, Isa::kAvx512}) {
+      if (isa > best_isa()) continue;
+      for (const Way way : {Way::kHorizontal, Way::kVertical, Way::kSelective}) {
+        const Find find = kernel_of(isa, way, shape);
+        CHECK((find != nullptr) == (way == Way::kHorizontal || (shape.slots == 1 && isa >= Isa::kAvx2)));
+        if (find == nullptr) continue;
+        ++kernels;
+        INFO(kIsaNames[static_cast<std::size_t>(isa)] << " " << kWayNames[static_cast<std::size_t>(way)]);
+        u64 missing = 0, phantoms = 0, wrong = 0, hits = 0;
+        for (std::size_t first = 0; first < keys.size();) {
+          const u32 count = static_cast<u32>(std::min<std::size_t>(keys.size() - first, 1 + rng() % kMostKeys));
+          u64 values[kMostKeys];
+          const u64 found = find(table->view(), &keys[first], count, values);
+          phantoms += count < kMostKeys && found >> count != 0;
+          for (u32 i = 0; i < count; ++i) {
+            const auto known = oracle.find(keys[first + i]);
+            const bool is_found = (found >> i & 1) != 0;
+            missing += known != oracle.end() && !is_found;
+            phantoms += known == oracle.end() && is_found;
+            wrong += known != oracle.end() && is_found && values[i] != known->second;
+            hits += is_found;
+          }
+          first += count;
+        }
+        CHECK(missing == 0);
+        CHECK(phantoms == 0);
+        CHECK(wrong == 0);
+        CHECK(hits >= oracle.size());
+      }
+    }
+  });
+  CHECK(kernels >= 2 * kShapes.size() * kWidths.size());
+}
+
+TEST_CASE("simdht: tables become as full as cuckoo tables of their shape do", "[no-tsan][no-asan]") {
+  struct Known {
+    u32 functions, slots;
+    double load;   // at the first failure, of a search of 512 buckets in a table of a million slots
+  };
+  Rng rng(test_seed());
+  for (const auto& [functions, slots, load] :
+       {Known{2, 1, .50}, Known{3, 1, .872}, Known{4, 1, .930}, Known{2, 4, .960}, Known{2, 7, .985}, Known{2, 8, .988},
+        Known{3, 2, .959}, Known{3, 4, .985}}) {
+    for (const u32 bits : {32u, 64u}) {
+      const Shape shape{functions, slots, bits, bits};
+      INFO(text(shape));
+      std::array<double, 3> reached;
+      for (double& one : reached) {
+        const auto table = make_table(shape, 1u << 20);
+        const u64 all = table->slots();
+        while (table->slots() == all) table->put(narrow(rng(), bits), 0, Put::kUpsert);
+        one = static_cast<double>(table->size() - 1) / static_cast<double>(all);
+      }
+      std::ranges::nth_element(reached, reached.begin() + 1);
+      CHECK(std::abs(reached[1] - load) < .01);
+    }
+  }
+}
+
+TEST_CASE("simdht: keys that the hash functions do not tell apart get other functions, and no larger table") {
+  for_each_shape([&](const Shape& shape) {
+    const auto table = make_table(shape, 128 * shape.slots);
+    const u64 slots = table->slots();
+    std::vector<u64> keys;   // more than there is room for in buckets 0 to 7
+    for (u64 key = 0; keys.size() <= 8 * shape.slots; ++key) {
+      bool near = true;
+      for (u32 function = 0; function < shape.functions; ++function) near &= bucket_of(*table, shape, key, function) < 8;
+      if (near) keys.push_back(key);
+    }
+    for (const u64 key : keys) CHECK(table->put(key, key, Put::kInsert));
+    CHECK(table->reseeds() >= 1);
+    CHECK(table->slots() == slots);
+    CHECK(contents(*table).size() == keys.size());
+    for (const u64 key : keys) CHECK_FALSE(table->put(key, key, Put::kInsert));
+  });
+}
+
+/// They would abort for ever at the vzeroupper that g++ likes to end them with.
+TEST_CASE("simdht: every kernel commits within a hardware transaction") {
+  if (const auto why = why_no_rtm()) {
+    WARN("not tried: " << *why);
+    return;
+  }
+  for (const char* spec : {"simdht:isa=scalar", "simdht:isa=sse4.2", "simdht:isa=avx2", "simdht:isa=avx512",
+                           "simdht:shape=3x1,kernel=vertical", "simdht:shape=3x1,kernel=selective,isa=avx2"}) {
+    if (Options::parse(Spec::parse(spec)).degraded()) continue;
+    INFO(spec);
+    Synchronized<SimdHt, Rtm<Native>, U64Key> index(Spec::parse("rtm:20"), {}, Spec::parse(spec));
+    auto me = index.join();
+    std::vector<u64> keys(16);
+    for (u64 i = 0; i < keys.size(); ++i) index.insert(me, keys[i] = 3 * i, i);
+    std::vector<std::optional<u64>> found(keys.size());
+    const u64 fallbacks = me.counters.fallbacks;
+    u64 wrong = 0;
+    for (u32 round = 0; round < 1000; ++round) {
+      index.find_batch(me, keys, found);
+      wrong += found[round % 16] != round % 16;
+      wrong += index.find(me, keys[round % 16]) != round % 16;
+    }
+    CHECK(wrong == 0);
+    CHECK(me.counters.fallbacks - fallbacks < 200);   // of 2000
+  }
+}
+
+TEST_CASE("simdht: a table that there is no memory for is refused, and the one that is there stays") {
+  CHECK_THROWS_AS(make_table({}, u64{1} << 62), std::bad_alloc);
+  const Shape words{.functions = 2, .slots = 1, .key_bits = 32, .value_bits = 32};
+  CHECK_THROWS_AS(make_table(words, u64{1} << 33), std::bad_alloc);   // no key would find the other half
+}
+
+TEST_CASE("simdht: what is not in the grid is refused in one line") {
+  const auto refused = [](const char* spec) {
+    try {
+      (void)Options::parse(Spec::parse(spec));
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  using Catch::Matchers::Contains;
+  CHECK_THAT(refused("simdht:shape=2x3"), Contains("shape=2x3 is none of 2x1, 3x1, 4x1, 2x2, 2x4"));
+  CHECK_THAT(refused("simdht:key=16"), Contains("key=16 is none of 32, 64"));
+  CHECK_THAT(refused("simdht:value=32"), Contains("no key=64 with value=32"));
+  CHECK_THAT(refused("simdht:shape=2x4,kernel=vertical"), Contains("only of shapes with one slot"));
+  CHECK_THAT(refused("simdht:shape=3x1,kernel=vertical,isa=scalar"), Contains("only with isa=avx2 or avx512"));
+  CHECK_THAT(refused("simdht:slots=many"), Contains("'many' must be a whole number"));
+  CHECK(refused("simdht:shape=3x4,key=32,value=64,isa=scalar,kernel=horizontal,slots=10").empty());
+}
+
+TEST_CASE("simdht: a kernel that the processor cannot run is another one, and that is said") {
+  for (const char* spec : {"simdht:isa=scalar", "simdht:isa=sse4.2", "simdht:isa=avx2", "simdht:isa=avx512",
+                           "simdht:shape=3x1,kernel=vertical", "simdht:shape=3x1,kernel=vertical,isa=avx512"}) {
+    INFO(spec);
+    const Options options = Options::parse(Spec::parse(spec));
+    const Find asked = options.isa <= best_isa() ? kernel_of(options.isa, options.way, options.shape) : nullptr;
+    CHECK(options.kernel() != nullptr);
+    CHECK((options.kernel() == asked) == !options.degraded());
+  }
+}
+
+}  // namespace
+}  // namespace latchlab::simdht
