@@ -42,6 +42,8 @@ def per_operation(cause):
 METRICS = {
     "throughput": ("million operations a second", lambda d: d["throughput"]["per_second"] / 1e6),
     "speedup": ("times the first", lambda d: d["throughput"]["per_second"]),
+    "bytes": ("bytes a key", lambda d: d["memory"]["bytes_per_key"]),
+    "pause": ("the longest insert, in milliseconds", lambda d: d["latency"]["all"]["max_ns"] / 1e6),
     "nodes": ("nodes on the way of a lookup", lambda d: d["nodes_per_fetch"]),
     "conflicts": ("conflict aborts an operation", per_operation("conflict")),
     "capacity": ("capacity aborts an operation", per_operation("capacity")),

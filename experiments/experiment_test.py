@@ -4,6 +4,7 @@ Run by CTest, which says where the harness is; by hand:
 LATCHLAB_HARNESS=build/release/harness python3 experiments/experiment_test.py
 """
 
+import dataclasses
 import json
 import os
 import pathlib
@@ -53,12 +54,19 @@ class Definitions(unittest.TestCase):
         for name in definition.names():
             for mode in definition.MODES:
                 definition.load(name, mode)
-            experiment = definition.load(name, "quick", ("--records=2000", "--time=5ms"))
-            seen = set()
+            experiment = definition.load(name, "quick")
+            seen, curves = set(), set()
             for point in experiment.points:
                 panel = experiment.panels[point.panel]
-                # Of numbers of threads the first is enough.
-                if point.arguments in seen or (panel.option == "threads" and point.x != panel.x[0]):
+                point = dataclasses.replace(
+                    point, arguments=definition.merged(point.arguments, ("--records=2000", "--time=5ms"))
+                )
+                # Each curve once, and each x once; of numbers of threads the first is enough.
+                is_first = (point.panel, point.curve) not in curves
+                curves.add((point.panel, point.curve))
+                if panel.option != "threads" and point.curve == panel.curves[0].name:
+                    is_first = True
+                if point.arguments in seen or not is_first:
                     continue
                 seen.add(point.arguments)
                 with self.subTest(name=name, arguments=point.arguments):

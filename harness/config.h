@@ -72,7 +72,7 @@ struct Config {
   std::string no_reclaim;
 
   Spec workload{.name = "lookup", .arg = {}, .options = {}};       ///< lookup, insert, mix:read=..
-  Spec keys{.name = "u64", .arg = {}, .options = {}};              ///< u64, u32, dense, file:PATH
+  Spec keys{.name = "u64", .arg = {}, .options = {}};              ///< u64, u32, dense, stride:N, file:PATH
   Spec distribution{.name = "uniform", .arg = {}, .options = {}};  ///< uniform, zipf:Q
   /// Why --dist does not reach this workload, which draws no keys; empty where it does.
   std::string no_distribution;

@@ -98,15 +98,22 @@ KeySet::KeySet(const Spec& spec, u64 seed) : kind_(Kind::kSparse) {
     load(*spec.arg, seed);
     return;
   }
+  SpecReader reader(spec, "keys " + spec.name);
   if (spec.name == "dense") {
-    kind_ = Kind::kDense;
+    kind_ = Kind::kStride;
+  } else if (spec.name == "stride") {
+    kind_ = Kind::kStride;
+    if (!spec.arg) throw InputError("keys stride: needs a number, as in --keys=stride:4096");
+    stride_ = reader.arg_u64(1, 1, ~u64{0});
+    numbers_ >>= std::countr_zero(stride_);
   } else if (spec.name == "u32") {
     kind_ = Kind::kSparse32;
+    numbers_ = u64{1} << 31;
   } else if (spec.name != "u64") {
-    throw InputError(fmt::format("unknown keys '{}'; there are dense, u64, u32 and file:PATH{}", spec.name,
-                                 suggestion(spec.name, {"dense", "u64", "u32", "file"})));
+    throw InputError(fmt::format("unknown keys '{}'; there are u64, u32, dense, stride:N and file:PATH{}", spec.name,
+                                 suggestion(spec.name, {"u64", "u32", "dense", "stride", "file"})));
   }
-  SpecReader(spec, "keys " + spec.name).finish();
+  reader.finish();
   offset_ = draw(seed, kKeyStream, 0);
 }
 

@@ -3,6 +3,8 @@
 // The keys of a run: a mapping from record numbers to keys. Nothing else in a workload knows what a key is.
 //
 //   dense       record n has the key n
+//   stride:N    record n has the key n * N modulo 2^64: what breaks weak hashing (4096, 2^20, 2^32, 2^32 + 1, -1). As many
+//               records as half of the different keys that there are
 //   u64         record n has a key scattered over all 64 bits: mix64, a bijection, of n plus an offset from
 //               the seed, so keys are distinct without being remembered
 //   u32         the same over 32 bits, with mix32: 2^31 records
@@ -13,6 +15,7 @@
 // Every kind also has keys that no record ever has, one for each record number, for lookups that must miss:
 //
 //   dense       n + 2^63 (a tree sees at its root that such keys are absent: misses of sparse keys cost more)
+//   stride:N    the multiples from half of them on
 //   u64         mix64 of n + 2^63 plus the offset: as scattered as the others, and distinct from them since
 //               mix64 is a bijection; u32: mix32 of n + 2^31 plus the offset
 //   file        line n followed by a suffix with which no line of the file ends: a miss that shares the
@@ -51,7 +54,7 @@ class KeySet {
     u64 longest = 0;      ///< bytes of the longest key
   };
 
-  /// `dense`, `u64`, `u32` or `file:PATH`. Reads the file. Throws InputError with the file, and the line where
+  /// `dense`, `stride:N`, `u64`, `u32` or `file:PATH`. Reads the file. Throws InputError with the file, and the line where
   /// there is one, for a word that is unknown and a file that is missing, unreadable, not a regular file,
   /// without keys, or has a line of more than kLongestKey bytes. O(bytes of the file).
   KeySet(const Spec& spec, u64 seed);
@@ -62,11 +65,9 @@ class KeySet {
   /// Are the keys byte strings (true) or integers?
   [[nodiscard]] bool bytes() const { return kind_ == Kind::kFile; }
 
-  /// How many records can have distinct keys: the distinct lines of a file, 2^31 of `u32`, else kNumbers.
-  [[nodiscard]] u64 capacity() const {
-    if (kind_ == Kind::kSparse32) return u64{1} << 31;
-    return bytes() ? entries_.size() : kNumbers;
-  }
+  /// How many records can have distinct keys: the distinct lines of a file, 2^31 of `u32`, fewer than kNumbers of an even stride,
+  /// else kNumbers.
+  [[nodiscard]] u64 capacity() const { return bytes() ? entries_.size() : numbers_; }
 
   /// What the file held; zeroes for the other kinds.
   [[nodiscard]] const Lines& lines() const { return lines_; }
@@ -79,7 +80,7 @@ class KeySet {
       op.key = entry.offset;
       op.key_bytes = entry.length;
     } else {
-      op.key = number_key(n & (capacity() - 1));
+      op.key = number_key(n & (numbers_ - 1));
       op.key_bytes = 0;
     }
   }
@@ -91,7 +92,7 @@ class KeySet {
     if (bytes()) {
       op.key_bytes += suffix_bytes_;
     } else {
-      op.key = number_key(n | capacity());
+      op.key = number_key(n | numbers_);
     }
   }
 
@@ -123,7 +124,7 @@ class KeySet {
   }
 
  private:
-  enum class Kind : u8 { kDense, kSparse, kSparse32, kFile };
+  enum class Kind : u8 { kStride, kSparse, kSparse32, kFile };
 
   struct Entry {
     u64 offset;
@@ -132,13 +133,15 @@ class KeySet {
 
   [[nodiscard]] u64 number_key(u64 n) const {
     if (kind_ == Kind::kSparse32) return mix32(static_cast<u32>(n + offset_));
-    return kind_ == Kind::kDense ? n : mix64(n + offset_);
+    return kind_ == Kind::kStride ? n * stride_ : mix64(n + offset_);
   }
   [[nodiscard]] u64 wrapped(u64 n) const { return n < entries_.size() ? n : n % entries_.size(); }
 
   void load(const std::string& path, u64 seed);
 
   Kind kind_;
+  u64 numbers_ = kNumbers;   // a power of two
+  u64 stride_ = 1;
   u64 offset_ = 0;
   u32 suffix_bytes_ = 0;
   std::string blob_;

@@ -117,6 +117,27 @@ TEST_CASE("keys of 32 bits are distinct too, and so are the absent ones, as far 
   CHECK(keys.key<u64>(keys.capacity() + 5) == keys.key<u64>(5));
 }
 
+TEST_CASE("keys of a stride are its multiples, and half of those that are different are absent") {
+  for (const auto& [stride, capacity] : {std::pair{u64{1}, u64{1} << 63}, {4096, u64{1} << 51}, {u64{1} << 32, u64{1} << 31},
+                                         {(u64{1} << 32) + 1, u64{1} << 63}, {~u64{0}, u64{1} << 63}, {u64{3} << 60, u64{1} << 3}}) {
+    INFO(stride);
+    const KeySet keys(Spec::parse("stride:" + std::to_string(stride)), 1);
+    REQUIRE(keys.capacity() == capacity);
+    std::unordered_set<u64> seen;
+    const u64 few = std::min<u64>(capacity, 1000);
+    u64 wrong = 0;
+    for (u64 n = 0; n < few; ++n) {
+      const u64 far = capacity - 1 - n;
+      wrong += keys.key<u64>(n) != n * stride || keys.key<u64>(far) != far * stride;
+      for (const u64 number : {n, far}) seen.insert({keys.key<u64>(number), keys.absent_key<u64>(number)});
+    }
+    CHECK(wrong == 0);
+    CHECK(seen.size() == (few == capacity ? 2 * few : 4 * few));
+  }
+  CHECK_THROWS_WITH(KeySet(Spec::parse("stride"), 1), Catch::Matchers::Contains("--keys=stride:4096"));
+  CHECK_THROWS_WITH(KeySet(Spec::parse("stride:0"), 1), Catch::Matchers::Contains("from 1 to"));
+}
+
 TEST_CASE("a file gives one key a line, each once, with every byte that is not a line's end") {
   const TemporaryFile file("apple\nbat\r\n\n\xff\xfe\nbat\napple pie\n\r\nnul\0byte\ntab\there\r\r\n 7 \n7"s);
   const KeySet keys(file.spec(), 1);
