@@ -58,9 +58,10 @@ class Definitions(unittest.TestCase):
             seen, curves = set(), set()
             for point in experiment.points:
                 panel = experiment.panels[point.panel]
-                point = dataclasses.replace(
-                    point, arguments=definition.merged(point.arguments, ("--records=2000", "--time=5ms"))
-                )
+                short = ["--records=2000", "--time=5ms"]
+                if any(argument.startswith("--warmup=") for argument in point.arguments):
+                    short.append("--warmup=1ms")
+                point = dataclasses.replace(point, arguments=definition.merged(point.arguments, short))
                 # Each curve once, and each x once; of numbers of threads the first is enough.
                 is_first = (point.panel, point.curve) not in curves
                 curves.add((point.panel, point.curve))

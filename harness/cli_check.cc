@@ -61,7 +61,8 @@ std::string take_isa(Config& config, const Registry& registry) {
   if (std::ranges::find(pair->index_options, "isa", &OptionAbout::key) == pair->index_options.end()) {
     return fmt::format("--isa: it does not reach {}, which has no kernels to choose from", config.index.name);
   }
-  if (std::ranges::find(config.index.options, "isa", [](const auto& option) { return option.first; }) != config.index.options.end()) {
+  const auto is_isa = [](const auto& option) { return option.first == "isa"; };
+  if (std::ranges::any_of(config.index.options, is_isa)) {
     throw InputError(fmt::format("--isa: --index={} says which, too", config.index.str()));
   }
   config.index.options.emplace_back("isa", std::exchange(config.isa, ""));

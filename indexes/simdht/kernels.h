@@ -17,8 +17,8 @@ u64 find_horizontally(const View& view, const u64* keys, u32 count, u64* values)
   const auto* const buckets = reinterpret_cast<const Bucket*>(view.buckets);
   const Bucket* at[kMostKeys];
   const auto go = [&](u32 i, u32 function) __attribute__((always_inline)) {
-    const KeyWord key = static_cast<KeyWord>(keys[i]);
-    at[i] = &buckets[bucket_number<KeyWord, KeyWord>(key, static_cast<KeyWord>(view.seeds[function]), static_cast<KeyWord>(view.mask))];
+    const auto key = static_cast<KeyWord>(keys[i]), seed = static_cast<KeyWord>(view.seeds[function]);
+    at[i] = &buckets[bucket_number<KeyWord, KeyWord>(key, seed, static_cast<KeyWord>(view.mask))];
     __builtin_prefetch(at[i]);
   };
   u64 found = 0;

@@ -60,8 +60,9 @@ struct Avx2 {
     const __m256i numbers = _mm256_permute4x64_epi64(reinterpret_cast<__m256i>(number), 0b11'01'10'00);
     const __m256i masks = _mm256_permute4x64_epi64(reinterpret_cast<__m256i>(mask), 0b11'01'10'00);
     const auto gather4 = [&](__m128i of, __m128i asked) __attribute__((always_inline)) {
-      return reinterpret_cast<__m256>(_mm256_mask_i32gather_epi64(_mm256_setzero_si256(), reinterpret_cast<const long long*>(at), of,
-                                                                  _mm256_cvtepi32_epi64(asked), 8));
+      const auto* const words = reinterpret_cast<const long long*>(at);
+      return reinterpret_cast<__m256>(
+          _mm256_mask_i32gather_epi64(_mm256_setzero_si256(), words, of, _mm256_cvtepi32_epi64(asked), 8));
     };
     const __m256 first = gather4(_mm256_castsi256_si128(numbers), _mm256_castsi256_si128(masks));
     const __m256 second = gather4(_mm256_extracti128_si256(numbers, 1), _mm256_extracti128_si256(masks, 1));

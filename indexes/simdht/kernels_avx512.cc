@@ -19,11 +19,14 @@ struct Avx512 {
       return *at == wanted;
     } else if constexpr (kBytes > 32) {
       static_assert(sizeof(Word) == 8);
-      return _mm512_mask_cmpeq_epi64_mask(kAll, _mm512_maskz_loadu_epi64(kAll, at), _mm512_set1_epi64(static_cast<long long>(wanted)));
+      const __m512i all = _mm512_set1_epi64(static_cast<long long>(wanted));
+      return _mm512_mask_cmpeq_epi64_mask(kAll, _mm512_maskz_loadu_epi64(kAll, at), all);
     } else if constexpr (sizeof(Word) == 8) {
-      return _mm256_mask_cmpeq_epi64_mask(kAll, _mm256_maskz_loadu_epi64(kAll, at), _mm256_set1_epi64x(static_cast<long long>(wanted)));
+      const __m256i all = _mm256_set1_epi64x(static_cast<long long>(wanted));
+      return _mm256_mask_cmpeq_epi64_mask(kAll, _mm256_maskz_loadu_epi64(kAll, at), all);
     } else {
-      return _mm256_mask_cmpeq_epi32_mask(kAll, _mm256_maskz_loadu_epi32(kAll, at), _mm256_set1_epi32(static_cast<int>(wanted)));
+      const __m256i all = _mm256_set1_epi32(static_cast<int>(wanted));
+      return _mm256_mask_cmpeq_epi32_mask(kAll, _mm256_maskz_loadu_epi32(kAll, at), all);
     }
   }
 
@@ -56,7 +59,8 @@ struct Avx512 {
   [[gnu::always_inline]] static void gather_pairs(__mmask16 mask, const std::byte* at, Lanes<u32> number, Lanes<u32>& keys,
                                                   Lanes<u32>& values) {
     const auto gather8 = [&](auto of, u32 asked) __attribute__((always_inline)) {
-      return _mm512_mask_i32gather_epi64(_mm512_setzero_si512(), static_cast<__mmask8>(asked), reinterpret_cast<__m256i>(of), at, 8);
+      const auto numbers = reinterpret_cast<__m256i>(of);
+      return _mm512_mask_i32gather_epi64(_mm512_setzero_si512(), static_cast<__mmask8>(asked), numbers, at, 8);
     };
     const __m512i first = gather8(__builtin_shufflevector(number, number, 0, 1, 2, 3, 4, 5, 6, 7), mask);
     const __m512i second = gather8(__builtin_shufflevector(number, number, 8, 9, 10, 11, 12, 13, 14, 15), mask >> 8);

@@ -24,7 +24,8 @@ struct Shape {
 };
 
 /// (functions, slots)
-inline constexpr std::array<std::array<u32, 2>, 9> kShapes{{{2, 1}, {3, 1}, {4, 1}, {2, 2}, {2, 4}, {2, 7}, {2, 8}, {3, 2}, {3, 4}}};
+inline constexpr std::array<std::array<u32, 2>, 9> kShapes{
+    {{2, 1}, {3, 1}, {4, 1}, {2, 2}, {2, 4}, {2, 7}, {2, 8}, {3, 2}, {3, 4}}};
 /// (bits of a key, bits of a value)
 inline constexpr std::array<std::array<u32, 2>, 3> kWidths{{{32, 32}, {32, 64}, {64, 64}}};
 

@@ -191,7 +191,9 @@ class TableOf final : public Table {
 
 template <std::size_t kShape, std::size_t kWidth>
 std::unique_ptr<Table> make(u64 slots) {
-  return std::make_unique<TableOf<WordOf<kWidths[kWidth][0]>, WordOf<kWidths[kWidth][1]>, kShapes[kShape][0], kShapes[kShape][1]>>(slots);
+  using KeyWord = WordOf<kWidths[kWidth][0]>;
+  using ValueWord = WordOf<kWidths[kWidth][1]>;
+  return std::make_unique<TableOf<KeyWord, ValueWord, kShapes[kShape][0], kShapes[kShape][1]>>(slots);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #pragma once
-// The vector types and searches of the indexes: the only intrinsics outside the rest of src/arch. Up to SSE4.2 alone, so
-// that one binary runs on every x86-64 of the last fifteen years.
+// The vector types and searches of the indexes: the only intrinsics outside the rest of src/arch but for kernels that are
+// called through pointers (indexes/simdht/kernels_*.cc). Up to SSE4.2 alone, so that one binary runs on every x86-64 of the
+// last fifteen years.
 #include <smmintrin.h>
 
 #include "src/base/types.h"

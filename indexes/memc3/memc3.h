@@ -1,0 +1,287 @@
+#pragma once
+// `memc3`: the table that SimdHT-Bench measures against, after MemC3 (Fan, Andersen, Kaminsky, NSDI 2013) and written anew: two
+// buckets of four slots for a key, a slot a one-byte tag and a pointer to the pair, compared one by one.
+//
+// It synchronizes itself, so its policy word is `own`. One writer at a time; readers write nothing. 8192 versions are shared by
+// all keys: who moves or removes a key makes its version odd meanwhile, and a reader who finds it changed begins again. A key's
+// other bucket follows from the one that it is in and from its tag, so a move reads no pair.
+//
+// Beyond the paper it grows: twice as many buckets, all at once, while readers go on in the old table. Pairs and outgrown tables
+// are given back with the index, so that a late reader, who finds out afterwards, has read memory that was there.
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "src/base/hash.h"
+#include "src/base/key.h"
+#include "src/base/spec.h"
+#include "src/memory/memory_config.h"
+#include "sync/own.h"
+
+namespace latchlab {
+
+template <class KeyType>
+class MemC3 {
+ public:
+  using Policy = Own;
+  using Key = KeyType;
+  using Raw = u64;
+  static constexpr std::string_view kName = "memc3";
+  static constexpr bool kOrdered = false;
+  static constexpr std::string_view kOwnMemory = "memc3 has its tables and pairs from operator new";
+
+  /// Threads need nothing of their own.
+  struct Thread {
+    Policy::Counters counters;
+  };
+
+  /// Throws InputError if `policy` has options: there are none.
+  MemC3(const Spec& policy, const MemoryConfig&) {
+    Policy::Options::parse(policy);
+    tables_.push_back(std::make_unique<Table>(kFirstBuckets));
+    table_.store(tables_.back().get(), kRelaxed);   // nobody else is there yet
+  }
+  MemC3(const MemC3&) = delete;
+  MemC3& operator=(const MemC3&) = delete;
+
+  Thread join() { return {}; }
+
+  std::optional<u64> find(Thread&, u64 key) const {
+    const u64 hash = mix64(key);
+    const std::atomic<u64>& version = version_of(hash);
+    for (u32 tries = 1;; ++tries) {
+      const u64 before = version.load(kAcquire);   // pairs with Moving's second store
+      if ((before & 1) == 0) {
+        const Table& table = *table_.load(kAcquire);   // pairs with grow
+        std::optional<u64> found;
+        if (const Item* const item = table.find(hash, key)) found = item->value.load(kAcquire);   // pairs with put
+        // Relaxed: all loads before are acquiring, so it comes after them.
+        if (version.load(kRelaxed) == before) return found;
+      }
+      if (tries % 64 == 0) std::this_thread::yield();
+    }
+  }
+  bool insert(Thread&, u64 key, u64 value) { return put(key, value, Put::kInsert); }
+  bool update(Thread&, u64 key, u64 value) { return put(key, value, Put::kUpdate); }
+  bool upsert(Thread&, u64 key, u64 value) { return put(key, value, Put::kUpsert); }
+  bool erase(Thread&, u64 key) {
+    const std::lock_guard lock(writer_);
+    const u64 hash = mix64(key);
+    std::atomic<u64>* const slot = tables_.back()->slot_of(hash, key);
+    if (slot == nullptr) return false;
+    Item* const item = item_of(slot->load(kRelaxed));   // relaxed, here and below: by the only writer
+    const Moving moving(version_of(hash));
+    slot->store(0, kRelease);   // pairs with Table::find
+    free_.push_back(item);   // there is room for all that there are
+    return true;
+  }
+
+  /// While nobody changes the table.
+  template <class Visit>
+  void for_each(Thread&, Visit&& visit) const {
+    for (const Bucket& bucket : tables_.back()->buckets) {
+      for (const std::atomic<u64>& slot : bucket.slot) {
+        if (const u64 word = slot.load(kRelaxed)) visit(item_of(word)->key.load(kRelaxed), item_of(word)->value.load(kRelaxed));
+      }
+    }
+  }
+
+  /// O(tables). While nobody changes the table.
+  Footprint bytes() const {
+    u64 bytes = slabs_.size() * kSlab * (sizeof(Item) + sizeof(Item*)) + sizeof(versions_);
+    for (const auto& table : tables_) bytes += table->buckets.size() * sizeof(Bucket);
+    return {.live = bytes, .reserved = bytes};
+  }
+
+ private:
+  enum class Put : u8 { kInsert, kUpdate, kUpsert };
+  static constexpr u64 kFirstBuckets = 256, kSlab = 4096, kVersions = 8192;
+  static constexpr u32 kMostSpots = 512;
+
+  struct Item {
+    std::atomic<u64> key{0}, value{0};
+  };
+  /// tag : 8 | address of the item : 56; 0: free. The tag is not 0. One word, so that a slot changes in one store.
+  struct alignas(32) Bucket {
+    std::atomic<u64> slot[4]{};
+  };
+  static u64 tag_of(u64 hash) { return hash >> 56 | (hash >> 56 == 0); }
+  static u64 tag_in(u64 slot) { return slot >> 56; }
+  static Item* item_of(u64 slot) { return reinterpret_cast<Item*>(slot << 8 >> 8); }
+  static u64 slot_for(u64 tag, const Item* item) { return tag << 56 | reinterpret_cast<u64>(item); }
+
+  struct Table {
+    explicit Table(u64 count) : buckets(count), mask(count - 1) {}
+
+    u64 first(u64 hash) const { return hash & mask; }
+    /// The other bucket of whoever has this tag and is in b.
+    u64 other(u64 b, u64 tag) const { return (b ^ tag * 0xc6a4a7935bd1e995u) & mask; }
+
+    const Item* find(u64 hash, u64 key) const {
+      const u64 tag = tag_of(hash), b = first(hash);
+      for (const u64 at : {b, other(b, tag)}) {
+        for (const std::atomic<u64>& slot : buckets[at].slot) {
+          const u64 word = slot.load(kAcquire);   // pairs with whoever stored it: the item is complete
+          // Acquire: pairs with new_item. An item may be another key's by now, and complete as that.
+          if (tag_in(word) == tag && item_of(word)->key.load(kAcquire) == key) return item_of(word);
+        }
+      }
+      return nullptr;
+    }
+    std::atomic<u64>* slot_of(u64 hash, u64 key) {
+      const u64 tag = tag_of(hash), b = first(hash);
+      for (const u64 at : {b, other(b, tag)}) {
+        for (std::atomic<u64>& slot : buckets[at].slot) {
+          const u64 word = slot.load(kRelaxed);
+          if (tag_in(word) == tag && item_of(word)->key.load(kRelaxed) == key) return &slot;
+        }
+      }
+      return nullptr;
+    }
+    std::atomic<u64>* free_slot(u64 b) {
+      for (std::atomic<u64>& slot : buckets[b].slot) {
+        if (slot.load(kRelaxed) == 0) return &slot;
+      }
+      return nullptr;
+    }
+
+    std::vector<Bucket> buckets;
+    u64 mask;
+  };
+
+  /// A version that is odd for as long as this lives.
+  class Moving {
+   public:
+    explicit Moving(std::atomic<u64>& version) : version_(version) {
+      version_.store(version_.load(kRelaxed) + 1, kRelaxed);   // relaxed: before the stores that it announces, which release
+    }
+    ~Moving() { version_.store(version_.load(kRelaxed) + 1, kRelease); }   // pairs with find
+    Moving(const Moving&) = delete;
+    Moving& operator=(const Moving&) = delete;
+
+   private:
+    std::atomic<u64>& version_;
+  };
+  std::atomic<u64>& version_of(u64 hash) const { return versions_[hash >> 32 & (kVersions - 1)]; }
+
+  bool put(u64 key, u64 value, Put how) {
+    const std::lock_guard lock(writer_);
+    const u64 hash = mix64(key);
+    if (const std::atomic<u64>* const slot = tables_.back()->slot_of(hash, key)) {
+      if (how != Put::kInsert) item_of(slot->load(kRelaxed))->value.store(value, kRelease);   // pairs with find
+      return how == Put::kUpdate;
+    }
+    if (how == Put::kUpdate) return false;
+    Item* const item = new_item(key, value);
+    try {
+      while (!place(*tables_.back(), hash, item, true)) grow();
+    } catch (...) {
+      free_.push_back(item);
+      throw;
+    }
+    return true;
+  }
+
+  Item* new_item(u64 key, u64 value) {
+    if (free_.empty()) {
+      free_.reserve((slabs_.size() + 1) * kSlab);
+      slabs_.push_back(std::make_unique<Item[]>(kSlab));
+      for (u64 i = kSlab; i-- > 0;) free_.push_back(&slabs_.back()[i]);
+    }
+    Item* const item = free_.back();
+    free_.pop_back();
+    // The value first: whoever finds the key has it. Release: pairs with Table::find.
+    item->value.store(value, kRelease);
+    item->key.store(key, kRelease);
+    return item;
+  }
+
+  /// A bucket that the search has come to: what is in slot `slot` of the bucket of spot `from` would move here.
+  struct Spot {
+    u64 bucket;
+    u32 from, slot;
+  };
+
+  /// Puts an item that is not there; false where there is no path for it. `shared`: readers see the table.
+  bool place(Table& table, u64 hash, Item* item, bool shared) {
+    const u64 tag = tag_of(hash), b = table.first(hash);
+    std::array<Spot, kMostSpots> spots;
+    u32 known = 0;
+    for (const u64 at : {b, table.other(b, tag)}) {
+      if (std::atomic<u64>* const slot = table.free_slot(at)) {
+        slot->store(slot_for(tag, item), kRelease);   // pairs with Table::find
+        return true;
+      }
+      spots[known++] = {at, kMostSpots, 0};
+    }
+    for (u32 at = 0; at < known; ++at) {
+      for (u32 i = 0; i < 4 && known < kMostSpots; ++i) {
+        const u64 next = table.other(spots[at].bucket, tag_in(table.buckets[spots[at].bucket].slot[i].load(kRelaxed)));
+        if (is_on_way(spots, at, next)) continue;
+        spots[known] = {next, at, i};
+        if (std::atomic<u64>* const room = table.free_slot(next)) {
+          move(table, spots, known, room, shared)->store(slot_for(tag, item), kRelease);   // pairs with Table::find
+          return true;
+        }
+        ++known;
+      }
+    }
+    return false;
+  }
+  static bool is_on_way(const std::array<Spot, kMostSpots>& spots, u32 spot, u64 bucket) {
+    for (; spot != kMostSpots; spot = spots[spot].from) {
+      if (spots[spot].bucket == bucket) return true;
+    }
+    return false;
+  }
+  /// Moves the keys of the path, the last one first; the slot that is free then.
+  std::atomic<u64>* move(Table& table, const std::array<Spot, kMostSpots>& spots, u32 last, std::atomic<u64>* room, bool shared) {
+    for (u32 at = last; spots[at].from != kMostSpots; at = spots[at].from) {
+      std::atomic<u64>& source = table.buckets[spots[spots[at].from].bucket].slot[spots[at].slot];
+      const u64 word = source.load(kRelaxed);
+      std::optional<Moving> moving;
+      if (shared) moving.emplace(version_of(mix64(item_of(word)->key.load(kRelaxed))));
+      room->store(word, kRelease);   // pairs with Table::find, both
+      source.store(0, kRelease);
+      room = &source;
+    }
+    return room;
+  }
+
+  /// Twice as many buckets, or as many times as it takes. No version changes: the old table stays as it is, and whoever has seen
+  /// the version of a key that was moved or removed since sees the new one. Throws std::bad_alloc, with nothing changed.
+  void grow() {
+    tables_.reserve(tables_.size() + 1);
+    for (u64 count = 2 * (tables_.back()->mask + 1);; count *= 2) {
+      auto larger = std::make_unique<Table>(count);
+      if (!copy(*tables_.back(), *larger)) continue;
+      table_.store(larger.get(), kRelease);   // pairs with find
+      tables_.push_back(std::move(larger));
+      return;
+    }
+  }
+  bool copy(const Table& from, Table& to) {
+    for (const Bucket& bucket : from.buckets) {
+      for (const std::atomic<u64>& slot : bucket.slot) {
+        const u64 word = slot.load(kRelaxed);
+        if (word != 0 && !place(to, mix64(item_of(word)->key.load(kRelaxed)), item_of(word), false)) return false;
+      }
+    }
+    return true;
+  }
+
+  std::atomic<const Table*> table_;
+  mutable std::array<std::atomic<u64>, kVersions> versions_{};   // readers change none
+  std::mutex writer_;   // of all below
+  std::vector<std::unique_ptr<Table>> tables_;   // the last one is in use
+  std::vector<std::unique_ptr<Item[]>> slabs_;
+  std::vector<Item*> free_;
+};
+
+}  // namespace latchlab
