@@ -207,7 +207,7 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
   /// Whether a key was found; counts what is not as expected.
   [[gnu::always_inline]] bool found_right(const Step& step, const std::optional<u64>& found, Tally& tally) const {
     if (!found) [[unlikely]] {
-      tally.missing += step.expect == Expect::kHit;
+      if (step.expect == Expect::kHit) [[unlikely]] count_missing(tally);
       return false;
     }
     if (tag_of_(*found ^ step.value) != 0 || step.expect == Expect::kMiss) [[unlikely]] count_mistake(*found, step, tally);
@@ -217,6 +217,7 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
     tally.count[static_cast<std::size_t>(OpKind::kRead)] += count;
     tally.succeeded[static_cast<std::size_t>(OpKind::kRead)] += count - misses;
   }
+  [[gnu::noinline, gnu::cold]] static void count_missing(Tally& tally) { ++tally.missing; }
   [[gnu::noinline, gnu::cold]] void count_mistake(u64 found, const Step& step, Tally& tally) const {
     tally.wrong_values += tag_of_(found ^ step.value) != 0;
     tally.phantoms += step.expect == Expect::kMiss;

@@ -4,7 +4,7 @@
 //     | latch | key 0 ... key 6 |      the line that a search reads; without a latch it begins with key 0
 //     | value 0 ... value 6 | word |   and the one that a hit reads
 //
-//     word    | bits : 8 | older marks : 28 | marks : 28 |    bits of the hash it answers for, see indexes/growing/buckets.h
+//     word    | bits : 8 | older marks : 24 | marks : 32 |    bits of the hash it answers for, see indexes/growing/buckets.h
 //
 // Any u64 is a key. A slot is free if it holds the key that cannot be in this bucket: both hashes of kOdd are odd, so it is in
 // no bucket with an even number, and kEven is in no other. A split gives a bucket's number a higher bit (the lowest is there
@@ -32,20 +32,28 @@ class Hashes {
   constexpr u64 primary() const { return all_ & ~u32{0}; }
   constexpr u64 secondary() const { return all_ >> 32; }
   /// In the word of the primary bucket, by the upper bits of the secondary hash.
-  constexpr u64 mark() const { return u64{1} << (secondary() * kMarks >> 32); }
-  /// Whether the key may be in its secondary bucket, by the word of its primary one. `settled`: the table is, at the bits of it.
-  constexpr bool may_stray(u64 word, bool settled) const { return (marks_of(word, settled) & mark()) != 0; }
+  constexpr u64 mark() const { return u64{1} << number(); }
+  /// Whether the key may be in its secondary bucket, by the word of its primary one. `settled()`: whether the table is, at the bits
+  /// of it.
+  template <class Settled>
+  [[gnu::always_inline]] constexpr bool may_stray(u64 word, const Settled& settled) const {
+    return (word & mark()) != 0 || (!settled() && (word & older(number())) != 0);
+  }
   /// The word of both buckets that a split makes of one: a bit more, and who is elsewhere is so for either.
   static constexpr u64 after_split(u64 word, bool settled) {
-    const u64 bits = u64{growing::bits_of(word)} + 1;
-    return bits << growing::kWordShift | marks_of(word, settled) << kMarks;
+    u64 marks = settled ? 0 : word & kOlder;
+    for (u64 number = 0; number < kMarks; ++number) {
+      if ((word >> number & 1) != 0) marks |= older(number);
+    }
+    return (u64{growing::bits_of(word)} + 1) << growing::kWordShift | marks;
   }
 
  private:
-  static constexpr u64 kMarks = growing::kWordShift / 2;
-  static constexpr u64 marks_of(u64 word, bool settled) {
-    return (settled ? word : word | word >> kMarks) & ((u64{1} << kMarks) - 1);
-  }
+  static constexpr u64 kMarks = 32;
+  static constexpr u64 kOlder = ((u64{1} << growing::kWordShift) - 1) >> kMarks << kMarks;
+  constexpr u64 number() const { return all_ >> 59; }
+  /// Of mark `number`. Three of them are for four.
+  static constexpr u64 older(u64 number) { return u64{1} << (kMarks + number * 3 / 4); }
 
   u64 all_;
 };

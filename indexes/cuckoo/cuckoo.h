@@ -236,7 +236,7 @@ class Cuckoo {
   }
   /// By the word of the primary bucket, which the caller has to prove.
   [[gnu::always_inline]] bool may_stray(Hashes hashes, u64 word) const {
-    return hashes.may_stray(word, table_.settled(growing::bits_of(word)));
+    return hashes.may_stray(word, [&] { return table_.settled(growing::bits_of(word)); });
   }
   /// Inlined: g++ takes a function that only prefetches for one without effect.
   [[gnu::always_inline]] void prefetch_bucket(u64 hash) const { prefetch_object(table_.at(table_.guess(hash))); }
