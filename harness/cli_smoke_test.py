@@ -494,7 +494,7 @@ class WrongInput(unittest.TestCase):
         ["--workload=mix:read=50,insert=60"],
         ["--workload=mix:read=x"],
         ["--workload=mix:"],
-        ["--keys=u32"],
+        ["--keys=u16"],
         ["--keys=file:/nonexistent"],
         ["--keys=file:/"],
         ["--keys=file:/dev/null"],
