@@ -67,9 +67,9 @@ class Definitions(unittest.TestCase):
                 curves.add((point.panel, point.curve))
                 if panel.option != "threads" and point.curve == panel.curves[0].name:
                     is_first = True
-                if point.arguments in seen or not is_first:
+                if (panel.y, point.arguments) in seen or not is_first:
                     continue
-                seen.add(point.arguments)
+                seen.add((panel.y, point.arguments))
                 with self.subTest(name=name, arguments=point.arguments):
                     document, failure = runner.measure(HARNESS, point, 0, 0)
                     self.assertEqual(failure, "")

@@ -31,7 +31,7 @@ def chart(experiment, number, drawn, left_out):
         x = altair.X("x:Q", title=panel.x_title, scale=scale, axis=altair.Axis(values=at, format="d"))
     else:
         # Of indexes only what tells them apart.
-        shared = len(os.path.commonprefix(panel.x)) if panel.option == "index" else 0
+        shared = len(os.path.commonprefix(panel.x)) if panel.option == "index" and len(panel.x) > 1 else 0
         axis = altair.Axis(labelAngle=-30 if max(map(len, panel.x)) - shared > 10 else 0, labelExpr=f"slice(datum.label, {shared})")
         x = altair.X("x:O", title=panel.x_title, sort=panel.x, axis=axis)
     y_title = METRICS[panel.y][0]

@@ -5,7 +5,7 @@
 
 Every run is a process of its own. A block has every point of the figure once, in random order; there are as many blocks as
 replicates. A result is kept as soon as it is there, so that the same command goes on where a run before it was stopped or
-killed: results of this very binary with the same options count, others do not. A policy that this machine cannot really run
+killed: results of this very binary with the same options count, others do not. What this machine cannot really run
 (status degraded) is left out from its first result on, and the figure says why.
 
 In the folder (experiments/results/NAME-MODE, unless --out says another): results.jsonl, and figure.svg, .png, .pdf, .html.

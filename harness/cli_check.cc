@@ -62,9 +62,7 @@ std::string take_isa(Config& config, const Registry& registry) {
     return fmt::format("--isa: it does not reach {}, which has no kernels to choose from", config.index.name);
   }
   const auto is_isa = [](const auto& option) { return option.first == "isa"; };
-  if (std::ranges::any_of(config.index.options, is_isa)) {
-    throw InputError(fmt::format("--isa: --index={} says which, too", config.index.str()));
-  }
+  if (std::ranges::any_of(config.index.options, is_isa)) return fmt::format("--isa: --index={} says which, too", config.index.str());
   config.index.options.emplace_back("isa", std::exchange(config.isa, ""));
   return "";
 }
@@ -120,19 +118,19 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
   }
 
   // From here on every word is right by itself; what is left are combinations.
-  if (!no_isa.empty()) return no_isa;
   const Pair* pair = nullptr;
   try {
     pair = &surroundings.registry.find(config.index.name, config.sync.name, config.key_kind());
   } catch (const InputError& error) {
     return error.what();
   }
+  config.own_memory = pair->own_memory;
+  if (!no_isa.empty()) return no_isa;
   config.index_degraded = pair->index_degraded(config.index).value_or("");
   config.widths = pair->widths(config.index);
   if (config.widths.key < 64 && config.keys.name != "u32") {
     return fmt::format("--keys: {} holds keys of {} bits; write --keys=u32", config.index.str(), config.widths.key);
   }
-  config.own_memory = pair->own_memory;
   if (!config.own_memory.empty() && !defaults.alloc) {
     return fmt::format("--alloc: it does not reach {}: {}", config.index.name, config.own_memory);
   }

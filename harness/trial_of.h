@@ -70,6 +70,7 @@ template <class Index>
 class TagOf {
  public:
   explicit TagOf(u32 value_bits) : value_bits_(value_bits) {}
+  u32 value_bits() const { return value_bits_; }
   u64 operator()(u64 value) const { return value >> (kMayBeNarrow ? value_bits_ / 2 : 32); }
 
  private:
@@ -325,7 +326,7 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
       disorder += delivered > step.limit;
       tally.disorder += disorder;
       tally.scanned += delivered;
-      if (delivered > 0) tally.wrong_values += !tag_matches(Raw(last_), value);
+      if (delivered > 0) tally.wrong_values += !tag_matches(Raw(last_), value, tag_of_.value_bits());
       note(OpKind::kScan, delivered > 0, tally);
     } else {
       note(OpKind::kScan, false, tally);

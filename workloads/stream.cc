@@ -42,7 +42,7 @@ u64 checked(u64 records, const KeySet& keys) {
   if (records == 0) throw InputError("records=0: a workload needs at least one record");
   if (records > keys.capacity()) {
     throw InputError(
-        fmt::format("records={} is more than the {} distinct keys of the file", records, keys.capacity()));
+        fmt::format("records={} is more than the {} distinct keys that there are", records, keys.capacity()));
   }
   if (records > Zipf::kMostRanks) {
     throw InputError(

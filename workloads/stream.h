@@ -26,8 +26,8 @@
 //     record leaves it behind, and so does one before an upsert. That it does not stay for ever, numbers go round:
 //     in such a mix n means record n mod 2^k, 2^k >= 2 R, so that the next erase of its number takes it away;
 //   - a mix that erases more than it inserts runs dry: what is addressed is gone, then erases fail as well;
-//   - keys from a file go round: when all its C lines are used, number n means line n mod C. Inserts insert
-//     as long as R + I - E <= C: load fewer records than the file has lines.
+//   - keys that end (lines of a file, u32, even strides) go round: when all C are used, number n means record n mod C. Inserts
+//     insert as long as R + I - E <= C: load fewer records than there are keys.
 //
 // The kinds of a block of 256 operations are a permutation of the exact counts that Mix::before gives
 // (mix.h).

@@ -3,8 +3,8 @@
 // buckets of four slots for a key, a slot a one-byte tag and a pointer to the pair, compared one by one.
 //
 // It synchronizes itself, so its policy word is `own`. One writer at a time; readers write nothing. 8192 versions are shared by
-// all keys: who moves or removes a key makes its version odd meanwhile, and a reader who finds it changed begins again. A key's
-// other bucket follows from the one that it is in and from its tag, so a move reads no pair.
+// all keys: who moves, removes or begins a key makes its version odd meanwhile, and a reader who finds it changed begins again. A key's
+// other bucket follows from the one that it is in and from its tag, so the search for a path reads no pair.
 //
 // Beyond the paper it grows: twice as many buckets, all at once, while readers go on in the old table. Pairs and outgrown tables
 // are given back with the index, so that a late reader, who finds out afterwards, has read memory that was there.
@@ -60,7 +60,7 @@ class MemC3 {
       if ((before & 1) == 0) {
         const Table& table = *table_.load(kAcquire);   // pairs with grow
         std::optional<u64> found;
-        if (const Item* const item = table.find(hash, key)) found = item->value.load(kAcquire);   // pairs with put
+        if (const Item* const item = table.find(hash, key)) found = item->value.load(kAcquire);   // pairs with put and new_item
         // Relaxed: all loads before are acquiring, so it comes after them.
         if (version.load(kRelaxed) == before) return found;
       }
@@ -94,7 +94,7 @@ class MemC3 {
 
   /// O(tables). While nobody changes the table.
   Footprint bytes() const {
-    u64 bytes = slabs_.size() * kSlab * (sizeof(Item) + sizeof(Item*)) + sizeof(versions_);
+    u64 bytes = slabs_.size() * kSlab * (sizeof(Item) + sizeof(Item*));
     for (const auto& table : tables_) bytes += table->buckets.size() * sizeof(Bucket);
     return {.live = bytes, .reserved = bytes};
   }
@@ -196,9 +196,10 @@ class MemC3 {
     }
     Item* const item = free_.back();
     free_.pop_back();
-    // The value first: whoever finds the key has it. Release: pairs with Table::find.
-    item->value.store(value, kRelease);
-    item->key.store(key, kRelease);
+    // Nobody finds the item yet, but who was late on the way to the key that it had: he must not take it for this one.
+    const Moving moving(version_of(mix64(key)));
+    item->value.store(value, kRelease);   // pairs with find, which has the value if it has the key
+    item->key.store(key, kRelease);       // pairs with Table::find
     return item;
   }
 

@@ -3,11 +3,13 @@
 namespace latchlab::simdht {
 
 Find kernel_of(Isa isa, Way way, const Shape& shape) {
+  std::size_t number = 0;
+  while (shape_at(number) != shape) ++number;
   switch (isa) {
-    case Isa::kScalar: return kernel_of_scalar(way, shape);
-    case Isa::kSse42: return kernel_of_sse42(way, shape);
-    case Isa::kAvx2: return kernel_of_avx2(way, shape);
-    case Isa::kAvx512: return kernel_of_avx512(way, shape);
+    case Isa::kScalar: return kernel_of_scalar(way, number);
+    case Isa::kSse42: return kernel_of_sse42(way, number);
+    case Isa::kAvx2: return kernel_of_avx2(way, number);
+    case Isa::kAvx512: return kernel_of_avx512(way, number);
   }
   return nullptr;
 }

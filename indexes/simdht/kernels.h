@@ -107,12 +107,12 @@ constexpr Find kernel_for(Way way) {
   return nullptr;
 }
 
-/// Null where there is none.
+/// Of shape_at(wanted). Null where there is none.
 template <class Vectors>
-Find kernel_with(Way way, const Shape& wanted) {
+Find kernel_with(Way way, std::size_t wanted) {
   Find out = nullptr;
   const auto choose = [&]<std::size_t... i>(std::index_sequence<i...>) {
-    ((wanted == shape_at(i) ? void(out = kernel_for<Vectors, i / kWidths.size(), i % kWidths.size()>(way)) : void()), ...);
+    ((wanted == i ? void(out = kernel_for<Vectors, i / kWidths.size(), i % kWidths.size()>(way)) : void()), ...);
   };
   choose(std::make_index_sequence<kShapes.size() * kWidths.size()>());
   return out;

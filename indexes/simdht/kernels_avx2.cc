@@ -79,6 +79,6 @@ struct Avx2 {
 
 }  // namespace
 
-Find kernel_of_avx2(Way way, const Shape& shape) { return kernel_with<Avx2>(way, shape); }
+Find kernel_of_avx2(Way way, std::size_t shape) { return kernel_with<Avx2>(way, shape); }
 
 }  // namespace latchlab::simdht

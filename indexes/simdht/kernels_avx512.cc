@@ -77,6 +77,6 @@ struct Avx512 {
 
 }  // namespace
 
-Find kernel_of_avx512(Way way, const Shape& shape) { return kernel_with<Avx512>(way, shape); }
+Find kernel_of_avx512(Way way, std::size_t shape) { return kernel_with<Avx512>(way, shape); }
 
 }  // namespace latchlab::simdht

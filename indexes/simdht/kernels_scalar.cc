@@ -17,6 +17,6 @@ struct Scalar {
 
 }  // namespace
 
-Find kernel_of_scalar(Way way, const Shape& shape) { return kernel_with<Scalar>(way, shape); }
+Find kernel_of_scalar(Way way, std::size_t shape) { return kernel_with<Scalar>(way, shape); }
 
 }  // namespace latchlab::simdht

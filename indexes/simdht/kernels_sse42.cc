@@ -31,6 +31,6 @@ struct Sse42 {
 
 }  // namespace
 
-Find kernel_of_sse42(Way way, const Shape& shape) { return kernel_with<Sse42>(way, shape); }
+Find kernel_of_sse42(Way way, std::size_t shape) { return kernel_with<Sse42>(way, shape); }
 
 }  // namespace latchlab::simdht

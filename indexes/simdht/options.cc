@@ -55,23 +55,20 @@ Options Options::parse(const Spec& spec) {
     throw InputError(fmt::format("index simdht: kernel={}: only of shapes with one slot (2x1, 3x1, 4x1), and not of {}",
                                  name_of(options.way), name_of(functions, slots)));
   }
-  if (options.way != Way::kHorizontal && options.isa < Isa::kAvx2 && options.isa != best_isa()) {
-    throw InputError(fmt::format("index simdht: kernel={}: only with isa=avx2 or avx512, and not with {}", name_of(options.way),
-                                 name_of(options.isa)));
-  }
   return options;
 }
 
-Find Options::kernel() const {
-  const Isa here = std::min(isa, best_isa());
-  const Find find = kernel_of(here, way, shape);
-  return find != nullptr ? find : kernel_of(here, Way::kHorizontal, shape);
+std::pair<Isa, Way> Options::in_effect(Isa best) const {
+  const Isa here = std::min(isa, best);
+  return {here, here < Isa::kAvx2 ? Way::kHorizontal : way};
 }
 
-std::optional<std::string> Options::degraded() const {
-  const Isa needed = way == Way::kHorizontal ? isa : std::max(isa, Isa::kAvx2);
-  if (needed <= best_isa()) return std::nullopt;
-  return fmt::format("simdht runs {} kernels: the processor has no {}", name_of(best_isa()), name_of(needed));
+std::optional<std::string> Options::degraded(Isa best) const {
+  const auto [here, there] = in_effect(best);
+  if (here == isa && there == way) return std::nullopt;
+  const std::string why = here != isa ? fmt::format("the processor has no {}", name_of(isa))
+                                      : fmt::format("{} ones are of AVX2 and AVX-512", name_of(way));
+  return fmt::format("simdht runs {} {} kernels: {}", name_of(here), name_of(there), why);
 }
 
 std::vector<std::pair<std::string, std::string>> Options::resolved() const {

@@ -24,10 +24,10 @@ struct Options {
   /// simdht:shape=2x4,key=64,value=64,isa=avx2,kernel=horizontal,slots=1000. Throws InputError for what is not in the grid and for
   /// a kernel that nobody wrote.
   static Options parse(const Spec& spec);
-  /// Of the instructions asked for, or of the widest that the processor has.
-  Find kernel() const;
-  /// Why kernel() is not what was asked for, if so.
-  std::optional<std::string> degraded() const;
+  /// What is asked for, as far as a processor whose widest is `best` has it.
+  std::pair<Isa, Way> in_effect(Isa best = best_isa()) const;
+  /// Why that is not what was asked for, if so.
+  std::optional<std::string> degraded(Isa best = best_isa()) const;
   std::vector<std::pair<std::string, std::string>> resolved() const;
   Widths widths() const { return {.key = shape.key_bits, .value = shape.value_bits}; }
   static std::string_view about(std::string_view key);

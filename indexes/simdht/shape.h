@@ -82,15 +82,16 @@ template <class KeyWord, class W>
 
 constexpr u32 kMostKeys = 64;   // of a call
 
-/// Looks up `count` keys, at most kMostKeys: bit i of what it returns is set if keys[i] is there, and values[i] is its value
+/// Looks up `count` keys, 1 to kMostKeys: bit i of what it returns is set if keys[i] is there, and values[i] is its value
 /// then, else anything. Keys have no bits that the shape has no room for.
 using Find = u64 (*)(const View& view, const u64* keys, u32 count, u64* values);
 
 /// Null where there is no such kernel: vertical ones are of AVX2 and AVX-512. Only for instructions that the processor has.
 Find kernel_of(Isa isa, Way way, const Shape& shape);
-Find kernel_of_scalar(Way way, const Shape& shape);
-Find kernel_of_sse42(Way way, const Shape& shape);
-Find kernel_of_avx2(Way way, const Shape& shape);
-Find kernel_of_avx512(Way way, const Shape& shape);
+// The same, of shape_at(shape): what is compiled for AVX compares no shapes, since it must share no function.
+Find kernel_of_scalar(Way way, std::size_t shape);
+Find kernel_of_sse42(Way way, std::size_t shape);
+Find kernel_of_avx2(Way way, std::size_t shape);
+Find kernel_of_avx512(Way way, std::size_t shape);
 
 }  // namespace latchlab::simdht

@@ -38,7 +38,7 @@ class SimdHt {
   SimdHt() : SimdHt(Options()) {}
   explicit SimdHt(const Options& options)
       : table_(simdht::make_table(options.shape, options.slots)),
-        find_(options.kernel()) {}
+        find_(simdht::kernel_of(options.in_effect().first, options.in_effect().second, options.shape)) {}
 
   static std::size_t extra_bytes(const Key&) { return 0; }
 

@@ -199,10 +199,11 @@ TEST_CASE("simdht: every kernel commits within a hardware transaction") {
   }
 }
 
-TEST_CASE("simdht: a table that there is no memory for is refused, and the one that is there stays") {
+TEST_CASE("simdht: a table that there is no memory for is refused") {
   CHECK_THROWS_AS(make_table({}, u64{1} << 62), std::bad_alloc);
   const Shape words{.functions = 2, .slots = 1, .key_bits = 32, .value_bits = 32};
-  CHECK_THROWS_AS(make_table(words, u64{1} << 33), std::bad_alloc);   // no key would find the other half
+  CHECK_THROWS_AS(make_table(words, u64{1} << 32), std::bad_alloc);   // a gather would not find the other half
+  CHECK_THROWS_AS(make_table(words, ~u64{0}), std::bad_alloc);
 }
 
 TEST_CASE("simdht: what is not in the grid is refused in one line") {
@@ -219,20 +220,23 @@ TEST_CASE("simdht: what is not in the grid is refused in one line") {
   CHECK_THAT(refused("simdht:key=16"), Contains("key=16 is none of 32, 64"));
   CHECK_THAT(refused("simdht:value=32"), Contains("no key=64 with value=32"));
   CHECK_THAT(refused("simdht:shape=2x4,kernel=vertical"), Contains("only of shapes with one slot"));
-  CHECK_THAT(refused("simdht:shape=3x1,kernel=vertical,isa=scalar"), Contains("only with isa=avx2 or avx512"));
   CHECK_THAT(refused("simdht:slots=many"), Contains("'many' must be a whole number"));
   CHECK(refused("simdht:shape=3x4,key=32,value=64,isa=scalar,kernel=horizontal,slots=10").empty());
 }
 
-TEST_CASE("simdht: a kernel that the processor cannot run is another one, and that is said") {
-  for (const char* spec : {"simdht:isa=scalar", "simdht:isa=sse4.2", "simdht:isa=avx2", "simdht:isa=avx512",
-                           "simdht:shape=3x1,kernel=vertical", "simdht:shape=3x1,kernel=vertical,isa=avx512"}) {
-    INFO(spec);
-    const Options options = Options::parse(Spec::parse(spec));
-    const Find asked = options.isa <= best_isa() ? kernel_of(options.isa, options.way, options.shape) : nullptr;
-    CHECK(options.kernel() != nullptr);
-    CHECK((options.kernel() == asked) == !options.degraded());
-  }
+TEST_CASE("simdht: a kernel that a processor cannot run is another one, and that is said") {
+  const auto options = [](const char* spec) { return Options::parse(Spec::parse(spec)); };
+  const Options wide = options("simdht:isa=avx512"), gathering = options("simdht:shape=3x1,kernel=selective,isa=avx2");
+  CHECK(wide.in_effect(Isa::kAvx512) == std::pair(Isa::kAvx512, Way::kHorizontal));
+  CHECK_FALSE(wide.degraded(Isa::kAvx512));
+  CHECK(wide.in_effect(Isa::kAvx2) == std::pair(Isa::kAvx2, Way::kHorizontal));
+  CHECK(wide.degraded(Isa::kAvx2) == "simdht runs avx2 horizontal kernels: the processor has no avx512");
+  CHECK(gathering.in_effect(Isa::kAvx512) == std::pair(Isa::kAvx2, Way::kSelective));
+  CHECK_FALSE(gathering.degraded(Isa::kAvx512));
+  CHECK(gathering.degraded(Isa::kSse42) == "simdht runs sse4.2 horizontal kernels: the processor has no avx2");
+  CHECK(options("simdht:shape=2x1,kernel=vertical,isa=scalar").degraded(Isa::kAvx512) ==
+        "simdht runs scalar horizontal kernels: vertical ones are of AVX2 and AVX-512");
+  CHECK_FALSE(options("simdht").degraded());
 }
 
 }  // namespace

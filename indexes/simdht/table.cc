@@ -3,7 +3,6 @@
 #include <limits>
 #include <new>
 #include <utility>
-#include <vector>
 
 #include "src/base/hash.h"
 
@@ -14,6 +13,8 @@ template <class KeyWord, class ValueWord, u32 kFunctions, u32 kSlots>
 class TableOf final : public Table {
   using Bucket = BucketOf<KeyWord, ValueWord, kSlots>;
   static constexpr u64 kFewest = 2;
+  // Half as many as a KeyWord can number: for a gather numbers have a sign.
+  static constexpr u64 kMost = std::min<u64>(std::numeric_limits<KeyWord>::max() / 2 + u64{1}, ~u64{0} / 4 / sizeof(Bucket));
 
   struct Release {
     void operator()(Bucket* buckets) const { ::operator delete(buckets, std::align_val_t{kLineBytes}); }
@@ -22,7 +23,8 @@ class TableOf final : public Table {
  public:
   explicit TableOf(u64 slots) {
     u64 buckets = kFewest;
-    while (buckets * kSlots < slots) buckets *= 2;
+    const u64 wanted = slots / kSlots + (slots % kSlots != 0);
+    while (buckets < wanted && buckets <= kMost) buckets *= 2;   // beyond kMost it is refused
     become(buckets, 0);
   }
 
@@ -164,7 +166,7 @@ class TableOf final : public Table {
 
   /// An empty table.
   void become(u64 buckets, u64 seed) {
-    if (buckets - 1 > std::numeric_limits<KeyWord>::max() || buckets > ~u64{0} / 2 / sizeof(Bucket)) throw std::bad_alloc();
+    if (buckets > kMost) throw std::bad_alloc();
     bytes_ = buckets * sizeof(Bucket) + kSlackBytes;
     buckets_.reset(static_cast<Bucket*>(::operator new(bytes_, std::align_val_t{kLineBytes})));
     reseeds_ = seed;

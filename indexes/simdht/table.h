@@ -7,7 +7,6 @@
 // another of their buckets, the last into a free slot. Without one the table doubles, all at once; or, where it is nearly empty,
 // which only happens to keys that the hash functions do not tell apart, it is made again with other ones.
 #include <memory>
-#include <optional>
 
 #include "indexes/simdht/shape.h"
 
