@@ -79,6 +79,10 @@ if(LATCHLAB_SANITIZE)
   return()
 endif()
 
+# What takes too long for every change: ctest --preset nightly
+catch_discover_tests(indexes_test TEST_PREFIX "nightly/" TEST_SPEC "[nightly]" EXTRA_ARGS --warn NoTests
+  PROPERTIES LABELS nightly TIMEOUT 3600)
+
 file(GLOB_RECURSE scripts CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/*_test.py"
   "${PROJECT_SOURCE_DIR}/indexes/*_test.py" "${PROJECT_SOURCE_DIR}/workloads/*_test.py"
   "${PROJECT_SOURCE_DIR}/harness/*_test.py" "${PROJECT_SOURCE_DIR}/experiments/*_test.py"

@@ -5,8 +5,9 @@
     [quick], [full]      run: options of that mode; replicates
     [[panel]]            one chart
       title
-      x                  {option, title, quick, full}: an axis of the command line and its values; "processors" stands for
-                         1, 2, 4, ... up to the processors of this machine; scale = "log" draws doubling values evenly
+      x                  {option, title, quick, full}: an axis of the command line and its values, those of full being those of
+                         quick if not given; "processors" stands for 1, 2, 4, ... up to the processors of this machine;
+                         scale = "log" draws doubling values evenly
       y                  a word of METRICS
       run                options of its runs
       order              names of curves from the best to the worst, where only that is known
@@ -43,7 +44,7 @@ METRICS = {
     "throughput": ("million operations a second", lambda d: d["throughput"]["per_second"] / 1e6),
     "speedup": ("times the first", lambda d: d["throughput"]["per_second"]),
     "bytes": ("bytes a key", lambda d: d["memory"]["bytes_per_key"]),
-    "pause": ("the longest insert, in milliseconds", lambda d: d["latency"]["all"]["max_ns"] / 1e6),
+    "pause": ("the longest call, in milliseconds", lambda d: d["latency"]["all"]["max_ns"] / 1e6),
     "nodes": ("nodes on the way of a lookup", lambda d: d["nodes_per_fetch"]),
     "conflicts": ("conflict aborts an operation", per_operation("conflict")),
     "capacity": ("capacity aborts an operation", per_operation("capacity")),
@@ -128,6 +129,17 @@ def reasons(left_out, panel):
     return [f"left out: {', '.join(curves)}: {why}" for why, curves in by_reason.items()]
 
 
+def shared_words(values):
+    """How many characters from the first on all values share, in whole words of a spec."""
+    prefix = os.path.commonprefix(values)
+    return max(prefix.rfind(end) for end in ":,=") + 1 if len(values) > 1 else 0
+
+
+def number_format(values):
+    """Of an axis with these numbers on it, as Vega has it."""
+    return "d" if all(isinstance(value, int) for value in values) else "~g"
+
+
 class Table:
     """A table of the file: asked for what it must and may have, it refuses the rest."""
 
@@ -164,7 +176,8 @@ class Table:
 def read_panel(table, mode):
     axis = Table(f"{table.where}: x", table.take("x", dict))
     option, x_title = axis.take("option", str), axis.take("title", str)
-    values = {m: axis.rest.pop(m, None) for m in MODES}
+    values = {"quick": axis.rest.pop("quick", None)}
+    values["full"] = axis.rest.pop("full", values["quick"])
     scale = axis.take("scale", str, "linear")
     axis.done()
     if scale not in ("linear", "log"):

@@ -93,6 +93,32 @@ class Definitions(unittest.TestCase):
     def test_processors_are_doubled_up_to_all(self):
         self.assertEqual([definition.up_to(n) for n in (1, 2, 6, 8)], [[1], [1, 2], [1, 2, 4, 6], [1, 2, 4, 8]])
 
+    def test_full_has_the_values_of_quick_where_it_names_none_of_its_own(self):
+        def panel(**values):
+            axis = {"option": "records", "title": "keys", **values}
+            table = definition.Table("here", {"title": "t", "x": axis, "y": "bytes", "curve": [{"name": "a"}]})
+            return definition.read_panel(table, "full")
+
+        self.assertEqual(panel(quick=[1, 2]).x, [1, 2])
+        self.assertEqual(panel(quick=[1, 2], full=[1, 2, 4]).x, [1, 2, 4])
+        with self.assertRaisesRegex(definition.InputError, "'quick' is neither a list"):
+            panel(full=[1, 2])
+
+    def test_what_specs_share_ends_with_a_word(self):
+        for values, shared in (
+            (["simdht:isa=avx2", "simdht:isa=avx512"], "simdht:isa="),
+            (["simdht:shape=2x4", "simdht:shape=2x4,kernel=vertical"], "simdht:shape="),
+            (["simdht:shape=2x4,key=32", "simdht:shape=2x4,key=64"], "simdht:shape=2x4,key="),
+            (["cuckoo", "chained"], ""),
+            (["simdht:isa=avx2"], ""),
+        ):
+            with self.subTest(values=values):
+                self.assertEqual(values[0][: definition.shared_words(values)], shared)
+
+    def test_numbers_on_an_axis_are_not_rounded(self):
+        self.assertEqual(definition.number_format([1, 1024]), "d")
+        self.assertEqual(definition.number_format([0, 0.1, 0.5, 0.9, 1]), "~g")
+
     def test_a_wrong_file_is_told_in_one_line(self):
         good = (TREE / "experiments/policies.toml").read_text()
         folder = definition.FOLDER

@@ -1,10 +1,9 @@
 """The figure of an experiment: a chart a panel, as SVG, PNG, PDF and a page that needs no network."""
-import os
 import textwrap
 
 import altair
 
-from definition import METRICS, reasons
+from definition import METRICS, number_format, reasons, shared_words
 
 WIDTH, HEIGHT = 380, 240
 
@@ -28,10 +27,10 @@ def chart(experiment, number, drawn, left_out):
     if numeric:
         at = sorted({*panel.x, *(row["x"] for row in known)})
         scale = altair.Scale(type="log", base=2) if panel.log else altair.Scale(zero=False)
-        x = altair.X("x:Q", title=panel.x_title, scale=scale, axis=altair.Axis(values=at, format="d"))
+        x = altair.X("x:Q", title=panel.x_title, scale=scale, axis=altair.Axis(values=at, format=number_format(at)))
     else:
         # Of indexes only what tells them apart.
-        shared = len(os.path.commonprefix(panel.x)) if panel.option == "index" and len(panel.x) > 1 else 0
+        shared = shared_words(panel.x) if panel.option == "index" else 0
         axis = altair.Axis(labelAngle=-30 if max(map(len, panel.x)) - shared > 10 else 0, labelExpr=f"slice(datum.label, {shared})")
         x = altair.X("x:O", title=panel.x_title, sort=panel.x, axis=axis)
     y_title = METRICS[panel.y][0]

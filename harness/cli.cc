@@ -350,7 +350,9 @@ Command parse_command_line(const std::vector<std::string>& args, const Surroundi
   if (args[0] == "ab") return parse_ab(rest, surroundings);
   if (args[0] == "explain") {
     no_more(2, "explain RESULT [BASE]");
-    if (rest.empty()) throw InputError("explain: the result is missing; write harness explain RESULT [BASE], '-' for standard input");
+    if (rest.empty()) {
+      throw InputError("explain: the result is missing; write harness explain RESULT [BASE], '-' for standard input");
+    }
     return ExplainCommand{.result = rest[0], .base = rest.size() > 1 ? rest[1] : ""};
   }
   if (args[0] == "experiment") return ExperimentCommand{rest};

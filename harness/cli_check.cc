@@ -22,6 +22,9 @@ constexpr u64 kDefaultTime = 3'000'000'000;
 // memory holds at this size is surely a mistake, while anything less is up to the index.
 u64 least_bytes_per_key(const Spec& keys) { return keys.name == "u64" ? 16 : 8; }
 
+/// Those that a key of this kind may have, if it is a number.
+u32 bits_of(const Spec& keys) { return keys.name == "u16" ? 16 : keys.name == "u32" ? 32 : 64; }
+
 // For the default: room for the index, its growth, and the steps and the oracle of the harness.
 constexpr u64 kRoomPerKey = 128;
 
@@ -62,7 +65,9 @@ std::string take_isa(Config& config, const Registry& registry) {
     return fmt::format("--isa: it does not reach {}, which has no kernels to choose from", config.index.name);
   }
   const auto is_isa = [](const auto& option) { return option.first == "isa"; };
-  if (std::ranges::any_of(config.index.options, is_isa)) return fmt::format("--isa: --index={} says which, too", config.index.str());
+  if (std::ranges::any_of(config.index.options, is_isa)) {
+    return fmt::format("--isa: --index={} says which, too", config.index.str());
+  }
   config.index.options.emplace_back("isa", std::exchange(config.isa, ""));
   return "";
 }
@@ -104,9 +109,9 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
   if (defaults.time && !inserts) config.time_ns = kDefaultTime;
   const u64 capacity = named("--keys", [&] { return capacities.of(config.keys); });
   if (defaults.records) {
-    // A mix that inserts needs lines that are not in the index.
-    const u64 lines_left = !inserts && mix.has(OpKind::kInsert) ? capacity / 2 : capacity;
-    config.records = std::min(default_records(surroundings.memory_available), std::max<u64>(lines_left, 1));
+    // A mix that inserts needs keys that are not in the index.
+    const u64 keys_left = !inserts && mix.has(OpKind::kInsert) ? capacity / 2 : capacity;
+    config.records = std::min(default_records(surroundings.memory_available), std::max<u64>(keys_left, 1));
   } else if (config.records > capacity) {
     throw InputError(fmt::format("--records: {} holds {} distinct keys, not {}", config.keys.str(), capacity,
                                  config.records));
@@ -128,8 +133,12 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
   if (!no_isa.empty()) return no_isa;
   config.index_degraded = pair->index_degraded(config.index).value_or("");
   config.widths = pair->widths(config.index);
-  if (config.widths.key < 64 && config.keys.name != "u32") {
-    return fmt::format("--keys: {} holds keys of {} bits; write --keys=u32", config.index.str(), config.widths.key);
+  if (const u64 least = pair->least_bytes(config.index); least > surroundings.memory_available) {
+    throw InputError(fmt::format("--index: {} takes at least {:.0f} GB; {:.1f} GB of memory are available", config.index.str(),
+                                 static_cast<double>(least) / 1e9, static_cast<double>(surroundings.memory_available) / 1e9));
+  }
+  if (config.widths.key < bits_of(config.keys)) {
+    return fmt::format("--keys: {0} holds keys of {1} bits; write --keys=u{1}", config.index.str(), config.widths.key);
   }
   if (!config.own_memory.empty() && !defaults.alloc) {
     return fmt::format("--alloc: it does not reach {}: {}", config.index.name, config.own_memory);
@@ -167,7 +176,8 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
     const bool reads = only == static_cast<std::size_t>(OpKind::kRead);
     if (!reads && only != static_cast<std::size_t>(OpKind::kInsert) && only != static_cast<std::size_t>(OpKind::kUpdate) &&
         only != static_cast<std::size_t>(OpKind::kErase)) {
-      return fmt::format("--batch: --workload={} is not of one kind: all lookups, inserts, updates or erasures", config.workload.str());
+      return fmt::format("--batch: --workload={} is not of one kind: all lookups, inserts, updates or erasures",
+                         config.workload.str());
     }
     if (!pair->no_batch.empty()) return fmt::format("--batch: it does not reach {}: {}", config.index.name, pair->no_batch);
     if (config.batch.order == BatchOrder::kSideBySide && !(reads ? pair->side_by_side : pair->hints)) {

@@ -65,7 +65,7 @@ const std::vector<OptionRow>& option_rows() {
        }},
       {"workload", "MIX", "lookup", "lookup, insert or mix:read=90,insert=5,erase=5",
        [](Config& c, const std::string& v) { c.workload = parse_spec("--workload", v); }},
-      {"keys", "KEYS", "u64", "u64, u32, dense, stride:N or file:PATH, one key a line",
+      {"keys", "KEYS", "u64", "u64, u32, u16, dense, stride:N or file:PATH, one key a line",
        [](Config& c, const std::string& v) {
          if (v.starts_with('/') || v.starts_with('.')) {
            throw InputError(fmt::format("--keys: '{}' is a path; write --keys=file:{}", v, v));

@@ -44,7 +44,10 @@ Registry some_words() {
     pair.index_degraded = [](const Spec& spec) {
       return spec.str() == "vip:isa=avx" ? std::optional<std::string>("no avx here") : std::nullopt;
     };
-    if (pair.index == "vip") pair.widths = [](const Spec& spec) { return Widths{.key = spec.arg == "32" ? 32u : 64u}; };
+    pair.least_bytes = [](const Spec& spec) { return spec.arg ? u64{std::stoull(*spec.arg)} << 26 : u64{0}; };
+    if (pair.index == "vip") {
+      pair.widths = [](const Spec& spec) { return Widths{.key = spec.arg == "16" ? 16u : spec.arg == "32" ? 32u : 64u}; };
+    }
     pair.resolve_index = [](const Spec& spec) -> Options {
       SpecReader reader(spec, "index " + spec.name);
       if (spec.name != "vip") return reader.finish(), Options();
@@ -169,6 +172,11 @@ TEST_CASE("more records than memory holds at their smallest are a mistake", "[cl
   CHECK(contains(error_of({"--keys=dense", "--records=1073741825"}), "available"));
 }
 
+TEST_CASE("an index that begins larger than memory is a mistake", "[cli]") {
+  CHECK(runs({"--index=vip:128"}).runs.size() == 1);
+  CHECK(error_of({"--index=vip:129"}) == "--index: vip:129 takes at least 9 GB; 8.6 GB of memory are available");
+}
+
 TEST_CASE("calls are timed all, by a sample, or not at all", "[cli]") {
   const auto every = [](const char* option) { return runs({option}).runs[0].config.latency_every; };
   CHECK(every("--threads=1") == 0);
@@ -176,7 +184,8 @@ TEST_CASE("calls are timed all, by a sample, or not at all", "[cli]") {
   CHECK(every("--latency=all") == 1);
   CHECK(every("--latency=sample:0.01") == 100);
   for (const char* latency : {"off", "all", "sample:0.01", "sample:1e-06"}) {
-    CHECK(contains(point_of(runs({"--latency=" + std::string(latency)}).runs[0].config), "--latency=" + std::string(latency) + " "));
+    const std::string option = "--latency=" + std::string(latency);
+    CHECK(contains(point_of(runs({option}).runs[0].config), option + " "));
   }
   CHECK(error_of({"--latency=some"}) == "--latency: 'some' is not off, all or sample:0.01");
   CHECK(every("--latency=sample:.33") == 3);
@@ -214,6 +223,9 @@ TEST_CASE("an index of narrow keys takes keys that are", "[cli]") {
   CHECK(runs({"--keys=u32"}).runs[0].config.widths.key == 64);
   CHECK(error_of({"--index=vip:32"}) == "--keys: vip:32 holds keys of 32 bits; write --keys=u32");
   CHECK(contains(error_of({"--index=vip:32", "--keys=dense"}), "write --keys=u32"));
+  CHECK(runs({"--index=vip:32", "--keys=u16"}).runs[0].config.widths.key == 32);
+  CHECK(error_of({"--index=vip:16", "--keys=u32"}) == "--keys: vip:16 holds keys of 16 bits; write --keys=u16");
+  CHECK(runs({"--index=vip:16", "--keys=u16"}).runs[0].config.records == 1 << 15);
 }
 
 TEST_CASE("lookups are batched where the index and the workload have batches", "[cli]") {
@@ -499,8 +511,8 @@ TEST_CASE("help and list know every word", "[cli]") {
     CHECK(contains(help_text(), option));
   }
   const std::string all = list_text(kRegistry, "");
-  for (const char* word : {"art", "tbb", "rtm", "wait=1", "wait first", "learns from lookups", "period=60", "how long it rests", "no transactions here", "zipf",
-                           "arena+touch", "scatter"}) {
+  for (const char* word : {"art", "tbb", "rtm", "wait=1", "wait first", "learns from lookups", "period=60", "how long it rests",
+                           "no transactions here", "zipf", "arena+touch", "scatter"}) {
     INFO(word);
     CHECK(contains(all, word));
   }

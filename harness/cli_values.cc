@@ -264,7 +264,9 @@ u32 parse_latency(std::string_view text) {
     throw InputError(fmt::format("--latency: '{}' is not off, all or sample:0.01", text));
   }
   const double share = parse_share("--latency", text.substr(kSample.size()));
-  if (share < 1e-6) throw InputError(fmt::format("--latency: {} is less than one call in a million; write off, or 1e-6 or more", text));
+  if (share < 1e-6) {
+    throw InputError(fmt::format("--latency: {} is less than one call in a million; write off, or 1e-6 or more", text));
+  }
   const double every = std::round(1 / share);
   if (std::abs(share * every - 1) > .02) {
     throw InputError(fmt::format("--latency: {} is not one call in a whole number of them; write {} or {}", text,

@@ -55,27 +55,19 @@ struct Pin {
 
 struct Config {
   Spec index{.name = "art", .arg = {}, .options = {}};
-  std::string isa;   ///< which instructions the index's kernels are to use; empty once that is among its options
-  Widths widths;     ///< of what the index has room for
-  std::string index_degraded;   ///< why this process cannot do what the index's options ask for; empty where it can
-  /// What is in effect of the index's options.
-  std::vector<std::pair<std::string, std::string>> index_options;
+  /// Which instructions the index's kernels are to use, where --isa says it and the index's options do not; empty once it is one of
+  /// them.
+  std::string isa;
   Spec sync{.name = "none", .arg = {}, .options = {}};
   u32 threads = 1;
   Pin pin;
   Alloc alloc = Alloc::kArenaTouch;
   HugePages huge_pages = HugePages::kNone;
-  /// Why --alloc does not reach this index, which has memory of its own; empty where it does.
-  std::string own_memory;
   Reclaim reclaim = Reclaim::kEpoch;
-  /// Why --reclaim does not reach this policy; empty where it does.
-  std::string no_reclaim;
 
   Spec workload{.name = "lookup", .arg = {}, .options = {}};       ///< lookup, insert, mix:read=..
   Spec keys{.name = "u64", .arg = {}, .options = {}};              ///< u64, u32, dense, stride:N, file:PATH
   Spec distribution{.name = "uniform", .arg = {}, .options = {}};  ///< uniform, zipf:Q
-  /// Why --dist does not reach this workload, which draws no keys; empty where it does.
-  std::string no_distribution;
   double negative = 0;                                             ///< share of lookups for absent keys, 0..1
   Batching batch;   ///< of lookups, inserts, updates or erasures; a power of two
   u64 records = 0;  ///< keys loaded (lookup, mix) or inserted (insert)
@@ -93,6 +85,15 @@ struct Config {
   std::optional<u32> block;  ///< set by `harness ab`: which block of the comparison this replicate belongs to
   std::optional<u32> order;  ///< ... and its position within that block
   u32 replicate = 0;         ///< which repetition of the same point, from 0
+
+  // What follows from the above: filled in by complete_and_check (cli_check.h).
+
+  std::vector<std::pair<std::string, std::string>> index_options;   ///< what is in effect of the index's options
+  Widths widths;                 ///< of what the index has room for
+  std::string index_degraded;    ///< why this process cannot do what the index's options ask for; empty where it can
+  std::string own_memory;        ///< why --alloc does not reach this index, which has memory of its own; empty where it does
+  std::string no_reclaim;        ///< why --reclaim does not reach this policy; empty where it does
+  std::string no_distribution;   ///< why --dist does not reach this workload, which draws no keys; empty where it does
 
   [[nodiscard]] KeyKind key_kind() const { return keys.name == "file" ? KeyKind::kBytes : KeyKind::kU64; }
 };

@@ -59,6 +59,10 @@ class Result {
   /// Of the threads' time, 0..1.
   double share(const char* path) const { return or_zero(path) / time_ns(); }
   bool begins() const { return or_zero("/sync/counters/begins") > 0; }
+  /// Whether transactions were tried, or left out by choice; else all ran on the lock, and the result's reason says why.
+  bool elides() const {
+    return begins() || or_zero("/sync/fallback_rate") < 1 || or_zero("/sync/counters/direct_lock") > 0;
+  }
   bool changes() const { return word("/config/workload") != "lookup"; }
 
  private:
@@ -149,7 +153,7 @@ void find_aborts(const Result& r, const Json& document, std::vector<Finding>& ou
 
 void find_fallbacks(const Result& r, std::vector<Finding>& out) {
   const double rate = r.or_zero("/sync/fallback_rate");
-  if (rate < kRare || r.word("/status") == "degraded") return;
+  if (rate < kRare || !r.elides()) return;
   const double chosen = r.per_operation("/sync/counters/direct_lock");
   std::string text = fmt::format("{} of what could be elided took the lock", percent(rate));
   if (chosen >= kRare) text += fmt::format(", {} by choice, because it was cheaper", percent(chosen));
@@ -163,7 +167,7 @@ void find_fallbacks(const Result& r, std::vector<Finding>& out) {
 /// A collapse that began in the measured phase: the last quarter of the intervals beside the first.
 void find_collapse(const Result& r, const Json& document, std::vector<Finding>& out) {
   const Json::json_pointer at("/sync/series/fallbacks");
-  if (!document.contains(at) || r.word("/status") == "degraded") return;
+  if (!document.contains(at) || !r.elides()) return;
   const auto rates = document[at].get<std::vector<double>>();
   const auto quarter = static_cast<std::ptrdiff_t>(rates.size() / 4);
   if (quarter == 0) return;
@@ -256,11 +260,13 @@ std::string distance(const Result& r, const Json& document, const Result& base) 
   if (const auto transaction = r.number("/limits/transaction_ns")) {
     // Commits at the first try: the others are part of trying again.
     const double committed = *transaction * std::max(0.0, r.or_zero("/sync/counters/commits") - later_commits(r)) / r.operations();
-    text += fmt::format("  {:8.2f} ns  transactions themselves: an empty one took {:.3g} ns in this run\n", committed, *transaction);
+    text += fmt::format("  {:8.2f} ns  transactions themselves: an empty one took {:.3g} ns in this run\n", committed,
+                        *transaction);
     text += fmt::format("  {:8.2f} ns  the rest, above all lost overlap: they keep the misses of successive operations apart\n",
                         rest - committed);
   } else {
-    text += fmt::format("  {:8.2f} ns  the rest: transactions themselves, and misses of successive operations that they keep apart\n",
+    text += fmt::format("  {:8.2f} ns  the rest: transactions themselves, and misses of successive operations that they keep "
+                        "apart\n",
                         rest);
   }
   return text;

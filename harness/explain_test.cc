@@ -58,7 +58,8 @@ TEST_CASE("aborts are told by cause with what to try") {
   const std::string text = said(r);
   CHECK_THAT(text, Contains("11.0 % of the threads' time was behind a first abort: 9.0 % trying again, 2.0 % with the lock; 1.0 % "
                             "was waiting"));
-  CHECK_THAT(text, Contains("2.1 % aborts an operation by zero: pages of new nodes were not touched before: try --alloc=arena+touch"));
+  CHECK_THAT(text, Contains("2.1 % aborts an operation by zero: pages of new nodes were not touched before: "
+                            "try --alloc=arena+touch"));
   CHECK_THAT(text, Contains("95.0 % of commits were at the first try"));
   CHECK_THAT(text, !Contains("conflict"));
 
@@ -138,20 +139,24 @@ TEST_CASE("machine and run are told where they are in the numbers") {
 TEST_CASE("a collapse that begins in the phase is told, and one that is over is not") {
   Json r = plain();
   r["sync"]["series"] = {{"fallbacks", {0.0, 0.0, .001, .1, .4, .5, .5, .5}}};
-  CHECK_THAT(said(r), Contains("A collapse began: 0.0 % of what could be elided fell back in the first quarter of the phase, 50.0 % in the last"));
+  CHECK_THAT(said(r), Contains("A collapse began: 0.0 % of what could be elided fell back in the first quarter of the "
+                               "phase, 50.0 % in the last"));
   for (const auto& steady : {std::vector<double>{.5, .5, .5, .5}, {.5, .4, .1, 0}, {0, 0, 0, .001}, {0, .5, .5}}) {
     r["sync"]["series"]["fallbacks"] = steady;
     CHECK_THAT(said(r), !Contains("collapse"));
   }
   r["sync"]["series"]["fallbacks"] = {0.0, 0.0, 1.0, 1.0};
   CHECK_THAT(said(r), Contains("collapse"));
-  r["status"] = "degraded";
+  r["sync"]["fallback_rate"] = 1.0;
+  CHECK_THAT(said(r), Contains("collapse"));
+  r["sync"]["counters"]["begins"] = 0;   // it ran on its lock
   CHECK_THAT(said(r), !Contains("collapse"));
 }
 
 TEST_CASE("a long tail is told, and what falling back has to do with it") {
   Json r = plain();
-  r["latency"] = {{"all", {{"percentiles", {{{"percent", 50.0}, {"ns", 400}}, {{"percent", 99.9}, {"ns", 3999}}}}}}, {"fell_back", nullptr}};
+  r["latency"] = {{"all", {{"percentiles", {{{"percent", 50.0}, {"ns", 400}}, {{"percent", 99.9}, {"ns", 3999}}}}}},
+                  {"fell_back", nullptr}};
   CHECK_THAT(said(r), !Contains("in a thousand"));
   r["latency"]["all"]["percentiles"][1]["ns"] = 4000;
   CHECK_THAT(said(r), Contains("One call in a thousand took 4000 ns or more, the median 400 ns."));
@@ -198,11 +203,27 @@ TEST_CASE("results that are not what was asked for are said to be so") {
   r["sync"]["aborts"] = nullptr;
   CHECK_THAT(said(r), Contains("a number of what ran instead: no transactions"));
   CHECK_THAT(said(r), !Contains("took the lock"));
+  r["sync"]["counters"]["direct_lock"] = 1'000'000;
+  CHECK_THAT(said(r), Contains("took the lock, 100.0 % by choice"));
   r["status"] = "invalid";
   CHECK_THAT(said(r), Contains("Invalid: no transactions. Its numbers mean nothing."));
   r["status"] = "skipped";
   r["throughput"] = nullptr;
   CHECK(said(r) == "art under rtm:20: skipped: no transactions\n");
+}
+
+TEST_CASE("a result that is degraded for its index is explained as any other") {
+  Json r = plain();
+  r["status"] = "degraded";
+  r["reason"] = "no such instructions";
+  r["sync"]["aborts"]["conflict"] = 200'000;
+  r["sync"]["fallback_rate"] = 0.1;
+  r["sync"]["series"] = {{"fallbacks", {0.0, 0.0, 0.2, 0.2}}};
+  const std::string text = said(r);
+  CHECK_THAT(text, Contains("what ran instead: no such instructions"));
+  CHECK_THAT(text, Contains("by conflict"));
+  CHECK_THAT(text, Contains("10.0 % of what could be elided took the lock"));
+  CHECK_THAT(text, Contains("A collapse began"));
 }
 
 TEST_CASE("results are read one or many, and anything else is told in one line") {

@@ -78,6 +78,7 @@ std::string workloads(const Registry&) {
 
 std::string keys(const Registry&) {
   return line("u64", "integers scattered over 64 bits") + line("u32", "over 32 bits; up to 2^31 records") +
+         line("u16", "over 16 bits; up to 2^15 records") +
          line("dense", "0, 1, 2, ...") + line("stride:N", "0, N, 2 N, ... modulo 2^64: what breaks weak hashing") +
          line("file:PATH", "byte strings, one a line of at most 64 KiB; --records takes a random sample of the lines");
 }

@@ -7,6 +7,7 @@
 #include <memory>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -143,6 +144,24 @@ bool pin_this_thread(u32 cpu) {
 std::optional<u32> this_cpu() {
   const int cpu = sched_getcpu();
   return cpu >= 0 ? std::optional(static_cast<u32>(cpu)) : std::nullopt;
+}
+
+std::vector<ThreadPlace> thread_places(const Topology& topology, const Seats& seats,
+                                       const std::vector<std::optional<u32>>& seen_on, const std::string& unseen) {
+  std::vector<ThreadPlace> places;
+  for (u32 t = 0; t < seats.threads(); ++t) {
+    ThreadPlace place;
+    place.requested_cpu = seats.cpus[t];
+    place.observed_cpu = place.socket = place.core = Measured<u32>::missing(unseen);
+    if (seen_on[t]) place.observed_cpu = *seen_on[t];
+    for (const Processor& p : topology.processors) {
+      if (!place.observed_cpu || p.os != *place.observed_cpu) continue;
+      place.socket = p.socket;
+      place.core = p.core;
+    }
+    places.push_back(std::move(place));
+  }
+  return places;
 }
 
 }  // namespace latchlab

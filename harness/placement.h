@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "harness/config.h"
+#include "harness/result.h"
 #include "harness/topology.h"
 #include "src/base/types.h"
 
@@ -43,5 +44,9 @@ struct Seats {
 
 /// The processor that the calling thread is on; nothing if the kernel does not tell.
 [[nodiscard]] std::optional<u32> this_cpu();
+
+/// Each thread's place: its seat, and the processor that it was `seen_on`; nothing there is missing for the reason `unseen`.
+[[nodiscard]] std::vector<ThreadPlace> thread_places(const Topology& topology, const Seats& seats,
+                                                     const std::vector<std::optional<u32>>& seen_on, const std::string& unseen);
 
 }  // namespace latchlab

@@ -54,6 +54,7 @@ struct Pair {
   std::string about;         ///< the policy in one line
   std::vector<OptionAbout> options;         ///< of the policy
   std::vector<OptionAbout> index_options;
+  std::vector<std::string> variants;   ///< of the index, as specs, each a code of its own that tests must go through
 
   /// Why this process cannot do what the policy's word promises; nothing where it can.
   std::optional<std::string> (*degraded)(const Spec& sync) = [](const Spec&) { return std::optional<std::string>(); };
@@ -63,9 +64,12 @@ struct Pair {
   std::vector<std::pair<std::string, std::string>> (*resolve_index)(const Spec& index) = nullptr;   ///< the same of the index
   /// Why this process cannot do what the index's options ask for; nothing where it can.
   std::optional<std::string> (*index_degraded)(const Spec& index) = [](const Spec&) { return std::optional<std::string>(); };
+  /// Bytes that the index takes with these options before it holds anything, as far as that is worth a check.
+  u64 (*least_bytes)(const Spec& index) = [](const Spec&) { return u64{0}; };
+  /// Bits of the keys and the values that the index has room for with these options.
   Widths (*widths)(const Spec& index) = [](const Spec&) { return Widths(); };
   std::unique_ptr<Trial> (*make_trial)(const Config&) = nullptr;
-  std::unique_ptr<AnyIndex> (*make_index)(const Spec& sync, const MemoryConfig&) = nullptr;
+  std::unique_ptr<AnyIndex> (*make_index)(const Spec& sync, const MemoryConfig&, const Spec& index) = nullptr;
 };
 
 class Registry {

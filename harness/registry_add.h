@@ -43,7 +43,9 @@ inline std::vector<std::pair<std::string, std::string>> no_options(const Spec& s
 ///   kNoErase               why its erase must not be called
 ///   kLibrary               for a peer: which library it is from, by its name in build_info().libraries
 ///   Options::degraded()    why this process cannot do what they ask for, if so
+///   Options::least_bytes() what it takes before it holds anything, where they can make that more than a machine has
 ///   Options::widths()      the bits of its keys and values, where they may be fewer than 64
+///   Options::variants()    specs with 64 bits of key and value that each stand for a code of its own
 /// The same of a policy:
 ///   kAbout                 one line for `harness list`
 ///   kManyWriters           false when only one thread may write (default true)
@@ -73,8 +75,12 @@ void add_pair(Registry& registry, std::string index, std::string policy, KeyKind
     using Options = typename Written::Options;
     pair.resolve_index = [](const Spec& spec) { return Options::parse(spec).resolved(); };
     pair.index_options = options_of<Options>(pair.index);
+    if constexpr (requires { Options::variants(); }) pair.variants = Options::variants();
     if constexpr (requires(const Options& options) { options.degraded(); }) {
       pair.index_degraded = [](const Spec& spec) { return Options::parse(spec).degraded(); };
+    }
+    if constexpr (requires(const Options& options) { options.least_bytes(); }) {
+      pair.least_bytes = [](const Spec& spec) { return u64{Options::parse(spec).least_bytes()}; };
     }
     if constexpr (requires(const Options& options) { options.widths(); }) {
       pair.widths = [](const Spec& spec) { return Options::parse(spec).widths(); };
@@ -85,8 +91,8 @@ void add_pair(Registry& registry, std::string index, std::string policy, KeyKind
   pair.make_trial = [](const Config& config) -> std::unique_ptr<Trial> {
     return std::make_unique<TrialOf<SharedIndex>>(config);
   };
-  pair.make_index = [](const Spec& sync, const MemoryConfig& memory) -> std::unique_ptr<AnyIndex> {
-    return std::make_unique<AnyIndexOf<SharedIndex>>(sync, memory);
+  pair.make_index = [](const Spec& sync, const MemoryConfig& memory, const Spec& spec) -> std::unique_ptr<AnyIndex> {
+    return std::make_unique<AnyIndexOf<SharedIndex>>(sync, memory, spec);
   };
   if constexpr (requires { typename SharedIndex::Policy::Options; }) {
     using Policy = typename SharedIndex::Policy;

@@ -67,7 +67,8 @@ RunResult full_result() {
   throughput.jain = 1.0;
   throughput.generator_ns = 3.0;
   t.throughput = throughput;
-  const LatencySummary summary{.count = 5000, .mean_ns = 420.5, .min_ns = 200, .max_ns = 2'500'000, .percentiles = {{50, 400}, {99.9, 12'345}}};
+  const LatencySummary summary{.count = 5000, .mean_ns = 420.5, .min_ns = 200, .max_ns = 2'500'000,
+                               .percentiles = {{50, 400}, {99.9, 12'345}}};
   const std::vector<NamedCount> aborted{{.name = "conflict", .count = 3}};
   t.latency = Latency{.clock_ns = 20,
                       .all = summary,
@@ -164,7 +165,8 @@ TEST_CASE("what was not measured is null with a reason, never zero", "[report]")
   const Json document = document_of(empty_result());
   for (const char* at :
        {"/limits/footprint_bytes", "/limits/chase_ns", "/placement/processors", "/placement/oversubscribed",
-        "/sync/counters", "/sync/aborts", "/sync/abort_statuses", "/sync/fallback_rate", "/sync/reclaim", "/memory/index_live_bytes",
+        "/sync/counters", "/sync/aborts", "/sync/abort_statuses", "/sync/fallback_rate", "/sync/reclaim",
+        "/memory/index_live_bytes",
         "/health/migrations", "/config/key_file", "/throughput", "/latency", "/sync/series", "/sync/per_thread",
         "/limits/transaction_ns"}) {
     INFO(at);
@@ -299,8 +301,8 @@ TEST_CASE("people see status and reason once", "[table]") {
   degraded.trial.reason = "rtm runs on its lock";
   const std::string block = block_of(degraded);
   for (const char* part :
-       {"5.00 M in 1.0 s, making them took the rest of 1.1 s", "rtm runs on its lock", "degraded", "43.0 bytes a key", "4K pages", "passed: 1,000 keys",
-        "conflict 75.0 %", "0.01 %", "2.5 dependent", "DAMON is running"}) {
+       {"5.00 M in 1.0 s, making them took the rest of 1.1 s", "rtm runs on its lock", "degraded", "43.0 bytes a key", "4K pages",
+        "passed: 1,000 keys", "conflict 75.0 %", "0.01 %", "2.5 dependent", "DAMON is running"}) {
     INFO(part << " in\n" << block);
     CHECK(block.find(part) != std::string::npos);
   }

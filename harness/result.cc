@@ -20,6 +20,7 @@ std::string_view word(Ending ending) {
     case Ending::kTime: return "time";
     case Ending::kOperations: return "operations";
     case Ending::kRecords: return "records";
+    case Ending::kFull: return "full";
     case Ending::kSignal: return "signal";
   }
   return "";
@@ -36,8 +37,10 @@ void nothing_measured(TrialResult& result, const std::string& why) {
   MemoryUse& memory = result.memory;
   Limits& limits = result.limits;
   Health& health = result.health;
-  blame(result.throughput, result.latency, result.nodes_per_fetch, result.key_file, result.placement.processors, result.placement.oversubscribed);
-  blame(sync.counters, sync.aborts, sync.abort_statuses, sync.fallback_rate, sync.restart_rate, sync.series, sync.per_thread, sync.reclaim);
+  blame(result.throughput, result.latency, result.nodes_per_fetch, result.key_file, result.placement.processors,
+        result.placement.oversubscribed);
+  blame(sync.counters, sync.aborts, sync.abort_statuses, sync.fallback_rate, sync.restart_rate, sync.series, sync.per_thread,
+        sync.reclaim);
   blame(memory.malloc, memory.index_live, memory.index_reserved, memory.keys, memory.keys_at_start, memory.bytes_per_key,
         memory.page_bytes, memory.huge_share, memory.rss, memory.minor_faults, memory.major_faults);
   blame(limits.footprint, limits.page_bytes, limits.chase_ns, limits.independent_ns, limits.transaction_ns, limits.chase_ratio,

@@ -89,6 +89,7 @@ enum class Ending {
   kTime,        ///< --time
   kOperations,  ///< --ops
   kRecords,     ///< insert has inserted all its records
+  kFull,        ///< an insert found no room, and the index may not grow
   kSignal       ///< an interruption
 };
 [[nodiscard]] std::string_view word(Ending);

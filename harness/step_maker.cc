@@ -19,7 +19,7 @@ void fill_key(Step& step, const KeySet& keys, const Op& op, u64 stamp, u32 value
   }
 }
 
-/// `repeats`: keys may come to be inserted again, since there are not as many as operations.
+/// `repeats`: keys may come to be inserted again, since there are fewer of them than operations.
 Expect expectation(const Op& op, bool erases, bool repeats) {
   switch (op.kind) {
     case OpKind::kRead:
@@ -50,13 +50,14 @@ void StepMaker::make(u64 first, std::span<Step> steps, std::vector<Op>& ops) con
   ops.resize(steps.size());
   stream_.fill(first, ops);
   const KeySet& keys = stream_.keys();
+  const bool repeats = stream_.size() > keys.capacity();
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const Op& op = ops[i];
     Step& step = steps[i];
     fill_key(step, keys, op, first + i, value_bits_);
     step.limit = op.scan;
     step.kind = op.kind;
-    step.expect = expectation(op, erases_, keys.capacity() < KeySet::kNumbers);
+    step.expect = expectation(op, erases_, repeats);
   }
 }
 

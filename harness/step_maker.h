@@ -4,8 +4,9 @@
 //
 //   a read or update of a record   hits, unless the workload erases (the record may be gone, or not there yet)
 //   a read of an absent key        misses
-//   an insert                      finds its key absent, unless the workload erases (then an upsert may have
-//                                  come before it) or keys come from a file, where record numbers go round
+//   an insert                      finds its key absent, unless the workload erases (then an upsert may have come before it) or
+//                                  has more operations than there are keys (lines of a file, u32, even strides), which then go
+//                                  round; one that fills an index inserts each record once, of whichever keys
 #pragma once
 
 #include <optional>
@@ -21,7 +22,7 @@ namespace latchlab {
 class StepMaker {
  public:
   /// `stream` must outlive the maker. `erases`: whether anything of the workload erases. `value_bits`: 64 or 32.
-  StepMaker(const Stream& stream, bool erases, u32 value_bits = 64) : stream_(stream), erases_(erases), value_bits_(value_bits) {}
+  StepMaker(const Stream& stream, bool erases, u32 value_bits) : stream_(stream), erases_(erases), value_bits_(value_bits) {}
 
   /// Makes the steps of the operations number first, first + 1, ... `ops` is scratch space.
   void make(u64 first, std::span<Step> steps, std::vector<Op>& ops) const;
@@ -43,6 +44,6 @@ class StepMaker {
 /// Reads that check what was loaded: steps for `count` samples of the records, the first being sample number
 /// `first` of `samples` in all, evenly spread over the records. They teach nothing: popularity is for the workload to say.
 Slice make_checks(const KeySet& keys, u64 records, u64 samples, u64 first, u32 count, std::vector<Step>& steps,
-                  u32 value_bits = 64);
+                  u32 value_bits);
 
 }  // namespace latchlab

@@ -1,7 +1,10 @@
 #include "harness/step_maker.h"
 
+#include <algorithm>
+#include <string>
 #include <vector>
 
+#include "harness/trial_testing.h"
 #include "src/base/spec.h"
 #include "src/testing/catch.h"
 #include "workloads/distribution.h"
@@ -20,7 +23,7 @@ TEST_CASE("a step knows what must come of it") {
   std::vector<Op> ops;
   std::vector<Step> steps;
   for (const bool erases : {false, true}) {
-    const Slice slice = StepMaker(stream, erases).make(0, 512, ops, steps);
+    const Slice slice = StepMaker(stream, erases, 64).make(0, 512, ops, steps);
     CHECK(slice.count == 512);
     CHECK_FALSE(slice.only);
     for (u32 i = 0; i < 512; ++i) {
@@ -33,6 +36,24 @@ TEST_CASE("a step knows what must come of it") {
         CHECK(step.expect == (erases ? Expect::kEither : Expect::kHit));
       }
     }
+  }
+}
+
+TEST_CASE("an insert of keys that end finds its key absent where they do not go round") {
+  const testing::Lines lines(2000);
+  for (const std::string& kind : {std::string("u64"), std::string("u32"), std::string("stride:4096"), "file:" + lines.path()}) {
+    CAPTURE(kind);
+    const KeySet keys(Spec::parse(kind), 1);
+    std::vector<Op> ops;
+    std::vector<Step> steps;
+    const auto all_expect = [&](const Stream& stream, Expect expect) {
+      (void)StepMaker(stream, false, 64).make(0, 1000, ops, steps);
+      return std::ranges::all_of(steps, [&](const Step& step) { return step.kind != OpKind::kInsert || step.expect == expect; });
+    };
+    CHECK(all_expect(Stream::loading(1, keys, 1000), Expect::kMiss));
+    const Mix mix(Spec::parse("mix:read=50,insert=50"), 0);
+    const Stream mixed(1, 1, keys, Distribution(Spec::parse("uniform")), mix, 1000);
+    CHECK(all_expect(mixed, keys.capacity() == KeySet::kNumbers ? Expect::kMiss : Expect::kEither));
   }
 }
 

@@ -78,7 +78,9 @@ std::string throughput_text(const TrialResult& trial) {
 
 std::string summary_text(const LatencySummary& s) {
   std::string text;
-  for (const auto& [percent, ns] : s.percentiles) text += fmt::format("p{} {}   ", percent, short_duration(static_cast<double>(ns) / 1e9));
+  for (const auto& [percent, ns] : s.percentiles) {
+    text += fmt::format("p{} {}   ", percent, short_duration(static_cast<double>(ns) / 1e9));
+  }
   return text + fmt::format("max {}", short_duration(static_cast<double>(s.max_ns) / 1e9));
 }
 
@@ -302,6 +304,7 @@ std::string RunTable::row(const RunResult& result) {
   text += word(t.status);
   if (t.interrupted) text += ", interrupted";
   if (ended_before_its_records(result)) text += ", ended by --time";
+  if (t.throughput && t.throughput->ended_by == Ending::kFull) text += fmt::format(", full at {} keys", *t.memory.keys);
   if (const auto times = grown_by_warmup(result)) text += fmt::format(", began with {:.3g} x --records", *times);
   if (t.status != Status::kOk) {
     const auto known = std::find(reasons_.begin(), reasons_.end(), t.reason);

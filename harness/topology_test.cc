@@ -1,6 +1,7 @@
 #include "harness/topology.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <thread>
 
@@ -105,6 +106,22 @@ TEST_CASE("a list is taken in its order and wraps around") {
   CHECK(seats.oversubscribed);
   CHECK_THROWS_WITH(seat(topology, pin(Pin::Kind::kList, 0, {56}), 1),
                     Catch::Contains("no processor 56") && Catch::Contains("0-55"));
+}
+
+TEST_CASE("a thread's place is its seat and where it was seen, or why it was not") {
+  const Topology topology = Topology::synthetic(kHaswellEp);
+  const Seats seats = seat(topology, pin(Pin::Kind::kList, 0, {3, 15}), 2);
+  const auto places = thread_places(topology, seats, {16, std::nullopt}, "nobody looked");
+  REQUIRE(places.size() == 2);
+  CHECK(places[0].requested_cpu == 3);
+  CHECK(*places[0].observed_cpu == 16);
+  CHECK(*places[0].socket == processor(topology, 16).socket);
+  CHECK(*places[0].core == processor(topology, 16).core);
+  CHECK(places[1].requested_cpu == 15);
+  for (const Measured<u32>& unseen : {places[1].observed_cpu, places[1].socket, places[1].core}) {
+    CHECK_FALSE(unseen);
+    CHECK(unseen.reason == "nobody looked");
+  }
 }
 
 TEST_CASE("the allowed mask limits every placement") {

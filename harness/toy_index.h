@@ -10,7 +10,8 @@
 #include <string_view>
 #include <type_traits>
 
-#include "harness/trial_of.h"
+#include "harness/session_of.h"
+#include "src/base/error.h"
 #include "src/base/spec.h"
 #include "src/memory/memory_config.h"
 
@@ -29,6 +30,7 @@ enum class Mistake {
   kUncounted,    ///< a lookup in a thousand is not counted, where operations are
   kNoMemory,     ///< the 5000th insert throws std::bad_alloc
   kLateThrow,    ///< so does this one, after it has inserted
+  kFull,         ///< from the 5000th on no key is inserted: IndexFull
 };
 inline Mistake mistake = Mistake::kNone;
 inline std::atomic<u64> occasions{0};
@@ -74,6 +76,7 @@ class Toy {
   }
   bool insert(Thread&, Raw key, u64 value) {
     const std::lock_guard lock(mutex_);
+    if (mistake == Mistake::kFull && map_.size() >= 5000 && !map_.contains(Owned(key))) throw IndexFull();
     if (mistake == Mistake::kNoMemory && occasions.fetch_add(1) >= 5000) throw std::bad_alloc();
     if (strikes(Mistake::kLostInsert, 1000)) return true;
     if (strikes(Mistake::kSwappedKeys, 1000)) {

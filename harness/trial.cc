@@ -2,80 +2,45 @@
 
 #include <algorithm>
 #include <chrono>
-#include <new>
+#include <memory>
+#include <optional>
 #include <set>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "harness/cli_values.h"
-#include "harness/crew.h"
-#include "harness/dealer.h"
 #include "harness/environment.h"
 #include "harness/interrupt.h"
 #include "harness/latency.h"
 #include "harness/limits.h"
 #include "harness/malloc_library.h"
 #include "harness/meter.h"
+#include "harness/phases.h"
 #include "harness/placement.h"
 #include "harness/progress.h"
-#include "harness/rounds.h"
 #include "harness/step_maker.h"
 #include "harness/sync_account.h"
-#include "harness/trial_of.h"
-#include "harness/turns.h"
 #include "harness/validate.h"
 #include "workloads/distribution.h"
 #include "workloads/keys.h"
 #include "workloads/mix.h"
+#include "workloads/stream.h"
 
 namespace latchlab {
 namespace {
 
-using Clock = Crew::Clock;
+using Clock = std::chrono::steady_clock;
 
 constexpr u64 kSamples = 1'000'000;  // reads of the verify phase; all records if there are fewer
 constexpr u64 kMeasuredPhase = 1;    // the stream's phase of warm-up and measurement; loading is phase 0
 constexpr u64 kMinLimitsNs = 10'000'000;
-constexpr auto kWatchPeriod = std::chrono::milliseconds(20);  // of looks at interruption and progress
-constexpr auto kBeginPeriod = std::chrono::microseconds(200);  // of looks whether the time has begun to run
-
-u64 ns_since(Clock::time_point start) {
-  return static_cast<u64>(std::chrono::nanoseconds(Clock::now() - start).count());
-}
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
-
-std::string said_by(const std::exception_ptr& failure) {
-  try {
-    std::rethrow_exception(failure);
-  } catch (const std::bad_alloc&) {
-    return "memory ran out";
-  } catch (const std::exception& e) {
-    return e.what();
-  } catch (...) {
-    return "an unknown exception";
-  }
-}
-
-/// What belongs to one thread of the crew and is touched by no other while a phase runs.
-struct alignas(kFalseSharingBytes) Worker {
-  std::unique_ptr<Session> session;
-  Tally tally;     // since the index was empty
-  Tally measured;  // of the measured phase
-  std::vector<Op> ops;
-  std::vector<Step> steps;
-  Slice rest;     // of the steps: made and not yet run, also over the end of a phase
-  std::vector<u64> counters_before;
-  std::vector<u64> counters_after;
-  std::unique_ptr<Latencies> latencies;   // of the measured phase, where calls are timed
-  u64 making_ns = 0;  // of this thread's time, for all the steps that it has made
-  u64 made = 0;
-  bool clocked = true;  // the kernel told that time
-  bool pinned = true;
-  std::optional<u32> seen_on;  // the processor, at the end of the measured phase
-};
 
 /// One run, phase after phase.
 class Run {
@@ -86,13 +51,12 @@ class Run {
         topology_(topology),
         progress_(progress),
         seats_(seat(topology, config.pin, config.threads)),
-        in_turns_(trial.loads_in_turns()),
         keys_(config.keys, config.seed),
         mix_(config.workload, config.negative),
         distribution_(config.distribution),
         stream_(config.seed, kMeasuredPhase, keys_, distribution_, mix_, config.records),
-        dealer_(config.threads, mix_.has(OpKind::kErase) ? config.records : 0, stream_.size()),
-        workers_(config.threads) {}
+        maker_(stream_, mix_.has(OpKind::kErase), config.widths.value),
+        phases_(trial, config, seats_, maker_, mix_.has(OpKind::kErase) ? config.records : 0, progress) {}
 
   TrialResult run() {
     out_.validation.mode = config_.validate;
@@ -118,24 +82,23 @@ class Run {
     out_.placement.oversubscribed = seats_.oversubscribed;
     pages_before_ = page_use();
     try {
-      Crew crew(config_.threads);
-      crew_ = &crew;
       if (enter() && (mix_.fills() || (load() && verify()))) {
         retouch();
         if (!mix_.fills() && config_.warmup_ns > 0) warm_up();
+        if (phases_.full()) worsen(Status::kFailed, "the index was full before the measured phase");
         if (go_on()) measure();
       }
       leave();
     } catch (const std::exception& e) {
       worsen(Status::kFailed, fmt::format("the threads cannot be started: {}", e.what()));
     }
-    crew_ = nullptr;
+    phases_.end();
     out_.interrupted = stop_requested();
     if (!out_.throughput) {
       if (out_.interrupted) worsen(Status::kFailed, "the run was interrupted before the measured phase");
       nothing_measured(out_, out_.status == Status::kOk ? "the measured phase did not run" : out_.reason);
     }
-    describe_placement();
+    out_.placement.threads = places_of_threads();
     count_nodes();
     check();
     find_limits();
@@ -144,17 +107,14 @@ class Run {
   }
 
  private:
-  /// The worst status wins, and of equals the first.
-  void worsen(Status status, std::string reason) {
-    if (status <= out_.status) return;
-    out_.status = status;
-    out_.reason = std::move(reason);
-  }
-
-  /// Ends the current phase.
-  void stop() {
-    stop_.store(true, kSeqCst);   // pairs with Rounds::open
-    rounds_.halt();
+  /// The worst status wins, and of equals the first; but in what a result is degraded is all said.
+  void worsen(Status status, const std::string& reason) {
+    if (status == Status::kDegraded && out_.status == status) {
+      out_.reason += "; " + reason;
+    } else if (status > out_.status) {
+      out_.status = status;
+      out_.reason = reason;
+    }
   }
 
   bool go_on() const { return !stop_requested() && out_.status < Status::kSkipped; }
@@ -162,68 +122,39 @@ class Run {
   // --- phases ---
 
   bool enter() {
-    stop_.store(false, kRelaxed);   // relaxed: the crew's mutex brings it to the threads
-    const std::exception_ptr failure = crew_->run(
-        [&](u32 t) {
-          if (seats_.binds) workers_[t].pinned = pin_this_thread(seats_.cpus[t]);
-          workers_[t].session = trial_.join();
-        },
-        [] { return Clock::now() + kWatchPeriod; }, [] {});
-    if (failure) worsen(Status::kFailed, fmt::format("a thread cannot join the index: {}", said_by(failure)));
+    const std::string failure = phases_.begin();
+    if (!failure.empty()) worsen(Status::kFailed, fmt::format("a thread cannot join the index: {}", failure));
     if (!seats_.binds) {
       out_.health.notes.push_back("threads are not pinned: the topology describes another machine");
     }
-    if (std::any_of(workers_.begin(), workers_.end(), [](const Worker& w) { return !w.pinned; })) {
+    const std::vector<Worker>& workers = phases_.workers();
+    if (std::any_of(workers.begin(), workers.end(), [](const Worker& w) { return !w.pinned; })) {
       out_.health.notes.push_back("the kernel refuses to pin threads");
     }
-    return !failure;
+    return failure.empty();
   }
 
-  /// Sessions end on the threads that began them, and before the index is looked at: leaving drains what they
-  /// retired.
   void leave() {
-    const std::exception_ptr failure = crew_->run([&](u32 t) { workers_[t].session.reset(); },
-                                                  [] { return Clock::now() + kWatchPeriod; }, [] {});
-    if (failure) {
-      worsen(Status::kFailed, fmt::format("a thread cannot leave the index: {}", said_by(failure)));
+    if (const std::string failure = phases_.leave(); !failure.empty()) {
+      worsen(Status::kFailed, fmt::format("a thread cannot leave the index: {}", failure));
     }
   }
 
   bool load() {
     const Stream loading = Stream::loading(config_.seed, keys_, config_.records);
     const StepMaker maker(loading, false, config_.widths.value);
-    chunks("load", config_.records, [&](Worker& me, u64 first, u32 count) {
-      const Slice chunk = maker.make(first, count, me.ops, me.steps);
-      // A new index is empty: an insert that finds its key there is a mistake even where keys come from a
-      // file.
-      for (Step& step : me.steps) step.expect = Expect::kMiss;
-      return chunk;
-    });
+    note(phases_.chunks("load", config_.records, [&](Worker& me, u64 first, u32 count) {
+      return maker.make(first, count, me.ops, me.steps);
+    }));
     return go_on() && no_mistakes("loading");
   }
 
   bool verify() {
     const u64 samples = std::min(kSamples, config_.records);
-    chunks("verify", samples, [&](Worker& me, u64 first, u32 count) {
+    note(phases_.chunks("verify", samples, [&](Worker& me, u64 first, u32 count) {
       return make_checks(keys_, config_.records, samples, first, count, me.steps, config_.widths.value);
-    });
+    }));
     return go_on() && no_mistakes("verifying what was loaded");
-  }
-
-  /// A phase of `total` steps that has nothing to measure: thread t does chunks t, t + threads, ... of what `make` makes.
-  template <class Make>
-  void chunks(const std::string& name, u64 total, const Make& make) {
-    turns_.start();
-    phase(name, total, 0, [&](u32 t) {
-      Worker& me = workers_[t];
-      for (u64 chunk = t; chunk * kChunkSteps < total && !stop_.load(kRelaxed); chunk += config_.threads) {
-        const u64 first = chunk * kChunkSteps;
-        const Slice steps = make(me, first, static_cast<u32>(std::min<u64>(kChunkSteps, total - first)));
-        if (in_turns_ && !turns_.await(chunk, stop_)) return;
-        meter_.add(t, me.session->run(steps, stop_, me.tally, kStopSteps, nullptr));
-        if (in_turns_) turns_.end();
-      }
-    });
   }
 
   /// A page whose Accessed bit is clear (the kernel looked at it meanwhile) aborts every transaction that
@@ -238,17 +169,15 @@ class Run {
 
   void warm_up() {
     if (!go_on()) return;
-    const StepMaker maker(stream_, mix_.has(OpKind::kErase), config_.widths.value);
-    phase("warmup", 0, config_.warmup_ns, [&](u32 t) { run_steps(t, maker); });
+    note(phases_.phase("warmup", 0, config_.warmup_ns, [&](u32 t) { phases_.run_steps(t); }));
   }
 
   void measure() {
-    const StepMaker maker(stream_, mix_.has(OpKind::kErase), config_.widths.value);
     u64 total = config_.ops > 0 ? config_.ops : ~u64{0};
     total = std::min(total, stream_.size());
-    limit_to(total);
+    phases_.limit_to(total);
     const u32 every = config_.latency_every;
-    for (Worker& worker : workers_) {
+    for (Worker& worker : phases_.workers()) {
       if (every != 0) worker.latencies = std::make_unique<Latencies>(every, config_.batch.keys);
       worker.counters_before = worker.session->counters();
       worker.measured = worker.tally;
@@ -256,121 +185,31 @@ class Run {
     if (trial_.keeps()) out_.memory.keys_at_start = tally_of_all().keys;
     const Measured<ReclaimCounters> reclaim_before = trial_.reclaim();
     const Disturbance before = disturbance_now();
-    phase(
-        "measure", total == ~u64{0} || total >= KeySet::kNumbers ? 0 : total, config_.time_ns,
-        [&](u32 t) {
-          run_steps(t, maker);
-          workers_[t].seen_on = this_cpu();
-        },
-        config_.sample_ns);
+    const bool endless = total == ~u64{0} || total >= KeySet::kNumbers;
+    const auto task = [&](u32 t) {
+      phases_.run_steps(t);
+      phases_.workers()[t].seen_on = this_cpu();
+    };
+    note(phases_.phase("measure", endless ? 0 : total, config_.time_ns, task, config_.sample_ns));
     const Disturbance after = disturbance_now();
-    measured_ns_ = static_cast<u64>(rounds_.wall_seconds() * 1e9);
+    measured_ns_ = static_cast<u64>(phases_.rounds().wall_seconds() * 1e9);
     set_health(out_.health, before, after);
-    for (Worker& worker : workers_) {
+    for (Worker& worker : phases_.workers()) {
       worker.counters_after = worker.session->counters();
       Tally done = worker.tally;
       worker.measured = (done -= worker.measured);
     }
     report_throughput(total);
     report_sync();
+    if (!config_.index_degraded.empty()) worsen(Status::kDegraded, config_.index_degraded);
     report_reclaim(reclaim_before);
     if (every != 0) report_latency(every);
     report_memory(before, after);
   }
 
-  /// Leaves `total` operations to do: first what threads hold since the warm-up.
-  void limit_to(u64 total) {
-    for (Worker& worker : workers_) {
-      worker.rest.count = static_cast<u32>(std::min<u64>(worker.rest.count, total));
-      total -= worker.rest.count;
-    }
-    dealer_.end_after(total);
-  }
-
-  /// Makes steps and runs them, round after round, until there are no more or somebody says stop.
-  void run_steps(u32 t, const StepMaker& maker) {
-    Worker& me = workers_[t];
-    Troubles met = me.session->troubles();
-    Rounds::Part part(rounds_);
-    if (seats_.oversubscribed) part.begin();   // making steps takes processors from others, so it is inside
-    // Where threads share processors a step may take long, above all if they pass a lock around: one is counted at once, since
-    // the phase does not end before, and how often a thread looks whether it is to stop follows from how long its steps take.
-    u32 most = seats_.oversubscribed ? config_.batch.keys : kSliceSteps;
-    u32 stop_steps = seats_.oversubscribed ? 1 : kStopSteps;
-    while (!stop_.load(kRelaxed)) {
-      make_ready(me, maker);
-      if (me.rest.count == 0) return;
-      part.begin();
-      bool halted = false;
-      while (!halted && me.rest.count > 0) {
-        Slice slice = me.rest;
-        slice.count = std::min(std::exchange(most, kSliceSteps), me.rest.count);
-        const Clock::time_point begun = seats_.oversubscribed ? Clock::now() : Clock::time_point();
-        const u32 ran = me.session->run(slice, rounds_.halted(), me.tally, stop_steps, me.latencies.get());
-        if (seats_.oversubscribed && ran > 0) stop_steps = steps_between_looks(ns_since(begun), ran);
-        const Troubles now = me.session->troubles();
-        meter_.add(t, ran, now - std::exchange(met, now));
-        me.rest.steps += ran;
-        me.rest.count -= ran;
-        halted = ran < slice.count;
-      }
-      part.end();
-    }
-  }
-
-  /// Fills up the steps that are ready with what this thread is dealt.
-  void make_ready(Worker& me, const StepMaker& maker) {
-    const std::optional<u64> start = thread_time_ns();
-    me.steps.resize(dealer_.round());
-    const u32 left = me.rest.count;
-    if (left > 0) std::copy(me.rest.steps, me.rest.steps + left, me.steps.data());
-    const Dealer::Hand dealt = dealer_.deal(dealer_.round() - left);
-    maker.make(dealt.first, std::span(me.steps).subspan(left, dealt.count), me.ops);
-    me.rest = slice_of(std::span(me.steps).first(left + dealt.count));
-    me.made += dealt.count;
-    const std::optional<u64> now = thread_time_ns();
-    me.clocked &= start && now;
-    me.making_ns += me.clocked ? *now - *start : 0;
-  }
-
-  /// Runs one phase on all threads while this one keeps the time: ends it `length_ns` after the first
-  /// operation could begin (0: when the tasks end) but not before one is done, samples the throughput every
-  /// `sample_ns` (0: never), and watches for an interruption.
-  void phase(const std::string& name, u64 total, u64 length_ns, const std::function<void(u32)>& task,
-             u64 sample_ns = 0) {
-    progress_.begin(name, total, length_ns);
-    stop_.store(false, kRelaxed);   // relaxed: the crew's mutex brings it to the threads
-    rounds_.start(config_.threads, !seats_.oversubscribed);
-    meter_.start(config_.threads);
-    const auto start = Clock::now();
-    const auto period = std::chrono::nanoseconds(sample_ns);
-    auto next_sample = sample_ns > 0 ? start + period : Clock::time_point::max();
-    const std::exception_ptr failure = crew_->run(
-        [&](u32 t) {
-          task(t);
-          meter_.finish(t);
-        },
-        [&] {
-          const auto now = Clock::now();
-          auto end = Clock::time_point::max();
-          if (length_ns > 0) {
-            const auto begun = rounds_.begun();
-            if (!begun) return now + kBeginPeriod;
-            end = *begun + std::chrono::nanoseconds(length_ns);
-          }
-          // A thread that the system kept from its processor meanwhile has yet to do something.
-          if ((now >= end && meter_.operations() > 0) || stop_requested()) stop();
-          if (now >= next_sample) {
-            meter_.sample(rounds_.seconds());
-            // A late sample makes its interval longer, not the next one shorter.
-            next_sample = std::max(next_sample + period, now + period / 2);
-          }
-          progress_.advance(meter_.operations());
-          return std::min({end > now ? end : now + kBeginPeriod, next_sample, now + kWatchPeriod});
-        },
-        [&] { stop(); });
-    if (failure) worsen(Status::kFailed, fmt::format("{} in phase {}", said_by(failure), name));
-    add_phase(name, seconds_since(start), meter_.operations());
+  void note(const Phases::Outcome& phase) {
+    if (!phase.failure.empty()) worsen(Status::kFailed, fmt::format("{} in phase {}", phase.failure, phase.name));
+    add_phase(phase.name, phase.seconds, phase.operations);
   }
 
   void add_phase(const std::string& name, double seconds, u64 operations) {
@@ -386,7 +225,7 @@ class Run {
 
   Tally tally_of_all() const {
     Tally all;
-    for (const Worker& worker : workers_) all += worker.tally;
+    for (const Worker& worker : phases_.workers()) all += worker.tally;
     return all;
   }
 
@@ -399,28 +238,29 @@ class Run {
 
   /// `total`: how many operations there would have been without an end by time.
   void report_throughput(u64 total) {
-    const double seconds = rounds_.seconds();
-    const double wall = rounds_.wall_seconds();
+    const double seconds = phases_.rounds().seconds();
+    const double wall = phases_.rounds().wall_seconds();
     Tally all;
     u64 making = 0;
     u64 made = 0;
     bool clocked = true;
-    for (const Worker& worker : workers_) {
+    for (const Worker& worker : phases_.workers()) {
       all += worker.measured;
       clocked &= worker.clocked;
       making += worker.making_ns;
       made += worker.made;
     }
-    Throughput throughput = meter_.throughput(seconds);
+    Throughput throughput = phases_.meter().throughput(seconds);
     if (throughput.operations == 0 || seconds <= 0) {
       worsen(Status::kFailed, "no operation was done in the measured phase");
       return;
     }
     throughput.interval_ns = config_.sample_ns;
-    throughput.ended_by = stop_requested()                                     ? Ending::kSignal
-                          : throughput.operations < total                      ? Ending::kTime
-                          : config_.ops > 0 && config_.ops <= stream_.size()   ? Ending::kOperations
-                                                                               : Ending::kRecords;
+    throughput.ended_by = stop_requested()                                   ? Ending::kSignal
+                          : phases_.full()                                   ? Ending::kFull
+                          : throughput.operations < total                    ? Ending::kTime
+                          : config_.ops > 0 && config_.ops <= stream_.size() ? Ending::kOperations
+                                                                             : Ending::kRecords;
     throughput.generator_ns =
         clocked ? Measured<double>(static_cast<double>(making) / static_cast<double>(made))
                 : Measured<double>::missing("the kernel does not tell a thread's time");
@@ -437,9 +277,13 @@ class Run {
     out_.throughput = std::move(throughput);
   }
 
-  /// An insert run has two ends, of which the nearer one comes as a surprise.
+  /// An end that may come as a surprise: of the two of an insert run the nearer one, and of any run a full index.
   void note_early_end(const Throughput& t) {
-    if (!mix_.fills() || out_.status >= Status::kFailed) return;
+    if (out_.status >= Status::kFailed) return;
+    if (t.ended_by == Ending::kFull) {
+      out_.health.notes.push_back(fmt::format("an insert found no room: the index was full, with {} keys", tally_of_all().keys));
+    }
+    if (!mix_.fills()) return;
     if (t.ended_by == Ending::kTime) {
       out_.health.notes.push_back(
           fmt::format("--time={} ended the run: {} of {} records were inserted, so the index was smaller",
@@ -452,15 +296,14 @@ class Run {
 
   void report_sync() {
     std::vector<std::vector<u64>> counted;
-    for (const Worker& worker : workers_) {
+    for (const Worker& worker : phases_.workers()) {
       std::vector<u64>& own = counted.emplace_back(worker.counters_after);
       for (std::size_t i = 0; i < own.size(); ++i) own[i] -= worker.counters_before[i];
     }
-    SyncAccount account =
-        sync_account(trial_, counted, meter_.troubles(), out_.throughput ? out_.throughput->operations : 0, config_.batch.keys);
+    const u64 operations = out_.throughput ? out_.throughput->operations : 0;
+    SyncAccount account = sync_account(trial_, counted, phases_.meter().troubles(), operations, config_.batch.keys);
     out_.sync = std::move(account.stats);
-    worsen(account.status, std::move(account.reason));
-    if (!config_.index_degraded.empty()) worsen(Status::kDegraded, config_.index_degraded);
+    worsen(account.status, account.reason);
   }
 
   void report_reclaim(const Measured<ReclaimCounters>& before) {
@@ -481,7 +324,7 @@ class Run {
   /// After report_sync, which says what the policy counts.
   void report_latency(u32 every) {
     Latencies all(every, config_.batch.keys);
-    for (const Worker& worker : workers_) all += *worker.latencies;
+    for (const Worker& worker : phases_.workers()) all += *worker.latencies;
     if (!out_.throughput) return;
     Latency latency = latency_of(all, out_.sync);
     if (latency.all.count == 0) {
@@ -501,20 +344,10 @@ class Run {
     out_.memory.page_bytes = page_bytes_between(pages_before_, pages);
   }
 
-  void describe_placement() {
-    for (u32 t = 0; t < seats_.threads(); ++t) {
-      ThreadPlace place;
-      place.requested_cpu = seats_.cpus[t];
-      const std::string why = out_.throughput ? "the kernel does not say" : out_.throughput.reason;
-      place.observed_cpu = place.socket = place.core = Measured<u32>::missing(why);
-      if (workers_[t].seen_on) place.observed_cpu = *workers_[t].seen_on;
-      for (const Processor& p : topology_.processors) {
-        if (!place.observed_cpu || p.os != *place.observed_cpu) continue;
-        place.socket = p.socket;
-        place.core = p.core;
-      }
-      out_.placement.threads.push_back(std::move(place));
-    }
+  std::vector<ThreadPlace> places_of_threads() const {
+    std::vector<std::optional<u32>> seen_on;
+    for (const Worker& worker : phases_.workers()) seen_on.push_back(worker.seen_on);
+    return thread_places(topology_, seats_, seen_on, out_.throughput ? "the kernel does not say" : out_.throughput.reason);
   }
 
   /// On the way to the keys of the next lookups, as the index is now: not of those that were done, from which it may have
@@ -527,8 +360,7 @@ class Run {
     if (mix_.fills()) return missing("the workload looks nothing up");
     std::vector<Op> ops;
     std::vector<Step> steps;
-    const StepMaker maker(stream_, mix_.has(OpKind::kErase), config_.widths.value);
-    out_.nodes_per_fetch = trial_.nodes_per_fetch(maker.make(dealer_.next(), kFetches, ops, steps));
+    out_.nodes_per_fetch = trial_.nodes_per_fetch(maker_.make(phases_.next(), kFetches, ops, steps));
   }
 
   /// The index against the tally; nobody uses it any more.
@@ -588,18 +420,12 @@ class Run {
   const Topology& topology_;
   Progress& progress_;
   const Seats seats_;
-  const bool in_turns_;  // threads load and verify one after the other
-  Turns turns_;
   const KeySet keys_;
   const Mix mix_;
   const Distribution distribution_;
   const Stream stream_;
-  Dealer dealer_;
-  std::vector<Worker> workers_;
-  Meter meter_;
-  std::atomic<bool> stop_{false};  // ends the current phase; looks are relaxed, since it publishes nothing
-  Rounds rounds_{stop_};
-  Crew* crew_ = nullptr;
+  const StepMaker maker_;
+  Phases phases_;
   PageUse pages_before_;
   u64 measured_ns_ = 0;
   TrialResult out_;

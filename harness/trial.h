@@ -1,7 +1,7 @@
 // A trial is one run of one Config over one index: load, verify, warm up, measure, check. It is cut in two,
 // so that what must be compiled once a pair stays small:
 //
-//     run_trial (trial.cc, once)              TrialOf<SharedIndex> (trial_of.h, once a pair)
+//     run_trial (trial.cc, phases.cc, once)   TrialOf<SharedIndex> (trial_of.h, session_of.h, once a pair)
 //     phases, threads, pinning, clocks,       the one hot loop: a virtual call hands it a slice of
 //     operations, progress, results    ──►    at most kSliceSteps prepared steps, which it runs with
 //                                             the index's operations inlined

@@ -118,6 +118,16 @@ TEST_CASE("a policy that elided nothing, or otherwise than asked, is degraded wh
   CHECK(silent.reason == "no operation was elided, although the probe says that they can be here");
 }
 
+TEST_CASE("a result that is degraded for its policy and for its index says both") {
+  Config config = small("lookup");
+  config.index_degraded = "no such instructions";
+  const TrialResult both = run_of<Eliding<Elision::kDegraded>>(config);
+  CHECK(both.status == Status::kDegraded);
+  CHECK(both.reason == "it runs on its lock; no such instructions");
+  CHECK(run_of<Eliding<Elision::kWorks>>(config).reason == "no such instructions");
+  CHECK(run_of<Eliding<Elision::kSilent>>(config).status == Status::kInvalid);
+}
+
 /// Of a policy whose lookups are nothing to elide.
 using Looking = Counting<ElidingPolicy<Elision::kDegraded>, HybridCounters>;
 

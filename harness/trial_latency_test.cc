@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "harness/latency.h"
+#include "harness/session_of.h"
 #include "harness/toy_index.h"
 #include "harness/trial.h"
 #include "harness/trial_testing.h"
@@ -15,16 +16,11 @@
 namespace latchlab {
 namespace {
 
+using testing::rate_of;
 using testing::run_of;
 using testing::small;
 using toy::Toy;
 
-u64 done(const TrialResult& result, std::string_view operation) {
-  for (const OperationRate& rate : result.throughput->per_operation) {
-    if (rate.name == operation) return rate.count;
-  }
-  return 0;
-}
 const OperationLatency* latency_of(const TrialResult& result, std::string_view operation) {
   for (const OperationLatency& of : result.latency->operations) {
     if (of.name == operation) return &of;
@@ -54,7 +50,7 @@ TEST_CASE("with --latency=all every operation of the measured phase is timed, ea
   for (const char* kind : {"read", "update"}) {
     INFO(kind);
     REQUIRE(latency_of(result, kind) != nullptr);
-    CHECK(latency_of(result, kind)->summary.count == done(result, kind));
+    CHECK(latency_of(result, kind)->summary.count == rate_of(result, kind)->count);
   }
   u64 in_buckets = 0;
   for (const auto& [ns, calls] : result.latency->histogram) in_buckets += calls;
@@ -89,7 +85,7 @@ TEST_CASE("a session times each n-th call, alone, and cuts its blocks there") {
   const std::vector<Step> steps(100);
   for (const u32 keys : {1u, 4u}) {
     CAPTURE(keys);
-    SessionOf<Toy<u64>> session(index, {.keys = keys});
+    SessionOf<Toy<u64>> session(index, {.keys = keys}, 64);
     Latencies latencies(5, keys);
     const std::atomic<bool> stop{false};
     Tally tally;

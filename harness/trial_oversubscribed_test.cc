@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "harness/placement.h"
+#include "harness/session_of.h"
 #include "harness/topology.h"
 #include "harness/toy_index.h"
 #include "harness/trial.h"
-#include "harness/trial_of.h"
 #include "harness/trial_testing.h"
 #include "src/testing/catch.h"
 
@@ -120,7 +120,7 @@ TEST_CASE("a session looks after every so many steps whether it is to stop") {
   Stopping index(Spec::parse("own"), {});
   const std::vector<Step> steps(kStopSteps);
   const auto ran = [&](u32 stop_steps, const Batching& batch) {
-    SessionOf<Stopping> session(index, batch);
+    SessionOf<Stopping> session(index, batch, 64);
     Stopping::stop = false;
     Stopping::lookups = 0;
     Tally tally;

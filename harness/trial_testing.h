@@ -53,6 +53,15 @@ inline const PhaseTime& phase_of(const TrialResult& result, std::string_view nam
   return *std::find_if(result.phases.begin(), result.phases.end(),
                        [&](const PhaseTime& phase) { return phase.name == name; });
 }
+inline double seconds_of(const TrialResult& result, std::string_view phase) { return phase_of(result, phase).seconds; }
+
+/// Of the measured phase; null if it had no such operation.
+inline const OperationRate* rate_of(const TrialResult& result, std::string_view operation) {
+  for (const OperationRate& rate : result.throughput->per_operation) {
+    if (rate.name == operation) return &rate;
+  }
+  return nullptr;
+}
 
 /// A key file of its own for each process.
 class Lines {

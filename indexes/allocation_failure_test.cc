@@ -43,10 +43,12 @@ std::vector<Subject> subjects() {
   register_all(registry);
   for (const Pair& pair : registry.pairs()) {
     const Spec spec = Spec::parse(pair.policy);
-    if (!pair.own_memory.empty() || !pair.make_index(spec, {})->keeps()) continue;
+    if (!pair.own_memory.empty() || !pair.make_index(spec, {}, Spec::parse(pair.index))->keeps()) continue;
     all.push_back(
         {pair.index + ":" + pair.policy + ":" + std::string(word(pair.keys)), pair.keys == KeyKind::kU64,
-         [make = pair.make_index, spec](const MemoryConfig& memory) { return make(spec, memory); }});
+         [make = pair.make_index, spec, index = Spec::parse(pair.index)](const MemoryConfig& memory) {
+           return make(spec, memory, index);
+         }});
   }
   const Spec rtm = Spec::parse("rtm:2");
   all.push_back(

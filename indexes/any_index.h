@@ -104,6 +104,15 @@ class AnyIndexOf final : public AnyIndex {
 
  public:
   AnyIndexOf(const Spec& sync, const MemoryConfig& memory) : index_(sync, memory) {}
+  /// With the options of `index`, where it has any.
+  AnyIndexOf(const Spec& sync, const MemoryConfig& memory, const Spec& index)
+      : index_([&] {
+          if constexpr (std::constructible_from<Index, const Spec&, const MemoryConfig&, const Spec&>) {
+            return Index(sync, memory, index);
+          } else {
+            return Index(sync, memory);
+          }
+        }()) {}
 
   [[nodiscard]] std::unique_ptr<AnyIndex::Session> join() override {
     return std::make_unique<SessionOf>(index_);

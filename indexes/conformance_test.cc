@@ -96,12 +96,11 @@ void swing(SessionOracle& oracle, const KeyPattern& pattern, bool numbers, Rng& 
   oracle.compare_all();
 }
 
-void check_pattern(const Pair& pair, const KeyPattern& pattern, u64 seed, u32 operations,
+void check_pattern(const Pair& pair, const std::string& variant, const KeyPattern& pattern, u64 seed, u32 operations,
                    const MemoryConfig& memory) {
-  INFO(pair.index << ":" << pair.policy << ":" << word(pair.keys) << ", " << pattern.name << ", "
-                  << name_of(memory.alloc));
+  INFO(variant << ":" << pair.policy << ":" << word(pair.keys) << ", " << pattern.name << ", " << name_of(memory.alloc));
   const bool numbers = pair.keys == KeyKind::kU64;
-  const auto index = pair.make_index(Spec::parse(pair.policy), memory);
+  const auto index = pair.make_index(Spec::parse(pair.policy), memory, Spec::parse(variant));
   u64 empty = 0;
   {
     auto session = index->join();
@@ -119,14 +118,16 @@ void check_pattern(const Pair& pair, const KeyPattern& pattern, u64 seed, u32 op
   if (pair.own_memory.empty()) CHECK(index->bytes().live - index->bytes().room == empty);
 }
 
+bool keeps(const Pair& pair) { return pair.make_index(Spec::parse(pair.policy), {}, Spec::parse(pair.index))->keeps(); }
+
 void check_pairs(KeyKind keys, const std::vector<KeyPattern>& patterns) {
   Registry registry;
   register_all(registry);
   const u32 operations = kSanitized ? 600 : 3000;
   for (const Pair& pair : registry.pairs()) {
-    if (pair.keys != keys || !pair.make_index(Spec::parse(pair.policy), {})->keeps()) continue;
+    if (pair.keys != keys || !keeps(pair)) continue;
     DYNAMIC_SECTION(pair.index << ":" << pair.policy << ":" << word(keys)) {
-      for (const KeyPattern& pattern : patterns) check_pattern(pair, pattern, test_seed(), operations, {});
+      for (const KeyPattern& pattern : patterns) check_pattern(pair, pair.index, pattern, test_seed(), operations, {});
     }
   }
 }
@@ -147,19 +148,40 @@ TEST_CASE("Conformance: every way to get memory serves every index that takes it
   register_all(registry);
   std::set<std::tuple<std::string, KeyKind, bool>> seen;
   for (const Pair& pair : registry.pairs()) {
-    if (!pair.own_memory.empty() || !pair.make_index(Spec::parse(pair.policy), {})->keeps()) continue;
+    if (!pair.own_memory.empty() || !keeps(pair)) continue;
     if (!seen.emplace(pair.index, pair.keys, pair.no_reclaim.empty()).second) continue;
     const auto patterns =
         pair.keys == KeyKind::kU64 ? number_patterns(test_seed()) : string_patterns(test_seed());
     DYNAMIC_SECTION(pair.index << ":" << pair.policy << ":" << word(pair.keys)) {
       for (const auto alloc : {MemoryConfig::Alloc::kMalloc, MemoryConfig::Alloc::kArena}) {
         for (const std::size_t i : {std::size_t{0}, patterns.size() - 1}) {
-          check_pattern(pair, patterns[i], test_seed(), 600, {.alloc = alloc});
+          check_pattern(pair, pair.index, patterns[i], test_seed(), 600, {.alloc = alloc});
         }
       }
-      check_pattern(pair, patterns[0], test_seed(), 600, {.thp = true});
+      check_pattern(pair, pair.index, patterns[0], test_seed(), 600, {.thp = true});
     }
   }
+}
+
+/// Under every policy, or under the one that lets nobody else in.
+void check_variants(bool every_policy) {
+  Registry registry;
+  register_all(registry);
+  const auto patterns = number_patterns(test_seed());
+  for (const Pair& pair : registry.pairs()) {
+    if (!every_policy && pair.policy != "none") continue;
+    for (const std::string& variant : pair.variants) {
+      DYNAMIC_SECTION(variant << ":" << pair.policy) {
+        for (const KeyPattern& pattern : patterns) check_pattern(pair, variant, pattern, test_seed(), 600, {});
+      }
+    }
+  }
+}
+
+TEST_CASE("Conformance: every variant of an index does what a map does", "[no-tsan]") { check_variants(false); }
+
+TEST_CASE("Conformance: every variant of an index does what a map does under every policy", "[.nightly][release]") {
+  check_variants(true);
 }
 
 }  // namespace

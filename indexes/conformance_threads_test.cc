@@ -171,7 +171,7 @@ class Worker {
 };
 
 void check_threads(const Pair& pair, const Keys& keys) {
-  const auto index = pair.make_index(Spec::parse(pair.policy), {});
+  const auto index = pair.make_index(Spec::parse(pair.policy), {}, Spec::parse(pair.index));
   const u64 empty = index->bytes().live;
   const bool erases = pair.no_erase.empty();
   std::vector<std::unique_ptr<Worker>> workers;
@@ -219,7 +219,7 @@ void check_pairs(KeyKind kind) {
   register_all(registry);
   const Keys keys = keys_for(kind == KeyKind::kU64);
   for (const Pair& pair : registry.pairs()) {
-    if (pair.keys != kind || !pair.make_index(Spec::parse(pair.policy), {})->keeps()) continue;
+    if (pair.keys != kind || !pair.make_index(Spec::parse(pair.policy), {}, Spec::parse(pair.index))->keeps()) continue;
     DYNAMIC_SECTION(pair.index << ":" << pair.policy << ":" << word(kind)) { check_threads(pair, keys); }
   }
 }

@@ -118,10 +118,11 @@ concept HintingBody = requires(const Index& constant, const typename Index::Key&
 /// an attempt of its own, so that no operation stands for the whole index. A Growth is what is left; what a step needs to
 /// be made is made between them. A step says kOneDone, the most frequent, or writes what is left then.
 template <class Index, class Tx>
-concept GrowingBody = requires(Index& index, Tx& tx, const typename Index::Key& key, typename Index::Growth growth,
-                               typename Index::Growth& after, Pool<typename Tx::Machine>& pool) {
-  { Index::asks_to_grow(key) } -> std::same_as<bool>;
+concept GrowingBody = requires(Index& index, const Index& constant, Tx& tx, const typename Index::Key& key,
+                               typename Index::Growth growth, typename Index::Growth& after, Pool<typename Tx::Machine>& pool) {
+  { constant.asks_to_grow(key) } -> std::same_as<bool>;
   { growth.done() } -> std::same_as<bool>;
+  { growth.full() } -> std::same_as<bool>;          // it may have no more, and that was all
   { growth.prepare(pool) } -> std::same_as<bool>;   // outside attempts; false: memory is out, and that was all
   { index.grow_in(tx, growth, after) } -> std::same_as<Attempt<Stepped>>;   // what is left; what is left then
   growth.one_done();                                // what kOneDone means
@@ -131,9 +132,10 @@ concept GrowingBody = requires(Index& index, Tx& tx, const typename Index::Key& 
 /// What a growing index may need before it can put a pair: where put_in answers kNoRoom, steps from room_for on, then it
 /// again, until there is room. Its put_in says Placed.
 template <class Index, class Tx>
-concept MakesRoom = GrowingBody<Index, Tx> && requires(Index& index, Tx& tx, const typename Index::Key& key) {
+concept MakesRoom = GrowingBody<Index, Tx> &&
+                    requires(Index& index, const Index& constant, Tx& tx, const typename Index::Key& key) {
   { index.put_in(tx, key, u64{}, Index::Put::kInsert) } -> std::same_as<Attempt<Placed>>;
-  { Index::room_for(key) } -> std::same_as<typename Index::Growth>;
+  { constant.room_for(key) } -> std::same_as<typename Index::Growth>;
 };
 
 /// What an index may say of the way to a key: how many nodes find_in visits.

@@ -9,7 +9,8 @@
 //
 // Any thread may call any operation with its own Thread at any time, as far as the policy allows (`none`: one that writes,
 // or any number that read, if the index does not learn from it). Nothing that a caller gets points into the index. When memory
-// is out, insert, upsert and erase throw std::bad_alloc and have changed nothing.
+// is out, insert, upsert and erase throw std::bad_alloc and have changed nothing; IndexFull where an index that may not grow has
+// no room.
 #include <algorithm>
 #include <array>
 #include <concepts>
@@ -20,6 +21,7 @@
 #include <utility>
 
 #include "src/base/batching.h"
+#include "src/base/error.h"
 #include "src/base/key.h"
 #include "src/base/spec.h"
 #include "src/memory/memory.h"
@@ -325,7 +327,11 @@ class Synchronized {
     if constexpr (MakesRoom<Body, typename Policy::Tx>) {
       Placed placed = once();
       for (; placed == Placed::kNoRoom; placed = once()) {
-        if (!grow(me, Body::room_for(key))) throw std::bad_alloc();
+        switch (grow(me, index_.room_for(key))) {
+          case Grown::kDone: break;
+          case Grown::kFull: throw IndexFull();
+          case Grown::kMemoryOut: throw std::bad_alloc();
+        }
       }
       return grown(me, key, how, placed == Placed::kYes);
     } else if constexpr (GrowingBody<Body, typename Policy::Tx>) {
@@ -337,7 +343,7 @@ class Synchronized {
 
   /// After a put. An index that cannot grow is slow and not wrong.
   bool grown(Thread& me, const Key& key, Put how, bool changed) {
-    if (changed && how != Put::kUpdate && Body::asks_to_grow(key)) [[unlikely]] (void)grow(me, typename Body::Growth());
+    if (changed && how != Put::kUpdate && index_.asks_to_grow(key)) [[unlikely]] (void)grow(me, typename Body::Growth());
     return changed;
   }
 
@@ -356,9 +362,11 @@ class Synchronized {
     }
   }
 
-  /// All steps. False when memory is out.
+  enum class Grown : u8 { kDone, kFull, kMemoryOut };
+
+  /// All steps.
   template <class Growth>
-  [[nodiscard, gnu::noinline]] bool grow(Thread& me, Growth growth) {
+  [[nodiscard, gnu::noinline]] Grown grow(Thread& me, Growth growth) {
     struct Release {
       ~Release() { growth.release(pool); }
       Growth& growth;
@@ -366,7 +374,8 @@ class Synchronized {
     } const release{growth, *me.pool};
     Growth after;
     while (!growth.done()) {
-      if (!growth.prepare(*me.pool)) return false;
+      if (growth.full()) return Grown::kFull;
+      if (!growth.prepare(*me.pool)) return Grown::kMemoryOut;
       const Stepped stepped = policy_.write(me, [this, &growth, &after](auto& tx) { return index_.grow_in(tx, growth, after); });
       if (stepped == Stepped::kOneDone) {
         growth.one_done();
@@ -374,7 +383,7 @@ class Synchronized {
         growth = after;
       }
     }
-    return true;
+    return Grown::kDone;
   }
 
   template <class Visit>

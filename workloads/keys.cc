@@ -109,9 +109,12 @@ KeySet::KeySet(const Spec& spec, u64 seed) : kind_(Kind::kSparse) {
   } else if (spec.name == "u32") {
     kind_ = Kind::kSparse32;
     numbers_ = u64{1} << 31;
+  } else if (spec.name == "u16") {
+    kind_ = Kind::kSparse16;
+    numbers_ = u64{1} << 15;
   } else if (spec.name != "u64") {
-    throw InputError(fmt::format("unknown keys '{}'; there are u64, u32, dense, stride:N and file:PATH{}", spec.name,
-                                 suggestion(spec.name, {"u64", "u32", "dense", "stride", "file"})));
+    throw InputError(fmt::format("unknown keys '{}'; there are u64, u32, u16, dense, stride:N and file:PATH{}", spec.name,
+                                 suggestion(spec.name, {"u64", "u32", "u16", "dense", "stride", "file"})));
   }
   reader.finish();
   offset_ = draw(seed, kKeyStream, 0);

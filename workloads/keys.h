@@ -3,11 +3,12 @@
 // The keys of a run: a mapping from record numbers to keys. Nothing else in a workload knows what a key is.
 //
 //   dense       record n has the key n
-//   stride:N    record n has the key n * N modulo 2^64: what breaks weak hashing (4096, 2^20, 2^32, 2^32 + 1, -1). As many
+//   stride:N    record n has the key n * N modulo 2^64: what breaks weak hashing (4096, 2^20, 2^32, 2^32 + 1, 2^64 - 1). As many
 //               records as half of the different keys that there are
 //   u64         record n has a key scattered over all 64 bits: mix64, a bijection, of n plus an offset from
 //               the seed, so keys are distinct without being remembered
 //   u32         the same over 32 bits, with mix32: 2^31 records
+//   u16         and over 16 bits, with mix16: 2^15 records
 //   file:PATH   one key a line, byte strings; record n is line number pi(n), pi a permutation of the
 //               distinct lines that the seed names, so that the first records are a sample of the file even
 //               where it is sorted
@@ -17,7 +18,7 @@
 //   dense       n + 2^63 (a tree sees at its root that such keys are absent: misses of sparse keys cost more)
 //   stride:N    the multiples from half of them on
 //   u64         mix64 of n + 2^63 plus the offset: as scattered as the others, and distinct from them since
-//               mix64 is a bijection; u32: mix32 of n + 2^31 plus the offset
+//               mix64 is a bijection; u32: mix32 of n + 2^31 plus the offset; u16: mix16 of n + 2^15 plus the offset
 //   file        line n followed by a suffix with which no line of the file ends: a miss that shares the
 //               whole path of a key
 //
@@ -54,7 +55,7 @@ class KeySet {
     u64 longest = 0;      ///< bytes of the longest key
   };
 
-  /// `dense`, `stride:N`, `u64`, `u32` or `file:PATH`. Reads the file. Throws InputError with the file, and the line where
+  /// `dense`, `stride:N`, `u64`, `u32`, `u16` or `file:PATH`. Reads the file. Throws InputError with the file, and the line where
   /// there is one, for a word that is unknown and a file that is missing, unreadable, not a regular file,
   /// without keys, or has a line of more than kLongestKey bytes. O(bytes of the file).
   KeySet(const Spec& spec, u64 seed);
@@ -65,8 +66,8 @@ class KeySet {
   /// Are the keys byte strings (true) or integers?
   [[nodiscard]] bool bytes() const { return kind_ == Kind::kFile; }
 
-  /// How many records can have distinct keys: the distinct lines of a file, 2^31 of `u32`, fewer than kNumbers of an even stride,
-  /// else kNumbers.
+  /// How many records can have distinct keys: the distinct lines of a file, 2^31 of `u32`, 2^15 of `u16`, fewer than
+  /// kNumbers of an even stride, else kNumbers.
   [[nodiscard]] u64 capacity() const { return bytes() ? entries_.size() : numbers_; }
 
   /// What the file held; zeroes for the other kinds.
@@ -124,7 +125,7 @@ class KeySet {
   }
 
  private:
-  enum class Kind : u8 { kStride, kSparse, kSparse32, kFile };
+  enum class Kind : u8 { kStride, kSparse, kSparse32, kSparse16, kFile };
 
   struct Entry {
     u64 offset;
@@ -133,6 +134,7 @@ class KeySet {
 
   [[nodiscard]] u64 number_key(u64 n) const {
     if (kind_ == Kind::kSparse32) return mix32(static_cast<u32>(n + offset_));
+    if (kind_ == Kind::kSparse16) return mix16(static_cast<u16>(n + offset_));
     return kind_ == Kind::kStride ? n * stride_ : mix64(n + offset_);
   }
   [[nodiscard]] u64 wrapped(u64 n) const { return n < entries_.size() ? n : n % entries_.size(); }

@@ -117,9 +117,20 @@ TEST_CASE("keys of 32 bits are distinct too, and so are the absent ones, as far 
   CHECK(keys.key<u64>(keys.capacity() + 5) == keys.key<u64>(5));
 }
 
+TEST_CASE("keys of 16 bits are distinct too, and the absent ones are all others") {
+  const KeySet keys(Spec::parse("u16"), test_seed());
+  REQUIRE(keys.capacity() == u64{1} << 15);
+  std::unordered_set<u64> seen;
+  for (u64 n = 0; n < keys.capacity(); ++n) seen.insert({keys.key<u64>(n), keys.absent_key<u64>(n)});
+  CHECK(seen.size() == u64{1} << 16);
+  CHECK(*std::ranges::max_element(seen) == 0xffff);
+  CHECK(keys.key<u64>(keys.capacity() + 5) == keys.key<u64>(5));
+}
+
 TEST_CASE("keys of a stride are its multiples, and half of those that are different are absent") {
   for (const auto& [stride, capacity] : {std::pair{u64{1}, u64{1} << 63}, {4096, u64{1} << 51}, {u64{1} << 32, u64{1} << 31},
-                                         {(u64{1} << 32) + 1, u64{1} << 63}, {~u64{0}, u64{1} << 63}, {u64{3} << 60, u64{1} << 3}}) {
+                                         {(u64{1} << 32) + 1, u64{1} << 63}, {~u64{0}, u64{1} << 63},
+                                         {u64{3} << 60, u64{1} << 3}}) {
     INFO(stride);
     const KeySet keys(Spec::parse("stride:" + std::to_string(stride)), 1);
     REQUIRE(keys.capacity() == capacity);

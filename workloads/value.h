@@ -5,7 +5,7 @@
 //     | 32 bits: tag of the key | 32 bits: stamp of the operation that wrote it |
 //
 // A find that returns another key's value, a torn value or freed memory shows a wrong tag (but for one in
-// 2^32). Where an index has room for 32 bits they are 16 and 16.
+// 2^32). Where an index has room for 32 bits they are 16 and 16, and one such mistake in 2^16 goes unnoticed.
 
 #include <string_view>
 

@@ -1,30 +1,8 @@
 #pragma once
-// A bucket of a chained table: the head of a chain, and what a growing bucket says beside it.
-#include "indexes/growing/buckets.h"
+// A bucket of a chained table: the head of a chain, and what a growing bucket says beside it (word.h).
 #include "src/base/types.h"
 
 namespace latchlab::chained {
-
-/// The bits of the hash that a bucket answers for (0: unborn), and the first node of its chain.
-template <class Node>
-class Word {
- public:
-  constexpr Word() = default;
-  explicit constexpr Word(u64 word) : word_(word) {}
-  Word(u32 bits, Node* head) : word_(u64{bits} << growing::kWordShift | reinterpret_cast<u64>(head)) {}
-
-  u64 word() const { return word_; }
-  u32 bits() const { return growing::bits_of(word_); }
-  Node* head() const { return reinterpret_cast<Node*>(word_ & ((u64{1} << growing::kWordShift) - 2)); }
-  Word with(Node* head) const { return Word(bits(), head); }
-
-  /// While the links of its chain are being changed by a split; nodes are at even addresses.
-  bool splitting() const { return (word_ & 1) != 0; }
-  Word as_splitting() const { return Word(word_ | 1); }
-
- private:
-  u64 word_ = 0;
-};
 
 template <class Layout>
 struct Bucket {

@@ -17,6 +17,7 @@
 
 #include "indexes/chained/bucket.h"
 #include "indexes/chained/node.h"
+#include "indexes/chained/word.h"
 #include "indexes/growing/table.h"
 #include "src/arch/prefetch.h"
 #include "src/base/key.h"
@@ -76,7 +77,7 @@ class Chains {
     return true;
   }
 
-  [[gnu::always_inline]] void prefetch(const Key& key) const { prefetch_read(table_.at(table_.guess(chained::hash_of(key)))); }
+  [[gnu::always_inline]] void prefetch(const Key& key) const { prefetch_write(table_.at(table_.guess(chained::hash_of(key)))); }
 
   template <class Tx>
   Attempt<bool> put_in(Tx& tx, const Key& key, u64 value, Put how) {

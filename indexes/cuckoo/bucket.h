@@ -32,12 +32,12 @@ class Hashes {
   constexpr u64 primary() const { return all_ & ~u32{0}; }
   constexpr u64 secondary() const { return all_ >> 32; }
   /// In the word of the primary bucket, by the upper bits of the secondary hash.
-  constexpr u64 mark() const { return u64{1} << number(); }
+  constexpr u64 mark() const { return u64{1} << mark_number(); }
   /// Whether the key may be in its secondary bucket, by the word of its primary one. `settled()`: whether the table is, at the bits
-  /// of it.
+  /// of it; called, so that who has a mark does not load it.
   template <class Settled>
   [[gnu::always_inline]] constexpr bool may_stray(u64 word, const Settled& settled) const {
-    return (word & mark()) != 0 || (!settled() && (word & older(number())) != 0);
+    return (word & mark()) != 0 || (!settled() && (word & older(mark_number())) != 0);
   }
   /// The word of both buckets that a split makes of one: a bit more, and who is elsewhere is so for either.
   static constexpr u64 after_split(u64 word, bool settled) {
@@ -51,8 +51,8 @@ class Hashes {
  private:
   static constexpr u64 kMarks = 32;
   static constexpr u64 kOlder = ((u64{1} << growing::kWordShift) - 1) >> kMarks << kMarks;
-  constexpr u64 number() const { return all_ >> 59; }
-  /// Of mark `number`. Three of them are for four.
+  constexpr u64 mark_number() const { return all_ >> 59; }
+  /// The older mark that stands for mark `number`: 24 for 32, since the word has no more bits.
   static constexpr u64 older(u64 number) { return u64{1} << (kMarks + number * 3 / 4); }
 
   u64 all_;

@@ -9,7 +9,8 @@
 // it was, and moves them all, or says that the path is stale. So no key is ever out of the table. Where there is no path, or
 // eight were stale, the table splits a run of buckets, which begins a doubling, until there is one.
 //
-// It grows by doubling (indexes/growing/table.h) at load .95, which leaves .475, a run of buckets for one of sixteen inserts.
+// It grows by doubling (indexes/growing/table.h) at load .95, which leaves .475, a run of buckets for one of sixteen inserts. One
+// that may have only so many slots (cuckoo:most_slots=N) is filled beyond that, until a key finds no path: it is full.
 // Then keys that are in their secondary buckets go back to their primary ones: a key in the second costs a lookup a
 // mispredicted branch, behind which the misses of the next lookups wait.
 #include <algorithm>
@@ -21,7 +22,9 @@
 #include <utility>
 
 #include "indexes/cuckoo/bucket.h"
+#include "indexes/cuckoo/options.h"
 #include "indexes/growing/table.h"
+#include "indexes/path_search.h"
 #include "src/arch/prefetch.h"
 #include "src/base/key.h"
 #include "sync/attempt.h"
@@ -37,6 +40,7 @@ class Cuckoo {
   using ReaderOf = typename Table::template ReaderOf<Tx>;
   static constexpr u32 kSlots = Bucket::kSlots;
   static constexpr u32 kMostMoves = 5, kMostSpots = 256;
+  using Search = PathSearch<u64, kMostSpots>;   // by keys: what they are worth is proved by who moves
 
  public:
   using Key = KeyType;
@@ -44,9 +48,12 @@ class Cuckoo {
   static constexpr std::string_view kName = "cuckoo";
   static constexpr bool kOrdered = false;
   static constexpr bool kBearsScouts = true;   // every loop over what is read is bounded
+  using Options = cuckoo::Options;
   enum class Put : u8 { kInsert, kUpdate, kUpsert };
 
-  Cuckoo() = default;
+  Cuckoo() : Cuckoo(Options()) {}
+  explicit Cuckoo(const Options& options)
+      : seed_(options.seed), table_(options.most_slots == 0 ? Table::kMostBits : options.most_bits()) {}
   Cuckoo(const Cuckoo&) = delete;
   Cuckoo& operator=(const Cuckoo&) = delete;
 
@@ -55,30 +62,31 @@ class Cuckoo {
   /// Whoever has found the key need not ask whether the bucket answers for its hash.
   template <class Tx>
   [[gnu::always_inline]] Attempt<Found> find_in(Tx& tx, const Key& key) const {
-    const Hashes hashes(key.raw());
+    const u64 own = seeded(key);
+    const Hashes hashes(own);
     const u64 b = table_.guess(hashes.primary());
     Bucket* const bucket = table_.at(b);
-    if (bucket == nullptr) [[unlikely]] return find_by_hops(tx, key.raw());
+    if (bucket == nullptr) [[unlikely]] return find_by_hops(tx, own);
     const auto first = tx.enter(bucket);
-    if (const u32 slot = first->slot_of(key.raw()); slot != kSlots) [[likely]] {
+    if (const u32 slot = first->slot_of(own); slot != kSlots) [[likely]] {
       return tx.confirm(Found(first->value[slot].load()), first);
     }
     const u64 word = first->word.load();
-    if (growing::low_bits(hashes.primary(), growing::bits_of(word)) != b) [[unlikely]] return find_by_hops(tx, key.raw());
-    return find_in_second(tx, key.raw(), hashes, first, word);
+    if (growing::low_bits(hashes.primary(), growing::bits_of(word)) != b) [[unlikely]] return find_by_hops(tx, own);
+    return find_in_second(tx, own, hashes, first, word);
   }
 
-  [[gnu::always_inline]] void prefetch(const Key& key) const { prefetch_bucket(Hashes(key.raw()).primary()); }
+  [[gnu::always_inline]] void prefetch(const Key& key) const { prefetch_to_change(Hashes(seeded(key)).primary()); }
 
   /// The same for as many keys: found[i] is of keys[i]. kGroup go side by side.
   template <class Tx>
   Attempt<bool> find_batch_in(Tx& tx, std::span<const Key> keys, std::span<Found> found) const {
     for (std::size_t first = 0; first < keys.size(); first += kGroup) {
       const std::size_t count = std::min(keys.size() - first, kGroup);
-      for (std::size_t i = 0; i < count; ++i) prefetch_bucket(Hashes(keys[first + i].raw()).primary());
+      for (std::size_t i = 0; i < count; ++i) prefetch_bucket(Hashes(seeded(keys[first + i])).primary());
       u32 seconds = 0;   // keys whose secondary bucket has to be read
       for (u32 i = 0; i < count; ++i) {
-        const u64 key = keys[first + i].raw();
+        const u64 key = seeded(keys[first + i]);
         const Hashes hashes(key);
         Place<Tx> place;
         if (!arrive(tx, hashes.primary(), place)) [[unlikely]] return kRestart;
@@ -104,41 +112,47 @@ class Cuckoo {
 
   template <class Tx>
   Attempt<Placed> put_in(Tx& tx, const Key& key, u64 value, Put how) {
-    const Hashes hashes(key.raw());
+    const u64 own = seeded(key);
+    const Hashes hashes(own);
     Place<Tx> first, second;
+    prefetch_to_change(hashes.primary());
     if (!arrive(tx, hashes.primary(), first)) return kRestart;
-    if (const u32 slot = first.at->slot_of(key.raw()); slot != kSlots) return change(tx, first, slot, value, how);
+    if (const u32 slot = first.at->slot_of(own); slot != kSlots) return change(tx, first, slot, value, how);
     const bool asks_second = may_stray(hashes, first.word);
     if (asks_second) {
       if (!arrive(tx, hashes.secondary(), second)) return kRestart;
-      if (const u32 slot = second.at->slot_of(key.raw()); slot != kSlots) return change(tx, second, slot, value, how);
+      if (const u32 slot = second.at->slot_of(own); slot != kSlots) return change(tx, second, slot, value, how);
     }
     if (how == Put::kUpdate) return asks_second ? tx.confirm(Placed::kNo, first.at, second.at) : tx.confirm(Placed::kNo, first.at);
     if (const u32 slot = first.free_slot(); slot != kSlots) {
       const bool upgraded = asks_second ? table_.upgrade(tx, hashes.all(), +1, first.at, second.at)
                                         : table_.upgrade(tx, hashes.all(), +1, first.at);
       if (!upgraded) return kRestart;
-      first.at->put(slot, key.raw(), value);
+      first.at->put(slot, own, value);
       return Placed::kYes;
     }
-    if (!asks_second && !arrive(tx, hashes.secondary(), second)) return kRestart;
+    if (!asks_second) {
+      prefetch_to_change(hashes.secondary());
+      if (!arrive(tx, hashes.secondary(), second)) return kRestart;
+    }
     const u32 slot = second.free_slot();
     if (slot == kSlots) return Placed::kNoRoom;   // a hint: whoever makes room looks again
     if (!table_.upgrade(tx, hashes.all(), +1, first.at, second.at)) return kRestart;
-    second.at->put(slot, key.raw(), value);
+    second.at->put(slot, own, value);
     first.at->word.store(first.word | hashes.mark());
     return Placed::kYes;
   }
 
   template <class Tx>
   Attempt<bool> erase_in(Tx& tx, const Key& key) {
-    const Hashes hashes(key.raw());
+    const u64 own = seeded(key);
+    const Hashes hashes(own);
     Place<Tx> first, second;
     if (!arrive(tx, hashes.primary(), first)) return kRestart;
-    if (const u32 slot = first.at->slot_of(key.raw()); slot != kSlots) return clear(tx, hashes, first, slot);
+    if (const u32 slot = first.at->slot_of(own); slot != kSlots) return clear(tx, hashes, first, slot);
     if (!may_stray(hashes, first.word)) return tx.confirm(false, first.at);
     if (!arrive(tx, hashes.secondary(), second)) return kRestart;
-    if (const u32 slot = second.at->slot_of(key.raw()); slot != kSlots) return clear(tx, hashes, second, slot);
+    if (const u32 slot = second.at->slot_of(own); slot != kSlots) return clear(tx, hashes, second, slot);
     return tx.confirm(false, first.at, second.at);
   }
 
@@ -148,6 +162,7 @@ class Cuckoo {
    public:
     Growth() = default;
     bool done() const { return step_ == Step::kTable && table_.done(); }
+    bool full() const { return table_.full(); }
     template <class Pool>
     [[nodiscard]] bool prepare(Pool& pool) {
       return table_.prepare(pool);
@@ -172,11 +187,11 @@ class Cuckoo {
     std::array<u64, kMostMoves> moved_{};
   };
 
-  static bool asks_to_grow(const Key& key) { return Table::asks_to_grow(Hashes(key.raw()).all()); }
-  static Growth room_for(const Key& key) {
+  bool asks_to_grow(const Key& key) const { return Table::asks_to_grow(Hashes(seeded(key)).all()); }
+  Growth room_for(const Key& key) const {
     Growth growth;
     growth.step_ = Growth::Step::kSearch;
-    growth.key_ = key.raw();
+    growth.key_ = seeded(key);
     return growth;
   }
   template <class Tx>
@@ -194,10 +209,11 @@ class Cuckoo {
   /// Buckets that find_in reads.
   template <class Tx>
   Attempt<u64> visits_in(Tx& tx, const Key& key) const {
-    const Hashes hashes(key.raw());
+    const u64 own = seeded(key);
+    const Hashes hashes(own);
     Place<Tx> first;
     if (!arrive(tx, hashes.primary(), first)) return kRestart;
-    const bool one = first.at->slot_of(key.raw()) != kSlots || !may_stray(hashes, first.word);
+    const bool one = first.at->slot_of(own) != kSlots || !may_stray(hashes, first.word);
     return tx.confirm(u64{one ? 1u : 2u}, first.at);
   }
 
@@ -207,7 +223,7 @@ class Cuckoo {
     table_.for_each([&](const Bucket& bucket, u64 number) {
       for (u32 i = 0; i < kSlots; ++i) {
         const u64 key = bucket.key[i].load();
-        if (key != cuckoo::free_key(number)) visit(key, bucket.value[i].load());
+        if (key != cuckoo::free_key(number)) visit(key ^ seed_, bucket.value[i].load());
       }
     });
   }
@@ -218,6 +234,9 @@ class Cuckoo {
 
  private:
   static constexpr std::size_t kGroup = 16;
+
+  /// A key as the table knows it: which keys share their buckets is a secret of the seed.
+  u64 seeded(const Key& key) const { return key.raw() ^ seed_; }
 
   /// One of a key's two buckets.
   template <class Tx>
@@ -240,6 +259,8 @@ class Cuckoo {
   }
   /// Inlined: g++ takes a function that only prefetches for one without effect.
   [[gnu::always_inline]] void prefetch_bucket(u64 hash) const { prefetch_object(table_.at(table_.guess(hash))); }
+  /// Both lines together: a latch that is taken waits for the stores before it, and the loads behind it wait for it.
+  [[gnu::always_inline]] void prefetch_to_change(u64 hash) const { prefetch_object_write(table_.at(table_.guess(hash))); }
 
   /// Of the keys of a bucket that are in their secondary one.
   [[gnu::always_inline]] void prefetch_homes(u64 number) const {
@@ -250,7 +271,7 @@ class Cuckoo {
       const u64 key = bucket->key[slot].load();
       if (key == cuckoo::free_key(number)) continue;
       const u64 home = Hashes(key).primary();
-      if (growing::low_bits(home, bits) != number) prefetch_bucket(home);
+      if (growing::low_bits(home, bits) != number) prefetch_to_change(home);
     }
   }
 
@@ -295,6 +316,8 @@ class Cuckoo {
     const Cuckoo& cuckoo;
 
     static bool crowded(u64 keys, u32 bits) { return 20 * keys > 19 * u64{kSlots} << bits; }
+    /// A key that finds no path here is of a crowd that somebody has made, from a seed that he knew.
+    static bool hopeless(u64 keys, u32 bits) { return bits >= 16 && 16 * keys < u64{kSlots} << bits; }
 
     /// Splits the pairs of bucket `number` with a new one.
     void split(Bucket& old, Bucket& born, u64 word, u64 number) const {
@@ -319,7 +342,7 @@ class Cuckoo {
     Attempt<bool> settle_in(Tx& tx, u64 number, u32 bits) const {
       Bucket* const bucket = cuckoo.table_.at(number);
       if (bucket == nullptr) return false;   // only for a scout: who has claimed it sees it
-      cuckoo.prefetch_homes(number + 1);     // whoever settles this one mostly settles that one next
+      cuckoo.prefetch_homes(number + 4);     // whoever settles this one mostly settles that one soon
       std::array<ReaderOf<Tx>, kSlots + 1> readers{tx.enter(bucket)};
       if (growing::bits_of(bucket->word.load()) != bits) return false;
       std::array<u64, kSlots + 1> numbers{number};
@@ -357,49 +380,46 @@ class Cuckoo {
     }
   };
 
-  /// A bucket that the search has come to: `key` would move here from the bucket of spot `from`.
-  struct Spot {
-    u64 bucket, key;
-    u32 from, moves;
-  };
-
-  /// Looks for a path. What it finds is proved by who moves.
+  /// Looks for a path: of most buckets by one line, and where they are guessed to be. What it finds is proved by who moves.
   template <class Tx>
   Attempt<Stepped> search_in(Tx& tx, const Growth& growth, Growth& after) {
     const auto seen = table_.seen();
-    std::array<Spot, kMostSpots> spots;
-    u32 known = 0;
+    Search search;
     const Hashes wanted(growth.key_);
     for (const u64 hash : {wanted.primary(), wanted.secondary()}) {
       Place<Tx> place;
       if (!arrive(tx, hash, place)) return kRestart;
-      spots[known++] = {place.number, 0, 0, 0};
+      search.begin(place.number);
     }
-    for (u32 i = 0; i < known; ++i) {
-      const Spot spot = spots[i];
-      const Bucket* const bucket = table_.at(spot.bucket);
-      if (bucket == nullptr) continue;
-      const bool leaf = spot.moves == kMostMoves || known == kMostSpots;
-      const u32 bits = growing::bits_of(bucket->word.load());
-      std::array<u64, kSlots> keys, hashes;   // and where they would go; asked for together
+    for (u32 spot = 0; spot < search.size(); ++spot) {
+      const u64 number = search.bucket(spot);
+      const Bucket* const bucket = table_.at(number);
+      if (bucket == nullptr || !is_born(*bucket, number)) continue;
+      const bool leaf = search.moves(spot) == kMostMoves || search.full();
+      std::array<u64, kSlots> keys, others;   // and where they would go; asked for together
       for (u32 slot = 0; slot < kSlots; ++slot) {
         keys[slot] = bucket->key[slot].load();
-        if (keys[slot] == cuckoo::free_key(spot.bucket)) return path(growth, spots, i, seen, after);   // somebody has made room
+        if (keys[slot] == cuckoo::free_key(number)) return path(growth, search, spot, seen, after);   // somebody has made room
         if (leaf) continue;
         const Hashes both(keys[slot]);
-        hashes[slot] = growing::low_bits(both.primary(), bits) == spot.bucket ? both.secondary() : both.primary();
-        prefetch_bucket(hashes[slot]);
+        const u64 primary = table_.guess(both.primary());
+        others[slot] = primary == number ? table_.guess(both.secondary()) : primary;
+        prefetch_read(table_.at(others[slot]));
       }
-      for (u32 slot = 0; slot < kSlots && !leaf && known != kMostSpots; ++slot) {
-        Place<Tx> other;
-        if (!arrive(tx, hashes[slot], other)) return kRestart;
-        if (is_on_way(spots, i, other.number)) continue;
-        spots[known] = {other.number, keys[slot], i, spot.moves + 1};
-        if (other.free_slot() != kSlots) return path(growth, spots, known, seen, after);
-        ++known;
+      for (u32 slot = 0; slot < kSlots && !leaf && !search.full(); ++slot) {
+        const Bucket* const other = table_.at(others[slot]);
+        if (other == nullptr || !search.come_to(others[slot], keys[slot], spot)) continue;
+        if (has_room(*other, others[slot])) return path(growth, search, search.size() - 1, seen, after);
       }
     }
     return no_path(growth, seen, after);
+  }
+  /// By the word only where keys leave it open: of an unborn bucket every slot is free.
+  static bool is_born(const Bucket& bucket, u64 number) {
+    return bucket.key[0].load() != cuckoo::free_key(number) || growing::bits_of(bucket.word.load()) != 0;
+  }
+  static bool has_room(const Bucket& bucket, u64 number) {
+    return bucket.slot_of(cuckoo::free_key(number)) != kSlots && is_born(bucket, number);
   }
   /// `seen`: what the table was like before the search.
   static Stepped no_path(const Growth& growth, typename Table::Seen seen, Growth& after) {
@@ -408,23 +428,17 @@ class Cuckoo {
     after.table_ = Table::forced(seen);
     return Stepped::kChanged;
   }
-  static bool is_on_way(const std::array<Spot, kMostSpots>& spots, u32 spot, u64 bucket) {
-    for (;; spot = spots[spot].from) {
-      if (spots[spot].bucket == bucket) return true;
-      if (spots[spot].moves == 0) return false;
-    }
-  }
-  static Stepped path(const Growth& growth, const std::array<Spot, kMostSpots>& spots, u32 end, typename Table::Seen seen,
-                      Growth& after) {
+  static Stepped path(const Growth& growth, const Search& search, u32 end, typename Table::Seen seen, Growth& after) {
     after = growth;
     after.seen_ = seen;
     after.step_ = Growth::Step::kMove;
-    after.moves_ = spots[end].moves;
-    for (u32 i = after.moves_;; --i, end = spots[end].from) {
-      after.bucket_[i] = spots[end].bucket;
-      if (i == 0) return Stepped::kChanged;
-      after.moved_[i - 1] = spots[end].key;
-    }
+    u32 i = after.moves_ = search.moves(end);
+    after.bucket_[i] = search.bucket(end);
+    search.for_each_move(end, [&](u64 from, u64 key) {
+      after.moved_[--i] = key;
+      after.bucket_[i] = from;
+    });
+    return Stepped::kChanged;
   }
 
   /// Moves every key of the path, the last one first, or says that it is stale: a value, since another run would find the same.
@@ -463,15 +477,16 @@ class Cuckoo {
     readers[0]->key[to].store(cuckoo::free_key(growth.bucket_[0]));
     return Stepped::kChanged;
   }
-  static Stepped stale(const Growth& growth, Growth& after) {
+  Stepped stale(const Growth& growth, Growth& after) const {
     constexpr u32 kMostStale = 8;
-    if (growth.stale_ + 1 == kMostStale) return no_path(growth, growth.seen_, after);
+    if (growth.stale_ + 1 == kMostStale && table_.may_grow()) return no_path(growth, growth.seen_, after);
     after = growth;
     after.step_ = Growth::Step::kSearch;
-    ++after.stale_;
+    after.stale_ = std::min(growth.stale_ + 1, kMostStale - 1);   // where there can be no more buckets it goes on looking
     return Stepped::kChanged;
   }
 
+  const u64 seed_;
   Table table_;
 };
 

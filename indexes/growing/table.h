@@ -31,6 +31,11 @@ class Table {
   using ReaderOf = decltype(std::declval<Tx&>().enter(std::declval<Bucket*>()));
 
   static constexpr u32 kFirstBits = Buckets::kFirstBits;
+  static constexpr u32 kMostBits = Buckets::kMostBits - 1;   ///< it never has more than 2^kMostBits buckets
+
+  Table() = default;
+  /// Never more than 2^most_bits buckets: from kFirstBits to kMostBits.
+  explicit Table(u32 most_bits) : most_bits_(most_bits) {}
 
   /// How far the table has grown, at some moment.
   struct Seen {
@@ -44,10 +49,12 @@ class Table {
     bool done() const { return step_ == Step::kDone; }
     /// Nothing is left to be done.
     void finish() { step_ = Step::kDone; }
-    /// Makes what the next step lacks, outside attempts. False when memory is out, or bits for more buckets.
+    /// A run of splits is wanted, and the table may have no more buckets.
+    bool full() const { return full_; }
+    /// Makes what the next step lacks, outside attempts. False when memory is out.
     template <class Pool>
     [[nodiscard]] bool prepare(Pool& pool) {
-      return !stuck_ && level_.make(pool) && piece_.make(pool);
+      return level_.make(pool) && piece_.make(pool);
     }
     /// Gives back what others have made in the meantime.
     template <class Pool>
@@ -101,10 +108,10 @@ class Table {
     Step step_ = Step::kClaim;
     bool forced_ = false;       // a run is wanted however many keys there are, unless the table has grown
     Seen seen_;                 // since then
-    bool stuck_ = false;        // it is wanted, and the table cannot grow any more
+    bool full_ = false;
     u32 bits_ = 0;              // of the run's buckets; each that is split gets one more
     u64 next_ = 0, end_ = 0;    // of the run, what is left
-    u64 run_ = 0;               // all of it; 0 if a bucket was not as it had to be for settling
+    u64 reported_ = 0;          // buckets that the report says are done: the run, or none if one had not the bits to be settled
     bool reports_ = false;      // when it is done
     bool settles_ = false;      // rather than splits
     Lacking<Level> level_;
@@ -129,6 +136,8 @@ class Table {
     if (b < shape_.claimed.load()) return hash & (2 * mask + 1);
     return b;
   }
+  /// Whether it may have more buckets: a hint.
+  bool may_grow() const { return Buckets::level_of(shape_.mask.load() + 1) < most_bits_; }
   /// How many there are, claims included: a hint.
   u64 buckets() const { return shape_.mask.load() + 1 + shape_.claimed.load(); }
   /// Whether all buckets with so many bits have been settled. It stays so while a bucket has them: a caller who proves the bucket
@@ -168,6 +177,7 @@ class Table {
 
   /// One step. Of the rules of a table
   ///     crowded(keys, bits)            whether so many keys are too many for 2^bits buckets
+  ///     hopeless(keys, bits)           if it is there: whether they are so few that more buckets are no help to one without room
   ///     split(old, born, word, b)      splits an upgraded bucket, whose word it was, and a new one, and stores the words of both
   ///     settle_in(tx, b, bits)         what is left to do for a bucket after a doubling, as a body; if anything is. False if the
   ///                                    bucket no longer has these bits: what came of its split is not settled
@@ -181,7 +191,7 @@ class Table {
         if (*settled) return Stepped::kOneDone;
         after = growth;
         after.one_done();
-        after.run_ = 0;
+        after.reported_ = 0;
         return Stepped::kChanged;
       }
       if (growth.step_ == Growth::Step::kReport) return report_in(tx, growth, after);
@@ -239,13 +249,16 @@ class Table {
     const u64 claimed = shape_.claimed.load(), buckets = shape_.mask.load() + 1;
     const u32 bits = Buckets::level_of(buckets);
     const bool forced = growth.forced_ && growth.seen_.mask + 1 == buckets && growth.seen_.claimed == claimed;
-    const bool wanted = forced || claimed != 0 || rules.crowded(kCountOneIn * meter->counted.load(), bits);
+    const u64 keys = kCountOneIn * meter->counted.load();
+    const bool wanted = forced || claimed != 0 || rules.crowded(keys, bits);
+    bool hopeless = false;
+    if constexpr (requires { rules.hopeless(keys, bits); }) hopeless = rules.hopeless(keys, bits);
     after = growth;
-    if (forced && bits + 1 == Buckets::kMostBits) {
-      after.stuck_ = true;
+    if (forced && (bits == most_bits_ || hopeless)) {
+      after.full_ = true;
       return tx.confirm(Stepped::kChanged, meter);
     }
-    if (!wanted || bits + 1 == Buckets::kMostBits) {
+    if (!wanted || bits == most_bits_) {
       const u64 settling = meter->settling.load();
       const bool may_settle = meter->splitting.load() == 0 || Layout::Bugs::kSettleEarly;
       if (!kSettles<Tx, Rules> || settling >= buckets || !may_settle) {
@@ -256,7 +269,7 @@ class Table {
       after.bits_ = bits;
       after.next_ = settling;
       after.end_ = std::min(settling + kRun, buckets);
-      after.run_ = after.end_ - settling;
+      after.reported_ = after.end_ - settling;
       after.reports_ = after.settles_ = true;
       if (!tx.upgrade(meter)) return kRestart;
       meter->settling.store(after.end_);
@@ -280,10 +293,10 @@ class Table {
     after.bits_ = bits;
     after.next_ = claimed;
     after.end_ = std::min(claimed + kRun, buckets);
-    after.run_ = after.end_ - claimed;
+    after.reported_ = after.end_ - claimed;
     after.reports_ = kSettles<Tx, Rules>;
     if (!tx.upgrade(meter)) return kRestart;
-    if (after.reports_) meter->splitting.store(meter->splitting.load() + after.run_);
+    if (after.reports_) meter->splitting.store(meter->splitting.load() + after.reported_);
     if (!has_piece) link(piece_link, after.piece_, bits);
     if (!has_level) link(level_link, after.level_, bits);
     if (after.end_ == buckets) {
@@ -313,10 +326,10 @@ class Table {
     if (growth.settles_ && Buckets::level_of(buckets) != growth.bits_) return tx.confirm(Stepped::kChanged, meter);
     if (!tx.upgrade(meter)) return kRestart;
     if (!growth.settles_) {
-      meter->splitting.store(meter->splitting.load() - growth.run_);
+      meter->splitting.store(meter->splitting.load() - growth.reported_);
       return Stepped::kChanged;
     }
-    const u64 settled = meter->settled.load() + growth.run_;
+    const u64 settled = meter->settled.load() + growth.reported_;
     meter->settled.store(settled);
     if (settled == buckets) shape_.settled_bits.store(growth.bits_);
     return Stepped::kChanged;
@@ -347,6 +360,7 @@ class Table {
   }
 
   mutable Buckets buckets_;
+  const u32 most_bits_ = kMostBits;
   alignas(kFalseSharingBytes) Shape shape_;
   alignas(kFalseSharingBytes) mutable Meter meter_;
 };

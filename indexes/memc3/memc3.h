@@ -3,8 +3,8 @@
 // buckets of four slots for a key, a slot a one-byte tag and a pointer to the pair, compared one by one.
 //
 // It synchronizes itself, so its policy word is `own`. One writer at a time; readers write nothing. 8192 versions are shared by
-// all keys: who moves, removes or begins a key makes its version odd meanwhile, and a reader who finds it changed begins again. A key's
-// other bucket follows from the one that it is in and from its tag, so the search for a path reads no pair.
+// all keys: who moves, removes or begins a key makes its version odd meanwhile, and a reader who finds it changed begins again.
+// A key's other bucket follows from the one that it is in and from its tag, so the search for a path reads no pair.
 //
 // Beyond the paper it grows: twice as many buckets, all at once, while readers go on in the old table. Pairs and outgrown tables
 // are given back with the index, so that a late reader, who finds out afterwards, has read memory that was there.
@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "indexes/path_search.h"
 #include "src/base/hash.h"
 #include "src/base/key.h"
 #include "src/base/spec.h"
@@ -56,7 +57,7 @@ class MemC3 {
     const u64 hash = mix64(key);
     const std::atomic<u64>& version = version_of(hash);
     for (u32 tries = 1;; ++tries) {
-      const u64 before = version.load(kAcquire);   // pairs with Moving's second store
+      const u64 before = version.load(kAcquire);   // pairs with Changing's second store
       if ((before & 1) == 0) {
         const Table& table = *table_.load(kAcquire);   // pairs with grow
         std::optional<u64> found;
@@ -76,7 +77,7 @@ class MemC3 {
     std::atomic<u64>* const slot = tables_.back()->slot_of(hash, key);
     if (slot == nullptr) return false;
     Item* const item = item_of(slot->load(kRelaxed));   // relaxed, here and below: by the only writer
-    const Moving moving(version_of(hash));
+    const Changing changing(version_of(hash));
     slot->store(0, kRelease);   // pairs with Table::find
     free_.push_back(item);   // there is room for all that there are
     return true;
@@ -96,7 +97,7 @@ class MemC3 {
   Footprint bytes() const {
     u64 bytes = slabs_.size() * kSlab * (sizeof(Item) + sizeof(Item*));
     for (const auto& table : tables_) bytes += table->buckets.size() * sizeof(Bucket);
-    return {.live = bytes, .reserved = bytes};
+    return {.live = bytes - free_.size() * sizeof(Item), .reserved = bytes};
   }
 
  private:
@@ -155,15 +156,15 @@ class MemC3 {
     u64 mask;
   };
 
-  /// A version that is odd for as long as this lives.
-  class Moving {
+  /// A version is odd for as long as this lives.
+  class Changing {
    public:
-    explicit Moving(std::atomic<u64>& version) : version_(version) {
+    explicit Changing(std::atomic<u64>& version) : version_(version) {
       version_.store(version_.load(kRelaxed) + 1, kRelaxed);   // relaxed: before the stores that it announces, which release
     }
-    ~Moving() { version_.store(version_.load(kRelaxed) + 1, kRelease); }   // pairs with find
-    Moving(const Moving&) = delete;
-    Moving& operator=(const Moving&) = delete;
+    ~Changing() { version_.store(version_.load(kRelaxed) + 1, kRelease); }   // pairs with find
+    Changing(const Changing&) = delete;
+    Changing& operator=(const Changing&) = delete;
 
    private:
     std::atomic<u64>& version_;
@@ -180,7 +181,7 @@ class MemC3 {
     if (how == Put::kUpdate) return false;
     Item* const item = new_item(key, value);
     try {
-      while (!place(*tables_.back(), hash, item, true)) grow();
+      while (!place(*tables_.back(), hash, item, Readers::kSome)) grow();
     } catch (...) {
       free_.push_back(item);
       throw;
@@ -197,62 +198,49 @@ class MemC3 {
     Item* const item = free_.back();
     free_.pop_back();
     // Nobody finds the item yet, but who was late on the way to the key that it had: he must not take it for this one.
-    const Moving moving(version_of(mix64(key)));
+    const Changing changing(version_of(mix64(key)));
     item->value.store(value, kRelease);   // pairs with find, which has the value if it has the key
     item->key.store(key, kRelease);       // pairs with Table::find
     return item;
   }
 
-  /// A bucket that the search has come to: what is in slot `slot` of the bucket of spot `from` would move here.
-  struct Spot {
-    u64 bucket;
-    u32 from, slot;
-  };
+  /// Whether somebody may be reading the table.
+  enum class Readers : u8 { kNone, kSome };
 
-  /// Puts an item that is not there; false where there is no path for it. `shared`: readers see the table.
-  bool place(Table& table, u64 hash, Item* item, bool shared) {
+  /// Puts an item that is not there; false where there is no path for it.
+  bool place(Table& table, u64 hash, Item* item, Readers readers) {
     const u64 tag = tag_of(hash), b = table.first(hash);
-    std::array<Spot, kMostSpots> spots;
-    u32 known = 0;
+    PathSearch<u32, kMostSpots> search;   // by slots
     for (const u64 at : {b, table.other(b, tag)}) {
       if (std::atomic<u64>* const slot = table.free_slot(at)) {
         slot->store(slot_for(tag, item), kRelease);   // pairs with Table::find
         return true;
       }
-      spots[known++] = {at, kMostSpots, 0};
+      search.begin(at);
     }
-    for (u32 at = 0; at < known; ++at) {
-      for (u32 i = 0; i < 4 && known < kMostSpots; ++i) {
-        const u64 next = table.other(spots[at].bucket, tag_in(table.buckets[spots[at].bucket].slot[i].load(kRelaxed)));
-        if (is_on_way(spots, at, next)) continue;
-        spots[known] = {next, at, i};
-        if (std::atomic<u64>* const room = table.free_slot(next)) {
-          move(table, spots, known, room, shared)->store(slot_for(tag, item), kRelease);   // pairs with Table::find
+    for (u32 spot = 0; spot < search.size(); ++spot) {
+      const u64 at = search.bucket(spot);
+      for (u32 i = 0; i < 4 && !search.full(); ++i) {
+        const u64 next = table.other(at, tag_in(table.buckets[at].slot[i].load(kRelaxed)));
+        if (!search.come_to(next, i, spot)) continue;
+        if (std::atomic<u64>* room = table.free_slot(next)) {
+          search.for_each_move(search.size() - 1,
+                               [&](u64 from, u32 slot) { room = move(table.buckets[from].slot[slot], *room, readers); });
+          room->store(slot_for(tag, item), kRelease);   // pairs with Table::find
           return true;
         }
-        ++known;
       }
     }
     return false;
   }
-  static bool is_on_way(const std::array<Spot, kMostSpots>& spots, u32 spot, u64 bucket) {
-    for (; spot != kMostSpots; spot = spots[spot].from) {
-      if (spots[spot].bucket == bucket) return true;
-    }
-    return false;
-  }
-  /// Moves the keys of the path, the last one first; the slot that is free then.
-  std::atomic<u64>* move(Table& table, const std::array<Spot, kMostSpots>& spots, u32 last, std::atomic<u64>* room, bool shared) {
-    for (u32 at = last; spots[at].from != kMostSpots; at = spots[at].from) {
-      std::atomic<u64>& source = table.buckets[spots[spots[at].from].bucket].slot[spots[at].slot];
-      const u64 word = source.load(kRelaxed);
-      std::optional<Moving> moving;
-      if (shared) moving.emplace(version_of(mix64(item_of(word)->key.load(kRelaxed))));
-      room->store(word, kRelease);   // pairs with Table::find, both
-      source.store(0, kRelease);
-      room = &source;
-    }
-    return room;
+  /// The slot that is free then.
+  std::atomic<u64>* move(std::atomic<u64>& source, std::atomic<u64>& room, Readers readers) {
+    const u64 word = source.load(kRelaxed);
+    std::optional<Changing> changing;
+    if (readers == Readers::kSome) changing.emplace(version_of(mix64(item_of(word)->key.load(kRelaxed))));
+    room.store(word, kRelease);   // pairs with Table::find, both
+    source.store(0, kRelease);
+    return &source;
   }
 
   /// Twice as many buckets, or as many times as it takes. No version changes: the old table stays as it is, and whoever has seen
@@ -271,15 +259,16 @@ class MemC3 {
     for (const Bucket& bucket : from.buckets) {
       for (const std::atomic<u64>& slot : bucket.slot) {
         const u64 word = slot.load(kRelaxed);
-        if (word != 0 && !place(to, mix64(item_of(word)->key.load(kRelaxed)), item_of(word), false)) return false;
+        if (word == 0) continue;
+        if (!place(to, mix64(item_of(word)->key.load(kRelaxed)), item_of(word), Readers::kNone)) return false;
       }
     }
     return true;
   }
 
   std::atomic<const Table*> table_;
-  mutable std::array<std::atomic<u64>, kVersions> versions_{};   // readers change none
-  std::mutex writer_;   // of all below
+  alignas(kFalseSharingBytes) mutable std::array<std::atomic<u64>, kVersions> versions_{};   // readers change none
+  alignas(kFalseSharingBytes) std::mutex writer_;   // of all below
   std::vector<std::unique_ptr<Table>> tables_;   // the last one is in use
   std::vector<std::unique_ptr<Item[]>> slabs_;
   std::vector<Item*> free_;

@@ -1,6 +1,7 @@
 #include <immintrin.h>
 
-#include "indexes/simdht/kernels.h"
+#include "indexes/simdht/kernels_of.h"
+#include "indexes/simdht/kernels_sse42.h"
 
 namespace latchlab::simdht {
 namespace {
@@ -10,11 +11,11 @@ struct Avx2 {
   /// Not vzeroupper, which g++ is told to leave out: it aborts a hardware transaction, and this does not.
   static void end() { _mm256_zeroall(); }
 
-  /// Bit i is set where word i at `at` is the wanted one, for i below kCount. Loads whole vectors.
+  /// Loads whole vectors: of 16 bytes if those are enough, since 32 could be more than the bucket has.
   template <class Word, u32 kCount>
   [[gnu::always_inline]] static u32 equal(const Word* at, Word wanted) {
+    if constexpr (kCount * sizeof(Word) <= 16) return Sse42::equal<Word, kCount>(at, wanted);
     constexpr u32 kLanes = 32 / sizeof(Word);
-    if constexpr (kCount == 1) return *at == wanted;
     u32 bits = 0;
     for (u32 i = 0; i < kCount; i += kLanes) {
       const __m256i words = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at + i));
@@ -53,7 +54,6 @@ struct Avx2 {
     return (if_set & mask) | (otherwise & ~mask);
   }
 
-  /// Of the lanes in the mask: the keys and the values of buckets of 8 bytes. What the others become is nothing's.
   [[gnu::always_inline]] static void gather_pairs(Lanes<u32> mask, const std::byte* at, Lanes<u32> number, Lanes<u32>& keys,
                                                   Lanes<u32>& values) {
     // In the order 0 1 4 5 and 2 3 6 7, which what unpacks them within halves of the register makes 0 1 2 3 4 5 6 7.
@@ -69,7 +69,6 @@ struct Avx2 {
     keys = reinterpret_cast<Lanes<u32>>(_mm256_shuffle_ps(first, second, 0b10'00'10'00));
     values = reinterpret_cast<Lanes<u32>>(_mm256_shuffle_ps(first, second, 0b11'01'11'01));
   }
-  /// Words at buckets of 16 bytes; of the lanes that are not in the mask, `other`.
   [[gnu::always_inline]] static Lanes<u64> gather(Lanes<u64> mask, Lanes<u64> other, const std::byte* at, Lanes<u64> number) {
     return reinterpret_cast<Lanes<u64>>(
         _mm256_mask_i64gather_epi64(reinterpret_cast<__m256i>(other), reinterpret_cast<const long long*>(at),
@@ -79,6 +78,6 @@ struct Avx2 {
 
 }  // namespace
 
-Find kernel_of_avx2(Way way, std::size_t shape) { return kernel_with<Avx2>(way, shape); }
+Find kernel_of_avx2(Kernel kernel, std::size_t shape) { return kernel_with<Avx2>(kernel, shape); }
 
 }  // namespace latchlab::simdht

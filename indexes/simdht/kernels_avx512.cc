@@ -1,6 +1,6 @@
 #include <immintrin.h>
 
-#include "indexes/simdht/kernels.h"
+#include "indexes/simdht/kernels_of.h"
 
 namespace latchlab::simdht {
 namespace {
@@ -10,7 +10,7 @@ struct Avx512 {
   /// Not vzeroupper, which g++ is told to leave out: it aborts a hardware transaction, and this does not.
   static void end() { _mm256_zeroall(); }
 
-  /// Bit i is set where word i at `at` is the wanted one, for i below kCount. Loads kCount words.
+  /// Loads kCount words.
   template <class Word, u32 kCount>
   [[gnu::always_inline]] static u32 equal(const Word* at, Word wanted) {
     constexpr u32 kBytes = kCount * sizeof(Word);
@@ -24,6 +24,9 @@ struct Avx512 {
     } else if constexpr (sizeof(Word) == 8) {
       const __m256i all = _mm256_set1_epi64x(static_cast<long long>(wanted));
       return _mm256_mask_cmpeq_epi64_mask(kAll, _mm256_maskz_loadu_epi64(kAll, at), all);
+    } else if constexpr (sizeof(Word) == 2) {
+      const __m128i all = _mm_set1_epi16(static_cast<short>(wanted));
+      return _mm_mask_cmpeq_epi16_mask(kAll, _mm_maskz_loadu_epi16(kAll, at), all);
     } else {
       const __m256i all = _mm256_set1_epi32(static_cast<int>(wanted));
       return _mm256_mask_cmpeq_epi32_mask(kAll, _mm256_maskz_loadu_epi32(kAll, at), all);
@@ -55,7 +58,6 @@ struct Avx512 {
         _mm512_mask_blend_epi32(mask, reinterpret_cast<__m512i>(otherwise), reinterpret_cast<__m512i>(if_set)));
   }
 
-  /// Of the lanes in the mask: the keys and the values of buckets of 8 bytes. What the others become is nothing's.
   [[gnu::always_inline]] static void gather_pairs(__mmask16 mask, const std::byte* at, Lanes<u32> number, Lanes<u32>& keys,
                                                   Lanes<u32>& values) {
     const auto gather8 = [&](auto of, u32 asked) __attribute__((always_inline)) {
@@ -68,7 +70,6 @@ struct Avx512 {
     keys = reinterpret_cast<Lanes<u32>>(_mm512_permutex2var_epi32(first, reinterpret_cast<__m512i>(even), second));
     values = reinterpret_cast<Lanes<u32>>(_mm512_permutex2var_epi32(first, reinterpret_cast<__m512i>(even + 1), second));
   }
-  /// Words at buckets of 16 bytes; of the lanes that are not in the mask, `other`.
   [[gnu::always_inline]] static Lanes<u64> gather(__mmask8 mask, Lanes<u64> other, const std::byte* at, Lanes<u64> number) {
     return reinterpret_cast<Lanes<u64>>(
         _mm512_mask_i64gather_epi64(reinterpret_cast<__m512i>(other), mask, reinterpret_cast<__m512i>(number + number), at, 8));
@@ -77,6 +78,6 @@ struct Avx512 {
 
 }  // namespace
 
-Find kernel_of_avx512(Way way, std::size_t shape) { return kernel_with<Avx512>(way, shape); }
+Find kernel_of_avx512(Kernel kernel, std::size_t shape) { return kernel_with<Avx512>(kernel, shape); }
 
 }  // namespace latchlab::simdht

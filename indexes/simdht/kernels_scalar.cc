@@ -1,4 +1,4 @@
-#include "indexes/simdht/kernels.h"
+#include "indexes/simdht/kernels_of.h"
 
 namespace latchlab::simdht {
 namespace {
@@ -17,6 +17,6 @@ struct Scalar {
 
 }  // namespace
 
-Find kernel_of_scalar(Way way, std::size_t shape) { return kernel_with<Scalar>(way, shape); }
+Find kernel_of_scalar(Kernel kernel, std::size_t shape) { return kernel_with<Scalar>(kernel, shape); }
 
 }  // namespace latchlab::simdht

@@ -1,6 +1,7 @@
 #include "indexes/simdht/options.h"
 
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
@@ -10,28 +11,16 @@
 namespace latchlab::simdht {
 namespace {
 
-bool has(Isa isa) {
-  switch (isa) {
-    case Isa::kScalar:
-    case Isa::kSse42: return true;   // what all of the program is compiled for
-    case Isa::kAvx2: return cpu_flags().avx2;
-    case Isa::kAvx512: return cpu_flags().avx512;
-  }
-  return false;
-}
-
 std::string name_of(u32 functions, u32 slots) { return fmt::format("{}x{}", functions, slots); }
 std::string_view name_of(Isa isa) { return kIsaNames[static_cast<std::size_t>(isa)]; }
-std::string_view name_of(Way way) { return kWayNames[static_cast<std::size_t>(way)]; }
+std::string_view name_of(Kernel kernel) { return kKernelNames[static_cast<std::size_t>(kernel)]; }
 
 }  // namespace
 
 Isa best_isa() {
-  Isa best = Isa::kSse42;
-  for (const Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
-    if (has(isa)) best = isa;
-  }
-  return best;
+  const CpuFlags flags = cpu_flags();
+  if (flags.avx512) return Isa::kAvx512;
+  return flags.avx2 ? Isa::kAvx2 : Isa::kSse42;   // what all of the program is compiled for
 }
 
 Options Options::parse(const Spec& spec) {
@@ -41,33 +30,39 @@ Options Options::parse(const Spec& spec) {
   for (const auto& [functions, slots] : kShapes) shapes.push_back(name_of(functions, slots));
   const auto standard = std::find(shapes.begin(), shapes.end(), name_of(options.shape.functions, options.shape.slots));
   const auto& [functions, slots] = kShapes[reader.one_of("shape", static_cast<std::size_t>(standard - shapes.begin()), shapes)];
-  const u32 key_bits = reader.one_of("key", 1, {"32", "64"}) == 0 ? 32 : 64;
-  const u32 value_bits = reader.one_of("value", 1, {"32", "64"}) == 0 ? 32 : 64;
+  const u32 key_bits = u32{16} << reader.one_of("key", 2, {"16", "32", "64"});
+  const u32 value_bits = u32{32} << reader.one_of("value", 1, {"32", "64"});
   options.shape = {functions, slots, key_bits, value_bits};
   options.isa = static_cast<Isa>(
       reader.one_of("isa", static_cast<std::size_t>(options.isa), std::vector<std::string>(kIsaNames.begin(), kIsaNames.end())));
-  options.way = static_cast<Way>(reader.one_of("kernel", 0, std::vector<std::string>(kWayNames.begin(), kWayNames.end())));
+  options.kernel =
+      static_cast<Kernel>(reader.one_of("kernel", 0, std::vector<std::string>(kKernelNames.begin(), kKernelNames.end())));
   options.slots = reader.number("slots", 0, 0, u64{1} << 40);
   reader.finish();
 
-  if (key_bits > value_bits) throw InputError("index simdht: the grid has no key=64 with value=32");
-  if (options.way != Way::kHorizontal && slots != 1) {
+  if (std::ranges::find(kWidths, std::array{key_bits, value_bits}) == kWidths.end()) {
+    throw InputError(fmt::format("index simdht: the grid has no key={} with value={}", key_bits, value_bits));
+  }
+  if (options.kernel != Kernel::kHorizontal && slots != 1) {
     throw InputError(fmt::format("index simdht: kernel={}: only of shapes with one slot (2x1, 3x1, 4x1), and not of {}",
-                                 name_of(options.way), name_of(functions, slots)));
+                                 name_of(options.kernel), name_of(functions, slots)));
+  }
+  if (options.kernel != Kernel::kHorizontal && key_bits == 16) {
+    throw InputError(fmt::format("index simdht: kernel={}: not of key=16, since nothing gathers 16 bits", name_of(options.kernel)));
   }
   return options;
 }
 
-std::pair<Isa, Way> Options::in_effect(Isa best) const {
+std::pair<Isa, Kernel> Options::in_effect(Isa best) const {
   const Isa here = std::min(isa, best);
-  return {here, here < Isa::kAvx2 ? Way::kHorizontal : way};
+  return {here, here < Isa::kAvx2 ? Kernel::kHorizontal : kernel};
 }
 
 std::optional<std::string> Options::degraded(Isa best) const {
   const auto [here, there] = in_effect(best);
-  if (here == isa && there == way) return std::nullopt;
+  if (here == isa && there == kernel) return std::nullopt;
   const std::string why = here != isa ? fmt::format("the processor has no {}", name_of(isa))
-                                      : fmt::format("{} ones are of AVX2 and AVX-512", name_of(way));
+                                      : fmt::format("{} ones are of AVX2 and AVX-512", name_of(kernel));
   return fmt::format("simdht runs {} {} kernels: {}", name_of(here), name_of(there), why);
 }
 
@@ -76,16 +71,24 @@ std::vector<std::pair<std::string, std::string>> Options::resolved() const {
           {"key", std::to_string(shape.key_bits)},
           {"value", std::to_string(shape.value_bits)},
           {"isa", std::string(name_of(isa))},
-          {"kernel", std::string(name_of(way))},
+          {"kernel", std::string(name_of(kernel))},
           {"slots", std::to_string(slots)}};
+}
+
+std::vector<std::string> Options::variants() {
+  std::vector<std::string> out;
+  for (const auto& [functions, slots] : kShapes) out.push_back("simdht:shape=" + name_of(functions, slots));
+  return out;
 }
 
 std::string_view Options::about(std::string_view key) {
   if (key == "shape") return "hash functions x slots of a bucket: 2x1 3x1 4x1 2x2 2x4 2x7 2x8 3x2 3x4";
-  if (key == "key") return "bits of a key, 32 or 64; 32 with --keys=u32";
-  if (key == "value") return "bits of a value, 32 or 64, and no fewer than of a key";
+  if (key == "key") return "bits of a key, 16, 32 or 64; with --keys=u16 or u32 where those have no more";
+  if (key == "value") return "bits of a value, 32 or 64: 32 with keys of 16, 64 with keys of 64";
   if (key == "isa") return "scalar, sse4.2, avx2 or avx512; the default is the widest that the processor has";
-  if (key == "kernel") return "horizontal (slots side by side); of one slot also vertical or selective (keys side by side)";
+  if (key == "kernel") {
+    return "horizontal (slots side by side); of one slot also vertical or selective (keys side by side), but for key=16";
+  }
   return "room to begin with; the table doubles when that is not enough";
 }
 

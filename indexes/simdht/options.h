@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "indexes/simdht/shape.h"
+#include "indexes/simdht/kernels.h"
 #include "src/base/key.h"
 #include "src/base/spec.h"
 
@@ -18,17 +18,20 @@ Isa best_isa();
 struct Options {
   Shape shape;
   Isa isa = best_isa();
-  Way way = Way::kHorizontal;
+  Kernel kernel = Kernel::kHorizontal;
   u64 slots = 0;   ///< to begin with, at least
 
   /// simdht:shape=2x4,key=64,value=64,isa=avx2,kernel=horizontal,slots=1000. Throws InputError for what is not in the grid and for
   /// a kernel that nobody wrote.
   static Options parse(const Spec& spec);
   /// What is asked for, as far as a processor whose widest is `best` has it.
-  std::pair<Isa, Way> in_effect(Isa best = best_isa()) const;
+  std::pair<Isa, Kernel> in_effect(Isa best = best_isa()) const;
   /// Why that is not what was asked for, if so.
   std::optional<std::string> degraded(Isa best = best_isa()) const;
   std::vector<std::pair<std::string, std::string>> resolved() const;
+  u64 least_bytes() const { return slots * (shape.key_bits + shape.value_bits) / 8; }
+  /// Every shape.
+  static std::vector<std::string> variants();
   Widths widths() const { return {.key = shape.key_bits, .value = shape.value_bits}; }
   static std::string_view about(std::string_view key);
 };

@@ -6,15 +6,16 @@
 //
 // A kernel is chosen when the table is made and called for up to 64 keys; through a pointer, so that the rest of the program has
 // no instructions which a processor may lack.
+#include <algorithm>
+#include <cstddef>
+#include <functional>
 #include <memory>
 #include <new>
 #include <optional>
 #include <span>
-#include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
+#include "indexes/simdht/kernels.h"
 #include "indexes/simdht/options.h"
 #include "indexes/simdht/table.h"
 #include "src/base/key.h"
@@ -36,9 +37,10 @@ class SimdHt {
   static constexpr std::string_view kOwnMemory = "simdht has its table from operator new";
 
   SimdHt() : SimdHt(Options()) {}
-  explicit SimdHt(const Options& options)
-      : table_(simdht::make_table(options.shape, options.slots)),
-        find_(simdht::kernel_of(options.in_effect().first, options.in_effect().second, options.shape)) {}
+  explicit SimdHt(const Options& options) : table_(simdht::make_table(options.shape, options.slots)) {
+    const auto [isa, kernel] = options.in_effect();
+    find_ = simdht::kernel_of(isa, kernel, options.shape);
+  }
 
   static std::size_t extra_bytes(const Key&) { return 0; }
 
@@ -80,9 +82,7 @@ class SimdHt {
   /// Every pair, in no order, while nobody changes the table.
   template <class Visit>
   void for_each(Visit&& visit) const {
-    using Plain = std::remove_reference_t<Visit>;
-    table_->for_each([](void* context, u64 key, u64 value) { (*static_cast<Plain*>(context))(key, value); },
-                     const_cast<void*>(static_cast<const void*>(&visit)));
+    table_->for_each(std::ref(visit));
   }
   /// The table gives its memory back by itself.
   template <class Pool>
@@ -91,7 +91,7 @@ class SimdHt {
 
  private:
   std::unique_ptr<simdht::Table> table_;
-  simdht::Find find_;
+  simdht::Find find_ = nullptr;
 };
 
 }  // namespace latchlab

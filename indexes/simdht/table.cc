@@ -1,9 +1,13 @@
 #include "indexes/simdht/table.h"
 
+#include <algorithm>
+#include <array>
 #include <limits>
 #include <new>
 #include <utility>
 
+#include "indexes/path_search.h"
+#include "indexes/simdht/bucket.h"
 #include "src/base/hash.h"
 
 namespace latchlab::simdht {
@@ -12,9 +16,12 @@ namespace {
 template <class KeyWord, class ValueWord, u32 kFunctions, u32 kSlots>
 class TableOf final : public Table {
   using Bucket = BucketOf<KeyWord, ValueWord, kSlots>;
+  using Hash = HashOf<KeyWord>;
   static constexpr u64 kFewest = 2;
-  // Half as many as a KeyWord can number: for a gather numbers have a sign.
-  static constexpr u64 kMost = std::min<u64>(std::numeric_limits<KeyWord>::max() / 2 + u64{1}, ~u64{0} / 4 / sizeof(Bucket));
+  static constexpr u64 kFewestToReseed = 64;   // small tables fail by chance
+  static constexpr u64 kMostReseeds = 8;       // keys that defeat so many may defeat any
+  // Half as many as a Hash can number: for a gather numbers have a sign.
+  static constexpr u64 kMost = std::min<u64>(std::numeric_limits<Hash>::max() / 2 + u64{1}, ~u64{0} / 4 / sizeof(Bucket));
 
   struct Release {
     void operator()(Bucket* buckets) const { ::operator delete(buckets, std::align_val_t{kLineBytes}); }
@@ -44,7 +51,7 @@ class TableOf final : public Table {
   bool erase(u64 key64) override {
     const auto key = static_cast<KeyWord>(key64);
     for (u32 function = 0; function < kFunctions; ++function) {
-      const KeyWord b = number(key, function);
+      const u64 b = number(key, function);
       if (KeyWord* const slot = slot_of(b, key)) {
         *slot = free_key(b);
         --size_;
@@ -54,18 +61,18 @@ class TableOf final : public Table {
     return false;
   }
 
-  void for_each(Visit visit, void* context) const override {
+  void for_each(const std::function<void(u64 key, u64 value)>& visit) const override {
     for (u64 b = 0; b <= view_.mask; ++b) {
       for (u32 i = 0; i < kSlots; ++i) {
         const KeyWord key = buckets_.get()[b].key[i];
-        if (key != free_key(b)) visit(context, key, buckets_.get()[b].value[i]);
+        if (key != free_key(b)) visit(key, buckets_.get()[b].value[i]);
       }
     }
   }
 
  private:
-  KeyWord number(KeyWord key, u32 function) const {
-    return bucket_number<KeyWord, KeyWord>(key, static_cast<KeyWord>(view_.seeds[function]), static_cast<KeyWord>(view_.mask));
+  u64 number(KeyWord key, u32 function) const {
+    return bucket_number<Hash, Hash>(key, static_cast<Hash>(view_.seeds[function]), static_cast<Hash>(view_.mask));
   }
   KeyWord free_key(u64 b) const { return free_[b & 1]; }
   KeyWord* slot_of(u64 b, KeyWord key) {
@@ -76,7 +83,7 @@ class TableOf final : public Table {
   }
   ValueWord* find(KeyWord key) {
     for (u32 function = 0; function < kFunctions; ++function) {
-      const KeyWord b = number(key, function);
+      const u64 b = number(key, function);
       if (const KeyWord* const slot = slot_of(b, key)) return &buckets_.get()[b].value[slot - buckets_.get()[b].key];
     }
     return nullptr;
@@ -88,67 +95,44 @@ class TableOf final : public Table {
     bucket.value[i] = value;
   }
 
-  /// A bucket that the search has come to: the key of slot `slot` of the bucket of spot `from` would move here.
-  struct Spot {
-    u64 bucket;
-    u32 from, slot;
-  };
-
   /// Puts a key that is not there; false where there is no path.
   bool place(KeyWord key, ValueWord value) {
-    std::array<Spot, kMostSpots> spots;
-    u32 known = 0;
+    PathSearch<u32, kMostSpots> search;
     for (u32 function = 0; function < kFunctions; ++function) {
       const u64 b = number(key, function);
       if (const KeyWord* const slot = slot_of(b, free_key(b))) return store(b, slot, key, value), true;
-      spots[known++] = {b, kMostSpots, 0};
+      search.begin(b);
     }
-    for (u32 at = 0; at < known; ++at) {
-      const u64 b = spots[at].bucket;
-      for (u32 slot = 0; slot < kSlots && known < kMostSpots; ++slot) {
-        const KeyWord moved = buckets_.get()[b].key[slot];
-        for (u32 function = 0; function < kFunctions && known < kMostSpots; ++function) {
-          const u64 other = number(moved, function);
-          if (is_on_way(spots, at, other)) continue;
-          spots[known] = {other, at, slot};
-          if (KeyWord* const room = slot_of(other, free_key(other))) {
-            const auto& [bucket, first] = move(spots, known, room);
-            return store(bucket, first, key, value), true;
+    for (u32 at = 0; at < search.size(); ++at) {
+      const Bucket& bucket = buckets_.get()[search.bucket(at)];
+      for (u32 slot = 0; slot < kSlots && !search.full(); ++slot) {
+        for (u32 function = 0; function < kFunctions && !search.full(); ++function) {
+          const u64 other = number(bucket.key[slot], function);
+          if (!search.come_to(other, slot, at)) continue;
+          if (const KeyWord* room = slot_of(other, free_key(other))) {
+            u64 to = other;
+            search.for_each_move(search.size() - 1, [&](u64 from, u32 moved) {
+              const Bucket& source = buckets_.get()[from];
+              store(to, room, source.key[moved], source.value[moved]);
+              to = from, room = &source.key[moved];
+            });
+            return store(to, room, key, value), true;
           }
-          ++known;
         }
       }
     }
     return false;
   }
-  static bool is_on_way(const std::array<Spot, kMostSpots>& spots, u32 spot, u64 bucket) {
-    for (; spot != kMostSpots; spot = spots[spot].from) {
-      if (spots[spot].bucket == bucket) return true;
-    }
-    return false;
-  }
-  /// Moves the keys of the path, the last one first; the slot that is free then, and its bucket.
-  std::pair<u64, KeyWord*> move(const std::array<Spot, kMostSpots>& spots, u32 last, KeyWord* room) {
-    for (u32 at = last;; at = spots[at].from) {
-      const Spot& spot = spots[at];
-      if (spot.from == kMostSpots) return {spot.bucket, room};
-      Bucket& source = buckets_.get()[spots[spot.from].bucket];
-      store(spot.bucket, room, source.key[spot.slot], source.value[spot.slot]);
-      room = &source.key[spot.slot];
-    }
-  }
 
   /// A copy with more buckets, or other functions; nothing has changed if memory is out.
   void make_room() {
-    const bool odd_keys = size_ < slots_ / 8 && slots_ >= 64 * kSlots && reseeds_ < 8;
-    u64 buckets = odd_keys ? view_.mask + 1 : 2 * (view_.mask + 1);
-    for (u64 seed = reseeds_ + odd_keys;; buckets *= 2) {
+    const bool reseed = size_ < slots_ / 8 && slots_ >= kFewestToReseed * kSlots && reseeds_ < kMostReseeds;
+    u64 buckets = reseed ? view_.mask + 1 : 2 * (view_.mask + 1);
+    for (u64 seed = reseeds_ + reseed;; buckets *= 2) {
       TableOf other(buckets, seed);
       if (!other.take(*this)) continue;
       other.size_ = size_;
-      std::swap(buckets_, other.buckets_);
-      free_ = other.free_;
-      static_cast<Table&>(*this) = other;
+      *this = std::move(other);
       return;
     }
   }
@@ -167,7 +151,7 @@ class TableOf final : public Table {
   /// An empty table.
   void become(u64 buckets, u64 seed) {
     if (buckets > kMost) throw std::bad_alloc();
-    bytes_ = buckets * sizeof(Bucket) + kSlackBytes;
+    bytes_ = buckets * sizeof(Bucket);
     buckets_.reset(static_cast<Bucket*>(::operator new(bytes_, std::align_val_t{kLineBytes})));
     reseeds_ = seed;
     slots_ = buckets * kSlots;
@@ -179,7 +163,7 @@ class TableOf final : public Table {
     }
   }
   /// The least key of which all hashes have this lowest bit.
-  KeyWord key_of_parity(KeyWord lowest) const {
+  KeyWord key_of_parity(u32 lowest) const {
     for (KeyWord key = 0;; ++key) {
       u32 function = 0;
       while (function < kFunctions && (number(key, function) & 1) == lowest) ++function;
@@ -191,22 +175,19 @@ class TableOf final : public Table {
   std::array<KeyWord, 2> free_{};   // of even buckets, and of odd ones
 };
 
-template <std::size_t kShape, std::size_t kWidth>
+template <std::size_t kNumber>
 std::unique_ptr<Table> make(u64 slots) {
-  using KeyWord = WordOf<kWidths[kWidth][0]>;
-  using ValueWord = WordOf<kWidths[kWidth][1]>;
-  return std::make_unique<TableOf<KeyWord, ValueWord, kShapes[kShape][0], kShapes[kShape][1]>>(slots);
+  constexpr Shape kShape = shape_at(kNumber);
+  return std::make_unique<TableOf<WordOf<kShape.key_bits>, WordOf<kShape.value_bits>, kShape.functions, kShape.slots>>(slots);
 }
 
 }  // namespace
 
 std::unique_ptr<Table> make_table(const Shape& shape, u64 slots) {
-  std::unique_ptr<Table> out;
-  const auto choose = [&]<std::size_t... i>(std::index_sequence<i...>) {
-    ((shape == shape_at(i) ? void(out = make<i / kWidths.size(), i % kWidths.size()>(slots)) : void()), ...);
-  };
-  choose(std::make_index_sequence<kShapes.size() * kWidths.size()>());
-  return out;
+  return [&]<std::size_t... i>(std::index_sequence<i...>) {
+    static constexpr std::unique_ptr<Table> (*kMake[])(u64) = {make<i>...};
+    return kMake[number_of(shape)](slots);
+  }(std::make_index_sequence<kGrid>());
 }
 
 }  // namespace latchlab::simdht

@@ -4,28 +4,29 @@
 // hashes are odd, or all are even.
 //
 // Who finds all buckets of a key full looks for a path, breadth first over kMostSpots buckets: keys that can each move to
-// another of their buckets, the last into a free slot. Without one the table doubles, all at once; or, where it is nearly empty,
-// which only happens to keys that the hash functions do not tell apart, it is made again with other ones.
+// another of their buckets, the last into a free slot. Without one the table doubles, all at once; or, where it is large and nearly
+// empty, which only happens to keys that the hash functions do not tell apart, it is made again with other ones. That ends after
+// eight times: from then on it doubles.
+#include <functional>
 #include <memory>
 
-#include "indexes/simdht/shape.h"
+#include "indexes/simdht/kernels.h"
 
 namespace latchlab::simdht {
 
 class Table {
  public:
   enum class Put : u8 { kInsert, kUpdate, kUpsert };
-  /// Called for each pair.
-  using Visit = void (*)(void* context, u64 key, u64 value);
   static constexpr u32 kMostSpots = 512;
 
   virtual ~Table() = default;
-  /// True if the key is new (kInsert, kUpsert) or was there (kUpdate). Throws std::bad_alloc, with nothing changed. O(1)
-  /// expected, but for doublings.
+  /// True if the key is new (kInsert, kUpsert) or was there (kUpdate). Keys and values have no bits that the shape has no room
+  /// for. Throws std::bad_alloc, with nothing changed. O(1) expected, but for doublings.
   virtual bool put(u64 key, u64 value, Put how) = 0;
   /// Whether it was there. O(1).
   virtual bool erase(u64 key) = 0;
-  virtual void for_each(Visit visit, void* context) const = 0;
+  /// Every pair, in no order.
+  virtual void for_each(const std::function<void(u64 key, u64 value)>& visit) const = 0;
 
   const View& view() const { return view_; }
   u64 size() const { return size_; }
@@ -40,7 +41,7 @@ class Table {
   u64 size_ = 0, slots_ = 0, bytes_ = 0, reseeds_ = 0;
 };
 
-/// With at least so many slots. Throws std::bad_alloc.
+/// Of a shape of the grid, with at least so many slots. Throws std::bad_alloc.
 std::unique_ptr<Table> make_table(const Shape& shape, u64 slots);
 
 }  // namespace latchlab::simdht

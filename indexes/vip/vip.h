@@ -55,6 +55,7 @@ class Vip : public Chains<Layout, KeyType, vip::Popularity<Layout>, chained::New
       return options;
     }
     std::vector<std::pair<std::string, std::string>> resolved() const { return {{"period", std::to_string(period)}}; }
+    static std::vector<std::string> variants() { return {"vip:1"}; }
     static std::string_view about(std::string_view) {
       return "vip:N: a thread looks whether to learn again after N epochs of 1.5 operations a bucket";
     }

@@ -11,4 +11,9 @@ struct InputError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// What an insert throws that finds no room in an index that may not grow any more. Nothing was changed.
+struct IndexFull : std::runtime_error {
+  IndexFull() : std::runtime_error("the index is full") {}
+};
+
 }  // namespace latchlab

@@ -1,7 +1,6 @@
 #pragma once
 
-// Three hashes, all our own so that every machine and every library version makes the same keys, streams and
-// checksums.
+// Hashes, compiled in so that every machine and every library version makes the same keys, streams and checksums.
 //
 // mix64 is a bijection of the 64-bit words: three rounds of xor-shift and multiplication (the mx3 finaliser
 // of Jon Maiga, which passes PractRand on counters). Being a bijection is why distinct record numbers make
@@ -46,6 +45,14 @@ inline constexpr u64 kMixFactor = 0xbea225f9eb34556dull;
   x ^= x >> 15;
   x *= 0x846ca68bu;
   return x ^ (x >> 16);
+}
+
+/// The same of 16 bits (hash16_xm2 of Christopher Wellons). mix16(0) is 0.
+[[nodiscard]] constexpr u16 mix16(u16 x16) {
+  u32 x = x16;
+  x = (x ^ x >> 8) * 0x88b5u & 0xffff;
+  x = (x ^ x >> 7) * 0xdb2du & 0xffff;
+  return static_cast<u16>(x ^ x >> 9);
 }
 
 /// A 64-bit hash of the bytes; the same on every little-endian machine. O(length), about 16 bytes in 2 ns.

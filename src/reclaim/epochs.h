@@ -137,8 +137,8 @@ class Epochs {
       if (reclaim_ == Reclaim::kQsbr) return decided_as<Reclaim::kQsbr>(run);
       return decided_as<Reclaim::kLeak>(run);
     }
-    /// From here on nothing that can be reached is freed. Not nested. Always inlined, as leave is: else it depends on how many
-    /// indexes share a translation unit.
+    /// From here on nothing that can be reached is freed. Not nested. Always inlined, as leave is: else g++ decides, and
+    /// speed depends on how many indexes share a translation unit.
     [[gnu::always_inline]] void enter() {
       decide([](auto& decided) { decided.enter(); });
     }

@@ -1,0 +1,181 @@
+#include "harness/phases.h"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <new>
+#include <span>
+#include <utility>
+
+#include "harness/environment.h"
+#include "harness/interrupt.h"
+#include "src/base/error.h"
+
+namespace latchlab {
+namespace {
+
+using Clock = Crew::Clock;
+
+constexpr auto kWatchPeriod = std::chrono::milliseconds(20);  // of looks at interruption and progress
+constexpr auto kBeginPeriod = std::chrono::microseconds(200);  // of looks whether the time has begun to run
+
+u64 ns_since(Clock::time_point start) {
+  return static_cast<u64>(std::chrono::nanoseconds(Clock::now() - start).count());
+}
+
+/// One line; empty for no failure.
+std::string said_by(const std::exception_ptr& failure) {
+  if (!failure) return "";
+  try {
+    std::rethrow_exception(failure);
+  } catch (const std::bad_alloc&) {
+    return "memory ran out";
+  } catch (const std::exception& e) {
+    return e.what();
+  } catch (...) {
+    return "an unknown exception";
+  }
+}
+
+}  // namespace
+
+std::string Phases::begin() {
+  crew_ = std::make_unique<Crew>(config_.threads);
+  return everyone([&](u32 t) {
+    if (seats_.binds) workers_[t].pinned = pin_this_thread(seats_.cpus[t]);
+    workers_[t].session = trial_.join();
+  });
+}
+
+std::string Phases::leave() {
+  return everyone([&](u32 t) { workers_[t].session.reset(); });
+}
+
+/// Outside of all phases.
+std::string Phases::everyone(const std::function<void(u32)>& task) {
+  return said_by(crew_->run(task, [] { return Clock::now() + kWatchPeriod; }, [] {}));
+}
+
+/// Ends the current phase.
+void Phases::stop() {
+  stop_.store(true, kSeqCst);   // pairs with Rounds::open
+  rounds_.halt();
+}
+
+Phases::Outcome Phases::chunks(const std::string& name, u64 total, const std::function<Slice(Worker&, u64, u32)>& make) {
+  turns_.start();
+  return phase(name, total, 0, [&](u32 t) {
+    Worker& me = workers_[t];
+    for (u64 chunk = t; chunk * kChunkSteps < total && !stop_.load(kRelaxed); chunk += config_.threads) {
+      const u64 first = chunk * kChunkSteps;
+      const Slice steps = make(me, first, static_cast<u32>(std::min<u64>(kChunkSteps, total - first)));
+      if (in_turns_ && !turns_.await(chunk, stop_)) return;
+      meter_.add(t, me.session->run(steps, stop_, me.tally, kStopSteps, nullptr));
+      if (in_turns_) turns_.end();
+    }
+  });
+}
+
+void Phases::limit_to(u64 total) {
+  for (Worker& worker : workers_) {
+    worker.rest.count = static_cast<u32>(std::min<u64>(worker.rest.count, total));
+    total -= worker.rest.count;
+  }
+  dealer_.end_after(total);
+}
+
+void Phases::run_steps(u32 t) {
+  Worker& me = workers_[t];
+  Troubles met = me.session->troubles();
+  Rounds::Part part(rounds_);
+  if (seats_.oversubscribed) part.begin();   // making steps takes processors from others, so it is inside
+  // Where threads share processors a step may take long, above all if they pass a lock around: one is counted at once, since
+  // the phase does not end before, and how often a thread looks whether it is to stop follows from how long its steps take.
+  u32 most = seats_.oversubscribed ? config_.batch.keys : kSliceSteps;
+  u32 stop_steps = seats_.oversubscribed ? 1 : kStopSteps;
+  while (!stop_.load(kRelaxed)) {
+    make_ready(me);
+    if (me.rest.count == 0) return;
+    part.begin();
+    bool halted = false;
+    while (!halted && me.rest.count > 0) {
+      Slice slice = me.rest;
+      slice.count = std::min(std::exchange(most, kSliceSteps), me.rest.count);
+      const Clock::time_point begun = seats_.oversubscribed ? Clock::now() : Clock::time_point();
+      const u32 ran = run_until_full(me, slice, stop_steps);
+      if (seats_.oversubscribed && ran > 0) stop_steps = steps_between_looks(ns_since(begun), ran);
+      const Troubles now = me.session->troubles();
+      meter_.add(t, ran, now - std::exchange(met, now));
+      me.rest.steps += ran;
+      me.rest.count -= ran;
+      halted = ran < slice.count;
+    }
+    part.end();
+  }
+}
+
+/// Steps that were run, all of them but where the phase ends.
+u32 Phases::run_until_full(Worker& me, const Slice& slice, u32 stop_steps) {
+  const u64 before = me.tally.operations();
+  try {
+    return me.session->run(slice, rounds_.halted(), me.tally, stop_steps, me.latencies.get());
+  } catch (const IndexFull&) {
+    full_.store(true, kRelaxed);   // relaxed: looked at when the threads are done
+    stop();
+    return static_cast<u32>(me.tally.operations() - before);
+  }
+}
+
+/// Fills up the steps that are ready with what this thread is dealt.
+void Phases::make_ready(Worker& me) {
+  const std::optional<u64> start = thread_time_ns();
+  me.steps.resize(dealer_.round());
+  const u32 left = me.rest.count;
+  if (left > 0) std::copy(me.rest.steps, me.rest.steps + left, me.steps.data());
+  const Dealer::Hand dealt = dealer_.deal(dealer_.round() - left);
+  maker_.make(dealt.first, std::span(me.steps).subspan(left, dealt.count), me.ops);
+  me.rest = slice_of(std::span(me.steps).first(left + dealt.count));
+  me.made += dealt.count;
+  const std::optional<u64> now = thread_time_ns();
+  me.clocked &= start && now;
+  me.making_ns += me.clocked ? *now - *start : 0;
+}
+
+Phases::Outcome Phases::phase(const std::string& name, u64 total, u64 length_ns, const std::function<void(u32)>& task,
+                              u64 sample_ns) {
+  progress_.begin(name, total, length_ns);
+  stop_.store(false, kRelaxed);   // relaxed: the crew's mutex brings it to the threads
+  rounds_.start(config_.threads, !seats_.oversubscribed);
+  meter_.start(config_.threads);
+  const auto start = Clock::now();
+  const auto period = std::chrono::nanoseconds(sample_ns);
+  auto next_sample = sample_ns > 0 ? start + period : Clock::time_point::max();
+  const std::exception_ptr failure = crew_->run(
+      [&](u32 t) {
+        task(t);
+        meter_.finish(t);
+      },
+      [&] {
+        const auto now = Clock::now();
+        auto end = Clock::time_point::max();
+        if (length_ns > 0) {
+          const auto begun = rounds_.begun();
+          if (!begun) return now + kBeginPeriod;
+          end = *begun + std::chrono::nanoseconds(length_ns);
+        }
+        // A thread that the system kept from its processor meanwhile has yet to do something.
+        if ((now >= end && meter_.operations() > 0) || stop_requested()) stop();
+        if (now >= next_sample) {
+          meter_.sample(rounds_.seconds());
+          // A late sample makes its interval longer, not the next one shorter.
+          next_sample = std::max(next_sample + period, now + period / 2);
+        }
+        progress_.advance(meter_.operations());
+        return std::min({end > now ? end : now + kBeginPeriod, next_sample, now + kWatchPeriod});
+      },
+      [&] { stop(); });
+  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  return {.name = name, .seconds = seconds, .operations = meter_.operations(), .failure = said_by(failure)};
+}
+
+}  // namespace latchlab

@@ -1,0 +1,126 @@
+// The threads of a trial, phase after phase: they make steps and run them, in turns, in rounds or in one window, until the steps
+// or the time end, while the caller keeps the time and samples. What they did is left behind in the workers, the meter and the
+// rounds; which phases there are and what is said of them is trial.cc's.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/config.h"
+#include "harness/crew.h"
+#include "harness/dealer.h"
+#include "harness/latency.h"
+#include "harness/meter.h"
+#include "harness/placement.h"
+#include "harness/progress.h"
+#include "harness/rounds.h"
+#include "harness/step.h"
+#include "harness/step_maker.h"
+#include "harness/trial.h"
+#include "harness/turns.h"
+#include "src/base/types.h"
+
+namespace latchlab {
+
+/// What belongs to one thread of the crew and is touched by no other while a phase runs.
+struct alignas(kFalseSharingBytes) Worker {
+  std::unique_ptr<Session> session;
+  Tally tally;     // since the index was empty
+  Tally measured;  // of the measured phase
+  std::vector<Op> ops;
+  std::vector<Step> steps;
+  Slice rest;     // of the steps: made and not yet run, also over the end of a phase
+  std::vector<u64> counters_before;
+  std::vector<u64> counters_after;
+  std::unique_ptr<Latencies> latencies;   // of the measured phase, where calls are timed
+  u64 making_ns = 0;  // of this thread's time, for all the steps that it has made
+  u64 made = 0;
+  bool clocked = true;  // the kernel told that time
+  bool pinned = true;
+  std::optional<u32> seen_on;  // the processor, at the end of the measured phase
+};
+
+class Phases {
+ public:
+  /// How a phase went.
+  struct Outcome {
+    std::string name;
+    double seconds = 0;
+    u64 operations = 0;
+    std::string failure;   ///< what a thread threw, one line; empty if none did
+  };
+
+  /// `window`: how many records the index holds while the workload replaces them, 0 where it does not (dealer.h). All that is
+  /// referred to must outlive this.
+  Phases(Trial& trial, const Config& config, const Seats& seats, const StepMaker& maker, u64 window, Progress& progress)
+      : trial_(trial),
+        config_(config),
+        seats_(seats),
+        maker_(maker),
+        progress_(progress),
+        in_turns_(trial.loads_in_turns()),
+        dealer_(config.threads, window, maker.stream().size()),
+        workers_(config.threads) {}
+
+  /// Starts the threads, each on its seat and with a session of its own. Returns what one threw while it joined; throws
+  /// std::system_error if the system has no more threads.
+  [[nodiscard]] std::string begin();
+  /// Sessions end on the threads that began them, and before the index is looked at: leaving drains what they retired. Returns what
+  /// one threw.
+  [[nodiscard]] std::string leave();
+  /// Ends the threads, if there are any.
+  void end() { crew_.reset(); }
+
+  /// A phase of `total` steps that has nothing to measure: thread t does chunks t, t + threads, ... of what `make` makes.
+  [[nodiscard]] Outcome chunks(const std::string& name, u64 total, const std::function<Slice(Worker&, u64 first, u32 count)>& make);
+
+  /// Runs one phase on all threads while this one keeps the time: ends it `length_ns` after the first
+  /// operation could begin (0: when the tasks end) but not before one is done, samples the throughput every
+  /// `sample_ns` (0: never), and watches for an interruption.
+  [[nodiscard]] Outcome phase(const std::string& name, u64 total, u64 length_ns, const std::function<void(u32)>& task,
+                              u64 sample_ns = 0);
+
+  /// The task of thread t: makes steps of the workload and runs them, round after round, until there are no more or somebody says
+  /// stop.
+  void run_steps(u32 t);
+
+  /// Leaves `total` operations of the workload to do: first what threads hold since the warm-up.
+  void limit_to(u64 total);
+
+  // While no phase runs:
+  [[nodiscard]] std::vector<Worker>& workers() { return workers_; }
+  [[nodiscard]] const std::vector<Worker>& workers() const { return workers_; }
+  [[nodiscard]] const Meter& meter() const { return meter_; }
+  [[nodiscard]] const Rounds& rounds() const { return rounds_; }
+  /// The first operation of the workload that nobody was dealt.
+  [[nodiscard]] u64 next() const { return dealer_.next(); }
+  /// An insert found no room, which ended its phase.
+  [[nodiscard]] bool full() const { return full_.load(kRelaxed); }   // relaxed: the crew's mutex has brought it
+
+ private:
+  std::string everyone(const std::function<void(u32)>& task);
+  void stop();
+  u32 run_until_full(Worker& me, const Slice& slice, u32 stop_steps);
+  void make_ready(Worker& me);
+
+  Trial& trial_;
+  const Config& config_;
+  const Seats& seats_;
+  const StepMaker& maker_;
+  Progress& progress_;
+  const bool in_turns_;  // threads load and verify one after the other
+  Turns turns_;
+  Dealer dealer_;
+  std::vector<Worker> workers_;
+  Meter meter_;
+  std::atomic<bool> full_{false};  // an insert found no room
+  std::atomic<bool> stop_{false};  // ends the current phase; looks are relaxed, since it publishes nothing
+  Rounds rounds_{stop_};
+  std::unique_ptr<Crew> crew_;
+};
+
+}  // namespace latchlab

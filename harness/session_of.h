@@ -1,0 +1,355 @@
+// The one hot loop. Compiled once for each pair of index and policy, with the index's operations inlined into
+// it; what else is compiled so is in trial_of.h, and everything else of a trial in trial.cc and phases.cc.
+//
+// A slice comes as an array of steps. When all its steps are reads or all are inserts the loop is specialised
+// for them: it has no switch, the index's operation is part of it, and its counts stay in registers. A read
+// is judged by a few instructions on values that are there anyway: found or not, and the exclusive or of the
+// upper halves of what came back and what was to be. An insert adds the tag of its value to the checksum,
+// which nothing waits for. The counts end in the result, so that no operation can be optimised away.
+//
+// Nothing here reads a clock, but for calls that stand alone to be timed (latency.h).
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "harness/latency.h"
+#include "harness/step.h"
+#include "harness/trial.h"
+#include "indexes/concepts.h"
+#include "src/arch/sanitizer.h"
+#include "src/base/batching.h"
+#include "src/stats/counters.h"
+
+namespace latchlab {
+
+/// A copy of a key that outlives what it was a view of.
+template <class Raw>
+using OwnedKey = std::conditional_t<std::is_same_v<Raw, std::string_view>, std::string, Raw>;
+
+template <class Raw>
+Raw key_of(const Step& step) {
+  if constexpr (std::is_same_v<Raw, u64>) {
+    return step.number;
+  } else {
+    return Raw(step.bytes, step.length);
+  }
+}
+
+/// Operations that took the lock though elision worked.
+template <class Counters>
+u64 by_choice(const Counters& counters) {
+  if constexpr (requires { counters.direct_lock; }) return counters.direct_lock;
+  return 0;
+}
+
+/// The tag in a value (workloads/value.h), wherever it stands in values of so many bits. It is also the share of a key in the
+/// checksum of what is there: a hash of the key already, so that nothing is hashed while the clock runs. A sum of them does
+/// not depend on the order of insertions and erasures. Only where the index may have room for fewer bits is the shift asked of a
+/// member: for all other indexes it stays a constant of the loop.
+template <class Index>
+class TagOf {
+ public:
+  explicit TagOf(u32 value_bits) : value_bits_(value_bits) {}
+  u32 value_bits() const { return value_bits_; }
+  u64 operator()(u64 value) const { return value >> (kMayBeNarrow ? value_bits_ / 2 : 32); }
+
+ private:
+  static constexpr bool kMayBeNarrow = requires(const typename WrittenAs<Index>::Type::Options& options) { options.widths(); };
+  u32 value_bits_;
+};
+
+/// On lines of its own: the counters are in it.
+template <SharedIndex Index>
+class alignas(kFalseSharingBytes) SessionOf final : public Session {
+  using Raw = typename Index::Raw;
+  using Thread = decltype(std::declval<Index&>().join());
+
+ public:
+  SessionOf(Index& index, const Batching& batch, u32 value_bits)
+      : index_(index), me_(index.join()), batch_(batch), tag_of_(value_bits) {}
+
+  u32 run(const Slice& slice, const std::atomic<bool>& stop, Tally& tally, u32 stop_steps, Latencies* latencies) override {
+    if constexpr (kLearns<Index>) {
+      if (!slice.teaches) {
+        const auto watch = me_.watch;
+        me_.watch.sleep();
+        const u32 done = run_steps(slice, stop, tally, stop_steps, latencies);
+        me_.watch = watch;
+        return done;
+      }
+    }
+    return run_steps(slice, stop, tally, stop_steps, latencies);
+  }
+
+  [[nodiscard]] std::vector<u64> counters() const override {
+    std::vector<u64> out;
+    if constexpr (requires { me_.counters; }) {
+      for_each_counter(me_.counters, [&](std::string_view, u64 value) { out.push_back(value); });
+      if constexpr (requires { me_.counters.histogram; }) {
+        out.insert(out.end(), me_.counters.histogram.begin(), me_.counters.histogram.end());
+      }
+    }
+    return out;
+  }
+  [[nodiscard]] Troubles troubles() const override {
+    Troubles out;
+    const auto& counters = counted();
+    if constexpr (requires { counters.abort_fields(); }) out.aborts = counters.aborts();
+    if constexpr (requires { counters.elided(); }) {
+      out.fallbacks = counters.fallbacks + by_choice(counters);
+      out.elidable = counters.elided() + out.fallbacks;
+    }
+    if constexpr (requires { counters.read_restarts; }) out.restarts = counters.read_restarts + counters.write_restarts;
+    return out;
+  }
+
+ private:
+  u32 run_steps(const Slice& slice, const std::atomic<bool>& stop, Tally& tally, u32 stop_steps, Latencies* latencies) {
+    u32 done = 0;
+    // Relaxed: the flag publishes nothing, and a look that is one block late does no harm.
+    while (done < slice.count && !stop.load(kRelaxed)) {
+      const Step* const steps = slice.steps + done;
+      u32 block = std::min(std::max(stop_steps, batch_.keys), slice.count - done);
+      if (latencies == nullptr) {
+        run_block(slice.only, steps, block, tally);
+      } else if (latencies->untimed() != 0) {
+        block = std::min(block, latencies->untimed());
+        run_block(slice.only, steps, block, tally);
+        latencies->skip(block);
+      } else {
+        block = std::min(block, batch_.keys);
+        latencies->time(steps->kind, counted(), [&] { run_block(slice.only, steps, block, tally); });
+      }
+      done += block;
+    }
+    if constexpr (requires { index_.idle(me_); }) index_.idle(me_);
+    return done;
+  }
+
+  void run_block(const std::optional<OpKind>& only, const Step* steps, u32 count, Tally& tally) {
+    if (only == OpKind::kRead) {
+      reads(steps, count, tally);
+    } else if (kChangesBatches<Index> && batch_.keys > 1 &&
+               (only == OpKind::kInsert || only == OpKind::kUpdate || only == OpKind::kErase)) {
+      change_batches(*only, steps, count, tally);
+    } else if (only == OpKind::kInsert) {
+      inserts(steps, count, tally);
+    } else {
+      mixed(steps, count, tally);
+    }
+  }
+
+  /// What the policy counts for this thread.
+  const auto& counted() const {
+    if constexpr (requires { me_.counters; }) {
+      return me_.counters;
+    } else {
+      static constexpr NoCounters kNone;
+      return kNone;
+    }
+  }
+
+  /// Asks before the loop what need not be asked for every lookup; for a batch it may be.
+  void reads(const Step* steps, u32 count, Tally& tally) {
+    if constexpr (kFindsBatches<Index>) {
+      if (batch_.keys > 1) return look_up_batches(steps, count, tally);
+    }
+    const auto loop = [&](auto me) { look_up<decltype(me)>(me, steps, count, tally); };
+    if constexpr (requires { me_.decide(loop); }) {
+      me_.decide(loop);
+    } else {
+      look_up<Thread&>(me_, steps, count, tally);
+    }
+  }
+  [[gnu::noinline]] void look_up_batches(const Step* steps, u32 count, Tally& tally) {
+    std::array<Raw, kMostInAttempt> keys;
+    std::array<std::optional<u64>, kMostInAttempt> found;
+    u64 misses = 0;
+    for (const Step* const end = steps + count; steps != end;) {
+      const u32 now = std::min(batch_.keys, static_cast<u32>(end - steps));
+      for (u32 i = 0; i < now; ++i) keys[i] = key_of<Raw>(steps[i]);
+      index_.find_batch(me_, std::span<const Raw>(keys.data(), now), std::span(found.data(), now), batch_.order);
+      for (u32 i = 0; i < now; ++i) misses += !found_right(steps[i], found[i], tally);
+      steps += now;
+    }
+    note_reads(count, misses, tally);
+  }
+  /// Flattened: the whole find is part of the loop, whatever the compiler thinks of its size. What is as expected costs no
+  /// counter, so that the processor's room is the index's: hits are what did not miss, and mistakes are counted apart.
+  template <class Me>
+  LATCHLAB_FLATTEN [[gnu::noinline]] void look_up(Me me, const Step* steps, u32 count, Tally& tally) {
+    u64 misses = 0;
+    Index& index = index_;   // in a register: as a member it would be loaded again after every store
+    for (const Step *step = steps, *const end = steps + count; step != end; ++step) {
+      misses += !found_right(*step, index.find(me, key_of<Raw>(*step)), tally);
+    }
+    note_reads(count, misses, tally);
+  }
+  /// Whether a key was found; counts what is not as expected.
+  [[gnu::always_inline]] bool found_right(const Step& step, const std::optional<u64>& found, Tally& tally) const {
+    if (!found) [[unlikely]] {
+      if (step.expect == Expect::kHit) [[unlikely]] count_missing(tally);
+      return false;
+    }
+    if (tag_of_(*found ^ step.value) != 0 || step.expect == Expect::kMiss) [[unlikely]] count_mistake(*found, step, tally);
+    return true;
+  }
+  static void note_reads(u32 count, u64 misses, Tally& tally) {
+    tally.count[static_cast<std::size_t>(OpKind::kRead)] += count;
+    tally.succeeded[static_cast<std::size_t>(OpKind::kRead)] += count - misses;
+  }
+  [[gnu::noinline, gnu::cold]] static void count_missing(Tally& tally) { ++tally.missing; }
+  [[gnu::noinline, gnu::cold]] void count_mistake(u64 found, const Step& step, Tally& tally) const {
+    tally.wrong_values += tag_of_(found ^ step.value) != 0;
+    tally.phantoms += step.expect == Expect::kMiss;
+  }
+
+  /// Inserts, updates or erasures.
+  [[gnu::noinline]] void change_batches(OpKind kind, const Step* steps, u32 count, Tally& tally) {
+    if constexpr (kChangesBatches<Index>) {
+      std::array<Raw, kMostInAttempt> keys;
+      std::array<u64, kMostInAttempt> values;
+      for (const Step* const end = steps + count; steps != end;) {
+        const u32 now = std::min(batch_.keys, static_cast<u32>(end - steps));
+        for (u32 i = 0; i < now; ++i) keys[i] = key_of<Raw>(steps[i]), values[i] = steps[i].value;
+        change_batch(kind, steps, std::span<const Raw>(keys.data(), now), std::span<const u64>(values.data(), now), tally);
+        steps += now;
+      }
+    }
+  }
+  void change_batch(OpKind kind, const Step* steps, std::span<const Raw> keys, std::span<const u64> values, Tally& tally) {
+    // Inserts may throw: those that were done before are counted all the same.
+    struct Done {
+      ~Done() {
+        for (std::size_t i = 0; i < count; ++i) {
+          if (all || changed[i]) session.note_change(kind, steps[i], changed[i], tally);
+        }
+      }
+      const SessionOf& session;
+      const OpKind kind;
+      const Step* const steps;
+      const std::size_t count;
+      Tally& tally;
+      bool all = false;
+      std::array<bool, kMostInAttempt> changed{};
+    } done{*this, kind, steps, keys.size(), tally};
+    const std::span<bool> changed(done.changed.data(), keys.size());
+    switch (kind) {
+      case OpKind::kInsert: index_.insert_batch(me_, keys, values, changed, batch_.order); break;
+      case OpKind::kErase: index_.erase_batch(me_, keys, changed, batch_.order); break;
+      default: index_.update_batch(me_, keys, values, changed, batch_.order); break;
+    }
+    done.all = true;
+  }
+
+  /// Flattened likewise. An insert may throw: what was done before it is added all the same.
+  LATCHLAB_FLATTEN [[gnu::noinline]] void inserts(const Step* steps, u32 count, Tally& tally) {
+    struct Counts {
+      ~Counts() {
+        const u64 done = static_cast<u64>(step - first);
+        tally.count[static_cast<std::size_t>(OpKind::kInsert)] += done;
+        tally.succeeded[static_cast<std::size_t>(OpKind::kInsert)] += done - refused;
+        tally.keys += done - refused;
+        tally.checksum += checksum;
+      }
+      Tally& tally;
+      const Step* const first;
+      const Step* step = first;
+      u64 refused = 0;
+      u64 checksum = 0;
+    } counts{tally, steps};
+    for (const Step* const end = steps + count; counts.step != end; ++counts.step) {
+      const Step& step = *counts.step;
+      if (index_.insert(me_, key_of<Raw>(step), step.value)) [[likely]] {
+        counts.checksum += tag_of_(step.value);
+      } else {
+        ++counts.refused;
+        tally.phantoms += step.expect == Expect::kMiss;
+      }
+    }
+  }
+
+  [[gnu::noinline]] void mixed(const Step* steps, u32 count, Tally& tally) {
+    for (u32 i = 0; i < count; ++i) {
+      const Step& step = steps[i];
+      switch (step.kind) {
+        case OpKind::kRead: reads(&step, 1, tally); break;
+        case OpKind::kInsert: inserts(&step, 1, tally); break;
+        case OpKind::kUpdate: note_change(step.kind, step, index_.update(me_, key_of<Raw>(step), step.value), tally); break;
+        case OpKind::kUpsert: {
+          const bool inserted = index_.upsert(me_, key_of<Raw>(step), step.value);
+          if (inserted) note_key(step, 1, tally);
+          tally.missing += inserted && step.expect == Expect::kHit;
+          note(OpKind::kUpsert, inserted, tally);
+          break;
+        }
+        case OpKind::kErase: note_change(step.kind, step, index_.erase(me_, key_of<Raw>(step)), tally); break;
+        case OpKind::kScan: scan(step, tally); break;
+      }
+    }
+  }
+
+  /// Order and bounds of every pair; the tag of the last one only, since hashing each would cost as much as
+  /// delivering it.
+  [[gnu::noinline]] void scan(const Step& step, Tally& tally) {
+    if constexpr (Index::kOrdered) {
+      const Raw from = key_of<Raw>(step);
+      u64 delivered = 0;
+      u64 disorder = 0;
+      u64 value = 0;
+      index_.scan(me_, from, step.limit, [&](Raw key, u64 v) {
+        disorder += delivered == 0 ? key < from : !(Raw(last_) < key);
+        last_ = key;
+        value = v;
+        ++delivered;
+      });
+      disorder += delivered > step.limit;
+      tally.disorder += disorder;
+      tally.scanned += delivered;
+      if (delivered > 0) tally.wrong_values += !tag_matches(Raw(last_), value, tag_of_.value_bits());
+      note(OpKind::kScan, delivered > 0, tally);
+    } else {
+      note(OpKind::kScan, false, tally);
+    }
+  }
+
+  static void note(OpKind kind, bool succeeded, Tally& tally) {
+    ++tally.count[static_cast<std::size_t>(kind)];
+    tally.succeeded[static_cast<std::size_t>(kind)] += succeeded;
+  }
+
+  /// Of an insert, an update or an erasure.
+  void note_change(OpKind kind, const Step& step, bool changed, Tally& tally) const {
+    if (kind == OpKind::kInsert) {
+      tally.phantoms += !changed && step.expect == Expect::kMiss;
+    } else {
+      tally.missing += !changed && step.expect == Expect::kHit;
+    }
+    if (changed && kind != OpKind::kUpdate) note_key(step, kind == OpKind::kInsert ? 1 : ~u64{0}, tally);
+    note(kind, changed, tally);
+  }
+
+  /// `sign` is 1 or, for an erasure, the 2^64's complement of it.
+  void note_key(const Step& step, u64 sign, Tally& tally) const {
+    tally.keys += sign;
+    tally.checksum += sign * tag_of_(step.value);
+  }
+
+  Index& index_;
+  Thread me_;
+  const Batching batch_;
+  const TagOf<Index> tag_of_;
+  OwnedKey<Raw> last_{};  ///< of the scan that runs
+};
+
+}  // namespace latchlab

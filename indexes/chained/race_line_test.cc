@@ -1,0 +1,44 @@
+// Chains of lines on the race finder, and that it finds what they lean on where it is dropped.
+#include "indexes/chained/chained_line.h"
+#include "indexes/chained/race_line_mixes_test.h"
+#include "indexes/seeded_test.h"
+#include "sync/adaptive.h"
+#include "sync/hybrid.h"
+#include "sync/olc.h"
+#include "sync/rtm.h"
+#include "sync/striped.h"
+#include "sync/synchronized.h"
+
+namespace latchlab::testing {
+namespace {
+
+TEST_CASE("Races: chained_line under rtm", "[race]") {
+  explore<Synchronized<ChainedLine, Rtm<Simulated>, U64Key>>(chained_line_mixes(), "rtm:1", {.abort_rate = 0.2});
+}
+
+TEST_CASE("Races: chained_line under adaptive", "[race]") {
+  explore<Synchronized<ChainedLine, Adaptive<Simulated>, U64Key>>(chained_line_mixes(), "adaptive", {.abort_rate = 0.2});
+}
+
+TEST_CASE("Races: chained_line under olc", "[race]") {
+  explore<Synchronized<ChainedLine, Olc<Simulated>, U64Key>>(chained_line_mixes(), "olc", {});
+}
+
+TEST_CASE("Races: chained_line under striped", "[race]") {
+  explore<Synchronized<ChainedLine, Striped<Simulated>, U64Key>>(chained_line_mixes(), "striped:3", {});
+}
+
+TEST_CASE("Races: chained_line under hybrid", "[race]") {
+  explore<Synchronized<ChainedLine, Hybrid<Simulated>, U64Key>>(chained_line_mixes(), "hybrid:1", {.abort_rate = 0.2});
+}
+
+TEST_CASE("Seeded bugs: whatever step of chained_line under olc is dropped is found", "[race]") {
+  using Index = Synchronized<ChainedLine, Olc<Simulated, BugsOnRequest>, U64Key>;
+  const auto run = find_in_mixes<Index>("olc", 0, chained_line_mixes());
+  CHECK(caught("chained_line: validation", BugsOnRequest::kDropValidation, run));
+  CHECK(caught("chained_line: upgrade", BugsOnRequest::kDropUpgrade, run));
+  CHECK(caught("chained_line: grace period", BugsOnRequest::kDropGracePeriod, run));
+}
+
+}  // namespace
+}  // namespace latchlab::testing
