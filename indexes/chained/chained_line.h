@@ -149,13 +149,15 @@ class ChainedLine {
   /// Every pair, in no order, while nobody changes the table.
   template <class Visit>
   void for_each(Visit&& visit) const {
-    table_.for_each([&](Bucket& bucket, u64 number) {
-      for (Line line(&bucket, Word(bucket.word.load())); !line.over(); line.step()) {
+    table_.for_each([&](const Bucket& bucket, u64 number) {
+      const auto show = [&](const Pairs& pairs) {
         for (u32 slot = 0; slot < kSlots; ++slot) {
-          const u64 key = line.pairs().key[slot].load();
-          if (key != chained::free_key(number)) visit(key, line.pairs().value[slot].load());
+          const u64 key = pairs.key[slot].load();
+          if (key != chained::free_key(number)) visit(key, pairs.value[slot].load());
         }
-      }
+      };
+      show(bucket.pairs);
+      for (const Node* node = Word(bucket.word.load()).head(); node != nullptr; node = node->next.load()) show(node->pairs);
     });
   }
   /// Gives every block back, for memory that is not released in bulk (--alloc=malloc).
