@@ -383,6 +383,21 @@ class Runs(unittest.TestCase):
         (document,) = self.documents("--workload=insert", "--records=1000")
         self.assertEqual(document["throughput"]["ended_by"], "records")
 
+    def test_an_insert_run_that_ends_with_a_full_index_says_so(self):
+        if not any((index, policy) == ("cuckoo", "olc") for index, policy, _ in self.pairs):
+            self.skipTest("cuckoo is not in this build")
+        table = "--index=cuckoo:most_slots=7168"
+        for batch in ("1", "16"):
+            (document,) = self.documents(
+                table, "--sync=olc", "--workload=insert", "--records=20000", "--threads=2", f"--batch={batch}"
+            )
+            self.assertEqual(document["status"], "ok")
+            self.assertEqual(document["throughput"]["ended_by"], "full")
+            keys = document["memory"]["keys"]
+            self.assertGreater(keys, 0.95 * 7168)
+            self.assertEqual(keys, document["throughput"]["per_operation"]["insert"]["succeeded"])
+            self.assertTrue(any("full, with" in note for note in document["health"]["notes"]))
+
     def test_what_the_warm_up_inserts_is_said(self):
         arguments = ("--workload=mix:read=50,insert=50", "--records=1000", "--ops=1000", "--warmup=10ms")
         (document,) = self.documents(*arguments)
@@ -494,7 +509,7 @@ class WrongInput(unittest.TestCase):
         ["--workload=mix:read=50,insert=60"],
         ["--workload=mix:read=x"],
         ["--workload=mix:"],
-        ["--keys=u16"],
+        ["--keys=u17"],
         ["--keys=file:/nonexistent"],
         ["--keys=file:/"],
         ["--keys=file:/dev/null"],

@@ -252,7 +252,8 @@ class Run {
     }
     Throughput throughput = phases_.meter().throughput(seconds);
     if (throughput.operations == 0 || seconds <= 0) {
-      worsen(Status::kFailed, "no operation was done in the measured phase");
+      worsen(Status::kFailed, phases_.full() ? "the index was full before an operation was done"
+                                             : "no operation was done in the measured phase");
       return;
     }
     throughput.interval_ns = config_.sample_ns;

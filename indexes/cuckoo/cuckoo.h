@@ -136,7 +136,7 @@ class Cuckoo {
       if (!arrive(tx, hashes.secondary(), second)) return kRestart;
     }
     const u32 slot = second.free_slot();
-    if (slot == kSlots) return Placed::kNoRoom;   // a hint: whoever makes room looks again
+    if (slot == kSlots) return tx.confirm(Placed::kNoRoom, first.at, second.at);   // it was not there: the table may be full
     if (!table_.upgrade(tx, hashes.all(), +1, first.at, second.at)) return kRestart;
     second.at->put(slot, own, value);
     first.at->word.store(first.word | hashes.mark());
@@ -384,6 +384,7 @@ class Cuckoo {
   template <class Tx>
   Attempt<Stepped> search_in(Tx& tx, const Growth& growth, Growth& after) {
     const auto seen = table_.seen();
+    u64 unborn = 0;   // one that was come across, if not 0
     Search search;
     const Hashes wanted(growth.key_);
     for (const u64 hash : {wanted.primary(), wanted.secondary()}) {
@@ -394,7 +395,11 @@ class Cuckoo {
     for (u32 spot = 0; spot < search.size(); ++spot) {
       const u64 number = search.bucket(spot);
       const Bucket* const bucket = table_.at(number);
-      if (bucket == nullptr || !is_born(*bucket, number)) continue;
+      if (bucket == nullptr) continue;
+      if (!is_born(*bucket, number)) {
+        unborn = number;
+        continue;
+      }
       const bool leaf = search.moves(spot) == kMostMoves || search.full();
       std::array<u64, kSlots> keys, others;   // and where they would go; asked for together
       for (u32 slot = 0; slot < kSlots; ++slot) {
@@ -412,7 +417,11 @@ class Cuckoo {
         if (has_room(*other, others[slot])) return path(growth, search, search.size() - 1, seen, after);
       }
     }
-    return no_path(growth, seen, after);
+    if (unborn == 0) return no_path(growth, seen, after);
+    after = growth;
+    after.step_ = Growth::Step::kTable;
+    after.table_ = Table::birth_of(unborn);
+    return Stepped::kChanged;
   }
   /// By the word only where keys leave it open: of an unborn bucket every slot is free.
   static bool is_born(const Bucket& bucket, u64 number) {

@@ -8,12 +8,15 @@
 #include <vector>
 
 #include "indexes/cuckoo/cuckoo.h"
+#include "indexes/cuckoo/race_mixes_test.h"
 #include "src/base/error.h"
 #include "src/base/rng.h"
 #include "src/machine/native.h"
 #include "src/testing/catch.h"
 #include "src/testing/unmixed.h"
+#include "sync/none.h"
 #include "sync/olc.h"
+#include "sync/policy_testing.h"
 #include "sync/synchronized.h"
 
 namespace latchlab::testing {
@@ -128,6 +131,48 @@ TEST_CASE("cuckoo: keys that were made to collide are refused before they fill t
   for (const u64 key : keys) wrong += !secret.has(key);
   CHECK(wrong == 0);
   CHECK(secret.bytes() < u64{1} << 20);
+}
+
+/// Two buckets at first, two to a run, and every key is counted.
+struct Tiny : Native {
+  static constexpr bool kTiny = true;
+};
+
+TEST_CASE("cuckoo: a table is not full because a thread is late with its splits") {
+  using Policy = None<Tiny>;
+  using Body = Cuckoo<Policy::Layout, U64Key>;
+  House<Policy> house("none");
+  House<Policy>::Thread me(house);
+  Body body(cuckoo::Options{.most_slots = 56, .seed = 0});   // eight buckets
+  const auto step = [&](Body::Growth& growth) {
+    REQUIRE(growth.prepare(*me.pool));
+    Body::Growth after;
+    if (house.policy.write(me, [&](auto& tx) { return body.grow_in(tx, growth, after); }) == Stepped::kOneDone) {
+      growth.one_done();
+    } else {
+      growth = after;
+    }
+  };
+  const auto put = [&](u64 key) {
+    for (;;) {
+      const auto insert = [&](auto& tx) { return body.put_in(tx, U64Key(key), key, Body::Put::kInsert); };
+      if (house.policy.write(me, insert) != Placed::kNoRoom) return true;
+      for (Body::Growth growth = body.room_for(U64Key(key)); !growth.done(); step(growth)) {
+        if (growth.full()) return false;
+      }
+    }
+  };
+  for (u32 i = 0; i < 27; ++i) REQUIRE(put(number_of(i % 4, i % 4, i / 4)));   // four buckets are nearly full,
+  Body::Growth late[2];   // the last doubling is claimed, and nobody splits
+  for (u32 i = 0; i < 3; ++i) step(late[0]);
+  for (u32 i = 0; i < 2; ++i) step(late[1]);
+  u64 keys = 27;
+  while (put(keys * keys + 1'000'000)) ++keys;
+  CHECK(keys >= 50);
+  for (Body::Growth& growth : late) {
+    while (!growth.done()) step(growth);
+  }
+  body.free_all(*me.pool);
 }
 
 TEST_CASE("cuckoo: what is set is said, as it is in effect") {

@@ -35,7 +35,7 @@ struct Options {
   }
   static std::vector<std::string> variants() { return {"cuckoo:seed=1234567891011121314"}; }
   static std::string_view about(std::string_view key) {
-    if (key == "most_slots") return "grows to so many slots (7 x a power of two, rounded down) and is full then; 0: no limit";
+    if (key == "most_slots") return "grows to so many slots (7 x a power of two, rounded down, at least 14) and is full then; 0: no limit";
     return "of the hash functions: one that nobody knows keeps others from finding keys that collide";
   }
 };

@@ -11,6 +11,35 @@
 namespace latchlab::testing {
 namespace {
 
+/// A table of at most so many slots.
+template <u64 kMost>
+struct Bounded {
+  template <class Layout, class Key>
+  struct Table : Cuckoo<Layout, Key> {
+    Table() : Cuckoo<Layout, Key>(cuckoo::Options{.most_slots = kMost}) {}
+  };
+};
+
+/// What becomes full: two buckets, or the four that they become while others are late with their splits.
+std::vector<RaceMix<u64>> full_mixes(u64 slots) {
+  std::vector<RaceMix<u64>> out;
+  for (const RaceMix<u64>& mix : cuckoo_mixes()) {
+    if (mix.preload.size() < slots) out.push_back(mix);
+  }
+  return out;
+}
+
+template <class Policy>
+void explore_full(std::string_view policy, RaceOptions options) {
+  explore<Synchronized<Bounded<14>::Table, Policy, U64Key>>(full_mixes(14), policy, options);
+  explore<Synchronized<Bounded<28>::Table, Policy, U64Key>>(full_mixes(28), policy, options);
+}
+
+TEST_CASE("Races: cuckoo that becomes full", "[race]") {
+  explore_full<Rtm<Simulated>>("rtm:1", {.abort_rate = 0.2});
+  explore_full<Olc<Simulated>>("olc", {});
+}
+
 TEST_CASE("Races: cuckoo under rtm", "[race]") {
   explore<Synchronized<Cuckoo, Rtm<Simulated>, U64Key>>(cuckoo_mixes(), "rtm:1", {.abort_rate = 0.2});
 }

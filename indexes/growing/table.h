@@ -127,6 +127,15 @@ class Table {
     growth.seen_ = seen;
     return growth;
   }
+  /// The split that bucket b is to come from, which whoever has claimed it is late with. It has memory.
+  static Growth birth_of(u64 b) {
+    Growth growth;
+    growth.step_ = Growth::Step::kSplit;
+    growth.bits_ = Buckets::level_of(b);
+    growth.next_ = parent_of(b);
+    growth.end_ = growth.next_ + 1;
+    return growth;
+  }
   /// Whether who has just inserted a key of this hash is to help.
   static bool asks_to_grow(u64 hash) { return (hash >> 32) % kAskOneIn == 0; }
 

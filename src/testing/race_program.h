@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/base/error.h"
 #include "src/base/rng.h"
 #include "src/base/spec.h"
 #include "src/machine/race_finder.h"
@@ -155,6 +156,13 @@ class ProgramOnIndex {
     }
     if (op.verb == RaceVerb::kFind && op.value % 2 == 0) return find_two(id, op.key);
     Call call{static_cast<CallKind>(op.verb), false, op.value, history_.now(), 0, id};
+    const auto put = [&](auto&& answer) {
+      try {
+        call.yes = answer();
+      } catch (const IndexFull&) {
+        call.kind = CallKind::kFind;   // and it was not there
+      }
+    };
     switch (op.verb) {
       case RaceVerb::kFind: {
         const std::optional<u64> found = index_.find(me, key);
@@ -162,9 +170,9 @@ class ProgramOnIndex {
         call.value = found.value_or(0);
         break;
       }
-      case RaceVerb::kInsert: call.yes = index_.insert(me, key, op.value); break;
+      case RaceVerb::kInsert: put([&] { return index_.insert(me, key, op.value); }); break;
       case RaceVerb::kUpdate: call.yes = index_.update(me, key, op.value); break;
-      case RaceVerb::kUpsert: call.yes = index_.upsert(me, key, op.value); break;
+      case RaceVerb::kUpsert: put([&] { return index_.upsert(me, key, op.value); }); break;
       default: call.yes = index_.erase(me, key);
     }
     call.returned = history_.now();
