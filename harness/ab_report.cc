@@ -26,13 +26,16 @@ std::string statuses_text(const VariantSummary& variant) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-/// Reasons of all replicates that are not ok, each once.
+/// Reasons of all replicates that are not ok, each once, and whether some ended since the index was full.
 std::vector<std::string> reasons_of(const VariantSummary& variant) {
   std::vector<std::string> reasons;
-  for (const Replicate& replicate : variant.replicates) {
-    if (replicate.status == "ok" || replicate.reason.empty()) continue;
-    std::string text = replicate.status + ": " + replicate.reason;
+  const auto add = [&](std::string text) {
     if (std::find(reasons.begin(), reasons.end(), text) == reasons.end()) reasons.push_back(std::move(text));
+  };
+  for (const Replicate& replicate : variant.replicates) {
+    if (replicate.status != "ok" && !replicate.reason.empty()) add(replicate.status + ": " + replicate.reason);
+    const Json::json_pointer ended("/throughput/ended_by");
+    if (replicate.document.contains(ended) && replicate.document[ended] == "full") add("full: its runs ended with no more room");
   }
   return reasons;
 }

@@ -113,7 +113,7 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
     const u64 keys_left = !inserts && mix.has(OpKind::kInsert) ? capacity / 2 : capacity;
     config.records = std::min(default_records(surroundings.memory_available), std::max<u64>(keys_left, 1));
   } else if (config.records > capacity) {
-    throw InputError(fmt::format("--records: {} holds {} distinct keys, not {}", config.keys.str(), capacity,
+    throw InputError(fmt::format("--records: --keys={} has distinct keys for {} records, not for {}", config.keys.str(), capacity,
                                  config.records));
   }
   if (const u64 least = least_bytes_per_key(config.keys); config.records > surroundings.memory_available / least) {
@@ -136,6 +136,12 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
   if (const u64 least = pair->least_bytes(config.index); least > surroundings.memory_available) {
     throw InputError(fmt::format("--index: {} takes at least {:.0f} GB; {:.1f} GB of memory are available", config.index.str(),
                                  static_cast<double>(least) / 1e9, static_cast<double>(surroundings.memory_available) / 1e9));
+  }
+  config.most_keys = pair->most_keys(config.index);
+  // By default nine tenths of a table are filled.
+  if (defaults.records && !inserts) config.records = std::min(config.records, config.most_keys - config.most_keys / 10);
+  if (!inserts && config.records > config.most_keys) {
+    return fmt::format("--records: {} has {} slots, too few for {} records", config.index.str(), config.most_keys, config.records);
   }
   if (config.widths.key < bits_of(config.keys)) {
     return fmt::format("--keys: {0} holds keys of {1} bits; write --keys=u{1}", config.index.str(), config.widths.key);

@@ -44,6 +44,7 @@ Registry some_words() {
     pair.index_degraded = [](const Spec& spec) {
       return spec.str() == "vip:isa=avx" ? std::optional<std::string>("no avx here") : std::nullopt;
     };
+    pair.most_keys = [](const Spec& spec) { return spec.arg == "32" ? u64{1'000'000} : ~u64{0}; };
     pair.least_bytes = [](const Spec& spec) { return spec.arg ? u64{std::stoull(*spec.arg)} << 26 : u64{0}; };
     if (pair.index == "vip") {
       pair.widths = [](const Spec& spec) { return Widths{.key = spec.arg == "16" ? 16u : spec.arg == "32" ? 32u : 64u}; };
@@ -226,6 +227,15 @@ TEST_CASE("an index of narrow keys takes keys that are", "[cli]") {
   CHECK(runs({"--index=vip:32", "--keys=u16"}).runs[0].config.widths.key == 32);
   CHECK(error_of({"--index=vip:16", "--keys=u32"}) == "--keys: vip:16 holds keys of 16 bits; write --keys=u16");
   CHECK(runs({"--index=vip:16", "--keys=u16"}).runs[0].config.records == 1 << 15);
+}
+
+TEST_CASE("records that a table has no room for are refused, but not those of an insert run, which ends when it is full", "[cli]") {
+  CHECK(error_of({"--index=vip:32", "--keys=u32", "--records=1000001"}) ==
+        "--records: vip:32 has 1000000 slots, too few for 1000001 records");
+  CHECK(runs({"--index=vip:32", "--keys=u32", "--records=1000000"}).runs[0].config.most_keys == 1'000'000);
+  CHECK(runs({"--index=vip:32", "--keys=u32", "--records=1000001", "--workload=insert"}).runs[0].skip.empty());
+  CHECK(runs({"--index=vip:32", "--keys=u32"}).runs[0].config.records == 900'000);
+  CHECK(runs({"--index=vip"}).runs[0].config.most_keys == ~u64{0});
 }
 
 TEST_CASE("lookups are batched where the index and the workload have batches", "[cli]") {
@@ -447,7 +457,7 @@ TEST_CASE("keys of a file are counted", "[cli]") {
   std::ofstream(path) << "apple\nbat\ncab\nbat\n";
   CHECK(runs({"--keys=file:" + path}).runs[0].config.records == 3);
   CHECK(runs({"--keys=file:" + path, "--records=2"}).runs[0].config.records == 2);
-  CHECK(contains(error_of({"--keys=file:" + path, "--records=4"}), "3 distinct keys"));
+  CHECK(contains(error_of({"--keys=file:" + path, "--records=4"}), "distinct keys for 3 records"));
   // What a mix inserts must not be there yet.
   CHECK(runs({"--keys=file:" + path, "--workload=mix:read=50,insert=50"}).runs[0].config.records == 1);
   CHECK(runs({"--keys=file:" + path, "--workload=insert"}).runs[0].config.records == 3);

@@ -90,6 +90,7 @@ struct Config {
 
   std::vector<std::pair<std::string, std::string>> index_options;   ///< what is in effect of the index's options
   Widths widths;                 ///< of what the index has room for
+  u64 most_keys = ~u64{0};       ///< that the index has room for
   std::string index_degraded;    ///< why this process cannot do what the index's options ask for; empty where it can
   std::string own_memory;        ///< why --alloc does not reach this index, which has memory of its own; empty where it does
   std::string no_reclaim;        ///< why --reclaim does not reach this policy; empty where it does

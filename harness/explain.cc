@@ -198,6 +198,10 @@ void find_latency(const Json& document, std::vector<Finding>& out) {
 }
 
 void find_rest(const Result& r, std::vector<Finding>& out) {
+  if (r.word("/throughput/ended_by") == "full") {
+    out.push_back({1, "The run ended since the index was full: the rate is that of a table on its way to the last free slot. More "
+                      "room, or fewer inserts, make it another one."});
+  }
   if (const double rate = r.or_zero("/sync/restart_rate"); rate >= kLittle) {
     out.push_back({rate, fmt::format("{:.3g} restarts an operation: writers changed what readers were in. Fewer threads or less "
                                      "skew make it rarer; under rowex readers never restart.",

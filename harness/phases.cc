@@ -70,7 +70,7 @@ Phases::Outcome Phases::chunks(const std::string& name, u64 total, const std::fu
       const u64 first = chunk * kChunkSteps;
       const Slice steps = make(me, first, static_cast<u32>(std::min<u64>(kChunkSteps, total - first)));
       if (in_turns_ && !turns_.await(chunk, stop_)) return;
-      meter_.add(t, me.session->run(steps, stop_, me.tally, kStopSteps, nullptr));
+      meter_.add(t, run_until_full(me, steps, stop_, kStopSteps, nullptr));
       if (in_turns_) turns_.end();
     }
   });
@@ -102,7 +102,7 @@ void Phases::run_steps(u32 t) {
       Slice slice = me.rest;
       slice.count = std::min(std::exchange(most, kSliceSteps), me.rest.count);
       const Clock::time_point begun = seats_.oversubscribed ? Clock::now() : Clock::time_point();
-      const u32 ran = run_until_full(me, slice, stop_steps);
+      const u32 ran = run_until_full(me, slice, rounds_.halted(), stop_steps, me.latencies.get());
       if (seats_.oversubscribed && ran > 0) stop_steps = steps_between_looks(ns_since(begun), ran);
       const Troubles now = me.session->troubles();
       meter_.add(t, ran, now - std::exchange(met, now));
@@ -115,10 +115,10 @@ void Phases::run_steps(u32 t) {
 }
 
 /// Steps that were run, all of them but where the phase ends.
-u32 Phases::run_until_full(Worker& me, const Slice& slice, u32 stop_steps) {
+u32 Phases::run_until_full(Worker& me, const Slice& slice, const std::atomic<bool>& stopped, u32 stop_steps, Latencies* latencies) {
   const u64 before = me.tally.operations();
   try {
-    return me.session->run(slice, rounds_.halted(), me.tally, stop_steps, me.latencies.get());
+    return me.session->run(slice, stopped, me.tally, stop_steps, latencies);
   } catch (const IndexFull&) {
     full_.store(true, kRelaxed);   // relaxed: looked at when the threads are done
     stop();

@@ -104,7 +104,7 @@ class Phases {
  private:
   std::string everyone(const std::function<void(u32)>& task);
   void stop();
-  u32 run_until_full(Worker& me, const Slice& slice, u32 stop_steps);
+  u32 run_until_full(Worker& me, const Slice& slice, const std::atomic<bool>& stopped, u32 stop_steps, Latencies* latencies);
   void make_ready(Worker& me);
 
   Trial& trial_;

@@ -66,6 +66,8 @@ struct Pair {
   std::optional<std::string> (*index_degraded)(const Spec& index) = [](const Spec&) { return std::optional<std::string>(); };
   /// Bytes that the index takes with these options before it holds anything, as far as that is worth a check.
   u64 (*least_bytes)(const Spec& index) = [](const Spec&) { return u64{0}; };
+  /// Keys that the index has room for with these options, at most.
+  u64 (*most_keys)(const Spec& index) = [](const Spec&) { return ~u64{0}; };
   /// Bits of the keys and the values that the index has room for with these options.
   Widths (*widths)(const Spec& index) = [](const Spec&) { return Widths(); };
   std::unique_ptr<Trial> (*make_trial)(const Config&) = nullptr;

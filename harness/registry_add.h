@@ -45,6 +45,7 @@ inline std::vector<std::pair<std::string, std::string>> no_options(const Spec& s
 ///   Options::degraded()    why this process cannot do what they ask for, if so
 ///   Options::least_bytes() what it takes before it holds anything, where they can make that more than a machine has
 ///   Options::widths()      the bits of its keys and values, where they may be fewer than 64
+///   Options::most_keys()   how many keys it has room for at most, where it may not grow beyond that
 ///   Options::variants()    specs with 64 bits of key and value that each stand for a code of its own
 /// The same of a policy:
 ///   kAbout                 one line for `harness list`
@@ -78,6 +79,9 @@ void add_pair(Registry& registry, std::string index, std::string policy, KeyKind
     if constexpr (requires { Options::variants(); }) pair.variants = Options::variants();
     if constexpr (requires(const Options& options) { options.degraded(); }) {
       pair.index_degraded = [](const Spec& spec) { return Options::parse(spec).degraded(); };
+    }
+    if constexpr (requires(const Options& options) { options.most_keys(); }) {
+      pair.most_keys = [](const Spec& spec) { return u64{Options::parse(spec).most_keys()}; };
     }
     if constexpr (requires(const Options& options) { options.least_bytes(); }) {
       pair.least_bytes = [](const Spec& spec) { return u64{Options::parse(spec).least_bytes()}; };

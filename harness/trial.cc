@@ -85,7 +85,7 @@ class Run {
       if (enter() && (mix_.fills() || (load() && verify()))) {
         retouch();
         if (!mix_.fills() && config_.warmup_ns > 0) warm_up();
-        if (phases_.full()) worsen(Status::kFailed, "the index was full before the measured phase");
+        if (phases_.full()) worsen(Status::kFailed, full("in the warm-up, which inserts too; --warmup=0 leaves it out"));
         if (go_on()) measure();
       }
       leave();
@@ -146,6 +146,7 @@ class Run {
     note(phases_.chunks("load", config_.records, [&](Worker& me, u64 first, u32 count) {
       return maker.make(first, count, me.ops, me.steps);
     }));
+    if (phases_.full()) worsen(Status::kFailed, full(fmt::format("before all {} records were loaded", config_.records)));
     return go_on() && no_mistakes("loading");
   }
 
@@ -236,6 +237,12 @@ class Run {
     return false;
   }
 
+  /// That the index was full: with what in it, and `when`.
+  std::string full(std::string_view when) const {
+    const std::string room = config_.most_keys == ~u64{0} ? std::string() : fmt::format(" in {} slots", config_.most_keys);
+    return fmt::format("the index was full, with {} keys{}, {}", tally_of_all().keys, room, when);
+  }
+
   /// `total`: how many operations there would have been without an end by time.
   void report_throughput(u64 total) {
     const double seconds = phases_.rounds().seconds();
@@ -252,8 +259,8 @@ class Run {
     }
     Throughput throughput = phases_.meter().throughput(seconds);
     if (throughput.operations == 0 || seconds <= 0) {
-      worsen(Status::kFailed, phases_.full() ? "the index was full before an operation was done"
-                                             : "no operation was done in the measured phase");
+      worsen(Status::kFailed,
+             phases_.full() ? full("before an operation was done") : "no operation was done in the measured phase");
       return;
     }
     throughput.interval_ns = config_.sample_ns;
@@ -282,7 +289,7 @@ class Run {
   void note_early_end(const Throughput& t) {
     if (out_.status >= Status::kFailed) return;
     if (t.ended_by == Ending::kFull) {
-      out_.health.notes.push_back(fmt::format("an insert found no room: the index was full, with {} keys", tally_of_all().keys));
+      out_.health.notes.push_back(full("and so the run ended"));
     }
     if (!mix_.fills()) return;
     if (t.ended_by == Ending::kTime) {

@@ -33,10 +33,11 @@ struct Options {
   std::vector<std::pair<std::string, std::string>> resolved() const {
     return {{"most_slots", std::to_string(most_slots)}, {"seed", std::to_string(seed)}};
   }
+  u64 most_keys() const { return most_slots == 0 ? ~u64{0} : most_slots; }
   static std::vector<std::string> variants() { return {"cuckoo:seed=1234567891011121314"}; }
   static std::string_view about(std::string_view key) {
     if (key == "most_slots") return "grows to so many slots (7 x a power of two, rounded down, at least 14) and is full then; 0: no limit";
-    return "of the hash functions: one that nobody knows keeps others from finding keys that collide";
+    return "of the hash functions: who does not know it cannot make keys that collide";
   }
 };
 

@@ -41,14 +41,16 @@ Options Options::parse(const Spec& spec) {
   reader.finish();
 
   if (std::ranges::find(kWidths, std::array{key_bits, value_bits}) == kWidths.end()) {
-    throw InputError(fmt::format("index simdht: the grid has no key={} with value={}", key_bits, value_bits));
+    throw InputError(fmt::format("index simdht: the grid has no key={} with value={}; it has 16 with 32, 32 with 32, 32 with 64 and "
+                                 "64 with 64", key_bits, value_bits));
   }
   if (options.kernel != Kernel::kHorizontal && slots != 1) {
     throw InputError(fmt::format("index simdht: kernel={}: only of shapes with one slot (2x1, 3x1, 4x1), and not of {}",
                                  name_of(options.kernel), name_of(functions, slots)));
   }
   if (options.kernel != Kernel::kHorizontal && key_bits == 16) {
-    throw InputError(fmt::format("index simdht: kernel={}: not of key=16, since nothing gathers 16 bits", name_of(options.kernel)));
+    throw InputError(fmt::format("index simdht: kernel={}: not of key=16, since nothing gathers 16 bits; write kernel=horizontal",
+                                 name_of(options.kernel)));
   }
   return options;
 }

@@ -115,18 +115,20 @@ const std::string* SpecReader::find(std::string_view key) {
 
 u64 SpecReader::arg_u64(u64 standard, u64 min, u64 max) {
   arg_read_ = true;
-  return spec_.arg ? whole_number(*spec_.arg, min, max) : standard;
+  return spec_.arg ? whole_number("", *spec_.arg, min, max) : standard;
 }
 
 u64 SpecReader::number(std::string_view key, u64 standard, u64 min, u64 max) {
   const std::string* const text = find(key);
-  return text != nullptr ? whole_number(*text, min, max) : standard;
+  return text != nullptr ? whole_number(key, *text, min, max) : standard;
 }
 
-u64 SpecReader::whole_number(const std::string& text, u64 min, u64 max) const {
+/// `key`: empty for the argument.
+u64 SpecReader::whole_number(std::string_view key, const std::string& text, u64 min, u64 max) const {
   const std::optional<u64> value = parse_u64(text);
   if (!value || *value < min || *value > max) {
-    throw InputError(fmt::format("{}: '{}' must be a whole number from {} to {}", what_, text, min, max));
+    const std::string option = key.empty() ? std::string() : fmt::format("{}=", key);
+    throw InputError(fmt::format("{}: {}'{}' must be a whole number from {} to {}", what_, option, text, min, max));
   }
   return *value;
 }

@@ -60,7 +60,7 @@ class SpecReader {
 
  private:
   [[nodiscard]] const std::string* find(std::string_view key);
-  [[nodiscard]] u64 whole_number(const std::string& text, u64 min, u64 max) const;
+  [[nodiscard]] u64 whole_number(std::string_view key, const std::string& text, u64 min, u64 max) const;
 
   const Spec& spec_;
   std::string what_;
