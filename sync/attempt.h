@@ -13,6 +13,9 @@ enum class Failure : u8 {
 inline constexpr Failure kRestart = Failure::kRestart;
 inline constexpr Failure kNoMemory = Failure::kNoMemory;
 
+/// What is about to be done with a key: an insert may need more of the index than a change of what is there.
+enum class Hint : u8 { kInsert, kChange };
+
 /// What came of putting a pair into an index that may have to make room first.
 enum class Placed : u8 {
   kNo,       ///< it is not new, and an insert changed nothing; or it is not there to be updated

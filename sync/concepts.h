@@ -112,7 +112,7 @@ concept BatchBody = requires(const Index& constant, Tx& tx, std::span<const type
 /// What an index may have for batches of changes: asks for the lines where the way of a key begins, and waits for none of them.
 /// Runs in an attempt that ends with it. [[gnu::always_inline]], or g++ drops it as without effect.
 template <class Index>
-concept HintingBody = requires(const Index& constant, const typename Index::Key& key) { constant.prefetch(key); };
+concept HintingBody = requires(const Index& constant, const typename Index::Key& key) { constant.prefetch(key, Hint::kInsert); };
 
 /// What an index may have to grow in steps: whoever has inserted a key that asks for it makes steps until none is left, each
 /// an attempt of its own, so that no operation stands for the whole index. A Growth is what is left; what a step needs to

@@ -149,7 +149,7 @@ class Synchronized {
   /// attempt of the policy, if it excludes everybody else. As many `values` and `changed` as keys, in the caller's storage.
   void update_batch(Thread& me, std::span<const Raw> keys, std::span<const u64> values, std::span<bool> changed,
                     BatchOrder order = BatchOrder::kSideBySide) {
-    in_groups(me, keys, order, [&](std::size_t first, std::size_t count) {
+    in_groups(me, keys, order, Hint::kChange, [&](std::size_t first, std::size_t count) {
       if constexpr (kUpdatesAtOnce) {
         update_in_one_attempt(me, keys.subspan(first, count), values.subspan(first, count), changed.subspan(first, count));
       } else {
@@ -162,13 +162,13 @@ class Synchronized {
   /// policy, and it counts it.
   void insert_batch(Thread& me, std::span<const Raw> keys, std::span<const u64> values, std::span<bool> inserted,
                     BatchOrder order = BatchOrder::kSideBySide) {
-    in_groups(me, keys, order, [&](std::size_t first, std::size_t count) {
+    in_groups(me, keys, order, Hint::kInsert, [&](std::size_t first, std::size_t count) {
       for (std::size_t i = first; i < first + count; ++i) inserted[i] = insert(me, keys[i], values[i]);
     });
   }
   /// erased[i] becomes what erase says of keys[i]; all else as insert_batch.
   void erase_batch(Thread& me, std::span<const Raw> keys, std::span<bool> erased, BatchOrder order = BatchOrder::kSideBySide) {
-    in_groups(me, keys, order, [&](std::size_t first, std::size_t count) {
+    in_groups(me, keys, order, Hint::kChange, [&](std::size_t first, std::size_t count) {
       for (std::size_t i = first; i < first + count; ++i) erased[i] = erase(me, keys[i]);
     });
   }
@@ -297,7 +297,7 @@ class Synchronized {
 
   /// `change(first, count)` for up to kMostInAttempt keys at a time.
   template <class Change>
-  void in_groups(Thread& me, std::span<const Raw> keys, BatchOrder order, const Change& change) const {
+  void in_groups(Thread& me, std::span<const Raw> keys, BatchOrder order, Hint hint, const Change& change) const {
     for (std::size_t first = 0; first < keys.size(); first += kMostInAttempt) {
       const std::size_t count = std::min<std::size_t>(keys.size() - first, kMostInAttempt);
       if constexpr (kHints) {
@@ -305,7 +305,7 @@ class Synchronized {
           policy_.read(me, [&](auto&) -> Attempt<bool> {
             for (const Raw& raw : keys.subspan(first, count)) {
               const typename Key::Spelling spelling(raw);
-              index_.prefetch(spelling.key());
+              index_.prefetch(spelling.key(), hint);
             }
             return true;
           });

@@ -3,8 +3,9 @@
 // Rodler, 2001; paths as in MemC3 and libcuckoo). Keys are u64.
 //
 // A key is in its primary bucket if there was room, else in its secondary one. A lookup reads the first, asks its marks, and
-// reads the second if it must; it writes nothing. Who finds both full looks for a path: keys that can each move on to their
-// other bucket, the last into a free slot. The search (breadth first, kMostSpots buckets, kMostMoves moves) is an attempt
+// reads the second if it must; it writes nothing. Who finds both full moves one of their keys to its other bucket, in the attempt
+// that inserts: of fourteen there mostly is one that can. Else he looks for a path: keys that can each move on to their other
+// bucket, the last into a free slot. The search (breadth first, kMostSpots buckets, kMostMoves moves) is an attempt
 // of its own, and what it finds is a hint: another attempt enters the buckets of the path, sees whether each key is still where
 // it was, and moves them all, or says that the path is stale. So no key is ever out of the table. Where there is no path, or
 // eight were stale, the table splits a run of buckets, which begins a doubling, until there is one.
@@ -76,7 +77,11 @@ class Cuckoo {
     return find_in_second(tx, own, hashes, first, word);
   }
 
-  [[gnu::always_inline]] void prefetch(const Key& key) const { prefetch_to_change(Hashes(seeded(key)).primary()); }
+  [[gnu::always_inline]] void prefetch(const Key& key, Hint hint) const {
+    const Hashes hashes(seeded(key));
+    prefetch_to_change(hashes.primary());
+    if (hint == Hint::kInsert) prefetch_bucket(hashes.secondary());
+  }
 
   /// The same for as many keys: found[i] is of keys[i]. kGroup go side by side.
   template <class Tx>
@@ -116,6 +121,7 @@ class Cuckoo {
     const Hashes hashes(own);
     Place<Tx> first, second;
     prefetch_to_change(hashes.primary());
+    if (how == Put::kInsert) prefetch_bucket(hashes.secondary());   // of no use to most, but a second miss would cost the others more
     if (!arrive(tx, hashes.primary(), first)) return kRestart;
     if (const u32 slot = first.at->slot_of(own); slot != kSlots) return change(tx, first, slot, value, how);
     const bool asks_second = may_stray(hashes, first.word);
@@ -136,7 +142,7 @@ class Cuckoo {
       if (!arrive(tx, hashes.secondary(), second)) return kRestart;
     }
     const u32 slot = second.free_slot();
-    if (slot == kSlots) return tx.confirm(Placed::kNoRoom, first.at, second.at);   // it was not there: the table may be full
+    if (slot == kSlots) return put_by_move(tx, own, value, first, second);
     if (!table_.upgrade(tx, hashes.all(), +1, first.at, second.at)) return kRestart;
     second.at->put(slot, own, value);
     first.at->word.store(first.word | hashes.mark());
@@ -303,6 +309,50 @@ class Cuckoo {
     if (!tx.upgrade(place.at)) return kRestart;
     place.at->value[slot].store(value);
     return how == Put::kUpdate ? Placed::kYes : Placed::kNo;
+  }
+  /// For a key that is in neither of its buckets, which are full: one that is there moves to its other bucket.
+  template <class Tx>
+  [[gnu::noinline]] Attempt<Placed> put_by_move(Tx& tx, u64 own, u64 value, const Place<Tx>& first, const Place<Tx>& second) {
+    struct Elsewhere {
+      u64 key, hash, guess;   // and of its other bucket
+    };
+    std::array<Elsewhere, 2 * kSlots> others;   // asked for together; of the first bucket first, so that the new key is no stray
+    for (u32 i = 0; i < others.size(); ++i) {
+      const Place<Tx>& from = i < kSlots ? first : second;
+      const u64 key = from.at->key[i % kSlots].load();
+      const Hashes both(key);
+      const u64 hash = is_primary(both, from.number, from.word) ? both.secondary() : both.primary();
+      others[i] = {key, hash, table_.guess(hash)};
+      prefetch_read(table_.at(others[i].guess));
+    }
+    for (u32 i = 0; i < others.size(); ++i) {
+      const auto& [key, hash, guess] = others[i];
+      if (Layout::Machine::kTiny && key % 2 != 0) continue;   // or programs of a few operations would never come to a search
+      const Bucket* const guessed = table_.at(guess);
+      if (guessed == nullptr || guessed->slot_of(cuckoo::free_key(guess)) == kSlots) continue;
+      Place<Tx> other;
+      if (!arrive(tx, hash, other)) return kRestart;
+      const u32 to = other.free_slot(), slot = i % kSlots;
+      if (to == kSlots) continue;
+      const Place<Tx>& from = i < kSlots ? first : second;
+      const Hashes hashes(own);
+      if (!table_.upgrade(tx, hashes.all(), +1, first.at, second.at, other.at)) return kRestart;
+      other.at->put(to, key, from.at->value[slot].load());
+      mark_who_leaves(*from.at.node(), from.number, key);
+      from.at->put(slot, own, value);
+      if (i >= kSlots) first.at->word.store(first.at->word.load() | hashes.mark());
+      return Placed::kYes;
+    }
+    return tx.confirm(Placed::kNoRoom, first.at, second.at);   // the table may be full
+  }
+  static bool is_primary(Hashes hashes, u64 number, u64 word) {
+    return growing::low_bits(hashes.primary(), growing::bits_of(word)) == number;
+  }
+  /// For a key that moves from bucket `number` to its other one: who leaves its primary bucket is looked for there first.
+  static void mark_who_leaves(Bucket& bucket, u64 number, u64 key) {
+    const Hashes hashes(key);
+    const u64 word = bucket.word.load();
+    if (!Layout::Bugs::kDropMark && is_primary(hashes, number, word)) bucket.word.store(word | hashes.mark());
   }
   template <class Tx>
   Attempt<bool> clear(Tx& tx, Hashes hashes, const Place<Tx>& place, u32 slot) {
@@ -476,12 +526,7 @@ class Cuckoo {
     u32 to = last;
     for (u32 i = moves; i-- > 0; to = from[i]) {
       readers[i + 1]->put(to, growth.moved_[i], readers[i]->value[from[i]].load());
-      const Hashes hashes(growth.moved_[i]);
-      const u64 word = readers[i]->word.load();
-      // Who leaves its primary bucket is looked for there first.
-      if (growing::low_bits(hashes.primary(), growing::bits_of(word)) == growth.bucket_[i]) {
-        if (!Layout::Bugs::kDropMark) readers[i]->word.store(word | hashes.mark());
-      }
+      mark_who_leaves(*readers[i].node(), growth.bucket_[i], growth.moved_[i]);
     }
     readers[0]->key[to].store(cuckoo::free_key(growth.bucket_[0]));
     return Stepped::kChanged;
