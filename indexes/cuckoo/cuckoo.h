@@ -121,7 +121,8 @@ class Cuckoo {
     const Hashes hashes(own);
     Place<Tx> first, second;
     prefetch_to_change(hashes.primary());
-    if (how == Put::kInsert) prefetch_bucket(hashes.secondary());   // of no use to most, but a second miss would cost the others more
+    // Of no use to most of them, but those who need it would wait for a second miss.
+    if (how == Put::kInsert) prefetch_bucket(hashes.secondary());
     if (!arrive(tx, hashes.primary(), first)) return kRestart;
     if (const u32 slot = first.at->slot_of(own); slot != kSlots) return change(tx, first, slot, value, how);
     const bool asks_second = may_stray(hashes, first.word);
@@ -310,38 +311,41 @@ class Cuckoo {
     place.at->value[slot].store(value);
     return how == Put::kUpdate ? Placed::kYes : Placed::kNo;
   }
-  /// For a key that is in neither of its buckets, which are full: one that is there moves to its other bucket.
+  /// For a key that is in neither of its buckets, which are full: one that is there moves to its other bucket. One of the first if
+  /// any can, so that the new key is no stray.
   template <class Tx>
   [[gnu::noinline]] Attempt<Placed> put_by_move(Tx& tx, u64 own, u64 value, const Place<Tx>& first, const Place<Tx>& second) {
-    struct Elsewhere {
-      u64 key, hash, guess;   // and of its other bucket
-    };
-    std::array<Elsewhere, 2 * kSlots> others;   // asked for together; of the first bucket first, so that the new key is no stray
-    for (u32 i = 0; i < others.size(); ++i) {
-      const Place<Tx>& from = i < kSlots ? first : second;
-      const u64 key = from.at->key[i % kSlots].load();
-      const Hashes both(key);
-      const u64 hash = is_primary(both, from.number, from.word) ? both.secondary() : both.primary();
-      others[i] = {key, hash, table_.guess(hash)};
-      prefetch_read(table_.at(others[i].guess));
-    }
-    for (u32 i = 0; i < others.size(); ++i) {
-      const auto& [key, hash, guess] = others[i];
-      if (Layout::Machine::kTiny && key % 2 != 0) continue;   // or programs of a few operations would never come to a search
-      const Bucket* const guessed = table_.at(guess);
-      if (guessed == nullptr || guessed->slot_of(cuckoo::free_key(guess)) == kSlots) continue;
-      Place<Tx> other;
-      if (!arrive(tx, hash, other)) return kRestart;
-      const u32 to = other.free_slot(), slot = i % kSlots;
-      if (to == kSlots) continue;
-      const Place<Tx>& from = i < kSlots ? first : second;
-      const Hashes hashes(own);
-      if (!table_.upgrade(tx, hashes.all(), +1, first.at, second.at, other.at)) return kRestart;
-      other.at->put(to, key, from.at->value[slot].load());
-      mark_who_leaves(*from.at.node(), from.number, key);
-      from.at->put(slot, own, value);
-      if (i >= kSlots) first.at->word.store(first.at->word.load() | hashes.mark());
-      return Placed::kYes;
+    const Hashes hashes(own);
+    for (const Place<Tx>* const from : {&first, &second}) {
+      struct Mover {
+        u64 key, hash;   // of its other bucket,
+        u64 guess;       // and where that should be
+        const Bucket* at;
+      };
+      std::array<Mover, kSlots> movers;   // their other buckets are asked for together
+      for (u32 slot = 0; slot < kSlots; ++slot) {
+        const u64 key = from->at->key[slot].load();
+        const Hashes both(key);
+        const u64 hash = is_primary(both, from->number, from->word) ? both.secondary() : both.primary();
+        const u64 guess = table_.guess(hash);
+        movers[slot] = {key, hash, guess, table_.at(guess)};
+        prefetch_read(movers[slot].at);
+      }
+      for (u32 slot = 0; slot < kSlots; ++slot) {
+        const auto& [key, hash, guess, at] = movers[slot];
+        if (Layout::Machine::kTiny && key % 2 != 0) continue;   // or programs of a few operations would never come to a search
+        if (at == nullptr || at->slot_of(cuckoo::free_key(guess)) == kSlots) continue;
+        Place<Tx> other;
+        if (!arrive(tx, hash, other)) return kRestart;
+        const u32 to = other.free_slot();
+        if (to == kSlots) continue;
+        if (!table_.upgrade(tx, hashes.all(), +1, first.at, second.at, other.at)) return kRestart;
+        other.at->put(to, key, from->at->value[slot].load());
+        mark_who_leaves(*from->at.node(), from->number, key);
+        from->at->put(slot, own, value);
+        if (from == &second) first.at->word.store(first.at->word.load() | hashes.mark());
+        return Placed::kYes;
+      }
     }
     return tx.confirm(Placed::kNoRoom, first.at, second.at);   // the table may be full
   }
