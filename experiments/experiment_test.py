@@ -315,7 +315,9 @@ class Words(unittest.TestCase):
                 self.assertEqual(len(done.stderr.splitlines()), 1)
 
     def test_it_says_what_there_is_and_what_it_would_run(self):
-        self.assertEqual(self.told().stdout.splitlines(), definition.names())
+        said = self.told().stdout
+        self.assertEqual([line.split()[0] for line in said.splitlines()], definition.names())
+        self.assertRegex(said, r"(?m)^policies +Four policies on 4 M integer keys$")
         done = self.told("policies", "--dry-run")
         self.assertEqual(done.returncode, 0)
         self.assertEqual(len(done.stdout.splitlines()), len(definition.load("policies", "quick").points))

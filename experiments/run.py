@@ -204,7 +204,9 @@ def summary(experiment, drawn, left_out):
 
 def experiment_main(harness, arguments):
     if not arguments:
-        print("\n".join(definition.names()))
+        names = definition.names()
+        width = max(map(len, names))
+        print("\n".join(f"{name:{width}}  {definition.load(name, 'quick').title}" for name in names))
         return 0
     request = parse(arguments)
     experiment = definition.load(request.name, request.mode, request.own)
