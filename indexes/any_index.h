@@ -62,8 +62,10 @@ class AnyIndex {
     /// What find says of each key; by a batch where the index takes any.
     virtual std::vector<std::optional<u64>> find_batch(const std::vector<std::string>& keys, BatchOrder order) = 0;
     /// What insert, update or erase says of each key; by a batch where the index takes any.
-    virtual std::vector<bool> insert_batch(const std::vector<std::string>& keys, const std::vector<u64>& values, BatchOrder order) = 0;
-    virtual std::vector<bool> update_batch(const std::vector<std::string>& keys, const std::vector<u64>& values, BatchOrder order) = 0;
+    virtual std::vector<bool> insert_batch(const std::vector<std::string>& keys, const std::vector<u64>& values,
+                                           BatchOrder order) = 0;
+    virtual std::vector<bool> update_batch(const std::vector<std::string>& keys, const std::vector<u64>& values,
+                                           BatchOrder order) = 0;
     virtual std::vector<bool> erase_batch(const std::vector<std::string>& keys, BatchOrder order) = 0;
     virtual bool insert(std::string_view key, u64 value) = 0;  ///< true if it was absent
     virtual bool update(std::string_view key, u64 value) = 0;  ///< true if it was there
@@ -139,7 +141,8 @@ class AnyIndexOf final : public AnyIndex {
       }
       return found;
     }
-    std::vector<bool> insert_batch(const std::vector<std::string>& keys, const std::vector<u64>& values, BatchOrder order) override {
+    std::vector<bool> insert_batch(const std::vector<std::string>& keys, const std::vector<u64>& values,
+                                   BatchOrder order) override {
       return changed(keys, [&](auto&& raws, auto done) {
         if constexpr (kChangesBatches<Index>) {
           index_.insert_batch(me_, raws, values, done, order);
@@ -148,7 +151,8 @@ class AnyIndexOf final : public AnyIndex {
         }
       });
     }
-    std::vector<bool> update_batch(const std::vector<std::string>& keys, const std::vector<u64>& values, BatchOrder order) override {
+    std::vector<bool> update_batch(const std::vector<std::string>& keys, const std::vector<u64>& values,
+                                   BatchOrder order) override {
       return changed(keys, [&](auto&& raws, auto done) {
         if constexpr (kChangesBatches<Index>) {
           index_.update_batch(me_, raws, values, done, order);

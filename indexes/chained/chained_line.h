@@ -12,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "indexes/chained/hash.h"
 #include "indexes/chained/line.h"
 #include "indexes/growing/table.h"
 #include "src/arch/prefetch.h"
@@ -61,14 +62,14 @@ class ChainedLine {
     return tx.confirm(Found(), way.at);
   }
 
-  [[gnu::always_inline]] void prefetch(const Key& key, Hint) const { prefetch_write(table_.at(table_.guess(hash_of(key)))); }
+  [[gnu::always_inline]] void prefetch(const Key& key, Hint) const { prefetch_write(table_.at(table_.guess(chained::hash_of(key)))); }
 
   /// The same for as many keys: found[i] is of keys[i]. kGroup buckets are asked for side by side.
   template <class Tx>
   Attempt<bool> find_batch_in(Tx& tx, std::span<const Key> keys, std::span<Found> found) const {
     for (std::size_t first = 0; first < keys.size(); first += kGroup) {
       const std::size_t end = std::min(keys.size(), first + kGroup);
-      for (std::size_t i = first; i < end; ++i) prefetch_read(table_.at(table_.guess(hash_of(keys[i]))));
+      for (std::size_t i = first; i < end; ++i) prefetch_read(table_.at(table_.guess(chained::hash_of(keys[i]))));
       for (std::size_t i = first; i < end; ++i) {
         const auto one = find_in(tx, keys[i]);
         if (!one) [[unlikely]] return kRestart;
@@ -126,7 +127,7 @@ class ChainedLine {
     return tx.confirm(false, way.at);
   }
 
-  static bool asks_to_grow(const Key& key) { return Table::asks_to_grow(hash_of(key)); }
+  static bool asks_to_grow(const Key& key) { return Table::asks_to_grow(chained::hash_of(key)); }
   template <class Tx>
   Attempt<Stepped> grow_in(Tx& tx, const Growth& growth, Growth& after) {
     return table_.grow_in(tx, growth, after, Rules<Tx>{tx});
@@ -177,7 +178,6 @@ class ChainedLine {
   static constexpr std::size_t kGroup = 16;
   static constexpr u32 kMostRetired = 4;   // nodes of a split
 
-  static u64 hash_of(const Key& key) { return mix64(key.raw()); }
   static bool is_empty(const Pairs& pairs, u64 free) {
     return pairs.key[0].load() == free && pairs.key[1].load() == free && pairs.key[2].load() == free;
   }
@@ -185,7 +185,7 @@ class ChainedLine {
   /// To the bucket of a key.
   template <class Tx>
   struct Way {
-    explicit Way(const Key& key) : hash(hash_of(key)) {}
+    explicit Way(const Key& key) : hash(chained::hash_of(key)) {}
     u64 hash;
     u64 number = 0;   // of the bucket
     ReaderOf<Tx> at;
@@ -239,8 +239,8 @@ class ChainedLine {
 
     /// Splits a chain between its bucket and a new one, line by line: a node whose pairs have been read is written to again by
     /// whichever side needs one. The sides never need more than have been read: of j lines with m <= 3 j pairs they take
-    /// two buckets and at most (m - 2) / 3 < j nodes, so at most the j - 1 that are nodes. They take them in their order, so that
-    /// every link, old or new, leads on. What is left over is retired, as much of it as an attempt may retire.
+    /// two buckets and at most (m - 2) / 3 < j nodes, so at most the j - 1 that are nodes. They take them in their order, so
+    /// that every link, old or new, leads on. What is left over is retired, as much of it as an attempt may retire.
     void split(Bucket& old, Bucket& born, u64 word, u64 number) const {
       const u32 bits = growing::bits_of(word);
       const u64 free = chained::free_key(number);
@@ -254,7 +254,7 @@ class ChainedLine {
           line.pairs().key[slot].store(free);
         }
         for (u32 slot = 0; slot < kSlots; ++slot) {
-          if (keys[slot] != free) sides[mix64(keys[slot]) >> bits & 1].add(keys[slot], values[slot], unused);
+          if (keys[slot] != free) sides[chained::hash_of(Key(keys[slot])) >> bits & 1].add(keys[slot], values[slot], unused);
         }
       }
       for (u32 i = 0; i < kMostRetired && unused != nullptr; ++i) {

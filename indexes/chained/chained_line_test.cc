@@ -1,4 +1,5 @@
-// What the conformance suite does not aim at: chains of many lines, what a split makes of them, and the keys that mark free slots.
+// What the conformance suite does not aim at: chains of many lines, what a split makes of them, and the keys that mark free
+// slots.
 #include "indexes/chained/chained_line.h"
 
 #include <map>

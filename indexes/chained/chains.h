@@ -190,7 +190,10 @@ class Chains {
   [[gnu::always_inline]] static Attempt<Found> answer(Tx& tx, const Way<Tx>& way) {
     if (way.node != nullptr) return tx.confirm(Found(way.node->value.load()), way.at);
     if constexpr (Layout::kLatchFreeReaders) {
-      if (!Layout::Bugs::kTrustMiss && (way.word.splitting() || Word(way.at->word.load()).bits() != way.word.bits())) return kRestart;
+      if (!Layout::Bugs::kTrustMiss &&
+          (way.word.splitting() || Word(way.at->word.load()).bits() != way.word.bits())) {
+        return kRestart;
+      }
     }
     return tx.confirm(Found(), way.at);
   }

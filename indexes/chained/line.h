@@ -4,20 +4,20 @@
 //     bucket   | latch | word | key 0 ... 2 | value 0 ... 2 |
 //     node     | next  | free | key 0 ... 2 | value 0 ... 2 |
 //
-// Any u64 is a key. A slot is free if it holds a key that cannot be in this bucket: one whose hash has another lowest bit than the
-// bucket's number. A split gives the number a higher bit (the lowest is there from the beginning), so it cannot be in what comes
-// of a bucket either. So a search compares keys and nothing else.
+// Any u64 is a key. A slot is free if it holds a key that cannot be in this bucket: one whose hash has another lowest bit than
+// the bucket's number. A split gives the number a higher bit (the lowest is there from the beginning), so it cannot be in what
+// comes of a bucket either. So a search compares keys and nothing else.
 #include <new>
 
+#include "indexes/chained/hash.h"
 #include "indexes/chained/word.h"
-#include "src/base/hash.h"
 
 namespace latchlab::chained {
 
 /// The least key whose hash has this lowest bit.
 constexpr u64 least_key(u64 bit) {
   u64 key = 0;
-  while ((mix64(key) & 1) != bit) ++key;
+  while ((hash_of(U64Key(key)) & 1) != bit) ++key;
   return key;
 }
 inline constexpr u64 kKeyOfBit[2] = {least_key(0), least_key(1)};

@@ -9,16 +9,10 @@
 #include <string_view>
 #include <type_traits>
 
-#include "src/base/hash.h"
+#include "indexes/chained/hash.h"
 #include "src/base/key.h"
 
 namespace latchlab::chained {
-
-/// What buckets are chosen by. Every bit of it depends on every bit of the key.
-inline u64 hash_of(U64Key key) { return mix64(key.raw()); }
-inline u64 hash_of(const BytesKey& key) {
-  return hash_bytes({reinterpret_cast<const char*>(key.spelled()), key.spelled_size()});
-}
 
 /// `Mark`: what an index has to say of a key, in cells; may be empty.
 template <class Layout, class Key, class Mark>

@@ -12,8 +12,8 @@
 //
 // A mark is set for a key whose primary bucket this is and that is in its secondary one (a stray): most misses read one bucket.
 // Keys may share a mark, so none is cleared when its key goes. But a split makes all marks older ones, and who settles a bucket
-// marks again what strays he has to leave: when the table says that all have been settled, the older marks say nothing any more.
-// Until the next doubling, where many keys come and go, misses come to read two.
+// marks again what strays he has to leave: when the table says that all have been settled, the older marks say nothing any
+// more. Until the next doubling, where many keys come and go, misses come to read two.
 #include <bit>
 #include <new>
 
@@ -33,8 +33,8 @@ class Hashes {
   constexpr u64 secondary() const { return all_ >> 32; }
   /// In the word of the primary bucket, by the upper bits of the secondary hash.
   constexpr u64 mark() const { return u64{1} << mark_number(); }
-  /// Whether the key may be in its secondary bucket, by the word of its primary one. `settled()`: whether the table is, at the bits
-  /// of it; called, so that who has a mark does not load it.
+  /// Whether the key may be in its secondary bucket, by the word of its primary one. `settled()`: whether the table is, at the
+  /// bits of it; called, so that who has a mark does not load it.
   template <class Settled>
   [[gnu::always_inline]] constexpr bool may_stray(u64 word, const Settled& settled) const {
     return (word & mark()) != 0 || (!settled() && (word & older(mark_number())) != 0);
@@ -70,10 +70,12 @@ inline constexpr u64 kEven = least_key(0), kOdd = least_key(1);
 /// What a free slot of bucket b holds.
 constexpr u64 free_key(u64 b) { return (b & 1) != 0 ? kEven : kOdd; }
 
+inline constexpr u32 kSlots = 7;   // of a bucket
+
 template <class Layout>
 struct alignas(kLineBytes) Bucket {
   using Cell = typename Layout::template Cell<u64>;
-  static constexpr u32 kSlots = 7;
+  static constexpr u32 kSlots = cuckoo::kSlots;
 
   explicit Bucket(u64 number) {
     for (u32 i = 0; i < kSlots; ++i) new (&key[i]) Cell(free_key(number));

@@ -13,8 +13,6 @@
 namespace latchlab::cuckoo {
 
 struct Options {
-  static constexpr u32 kSlots = 7;   // of a bucket
-
   u64 most_slots = 0;   ///< 0: as many as there is memory for
   u64 seed = 0;         ///< of the hash functions. Who is not to know which keys collide must not know it
 
@@ -36,7 +34,9 @@ struct Options {
   u64 most_keys() const { return most_slots == 0 ? ~u64{0} : most_slots; }
   static std::vector<std::string> variants() { return {"cuckoo:seed=1234567891011121314"}; }
   static std::string_view about(std::string_view key) {
-    if (key == "most_slots") return "grows to so many slots (7 x a power of two, rounded down, at least 14) and is full then; 0: no limit";
+    if (key == "most_slots") {
+      return "grows to so many slots (7 x a power of two, rounded down, at least 14) and is full then; 0: no limit";
+    }
     return "of the hash functions: who does not know it cannot make keys that collide";
   }
 };

@@ -33,24 +33,24 @@ Options Options::parse(const Spec& spec) {
   const u32 key_bits = u32{16} << reader.one_of("key", 2, {"16", "32", "64"});
   const u32 value_bits = u32{32} << reader.one_of("value", 1, {"32", "64"});
   options.shape = {functions, slots, key_bits, value_bits};
-  options.isa = static_cast<Isa>(
-      reader.one_of("isa", static_cast<std::size_t>(options.isa), std::vector<std::string>(kIsaNames.begin(), kIsaNames.end())));
+  const std::vector<std::string> isas(kIsaNames.begin(), kIsaNames.end());
+  options.isa = static_cast<Isa>(reader.one_of("isa", static_cast<std::size_t>(options.isa), isas));
   options.kernel =
       static_cast<Kernel>(reader.one_of("kernel", 0, std::vector<std::string>(kKernelNames.begin(), kKernelNames.end())));
   options.slots = reader.number("slots", 0, 0, u64{1} << 40);
   reader.finish();
 
   if (std::ranges::find(kWidths, std::array{key_bits, value_bits}) == kWidths.end()) {
-    throw InputError(fmt::format("index simdht: the grid has no key={} with value={}; it has 16 with 32, 32 with 32, 32 with 64 and "
-                                 "64 with 64", key_bits, value_bits));
+    throw InputError(fmt::format("index simdht: the grid has no key={} with value={}; it has 16 with 32, 32 with 32, "
+                                 "32 with 64 and 64 with 64", key_bits, value_bits));
   }
   if (options.kernel != Kernel::kHorizontal && slots != 1) {
     throw InputError(fmt::format("index simdht: kernel={}: only of shapes with one slot (2x1, 3x1, 4x1), and not of {}",
                                  name_of(options.kernel), name_of(functions, slots)));
   }
   if (options.kernel != Kernel::kHorizontal && key_bits == 16) {
-    throw InputError(fmt::format("index simdht: kernel={}: not of key=16, since nothing gathers 16 bits; write kernel=horizontal",
-                                 name_of(options.kernel)));
+    throw InputError(fmt::format("index simdht: kernel={}: not of key=16, since nothing gathers 16 bits; "
+                                 "write kernel=horizontal", name_of(options.kernel)));
   }
   return options;
 }

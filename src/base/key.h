@@ -34,7 +34,7 @@ class U64Key {
   constexpr explicit U64Key(u64 value) : value_(value) {}
   static constexpr u32 size() { return kFixedSize; }
   u8 operator[](u32 i) const { return static_cast<u8>(value_ >> (56 - 8 * i)); }
-  u64 raw() const { return value_; }
+  constexpr u64 raw() const { return value_; }
 
   /// What a caller's key is turned into for the length of one operation.
   class Spelling {
