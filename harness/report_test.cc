@@ -318,6 +318,16 @@ TEST_CASE("people see status and reason once", "[table]") {
   CHECK(table.footer().find("[1] rtm runs on its lock") != std::string::npos);
 }
 
+TEST_CASE("people see that an upsert of a key that is there is no failure", "[table]") {
+  RunResult result = full_result();
+  Throughput throughput = *result.trial.throughput;
+  throughput.per_operation = {{.name = "update", .count = 1000, .succeeded = 990, .per_second = 1000},
+                              {.name = "upsert", .count = 1000, .succeeded = 0, .per_second = 1000}};
+  result.trial.throughput = throughput;
+  CHECK_THAT(block_of(result), Catch::Contains("99.0 % succeeded"));
+  CHECK_THAT(block_of(result), Catch::Contains("0.0 % were new"));
+}
+
 TEST_CASE("a table has a column for what somebody set", "[table]") {
   RunResult olc = full_result();
   RunResult none = olc;

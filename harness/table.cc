@@ -196,10 +196,12 @@ std::string block_of(const RunResult& r) {
     const Throughput& rates = *t.throughput;
     if (rates.per_operation.size() > 1) {
       for (const OperationRate& rate : rates.per_operation) {
-        text += line("", fmt::format("{:<8}{:>9}/s   {} succeeded", rate.name, short_number(rate.per_second),
+        // An upsert of a key that is there has not failed: it updates.
+        text += line("", fmt::format("{:<8}{:>9}/s   {} {}", rate.name, short_number(rate.per_second),
                                      percent(rate.count == 0 ? 0
                                                              : static_cast<double>(rate.succeeded) /
-                                                                   static_cast<double>(rate.count))));
+                                                                   static_cast<double>(rate.count)),
+                                     rate.name == "upsert" ? "were new" : "succeeded"));
       }
     }
     if (rates.per_thread.size() > 1) {
