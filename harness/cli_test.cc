@@ -326,6 +326,7 @@ TEST_CASE("wrong input is one line that says what would be right", "[cli]") {
       {{"--index={vip:60,vip}", "--sync=spin"}, "--index: vip is the same as vip:60; --reps"},
       {{"--sync={elephant:1,elephant:2}"}, "olc"},
       {{"--records={1K,1000}"}, "--records: 1000 is the same as 1K"},
+      {{"--sync={rtm:1k,rtm:1000}"}, "--sync: rtm:1000 is the same as rtm:1k"},
       {{"--threads=1,2"}, "a list is '--threads={1,2}'"},
       {{"--sync=none,olc"}, "a list is '--sync={none,olc}'"},
       {{"--workload=lookup,insert"}, "a list is '--workload={lookup,insert}'"},

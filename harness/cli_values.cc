@@ -5,12 +5,12 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
-#include <limits>
 #include <optional>
 
 #include <fmt/format.h>
 
 #include "src/base/error.h"
+#include "src/base/quantity.h"
 #include "src/base/spec.h"
 
 namespace latchlab {
@@ -20,73 +20,11 @@ namespace {
 constexpr std::size_t kMostPoints = 100'000;
 constexpr u64 kMostProcessors = 65'535;
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-/// "1.5M" as a number and its unit.
-struct Quantity {
-  double value = 0;
-  std::optional<u64> whole;  ///< exact where the number has no fraction
-  std::string_view unit;
-};
-
-std::optional<Quantity> split_quantity(std::string_view text) {
-  const std::size_t end =
-      std::find_if(text.begin(), text.end(), [](char c) { return !is_digit(c) && c != '.'; }) - text.begin();
-  const std::string_view number = text.substr(0, end);
-  std::optional<double> value = parse_double(number);
-  // Digits alone are a number however many they are.
-  if (!value && !number.empty() && std::all_of(number.begin(), number.end(), is_digit)) value = HUGE_VAL;
-  if (!value) return std::nullopt;
-  return Quantity{.value = *value, .whole = parse_u64(number), .unit = text.substr(end)};
-}
-
-struct Unit {
-  std::string_view name;
-  u64 factor;
-};
-
-constexpr Unit kCountUnits[] = {
-    {"", 1},
-    {"k", 1'000},
-    {"K", 1'000},
-    {"M", 1'000'000},
-    {"G", 1'000'000'000},
-    {"T", 1'000'000'000'000},
-    {"Ki", u64{1} << 10},
-    {"Mi", u64{1} << 20},
-    {"Gi", u64{1} << 30},
-    {"Ti", u64{1} << 40},
-};
-
 constexpr Unit kTimeUnits[] = {
     {"min", 60'000'000'000}, {"s", 1'000'000'000}, {"ms", 1'000'000}, {"us", 1'000}, {"ns", 1},
 };
 
-struct Scaled {
-  u64 value = 0;
-  bool fits = true;   ///< into 64 bits; without that the value means nothing
-};
-
-/// The quantity in its smallest unit; empty unless the unit exists and the result is whole.
-template <std::size_t N>
-std::optional<Scaled> scale(const Quantity& quantity, const Unit (&units)[N]) {
-  for (const Unit& unit : units) {
-    if (unit.name != quantity.unit) continue;
-    Scaled scaled;
-    if (quantity.whole) {
-      scaled.fits = !__builtin_mul_overflow(*quantity.whole, unit.factor, &scaled.value);
-      return scaled;
-    }
-    const double product = quantity.value * static_cast<double>(unit.factor);
-    if (product >= 0x1p64) return Scaled{.fits = false};
-    const double rounded = std::round(product);
-    // 1.1 is not exactly itself: what its digits cannot tell from a whole number is one.
-    if (std::abs(product - rounded) > 4 * std::numeric_limits<double>::epsilon() * product) return std::nullopt;
-    scaled.value = static_cast<u64>(rounded);
-    return scaled;
-  }
-  return std::nullopt;
-}
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /// The value of what the user wrote as `text`, if it is from `min` to `max`, which are `least` and `most` for him.
 u64 in_range(std::string_view what, std::string_view text, const Scaled& scaled, u64 min, u64 max,
@@ -225,8 +163,7 @@ std::vector<std::string> expand_one(std::string_view what, std::string_view text
 }  // namespace
 
 u64 parse_count(std::string_view what, std::string_view text, u64 min, u64 max) {
-  const std::optional<Quantity> quantity = split_quantity(text);
-  const std::optional<Scaled> value = quantity ? scale(*quantity, kCountUnits) : std::nullopt;
+  const std::optional<Scaled> value = count_of(text);
   if (!value) {
     throw InputError(
         fmt::format("{}: '{}' is not a whole number from {} to {}; write 1000, 64k, 16M (decimal) or 16Mi (binary)",

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "src/base/error.h"
+#include "src/base/quantity.h"
 
 namespace latchlab {
 
@@ -41,12 +42,12 @@ Mix::Mix(const Spec& spec, double negative) {
     for (const auto& [name, text] : spec.options) {
       const std::optional<double> value = parse_double(text);
       if (name == "scan_length") {
-        const std::optional<u64> length = parse_u64(text);
-        if (!length || *length < 1 || *length > kLongestScan) {
+        const std::optional<Scaled> length = count_of(text);
+        if (!length || !length->fits || length->value < 1 || length->value > kLongestScan) {
           throw InputError(fmt::format("workload mix: scan_length={} must be a whole number from 1 to {}",
                                        text, kLongestScan));
         }
-        scan_length_ = static_cast<u16>(*length);
+        scan_length_ = static_cast<u16>(length->value);
         continue;
       }
       const std::size_t kind = kind_of(name);

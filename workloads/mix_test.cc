@@ -26,6 +26,7 @@ TEST_CASE("workloads parse") {
   CHECK_FALSE(mix.has(OpKind::kUpdate));
   CHECK(mix.scan_length() == 7);
   CHECK(parsed("mix:scan=100").scan_length() == 100);
+  CHECK(parsed("mix:scan=100,scan_length=1k").scan_length() == 1000);
   CHECK(mix.shares() == std::vector<std::pair<std::string, double>>{
                             {"read", 0.905}, {"insert", 0.05}, {"erase", 0.0025}, {"scan", 0.0425}});
 }

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "src/base/error.h"
+#include "src/base/quantity.h"
 
 namespace latchlab {
 
@@ -125,12 +126,12 @@ u64 SpecReader::number(std::string_view key, u64 standard, u64 min, u64 max) {
 
 /// `key`: empty for the argument.
 u64 SpecReader::whole_number(std::string_view key, const std::string& text, u64 min, u64 max) const {
-  const std::optional<u64> value = parse_u64(text);
-  if (!value || *value < min || *value > max) {
+  const std::optional<Scaled> count = count_of(text);
+  if (!count || !count->fits || count->value < min || count->value > max) {
     const std::string option = key.empty() ? std::string() : fmt::format("{}=", key);
     throw InputError(fmt::format("{}: {}'{}' must be a whole number from {} to {}", what_, option, text, min, max));
   }
-  return *value;
+  return count->value;
 }
 
 std::size_t SpecReader::one_of(std::string_view key, std::size_t standard, const std::vector<std::string>& words) {
@@ -138,7 +139,8 @@ std::size_t SpecReader::one_of(std::string_view key, std::size_t standard, const
   if (text == nullptr) return standard;
   const auto at = std::find(words.begin(), words.end(), *text);
   if (at == words.end()) {
-    throw InputError(fmt::format("{}: {}={} is none of {}{}", what_, key, *text, fmt::join(words, ", "), suggestion(*text, words)));
+    throw InputError(
+        fmt::format("{}: {}={} is none of {}{}", what_, key, *text, fmt::join(words, ", "), suggestion(*text, words)));
   }
   return static_cast<std::size_t>(at - words.begin());
 }

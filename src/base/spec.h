@@ -45,13 +45,14 @@ class SpecReader {
  public:
   SpecReader(const Spec& spec, std::string what);
 
-  /// The argument as a whole number, or `standard` where there is none. Throws InputError unless it is from min to max.
+  /// The argument as a count (1000, 16M, 64Ki: quantity.h), or `standard` where there is none. Throws InputError unless it is
+  /// from min to max.
   [[nodiscard]] u64 arg_u64(u64 standard, u64 min, u64 max);
   /// The argument as it was written.
   [[nodiscard]] std::optional<std::string> arg_text();
   /// The option `key`, 0 or 1. Throws InputError for anything else.
   [[nodiscard]] bool flag(std::string_view key, bool standard);
-  /// The option `key` as a whole number, or `standard`. Throws InputError unless it is from min to max.
+  /// The option `key` as a count, or `standard`. Throws InputError unless it is from min to max.
   [[nodiscard]] u64 number(std::string_view key, u64 standard, u64 min, u64 max);
   /// Which of `words` the option `key` is, or `standard`. Throws InputError for any other.
   [[nodiscard]] std::size_t one_of(std::string_view key, std::size_t standard, const std::vector<std::string>& words);

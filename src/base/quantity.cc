@@ -1,0 +1,65 @@
+#include "src/base/quantity.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "src/base/spec.h"
+
+namespace latchlab {
+
+namespace {
+
+constexpr Unit kCountUnits[] = {
+    {"", 1},
+    {"k", 1'000},
+    {"K", 1'000},
+    {"M", 1'000'000},
+    {"G", 1'000'000'000},
+    {"T", 1'000'000'000'000},
+    {"Ki", u64{1} << 10},
+    {"Mi", u64{1} << 20},
+    {"Gi", u64{1} << 30},
+    {"Ti", u64{1} << 40},
+};
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+}  // namespace
+
+std::optional<Quantity> split_quantity(std::string_view text) {
+  const std::size_t end =
+      std::find_if(text.begin(), text.end(), [](char c) { return !is_digit(c) && c != '.'; }) - text.begin();
+  const std::string_view number = text.substr(0, end);
+  std::optional<double> value = parse_double(number);
+  // Digits alone are a number however many they are.
+  if (!value && !number.empty() && std::all_of(number.begin(), number.end(), is_digit)) value = HUGE_VAL;
+  if (!value) return std::nullopt;
+  return Quantity{.value = *value, .whole = parse_u64(number), .unit = text.substr(end)};
+}
+
+std::optional<Scaled> scale(const Quantity& quantity, std::span<const Unit> units) {
+  for (const Unit& unit : units) {
+    if (unit.name != quantity.unit) continue;
+    Scaled scaled;
+    if (quantity.whole) {
+      scaled.fits = !__builtin_mul_overflow(*quantity.whole, unit.factor, &scaled.value);
+      return scaled;
+    }
+    const double product = quantity.value * static_cast<double>(unit.factor);
+    if (product >= 0x1p64) return Scaled{.fits = false};
+    const double rounded = std::round(product);
+    // 1.1 is not exactly itself: what its digits cannot tell from a whole number is one.
+    if (std::abs(product - rounded) > 4 * std::numeric_limits<double>::epsilon() * product) return std::nullopt;
+    scaled.value = static_cast<u64>(rounded);
+    return scaled;
+  }
+  return std::nullopt;
+}
+
+std::optional<Scaled> count_of(std::string_view text) {
+  const std::optional<Quantity> quantity = split_quantity(text);
+  return quantity ? scale(*quantity, kCountUnits) : std::nullopt;
+}
+
+}  // namespace latchlab
