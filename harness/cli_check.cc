@@ -68,7 +68,16 @@ std::string take_isa(Config& config, const Registry& registry) {
   if (std::ranges::any_of(config.index.options, is_isa)) {
     return fmt::format("--isa: --index={} says which, too", config.index.str());
   }
+  // A word that there is none of is wrong in itself; with one that the other options do not bear the combination is at fault.
+  const Spec alone{.name = config.index.name, .arg = {}, .options = {{"isa", config.isa}}};
+  (void)named("--isa", [&] { return pair->resolve_index(alone); });
   config.index.options.emplace_back("isa", std::exchange(config.isa, ""));
+  try {
+    config.index_options = pair->resolve_index(config.index);
+  } catch (const InputError& error) {
+    config.index_options.clear();   // none is in effect
+    return fmt::format("--isa: {}", error.what());
+  }
   return "";
 }
 
@@ -91,8 +100,8 @@ Spec index_in_effect(const Spec& index, const Registry& registry) {
 std::string complete_and_check(Config& config, const Defaults& defaults, const Surroundings& surroundings,
                                CapacityOfKeys& capacities) {
   surroundings.registry.check_words(config.index.name, config.sync.name);
-  const std::string no_isa = take_isa(config, surroundings.registry);
   config.index_options = index_in_effect(config.index, surroundings.registry).options;
+  const std::string no_isa = take_isa(config, surroundings.registry);
   (void)in_effect(config.sync, surroundings.registry);
   surroundings.check_pin(config.pin);
   (void)named("--dist", [&] { return Distribution(config.distribution); });

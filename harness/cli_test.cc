@@ -56,6 +56,7 @@ Registry some_words() {
       const std::vector<std::string> isas{"any", "sse", "avx"};
       const std::size_t isa = reader.one_of("isa", 0, isas);
       reader.finish();
+      if (period == 99 && isa == 1) throw InputError("index vip: 99 is not of isa=sse");
       return {{"period", std::to_string(period)}, {"isa", isas[isa]}};
     };
     if (pair.index == "vip") {
@@ -206,7 +207,14 @@ TEST_CASE("the instructions of kernels are an axis, for an index that has them",
   CHECK(command.runs[0].config.index.str() == "vip:isa=avx");
   CHECK(command.runs[3].config.index.str() == "vip:32,isa=sse");
   CHECK(command.runs[3].config.index_options == Options{{"period", "32"}, {"isa", "sse"}});
-  CHECK(contains(error_of({"--index=vip", "--isa=mmx"}), "isa=mmx is none of any, sse, avx"));
+  CHECK(error_of({"--index=vip", "--isa=mmx"}) == "--isa: index vip: isa=mmx is none of any, sse, avx; did you mean 'avx'?");
+  CHECK(error_of({"--index=vip:0", "--isa=sse"}).starts_with("--index: index vip: '0' must be"));
+  const RunCommand borne = runs({"--index=vip:99", "--isa={sse,avx}"});
+  REQUIRE(borne.runs.size() == 2);
+  CHECK(borne.runs[0].skip == "--isa: index vip: 99 is not of isa=sse");
+  CHECK(borne.runs[0].config.index.str() == "vip:99,isa=sse");
+  CHECK(borne.runs[1].skip.empty());
+  CHECK(error_of({"--index=vip:99", "--isa=sse"}) == "--isa: index vip: 99 is not of isa=sse");
   CHECK(contains(error_of({"--index=vip:isa=sse", "--isa=avx"}), "--index=vip:isa=sse says which, too"));
   CHECK(contains(error_of({"--index=art", "--isa=avx"}), "--isa: it does not reach art"));
   CHECK(contains(error_of({"--index=vip", "--isa={avx,avx}"}), "is given twice"));

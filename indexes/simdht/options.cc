@@ -34,7 +34,9 @@ Options Options::parse(const Spec& spec) {
   const u32 value_bits = u32{32} << reader.one_of("value", 1, {"32", "64"});
   options.shape = {functions, slots, key_bits, value_bits};
   const std::vector<std::string> isas(kIsaNames.begin(), kIsaNames.end());
-  options.isa = static_cast<Isa>(reader.one_of("isa", static_cast<std::size_t>(options.isa), isas));
+  const std::size_t isa = reader.one_of("isa", isas.size(), isas);
+  const bool chosen = isa != isas.size();
+  if (chosen) options.isa = static_cast<Isa>(isa);
   options.kernel =
       static_cast<Kernel>(reader.one_of("kernel", 0, std::vector<std::string>(kKernelNames.begin(), kKernelNames.end())));
   options.slots = reader.number("slots", 0, 0, u64{1} << 40);
@@ -51,6 +53,11 @@ Options Options::parse(const Spec& spec) {
   if (options.kernel != Kernel::kHorizontal && key_bits == 16) {
     throw InputError(fmt::format("index simdht: kernel={}: not of key=16, since nothing gathers 16 bits; "
                                  "write kernel=horizontal", name_of(options.kernel)));
+  }
+  // The widest that the processor has is nobody's choice: where it has no such kernels the result is degraded.
+  if (options.kernel != Kernel::kHorizontal && chosen && options.isa < Isa::kAvx2) {
+    throw InputError(fmt::format("index simdht: kernel={}: only of isa=avx2 and isa=avx512, and not of {}",
+                                 name_of(options.kernel), name_of(options.isa)));
   }
   return options;
 }
@@ -89,7 +96,7 @@ std::string_view Options::about(std::string_view key) {
   if (key == "value") return "bits of a value, 32 or 64: 32 with keys of 16, 64 with keys of 64";
   if (key == "isa") return "scalar, sse4.2, avx2 or avx512; the default is the widest that the processor has";
   if (key == "kernel") {
-    return "horizontal (slots side by side); of one slot also vertical or selective (keys side by side), but for key=16";
+    return "horizontal (slots side by side); vertical or selective (keys side by side): one slot, not key=16, avx2 or avx512";
   }
   return "room to begin with; the table doubles when that is not enough";
 }

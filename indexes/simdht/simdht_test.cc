@@ -276,6 +276,10 @@ TEST_CASE("simdht: what is not in the grid is refused in one line") {
   CHECK_THAT(refused("simdht:shape=3x1,key=16,value=32,kernel=selective"), Contains("kernel=selective: not of key=16"));
   CHECK(refused("simdht:key=16,value=32").empty());
   CHECK_THAT(refused("simdht:shape=2x4,kernel=vertical"), Contains("only of shapes with one slot"));
+  CHECK_THAT(refused("simdht:shape=2x1,kernel=vertical,isa=scalar"),
+             Contains("only of isa=avx2 and isa=avx512, and not of scalar"));
+  CHECK_THAT(refused("simdht:shape=2x1,kernel=selective,isa=sse4.2"), Contains("and not of sse4.2"));
+  CHECK(refused("simdht:shape=2x1,kernel=vertical").empty());
   CHECK_THAT(refused("simdht:slots=many"), Contains("'many' must be a whole number"));
   CHECK(refused("simdht:shape=3x4,key=32,value=64,isa=scalar,kernel=horizontal,slots=10").empty());
 }
@@ -290,8 +294,8 @@ TEST_CASE("simdht: a kernel that a processor cannot run is another one, and that
   CHECK(gathering.in_effect(Isa::kAvx512) == std::pair(Isa::kAvx2, Kernel::kSelective));
   CHECK_FALSE(gathering.degraded(Isa::kAvx512));
   CHECK(gathering.degraded(Isa::kSse42) == "simdht runs sse4.2 horizontal kernels: the processor has no avx2");
-  CHECK(options("simdht:shape=2x1,kernel=vertical,isa=scalar").degraded(Isa::kAvx512) ==
-        "simdht runs scalar horizontal kernels: vertical ones are of AVX2 and AVX-512");
+  const Options narrow{.shape = {.slots = 1}, .isa = Isa::kSse42, .kernel = Kernel::kVertical};
+  CHECK(narrow.degraded(Isa::kSse42) == "simdht runs sse4.2 horizontal kernels: vertical ones are of AVX2 and AVX-512");
   CHECK_FALSE(options("simdht").degraded());
 }
 
