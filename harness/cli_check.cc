@@ -152,6 +152,10 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
   if (!inserts && config.records > config.most_keys) {
     return fmt::format("--records: {} has {} slots, too few for {} records", config.index.str(), config.most_keys, config.records);
   }
+  if (mix.has(OpKind::kInsert) && !inserts && !mix.has(OpKind::kErase) && config.records == capacity) {
+    return fmt::format("--records: --keys={} has {} keys, too few for {} records and one to insert; write fewer",
+                       config.keys.str(), capacity, config.records);
+  }
   if (config.widths.key < bits_of(config.keys)) {
     return fmt::format("--keys: {0} holds keys of {1} bits; write --keys=u{1}", config.index.str(), config.widths.key);
   }

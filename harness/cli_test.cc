@@ -469,6 +469,11 @@ TEST_CASE("keys of a file are counted", "[cli]") {
   CHECK(contains(error_of({"--keys=file:" + path, "--records=4"}), "distinct keys for 3 records"));
   // What a mix inserts must not be there yet.
   CHECK(runs({"--keys=file:" + path, "--workload=mix:read=50,insert=50"}).runs[0].config.records == 1);
+  const std::string all = "--records=3", file = "--keys=file:" + path;
+  CHECK(error_of({file, all, "--workload=mix:read=50,insert=50"}) ==
+        "--records: " + file + " has 3 keys, too few for 3 records and one to insert; write fewer");
+  CHECK(runs({file, all, "--workload={mix:insert=100,lookup}"}).runs[1].skip.empty());
+  CHECK(runs({file, all, "--workload=mix:insert=50,erase=50"}).runs[0].skip.empty());
   CHECK(runs({"--keys=file:" + path, "--workload=insert"}).runs[0].config.records == 3);
   (void)std::remove(path.c_str());
 }

@@ -86,6 +86,11 @@ class Run {
         retouch();
         if (!mix_.fills() && config_.warmup_ns > 0) warm_up();
         if (phases_.full()) worsen(Status::kFailed, full("in the warm-up, which inserts too; --warmup=0 leaves it out"));
+        if (used_up()) {
+          worsen(Status::kFailed,
+                 fmt::format("no key is left to insert: all {} of --keys={} were in the index after the warm-up, which inserts "
+                             "too; --warmup=0 leaves it out", keys_.capacity(), config_.keys.str()));
+        }
         if (go_on()) measure();
       }
       leave();
@@ -171,6 +176,12 @@ class Run {
   void warm_up() {
     if (!go_on()) return;
     note(phases_.phase("warmup", 0, config_.warmup_ns, [&](u32 t) { phases_.run_steps(t); }));
+  }
+
+  /// Whether inserts can only fail from now on.
+  bool used_up() const {
+    const bool only_grows = mix_.has(OpKind::kInsert) && !mix_.fills() && !mix_.has(OpKind::kErase);
+    return only_grows && trial_.keeps() && tally_of_all().keys == keys_.capacity();
   }
 
   void measure() {

@@ -105,6 +105,22 @@ TEST_CASE("an insert trial that ends by the wrong one of its two ends says so") 
   CHECK_THAT(note_of(1000, 0, 500, Ending::kOperations), !Catch::Contains("before the end"));
 }
 
+TEST_CASE("a trial whose warm-up leaves no key to insert fails and says so") {
+  Config config = small("mix:insert=100");
+  config.threads = 1;   // so that the first operation, which inserts the last key, is done first
+  config.keys = Spec::parse("u16");
+  config.records = (1 << 15) - 1;
+  const TrialResult result = run(config);
+  CHECK(result.status == Status::kFailed);
+  CHECK_THAT(result.reason, Catch::Contains("no key is left to insert: all 32768 of --keys=u16"));
+  CHECK_FALSE(result.throughput);
+  config.warmup_ns = 0;
+  CHECK(run(config).status == Status::kOk);
+  config.warmup_ns = 2'000'000;
+  config.workload = Spec::parse("mix:insert=50,erase=50");
+  CHECK(run(config).status == Status::kOk);
+}
+
 /// Asks for the end as soon as something was measured.
 class StopOnceMeasured final : public Progress {
  public:
