@@ -172,6 +172,7 @@ RunCommand parse_run(const std::vector<std::string>& args, const Surroundings& s
       for (const std::string& value : axis) {
         product.push_back(point);
         apply(option, product.back(), value);
+        if (name == "index") product.back().index = index_meant(product.back().index, surroundings.registry);
         if (&point != &points.front()) continue;
         Config resolved = product.back();
         resolved.sync = in_effect(resolved.sync, surroundings.registry);

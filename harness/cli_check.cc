@@ -83,6 +83,28 @@ std::string take_isa(Config& config, const Registry& registry) {
 
 }  // namespace
 
+Spec index_meant(Spec index, const Registry& registry) {
+  const auto own = std::ranges::find(registry.pairs(), index.name, &Pair::index);
+  for (const Pair& member : registry.pairs()) {
+    if (member.family != index.name || own == registry.pairs().end()) continue;
+    std::string ours, theirs;   // options that the other has not
+    for (const auto& [key, value] : index.options) {
+      const bool here = std::ranges::count(own->index_options, key, &OptionAbout::key) != 0;
+      const bool there = std::ranges::count(member.index_options, key, &OptionAbout::key) != 0;
+      if (here && !there) ours = key;
+      if (there && !here) theirs = key;
+    }
+    if (theirs.empty()) continue;
+    if (!ours.empty()) {
+      throw InputError(fmt::format("--index: '{}': {} is an option of {} and {} one of {}; leave one of them out", index.str(),
+                                   ours, own->index, theirs, member.index));
+    }
+    index.name = member.index;
+    break;
+  }
+  return index;
+}
+
 Spec in_effect(const Spec& sync, const Registry& registry) {
   for (const Pair& pair : registry.pairs()) {
     if (pair.policy != sync.name) continue;

@@ -278,6 +278,12 @@ class Runs(unittest.TestCase):
                     )
                     self.assertEqual([d["config"]["batch"] for d in documents], [16, 8])
 
+    def test_a_shape_of_cuckoo_is_one_of_simdht(self):
+        if not {"cuckoo", "simdht"} <= {index for index, _, _ in self.pairs}:
+            self.skipTest("cuckoo or simdht is not in this build")
+        (document,) = self.documents("--index=cuckoo:shape=2x4,key=32", "--keys=u32", *SHORT)
+        self.assertEqual(document["config"]["index"], "simdht:shape=2x4,key=32")
+
     def test_lists_and_repetitions_make_a_document_each(self):
         with tempfile.TemporaryDirectory() as folder:
             documents = self.documents(

@@ -51,6 +51,10 @@ Registry some_words() {
     }
     pair.resolve_index = [](const Spec& spec) -> Options {
       SpecReader reader(spec, "index " + spec.name);
+      if (spec.name == "tbb") {
+        const u64 grain = reader.number("grain", 2, 1, 9);
+        return reader.finish(), Options{{"grain", std::to_string(grain)}};
+      }
       if (spec.name != "vip") return reader.finish(), Options();
       const u64 period = reader.arg_u64(60, 1, 1000);
       const std::vector<std::string> isas{"any", "sse", "avx"};
@@ -59,6 +63,10 @@ Registry some_words() {
       if (period == 99 && isa == 1) throw InputError("index vip: 99 is not of isa=sse");
       return {{"period", std::to_string(period)}, {"isa", isas[isa]}};
     };
+    if (pair.index == "tbb") {
+      pair.family = "vip";
+      pair.index_options = {{.key = "grain", .standard = "2", .meaning = "how coarse"}};
+    }
     if (pair.index == "vip") {
       pair.learns = true;
       pair.index_options = {{.key = "period", .standard = "60", .meaning = "how long it rests"},
@@ -224,6 +232,24 @@ TEST_CASE("the instructions of kernels are an axis, for an index that has them",
   const RunCommand some = runs({"--index={art,vip}", "--isa=avx"});
   CHECK(contains(some.runs[0].skip, "does not reach art"));
   CHECK(some.runs[1].skip.empty());
+}
+
+TEST_CASE("an index with options of another one of its family is that one", "[cli]") {
+  const RunCommand command = runs({"--index={vip:isa=sse,vip:grain=3}", "--sync={spin,own}"});
+  REQUIRE(command.runs.size() == 4);
+  CHECK(command.runs[0].config.index.str() == "vip:isa=sse");
+  CHECK(contains(command.runs[2].skip, "tbb does not run under spin"));
+  CHECK(command.runs[3].config.index.str() == "tbb:grain=3");
+  CHECK(command.runs[3].config.own_memory == "it allocates itself");
+  CHECK(contains(point_of(command.runs[3].config), "--index=tbb:grain=3 "));
+  CHECK(error_of({"--index=vip:isa=sse,grain=3", "--sync=own"}) ==
+        "--index: 'vip:isa=sse,grain=3': isa is an option of vip and grain one of tbb; leave one of them out");
+  CHECK(error_of({"--index={vip:grain=3,tbb:grain=3}", "--sync=own"}) ==
+        "--index: tbb:grain=3 is the same as vip:grain=3; --reps=2 runs every point twice");
+  CHECK(contains(error_of({"--index=vip:grain=3,size=4", "--sync=own"}), "index tbb has no option 'size'"));
+  CHECK(contains(error_of({"--index=vip:grian=3", "--sync=spin"}), "index vip has no option 'grian'"));
+  CHECK(contains(error_of({"--index=art:grain=3"}), "index art has no options"));
+  CHECK(contains(list_text(kRegistry, "indexes"), "options of tbb      mean tbb: vip:grain=2 is tbb\n"));
 }
 
 TEST_CASE("an index of narrow keys takes keys that are", "[cli]") {

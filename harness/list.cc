@@ -52,6 +52,11 @@ std::string indexes(const Registry& registry) {
     text += line(index, fmt::format("{}; under {}", fmt::join(traits, ", "),
                                     fmt::join(registry.policies_of(index), ", "))) +
             lines(std::ranges::find(registry.pairs(), index, &Pair::index)->index_options);
+    const auto member = std::ranges::find(registry.pairs(), index, &Pair::family);
+    if (member == registry.pairs().end()) continue;
+    const OptionAbout& first = member->index_options.front();
+    text += fmt::format("    {:<19} mean {}: {}:{}={} is {}\n", "options of " + member->index, member->index, index,
+                        first.key, first.standard, member->index);
   }
   return text;
 }

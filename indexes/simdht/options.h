@@ -16,6 +16,8 @@ namespace latchlab::simdht {
 Isa best_isa();
 
 struct Options {
+  static constexpr std::string_view kFamily = "cuckoo";   // cuckoo:shape=2x4 is simdht:shape=2x4
+
   Shape shape;
   Isa isa = best_isa();
   Kernel kernel = Kernel::kHorizontal;
