@@ -76,8 +76,8 @@ struct PhaseTime {
   Measured<double> per_second = Measured<double>::missing("this phase has no operations");
 };
 
-/// `name` is read, insert, update, upsert, erase or scan; `succeeded` counts those that found (changed) something, and of upserts
-/// those that inserted.
+/// `name` is read, insert, update, upsert, erase or scan; `succeeded` counts those that found (changed) something, and of
+/// upserts those that inserted.
 struct OperationRate {
   std::string name;
   u64 count = 0;
