@@ -59,7 +59,7 @@ class Definitions(unittest.TestCase):
             for point in experiment.points:
                 panel = experiment.panels[point.panel]
                 short = ["--records=2000", "--time=5ms"]
-                if any(argument.startswith("--warmup=") for argument in point.arguments):
+                if "--workload=insert" not in point.arguments:   # that has no warm-up
                     short.append("--warmup=1ms")
                 point = dataclasses.replace(point, arguments=definition.merged(point.arguments, short))
                 # Each curve once, and each x once; of numbers of threads the first is enough.
