@@ -64,7 +64,7 @@ function(latchlab_add_tests folder)
   # Tests run the harness too, so whoever builds a test executable alone must get it.
   add_dependencies(${target} harness)
   # A name that CMake garbles (an unbalanced bracket) would select nothing and pass: NoTests makes it fail.
-  catch_discover_tests(${target} TEST_PREFIX "${folder}/" TEST_SPEC "${test_spec}" EXTRA_ARGS --warn NoTests
+  catch_discover_tests(${target} TEST_PREFIX "${folder}/" TEST_SPEC "${test_spec}~[threads]" EXTRA_ARGS --warn NoTests
     PROPERTIES LABELS ${folder} TIMEOUT 600)
 endfunction()
 
@@ -73,6 +73,11 @@ latchlab_add_tests(sync latchlab)
 latchlab_add_tests(workloads latchlab)
 latchlab_add_tests(indexes harness_pairs latchlab::harness)
 latchlab_add_tests(harness harness_pairs latchlab::harness)
+
+# Threads that pass locks around take several times as long beside another test: they have the machine to themselves, first, while
+# nothing else runs that would have to be waited for.
+catch_discover_tests(indexes_test TEST_PREFIX "indexes/" TEST_SPEC "${test_spec}[threads]" EXTRA_ARGS --warn NoTests
+  PROPERTIES LABELS indexes TIMEOUT 600 PROCESSORS 2 COST 2000)
 
 # The rest says nothing new under a sanitizer.
 if(LATCHLAB_SANITIZE)

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "harness/registry.h"
 #include "indexes/any_index.h"
 #include "indexes/art/art.h"
+#include "indexes/pairs_test.h"
 #include "src/arch/sanitizer.h"
 #include "src/base/hash.h"
 #include "src/machine/emulated.h"
@@ -39,11 +39,9 @@ struct Subject {
 /// Everything that takes its memory from pools: all but peers.
 std::vector<Subject> subjects() {
   std::vector<Subject> all;
-  Registry registry;
-  register_all(registry);
-  for (const Pair& pair : registry.pairs()) {
+  for (const Pair& pair : kept_pairs()) {
     const Spec spec = Spec::parse(pair.policy);
-    if (!pair.own_memory.empty() || !pair.make_index(spec, {}, Spec::parse(pair.index))->keeps()) continue;
+    if (!pair.own_memory.empty()) continue;
     all.push_back(
         {pair.index + ":" + pair.policy + ":" + std::string(word(pair.keys)), pair.keys == KeyKind::kU64,
          [make = pair.make_index, spec, index = Spec::parse(pair.index)](const MemoryConfig& memory) {
@@ -162,7 +160,7 @@ void starve(const Subject& subject, Alloc alloc, const KeyPattern& pattern) {
 TEST_CASE("Allocation failure: every operation succeeds or changes nothing, whichever allocation fails",
           "[no-tsan]") {   // one thread
   for (const Subject& subject : subjects()) {
-    const auto patterns = subject.numbers ? number_patterns(test_seed()) : string_patterns(test_seed());
+    const auto& patterns = patterns_of(subject.numbers ? KeyKind::kU64 : KeyKind::kBytes);
     DYNAMIC_SECTION(subject.name) {
       for (const Alloc alloc : allocs()) {
         for (const KeyPattern& pattern : patterns) starve(subject, alloc, pattern);

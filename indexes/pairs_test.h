@@ -1,0 +1,31 @@
+#pragma once
+// What tests of every pair begin with. Made once, since Catch runs a test case from its beginning for each of its sections.
+#include <vector>
+
+#include "harness/registry.h"
+#include "indexes/any_index.h"
+#include "src/testing/catch.h"
+#include "src/testing/key_patterns.h"
+
+namespace latchlab::testing {
+
+/// The pairs of this build that keep what they are given.
+inline const std::vector<Pair>& kept_pairs() {
+  static const std::vector<Pair> kept = [] {
+    Registry registry;
+    register_all(registry);
+    std::vector<Pair> out;
+    for (const Pair& pair : registry.pairs()) {
+      if (pair.make_index(Spec::parse(pair.policy), {}, Spec::parse(pair.index))->keeps()) out.push_back(pair);
+    }
+    return out;
+  }();
+  return kept;
+}
+
+inline const std::vector<KeyPattern>& patterns_of(KeyKind keys) {
+  static const std::vector<KeyPattern> numbers = number_patterns(test_seed()), strings = string_patterns(test_seed());
+  return keys == KeyKind::kU64 ? numbers : strings;
+}
+
+}  // namespace latchlab::testing
