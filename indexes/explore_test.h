@@ -14,11 +14,11 @@ namespace latchlab::testing {
 inline constexpr u32 kRacePrograms = 40;
 inline constexpr u32 kRaceSchedules = 10'000;
 
-/// Runs every mix on `Index`: ten thousand schedules each, and under sanitizers a twentieth of that.
+/// Runs every mix on `Index`, each under so many schedules, and under sanitizers a twentieth of that.
 template <class Index, class Raw>
-void explore(const std::vector<RaceMix<Raw>>& mixes, std::string_view policy, RaceOptions options) {
-  static_assert(kRaceSchedules % kRacePrograms == 0);
-  options.schedules = kRaceSchedules / kRacePrograms / (kSanitized ? 20 : 1);
+void explore(const std::vector<RaceMix<Raw>>& mixes, std::string_view policy, RaceOptions options,
+             u32 schedules = kRaceSchedules) {
+  options.schedules = schedules / kRacePrograms / (kSanitized ? 20 : 1);
   for (const auto& mix : mixes) {
     const ProgramsReport report = run_programs<Index>(mix, policy, kRacePrograms, options);
     INFO(report.message);

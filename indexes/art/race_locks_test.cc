@@ -12,9 +12,10 @@
 namespace latchlab::testing {
 namespace {
 
+/// Fewer schedules than elsewhere: within a lock there is nothing to interleave with, and locks alone are explored in sync/.
 template <template <class> class P>
 void explore_under() {
-  explore<Synchronized<Art, P<Simulated>, U64Key>>(number_mixes(), P<Simulated>::kName, {});
+  explore<Synchronized<Art, P<Simulated>, U64Key>>(number_mixes(), P<Simulated>::kName, {}, kRaceSchedules / 5);
 }
 
 TEST_CASE("Races: ART under mutex", "[race]") { explore_under<Mutex>(); }

@@ -267,7 +267,7 @@ struct OneValueOfMany {
 
 template <class Bugs, class Way>
 RaceReport look_at_one_value() {
-  return find_races<OneValueOfMany<Bugs, Way>>({.schedules = 10 * kRaceSchedules});
+  return find_races<OneValueOfMany<Bugs, Way>>({.schedules = 3 * kRaceSchedules});
 }
 
 TEST_CASE("Races: readers without a latch see a value in a node of 256 come, change and go", "[race]") {

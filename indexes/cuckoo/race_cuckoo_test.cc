@@ -21,18 +21,20 @@ struct Bounded {
 };
 
 /// What becomes full: two buckets, or the four that they become while others are late with their splits.
-std::vector<RaceMix<u64>> full_mixes(u64 slots) {
+std::vector<RaceMix<u64>> full_mixes(u64 slots, bool settling) {
   std::vector<RaceMix<u64>> out;
   for (const RaceMix<u64>& mix : cuckoo_mixes()) {
-    if (mix.preload.size() < slots) out.push_back(mix);
+    if (mix.preload.size() < slots && (mix.name == "settling") == settling) out.push_back(mix);
   }
   return out;
 }
 
 template <class Policy>
 void explore_full(std::string_view policy, RaceOptions options) {
-  explore<Synchronized<Bounded<14>::Table, Policy, U64Key>>(full_mixes(14), policy, options);
-  explore<Synchronized<Bounded<28>::Table, Policy, U64Key>>(full_mixes(28), policy, options);
+  explore<Synchronized<Bounded<14>::Table, Policy, U64Key>>(full_mixes(14, false), policy, options);
+  explore<Synchronized<Bounded<28>::Table, Policy, U64Key>>(full_mixes(28, false), policy, options);
+  // Who waits for the splits of others looks again and again, so that a schedule takes as long as ten of another mix.
+  explore<Synchronized<Bounded<28>::Table, Policy, U64Key>>(full_mixes(28, true), policy, options, kRaceSchedules / 5);
 }
 
 TEST_CASE("Races: cuckoo that becomes full", "[race]") {

@@ -149,8 +149,8 @@ void World::dispatch() {
   jump(fiber.context, &fiber);
 }
 
-void World::jump(Context& to, Fiber* next) {
-  // Looked up at every jump, since the address may be cached only within one thread.
+/// Never inlined: a jump may come back in another thread, whose exceptions are at another address.
+[[gnu::noinline]] void World::jump(Context& to, Fiber* next) {
   auto* const state = reinterpret_cast<ExceptionState*>(abi::__cxa_get_globals());
   Context& from = *on_;
   from.exceptions = *state;
@@ -226,7 +226,8 @@ void World::event(Fiber& fiber, Event event, const void* at, u32 line) {
   fiber.clock += costs_->cost({fiber.id, event, line, fiber.clock});
 }
 
-void World::access(Fiber& fiber, const void* p, u32 bytes, Event kind) {
+/// Flattened, since most of what the race finder does is done here.
+[[gnu::flatten]] void World::access(Fiber& fiber, const void* p, u32 bytes, Event kind) {
   if (fiber.transaction.unwinding()) return;
   take_turn(fiber, AbortMoment::kAccess);
   if (!memory_.accessible(p, bytes)) {
