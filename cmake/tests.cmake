@@ -74,8 +74,8 @@ latchlab_add_tests(workloads latchlab)
 latchlab_add_tests(indexes harness_pairs latchlab::harness)
 latchlab_add_tests(harness harness_pairs latchlab::harness)
 
-# Threads that pass locks around take several times as long beside another test: they have the machine to themselves, first, while
-# nothing else runs that would have to be waited for.
+# Threads that pass locks around take several times as long beside another test: they have the machine to themselves, and first,
+# while nothing else runs that they would have to wait for.
 catch_discover_tests(indexes_test TEST_PREFIX "indexes/" TEST_SPEC "${test_spec}[threads]" EXTRA_ARGS --warn NoTests
   PROPERTIES LABELS indexes TIMEOUT 600 PROCESSORS 2 COST 2000)
 
