@@ -84,24 +84,17 @@ std::string take_isa(Config& config, const Registry& registry) {
 }  // namespace
 
 Spec index_meant(Spec index, const Registry& registry) {
-  const auto own = std::ranges::find(registry.pairs(), index.name, &Pair::index);
-  for (const Pair& member : registry.pairs()) {
-    if (member.family != index.name || own == registry.pairs().end()) continue;
-    std::string ours, theirs;   // options that the other has not
-    for (const auto& [key, value] : index.options) {
-      const bool here = std::ranges::count(own->index_options, key, &OptionAbout::key) != 0;
-      const bool there = std::ranges::count(member.index_options, key, &OptionAbout::key) != 0;
-      if (here && !there) ours = key;
-      if (there && !here) theirs = key;
-    }
-    if (theirs.empty()) continue;
-    if (!ours.empty()) {
-      throw InputError(fmt::format("--index: '{}': {} is an option of {} and {} one of {}; leave one of them out", index.str(),
-                                   ours, own->index, theirs, member.index));
-    }
-    index.name = member.index;
-    break;
+  using Option = std::pair<std::string, std::string>;
+  const auto member = std::ranges::find_if(registry.pairs(), [&](const Pair& pair) {
+    return pair.meant_by.index == index.name && std::ranges::count(index.options, pair.meant_by.option, &Option::first) != 0;
+  });
+  if (member == registry.pairs().end()) return index;
+  for (const auto& [key, value] : index.options) {
+    if (std::ranges::count(member->index_options, key, &OptionAbout::key) != 0) continue;
+    throw InputError(fmt::format("--index: '{}' is {}, by its option {}, and that has no option {}", index.str(), member->index,
+                                 member->meant_by.option, key));
   }
+  index.name = member->index;
   return index;
 }
 
@@ -175,6 +168,9 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
     return fmt::format("--records: {} has {} slots, too few for {} records", config.index.str(), config.most_keys, config.records);
   }
   if (mix.has(OpKind::kInsert) && !inserts && !mix.has(OpKind::kErase) && config.records == capacity) {
+    if (defaults.records) {
+      return fmt::format("--keys: {} has {} keys, all of which are loaded: none is left to insert", config.keys.str(), capacity);
+    }
     return fmt::format("--records: --keys={} has {} keys, too few for {} records and one to insert; write fewer",
                        config.keys.str(), capacity, config.records);
   }

@@ -31,7 +31,8 @@ class CapacityOfKeys {
   std::vector<std::pair<std::string, u64>> known_;
 };
 
-/// The index itself, or the one of its family that has the options. Throws InputError where no index has them all.
+/// The index itself, or the one that is meant by one of its options (Pair::meant_by). Throws InputError for options that this one
+/// has not.
 [[nodiscard]] Spec index_meant(Spec index, const Registry& registry);
 /// The policy with every option as it would be in effect, whatever the index; an unknown one as it is. Throws InputError.
 [[nodiscard]] Spec in_effect(const Spec& sync, const Registry& registry);

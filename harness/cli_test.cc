@@ -64,7 +64,7 @@ Registry some_words() {
       return {{"period", std::to_string(period)}, {"isa", isas[isa]}};
     };
     if (pair.index == "tbb") {
-      pair.family = "vip";
+      pair.meant_by = {.index = "vip", .option = "grain"};
       pair.index_options = {{.key = "grain", .standard = "2", .meaning = "how coarse"}};
     }
     if (pair.index == "vip") {
@@ -234,7 +234,7 @@ TEST_CASE("the instructions of kernels are an axis, for an index that has them",
   CHECK(some.runs[1].skip.empty());
 }
 
-TEST_CASE("an index with options of another one of its family is that one", "[cli]") {
+TEST_CASE("an index with the option by which another is meant is that one", "[cli]") {
   const RunCommand command = runs({"--index={vip:isa=sse,vip:grain=3}", "--sync={spin,own}"});
   REQUIRE(command.runs.size() == 4);
   CHECK(command.runs[0].config.index.str() == "vip:isa=sse");
@@ -243,13 +243,13 @@ TEST_CASE("an index with options of another one of its family is that one", "[cl
   CHECK(command.runs[3].config.own_memory == "it allocates itself");
   CHECK(contains(point_of(command.runs[3].config), "--index=tbb:grain=3 "));
   CHECK(error_of({"--index=vip:isa=sse,grain=3", "--sync=own"}) ==
-        "--index: 'vip:isa=sse,grain=3': isa is an option of vip and grain one of tbb; leave one of them out");
+        "--index: 'vip:isa=sse,grain=3' is tbb, by its option grain, and that has no option isa");
   CHECK(error_of({"--index={vip:grain=3,tbb:grain=3}", "--sync=own"}) ==
         "--index: tbb:grain=3 is the same as vip:grain=3; --reps=2 runs every point twice");
-  CHECK(contains(error_of({"--index=vip:grain=3,size=4", "--sync=own"}), "index tbb has no option 'size'"));
+  CHECK(contains(error_of({"--index=vip:grain=3,size=4", "--sync=own"}), "is tbb, by its option grain, and that has no option size"));
   CHECK(contains(error_of({"--index=vip:grian=3", "--sync=spin"}), "index vip has no option 'grian'"));
   CHECK(contains(error_of({"--index=art:grain=3"}), "index art has no options"));
-  CHECK(contains(list_text(kRegistry, "indexes"), "options of tbb      mean tbb: vip:grain=2 is tbb\n"));
+  CHECK(contains(list_text(kRegistry, "indexes"), "grain=...           means tbb, with its options\n"));
 }
 
 TEST_CASE("an index of narrow keys takes keys that are", "[cli]") {

@@ -52,11 +52,10 @@ std::string indexes(const Registry& registry) {
     text += line(index, fmt::format("{}; under {}", fmt::join(traits, ", "),
                                     fmt::join(registry.policies_of(index), ", "))) +
             lines(std::ranges::find(registry.pairs(), index, &Pair::index)->index_options);
-    const auto member = std::ranges::find(registry.pairs(), index, &Pair::family);
+    const auto member =
+        std::ranges::find_if(registry.pairs(), [&](const Pair& pair) { return pair.meant_by.index == index; });
     if (member == registry.pairs().end()) continue;
-    const OptionAbout& first = member->index_options.front();
-    text += fmt::format("    {:<19} mean {}: {}:{}={} is {}\n", "options of " + member->index, member->index, index,
-                        first.key, first.standard, member->index);
+    text += fmt::format("    {:<19} means {}, with its options\n", fmt::format("{}=...", member->meant_by.option), member->index);
   }
   return text;
 }

@@ -54,7 +54,7 @@ struct Pair {
   std::string about;         ///< the policy in one line
   std::vector<OptionAbout> options;         ///< of the policy
   std::vector<OptionAbout> index_options;
-  std::string family;   ///< the index whose word means this one where options follow that only this one has; empty for none
+  MeantBy meant_by;
   std::vector<std::string> variants;   ///< of the index, as specs, each a code of its own that tests must go through
 
   /// Why this process cannot do what the policy's word promises; nothing where it can.

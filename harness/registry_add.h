@@ -42,7 +42,7 @@ inline std::vector<std::pair<std::string, std::string>> no_options(const Spec& s
 ///                          counts its own bytes()
 ///   kNoErase               why its erase must not be called
 ///   kLibrary               for a peer: which library it is from, by its name in build_info().libraries
-///   Options::kFamily       another index, whose word means this one where options of this one follow
+///   Options::kMeantBy      a MeantBy, for one that the word of another index means too
 ///   Options::degraded()    why this process cannot do what they ask for, if so
 ///   Options::least_bytes() what it takes before it holds anything, where they can make that more than a machine has
 ///   Options::widths()      the bits of its keys and values, where they may be fewer than 64
@@ -77,7 +77,7 @@ void add_pair(Registry& registry, std::string index, std::string policy, KeyKind
     using Options = typename Written::Options;
     pair.resolve_index = [](const Spec& spec) { return Options::parse(spec).resolved(); };
     pair.index_options = options_of<Options>(pair.index);
-    if constexpr (requires { Options::kFamily; }) pair.family = Options::kFamily;
+    if constexpr (requires { Options::kMeantBy; }) pair.meant_by = Options::kMeantBy;
     if constexpr (requires { Options::variants(); }) pair.variants = Options::variants();
     if constexpr (requires(const Options& options) { options.degraded(); }) {
       pair.index_degraded = [](const Spec& spec) { return Options::parse(spec).degraded(); };

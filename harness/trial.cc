@@ -89,9 +89,15 @@ class Run {
         if (used_up()) {
           worsen(Status::kFailed,
                  fmt::format("no key is left to insert: all {} of --keys={} were in the index after the warm-up, which inserts "
-                             "too; --warmup=0 leaves it out", keys_.capacity(), config_.keys.str()));
+                             "too; load fewer --records", keys_.capacity(), config_.keys.str()));
         }
-        if (go_on()) measure();
+        if (go_on()) {
+          measure();
+          if (used_up()) {
+            out_.health.notes.push_back(fmt::format("at the end all {} of --keys={} were in the index: inserts that came after "
+                                                    "the last of them failed", keys_.capacity(), config_.keys.str()));
+          }
+        }
       }
       leave();
     } catch (const std::exception& e) {

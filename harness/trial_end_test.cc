@@ -2,6 +2,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <numeric>
@@ -115,7 +116,11 @@ TEST_CASE("a trial whose warm-up leaves no key to insert fails and says so") {
   CHECK_THAT(result.reason, Catch::Contains("no key is left to insert: all 32768 of --keys=u16"));
   CHECK_FALSE(result.throughput);
   config.warmup_ns = 0;
-  CHECK(run(config).status == Status::kOk);
+  const TrialResult late = run(config);
+  CHECK(late.status == Status::kOk);
+  CHECK(std::ranges::count_if(late.health.notes, [](const std::string& note) {
+          return note.starts_with("at the end all 32768 of --keys=u16 were in the index");
+        }) == 1);
   config.warmup_ns = 2'000'000;
   config.workload = Spec::parse("mix:insert=50,erase=50");
   CHECK(run(config).status == Status::kOk);

@@ -19,6 +19,8 @@ template <class Index, class Raw>
 void explore(const std::vector<RaceMix<Raw>>& mixes, std::string_view policy, RaceOptions options,
              u32 schedules = kRaceSchedules) {
   options.schedules = schedules / kRacePrograms / (kSanitized ? 20 : 1);
+  REQUIRE(options.schedules > 0);
+  REQUIRE_FALSE(mixes.empty());
   for (const auto& mix : mixes) {
     const ProgramsReport report = run_programs<Index>(mix, policy, kRacePrograms, options);
     INFO(report.message);

@@ -109,8 +109,8 @@ concept BatchBody = requires(const Index& constant, Tx& tx, std::span<const type
   { constant.find_batch_in(tx, keys, found) } -> std::same_as<Attempt<bool>>;
 };
 
-/// What an index may have for batches of changes: asks for the lines where the way of a key begins, and waits for none of them.
-/// Runs in an attempt that ends with it. [[gnu::always_inline]], or g++ drops it as without effect.
+/// What an index may have for batches of changes: asks for the lines where the way of a key begins, for an insert perhaps for more
+/// of them, and waits for none. Runs in an attempt that ends with it. [[gnu::always_inline]], or g++ drops it as without effect.
 template <class Index>
 concept HintingBody = requires(const Index& constant, const typename Index::Key& key) { constant.prefetch(key, Hint::kInsert); };
 

@@ -62,7 +62,9 @@ class ChainedLine {
     return tx.confirm(Found(), way.at);
   }
 
-  [[gnu::always_inline]] void prefetch(const Key& key, Hint) const { prefetch_write(table_.at(table_.guess(chained::hash_of(key)))); }
+  [[gnu::always_inline]] void prefetch(const Key& key, Hint) const {
+    prefetch_write(table_.at(table_.guess(chained::hash_of(key))));
+  }
 
   /// The same for as many keys: found[i] is of keys[i]. kGroup buckets are asked for side by side.
   template <class Tx>

@@ -77,7 +77,9 @@ class Chains {
     return true;
   }
 
-  [[gnu::always_inline]] void prefetch(const Key& key, Hint) const { prefetch_write(table_.at(table_.guess(chained::hash_of(key)))); }
+  [[gnu::always_inline]] void prefetch(const Key& key, Hint) const {
+    prefetch_write(table_.at(table_.guess(chained::hash_of(key))));
+  }
 
   template <class Tx>
   Attempt<bool> put_in(Tx& tx, const Key& key, u64 value, Put how) {

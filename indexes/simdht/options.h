@@ -16,7 +16,7 @@ namespace latchlab::simdht {
 Isa best_isa();
 
 struct Options {
-  static constexpr std::string_view kFamily = "cuckoo";   // cuckoo:shape=2x4 is simdht:shape=2x4
+  static constexpr MeantBy kMeantBy{.index = "cuckoo", .option = "shape"};
 
   Shape shape;
   Isa isa = best_isa();

@@ -32,6 +32,11 @@ struct Spec {
   bool operator==(const Spec&) const = default;
 };
 
+/// The option with which the word of another index means an index too (cuckoo:shape=2x4 is simdht). Empty for none.
+struct MeantBy {
+  std::string_view index, option;
+};
+
 /// Reads a spec's argument and options, each with its default and its range, and refuses what nobody asked
 /// for:
 ///
