@@ -169,7 +169,7 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
   }
   if (mix.has(OpKind::kInsert) && !inserts && !mix.has(OpKind::kErase) && config.records == capacity) {
     if (defaults.records) {
-      return fmt::format("--keys: {} has {} keys, all of which are loaded: none is left to insert", config.keys.str(), capacity);
+      return fmt::format("--keys: no key of {} is left to insert: all of them ({}) are loaded", config.keys.str(), capacity);
     }
     return fmt::format("--records: --keys={} has {} keys, too few for {} records and one to insert; write fewer",
                        config.keys.str(), capacity, config.records);

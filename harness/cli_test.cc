@@ -501,6 +501,9 @@ TEST_CASE("keys of a file are counted", "[cli]") {
   CHECK(runs({file, all, "--workload={mix:insert=100,lookup}"}).runs[1].skip.empty());
   CHECK(runs({file, all, "--workload=mix:insert=50,erase=50"}).runs[0].skip.empty());
   CHECK(runs({"--keys=file:" + path, "--workload=insert"}).runs[0].config.records == 3);
+  std::ofstream(path) << "apple\n";
+  CHECK(error_of({file, "--workload=mix:read=50,insert=50"}) ==
+        "--keys: no key of file:" + path + " is left to insert: all of them (1) are loaded");
   (void)std::remove(path.c_str());
 }
 

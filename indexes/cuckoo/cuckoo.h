@@ -3,12 +3,13 @@
 // Rodler, 2001; paths as in MemC3 and libcuckoo). Keys are u64.
 //
 // A key is in its primary bucket if there was room, else in its secondary one. A lookup reads the first, asks its marks, and
-// reads the second if it must; it writes nothing. Who finds both full moves one of their keys to its other bucket, in the attempt
-// that inserts: of fourteen there mostly is one that can. Else he looks for a path: keys that can each move on to their other
-// bucket, the last into a free slot. The search (breadth first, kMostSpots buckets, kMostMoves moves) is an attempt
-// of its own, and what it finds is a hint: another attempt enters the buckets of the path, sees whether each key is still where
-// it was, and moves them all, or says that the path is stale. So no key is ever out of the table. Where there is no path, or
-// eight were stale, the table splits a run of buckets, which begins a doubling, until there is one.
+// reads the second if it must; it writes nothing. Who finds both full moves one of their keys to its other bucket,
+// in the attempt that inserts: of fourteen there mostly is one that can. Else he looks for a path: keys that can each
+// move on to their other bucket, the last into a free slot. The search (breadth first, kMostSpots buckets, kMostMoves
+// moves) is an attempt of its own, and what it finds is a hint: another attempt enters the buckets of the path, sees
+// whether each key is still where it was, and moves them all, or says that the path is stale. So no key is ever out of
+// the table. Where there is no path, or eight were stale, the table splits a run of buckets, which begins a doubling,
+// until there is one.
 //
 // It grows by doubling (indexes/growing/table.h) at load .95, which leaves .475, a run of buckets for one of sixteen inserts. One
 // that may have only so many slots (cuckoo:most_slots=N) is filled beyond that, until a key finds no path: it is full.
@@ -73,7 +74,7 @@ class Cuckoo {
       return tx.confirm(Found(first->value[slot].load()), first);
     }
     const u64 word = first->word.load();
-    if (growing::low_bits(hashes.primary(), growing::bits_of(word)) != b) [[unlikely]] return find_by_hops(tx, own);
+    if (!is_primary(hashes, b, growing::bits_of(word))) [[unlikely]] return find_by_hops(tx, own);
     return find_in_second(tx, own, hashes, first, word);
   }
 
@@ -326,7 +327,7 @@ class Cuckoo {
       for (u32 slot = 0; slot < kSlots; ++slot) {
         const u64 key = from->at->key[slot].load();
         const Hashes both(key);
-        const u64 hash = is_primary(both, from->number, from->word) ? both.secondary() : both.primary();
+        const u64 hash = is_primary(both, from->number, growing::bits_of(from->word)) ? both.secondary() : both.primary();
         const u64 guess = table_.guess(hash);
         movers[slot] = {key, hash, guess, table_.at(guess)};
         prefetch_read(movers[slot].at);
@@ -334,7 +335,7 @@ class Cuckoo {
       for (u32 slot = 0; slot < kSlots; ++slot) {
         const auto& [key, hash, guess, at] = movers[slot];
         if (Layout::Machine::kTiny && key % 2 != 0) continue;   // or programs of a few operations would never come to a search
-        if (at == nullptr || at->slot_of(cuckoo::free_key(guess)) == kSlots) continue;
+        if (at == nullptr || !has_room(*at, guess)) continue;
         Place<Tx> other;
         if (!arrive(tx, hash, other)) return kRestart;
         const u32 to = other.free_slot();
@@ -349,14 +350,14 @@ class Cuckoo {
     }
     return tx.confirm(Placed::kNoRoom, first.at, second.at);   // the table may be full
   }
-  static bool is_primary(Hashes hashes, u64 number, u64 word) {
-    return growing::low_bits(hashes.primary(), growing::bits_of(word)) == number;
+  static bool is_primary(Hashes hashes, u64 number, u32 bits) {
+    return growing::low_bits(hashes.primary(), bits) == number;
   }
   /// For a key that moves from bucket `number` to its other one: who leaves its primary bucket is looked for there first.
   static void mark_who_leaves(Bucket& bucket, u64 number, u64 key) {
     const Hashes hashes(key);
     const u64 word = bucket.word.load();
-    if (!Layout::Bugs::kDropMark && is_primary(hashes, number, word)) bucket.word.store(word | hashes.mark());
+    if (!Layout::Bugs::kDropMark && is_primary(hashes, number, growing::bits_of(word))) bucket.word.store(word | hashes.mark());
   }
   template <class Tx>
   Attempt<bool> clear(Tx& tx, Hashes hashes, const Place<Tx>& place, u32 slot) {
@@ -381,7 +382,7 @@ class Cuckoo {
         const u64 key = old.key[i].load();
         if (key == free) continue;
         const Hashes hashes(key);
-        const bool primary = growing::low_bits(hashes.primary(), bits) == number;
+        const bool primary = is_primary(hashes, number, bits);
         if (((primary ? hashes.primary() : hashes.secondary()) >> bits & 1) == 0) continue;
         born.put(i, key, old.value[i].load());
         old.key[i].store(free);
@@ -409,7 +410,7 @@ class Cuckoo {
       for (u32 slot = 0; slot < kSlots; ++slot) {
         const u64 key = bucket->key[slot].load();
         const Hashes hashes(key);
-        if (key == cuckoo::free_key(number) || growing::low_bits(hashes.primary(), bits) == number) continue;
+        if (key == cuckoo::free_key(number) || is_primary(hashes, number, bits)) continue;
         Place<Tx> primary;
         if (!cuckoo.arrive(tx, hashes.primary(), primary)) return kRestart;
         const u32 home = static_cast<u32>(std::find(numbers.begin(), numbers.begin() + entered, primary.number) - numbers.begin());

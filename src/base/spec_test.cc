@@ -90,14 +90,14 @@ TEST_CASE("a reader takes numbers and words of a list", "[spec]") {
   SpecReader reader(spec, "index table");
   CHECK(reader.number("slots", 0, 0, 12) == 12);
   CHECK(reader.number("other", 7, 0, 12) == 7);
-  const Spec large = Spec::parse("table:2Ki,slots=1.5M,seed=18446744073709551615,room=1.5,size=99999999T,most=1m");
+  const Spec large = Spec::parse("table:2Ki,slots=1.5M,seed=18446744073709551615,room=1.5,size=99999999T,most=1m,high=1125899906842624.25");
   SpecReader counts(large, "index table");
   CHECK(counts.arg_u64(0, 0, 2048) == 2048);
   CHECK(counts.number("slots", 0, 0, 1'500'000) == 1'500'000);
   CHECK(counts.number("seed", 0, 0, ~u64{0}) == ~u64{0});
   CHECK(contains(error_of([&] { (void)counts.number("slots", 0, 0, 1000); }),
                  "slots='1.5M' must be a whole number from 0 to 1000"));
-  for (const char* key : {"room", "size", "most"}) {
+  for (const char* key : {"room", "size", "most", "high"}) {
     INFO(key);
     CHECK(contains(error_of([&] { (void)counts.number(key, 0, 0, ~u64{0}); }), "must be a whole number"));
   }

@@ -4,7 +4,8 @@
 // choices and the places of this build.
 //
 // Tags that the build understands: [release] runs in the release preset only, [no-asan] and [no-tsan] leave out one
-// sanitizer lane, [threads] runs beside no other test, [.nightly] by ctest --preset nightly only. Assertions of Catch2 belong to one thread: other threads collect, the test's own thread checks.
+// sanitizer lane, [threads] runs beside no other test, [.nightly] by ctest --preset nightly only. Assertions of Catch2
+// belong to one thread: other threads collect, the test's own thread checks.
 
 #if __has_include(<catch2/catch_all.hpp>)
 #include <catch2/catch_all.hpp>
