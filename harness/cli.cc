@@ -191,6 +191,7 @@ RunCommand parse_run(const std::vector<std::string>& args, const Surroundings& s
   }
 
   const Defaults defaults{.time = find(given, "time") == nullptr && find(given, "ops") == nullptr,
+                          .keys = find(given, "keys") == nullptr,
                           .records = find(given, "records") == nullptr,
                           .warmup = find(given, "warmup") == nullptr,
                           .alloc = find(given, "alloc") == nullptr,

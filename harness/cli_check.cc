@@ -9,6 +9,7 @@
 #include "workloads/distribution.h"
 #include "workloads/keys.h"
 #include "workloads/mix.h"
+#include "workloads/workload.h"
 
 namespace latchlab {
 
@@ -48,13 +49,30 @@ auto named(std::string_view option, Make&& make) {
 
 bool writes(const Mix& mix) {
   return mix.has(OpKind::kInsert) || mix.has(OpKind::kUpdate) || mix.has(OpKind::kUpsert) ||
-         mix.has(OpKind::kErase);
+         mix.has(OpKind::kErase) || mix.has(OpKind::kRmw);
 }
 
 /// Whether any operation takes its key from the distribution (workloads/stream.cc).
 bool draws_keys(const Mix& mix) {
   return mix.has(OpKind::kRead) || mix.has(OpKind::kUpdate) || mix.has(OpKind::kUpsert) ||
-         mix.has(OpKind::kScan);
+         mix.has(OpKind::kScan) || mix.has(OpKind::kRmw);
+}
+
+/// What a workload file says in place of options; why those that were given do not reach it.
+std::string take_file(Config& config, const WiscerFile& file, const Defaults& defaults) {
+  config.keys = Spec{.name = file.sequential ? "dense" : "affine", .arg = {}, .options = {}};
+  if (file.sorted) config.keys.options.emplace_back("in_order", "1");
+  config.records = file.initial_size;
+  if (defaults.time) config.ops = file.operations;
+  if (defaults.warmup) config.warmup_ns = 0;
+  config.no_distribution = "the file says how popular they are";
+  const auto not_reached = [&](std::string_view option, std::string_view what) {
+    return fmt::format("{}: it does not reach --workload={}: the file says {}", option, config.workload.str(), what);
+  };
+  if (!defaults.keys) return not_reached("--keys", "which keys there are");
+  if (!defaults.records) return not_reached("--records", "how many keys are loaded");
+  if (config.negative > 0) return not_reached("--negative", "which keys are asked for");
+  return "";
 }
 
 /// Makes --isa an option of the index; why it cannot be one, if so.
@@ -120,9 +138,12 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
   (void)in_effect(config.sync, surroundings.registry);
   surroundings.check_pin(config.pin);
   (void)named("--dist", [&] { return Distribution(config.distribution); });
-  const Mix mix = named("--workload", [&] { return Mix(config.workload, 0); });
+  const Workload workload = named("--workload", [&] { return Workload(config.workload, 0); });
+  const Mix& mix = workload.mix();
   const bool inserts = mix.fills();
+  const bool by_file = workload.wiscer().has_value();
   if (!draws_keys(mix)) config.no_distribution = "it takes the records in turn";
+  if (defaults.dist && !mix.usual_distribution().empty()) config.distribution = Spec::parse(mix.usual_distribution());
 
   const bool warmup_is_lost = inserts && !defaults.warmup && config.warmup_ns > 0;
   if (inserts) {
@@ -130,9 +151,10 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
   } else if (defaults.warmup) {
     config.warmup_ns = kDefaultWarmup;
   }
-  if (defaults.time && !inserts) config.time_ns = kDefaultTime;
+  if (defaults.time && !inserts && !by_file) config.time_ns = kDefaultTime;
+  const std::string no_file = by_file ? take_file(config, *workload.wiscer(), defaults) : "";
   const u64 capacity = named("--keys", [&] { return capacities.of(config.keys); });
-  if (defaults.records) {
+  if (defaults.records && !by_file) {
     // A mix that inserts needs keys that are not in the index.
     const u64 keys_left = !inserts && mix.has(OpKind::kInsert) ? capacity / 2 : capacity;
     config.records = std::min(default_records(surroundings.memory_available), std::max<u64>(keys_left, 1));
@@ -155,6 +177,7 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
   }
   config.own_memory = pair->own_memory;
   if (!no_isa.empty()) return no_isa;
+  if (!no_file.empty()) return no_file;
   config.index_degraded = pair->index_degraded(config.index).value_or("");
   config.widths = pair->widths(config.index);
   if (const u64 least = pair->least_bytes(config.index); least > surroundings.memory_available) {
@@ -163,7 +186,7 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
   }
   config.most_keys = pair->most_keys(config.index);
   // By default nine tenths of a table are filled.
-  if (defaults.records && !inserts) config.records = std::min(config.records, config.most_keys - config.most_keys / 10);
+  if (defaults.records && !inserts && !by_file) config.records = std::min(config.records, config.most_keys - config.most_keys / 10);
   if (!inserts && config.records > config.most_keys) {
     return fmt::format("--records: {} has {} slots, too few for {} records", config.index.str(), config.most_keys, config.records);
   }

@@ -15,6 +15,7 @@ namespace latchlab {
 /// Which values were not given.
 struct Defaults {
   bool time = false;  ///< neither --time nor --ops
+  bool keys = false;
   bool records = false;
   bool warmup = false;
   bool alloc = false;

@@ -63,16 +63,16 @@ const std::vector<OptionRow>& option_rows() {
          c.reclaim = parse_word("--reclaim", v,
                                 {Reclaim::kEpoch, Reclaim::kEpochFence, Reclaim::kQsbr, Reclaim::kLeak});
        }},
-      {"workload", "MIX", "lookup", "lookup, insert or mix:read=90,insert=5,erase=5",
+      {"workload", "MIX", "lookup", "lookup, insert, mix:read=90,insert=5,erase=5, ycsb-a to ycsb-f or wiscer:FILE",
        [](Config& c, const std::string& v) { c.workload = parse_spec("--workload", v); }},
-      {"keys", "KEYS", "u64", "u64, u32, u16, dense, stride:N or file:PATH, one key a line",
+      {"keys", "KEYS", "u64", "u64, u32, u16, dense, file:PATH (one key a line), sosd:PATH, email, url, ...: harness list keys",
        [](Config& c, const std::string& v) {
          if (v.starts_with('/') || v.starts_with('.')) {
            throw InputError(fmt::format("--keys: '{}' is a path; write --keys=file:{}", v, v));
          }
          c.keys = parse_spec("--keys", v);
        }},
-      {"dist", "DIST", "uniform", "uniform or zipf:0.99",
+      {"dist", "DIST", "uniform", "uniform, zipf:0.99, hotspot:0.2, latest, ...: harness list distributions",
        [](Config& c, const std::string& v) { c.distribution = parse_spec("--dist", v); }},
       {"negative", "RATE", "0", "share of reads for absent keys",
        [](Config& c, const std::string& v) { c.negative = parse_share("--negative", v); }},

@@ -54,7 +54,10 @@ std::vector<std::string> split_at_commas(std::string_view what, std::string_view
   return pieces;
 }
 
-bool is_path(std::string_view text) { return text.starts_with("file:"); }
+bool is_path(std::string_view text) {
+  const std::size_t colon = text.find(':');
+  return colon != std::string_view::npos && takes_path(text.substr(0, colon));
+}
 
 /// Whether `piece` continues the spec `before` rather than beginning a new point.
 bool continues(const std::string& before, std::string_view piece) {

@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include "harness/cli_values.h"
+#include "workloads/keys.h"
 
 namespace latchlab {
+
+KeyKind Config::key_kind() const { return KeySet::bytes(keys.name) ? KeyKind::kBytes : KeyKind::kU64; }
 
 std::string_view word(KeyKind kind) { return kind == KeyKind::kU64 ? "u64" : "bytes"; }
 
@@ -44,11 +47,14 @@ std::string point_of(const Config& c) {
   if (!c.isa.empty()) point += fmt::format(" --isa={}", c.isa);
   if (c.own_memory.empty()) point += fmt::format(" --alloc={}", word(c.alloc));
   if (c.no_reclaim.empty()) point += fmt::format(" --reclaim={}", word(c.reclaim));
-  point += fmt::format(" --hugepages={} --workload={} --keys={}", word(c.huge_pages), c.workload.str(),
-                       c.keys.str());
+  point += fmt::format(" --hugepages={} --workload={}", word(c.huge_pages), c.workload.str());
+  const bool by_file = c.workload.name == "wiscer";   // then that says which keys and how many
+  if (!by_file) point += fmt::format(" --keys={}", c.keys.str());
   if (c.no_distribution.empty()) point += fmt::format(" --dist={}", c.distribution.str());
-  point += fmt::format(" --negative={} --batch={} --records={} --warmup={}", c.negative, batch_text(c.batch), c.records,
-                       duration_text(c.warmup_ns));
+  if (!by_file) point += fmt::format(" --negative={}", c.negative);
+  point += fmt::format(" --batch={}", batch_text(c.batch));
+  if (!by_file) point += fmt::format(" --records={}", c.records);
+  point += fmt::format(" --warmup={}", duration_text(c.warmup_ns));
   if (c.time_ns != 0) point += fmt::format(" --time={}", duration_text(c.time_ns));
   if (c.ops != 0) point += fmt::format(" --ops={}", c.ops);
   return point + fmt::format(" --sample={} --latency={} --seed={} --validate={}", duration_text(c.sample_ns),

@@ -20,8 +20,7 @@
 
 namespace latchlab {
 
-/// What a key is to an index: `--keys=u64` and `dense` are integers, `file:PATH` is a byte string of any
-/// length.
+/// What a key is to an index: an integer, or a byte string of any length (--keys=file:PATH, email, url).
 enum class KeyKind { kU64, kBytes };
 
 /// Where node memory comes from; the words of `--alloc`.
@@ -96,7 +95,7 @@ struct Config {
   std::string no_reclaim;        ///< why --reclaim does not reach this policy; empty where it does
   std::string no_distribution;   ///< why --dist does not reach this workload, which draws no keys; empty where it does
 
-  [[nodiscard]] KeyKind key_kind() const { return keys.name == "file" ? KeyKind::kBytes : KeyKind::kU64; }
+  [[nodiscard]] KeyKind key_kind() const;
 };
 
 /// The CLI and JSON words of the enumerations.

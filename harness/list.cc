@@ -8,6 +8,7 @@
 
 #include "harness/build_info.h"
 #include "src/base/error.h"
+#include "workloads/shipped.h"
 
 namespace latchlab {
 
@@ -73,23 +74,39 @@ std::string policies(const Registry& registry) {
 }
 
 std::string workloads(const Registry&) {
-  return line("lookup", "reads only") +
-         line("insert", "every record once, into an empty index; ends with the records") +
-         line("mix:read=90,insert=10",
-              "percent of read, insert, update, upsert, erase, scan; they sum to 100") +
-         line("  scan_length=100", "pairs that a scan asks for");
+  std::string text = line("lookup", "reads only") +
+                     line("insert", "every record once, into an empty index; ends with the records") +
+                     line("mix:read=90,insert=10",
+                          "percent of read, insert, update, upsert, erase, scan, rmw (read-modify-write); they sum to 100") +
+                     line("  scan_length=100", "pairs that a scan asks for; 1-100: uniform from 1 to 100") +
+                     line("ycsb-a ... ycsb-f", "YCSB's: read=50,update=50; read=95,update=5; reads; read=95,insert=5 by age;") +
+                     line("", "scan=95,insert=5; read=50,rmw=50; each under its distribution where --dist says no other") +
+                     line("wiscer:FILE", "a workload file of Wiscer, which says the keys, their popularity and the operations;");
+  std::string names;
+  for (const Shipped& shipped : shipped_wiscer_files()) names += fmt::format("{}{}", names.empty() ? "" : ", ", shipped.name);
+  return text + line("", fmt::format("its seven are here by name: {}", names));
 }
 
 std::string keys(const Registry&) {
   return line("u64", "integers scattered over 64 bits") + line("u32", "over 32 bits; up to 2^31 records") +
          line("u16", "over 16 bits; up to 2^15 records") +
-         line("dense", "0, 1, 2, ...") + line("stride:N", "0, N, 2 N, ... modulo 2^64: what breaks weak hashing") +
-         line("file:PATH", "byte strings, one a line of at most 64 KiB; --records takes a random sample of the lines");
+         line("dense", "0, 1, 2, ...; loaded in a random order, with in_order=1 in this one") +
+         line("stride:N", "0, N, 2 N, ... modulo 2^64: what breaks weak hashing") +
+         line("affine", "n P + Q modulo 2^64, P odd: Wiscer's; in_order=1 as of dense") +
+         line("clustered:N", "runs of N neighbours (64), each somewhere else in 64 bits") +
+         line("file:PATH", "byte strings, one a line of at most 64 KiB; --records takes a random sample of the lines") +
+         line("email:N, url:N", "N byte strings (1M) that look like those") +
+         line("sosd:PATH", "a file of SOSD: a count, then so many u64 keys");
 }
 
 std::string distributions(const Registry&) {
   return line("uniform", "every record alike") +
-         line("zipf:Q", "weight rank^-Q, any Q >= 0, ranks scattered over the records");
+         line("zipf:Q", "weight rank^-Q, any Q >= 0, ranks scattered over the records") +
+         line("hotspot:F,hits=S", "the share F of the records (0.2) has the share S of the operations (0.8)") +
+         line("self-similar:H", "the share H of the records has 1-H of the operations, and within it again, and so on") +
+         line("exponential:A", "weights fall by e^-A from the first rank to the last; YCSB's default is 3.495") +
+         line("latest:Q", "zipf:Q (0.99) by age: what was inserted last is the most popular") +
+         line("histogram:FILE", "a line for each stretch of ranks: their share of the records, and of the operations");
 }
 
 std::string allocators(const Registry&) {

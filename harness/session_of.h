@@ -295,6 +295,15 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
         }
         case OpKind::kErase: note_change(step.kind, step, index_.erase(me_, key_of<Raw>(step)), tally); break;
         case OpKind::kScan: scan(step, tally); break;
+        case OpKind::kRmw: {
+          // Two operations of the index, as in YCSB: what others do in between is overwritten.
+          const auto found = index_.find(me_, key_of<Raw>(step));
+          (void)found_right(step, found, tally);
+          const bool updated = found && index_.update(me_, key_of<Raw>(step), step.value);
+          tally.missing += found && !updated && step.expect == Expect::kHit;
+          note(OpKind::kRmw, updated, tally);
+          break;
+        }
       }
     }
   }

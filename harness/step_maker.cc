@@ -19,15 +19,16 @@ void fill_key(Step& step, const KeySet& keys, const Op& op, u64 stamp, u32 value
   }
 }
 
-/// `repeats`: keys may come to be inserted again, since there are fewer of them than operations.
-Expect expectation(const Op& op, bool erases, bool repeats) {
+/// `may_miss`: a record may be gone, or not there yet. `may_hit`: what is to be inserted may be there.
+Expect expectation(const Op& op, bool may_miss, bool may_hit) {
   switch (op.kind) {
     case OpKind::kRead:
       if (op.absent) return Expect::kMiss;
-      return erases ? Expect::kEither : Expect::kHit;
+      [[fallthrough]];
     case OpKind::kUpdate:
-    case OpKind::kUpsert: return erases ? Expect::kEither : Expect::kHit;
-    case OpKind::kInsert: return erases || repeats ? Expect::kEither : Expect::kMiss;
+    case OpKind::kUpsert:
+    case OpKind::kRmw: return may_miss ? Expect::kEither : Expect::kHit;
+    case OpKind::kInsert: return may_hit ? Expect::kEither : Expect::kMiss;
     case OpKind::kErase:
     case OpKind::kScan: break;
   }
@@ -50,14 +51,15 @@ void StepMaker::make(u64 first, std::span<Step> steps, std::vector<Op>& ops) con
   ops.resize(steps.size());
   stream_.fill(first, ops);
   const KeySet& keys = stream_.keys();
-  const bool repeats = stream_.size() > keys.capacity();
+  const bool may_miss = erases_ || stream_.addresses_new();
+  const bool may_hit = may_miss || stream_.size() > keys.capacity();
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const Op& op = ops[i];
     Step& step = steps[i];
     fill_key(step, keys, op, first + i, value_bits_);
     step.limit = op.scan;
     step.kind = op.kind;
-    step.expect = expectation(op, erases_, repeats);
+    step.expect = expectation(op, may_miss, may_hit);
   }
 }
 

@@ -2,7 +2,8 @@
 //
 // A promise is made only where it holds at all moments of the run, whatever overtakes what:
 //
-//   a read or update of a record   hits, unless the workload erases (the record may be gone, or not there yet)
+//   a read or update of a record   hits, unless the workload erases (the record may be gone, or not there yet) or addresses
+//                                  what was just inserted (Stream::addresses_new)
 //   a read of an absent key        misses
 //   an insert                      finds its key absent, unless the workload erases (then an upsert may have come before it) or
 //                                  has more operations than there are keys (lines of a file, u32, even strides), which then go

@@ -10,7 +10,7 @@
 #include "workloads/distribution.h"
 #include "workloads/keys.h"
 #include "workloads/mix.h"
-#include "workloads/stream.h"
+#include "workloads/mix_stream.h"
 
 namespace latchlab {
 namespace {
@@ -19,7 +19,7 @@ TEST_CASE("a step knows what must come of it") {
   const KeySet keys(Spec::parse("u64"), 1);
   const Mix mix(Spec::parse("mix:read=40,insert=30,update=30"), .5);
   const Distribution uniform(Spec::parse("uniform"));
-  const Stream stream(1, 1, keys, uniform, mix, 100);
+  const MixStream stream(1, 1, keys, uniform, mix, 100);
   std::vector<Op> ops;
   std::vector<Step> steps;
   for (const bool erases : {false, true}) {
@@ -52,7 +52,7 @@ TEST_CASE("an insert of keys that end finds its key absent where they do not go 
     };
     CHECK(all_expect(Stream::loading(1, keys, 1000), Expect::kMiss));
     const Mix mix(Spec::parse("mix:read=50,insert=50"), 0);
-    const Stream mixed(1, 1, keys, Distribution(Spec::parse("uniform")), mix, 1000);
+    const MixStream mixed(1, 1, keys, Distribution(Spec::parse("uniform")), mix, 1000);
     CHECK(all_expect(mixed, keys.capacity() == KeySet::kNumbers ? Expect::kMiss : Expect::kEither));
   }
 }

@@ -27,7 +27,9 @@
 #include "workloads/distribution.h"
 #include "workloads/keys.h"
 #include "workloads/mix.h"
+#include "workloads/mix_stream.h"
 #include "workloads/stream.h"
+#include "workloads/workload.h"
 
 namespace latchlab {
 namespace {
@@ -52,10 +54,10 @@ class Run {
         progress_(progress),
         seats_(seat(topology, config.pin, config.threads)),
         keys_(config.keys, config.seed),
-        mix_(config.workload, config.negative),
-        distribution_(config.distribution),
-        stream_(config.seed, kMeasuredPhase, keys_, distribution_, mix_, config.records),
-        maker_(stream_, mix_.has(OpKind::kErase), config.widths.value),
+        workload_(config.workload, config.negative),
+        mix_(workload_.mix()),
+        stream_(workload_.stream(config.seed, kMeasuredPhase, keys_, Distribution(config.distribution), config.records)),
+        maker_(*stream_, mix_.has(OpKind::kErase), config.widths.value),
         phases_(trial, config, seats_, maker_, mix_.has(OpKind::kErase) ? config.records : 0, progress) {}
 
   TrialResult run() {
@@ -65,7 +67,7 @@ class Run {
     out_.health.load_before = load_average();
     out_.health.notes = disturbances();
     if (auto note = crowd(out_.health.load_before, topology_.processors.size())) out_.health.notes.push_back(*note);
-    if (keys_.bytes()) {
+    if (keys_.from_lines()) {
       const KeySet::Lines& lines = keys_.lines();
       out_.key_file = KeyFile{.lines = lines.total, .empty = lines.empty, .repeated = lines.repeated};
     } else {
@@ -152,7 +154,8 @@ class Run {
   }
 
   bool load() {
-    const Stream loading = Stream::loading(config_.seed, keys_, config_.records);
+    if (config_.records == 0) return true;   // a file may say so
+    const MixStream loading = MixStream::loading(config_.seed, keys_, config_.records);
     const StepMaker maker(loading, false, config_.widths.value);
     note(phases_.chunks("load", config_.records, [&](Worker& me, u64 first, u32 count) {
       return maker.make(first, count, me.ops, me.steps);
@@ -192,7 +195,7 @@ class Run {
 
   void measure() {
     u64 total = config_.ops > 0 ? config_.ops : ~u64{0};
-    total = std::min(total, stream_.size());
+    total = std::min(total, stream_->size());
     phases_.limit_to(total);
     const u32 every = config_.latency_every;
     for (Worker& worker : phases_.workers()) {
@@ -203,7 +206,7 @@ class Run {
     if (trial_.keeps()) out_.memory.keys_at_start = tally_of_all().keys;
     const Measured<ReclaimCounters> reclaim_before = trial_.reclaim();
     const Disturbance before = disturbance_now();
-    const bool endless = total == ~u64{0} || total >= KeySet::kNumbers;
+    const bool endless = total == ~u64{0} || total >= Stream::kEndless;
     const auto task = [&](u32 t) {
       phases_.run_steps(t);
       phases_.workers()[t].seen_on = this_cpu();
@@ -284,7 +287,7 @@ class Run {
     throughput.ended_by = stop_requested()                                   ? Ending::kSignal
                           : phases_.full()                                   ? Ending::kFull
                           : throughput.operations < total                    ? Ending::kTime
-                          : config_.ops > 0 && config_.ops <= stream_.size() ? Ending::kOperations
+                          : config_.ops > 0 && config_.ops <= stream_->size() ? Ending::kOperations
                                                                              : Ending::kRecords;
     throughput.generator_ns =
         clocked ? Measured<double>(static_cast<double>(making) / static_cast<double>(made))
@@ -446,9 +449,9 @@ class Run {
   Progress& progress_;
   const Seats seats_;
   const KeySet keys_;
-  const Mix mix_;
-  const Distribution distribution_;
-  const Stream stream_;
+  const Workload workload_;
+  const Mix& mix_;
+  const std::unique_ptr<const Stream> stream_;
   const StepMaker maker_;
   Phases phases_;
   PageUse pages_before_;

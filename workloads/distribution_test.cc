@@ -1,34 +1,113 @@
 #include "workloads/distribution.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "src/base/error.h"
 #include "src/testing/catch.h"
+#include "src/testing/temporary_file.h"
 
 namespace latchlab {
 namespace {
 
 Distribution parsed(std::string_view text) { return Distribution(Spec::parse(text)); }
 
-TEST_CASE("distributions parse") {
-  CHECK(parsed("uniform").exponent() == 0);
-  CHECK(parsed("zipf:0").exponent() == 0);
-  CHECK(parsed("zipf:0.99").exponent() == 0.99);
-  CHECK(parsed("zipf:1").exponent() == 1);
-  CHECK(parsed("zipf:3").exponent() == 3);
+TEST_CASE("without a skew there is no law") {
+  for (const char* text : {"uniform", "zipf:0", "zipf:-0"}) {
+    INFO(text);
+    CHECK(parsed(text).law(10) == nullptr);
+  }
+  CHECK(parsed("zipf:0.99").law(10) != nullptr);
+  CHECK(parsed("latest:0").law(10) != nullptr);
 }
 
 TEST_CASE("wrong distributions are refused in one line that says what would be right") {
   using Catch::Matchers::Contains;
   CHECK_THROWS_WITH(parsed("zipff:1"), Contains("zipff") && Contains("did you mean 'zipf'"));
-  CHECK_THROWS_WITH(parsed("pareto"), Contains("uniform and zipf:Q"));
-  for (const char* text : {"zipf", "zipf:-1", "zipf:nan", "zipf:inf", "zipf:1e999", "zipf:x", "zipf:1x",
-                           "zipf:1,skew=2", "uniform:1", "uniform,a=1", "zipf:q=1"}) {
+  CHECK_THROWS_WITH(parsed("pareto"), Contains("there are uniform, zipf:Q"));
+  CHECK_THROWS_WITH(parsed("zipf"), Contains("needs its exponent, a number of 0 or more, as in zipf:0.99"));
+  CHECK_THROWS_WITH(parsed("hotspot:1"), Contains("'1' must be between 0 and 1, as in hotspot:0.2"));
+  CHECK_THROWS_WITH(parsed("hotspot:0.2,hits=1.1"), Contains("hits=1.1 must be a number from 0 to 1"));
+  for (const char* text : {"zipf", "zipf:-1", "zipf:nan", "zipf:inf", "zipf:1e999", "zipf:x", "zipf:1x", "zipf:1,skew=2",
+                           "uniform:1", "uniform,a=1", "zipf:q=1", "latest:-1", "latest:x", "exponential", "exponential:0",
+                           "exponential:1e10", "self-similar", "self-similar:0", "self-similar:0.6", "hotspot:0", "hotspot:-1",
+                           "hotspot:0.2,hits=nan", "hotspot:0.2,hot=1", "histogram"}) {
     INFO(text);
     CHECK_THROWS_AS(parsed(text), InputError);
   }
+}
+
+/// How many of 200,000 draws are of each popularity rank of `records`.
+std::vector<u64> counts_by_rank(const std::string& text, u64 records) {
+  const Popularity popularity(parsed(text), records, 7);
+  std::vector<u64> rank_of(records), counts(records);
+  for (u64 rank = 0; rank < records; ++rank) rank_of[popularity.record_of_rank(rank)] = rank;
+  const Draws draws(7, 1);
+  for (u64 i = 0; i < 200'000; ++i) ++counts[rank_of[popularity(draws, i)]];
+  return counts;
+}
+
+/// The share of the draws that the first ranks have.
+double share(const std::vector<u64>& counts, std::size_t ranks) {
+  u64 sum = 0;
+  for (std::size_t rank = 0; rank < ranks; ++rank) sum += counts[rank];
+  return static_cast<double>(sum) / 200'000;
+}
+
+TEST_CASE("each distribution gives its first ranks what its words say") {
+  const std::vector<u64> hot = counts_by_rank("hotspot:0.1,hits=0.7", 1000);
+  CHECK(share(hot, 100) == Approx(0.7).margin(0.005));
+  CHECK(share(hot, 50) == Approx(0.35).margin(0.005));
+  CHECK(share(counts_by_rank("hotspot", 1000), 200) == Approx(0.8).margin(0.005));
+  const std::vector<u64> similar = counts_by_rank("self-similar:0.2", 1000);
+  CHECK(share(similar, 200) == Approx(0.8).margin(0.005));
+  CHECK(share(similar, 40) == Approx(0.64).margin(0.005));
+  // YCSB: 95 % of the operations on the first .8571 of the records, of a tail that does not end with them.
+  CHECK(share(counts_by_rank("exponential:3.495", 1000), 857) == Approx(0.95 / (1 - std::exp(-3.495))).margin(0.005));
+}
+
+TEST_CASE("latest draws ages: the newest is the most popular") {
+  const Popularity popularity(parsed("latest:1.2"), 1000, 7);
+  CHECK(popularity.by_age());
+  CHECK(popularity.record_of_rank(5) == 5);
+  const std::vector<u64> counts = counts_by_rank("latest:1.2", 1000);
+  CHECK(std::max_element(counts.begin(), counts.end()) == counts.begin());
+  CHECK_FALSE(Popularity(parsed("zipf:1.2"), 1000, 7).by_age());
+}
+
+TEST_CASE("a histogram is what its file says") {
+  const TemporaryFile file("# ranks, operations\n10 1\n 20\t5 # the middle\n\n70 4");
+  const std::vector<u64> counts = counts_by_rank("histogram:" + file.path(), 1000);
+  CHECK(share(counts, 100) == Approx(0.1).margin(0.005));
+  CHECK(share(counts, 300) == Approx(0.6).margin(0.005));
+}
+
+TEST_CASE("wrong histograms are refused with their line") {
+  using Catch::Matchers::Contains;
+  const auto error = [](const char* text) {
+    const TemporaryFile file(text);
+    try {
+      (void)parsed("histogram:" + file.path()).law(1000);
+    } catch (const InputError& e) {
+      return std::string(e.what());
+    }
+    return std::string("none");
+  };
+  CHECK_THAT(error(""), Contains("has no line with two shares"));
+  CHECK_THAT(error("# 1 2\n"), Contains("has no line with two shares"));
+  CHECK_THAT(error("1 2\n3\n"), Contains("line 2 '3' needs two shares, of the records and of the operations"));
+  CHECK_THAT(error("1 2 3"), Contains("line 1 '1 2 3' needs two shares"));
+  CHECK_THAT(error("1 two"), Contains("line 1 '1 two' needs two shares"));
+  CHECK_THAT(error("1 nan"), Contains("line 1"));
+  CHECK_THAT(error("0 2"), Contains("share of the records that is not above 0"));
+  CHECK_THAT(error("1 -2"), Contains("share of the operations below 0"));
+  CHECK_THAT(error("1 0\n2 0"), Contains("leaves no share of the operations"));
+  CHECK_THAT(error("1e-9 1\n1 1"), Contains("of 1000 records is less than one"));
+  CHECK_THROWS_WITH(parsed("histogram:/no/such"), Contains("histogram file '/no/such': No such file"));
+  CHECK_THROWS_WITH(parsed("histogram:/tmp"), Contains("directory"));
 }
 
 TEST_CASE("the popular records are scattered, and the same in every phase") {
@@ -53,7 +132,7 @@ TEST_CASE("the popular records are scattered, and the same in every phase") {
 
 TEST_CASE("a batch of records is what its positions give one by one") {
   const Draws draws(3, 3);
-  for (const char* text : {"uniform", "zipf:0.5", "zipf:1"}) {
+  for (const char* text : {"uniform", "zipf:0.5", "zipf:1", "latest", "hotspot", "exponential:3", "self-similar:0.1"}) {
     const Popularity popularity(parsed(text), 1000, 7);
     std::vector<u64> batch(100);
     popularity.fill(draws, 77, batch);

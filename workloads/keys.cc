@@ -1,62 +1,20 @@
 #include "workloads/keys.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <bit>
-#include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "src/base/error.h"
-#include "workloads/bijection.h"
+#include "workloads/made_up.h"
 #include "workloads/streams.h"
+#include "workloads/text_file.h"
 
 namespace latchlab {
 
 namespace {
-
-class Descriptor {
- public:
-  explicit Descriptor(const std::string& path)
-      : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  [[nodiscard]] int get() const { return fd_; }
-
- private:
-  int fd_;
-};
-
-std::string contents_of(const std::string& path) {
-  const auto fail = [&](std::string_view why) {
-    return InputError(fmt::format("key file '{}': {}", path, why));
-  };
-  const Descriptor file(path);
-  if (file.get() < 0) throw fail(std::strerror(errno));
-  struct stat about;
-  if (::fstat(file.get(), &about) != 0) throw fail(std::strerror(errno));
-  if (S_ISDIR(about.st_mode)) throw fail("is a directory, not a file with one key a line");
-  if (!S_ISREG(about.st_mode)) throw fail("is not a regular file with one key a line");
-  std::string text(static_cast<std::size_t>(about.st_size), '\0');
-  std::size_t filled = 0;
-  // A file may shrink while it is read, and a read delivers at most 2 GB.
-  while (filled < text.size()) {
-    const ssize_t got = ::read(file.get(), text.data() + filled, text.size() - filled);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) throw fail(std::strerror(errno));
-    if (got == 0) break;
-    filled += static_cast<std::size_t>(got);
-  }
-  text.resize(filled);
-  return text;
-}
 
 /// A string with which no key ends: some byte if a byte will do, else the shortest that the pigeonholes
 /// guarantee.
@@ -91,21 +49,42 @@ std::string suffix_without_key(const std::vector<std::string_view>& keys) {
 
 }  // namespace
 
-KeySet::KeySet(const Spec& spec, u64 seed) : kind_(Kind::kSparse) {
-  if (spec.name == "file") {
-    if (!spec.arg) throw InputError("keys file: needs a path, as in --keys=file:/usr/share/dict/words");
-    kind_ = Kind::kFile;
-    load(*spec.arg, seed);
-    return;
+void KeySet::make(const Spec& spec, u64 seed) {
+  if (spec.name == "file" || spec.name == "sosd") {
+    if (!spec.arg) {
+      const std::string_view example = spec.name == "file" ? "/usr/share/dict/words" : "books_200M_uint64";
+      throw InputError(fmt::format("keys {0}: needs a path, as in --keys={0}:{1}", spec.name, example));
+    }
+    if (spec.name == "sosd") return take_sosd(*spec.arg, seed);
+    from_lines_ = true;
+    return take_lines(fmt::format("key file '{}'", *spec.arg), contents_of("key", *spec.arg), seed);
   }
   SpecReader reader(spec, "keys " + spec.name);
+  offset_ = draw(seed, kKeyStream, 0);
   if (spec.name == "dense") {
     kind_ = Kind::kStride;
+    offset_ = 0;
+    in_order_ = reader.flag("in_order", false);
   } else if (spec.name == "stride") {
     kind_ = Kind::kStride;
     if (!spec.arg) throw InputError("keys stride: needs a number, as in --keys=stride:4096");
     stride_ = reader.arg_u64(1, 1, ~u64{0});
+    offset_ = 0;
     numbers_ >>= std::countr_zero(stride_);
+  } else if (spec.name == "affine") {
+    kind_ = Kind::kStride;
+    stride_ = draw(seed, kKeyStream, 1) | 1;
+    in_order_ = reader.flag("in_order", false);
+  } else if (spec.name == "clustered") {
+    kind_ = Kind::kClustered;
+    const u64 run = reader.arg_u64(64, 2, u64{1} << 32);
+    if (!std::has_single_bit(run)) throw InputError(fmt::format("keys clustered: {} is not a power of two, as in clustered:64", run));
+    run_bits_ = std::countr_zero(run);
+    place_ = Bijection(u64{1} << (64 - run_bits_), seed, kLineStream);
+  } else if (spec.name == "email" || spec.name == "url") {
+    const u64 count = reader.arg_u64(1'000'000, 1, u64{1} << 31);
+    reader.finish();
+    return take_lines(spec.name, spec.name == "email" ? made_up_emails(count, seed) : made_up_urls(count, seed), seed);
   } else if (spec.name == "u32") {
     kind_ = Kind::kSparse32;
     numbers_ = u64{1} << 31;
@@ -113,15 +92,55 @@ KeySet::KeySet(const Spec& spec, u64 seed) : kind_(Kind::kSparse) {
     kind_ = Kind::kSparse16;
     numbers_ = u64{1} << 15;
   } else if (spec.name != "u64") {
-    throw InputError(fmt::format("unknown keys '{}'; there are u64, u32, u16, dense, stride:N and file:PATH{}", spec.name,
-                                 suggestion(spec.name, {"u64", "u32", "u16", "dense", "stride", "file"})));
+    const std::vector<std::string> words{"u64", "u32", "u16", "dense", "stride", "affine", "clustered",
+                                         "file", "sosd", "email", "url"};
+    throw InputError(fmt::format("unknown keys '{}'; there are u64, u32, u16, dense, stride:N, affine, clustered:N, "
+                                 "file:PATH, sosd:PATH, email:N and url:N{}", spec.name, suggestion(spec.name, words)));
   }
   reader.finish();
-  offset_ = draw(seed, kKeyStream, 0);
 }
 
-void KeySet::load(const std::string& path, u64 seed) {
-  const std::string text = contents_of(path);
+void KeySet::take_sosd(const std::string& path, u64 seed) {
+  kind_ = Kind::kSosd;
+  const auto fail = [&](const std::string& why) { return InputError(fmt::format("SOSD file '{}': {}", path, why)); };
+  const std::string bytes = contents_of("SOSD", path);
+  u64 count = 0;
+  if (bytes.size() < sizeof(count)) throw fail(fmt::format("has {} bytes, too few for the count that it begins with", bytes.size()));
+  std::memcpy(&count, bytes.data(), sizeof(count));
+  const u64 there = bytes.size() / sizeof(u64) - 1;
+  if (count != there || bytes.size() % sizeof(u64) != 0) {
+    throw fail(fmt::format("says that it has {} keys, but its {} bytes are {} keys{}", count, bytes.size(), there,
+                           bytes.size() % sizeof(u64) != 0 ? " and a part" : ""));
+  }
+  if (count == 0) throw fail("has no key");
+  sorted_.resize(count);
+  std::memcpy(sorted_.data(), bytes.data() + sizeof(count), count * sizeof(u64));
+  // The files are sorted, but some repeat keys.
+  if (!std::ranges::is_sorted(sorted_)) std::ranges::sort(sorted_);
+  sorted_.erase(std::ranges::unique(sorted_).begin(), sorted_.end());
+  place_ = Bijection(sorted_.size(), seed, kLineStream);
+}
+
+/// The number after that at `place` that is not in the file; before it, where there is none after it. O(log of the
+/// neighbours in the file).
+u64 KeySet::beside(u64 place) const {
+  const auto end_of_run = [&](u64 length, auto&& follows) {
+    u64 known = 0, step = 1;
+    while (known + step < length && follows(known + step)) known += std::exchange(step, 2 * step);
+    for (; step > 0; step /= 2) {
+      if (known + step < length && follows(known + step)) known += step;
+    }
+    return known;
+  };
+  const u64 key = sorted_[place];
+  const u64 after = end_of_run(sorted_.size() - place, [&](u64 i) { return sorted_[place + i] == key + i; });
+  if (key + after != ~u64{0}) return key + after + 1;
+  return key - 1 - end_of_run(place + 1, [&](u64 i) { return sorted_[place - i] == key - i; });
+}
+
+/// `what` in errors: whose lines they are.
+void KeySet::take_lines(std::string_view what, std::string_view text, u64 seed) {
+  kind_ = Kind::kLines;
   std::vector<std::string_view> keys;
   // Open addressing over positions in `keys`; 0 is free. Grown at half full.
   std::vector<u32> table(1024);
@@ -142,7 +161,7 @@ void KeySet::load(const std::string& path, u64 seed) {
       continue;
     }
     if (line.size() > kLongestKey) {
-      throw InputError(fmt::format("key file '{}': line {} has {} bytes; a key may have {}", path,
+      throw InputError(fmt::format("{}: line {} has {} bytes; a key may have {}", what,
                                    lines_.total, line.size(), kLongestKey));
     }
     u32& place = place_of(line);
@@ -151,7 +170,7 @@ void KeySet::load(const std::string& path, u64 seed) {
       continue;
     }
     if (keys.size() == ~u32{0}) {
-      throw InputError(fmt::format("key file '{}': line {} is one key more than the {} supported", path,
+      throw InputError(fmt::format("{}: line {} is one key more than the {} supported", what,
                                    lines_.total, keys.size()));
     }
     keys.push_back(line);
@@ -164,7 +183,7 @@ void KeySet::load(const std::string& path, u64 seed) {
     }
   }
   if (keys.empty()) {
-    throw InputError(fmt::format("key file '{}': has no key on its {} lines; it needs one key a line", path,
+    throw InputError(fmt::format("{}: has no key on its {} lines; it needs one key a line", what,
                                  lines_.total));
   }
 

@@ -2,16 +2,21 @@
 
 // The keys of a run: a mapping from record numbers to keys. Nothing else in a workload knows what a key is.
 //
-//   dense       record n has the key n
+//   dense       record n has the key n; with in_order=1 records are loaded in this order, not in a random one
 //   stride:N    record n has the key n * N modulo 2^64: what breaks weak hashing (4096, 2^20, 2^32, 2^32 + 1, 2^64 - 1). As many
 //               records as half of the different keys that there are
 //   u64         record n has a key scattered over all 64 bits: mix64, a bijection, of n plus an offset from
 //               the seed, so keys are distinct without being remembered
 //   u32         the same over 32 bits, with mix32: 2^31 records
 //   u16         and over 16 bits, with mix16: 2^15 records
+//   affine      n * P + Q modulo 2^64, P odd and Q from the seed: Wiscer's, whose P is a prime;
+//               in_order=1 as of dense
+//   clustered:N runs of N neighbours, a power of two (64), each run somewhere else in 64 bits
+//   sosd:PATH   a file of SOSD (Marcus et al., VLDB 2020): a count, then so many u64 keys, little-endian
 //   file:PATH   one key a line, byte strings; record n is line number pi(n), pi a permutation of the
 //               distinct lines that the seed names, so that the first records are a sample of the file even
 //               where it is sorted
+//   email:N, url:N   the same of N lines (1M) that are made up (made_up.h)
 //
 // Every kind also has keys that no record ever has, one for each record number, for lookups that must miss:
 //
@@ -19,6 +24,8 @@
 //   stride:N    the multiples from half of them on
 //   u64         mix64 of n + 2^63 plus the offset: as scattered as the others, and distinct from them since
 //               mix64 is a bijection; u32: mix32 of n + 2^31 plus the offset; u16: mix16 of n + 2^15 plus the offset
+//   affine      those of n + 2^63; clustered: the runs of n + 2^63
+//   sosd        the next number that is not in the file
 //   file        line n followed by a suffix with which no line of the file ends: a miss that shares the
 //               whole path of a key
 //
@@ -38,7 +45,9 @@
 #include "src/base/hash.h"
 #include "src/base/spec.h"
 #include "src/base/types.h"
+#include "workloads/bijection.h"
 #include "workloads/op.h"
+#include "workloads/streams.h"
 
 namespace latchlab {
 
@@ -55,23 +64,29 @@ class KeySet {
     u64 longest = 0;      ///< bytes of the longest key
   };
 
-  /// `dense`, `stride:N`, `u64`, `u32`, `u16` or `file:PATH`. Reads the file. Throws InputError with the file, and the line where
-  /// there is one, for a word that is unknown and a file that is missing, unreadable, not a regular file,
-  /// without keys, or has a line of more than kLongestKey bytes. O(bytes of the file).
-  KeySet(const Spec& spec, u64 seed);
+  /// Reads the file, or makes it up. Throws InputError with the file, and the line where there is one, for a word that is
+  /// unknown and a file that is missing, unreadable, not a regular file, without keys, of another length than it says, or
+  /// has a line of more than kLongestKey bytes. O(bytes of the file).
+  KeySet(const Spec& spec, u64 seed) { make(spec, seed); }
 
   KeySet(const KeySet&) = delete;
   KeySet& operator=(const KeySet&) = delete;
 
   /// Are the keys byte strings (true) or integers?
-  [[nodiscard]] bool bytes() const { return kind_ == Kind::kFile; }
+  [[nodiscard]] bool bytes() const { return kind_ == Kind::kLines; }
+  /// The same of a word of --keys.
+  [[nodiscard]] static bool bytes(std::string_view name) { return name == "file" || name == "email" || name == "url"; }
 
-  /// How many records can have distinct keys: the distinct lines of a file, 2^31 of `u32`, 2^15 of `u16`, fewer than
-  /// kNumbers of an even stride, else kNumbers.
-  [[nodiscard]] u64 capacity() const { return bytes() ? entries_.size() : numbers_; }
+  /// How many records can have distinct keys: the distinct lines or numbers of a file, 2^31 of `u32`, 2^15 of `u16`, fewer
+  /// than kNumbers of an even stride, else kNumbers.
+  [[nodiscard]] u64 capacity() const { return bytes() ? entries_.size() : kind_ == Kind::kSosd ? sorted_.size() : numbers_; }
 
-  /// What the file held; zeroes for the other kinds.
+  /// Whether the keys are from a file, and what its lines were; zeroes for the other kinds.
+  [[nodiscard]] bool from_lines() const { return from_lines_; }
   [[nodiscard]] const Lines& lines() const { return lines_; }
+
+  /// Whether records are loaded in the order of their numbers, not in a random one.
+  [[nodiscard]] bool in_order() const { return in_order_; }
 
   /// Sets the key of `op` to that of record n (any n: the numbers go round at capacity()).
   void put(Op& op, u64 n) const {
@@ -81,7 +96,7 @@ class KeySet {
       op.key = entry.offset;
       op.key_bytes = entry.length;
     } else {
-      op.key = number_key(n & (numbers_ - 1));
+      op.key = kind_ == Kind::kSosd ? sorted_[place_of(n)] : number_key(n & (numbers_ - 1));
       op.key_bytes = 0;
     }
   }
@@ -93,7 +108,7 @@ class KeySet {
     if (bytes()) {
       op.key_bytes += suffix_bytes_;
     } else {
-      op.key = number_key(n | numbers_);
+      op.key = kind_ == Kind::kSosd ? beside(place_of(n)) : number_key(n | numbers_);
     }
   }
 
@@ -125,7 +140,7 @@ class KeySet {
   }
 
  private:
-  enum class Kind : u8 { kStride, kSparse, kSparse32, kSparse16, kFile };
+  enum class Kind : u8 { kStride, kSparse, kSparse32, kSparse16, kClustered, kSosd, kLines };
 
   struct Entry {
     u64 offset;
@@ -135,19 +150,29 @@ class KeySet {
   [[nodiscard]] u64 number_key(u64 n) const {
     if (kind_ == Kind::kSparse32) return mix32(static_cast<u32>(n + offset_));
     if (kind_ == Kind::kSparse16) return mix16(static_cast<u16>(n + offset_));
-    return kind_ == Kind::kStride ? n * stride_ : mix64(n + offset_);
+    if (kind_ == Kind::kClustered) return place_(n >> run_bits_) << run_bits_ | (n & ((u64{1} << run_bits_) - 1));
+    return kind_ == Kind::kStride ? n * stride_ + offset_ : mix64(n + offset_);
   }
-  [[nodiscard]] u64 wrapped(u64 n) const { return n < entries_.size() ? n : n % entries_.size(); }
+  [[nodiscard]] u64 wrapped(u64 n) const { return n < capacity() ? n : n % capacity(); }
+  [[nodiscard]] u64 place_of(u64 n) const { return place_(wrapped(n)); }
+  [[nodiscard]] u64 beside(u64 place) const;
 
-  void load(const std::string& path, u64 seed);
+  void make(const Spec& spec, u64 seed);
+  void take_lines(std::string_view what, std::string_view text, u64 seed);
+  void take_sosd(const std::string& path, u64 seed);
 
-  Kind kind_;
+  Kind kind_ = Kind::kSparse;
   u64 numbers_ = kNumbers;   // a power of two
   u64 stride_ = 1;
   u64 offset_ = 0;
+  int run_bits_ = 0;                  // of kClustered
+  Bijection place_{1, 0, kLineStream};   // of kClustered: where a run is; of kSosd: which number a record has
+  bool in_order_ = false;
+  bool from_lines_ = false;
   u32 suffix_bytes_ = 0;
   std::string blob_;
   std::vector<Entry> entries_;
+  std::vector<u64> sorted_;   // of kSosd
   Lines lines_;
 };
 

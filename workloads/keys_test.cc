@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <cstring>
 #include <fstream>
+#include <optional>
 #include <set>
 #include <string>
 #include <unordered_set>
@@ -14,6 +16,7 @@
 #include "src/base/error.h"
 #include "src/base/rng.h"
 #include "src/testing/catch.h"
+#include "src/testing/temporary_file.h"
 
 namespace latchlab {
 namespace {
@@ -21,26 +24,7 @@ namespace {
 using std::string_literals::operator""s;
 using Catch::Matchers::Contains;
 
-/// A file of its own with the given bytes, gone when the test ends.
-class TemporaryFile {
- public:
-  explicit TemporaryFile(const std::string& bytes) {
-    std::string name = (std::filesystem::temp_directory_path() / "latchlab-keys-XXXXXX").string();
-    const int fd = ::mkstemp(name.data());
-    REQUIRE(fd >= 0);
-    ::close(fd);
-    path_ = name;
-    std::ofstream(path_, std::ios::binary) << bytes;
-  }
-  ~TemporaryFile() { std::filesystem::remove(path_); }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-  [[nodiscard]] const std::string& path() const { return path_; }
-  [[nodiscard]] Spec spec() const { return Spec::parse("file:" + path_); }
-
- private:
-  std::string path_;
-};
+Spec spec_of(const TemporaryFile& file) { return Spec::parse("file:" + file.path()); }
 
 std::multiset<std::string> all_keys(const KeySet& keys) {
   std::multiset<std::string> all;
@@ -151,7 +135,7 @@ TEST_CASE("keys of a stride are its multiples, and half of those that are differ
 
 TEST_CASE("a file gives one key a line, each once, with every byte that is not a line's end") {
   const TemporaryFile file("apple\nbat\r\n\n\xff\xfe\nbat\napple pie\n\r\nnul\0byte\ntab\there\r\r\n 7 \n7"s);
-  const KeySet keys(file.spec(), 1);
+  const KeySet keys(spec_of(file), 1);
   CHECK(keys.bytes());
   CHECK(keys.capacity() == 8);
   CHECK(all_keys(keys) == std::multiset<std::string>{"apple", "bat", "\xff\xfe", "apple pie", "nul\0byte"s,
@@ -168,9 +152,9 @@ TEST_CASE("the order of a file's records comes from the seed") {
   std::string text;
   for (int n = 0; n < 1000; ++n) text += std::to_string(n) + "\n";
   const TemporaryFile file(text);
-  const KeySet one(file.spec(), 1);
-  const KeySet again(file.spec(), 1);
-  const KeySet other(file.spec(), 2);
+  const KeySet one(spec_of(file), 1);
+  const KeySet again(spec_of(file), 1);
+  const KeySet other(spec_of(file), 2);
   u64 equal = 0;
   u64 in_place = 0;
   u64 shared = 0;
@@ -191,12 +175,12 @@ TEST_CASE("absent keys are absent whatever bytes end the lines") {
   for (int byte = 0; byte < 256; ++byte) {
     if (byte != '\n' && byte != '\r') every_byte += "x"s + static_cast<char>(byte) + "\n";
   }
-  SECTION("a few endings") { check_absent_keys(KeySet(TemporaryFile("a\na~\nb}\n~\n").spec(), 1)); }
+  SECTION("a few endings") { check_absent_keys(KeySet(spec_of(TemporaryFile("a\na~\nb}\n~\n")), 1)); }
   SECTION("all but the line's ends, which no key can end with") {
-    check_absent_keys(KeySet(TemporaryFile(every_byte).spec(), 1));
+    check_absent_keys(KeySet(spec_of(TemporaryFile(every_byte)), 1));
   }
   SECTION("all endings but \\n") {
-    check_absent_keys(KeySet(TemporaryFile(every_byte + "x\r\r\n").spec(), 1));
+    check_absent_keys(KeySet(spec_of(TemporaryFile(every_byte + "x\r\r\n")), 1));
   }
 }
 
@@ -219,6 +203,108 @@ TEST_CASE("files without keys are refused, and the message says which and where"
     ::chmod(secret.path().c_str(), 0);
     CHECK_THROWS_WITH(load(secret.path()), Contains("Permission denied"));
   }
+}
+
+/// The numbers of a SOSD file, with the count that it begins with or another one.
+std::string sosd(const std::vector<u64>& keys, std::optional<u64> count = {}) {
+  std::string bytes(sizeof(u64) * (keys.size() + 1), '\0');
+  const u64 first = count.value_or(keys.size());
+  std::memcpy(bytes.data(), &first, sizeof(first));
+  if (!keys.empty()) std::memcpy(bytes.data() + sizeof(first), keys.data(), sizeof(u64) * keys.size());
+  return bytes;
+}
+
+KeySet made(const std::string& text, u64 seed = 1) { return KeySet(Spec::parse(text), seed); }
+
+TEST_CASE("a SOSD file's numbers are the keys, each once, and those beside them are absent") {
+  constexpr u64 kMax = ~u64{0};
+  const std::set<u64> numbers{0, 1, 2, 3, 7, 1000, 1001, 1u << 31, kMax - 2, kMax - 1, kMax};
+  std::vector<u64> in_file(numbers.begin(), numbers.end());
+  std::swap(in_file[1], in_file[5]);   // not every file is sorted
+  in_file.push_back(7);
+  const TemporaryFile file(sosd(in_file));
+  const KeySet keys = made("sosd:" + file.path());
+  CHECK_FALSE(keys.bytes());
+  REQUIRE(keys.capacity() == numbers.size());
+  std::set<u64> seen, absent;
+  for (u64 n = 0; n < keys.capacity(); ++n) {
+    seen.insert(keys.key<u64>(n));
+    absent.insert(keys.absent_key<u64>(n));
+  }
+  CHECK(seen == numbers);
+  CHECK(keys.key<u64>(numbers.size()) == keys.key<u64>(0));
+  CHECK(absent == std::set<u64>{4, 8, 1002, (1u << 31) + u64{1}, kMax - 3});
+}
+
+TEST_CASE("SOSD files that are cut off or say another count are refused") {
+  const auto error = [](const std::string& bytes) {
+    const TemporaryFile file(bytes);
+    try {
+      (void)made("sosd:" + file.path());
+    } catch (const InputError& e) {
+      return std::string(e.what());
+    }
+    return std::string("none");
+  };
+  CHECK_THAT(error(""), Contains("has 0 bytes, too few for the count"));
+  CHECK_THAT(error("1234567"), Contains("has 7 bytes, too few for the count"));
+  CHECK_THAT(error(sosd({1, 2, 3}, 4)), Contains("says that it has 4 keys, but its 32 bytes are 3 keys"));
+  CHECK_THAT(error(sosd({1, 2, 3}) + "x"), Contains("are 3 keys and a part"));
+  CHECK_THAT(error(sosd({1, 2}, ~u64{0})), Contains("but its 24 bytes are 2 keys"));
+  CHECK_THAT(error(sosd({})), Contains("has no key"));
+  CHECK_THROWS_WITH(made("sosd:/no/such"), Contains("SOSD file '/no/such': No such file"));
+}
+
+TEST_CASE("clustered keys are runs of neighbours, affine ones all apart") {
+  const KeySet clustered = made("clustered:64");
+  std::set<u64> keys, runs;
+  for (u64 n = 0; n < 64 * 100; ++n) {
+    const u64 key = clustered.key<u64>(n);
+    keys.insert(key);
+    runs.insert(key / 64);
+    CHECK(key % 64 == n % 64);
+    keys.insert(clustered.absent_key<u64>(n));
+  }
+  CHECK(keys.size() == 2 * 64 * 100);
+  CHECK(runs.size() == 100);
+  CHECK(*runs.rbegin() - *runs.begin() > u64{1} << 50);
+  CHECK_THROWS_WITH(made("clustered:63"), Contains("63 is not a power of two"));
+  CHECK(made("clustered").key<u64>(65) == clustered.key<u64>(65));
+
+  const KeySet affine = made("affine");
+  const u64 step = affine.key<u64>(1) - affine.key<u64>(0);
+  CHECK(step % 2 == 1);
+  CHECK(affine.key<u64>(1000) == affine.key<u64>(0) + 1000 * step);
+  CHECK(affine.absent_key<u64>(5) == affine.key<u64>(5) + (u64{1} << 63));
+  CHECK(made("affine", 2).key<u64>(0) != affine.key<u64>(0));
+  CHECK_FALSE(affine.in_order());
+  CHECK(made("affine:in_order=1").in_order());
+  CHECK(made("dense:in_order=1").in_order());
+}
+
+TEST_CASE("made-up addresses are distinct, of their count, and the same for a seed") {
+  for (const std::string kind : {"email", "url"}) {
+    const KeySet keys = made(kind + ":20000");
+    CHECK(keys.bytes());
+    CHECK_FALSE(keys.from_lines());
+    CHECK(keys.capacity() == 20'000);   // repeated lines would be one
+    CHECK(keys.key<std::string_view>(77) == made(kind + ":20000").key<std::string_view>(77));
+    CHECK(keys.key<std::string_view>(77) != made(kind + ":20000", 2).key<std::string_view>(77));
+    u64 bytes = 0, shortest = 1000, longest = 0;
+    for (u64 n = 0; n < keys.capacity(); ++n) {
+      const std::string_view key = keys.key<std::string_view>(n);
+      bytes += key.size();
+      shortest = std::min<u64>(shortest, key.size());
+      longest = std::max<u64>(longest, key.size());
+      REQUIRE(key.find_first_of(" \n") == key.npos);
+    }
+    INFO(kind << " from " << shortest << " to " << longest << " bytes");
+    CHECK(shortest >= (kind == "email" ? 15u : 35u));
+    CHECK(longest <= (kind == "email" ? 45u : 85u));
+    check_absent_keys(keys);
+  }
+  CHECK(made("email").capacity() == 1'000'000);
+  CHECK_THROWS_AS(made("url:0"), InputError);
 }
 
 TEST_CASE("unknown keys are refused") {

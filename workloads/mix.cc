@@ -16,6 +16,18 @@ namespace {
 
 constexpr u64 kLongestScan = 65'535;
 
+struct NamedMix {
+  std::string_view name, shares, distribution;
+};
+constexpr NamedMix kNamedMixes[] = {
+    {"ycsb-a", "mix:read=50,update=50", "zipf:0.99"},
+    {"ycsb-b", "mix:read=95,update=5", "zipf:0.99"},
+    {"ycsb-c", "mix:read=100", "zipf:0.99"},
+    {"ycsb-d", "mix:read=95,insert=5", "latest:0.99"},
+    {"ycsb-e", "mix:scan=95,insert=5,scan_length=1-100", "zipf:0.99"},
+    {"ycsb-f", "mix:read=50,rmw=50", "zipf:0.99"},
+};
+
 std::size_t kind_of(std::string_view name) {
   return static_cast<std::size_t>(std::find(kOpNames.begin(), kOpNames.end(), name) - kOpNames.begin());
 }
@@ -30,56 +42,25 @@ u64 part(u64 count, u32 ppm) {
 Mix::Mix(const Spec& spec, double negative) {
   constexpr std::size_t kRead = static_cast<std::size_t>(OpKind::kRead);
   constexpr std::size_t kInsert = static_cast<std::size_t>(OpKind::kInsert);
-  if (spec.name == "lookup" || spec.name == "insert") {
-    SpecReader(spec, "workload " + spec.name).finish();
-    fills_ = spec.name == "insert";
-    ppm_[fills_ ? kInsert : kRead] = kMillion;
-  } else if (spec.name == "mix") {
+  const auto named = std::ranges::find(kNamedMixes, spec.name, &NamedMix::name);
+  if (spec.name == "mix") {
     if (spec.arg) {
       throw InputError(fmt::format("workload mix: '{}' is not a share such as read=90", *spec.arg));
     }
-    double sum = 0;
-    for (const auto& [name, text] : spec.options) {
-      const std::optional<double> value = parse_double(text);
-      if (name == "scan_length") {
-        const std::optional<Scaled> length = count_of(text);
-        if (!length || !length->fits || length->value < 1 || length->value > kLongestScan) {
-          throw InputError(fmt::format("workload mix: scan_length={} must be a whole number from 1 to {}",
-                                       text, kLongestScan));
-        }
-        scan_length_ = static_cast<u16>(length->value);
-        continue;
-      }
-      const std::size_t kind = kind_of(name);
-      if (kind == kOpKinds) {
-        std::vector<std::string> known(kOpNames.begin(), kOpNames.end());
-        known.emplace_back("scan_length");
-        throw InputError(fmt::format("workload mix has no option '{}'; it has {}{}", name,
-                                     fmt::join(known, ", "), suggestion(name, known)));
-      }
-      if (!value || *value < 0 || *value > 100) {
-        throw InputError(fmt::format("workload mix: {}={} must be a percentage from 0 to 100", name, text));
-      }
-      ppm_[kind] = static_cast<u32>(std::lround(*value * 1e4));
-      if (*value > 0 && ppm_[kind] == 0) {
-        throw InputError(
-            fmt::format("workload mix: {}={} is less than the smallest share, 0.0001 percent", name, text));
-      }
-      sum += *value;
-    }
-    if (std::abs(sum - 100) > 1e-9) {
-      throw InputError(fmt::format("workload mix: the shares sum to {}, not to 100 percent", sum));
-    }
-    // Shares of more than four decimals are rounded; what that leaves or takes goes to the largest.
-    u32 rounded = 0;
-    for (const u32 ppm : ppm_) rounded += ppm;
-    *std::max_element(ppm_.begin(), ppm_.end()) += kMillion - rounded;
-    if (scan_length_ != 100 && !has(OpKind::kScan)) {
-      throw InputError(fmt::format("workload mix: scan_length={} without a share of scan", scan_length_));
-    }
+    read_shares(spec);
+  } else if (named != std::end(kNamedMixes)) {
+    SpecReader(spec, "workload " + spec.name).finish();
+    read_shares(Spec::parse(named->shares));
+    usual_distribution_ = named->distribution;
+  } else if (spec.name == "lookup" || spec.name == "insert") {
+    SpecReader(spec, "workload " + spec.name).finish();
+    fills_ = spec.name == "insert";
+    ppm_[fills_ ? kInsert : kRead] = kMillion;
   } else {
-    throw InputError(fmt::format("unknown workload '{}'; there are lookup, insert, mix:read=90,insert=10{}",
-                                 spec.name, suggestion(spec.name, {"lookup", "insert", "mix"})));
+    std::vector<std::string> words{"lookup", "insert", "mix", "wiscer"};
+    for (const NamedMix& mix : kNamedMixes) words.emplace_back(mix.name);
+    throw InputError(fmt::format("unknown workload '{}'; there are lookup, insert, mix:read=90,insert=10, ycsb-a to ycsb-f and wiscer:FILE{}",
+                                 spec.name, suggestion(spec.name, words)));
   }
 
   if (!(negative >= 0 && negative <= 1)) {
@@ -92,6 +73,60 @@ Mix::Mix(const Spec& spec, double negative) {
   ppm_[kAbsentRead] = static_cast<u32>(std::lround(ppm_[kRead] * negative));
   ppm_[kRead] -= ppm_[kAbsentRead];
   commonest_ = static_cast<std::size_t>(std::max_element(ppm_.begin(), ppm_.end()) - ppm_.begin());
+}
+
+void Mix::read_shares(const Spec& spec) {
+  double sum = 0;
+  bool scan_length_given = false;
+  for (const auto& [name, text] : spec.options) {
+    if (name == "scan_length") {
+      read_scan_length(text);
+      scan_length_given = true;
+      continue;
+    }
+    const std::size_t kind = kind_of(name);
+    if (kind == kOpKinds) {
+      std::vector<std::string> known(kOpNames.begin(), kOpNames.end());
+      known.emplace_back("scan_length");
+      throw InputError(fmt::format("workload mix has no option '{}'; it has {}{}", name, fmt::join(known, ", "),
+                                   suggestion(name, known)));
+    }
+    const std::optional<double> value = parse_double(text);
+    if (!value || *value < 0 || *value > 100) {
+      throw InputError(fmt::format("workload mix: {}={} must be a percentage from 0 to 100", name, text));
+    }
+    ppm_[kind] = static_cast<u32>(std::lround(*value * 1e4));
+    if (*value > 0 && ppm_[kind] == 0) {
+      throw InputError(fmt::format("workload mix: {}={} is less than the smallest share, 0.0001 percent", name, text));
+    }
+    sum += *value;
+  }
+  if (std::abs(sum - 100) > 1e-9) {
+    throw InputError(fmt::format("workload mix: the shares sum to {}, not to 100 percent", sum));
+  }
+  // Shares of more than four decimals are rounded; what that leaves or takes goes to the largest.
+  u32 rounded = 0;
+  for (const u32 ppm : ppm_) rounded += ppm;
+  *std::max_element(ppm_.begin(), ppm_.end()) += kMillion - rounded;
+  if (scan_length_given && !has(OpKind::kScan)) throw InputError("workload mix: scan_length without a share of scan");
+}
+
+/// N, or N-M.
+void Mix::read_scan_length(const std::string& text) {
+  const std::size_t dash = text.find('-');
+  const auto length = [&](std::string_view digits) -> u16 {
+    const std::optional<Scaled> count = count_of(digits);
+    if (!count || !count->fits || count->value < 1 || count->value > kLongestScan) {
+      throw InputError(fmt::format("workload mix: scan_length={} must be a whole number from 1 to {}, or two of them: 1-100", text,
+                                   kLongestScan));
+    }
+    return static_cast<u16>(count->value);
+  };
+  shortest_scan_ = length(std::string_view(text).substr(0, dash));
+  longest_scan_ = dash == std::string::npos ? shortest_scan_ : length(std::string_view(text).substr(dash + 1));
+  if (shortest_scan_ > longest_scan_) {
+    throw InputError(fmt::format("workload mix: scan_length={} is empty: the first number is larger", text));
+  }
 }
 
 u32 Mix::ppm(OpKind kind) const {

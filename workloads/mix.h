@@ -5,7 +5,11 @@
 //   lookup                                     reads only
 //   insert                                     every record once into an empty index
 //   mix:read=90,insert=5,erase=5               percent, with decimals; they must sum to 100
-//   mix:read=95,scan=5,scan_length=50          a scan starts at a record's key, asks for 50 pairs (or 100)
+//   mix:read=95,scan=5,scan_length=50          a scan starts at a record's key, asks for 50 pairs (or 100), or
+//                                              for 1 to 50 alike: scan_length=1-50
+//   ycsb-a ... ycsb-f                          YCSB's (Cooper et al., SoCC 2010), each with its usual distribution:
+//                                              read=50,update=50; read=95,update=5; reads; read=95,insert=5 by age;
+//                                              scan=95,insert=5,scan_length=1-100; read=50,rmw=50
 //
 // and `--negative=0.1` makes that share of the reads look for keys that no record has.
 //
@@ -15,9 +19,11 @@
 
 #include <array>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "src/base/rng.h"
 #include "src/base/spec.h"
 #include "src/base/types.h"
 #include "workloads/op.h"
@@ -47,8 +53,13 @@ class Mix {
   /// Does any operation of this kind occur?
   [[nodiscard]] bool has(OpKind kind) const { return ppm(kind) > 0; }
 
-  /// Pairs that a scan asks for.
-  [[nodiscard]] u16 scan_length() const { return scan_length_; }
+  /// Pairs that a scan asks for: uniform from the shortest to the longest, by a random word.
+  [[nodiscard]] u16 scan_length(u64 word) const {
+    return static_cast<u16>(shortest_scan_ + bounded(word, u64{longest_scan_} - shortest_scan_ + 1));
+  }
+
+  /// The distribution that belongs to the workload's name; empty where none does.
+  [[nodiscard]] std::string_view usual_distribution() const { return usual_distribution_; }
 
   /// The kinds that occur with their shares in [0, 1], in the order of OpKind, for a result.
   [[nodiscard]] std::vector<std::pair<std::string, double>> shares() const;
@@ -63,9 +74,14 @@ class Mix {
   [[nodiscard]] std::size_t only() const;
 
  private:
+  void read_shares(const Spec& spec);
+  void read_scan_length(const std::string& text);
+
   std::array<u32, kScheduled> ppm_ = {};
   std::size_t commonest_ = 0;
-  u16 scan_length_ = 100;
+  u16 shortest_scan_ = 100;
+  u16 longest_scan_ = 100;
+  std::string_view usual_distribution_;
   bool fills_ = false;
 };
 

@@ -24,11 +24,32 @@ TEST_CASE("workloads parse") {
   CHECK(mix.ppm(OpKind::kScan) == 42'500);
   CHECK(mix.has(OpKind::kScan));
   CHECK_FALSE(mix.has(OpKind::kUpdate));
-  CHECK(mix.scan_length() == 7);
-  CHECK(parsed("mix:scan=100").scan_length() == 100);
-  CHECK(parsed("mix:scan=100,scan_length=1k").scan_length() == 1000);
+  CHECK(mix.scan_length(0) == 7);
+  CHECK(mix.scan_length(~u64{0}) == 7);
+  CHECK(parsed("mix:scan=100").scan_length(1) == 100);
+  CHECK(parsed("mix:scan=100,scan_length=1k").scan_length(1) == 1000);
+  const Mix varied = parsed("mix:scan=100,scan_length=5-1k");
+  CHECK(varied.scan_length(0) == 5);
+  CHECK(varied.scan_length(~u64{0}) == 1000);
+  CHECK(parsed("mix:scan=100,scan_length=1-65535").scan_length(~u64{0}) == 65'535);
   CHECK(mix.shares() == std::vector<std::pair<std::string, double>>{
                             {"read", 0.905}, {"insert", 0.05}, {"erase", 0.0025}, {"scan", 0.0425}});
+}
+
+TEST_CASE("YCSB's workloads by name, each with its usual distribution") {
+  using Shares = std::vector<std::pair<std::string, double>>;
+  CHECK(parsed("ycsb-a").shares() == Shares{{"read", .5}, {"update", .5}});
+  CHECK(parsed("ycsb-b").shares() == Shares{{"read", .95}, {"update", .05}});
+  CHECK(parsed("ycsb-c").shares() == Shares{{"read", 1}});
+  CHECK(parsed("ycsb-d").shares() == Shares{{"read", .95}, {"insert", .05}});
+  CHECK(parsed("ycsb-e").shares() == Shares{{"insert", .05}, {"scan", .95}});
+  CHECK(parsed("ycsb-f").shares() == Shares{{"read", .5}, {"rmw", .5}});
+  CHECK(parsed("ycsb-e").scan_length(0) == 1);
+  CHECK(parsed("ycsb-e").scan_length(~u64{0}) == 100);
+  CHECK(parsed("ycsb-a").usual_distribution() == "zipf:0.99");
+  CHECK(parsed("ycsb-d").usual_distribution() == "latest:0.99");
+  CHECK(parsed("mix:read=50,update=50").usual_distribution().empty());
+  CHECK(parsed("ycsb-b", 0.1).absent_read_ppm() == 95'000);
 }
 
 TEST_CASE("shares of more than four decimals are rounded and still make a million") {
@@ -54,7 +75,9 @@ TEST_CASE("wrong workloads are refused in one line that says what would be right
   for (const char* text : {"mix:read=-1,insert=101", "mix:read=nan", "mix:read=inf", "mix:read=",
                            "mix:read=50,read=50", "mix:90", "mix:read=100.1", "lookup:3", "insert,a=1",
                            "mix:read=99.99999,insert=0.00001", "mix:scan=100,scan_length=0",
-                           "mix:scan=100,scan_length=65536", "mix:read=100,scan_length=7",
+                           "mix:scan=100,scan_length=65536", "mix:read=100,scan_length=7", "mix:scan=100,scan_length=9-8",
+                           "mix:scan=100,scan_length=0-8", "mix:scan=100,scan_length=8-", "mix:scan=100,scan_length=-8",
+                           "mix:read=100,scan_length=100", "ycsb-g", "ycsb-a:1", "ycsb-a,read=1", "ycsb", "wiscer:x",
                            "mix:read=99.999999,update=0.00001"}) {
     INFO(text);
     CHECK_THROWS_AS(parsed(text), InputError);
@@ -106,6 +129,7 @@ TEST_CASE("every kind has its word") {
   CHECK(word(OpKind::kUpsert) == "upsert");
   CHECK(word(OpKind::kErase) == "erase");
   CHECK(word(OpKind::kScan) == "scan");
+  CHECK(word(OpKind::kRmw) == "rmw");
 }
 
 }  // namespace

@@ -10,13 +10,13 @@
 
 namespace latchlab {
 
-enum class OpKind : u8 { kRead, kInsert, kUpdate, kUpsert, kErase, kScan };
+enum class OpKind : u8 { kRead, kInsert, kUpdate, kUpsert, kErase, kScan, kRmw };
 
-inline constexpr std::size_t kOpKinds = 6;
+inline constexpr std::size_t kOpKinds = 7;
 
-/// The words of mix: and of results, in the order of OpKind.
-inline constexpr std::array<std::string_view, kOpKinds> kOpNames = {"read",   "insert", "update",
-                                                                    "upsert", "erase",  "scan"};
+/// The words of mix: and of results, in the order of OpKind. rmw: read-modify-write, a lookup and an update of its key.
+inline constexpr std::array<std::string_view, kOpKinds> kOpNames = {"read",  "insert", "update", "upsert",
+                                                                    "erase", "scan",   "rmw"};
 
 [[nodiscard]] constexpr std::string_view word(OpKind kind) {
   return kOpNames[static_cast<std::size_t>(kind)];

@@ -1,95 +1,49 @@
 #pragma once
 
-// The operations of one phase of a run. Operation i is a function of (seed, phase, i) and of the
-// configuration: not of the thread that executes it, nor of how the stream was cut into chunks. So the same
-// work is done with 1 thread and with 56, under every policy, and fingerprint() proves it.
+// The operations of one phase of a run. Operation i is a function of (seed, phase, i) and of the configuration: not of
+// the thread that executes it, nor of how the stream was cut into chunks. So the same work is done with 1 thread and
+// with 56, under every policy, and fingerprint() proves it.
 //
-// Which record an operation addresses, with R loaded records and E, I the erases and inserts scheduled
-// before it:
-//
-//        numbers   0 ....... E ........................ E+R ........ R+I ..
-//                  | erased  |  reads, updates, scans   |            | the next insert
-//                            ^ the next erase
-//
-//   insert         record R + (its ordinal among the inserts): each addresses a record that is not there
-//   erase          record (its ordinal among the erases): the oldest, so dense keys move on as a window
-//   read, update,  slot s from the distribution over R slots, then the record congruent to s modulo R in
-//   upsert, scan   the window [E, E + R): without erases simply record s. When a record goes, its successor R
-//                  numbers further inherits its slot, and so its popularity: skew stays what was asked for
-//   absent read    the absent key with the number of such a record
-//
-// So a mix with as many inserts as erases stays at R records for ever, and inserts insert, erases erase and
-// reads hit, but for these, which the tally counts and the checks expect:
-//   - operations overtake each other, between threads and within a block of 256, so that those at the edges of the
-//     window may come early or late: share / R of the 256 and of what is under way, which the harness keeps
-//     below R / 16 where threads keep their processors (harness/dealer.h). An erase that comes before the insert of its
-//     record leaves it behind, and so does one before an upsert. That it does not stay for ever, numbers go round:
-//     in such a mix n means record n mod 2^k, 2^k >= 2 R, so that the next erase of its number takes it away;
-//   - a mix that erases more than it inserts runs dry: what is addressed is gone, then erases fail as well;
-//   - keys that end (lines of a file, u32, even strides) go round: when all C are used, number n means record n mod C. Inserts
-//     insert as long as R + I - E <= C: load fewer records than there are keys.
-//
-// The kinds of a block of 256 operations are a permutation of the exact counts that Mix::before gives
-// (mix.h).
-//
-// `insert` (Mix::fills) is the stream of size() = R operations in which number i inserts record pi(i), pi a
-// permutation from the seed: every record once. Stream::loading is the same for loading before any other
-// workload, in the same order.
-//
-// Warm-up and measurement should go through ONE phase, the second going on where the first ended, so that
-// the inserts of the second are new as well. A fresh index may start the phase again at 0.
+// Warm-up and measurement should go through ONE phase, the second going on where the first ended, so that the inserts
+// of the second are new as well. A fresh index may start the phase again at 0.
 
 #include <span>
 
-#include "src/base/rng.h"
 #include "src/base/types.h"
-#include "workloads/bijection.h"
-#include "workloads/distribution.h"
 #include "workloads/keys.h"
-#include "workloads/mix.h"
 #include "workloads/op.h"
 
 namespace latchlab {
 
-/// Constant once built: all threads share one.
+/// All threads share one.
 class Stream {
  public:
-  /// `keys` must outlive the stream. Throws InputError unless 1 <= records <= min(keys.capacity(),
-  /// Zipf::kMostRanks). O(log records).
-  Stream(u64 seed, u64 phase, const KeySet& keys, const Distribution& distribution, const Mix& mix,
-         u64 records);
+  static constexpr u64 kEndless = KeySet::kNumbers;
 
-  /// The operations that load `records` records: inserts, each once.
-  [[nodiscard]] static Stream loading(u64 seed, const KeySet& keys, u64 records);
+  virtual ~Stream() = default;
 
-  /// How many operations there are: the records of a stream that fills an index, else no end (2^63).
-  [[nodiscard]] u64 size() const { return fills_ ? records_ : KeySet::kNumbers; }
+  /// How many operations there are; kEndless for no end.
+  [[nodiscard]] virtual u64 size() const = 0;
 
-  /// Writes the operations number first, first + 1, ... to `ops`; first + ops.size() <= size().
-  void fill(u64 first, std::span<Op> ops) const;
+  /// Writes the operations number first, first + 1, ... to `ops`; first + ops.size() <= size(). Any thread, at any time.
+  virtual void fill(u64 first, std::span<Op> ops) const = 0;
 
-  [[nodiscard]] u64 records() const { return records_; }
+  /// Whether what an operation addresses may not be there yet, although nothing was erased, because operations overtake
+  /// each other.
+  [[nodiscard]] virtual bool addresses_new() const = 0;
+
   [[nodiscard]] const KeySet& keys() const { return keys_; }
-  [[nodiscard]] const Popularity& popularity() const { return popularity_; }
+
+ protected:
+  /// `keys` must outlive the stream.
+  explicit Stream(const KeySet& keys) : keys_(keys) {}
 
  private:
-  void fill_inserts(u64 first, std::span<Op> ops) const;
-  void fill_reads(u64 first, std::span<Op> ops, bool absent) const;
-  void fill_block(u64 block, std::span<Op, Mix::kBlock> ops) const;
-
   const KeySet& keys_;
-  Mix mix_;
-  u64 records_;
-  bool fills_;
-  u64 number_mask_;   // of a mix whose numbers go round; else all ones
-  Popularity popularity_;
-  Bijection insert_order_;
-  Draws slots_;
-  Draws schedules_;
 };
 
-/// The sum over the operations of a hash of number and operation: equal for equal streams however they were
-/// cut, since parts add up. Wraps around.
+/// The sum over the operations of a hash of number and operation: equal for equal streams however they were cut, since
+/// parts add up. Wraps around.
 [[nodiscard]] u64 fingerprint(u64 first, std::span<const Op> ops);
 
 }  // namespace latchlab

@@ -44,6 +44,11 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
+bool takes_path(std::string_view name) {
+  constexpr std::string_view kNames[] = {"file", "histogram", "sosd", "wiscer"};
+  return std::ranges::find(kNames, name) != std::end(kNames);
+}
+
 Spec Spec::parse(std::string_view text) {
   Spec spec;
   const auto fail = [&](std::string_view why) -> InputError {
@@ -61,7 +66,7 @@ Spec Spec::parse(std::string_view text) {
 
   std::string_view rest = text.substr(end_of_name + 1);
   bool first_may_be_argument = text[end_of_name] == ':';
-  if (first_may_be_argument && spec.name == "file") {
+  if (first_may_be_argument && takes_path(spec.name)) {
     if (rest.empty()) throw fail("the path is missing");
     spec.arg = rest;
     return spec;
@@ -122,6 +127,16 @@ u64 SpecReader::arg_u64(u64 standard, u64 min, u64 max) {
 u64 SpecReader::number(std::string_view key, u64 standard, u64 min, u64 max) {
   const std::string* const text = find(key);
   return text != nullptr ? whole_number(key, *text, min, max) : standard;
+}
+
+double SpecReader::real(std::string_view key, double standard, double min, double max) {
+  const std::string* const text = find(key);
+  if (text == nullptr) return standard;
+  const std::optional<double> value = parse_double(*text);
+  if (!value || *value < min || *value > max) {
+    throw InputError(fmt::format("{}: {}={} must be a number from {} to {}", what_, key, *text, min, max));
+  }
+  return *value;
 }
 
 /// `key`: empty for the argument.

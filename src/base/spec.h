@@ -5,7 +5,8 @@
 //     name[:arg][,key=value...]         art    rtm:20,respec=0    zipf:0.99    mix:read=90,insert=10
 //
 // `mix:read=90,insert=10` has no argument of its own: an argument that looks like key=value is the first
-// option. The argument of `file:` is the rest of the text, commas and all, since paths are not ours to cut.
+// option. The argument of a name that takes a path (file:, histogram:) is the rest of the text, commas and all, since
+// paths are not ours to cut.
 
 #include <optional>
 #include <string>
@@ -16,6 +17,9 @@
 #include "src/base/types.h"
 
 namespace latchlab {
+
+/// Whether what follows the colon is a path.
+[[nodiscard]] bool takes_path(std::string_view name);
 
 struct Spec {
   std::string name;
@@ -59,6 +63,8 @@ class SpecReader {
   [[nodiscard]] bool flag(std::string_view key, bool standard);
   /// The option `key` as a count, or `standard`. Throws InputError unless it is from min to max.
   [[nodiscard]] u64 number(std::string_view key, u64 standard, u64 min, u64 max);
+  /// The option `key` as a finite number, or `standard`. Throws InputError unless it is from min to max.
+  [[nodiscard]] double real(std::string_view key, double standard, double min, double max);
   /// Which of `words` the option `key` is, or `standard`. Throws InputError for any other.
   [[nodiscard]] std::size_t one_of(std::string_view key, std::size_t standard, const std::vector<std::string>& words);
   /// Throws InputError for an argument or an option that nobody has read.

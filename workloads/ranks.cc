@@ -1,19 +1,20 @@
-#include "workloads/zipf.h"
+#include "workloads/ranks.h"
 
 #include <algorithm>
 #include <bit>
 #include <cassert>
+#include <cmath>
+#include <utility>
 
 namespace latchlab {
 
-Zipf::Zipf(u64 n, double exponent) : n_(n), exponent_(exponent) {
-  assert(n >= 1 && n <= kMostRanks && exponent >= 0 && std::isfinite(exponent));
+Ranks::Ranks(u64 n, std::shared_ptr<const Law> law) : n_(n), law_(std::move(law)) {
+  assert(n >= 1 && n <= kMost);
   for (u64 first = 1; first <= n;) {
-    const u64 wanted = first <= kSingles ? 1 : std::max<u64>(1, first / kSteps);
-    Stratum stratum{.first = first, .length = std::min(wanted, n - first + 1), .surely = ~u64{0}};
+    Stratum stratum{.first = first, .length = std::min(law_->reach(first), n - first + 1), .surely = ~u64{0}};
     if (stratum.length > 1) {
       // Rounded down by a few units in the last place, so that what is kept without asking would be kept.
-      const double least = weight(stratum, stratum.length - 1) * (1 - 0x1p-50);
+      const double least = law_->relative(first, stratum.length - 1) * (1 - 0x1p-50);
       stratum.surely = static_cast<u64>(least * 0x1p64);
     }
     strata_.push_back(stratum);
@@ -22,7 +23,7 @@ Zipf::Zipf(u64 n, double exponent) : n_(n), exponent_(exponent) {
   fill_cells();
 }
 
-void Zipf::fill(const Draws& draws, u64 i, std::span<u64> ranks) const {
+void Ranks::fill(const Draws& draws, u64 i, std::span<u64> ranks) const {
   assert(ranks.size() <= kBatch);
   // No branch depends on a random word here: the tries that are not kept at once are noted and drawn again
   // afterwards.
@@ -38,37 +39,10 @@ void Zipf::fill(const Draws& draws, u64 i, std::span<u64> ranks) const {
   for (std::size_t d = 0; d < doubts; ++d) ranks[doubtful[d]] = (*this)(draws, i + doubtful[d]);
 }
 
-double Zipf::mass(const Stratum& stratum) const {
-  const double q = exponent_;
-  if (stratum.length <= 8) {
-    double sum = 0;
-    for (u64 k = stratum.first; k < stratum.first + stratum.length; ++k) {
-      sum += std::pow(static_cast<double>(k), -q);
-    }
-    return sum;
-  }
-  // Euler-Maclaurin about the midpoints: the sum of f(k) over [a, b) is the integral from a - 1/2 to
-  // b - 1/2, less f'/24, plus 7 f'''/5760 at the ends. The next term is below 1e-14 of all ranks' mass,
-  // since a > kSingles.
-  const double low = static_cast<double>(stratum.first) - 0.5;
-  const double high = low + static_cast<double>(stratum.length);
-  const double log_ratio = std::log1p(static_cast<double>(stratum.length) / low);
-  const double at_low = std::pow(low, -q);
-  const double at_high = std::pow(high, -q);
-  if (at_low == 0) return 0;  // only the first ranks have mass; q * q * q could overflow below
-  // (high^(1-q) - low^(1-q)) / (1-q) without the cancellation near q = 1, where it is the logarithm.
-  const double z = (1 - q) * log_ratio;
-  const double integral = at_low * low * log_ratio * (z == 0 ? 1 : std::expm1(z) / z);
-  const double slope = -q * (at_high / high - at_low / low);
-  const double third =
-      -q * (q + 1) * (q + 2) * (at_high / (high * high * high) - at_low / (low * low * low));
-  return integral - slope / 24 + 7 * third / 5760;
-}
-
-void Zipf::fill_cells() {
+void Ranks::fill_cells() {
   std::vector<double> masses;
   masses.reserve(strata_.size());
-  for (const Stratum& stratum : strata_) masses.push_back(mass(stratum));
+  for (const Stratum& stratum : strata_) masses.push_back(law_->mass(stratum.first, stratum.length));
   // From the small to the large, so that none is lost in the sum.
   double total = 0;
   for (std::size_t s = masses.size(); s-- > 0;) total += masses[s];

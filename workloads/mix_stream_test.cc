@@ -1,4 +1,4 @@
-#include "workloads/stream.h"
+#include "workloads/mix_stream.h"
 
 #include <algorithm>
 #include <map>
@@ -37,16 +37,16 @@ struct Made {
   }
 
   KeySet keys;
-  Stream stream;
+  MixStream stream;
 };
 
 const char* const kWorkloads[] = {"lookup", "mix:read=90,insert=5,erase=5",
-                                  "mix:read=40,insert=20,update=10,upsert=10,erase=10,scan=10"};
+                                  "mix:read=35,insert=20,update=10,upsert=10,erase=10,scan=10,rmw=5,scan_length=1-50"};
 
 TEST_CASE("a stream is the same however many threads make it, in chunks of whatever size") {
   constexpr u64 kOps = 10'000;
   for (const char* workload : kWorkloads) {
-    for (const char* distribution : {"uniform", "zipf:0.99"}) {
+    for (const char* distribution : {"uniform", "zipf:0.99", "latest"}) {
       const Made made({.workload = workload, .distribution = distribution, .negative = 0.1});
       const std::vector<Op> whole = made.ops(0, kOps);
       const u64 expected = fingerprint(0, whole);
@@ -105,7 +105,7 @@ TEST_CASE("seed and phase make other operations, but the seed alone names the ke
 TEST_CASE("loading inserts every record once, and insert is the same stream") {
   for (const u64 records : {u64{1}, u64{2}, u64{1000}, u64{4099}}) {
     const Made made({.keys = "dense", .workload = "insert", .records = records});
-    const Stream loading = Stream::loading(1, made.keys, records);
+    const MixStream loading = MixStream::loading(1, made.keys, records);
     CHECK(made.stream.size() == records);
     CHECK(loading.size() == records);
     const std::vector<Op> ops = made.ops(0, records);
@@ -174,7 +174,7 @@ template <class Raw>
 Tally execute(const Made& made, u64 ops) {
   std::set<Raw> index;
   std::vector<Op> load(made.stream.records());
-  Stream::loading(1, made.keys, made.stream.records()).fill(0, load);
+  MixStream::loading(1, made.keys, made.stream.records()).fill(0, load);
   for (const Op& op : load) REQUIRE(index.insert(made.keys.raw<Raw>(op)).second);
   Tally tally;
   for (const Op& op : made.ops(0, ops)) {
@@ -268,7 +268,7 @@ TEST_CASE("popularity survives replacement: a successor is read as often as the 
 }
 
 TEST_CASE("keys from a file go round while the index has room for them") {
-  const std::string path = source_folder() + "/workloads/stream_test.cc";
+  const std::string path = source_folder() + "/workloads/mix_stream_test.cc";
   const KeySet lines(Spec::parse("file:" + path), 1);
   const u64 records = lines.capacity() * 3 / 4;
   const Made made({.keys = "file:" + path, .workload = "mix:read=80,insert=10,erase=10", .records = records,
@@ -281,10 +281,56 @@ TEST_CASE("keys from a file go round while the index has room for them") {
   CHECK(tally.rate(OpKind::kRead) > 0.9);
 }
 
+TEST_CASE("latest reads what was inserted last, as of 65,536 operations ago") {
+  const Made made({.keys = "dense", .workload = "mix:read=90,insert=10", .distribution = "latest:1.5", .records = 5000});
+  CHECK(made.stream.addresses_new());
+  constexpr u64 kOps = 300 * Mix::kBlock;
+  const std::vector<Op> ops = made.ops(0, kOps);
+  std::vector<u64> inserted_before(kOps + 1);   // records by then
+  for (u64 i = 0; i < kOps; ++i) inserted_before[i + 1] = inserted_before[i] + (ops[i].kind == OpKind::kInsert);
+  u64 reads = 0, newest = 0;
+  for (u64 i = 0; i < kOps; ++i) {
+    if (ops[i].kind != OpKind::kRead) continue;
+    const u64 block = i / Mix::kBlock * Mix::kBlock;
+    const u64 records = 5000 + inserted_before[block - std::min(block, MixStream::kLatestLag)];
+    REQUIRE(ops[i].key < records);
+    REQUIRE(ops[i].key >= records - 5000);
+    ++reads;
+    newest += ops[i].key + 1 == records;
+  }
+  // The weight of the first of 5000 ranks is .39.
+  CHECK(static_cast<double>(newest) / static_cast<double>(reads) == Approx(0.388).margin(0.01));
+  CHECK_FALSE(Made({.distribution = "latest"}).stream.addresses_new());
+  for (const Op& op : Made({.keys = "dense", .distribution = "latest:9"}).ops(0, 1000)) REQUIRE(op.key > 900);
+}
+
+TEST_CASE("scans ask for lengths from the shortest to the longest, alike") {
+  const Made made({.workload = "mix:read=50,scan=50,scan_length=3-7"});
+  std::vector<u64> counts(10);
+  for (const Op& op : made.ops(0, 100'000)) {
+    if (op.kind == OpKind::kScan) ++counts[op.scan];
+  }
+  for (u64 length = 0; length < counts.size(); ++length) {
+    INFO("length " << length);
+    if (length < 3 || length > 7) {
+      CHECK(counts[length] == 0);
+    } else {
+      CHECK(static_cast<double>(counts[length]) == Approx(10'000).margin(500));
+    }
+  }
+}
+
+TEST_CASE("keys in order are loaded in order") {
+  const Made made({.keys = "dense:in_order=1", .records = 100});
+  std::vector<Op> ops(100);
+  MixStream::loading(1, made.keys, 100).fill(0, ops);
+  for (u64 i = 0; i < ops.size(); ++i) REQUIRE(ops[i].key == i);
+}
+
 TEST_CASE("records must exist") {
   CHECK_THROWS_AS(Made({.records = 0}), InputError);
-  CHECK_THROWS_AS(Made({.records = Zipf::kMostRanks + 1}), InputError);
-  const std::string path = source_folder() + "/workloads/stream_test.cc";
+  CHECK_THROWS_AS(Made({.records = Ranks::kMost + 1}), InputError);
+  const std::string path = source_folder() + "/workloads/mix_stream_test.cc";
   CHECK_THROWS_WITH(Made({.keys = "file:" + path, .records = 1'000'000}),
                     Catch::Matchers::Contains("records=1000000 is more than"));
 }

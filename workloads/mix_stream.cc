@@ -1,0 +1,156 @@
+#include "workloads/mix_stream.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cassert>
+
+#include <fmt/format.h>
+
+#include "src/base/error.h"
+#include "workloads/deal.h"
+#include "workloads/streams.h"
+
+namespace latchlab {
+
+namespace {
+
+static_assert(Mix::kBlock == Ranks::kBatch, "a block draws its slots in one batch");
+
+u64 checked(u64 records, const KeySet& keys) {
+  if (records == 0) throw InputError("records=0: a workload needs at least one record");
+  if (records > keys.capacity()) {
+    throw InputError(
+        fmt::format("records={} is more than the {} distinct keys that there are", records, keys.capacity()));
+  }
+  if (records > Ranks::kMost) {
+    throw InputError(
+        fmt::format("records={} is more than the {} that a distribution covers", records, Ranks::kMost));
+  }
+  return records;
+}
+
+/// Keys that end (stream.h) go round by themselves where there are fewer.
+u64 mask_of(u64 records, const KeySet& keys, const Mix& mix) {
+  const bool moves_on = mix.has(OpKind::kErase) && mix.ppm(OpKind::kInsert) == mix.ppm(OpKind::kErase);
+  const u64 numbers = std::bit_ceil(2 * records);
+  return moves_on && numbers <= keys.capacity() ? numbers - 1 : ~u64{0};
+}
+
+}  // namespace
+
+MixStream::MixStream(u64 seed, u64 phase, const KeySet& keys, const Distribution& distribution, const Mix& mix,
+               u64 records)
+    : Stream(keys),
+      mix_(mix),
+      records_(checked(records, keys)),
+      fills_(mix.fills()),
+      number_mask_(mask_of(records, keys, mix)),
+      popularity_(distribution, records, seed),
+      insert_order_(records, seed, kInsertOrderStream),
+      slots_(seed, kFirstPhaseStream + 2 * phase),
+      schedules_(seed, kFirstPhaseStream + 2 * phase + 1),
+      scan_lengths_(seed, kFirstScanStream + phase) {}
+
+MixStream MixStream::loading(u64 seed, const KeySet& keys, u64 records) {
+  return MixStream(seed, 0, keys, Distribution(Spec{.name = "uniform", .arg = {}, .options = {}}),
+                Mix(Spec{.name = "insert", .arg = {}, .options = {}}, 0), records);
+}
+
+void MixStream::fill(u64 first, std::span<Op> ops) const {
+  assert(first <= size() && ops.size() <= size() - first);
+  if (fills_) return fill_inserts(first, ops);
+  const std::size_t only = mix_.only();
+  if (only == static_cast<std::size_t>(OpKind::kRead)) return fill_reads(first, ops, false);
+  if (only == Mix::kAbsentRead) return fill_reads(first, ops, true);
+  while (!ops.empty()) {
+    const u64 block = first / Mix::kBlock;
+    const u64 from = first % Mix::kBlock;
+    const std::size_t here = std::min<std::size_t>(ops.size(), Mix::kBlock - from);
+    if (here == Mix::kBlock) {
+      fill_block(block, ops.first<Mix::kBlock>());
+    } else {
+      std::array<Op, Mix::kBlock> whole;
+      fill_block(block, whole);
+      std::copy_n(whole.begin() + from, here, ops.begin());
+    }
+    ops = ops.subspan(here);
+    first += here;
+  }
+}
+
+void MixStream::fill_inserts(u64 first, std::span<Op> ops) const {
+  for (Op& op : ops) {
+    op = Op{.kind = OpKind::kInsert};
+    keys().put(op, keys().in_order() ? first : insert_order_(first));
+    ++first;
+  }
+}
+
+void MixStream::fill_reads(u64 first, std::span<Op> ops, bool absent) const {
+  std::array<u64, Ranks::kBatch> records;
+  while (!ops.empty()) {
+    const std::size_t here = std::min(ops.size(), records.size());
+    popularity_.fill(slots_, first, std::span(records).first(here));
+    for (std::size_t at = 0; at < here; ++at) {
+      ops[at] = Op{.kind = OpKind::kRead};
+      const u64 record = popularity_.by_age() ? records_ - 1 - records[at] : records[at];
+      absent ? keys().put_absent(ops[at], record) : keys().put(ops[at], record);
+    }
+    ops = ops.subspan(here);
+    first += here;
+  }
+}
+
+void MixStream::fill_block(u64 block, std::span<Op, Mix::kBlock> ops) const {
+  std::array<u64, Mix::kBlock> slots;
+  popularity_.fill(slots_, block * Mix::kBlock, slots);
+
+  // The window [erased, erased + records): slot s stands for the record in it that is congruent to s.
+  const u64 erased = mix_.before(block, static_cast<std::size_t>(OpKind::kErase));
+  const u64 turn = erased / records_ * records_;
+  const u64 turned_slots = erased - turn;
+  const u64 lagged = block - std::min(block, kLatestLag / Mix::kBlock);
+  const u64 newest = records_ + mix_.before(lagged, static_cast<std::size_t>(OpKind::kInsert)) - 1;
+  const bool by_age = popularity_.by_age();
+  const auto record_of = [&](u64 slot) {
+    return by_age ? newest - slot : turn + slot + (slot < turned_slots ? records_ : 0);
+  };
+
+  const auto put = [&](Op& op, u64 number) { keys().put(op, number & number_mask_); };
+
+  // Kind by kind, so that no branch depends on chance: the deal says which operation of the block is the
+  // next of a kind.
+  const Deal deal(schedules_(block));
+  u64 dealt = 0;
+  for (std::size_t kind = 0; kind < Mix::kScheduled; ++kind) {
+    u64 ordinal = mix_.before(block, kind);
+    const u64 end = mix_.before(block + 1, kind);
+    for (; ordinal < end; ++ordinal) {
+      const u64 at = deal(dealt++);
+      Op& op = ops[at];
+      if (kind == Mix::kAbsentRead) {
+        op = Op{.kind = OpKind::kRead};
+        keys().put_absent(op, record_of(slots[at]));
+        continue;
+      }
+      op = Op{.kind = static_cast<OpKind>(kind)};
+      switch (op.kind) {
+        case OpKind::kInsert:
+          put(op, records_ + ordinal);
+          break;
+        case OpKind::kErase:
+          put(op, ordinal);
+          break;
+        case OpKind::kScan:
+          op.scan = mix_.scan_length(scan_lengths_(block * Mix::kBlock + at));
+          [[fallthrough]];
+        default:
+          put(op, record_of(slots[at]));
+      }
+    }
+  }
+  assert(dealt == Mix::kBlock);
+}
+
+}  // namespace latchlab

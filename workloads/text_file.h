@@ -1,0 +1,49 @@
+#pragma once
+
+// Small text files that describe a workload: read at once, gone through line by line, and every complaint names the
+// file and the line. `#` begins a comment; lines with nothing else are skipped.
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/base/error.h"
+#include "src/base/types.h"
+
+namespace latchlab {
+
+/// The bytes of a regular file. Throws InputError, "`what` file 'PATH': why", for one that is missing, unreadable or
+/// not a regular file.
+[[nodiscard]] std::string contents_of(std::string_view what, const std::string& path);
+
+class TextFile {
+ public:
+  static constexpr std::size_t kMostBytes = 16 << 20;   ///< of what people write by hand
+
+  /// Throws InputError as contents_of does, and for more than kMostBytes.
+  TextFile(std::string_view what, const std::string& path);
+  /// One that has been read already.
+  TextFile(std::string_view what, const std::string& path, std::string_view text) : what_(what), path_(path), text_(text) {}
+
+  struct Line {
+    const TextFile& file;
+    u64 number;              ///< counted from 1
+    std::string_view text;   ///< without comment and without blanks at its ends
+
+    /// Its words as finite numbers; `needs` says in errors what it should have been.
+    [[nodiscard]] std::vector<double> numbers(std::string_view needs) const;
+    /// "... line N 'TEXT' `why`".
+    [[nodiscard]] InputError error(std::string_view why) const;
+  };
+  void for_each_line(const std::function<void(const Line&)>& take) const;
+
+  [[nodiscard]] InputError error(std::string_view why) const;
+
+ private:
+  std::string what_;
+  std::string path_;
+  std::string text_;
+};
+
+}  // namespace latchlab

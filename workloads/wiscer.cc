@@ -1,0 +1,126 @@
+#include "workloads/wiscer.h"
+
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "src/base/error.h"
+#include "src/base/spec.h"
+#include "workloads/shipped.h"
+#include "workloads/text_file.h"
+
+namespace latchlab {
+
+namespace {
+
+using Line = TextFile::Line;
+
+double number_of(const Line& line, std::string_view value, double least, double most) {
+  const std::optional<double> number = parse_double(value);
+  if (!number || *number < least || *number > most) {
+    throw line.error(most < 1e300 ? fmt::format("needs a number from {} to {}", least, most)
+                                  : fmt::format("needs a number of {} or more", least));
+  }
+  return *number;
+}
+
+u64 count_of(const Line& line, std::string_view value, u64 least) {
+  constexpr u64 kMost = 1'000'000'000'000;
+  const std::optional<u64> count = parse_u64(value);
+  if (!count || *count < least || *count > kMost) {
+    throw line.error(fmt::format("needs a whole number from {} to {}", least, kMost));
+  }
+  return *count;
+}
+
+/// Whether it is the second of two words.
+bool is_second(const Line& line, std::string_view value, std::string_view first, std::string_view second) {
+  if (value != first && value != second) throw line.error(fmt::format("needs {} or {}", first, second));
+  return value == second;
+}
+
+/// The file; a name without a folder may be that of one that is shipped.
+TextFile opened(const std::string& path) {
+  constexpr std::string_view kWhat = "Wiscer";
+  std::error_code none;
+  if (path.find('/') != std::string::npos || std::filesystem::exists(path, none)) return TextFile(kWhat, path);
+  std::vector<std::string> names;
+  for (const Shipped& shipped : shipped_wiscer_files()) {
+    if (shipped.name == path) return TextFile(kWhat, path, shipped.text);
+    names.emplace_back(shipped.name);
+  }
+  throw InputError(fmt::format("{} file '{}': there is none, nor is one with this name shipped: {}{}", kWhat, path,
+                               fmt::join(names, ", "), suggestion(path, names)));
+}
+
+}  // namespace
+
+WiscerFile WiscerFile::read(const std::string& path) {
+  WiscerFile out;
+  const TextFile file = opened(path);
+  std::map<std::string, u64, std::less<>> seen;   // the line of each key
+  file.for_each_line([&](const Line& line) {
+    const std::size_t equals = line.text.find('=');
+    if (equals == std::string_view::npos) throw line.error("is not key=value");
+    std::string key(line.text.substr(0, equals));
+    const std::string_view value = line.text.substr(equals + 1);
+    if (key == "keyorder") key = "keyOrder";
+    if (const auto [before, is_new] = seen.emplace(key, line.number); !is_new) {
+      throw line.error(fmt::format("says {} again, after line {}", key, before->second));
+    }
+    if (key == "zipf") {
+      out.zipf = number_of(line, value, 0, HUGE_VAL);
+    } else if (key == "initialSize") {
+      out.initial_size = count_of(line, value, 0);
+    } else if (key == "operationCount") {
+      out.operations = count_of(line, value, 0);
+    } else if (key == "fetchProportion") {
+      out.fetch = number_of(line, value, 0, 1);
+    } else if (key == "insertProportion") {
+      out.insert = number_of(line, value, 0, 1);
+    } else if (key == "deleteProportion") {
+      out.erase = number_of(line, value, 0, 1);
+    } else if (key == "distShiftFreq") {
+      out.shift_every = count_of(line, value, 1);
+    } else if (key == "distShiftPrct") {
+      out.shift_share = number_of(line, value, 0, 100) / 100;
+    } else if (key == "keyPattern") {
+      out.sequential = is_second(line, value, "random", "sequential");
+    } else if (key == "keyOrder") {
+      out.sorted = is_second(line, value, "random", "sorted");
+    } else if (key == "storageEngine") {
+      if (value != "ChainedHashing" && value != "VIPHashing" && value != "none") {
+        throw line.error("needs ChainedHashing, VIPHashing or none; the index is what --index says");
+      }
+    } else if (key != "outputFile") {
+      const std::vector<std::string> known{"zipf", "initialSize", "operationCount", "fetchProportion", "insertProportion",
+                                           "deleteProportion", "distShiftFreq", "distShiftPrct", "storageEngine", "keyPattern",
+                                           "keyOrder", "outputFile"};
+      throw line.error(fmt::format("has an unknown key; there are {}{}", fmt::join(known, ", "), suggestion(key, known)));
+    }
+  });
+  if (seen.empty()) throw file.error("says nothing; it needs lines such as initialSize=1000000");
+  if (out.operations == 0) throw file.error("needs operationCount, the number of requests, above 0");
+  const double sum = out.fetch + out.insert + out.erase;
+  if (std::abs(sum - 1) > 1e-9) {
+    throw file.error(fmt::format("has proportions {}, {} and {} of fetches, inserts and deletes, which sum to {}, not to 1", out.fetch,
+                                 out.insert, out.erase, sum));
+  }
+  if (out.shift_share > 0 && !out.shift_every) throw file.error("has distShiftPrct without distShiftFreq");
+  return out;
+}
+
+Mix WiscerFile::mix(double negative) const {
+  Spec spec{.name = "mix", .arg = {}, .options = {}};
+  for (const auto& [name, share] : {std::pair{"read", fetch}, std::pair{"insert", insert}, std::pair{"erase", erase}}) {
+    if (share > 0) spec.options.emplace_back(name, fmt::format("{}", share * 100));
+  }
+  return Mix(spec, negative);
+}
+
+}  // namespace latchlab

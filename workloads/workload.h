@@ -1,0 +1,40 @@
+#pragma once
+
+// What `--workload` says: a mix over a distribution (mix.h, mix_stream.h), or a file that says more than that:
+//
+//   wiscer:FILE    Wiscer's (wiscer.h): also which keys, how many, how many operations and how popular each is
+
+#include <memory>
+#include <optional>
+
+#include "src/base/spec.h"
+#include "src/base/types.h"
+#include "workloads/distribution.h"
+#include "workloads/keys.h"
+#include "workloads/mix.h"
+#include "workloads/mix_stream.h"
+#include "workloads/stream.h"
+#include "workloads/wiscer.h"
+
+namespace latchlab {
+
+class Workload {
+ public:
+  /// Throws InputError as Mix and WiscerFile do.
+  Workload(const Spec& spec, double negative);
+
+  [[nodiscard]] const Mix& mix() const { return mix_; }
+
+  /// What a file says of keys, records, operations and popularity; none for a mix, where options say it.
+  [[nodiscard]] const std::optional<WiscerFile>& wiscer() const { return wiscer_; }
+
+  /// The operations of a phase. `keys` must outlive them. Throws InputError as MixStream does.
+  [[nodiscard]] std::unique_ptr<Stream> stream(u64 seed, u64 phase, const KeySet& keys, const Distribution& distribution,
+                                               u64 records) const;
+
+ private:
+  std::optional<WiscerFile> wiscer_;
+  Mix mix_;
+};
+
+}  // namespace latchlab
