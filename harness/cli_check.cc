@@ -138,6 +138,7 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
   (void)in_effect(config.sync, surroundings.registry);
   surroundings.check_pin(config.pin);
   (void)named("--dist", [&] { return Distribution(config.distribution); });
+  const Churn churn = named("--churn", [&] { return Churn::parse(config.churn); });
   const Workload workload = named("--workload", [&] { return Workload(config.workload, 0); });
   const Mix& mix = workload.mix();
   const bool inserts = mix.fills();
@@ -251,6 +252,13 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
   if (!config.no_distribution.empty() && !defaults.dist) {
     return fmt::format("--dist: it does not reach --workload={}: {}", config.workload.str(),
                        config.no_distribution);
+  }
+  if (churn.kind != Churn::Kind::kNone && !config.no_distribution.empty()) {
+    return fmt::format("--churn: it does not reach --workload={}: {}", config.workload.str(), config.no_distribution);
+  }
+  const bool alike = config.distribution.name == "uniform" || config.distribution.arg == "0";
+  if (churn.kind == Churn::Kind::kDrift && alike) {
+    return fmt::format("--churn: under --dist={} no rank is more popular than another, so none can drift", config.distribution.str());
   }
   if (config.strict && !config.index_degraded.empty()) {
     throw InputError("--strict: the result would be degraded: " + config.index_degraded);

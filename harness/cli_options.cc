@@ -74,6 +74,8 @@ const std::vector<OptionRow>& option_rows() {
        }},
       {"dist", "DIST", "uniform", "uniform, zipf:0.99, hotspot:0.2, latest, ...: harness list distributions",
        [](Config& c, const std::string& v) { c.distribution = parse_spec("--dist", v); }},
+      {"churn", "CHURN", "none", "how popularity changes: drift:EVERY or flash:EVERY,share=0.5,records=100,length=N operations",
+       [](Config& c, const std::string& v) { c.churn = parse_spec("--churn", v); }},
       {"negative", "RATE", "0", "share of reads for absent keys",
        [](Config& c, const std::string& v) { c.negative = parse_share("--negative", v); }},
       {"batch", "K", "1", "lookups, inserts, updates or erasures that are one call: 16 (side by side) or 16:in-turn; at most 64",

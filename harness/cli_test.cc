@@ -346,6 +346,50 @@ TEST_CASE("a distribution is refused where no key is drawn, and is not part of t
   }
 }
 
+TEST_CASE("a workload file says the keys, the records, their popularity and the end", "[cli]") {
+  const Config config = runs({"--workload=wiscer:steady-state"}).runs[0].config;
+  CHECK(config.keys.str() == "affine");
+  CHECK(config.records == 1'000'000);
+  CHECK(config.ops == 500'000'000);
+  CHECK(config.time_ns == 0);
+  CHECK(config.warmup_ns == 0);
+  CHECK_FALSE(config.no_distribution.empty());
+  CHECK(runs({"--workload=wiscer:steady-state", "--time=2s"}).runs[0].config.ops == 0);
+  // What the file says is not part of the command that names the point again.
+  const std::string point = point_of(config);
+  CHECK(contains(point, "--workload=wiscer:steady-state"));
+  for (const char* option : {"--keys", "--records", "--dist", "--negative"}) CHECK_FALSE(contains(point, option));
+  const std::string file = "--workload=wiscer:steady-state";
+  CHECK(contains(error_of({file, "--keys=u64"}), "--keys: it does not reach " + file + ": the file says which keys there are"));
+  CHECK(contains(error_of({file, "--records=7"}), "--records: it does not reach " + file));
+  CHECK(contains(error_of({file, "--dist=uniform"}), "--dist: it does not reach " + file));
+  CHECK(contains(error_of({file, "--negative=1"}), "--negative: it does not reach " + file));
+  CHECK(contains(error_of({file, "--churn=drift:1"}), "--churn: it does not reach " + file));
+  CHECK(contains(error_of({"--workload=wiscer:/no/such,file"}), "--workload: Wiscer file '/no/such,file': No such file"));
+  CHECK(contains(error_of({"--workload=wiscer"}), "needs a file"));
+  CHECK(contains(error_of({file, "--sync=none", "--threads=2"}), "allows one writing thread"));
+  CHECK(runs({"--workload={wiscer:high-churn,wiscer:read-mostly,lookup}"}).runs.size() == 3);
+}
+
+TEST_CASE("YCSB's workloads have their distribution unless another is given", "[cli]") {
+  const auto dist = [](std::vector<std::string> args) { return runs(args).runs[0].config.distribution.str(); };
+  CHECK(dist({"--workload=ycsb-b"}) == "zipf:0.99");
+  CHECK(dist({"--workload=ycsb-d"}) == "latest:0.99");
+  CHECK(dist({"--workload=ycsb-d", "--dist=uniform"}) == "uniform");
+  CHECK(dist({"--workload=lookup"}) == "uniform");
+  CHECK(contains(error_of({"--workload=ycsb-e", "--index=tbb", "--sync=spin"}), "it has no scans"));
+  CHECK(contains(error_of({"--workload=ycsb-f", "--threads=2"}), "allows one writing thread"));
+}
+
+TEST_CASE("churn is part of a point where there is any, and needs something that can change", "[cli]") {
+  CHECK_FALSE(contains(point_of(runs({}).runs[0].config), "--churn"));
+  CHECK(contains(point_of(runs({"--churn=flash:1M"}).runs[0].config), "--churn=flash:1M"));
+  CHECK(runs({"--churn={none,drift:1k,drift:2k}", "--dist=zipf:1"}).runs.size() == 3);
+  CHECK(contains(error_of({"--churn=drift:1k"}), "under --dist=uniform no rank is more popular than another"));
+  CHECK(contains(error_of({"--churn=drift:1k", "--dist=zipf:0"}), "no rank is more popular"));
+  CHECK(contains(error_of({"--churn=flash:1k", "--workload=insert"}), "--churn: it does not reach --workload=insert"));
+}
+
 TEST_CASE("wrong input is one line that says what would be right", "[cli]") {
   struct Wrong {
     std::vector<std::string> args;

@@ -51,6 +51,7 @@ std::string point_of(const Config& c) {
   const bool by_file = c.workload.name == "wiscer";   // then that says which keys and how many
   if (!by_file) point += fmt::format(" --keys={}", c.keys.str());
   if (c.no_distribution.empty()) point += fmt::format(" --dist={}", c.distribution.str());
+  if (c.churn.name != "none") point += fmt::format(" --churn={}", c.churn.str());
   if (!by_file) point += fmt::format(" --negative={}", c.negative);
   point += fmt::format(" --batch={}", batch_text(c.batch));
   if (!by_file) point += fmt::format(" --records={}", c.records);

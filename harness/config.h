@@ -67,6 +67,7 @@ struct Config {
   Spec workload{.name = "lookup", .arg = {}, .options = {}};       ///< lookup, insert, mix:read=..
   Spec keys{.name = "u64", .arg = {}, .options = {}};              ///< u64, u32, dense, stride:N, file:PATH
   Spec distribution{.name = "uniform", .arg = {}, .options = {}};  ///< uniform, zipf:Q
+  Spec churn{.name = "none", .arg = {}, .options = {}};            ///< how popularity changes: none, drift:.., flash:..
   double negative = 0;                                             ///< share of lookups for absent keys, 0..1
   Batching batch;   ///< of lookups, inserts, updates or erasures; a power of two
   u64 records = 0;  ///< keys loaded (lookup, mix) or inserted (insert)

@@ -323,7 +323,7 @@ std::string explained(const Json& document, const Json& base) {
     return text;
   }
   if (!base.is_null()) {
-    for (const char* option : {"index", "threads", "pin", "workload", "keys", "dist", "negative", "records", "batch", "batch_order",
+    for (const char* option : {"index", "threads", "pin", "workload", "keys", "dist", "churn", "negative", "records", "batch", "batch_order",
                                "alloc", "hugepages", "latency_every"}) {
       const std::string path = std::string("/config/") + option;
       if (r.word(path.c_str()) == Result(base).word(path.c_str())) continue;

@@ -66,6 +66,7 @@ Json config_json(const Config& c, const Measured<KeyFile>& key_file) {
   o["hugepages"] = word(c.huge_pages);
   c.no_reclaim.empty() ? void(o["reclaim"] = word(c.reclaim)) : put_missing(o, "reclaim", c.no_reclaim);
   o["workload"] = c.workload.str();
+  o["churn"] = c.churn.str();
   o["keys"] = c.keys.str();
   o["key_kind"] = word(c.key_kind());
   put(o, "key_file", key_file, key_file_json);
@@ -312,6 +313,9 @@ Json document_of(const RunResult& r) {
   o["config"] = config_json(r.config, r.trial.key_file);
   o["build"] = build_json(r.build);
   o["machine"] = machine_json(r.machine);
+  put(o, "stream", r.trial.stream, [](const StreamPrint& s) {
+    return Json{{"operations", s.operations}, {"fingerprint", fmt::format("{:016x}", s.fingerprint)}};
+  });
   o["placement"] = placement_json(r.trial.placement);
   o["phases"] = phases_json(r.trial.phases);
   put(o, "throughput", r.trial.throughput, throughput_json);

@@ -87,6 +87,7 @@ RunResult full_result() {
       {.name = "retired", .count = 9}, {.name = "freed", .count = 7}, {.name = "pending", .count = 2},
       {.name = "advances", .count = 3}, {.name = "stalled", .count = 0}};
   t.nodes_per_fetch = 1.477;
+  t.stream = StreamPrint{.operations = 1000, .fingerprint = 0xfeed};
   t.key_file = KeyFile{.lines = 1005, .empty = 2, .repeated = 3};
   t.memory = {.malloc = Measured<MallocServer>::missing("nodes are not from malloc"),
               .index_live = u64{43'000},

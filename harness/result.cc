@@ -37,7 +37,7 @@ void nothing_measured(TrialResult& result, const std::string& why) {
   MemoryUse& memory = result.memory;
   Limits& limits = result.limits;
   Health& health = result.health;
-  blame(result.throughput, result.latency, result.nodes_per_fetch, result.key_file, result.placement.processors,
+  blame(result.throughput, result.latency, result.nodes_per_fetch, result.key_file, result.stream, result.placement.processors,
         result.placement.oversubscribed);
   blame(sync.counters, sync.aborts, sync.abort_statuses, sync.fallback_rate, sync.restart_rate, sync.series, sync.per_thread,
         sync.reclaim);

@@ -218,12 +218,20 @@ struct Validation {
   std::string detail;  ///< of a mismatch, one line
 };
 
+/// What tells that two runs did the same operations: a hash of the first of the workload (workloads/stream.h), the same
+/// for every number of threads, index and policy.
+struct StreamPrint {
+  u64 operations = 0;   ///< that it is of
+  u64 fingerprint = 0;
+};
+
 /// What a trial hands back.
 struct TrialResult {
   Status status = Status::kOk;
   std::string reason;        ///< why the status is not ok, one line
   bool interrupted = false;  ///< ended early by a signal; the numbers cover the part that ran
   Measured<KeyFile> key_file;
+  Measured<StreamPrint> stream;
   Placement placement;
   std::vector<PhaseTime> phases;
   Measured<Throughput> throughput;

@@ -50,7 +50,7 @@ TEST_CASE("an insert of keys that end finds its key absent where they do not go 
       (void)StepMaker(stream, false, 64).make(0, 1000, ops, steps);
       return std::ranges::all_of(steps, [&](const Step& step) { return step.kind != OpKind::kInsert || step.expect == expect; });
     };
-    CHECK(all_expect(Stream::loading(1, keys, 1000), Expect::kMiss));
+    CHECK(all_expect(MixStream::loading(1, keys, 1000), Expect::kMiss));
     const Mix mix(Spec::parse("mix:read=50,insert=50"), 0);
     const MixStream mixed(1, 1, keys, Distribution(Spec::parse("uniform")), mix, 1000);
     CHECK(all_expect(mixed, keys.capacity() == KeySet::kNumbers ? Expect::kMiss : Expect::kEither));

@@ -56,7 +56,8 @@ class Run {
         keys_(config.keys, config.seed),
         workload_(config.workload, config.negative),
         mix_(workload_.mix()),
-        stream_(workload_.stream(config.seed, kMeasuredPhase, keys_, Distribution(config.distribution), config.records)),
+        stream_(workload_.stream(config.seed, kMeasuredPhase, keys_, Distribution(config.distribution), config.records,
+                                 Churn::parse(config.churn))),
         maker_(*stream_, mix_.has(OpKind::kErase), config.widths.value),
         phases_(trial, config, seats_, maker_, mix_.has(OpKind::kErase) ? config.records : 0, progress) {}
 
@@ -113,6 +114,7 @@ class Run {
     }
     out_.placement.threads = places_of_threads();
     count_nodes();
+    find_fingerprint();
     check();
     find_limits();
     progress_.end();
@@ -389,6 +391,19 @@ class Run {
     std::vector<Op> ops;
     std::vector<Step> steps;
     out_.nodes_per_fetch = trial_.nodes_per_fetch(maker_.make(phases_.next(), kFetches, ops, steps));
+  }
+
+  /// Of the beginning of the stream, made once more: how much of it was done depends on the machine.
+  void find_fingerprint() {
+    constexpr u64 kMost = 1'000'000;
+    StreamPrint print{.operations = std::min(kMost, stream_->size()), .fingerprint = 0};
+    std::vector<Op> ops(kChunkSteps);
+    for (u64 first = 0; first < print.operations; first += kChunkSteps) {
+      const auto here = std::span(ops).first(std::min<u64>(kChunkSteps, print.operations - first));
+      stream_->fill(first, here);
+      print.fingerprint += fingerprint(first, here);
+    }
+    out_.stream = print;
   }
 
   /// The index against the tally; nobody uses it any more.

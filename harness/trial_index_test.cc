@@ -93,6 +93,24 @@ TEST_CASE("nodes a lookup are those on the way of the workload's lookups, or mis
   CHECK(nodes(std::type_identity<Toy<u64>>(), "lookup").reason == "the index does not count the nodes that a lookup visits");
 }
 
+TEST_CASE("the fingerprint is that of the operations, whoever did how many of them") {
+  const auto print = [](const std::string& workload, u32 threads, u64 seed) {
+    Config config = small(workload);
+    config.threads = threads;
+    config.seed = seed;
+    const TrialResult result = run_of<Toy<u64>>(config);
+    REQUIRE(result.stream);
+    return *result.stream;
+  };
+  const StreamPrint one = print("mix:read=50,update=50", 1, 1);
+  CHECK(one.operations == 1'000'000);
+  CHECK(print("mix:read=50,update=50", 2, 1).fingerprint == one.fingerprint);
+  CHECK(print("mix:read=50,update=50", 1, 2).fingerprint != one.fingerprint);
+  CHECK(print("mix:read=51,update=49", 1, 1).fingerprint != one.fingerprint);
+  const u64 records = small("insert").records;
+  CHECK(print("insert", 1, 1).operations == records);
+}
+
 /// Counts the lookups that it may learn from, and the others.
 struct Learning : Toy<u64> {
   using Toy<u64>::Toy;

@@ -115,20 +115,46 @@ std::shared_ptr<const Law> Distribution::law(u64 n) const {
   return std::make_shared<StepLaw>(std::move(steps));
 }
 
-Popularity::Popularity(const Distribution& distribution, u64 records, u64 seed)
-    : record_of_rank_(records, seed, kPopularityStream), by_age_(distribution.by_age()) {
+Popularity::Popularity(const Distribution& distribution, u64 records, u64 seed, const Churn& churn)
+    : record_of_rank_(records, seed, kPopularityStream), churn_(churn), seed_(seed), by_age_(distribution.by_age()) {
   if (auto law = distribution.law(records)) ranks_.emplace(records, std::move(law));
 }
 
 void Popularity::fill(const Draws& draws, u64 i, std::span<u64> records) const {
-  if (!ranks_) {
-    for (u64& record : records) record = bounded(draws(i++), record_of_rank_.size());
-    return;
+  if (ranks_) {
+    ranks_->fill(draws, i, records);
+    if (churn_.kind == Churn::Kind::kDrift) drift(i, records);
+    if (!by_age_) {
+      const Bijection record_of_rank = record_of_rank_;
+      for (u64& record : records) record = record_of_rank(record);
+    }
+  } else {
+    for (u64 at = 0; at < records.size(); ++at) records[at] = bounded(draws(i + at), record_of_rank_.size());
   }
-  ranks_->fill(draws, i, records);
-  if (by_age_) return;
-  const Bijection record_of_rank = record_of_rank_;
-  for (u64& record : records) record = record_of_rank(record);
+  if (churn_.kind == Churn::Kind::kFlash) flash(draws, i, records);
+}
+
+void Popularity::drift(u64 i, std::span<u64> ranks) const {
+  const u64 n = record_of_rank_.size();
+  for (u64& rank : ranks) {
+    rank += i++ / churn_.every % n;
+    rank -= rank >= n ? n : 0;
+  }
+}
+
+/// A crowd's records are neighbours in the order of popularity, which the permutation scatters, from a random one on.
+void Popularity::flash(const Draws& draws, u64 i, std::span<u64> records) const {
+  constexpr u64 kTry = u64{1} << 40;   // beyond all tries of a draw of a rank
+  const u64 n = record_of_rank_.size();
+  for (u64& record : records) {
+    const u64 crowd = i / churn_.every;
+    if (i % churn_.every < churn_.length && unit(draws.at(i, kTry)) < churn_.share) {
+      const u64 first = bounded(draw(seed_, kCrowdStream, crowd), n);
+      const u64 rank = first + bounded(draws.at(i, kTry + 1), std::min(churn_.records, n));
+      record = record_of_rank_(rank - (rank >= n ? n : 0));
+    }
+    ++i;
+  }
 }
 
 }  // namespace latchlab

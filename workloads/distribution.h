@@ -30,6 +30,7 @@
 #include "src/base/spec.h"
 #include "src/base/types.h"
 #include "workloads/bijection.h"
+#include "workloads/churn.h"
 #include "workloads/law.h"
 #include "workloads/ranks.h"
 
@@ -63,24 +64,25 @@ class Distribution {
 class Popularity {
  public:
   /// records in [1, Ranks::kMost].
-  Popularity(const Distribution& distribution, u64 records, u64 seed);
+  Popularity(const Distribution& distribution, u64 records, u64 seed, const Churn& churn = {});
 
-  /// The record, in [0, records), of position i: a function of the stream and i. Of ages: the age.
-  [[nodiscard]] u64 operator()(const Draws& draws, u64 i) const {
-    return ranks_ ? record_of_rank((*ranks_)(draws, i)) : bounded(draws(i), record_of_rank_.size());
-  }
-
-  /// The records of positions i, i + 1, ...: what operator() gives for each, but faster. At most
-  /// Ranks::kBatch.
+  /// The records, in [0, records), of positions i, i + 1, ...: each a function of the stream and its position. Of ages: the
+  /// ages. At most Ranks::kBatch.
   void fill(const Draws& draws, u64 i, std::span<u64> records) const;
 
-  /// The record with popularity rank `rank` in [0, records), 0 the most popular.
+  /// The record with popularity rank `rank` in [0, records), 0 the most popular; without what churn has changed.
   [[nodiscard]] u64 record_of_rank(u64 rank) const { return ranks_ && !by_age_ ? record_of_rank_(rank) : rank; }
 
   [[nodiscard]] bool by_age() const { return by_age_; }
+  [[nodiscard]] u64 records() const { return record_of_rank_.size(); }
 
  private:
+  void drift(u64 i, std::span<u64> ranks) const;
+  void flash(const Draws& draws, u64 i, std::span<u64> records) const;
+
   Bijection record_of_rank_;
+  Churn churn_;
+  u64 seed_;
   bool by_age_;
   std::optional<Ranks> ranks_;  ///< none: uniform
 };

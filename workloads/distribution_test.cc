@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -40,13 +41,22 @@ TEST_CASE("wrong distributions are refused in one line that says what would be r
   }
 }
 
+/// How many of the first draws are of each record.
+std::vector<u64> counts_of(const Popularity& popularity, const Draws& draws, u64 count) {
+  std::vector<u64> counts(popularity.records()), records(100);
+  for (u64 i = 0; i < count; i += records.size()) {
+    popularity.fill(draws, i, records);
+    for (const u64 record : records) ++counts[record];
+  }
+  return counts;
+}
+
 /// How many of 200,000 draws are of each popularity rank of `records`.
 std::vector<u64> counts_by_rank(const std::string& text, u64 records) {
   const Popularity popularity(parsed(text), records, 7);
-  std::vector<u64> rank_of(records), counts(records);
-  for (u64 rank = 0; rank < records; ++rank) rank_of[popularity.record_of_rank(rank)] = rank;
-  const Draws draws(7, 1);
-  for (u64 i = 0; i < 200'000; ++i) ++counts[rank_of[popularity(draws, i)]];
+  const std::vector<u64> of_record = counts_of(popularity, Draws(7, 1), 200'000);
+  std::vector<u64> counts(records);
+  for (u64 rank = 0; rank < records; ++rank) counts[rank] = of_record[popularity.record_of_rank(rank)];
   return counts;
 }
 
@@ -117,8 +127,7 @@ TEST_CASE("the popular records are scattered, and the same in every phase") {
   for (u64 rank = 0; rank < hottest.size(); ++rank) hottest[rank] = popularity.record_of_rank(rank);
   for (const u64 phase : {1, 2}) {
     const Draws draws(7, phase);
-    std::vector<u64> counts(records);
-    for (u64 i = 0; i < 200'000; ++i) ++counts[popularity(draws, i)];
+    const std::vector<u64> counts = counts_of(popularity, draws, 200'000);
     const auto most = std::max_element(counts.begin(), counts.end());
     CHECK(static_cast<u64>(most - counts.begin()) == hottest[0]);
     CHECK(counts[hottest[0]] > counts[hottest[4]]);
@@ -132,18 +141,81 @@ TEST_CASE("the popular records are scattered, and the same in every phase") {
 
 TEST_CASE("a batch of records is what its positions give one by one") {
   const Draws draws(3, 3);
-  for (const char* text : {"uniform", "zipf:0.5", "zipf:1", "latest", "hotspot", "exponential:3", "self-similar:0.1"}) {
-    const Popularity popularity(parsed(text), 1000, 7);
-    std::vector<u64> batch(100);
-    popularity.fill(draws, 77, batch);
-    for (u64 at = 0; at < batch.size(); ++at) REQUIRE(batch[at] == popularity(draws, 77 + at));
+  for (const char* churned : {"none", "drift:7", "flash:50,share=0.5,records=9,length=20"}) {
+    for (const char* text : {"uniform", "zipf:0.5", "zipf:1", "latest", "hotspot", "exponential:3", "self-similar:0.1"}) {
+      const Popularity popularity(parsed(text), 1000, 7, Churn::parse(Spec::parse(churned)));
+      std::vector<u64> batch(100), one(1);
+      popularity.fill(draws, 77, batch);
+      for (u64 at = 0; at < batch.size(); ++at) {
+        popularity.fill(draws, 77 + at, one);
+        REQUIRE(batch[at] == one[0]);
+      }
+    }
+  }
+}
+
+/// What is drawn commonest at the positions from `first` on.
+u64 hottest(const Popularity& popularity, u64 first, u64 count) {
+  std::vector<u64> records(100), counts(10'000);
+  for (u64 i = first; i < first + count; i += records.size()) {
+    popularity.fill(Draws(7, 1), i, records);
+    for (const u64 record : records) ++counts[record];
+  }
+  return static_cast<u64>(std::max_element(counts.begin(), counts.end()) - counts.begin());
+}
+
+TEST_CASE("what is hottest drifts from rank to rank") {
+  const Popularity drifting(parsed("zipf:1.5"), 10'000, 7, Churn::parse(Spec::parse("drift:2000")));
+  const Popularity still(parsed("zipf:1.5"), 10'000, 7);
+  for (const u64 step : {0, 1, 2, 9'999, 10'000}) {
+    INFO("step " << step);
+    CHECK(hottest(drifting, step * 2000, 2000) == still.record_of_rank(step % 10'000));
+  }
+}
+
+TEST_CASE("a flash crowd addresses a few records for a while, each time others") {
+  const Popularity popularity(parsed("uniform"), 10'000, 7, Churn::parse(Spec::parse("flash:10000,share=0.6,records=5,length=4000")));
+  const auto counts = [&](u64 first, u64 count) {
+    std::map<u64, u64> of;
+    std::vector<u64> records(100);
+    for (u64 i = first; i < first + count; i += records.size()) {
+      popularity.fill(Draws(7, 1), i, records);
+      for (const u64 record : records) ++of[record];
+    }
+    return of;
+  };
+  std::set<u64> crowds[2];
+  for (const u64 crowd : {0, 1}) {
+    u64 fetches = 0;
+    for (const auto& [record, count] : counts(crowd * 10'000, 4000)) {
+      if (count < 100) continue;
+      crowds[crowd].insert(record);
+      fetches += count;
+    }
+    CHECK(crowds[crowd].size() == 5);
+    CHECK(static_cast<double>(fetches) == Approx(2400).margin(150));
+    for (const auto& [record, count] : counts(crowd * 10'000 + 4000, 6000)) CHECK(count < 20);
+  }
+  CHECK(crowds[0] != crowds[1]);
+}
+
+TEST_CASE("wrong churn is refused") {
+  using Catch::Matchers::Contains;
+  const auto churn = [](const char* text) { return Churn::parse(Spec::parse(text)); };
+  CHECK(churn("none").kind == Churn::Kind::kNone);
+  CHECK(churn("flash:10M").length == 1'000'001);
+  CHECK_THROWS_WITH(churn("drfit:1"), Contains("did you mean 'drift'"));
+  CHECK_THROWS_WITH(churn("drift"), Contains("needs a number of operations, as in drift:10M"));
+  CHECK_THROWS_WITH(churn("flash:10,length=11"), Contains("length=11 is longer than the 10"));
+  for (const char* text : {"none:1", "drift:0", "drift:x", "drift:10,share=1", "flash:10,share=2", "flash:10,records=0", "shift:1"}) {
+    INFO(text);
+    CHECK_THROWS_AS(churn(text), InputError);
   }
 }
 
 TEST_CASE("uniform reaches every record about as often") {
   const Popularity popularity(parsed("uniform"), 100, 7);
-  std::vector<u64> counts(100);
-  for (u64 i = 0; i < 1'000'000; ++i) ++counts[popularity(Draws(1, 1), i)];
+  const std::vector<u64> counts = counts_of(popularity, Draws(1, 1), 1'000'000);
   CHECK(*std::min_element(counts.begin(), counts.end()) > 9'500);
   CHECK(*std::max_element(counts.begin(), counts.end()) < 10'500);
 }

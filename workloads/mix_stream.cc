@@ -40,13 +40,13 @@ u64 mask_of(u64 records, const KeySet& keys, const Mix& mix) {
 }  // namespace
 
 MixStream::MixStream(u64 seed, u64 phase, const KeySet& keys, const Distribution& distribution, const Mix& mix,
-               u64 records)
+                     u64 records, const Churn& churn)
     : Stream(keys),
       mix_(mix),
       records_(checked(records, keys)),
       fills_(mix.fills()),
       number_mask_(mask_of(records, keys, mix)),
-      popularity_(distribution, records, seed),
+      popularity_(distribution, records, seed, churn),
       insert_order_(records, seed, kInsertOrderStream),
       slots_(seed, kFirstPhaseStream + 2 * phase),
       schedules_(seed, kFirstPhaseStream + 2 * phase + 1),

@@ -59,7 +59,8 @@ class MixStream final : public Stream {
 
   /// `keys` must outlive the stream. Throws InputError unless 1 <= records <= min(keys.capacity(),
   /// Ranks::kMost). O(log records).
-  MixStream(u64 seed, u64 phase, const KeySet& keys, const Distribution& distribution, const Mix& mix, u64 records);
+  MixStream(u64 seed, u64 phase, const KeySet& keys, const Distribution& distribution, const Mix& mix, u64 records,
+            const Churn& churn = {});
 
   /// The operations that load `records` records: inserts, each once.
   [[nodiscard]] static MixStream loading(u64 seed, const KeySet& keys, u64 records);

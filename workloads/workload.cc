@@ -19,9 +19,9 @@ Workload::Workload(const Spec& spec, double negative)
     : wiscer_(wiscer_of(spec)), mix_(wiscer_ ? wiscer_->mix(negative) : Mix(spec, negative)) {}
 
 std::unique_ptr<Stream> Workload::stream(u64 seed, u64 phase, const KeySet& keys, const Distribution& distribution,
-                                         u64 records) const {
+                                         u64 records, const Churn& churn) const {
   if (wiscer_) return std::make_unique<WiscerStream>(*wiscer_, seed, keys);
-  return std::make_unique<MixStream>(seed, phase, keys, distribution, mix_, records);
+  return std::make_unique<MixStream>(seed, phase, keys, distribution, mix_, records, churn);
 }
 
 }  // namespace latchlab

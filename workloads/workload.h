@@ -28,9 +28,10 @@ class Workload {
   /// What a file says of keys, records, operations and popularity; none for a mix, where options say it.
   [[nodiscard]] const std::optional<WiscerFile>& wiscer() const { return wiscer_; }
 
-  /// The operations of a phase. `keys` must outlive them. Throws InputError as MixStream does.
+  /// The operations of a phase; what follows `keys` is of a mix. `keys` must outlive them. Throws InputError as MixStream
+  /// does.
   [[nodiscard]] std::unique_ptr<Stream> stream(u64 seed, u64 phase, const KeySet& keys, const Distribution& distribution,
-                                               u64 records) const;
+                                               u64 records, const Churn& churn) const;
 
  private:
   std::optional<WiscerFile> wiscer_;
