@@ -377,12 +377,12 @@ TEST_CASE("YCSB's workloads have their distribution unless another is given", "[
   CHECK(dist({"--workload=ycsb-d"}) == "latest:0.99");
   CHECK(dist({"--workload=ycsb-d", "--dist=uniform"}) == "uniform");
   CHECK(dist({"--workload=lookup"}) == "uniform");
-  CHECK(contains(error_of({"--workload=ycsb-e", "--index=tbb", "--sync=spin"}), "it has no scans"));
+  CHECK(contains(error_of({"--workload=ycsb-e", "--index=tbb", "--sync=own"}), "it has no scans"));
   CHECK(contains(error_of({"--workload=ycsb-f", "--threads=2"}), "allows one writing thread"));
 }
 
 TEST_CASE("churn is part of a point where there is any, and needs something that can change", "[cli]") {
-  CHECK_FALSE(contains(point_of(runs({}).runs[0].config), "--churn"));
+  CHECK_FALSE(contains(point_of(runs({"--sync=none"}).runs[0].config), "--churn"));
   CHECK(contains(point_of(runs({"--churn=flash:1M"}).runs[0].config), "--churn=flash:1M"));
   CHECK(runs({"--churn={none,drift:1k,drift:2k}", "--dist=zipf:1"}).runs.size() == 3);
   CHECK(contains(error_of({"--churn=drift:1k"}), "under --dist=uniform no rank is more popular than another"));
