@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "src/base/spec.h"
 
@@ -16,18 +17,18 @@ namespace latchlab {
 namespace {
 
 Finding processors(const Topology& topology) {
-  Finding out{Verdict::kGood, "processors", topology.describe(), {}};
+  Finding out{Grade::kGood, "processors", topology.describe(), {}};
   if (!topology.this_system) {
-    out.verdict = Verdict::kMind;
+    out.grade = Grade::kMind;
     out.text +=
         "; this describes another machine (HWLOC_XMLFILE or HWLOC_SYNTHETIC is set): threads will not be "
         "pinned";
     out.remedy = "unset HWLOC_XMLFILE HWLOC_SYNTHETIC";
   } else if (topology.allowed_count() < topology.processors.size()) {
-    out.verdict = Verdict::kMind;
+    out.grade = Grade::kMind;
     out.remedy = "start without taskset, or give the container all processors, to measure the whole machine";
   } else if (topology.allowed_count() == 1) {
-    out.verdict = Verdict::kMind;
+    out.grade = Grade::kMind;
     out.text += "; threads take turns, so scaling cannot be measured";
   }
   return out;
@@ -45,11 +46,38 @@ Finding instructions(const Probes& probes) {
   add(probes.flags.rtm, "RTM");
   add(probes.flags.tsxldtrk, "TSXLDTRK");
   if (text.empty()) text = "none of what this harness knows";
-  return {Verdict::kGood, "CPUID", "announces " + text, {}};
+  return {Grade::kGood, "CPUID", "announces " + text, {}};
 }
 
-Finding transactions(const Probes& probes) {
-  Finding out{Verdict::kGood, "transactions", {}, {}};
+bool in_virtual_machine(const Root& root) {
+  return read_fact(root, "/proc/cpuinfo").value_or("").find(" hypervisor") != std::string::npos;
+}
+
+/// Whether the kernel keeps the processor from transactions that it has.
+bool kernel_disables_transactions(const Root& root) {
+  const std::string mitigation = read_fact(root, "/sys/devices/system/cpu/vulnerabilities/tsx_async_abort").value_or("");
+  const std::string line = " " + read_fact(root, "/proc/cmdline").value_or("") + " ";
+  return mitigation.find("TSX disabled") != std::string::npos || line.find(" tsx=off ") != std::string::npos ||
+         line.find(" tsx=auto ") != std::string::npos;
+}
+
+/// What would make them work.
+std::string transactions_remedy(const Probes& probes, const Root& root) {
+  constexpr const char* kBoot =
+      "sed -i 's/^GRUB_CMDLINE_LINUX=\"/&tsx=on tsx_async_abort=off /' /etc/default/grub && update-grub && reboot";
+  if (in_virtual_machine(root)) {
+    return "the host must give them to this machine: qemu-system-x86_64 -cpu host,+rtm, in libvirt <feature policy='require' "
+           "name='rtm'/>";
+  }
+  if (kernel_disables_transactions(root)) return fmt::format("{} (the risk of TAA is yours to take)", kBoot);
+  if (probes.flags.rtm_always_abort) {
+    return fmt::format("microcode makes them abort: {}; where that does not help only older microcode does", kBoot);
+  }
+  return "no command: a processor with TSX is needed, as Intel's servers have it";
+}
+
+Finding transactions(const Probes& probes, const Root& root) {
+  Finding out{Grade::kGood, "transactions", {}, {}};
   const std::string flag = probes.flags.rtm_always_abort ? "CPUID says that transactions always abort"
                            : probes.flags.rtm            ? "CPUID announces RTM"
                                                          : "CPUID announces no RTM";
@@ -59,33 +87,30 @@ Finding transactions(const Probes& probes) {
                                       : "; without TSXLDTRK results of hybrid with suspend=1 are marked degraded";
     return out;
   }
-  out.verdict = Verdict::kMissing;
+  out.grade = Grade::kMissing;
   out.text += "; policies that elide run on their locks, and their results are marked degraded";
-  out.remedy =
-      probes.flags.rtm_always_abort
-          ? "boot with tsx=on (and tsx_async_abort=off if the risk is yours to take), or with older microcode"
-          : "use a processor with TSX, boot with tsx=on; in a virtual machine the host must expose it";
+  out.remedy = transactions_remedy(probes, root);
   return out;
 }
 
 Finding lock_prefixes(const Probes& probes) {
-  if (probes.hle.elides) return {Verdict::kGood, "lock prefixes", "they elide: " + probes.hle.evidence, {}};
-  return {Verdict::kMissing, "lock prefixes",
+  if (probes.hle.elides) return {Grade::kGood, "lock prefixes", "they elide: " + probes.hle.evidence, {}};
+  return {Grade::kMissing, "lock prefixes",
           fmt::format("ignored: {}; hle takes its lock and its results are marked degraded", probes.hle.evidence),
           "--sync=hle:emulated takes the same decisions with transactions, where those work"};
 }
 
 Finding heavy_fence(const Probes& probes) {
   switch (probes.heavy_fence) {
-    case HeavyFence::kMembarrier: return {Verdict::kGood, "heavy fence", "membarrier", {}};
+    case HeavyFence::kMembarrier: return {Grade::kGood, "heavy fence", "membarrier", {}};
     case HeavyFence::kVisits:
-      return {Verdict::kMind, "heavy fence",
+      return {Grade::kMind, "heavy fence",
               "visits: membarrier is forbidden or unknown here, so reclamation by epochs goes to each processor in "
               "turn, tens of microseconds each",
               "let the container's seccomp profile allow membarrier, or use Linux 4.14 or later"};
     case HeavyFence::kNone: break;
   }
-  return {Verdict::kMissing, "heavy fence",
+  return {Grade::kMissing, "heavy fence",
           "none: membarrier and setting the affinity are both forbidden; policies that reclaim by epochs end the "
           "process",
           "let the container's seccomp profile allow membarrier"};
@@ -93,20 +118,21 @@ Finding heavy_fence(const Probes& probes) {
 
 Finding damon(const Root& root) {
   const Measured<bool> runs = damon_runs(root);
-  if (!runs) return {Verdict::kMind, "DAMON", "unknown: " + runs.reason, "run doctor as root to see"};
-  if (!*runs) return {Verdict::kGood, "DAMON", "not running", {}};
-  return {Verdict::kMind, "DAMON",
+  if (!runs) return {Grade::kMind, "DAMON", "unknown: " + runs.reason, "run doctor as root to see"};
+  if (!*runs) return {Grade::kGood, "DAMON", "not running", {}};
+  std::vector<std::string> commands;
+  for (const auto& [path, off] : damon_switches(root)) commands.push_back(fmt::format("echo {} > {}", off, path));
+  return {Grade::kMind, "DAMON",
           "running: it clears Accessed bits of pages, and every transaction that touches such a page aborts "
           "with status 0",
-          "echo off > /sys/kernel/mm/damon/admin/kdamonds/*/state; echo N > "
-          "/sys/module/damon_*/parameters/enabled"};
+          fmt::format("{}", fmt::join(commands, "; "))};
 }
 
 Finding numa_balancing(const Topology& topology, const Root& root) {
   const Measured<bool> on = numa_balancing_on(root);
-  if (!on) return {Verdict::kGood, "NUMA balancing", "not in this kernel", {}};
-  if (!*on) return {Verdict::kGood, "NUMA balancing", "off", {}};
-  return {Verdict::kMind, "NUMA balancing",
+  if (!on) return {Grade::kGood, "NUMA balancing", "not in this kernel", {}};
+  if (!*on) return {Grade::kGood, "NUMA balancing", "off", {}};
+  return {Grade::kMind, "NUMA balancing",
           fmt::format("on{}: it unmaps pages to see who touches them, which aborts transactions with "
                       "status 0 and moves memory during a run",
                       topology.nodes == 1 ? " (one node only, so it should have nothing to do)" : ""),
@@ -114,9 +140,9 @@ Finding numa_balancing(const Topology& topology, const Root& root) {
 }
 
 Finding counters(const Probes& probes, const Root& root) {
-  Finding out{Verdict::kGood, "hardware counters", "an event of the processor can be opened", {}};
+  Finding out{Grade::kGood, "hardware counters", "an event of the processor can be opened", {}};
   if (probes.perf_error == 0) return out;
-  out.verdict = Verdict::kMissing;
+  out.grade = Grade::kMissing;
   const std::string paranoid = read_fact(root, "/proc/sys/kernel/perf_event_paranoid").value_or("unknown");
   switch (probes.perf_error) {
     case ENOENT:
@@ -130,9 +156,10 @@ Finding counters(const Probes& probes, const Root& root) {
     case EPERM:
       out.text = fmt::format("perf_event_open says {}: not permitted (perf_event_paranoid is {})",
                              probes.perf_error == EACCES ? "EACCES" : "EPERM", paranoid);
-      out.remedy =
-          "sysctl kernel.perf_event_paranoid=1, or give the process CAP_PERFMON; a container may also forbid "
-          "the call";
+      // At 2 and below a process may count what it does itself: then it is not the kernel's setting that forbids it.
+      out.remedy = parse_u64(paranoid).value_or(4) > 2
+                       ? "sysctl kernel.perf_event_paranoid=1"
+                       : "the container forbids it: docker run --cap-add=PERFMON --security-opt seccomp=unconfined ...";
       break;
     default:
       out.text = fmt::format("perf_event_open fails: {} (perf_event_paranoid is {})",
@@ -142,40 +169,72 @@ Finding counters(const Probes& probes, const Root& root) {
 }
 
 Finding huge_pages(const Root& root) {
-  const auto setting = read_fact(root, "/sys/kernel/mm/transparent_hugepage/enabled");
+  const std::string folder = "/sys/kernel/mm/transparent_hugepage/";
+  const auto setting = read_fact(root, folder + "enabled");
   if (!setting) {
-    return {Verdict::kMissing, "huge pages", "not in this kernel: --hugepages=thp has no effect", {}};
+    return {Grade::kMissing, "huge pages", "not in this kernel: --hugepages=thp has no effect",
+            "a kernel with CONFIG_TRANSPARENT_HUGEPAGE, as Debian's are"};
   }
   const std::string word = chosen_word(*setting);
   if (word == "never") {
-    return {Verdict::kMissing, "huge pages",
-            "transparent huge pages are off (never): --hugepages=thp has no effect",
-            "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled"};
+    return {Grade::kMissing, "huge pages", "transparent huge pages are off (never): --hugepages=thp has no effect",
+            fmt::format("echo madvise > {}enabled", folder)};
   }
-  return {Verdict::kGood, "huge pages", fmt::format("transparent huge pages on request ({})", word), {}};
+  if (chosen_word(read_fact(root, folder + "defrag").value_or("")) == "never") {
+    return {Grade::kMind, "huge pages",
+            fmt::format("transparent huge pages on request ({}), and never by moving others out of the way: once memory is in "
+                        "pieces --hugepages=thp gets few",
+                        word),
+            fmt::format("echo madvise > {}defrag", folder)};
+  }
+  return {Grade::kGood, "huge pages", fmt::format("transparent huge pages on request ({})", word), {}};
 }
 
-Finding governor(const Root& root) {
-  const auto word = read_fact(root, "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
-  if (!word) return {Verdict::kGood, "frequency", "the kernel does not set it here (no cpufreq)", {}};
-  if (*word == "performance") return {Verdict::kGood, "frequency", "governor performance", {}};
-  return {Verdict::kMind, "frequency", fmt::format("governor {}: short runs begin slow", *word),
-          "cpupower frequency-set -g performance"};
+/// The governors of the processors that we may use, each once.
+std::vector<std::string> governors(const Topology& topology, const Root& root) {
+  std::vector<std::string> words;
+  for (const Processor& processor : topology.processors) {
+    if (!processor.allowed) continue;
+    const auto word = read_fact(root, fmt::format("/sys/devices/system/cpu/cpu{}/cpufreq/scaling_governor", processor.os));
+    if (word && std::find(words.begin(), words.end(), *word) == words.end()) words.push_back(*word);
+  }
+  return words;
+}
+
+Finding governor(const Topology& topology, const Root& root) {
+  const std::vector<std::string> words = governors(topology, root);
+  if (words.empty()) return {Grade::kGood, "frequency", "the kernel does not set it here (no cpufreq)", {}};
+  const std::string all = fmt::format("governor {}", fmt::join(words, ", "));
+  if (words == std::vector<std::string>{"performance"}) return {Grade::kGood, "frequency", all, {}};
+  return {Grade::kMind, "frequency", all + ": short runs begin slow, and processors differ",
+          "echo performance | tee /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor"};
+}
+
+/// Reading the clock must not be a system call.
+Finding clock(const Root& root) {
+  const std::string folder = "/sys/devices/system/clocksource/clocksource0/";
+  const auto word = read_fact(root, folder + "current_clocksource");
+  if (!word) return {Grade::kGood, "clock", "the kernel does not say which it is", {}};
+  const bool fast = *word == "tsc" || *word == "kvm-clock" || *word == "hyperv_clocksource_tsc_page";
+  if (fast) return {Grade::kGood, "clock", *word, {}};
+  const std::string available = " " + read_fact(root, folder + "available_clocksource").value_or("") + " ";
+  return {Grade::kMind, "clock", fmt::format("{}: reading it is slow, and in every time of --latency", *word),
+          available.find(" tsc ") != std::string::npos ? fmt::format("echo tsc > {}current_clocksource", folder)
+                                                       : "boot with tsc=reliable, if the processor's counter is invariant"};
 }
 
 Finding load(const Topology& topology, const Root& root) {
   const Measured<double> average = load_average(root);
-  if (!average) return {Verdict::kMind, "load", "unknown: " + average.reason, {}};
+  if (!average) return {Grade::kMind, "load", "unknown: " + average.reason, {}};
   const bool idle = *average < .1 * topology.allowed_count() + .2;
-  return {idle ? Verdict::kGood : Verdict::kMind, "load",
-          fmt::format("{:.2f} over the last minute", *average), idle ? "" : "wait until nothing else runs"};
+  return {idle ? Grade::kGood : Grade::kMind, "load",
+          fmt::format("{:.2f} over the last minute", *average),
+          idle ? "" : "wait until nothing else runs: ps -eo pcpu,pid,user,args --sort=-pcpu | head"};
 }
 
 Finding virtual_machine(const Root& root) {
-  const std::string cpuinfo = read_fact(root, "/proc/cpuinfo").value_or("");
-  const bool inside = cpuinfo.find(" hypervisor") != std::string::npos;
-  if (!inside) return {Verdict::kGood, "virtualisation", "none seen", {}};
-  return {Verdict::kMind,
+  if (!in_virtual_machine(root)) return {Grade::kGood, "virtualisation", "none seen", {}};
+  return {Grade::kMind,
           "virtualisation",
           "this is a virtual machine: neighbours and the hypervisor can take time (steal is in every "
           "result), and its sockets may "
@@ -185,7 +244,7 @@ Finding virtual_machine(const Root& root) {
 
 Finding memory(const Root& root) {
   const u64 bytes = available_memory(root);
-  return {Verdict::kGood,
+  return {Grade::kGood,
           "memory",
           fmt::format("{:.1f} GiB available", static_cast<double>(bytes) / (u64{1} << 30)),
           {}};
@@ -219,14 +278,15 @@ std::vector<Finding> diagnose(const Topology& topology, const Probes& probes, co
           instructions(probes),
           virtual_machine(root),
           memory(root),
-          transactions(probes),
+          transactions(probes, root),
           lock_prefixes(probes),
           heavy_fence(probes),
           damon(root),
           numa_balancing(topology, root),
           counters(probes, root),
           huge_pages(root),
-          governor(root),
+          governor(topology, root),
+          clock(root),
           load(topology, root)};
 }
 
@@ -237,18 +297,19 @@ std::string doctor_text(const std::vector<Finding>& findings) {
   size_t mind = 0;
   size_t missing = 0;
   for (const Finding& f : findings) {
-    const std::string_view mark = f.verdict == Verdict::kGood   ? "ok"
-                                  : f.verdict == Verdict::kMind ? "mind"
+    const std::string_view mark = f.grade == Grade::kGood   ? "ok"
+                                  : f.grade == Grade::kMind ? "mind"
                                                                 : "missing";
     out += fmt::format("{:<8} {:<{}}  {}\n", mark, f.subject, width, f.text);
     if (!f.remedy.empty()) out += fmt::format("{:<8} {:<{}}  -> {}\n", "", "", width, f.remedy);
-    mind += f.verdict == Verdict::kMind;
-    missing += f.verdict == Verdict::kMissing;
+    mind += f.grade == Grade::kMind;
+    missing += f.grade == Grade::kMissing;
   }
   if (mind + missing == 0) {
     out += "\nThis machine measures everything.\n";
   } else {
-    out += fmt::format("\n{} to mind, {} that cannot be measured here; results say so where it matters.\n",
+    out += fmt::format("\n{} to mind, {} that cannot be measured here; results say so where it matters.\n"
+                       "Commands are for root.\n",
                        mind, missing);
   }
   return out;

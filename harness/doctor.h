@@ -12,7 +12,7 @@
 
 namespace latchlab {
 
-enum class Verdict {
+enum class Grade {
   kGood,     ///< measures as it should
   kMind,     ///< measures, but results suffer or differ; the remedy says what to do
   kMissing,  ///< cannot be measured here
@@ -20,7 +20,7 @@ enum class Verdict {
 
 /// One line of the diagnosis.
 struct Finding {
-  Verdict verdict = Verdict::kGood;
+  Grade grade = Grade::kGood;
   std::string subject;  ///< "transactions", "NUMA balancing", ...
   std::string text;     ///< what was seen
   std::string remedy;   ///< what to change; empty if nothing

@@ -135,6 +135,18 @@ std::optional<u64> migrations_of_threads(const Root& root) {
   return sum;
 }
 
+/// The files that hold the states of DAMON's workers.
+std::vector<std::string> damon_states(const Root& root) {
+  const std::string admin = "/sys/kernel/mm/damon/admin/kdamonds";
+  std::vector<std::string> out;
+  for (const fs::path& path : entries(root, admin)) {
+    const std::string state = admin + "/" + path.filename().string() + "/state";
+    std::error_code error;
+    if (fs::exists(root + state, error)) out.push_back(state);   // nr_kdamonds, a plain file, is no worker
+  }
+  return out;
+}
+
 }  // namespace
 
 std::optional<std::string> read_fact(const Root& root, std::string_view path) {
@@ -159,27 +171,26 @@ std::string chosen_word(std::string_view text) {
   return std::string(text.substr(open + 1, close - open - 1));
 }
 
-Measured<bool> damon_runs(const Root& root) {
-  bool seen = false;
-  bool hidden = false;
+std::vector<std::pair<std::string, std::string>> damon_switches(const Root& root) {
+  std::vector<std::pair<std::string, std::string>> on;
   for (const std::string module : {"damon_reclaim", "damon_lru_sort", "damon_stat"}) {
-    if (const auto enabled = read_fact(root, "/sys/module/" + module + "/parameters/enabled")) {
-      seen = true;
-      if (*enabled == "Y" || *enabled == "1") return true;
-    }
+    const std::string path = "/sys/module/" + module + "/parameters/enabled";
+    const auto enabled = read_fact(root, path);
+    if (enabled && (*enabled == "Y" || *enabled == "1")) on.emplace_back(path, "N");
   }
-  const std::string admin = "/sys/kernel/mm/damon/admin/kdamonds";
-  for (const fs::path& path : entries(root, admin)) {
-    const std::string state_path = admin + "/" + path.filename().string() + "/state";
-    if (!fs::exists(root + state_path)) continue;  // nr_kdamonds, a plain file, is no worker
-    seen = true;
-    const auto state = read_fact(root, state_path);
-    if (!state) hidden = true;
-    if (state && *state == "on") return true;
+  for (const std::string& path : damon_states(root)) {
+    if (read_fact(root, path) == "on") on.emplace_back(path, "off");
   }
-  if (hidden) return Measured<bool>::missing("the state of DAMON's workers is for root to read");
+  return on;
+}
+
+Measured<bool> damon_runs(const Root& root) {
+  if (!damon_switches(root).empty()) return true;
+  for (const std::string& path : damon_states(root)) {
+    if (!read_fact(root, path)) return Measured<bool>::missing("the state of DAMON's workers is for root to read");
+  }
   std::error_code error;
-  if (!seen && !fs::exists(root + "/sys/kernel/mm", error)) {
+  if (!fs::exists(root + "/sys/kernel/mm", error) && !fs::exists(root + "/sys/module", error)) {
     return Measured<bool>::missing("/sys/kernel/mm does not exist");
   }
   return false;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "harness/result.h"
@@ -29,6 +30,9 @@ using Root = std::string;
 /// Whether any DAMON worker runs: it clears Accessed bits of page tables, and a transaction that touches such
 /// a page aborts with status 0. Nothing if the kernel does not let us see.
 [[nodiscard]] Measured<bool> damon_runs(const Root& root = {});
+
+/// The files under /sys that say so, each with the word that ends it: "/sys/module/damon_reclaim/parameters/enabled", "N".
+[[nodiscard]] std::vector<std::pair<std::string, std::string>> damon_switches(const Root& root = {});
 
 /// Whether NUMA balancing is on: it unmaps pages to see who touches them, which aborts transactions too.
 [[nodiscard]] Measured<bool> numa_balancing_on(const Root& root = {});
