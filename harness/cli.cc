@@ -15,6 +15,7 @@
 #include "harness/cli_check.h"
 #include "harness/cli_options.h"
 #include "harness/cli_values.h"
+#include "harness/limits.h"
 #include "src/base/error.h"
 
 namespace latchlab {
@@ -325,10 +326,37 @@ AbCommand parse_ab(const std::vector<std::string>& args, const Surroundings& sur
   return command;
 }
 
+LimitsCommand parse_limits(const std::vector<std::string>& args, const Surroundings& surroundings) {
+  static const OptionRow kFootprint{"footprint", "BYTES", "", "", nullptr};
+  static const std::vector<std::string> kPlaces{"threads", "pin", "hugepages"};
+  Given given = read_options(args, [](const std::string& name) -> const OptionRow& {
+    if (name == kFootprint.name) return kFootprint;
+    if (name == "json" || name == "progress" || std::find(kPlaces.begin(), kPlaces.end(), name) != kPlaces.end()) {
+      return option_row(name);
+    }
+    throw InputError(fmt::format("limits: --{} has no meaning here; there are --footprint, --{}, --json and --progress", name,
+                                 fmt::join(kPlaces, ", --")));
+  });
+  LimitsCommand command;
+  command.json = take(given, "json").has_value();
+  command.progress = parse_progress(take(given, "progress"));
+  const auto footprint = take(given, "footprint");
+  command.footprint = limits_footprint(u64{1} << 30, surroundings.memory_available);
+  if (footprint) {
+    const u64 most = std::max(u64{1} << 20, surroundings.memory_available);
+    command.footprint = parse_count("--footprint", *footprint, u64{1} << 20, most) / kLineBytes * kLineBytes;
+  }
+  for (const std::string& name : kPlaces) {
+    if (const auto value = take(given, name)) option_row(name).apply(command.config, *value);
+  }
+  surroundings.check_pin(command.config.pin);
+  return command;
+}
+
 }  // namespace
 
 Command parse_command_line(const std::vector<std::string>& args, const Surroundings& surroundings) {
-  const std::vector<std::string> known{"list", "doctor", "ab", "explain", "experiment", "help"};
+  const std::vector<std::string> known{"list", "doctor", "limits", "ab", "explain", "experiment", "help"};
   if (args.empty()) return HelpCommand{};
   const bool is_run = args[0].starts_with("-");
   if (!is_run && std::find(known.begin(), known.end(), args[0]) == known.end()) {
@@ -350,6 +378,7 @@ Command parse_command_line(const std::vector<std::string>& args, const Surroundi
     }
   };
   if (args[0] == "ab") return parse_ab(rest, surroundings);
+  if (args[0] == "limits") return parse_limits(rest, surroundings);
   if (args[0] == "explain") {
     no_more(2, "explain RESULT [BASE]");
     if (rest.empty()) {

@@ -8,6 +8,7 @@
 //   harness [--option=value...]        runs every point of the product of all axes
 //   harness list [TOPIC]               harness doctor              harness help
 //   harness ab --a="..." --b="..."     compares variants: see ab.h
+//   harness limits                     what the machine can do at best: see survey.h
 //   harness explain RESULT [BASE]      what a result says: see explain.h
 //   harness experiment NAME            redraws a figure: see experiment.h
 //
@@ -78,7 +79,15 @@ struct AbCommand {
   ProgressMode progress = ProgressMode::kAuto;
 };
 
-using Command = std::variant<RunCommand, ListCommand, DoctorCommand, HelpCommand, ExplainCommand, ExperimentCommand, AbCommand>;
+struct LimitsCommand {
+  Config config;        ///< threads, placement and pages
+  u64 footprint = 0;    ///< bytes
+  bool json = false;
+  ProgressMode progress = ProgressMode::kAuto;
+};
+
+using Command = std::variant<RunCommand, ListCommand, DoctorCommand, HelpCommand, ExplainCommand, ExperimentCommand, AbCommand,
+                             LimitsCommand>;
 
 /// `args` are those after the program's name. Throws InputError with one line.
 [[nodiscard]] Command parse_command_line(const std::vector<std::string>& args,

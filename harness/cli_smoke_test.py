@@ -464,6 +464,12 @@ class Runs(unittest.TestCase):
                 self.checked(replicate["document"], arguments)
         return document
 
+    def test_limits_are_a_command_too(self):
+        done = run("limits", "--footprint=1Mi", "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        schema = json.loads((TREE / "harness/limits.schema.json").read_text())
+        self.conforms(jsonschema.Draft7Validator(schema), json.loads(done.stdout), "limits")
+
     def test_an_index_that_keeps_nothing_has_no_bytes(self):
         (document,) = self.documents("--index=null", "--sync=none", *SHORT)
         for part, name in (("memory", "index_live_bytes"), ("memory", "bytes_per_key"), ("limits", "chase_ratio")):
@@ -555,6 +561,9 @@ class WrongInput(unittest.TestCase):
         ["ab"],
         ["ab", "--a=--index=art"],
         ["ab", "--a=--index=art", "--b=--index=nope"],
+        ["limits", "--footprint=999Ti"],
+        ["limits", "--pin=list:9999"],
+        ["limits", "--sync=olc"],
         ["--sync=none", "--threads=2", "--workload=insert"],
         ["--index=tbb", "--sync=own", "--alloc=arena+touch"],
         ["--index=tbb", "--sync=own", "--hugepages=thp"],
@@ -594,7 +603,7 @@ class WrongInput(unittest.TestCase):
                 # Short, in case that it is not refused after all.
                 command = (
                     arguments
-                    if arguments[0] in ("list", "ab", "stray")
+                    if arguments[0] in ("list", "ab", "limits", "stray")
                     else [*arguments, *(s for s in SHORT if not arguments[0].startswith(s.split("=")[0]))]
                 )
                 done = run(*command)

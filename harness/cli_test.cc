@@ -496,6 +496,10 @@ TEST_CASE("wrong input is one line that says what would be right", "[cli]") {
       {{"ab", "--a=--sync=none\\", "--b=--sync=olc"}, "--a: '--sync=none\\' ends with a backslash"},
       {{"ab", "--a=--sync=none", "--b=--order=1"}, "belongs to no variant"},
       {{"ab", "--i=--sync=none"}, "--a to --h"},
+      {{"limits", "--index=art"}, "limits: --index has no meaning here; there are --footprint, --threads, --pin"},
+      {{"limits", "--footprint=1K"}, "--footprint"},
+      {{"limits", "--threads=0"}, "--threads"},
+      {{"limits", "x"}, "'x' is not an option"},
       {{"ab", "--replicats=3"}, "did you mean '--replicates'?"},
       {{"--sync=RTM"}, "'RTM' is not a name, which has only a-z"},
       {{"ab", "--a=--sync=none", "--b=--json"}, "belongs to no variant"},
@@ -578,6 +582,19 @@ TEST_CASE("ab hands common options to its variants", "[cli]") {
         std::vector<std::string>{"--records=1M", "--time=1s", "--sync=none", "--seed=9"});
   CHECK(command.variants[1].args ==
         std::vector<std::string>{"--records=1M", "--seed=3", "--sync=olc", "--ops=5"});
+}
+
+TEST_CASE("limits takes what a place is made of", "[cli]") {
+  const auto plain = std::get<LimitsCommand>(parse({"limits"}));
+  CHECK(plain.config.threads == 1);
+  CHECK(plain.footprint > 0);
+  const auto limits = std::get<LimitsCommand>(
+      parse({"limits", "--footprint=64Mi", "--threads=2", "--hugepages=thp", "--pin=scatter", "--json"}));
+  CHECK(limits.footprint == 64 << 20);
+  CHECK(limits.config.threads == 2);
+  CHECK(limits.config.huge_pages == HugePages::kThp);
+  CHECK(limits.config.pin.kind == Pin::Kind::kScatter);
+  CHECK(limits.json);
 }
 
 TEST_CASE("only a part of a comparison has a block", "[cli]") {

@@ -1,7 +1,5 @@
 #include "harness/limits.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -14,7 +12,9 @@
 #include "harness/interrupt.h"
 #include "harness/placement.h"
 #include "src/arch/features.h"
+#include "src/arch/opaque.h"
 #include "src/base/hash.h"
+#include "src/base/rng.h"
 #include "src/machine/native.h"
 
 namespace latchlab {
@@ -22,52 +22,9 @@ namespace {
 
 constexpr u64 kMinFootprint = u64{1} << 20;
 constexpr u64 kMaxFootprint = u64{4} << 30;
-constexpr u64 kHugePage = u64{2} << 20;
 constexpr u32 kTransactions = 1024;   // a batch of them
+constexpr u64 kCycleTime = 2'000'000;   // ns
 constexpr u32 kBatch = 16384;  // lines between two looks at the clock: some 100 us to 4 ms
-
-struct Line {
-  u64 next;
-  u64 rest[7];
-};
-static_assert(sizeof(Line) == kLineBytes);
-
-/// Lines straight from the kernel, so that the page size is ours to choose.
-class Buffer {
- public:
-  Buffer(u64 bytes, HugePages pages)
-      : bytes_((bytes + kHugePage - 1) / kHugePage * kHugePage), lines_(bytes / sizeof(Line)) {
-    // One huge page more than needed, so that the lines can begin at the boundary of one.
-    mapped_ = mmap(nullptr, bytes_ + kHugePage, PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (mapped_ == MAP_FAILED) throw std::bad_alloc();
-    const u64 start = (reinterpret_cast<u64>(mapped_) + kHugePage - 1) / kHugePage * kHugePage;
-    first_ = reinterpret_cast<Line*>(start);
-    // A kernel without huge pages refuses both: then there is nothing to choose.
-    (void)madvise(first_, bytes_, pages == HugePages::kThp ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
-  }
-  ~Buffer() { munmap(mapped_, bytes_ + kHugePage); }
-  Buffer(const Buffer&) = delete;
-  Buffer& operator=(const Buffer&) = delete;
-
-  Line* lines() const { return first_; }
-  u64 size() const { return lines_; }
-
- private:
-  u64 bytes_;
-  u64 lines_;
-  void* mapped_ = nullptr;
-  Line* first_ = nullptr;
-};
-
-/// x * high / 2^64: a number below `high` from a random word, without a division.
-u64 below(u64 random, u64 high) { return multiply_high(random, high); }
-
-/// Sattolo's shuffle: one cycle through all lines, so that no chase falls into a short loop.
-void lay_cycle(Line* lines, u64 n) {
-  for (u64 i = 0; i < n; ++i) lines[i].next = i;
-  for (u64 i = n - 1; i > 0; --i) std::swap(lines[i].next, lines[below(mix64(i), i)].next);
-}
 
 using Clock = std::chrono::steady_clock;
 
@@ -75,10 +32,8 @@ double elapsed_ns(Clock::time_point since) {
   return std::chrono::duration<double, std::nano>(Clock::now() - since).count();
 }
 
-/// The result of every load goes into a sum that is kept, so that no load can be left out.
-void keep(u64 value) { asm volatile("" : : "r"(value) : "memory"); }
-
 struct LineTimes {
+  double cycle = 0;
   double chase = 0;
   double independent = 0;
   double transaction = 0;   // where transactions work
@@ -94,7 +49,18 @@ double transaction_ns(u64 time_ns) {
   }) / kTransactions;
 }
 
-LineTimes run_one(const Buffer& buffer, u32 thread, u32 threads, u64 time_ns, Barrier& barrier) {
+/// An addition takes one cycle, and each of these waits for the one before it.
+double cycle_ns() {
+  u64 sum = 0;
+  return best_batch_ns(kCycleTime, [&] {
+    u64 here = opaque(sum);
+    const u64 step = opaque(u64{3});   // in a register: one that is a constant may be folded on the way to the adder
+    for (u32 i = 0; i < kBatch; ++i) here = opaque(here + step);
+    keep(sum = here);
+  }) / kBatch;
+}
+
+LineTimes run_one(const LineBuffer& buffer, u32 thread, u32 threads, u64 time_ns, Barrier& barrier) {
   const Line* const lines = buffer.lines();
   const u64 n = buffer.size();
   LineTimes out;
@@ -118,10 +84,11 @@ LineTimes run_one(const Buffer& buffer, u32 thread, u32 threads, u64 time_ns, Ba
     u64 sum = 0;
     for (u32 i = 0; i < kBatch; ++i) {
       random = random * 0xd1342543de82ef95ULL + 1;
-      sum += lines[below(random, n)].next;
+      sum += lines[bounded(random, n)].next;
     }
     keep(sum);
   }) / kBatch;
+  out.cycle = cycle_ns();
   if (Native::transactions_work()) out.transaction = transaction_ns(time_ns / 4);
   return out;
 }
@@ -149,50 +116,60 @@ double best_batch_ns(u64 time_ns, const std::function<void()>& batch) {
 Limits no_limits(const std::string& why) {
   Limits out;
   for (auto* value : {&out.footprint, &out.page_bytes}) *value = Measured<u64>::missing(why);
-  for (auto* value : {&out.chase_ns, &out.independent_ns, &out.transaction_ns, &out.chase_ratio, &out.independent_ratio}) {
+  for (auto* value : {&out.cycle_ns, &out.chase_ns, &out.independent_ns, &out.transaction_ns, &out.chase_ratio,
+                      &out.independent_ratio}) {
     *value = Measured<double>::missing(why);
   }
   return out;
 }
 
+void on_seats(const LimitsPlan& plan, const std::function<void(u32 thread, Barrier& barrier)>& task) {
+  Barrier barrier(static_cast<u32>(plan.cpus.size()));
+  std::vector<std::thread> crew;
+  for (u32 t = 0; t < plan.cpus.size(); ++t) {
+    crew.emplace_back([&, t] {
+      // An unpinned thread measures the same memory, only less repeatably: placement reports the refusal
+      // already.
+      if (plan.pin) (void)pin_this_thread(plan.cpus[t]);
+      task(t, barrier);
+    });
+  }
+  for (std::thread& thread : crew) thread.join();
+}
+
 Limits measure_limits(const LimitsPlan& plan) {
-  Limits out;
-  out.footprint = plan.footprint;
   if (stop_requested()) return no_limits("the run was interrupted");
   try {
     const PageUse before = page_use();
-    const Buffer buffer(plan.footprint, plan.huge_pages);
-    lay_cycle(buffer.lines(), buffer.size());
-    out.page_bytes = page_bytes_between(before, page_use());
-    const u32 threads = static_cast<u32>(plan.cpus.size());
-    Barrier barrier(threads);
-    std::vector<LineTimes> times(threads);
-    std::vector<std::thread> crew;
-    for (u32 t = 0; t < threads; ++t) {
-      crew.emplace_back([&, t] {
-        // An unpinned thread measures the same memory, only less repeatably: placement reports the refusal
-        // already.
-        if (plan.pin) (void)pin_this_thread(plan.cpus[t]);
-        times[t] = run_one(buffer, t, threads, plan.time_ns, barrier);
-      });
-    }
-    for (std::thread& thread : crew) thread.join();
-    double chase = 0;
-    double independent = 0;
-    double transaction = 0;
-    for (const LineTimes& t : times) {
-      chase += t.chase / threads;
-      independent += t.independent / threads;
-      transaction += t.transaction / threads;
-    }
-    out.chase_ns = chase;
-    out.independent_ns = independent;
-    out.transaction_ns = Native::transactions_work() ? Measured<double>(transaction)
-                                                     : Measured<double>::missing(why_no_rtm().value_or("transactions do not work"));
+    const LineBuffer buffer(plan.footprint, plan.huge_pages);
+    Limits out = measure_limits(plan, buffer);
+    if (out.footprint) out.page_bytes = page_bytes_between(before, page_use());
     return out;
   } catch (const std::bad_alloc&) {
     return no_limits("no memory for the buffer");
   }
+}
+
+Limits measure_limits(const LimitsPlan& plan, const LineBuffer& buffer) {
+  if (stop_requested()) return no_limits("the run was interrupted");
+  const u32 threads = static_cast<u32>(plan.cpus.size());
+  std::vector<LineTimes> times(threads);
+  on_seats(plan, [&](u32 t, Barrier& barrier) { times[t] = run_one(buffer, t, threads, plan.time_ns, barrier); });
+  LineTimes mean;
+  for (const LineTimes& t : times) {
+    mean.cycle += t.cycle / threads;
+    mean.chase += t.chase / threads;
+    mean.independent += t.independent / threads;
+    mean.transaction += t.transaction / threads;
+  }
+  Limits out;
+  out.footprint = plan.footprint;
+  out.cycle_ns = mean.cycle;
+  out.chase_ns = mean.chase;
+  out.independent_ns = mean.independent;
+  out.transaction_ns = Native::transactions_work() ? Measured<double>(mean.transaction)
+                                                   : Measured<double>::missing(why_no_rtm().value_or("transactions do not work"));
+  return out;
 }
 
 void set_limit_ratios(Limits& limits, const Throughput& throughput, u32 processors) {

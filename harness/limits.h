@@ -5,6 +5,7 @@
 //   independent  the addresses are known beforehand (a generator's), so that the processor overlaps as many
 //                misses as it can, as a batch of lookups would
 //   transaction  one of the hardware that reads one line which nobody writes: what beginning and committing costs
+//   cycle        an addition that waits for the one before it, which takes one cycle: the clock that all this ran at
 //
 // The first two run over a buffer of the index's footprint (what it holds from the system, cut to what fits), on the
 // same page size, by as many pinned threads at once as the run used processors, each with a walk of its own
@@ -19,7 +20,9 @@
 #include <string>
 #include <vector>
 
+#include "harness/barrier.h"
 #include "harness/config.h"
+#include "harness/line_buffer.h"
 #include "harness/result.h"
 #include "src/base/types.h"
 
@@ -40,6 +43,11 @@ struct LimitsPlan {
 /// The ratios are left to fill in by the caller, with set_limit_ratios. Reasons instead of values if memory
 /// is out or the run was interrupted. Takes a little more than twice time_ns, and a second per GiB to lay out the cycle.
 [[nodiscard]] Limits measure_limits(const LimitsPlan& plan);
+/// The same over lines that are there already; of their pages it knows nothing.
+[[nodiscard]] Limits measure_limits(const LimitsPlan& plan, const LineBuffer& buffer);
+
+/// Runs `task` on a thread for each of plan.cpus, with a barrier for all of them.
+void on_seats(const LimitsPlan& plan, const std::function<void(u32 thread, Barrier& barrier)>& task);
 
 /// Limits without a value, for this reason.
 [[nodiscard]] Limits no_limits(const std::string& why);
@@ -53,5 +61,8 @@ void set_limit_ratios(Limits& limits, const Throughput& throughput, u32 processo
 /// So of a single batch nobody could say which of the two it was.
 constexpr u32 kMinBatches = 5;
 [[nodiscard]] double best_batch_ns(u64 time_ns, const std::function<void()>& batch);
+
+/// The result of every load goes into a sum that is kept, so that no load can be left out.
+inline void keep(u64 value) { asm volatile("" : : "r"(value) : "memory"); }
 
 }  // namespace latchlab

@@ -35,6 +35,8 @@ TEST_CASE("limits are measured by one thread and by several") {
     REQUIRE(limits.chase_ns);
     REQUIRE(limits.independent_ns);
     CHECK(*limits.chase_ns > 0);
+    CHECK(*limits.cycle_ns > 0);
+    CHECK(*limits.cycle_ns < 50);   // a processor of 20 MHz
     CHECK(*limits.independent_ns > 0);
     CHECK_FALSE(limits.chase_ratio);
     CHECK_FALSE(limits.independent_ratio);

@@ -25,12 +25,25 @@
 #include "harness/registry.h"
 #include "harness/report.h"
 #include "harness/run.h"
+#include "harness/survey.h"
 #include "harness/topology.h"
 #include "src/base/error.h"
 
 namespace latchlab {
 
 namespace {
+
+int run_limits(const LimitsCommand& command, const Topology& topology) {
+  const Seats seats = seat(topology, command.config.pin, command.config.threads);
+  LimitsPlan plan;
+  plan.footprint = command.footprint;
+  plan.huge_pages = command.config.huge_pages;
+  plan.cpus = seats.cpus;
+  plan.pin = seats.binds;
+  const Survey survey = survey_limits(command.config, plan, topology, *make_progress(command.progress));
+  print(command.json ? json_of(survey).dump() + '\n' : table_of(survey));
+  return stop_requested() ? 130 : 0;
+}
 
 int run_harness(const std::vector<std::string>& command_line) {
   Registry registry;
@@ -59,6 +72,8 @@ int run_harness(const std::vector<std::string>& command_line) {
           run_experiment(c.args);
         } else if constexpr (std::is_same_v<C, HelpCommand>) {
           print(help_text());
+        } else if constexpr (std::is_same_v<C, LimitsCommand>) {
+          return run_limits(c, topology);
         } else {
           const Comparison comparison = compare(c, *make_progress(c.progress));
           print(c.json ? json_of(comparison).dump(-1, ' ', false, Json::error_handler_t::replace) + '\n'

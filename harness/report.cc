@@ -94,39 +94,6 @@ Json build_json(const BuildInfo& b) {
           {"flags", b.flags},   {"type", b.type},   {"libraries", json(b.libraries)}};
 }
 
-Json machine_json(const MachineInfo& m) {
-  Json o;
-  put(o, "hostname", m.hostname);
-  put(o, "model", m.model);
-  put(o, "microcode", m.microcode);
-  o["topology"] = m.topology;
-  o["topology_digest"] = m.topology_digest;
-  o["processors"] = m.processors;
-  o["sockets"] = m.sockets;
-  o["cores"] = m.cores;
-  o["numa_nodes"] = m.numa_nodes;
-  o["caches"] = Json::array();
-  for (const CacheInfo& cache : m.caches) {
-    Json one{{"level", cache.level}, {"type", cache.type}};
-    put(one, "bytes", cache.bytes);
-    put(one, "shared_by", cache.shared_by);
-    o["caches"].push_back(std::move(one));
-  }
-  put(o, "memory_bytes", m.memory_bytes);
-  put(o, "kernel", m.kernel);
-  put(o, "mitigations", m.mitigations);
-  put(o, "governor", m.governor);
-  put(o, "thp", m.thp);
-  put(o, "numa_balancing", m.numa_balancing);
-  put(o, "damon", m.damon);
-  put(o, "virtual_machine", m.virtual_machine);
-  o["rtm"] = {{"cpuid_rtm", m.rtm.cpuid_rtm},
-              {"cpuid_always_abort", m.rtm.cpuid_always_abort},
-              {"probe", m.rtm.probe}};
-  o["heavy_fence"] = m.heavy_fence;
-  return o;
-}
-
 Json placement_json(const Placement& p) {
   Json o;
   o["requested"] = p.requested;
@@ -251,6 +218,7 @@ Json limits_json(const Limits& l) {
   Json o;
   put(o, "footprint_bytes", l.footprint);
   put(o, "page_bytes", l.page_bytes);
+  put(o, "cycle_ns", l.cycle_ns);
   put(o, "chase_ns", l.chase_ns);
   put(o, "independent_ns", l.independent_ns);
   put(o, "transaction_ns", l.transaction_ns);
@@ -294,6 +262,43 @@ void put(Json& object, const std::string& key, const Measured<double>& measured)
   object[key] = *measured;
 }
 
+void put(Json& object, const std::string& key, const Measured<u64>& measured) {
+  measured ? void(object[key] = *measured) : put_missing(object, key, measured.reason);
+}
+
+Json json_of(const MachineInfo& m) {
+  Json o;
+  put(o, "hostname", m.hostname);
+  put(o, "model", m.model);
+  put(o, "microcode", m.microcode);
+  o["topology"] = m.topology;
+  o["topology_digest"] = m.topology_digest;
+  o["processors"] = m.processors;
+  o["sockets"] = m.sockets;
+  o["cores"] = m.cores;
+  o["numa_nodes"] = m.numa_nodes;
+  o["caches"] = Json::array();
+  for (const CacheInfo& cache : m.caches) {
+    Json one{{"level", cache.level}, {"type", cache.type}};
+    put(one, "bytes", cache.bytes);
+    put(one, "shared_by", cache.shared_by);
+    o["caches"].push_back(std::move(one));
+  }
+  put(o, "memory_bytes", m.memory_bytes);
+  put(o, "kernel", m.kernel);
+  put(o, "mitigations", m.mitigations);
+  put(o, "governor", m.governor);
+  put(o, "thp", m.thp);
+  put(o, "numa_balancing", m.numa_balancing);
+  put(o, "damon", m.damon);
+  put(o, "virtual_machine", m.virtual_machine);
+  o["rtm"] = {{"cpuid_rtm", m.rtm.cpuid_rtm},
+              {"cpuid_always_abort", m.rtm.cpuid_always_abort},
+              {"probe", m.rtm.probe}};
+  o["heavy_fence"] = m.heavy_fence;
+  return o;
+}
+
 Json document_of(const RunResult& r) {
   Json o;
   o["schema_version"] = RunResult::kSchemaVersion;
@@ -312,7 +317,7 @@ Json document_of(const RunResult& r) {
   o["command"] = r.command;
   o["config"] = config_json(r.config, r.trial.key_file);
   o["build"] = build_json(r.build);
-  o["machine"] = machine_json(r.machine);
+  o["machine"] = json_of(r.machine);
   put(o, "stream", r.trial.stream, [](const StreamPrint& s) {
     return Json{{"operations", s.operations}, {"fingerprint", fmt::format("{:016x}", s.fingerprint)}};
   });

@@ -27,6 +27,10 @@ void put_missing(Json& object, const std::string& key, const std::string& reason
 
 /// "key": the number, or null with the reason.
 void put(Json& object, const std::string& key, const Measured<double>& measured);
+void put(Json& object, const std::string& key, const Measured<u64>& measured);
+
+/// The machine, as every document says it.
+[[nodiscard]] Json json_of(const MachineInfo& machine);
 
 /// The whole document.
 [[nodiscard]] Json document_of(const RunResult& result);

@@ -102,6 +102,7 @@ RunResult full_result() {
               .major_faults = u64{0}};
   t.limits = {.footprint = 43'000,
               .page_bytes = u64{4096},
+              .cycle_ns = .5,
               .chase_ns = 80.0,
               .independent_ns = 10.0,
               .transaction_ns = 20.0,

@@ -43,8 +43,8 @@ void nothing_measured(TrialResult& result, const std::string& why) {
         sync.reclaim);
   blame(memory.malloc, memory.index_live, memory.index_reserved, memory.keys, memory.keys_at_start, memory.bytes_per_key,
         memory.page_bytes, memory.huge_share, memory.rss, memory.minor_faults, memory.major_faults);
-  blame(limits.footprint, limits.page_bytes, limits.chase_ns, limits.independent_ns, limits.transaction_ns, limits.chase_ratio,
-        limits.independent_ratio);
+  blame(limits.footprint, limits.page_bytes, limits.cycle_ns, limits.chase_ns, limits.independent_ns,
+        limits.transaction_ns, limits.chase_ratio, limits.independent_ratio);
   blame(health.voluntary_switches, health.involuntary_switches, health.migrations, health.steal_share,
         health.load_before);
   blame(result.validation.passed, result.validation.expected_keys, result.validation.found_keys);
@@ -58,8 +58,8 @@ void nothing_kept(TrialResult& result) {
   Limits& limits = result.limits;
   Validation& validation = result.validation;
   blame(memory.index_live, memory.index_reserved, memory.keys, memory.keys_at_start, memory.bytes_per_key);
-  blame(limits.footprint, limits.page_bytes, limits.chase_ns, limits.independent_ns, limits.transaction_ns, limits.chase_ratio,
-        limits.independent_ratio);
+  blame(limits.footprint, limits.page_bytes, limits.cycle_ns, limits.chase_ns, limits.independent_ns,
+        limits.transaction_ns, limits.chase_ratio, limits.independent_ratio);
   blame(validation.passed, validation.expected_keys, validation.found_keys);
 }
 

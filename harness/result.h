@@ -193,6 +193,7 @@ struct MemoryUse {
 struct Limits {
   Measured<u64> footprint;  ///< bytes that the chase ran over
   Measured<u64> page_bytes;
+  Measured<double> cycle_ns;        ///< of a processor's clock
   Measured<double> chase_ns;        ///< one dependent line
   Measured<double> independent_ns;  ///< one of many independent lines
   Measured<double> transaction_ns;  ///< a hardware transaction that reads one line of its thread's own
