@@ -23,9 +23,6 @@ namespace latchlab {
 
 namespace {
 
-// A median of fewer than six ratios has no 95 % interval at all: (1/2)^5 on either side is more than 2.5 %.
-constexpr std::size_t kLeastBlocks = 6;
-
 /// What a process wrote, and how it ended.
 struct Output {
   std::string out;
@@ -119,219 +116,82 @@ std::string how_it_ended(int wait_status) {
   return fmt::format("exit status {}", WEXITSTATUS(wait_status));
 }
 
-/// A document is what somebody else's process printed: everything in it is looked up with care.
-std::optional<double> number_at(const Json& document, const std::string& pointer) {
-  const Json::json_pointer at(pointer);
-  if (!document.contains(at) || !document.at(at).is_number()) return std::nullopt;
-  return document.at(at).get<double>();
+bool all_count(const VariantSummary& variant) {
+  return std::all_of(variant.replicates.begin(), variant.replicates.end(), [](const Replicate& r) { return r.counts(); });
 }
 
-bool counts(const Replicate& replicate) { return replicate.per_second.has_value(); }
-
-using Figure = Measured<double>;
-
-/// The number at a place in a document, or the reason that the document gives for its absence.
-Figure figure_at(const Json& document, const std::string& pointer) {
-  if (const std::optional<double> value = number_at(document, pointer)) return *value;
-  const Json::json_pointer reason(pointer + "_reason");
-  const bool given = document.contains(reason) && document.at(reason).is_string();
-  return Figure::missing(given ? document.at(reason).get<std::string>() : "the documents do not say");
-}
-
-/// One number of a document by another. Without transactions there are no aborts, and no ratio to anything.
-Figure ratio_at(const Json& document, const std::string& above, const std::string& below) {
-  const Json::json_pointer aborts("/sync/aborts");
-  if (!document.contains(aborts) || document.at(aborts).is_null()) return figure_at(document, "/sync/aborts");
-  const Figure numerator = figure_at(document, above);
-  const Figure denominator = figure_at(document, below);
-  if (!numerator) return numerator;
-  if (!denominator) return denominator;
-  return *denominator > 0 ? Figure(*numerator / *denominator) : Figure::missing("there were none");
-}
-
-/// A figure of every replicate that counts.
-template <class Read>
-Measured<std::vector<double>> figures_of(const VariantSummary& variant, Read&& read) {
-  std::vector<double> values;
-  std::string why = "no replicate counts";
-  for (const Replicate& replicate : variant.replicates) {
-    if (!counts(replicate)) continue;
-    const Figure figure = read(replicate.document);
-    figure ? values.push_back(*figure) : void(why = figure.reason);
+/// One block: every variant once, in a random order. False if somebody asked for an end.
+bool run_block(const AbCommand& command, u32 block, Comparison& comparison, Progress& progress, const RunReplicate& run) {
+  const auto n = static_cast<u32>(command.variants.size());
+  comparison.orders.push_back(shuffled(n, draw(command.seed, 0, block)));
+  for (u32 position = 0; position < n; ++position) {
+    const u32 which = comparison.orders.back()[position];
+    progress.title(fmt::format("block {}/{} {}", block + 1, *comparison.planned_blocks, command.variants[which].name));
+    progress.advance(u64{block} * n + position);
+    std::vector<std::string> args = command.variants[which].args;
+    args.insert(args.end(), {"--json", "--progress=none", fmt::format("--block={}", block),
+                             fmt::format("--order={}", position), fmt::format("--replicate={}", block)});
+    comparison.variants[which].replicates.push_back(run(args));
+    if (stop_requested()) return false;
   }
-  using Figures = Measured<std::vector<double>>;
-  return values.empty() ? Figures::missing(why) : Figures(std::move(values));
+  return true;
 }
 
-Figure median_of(const Measured<std::vector<double>>& figures) {
-  return figures ? Figure(median(*figures)) : Figure::missing(figures.reason);
-}
-
-/// There is no page size in the middle between two.
-Figure agreed(const Measured<std::vector<double>>& figures) {
-  if (!figures) return Figure::missing(figures.reason);
-  const auto [least, most] = std::minmax_element(figures->begin(), figures->end());
-  return *least == *most ? Figure(*least) : Figure::missing("the replicates differ");
-}
-
-void read_documents(VariantSummary& variant) {
-  const auto at = [&](const char* place) {
-    return figures_of(variant, [=](const Json& document) { return figure_at(document, place); });
-  };
-  const auto ratio = [&](const char* above, const char* below) {
-    return figures_of(variant, [=](const Json& document) { return ratio_at(document, above, below); });
-  };
-  variant.bytes_per_key = median_of(at("/memory/bytes_per_key"));
-  variant.page_bytes = agreed(at("/memory/page_bytes"));
-  variant.fallback_rate = median_of(at("/sync/fallback_rate"));
-  variant.commits_per_begin = median_of(ratio("/sync/counters/commits", "/sync/counters/begins"));
-  variant.zero_aborts_per_operation = median_of(ratio("/sync/aborts/zero", "/throughput/operations"));
-}
-
-/// How many replicates do not count, and what the first of them is.
-std::string why_withheld(const VariantSummary& variant) {
-  u32 bad = 0;
-  std::string status;
-  for (const Replicate& replicate : variant.replicates) {
-    if (counts(replicate)) continue;
-    if (bad++ == 0) status = replicate.status;
+/// Whether --replicates=auto goes on after the blocks that were planned so far; else says why not.
+bool goes_on(std::vector<Comparison>& alone) {
+  summarize(alone);
+  Comparison& comparison = alone.front();
+  std::vector<Contrast> contrasts;
+  for (std::size_t i = 1; i < comparison.variants.size(); ++i) {
+    const VariantSummary& variant = comparison.variants[i];
+    if (!all_count(variant) || !all_count(comparison.variants.front())) {
+      comparison.ended_by = "a replicate does not count";
+      return false;
+    }
+    contrasts.push_back(*variant.contrast);
   }
-  return bad == 0 ? ""
-                  : fmt::format("{} of {} replicates of {} {}", bad, variant.replicates.size(), variant.name,
-                                status);
+  switch (look_at(contrasts, *comparison.planned_blocks)) {
+    case Look::kGoOn: return true;
+    case Look::kTight: comparison.ended_by = "the intervals are within 1 %"; break;
+    case Look::kMost: comparison.ended_by = fmt::format("{} blocks are the most", kMostReplicates); break;
+    case Look::kHopeless:
+      comparison.ended_by = fmt::format("{} blocks, the most, would not bring the intervals near 1 %", kMostReplicates);
+  }
+  return false;
 }
 
 }  // namespace
 
-void summarize(Comparison& comparison) {
-  const VariantSummary& base = comparison.variants.front();
-  for (VariantSummary& variant : comparison.variants) {
-    std::vector<double> values;
-    std::vector<double> paired_base;
-    std::vector<double> paired;
-    for (std::size_t block = 0; block < variant.replicates.size(); ++block) {
-      if (!counts(variant.replicates[block])) continue;
-      values.push_back(*variant.replicates[block].per_second);
-      if (block < base.replicates.size() && counts(base.replicates[block]) &&
-          *base.replicates[block].per_second > 0) {
-        paired_base.push_back(*base.replicates[block].per_second);
-        paired.push_back(values.back());
-      }
-    }
-    read_documents(variant);
-    if (!values.empty()) {
-      variant.median = median(values);
-      variant.quartiles = Interval{.low = quantile(values, 0.25), .high = quantile(values, 0.75)};
-    } else {
-      variant.median = Measured<double>::missing("no replicate counts");
-      variant.quartiles = Measured<Interval>::missing(variant.median.reason);
-    }
-    if (!paired.empty()) {
-      variant.ratio = paired_ratio(paired_base, paired);
-      variant.interval = bootstrap_ratio(paired_base, paired, comparison.seed);
-    } else {
-      variant.ratio = Measured<double>::missing(
-          values.empty() ? variant.median.reason
-                         : fmt::format("there is no block in which both {} and {} count", base.name,
-                                       variant.name));
-      variant.interval = Measured<Interval>::missing(variant.ratio.reason);
-    }
-    std::string& why = variant.withheld;
-    why = why_withheld(variant);
-    if (&variant == &base) {
-      variant.verdict = why.empty() ? "base" : "withheld";
-      continue;
-    }
-    if (why.empty()) why = why_withheld(base);
-    if (why.empty() && comparison.interrupted) why = "interrupted";
-    if (why.empty() && paired.size() < kLeastBlocks) why = fmt::format("fewer than {} blocks", kLeastBlocks);
-    if (!why.empty()) {
-      variant.verdict = "withheld";
-    } else if (variant.interval->low > 1) {
-      variant.verdict = "faster";
-    } else if (variant.interval->high < 1) {
-      variant.verdict = "slower";
-    } else {
-      variant.verdict = "undecided";
-    }
-  }
-}
-
 Replicate run_replicate(const std::string& binary, const std::vector<std::string>& args) {
   const Output output = run_process(binary, args);
-  Replicate replicate;
-  replicate.status = "failed";
-  replicate.document = Json::parse(output.out, nullptr, false);
-  if (replicate.document.is_discarded() || !replicate.document.is_object() ||
-      !replicate.document.contains("status") || !replicate.document["status"].is_string()) {
-    replicate.document = nullptr;
-    replicate.reason = output.err.empty() ? "no result document; " + how_it_ended(output.wait_status)
-                                          : first_line(output.err);
-    return replicate;
-  }
-  const Json& document = replicate.document;
-  replicate.status = document["status"].get<std::string>();
-  if (document.contains("reason") && document["reason"].is_string()) {
-    replicate.reason = document["reason"].get<std::string>();
-  }
-  if (document.value("interrupted", false)) {
-    replicate.status = "interrupted";
-    replicate.reason = "ended early by a signal";
-  } else if (replicate.status == "ok" || replicate.status == "degraded") {
-    replicate.per_second = number_at(document, "/throughput/per_second");
-    if (!replicate.per_second) {
-      replicate.status = "failed";
-      replicate.reason = "the document has no throughput";
-    }
-  }
-  return replicate;
+  return replicate_of(Json::parse(output.out, nullptr, false),
+                      output.err.empty() ? "no result document; " + how_it_ended(output.wait_status)
+                                         : first_line(output.err));
 }
 
-Comparison compare(const AbCommand& command, Progress& progress) {
-  Comparison comparison;
+Comparison run_ab(const AbCommand& command, Progress& progress, const RunReplicate& run) {
+  std::vector<Comparison> alone(1);
+  Comparison& comparison = alone.front();
   comparison.seed = command.seed;
   comparison.common = command.common;
-  comparison.planned_blocks = command.replicates;
+  comparison.planned_blocks = command.replicates.value_or(kFirstLook);
   for (const AbCommand::Variant& variant : command.variants) {
     VariantSummary summary;
     summary.name = variant.name;
     summary.command = variant.line;
     comparison.variants.push_back(std::move(summary));
   }
-  const auto n = static_cast<u32>(command.variants.size());
-  progress.begin("runs", u64{n} * command.replicates, 0);
-  u64 done = 0;
-  for (u32 block = 0; block < command.replicates && !comparison.interrupted; ++block) {
-    comparison.orders.push_back(shuffled(n, draw(command.seed, 0, block)));
-    for (u32 position = 0; position < n; ++position) {
-      const u32 which = comparison.orders.back()[position];
-      progress.title(
-          fmt::format("block {}/{} {}", block + 1, command.replicates, command.variants[which].name));
-      progress.advance(done);
-      std::vector<std::string> args = command.variants[which].args;
-      args.insert(args.end(), {"--json", "--progress=none", fmt::format("--block={}", block),
-                               fmt::format("--order={}", position), fmt::format("--replicate={}", block)});
-      comparison.variants[which].replicates.push_back(run_replicate("/proc/self/exe", args));
-      progress.advance(++done);
-      if (stop_requested()) {
-        comparison.interrupted = true;
-        break;
-      }
+  progress.begin("runs", u64{command.replicates.value_or(kMostReplicates)} * command.variants.size(), 0);
+  for (u32 block = 0; !comparison.interrupted; ++block) {
+    if (block == *comparison.planned_blocks) {
+      if (command.replicates || !goes_on(alone)) break;
+      comparison.planned_blocks = block + kBetweenLooks;
     }
+    comparison.interrupted = !run_block(command, block, comparison, progress, run);
   }
   progress.end();
-  summarize(comparison);
-  return comparison;
-}
-
-int exit_status(const Comparison& comparison) {
-  if (comparison.interrupted) return 130;
-  for (const VariantSummary& variant : comparison.variants) {
-    for (const Replicate& replicate : variant.replicates) {
-      if (!counts(replicate)) return 1;
-    }
-  }
-  return 0;
+  summarize(alone);
+  return std::move(comparison);
 }
 
 }  // namespace latchlab

@@ -1,196 +1,12 @@
 #include "harness/ab.h"
 
 #include <algorithm>
-#include <fstream>
-#include <sstream>
 
+#include "src/base/rng.h"
 #include "src/testing/catch.h"
-#include "src/testing/json_schema.h"
 
 namespace latchlab {
 namespace {
-
-Replicate good(double per_second) {
-  Json document{{"status", "ok"},
-                {"throughput", {{"per_second", per_second}}},
-                {"memory", {{"bytes_per_key", 43.5}, {"page_bytes", 4096}}}};
-  return {.status = "ok", .reason = "", .document = std::move(document), .per_second = per_second};
-}
-
-/// One of a policy that elides: of a million operations 999,000 commit, after 10,000 aborts with status zero
-/// and 30,000 with another.
-Replicate elided(double per_second) {
-  Replicate r = good(per_second);
-  r.document["throughput"]["operations"] = 1'000'000;
-  r.document["sync"] = {{"counters", {{"begins", 1'039'000}, {"commits", 999'000}}},
-                        {"aborts", {{"conflict", 30'000}, {"zero", 10'000}}},
-                        {"fallback_rate", 0.001}};
-  return r;
-}
-
-/// One of a policy that would elide, where transactions do not work.
-Replicate degraded(double per_second) {
-  Replicate r = good(per_second);
-  r.status = "degraded";
-  r.reason = "every operation took the lock";
-  r.document["throughput"]["operations"] = 1'000'000;
-  r.document["sync"] = {{"counters", {{"begins", 0}, {"commits", 0}}},
-                        {"aborts", nullptr},
-                        {"aborts_reason", "no transaction was begun"},
-                        {"fallback_rate", 1.0}};
-  return r;
-}
-
-Json checked_json(const Comparison& comparison) {
-  const std::string text = json_of(comparison).dump();
-  CHECK(testing::schema_violations("harness/ab.schema.json", text) == std::vector<std::string>{});
-  return Json::parse(text);
-}
-
-/// The cells of the line that begins with `first`, which two spaces divide.
-std::vector<std::string> cells_of(const std::string& table, const std::string& first) {
-  std::istringstream lines(table.substr(table.rfind("Mops/s") - 3));
-  for (std::string line; std::getline(lines, line);) {
-    std::vector<std::string> cells;
-    for (std::size_t at = line.find_first_not_of(' '); at < line.size();) {
-      const std::size_t end = std::min(line.find("  ", at), line.size());
-      cells.push_back(line.substr(at, end - at));
-      at = line.find_first_not_of(' ', end);
-    }
-    if (!cells.empty() && cells.front() == first) return cells;
-  }
-  return {};
-}
-
-Comparison comparison_of(std::vector<std::vector<Replicate>> variants) {
-  Comparison c;
-  c.seed = 1;
-  c.planned_blocks = static_cast<u32>(std::max<std::size_t>(1, variants[0].size()));
-  for (std::size_t i = 0; i < variants.size(); ++i) {
-    VariantSummary v;
-    v.name = std::string(1, static_cast<char>('a' + i));
-    v.command = "--sync=x";
-    v.replicates = std::move(variants[i]);
-    c.variants.push_back(std::move(v));
-  }
-  c.orders.resize(c.variants[0].replicates.size());
-  summarize(c);
-  return c;
-}
-
-/// Replicates in which every block has its own speed.
-std::vector<Replicate> series(double factor, std::size_t n = 10) {
-  std::vector<Replicate> replicates;
-  for (std::size_t i = 0; i < n; ++i) {
-    replicates.push_back(good(factor * (1e6 + 1e5 * static_cast<double>(i))));
-  }
-  return replicates;
-}
-
-TEST_CASE("ratios are taken within blocks", "[ab]") {
-  const Comparison c = comparison_of({series(1), series(1.02), series(0.5), series(1)});
-  CHECK(c.variants[0].verdict == "base");
-  CHECK(*c.variants[1].ratio == Approx(1.02));
-  CHECK(c.variants[1].verdict == "faster");  // although the blocks differ by far more
-  CHECK(c.variants[2].verdict == "slower");
-  CHECK(c.variants[3].verdict == "undecided");
-  CHECK(*c.variants[0].median == Approx(1.45e6));
-  CHECK(exit_status(c) == 0);
-}
-
-TEST_CASE("a bad replicate is shown and withholds the verdict", "[ab]") {
-  std::vector<Replicate> broken = series(2);
-  broken[3] = {
-      .status = "invalid", .reason = "a key is lost", .document = nullptr, .per_second = std::nullopt};
-  const Comparison c = comparison_of({series(1), broken, series(3)});
-  CHECK(c.variants[1].verdict == "withheld");
-  CHECK(c.variants[1].withheld == "1 of 10 replicates of b invalid");
-  CHECK(c.variants[2].verdict == "faster");
-  CHECK(exit_status(c) == 1);
-  const std::string table = table_of(c);
-  CHECK(table.find("1 invalid, 9 ok") != std::string::npos);
-  CHECK(table.find("a key is lost") != std::string::npos);
-  Json document = checked_json(c);
-  CHECK(document["variants"][1]["statuses"]["invalid"] == 1);
-  Json& replicate = document["variants"][1]["replicates"][3];
-  CHECK(replicate["per_second"].is_null());
-  CHECK(replicate["per_second_reason"] == "a run that is invalid does not count");
-  CHECK(replicate["document_reason"] == "a key is lost");
-
-  const Comparison base_broken = comparison_of({broken, series(3)});
-  CHECK(base_broken.variants[1].verdict == "withheld");
-}
-
-TEST_CASE("too few blocks make no claim", "[ab]") {
-  const Comparison c = comparison_of({series(1, 5), series(2, 5)});
-  CHECK(c.variants[1].verdict == "withheld");
-  CHECK(table_of(c).find("b  withheld: fewer than 6 blocks\n") != std::string::npos);
-  CHECK(comparison_of({series(1, 6), series(2, 6)}).variants[1].verdict == "faster");
-}
-
-TEST_CASE("bytes a key and page size stand beside the ratio", "[ab]") {
-  const Comparison c = comparison_of({series(1), series(2)});
-  CHECK(table_of(c).find("43.5") != std::string::npos);
-  CHECK(table_of(c).find("4K") != std::string::npos);
-  CHECK(checked_json(c)["variants"][0]["page_bytes"] == 4096);
-
-  std::vector<Replicate> changing = series(2);
-  changing[4].document["memory"]["page_bytes"] = 2 << 20;
-  Json variant = checked_json(comparison_of({series(1), changing}))["variants"][1];
-  CHECK(variant["page_bytes"].is_null());
-  CHECK(variant["page_bytes_reason"] == "the replicates differ");
-}
-
-TEST_CASE("what elision came to stands beside the ratio, where there is any", "[ab]") {
-  const auto ten = [](auto&& make) {
-    std::vector<Replicate> out;
-    for (int i = 0; i < 10; ++i) out.push_back(make(1e6 + 1e5 * i));
-    return out;
-  };
-  const Comparison c = comparison_of({series(1), ten(elided), ten(degraded)});
-  CHECK(*c.variants[1].commits_per_begin == Approx(999.0 / 1039));
-  CHECK(*c.variants[1].zero_aborts_per_operation == Approx(0.01));
-  CHECK(*c.variants[1].fallback_rate == Approx(0.001));
-  const std::string table = table_of(c);
-  INFO(table);
-  CHECK_THAT(cells_of(table, "Mops/s"), Catch::VectorContains(std::string("zero/op")));
-  CHECK_THAT(cells_of(table, "b"), Catch::VectorContains(std::string("0.9615")) &&
-                                       Catch::VectorContains(std::string("0.01")) &&
-                                       Catch::VectorContains(std::string("0.1 %")));
-  CHECK(cells_of(table, "a") ==
-        std::vector<std::string>{"a", "1.450", "1.225 .. 1.675", "1.000", "1.000 .. 1.000", "43.5", "4K", "-",
-                                 "-", "-", "10 ok", "base"});
-  CHECK(cells_of(table, "c") ==
-        std::vector<std::string>{"c", "1.450", "1.225 .. 1.675", "1.000", "1.000 .. 1.000", "43.5", "4K", "-",
-                                 "100.0 %", "-", "10 degraded", "undecided"});
-  std::istringstream lines(table);
-  for (std::string line; std::getline(lines, line);) CHECK(line.size() <= 140);
-
-  Json document = checked_json(c);
-  CHECK(document["variants"][2]["commits_per_begin"].is_null());
-  CHECK(document["variants"][2]["commits_per_begin_reason"] == "no transaction was begun");
-  CHECK(document["variants"][2]["fallback_rate"] == 1.0);
-  // Nobody elides: there is nothing to say.
-  const std::string plain = table_of(comparison_of({series(1), series(2)}));
-  for (const char* name : {"commits", "fallbacks", "zero"}) CHECK(plain.find(name) == std::string::npos);
-}
-
-TEST_CASE("a comparison of which nothing came is null with reasons", "[ab]") {
-  Comparison c = comparison_of({{}, {}});
-  c.planned_blocks = 10;
-  c.interrupted = true;
-  Json document = checked_json(c);
-  for (const char* figure :
-       {"median_per_second", "quartiles", "bytes_per_key", "page_bytes", "fallback_rate"}) {
-    CHECK(document["variants"][0][figure].is_null());
-    CHECK(document["variants"][0][std::string(figure) + "_reason"] == "no replicate counts");
-  }
-  CHECK(document["variants"][1]["ratio_reason"] == "no replicate counts");
-  Json halved = checked_json(comparison_of({{}, series(1)}));
-  CHECK(halved["variants"][1]["ratio_reason"] == "there is no block in which both a and b count");
-  CHECK(halved["variants"][1]["interval_reason"] == halved["variants"][1]["ratio_reason"]);
-  CHECK_FALSE(table_of(c).empty());
-}
 
 TEST_CASE("a replicate is what the process printed", "[ab]") {
   const auto shell = [](const std::string& script) { return run_replicate("/bin/sh", {"-c", script}); };
@@ -218,6 +34,75 @@ TEST_CASE("a replicate is what the process printed", "[ab]") {
   CHECK(shell("head -c 300000 /dev/zero | tr '\\0' x >&2; printf '{\"status\":\"failed\",\"reason\":\"'; "
               "head -c 300000 /dev/zero | tr '\\0' y; echo '\"}'")
             .reason.size() == 300'000);
+}
+
+AbCommand two_variants() {
+  AbCommand command;
+  command.variants = {{.name = "a", .line = "", .args = {"--sync=none"}}, {.name = "b", .line = "", .args = {"--sync=olc"}}};
+  command.replicates = std::nullopt;
+  return command;
+}
+
+/// Replicates that are `rate` for b and 1 for a, each off by up to `scatter`.
+RunReplicate made_up(double rate, double scatter) {
+  return [=, rng = Rng(1)](const std::vector<std::string>& args) mutable {
+    const bool b = std::find(args.begin(), args.end(), "--sync=olc") != args.end();
+    const double off = 1 + scatter * (2 * unit(rng()) - 1);
+    return replicate_of({{"status", "ok"}, {"throughput", {{"per_second", 1e6 * (b ? rate : 1) * off}}}}, "");
+  };
+}
+
+Comparison compared(const AbCommand& command, const RunReplicate& run) {
+  return run_ab(command, *make_progress(ProgressMode::kNone), run);
+}
+
+TEST_CASE("every block runs every variant once, in its own order, and says so to the run") {
+  std::vector<std::string> seen;
+  AbCommand command = two_variants();
+  command.replicates = 20;
+  const Comparison c = compared(command, [&](const std::vector<std::string>& args) {
+    seen.push_back(args.front() + args[3] + args[4] + args[5]);
+    return made_up(1, 0)(args);
+  });
+  REQUIRE(seen.size() == 40);
+  REQUIRE(c.orders.size() == 20);
+  for (std::size_t i = 0; i < seen.size(); ++i) {
+    const std::size_t block = i / 2;
+    const std::string variant = c.orders[block][i % 2] == 0 ? "--sync=none" : "--sync=olc";
+    CHECK(seen[i] == variant + "--block=" + std::to_string(block) + "--order=" + std::to_string(i % 2) +
+                         "--replicate=" + std::to_string(block));
+  }
+  CHECK(std::count(c.orders.begin(), c.orders.end(), std::vector<u32>{0, 1}) > 2);
+  CHECK(std::count(c.orders.begin(), c.orders.end(), std::vector<u32>{1, 0}) > 2);
+  CHECK(c.ended_by.empty());
+}
+
+TEST_CASE("auto runs as many blocks as the interval takes, and says why it ended") {
+  const Comparison quiet = compared(two_variants(), made_up(1, .001));
+  CHECK(quiet.variants[1].replicates.size() == kFirstLook);
+  CHECK(quiet.ended_by == "the intervals are within 1 %");
+  CHECK(quiet.variants[1].verdict == "no difference seen");
+  const Comparison scattered = compared(two_variants(), made_up(1.05, .04));
+  const std::size_t blocks = scattered.variants[1].replicates.size();
+  CHECK(blocks > kFirstLook);
+  CHECK(blocks % kBetweenLooks == 0);
+  CHECK(scattered.planned_blocks.value == blocks);
+  CHECK(scattered.variants[1].verdict == "faster");
+  const Comparison wild = compared(two_variants(), made_up(1, .8));
+  CHECK(wild.ended_by == "100 blocks, the most, would not bring the intervals near 1 %");
+  CHECK(wild.variants[1].verdict == "too noisy");
+}
+
+TEST_CASE("auto ends at the first look after a replicate that does not count") {
+  const RunReplicate run = made_up(1, .5);
+  int runs = 0;
+  const Comparison c = compared(two_variants(), [&](const auto& args) {
+    return ++runs == 3 ? replicate_of(nullptr, "it fell over") : run(args);
+  });
+  CHECK(c.variants[0].replicates.size() == kFirstLook);
+  CHECK(c.ended_by == "a replicate does not count");
+  CHECK(c.variants[1].verdict == "withheld");
+  CHECK(exit_status(c) == 1);
 }
 
 }  // namespace

@@ -23,6 +23,7 @@ namespace latchlab {
 namespace {
 
 constexpr std::size_t kMostRuns = 100'000;
+constexpr std::size_t kMostVariants = 8;   // a to h
 
 /// What stands for the value of an option that is a command line of its own.
 constexpr std::string_view kLine = "ARGS";
@@ -239,8 +240,11 @@ AbCommand parse_ab(const std::vector<std::string>& args, const Surroundings& sur
     return option_row(name, {"a", "b", "replicates"});
   });
   AbCommand command;
-  command.replicates =
-      static_cast<u32>(parse_count("--replicates", take(given, "replicates").value_or("10"), 1, 10'000));
+  if (const auto text = take(given, "replicates"); text && *text == "auto") {
+    command.replicates = std::nullopt;
+  } else if (text) {
+    command.replicates = static_cast<u32>(parse_count("--replicates", *text, 1, 10'000));
+  }
   command.json = take(given, "json").has_value();
   command.progress = parse_progress(take(given, "progress"));
   std::vector<AbCommand::Variant> variants;
@@ -326,6 +330,23 @@ AbCommand parse_ab(const std::vector<std::string>& args, const Surroundings& sur
   return command;
 }
 
+CompareCommand parse_compare(const std::vector<std::string>& args) {
+  CompareCommand command;
+  std::vector<std::string> options;
+  for (const std::string& arg : args) (arg.starts_with("--") ? options : command.paths).push_back(arg);
+  Given given = read_options(options, [&](const std::string& name) -> const OptionRow& {
+    if (name == "json" || name == "seed") return option_row(name);
+    throw InputError(fmt::format("compare: --{} has no meaning here; there are --json and --seed=N", name));
+  });
+  command.json = take(given, "json").has_value();
+  if (const auto seed = take(given, "seed")) command.seed = parse_count("--seed", *seed, 0, ~u64{0});
+  if (command.paths.size() < 2 || command.paths.size() > kMostVariants) {
+    throw InputError(fmt::format("compare: {} of 2 to {} files or folders with results; write harness compare A B",
+                                 command.paths.size(), kMostVariants));
+  }
+  return command;
+}
+
 LimitsCommand parse_limits(const std::vector<std::string>& args, const Surroundings& surroundings) {
   static const OptionRow kFootprint{"footprint", "BYTES", "", "", nullptr};
   static const std::vector<std::string> kPlaces{"threads", "pin", "hugepages"};
@@ -356,7 +377,7 @@ LimitsCommand parse_limits(const std::vector<std::string>& args, const Surroundi
 }  // namespace
 
 Command parse_command_line(const std::vector<std::string>& args, const Surroundings& surroundings) {
-  const std::vector<std::string> known{"list", "doctor", "limits", "ab", "explain", "experiment", "help"};
+  const std::vector<std::string> known{"list", "doctor", "limits", "ab", "compare", "explain", "experiment", "help"};
   if (args.empty()) return HelpCommand{};
   const bool is_run = args[0].starts_with("-");
   if (!is_run && std::find(known.begin(), known.end(), args[0]) == known.end()) {
@@ -378,6 +399,7 @@ Command parse_command_line(const std::vector<std::string>& args, const Surroundi
     }
   };
   if (args[0] == "ab") return parse_ab(rest, surroundings);
+  if (args[0] == "compare") return parse_compare(rest);
   if (args[0] == "limits") return parse_limits(rest, surroundings);
   if (args[0] == "explain") {
     no_more(2, "explain RESULT [BASE]");

@@ -8,6 +8,7 @@
 //   harness [--option=value...]        runs every point of the product of all axes
 //   harness list [TOPIC]               harness doctor              harness help
 //   harness ab --a="..." --b="..."     compares variants: see ab.h
+//   harness compare A B...             the same of results that are there: see compare.h
 //   harness limits                     what the machine can do at best: see survey.h
 //   harness explain RESULT [BASE]      what a result says: see explain.h
 //   harness experiment NAME            redraws a figure: see experiment.h
@@ -16,6 +17,7 @@
 // several times. The axis that stands last on the command line changes fastest.
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -73,10 +75,16 @@ struct AbCommand {
   };
   std::vector<Variant> variants;
   std::string common;               ///< the options of all variants, in one line
-  u32 replicates = 10;
+  std::optional<u32> replicates = 10;   ///< nothing: as many as the interval takes
   u64 seed = 1;  ///< of the order within blocks and of the bootstrap
   bool json = false;
   ProgressMode progress = ProgressMode::kAuto;
+};
+
+struct CompareCommand {
+  std::vector<std::string> paths;   ///< files or folders with results, at least two, at most as many as ab has letters
+  u64 seed = 1;                     ///< of the bootstrap
+  bool json = false;
 };
 
 struct LimitsCommand {
@@ -87,7 +95,7 @@ struct LimitsCommand {
 };
 
 using Command = std::variant<RunCommand, ListCommand, DoctorCommand, HelpCommand, ExplainCommand, ExperimentCommand, AbCommand,
-                             LimitsCommand>;
+                             CompareCommand, LimitsCommand>;
 
 /// `args` are those after the program's name. Throws InputError with one line.
 [[nodiscard]] Command parse_command_line(const std::vector<std::string>& args,

@@ -135,6 +135,7 @@ std::string help_text() {
       "  harness --index=art --sync=rtm:20 --threads=8     one run\n"
       "  harness --sync={none,rtm:0,olc} --threads=1..8*2  a run for every combination\n"
       "  harness ab --a=\"--sync=none\" --b=\"--sync=olc\"     variants in turn, each in fresh processes\n"
+      "  harness compare A B...                            the same of results: files, or folders of --out\n"
       "  harness limits [--threads=N]                      what the machine can do at best\n"
       "  harness explain RESULT [BASE]                     what a JSON document says, and what to try\n"
       "  harness experiment [NAME] [--quick|--full]        redraws a figure; without a name: which there are\n"
@@ -157,7 +158,9 @@ std::string help_text() {
       "Numbers: 16M is 16,000,000, 16Mi is 16,777,216. Times: 5s, 200ms, 50us, 2min.\n"
       "\n"
       "harness ab: --a=ARGS --b=ARGS [--c=ARGS ...] [--replicates=10] [--json], and options for all.\n"
-      "harness limits: [--footprint=1Gi] [--threads=N] [--pin=PLACEMENT] [--hugepages=KIND] [--json].\n"
+      "--replicates=auto: as many as it takes for the interval to be within 1 %, at most 100.\n"
+      "harness compare: [--json] [--seed=N]. harness limits: [--footprint=1Gi] [--threads=N] [--pin=PLACEMENT]\n"
+      "[--hugepages=KIND] [--json].\n"
       "\n"
       "Exit status: 0 measured; 1 a run failed or is invalid, or could not be written; 2 wrong input;\n"
       "130 interrupted.\n";

@@ -75,7 +75,7 @@ class Runs(unittest.TestCase):
         cls.pairs = pairs()
         cls.results, cls.comparisons = (
             jsonschema.Draft7Validator(json.loads((TREE / f"harness/{name}.schema.json").read_text()))
-            for name in ("result", "ab")
+            for name in ("result", "comparison")
         )
         done = run("--workload=lookup", "--json", *SHORT)
         cls.rtm_works = json.loads(done.stdout)["machine"]["rtm"]["probe"] == "works"
@@ -464,6 +464,21 @@ class Runs(unittest.TestCase):
                 self.checked(replicate["document"], arguments)
         return document
 
+    def test_results_are_compared_with_those_of_another_day(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for policy in ("none", "olc"):
+                self.documents(f"--sync={policy}", "--threads=1..2", f"--out={folder}/{policy}", *SHORT, count=2)
+            done = run("compare", "--json", f"{folder}/none", f"{folder}/olc")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            for line, threads in zip(done.stdout.splitlines(), (1, 2), strict=True):
+                document = json.loads(line)
+                self.conforms(self.comparisons, document, "compare")
+                self.assertEqual(document["common"], f"threads={threads}")
+                self.assertEqual(document["variants"][1]["command"], f"{folder}/olc  sync=olc")
+                self.assertEqual(document["variants"][1]["verdict"], "withheld")   # one replicate of each
+            done = run("compare", f"{folder}/none", f"{folder}/olc")
+            self.assertIn("1 replicate is too few", done.stdout)
+
     def test_limits_are_a_command_too(self):
         done = run("limits", "--footprint=1Mi", "--json")
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -561,6 +576,10 @@ class WrongInput(unittest.TestCase):
         ["ab"],
         ["ab", "--a=--index=art"],
         ["ab", "--a=--index=art", "--b=--index=nope"],
+        ["ab", "--a=--sync=none", "--b=--sync=olc", "--replicates=automatic"],
+        ["compare"],
+        ["compare", "/nowhere", "/nowhere"],
+        ["compare", "/dev/null", "/dev/null"],
         ["limits", "--footprint=999Ti"],
         ["limits", "--pin=list:9999"],
         ["limits", "--sync=olc"],
@@ -603,7 +622,7 @@ class WrongInput(unittest.TestCase):
                 # Short, in case that it is not refused after all.
                 command = (
                     arguments
-                    if arguments[0] in ("list", "ab", "limits", "stray")
+                    if arguments[0] in ("list", "ab", "compare", "limits", "stray")
                     else [*arguments, *(s for s in SHORT if not arguments[0].startswith(s.split("=")[0]))]
                 )
                 done = run(*command)

@@ -496,6 +496,10 @@ TEST_CASE("wrong input is one line that says what would be right", "[cli]") {
       {{"ab", "--a=--sync=none\\", "--b=--sync=olc"}, "--a: '--sync=none\\' ends with a backslash"},
       {{"ab", "--a=--sync=none", "--b=--order=1"}, "belongs to no variant"},
       {{"ab", "--i=--sync=none"}, "--a to --h"},
+      {{"ab", "--a=--sync=none", "--b=--sync=olc", "--replicates=many"}, "--replicates"},
+      {{"compare"}, "compare: 0 of 2 to 8 files or folders"},
+      {{"compare", "x"}, "compare: 1 of 2 to 8 files or folders"},
+      {{"compare", "x", "y", "--out=z"}, "compare: --out has no meaning here; there are --json and --seed=N"},
       {{"limits", "--index=art"}, "limits: --index has no meaning here; there are --footprint, --threads, --pin"},
       {{"limits", "--footprint=1K"}, "--footprint"},
       {{"limits", "--threads=0"}, "--threads"},
@@ -584,7 +588,21 @@ TEST_CASE("ab hands common options to its variants", "[cli]") {
         std::vector<std::string>{"--records=1M", "--seed=3", "--sync=olc", "--ops=5"});
 }
 
-TEST_CASE("limits takes what a place is made of", "[cli]") {
+TEST_CASE("ab runs ten replicates, so many, or as many as it takes", "[cli]") {
+  const auto replicates = [](std::vector<std::string> more) {
+    more.insert(more.begin(), {"ab", "--a=--sync=none", "--b=--sync=olc"});
+    return std::get<AbCommand>(parse(more)).replicates;
+  };
+  CHECK(replicates({}) == 10);
+  CHECK(replicates({"--replicates=12"}) == 12);
+  CHECK_FALSE(replicates({"--replicates=auto"}));
+}
+
+TEST_CASE("compare takes files and folders, limits what a place is made of", "[cli]") {
+  const auto compared = std::get<CompareCommand>(parse({"compare", "x", "--json", "y", "--seed=4", "z"}));
+  CHECK(compared.paths == std::vector<std::string>{"x", "y", "z"});
+  CHECK(compared.json);
+  CHECK(compared.seed == 4);
   const auto plain = std::get<LimitsCommand>(parse({"limits"}));
   CHECK(plain.config.threads == 1);
   CHECK(plain.footprint > 0);

@@ -1,16 +1,13 @@
 #include "harness/explain.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <iostream>
+#include <cmath>
 #include <numeric>
 #include <optional>
-#include <sstream>
 
 #include <fmt/format.h>
 
+#include "harness/document.h"
 #include "harness/progress.h"
 #include "harness/table.h"
 #include "src/base/error.h"
@@ -36,18 +33,9 @@ class Result {
  public:
   explicit Result(const Json& document) : document_(document) {}
 
-  /// Nothing for null, and for what is not there.
-  std::optional<double> number(const char* path) const {
-    const Json::json_pointer at(path);
-    if (!document_.contains(at) || !document_[at].is_number()) return std::nullopt;
-    return document_[at].get<double>();
-  }
-  double or_zero(const char* path) const { return number(path).value_or(0); }
-  std::string word(const char* path) const {
-    const Json::json_pointer at(path);
-    if (!document_.contains(at) || document_[at].is_null()) return "";
-    return document_[at].is_string() ? document_[at].get<std::string>() : document_[at].dump();
-  }
+  std::optional<double> number(const std::string& path) const { return number_at(document_, path); }
+  double or_zero(const std::string& path) const { return number(path).value_or(0); }
+  std::string word(const std::string& path) const { return text_at(document_, path); }
   bool is(const char* path) const { return word(path) == "true"; }
 
   double operations() const { return or_zero("/throughput/operations"); }
@@ -123,7 +111,7 @@ std::string advice(const Result& r, std::string_view cause) {
 double later_commits(const Result& r) {
   double later = 0;
   for (const auto& field : TransactionCounters::later_commit_fields()) {
-    later += r.or_zero(fmt::format("/sync/counters/{}", field.name).c_str());
+    later += r.or_zero(fmt::format("/sync/counters/{}", field.name));
   }
   return later;
 }
@@ -278,36 +266,6 @@ std::string distance(const Result& r, const Json& document, const Result& base) 
 
 }  // namespace
 
-std::vector<Json> read_results(const std::string& path) {
-  std::ostringstream text;
-  if (path == "-") {
-    text << std::cin.rdbuf();
-  } else {
-    std::ifstream file(path);
-    if (!file) throw InputError(fmt::format("explain: '{}' cannot be read: {}", path, std::strerror(errno)));
-    text << file.rdbuf();
-  }
-  std::vector<Json> results;
-  const auto add = [&](const std::string& part, std::size_t line) {
-    const Json document = Json::parse(part, nullptr, false);
-    if (!document.is_object() || !document.contains("throughput") || !document.contains("sync")) {
-      throw InputError(fmt::format("explain: '{}', line {}: not a result; harness --json prints one a line", path, line));
-    }
-    results.push_back(document);
-  };
-  if (Json::accept(text.str())) {
-    add(text.str(), 1);
-    return results;
-  }
-  std::istringstream lines(text.str());
-  std::size_t number = 0;
-  for (std::string line; std::getline(lines, line);) {
-    if (++number; !line.empty()) add(line, number);
-  }
-  if (results.empty()) throw InputError(fmt::format("explain: '{}' is empty", path));
-  return results;
-}
-
 std::string explained(const Json& document, const Json& base) {
   const Result r(document);
   const std::string status = r.word("/status");
@@ -326,9 +284,9 @@ std::string explained(const Json& document, const Json& base) {
     for (const char* option : {"index", "threads", "pin", "workload", "keys", "dist", "churn", "negative", "records", "batch", "batch_order",
                                "alloc", "hugepages", "latency_every"}) {
       const std::string path = std::string("/config/") + option;
-      if (r.word(path.c_str()) == Result(base).word(path.c_str())) continue;
+      if (r.word(path) == Result(base).word(path)) continue;
       throw InputError(fmt::format("explain: the results differ in {}: {} and {}; only sync may", option,
-                                   r.word(path.c_str()), Result(base).word(path.c_str())));
+                                   r.word(path), Result(base).word(path)));
     }
     if (!Result(base).number("/throughput/per_second")) throw InputError("explain: the result to compare with has no throughput");
     text += distance(r, document, Result(base));
@@ -346,10 +304,10 @@ std::string explained(const Json& document, const Json& base) {
 }
 
 std::string explain(const std::string& path, const std::string& base_path) {
-  const std::vector<Json> results = read_results(path);
+  const std::vector<Json> results = read_results("explain", path);
   Json base;
   if (!base_path.empty()) {
-    const std::vector<Json> bases = read_results(base_path);
+    const std::vector<Json> bases = read_results("explain", base_path);
     if (bases.size() != 1) throw InputError(fmt::format("explain: '{}' holds {} results; one is needed", base_path, bases.size()));
     base = bases.front();
   }

@@ -4,15 +4,10 @@
 // measured, and what to try. It only reads the document, so it can be asked of results of other machines.
 
 #include <string>
-#include <vector>
 
 #include "harness/report.h"
 
 namespace latchlab {
-
-/// The documents of a file, or of standard input ("-"): one, or one a line, as --json prints them. Throws InputError for
-/// anything else.
-[[nodiscard]] std::vector<Json> read_results(const std::string& path);
 
 /// Dearest first. `base`: a result of the same run under another policy, or null. Throws InputError where the two differ in
 /// more than that.

@@ -1,10 +1,5 @@
 #include "harness/explain.h"
 
-#include <cstdio>
-#include <fstream>
-
-#include <unistd.h>
-
 #include "src/arch/rtm_status.h"
 #include "src/base/error.h"
 #include "src/testing/catch.h"
@@ -224,23 +219,6 @@ TEST_CASE("a result that is degraded for its index is explained as any other") {
   CHECK_THAT(text, Contains("by conflict"));
   CHECK_THAT(text, Contains("10.0 % of what could be elided took the lock"));
   CHECK_THAT(text, Contains("A collapse began"));
-}
-
-TEST_CASE("results are read one or many, and anything else is told in one line") {
-  const std::string path = "/tmp/latchlab_explain_test_" + std::to_string(::getpid());
-  const auto reading = [&](const std::string& text) {
-    std::ofstream(path) << text;
-    return read_results(path).size();
-  };
-  const std::string one = plain().dump();
-  CHECK(reading(one) == 1);
-  CHECK(reading(plain().dump(2)) == 1);
-  CHECK(reading(one + "\n" + one + "\n") == 2);
-  CHECK_THROWS_WITH(reading(""), "explain: '" + path + "' is empty");
-  CHECK_THROWS_WITH(reading(one + "\n{}\n"), "explain: '" + path + "', line 2: not a result; harness --json prints one a line");
-  CHECK_THROWS_WITH(reading("hello"), "explain: '" + path + "', line 1: not a result; harness --json prints one a line");
-  std::remove(path.c_str());
-  CHECK_THROWS_WITH(read_results(path), "explain: '" + path + "' cannot be read: No such file or directory");
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // The harness: one process, one command. See cli.h for the grammar.
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <memory>
@@ -13,6 +14,7 @@
 
 #include "harness/ab.h"
 #include "harness/cli.h"
+#include "harness/compare.h"
 #include "harness/doctor.h"
 #include "harness/environment.h"
 #include "harness/experiment.h"
@@ -32,6 +34,16 @@
 namespace latchlab {
 
 namespace {
+
+int show(const std::vector<Comparison>& comparisons, bool json) {
+  int status = 0;
+  for (const Comparison& comparison : comparisons) {
+    print(json ? json_of(comparison).dump(-1, ' ', false, Json::error_handler_t::replace) + '\n'
+               : (&comparison == &comparisons.front() ? "" : "\n") + table_of(comparison));
+    status = std::max(status, exit_status(comparison));
+  }
+  return status;
+}
 
 int run_limits(const LimitsCommand& command, const Topology& topology) {
   const Seats seats = seat(topology, command.config.pin, command.config.threads);
@@ -72,13 +84,13 @@ int run_harness(const std::vector<std::string>& command_line) {
           run_experiment(c.args);
         } else if constexpr (std::is_same_v<C, HelpCommand>) {
           print(help_text());
+        } else if constexpr (std::is_same_v<C, CompareCommand>) {
+          return show(compare(c), c.json);
         } else if constexpr (std::is_same_v<C, LimitsCommand>) {
           return run_limits(c, topology);
         } else {
-          const Comparison comparison = compare(c, *make_progress(c.progress));
-          print(c.json ? json_of(comparison).dump(-1, ' ', false, Json::error_handler_t::replace) + '\n'
-                       : table_of(comparison));
-          return exit_status(comparison);
+          const auto run = [](const auto& args) { return run_replicate("/proc/self/exe", args); };
+          return show({run_ab(c, *make_progress(c.progress), run)}, c.json);
         }
         return 0;
       },

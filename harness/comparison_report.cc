@@ -1,11 +1,11 @@
-// What a comparison says: a table for people, and the document that ab.schema.json describes.
+// What a comparison says: a table for people, and the document that comparison.schema.json describes.
 #include <algorithm>
 #include <map>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "harness/ab.h"
+#include "harness/comparison.h"
 #include "harness/table.h"
 
 namespace latchlab {
@@ -40,6 +40,39 @@ std::vector<std::string> reasons_of(const VariantSummary& variant) {
   return reasons;
 }
 
+std::string three(double value) { return fmt::format("{:.3f}", value); }
+std::string range(const Interval& i) { return three(i.low) + " .. " + three(i.high); }
+
+/// The verdict, and what would help where there is none.
+std::string verdict_text(const Contrast& contrast) {
+  const Verdict verdict = verdict_of(contrast);
+  std::string text(word(verdict));
+  if (verdict == Verdict::kTooNoisy) text += fmt::format(": run {} more", more_replicates(contrast));
+  return text;
+}
+
+bool has_verdict(const VariantSummary& v) { return v.withheld.empty() && v.verdict != "base"; }
+
+std::string_view unflagged_verdict(const Contrast& c) { return c.too_few > 0 ? "withheld" : word(verdict_of(c)); }
+
+/// Of those that are flagged, each with its reasons, and what the verdict would be without them.
+std::string flags_text(const VariantSummary& v) {
+  constexpr u32 kShown = 5;   // the document has all of them
+  std::string text;
+  u32 flagged = 0;
+  for (std::size_t i = 0; i < v.replicates.size(); ++i) {
+    if (v.replicates[i].flags.empty() || ++flagged > kShown) continue;
+    text += fmt::format("{}  replicate {} is flagged: {}\n", v.name, i, fmt::join(v.replicates[i].flags, "; "));
+  }
+  if (flagged > kShown) text += fmt::format("{}  and {} more are flagged: --json has them\n", v.name, flagged - kShown);
+  if (!has_verdict(v) || !v.unflagged) return text;
+  const Contrast& c = *v.unflagged;
+  // Too few are left to say anything: that is worth a word where all of them together say something.
+  if (unflagged_verdict(c) == v.verdict || (c.too_few > 0 && v.verdict == word(Verdict::kTooNoisy))) return text;
+  return text + fmt::format("{}  without what is flagged: {}: {}, 95 % {}, {} replicates\n", v.name, unflagged_verdict(c),
+                            three(c.ratio), range(c.interval), c.replicates);
+}
+
 /// A column of the table, as wide as the widest of its cells.
 struct Column {
   std::string name;
@@ -50,7 +83,7 @@ struct Column {
 /// `text` of the figure of each variant, and "-" where there is none.
 template <class T, class Text>
 Column column(const Comparison& comparison, const char* name, Measured<T> VariantSummary::*figure,
-              Text&& text) {
+              const Text& text) {
   Column out{.name = name, .cells = {}};
   for (const VariantSummary& v : comparison.variants) {
     out.cells.push_back(v.*figure ? text(*(v.*figure)) : std::string("-"));
@@ -64,7 +97,6 @@ bool says_anything(const Column& column) {
 
 std::vector<Column> columns_of(const Comparison& comparison) {
   const auto mops = [](double rate) { return fmt::format("{:.3f}", rate / 1e6); };
-  const auto three = [](double value) { return fmt::format("{:.3f}", value); };
   const auto words = [&](const char* name, auto&& text) {
     Column out{.name = name, .cells = {}, .to_the_right = false};
     for (const VariantSummary& v : comparison.variants) out.cells.push_back(text(v));
@@ -76,9 +108,8 @@ std::vector<Column> columns_of(const Comparison& comparison) {
       column(comparison, "Mops/s", &V::median, mops),
       column(comparison, "quartiles", &V::quartiles,
              [&](const Interval& i) { return mops(i.low) + " .. " + mops(i.high); }),
-      column(comparison, "ratio", &V::ratio, three),
-      column(comparison, "95 %", &V::interval,
-             [&](const Interval& i) { return three(i.low) + " .. " + three(i.high); }),
+      column(comparison, "ratio", &V::contrast, [&](const Contrast& c) { return three(c.ratio); }),
+      column(comparison, "95 %", &V::contrast, [&](const Contrast& c) { return range(c.interval); }),
       column(comparison, "B/key", &V::bytes_per_key,
              [](double bytes) { return fmt::format("{:.1f}", bytes); }),
       column(comparison, "pages", &V::page_bytes,
@@ -93,7 +124,7 @@ std::vector<Column> columns_of(const Comparison& comparison) {
     if (says_anything(of_elision)) columns.push_back(std::move(of_elision));
   }
   columns.push_back(words("runs", statuses_text));
-  columns.push_back(words("verdict", [](const V& v) { return v.verdict; }));
+  columns.push_back(words("verdict", [](const V& v) { return has_verdict(v) ? verdict_text(*v.contrast) : v.verdict; }));
   return columns;
 }
 
@@ -109,10 +140,13 @@ std::string line_of(const std::vector<Column>& columns, const std::vector<std::s
   return text + '\n';
 }
 
-/// "interval": [low, high]
-void put_interval(Json& object, const std::string& key, const Measured<Interval>& interval) {
-  if (!interval) return put_missing(object, key, interval.reason);
-  object[key] = {interval->low, interval->high};
+Json json_of(const Interval& i) { return {i.low, i.high}; }
+
+void put_contrast(Json& o, const Contrast& c) {
+  o["ratio"] = c.ratio;
+  o["interval"] = json_of(c.interval);
+  o["probability"] = c.probability;
+  o["compared"] = c.replicates;
 }
 
 Json json_of(const Replicate& r) {
@@ -121,6 +155,7 @@ Json json_of(const Replicate& r) {
   o["reason"] = r.reason;
   r.per_second ? void(o["per_second"] = *r.per_second)
                : put_missing(o, "per_second", "a run that is " + r.status + " does not count");
+  o["flags"] = r.flags;
   r.document.is_null() ? put_missing(o, "document", r.reason) : void(o["document"] = r.document);
   return o;
 }
@@ -132,9 +167,24 @@ Json json_of(const VariantSummary& v) {
   o["verdict"] = v.verdict;
   o["withheld"] = v.withheld;
   put(o, "median_per_second", v.median);
-  put_interval(o, "quartiles", v.quartiles);
-  put(o, "ratio", v.ratio);
-  put_interval(o, "interval", v.interval);
+  v.quartiles ? void(o["quartiles"] = json_of(*v.quartiles)) : put_missing(o, "quartiles", v.quartiles.reason);
+  if (v.contrast) {
+    put_contrast(o, *v.contrast);
+  } else {
+    for (const char* key : {"ratio", "interval", "probability", "compared"}) put_missing(o, key, v.contrast.reason);
+  }
+  if (has_verdict(v) && verdict_of(*v.contrast) == Verdict::kTooNoisy) {
+    o["more_replicates"] = more_replicates(*v.contrast);
+  } else {
+    put_missing(o, "more_replicates", "the verdict is " + v.verdict);
+  }
+  if (v.unflagged) {
+    Json& without = o["unflagged"];
+    without["verdict"] = unflagged_verdict(*v.unflagged);
+    put_contrast(without, *v.unflagged);
+  } else {
+    put_missing(o, "unflagged", v.unflagged.reason);
+  }
   put(o, "bytes_per_key", v.bytes_per_key);
   put(o, "page_bytes", v.page_bytes);
   put(o, "commits_per_begin", v.commits_per_begin);
@@ -147,13 +197,26 @@ Json json_of(const VariantSummary& v) {
   return o;
 }
 
+/// How the replicates were had.
+std::string heading(const Comparison& comparison) {
+  std::string text;
+  if (comparison.orders.empty()) {
+    text = comparison.paired ? "results of the same blocks, compared block by block" : "results that no blocks pair";
+    text += fmt::format(" (seed {})", comparison.seed);
+  } else {
+    const std::size_t blocks = comparison.orders.size();
+    text = fmt::format("{} block{}, variants in random order within each (seed {})", blocks, blocks == 1 ? "" : "s",
+                       comparison.seed);
+  }
+  if (!comparison.ended_by.empty()) text += "; " + comparison.ended_by;
+  if (comparison.interrupted) text += "; interrupted";
+  return text + '\n';
+}
+
 }  // namespace
 
 std::string table_of(const Comparison& comparison) {
-  const std::size_t blocks = comparison.orders.size();
-  std::string text =
-      fmt::format("{} block{}, variants in random order within each (seed {}){}\n", blocks,
-                  blocks == 1 ? "" : "s", comparison.seed, comparison.interrupted ? "; interrupted" : "");
+  std::string text = heading(comparison);
   if (!comparison.common.empty()) text += fmt::format("all with {}\n", comparison.common);
   text += '\n';
   // Commands are as long as they like, so they are not part of the table.
@@ -173,9 +236,11 @@ std::string table_of(const Comparison& comparison) {
   }
 
   std::string notes;
+  for (const std::string& note : comparison.notes) notes += note + '\n';
   for (const VariantSummary& v : comparison.variants) {
     if (!v.withheld.empty()) notes += fmt::format("{}  withheld: {}\n", v.name, v.withheld);
     for (const std::string& reason : reasons_of(v)) notes += fmt::format("{}  {}\n", v.name, reason);
+    notes += flags_text(v);
   }
   return notes.empty() ? text : text + '\n' + notes;
 }
@@ -185,7 +250,11 @@ Json json_of(const Comparison& comparison) {
   o["schema_version"] = RunResult::kSchemaVersion;
   o["seed"] = comparison.seed;
   o["common"] = comparison.common;
-  o["planned_blocks"] = comparison.planned_blocks;
+  comparison.planned_blocks ? void(o["planned_blocks"] = *comparison.planned_blocks)
+                            : put_missing(o, "planned_blocks", comparison.planned_blocks.reason);
+  o["paired"] = comparison.paired;
+  o["ended_by"] = comparison.ended_by;
+  o["notes"] = comparison.notes;
   o["interrupted"] = comparison.interrupted;
   o["orders"] = Json::array();
   for (const auto& order : comparison.orders) {

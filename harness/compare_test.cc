@@ -1,0 +1,129 @@
+#include "harness/compare.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "src/base/error.h"
+#include "src/testing/catch.h"
+#include "src/testing/json_schema.h"
+
+namespace latchlab {
+namespace {
+
+using Catch::Contains;
+
+Json result_of(const std::string& sync, int threads, double per_second) {
+  return {{"status", "ok"},
+          {"config", {{"point", sync}, {"index", "art"}, {"sync", sync}, {"threads", threads}, {"time_s", nullptr},
+                      {"time_s_reason", "why"}}},
+          {"machine", {{"model", "Latch 9000"}}},
+          {"build", {{"commit", "abc"}}},
+          {"throughput", {{"per_second", per_second}}},
+          {"sync", {{"aborts", nullptr}, {"aborts_reason", "no"}}}};
+}
+
+/// Ten results of each number of threads.
+ResultSet set_of(const std::string& name, const std::string& sync, double rate, const std::vector<int>& threads = {1}) {
+  ResultSet set{.name = name, .documents = {}};
+  for (int i = 0; i < 10; ++i) {
+    for (const int t : threads) set.documents.push_back(result_of(sync, t, rate * t * (1 + .001 * ((i * 7) % 10))));
+  }
+  return set;
+}
+
+/// As if of one session: block i of all sets ran in minute i, from `hour` on.
+ResultSet in_blocks(ResultSet set, int second, int hour = 0) {
+  for (std::size_t i = 0; i < set.documents.size(); ++i) {
+    set.documents[i]["block"] = i;
+    set.documents[i]["started"] = fmt::format("2026-01-01T{:02}:{:02}:{:02}.000000Z", hour, i, second);
+  }
+  return set;
+}
+
+Comparison only(const std::vector<Comparison>& comparisons) {
+  REQUIRE(comparisons.size() == 1);
+  const std::string document = json_of(comparisons.front()).dump();
+  CHECK(testing::schema_violations("harness/comparison.schema.json", document) == std::vector<std::string>{});
+  return comparisons.front();
+}
+
+TEST_CASE("what differs between two sets is what is compared") {
+  const Comparison c = only(compare({set_of("A", "none", 1e6), set_of("B", "olc", 9e5)}, 1));
+  CHECK_FALSE(c.paired);
+  CHECK(c.common.empty());
+  CHECK(c.variants[0].command == "A  sync=none");
+  CHECK(c.variants[1].command == "B  sync=olc");
+  CHECK(c.variants[1].verdict == "slower");
+  CHECK(c.variants[1].contrast->ratio == Approx(.9));
+  CHECK(c.notes.empty());
+  CHECK_THAT(table_of(c), Catch::StartsWith("results that no blocks pair (seed 1)\n\na  A  sync=none\nb  B  sync=olc\n"));
+}
+
+TEST_CASE("what varies within a set makes points, each of which is compared by itself") {
+  const auto all = compare({set_of("A", "none", 1e6, {1, 2, 4}), set_of("B", "olc", 1e6, {1, 2, 8})}, 1);
+  REQUIRE(all.size() == 2);
+  CHECK(all[0].common == "threads=1");
+  CHECK(all[1].common == "threads=2");
+  for (const Comparison& c : all) CHECK(c.variants[1].replicates.size() == 10);
+  CHECK(all[0].notes == std::vector<std::string>{"not compared: threads=4, of which there is none in B",
+                                                 "not compared: threads=8, of which there is none in A"});
+}
+
+TEST_CASE("the comparisons of one command are corrected together") {
+  const auto half = [](double rate) { return set_of("x", "olc", rate, {1, 2}); };
+  const auto one = compare({set_of("A", "none", 1e6), set_of("B", "olc", 9e5)}, 1);
+  const auto two = compare({half(1e6), half(9e5)}, 1);
+  CHECK(two[0].variants[1].contrast->probability == Approx(2 * one[0].variants[1].contrast->probability));
+}
+
+TEST_CASE("results of blocks that ran interleaved are compared block by block") {
+  const ResultSet a = in_blocks(set_of("A", "none", 1e6), 10);
+  ResultSet b = in_blocks(set_of("B", "olc", 9e5), 40);
+  std::reverse(b.documents.begin(), b.documents.end());   // as a folder may list them
+  const Comparison c = only(compare({a, b}, 1));
+  CHECK(c.paired);
+  CHECK(c.variants[1].contrast->interval.low == Approx(.9));   // every block agrees
+  CHECK_THAT(table_of(c), Catch::StartsWith("results of the same blocks, compared block by block"));
+  // Blocks of another session have the same numbers, and a set that lacks one has other blocks.
+  CHECK_FALSE(only(compare({a, in_blocks(set_of("B", "olc", 9e5), 40, 1)}, 1)).paired);
+  ResultSet fewer = b;
+  fewer.documents.pop_back();
+  CHECK_FALSE(only(compare({a, fewer}, 1)).paired);
+  ResultSet twice = b;
+  twice.documents.push_back(twice.documents.back());
+  CHECK_FALSE(only(compare({a, twice}, 1)).paired);
+}
+
+TEST_CASE("other machines and builds are compared, and said") {
+  ResultSet b = set_of("B", "none", 1e6);
+  for (Json& document : b.documents) document["build"]["commit"] = "def";
+  b.documents[0]["machine"]["model"] = "Latch 9001";
+  const Comparison c = only(compare({set_of("A", "none", 1e6), b}, 1));
+  CHECK(c.notes == std::vector<std::string>{"they differ in machine/model: Latch 9000 (a), Latch 9000, Latch 9001 (b)",
+                                            "they differ in build/commit: abc (a), def (b)"});
+  CHECK_THAT(table_of(c), Contains("\nthey differ in build/commit: abc (a), def (b)\n"));
+  CHECK(only(compare({set_of("A", "none", 1e6), set_of("B", "none", 1e6)}, 1)).notes ==
+        std::vector<std::string>{"they do not differ in options, machine or build"});
+}
+
+TEST_CASE("sets without a point in common are refused, and so is what is no result") {
+  CHECK_THROWS_WITH(compare({set_of("A", "none", 1e6, {1, 2}), set_of("B", "olc", 1e6, {3, 4})}, 1),
+                    "compare: 'A' has no point in common with the others; its options that vary are threads");
+  ResultSet bare{.name = "C", .documents = {{{"throughput", nullptr}, {"sync", nullptr}}}};
+  CHECK_THROWS_AS(compare({set_of("A", "none", 1e6), bare}, 1), InputError);
+  CHECK_THROWS_AS(compare(CompareCommand{.paths = {"/nowhere", "/nowhere"}}), InputError);
+}
+
+TEST_CASE("a result that failed withholds the verdict and is shown") {
+  ResultSet b = set_of("B", "olc", 9e5);
+  b.documents[2]["status"] = "invalid";
+  b.documents[2]["reason"] = "a key is lost";
+  const Comparison c = only(compare({set_of("A", "none", 1e6), b}, 1));
+  CHECK(c.variants[1].withheld == "1 of 10 replicates of b invalid");
+  CHECK_THAT(table_of(c), Contains("b  invalid: a key is lost"));
+  CHECK(exit_status(c) == 1);
+}
+
+}  // namespace
+}  // namespace latchlab

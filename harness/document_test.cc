@@ -1,0 +1,85 @@
+#include "harness/document.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include <unistd.h>
+
+#include "src/base/error.h"
+#include "src/testing/catch.h"
+
+namespace latchlab {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string kResult = R"({"status":"ok","throughput":{"per_second":5.0},"sync":{"aborts":null}})";
+
+/// A folder of this test's own.
+class Folder {
+ public:
+  Folder() : path_(fs::temp_directory_path() / ("latchlab_document_" + std::to_string(::getpid()))) {
+    fs::create_directory(path_);
+  }
+  ~Folder() { fs::remove_all(path_); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+
+  std::string path() const { return path_.string(); }
+  std::string put(const std::string& name, const std::string& text) const {
+    std::ofstream(path_ / name) << text;
+    return (path_ / name).string();
+  }
+
+ private:
+  fs::path path_;
+};
+
+TEST_CASE("results are read one or many, and anything else is told in one line") {
+  const Folder folder;
+  const auto reading = [&](const std::string& text) { return read_results("explain", folder.put("r", text)).size(); };
+  const std::string path = folder.path() + "/r";
+  CHECK(reading(kResult) == 1);
+  CHECK(reading(Json::parse(kResult).dump(2)) == 1);
+  CHECK(reading(kResult + "\n" + kResult + "\n") == 2);
+  CHECK_THROWS_WITH(reading(""), "explain: '" + path + "' is empty");
+  CHECK_THROWS_WITH(reading(kResult + "\n{}\n"),
+                    "explain: '" + path + "', line 2: not a result; harness --json prints one a line");
+  CHECK_THROWS_WITH(reading("hello"), "explain: '" + path + "', line 1: not a result; harness --json prints one a line");
+  CHECK_THROWS_WITH(reading(R"({"variants":[{"replicates":[{"document":null}]},{},3]})"), Catch::Contains("not a result"));
+  CHECK_THROWS_WITH(read_results("compare", folder.path() + "/no"),
+                    "compare: '" + folder.path() + "/no' cannot be read: No such file or directory");
+}
+
+TEST_CASE("the report of a comparison stands for the results in it") {
+  const Folder folder;
+  const std::string report = R"({"variants":[{"replicates":[{"document":)" + kResult + R"(},{"document":null}]},)" +
+                             R"({"replicates":[{"document":)" + kResult + "}]}]}";
+  CHECK(read_results("compare", folder.put("ab.json", report)).size() == 2);
+}
+
+TEST_CASE("a folder stands for its documents") {
+  const Folder folder;
+  CHECK_THROWS_WITH(read_results("compare", folder.path()), Catch::Contains("holds no .json file; harness --out="));
+  folder.put("one.json", kResult);
+  folder.put("two.json", kResult + "\n" + kResult + "\n");
+  folder.put("notes.txt", "nothing");
+  CHECK(read_results("compare", folder.path()).size() == 3);
+  folder.put("three.json", "nothing");
+  CHECK_THROWS_WITH(read_results("compare", folder.path()), Catch::Contains("three.json', line 1: not a result"));
+}
+
+TEST_CASE("what is not in a document is nothing") {
+  const Json document = Json::parse(kResult);
+  CHECK(number_at(document, "/throughput/per_second") == 5);
+  CHECK_FALSE(number_at(document, "/throughput/seconds"));
+  CHECK_FALSE(number_at(document, "/status"));
+  CHECK_FALSE(number_at(nullptr, "/status"));
+  CHECK(text_at(document, "/status") == "ok");
+  CHECK(text_at(document, "/throughput/per_second") == "5.0");
+  CHECK(text_at(document, "/sync/aborts").empty());
+  CHECK(text_at(document, "/nowhere/at/all").empty());
+}
+
+}  // namespace
+}  // namespace latchlab
