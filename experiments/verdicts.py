@@ -1,0 +1,69 @@
+"""How far the verdicts of `harness ab --replicates=auto` may be believed: many comparisons of which the outcome is known.
+
+    verdicts.py HARNESS self [OPTIONS]       a configuration with itself: at most 1 of 20 may say that they differ
+    verdicts.py HARNESS planted [OPTIONS]    with one that is 5 % slower: 19 of 20 must say so
+
+OPTIONS are those of all runs; TIMES=N in the environment for another number than 20.
+
+The 5 % are real work that an option of every run asks for: --latency=sample:S times a share S of the calls, which costs time in
+proportion. How much is measured first, in blocks of its own, and S chosen by that. What the slowdown then was is told too, from the
+blocks of all comparisons together: of those that follow nobody knows better.
+"""
+import json
+import os
+import statistics
+import subprocess
+import sys
+
+SLOWDOWN = .05
+TRIED = .1  # the share of calls that is timed to learn what it costs
+BASE = "--sync=olc"
+
+
+def compare(harness, variant, options, replicates, seed):
+    """The second variant of a comparison of BASE with this one."""
+    command = [harness, "ab", f"--a={BASE}", f"--b={variant}", f"--replicates={replicates}", f"--seed={seed}", "--json"]
+    done = subprocess.run(command + options, stdout=subprocess.PIPE, check=False)
+    if done.returncode != 0:
+        sys.exit(f"verdicts: {' '.join(command + options)} ended with exit status {done.returncode}")
+    return json.loads(done.stdout)
+
+
+def pairs(document):
+    """The ratio in each block."""
+    base, variant = ([r["per_second"] for r in v["replicates"]] for v in document["variants"])
+    return [b / a for a, b in zip(base, variant, strict=True)]
+
+
+def planted(harness, options):
+    """The variant that is so much slower: one call in so many is timed."""
+    ratio = compare(harness, f"{BASE} --latency=sample:{TRIED}", options, 20, 0)["variants"][1]["ratio"]
+    if ratio >= 1:
+        sys.exit(f"verdicts: timing {TRIED:.0%} of the calls costs nothing here (ratio {ratio:.3f}): nothing can be planted by it")
+    cost = (1 / ratio - 1) / TRIED  # of a timed call, in calls
+    every = max(1, round(cost / (1 / (1 - SLOWDOWN) - 1)))
+    print(f"a timed call takes {cost:.2f} more: one in {every} is timed", flush=True)
+    return f"{BASE} --latency={'all' if every == 1 else f'sample:{1 / every:.9f}'}"
+
+
+def main(arguments):
+    if len(arguments) < 2 or arguments[1] not in ("self", "planted"):
+        sys.exit("verdicts: write verdicts.py HARNESS self|planted [OPTIONS]")
+    harness, kind, *options = arguments
+    times = int(os.environ.get("TIMES", "20"))
+    variant = BASE if kind == "self" else planted(harness, options)
+    ratios, verdicts = [], []
+    for seed in range(1, times + 1):
+        document = compare(harness, variant, options, "auto", seed)
+        b = document["variants"][1]
+        verdicts.append(b["verdict"])
+        ratios += pairs(document)
+        print(f"{seed:3}  {b['ratio']:.4f}  {b['interval'][0]:.4f} .. {b['interval'][1]:.4f}  {b['compared']:3} blocks  "
+              f"{b['verdict']}", flush=True)
+    found = sum(v in ("faster", "slower") for v in verdicts) if kind == "self" else verdicts.count("slower")
+    print(f"{found} of {times} {'differ' if kind == 'self' else 'slower'}; over all {len(ratios)} blocks the ratio is "
+          f"{statistics.median(ratios):.4f}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
