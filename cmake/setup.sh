@@ -5,8 +5,10 @@
 bench_packages="g++ cmake ninja-build libfmt-dev nlohmann-json3-dev libhwloc-dev
   libtbb-dev libabsl-dev libcuckoo-dev libboost-context-dev wamerican libtcmalloc-minimal4 libjemalloc2 libmimalloc2.0 libtbbmalloc2"
 
-# What `./test` adds: the test framework, the JSON schema checker, and objdump for the test of generated code.
-test_packages="catch2 python3 python3-jsonschema binutils"
+# What `./test` adds: the test framework, the JSON schema checker, objdump for the test of generated code, and a machine of four
+# NUMA nodes in software, with the kernel that it boots.
+test_packages="catch2 python3 python3-jsonschema binutils qemu-system-x86 busybox-static cpio"
+kernel_package=linux-image-cloud-amd64
 
 # What `./bench experiment` adds: environments of Debian's Python, and from PyPI what draws figures, in one of them.
 experiment_packages="python3-venv"
@@ -88,6 +90,28 @@ ensure_drawing() {
     return
   fi
   printf '%s' "$experiment_modules" >build/python/modules
+}
+
+# ensure_kernel INSTALL: returns with build/linux/vmlinuz there, or says that it is not: the test that boots it is skipped then. The
+# package is unpacked and not installed, which would touch the boot loader; the one of that name only depends on the newest.
+ensure_kernel() {
+  local install=$1 package
+  if [ -e build/linux/vmlinuz ]; then return 0; fi
+  if [ "$install" = no ]; then
+    say "the emulated machine needs build/linux/vmlinuz from $kernel_package, which --no-install leaves alone"
+    return
+  fi
+  say "unpacking a kernel for the emulated machine into build/linux"
+  rm -rf build/linux
+  mkdir -p build/linux
+  if ! (
+    cd build/linux || exit
+    package=$(apt-cache depends --important "$kernel_package" | sed -n 's/^ *Depends: //p') &&
+      apt-get download "$package" && dpkg-deb --fsys-tarfile ./*.deb | tar -x --wildcards './boot/vmlinuz-*' &&
+      rm ./*.deb && mv boot/vmlinuz-* vmlinuz
+  ) >build/linux.log 2>&1; then
+    say "that failed, so nothing is emulated: $(tail -n 1 build/linux.log)"
+  fi
 }
 
 # build_preset PRESET TARGET...: brings the targets up to date. Prints nothing when there is nothing to do, one
