@@ -198,7 +198,8 @@ RunCommand parse_run(const std::vector<std::string>& args, const Surroundings& s
                           .warmup = find(given, "warmup") == nullptr,
                           .alloc = find(given, "alloc") == nullptr,
                           .reclaim = find(given, "reclaim") == nullptr,
-                          .dist = find(given, "dist") == nullptr};
+                          .dist = find(given, "dist") == nullptr,
+                          .smt = find(given, "smt") == nullptr};
   CapacityOfKeys capacities;
   std::string first_skip;
   bool any_runs = false;

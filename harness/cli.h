@@ -24,6 +24,7 @@
 
 #include "harness/config.h"
 #include "harness/registry.h"
+#include "harness/topology.h"
 #include "src/base/types.h"
 
 namespace latchlab {
@@ -31,8 +32,8 @@ namespace latchlab {
 /// What the checks need to know about this machine and this build.
 struct Surroundings {
   const Registry& registry;
-  u64 memory_available = 0;                   ///< bytes, for the default of --records and its limit
-  std::function<void(const Pin&)> check_pin;  ///< throws InputError for a processor that does not exist
+  u64 memory_available = 0;   ///< bytes, for the default of --records and its limit
+  const Topology& topology;
 };
 
 /// One point to run, or to report as skipped because its combination of words makes no sense.

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "harness/placement.h"
 #include "src/base/error.h"
 #include "workloads/distribution.h"
 #include "workloads/keys.h"
@@ -136,7 +137,12 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
   config.index_options = index_in_effect(config.index, surroundings.registry).options;
   const std::string no_isa = take_isa(config, surroundings.registry);
   (void)in_effect(config.sync, surroundings.registry);
-  surroundings.check_pin(config.pin);
+  config.groups = groups_of(surroundings.topology, config);
+  if (config.threads * config.groups > kMostThreads) {
+    throw InputError(fmt::format("--threads-per: {} threads in each of {} {}s are more than {}", config.threads, config.groups,
+                                 word(config.threads_per), kMostThreads));
+  }
+  config.threads *= config.groups;
   (void)named("--dist", [&] { return Distribution(config.distribution); });
   const Churn churn = named("--churn", [&] { return Churn::parse(config.churn); });
   const Workload workload = named("--workload", [&] { return Workload(config.workload, 0); });
@@ -214,6 +220,9 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
                ? fmt::format("--hugepages: thp does not reach {}: {}", config.index.name, config.own_memory)
                : fmt::format("--hugepages: thp does not reach --alloc={}, which asks nobody for a page size",
                              word(config.alloc));
+  }
+  if (config.pin.kind == Pin::Kind::kList && !defaults.smt) {
+    return fmt::format("--smt: it does not reach --pin={}, which names each processor", config.pin.text);
   }
   if (mix.has(OpKind::kScan) && !pair->ordered) {
     return fmt::format("--workload: {} is not ordered, so it has no scans", config.index.name);

@@ -21,6 +21,7 @@ struct Defaults {
   bool alloc = false;
   bool reclaim = false;
   bool dist = false;
+  bool smt = false;
 };
 
 /// How many distinct keys a word of --keys has; remembers the answer, since a file must be read for it.

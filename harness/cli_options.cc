@@ -45,10 +45,16 @@ const std::vector<OptionRow>& option_rows() {
        [](Config& c, const std::string& v) { c.sync = parse_spec("--sync", v); }},
       {"threads", "N", "1", "threads; more than processors is allowed",
        [](Config& c, const std::string& v) {
-         c.threads = static_cast<u32>(parse_count("--threads", v, 1, 1024));
+         c.threads = static_cast<u32>(parse_count("--threads", v, 1, kMostThreads));
        }},
-      {"pin", "PLACEMENT", "compact", "compact, scatter, socket:N or list:0-3,5",
+      {"threads-per", "KIND", "run", "... of the run, or in each cluster or socket that --pin names: run, cluster or socket",
+       [](Config& c, const std::string& v) {
+         c.threads_per = parse_word("--threads-per", v, {ThreadsPer::kRun, ThreadsPer::kCluster, ThreadsPer::kSocket});
+       }},
+      {"pin", "PLACEMENT", "compact", "compact, scatter, cluster:0-1, socket:0 or list:0-3,5",
        [](Config& c, const std::string& v) { c.pin = parse_pin(v); }},
+      {"smt", "KIND", "avoid", "avoid: second hardware threads of cores when every core has a thread; pack: before the next core",
+       [](Config& c, const std::string& v) { c.smt = parse_word("--smt", v, {Smt::kAvoid, Smt::kPack}); }},
       {"alloc", "KIND", "arena+touch", "malloc, tcmalloc, jemalloc, mimalloc, tbb, arena or arena+touch",
        [](Config& c, const std::string& v) {
          c.alloc = parse_word("--alloc", v, {Alloc::kMalloc, Alloc::kTcmalloc, Alloc::kJemalloc, Alloc::kMimalloc, Alloc::kTbb,

@@ -89,13 +89,8 @@ Registry some_words() {
 const Registry kRegistry = some_words();
 
 Command parse(const std::vector<std::string>& args) {
-  const Surroundings surroundings{
-      .registry = kRegistry, .memory_available = u64{8} << 30, .check_pin = [](const Pin& pin) {
-        for (const u32 cpu : pin.cpus) {
-          if (cpu > 3) throw InputError("--pin: there is no processor " + std::to_string(cpu));
-        }
-      }};
-  return parse_command_line(args, surroundings);
+  static const Topology kTopology = Topology::synthetic("pack:2 l3:2 core:2 pu:2");
+  return parse_command_line(args, {.registry = kRegistry, .memory_available = u64{8} << 30, .topology = kTopology});
 }
 
 RunCommand runs(const std::vector<std::string>& args) { return std::get<RunCommand>(parse(args)); }
@@ -150,10 +145,22 @@ TEST_CASE("every option of a run is an axis", "[cli]") {
         "--alloc={malloc,arena}", "--hugepages={none,thp}", "--workload={lookup,insert}",
         "--keys={u64,dense}", "--dist={uniform,zipf:0.99}", "--negative={0,0.5}", "--records={1k,1M}",
         "--warmup={0,1s}", "--time={1s,2s}", "--ops={1M,2M}", "--sample={10ms,20ms}", "--seed={1,2}",
-        "--validate={tally,off}"}) {
+        "--validate={tally,off}",
+        "--smt={avoid,pack}", "--threads-per={run,cluster}", "--pin={cluster:0,1,socket:0-1}"}) {
     INFO(arg);
     CHECK(runs({arg}).runs.size() == 2);
   }
+}
+
+TEST_CASE("threads of a cluster or a socket are multiplied by those that --pin names", "[cli]") {
+  const RunCommand command = runs({"--pin={cluster:0,socket:0,compact}", "--threads={1,2}", "--threads-per=cluster", "--smt=pack"});
+  std::vector<u32> threads;
+  for (const PlannedRun& run : command.runs) threads.push_back(run.config.threads);
+  CHECK(threads == std::vector<u32>{1, 2, 2, 4, 4, 8});
+  const std::string point = point_of(command.runs.back().config);
+  CHECK(contains(point, "--threads=2 --pin=compact --threads-per=cluster --smt=pack"));
+  CHECK(point_of(runs(split_like_shell(point)).runs[0].config) == point);
+  CHECK(contains(point_of(runs({"--threads=2"}).runs[0].config), "--threads=2 --pin=compact --alloc="));
 }
 
 TEST_CASE("repetitions are replicates of their point", "[cli]") {
@@ -437,7 +444,11 @@ TEST_CASE("wrong input is one line that says what would be right", "[cli]") {
       {{"--threads=two"}, "--threads"},
       {{"--threads=4..1"}, "is empty"},
       {{"--threads=1..8*1"}, "never ends"},
-      {{"--pin=list:0,9"}, "no processor 9"},
+      {{"--pin=cluster:4"}, "there is no cluster 4; this machine has clusters 0-3"},
+      {{"--smt=avoidd"}, "did you mean 'avoid'?"},
+      {{"--pin=list:0", "--smt=pack"}, "--smt: it does not reach --pin=list:0, which names each processor"},
+      {{"--threads=300", "--threads-per=cluster"}, "300 threads in each of 4 clusters are more than 1024"},
+      {{"--pin=list:0,16"}, "there is no processor 16; this machine has 0-15"},
       {{"--pin=scater"}, "did you mean 'scatter'?"},
       {{"--alloc=arena+tuch"}, "did you mean 'arena+touch'?"},
       {{"--sync=olc", "--reclaim=epock"}, "did you mean 'epoch'?"},

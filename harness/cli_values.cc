@@ -6,6 +6,8 @@
 #include <charconv>
 #include <cmath>
 #include <optional>
+#include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -23,6 +25,30 @@ constexpr u64 kMostProcessors = 65'535;
 constexpr Unit kTimeUnits[] = {
     {"min", 60'000'000'000}, {"s", 1'000'000'000}, {"ms", 1'000'000}, {"us", 1'000}, {"ns", 1},
 };
+
+/// "0-3,5"; `fail` makes an InputError of what is wrong.
+template <class Fail>
+std::vector<u32> parse_numbers(std::string_view text, const Fail& fail) {
+  const auto number = [&](std::string_view digits) {
+    const std::optional<u64> value = parse_u64(digits);
+    if (!value || *value > kMostProcessors) {
+      throw fail(fmt::format("has '{}' where a number from 0 to {} belongs", digits, kMostProcessors));
+    }
+    return static_cast<u32>(*value);
+  };
+  std::vector<u32> numbers;
+  while (true) {
+    const std::size_t comma = std::min(text.find(','), text.size());
+    const std::string_view piece = text.substr(0, comma);
+    const std::size_t dash = piece.find('-');
+    const u32 first = number(piece.substr(0, dash));
+    const u32 last = dash == std::string_view::npos ? first : number(piece.substr(dash + 1));
+    if (first > last) throw fail(fmt::format("has the empty range '{}'", piece));
+    for (u32 n = first; n <= last; ++n) numbers.push_back(n);
+    if (comma == text.size()) return numbers;
+    text = text.substr(comma + 1);
+  }
+}
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -54,6 +80,9 @@ std::vector<std::string> split_at_commas(std::string_view what, std::string_view
   return pieces;
 }
 
+/// What numbers follow, as in list:0-3,5.
+constexpr std::string_view kNumbered[] = {"cluster:", "socket:", "list:"};
+
 bool is_path(std::string_view text) {
   const std::size_t colon = text.find(':');
   return colon != std::string_view::npos && takes_path(text.substr(0, colon));
@@ -61,7 +90,7 @@ bool is_path(std::string_view text) {
 
 /// Whether `piece` continues the spec `before` rather than beginning a new point.
 bool continues(const std::string& before, std::string_view piece) {
-  if (before.starts_with("list:")) {
+  if (std::ranges::any_of(kNumbered, [&](std::string_view word) { return before.starts_with(word); })) {
     return !piece.empty() &&
            std::all_of(piece.begin(), piece.end(), [](char c) { return is_digit(c) || c == '-'; });
   }
@@ -237,45 +266,24 @@ std::string duration_text(u64 ns) {
 }
 
 Pin parse_pin(std::string_view text) {
+  constexpr std::pair<std::string_view, Pin::Kind> kWords[] = {{"compact", Pin::Kind::kCompact},
+                                                               {"scatter", Pin::Kind::kScatter},
+                                                               {"cluster:", Pin::Kind::kCluster},
+                                                               {"socket:", Pin::Kind::kSocket},
+                                                               {"list:", Pin::Kind::kList}};
   const auto fail = [&](std::string_view why) {
-    return InputError(
-        fmt::format("--pin: '{}' {}; write compact, scatter, socket:N or list:0-3,5{}", text, why,
-                    suggestion(text.substr(0, text.find(':')), {"compact", "scatter", "socket", "list"})));
+    return InputError(fmt::format("--pin: '{}' {}; write compact, scatter, cluster:0-1, socket:0 or list:0-3,5{}", text, why,
+                                  suggestion(text.substr(0, text.find(':')), {"compact", "scatter", "cluster", "socket", "list"})));
   };
-  const auto number = [&](std::string_view digits) {
-    const std::optional<u64> value = parse_u64(digits);
-    if (!value || *value > kMostProcessors) {
-      throw fail(fmt::format("has '{}' where a number from 0 to {} belongs", digits, kMostProcessors));
-    }
-    return static_cast<u32>(*value);
-  };
-  Pin pin;
-  pin.text = text;
-  if (text == "compact") {
-    pin.kind = Pin::Kind::kCompact;
-  } else if (text == "scatter") {
-    pin.kind = Pin::Kind::kScatter;
-  } else if (text.starts_with("socket:")) {
-    pin.kind = Pin::Kind::kSocket;
-    pin.socket = number(text.substr(7));
-  } else if (text.starts_with("list:")) {
-    pin.kind = Pin::Kind::kList;
-    std::string_view rest = text.substr(5);
-    while (true) {
-      const std::size_t comma = std::min(rest.find(','), rest.size());
-      const std::string_view piece = rest.substr(0, comma);
-      const std::size_t dash = piece.find('-');
-      const u32 first = number(piece.substr(0, dash));
-      const u32 last = dash == std::string_view::npos ? first : number(piece.substr(dash + 1));
-      if (first > last) throw fail(fmt::format("has the empty range '{}'", piece));
-      for (u32 cpu = first; cpu <= last; ++cpu) pin.cpus.push_back(cpu);
-      if (comma == rest.size()) break;
-      rest = rest.substr(comma + 1);
-    }
-  } else {
-    throw fail("is no placement");
+  for (const auto& [word, kind] : kWords) {
+    if (word.back() == ':' ? !text.starts_with(word) : text != word) continue;
+    Pin pin{.kind = kind, .numbers = {}, .text = std::string(text)};
+    if (word.back() == ':') pin.numbers = parse_numbers(text.substr(word.size()), fail);
+    const std::set<u32> distinct(pin.numbers.begin(), pin.numbers.end());
+    if (kind != Pin::Kind::kList && distinct.size() < pin.numbers.size()) throw fail("names one twice");
+    return pin;
   }
-  return pin;
+  throw fail("is no placement");
 }
 
 std::vector<std::string> expand_axis(std::string_view what, const std::vector<std::string>& values) {

@@ -31,8 +31,7 @@ namespace latchlab {
 /// fiftieth of it.
 [[nodiscard]] u32 parse_latency(std::string_view text);
 
-/// compact, scatter, socket:N or list:0-3,5. Whether those processors exist is not checked here: see
-/// placement.h.
+/// compact, scatter, cluster:0-1, socket:0 or list:0-3,5. Whether there are such is not checked here: see placement.h.
 [[nodiscard]] Pin parse_pin(std::string_view text);
 
 /// The points of an axis, from all values given for its option (an option may be given several times, which
@@ -46,7 +45,7 @@ namespace latchlab {
 ///                mix:read=50..90+20,..
 ///
 /// Commas separate both the points of a list and the options of a spec. So a piece of the form key=value
-/// belongs to the spec before it, and so does a piece of digits after `list:`:
+/// belongs to the spec before it, and so does a piece of digits after `list:`, `cluster:` or `socket:`:
 ///
 ///   {rtm:20,wait=0,none}   is   rtm:20,wait=0   and   none
 ///   {compact,list:0-1,3}   is   compact         and   list:0-1,3

@@ -120,11 +120,13 @@ TEST_CASE("malformed lists and ranges are refused", "[cli]") {
 TEST_CASE("pin names processors", "[cli]") {
   CHECK(parse_pin("compact").kind == Pin::Kind::kCompact);
   CHECK(parse_pin("scatter").kind == Pin::Kind::kScatter);
-  CHECK(parse_pin("socket:1").socket == 1);
-  CHECK(parse_pin("list:0-3,5").cpus == std::vector<u32>{0, 1, 2, 3, 5});
-  CHECK(parse_pin("list:2,0").cpus == std::vector<u32>{2, 0});
+  CHECK(parse_pin("socket:1").numbers == std::vector<u32>{1});
+  CHECK(parse_pin("cluster:2,0-1").kind == Pin::Kind::kCluster);
+  CHECK(parse_pin("cluster:2,0-1").numbers == std::vector<u32>{2, 0, 1});
+  CHECK(parse_pin("list:0-3,5").numbers == std::vector<u32>{0, 1, 2, 3, 5});
+  CHECK(parse_pin("list:2,0").numbers == std::vector<u32>{2, 0});
   for (const char* text : {"", "compac", "socket", "socket:", "socket:x", "list:", "list:3-1", "list:0,",
-                           "list:0--1", "list:99999999"}) {
+                           "list:0--1", "list:99999999", "cluster:", "socket:0,0", "compact:1"}) {
     INFO(text);
     CHECK_THROWS_AS((void)parse_pin(text), InputError);
   }

@@ -26,6 +26,17 @@ std::string_view word(Alloc alloc) {
 
 std::string_view word(HugePages pages) { return pages == HugePages::kNone ? "none" : "thp"; }
 
+std::string_view word(Smt smt) { return smt == Smt::kAvoid ? "avoid" : "pack"; }
+
+std::string_view word(ThreadsPer per) {
+  switch (per) {
+    case ThreadsPer::kRun: return "run";
+    case ThreadsPer::kCluster: return "cluster";
+    case ThreadsPer::kSocket: return "socket";
+  }
+  return "";
+}
+
 std::string_view word(Reclaim reclaim) { return name_of(reclaim); }
 
 std::string_view word(Validate validate) { return validate == Validate::kTally ? "tally" : "off"; }
@@ -43,7 +54,9 @@ std::string latency_text(u32 every) {
 
 std::string point_of(const Config& c) {
   std::string point = fmt::format("--index={} --sync={} --threads={} --pin={}", c.index.str(), c.sync.str(),
-                                  c.threads, c.pin.text);
+                                  c.threads / c.groups, c.pin.text);
+  if (c.threads_per != ThreadsPer::kRun) point += fmt::format(" --threads-per={}", word(c.threads_per));
+  if (c.smt != Smt::kAvoid) point += fmt::format(" --smt={}", word(c.smt));
   if (!c.isa.empty()) point += fmt::format(" --isa={}", c.isa);
   if (c.own_memory.empty()) point += fmt::format(" --alloc={}", word(c.alloc));
   if (c.no_reclaim.empty()) point += fmt::format(" --reclaim={}", word(c.reclaim));

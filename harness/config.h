@@ -41,16 +41,28 @@ enum class ProgressMode { kAuto, kPlain, kNone };
 /// Which processors the threads of a run are pinned to; the words of `--pin`.
 struct Pin {
   enum class Kind {
-    kCompact,  ///< fill a core, then its socket, then the next one
-    kScatter,  ///< one socket after the other, cores before their second hardware threads
-    kSocket,   ///< compact within socket `socket`
-    kList,     ///< thread i runs on cpus[i mod size]
+    kCompact,  ///< fill a cluster, then its socket, then the next one
+    kScatter,  ///< sockets in turn, and within them clusters in turn
+    kCluster,  ///< compact within these clusters
+    kSocket,   ///< compact within these sockets
+    kList,     ///< thread i runs on numbers[i mod size]
   };
   Kind kind = Kind::kCompact;
-  u32 socket = 0;
-  std::vector<u32> cpus;  ///< of kList, in the order given, logical numbers of the operating system
+  std::vector<u32> numbers;  ///< of the last three, in the order given; those of kList are the operating system's
   std::string text = "compact";
 };
+
+/// When the second hardware threads of cores are used; the words of `--smt`.
+enum class Smt {
+  kAvoid,  ///< when every core has a thread
+  kPack,   ///< before the next core
+};
+
+/// What `--threads` counts the threads of; the words of `--threads-per`.
+enum class ThreadsPer { kRun, kCluster, kSocket };
+
+/// Of a run.
+inline constexpr u32 kMostThreads = 1024;
 
 struct Config {
   Spec index{.name = "art", .arg = {}, .options = {}};
@@ -58,8 +70,10 @@ struct Config {
   /// them.
   std::string isa;
   Spec sync{.name = "none", .arg = {}, .options = {}};
-  u32 threads = 1;
+  u32 threads = 1;   ///< of the run: as given until complete_and_check knows the groups, then that many in each of them
+  ThreadsPer threads_per = ThreadsPer::kRun;
   Pin pin;
+  Smt smt = Smt::kAvoid;
   Alloc alloc = Alloc::kArenaTouch;
   HugePages huge_pages = HugePages::kNone;
   Reclaim reclaim = Reclaim::kEpoch;
@@ -88,6 +102,7 @@ struct Config {
 
   // What follows from the above: filled in by complete_and_check (cli_check.h).
 
+  u32 groups = 1;   ///< that each have an equal share of the threads: the clusters or sockets of --threads-per
   std::vector<std::pair<std::string, std::string>> index_options;   ///< what is in effect of the index's options
   Widths widths;                 ///< of what the index has room for
   u64 most_keys = ~u64{0};       ///< that the index has room for
@@ -103,6 +118,8 @@ struct Config {
 [[nodiscard]] std::string_view word(KeyKind);
 [[nodiscard]] std::string_view word(Alloc);
 [[nodiscard]] std::string_view word(HugePages);
+[[nodiscard]] std::string_view word(Smt);
+[[nodiscard]] std::string_view word(ThreadsPer);
 [[nodiscard]] std::string_view word(Reclaim);
 [[nodiscard]] std::string_view word(Validate);
 [[nodiscard]] std::string_view word(BatchOrder);

@@ -135,7 +135,7 @@ Finding numa_balancing(const Topology& topology, const Root& root) {
   return {Grade::kMind, "NUMA balancing",
           fmt::format("on{}: it unmaps pages to see who touches them, which aborts transactions with "
                       "status 0 and moves memory during a run",
-                      topology.nodes == 1 ? " (one node only, so it should have nothing to do)" : ""),
+                      topology.nodes.size() == 1 ? " (one node only, so it should have nothing to do)" : ""),
           "sysctl kernel.numa_balancing=0"};
 }
 

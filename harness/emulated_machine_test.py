@@ -22,7 +22,13 @@ RUNS = {
     "compact": "--threads=8",
     "scatter": "--threads=4 --pin=scatter",
     "socket": "--threads=2 --pin=socket:1",
+    "sockets": "--threads=5 --pin=socket:1,0",
+    "cluster": "--threads=3 --pin=cluster:3,1",
     "list": "--threads=3 --pin=list:6,1,3",
+    "compact packed": "--threads=3 --smt=pack",
+    "scatter packed": "--threads=6 --pin=scatter --smt=pack",
+    "per cluster": "--threads=1 --threads-per=cluster",
+    "per socket": "--threads=3 --threads-per=socket --pin=socket:1,0",
 }
 
 
@@ -58,7 +64,24 @@ class Machine(unittest.TestCase):
         self.assertEqual(self.processors("compact"), [0, 2, 4, 6, 1, 3, 5, 7])
         self.assertEqual(self.processors("scatter"), [0, 4, 2, 6])
         self.assertEqual(self.processors("socket"), [4, 6])
+        self.assertEqual(self.processors("sockets"), [4, 6, 0, 2, 5])
+        self.assertEqual(self.processors("cluster"), [6, 2, 7])
         self.assertEqual(self.processors("list"), [6, 1, 3])
+
+    def test_second_hardware_threads_are_used_when_smt_says(self):
+        self.assertEqual(self.processors("compact packed"), [0, 1, 2])
+        self.assertEqual(self.processors("scatter packed"), [0, 4, 2, 6, 1, 5])
+
+    def test_each_cluster_or_socket_has_its_threads(self):
+        self.assertEqual(self.processors("per cluster"), [0, 2, 4, 6])
+        self.assertEqual(self.processors("per socket"), [4, 6, 5, 0, 2, 1])
+        self.assertEqual(self.document("per socket")["config"]["threads"], 6)
+
+    def test_a_thread_says_on_which_node_and_cluster_it_ran(self):
+        places = self.document("compact")["placement"]["threads"]
+        self.assertEqual([place["node"] for place in places], [0, 1, 2, 3, 0, 1, 2, 3])
+        self.assertEqual([place["cluster"] for place in places], [0, 1, 2, 3, 0, 1, 2, 3])
+        self.assertEqual([place["socket"] for place in places], [0, 0, 1, 1, 0, 0, 1, 1])
 
 
 if __name__ == "__main__":

@@ -332,7 +332,7 @@ MachineInfo read_machine(const Topology& topology, const Root& root) {
   out.processors = topology.allowed_count();
   out.sockets = topology.sockets;
   out.cores = topology.cores;
-  out.numa_nodes = topology.nodes;
+  out.numa_nodes = static_cast<u32>(topology.nodes.size());
   out.caches = read_caches(root, topology.processors.empty() ? 0 : topology.processors.front().os);
   out.memory_bytes =
       measured(kilobytes(read_fact(root, "/proc/meminfo").value_or(""), "MemTotal"),

@@ -131,9 +131,15 @@ std::string reclaimers(const Registry&) {
 }
 
 std::string placements(const Registry&) {
-  return line("compact", "one socket after the other, cores before their second hardware threads") +
-         line("scatter", "round robin over sockets") + line("socket:N", "compact within one socket") +
+  return line("compact", "one cluster after the other, socket by socket; a cluster shares an L3 cache and a NUMA node") +
+         line("scatter", "sockets in turn, and within them clusters in turn") +
+         line("cluster:0-1", "compact within these clusters") + line("socket:0", "compact within these sockets") +
          line("list:0-3,5", "these processors, in this order");
+}
+
+std::string hardware_threads(const Registry&) {
+  return line("avoid", "the second ones of cores are used when every core has a thread") +
+         line("pack", "both of a core before the next core");
 }
 
 struct Topic {
@@ -152,6 +158,7 @@ constexpr Topic kTopics[] = {
     {"hugepages", "--hugepages", hugepages},
     {"reclaimers", "--reclaim", reclaimers},
     {"placements", "--pin", placements},
+    {"hardware-threads", "--smt", hardware_threads},
 };
 
 }  // namespace

@@ -22,7 +22,6 @@
 #include "harness/interrupt.h"
 #include "harness/list.h"
 #include "harness/malloc_library.h"
-#include "harness/placement.h"
 #include "harness/progress.h"
 #include "harness/registry.h"
 #include "harness/report.h"
@@ -64,7 +63,7 @@ int run_harness(const std::vector<std::string>& command_line) {
   const Surroundings surroundings{
       .registry = registry,
       .memory_available = available_memory(),
-      .check_pin = [&](const Pin& pin) { (void)seat(topology, pin, 1); },
+      .topology = topology,
   };
   const Command command = parse_command_line({command_line.begin() + 1, command_line.end()}, surroundings);
   stop_on_interrupt();

@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <set>
@@ -38,69 +39,71 @@ class Mask {
 
 std::vector<Processor> allowed(const Topology& topology) {
   std::vector<Processor> out;
-  for (const Processor& p : topology.processors) {
-    if (p.allowed) out.push_back(p);
-  }
+  std::ranges::copy_if(topology.processors, std::back_inserter(out), &Processor::allowed);
   return out;
 }
 
-std::vector<u32> numbers(const std::vector<Processor>& processors) {
-  std::vector<u32> out;
-  for (const Processor& p : processors) out.push_back(p.os);
-  return out;
-}
+/// What comes first in an order of processors: with `avoid` whether others of the same core come before one.
+u32 rank_of(const Processor& p, Smt smt) { return smt == Smt::kAvoid ? p.smt : 0; }
 
-std::vector<u32> compact(std::vector<Processor> processors) {
-  std::stable_sort(processors.begin(), processors.end(), [](const Processor& a, const Processor& b) {
-    return std::tie(a.smt, a.socket, a.node, a.cluster, a.core) <
-           std::tie(b.smt, b.socket, b.node, b.cluster, b.core);
-  });
-  return numbers(processors);
+/// Of processors that stand as in the topology, neighbours next to each other.
+std::vector<Processor> compact(std::vector<Processor> processors, Smt smt) {
+  std::ranges::stable_sort(processors, {}, [&](const Processor& p) { return rank_of(p, smt); });
+  return processors;
 }
 
 /// Each processor's rank is its place within its group; taking all first ones before all second ones
 /// alternates between the groups. From the innermost level out, so that sockets alternate fastest.
-std::vector<u32> scatter(std::vector<Processor> processors) {
+std::vector<Processor> scatter(const std::vector<Processor>& processors, Smt smt) {
   using Rank = std::tuple<u32, u32, u32, u32>;
-  std::map<std::pair<u32, u32>, u32> cores_seen;   // (cluster, smt) -> cores so far
-  std::map<std::tuple<u32, u32, u32>, u32> ranks;  // (socket, smt, place in cluster) -> clusters so far
-  std::vector<std::pair<Rank, u32>> order;
-  std::stable_sort(processors.begin(), processors.end(), [](const Processor& a, const Processor& b) {
-    return std::tie(a.socket, a.cluster, a.core, a.smt) < std::tie(b.socket, b.cluster, b.core, b.smt);
-  });
+  std::map<std::pair<u32, u32>, u32> seen;         // (cluster, rank) -> processors so far
+  std::map<std::tuple<u32, u32, u32>, u32> ranks;  // (socket, rank, place in cluster) -> clusters so far
+  std::map<Rank, Processor> order;
   for (const Processor& p : processors) {
-    const u32 place_in_cluster = cores_seen[{p.cluster, p.smt}]++;
-    const u32 cluster_in_socket = ranks[{p.socket, p.smt, place_in_cluster}]++;
-    order.push_back({{p.smt, place_in_cluster, cluster_in_socket, p.socket}, p.os});
+    const u32 rank = rank_of(p, smt);
+    const u32 place_in_cluster = seen[{p.cluster, rank}]++;
+    const u32 cluster_in_socket = ranks[{p.socket, rank, place_in_cluster}]++;
+    order[{rank, place_in_cluster, cluster_in_socket, p.socket}] = p;
   }
-  std::sort(order.begin(), order.end());
-  std::vector<u32> out;
-  for (const auto& [rank, os] : order) out.push_back(os);
+  std::vector<Processor> out;
+  for (const auto& [rank, p] : order) out.push_back(p);
   return out;
 }
 
-std::vector<u32> within_socket(const Topology& topology, const Pin& pin) {
-  if (pin.socket >= topology.sockets) {
-    throw InputError(fmt::format("--pin={}: there is no socket {}; this machine has {}", pin.text, pin.socket,
-                                 topology.sockets == 1 ? std::string("socket 0 only")
-                                                       : fmt::format("sockets 0-{}", topology.sockets - 1)));
+/// A level of the topology at which processors form groups.
+struct Level {
+  std::string_view name;
+  u32 Processor::*number;
+  u32 count;
+};
+
+/// Those of the groups that `pin` names, group by group.
+std::vector<Processor> within(const Topology& topology, const Pin& pin, const Level& level) {
+  std::vector<Processor> inside;
+  for (const u32 number : pin.numbers) {
+    if (number >= level.count) {
+      throw InputError(fmt::format("--pin={}: there is no {} {}; this machine has {}", pin.text, level.name, number,
+                                   level.count == 1 ? fmt::format("{} 0 only", level.name)
+                                                    : fmt::format("{}s 0-{}", level.name, level.count - 1)));
+    }
+    const std::size_t before = inside.size();
+    std::ranges::copy_if(allowed(topology), std::back_inserter(inside), [&](const Processor& p) { return p.*level.number == number; });
+    if (inside.size() == before) {
+      throw InputError(fmt::format("--pin={}: no processor of {} {} is allowed; this process may use {}", pin.text, level.name, number,
+                                   topology.allowed_list()));
+    }
   }
-  std::vector<Processor> inside = allowed(topology);
-  std::erase_if(inside, [&](const Processor& p) { return p.socket != pin.socket; });
-  if (inside.empty()) {
-    throw InputError(fmt::format("--pin={}: no processor of that socket is allowed; this process may use {}",
-                                 pin.text, topology.allowed_list()));
-  }
-  return compact(std::move(inside));
+  return inside;
 }
 
-std::vector<u32> from_list(const Topology& topology, const Pin& pin) {
-  for (const u32 cpu : pin.cpus) {
-    const auto found = std::find_if(topology.processors.begin(), topology.processors.end(),
-                                    [&](const Processor& p) { return p.os == cpu; });
+std::vector<Processor> from_list(const Topology& topology, const Pin& pin) {
+  std::vector<Processor> listed;
+  for (const u32 cpu : pin.numbers) {
+    const auto found = std::ranges::find(topology.processors, cpu, &Processor::os);
     if (found == topology.processors.end()) {
-      std::vector<u32> all = numbers(topology.processors);
-      std::sort(all.begin(), all.end());
+      std::vector<u32> all;
+      for (const Processor& p : topology.processors) all.push_back(p.os);
+      std::ranges::sort(all);
       throw InputError(fmt::format("--pin={}: there is no processor {}; this machine has {}", pin.text, cpu,
                                    fold_numbers(all)));
     }
@@ -108,29 +111,52 @@ std::vector<u32> from_list(const Topology& topology, const Pin& pin) {
       throw InputError(fmt::format("--pin={}: processor {} is outside the allowed mask {}", pin.text, cpu,
                                    topology.allowed_list()));
     }
+    listed.push_back(*found);
   }
-  return pin.cpus;
+  return listed;
 }
 
-std::vector<u32> order_of(const Topology& topology, const Pin& pin) {
+std::vector<Processor> order_of(const Topology& topology, const Pin& pin, Smt smt) {
   switch (pin.kind) {
-    case Pin::Kind::kScatter: return scatter(allowed(topology));
-    case Pin::Kind::kSocket: return within_socket(topology, pin);
+    case Pin::Kind::kScatter: return scatter(allowed(topology), smt);
+    case Pin::Kind::kCluster: return compact(within(topology, pin, {"cluster", &Processor::cluster, topology.clusters}), smt);
+    case Pin::Kind::kSocket: return compact(within(topology, pin, {"socket", &Processor::socket, topology.sockets}), smt);
     case Pin::Kind::kList: return from_list(topology, pin);
     case Pin::Kind::kCompact: break;
   }
-  return compact(allowed(topology));
+  return compact(allowed(topology), smt);
+}
+
+/// The processors of each group, in the order in which they are used.
+std::vector<std::vector<u32>> group(const Topology& topology, const Config& config) {
+  const std::vector<Processor> order = order_of(topology, config.pin, config.smt);
+  if (order.empty()) throw InputError("no processor is allowed: check the affinity mask of this process");
+  std::vector<std::vector<u32>> groups;
+  std::map<u32, std::size_t> known;
+  for (const Processor& p : order) {
+    const u32 number = config.threads_per == ThreadsPer::kCluster  ? p.cluster
+                       : config.threads_per == ThreadsPer::kSocket ? p.socket
+                                                                   : 0;
+    const std::size_t at = known.emplace(number, groups.size()).first->second;
+    if (at == groups.size()) groups.emplace_back();
+    groups[at].push_back(p.os);
+  }
+  return groups;
 }
 
 }  // namespace
 
-Seats seat(const Topology& topology, const Pin& pin, u32 threads) {
-  const std::vector<u32> order = order_of(topology, pin);
-  if (order.empty()) throw InputError("no processor is allowed: check the affinity mask of this process");
+u32 groups_of(const Topology& topology, const Config& config) { return static_cast<u32>(group(topology, config).size()); }
+
+Seats seat(const Topology& topology, const Config& config) {
+  const std::vector<std::vector<u32>> groups = group(topology, config);
+  const u32 each = config.threads / static_cast<u32>(groups.size());
   Seats out;
-  for (u32 t = 0; t < threads; ++t) out.cpus.push_back(order[t % order.size()]);
+  for (const std::vector<u32>& cpus : groups) {
+    for (u32 t = 0; t < each; ++t) out.cpus.push_back(cpus[t % cpus.size()]);
+  }
   out.processors = static_cast<u32>(std::set<u32>(out.cpus.begin(), out.cpus.end()).size());
-  out.oversubscribed = threads > out.processors;
+  out.oversubscribed = out.threads() > out.processors;
   out.binds = topology.this_system;
   return out;
 }
@@ -152,11 +178,13 @@ std::vector<ThreadPlace> thread_places(const Topology& topology, const Seats& se
   for (u32 t = 0; t < seats.threads(); ++t) {
     ThreadPlace place;
     place.requested_cpu = seats.cpus[t];
-    place.observed_cpu = place.socket = place.core = Measured<u32>::missing(unseen);
+    place.observed_cpu = place.socket = place.node = place.cluster = place.core = Measured<u32>::missing(unseen);
     if (seen_on[t]) place.observed_cpu = *seen_on[t];
     for (const Processor& p : topology.processors) {
       if (!place.observed_cpu || p.os != *place.observed_cpu) continue;
       place.socket = p.socket;
+      place.node = topology.nodes[p.node].os;
+      place.cluster = p.cluster;
       place.core = p.core;
     }
     places.push_back(std::move(place));

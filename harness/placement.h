@@ -1,12 +1,18 @@
 // Which processor each thread runs on: requested, and observed after pinning, since the two can differ
 // (containers that deny the call, a topology that is not this machine, a mask changed by somebody else).
 //
-//   compact     one L3 cluster after the other, socket by socket; the first hardware thread of every core of
-//               the machine before any second one: with 2 x 14 cores x 2, threads 0-13 fill socket 0, 14-27
-//               socket 1, 28-55 their siblings
-//   scatter     round robin over sockets, then over clusters, then over cores; siblings last again
-//   socket:N    compact, within one socket
-//   list:0-3,8  these processors (the kernel's numbers), in this order
+//   compact      one cluster after the other, socket by socket
+//   scatter      sockets in turn, within them clusters in turn, within them cores
+//   cluster:0-1  compact, within these clusters, in this order
+//   socket:0     compact, within these sockets
+//   list:0-3,8   these processors (the kernel's numbers), in this order
+//
+// With --smt=avoid the second hardware threads of cores come behind the first ones of all cores that are named: with 2 sockets
+// x 14 cores x 2, threads 0-13 of compact fill socket 0, 14-27 socket 1, 28-55 their siblings. With --smt=pack both hardware
+// threads of a core come before the next core.
+//
+// --threads-per=cluster puts --threads into each cluster that is named, filled in the same order; one after the other, so that
+// thread numbers are those of neighbours.
 //
 // Only processors of the allowed mask are used. More threads than processors wrap around: that is allowed,
 // and recorded, since nothing but the harness's own yielding makes such a run end.
@@ -34,10 +40,12 @@ struct Seats {
   u32 threads() const { return static_cast<u32>(cpus.size()); }
 };
 
-/// Seats `threads` threads. Throws InputError that names what exists if `pin` asks for a socket or a
-/// processor that does not exist or is outside the allowed mask. `check_pin` in front of a run is
-/// `(void)seat(topology, pin, 1)`.
-[[nodiscard]] Seats seat(const Topology& topology, const Pin& pin, u32 threads);
+/// Seats the threads of the run, an equal share in each of groups_of. Throws InputError that names what exists if --pin asks
+/// for a cluster, a socket or a processor that does not exist or is outside the allowed mask.
+[[nodiscard]] Seats seat(const Topology& topology, const Config& config);
+
+/// How many clusters or sockets --threads-per means, of those that --pin names; 1 for a run. Throws as seat does.
+[[nodiscard]] u32 groups_of(const Topology& topology, const Config& config);
 
 /// Binds the calling thread to one processor; false if the kernel refuses.
 [[nodiscard]] bool pin_this_thread(u32 cpu);

@@ -61,7 +61,9 @@ Json config_json(const Config& c, const Measured<KeyFile>& key_file) {
   o["index_options"] = json(c.index_options);
   o["sync"] = c.sync.str();
   o["threads"] = c.threads;
+  o["threads_per"] = word(c.threads_per);
   o["pin"] = c.pin.text;
+  o["smt"] = word(c.smt);
   c.own_memory.empty() ? void(o["alloc"] = word(c.alloc)) : put_missing(o, "alloc", c.own_memory);
   o["hugepages"] = word(c.huge_pages);
   c.no_reclaim.empty() ? void(o["reclaim"] = word(c.reclaim)) : put_missing(o, "reclaim", c.no_reclaim);
@@ -105,6 +107,8 @@ Json placement_json(const Placement& p) {
     t["requested_cpu"] = thread.requested_cpu;
     put(t, "observed_cpu", thread.observed_cpu);
     put(t, "socket", thread.socket);
+    put(t, "node", thread.node);
+    put(t, "cluster", thread.cluster);
     put(t, "core", thread.core);
     o["threads"].push_back(std::move(t));
   }

@@ -50,7 +50,7 @@ RunResult full_result() {
   m.heavy_fence = "membarrier";
   TrialResult& t = r.trial;
   t.placement = {.requested = "compact",
-                 .threads = {{.requested_cpu = 0, .observed_cpu = 0u, .socket = 0u, .core = 0u}},
+                 .threads = {{.requested_cpu = 0, .observed_cpu = 0u, .socket = 0u, .node = 0u, .cluster = 0u, .core = 0u}},
                  .processors = 1,
                  .oversubscribed = false};
   t.phases = {{.name = "load", .seconds = 1, .operations = 1000, .per_second = 1000.0}};

@@ -57,7 +57,10 @@ struct NamedCount {
 struct ThreadPlace {
   u32 requested_cpu = 0;
   Measured<u32> observed_cpu;
+  // Of the observed processor, logical numbers but for the node, which is the operating system's.
   Measured<u32> socket;
+  Measured<u32> node;
+  Measured<u32> cluster;
   Measured<u32> core;
 };
 
@@ -271,7 +274,7 @@ struct MachineInfo {
   Measured<std::string> hostname;
   Measured<std::string> model;
   Measured<std::string> microcode;
-  std::string topology;         ///< e.g. "1 socket, 1 NUMA node, 1 L3 cluster, 2 cores, 2 processors (all allowed)"
+  std::string topology;         ///< e.g. "1 socket, 1 NUMA node, 1 cluster, 2 cores, 2 processors (all allowed)"
   std::string topology_digest;  ///< equal for equal topologies
   u32 processors = 0;           ///< that this process may use
   u32 sockets = 0;

@@ -39,6 +39,8 @@ Words axes_of(const Config& c) {
           {"seed", fmt::format("{}", c.seed)},
           {"validate", std::string(word(c.validate))},
           {"reclaim", c.no_reclaim.empty() ? std::string(word(c.reclaim)) : "-"},
+          {"threads-per", std::string(word(c.threads_per))},
+          {"smt", c.pin.kind == Pin::Kind::kList ? "-" : std::string(word(c.smt))},
           {"replicate", fmt::format("{}", c.replicate)}};
 }
 

@@ -3,8 +3,10 @@
 #include <hwloc.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <stdexcept>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -62,11 +64,16 @@ std::string digest_of(const Topology& topology) {
 Topology read_out(hwloc_topology_t topology, hwloc_const_bitmap_t mask) {
   Topology out;
   out.sockets = std::max(1U, count(topology, HWLOC_OBJ_PACKAGE));
-  out.nodes = std::max(1U, count(topology, HWLOC_OBJ_NUMANODE));
-  out.clusters = std::max(count(topology, HWLOC_OBJ_L3CACHE), out.sockets);
   out.cores = count(topology, HWLOC_OBJ_CORE);
   out.this_system = hwloc_topology_is_thissystem(topology) != 0;
-  const bool has_l3 = count(topology, HWLOC_OBJ_L3CACHE) > 0;
+  const hwloc_const_bitmap_t nodes = hwloc_topology_get_allowed_nodeset(topology);
+  hwloc_obj_t node = nullptr;
+  while ((node = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_NUMANODE, node)) != nullptr) {
+    out.nodes.push_back({.os = node->os_index,
+                         .bytes = node->attr->numanode.local_memory,
+                         .allowed = mask == nullptr || hwloc_bitmap_isset(nodes, node->os_index) != 0});
+  }
+  std::map<std::tuple<u32, u32, u32>, u32> clusters;   // (socket, node, L3) -> number
   u32 last_core = ~0U;
   u32 smt = 0;
   hwloc_obj_t pu = nullptr;
@@ -75,7 +82,8 @@ Topology read_out(hwloc_topology_t topology, hwloc_const_bitmap_t mask) {
     p.os = pu->os_index;
     p.socket = ancestor(topology, HWLOC_OBJ_PACKAGE, pu, 0);
     p.node = node_of(topology, pu);
-    p.cluster = has_l3 ? ancestor(topology, HWLOC_OBJ_L3CACHE, pu, p.socket) : p.socket;
+    const u32 l3 = ancestor(topology, HWLOC_OBJ_L3CACHE, pu, 0);
+    p.cluster = clusters.emplace(std::tuple(p.socket, p.node, l3), static_cast<u32>(clusters.size())).first->second;
     p.core = ancestor(topology, HWLOC_OBJ_CORE, pu, pu->logical_index);
     smt = p.core == last_core ? smt + 1 : 0;
     last_core = p.core;
@@ -83,6 +91,7 @@ Topology read_out(hwloc_topology_t topology, hwloc_const_bitmap_t mask) {
     p.allowed = mask == nullptr || hwloc_bitmap_isset(mask, pu->os_index) != 0;
     out.processors.push_back(p);
   }
+  out.clusters = static_cast<u32>(clusters.size());
   if (out.cores == 0) out.cores = static_cast<u32>(out.processors.size());
   out.digest = digest_of(out);
   return out;
@@ -145,7 +154,7 @@ std::string Topology::describe() const {
   const u32 mine = allowed_count();
   return fmt::format(
       "{}, {}, {}, {}, {} ({})", plural(sockets, "socket", "sockets"),
-      plural(nodes, "NUMA node", "NUMA nodes"), plural(clusters, "L3 cluster", "L3 clusters"),
+      plural(static_cast<u32>(nodes.size()), "NUMA node", "NUMA nodes"), plural(clusters, "cluster", "clusters"),
       plural(cores, "core", "cores"), plural(all, "processor", "processors"),
       mine == all ? std::string("all allowed") : fmt::format("{} allowed: {}", mine, allowed_list()));
 }

@@ -6,8 +6,11 @@
 //     │                      └─ core 1 ── pu 1, pu 29
 //     └─ NUMA node 1 ── L3 1 ── ...
 //
-// All numbers are hwloc's logical ones, which count neighbours next to each other, except `os`, which is what
-// the kernel, taskset and `--pin=list:` call the processor. Discovery copies everything out of hwloc at once,
+// A cluster is what shares an L3 cache and a NUMA node: a socket, or a part of one that has several caches (chiplets) or
+// several nodes (cluster on die, sub-NUMA clustering).
+//
+// All numbers are logical ones, which count neighbours next to each other, except `os`, which is what the kernel and its
+// tools call a processor (taskset, `--pin=list:`) or a node (numactl, `--mem=bind:`). Discovery copies everything out of hwloc at once,
 // so that no hwloc object outlives it and a Topology is a plain value that tests can make from a synthetic
 // description.
 //
@@ -28,16 +31,23 @@ struct Processor {
   u32 os = 0;       ///< the kernel's number
   u32 socket = 0;   ///< logical number of its package
   u32 node = 0;     ///< logical number of its nearest NUMA node
-  u32 cluster = 0;  ///< logical number of its L3 cache (its socket's where there is none)
+  u32 cluster = 0;  ///< logical number of its cluster
   u32 core = 0;     ///< logical number of its core
   u32 smt = 0;      ///< how many hardware threads of the same core come before it
   bool allowed = true;
 };
 
+/// A NUMA node: memory that is equally near to some processors.
+struct MemoryNode {
+  u32 os = 0;     ///< the kernel's number
+  u64 bytes = 0;  ///< of memory; a node may have none
+  bool allowed = true;
+};
+
 struct Topology {
   std::vector<Processor> processors;  ///< all of the machine, neighbours next to each other
+  std::vector<MemoryNode> nodes;      ///< at least one
   u32 sockets = 0;
-  u32 nodes = 0;
   u32 clusters = 0;
   u32 cores = 0;
   bool this_system = false;
@@ -60,7 +70,7 @@ struct Topology {
   /// Forbids every processor but those with these kernel numbers, and updates the digest.
   void restrict_to(const std::vector<u32>& os_numbers);
 
-  /// One line for people: "2 sockets, 2 NUMA nodes, 2 L3 caches, 28 cores, 56 processors (all allowed)".
+  /// One line for people: "2 sockets, 2 NUMA nodes, 2 clusters, 28 cores, 56 processors (all allowed)".
   std::string describe() const;
 };
 

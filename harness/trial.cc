@@ -52,7 +52,7 @@ class Run {
         config_(config),
         topology_(topology),
         progress_(progress),
-        seats_(seat(topology, config.pin, config.threads)),
+        seats_(seat(topology, config)),
         keys_(config.keys, config.seed),
         workload_(config.workload, config.negative),
         mix_(workload_.mix()),

@@ -28,7 +28,7 @@ TEST_CASE("more threads than processors finish, and the result says so") {
   config.threads = 8;
   const Topology topology = Topology::discover();
   if (topology.allowed_count() >= 8) {
-    config.pin = Pin{.kind = Pin::Kind::kList, .socket = 0, .cpus = {0}, .text = "list:0"};
+    config.pin = Pin{.kind = Pin::Kind::kList, .numbers = {0}, .text = "list:0"};
   }
   const TrialResult result = run_of<Toy<u64>>(config);
   CAPTURE(result.reason);
@@ -144,7 +144,7 @@ TEST_CASE("with more threads than processors the seconds that count have all mak
   config.warmup_ns = config.time_ns = 0;
   config.ops = u64{config.threads} * kRoundSteps;   // each thread makes steps once, and runs them all
   const u32 cpu = this_cpu().value_or(0);
-  config.pin = Pin{.kind = Pin::Kind::kList, .socket = 0, .cpus = {cpu}, .text = "one"};
+  config.pin = Pin{.kind = Pin::Kind::kList, .numbers = {cpu}, .text = "one"};
   const TrialResult result = run_of<Idle>(config);
   CAPTURE(result.reason);
   REQUIRE(result.throughput);

@@ -89,7 +89,7 @@ TEST_CASE("the processor observed is the one that a thread was on, whatever was 
   }
   Config config = small("lookup");
   config.threads = 1;
-  config.pin = Pin{.kind = Pin::Kind::kList, .socket = 0, .cpus = {cpus[0]}, .text = "one"};
+  config.pin = Pin{.kind = Pin::Kind::kList, .numbers = {cpus[0]}, .text = "one"};
   Moved::elsewhere = cpus[1];
   const TrialResult result = run_of<Moved>(config);
   if (!Moved::may_move) {
