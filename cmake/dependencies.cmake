@@ -8,7 +8,7 @@ find_package(absl REQUIRED)
 find_package(libcuckoo REQUIRED)
 find_package(Boost CONFIG REQUIRED COMPONENTS context)
 
-# hwloc comes without a CMake package.
+# hwloc and libnuma come without a CMake package.
 function(latchlab_find_library name header)
   if(TARGET latchlab::${name})
     return()
@@ -23,3 +23,4 @@ function(latchlab_find_library name header)
 endfunction()
 
 latchlab_find_library(hwloc hwloc.h)
+latchlab_find_library(numa numa.h)

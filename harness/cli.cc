@@ -133,13 +133,29 @@ void apply(const OptionRow& option, Config& config, const std::string& value) {
   }
 }
 
-RunCommand parse_run(const std::vector<std::string>& args, const Surroundings& surroundings) {
+/// Of another machine, where its topology says so.
+u64 memory_of(const Topology& topology, u64 otherwise) {
+  u64 bytes = 0;
+  for (const MemoryNode& node : topology.nodes) bytes += node.bytes;
+  return bytes > 0 ? bytes : otherwise;
+}
+
+RunCommand parse_run(const std::vector<std::string>& args, const Surroundings& here) {
   Given given =
       read_options(args, [](const std::string& name) -> const OptionRow& { return option_row(name); });
   RunCommand command;
   command.json = take(given, "json").has_value();
   command.progress = parse_progress(take(given, "progress"));
   const std::optional<std::string> out = take(given, "out");
+  if (const auto machine = take(given, "topology")) {
+    if (command.json || out) throw InputError("--topology: a plan has no results, so neither --json nor --out means anything");
+    command.other = Topology::read(*machine);
+  }
+  const Topology& topology = command.other ? *command.other : here.topology;
+  const Surroundings surroundings{
+      .registry = here.registry,
+      .memory_available = command.other ? memory_of(topology, here.memory_available) : here.memory_available,
+      .topology = topology};
   const u64 reps = parse_count("--reps", take(given, "reps").value_or("1"), 1, 10'000);
   Config base;
   base.strict = take(given, "strict").has_value();
@@ -269,7 +285,7 @@ AbCommand parse_ab(const std::vector<std::string>& args, const Surroundings& sur
   }
   for (const auto& [name, instead] : {std::pair{"reps", "--replicates=N"}, std::pair{"replicate", "--replicates=N"},
                                       std::pair{"out", "--json > FILE"}, std::pair{"block", "--seed=N"},
-                                      std::pair{"order", "--seed=N"}}) {
+                                      std::pair{"order", "--seed=N"}, std::pair{"topology", "harness --topology=MACHINE"}}) {
     if (find(given, name) != nullptr) {
       throw InputError(fmt::format("--{} has no meaning in harness ab; did you mean {}?", name, instead));
     }
@@ -294,7 +310,7 @@ AbCommand parse_ab(const std::vector<std::string>& args, const Surroundings& sur
     };
     for (const std::string& arg : variant.args) {
       for (const char* word :
-           {"--out", "--json", "--progress", "--reps", "--block", "--order", "--replicate"}) {
+           {"--out", "--json", "--progress", "--reps", "--topology", "--block", "--order", "--replicate"}) {
         if (arg == word || arg.starts_with(std::string(word) + "=")) {
           throw fail(fmt::format("{} belongs to no variant", word));
         }

@@ -16,7 +16,6 @@
 // Every option that describes a run is an axis: it takes lists and ranges (cli_values.h) and may be given
 // several times. The axis that stands last on the command line changes fastest.
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <variant>
@@ -45,6 +44,7 @@ struct PlannedRun {
 struct RunCommand {
   std::vector<PlannedRun> runs;  ///< every point `reps` times in a row
   Alloc malloc = Alloc::kMalloc; ///< whose malloc must serve the process
+  std::optional<Topology> other; ///< the machine for which the runs are planned, rather than run here
   std::string out;               ///< folder for result documents; empty for none
   bool json = false;             ///< documents on stdout instead of the table
   ProgressMode progress = ProgressMode::kAuto;

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "harness/environment.h"
 #include "harness/placement.h"
 #include "src/base/error.h"
 #include "workloads/distribution.h"
@@ -100,6 +101,43 @@ std::string take_isa(Config& config, const Registry& registry) {
   return "";
 }
 
+/// The nodes that --mem names, or all that this process may use; those without memory are none, where the topology tells.
+std::vector<u32> nodes_meant(const Mem& mem, const Topology& topology) {
+  const bool tells = std::ranges::any_of(topology.nodes, [](const MemoryNode& node) { return node.bytes > 0; });
+  std::vector<u32> usable;
+  for (const MemoryNode& node : topology.nodes) {
+    if (node.allowed && (node.bytes > 0 || !tells)) usable.push_back(node.os);
+  }
+  for (const u32 wanted : mem.nodes) {
+    const auto node = std::ranges::find(topology.nodes, wanted, &MemoryNode::os);
+    if (std::ranges::count(usable, wanted) != 0) continue;
+    throw InputError(fmt::format("--mem={}: {}; this process may use {}", mem.text,
+                                 node == topology.nodes.end() ? fmt::format("there is no node {}", wanted)
+                                 : node->allowed              ? fmt::format("node {} has no memory", wanted)
+                                                              : fmt::format("node {} is not allowed", wanted),
+                                 usable.size() == 1 ? fmt::format("node {} only", usable[0])
+                                                    : fmt::format("nodes {}", fold_numbers(usable))));
+  }
+  return mem.kind == PagePlacement::Kind::kInterleave ? usable : mem.nodes;
+}
+
+/// What is to be done for --mem, or why nothing is.
+void place_memory(Config& config, const Topology& topology) {
+  config.mem.nodes = nodes_meant(config.mem, topology);
+  const PagePlacement wanted{.kind = config.mem.kind, .nodes = config.mem.nodes};
+  if (wanted.kind == PagePlacement::Kind::kFirstTouch) return;
+  if (topology.nodes.size() == 1) {
+    config.not_placed = "there is one NUMA node";
+  } else if (!topology.this_system) {
+    config.not_placed = "the topology describes another machine";
+  } else if (const auto refusal = why_not_placed(wanted)) {
+    config.not_placed = config.mem_degraded = "--mem: " + *refusal;
+  } else {
+    config.pages = wanted;
+    config.not_placed.clear();
+  }
+}
+
 }  // namespace
 
 Spec index_meant(Spec index, const Registry& registry) {
@@ -143,6 +181,8 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
                                  word(config.threads_per), kMostThreads));
   }
   config.threads *= config.groups;
+  place_memory(config, surroundings.topology);
+  const u64 memory_available = std::min(surroundings.memory_available, available_memory_on(config.pages));
   (void)named("--dist", [&] { return Distribution(config.distribution); });
   const Churn churn = named("--churn", [&] { return Churn::parse(config.churn); });
   const Workload workload = named("--workload", [&] { return Workload(config.workload, 0); });
@@ -164,15 +204,15 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
   if (defaults.records && !by_file) {
     // A mix that inserts needs keys that are not in the index.
     const u64 keys_left = !inserts && mix.has(OpKind::kInsert) ? capacity / 2 : capacity;
-    config.records = std::min(default_records(surroundings.memory_available), std::max<u64>(keys_left, 1));
+    config.records = std::min(default_records(memory_available), std::max<u64>(keys_left, 1));
   } else if (config.records > capacity) {
     throw InputError(fmt::format("--records: --keys={} has distinct keys for {} records, not for {}", config.keys.str(), capacity,
                                  config.records));
   }
-  if (const u64 least = least_bytes_per_key(config.keys); config.records > surroundings.memory_available / least) {
+  if (const u64 least = least_bytes_per_key(config.keys); config.records > memory_available / least) {
     throw InputError(fmt::format("--records: {} keys take at least {:.0f} GB; {:.1f} GB of memory are available",
                                  config.records, static_cast<double>(config.records * least) / 1e9,
-                                 static_cast<double>(surroundings.memory_available) / 1e9));
+                                 static_cast<double>(memory_available) / 1e9));
   }
 
   // From here on every word is right by itself; what is left are combinations.
@@ -187,9 +227,9 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
   if (!no_file.empty()) return no_file;
   config.index_degraded = pair->index_degraded(config.index).value_or("");
   config.widths = pair->widths(config.index);
-  if (const u64 least = pair->least_bytes(config.index); least > surroundings.memory_available) {
+  if (const u64 least = pair->least_bytes(config.index); least > memory_available) {
     throw InputError(fmt::format("--index: {} takes at least {:.0f} GB; {:.1f} GB of memory are available", config.index.str(),
-                                 static_cast<double>(least) / 1e9, static_cast<double>(surroundings.memory_available) / 1e9));
+                                 static_cast<double>(least) / 1e9, static_cast<double>(memory_available) / 1e9));
   }
   config.most_keys = pair->most_keys(config.index);
   // By default nine tenths of a table are filled.
@@ -269,8 +309,8 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
   if (churn.kind == Churn::Kind::kDrift && alike) {
     return fmt::format("--churn: under --dist={} no rank is more popular than another, so none can drift", config.distribution.str());
   }
-  if (config.strict && !config.index_degraded.empty()) {
-    throw InputError("--strict: the result would be degraded: " + config.index_degraded);
+  for (const std::string& why : {config.index_degraded, config.mem_degraded}) {
+    if (config.strict && !why.empty()) throw InputError("--strict: the result would be degraded: " + why);
   }
   if (config.strict && (pair->elides_reads || writes(mix))) {
     if (const auto why = pair->degraded(config.sync)) {

@@ -53,13 +53,15 @@ const std::vector<OptionRow>& option_rows() {
        }},
       {"pin", "PLACEMENT", "compact", "compact, scatter, cluster:0-1, socket:0 or list:0-3,5",
        [](Config& c, const std::string& v) { c.pin = parse_pin(v); }},
-      {"smt", "KIND", "avoid", "avoid: second hardware threads of cores when every core has a thread; pack: before the next core",
+      {"smt", "KIND", "avoid", "second hardware threads of cores when every core has a thread, or pack: before the next core",
        [](Config& c, const std::string& v) { c.smt = parse_word("--smt", v, {Smt::kAvoid, Smt::kPack}); }},
       {"alloc", "KIND", "arena+touch", "malloc, tcmalloc, jemalloc, mimalloc, tbb, arena or arena+touch",
        [](Config& c, const std::string& v) {
          c.alloc = parse_word("--alloc", v, {Alloc::kMalloc, Alloc::kTcmalloc, Alloc::kJemalloc, Alloc::kMimalloc, Alloc::kTbb,
                                               Alloc::kArena, Alloc::kArenaTouch});
        }},
+      {"mem", "NODES", "first-touch", "NUMA nodes of the index's memory: first-touch, local, interleave or bind:0-1",
+       [](Config& c, const std::string& v) { c.mem = parse_mem(v); }},
       {"hugepages", "KIND", "none", "none or thp",
        [](Config& c, const std::string& v) {
          c.huge_pages = parse_word("--hugepages", v, {HugePages::kNone, HugePages::kThp});
@@ -107,6 +109,7 @@ const std::vector<OptionRow>& option_rows() {
          c.validate = parse_word("--validate", v, {Validate::kTally, Validate::kOff});
        }},
       {"reps", "N", "1", "repetitions of every run", nullptr},
+      {"topology", "MACHINE", "", "plan for another machine, and run nothing: lstopo's XML, or \"pack:2 numa:2 core:7 pu:2\"", nullptr},
       {"out", "FOLDER", "none", "write a JSON document a run there", nullptr},
       {"json", "", "", "print the documents, one a line, instead of the table", nullptr},
       {"progress", "KIND", "auto", "auto, plain or none; on stderr", nullptr},

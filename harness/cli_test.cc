@@ -89,7 +89,7 @@ Registry some_words() {
 const Registry kRegistry = some_words();
 
 Command parse(const std::vector<std::string>& args) {
-  static const Topology kTopology = Topology::synthetic("pack:2 l3:2 core:2 pu:2");
+  static const Topology kTopology = Topology::synthetic("pack:2 [numa] l3:2 core:2 pu:2");
   return parse_command_line(args, {.registry = kRegistry, .memory_available = u64{8} << 30, .topology = kTopology});
 }
 
@@ -146,14 +146,58 @@ TEST_CASE("every option of a run is an axis", "[cli]") {
         "--keys={u64,dense}", "--dist={uniform,zipf:0.99}", "--negative={0,0.5}", "--records={1k,1M}",
         "--warmup={0,1s}", "--time={1s,2s}", "--ops={1M,2M}", "--sample={10ms,20ms}", "--seed={1,2}",
         "--validate={tally,off}",
-        "--smt={avoid,pack}", "--threads-per={run,cluster}", "--pin={cluster:0,1,socket:0-1}"}) {
+        "--mem={local,bind:0,1}", "--smt={avoid,pack}", "--threads-per={run,cluster}", "--pin={cluster:0,1,socket:0-1}"}) {
     INFO(arg);
     CHECK(runs({arg}).runs.size() == 2);
   }
 }
 
+TEST_CASE("memory is placed where there are nodes to choose from, on this machine", "[cli]") {
+  const Config elsewhere = runs({"--mem=interleave"}).runs[0].config;
+  CHECK(elsewhere.not_placed == "the topology describes another machine");
+  CHECK(elsewhere.pages.kind == PagePlacement::Kind::kFirstTouch);
+  CHECK(contains(point_of(elsewhere), "--mem=interleave"));
+  CHECK(runs({"--seed=1"}).runs[0].config.not_placed == "it is the system's own rule");
+
+  const Topology one = Topology::synthetic("core:2 pu:1");
+  const Surroundings surroundings{.registry = kRegistry, .memory_available = u64{8} << 30, .topology = one};
+  const auto run = std::get<RunCommand>(parse_command_line({"--mem=bind:0"}, surroundings)).runs[0];
+  CHECK(run.config.not_placed == "there is one NUMA node");
+  CHECK_THROWS_WITH(parse_command_line({"--mem=bind:1"}, surroundings), Catch::Contains("this process may use node 0 only"));
+}
+
+TEST_CASE("what the kernel refuses of --mem degrades the run, and --strict refuses that", "[cli]") {
+  Topology lies = Topology::synthetic("pack:2 [numa] core:1 pu:1");
+  lies.this_system = true;
+  lies.nodes[1].os = kMostNodes - 1;   // which this machine does not have
+  const Surroundings surroundings{.registry = kRegistry, .memory_available = u64{8} << 30, .topology = lies};
+  const auto run = std::get<RunCommand>(parse_command_line({"--mem=bind:1023"}, surroundings)).runs[0];
+  CHECK(contains(run.config.mem_degraded, "--mem: the kernel does not let this process place memory"));
+  CHECK(run.config.not_placed == run.config.mem_degraded);
+  CHECK_THROWS_WITH(parse_command_line({"--mem=bind:1023", "--strict"}, surroundings),
+                    Catch::Contains("would be degraded: --mem"));
+  lies.nodes[1].allowed = false;
+  CHECK_THROWS_WITH(parse_command_line({"--mem=bind:1023"}, surroundings),
+                    Catch::Contains("node 1023 is not allowed; this process"));
+  lies.nodes = {{.os = 0, .bytes = 1, .allowed = true}, {.os = 1, .bytes = 0, .allowed = true}};
+  CHECK_THROWS_WITH(parse_command_line({"--mem=bind:0-1"}, surroundings), Catch::Contains("node 1 has no memory"));
+}
+
+TEST_CASE("runs are planned for another machine, with its processors, nodes and memory", "[cli]") {
+  const RunCommand command = runs({"--topology=pack:4 numa:2 core:3 pu:1", "--pin=socket:3", "--threads-per=cluster",
+                                   "--mem=interleave", "--threads=3"});
+  REQUIRE(command.other);
+  CHECK(command.runs[0].config.threads == 6);
+  CHECK(command.runs[0].config.mem.nodes == std::vector<u32>{0, 1, 2, 3, 4, 5, 6, 7});
+  const std::string small = "--topology=numa:1(memory=1GB) core:1 pu:1";
+  CHECK(runs({small, "--records=60M"}).runs.size() == 1);
+  CHECK(contains(error_of({small, "--records=80M"}), "1.0 GB of memory are available"));
+  CHECK_FALSE(runs({"--seed=1"}).other);
+}
+
 TEST_CASE("threads of a cluster or a socket are multiplied by those that --pin names", "[cli]") {
-  const RunCommand command = runs({"--pin={cluster:0,socket:0,compact}", "--threads={1,2}", "--threads-per=cluster", "--smt=pack"});
+  const RunCommand command =
+      runs({"--pin={cluster:0,socket:0,compact}", "--threads={1,2}", "--threads-per=cluster", "--smt=pack"});
   std::vector<u32> threads;
   for (const PlannedRun& run : command.runs) threads.push_back(run.config.threads);
   CHECK(threads == std::vector<u32>{1, 2, 2, 4, 4, 8});
@@ -445,6 +489,13 @@ TEST_CASE("wrong input is one line that says what would be right", "[cli]") {
       {{"--threads=4..1"}, "is empty"},
       {{"--threads=1..8*1"}, "never ends"},
       {{"--pin=cluster:4"}, "there is no cluster 4; this machine has clusters 0-3"},
+      {{"--mem=bind:0-2"}, "--mem=bind:0-2: there is no node 2; this process may use nodes 0-1"},
+      {{"--topology=two sockets"}, "neither a file that lstopo wrote nor a description"},
+      {{"--topology=core:2 pu:1", "--json"}, "--topology: a plan has no results"},
+      {{"--topology=core:2 pu:1", "--pin=socket:1"}, "there is no socket 1; this machine has socket 0 only"},
+      {{"ab", "--a=--sync=none", "--b=--sync=olc", "--topology=core:2 pu:1"}, "--topology has no meaning in harness ab"},
+      {{"ab", "--a=--sync=none", "--b=--topology=core:2"}, "--topology belongs to no variant"},
+      {{"--mem=lokal"}, "did you mean 'local'?"},
       {{"--smt=avoidd"}, "did you mean 'avoid'?"},
       {{"--pin=list:0", "--smt=pack"}, "--smt: it does not reach --pin=list:0, which names each processor"},
       {{"--threads=300", "--threads-per=cluster"}, "300 threads in each of 4 clusters are more than 1024"},

@@ -81,7 +81,7 @@ std::vector<std::string> split_at_commas(std::string_view what, std::string_view
 }
 
 /// What numbers follow, as in list:0-3,5.
-constexpr std::string_view kNumbered[] = {"cluster:", "socket:", "list:"};
+constexpr std::string_view kNumbered[] = {"cluster:", "socket:", "list:", "bind:"};
 
 bool is_path(std::string_view text) {
   const std::size_t colon = text.find(':');
@@ -284,6 +284,22 @@ Pin parse_pin(std::string_view text) {
     return pin;
   }
   throw fail("is no placement");
+}
+
+Mem parse_mem(std::string_view text) {
+  using Kind = PagePlacement::Kind;
+  constexpr std::string_view kBind = "bind:";
+  constexpr std::pair<std::string_view, Kind> kWords[] = {
+      {"first-touch", Kind::kFirstTouch}, {"local", Kind::kLocal}, {"interleave", Kind::kInterleave}};
+  const auto fail = [&](std::string_view why) {
+    return InputError(fmt::format("--mem: '{}' {}; write first-touch, local, interleave or bind:0-1{}", text, why,
+                                  suggestion(text.substr(0, text.find(':')), {"first-touch", "local", "interleave", "bind"})));
+  };
+  for (const auto& [word, kind] : kWords) {
+    if (text == word) return {.kind = kind, .nodes = {}, .text = std::string(text)};
+  }
+  if (!text.starts_with(kBind)) throw fail("is no place for memory");
+  return {.kind = Kind::kBind, .nodes = parse_numbers(text.substr(kBind.size()), fail), .text = std::string(text)};
 }
 
 std::vector<std::string> expand_axis(std::string_view what, const std::vector<std::string>& values) {

@@ -34,6 +34,9 @@ namespace latchlab {
 /// compact, scatter, cluster:0-1, socket:0 or list:0-3,5. Whether there are such is not checked here: see placement.h.
 [[nodiscard]] Pin parse_pin(std::string_view text);
 
+/// first-touch, local, interleave or bind:0-1. Whether there are such nodes is not checked here.
+[[nodiscard]] Mem parse_mem(std::string_view text);
+
 /// The points of an axis, from all values given for its option (an option may be given several times, which
 /// is what a shell makes of an unquoted brace list):
 ///
@@ -45,7 +48,7 @@ namespace latchlab {
 ///                mix:read=50..90+20,..
 ///
 /// Commas separate both the points of a list and the options of a spec. So a piece of the form key=value
-/// belongs to the spec before it, and so does a piece of digits after `list:`, `cluster:` or `socket:`:
+/// belongs to the spec before it, and so does a piece of digits after `list:`, `cluster:`, `socket:` or `bind:`:
 ///
 ///   {rtm:20,wait=0,none}   is   rtm:20,wait=0   and   none
 ///   {compact,list:0-1,3}   is   compact         and   list:0-1,3

@@ -132,5 +132,18 @@ TEST_CASE("pin names processors", "[cli]") {
   }
 }
 
+TEST_CASE("mem names nodes", "[cli]") {
+  using Kind = PagePlacement::Kind;
+  CHECK(parse_mem("first-touch").kind == Kind::kFirstTouch);
+  CHECK(parse_mem("local").kind == Kind::kLocal);
+  CHECK(parse_mem("interleave").kind == Kind::kInterleave);
+  CHECK(parse_mem("bind:2,0-1").kind == Kind::kBind);
+  CHECK(parse_mem("bind:2,0-1").nodes == std::vector<u32>{2, 0, 1});
+  for (const char* text : {"", "bind", "bind:", "bind:x", "bind:1-0", "remote", "local:1"}) {
+    INFO(text);
+    CHECK_THROWS_AS((void)parse_mem(text), InputError);
+  }
+}
+
 }  // namespace
 }  // namespace latchlab

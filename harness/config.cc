@@ -60,6 +60,7 @@ std::string point_of(const Config& c) {
   if (!c.isa.empty()) point += fmt::format(" --isa={}", c.isa);
   if (c.own_memory.empty()) point += fmt::format(" --alloc={}", word(c.alloc));
   if (c.no_reclaim.empty()) point += fmt::format(" --reclaim={}", word(c.reclaim));
+  if (c.mem.kind != PagePlacement::Kind::kFirstTouch) point += fmt::format(" --mem={}", c.mem.text);
   point += fmt::format(" --hugepages={} --workload={}", word(c.huge_pages), c.workload.str());
   const bool by_file = c.workload.name == "wiscer";   // then that says which keys and how many
   if (!by_file) point += fmt::format(" --keys={}", c.keys.str());

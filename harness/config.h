@@ -58,6 +58,13 @@ enum class Smt {
   kPack,   ///< before the next core
 };
 
+/// On which NUMA nodes the index's memory lies; the words of `--mem`.
+struct Mem {
+  PagePlacement::Kind kind = PagePlacement::Kind::kFirstTouch;
+  std::vector<u32> nodes;  ///< of kBind, and of kInterleave once they are known
+  std::string text = "first-touch";
+};
+
 /// What `--threads` counts the threads of; the words of `--threads-per`.
 enum class ThreadsPer { kRun, kCluster, kSocket };
 
@@ -75,6 +82,7 @@ struct Config {
   Pin pin;
   Smt smt = Smt::kAvoid;
   Alloc alloc = Alloc::kArenaTouch;
+  Mem mem;
   HugePages huge_pages = HugePages::kNone;
   Reclaim reclaim = Reclaim::kEpoch;
 
@@ -102,6 +110,9 @@ struct Config {
 
   // What follows from the above: filled in by complete_and_check (cli_check.h).
 
+  PagePlacement pages;           ///< what is done for --mem
+  std::string not_placed = "it is the system's own rule";   ///< why nothing is done for it; empty where something is
+  std::string mem_degraded;      ///< why this process cannot do it; empty where it can
   u32 groups = 1;   ///< that each have an equal share of the threads: the clusters or sockets of --threads-per
   std::vector<std::pair<std::string, std::string>> index_options;   ///< what is in effect of the index's options
   Widths widths;                 ///< of what the index has room for
@@ -111,6 +122,8 @@ struct Config {
   std::string no_reclaim;        ///< why --reclaim does not reach this policy; empty where it does
   std::string no_distribution;   ///< why --dist does not reach this workload, which draws no keys; empty where it does
 
+  /// Whether mappings are placed one by one, or all that the threads of the run touch first.
+  [[nodiscard]] bool places_chunks() const { return own_memory.empty() && !calls_malloc(alloc); }
   [[nodiscard]] KeyKind key_kind() const;
 };
 

@@ -294,6 +294,20 @@ TEST_CASE("machine facts are read out of their files") {
   CHECK(*load_average(fixture.root()) == Approx(.01));
 }
 
+TEST_CASE("what binds to nodes has their free memory and their file cache") {
+  Fixture fixture;
+  const PagePlacement bound{.kind = PagePlacement::Kind::kBind, .nodes = {0, 2}};
+  CHECK(available_memory_on(bound, fixture.root()) == ~u64{0});
+  for (const char* node : {"0", "2"}) {
+    const std::string name = std::string("Node ") + node + " ";
+    fixture.put(std::string("/sys/devices/system/node/node") + node + "/meminfo",
+                name + "MemTotal: 99 kB\n" + name + "MemFree: 4 kB\n" + name + "Active: 64 kB\n" + name +
+                    "Active(file):   2 kB\n" + name + "Inactive(file):   1 kB\n");
+  }
+  CHECK(available_memory_on(bound, fixture.root()) == 2 * 7 * 1024);
+  CHECK(available_memory_on({}, fixture.root()) == ~u64{0});
+}
+
 TEST_CASE("a load that our own earlier runs explain is no note, a higher one is") {
   CHECK_FALSE(crowd(2.5, 2));
   CHECK_THAT(crowd(2.6, 2).value_or(""), Catch::StartsWith("the load average was 2.6 before the run, on 2 processors"));

@@ -15,7 +15,10 @@ sys.path.insert(0, str(TREE / "src/testing"))
 import emulated_machine  # noqa: E402
 
 HARNESS = os.environ.get("LATCHLAB_HARNESS") or str(TREE / "build/release/harness")
-SHORT = "--index=art --sync=none --json --records=20000 --ops=2000 --warmup=0 --progress=none"
+RECORDS = 50_000
+SHORT = f"--index=art --sync=none --json --records={RECORDS} --ops=2000 --warmup=0 --progress=none"
+
+HITS = "grep numa_hit /sys/devices/system/node/node*/numastat | grep -o '[0-9]*$'"   # pages that each node has given out so far
 
 # What each run adds to SHORT.
 RUNS = {
@@ -29,20 +32,28 @@ RUNS = {
     "scatter packed": "--threads=6 --pin=scatter --smt=pack",
     "per cluster": "--threads=1 --threads-per=cluster",
     "per socket": "--threads=3 --threads-per=socket --pin=socket:1,0",
+    "on one node": "--threads=2 --pin=cluster:3",
+    "local": "--threads=2 --pin=cluster:1-2 --mem=local",
+    "interleave": "--threads=1 --mem=interleave",
+    "interleave untouched": "--threads=2 --mem=interleave --alloc=arena",
+    "bind": "--threads=4 --mem=bind:2",
+    "bind two": "--threads=2 --pin=list:0,6 --mem=bind:1,3",
 }
+LINES = {run: f"harness {SHORT} {options}" for run, options in RUNS.items()}
+LINES["malloc"] = f"{HITS}; harness {SHORT} --threads=2 --mem=bind:3 --alloc=malloc; {HITS}"
+LINES["no such node"] = f"harness {SHORT} --mem=bind:4"
 
 
 def setUpModule():
-    lines = [f"harness {SHORT} {options}" for options in RUNS.values()]
     global results
-    results = dict(zip(RUNS, emulated_machine.run(HARNESS, lines), strict=True))
+    results = dict(zip(LINES, emulated_machine.run(HARNESS, list(LINES.values())), strict=True))
 
 
 class Machine(unittest.TestCase):
     def document(self, run):
         done = results[run]
-        self.assertEqual(done.status, 0, f"{RUNS[run]}: {done.stderr}")
-        document = json.loads(done.stdout)
+        self.assertEqual(done.status, 0, f"{LINES[run]}: {done.stderr}")
+        (document,) = (json.loads(line) for line in done.stdout.splitlines() if line.startswith("{"))
         self.assertIn(document["status"], ("ok", "degraded"), document["reason"])
         return document
 
@@ -52,6 +63,13 @@ class Machine(unittest.TestCase):
         observed = [thread["observed_cpu"] for thread in threads]
         self.assertEqual(observed, [thread["requested_cpu"] for thread in threads])
         return observed
+
+    def nodes(self, run, by):
+        """Where pages of the index lie, and their shares, after a look that the run says who placed them."""
+        memory = self.document(run)["placement"]["memory"]
+        self.assertEqual(memory["by"], by)
+        self.assertGreater(memory["observed"]["pages"], 100)
+        return {place["node"]: place["share"] for place in memory["observed"]["shares"]}
 
     def test_the_machine_is_the_one_that_is_drawn(self):
         machine = self.document("compact")["machine"]
@@ -82,6 +100,31 @@ class Machine(unittest.TestCase):
         self.assertEqual([place["node"] for place in places], [0, 1, 2, 3, 0, 1, 2, 3])
         self.assertEqual([place["cluster"] for place in places], [0, 1, 2, 3, 0, 1, 2, 3])
         self.assertEqual([place["socket"] for place in places], [0, 0, 1, 1, 0, 0, 1, 1])
+
+    def test_memory_lies_where_mem_says(self):
+        self.assertEqual(self.nodes("on one node", by=None), {3: 1})
+        self.assertEqual(self.nodes("bind", by="chunks"), {2: 1})
+        everywhere = [self.nodes("interleave", by="chunks"), self.nodes("interleave untouched", by="chunks")]
+        local, two = self.nodes("local", by="chunks"), self.nodes("bind two", by="chunks")
+        for places, shares in (([0, 1, 2, 3], everywhere[0]), ([0, 1, 2, 3], everywhere[1]), ([1, 2], local), ([1, 3], two)):
+            self.assertEqual(sorted(shares), places)
+            for share in shares.values():
+                self.assertAlmostEqual(share, 1 / len(places), delta=0.1)
+
+    def test_memory_of_malloc_comes_from_the_node_that_mem_says(self):
+        memory = self.document("malloc")["placement"]["memory"]
+        self.assertEqual(memory["by"], "threads")
+        self.assertIn("malloc", memory["observed_reason"])
+        hits = [int(line) for line in results["malloc"].stdout.splitlines() if line.isdigit()]
+        given = [after - before for before, after in zip(hits[:4], hits[4:], strict=True)]
+        pages = RECORDS * 16 // 4096   # a key and its value, at the very least
+        self.assertGreater(given[3], pages)
+        self.assertLess(max(given[:3]), given[3] / 4)
+
+    def test_a_node_that_is_not_there_is_wrong_input(self):
+        done = results["no such node"]
+        self.assertEqual((done.status, done.stderr.count("\n")), (2, 1))
+        self.assertIn("there is no node 4; this process may use nodes 0-3", done.stderr)
 
 
 if __name__ == "__main__":

@@ -222,6 +222,20 @@ u64 available_memory(const Root& root) {
   return out;
 }
 
+u64 available_memory_on(const PagePlacement& placement, const Root& root) {
+  if (placement.kind != PagePlacement::Kind::kBind) return ~u64{0};
+  u64 sum = 0;
+  for (const u32 node : placement.nodes) {
+    const std::string info = read_fact(root, fmt::format("/sys/devices/system/node/node{}/meminfo", node)).value_or("");
+    for (const char* kind : {"MemFree", "Active(file)", "Inactive(file)"}) {
+      const auto bytes = kilobytes(info, fmt::format("Node {} {}", node, kind));
+      if (!bytes) return ~u64{0};
+      sum += *bytes;
+    }
+  }
+  return sum;
+}
+
 bool allow_huge_pages(bool allowed) { return prctl(PR_SET_THP_DISABLE, allowed ? 0 : 1, 0, 0, 0) == 0; }
 
 PageUse page_use(const Root& root) {

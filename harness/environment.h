@@ -12,6 +12,7 @@
 #include "harness/result.h"
 #include "harness/topology.h"
 #include "src/base/types.h"
+#include "src/memory/numa.h"
 
 namespace latchlab {
 
@@ -42,6 +43,10 @@ using Root = std::string;
 
 /// Bytes that can be allocated without swapping (MemAvailable, and less if a cgroup says so).
 [[nodiscard]] u64 available_memory(const Root& root = {});
+
+/// The same of the NUMA nodes that this binds to: what is free and the file cache; ~0 for what binds to none, or if the kernel does
+/// not tell.
+[[nodiscard]] u64 available_memory_on(const PagePlacement& placement, const Root& root = {});
 
 /// Whether memory that this process gets from now on, malloc's too, may be on huge pages where the kernel has
 /// them. False if the kernel cannot be told.

@@ -281,8 +281,8 @@ std::string explained(const Json& document, const Json& base) {
     return text;
   }
   if (!base.is_null()) {
-    for (const char* option : {"index", "threads", "pin", "workload", "keys", "dist", "churn", "negative", "records", "batch", "batch_order",
-                               "alloc", "hugepages", "latency_every"}) {
+    for (const char* option : {"index", "threads", "threads_per", "pin", "smt", "workload", "keys", "dist", "churn", "negative",
+                               "records", "batch", "batch_order", "alloc", "mem", "hugepages", "latency_every"}) {
       const std::string path = std::string("/config/") + option;
       if (r.word(path) == Result(base).word(path)) continue;
       throw InputError(fmt::format("explain: the results differ in {}: {} and {}; only sync may", option,

@@ -141,7 +141,7 @@ Limits measure_limits(const LimitsPlan& plan) {
   if (stop_requested()) return no_limits("the run was interrupted");
   try {
     const PageUse before = page_use();
-    const LineBuffer buffer(plan.footprint, plan.huge_pages);
+    const LineBuffer buffer(plan.footprint, plan.huge_pages, plan.pages);
     Limits out = measure_limits(plan, buffer);
     if (out.footprint) out.page_bytes = page_bytes_between(before, page_use());
     return out;

@@ -8,7 +8,7 @@
 //   cycle        an addition that waits for the one before it, which takes one cycle: the clock that all this ran at
 //
 // The first two run over a buffer of the index's footprint (what it holds from the system, cut to what fits), on the
-// same page size, by as many pinned threads at once as the run used processors, each with a walk of its own
+// same page size and the same NUMA nodes, by as many pinned threads at once as the run used processors, each with a walk of its own
 // through the shared buffer. A thread's time a line is that of its best batch, since a disturbed one says
 // nothing about the memory; the limit is the mean over the threads.
 //
@@ -25,6 +25,7 @@
 #include "harness/line_buffer.h"
 #include "harness/result.h"
 #include "src/base/types.h"
+#include "src/memory/numa.h"
 
 namespace latchlab {
 
@@ -35,6 +36,7 @@ namespace latchlab {
 struct LimitsPlan {
   u64 footprint = 0;  ///< bytes
   HugePages huge_pages = HugePages::kNone;
+  PagePlacement pages;
   std::vector<u32> cpus;  ///< one thread on each, the kernel's numbers
   bool pin = true;
   u64 time_ns = 200'000'000;  ///< of each measurement, of transactions a quarter, or the time of kMinBatches if that is more

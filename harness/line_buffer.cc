@@ -22,7 +22,7 @@ void lay_cycle(Line* lines, u64 n) {
 
 }  // namespace
 
-LineBuffer::LineBuffer(u64 bytes, HugePages pages)
+LineBuffer::LineBuffer(u64 bytes, HugePages pages, const PagePlacement& placement)
     : bytes_((bytes + kHugePage - 1) / kHugePage * kHugePage), lines_(bytes / sizeof(Line)) {
   // One huge page more than needed, so that the lines can begin at the boundary of one.
   mapped_ = mmap(nullptr, bytes_ + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -31,6 +31,7 @@ LineBuffer::LineBuffer(u64 bytes, HugePages pages)
   first_ = reinterpret_cast<Line*>(start);
   // A kernel without huge pages refuses both: then there is nothing to choose.
   (void)madvise(first_, bytes_, pages == HugePages::kThp ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+  (void)place_mapping(first_, bytes_, placement);   // where it is refused, the index had no other rule than the system's either
   lay_cycle(first_, lines_);
 }
 

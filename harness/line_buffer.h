@@ -3,6 +3,7 @@
 
 #include "harness/config.h"
 #include "src/base/types.h"
+#include "src/memory/numa.h"
 
 namespace latchlab {
 
@@ -17,7 +18,7 @@ static_assert(sizeof(Line) == kLineBytes);
 class LineBuffer {
  public:
   /// A second per GiB. Throws std::bad_alloc.
-  LineBuffer(u64 bytes, HugePages pages);
+  LineBuffer(u64 bytes, HugePages pages, const PagePlacement& placement);
   ~LineBuffer();
   LineBuffer(const LineBuffer&) = delete;
   LineBuffer& operator=(const LineBuffer&) = delete;

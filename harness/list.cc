@@ -118,6 +118,13 @@ std::string allocators(const Registry&) {
          line("arena+touch", "a pool a thread; pages are touched before they are handed out");
 }
 
+std::string memory(const Registry&) {
+  return line("first-touch", "the system's rule: the node of the thread that touches a page first, or another where that is full") +
+         line("local", "the node of the thread that asks for the memory, and no other") +
+         line("interleave", "all nodes in turn, page by page") + line("bind:0-1", "these nodes, the nearest first, and no other") +
+         "  With arenas the index's memory alone; with malloc, or an index that has its own memory, all that the threads touch first.\n";
+}
+
 std::string hugepages(const Registry&) {
   return line("none", "4K pages only") +
          line("thp", "transparent huge pages where the kernel has them; not with malloc, of whichever library");
@@ -155,6 +162,7 @@ constexpr Topic kTopics[] = {
     {"keys", "--keys", keys},
     {"distributions", "--dist", distributions},
     {"allocators", "--alloc", allocators},
+    {"memory", "--mem", memory},
     {"hugepages", "--hugepages", hugepages},
     {"reclaimers", "--reclaim", reclaimers},
     {"placements", "--pin", placements},

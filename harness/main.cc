@@ -22,6 +22,7 @@
 #include "harness/interrupt.h"
 #include "harness/list.h"
 #include "harness/malloc_library.h"
+#include "harness/plan.h"
 #include "harness/progress.h"
 #include "harness/registry.h"
 #include "harness/report.h"
@@ -71,6 +72,10 @@ int run_harness(const std::vector<std::string>& command_line) {
       [&](const auto& c) -> int {
         using C = std::decay_t<decltype(c)>;
         if constexpr (std::is_same_v<C, RunCommand>) {
+          if (c.other) {
+            print(plan_text(c.runs, *c.other));
+            return 0;
+          }
           serve_malloc_by(c.malloc, command_line);
           return run_all(c, command_line, registry, topology);
         } else if constexpr (std::is_same_v<C, ListCommand>) {

@@ -3,6 +3,8 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -190,6 +192,32 @@ std::vector<ThreadPlace> thread_places(const Topology& topology, const Seats& se
     places.push_back(std::move(place));
   }
   return places;
+}
+
+Measured<PageNodes> page_nodes_of(const std::vector<ChunkSource::Chunk>& chunks) {
+  constexpr u64 kMostPages = 32'768;
+  u64 bytes = 0;
+  for (const ChunkSource::Chunk& chunk : chunks) bytes += chunk.bytes;
+  if (bytes == 0) return Measured<PageNodes>::missing("the index has no memory");
+  const u64 step = (bytes / kSmallPageBytes / kMostPages + 1) * kSmallPageBytes;
+  std::vector<void*> pages;
+  u64 next = 0;   // place of the next page in the chunk
+  for (const ChunkSource::Chunk& chunk : chunks) {
+    for (; next < chunk.bytes; next += step) pages.push_back(static_cast<char*>(chunk.start) + next);
+    next -= chunk.bytes;
+  }
+  const std::optional<std::vector<int>> nodes = nodes_of(pages);
+  if (!nodes) return Measured<PageNodes>::missing(fmt::format("the kernel does not say (move_pages: {})", std::strerror(errno)));
+  std::map<int, u64> counts;
+  for (const int node : *nodes) ++counts[node];
+  counts.erase(-1);
+  PageNodes out;
+  for (const auto& [node, count] : counts) out.pages += count;
+  for (const auto& [node, count] : counts) {
+    out.shares.push_back({.node = static_cast<u32>(node), .share = static_cast<double>(count) / static_cast<double>(out.pages)});
+  }
+  if (out.pages == 0) return Measured<PageNodes>::missing("no page of the index has been touched");
+  return out;
 }
 
 }  // namespace latchlab

@@ -27,6 +27,7 @@
 #include "harness/result.h"
 #include "harness/topology.h"
 #include "src/base/types.h"
+#include "src/memory/chunk_source.h"
 
 namespace latchlab {
 
@@ -56,5 +57,9 @@ struct Seats {
 /// Each thread's place: its seat, and the processor that it was `seen_on`; nothing there is missing for the reason `unseen`.
 [[nodiscard]] std::vector<ThreadPlace> thread_places(const Topology& topology, const Seats& seats,
                                                      const std::vector<std::optional<u32>>& seen_on, const std::string& unseen);
+
+/// On which nodes the touched pages of these mappings lie, by a look at all of them or at an even sample; for the reason that is given
+/// where the kernel does not say.
+[[nodiscard]] Measured<PageNodes> page_nodes_of(const std::vector<ChunkSource::Chunk>& chunks);
 
 }  // namespace latchlab

@@ -65,6 +65,7 @@ Json config_json(const Config& c, const Measured<KeyFile>& key_file) {
   o["pin"] = c.pin.text;
   o["smt"] = word(c.smt);
   c.own_memory.empty() ? void(o["alloc"] = word(c.alloc)) : put_missing(o, "alloc", c.own_memory);
+  o["mem"] = c.mem.text;
   o["hugepages"] = word(c.huge_pages);
   c.no_reclaim.empty() ? void(o["reclaim"] = word(c.reclaim)) : put_missing(o, "reclaim", c.no_reclaim);
   o["workload"] = c.workload.str();
@@ -96,11 +97,20 @@ Json build_json(const BuildInfo& b) {
           {"flags", b.flags},   {"type", b.type},   {"libraries", json(b.libraries)}};
 }
 
+Json page_nodes_json(const PageNodes& p) {
+  Json o{{"pages", p.pages}, {"shares", Json::array()}};
+  for (const PageNodes::Share& share : p.shares) o["shares"].push_back({{"node", share.node}, {"share", share.share}});
+  return o;
+}
+
 Json placement_json(const Placement& p) {
   Json o;
   o["requested"] = p.requested;
   put(o, "processors", p.processors);
   put(o, "oversubscribed", p.oversubscribed);
+  o["memory"]["requested"] = p.mem;
+  put(o["memory"], "by", p.mem_by);
+  put(o["memory"], "observed", p.page_nodes, page_nodes_json);
   o["threads"] = Json::array();
   for (const ThreadPlace& thread : p.threads) {
     Json t;

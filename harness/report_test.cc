@@ -50,6 +50,9 @@ RunResult full_result() {
   m.heavy_fence = "membarrier";
   TrialResult& t = r.trial;
   t.placement = {.requested = "compact",
+                 .mem = "bind:0",
+                 .mem_by = std::string("chunks"),
+                 .page_nodes = PageNodes{.pages = 12, .shares = {{.node = 0, .share = 1}}},
                  .threads = {{.requested_cpu = 0, .observed_cpu = 0u, .socket = 0u, .node = 0u, .cluster = 0u, .core = 0u}},
                  .processors = 1,
                  .oversubscribed = false};

@@ -38,7 +38,7 @@ void nothing_measured(TrialResult& result, const std::string& why) {
   Limits& limits = result.limits;
   Health& health = result.health;
   blame(result.throughput, result.latency, result.nodes_per_fetch, result.key_file, result.stream, result.placement.processors,
-        result.placement.oversubscribed);
+        result.placement.oversubscribed, result.placement.mem_by, result.placement.page_nodes);
   blame(sync.counters, sync.aborts, sync.abort_statuses, sync.fallback_rate, sync.restart_rate, sync.series, sync.per_thread,
         sync.reclaim);
   blame(memory.malloc, memory.index_live, memory.index_reserved, memory.keys, memory.keys_at_start, memory.bytes_per_key,
@@ -57,7 +57,8 @@ void nothing_kept(TrialResult& result) {
   MemoryUse& memory = result.memory;
   Limits& limits = result.limits;
   Validation& validation = result.validation;
-  blame(memory.index_live, memory.index_reserved, memory.keys, memory.keys_at_start, memory.bytes_per_key);
+  blame(result.placement.page_nodes, memory.index_live, memory.index_reserved, memory.keys, memory.keys_at_start,
+        memory.bytes_per_key);
   blame(limits.footprint, limits.page_bytes, limits.cycle_ns, limits.chase_ns, limits.independent_ns,
         limits.transaction_ns, limits.chase_ratio, limits.independent_ratio);
   blame(validation.passed, validation.expected_keys, validation.found_keys);

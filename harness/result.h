@@ -64,8 +64,21 @@ struct ThreadPlace {
   Measured<u32> core;
 };
 
+/// On which NUMA nodes pages of the index lie, after the measured phase.
+struct PageNodes {
+  struct Share {
+    u32 node = 0;  ///< the operating system's number
+    double share = 0;
+  };
+  u64 pages = 0;  ///< that were looked at: those of all chunks that have been touched, or an even sample of them
+  std::vector<Share> shares;
+};
+
 struct Placement {
   std::string requested;  ///< the word of --pin
+  std::string mem;        ///< the word of --mem
+  Measured<std::string> mem_by;  ///< "chunks": the index's mappings are placed; "threads": whatever these touch first
+  Measured<PageNodes> page_nodes;
   std::vector<ThreadPlace> threads;
   Measured<u32> processors;       ///< distinct processors in use
   Measured<bool> oversubscribed;  ///< more threads than processors: allowed, said and recorded

@@ -1,5 +1,6 @@
 #include "harness/run.h"
 
+#include <future>
 #include <memory>
 #include <new>
 
@@ -8,6 +9,7 @@
 #include "harness/build_info.h"
 #include "harness/environment.h"
 #include "harness/interrupt.h"
+#include "harness/placement.h"
 #include "harness/progress.h"
 #include "harness/report.h"
 #include "harness/table.h"
@@ -23,11 +25,22 @@ TrialResult without_run(Status status, const std::string& reason, const Config& 
   result.status = status;
   result.reason = reason;
   result.placement.requested = config.pin.text;
+  result.placement.mem = config.mem.text;
   result.validation.mode = config.validate;
   const std::string why = status == Status::kSkipped ? "the run was skipped" : "the run failed";
   nothing_measured(result, why);
   result.pmu_reason = why;
   return result;
+}
+
+/// What an index takes before anybody joins it lies where the first thread would have it: a thread of that seat makes it.
+std::unique_ptr<Trial> made_in_place(const Pair& pair, const Config& config, const Topology& topology) {
+  const Seats seats = seat(topology, config);
+  return std::async(std::launch::async, [&] {
+           if (seats.binds) (void)pin_this_thread(seats.cpus[0]);
+           if (!config.places_chunks()) (void)place_thread(config.pages);
+           return pair.make_trial(config);
+         }).get();
 }
 
 TrialResult run_one(const PlannedRun& planned, const Registry& registry, const Topology& topology,
@@ -38,7 +51,7 @@ TrialResult run_one(const PlannedRun& planned, const Registry& registry, const T
   try {
     // Before the index takes any memory: not all of it asks for the page size.
     const bool sure = allow_huge_pages(config.huge_pages == HugePages::kThp);
-    const std::unique_ptr<Trial> trial = pair.make_trial(config);
+    const std::unique_ptr<Trial> trial = made_in_place(pair, config, topology);
     TrialResult result = run_trial(*trial, config, topology, progress);
     if (!sure) {
       result.health.notes.push_back(

@@ -161,7 +161,7 @@ void leave_out(Survey& survey, const std::string& why) {
 void measure_lines(Survey& survey, const LimitsPlan& plan, Progress& progress) {
   progress.begin("lines", 0, 0);
   const PageUse before = page_use();
-  const LineBuffer buffer(plan.footprint, plan.huge_pages);
+  const LineBuffer buffer(plan.footprint, plan.huge_pages, plan.pages);
   survey.limits = measure_limits(plan, buffer);
   survey.limits.page_bytes = page_bytes_between(before, page_use());
   survey.batches = measure_batches(plan, buffer, std::make_index_sequence<kBatches.size()>());

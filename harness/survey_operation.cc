@@ -22,7 +22,7 @@ class Lines {
 
   /// `index.arg`: how many lines.
   Lines(const Spec&, const MemoryConfig& memory, const Spec& index)
-      : buffer_(std::stoull(*index.arg) * sizeof(Line), memory.thp ? HugePages::kThp : HugePages::kNone) {}
+      : buffer_(std::stoull(*index.arg) * sizeof(Line), memory.thp ? HugePages::kThp : HugePages::kNone, memory.pages) {}
   Lines(const Spec& sync, const MemoryConfig& memory) : Lines(sync, memory, Spec{.name = "lines", .arg = "1", .options = {}}) {}
 
   Thread join() { return {}; }

@@ -40,6 +40,7 @@ Words axes_of(const Config& c) {
           {"validate", std::string(word(c.validate))},
           {"reclaim", c.no_reclaim.empty() ? std::string(word(c.reclaim)) : "-"},
           {"threads-per", std::string(word(c.threads_per))},
+          {"mem", c.mem.text},
           {"smt", c.pin.kind == Pin::Kind::kList ? "-" : std::string(word(c.smt))},
           {"replicate", fmt::format("{}", c.replicate)}};
 }
@@ -96,6 +97,15 @@ std::string latency_lines(const Latency& l, u32 keys) {
   }
   if (l.fell_back) text += line("", fmt::format("fell back  {}", summary_text(*l.fell_back)));
   return text;
+}
+
+std::string page_nodes_text(const Placement& p) {
+  if (!p.page_nodes) return "-: " + p.page_nodes.reason;
+  std::string text;
+  for (const PageNodes::Share& s : p.page_nodes->shares) {
+    text += fmt::format("{}node {}: {}", text.empty() ? "" : ", ", s.node, percent(s.share));
+  }
+  return text + " of the pages   " + p.mem;
 }
 
 std::string limits_text(const Limits& l) {
@@ -235,6 +245,7 @@ std::string block_of(const RunResult& r) {
   } else {
     text += line("memory", "-: " + t.memory.index_live.reason);
   }
+  if (r.machine.numa_nodes > 1) text += line("nodes", page_nodes_text(t.placement));
   text += line("validation", validation_text(t.validation));
   if (const auto times = grown_by_warmup(r)) {
     text += line("note", fmt::format("the warm-up changed the index: the measured phase began with {} keys, {:.3g} "

@@ -3,6 +3,7 @@
 #include <hwloc.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <stdexcept>
@@ -29,6 +30,8 @@ using Bitmap = std::unique_ptr<std::remove_pointer_t<hwloc_bitmap_t>, BitmapDele
 HwlocTopology init() {
   hwloc_topology_t topology = nullptr;
   if (hwloc_topology_init(&topology) != 0) throw std::runtime_error("hwloc cannot be initialised");
+  // Disallowed processors stay in the picture, so that an error can tell "not yours" from "does not exist".
+  hwloc_topology_set_flags(topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
   return HwlocTopology(topology);
 }
 
@@ -105,8 +108,6 @@ std::string plural(u32 n, std::string_view one, std::string_view many) {
 
 Topology Topology::discover() {
   const HwlocTopology topology = init();
-  // Disallowed processors stay in the picture, so that an error can tell "not yours" from "does not exist".
-  hwloc_topology_set_flags(topology.get(), HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
   if (hwloc_topology_load(topology.get()) != 0) throw std::runtime_error("hwloc cannot read the topology");
   const Bitmap mask(hwloc_bitmap_dup(hwloc_topology_get_allowed_cpuset(topology.get())));
   if (hwloc_topology_is_thissystem(topology.get()) != 0) {
@@ -126,6 +127,23 @@ Topology Topology::synthetic(std::string_view description) {
         "topology \"{}\": not a synthetic description; try \"pack:2 l3:1 core:14 pu:2\"", description));
   }
   return read_out(topology.get(), nullptr);
+}
+
+Topology Topology::read(const std::string& file_or_description) {
+  std::error_code error;
+  if (!std::filesystem::exists(file_or_description, error)) {
+    try {
+      return synthetic(file_or_description);
+    } catch (const InputError&) {
+      throw InputError(fmt::format("--topology: '{}' is neither a file that lstopo wrote nor a description such as "
+                                   "\"pack:2 numa:2 core:7 pu:2\"", file_or_description));
+    }
+  }
+  const HwlocTopology topology = init();
+  if (hwloc_topology_set_xml(topology.get(), file_or_description.c_str()) != 0 || hwloc_topology_load(topology.get()) != 0) {
+    throw InputError(fmt::format("--topology: '{}' is no topology that lstopo has written as XML", file_or_description));
+  }
+  return read_out(topology.get(), hwloc_topology_get_allowed_cpuset(topology.get()));
 }
 
 u32 Topology::allowed_count() const {

@@ -10,8 +10,8 @@
 // several nodes (cluster on die, sub-NUMA clustering).
 //
 // All numbers are logical ones, which count neighbours next to each other, except `os`, which is what the kernel and its
-// tools call a processor (taskset, `--pin=list:`) or a node (numactl, `--mem=bind:`). Discovery copies everything out of hwloc at once,
-// so that no hwloc object outlives it and a Topology is a plain value that tests can make from a synthetic
+// tools call a processor (taskset, `--pin=list:`) or a node (numactl, `--mem=bind:`). Discovery copies everything out of
+// hwloc at once, so that no hwloc object outlives it and a Topology is a plain value that tests can make from a synthetic
 // description.
 //
 // Under XML or synthetic hwloc topologies (HWLOC_XMLFILE, HWLOC_SYNTHETIC) binding calls succeed without
@@ -60,6 +60,10 @@ struct Topology {
   /// A made-up machine, e.g. "pack:2 l3:1 core:14 pu:2" (hwloc's synthetic syntax); for tests and rehearsals.
   /// Throws InputError if the description is malformed.
   static Topology synthetic(std::string_view description);
+
+  /// Another machine: of a file that lstopo wrote as XML, or of a synthetic description where there is no such file. Throws
+  /// InputError.
+  static Topology read(const std::string& file_or_description);
 
   /// Processors that this process may use.
   u32 allowed_count() const;

@@ -65,6 +65,10 @@ class Run {
     out_.validation.mode = config_.validate;
     if (config_.latency_every == 0) out_.latency = Measured<Latency>::missing("single calls are timed with --latency");
     out_.placement.requested = config_.pin.text;
+    out_.placement.mem = config_.mem.text;
+    out_.placement.mem_by = !config_.not_placed.empty()    ? Measured<std::string>::missing(config_.not_placed)
+                            : config_.places_chunks() ? Measured<std::string>("chunks")
+                                                      : Measured<std::string>("threads");
     out_.health.load_before = load_average();
     out_.health.notes = disturbances();
     if (auto note = crowd(out_.health.load_before, topology_.processors.size())) out_.health.notes.push_back(*note);
@@ -225,6 +229,7 @@ class Run {
     report_throughput(total);
     report_sync();
     if (!config_.index_degraded.empty()) worsen(Status::kDegraded, config_.index_degraded);
+    if (!config_.mem_degraded.empty()) worsen(Status::kDegraded, config_.mem_degraded);
     report_reclaim(reclaim_before);
     if (every != 0) report_latency(every);
     report_memory(before, after);
@@ -412,6 +417,7 @@ class Run {
     const IndexBytes bytes = trial_.bytes();
     out_.memory.index_live = bytes.live;
     out_.memory.index_reserved = bytes.reserved;
+    if (out_.throughput) out_.placement.page_nodes = page_nodes();
     const Tally all = tally_of_all();
     out_.memory.keys = all.keys;
     if (all.keys > 0) {
@@ -436,6 +442,25 @@ class Run {
     worsen(Status::kInvalid, out_.validation.detail);
   }
 
+  Measured<PageNodes> page_nodes() const {
+    using Nodes = Measured<PageNodes>;
+    if (!config_.own_memory.empty()) return Nodes::missing(config_.own_memory);
+    if (calls_malloc(config_.alloc)) return Nodes::missing("nodes are from malloc, which does not say where its memory is");
+    return page_nodes_of(trial_.chunks());
+  }
+
+  /// As the index lies: where threads decide about its pages, on the nodes of all of them.
+  PagePlacement placement_of_limits() const {
+    if (!seats_.binds || topology_.nodes.size() == 1) return {};
+    using Kind = PagePlacement::Kind;
+    if (config_.pages.kind == Kind::kInterleave || config_.pages.kind == Kind::kBind) return config_.pages;
+    std::set<u32> nodes;
+    for (const Processor& p : topology_.processors) {
+      if (std::ranges::count(seats_.cpus, p.os) != 0) nodes.insert(topology_.nodes[p.node].os);
+    }
+    return {.kind = Kind::kInterleave, .nodes = {nodes.begin(), nodes.end()}};
+  }
+
   void find_limits() {
     if (!out_.throughput) {
       out_.limits = no_limits("there is no throughput to compare with");
@@ -449,6 +474,7 @@ class Run {
     // The pages that the process got, the index most of all, which need not be those that were asked for.
     const bool huge = out_.memory.page_bytes.value.value_or(0) > 4096;
     plan.huge_pages = huge ? HugePages::kThp : HugePages::kNone;
+    plan.pages = placement_of_limits();
     plan.time_ns = std::clamp(measured_ns_, kMinLimitsNs, plan.time_ns);  // a short run is not kept waiting
     const std::set<u32> distinct(seats_.cpus.begin(), seats_.cpus.end());
     plan.cpus.assign(distinct.begin(), distinct.end());

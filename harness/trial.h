@@ -34,6 +34,7 @@
 #include "harness/step.h"
 #include "harness/topology.h"
 #include "src/base/types.h"
+#include "src/memory/chunk_source.h"
 #include "src/reclaim/reclaimer.h"
 #include "src/stats/counters.h"
 
@@ -108,6 +109,8 @@ class Trial {
   /// What the policy's reclaimer has counted, where it has a grace period. While no operation runs.
   [[nodiscard]] virtual Measured<ReclaimCounters> reclaim() const = 0;
   [[nodiscard]] virtual IndexBytes bytes() const = 0;
+  /// The mappings that it lies in, where it has them from the harness and they are known.
+  [[nodiscard]] virtual std::vector<ChunkSource::Chunk> chunks() const = 0;
   /// Whether the index counts the nodes that a lookup visits.
   [[nodiscard]] virtual bool counts_nodes() const = 0;
   /// Nodes a lookup, over the lookups among the steps; where they are counted. No session may be running.

@@ -140,12 +140,14 @@ TEST_CASE("an index that learns from lookups learns from those of the workload, 
   CHECK(Learning::seen >= result.throughput->operations);
 }
 
-TEST_CASE("an index that cannot do what its options ask for is measured and said to be degraded") {
+TEST_CASE("a run that cannot do what the index's options and --mem ask for is measured and said to be degraded") {
   Config config = small("lookup");
   config.index_degraded = "no such instructions";
+  config.mem_degraded = config.not_placed = "no such nodes";
   const TrialResult result = run_of<Toy<u64>>(config);
   CHECK(result.status == Status::kDegraded);
-  CHECK(result.reason == "no such instructions");
+  CHECK(result.reason == "no such instructions; no such nodes");
+  CHECK(result.placement.mem_by.reason == "no such nodes");
   CHECK(result.throughput);
 }
 

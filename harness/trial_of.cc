@@ -1,5 +1,7 @@
 #include "harness/trial_of.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "harness/environment.h"
@@ -22,11 +24,12 @@ MemoryConfig memory_config_of(const Config& config) {
   out.alloc = calls_malloc(config.alloc)        ? MemoryConfig::Alloc::kMalloc
               : config.alloc == Alloc::kArena ? MemoryConfig::Alloc::kArena
                                               : MemoryConfig::Alloc::kArenaTouch;
+  out.pages = config.pages;
   out.reclaim = config.reclaim;
   out.thp = config.huge_pages == HugePages::kThp;
   // Chunks are reserved without being promised: beyond this, the kernel would end the process and not
   // the run.
-  out.limit = available_memory();
+  out.limit = std::min(available_memory(), available_memory_on(config.pages));
   return out;
 }
 

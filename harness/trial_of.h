@@ -93,6 +93,11 @@ class TrialOf final : public Trial {
     return {.live = sizeof(Index) + bytes.live, .reserved = sizeof(Index) + bytes.reserved};
   }
 
+  [[nodiscard]] std::vector<ChunkSource::Chunk> chunks() const override {
+    if constexpr (requires { index_.chunks(); }) return index_.chunks();
+    return {};
+  }
+
   [[nodiscard]] bool counts_nodes() const override { return kCountsNodes; }
   [[nodiscard]] Measured<double> nodes_per_fetch(const Slice& slice) override {
     u64 nodes = 0, fetches = 0;

@@ -217,6 +217,8 @@ class Synchronized {
       return all;
     }
   }
+  /// The mappings that its nodes are in, where nodes are from chunks.
+  std::vector<ChunkSource::Chunk> chunks() const { return memory_.chunks(); }
   /// Exact only while no operation runs.
   ReclaimCounters reclaim_counters() const { return reclaimer_.counters(); }
 

@@ -75,6 +75,7 @@ ChunkSource::Chunk ChunkSource::map(u64 bytes) {
   }
   // A kernel without transparent huge pages refuses both advices; then its pages are small anyway.
   if (madvise(start, bytes, config_.thp ? MADV_HUGEPAGE : MADV_NOHUGEPAGE) != 0) huge_granted_ = false;
+  (void)place_mapping(start, bytes, config_.pages);
   reserved_ += bytes;
   chunks_.push_back({start, bytes});
   return chunks_.back();
@@ -110,6 +111,11 @@ Footprint ChunkSource::footprint() const {
   bytes.chunks = chunks_.size();
   if (config_.alloc != MemoryConfig::Alloc::kMalloc) bytes.page_bytes = huge_granted_ ? kHugePageBytes : kSmallPageBytes;
   return bytes;
+}
+
+std::vector<ChunkSource::Chunk> ChunkSource::chunks() const {
+  const std::lock_guard lock(mutex_);
+  return chunks_;
 }
 
 }  // namespace latchlab

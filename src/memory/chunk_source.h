@@ -3,7 +3,7 @@
 // released at once, and their page size with them.
 //
 // A chunk is aligned to its page size: 2 MiB under thp (MADV_HUGEPAGE), otherwise MADV_NOHUGEPAGE, since a system whose
-// default is "always" would silently measure huge pages. Untouched pages come zeroed and cost nothing until the first write.
+// default is "always" would silently measure huge pages. On which NUMA nodes it lies is decided before it is touched (numa.h). Untouched pages come zeroed and cost nothing until the first write.
 // Everything here takes a mutex and may call the kernel: never inside a transaction, never on a hot path.
 #include <atomic>
 #include <mutex>
@@ -48,6 +48,8 @@ class ChunkSource {
   const MemoryConfig& config() const { return config_; }
   /// Fills in reserved, chunks and page_bytes.
   Footprint footprint() const;
+  /// All that have not been given back.
+  std::vector<Chunk> chunks() const;
 
  private:
   Chunk map(u64 bytes);

@@ -50,6 +50,9 @@ class Memory {
     return all;
   }
 
+  /// None with malloc.
+  std::vector<ChunkSource::Chunk> chunks() const { return source_.chunks(); }
+
   /// Whether destroying this object releases every block. Otherwise (malloc) the index has to free its nodes one by one.
   bool releases_in_bulk() const { return config().alloc != MemoryConfig::Alloc::kMalloc; }
 

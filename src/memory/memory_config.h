@@ -5,6 +5,7 @@
 
 #include "src/base/types.h"
 #include "src/memory/failure_plan.h"
+#include "src/memory/numa.h"
 
 namespace latchlab {
 
@@ -30,6 +31,7 @@ struct MemoryConfig {
 
   Alloc alloc = Alloc::kArenaTouch;
   bool thp = false;             ///< ask for transparent huge pages; otherwise they are refused, so that the page size is known
+  PagePlacement pages{};        ///< of chunks; where the kernel refuses, the system's rule holds
   Reclaim reclaim = Reclaim::kEpoch;   ///< for policies that must wait before they free
   u64 limit = 0;                ///< bytes that may be reserved; 0: no limit
   FailurePlan* fail = nullptr;  ///< for tests; must outlive the index

@@ -1,0 +1,67 @@
+#include "src/memory/numa.h"
+
+#include <numaif.h>
+#include <sched.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+namespace latchlab {
+namespace {
+
+constexpr u64 kPageBytes = 4096;
+
+/// A rule as the kernel takes it.
+struct Rule {
+  explicit Rule(const PagePlacement& placement) {
+    if (placement.kind == PagePlacement::Kind::kInterleave) mode = MPOL_INTERLEAVE;
+    for (const u32 node : placement.nodes) add(node);
+    unsigned node = 0;
+    if (placement.kind == PagePlacement::Kind::kLocal && getcpu(nullptr, &node) == 0) add(node);
+  }
+  void add(u32 node) {
+    if (node < kMostNodes) nodes[node / 64] |= 1UL << node % 64;
+  }
+
+  int mode = MPOL_BIND;
+  std::array<unsigned long, kMostNodes / 64> nodes{};
+};
+
+constexpr unsigned long kBits = kMostNodes + 1;   // the kernel takes one off
+
+}  // namespace
+
+bool place_mapping(void* start, u64 bytes, const PagePlacement& placement) {
+  if (placement.kind == PagePlacement::Kind::kFirstTouch) return true;
+  const Rule rule(placement);
+  return mbind(start, bytes, rule.mode, rule.nodes.data(), kBits, 0) == 0;
+}
+
+std::optional<std::string> why_not_placed(const PagePlacement& placement) {
+  if (placement.kind == PagePlacement::Kind::kFirstTouch) return std::nullopt;
+  void* const page = mmap(nullptr, kPageBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) return std::nullopt;   // there are other troubles
+  const int error = place_mapping(page, kPageBytes, placement) ? 0 : errno;
+  munmap(page, kPageBytes);
+  if (error == 0) return std::nullopt;
+  return std::string("the kernel does not let this process place memory (mbind: ") + std::strerror(error) + ")";
+}
+
+bool place_thread(const PagePlacement& placement) {
+  if (placement.kind == PagePlacement::Kind::kFirstTouch) return true;
+  const Rule rule(placement);
+  return set_mempolicy(rule.mode, rule.nodes.data(), kBits) == 0;
+}
+
+std::optional<std::vector<int>> nodes_of(std::span<void* const> pages) {
+  std::vector<void*> addresses(pages.begin(), pages.end());
+  std::vector<int> nodes(pages.size());
+  if (move_pages(0, addresses.size(), addresses.data(), nullptr, nodes.data(), 0) != 0) return std::nullopt;
+  std::ranges::for_each(nodes, [](int& node) { node = std::max(node, -1); });   // -ENOENT, or -EFAULT for the page of zeroes
+  return nodes;
+}
+
+}  // namespace latchlab
