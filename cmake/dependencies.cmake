@@ -8,7 +8,7 @@ find_package(absl REQUIRED)
 find_package(libcuckoo REQUIRED)
 find_package(Boost CONFIG REQUIRED COMPONENTS context)
 
-# hwloc and libnuma come without a CMake package.
+# hwloc, libnuma and libpfm4 come without a CMake package.
 function(latchlab_find_library name header)
   if(TARGET latchlab::${name})
     return()
@@ -24,3 +24,4 @@ endfunction()
 
 latchlab_find_library(hwloc hwloc.h)
 latchlab_find_library(numa numa.h)
+latchlab_find_library(pfm perfmon/pfmlib_perf_event.h)

@@ -7,6 +7,7 @@
 
 #include "harness/environment.h"
 #include "harness/placement.h"
+#include "harness/pmu_events.h"
 #include "src/base/error.h"
 #include "workloads/distribution.h"
 #include "workloads/keys.h"
@@ -175,6 +176,7 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
   config.index_options = index_in_effect(config.index, surroundings.registry).options;
   const std::string no_isa = take_isa(config, surroundings.registry);
   (void)in_effect(config.sync, surroundings.registry);
+  if (config.pmu != kDefaultPmu) (void)pmu_events(config.pmu);   // throws for what there is not
   config.groups = groups_of(surroundings.topology, config);
   if (config.threads * config.groups > kMostThreads) {
     throw InputError(fmt::format("--threads-per: {} threads in each of {} {}s are more than {}", config.threads, config.groups,

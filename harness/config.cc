@@ -72,8 +72,9 @@ std::string point_of(const Config& c) {
   point += fmt::format(" --warmup={}", duration_text(c.warmup_ns));
   if (c.time_ns != 0) point += fmt::format(" --time={}", duration_text(c.time_ns));
   if (c.ops != 0) point += fmt::format(" --ops={}", c.ops);
-  return point + fmt::format(" --sample={} --latency={} --seed={} --validate={}", duration_text(c.sample_ns),
-                             latency_text(c.latency_every), c.seed, word(c.validate));
+  point += fmt::format(" --sample={} --latency={}", duration_text(c.sample_ns), latency_text(c.latency_every));
+  if (c.pmu != kDefaultPmu) point += fmt::format(" --pmu={}", c.pmu);
+  return point + fmt::format(" --seed={} --validate={}", c.seed, word(c.validate));
 }
 
 }  // namespace latchlab

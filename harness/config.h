@@ -70,6 +70,8 @@ enum class ThreadsPer { kRun, kCluster, kSocket };
 
 /// Of a run.
 inline constexpr u32 kMostThreads = 1024;
+/// What --pmu counts where nobody says what.
+inline constexpr const char* kDefaultPmu = "core";
 
 struct Config {
   Spec index{.name = "art", .arg = {}, .options = {}};
@@ -100,6 +102,7 @@ struct Config {
                                 ///< `insert` ends after `records` at the latest, whatever is given.
   u64 sample_ns = 100'000'000;  ///< interval of the throughput series
   u32 latency_every = 0;        ///< one call in so many is timed; 0: none
+  std::string pmu = kDefaultPmu;  ///< which events are counted: words for pmu_events (pmu_events.h)
   u64 seed = 1;
   Validate validate = Validate::kTally;
   bool strict = false;  ///< refuse a run that would be degraded

@@ -185,6 +185,35 @@ void find_latency(const Json& document, std::vector<Finding>& out) {
   if (*all >= kLongTail * *median || fallen) out.push_back({kLittle, text + "."});
 }
 
+/// The count of an event for an operation, where there is one.
+std::optional<double> counted(const Json& document, std::string_view family, std::string_view name) {
+  const Json::json_pointer at("/pmu/events");
+  if (!document.contains(at)) return std::nullopt;
+  for (const Json& event : document[at]) {
+    if (event["family"] == family && event["name"] == name && !event["count"].is_null()) {
+      return event["count"]["per_operation"].get<double>();
+    }
+  }
+  return std::nullopt;
+}
+
+/// What the processor counted, where it could.
+void find_counted(const Result& r, const Json& document, std::vector<Finding>& out) {
+  if (const auto rate = r.number("/pmu/derived/instructions_per_cycle")) {
+    std::string text = fmt::format("{:.3g} instructions an operation, {:.2g} a cycle",
+                                   counted(document, "core", "instructions").value_or(0), *rate);
+    const auto add = [&](std::optional<double> misses, const char* of) {
+      if (misses) text += fmt::format("; {:.3g} misses of the {}", *misses, of);
+    };
+    add(counted(document, "cache", "cache-misses"), "last cache");
+    add(counted(document, "tlb", "dTLB-load-misses"), "TLB");
+    out.push_back({kLittle, text + (*rate < 1 ? ": it mostly waited for memory." : ".")});
+  }
+  if (const double lost = r.or_zero("/pmu/derived/aborted_cycles"); lost >= kLittle) {
+    out.push_back({lost, fmt::format("{} of the cycles were in transactions that aborted.", percent(lost))});
+  }
+}
+
 void find_rest(const Result& r, std::vector<Finding>& out) {
   if (r.word("/throughput/ended_by") == "full") {
     out.push_back({1, "The run ended since the index was full: the rate is that of a table on its way to the last free slot. More "
@@ -296,6 +325,7 @@ std::string explained(const Json& document, const Json& base) {
   find_fallbacks(r, findings);
   find_collapse(r, document, findings);
   find_latency(document, findings);
+  find_counted(r, document, findings);
   find_rest(r, findings);
   std::stable_sort(findings.begin(), findings.end(), [](const auto& a, const auto& b) { return a.weight > b.weight; });
   for (const Finding& finding : findings) text += "- " + finding.text + '\n';

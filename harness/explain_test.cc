@@ -148,6 +148,23 @@ TEST_CASE("a collapse that begins in the phase is told, and one that is over is 
   CHECK_THAT(said(r), !Contains("collapse"));
 }
 
+TEST_CASE("what the processor counted is told where it could") {
+  Json r = plain();
+  const auto event = [](const char* family, const char* name, double count) {
+    return Json{{"family", family}, {"name", name}, {"count", {{"per_operation", count}}}};
+  };
+  r["pmu"] = {{"events", {event("core", "instructions", 250), {{"family", "core"}, {"name", "cycles"}, {"count", nullptr}}}},
+              {"derived", Json::object()}};
+  CHECK_THAT(said(r), Contains("Nothing stands out"));
+  r["pmu"]["derived"] = {{"instructions_per_cycle", 2.5}, {"aborted_cycles", .009}};
+  CHECK_THAT(said(r), Contains("- 250 instructions an operation, 2.5 a cycle.\n") && !Contains("that aborted"));
+  r["pmu"]["derived"] = {{"instructions_per_cycle", .5}, {"aborted_cycles", .25}};
+  r["pmu"]["events"].push_back(event("cache", "cache-misses", 1.5));
+  r["pmu"]["events"].push_back(event("tlb", "dTLB-load-misses", .75));
+  CHECK_THAT(said(r), Contains("25.0 % of the cycles were in transactions that aborted.\n- 250 instructions an operation, 0.5 a "
+                               "cycle; 1.5 misses of the last cache; 0.75 misses of the TLB: it mostly waited for memory."));
+}
+
 TEST_CASE("a long tail is told, and what falling back has to do with it") {
   Json r = plain();
   r["latency"] = {{"all", {{"percentiles", {{{"percent", 50.0}, {"ns", 400}}, {{"percent", 99.9}, {"ns", 3999}}}}}},

@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "harness/build_info.h"
+#include "harness/pmu_events.h"
 #include "src/base/error.h"
 #include "workloads/shipped.h"
 
@@ -130,6 +131,21 @@ std::string hugepages(const Registry&) {
          line("thp", "transparent huge pages where the kernel has them; not with malloc, of whichever library");
 }
 
+/// What each event is here, or why it is not; a run finds out whether the kernel counts it.
+std::string pmu_events_here(const Registry&) {
+  std::string text;
+  for (const PmuFamily& family : pmu_families()) {
+    text += line(std::string(family.name), std::string(family.meaning));
+    for (const PmuEvent& event : pmu_events(family.name)) {
+      if (event.family != family.name) continue;
+      const std::string_view both = event.here.empty() || event.missing.empty() ? "" : "; ";
+      text += fmt::format("    {:<31} {}{}{}\n", event.name, event.here, both, event.missing);
+    }
+  }
+  return text + line("NAME", "any event of libpfm4, with its parts and modifiers: RETIRED_INSTRUCTIONS:u") +
+         line("off", "nothing, not even software events");
+}
+
 std::string reclaimers(const Registry&) {
   return line("epoch", "an operation stores its epoch; who frees makes the other processors fence") +
          line("epoch-fence", "an operation stores its epoch and fences") +
@@ -167,6 +183,7 @@ constexpr Topic kTopics[] = {
     {"reclaimers", "--reclaim", reclaimers},
     {"placements", "--pin", placements},
     {"hardware-threads", "--smt", hardware_threads},
+    {"pmu", "--pmu", pmu_events_here},
 };
 
 }  // namespace

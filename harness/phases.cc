@@ -52,6 +52,10 @@ std::string Phases::leave() {
   return everyone([&](u32 t) { workers_[t].session.reset(); });
 }
 
+std::string Phases::count(const std::vector<PmuEvent>& events) {
+  return everyone([&](u32 t) { workers_[t].pmu = std::make_unique<PmuGroups>(events, kernel_perf()); });
+}
+
 /// Outside of all phases.
 std::string Phases::everyone(const std::function<void(u32)>& task) {
   return said_by(crew_->run(task, [] { return Clock::now() + kWatchPeriod; }, [] {}));
@@ -98,6 +102,7 @@ void Phases::run_steps(u32 t) {
     make_ready(me);
     if (me.rest.count == 0) return;
     part.begin();
+    if (me.pmu) me.pmu->begin();
     bool halted = false;
     while (!halted && me.rest.count > 0) {
       Slice slice = me.rest;
@@ -111,6 +116,7 @@ void Phases::run_steps(u32 t) {
       me.rest.count -= ran;
       halted = ran < slice.count;
     }
+    if (me.pmu) me.pmu->end();
     part.end();
   }
 }

@@ -16,6 +16,7 @@
 #include "harness/latency.h"
 #include "harness/meter.h"
 #include "harness/placement.h"
+#include "harness/pmu_groups.h"
 #include "harness/progress.h"
 #include "harness/rounds.h"
 #include "harness/step.h"
@@ -37,6 +38,7 @@ struct alignas(kFalseSharingBytes) Worker {
   std::vector<u64> counters_before;
   std::vector<u64> counters_after;
   std::unique_ptr<Latencies> latencies;   // of the measured phase, where calls are timed
+  std::unique_ptr<PmuGroups> pmu;         // of the measured phase, where events are counted
   u64 making_ns = 0;  // of this thread's time, for all the steps that it has made
   u64 made = 0;
   bool clocked = true;  // the kernel told that time
@@ -87,6 +89,9 @@ class Phases {
   /// The task of thread t: makes steps of the workload and runs them, round after round, until there are no more or somebody says
   /// stop.
   void run_steps(u32 t);
+
+  /// From here on threads count these events while they run steps of the workload. Returns what one threw.
+  [[nodiscard]] std::string count(const std::vector<PmuEvent>& events);
 
   /// Leaves `total` operations of the workload to do: first what threads hold since the warm-up.
   void limit_to(u64 total);

@@ -86,6 +86,7 @@ Json config_json(const Config& c, const Measured<KeyFile>& key_file) {
       : put_missing(o, "ops", c.time_ns != 0 ? "the run ends by time" : "the run ends with its records");
   o["sample_s"] = seconds(c.sample_ns);
   o["latency_every"] = c.latency_every;
+  o["pmu"] = c.pmu;
   o["seed"] = c.seed;
   o["validate"] = word(c.validate);
   o["strict"] = c.strict;
@@ -207,6 +208,30 @@ Json sync_json(const SyncStats& s) {
   put(o, "series", s.series, series_json);
   put(o, "per_thread", s.per_thread, per_thread_json);
   put(o, "reclaim", s.reclaim);
+  return o;
+}
+
+Json total_json(const PmuTotal& t) {
+  return {{"here", t.here},
+          {"user_only", t.user_only},
+          {"raw", t.raw},
+          {"scaled", t.scaled},
+          {"enabled_ns", t.enabled_ns},
+          {"running_ns", t.running_ns},
+          {"running_share", static_cast<double>(t.running_ns) / static_cast<double>(t.enabled_ns)},
+          {"per_operation", t.per_operation}};
+}
+
+Json pmu_json(const PmuResult& p) {
+  Json o;
+  o["events"] = Json::array();
+  for (const PmuResult::Event& event : p.events) {
+    Json one{{"name", event.name}, {"family", event.family}};
+    put(one, "count", event.total, total_json);
+    o["events"].push_back(std::move(one));
+  }
+  o["derived"] = Json::object();
+  for (const auto& [name, value] : p.derived) o["derived"][name] = value;
   return o;
 }
 
@@ -341,7 +366,7 @@ Json document_of(const RunResult& r) {
   put(o, "latency", r.trial.latency, [&](const Latency& l) { return latency_json(l, r.config.batch.keys); });
   put(o, "nodes_per_fetch", r.trial.nodes_per_fetch);
   o["sync"] = sync_json(r.trial.sync);
-  put_missing(o, "pmu", r.trial.pmu_reason);
+  put(o, "pmu", r.trial.pmu, pmu_json);
   o["memory"] = memory_json(r.trial.memory);
   o["limits"] = limits_json(r.trial.limits);
   o["health"] = health_json(r.trial.health);

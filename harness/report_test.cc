@@ -89,6 +89,10 @@ RunResult full_result() {
   t.sync.reclaim = std::vector<NamedCount>{
       {.name = "retired", .count = 9}, {.name = "freed", .count = 7}, {.name = "pending", .count = 2},
       {.name = "advances", .count = 3}, {.name = "stalled", .count = 0}};
+  const PmuTotal cycles{
+      .here = "perf::CYCLES", .raw = 40, .scaled = 100, .enabled_ns = 10, .running_ns = 4, .per_operation = 2e-5};
+  t.pmu = PmuResult{.events = {{.name = "cycles", .family = "core", .total = cycles}},
+                    .derived = {{"instructions_per_cycle", 2.5}, {"package_joules", 6}}};
   t.nodes_per_fetch = 1.477;
   t.stream = StreamPrint{.operations = 1000, .fingerprint = 0xfeed};
   t.key_file = KeyFile{.lines = 1005, .empty = 2, .repeated = 3};
@@ -173,7 +177,7 @@ TEST_CASE("what was not measured is null with a reason, never zero", "[report]")
         "/sync/counters", "/sync/aborts", "/sync/abort_statuses", "/sync/fallback_rate", "/sync/reclaim",
         "/memory/index_live_bytes",
         "/health/migrations", "/config/key_file", "/throughput", "/latency", "/sync/series", "/sync/per_thread",
-        "/limits/transaction_ns"}) {
+        "/limits/transaction_ns", "/pmu"}) {
     INFO(at);
     CHECK(document.at(Json::json_pointer(at)).is_null());
     CHECK(document.at(Json::json_pointer(std::string(at) + "_reason")) == "the run was skipped");
@@ -223,6 +227,31 @@ TEST_CASE("numbers that are alike stand under their own names", "[report]") {
   CHECK(document["limits"]["chase_ratio"] == 2.5);
   CHECK(document["limits"]["independent_ratio"] == 20.0);
   CHECK_THAT(block_of(full_result()), Catch::Contains("or 20 independent ones (10.0 ns)"));
+}
+
+TEST_CASE("a document says what was counted and why the rest was not, and people see it", "[report]") {
+  RunResult result = full_result();
+  PmuResult& pmu = *result.trial.pmu.value;
+  pmu.events.push_back({.name = "cycles-t", .family = "tsx", .total = Measured<PmuTotal>::missing("ENOENT: there is none")});
+  Json document = document_of(result)["pmu"];
+  CHECK(violations(document_of(result)) == std::vector<std::string>{});
+  CHECK(document["events"][0]["count"] == Json{{"here", "perf::CYCLES"}, {"user_only", false}, {"raw", 40}, {"scaled", 100.0},
+                                               {"enabled_ns", 10}, {"running_ns", 4}, {"running_share", .4},
+                                               {"per_operation", 2e-5}});
+  CHECK(document["events"][1]["count"].is_null());
+  CHECK(document["events"][1]["count_reason"] == "ENOENT: there is none");
+  CHECK(document["derived"]["instructions_per_cycle"] == 2.5);
+  CHECK_THAT(block_of(result), Catch::Contains("counted      2e-05 cycles an operation   2.50 instructions a cycle   in turns: "
+                                               "counted 40.0 % of the time or more\n"));
+  // Where there are no counters only who has asked for some is told.
+  pmu.events.erase(pmu.events.begin());
+  CHECK_THAT(block_of(result), !Catch::Contains("counted "));
+  result.config.pmu = "tsx";
+  CHECK_THAT(block_of(result), Catch::Contains("counted      -: cycles-t: ENOENT: there is none\n"));
+  // A null must have its reason.
+  document = document_of(result);
+  document["pmu"]["events"][0].erase("count_reason");
+  CHECK(violations(document) != std::vector<std::string>{});
 }
 
 TEST_CASE("a document says how long calls took, and people see it", "[report]") {

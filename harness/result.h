@@ -205,6 +205,28 @@ struct MemoryUse {
   Measured<u64> major_faults;
 };
 
+/// An event that was counted while threads ran operations of the measured phase, summed over the threads. Energy is of whole
+/// packages and of the phase on the wall.
+struct PmuTotal {
+  std::string here;         ///< what the event is on this processor, in libpfm4's words
+  bool user_only = false;   ///< without what happened in the kernel, which lets nobody count that
+  u64 raw = 0;
+  double scaled = 0;        ///< raw * enabled / running, thread by thread
+  u64 enabled_ns = 0;
+  u64 running_ns = 0;       ///< less than enabled where events took turns on the processor's counters
+  double per_operation = 0;   ///< scaled / operations
+};
+
+struct PmuResult {
+  struct Event {
+    std::string name;
+    std::string family;
+    Measured<PmuTotal> total;
+  };
+  std::vector<Event> events;
+  std::vector<std::pair<std::string, double>> derived;   ///< ratios both parts of which are there
+};
+
 /// The same memory with no index in it: the floor under every result, measured in the same run.
 struct Limits {
   Measured<u64> footprint;  ///< bytes that the chase ran over
@@ -256,11 +278,11 @@ struct TrialResult {
   /// Nodes that a lookup of the workload visits, as the index is after the measured phase, where the index counts them.
   Measured<double> nodes_per_fetch;
   SyncStats sync;
+  Measured<PmuResult> pmu;
   MemoryUse memory;
   Limits limits;
   Health health;
   Validation validation;
-  std::string pmu_reason = "hardware counters are not read";
 };
 
 /// Gives what only the measured phase could have measured this reason.

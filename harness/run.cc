@@ -29,7 +29,6 @@ TrialResult without_run(Status status, const std::string& reason, const Config& 
   result.validation.mode = config.validate;
   const std::string why = status == Status::kSkipped ? "the run was skipped" : "the run failed";
   nothing_measured(result, why);
-  result.pmu_reason = why;
   return result;
 }
 

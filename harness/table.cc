@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "harness/cli_values.h"
+#include "harness/pmu_events.h"
 #include "harness/progress.h"
 
 namespace latchlab {
@@ -36,6 +37,7 @@ Words axes_of(const Config& c) {
           {"ops", grouped(c.ops)},
           {"sample", duration_text(c.sample_ns)},
           {"latency", latency_text(c.latency_every)},
+          {"pmu", c.pmu},
           {"seed", fmt::format("{}", c.seed)},
           {"validate", std::string(word(c.validate))},
           {"reclaim", c.no_reclaim.empty() ? std::string(word(c.reclaim)) : "-"},
@@ -142,6 +144,34 @@ std::string aborts_text(const std::vector<NamedCount>& aborts, u64 operations) {
   return text;
 }
 
+/// What the processor counted; where that is nothing, why, to who asked for it; "" for nobody.
+std::string pmu_text(const PmuResult& pmu, bool asked) {
+  std::string text, why;
+  double running = 1;
+  bool user_only = false;
+  for (const PmuResult::Event& event : pmu.events) {
+    if (event.family == kSoftwareFamily) continue;
+    if (!event.total) {
+      if (why.empty()) why = fmt::format("-: {}: {}", event.name, event.total.reason);
+      continue;
+    }
+    text += fmt::format("{}{:.3g} {}", text.empty() ? "" : ", ", event.total->per_operation, event.name);
+    running = std::min(running, static_cast<double>(event.total->running_ns) / static_cast<double>(event.total->enabled_ns));
+    user_only |= event.total->user_only;
+  }
+  if (text.empty()) return asked ? why : "";
+  text += " an operation";
+  for (const auto& [name, value] : pmu.derived) {
+    if (name == "instructions_per_cycle") text += fmt::format("   {:.2f} instructions a cycle", value);
+    if (name == "transactional_cycles") text += fmt::format("   {} of cycles in transactions", percent(value));
+    if (name == "aborted_cycles") text += fmt::format(", {} in aborted ones", percent(value));
+    if (name == "package_joules_per_operation") text += fmt::format("   {:.3g} nJ an operation", value * 1e9);
+  }
+  if (running < .995) text += fmt::format("   in turns: counted {} of the time or more", percent(running));
+  if (user_only) text += "   without the kernel's part";
+  return text;
+}
+
 /// An insert run whose time was over first: another size of index than the records say.
 bool ended_before_its_records(const RunResult& result) {
   return result.config.workload.name == "insert" && result.trial.throughput &&
@@ -236,6 +266,9 @@ std::string block_of(const RunResult& r) {
   }
   if (t.sync.fallback_rate) text += line("fallbacks", fallbacks_text(t.sync));
   if (t.sync.restart_rate) text += line("restarts", fmt::format("{:.3g} an operation", *t.sync.restart_rate));
+  if (t.pmu) {
+    if (const std::string counted = pmu_text(*t.pmu, c.pmu != kDefaultPmu); !counted.empty()) text += line("counted", counted);
+  }
   if (t.memory.index_live) {
     text += line("memory", fmt::format("{} bytes a key   {} live of {} reserved   {} pages{}",
                                        number(t.memory.bytes_per_key, 1), bytes_text(*t.memory.index_live),

@@ -20,6 +20,7 @@
 #include "harness/meter.h"
 #include "harness/phases.h"
 #include "harness/placement.h"
+#include "harness/pmu_account.h"
 #include "harness/progress.h"
 #include "harness/step_maker.h"
 #include "harness/sync_account.h"
@@ -210,14 +211,18 @@ class Run {
       worker.measured = worker.tally;
     }
     if (trial_.keeps()) out_.memory.keys_at_start = tally_of_all().keys;
+    const auto packages = count_events();
+    if (!go_on()) return;
     const Measured<ReclaimCounters> reclaim_before = trial_.reclaim();
     const Disturbance before = disturbance_now();
+    for (const auto& package : packages) package->begin();
     const bool endless = total == ~u64{0} || total >= Stream::kEndless;
     const auto task = [&](u32 t) {
       phases_.run_steps(t);
       phases_.workers()[t].seen_on = this_cpu();
     };
     note(phases_.phase("measure", endless ? 0 : total, config_.time_ns, task, config_.sample_ns));
+    for (const auto& package : packages) package->end();
     const Disturbance after = disturbance_now();
     measured_ns_ = static_cast<u64>(phases_.rounds().wall_seconds() * 1e9);
     set_health(out_.health, before, after);
@@ -228,11 +233,28 @@ class Run {
     }
     report_throughput(total);
     report_sync();
+    report_pmu(packages);
     if (!config_.index_degraded.empty()) worsen(Status::kDegraded, config_.index_degraded);
     if (!config_.mem_degraded.empty()) worsen(Status::kDegraded, config_.mem_degraded);
     report_reclaim(reclaim_before);
     if (every != 0) report_latency(every);
     report_memory(before, after);
+  }
+
+  using Packages = std::vector<std::unique_ptr<PmuGroups>>;
+
+  /// On all threads; and on the packages that they run in, for what is counted of those.
+  Packages count_events() {
+    Packages packages;
+    if (events_.empty()) return packages;
+    if (const std::string failure = phases_.count(events_); !failure.empty()) worsen(Status::kFailed, failure);
+    std::set<u32> sockets;
+    for (const Processor& processor : topology_.processors) {
+      const bool in_use = std::ranges::count(seats_.cpus, processor.os) != 0;
+      if (!seats_.binds || !in_use || !sockets.insert(processor.socket).second) continue;
+      packages.push_back(std::make_unique<PmuGroups>(events_, kernel_perf(), static_cast<int>(processor.os)));
+    }
+    return packages;
   }
 
   void note(const Phases::Outcome& phase) {
@@ -339,6 +361,21 @@ class Run {
     SyncAccount account = sync_account(trial_, counted, phases_.meter().troubles(), operations, config_.batch.keys);
     out_.sync = std::move(account.stats);
     worsen(account.status, account.reason);
+  }
+
+  /// Closes the threads' events.
+  void report_pmu(const Packages& packages) {
+    std::vector<std::vector<PmuCount>> of_threads, of_packages;
+    for (Worker& worker : phases_.workers()) {
+      if (worker.pmu) of_threads.push_back(worker.pmu->counts());
+      worker.pmu.reset();
+    }
+    for (const auto& package : packages) of_packages.push_back(package->counts());
+    if (events_.empty()) {
+      out_.pmu = Measured<PmuResult>::missing("--pmu=off");
+    } else if (out_.throughput) {
+      out_.pmu = pmu_account(events_, of_threads, of_packages, out_.throughput->operations);
+    }
   }
 
   void report_reclaim(const Measured<ReclaimCounters>& before) {
@@ -494,6 +531,7 @@ class Run {
   const Mix& mix_;
   const std::unique_ptr<const Stream> stream_;
   const StepMaker maker_;
+  const std::vector<PmuEvent> events_ = pmu_events(config_.pmu);
   Phases phases_;
   PageUse pages_before_;
   u64 measured_ns_ = 0;

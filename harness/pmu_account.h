@@ -1,0 +1,23 @@
+#pragma once
+// What the events of the measured phase come to: sums over the threads, each scaled by its own times, and where an event is
+// missing on one of them, why, and what to change.
+
+#include <string>
+#include <vector>
+
+#include "harness/environment.h"
+#include "harness/pmu_events.h"
+#include "harness/pmu_groups.h"
+#include "harness/result.h"
+#include "src/base/types.h"
+
+namespace latchlab {
+
+/// `threads` and `packages`: of each its PmuGroups::counts(). `operations` were done.
+[[nodiscard]] PmuResult pmu_account(const std::vector<PmuEvent>& events, const std::vector<std::vector<PmuCount>>& threads,
+                                    const std::vector<std::vector<PmuCount>>& packages, u64 operations, const Root& root = {});
+
+/// Why the kernel does not count an event, and what to change: "EACCES: ...; sysctl kernel.perf_event_paranoid=1".
+[[nodiscard]] std::string why_not_counted(int error, const PmuEvent& event, const Root& root = {});
+
+}  // namespace latchlab
