@@ -492,6 +492,36 @@ class Runs(unittest.TestCase):
             self.assertEqual(document[part][f"{name}_reason"], "this index keeps nothing")
         self.assertNotIn("0 bytes", run("--index=null", "--sync=none", *SHORT).stdout)
 
+    def test_events_are_counted_or_say_why_not(self):
+        words = ["--pmu=tsx,cache,CYCLES:u", "--pmu=TC_deliver_mode:DD", "--pmu=off"]   # the second is an event of 2000
+        mixed, elsewhere, off = self.documents(*words, *SHORT, count=3)
+        self.assertEqual([d["config"]["pmu"] for d in (mixed, elsewhere, off)], [word[len("--pmu="):] for word in words])
+        families = [event["family"] for event in mixed["pmu"]["events"]]
+        self.assertEqual(families, ["software"] * 3 + ["tsx"] * 13 + ["cache"] * 4 + ["named"])
+        for event in mixed["pmu"]["events"]:
+            if event["count"] is not None:
+                self.assertGreater(event["count"]["enabled_ns"], 0, event)
+            elif event["family"] in ("software", "cache", "named"):   # the kernel was asked
+                self.assertRegex(event["count_reason"], "^E[A-Z]+: |^never scheduled", event)
+        self.assertIn("netburst", elsewhere["pmu"]["events"][-1]["count_reason"])
+        self.assertEqual((off["pmu"], off["pmu_reason"]), (None, "--pmu=off"))
+
+    def test_events_of_transactions_have_names_on_every_processor_that_has_them(self):
+        for processor in ("hsw", "hsw_ep", "bdw", "skl", "skx", "clx", "icl", "icx", "spr"):
+            with self.subTest(processor=processor):
+                done = subprocess.run(
+                    [HARNESS, "list", "pmu"], capture_output=True, text=True, timeout=60, check=True,
+                    env={**os.environ, "LIBPFM_FORCE_PMU": processor},
+                )
+                events = {line.split()[0]: line for line in done.stdout.splitlines() if line.startswith("    ")}
+                for event in (
+                    "cycles-t", "cycles-ct", "RTM_RETIRED:START", "RTM_RETIRED:COMMIT", "RTM_RETIRED:ABORTED",
+                    "RTM_RETIRED:ABORTED_MEM", "RTM_RETIRED:ABORTED_UNFRIENDLY", "RTM_RETIRED:ABORTED_MEMTYPE",
+                    "RTM_RETIRED:ABORTED_EVENTS", "TX_MEM:ABORT_CONFLICT", "TX_MEM:ABORT_CAPACITY_WRITE",
+                ):
+                    self.assertIn(f" {processor}::", events[event])
+                self.assertRegex(events["cycles-ct"], "CPU_CLK.*:THREAD_P:intx=1:intxcp=1")
+
     def test_it_says_what_there_is(self):
         for arguments in (["list"], ["list", "policies"], ["doctor"], ["help"]):
             done = run(*arguments)
@@ -517,6 +547,11 @@ class WrongInput(unittest.TestCase):
         ["--threads=99999999999999999999"],
         ["--threads=2..1"],
         ["--threads={1,}"],
+        ["--pmu=tzx"],
+        ["--pmu=core,core"],
+        ["--pmu=core,off"],
+        ["--pmu={core,}"],
+        ["--pmu=CYCLES:sometimes"],
         ["--pin=nowhere"],
         ["--pin=socket:99"],
         ["--pin=list:9999"],

@@ -260,6 +260,24 @@ TEST_CASE("calls are timed all, by a sample, or not at all", "[cli]") {
   CHECK(contains(error_of({"--latency=sample:"}), "a number from 0 to 1"));
 }
 
+TEST_CASE("events to count: a comma joins families in one point, braces make points", "[cli][pmu]") {
+  CHECK(runs({"--pmu=tsx,cache"}).runs.size() == 1);
+  const RunCommand command = runs({"--pmu={core,tsx,off}"});
+  REQUIRE(command.runs.size() == 3);
+  CHECK(command.runs[0].config.pmu == "core");
+  CHECK(command.runs[1].config.pmu == "tsx");
+  // Points of before there were events keep their names.
+  CHECK(point_of(command.runs[0].config) == point_of(runs({"--threads=1"}).runs[0].config));
+  CHECK_FALSE(contains(point_of(command.runs[0].config), "--pmu"));
+  for (const char* pmu : {"tsx,cache", "off", "CYCLES:u"}) {
+    const Config config = runs({"--pmu=" + std::string(pmu)}).runs[0].config;
+    CHECK(contains(point_of(config), "--pmu=" + std::string(pmu) + " "));
+    CHECK(point_of(runs(split_like_shell(point_of(config))).runs[0].config) == point_of(config));
+  }
+  CHECK(error_of({"--pmu=tsx,cach"}).ends_with("did you mean 'cache'?"));   // and not that a list would be right
+  CHECK(contains(error_of({"--pmu={core,cach}"}), "did you mean 'cache'?"));
+}
+
 TEST_CASE("the instructions of kernels are an axis, for an index that has them", "[cli]") {
   const RunCommand command = runs({"--isa={avx,sse}", "--index={vip,vip:32}", "--keys=u32"});
   REQUIRE(command.runs.size() == 4);

@@ -1,12 +1,6 @@
 #include "harness/doctor.h"
 
-#include <linux/perf_event.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -139,35 +133,6 @@ Finding numa_balancing(const Topology& topology, const Root& root) {
           "sysctl kernel.numa_balancing=0"};
 }
 
-Finding counters(const Probes& probes, const Root& root) {
-  Finding out{Grade::kGood, "hardware counters", "an event of the processor can be opened", {}};
-  if (probes.perf_error == 0) return out;
-  out.grade = Grade::kMissing;
-  const std::string paranoid = read_fact(root, "/proc/sys/kernel/perf_event_paranoid").value_or("unknown");
-  switch (probes.perf_error) {
-    case ENOENT:
-    case EOPNOTSUPP:
-      out.text = fmt::format(
-          "perf_event_open says {}: there is no hardware counter here, as in most virtual machines",
-          probes.perf_error == ENOENT ? "ENOENT" : "EOPNOTSUPP");
-      out.remedy = "run on the bare machine, or have the host expose a virtual PMU";
-      break;
-    case EACCES:
-    case EPERM:
-      out.text = fmt::format("perf_event_open says {}: not permitted (perf_event_paranoid is {})",
-                             probes.perf_error == EACCES ? "EACCES" : "EPERM", paranoid);
-      // At 2 and below a process may count what it does itself: then it is not the kernel's setting that forbids it.
-      out.remedy = parse_u64(paranoid).value_or(4) > 2
-                       ? "sysctl kernel.perf_event_paranoid=1"
-                       : "the container forbids it: docker run --cap-add=PERFMON --security-opt seccomp=unconfined ...";
-      break;
-    default:
-      out.text = fmt::format("perf_event_open fails: {} (perf_event_paranoid is {})",
-                             std::strerror(probes.perf_error), paranoid);
-  }
-  return out;
-}
-
 Finding huge_pages(const Root& root) {
   const std::string folder = "/sys/kernel/mm/transparent_hugepage/";
   const auto setting = read_fact(root, folder + "enabled");
@@ -258,18 +223,7 @@ Probes run_probes() {
   out.rtm = rtm_probe();
   out.hle = hle_probe();
   out.heavy_fence = heavy_fence_here();
-  perf_event_attr event{};
-  event.type = PERF_TYPE_HARDWARE;
-  event.size = sizeof event;
-  event.config = PERF_COUNT_HW_CPU_CYCLES;
-  event.exclude_kernel = 1;
-  event.exclude_hv = 1;
-  const long file = syscall(SYS_perf_event_open, &event, 0, -1, -1, 0);
-  if (file < 0) {
-    out.perf_error = errno;
-  } else {
-    close(static_cast<int>(file));
-  }
+  out.pmu = pmu_access();
   return out;
 }
 
@@ -283,7 +237,7 @@ std::vector<Finding> diagnose(const Topology& topology, const Probes& probes, co
           heavy_fence(probes),
           damon(root),
           numa_balancing(topology, root),
-          counters(probes, root),
+          finding_of(probes.pmu, root),
           huge_pages(root),
           governor(topology, root),
           clock(root),

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "harness/environment.h"
+#include "harness/pmu_access.h"
 #include "harness/topology.h"
 #include "src/arch/features.h"
 #include "src/arch/heavy_fence.h"
@@ -32,7 +33,7 @@ struct Probes {
   RtmProbe rtm;
   HleProbe hle;
   HeavyFence heavy_fence = HeavyFence::kMembarrier;
-  int perf_error = 0;  ///< errno of opening one hardware event, 0 if it opened
+  PmuAccess pmu;
 };
 
 /// Runs the probes: some milliseconds.

@@ -179,14 +179,18 @@ TEST_CASE("the heavy fence is named, and what to change where it is dear or miss
 TEST_CASE("counters that cannot be opened say why") {
   Fixture fixture;
   Probes probes = all_work();
-  probes.perf_error = ENOENT;
-  CHECK_THAT(about("hardware counters", fixture, probes).text, Catch::Contains("ENOENT"));
-  probes.perf_error = EACCES;
-  CHECK_THAT(about("hardware counters", fixture, probes).text,
-             Catch::Contains("EACCES") && Catch::Contains("is 4"));
-  CHECK(about("hardware counters", fixture, probes).remedy == "sysctl kernel.perf_event_paranoid=1");
-  fixture.put("/proc/sys/kernel/perf_event_paranoid", "2\n");
-  CHECK_THAT(about("hardware counters", fixture, probes).remedy, Catch::Contains("--cap-add=PERFMON"));
+  probes.pmu = {.processor = "skx", .error = ENOENT, .user_only = false, .families = "software 3 of 3, core 0 of 3"};
+  const auto found = [&] { return about("hardware counters", fixture, probes); };
+  CHECK(found().grade == Grade::kMissing);
+  CHECK_THAT(found().text, Catch::Contains("ENOENT") && Catch::Contains("as skx") && Catch::EndsWith("core 0 of 3"));
+  CHECK_THAT(found().remedy, Catch::Contains("virtual PMU"));
+  probes.pmu.error = EACCES;
+  CHECK_THAT(found().text, Catch::Contains("EACCES"));
+  CHECK_THAT(found().remedy, Catch::StartsWith("sysctl kernel.perf_event_paranoid=1 (it is 4)"));
+  probes.pmu.error = 0;
+  probes.pmu.user_only = true;
+  CHECK(found().grade == Grade::kMind);
+  CHECK_THAT(found().remedy, Catch::StartsWith("sysctl kernel.perf_event_paranoid=1"));
 }
 
 TEST_CASE("pages, frequency and load are judged by what the kernel says") {

@@ -25,7 +25,8 @@ Measured<PmuTotal> total_of(const PmuEvent& event, std::size_t index, const std:
   };
   const auto failed = [&](const std::vector<PmuCount>& counts) { return counts[index].error != 0; };
   if (const auto first = std::ranges::find_if(all, failed); first != all.end()) {
-    return Total::missing(why_not_counted((*first)[index].error, event, root) + some(std::ranges::count_if(all, failed)));
+    const NotCounted why = why_not_counted((*first)[index].error, event, root);
+    return Total::missing(why.text() + some(std::ranges::count_if(all, failed)));
   }
   // One that did nothing misses nothing; one that worked and was not counted would make the sum too small.
   const auto starved = [&](const std::vector<PmuCount>& counts) {
@@ -96,26 +97,26 @@ std::string permission(const PmuEvent& event, const Root& root) {
 
 }  // namespace
 
-std::string why_not_counted(int error, const PmuEvent& event, const Root& root) {
+NotCounted why_not_counted(int error, const PmuEvent& event, const Root& root) {
   const char* const name = strerrorname_np(error);
   const std::string code = name != nullptr ? name : std::to_string(error);
   switch (error) {
     case EACCES:
-    case EPERM: return fmt::format("{}: not permitted; {}", code, permission(event, root));
+    case EPERM: return {.why = code + ": not permitted", .remedy = permission(event, root)};
     case ENOENT:
     case ENODEV:
     case ENXIO:
     case EOPNOTSUPP:
-      return fmt::format("{}: the kernel has no such counter here; in a virtual machine the host must expose a virtual PMU, or "
-                         "measure on the bare machine",
-                         code);
-    case EINVAL: return fmt::format("{}: the processor, as the kernel knows it, cannot count this", code);
-    case EBUSY: return fmt::format("{}: somebody else has the counter; try sysctl kernel.nmi_watchdog=0", code);
+      return {.why = code + ": the kernel has no such counter here",
+              .remedy = "in a virtual machine have the host expose a virtual PMU, or run on the bare machine"};
+    case EINVAL: return {.why = code + ": the processor, as the kernel knows it, cannot count this", .remedy = ""};
+    case EBUSY: return {.why = code + ": somebody else has the counter", .remedy = "sysctl kernel.nmi_watchdog=0"};
     case EMFILE:
     case ENFILE:
-      return fmt::format("{}: it takes a file for each event and thread; raise ulimit -n, or ask for fewer events", code);
-    case EIO: return fmt::format("{}: a read of the counter came short", code);
-    default: return fmt::format("{}: {}", code, std::strerror(error));
+      return {.why = code + ": it takes a file for each event and thread",
+              .remedy = "raise ulimit -n, or ask for fewer events"};
+    case EIO: return {.why = code + ": a read of the counter came short", .remedy = ""};
+    default: return {.why = fmt::format("{}: {}", code, std::strerror(error)), .remedy = ""};
   }
 }
 

@@ -17,7 +17,13 @@ namespace latchlab {
 [[nodiscard]] PmuResult pmu_account(const std::vector<PmuEvent>& events, const std::vector<std::vector<PmuCount>>& threads,
                                     const std::vector<std::vector<PmuCount>>& packages, u64 operations, const Root& root = {});
 
-/// Why the kernel does not count an event, and what to change: "EACCES: ...; sysctl kernel.perf_event_paranoid=1".
-[[nodiscard]] std::string why_not_counted(int error, const PmuEvent& event, const Root& root = {});
+/// Why the kernel does not count an event, and what to change.
+struct NotCounted {
+  std::string why;      ///< "EACCES: not permitted"
+  std::string remedy;   ///< "sysctl kernel.perf_event_paranoid=1 (it is 2), ..."; empty where nobody knows one
+
+  [[nodiscard]] std::string text() const { return remedy.empty() ? why : why + "; " + remedy; }
+};
+[[nodiscard]] NotCounted why_not_counted(int error, const PmuEvent& event, const Root& root = {});
 
 }  // namespace latchlab

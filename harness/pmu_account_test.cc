@@ -87,7 +87,7 @@ TEST_CASE("Why an event is missing names the error and what to change", "[pmu]")
   fs::create_directories(root / "proc/sys/kernel");
   const auto why = [&](int error, const char* paranoid, const char* family = "core") {
     std::ofstream(root / "proc/sys/kernel/perf_event_paranoid") << paranoid << '\n';
-    return why_not_counted(error, event(family, "e"), root.string());
+    return why_not_counted(error, event(family, "e"), root.string()).text();
   };
   CHECK_THAT(why(EACCES, "3"), Catch::StartsWith("EACCES: not permitted; sysctl kernel.perf_event_paranoid=1 (it is 3)"));
   CHECK_THAT(why(EPERM, "2"), Catch::StartsWith("EPERM: not permitted; sysctl kernel.perf_event_paranoid=1 (it is 2)"));
@@ -100,7 +100,7 @@ TEST_CASE("Why an event is missing names the error and what to change", "[pmu]")
   CHECK_THAT(why(EIO, "1"), Catch::Contains("short"));
   CHECK_THAT(why(ENOSYS, "1"), Catch::StartsWith("ENOSYS: "));
   fs::remove_all(root);
-  CHECK_THAT(why_not_counted(EACCES, event("core", "e"), root.string()), Catch::Contains("it is unknown"));
+  CHECK_THAT(why_not_counted(EACCES, event("core", "e"), root.string()).remedy, Catch::Contains("it is unknown"));
 }
 
 }  // namespace

@@ -247,7 +247,7 @@ std::unique_ptr<PmuGroups> of_kernel(const std::vector<PmuEvent>& events) {
   auto groups = std::make_unique<PmuGroups>(events, kernel_perf());
   for (std::size_t i = 0; i < events.size(); ++i) {
     if (groups->counts()[i].error == 0) continue;
-    WARN(events[i].name << ": " << why_not_counted(groups->counts()[i].error, events[i]));
+    WARN(events[i].name << ": " << why_not_counted(groups->counts()[i].error, events[i]).text());
     return nullptr;
   }
   return groups;
