@@ -116,6 +116,7 @@ void Phases::run_steps(u32 t) {
       me.rest.count -= ran;
       halted = ran < slice.count;
     }
+    part.stop();
     if (me.pmu) me.pmu->end();
     part.end();
   }

@@ -44,11 +44,11 @@ Finding finding_of(const PmuAccess& access, const Root& root) {
   const PmuEvent cycles{.name = "cycles", .family = "core", .here = {}, .code = {}, .of_packages = false, .missing = {}};
   if (access.error != 0) {
     const NotCounted not_counted = why_not_counted(access.error, cycles, root);
-    out.verdict = Grade::kMissing;
+    out.grade = Grade::kMissing;
     out.text = fmt::format("perf_event_open says {}; {}", not_counted.why, known);
     out.remedy = not_counted.remedy;
   } else if (access.user_only) {
-    out.verdict = Grade::kMind;
+    out.grade = Grade::kMind;
     out.text = fmt::format("only outside the kernel; {}", known);
     out.remedy = why_not_counted(EACCES, cycles, root).remedy;
   } else {

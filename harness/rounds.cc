@@ -51,20 +51,23 @@ void Rounds::begin() {
   Native::wait_until(round_, [&](u64 round) { return round != before; });   // acquire: pairs with open
 }
 
-void Rounds::end() {
-  halt_.store(true, kRelaxed);   // relaxed: it publishes nothing, and the mutex puts it before the next open
-  const auto now = Clock::now();   // before the mutex: waiting for it is not running
+Rounds::Clock::time_point Rounds::stop() {
+  halt_.store(true, kRelaxed);   // relaxed: it publishes nothing, and the mutex of end puts it before the next open
+  return Clock::now();   // before that mutex: waiting for it is not running
+}
+
+void Rounds::end(Clock::time_point stopped) {
   const std::lock_guard lock(mutex_);
-  if (!first_stop_ || now < *first_stop_) first_stop_ = now;
-  closed_ = std::max(closed_, now);
-  of_round_ += now - opened_;
+  if (!first_stop_ || stopped < *first_stop_) first_stop_ = stopped;
+  closed_ = std::max(closed_, stopped);
+  of_round_ += stopped - opened_;
   if (--running_ > 0) return;
   open_ = false;
   timed_ += of_round_ / threads_;
 }
 
 void Rounds::leave(bool runs) {
-  if (runs && together_) end();
+  if (runs && together_) end(stop());
   const std::lock_guard lock(mutex_);
   --in_;
   if (together_) {

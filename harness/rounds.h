@@ -55,15 +55,21 @@ class Rounds {
       if (!runs_) rounds_.begin();
       runs_ = true;
     }
-    /// No more operations in this round. In a window: nothing happens.
+    /// No more operations in this round; what this thread does until end() takes no time of it. In a window: nothing happens.
+    void stop() {
+      if (rounds_.together_) stopped_ = rounds_.stop();
+    }
+    /// The same, if that was not said, and this thread is done with the round.
     void end() {
-      if (rounds_.together_) rounds_.end();
+      if (rounds_.together_) rounds_.end(stopped_ ? *stopped_ : rounds_.stop());
+      stopped_.reset();
       runs_ = !rounds_.together_;
     }
 
    private:
     Rounds& rounds_;
     bool runs_ = false;
+    std::optional<Clock::time_point> stopped_;
   };
 
   /// True when the round or the phase is over. Relaxed looks are enough: it publishes nothing.
@@ -79,7 +85,8 @@ class Rounds {
 
  private:
   void begin();
-  void end();
+  Clock::time_point stop();
+  void end(Clock::time_point stopped);
   void leave(bool runs);
   void open();
 

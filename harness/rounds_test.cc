@@ -75,6 +75,24 @@ TEST_CASE("what happens between rounds does not count, and all that threads wait
   CHECK(rounds.wall_seconds() - rounds.seconds() >= 2 * .020);
 }
 
+TEST_CASE("what a thread does between its stop and its end takes no time of the round") {
+  std::atomic<bool> stop{false};
+  Rounds rounds(stop);
+  rounds.start(1, true);
+  {
+    Rounds::Part part(rounds);
+    part.begin();
+    part.stop();
+    CHECK(rounds.halted().load());
+    std::this_thread::sleep_for(milliseconds(20));
+    part.end();
+    part.begin();
+    CHECK_FALSE(rounds.halted().load());
+    part.end();
+  }
+  CHECK(rounds.wall_seconds() - rounds.seconds() >= .020);
+}
+
 TEST_CASE("one who stays behind delays a round by his share") {
   std::atomic<bool> stop{false};
   Rounds rounds(stop);
