@@ -1,0 +1,152 @@
+"""Two hundred wrong inputs: options, combinations, files. Each is refused with one line and exit status 2, and nothing runs.
+
+Run by CTest, which says where the binary is; by hand:
+LATCHLAB_HARNESS=build/release/harness python3 harness/wrong_input_test.py
+"""
+
+import concurrent.futures
+import os
+import pathlib
+import struct
+import subprocess
+import tempfile
+import unittest
+
+TREE = pathlib.Path(__file__).resolve().parents[1]
+HARNESS = os.environ.get("LATCHLAB_HARNESS") or str(TREE / "build/release/harness")
+
+# One option that is wrong by itself, whatever the index.
+OPTIONS = """
+--no-such --threds=2 --threads --threads= --threads=0 --threads=-1 --threads=1.5 --threads=two --threads=1025 --threads=1e3
+--threads=99999999999999999999 --threads=1..0 --threads=1..8*1 --threads=1..8+0 --threads=1..8*0 --threads={1,2 --threads=1,2}
+--threads={} --threads={1,,2} --threads={2,2} --threads=1..9223372036854775807 --threads=0x10
+--index= --index=: --index=nosuch --index=ART --index=art,x=1 --index=art:7 --index=chained:x --index=null,null=1
+--sync=nosuch --sync=rtm:-1 --sync=rtm:x --sync=rtm:20,wait=2 --sync=rtm:20,nosuch=1 --sync=rtm:20,wait --sync=olc:3
+--pin=nowhere --pin=socket --pin=socket: --pin=socket:x --pin=socket:999 --pin=list: --pin=list:5-3 --pin=list:0-99999999
+--pin=list:a --pin=list:0,,1 --pin=list:0- --pin=list:99999 --pin=cluster:999 --pin=cluster:x --smt=maybe --mem=bind --mem=bind:x
+--mem=bind:999 --mem=nosuch --threads-per=core --topology=/no/such --topology=/etc/passwd
+--alloc=nosuch --alloc= --hugepages=1g --reclaim=nosuch --isa=nosuch --isa=avx2
+--workload=nosuch --workload=mix --workload=mix: --workload=mix:read=50 --workload=mix:read=200 --workload=mix:read=-1,insert=101
+--workload=mix:read=nan --workload=mix:raed=100 --workload=mix:read=50,read=50 --workload=mix:scan=100,scan_length=0
+--workload=mix:scan=100,scan_length=9-1 --workload=mix:read=100,scan_length=5 --workload=ycsb-g --workload=lookup:1
+--workload=insert,x=1 --workload=wiscer --workload=wiscer: --workload=wiscer:nosuch --workload=wiscer:/no/such --workload=wiscer:/
+--keys=nosuch --keys=u64:1 --keys=stride --keys=stride:0 --keys=stride:x --keys=stride:-1 --keys=clustered:3 --keys=clustered:1
+--keys=email:0 --keys=url:x --keys=file --keys=file: --keys=file:/no/such --keys=file:/ --keys=file:/dev/null --keys=/etc/passwd
+--keys=sosd --keys=sosd:/no/such --keys=sosd:/dev --keys=dense:in_order=2 --keys=affine:x=1
+--dist=nosuch --dist=zipf --dist=zipf: --dist=zipf:-1 --dist=zipf:nan --dist=zipf:inf --dist=zipf:x --dist=zipf:1,x=2
+--dist=uniform:1 --dist=hotspot:0 --dist=hotspot:2 --dist=hotspot:.1,hits=2 --dist=hotspot:.1,hot=1 --dist=self-similar
+--dist=self-similar:.6 --dist=exponential --dist=exponential:0 --dist=latest:-1 --dist=histogram --dist=histogram:/no/such
+--churn=nosuch --churn=drift --churn=drift:0 --churn=drift:5 --churn=flash --churn=flash:10,share=2 --churn=flash:10,length=11
+--negative=2 --negative=-0.1 --negative=x --negative=nan --negative= --batch=0 --batch=3 --batch=128 --batch=16:sideways
+--batch=1:in-turn --records=0 --records=x --records=1.5 --records=-1 --records=99T --records=1m --records=99999999999999999999
+--warmup=-1s --warmup=1 --warmup=1h --warmup=99999999min --time=0 --time=1 --time=x --time=1us --time=999999999s --ops=0 --ops=x
+--sample=0 --sample=1us --latency=some --latency=sample --latency=sample:2 --latency=sample:0 --latency=sample:0.7 --seed=-1
+--seed=x --validate=maybe --reps=0 --reps=10001 --reps=x --out= --out=/no/such/folder --out=/dev/null --json=1 --strict=1
+--progress=loud --block=x --order=1 --replicate=-1 --pmu=nosuch --pmu= -x threads=2 -- --=1 --help=1
+""".split()
+
+# Words that are right, but not together; and commands.
+COMBINATIONS = [
+    ["--time=1s", "--ops=5"],
+    ["--index=art", "--index=art"],
+    ["--threads=2", "--threads=2"],
+    ["--seed=1", "--json", "--json"],
+    ["--workload=insert", "--warmup=1s"],
+    ["--workload=insert", "--dist=zipf:1"],
+    ["--workload=insert", "--churn=flash:100"],
+    ["--workload=mix:insert=100", "--negative=.5"],
+    ["--workload=wiscer:high-churn", "--keys=u64"],
+    ["--workload=wiscer:high-churn", "--records=10"],
+    ["--workload=wiscer:high-churn", "--dist=uniform"],
+    ["--workload=mix:read=50,update=50", "--batch=16"],
+    ["--dist=uniform", "--churn=drift:10"],
+    ["--keys=u16", "--records=40000"],
+    ["--sync=none", "--threads=2", "--workload=mix:update=100"],
+    ["--out=/proc/latchlab"],
+    ["nosuch"],
+    ["list", "nosuch"],
+    ["list", "indexes", "policies"],
+    ["doctor", "now"],
+    ["ab"],
+    ["ab", "--a=--sync=none"],
+    ["ab", "--a=--sync=none", "--b=--sync=nosuch"],
+    ["ab", "--a=--sync=none", "--b='"],
+    ["ab", "--a=", "--b="],
+    ["ab", "--a=--sync=none", "--c=--sync=olc"],
+    ["ab", "--a=--sync=none", "--b=--sync=olc", "--replicates=0"],
+    ["ab", "--a=--threads={1,2}", "--b=--threads=1"],
+    ["ab", "--z=--sync=none", "--b=--sync=none"],
+    ["explain"],
+    ["explain", "/no/such"],
+    ["explain", "/etc/passwd"],
+    ["explain", "a", "b", "c"],
+    ["compare"],
+    ["compare", "/no/such", "/no/such"],
+    ["compare", "/etc/passwd", "/etc/passwd"],
+    ["limits", "--nosuch"],
+    ["limits", "--footprint=x"],
+    ["experiment", "nosuch"],
+    ["experiment", "policies", "--fast"],
+]
+
+# Files: what they hold, and the option that names them.
+WISCER = "operationCount=9\n"
+FILES = [
+    ("--keys=file:", b""),
+    ("--keys=file:", b"\n\r\n\n"),
+    ("--keys=file:", b"x" * 70000),
+    ("--keys=sosd:", b""),
+    ("--keys=sosd:", b"1234567"),
+    ("--keys=sosd:", struct.pack("<Q", 0)),
+    ("--keys=sosd:", struct.pack("<QQ", 2, 7)),
+    ("--keys=sosd:", struct.pack("<QQQ", 1, 7, 8)),
+    ("--keys=sosd:", struct.pack("<QQ", 2**63, 7)),
+    ("--keys=sosd:", struct.pack("<QQ", 1, 7) + b"x"),
+    ("--dist=histogram:", b""),
+    ("--dist=histogram:", b"# nothing\n\n"),
+    ("--dist=histogram:", b"1\n"),
+    ("--dist=histogram:", b"1 2 3\n"),
+    ("--dist=histogram:", b"a b\n"),
+    ("--dist=histogram:", b"1 1\n0 1\n"),
+    ("--dist=histogram:", b"1 -1\n"),
+    ("--dist=histogram:", b"1 nan\n"),
+    ("--dist=histogram:", b"1 0\n"),
+    ("--dist=histogram:", b"\0\1\2\3 \xff\xfe\n"),
+    ("--workload=wiscer:", b""),
+    ("--workload=wiscer:", b"zipf=1\n"),
+    ("--workload=wiscer:", b"\0" * 100),
+    ("--workload=wiscer:", bytes(range(256)) * 50),
+    ("--workload=wiscer:", b"x" * (17 << 20)),
+    *(("--workload=wiscer:", (WISCER + line + "\n").encode()) for line in (
+        "zipf", "zipf=", "zipf=x", "zipf=-1", "zipf=nan", "zipf=1\nzipf=1", "zpif=1", "initialSize=-1", "initialSize=1e6",
+        "initialSize=999999999999999", "operationCount=1", "fetchProportion=.5", "fetchProportion=2", "insertProportion=.1",
+        "deleteProportion=-1", "distShiftFreq=0", "distShiftFreq=x", "distShiftPrct=10", "distShiftPrct=1000", "keyPattern=x",
+        "keyOrder=x", "keyorder=random\nkeyOrder=random", "storageEngine=x", "=1", "initialSize=99999999999")),
+]
+
+
+class WrongInput(unittest.TestCase):
+    def refuse(self, arguments):
+        """What is wrong with how the harness refused them, None for nothing."""
+        done = subprocess.run([HARNESS, *arguments], capture_output=True, timeout=120, check=False, stdin=subprocess.DEVNULL)
+        said = done.stderr.decode(errors="replace")
+        one_line = said.startswith("harness: ") and said.endswith("\n") and said[:-1].isprintable() and len(said) > 20
+        if done.returncode == 2 and one_line and not done.stdout:
+            return None
+        return f"{arguments}: exit status {done.returncode}, {len(done.stdout)} bytes on stdout, on stderr {said!r}"
+
+    def test_each_is_one_line_and_exit_status_2(self):
+        with tempfile.TemporaryDirectory() as folder:
+            cases = [[option] for option in OPTIONS] + COMBINATIONS
+            for number, (option, content) in enumerate(FILES):
+                path = pathlib.Path(folder) / f"wrong-{number}"
+                path.write_bytes(content)
+                cases.append([option + str(path)])
+            self.assertGreaterEqual(len(cases), 200)
+            with concurrent.futures.ThreadPoolExecutor(max_workers=2) as pool:
+                faults = [fault for fault in pool.map(self.refuse, cases) if fault]
+        self.assertEqual(faults, [], "\n" + "\n".join(faults))
+
+
+if __name__ == "__main__":
+    unittest.main()
