@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "harness/arrivals.h"
 #include "src/base/batching.h"
 #include "src/base/key.h"
 #include "src/base/spec.h"
@@ -103,6 +104,7 @@ struct Config {
   u64 sample_ns = 100'000'000;  ///< interval of the throughput series
   u32 latency_every = 0;        ///< one call in so many is timed; 0: none
   std::string pmu = kDefaultPmu;  ///< which events are counted: words for pmu_events (pmu_events.h)
+  std::optional<Rate> rate;     ///< of an open loop; none: a closed one
   u64 seed = 1;
   Validate validate = Validate::kTally;
   bool strict = false;  ///< refuse a run that would be degraded

@@ -23,6 +23,9 @@ u64 ns_since(Clock::time_point start) {
   return static_cast<u64>(std::chrono::nanoseconds(Clock::now() - start).count());
 }
 
+/// What making as many steps as are dealt at once has taken so far.
+u64 hand_ns(const Worker& me) { return me.made == 0 ? 0 : me.making_ns * kSliceSteps / me.made; }
+
 /// One line; empty for no failure.
 std::string said_by(const std::exception_ptr& failure) {
   if (!failure) return "";
@@ -99,7 +102,7 @@ void Phases::run_steps(u32 t) {
   u32 most = seats_.oversubscribed ? config_.batch.keys : kSliceSteps;
   u32 stop_steps = seats_.oversubscribed ? 1 : kStopSteps;
   while (!stop_.load(kRelaxed)) {
-    make_ready(me);
+    make_ready(me, dealer_.round());
     if (me.rest.count == 0) return;
     part.begin();
     if (me.pmu) me.pmu->begin();
@@ -122,6 +125,44 @@ void Phases::run_steps(u32 t) {
   }
 }
 
+void Phases::run_arrivals(u32 t, const Rate& rate, u64 length_ns) {
+  constexpr u64 kTellNs = 1'000'000;   // the meter is told at least as often, and once a slice
+  Worker& me = workers_[t];
+  Rounds::Part part(rounds_);
+  // Few at a time, since making them may delay what is due; but while one hand is run the next can be made.
+  const u32 most = std::min(dealer_.round(), 2 * kSliceSteps);
+  bool more = true;
+  const auto make_more = [&] { return more = more && make_ready(me, most); };
+  const auto make_meanwhile = [&](u64 left_ns) {
+    return me.rest.count + kSliceSteps <= most && hand_ns(me) < left_ns && make_more();
+  };
+  if (me.rest.count == 0) make_more();
+  Troubles met = me.session->troubles();
+  u64 untold = 0, told_at = 0;
+  part.begin();
+  const u64 epoch = static_cast<u64>(std::chrono::nanoseconds(rounds_.begun()->time_since_epoch()).count());
+  OpenLoop loop(arrivals_of(rate, config_.seed, t, config_.threads), epoch, length_ns, seats_.oversubscribed);
+  const auto tell = [&] {
+    const Troubles now = me.session->troubles();
+    meter_.add(t, std::exchange(untold, 0), now - std::exchange(met, now));
+    told_at = loop.now();
+  };
+  while (me.rest.count > 0 && loop.await(stop_, make_meanwhile)) {
+    Slice step = me.rest;
+    step.count = 1;
+    if (me.latencies) me.latencies->arrived(loop.due(), loop.now());
+    const u32 ran = run_until_full(me, step, stop_, 1, me.latencies.get());
+    loop.done(me.latencies ? me.latencies->ended() : std::nullopt);
+    untold += ran;
+    me.rest.steps += ran;
+    me.rest.count -= ran;
+    if (untold >= kSliceSteps || loop.now() - told_at >= kTellNs) tell();
+    if (me.rest.count == 0) make_more();
+  }
+  tell();
+  me.lag = loop.lag();
+}
+
 /// Steps that were run, all of them but where the phase ends.
 u32 Phases::run_until_full(Worker& me, const Slice& slice, const std::atomic<bool>& stopped, u32 stop_steps, Latencies* latencies) {
   const u64 before = me.tally.operations();
@@ -134,26 +175,29 @@ u32 Phases::run_until_full(Worker& me, const Slice& slice, const std::atomic<boo
   }
 }
 
-/// Fills up the steps that are ready with what this thread is dealt.
-void Phases::make_ready(Worker& me) {
+/// Fills up the steps that are ready, to `most`, with what this thread is dealt; false if that was nothing.
+bool Phases::make_ready(Worker& me, u32 most) {
   const std::optional<u64> start = thread_time_ns();
   me.steps.resize(dealer_.round());
   const u32 left = me.rest.count;
   if (left > 0) std::copy(me.rest.steps, me.rest.steps + left, me.steps.data());
-  const Dealer::Hand dealt = dealer_.deal(dealer_.round() - left);
+  const Dealer::Hand dealt = dealer_.deal(most - left);
   maker_.make(dealt.first, std::span(me.steps).subspan(left, dealt.count), me.ops);
   me.rest = slice_of(std::span(me.steps).first(left + dealt.count));
   me.made += dealt.count;
   const std::optional<u64> now = thread_time_ns();
   me.clocked &= start && now;
   me.making_ns += me.clocked ? *now - *start : 0;
+  return dealt.count > 0;
 }
 
 Phases::Outcome Phases::phase(const std::string& name, u64 total, u64 length_ns, const std::function<void(u32)>& task,
-                              u64 sample_ns) {
+                              u64 sample_ns, bool open) {
   progress_.begin(name, total, length_ns);
   stop_.store(false, kRelaxed);   // relaxed: the crew's mutex brings it to the threads
-  rounds_.start(config_.threads, !seats_.oversubscribed);
+  rounds_.start(config_.threads, open                   ? Rounds::Cut::kOpenLoop
+                                 : seats_.oversubscribed ? Rounds::Cut::kWindow
+                                                         : Rounds::Cut::kRounds);
   meter_.start(config_.threads);
   const auto start = Clock::now();
   const auto period = std::chrono::nanoseconds(sample_ns);

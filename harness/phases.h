@@ -1,5 +1,5 @@
-// The threads of a trial, phase after phase: they make steps and run them, in turns, in rounds or in one window, until the steps
-// or the time end, while the caller keeps the time and samples. What they did is left behind in the workers, the meter and the
+// The threads of a trial, phase after phase: they make steps and run them, in turns, in rounds, in one window or as they come, until
+// the steps or the time end, while the caller keeps the time and samples. What they did is left behind in the workers, the meter and the
 // rounds; which phases there are and what is said of them is trial.cc's.
 #pragma once
 
@@ -15,6 +15,7 @@
 #include "harness/dealer.h"
 #include "harness/latency.h"
 #include "harness/meter.h"
+#include "harness/open_loop.h"
 #include "harness/placement.h"
 #include "harness/pmu_groups.h"
 #include "harness/progress.h"
@@ -39,6 +40,7 @@ struct alignas(kFalseSharingBytes) Worker {
   std::vector<u64> counters_after;
   std::unique_ptr<Latencies> latencies;   // of the measured phase, where calls are timed
   std::unique_ptr<PmuGroups> pmu;         // of the measured phase, where events are counted
+  Lag lag;   // of the last open loop
   u64 making_ns = 0;  // of this thread's time, for all the steps that it has made
   u64 made = 0;
   bool clocked = true;  // the kernel told that time
@@ -82,13 +84,15 @@ class Phases {
 
   /// Runs one phase on all threads while this one keeps the time: ends it `length_ns` after the first
   /// operation could begin (0: when the tasks end) but not before one is done, samples the throughput every
-  /// `sample_ns` (0: never), and watches for an interruption.
+  /// `sample_ns` (0: never), and watches for an interruption. `open`: the task is run_arrivals.
   [[nodiscard]] Outcome phase(const std::string& name, u64 total, u64 length_ns, const std::function<void(u32)>& task,
-                              u64 sample_ns = 0);
+                              u64 sample_ns = 0, bool open = false);
 
   /// The task of thread t: makes steps of the workload and runs them, round after round, until there are no more or somebody says
   /// stop.
   void run_steps(u32 t);
+  /// The same in an open loop: a step when it is due, for `length_ns` (0: until there are no more).
+  void run_arrivals(u32 t, const Rate& rate, u64 length_ns);
 
   /// From here on threads count these events while they run steps of the workload. Returns what one threw.
   [[nodiscard]] std::string count(const std::vector<PmuEvent>& events);
@@ -110,7 +114,7 @@ class Phases {
   std::string everyone(const std::function<void(u32)>& task);
   void stop();
   u32 run_until_full(Worker& me, const Slice& slice, const std::atomic<bool>& stopped, u32 stop_steps, Latencies* latencies);
-  void make_ready(Worker& me);
+  bool make_ready(Worker& me, u32 most);
 
   Trial& trial_;
   const Config& config_;

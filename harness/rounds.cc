@@ -13,9 +13,9 @@ double in_seconds(Rounds::Clock::duration duration) {
 
 }  // namespace
 
-void Rounds::start(u32 threads, bool together) {
+void Rounds::start(u32 threads, Cut cut) {
   const std::lock_guard lock(mutex_);
-  together_ = together;
+  cut_ = cut;
   open_ = false;
   in_ = threads;
   ready_ = running_ = 0;
@@ -45,8 +45,8 @@ void Rounds::begin() {
   {
     const std::lock_guard lock(mutex_);
     before = round_.load(kRelaxed);   // relaxed: only written under the mutex
-    if (together_ ? ++ready_ == in_ : !open_) open();
-    if (!together_) return;
+    if (cut_ == Cut::kWindow ? !open_ : ++ready_ == in_) open();
+    if (cut_ == Cut::kWindow) return;
   }
   Native::wait_until(round_, [&](u64 round) { return round != before; });   // acquire: pairs with open
 }
@@ -67,12 +67,12 @@ void Rounds::end(Clock::time_point stopped) {
 }
 
 void Rounds::leave(bool runs) {
-  if (runs && together_) end(stop());
+  if (runs && cut_ == Cut::kRounds) end(stop());
   const std::lock_guard lock(mutex_);
   --in_;
-  if (together_) {
+  if (cut_ == Cut::kRounds || !open_) {
     if (in_ > 0 && ready_ == in_) open();
-  } else if (open_) {
+  } else {
     // A window counts everybody from its beginning, also those who never did anything.
     closed_ = Clock::now();
     if (--running_ > 0) return;

@@ -20,6 +20,9 @@
 // With more threads than processors there are no rounds, since waiting for each other would take as long as
 // the scheduler likes: one window opens with the first thread that begins and closes with the last that
 // leaves. Making steps is inside, and so is the time in which a late thread has not begun yet.
+//
+// In an open loop operations come whether anybody is ready or not, so there are no rounds either: one window opens when all
+// threads are ready, from which on arrivals are counted, and closes with the last that leaves.
 #pragma once
 
 #include <atomic>
@@ -35,11 +38,14 @@ class Rounds {
  public:
   using Clock = std::chrono::steady_clock;
 
+  /// How the time of a phase is cut.
+  enum class Cut { kRounds, kWindow, kOpenLoop };
+
   /// `stop` ends the phase; whoever sets it (seq_cst) calls halt() afterwards.
   explicit Rounds(const std::atomic<bool>& stop) : stop_(stop) {}
 
-  /// A new phase of `threads` threads, in rounds if `together`, else in one window. While none of them runs.
-  void start(u32 threads, bool together);
+  /// A new phase of `threads` threads. While none of them runs.
+  void start(u32 threads, Cut cut);
 
   /// One thread's part in a phase, by that thread. It leaves the phase when it goes out of scope, also by an
   /// exception: the others then do without it.
@@ -50,20 +56,20 @@ class Rounds {
     Part(const Part&) = delete;
     Part& operator=(const Part&) = delete;
 
-    /// From here on operations count. In rounds: returns when everybody is ready.
+    /// From here on operations count. But for kWindow: returns when everybody is ready.
     void begin() {
       if (!runs_) rounds_.begin();
       runs_ = true;
     }
     /// No more operations in this round; what this thread does until end() takes no time of it. In a window: nothing happens.
     void stop() {
-      if (rounds_.together_) stopped_ = rounds_.stop();
+      if (rounds_.cut_ == Cut::kRounds) stopped_ = rounds_.stop();
     }
     /// The same, if that was not said, and this thread is done with the round.
     void end() {
-      if (rounds_.together_) rounds_.end(stopped_ ? *stopped_ : rounds_.stop());
+      if (rounds_.cut_ == Cut::kRounds) rounds_.end(stopped_ ? *stopped_ : rounds_.stop());
       stopped_.reset();
-      runs_ = !rounds_.together_;
+      runs_ = rounds_.cut_ != Cut::kRounds;
     }
 
    private:
@@ -93,8 +99,8 @@ class Rounds {
   const std::atomic<bool>& stop_;
   std::atomic<bool> halt_{false};
   std::atomic<u64> round_{0};   // those who wait watch it
-  mutable std::mutex mutex_;    // guards the rest, but for together_, which is fixed while threads run
-  bool together_ = true;
+  mutable std::mutex mutex_;    // guards the rest, but for cut_, which is fixed while threads run
+  Cut cut_ = Cut::kRounds;
   bool open_ = false;
   u32 in_ = 0;        // threads that have not left
   u32 ready_ = 0;     // of them waiting for the next round

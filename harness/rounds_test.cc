@@ -31,7 +31,7 @@ TEST_CASE("in rounds nobody runs while another is not ready, and who is through 
   Barrier all(kThreads);
   for (u32 phase = 0; phase < 2; ++phase) {
     preparing = kThreads;
-    rounds.start(kThreads, true);
+    rounds.start(kThreads, Rounds::Cut::kRounds);
     CHECK_FALSE(rounds.begun());
     on_threads(kThreads, [&](u32 t) {
       Rounds::Part part(rounds);
@@ -57,7 +57,7 @@ TEST_CASE("in rounds nobody runs while another is not ready, and who is through 
 TEST_CASE("what happens between rounds does not count, and all that threads wait for in them does") {
   std::atomic<bool> stop{false};
   Rounds rounds(stop);
-  rounds.start(2, true);
+  rounds.start(2, Rounds::Cut::kRounds);
   std::atomic<Rounds::Clock::duration::rep> inside{0};
   on_threads(2, [&](u32) {
     Rounds::Part part(rounds);
@@ -96,7 +96,7 @@ TEST_CASE("what a thread does between its stop and its end takes no time of the 
 TEST_CASE("one who stays behind delays a round by his share") {
   std::atomic<bool> stop{false};
   Rounds rounds(stop);
-  rounds.start(2, true);
+  rounds.start(2, Rounds::Cut::kRounds);
   // Every thread's times before and after each of its calls: between them is what the round goes by, however
   // long the system keeps a thread from its processor.
   constexpr u32 kRounds = 20;
@@ -134,7 +134,7 @@ TEST_CASE("one who stays behind delays a round by his share") {
 TEST_CASE("a round goes on without those who leave, by an exception too") {
   std::atomic<bool> stop{false};
   Rounds rounds(stop);
-  rounds.start(3, true);
+  rounds.start(3, Rounds::Cut::kRounds);
   std::atomic<u32> rounds_of_last{0};
   on_threads(3, [&](u32 t) {
     try {
@@ -155,7 +155,7 @@ TEST_CASE("a round goes on without those who leave, by an exception too") {
 TEST_CASE("a stop ends the round that runs and the one that begins") {
   std::atomic<bool> stop{false};
   Rounds rounds(stop);
-  rounds.start(2, true);
+  rounds.start(2, Rounds::Cut::kRounds);
   std::thread stopper([&] {
     while (!rounds.begun()) std::this_thread::yield();
     stop.store(true);
@@ -170,7 +170,7 @@ TEST_CASE("a stop ends the round that runs and the one that begins") {
     }
   });
   stopper.join();
-  rounds.start(1, true);
+  rounds.start(1, Rounds::Cut::kRounds);
   on_threads(1, [&](u32) {
     Rounds::Part part(rounds);
     part.begin();
@@ -182,7 +182,7 @@ TEST_CASE("a stop ends the round that runs and the one that begins") {
 TEST_CASE("one window lasts from the first who begins to the last who leaves, however late he is") {
   std::atomic<bool> stop{false};
   Rounds rounds(stop);
-  rounds.start(3, false);
+  rounds.start(3, Rounds::Cut::kWindow);
   std::array<Rounds::Clock::time_point, 3> begun, to_leave;
   std::atomic<bool> not_halted{true};
   on_threads(3, [&](u32 t) {
@@ -200,6 +200,36 @@ TEST_CASE("one window lasts from the first who begins to the last who leaves, ho
   const auto last = *std::max_element(to_leave.begin(), to_leave.end());
   CHECK(rounds.seconds() >= std::chrono::duration<double>(last - first).count());
   CHECK(rounds.seconds() == rounds.wall_seconds());
+}
+
+TEST_CASE("the window of an open loop opens when all are ready or have left, and closes with the last") {
+  std::atomic<bool> stop{false};
+  Rounds rounds(stop);
+  for (const bool one_fails : {false, true}) {
+    CAPTURE(one_fails);
+    rounds.start(3, Rounds::Cut::kOpenLoop);
+    std::array<Rounds::Clock::time_point, 3> ready, begun, to_leave;
+    std::atomic<bool> early{false};
+    on_threads(3, [&](u32 t) {
+      Rounds::Part part(rounds);
+      std::this_thread::sleep_for(milliseconds(t * 5));
+      if (rounds.begun()) early = true;
+      ready[t] = to_leave[t] = Rounds::Clock::now();
+      if (one_fails && t == 2) return;
+      part.begin();
+      begun[t] = Rounds::Clock::now();
+      part.end();
+      std::this_thread::sleep_for(milliseconds(t * 5));
+      to_leave[t] = Rounds::Clock::now();
+    });
+    CHECK_FALSE(early.load());
+    const auto opened = *rounds.begun();
+    CHECK(opened >= *std::max_element(ready.begin(), ready.end()));
+    CHECK(begun[0] >= opened);
+    const auto last = *std::max_element(to_leave.begin(), to_leave.end());
+    CHECK(rounds.seconds() >= std::chrono::duration<double>(last - opened).count());
+    CHECK(rounds.seconds() == rounds.wall_seconds());
+  }
 }
 
 }  // namespace

@@ -1,0 +1,160 @@
+#include "harness/arrivals.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "harness/cli_values.h"
+#include "src/base/error.h"
+#include "src/base/rng.h"
+#include "src/base/spec.h"
+#include "workloads/streams.h"
+
+namespace latchlab {
+namespace {
+
+constexpr double kTurn = 2 * std::numbers::pi;
+constexpr u64 kLongestPeriod = 24 * 3600 * u64{1'000'000'000};
+
+/// Arrivals of a sine that are expected in the first x of a period, as a share of those of a whole one.
+double share_until(double x, double amplitude) { return x + amplitude / kTurn * (1 - std::cos(kTurn * x)); }
+
+/// Its inverse: Newton's method, which halves what is left where it would leave it.
+double until_share(double share, double amplitude) {
+  double low = std::max(0.0, share - amplitude / std::numbers::pi), high = share;
+  for (double x = share;;) {
+    const double off = share_until(x, amplitude) - share;
+    (off > 0 ? high : low) = x;
+    const double slope = 1 + amplitude * std::sin(kTurn * x);
+    double next = x - off / slope;
+    if (!(next > low && next < high)) next = (low + high) / 2;
+    if (std::abs(next - x) < 1e-14 || next == low || next == high) return next;
+    x = next;
+  }
+}
+
+class Fixed final : public Arrivals {
+ public:
+  Fixed(const Rate& rate, u32 thread, u32 threads) : per_second_(rate.per_second), number_(thread), threads_(threads) {}
+  u64 next() override {
+    __extension__ using Wide = unsigned __int128;   // no rounding adds up
+    const u64 ns = static_cast<u64>(static_cast<Wide>(number_) * 1'000'000'000 / per_second_);
+    number_ += threads_;
+    return ns;
+  }
+
+ private:
+  const u64 per_second_;
+  u64 number_;
+  const u32 threads_;
+};
+
+/// Arrivals at a rate of one / threads, in units of the mean distance of those of all threads.
+class UnitPoisson {
+ public:
+  UnitPoisson(u64 seed, u32 thread, u32 threads)
+      : draws_(seed, kArrivalStream), position_(u64{thread} << kArrivalBits), threads_(threads) {}
+  double next() { return at_ -= threads_ * std::log(1 - unit(draws_(position_++))); }
+
+ private:
+  static constexpr u32 kArrivalBits = 50;   // of a thread's positions in the stream: two weeks of one a nanosecond
+  const Draws draws_;
+  u64 position_;
+  const double threads_;
+  double at_ = 0;
+};
+
+class Poisson final : public Arrivals {
+ public:
+  Poisson(const Rate& rate, const UnitPoisson& units) : spacing_(1e9 / static_cast<double>(rate.per_second)), units_(units) {}
+  u64 next() override { return static_cast<u64>(units_.next() * spacing_); }
+
+ private:
+  const double spacing_;
+  UnitPoisson units_;
+};
+
+class Sine final : public Arrivals {
+ public:
+  Sine(const Rate& rate, const UnitPoisson& units)
+      : amplitude_(rate.amplitude),
+        period_(static_cast<double>(rate.period_ns)),
+        of_period_(static_cast<double>(rate.per_second) * period_ / 1e9),
+        units_(units) {}
+  u64 next() override {
+    const double periods = units_.next() / of_period_;
+    const double whole = std::floor(periods);
+    return static_cast<u64>((whole + until_share(periods - whole, amplitude_)) * period_);
+  }
+
+ private:
+  const double amplitude_, period_, of_period_;
+  UnitPoisson units_;
+};
+
+/// The option `key` of a spec.
+std::optional<std::string> option(const Spec& spec, std::string_view key) {
+  for (const auto& [known, value] : spec.options) {
+    if (known == key) return value;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Rate Rate::parse(std::string_view text) {
+  constexpr std::string_view kRight = "write 1M, poisson:1M or sine:1M,amplitude=0.5,period=10s";
+  Rate rate;
+  Spec spec{.name = "fixed", .arg = std::string(text), .options = {}};
+  const bool bare = !text.empty() && text[0] >= '0' && text[0] <= '9';
+  try {
+    if (!bare) spec = Spec::parse(text);
+  } catch (const InputError& error) {
+    throw InputError(fmt::format("--rate: {}", error.what()));
+  }
+  const std::vector<std::string> laws{"fixed", "poisson", "sine"};
+  const auto law = std::find(laws.begin(), laws.end(), spec.name);
+  if (law == laws.end()) {
+    throw InputError(fmt::format("--rate: there is no '{}'; {}{}", spec.name, kRight, suggestion(spec.name, laws)));
+  }
+  rate.law = static_cast<Law>(law - laws.begin());
+  if (!spec.arg) throw InputError(fmt::format("--rate: {} of how many a second? {}", spec.name, kRight));
+  rate.per_second = parse_count("--rate", *spec.arg, 1, kMost);
+  for (const auto& [key, value] : spec.options) {
+    if (rate.law == Law::kSine && (key == "amplitude" || key == "period")) continue;
+    throw InputError(fmt::format("--rate: {} has no option '{}'; {}", spec.name, key, kRight));
+  }
+  if (const auto value = option(spec, "amplitude")) rate.amplitude = parse_share("--rate: amplitude", *value);
+  if (const auto value = option(spec, "period")) {
+    rate.period_ns = parse_duration("--rate: period", *value, 1'000'000, kLongestPeriod);
+  }
+  return rate;
+}
+
+std::string Rate::str() const {
+  switch (law) {
+    case Law::kFixed: return fmt::format("fixed:{}", per_second);
+    case Law::kPoisson: return fmt::format("poisson:{}", per_second);
+    case Law::kSine: break;
+  }
+  return fmt::format("sine:{},amplitude={},period={}", per_second, amplitude, duration_text(period_ns));
+}
+
+double Rate::expected(double seconds) const {
+  const double on_average = static_cast<double>(per_second) * seconds;
+  if (law != Law::kSine) return on_average;
+  const double period = static_cast<double>(period_ns) / 1e9;
+  return static_cast<double>(per_second) * period * share_until(seconds / period, amplitude);
+}
+
+std::unique_ptr<Arrivals> arrivals_of(const Rate& rate, u64 seed, u32 thread, u32 threads) {
+  if (rate.law == Rate::Law::kFixed) return std::make_unique<Fixed>(rate, thread, threads);
+  const UnitPoisson units(seed, thread, threads);
+  if (rate.law == Rate::Law::kSine) return std::make_unique<Sine>(rate, units);
+  return std::make_unique<Poisson>(rate, units);
+}
+
+}  // namespace latchlab

@@ -1,0 +1,55 @@
+// When operations come, in an open loop: not when the one before is done, but at times that were fixed before. Who is late does not
+// make the next one wait unseen, as in a closed loop, where a call that takes 10 ms is one slow call and the thousands that would
+// have come meanwhile are never asked for (Tene's "coordinated omission").
+//
+//   fixed     one after the other at the same distance
+//   poisson   as clients come that do not know of each other: distances are exponential, and numbers in any two intervals independent
+//   sine      the same at a rate that goes up and down around its mean:  rate * (1 + amplitude * sin(2 pi t / period))
+//
+// Every thread has arrivals of its own, so that none asks another for the next one. Together they are what was asked for, exactly:
+// of fixed ones thread t of n has numbers t, t + n, t + 2 n, ..., the same times for any n; and n independent Poisson processes of
+// a rate / n are one of the rate. (Dealing out the arrivals of one sequence instead would cost a thread n draws for each that it
+// gets to keep.) Arrival k of a thread is a function of the seed, the thread, how many there are, and k.
+//
+// Sine is Poisson in another time. With L(t) = the arrivals expected until t, unit-rate arrivals u become t = L^-1(u).
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "src/base/types.h"
+
+namespace latchlab {
+
+/// What `--rate` says.
+struct Rate {
+  enum class Law { kFixed, kPoisson, kSine };
+  Law law = Law::kFixed;
+  u64 per_second = 1;       ///< operations a second over all threads, on average; at most kMost
+  double amplitude = 0.5;   ///< of sine, 0..1
+  u64 period_ns = 10'000'000'000;   ///< of sine
+
+  static constexpr u64 kMost = 1'000'000'000;   // one a nanosecond, the clock's unit
+
+  /// "1M" or "fixed:1M", "poisson:1M", "sine:1M,amplitude=0.5,period=10s". Throws InputError.
+  [[nodiscard]] static Rate parse(std::string_view text);
+  /// As it would be given, with all options.
+  [[nodiscard]] std::string str() const;
+
+  /// How many are expected in the first `seconds`.
+  [[nodiscard]] double expected(double seconds) const;
+};
+
+/// One thread's arrivals, one after the other. A trace's own times would be another of these.
+class Arrivals {
+ public:
+  virtual ~Arrivals() = default;
+  /// The next one, ns since the first could come; never less than the one before.
+  [[nodiscard]] virtual u64 next() = 0;
+};
+
+/// Those of thread `thread` of `threads`.
+[[nodiscard]] std::unique_ptr<Arrivals> arrivals_of(const Rate& rate, u64 seed, u32 thread, u32 threads);
+
+}  // namespace latchlab
