@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numbers>
 #include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -22,16 +23,16 @@ constexpr u64 kLongestPeriod = 24 * 3600 * u64{1'000'000'000};
 /// Arrivals of a sine that are expected in the first x of a period, as a share of those of a whole one.
 double share_until(double x, double amplitude) { return x + amplitude / kTurn * (1 - std::cos(kTurn * x)); }
 
-/// Its inverse: Newton's method, which halves what is left where it would leave it.
-double until_share(double share, double amplitude) {
+/// Its inverse, near `guess`: Newton's method, which halves what is left where it would leave it.
+double until_share(double share, double amplitude, double guess) {
   double low = std::max(0.0, share - amplitude / std::numbers::pi), high = share;
-  for (double x = share;;) {
+  for (double x = std::clamp(guess, low, high);;) {
     const double off = share_until(x, amplitude) - share;
+    if (std::abs(off) < 1e-15) return x;
     (off > 0 ? high : low) = x;
-    const double slope = 1 + amplitude * std::sin(kTurn * x);
-    double next = x - off / slope;
+    double next = x - off / (1 + amplitude * std::sin(kTurn * x));
     if (!(next > low && next < high)) next = (low + high) / 2;
-    if (std::abs(next - x) < 1e-14 || next == low || next == high) return next;
+    if (next == low || next == high) return next;
     x = next;
   }
 }
@@ -85,14 +86,17 @@ class Sine final : public Arrivals {
         of_period_(static_cast<double>(rate.per_second) * period_ / 1e9),
         units_(units) {}
   u64 next() override {
-    const double periods = units_.next() / of_period_;
-    const double whole = std::floor(periods);
-    return static_cast<u64>((whole + until_share(periods - whole, amplitude_)) * period_);
+    const double share = units_.next() / of_period_, whole = std::floor(share);
+    const double guess = at_ + (share - std::exchange(share_, share)) - whole;
+    at_ = std::max(at_, whole + until_share(share - whole, amplitude_, guess));
+    return static_cast<u64>(at_ * period_);
   }
 
  private:
   const double amplitude_, period_, of_period_;
   UnitPoisson units_;
+  double at_ = 0;      // the last one, in periods
+  double share_ = 0;   // those until then, as a share of those of a period
 };
 
 /// The option `key` of a spec.

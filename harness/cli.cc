@@ -215,7 +215,8 @@ RunCommand parse_run(const std::vector<std::string>& args, const Surroundings& h
                           .alloc = find(given, "alloc") == nullptr,
                           .reclaim = find(given, "reclaim") == nullptr,
                           .dist = find(given, "dist") == nullptr,
-                          .smt = find(given, "smt") == nullptr};
+                          .smt = find(given, "smt") == nullptr,
+                          .latency = find(given, "latency") == nullptr};
   CapacityOfKeys capacities;
   std::string first_skip;
   bool any_runs = false;
@@ -394,7 +395,7 @@ LimitsCommand parse_limits(const std::vector<std::string>& args, const Surroundi
 }  // namespace
 
 Command parse_command_line(const std::vector<std::string>& args, const Surroundings& surroundings) {
-  const std::vector<std::string> known{"list", "doctor", "limits", "ab", "compare", "explain", "experiment", "help"};
+  const std::vector<std::string> known{"list", "doctor", "limits", "ab", "compare", "explain", "hdr", "experiment", "help"};
   if (args.empty()) return HelpCommand{};
   const bool is_run = args[0].starts_with("-");
   if (!is_run && std::find(known.begin(), known.end(), args[0]) == known.end()) {
@@ -424,6 +425,11 @@ Command parse_command_line(const std::vector<std::string>& args, const Surroundi
       throw InputError("explain: the result is missing; write harness explain RESULT [BASE], '-' for standard input");
     }
     return ExplainCommand{.result = rest[0], .base = rest.size() > 1 ? rest[1] : ""};
+  }
+  if (args[0] == "hdr") {
+    no_more(2, "hdr RESULT [NAME]");
+    if (rest.empty()) throw InputError("hdr: the result is missing; write harness hdr RESULT [NAME], '-' for standard input");
+    return HdrCommand{.result = rest[0], .name = rest.size() > 1 ? rest[1] : ""};
   }
   if (args[0] == "experiment") return ExperimentCommand{rest};
   if (args[0] == "list") {

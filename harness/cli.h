@@ -11,6 +11,7 @@
 //   harness compare A B...             the same of results that are there: see compare.h
 //   harness limits                     what the machine can do at best: see survey.h
 //   harness explain RESULT [BASE]      what a result says: see explain.h
+//   harness hdr RESULT [NAME]          its latency histograms for other tools: see hdr.h
 //   harness experiment NAME            redraws a figure: see experiment.h
 //
 // Every option that describes a run is an axis: it takes lists and ranges (cli_values.h) and may be given
@@ -63,6 +64,11 @@ struct ExplainCommand {
   std::string base;    ///< one with a result to tell the distance to, mostly of `none`; empty for none
 };
 
+struct HdrCommand {
+  std::string result;  ///< a file with results; "-" is standard input
+  std::string name;    ///< of one histogram; empty for all
+};
+
 /// Parsed further by experiments/run.py.
 struct ExperimentCommand {
   std::vector<std::string> args;
@@ -95,8 +101,8 @@ struct LimitsCommand {
   ProgressMode progress = ProgressMode::kAuto;
 };
 
-using Command = std::variant<RunCommand, ListCommand, DoctorCommand, HelpCommand, ExplainCommand, ExperimentCommand, AbCommand,
-                             CompareCommand, LimitsCommand>;
+using Command = std::variant<RunCommand, ListCommand, DoctorCommand, HelpCommand, ExplainCommand, HdrCommand, ExperimentCommand,
+                             AbCommand, CompareCommand, LimitsCommand>;
 
 /// `args` are those after the program's name. Throws InputError with one line.
 [[nodiscard]] Command parse_command_line(const std::vector<std::string>& args,

@@ -202,6 +202,8 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
   }
   if (defaults.time && !inserts && !by_file) config.time_ns = kDefaultTime;
   const std::string no_file = by_file ? take_file(config, *workload.wiscer(), defaults) : "";
+  const bool open = config.rate || config.slo;
+  if (open && defaults.latency) config.latency_every = 1;   // every call stands alone there anyway
   const u64 capacity = named("--keys", [&] { return capacities.of(config.keys); });
   if (defaults.records && !by_file) {
     // A mix that inserts needs keys that are not in the index.
@@ -283,6 +285,13 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
   if (config.negative > 0 && !mix.has(OpKind::kRead)) {
     return fmt::format("--negative: --workload={} reads nothing", config.workload.str());
   }
+  if (open && config.batch.keys > 1) {
+    return fmt::format("--batch: with --{} operations come one by one, not {} at a time; leave one of them out",
+                       config.rate ? "rate" : "slo", config.batch.keys);
+  }
+  if (config.slo && config.rate) return "--slo: it looks for the rate that --rate gives; leave one of them out";
+  if (config.slo && config.latency_every == 0) return "--slo: --latency=off times nothing; leave it out";
+  if (config.slo && inserts) return "--slo: --workload=insert fills the index once, and every rate would need an empty one";
   if (config.batch.keys > 1) {
     const auto only = mix.only();
     const bool reads = only == static_cast<std::size_t>(OpKind::kRead);

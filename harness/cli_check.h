@@ -22,6 +22,7 @@ struct Defaults {
   bool reclaim = false;
   bool dist = false;
   bool smt = false;
+  bool latency = false;
 };
 
 /// How many distinct keys a word of --keys has; remembers the answer, since a file must be read for it.

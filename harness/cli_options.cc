@@ -100,7 +100,11 @@ const std::vector<OptionRow>& option_rows() {
        [](Config& c, const std::string& v) {
          c.sample_ns = parse_duration("--sample", v, 1'000'000, kLongest);
        }},
-      {"latency", "CALLS", "off", "time single calls: off, sample:0.01 (one in a hundred) or all",
+      {"rate", "RATE", "", "open loop: operations a second, as 1M, poisson:1M or sine:1M,amplitude=0.5,period=10s",
+       [](Config& c, const std::string& v) { c.rate = Rate::parse(v); }},
+      {"slo", "BOUND", "", "... or the highest rate at which response times keep a bound: p99:50us; each is tried for --time",
+       [](Config& c, const std::string& v) { c.slo = Slo::parse(v); }},
+      {"latency", "CALLS", "off; all in an open loop", "time single calls: off, sample:0.01 (one in a hundred) or all",
        [](Config& c, const std::string& v) { c.latency_every = parse_latency(v); }},
       {"pmu", "EVENTS", kDefaultPmu, "families (core, cache, tlb, tsx, energy) and libpfm4 names: tsx,cache; or off",
        [](Config& c, const std::string& v) { c.pmu = v; }},
@@ -149,6 +153,7 @@ std::string help_text() {
       "  harness compare A B...                            the same of results: files, or folders of --out\n"
       "  harness limits [--threads=N]                      what the machine can do at best\n"
       "  harness explain RESULT [BASE]                     what a JSON document says, and what to try\n"
+      "  harness hdr RESULT [NAME]                         its latency histograms as an HdrHistogram log, or one as .hgrm\n"
       "  harness experiment [NAME] [--quick|--full]        redraws a figure; without a name: which there are\n"
       "  harness list [TOPIC]                              indexes, policies, workloads, ...\n"
       "  harness doctor                                    what this machine can measure\n"

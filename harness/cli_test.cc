@@ -278,6 +278,29 @@ TEST_CASE("events to count: a comma joins families in one point, braces make poi
   CHECK(contains(error_of({"--pmu={core,cach}"}), "did you mean 'cache'?"));
 }
 
+TEST_CASE("operations come at a rate, and then all calls are timed unless the line says otherwise", "[cli]") {
+  const RunCommand command = runs({"--rate={1k..4k*2,poisson:1M,sine:2M,amplitude=0.1}"});
+  REQUIRE(command.runs.size() == 5);
+  CHECK(command.runs[2].config.rate->str() == "fixed:4000");
+  CHECK(command.runs[4].config.rate->str() == "sine:2000000,amplitude=0.1,period=10s");
+  CHECK(command.runs[4].config.latency_every == 1);
+  CHECK(contains(point_of(command.runs[3].config), " --rate=poisson:1000000 "));
+  CHECK_FALSE(contains(point_of(runs({"--threads=1"}).runs[0].config), "--rate"));
+  CHECK(runs({"--rate=1k", "--latency=sample:0.1"}).runs[0].config.latency_every == 10);
+  CHECK(runs({"--rate=1k", "--latency=off"}).runs[0].config.latency_every == 0);
+  CHECK(contains(error_of({"--rate={1M,fixed:1000k}"}), "--rate: fixed:1000k is the same as 1M"));
+  CHECK(contains(error_of({"--rate=fast"}), "--rate: there is no 'fast'; write 1M, poisson:1M or sine:1M"));
+  CHECK(error_of({"--rate=1M", "--batch=16"}) ==
+        "--batch: with --rate operations come one by one, not 16 at a time; leave one of them out");
+  CHECK(runs({"--slo={p99:50us,p99.9:1ms}"}).runs[1].config.latency_every == 1);
+  CHECK(contains(point_of(runs({"--slo=p99:50us"}).runs[0].config), " --slo=p99:50us "));
+  CHECK(error_of({"--slo=p99:50us", "--rate=1M"}) == "--slo: it looks for the rate that --rate gives; leave one of them out");
+  CHECK(error_of({"--slo=p99:50us", "--latency=off"}) == "--slo: --latency=off times nothing; leave it out");
+  CHECK(contains(error_of({"--slo=p99:50us", "--workload=insert"}), "fills the index once"));
+  CHECK(contains(error_of({"--slo=p99:50us", "--batch=4"}), "with --slo operations come one by one"));
+  CHECK(runs({"--rate=1M", "--batch={1,16}"}).runs[1].skip.starts_with("--batch: with --rate"));
+}
+
 TEST_CASE("the instructions of kernels are an axis, for an index that has them", "[cli]") {
   const RunCommand command = runs({"--isa={avx,sse}", "--index={vip,vip:32}", "--keys=u32"});
   REQUIRE(command.runs.size() == 4);

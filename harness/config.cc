@@ -73,6 +73,7 @@ std::string point_of(const Config& c) {
   if (c.time_ns != 0) point += fmt::format(" --time={}", duration_text(c.time_ns));
   if (c.ops != 0) point += fmt::format(" --ops={}", c.ops);
   if (c.rate) point += fmt::format(" --rate={}", c.rate->str());
+  if (c.slo) point += fmt::format(" --slo={}", c.slo->str());
   point += fmt::format(" --sample={} --latency={}", duration_text(c.sample_ns), latency_text(c.latency_every));
   if (c.pmu != kDefaultPmu) point += fmt::format(" --pmu={}", c.pmu);
   return point + fmt::format(" --seed={} --validate={}", c.seed, word(c.validate));

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "harness/arrivals.h"
+#include "harness/slo.h"
 #include "src/base/batching.h"
 #include "src/base/key.h"
 #include "src/base/spec.h"
@@ -105,6 +106,7 @@ struct Config {
   u32 latency_every = 0;        ///< one call in so many is timed; 0: none
   std::string pmu = kDefaultPmu;  ///< which events are counted: words for pmu_events (pmu_events.h)
   std::optional<Rate> rate;     ///< of an open loop; none: a closed one
+  std::optional<Slo> slo;       ///< ... or the rate that keeps this bound
   u64 seed = 1;
   Validate validate = Validate::kTally;
   bool strict = false;  ///< refuse a run that would be degraded

@@ -24,7 +24,8 @@ class Dealer {
 
   /// For `threads` threads and the operations from 0 to `end`; `window`: how many records the index holds while the stream
   /// replaces them, 0 where it does not.
-  Dealer(u32 threads, u64 window, u64 end) : end_(end), round_(window == 0 ? kRoundSteps : round_within(window, threads)) {}
+  Dealer(u32 threads, u64 window, u64 end)
+      : size_(end), end_(end), round_(window == 0 ? kRoundSteps : round_within(window, threads)) {}
 
   /// Operations that a thread may hold, and should have before a round begins: a multiple of kSliceSteps, at most kRoundSteps.
   [[nodiscard]] u32 round() const { return round_; }
@@ -41,10 +42,11 @@ class Dealer {
   /// The first one that nobody was dealt. While nobody asks.
   [[nodiscard]] u64 next() const { return next_.load(kRelaxed); }   // relaxed: nobody asks
 
-  /// Deals `count` more at most. While nobody asks.
+  /// Deals `count` more at most, also if it was to deal less before. While nobody asks.
   void end_after(u64 count) {
     const u64 next = std::min(next_.load(kRelaxed), end_);   // relaxed: nobody asks
-    end_ = next + std::min(count, end_ - next);
+    next_.store(next, kRelaxed);                             // likewise
+    end_ = next + std::min(count, size_ - next);
   }
 
  private:
@@ -54,6 +56,7 @@ class Dealer {
     return static_cast<u32>(std::clamp<u64>(share, kSliceSteps, kRoundSteps));
   }
 
+  const u64 size_;   // of the stream
   u64 end_;
   const u32 round_;
   alignas(kFalseSharingBytes) std::atomic<u64> next_{0};

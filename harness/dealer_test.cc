@@ -30,14 +30,20 @@ TEST_CASE("every operation is dealt once, in order, up to the end") {
   CHECK(dealer.deal(kRoundSteps).count == 0);
 }
 
-TEST_CASE("an end can be drawn nearer, also behind what is dealt") {
+TEST_CASE("an end can be drawn nearer, also behind what is dealt, and farther again, to that of the stream") {
   Dealer dealer(2, 0, 3 * kRoundSteps);
   CHECK(dealer.deal(kRoundSteps).count == kRoundSteps);
   dealer.end_after(5 * kRoundSteps);   // not farther
   CHECK(dealer.deal(kRoundSteps).count == kRoundSteps);
   dealer.end_after(7);
   CHECK(dealer.deal(kRoundSteps).count == 7);
+  CHECK(dealer.deal(kRoundSteps).count == 0);
   dealer.end_after(100);
+  const Dealer::Hand more = dealer.deal(kRoundSteps);
+  CHECK(more.first == 2 * kRoundSteps + 7);   // nothing was passed over
+  CHECK(more.count == 100);
+  dealer.end_after(kRoundSteps);
+  CHECK(dealer.deal(kRoundSteps).count == kRoundSteps - 107);
   CHECK(dealer.deal(kRoundSteps).count == 0);
 }
 

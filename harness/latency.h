@@ -6,7 +6,7 @@
 // The clock is read, and what a transaction did is counted, outside of the call. A call that the kernel interrupted is as
 // long as that took; making steps is never inside.
 //
-// In an open loop (open_loop.h) a call has two times: from its beginning to its end, and the response time, from when it was due:
+// In an open loop (open_loop.h) a call has two times, its own and the response time, which begins when it was due:
 //
 //     due         began            end
 //      |  waiting   |    the call   |
@@ -20,7 +20,6 @@
 #include "harness/result.h"
 #include "src/arch/rtm_status.h"
 #include "src/base/types.h"
-#include "src/machine/native.h"
 #include "workloads/op.h"
 
 namespace latchlab {
@@ -38,7 +37,9 @@ class Latencies {
   };
 
   /// One call in `every`, 1 or more, of `keys` steps each.
-  Latencies(u32 every, u32 keys, Now now = Native::now) : now_(now), gap_((every - 1) * keys), left_(gap_) {}
+  Latencies(u32 every, u32 keys);
+  /// By that clock.
+  Latencies(u32 every, u32 keys, Now now) : now_(now), gap_((every - 1) * keys), left_(gap_) {}
 
   /// Steps before the next timed call; 0: it is next.
   u32 untimed() const { return left_; }
@@ -75,6 +76,8 @@ class Latencies {
   Latencies& operator+=(const Latencies& more);
   const std::array<OfKind, kOpKinds>& kinds() const { return kinds_; }
   const Histogram& fell_back() const { return fell_back_; }
+  /// The response times of all kinds.
+  Histogram responses() const;
 
  private:
   struct Arrival {
@@ -88,6 +91,10 @@ class Latencies {
   std::array<OfKind, kOpKinds> kinds_;
   Histogram fell_back_;   // calls in which an operation took its lock, and not by choice
 };
+
+/// Why there are no response times, where there are none.
+inline constexpr const char* kClosedLoop =
+    "in a closed loop an operation is due when the one before is done; --rate is an open one";
 
 /// What a result says of them; `sync` says what the policy counts, or why it does not.
 [[nodiscard]] Latency latency_of(const Latencies& all, const SyncStats& sync);

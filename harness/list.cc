@@ -110,6 +110,13 @@ std::string distributions(const Registry&) {
          line("histogram:FILE", "a line for each stretch of ranks: their share of the records, and of the operations");
 }
 
+std::string arrivals(const Registry&) {
+  return line("1M, fixed:1M", "one after the other at the same distance") +
+         line("poisson:1M", "as clients come that do not know of each other") +
+         line("sine:1M", "the same at a rate that goes up and down around its mean") +
+         line("  amplitude=0.5", "share of the mean") + line("  period=10s", "of the sine");
+}
+
 std::string allocators(const Registry&) {
   return line("malloc", "a call of malloc a node, of whichever library the process was started with") +
          line("tcmalloc", "a call of tcmalloc a node: the process begins again with the library preloaded") +
@@ -177,6 +184,7 @@ constexpr Topic kTopics[] = {
     {"workloads", "--workload", workloads},
     {"keys", "--keys", keys},
     {"distributions", "--dist", distributions},
+    {"arrivals", "--rate", arrivals},
     {"allocators", "--alloc", allocators},
     {"memory", "--mem", memory},
     {"hugepages", "--hugepages", hugepages},

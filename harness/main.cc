@@ -19,6 +19,7 @@
 #include "harness/environment.h"
 #include "harness/experiment.h"
 #include "harness/explain.h"
+#include "harness/hdr.h"
 #include "harness/interrupt.h"
 #include "harness/list.h"
 #include "harness/malloc_library.h"
@@ -84,6 +85,8 @@ int run_harness(const std::vector<std::string>& command_line) {
           print(doctor_text(diagnose(topology, run_probes())));
         } else if constexpr (std::is_same_v<C, ExplainCommand>) {
           print(explain(c.result, c.base));
+        } else if constexpr (std::is_same_v<C, HdrCommand>) {
+          print(hdr(c.result, c.name));
         } else if constexpr (std::is_same_v<C, ExperimentCommand>) {
           run_experiment(c.args);
         } else if constexpr (std::is_same_v<C, HelpCommand>) {

@@ -25,23 +25,18 @@
 
 namespace latchlab {
 
-/// How late a thread was, ns.
-struct Lag {
-  u64 largest = 0;   ///< between an arrival and when its operation began
-  u64 at_end = 0;    ///< as the thread left
-};
-
 class OpenLoop {
  public:
   using Now = u64 (*)();   // of a clock, in ns
 
-  /// From `epoch`, by the clock, for `length_ns`; 0: without an end. `yields`: gives the processor away while it waits.
+  /// From `epoch`, by the clock, for `length_ns`; 0: without an end. `yields`: gives the processor away while it waits, as threads
+  /// must that share one; who has his own keeps it, lest somebody else be on it when the next is due.
   OpenLoop(std::unique_ptr<Arrivals> arrivals, u64 epoch, u64 length_ns, bool yields, Now clock = Native::now)
       : arrivals_(std::move(arrivals)),
         clock_(clock),
         epoch_(epoch),
         end_(length_ns == 0 ? ~u64{0} : epoch + length_ns),
-        near_ns_(yields ? 0 : kNearNs),
+        yields_(yields),
         now_(clock()) {}
 
   /// Waits for the next arrival; not at all if it is late. Meanwhile calls work(ns left) as long as that does something, which it
@@ -52,8 +47,7 @@ class OpenLoop {
     const u64 until = std::min(due_, end_);
     // Relaxed: the flag publishes nothing.
     while (!stop.load(kRelaxed) && now_ < until) {
-      const u64 left = until - now_;
-      if (!work(left)) left > near_ns_ ? Native::yield() : Native::pause();
+      if (!work(until - now_)) yields_ ? Native::yield() : Native::pause();
       now_ = clock_();
     }
     lag_.at_end = now_ - std::min(now_, due_);
@@ -72,12 +66,10 @@ class OpenLoop {
   [[nodiscard]] const Lag& lag() const { return lag_; }
 
  private:
-  static constexpr u64 kNearNs = 50'000;   // what a system call and somebody else's turn may take
-
   const std::unique_ptr<Arrivals> arrivals_;
   const Now clock_;
   const u64 epoch_, end_;
-  const u64 near_ns_;
+  const bool yields_;
   u64 now_;
   u64 due_ = 0;
   Lag lag_;

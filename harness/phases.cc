@@ -9,6 +9,7 @@
 
 #include "harness/environment.h"
 #include "harness/interrupt.h"
+#include "harness/open_loop.h"
 #include "src/base/error.h"
 
 namespace latchlab {
@@ -141,6 +142,7 @@ void Phases::run_arrivals(u32 t, const Rate& rate, u64 length_ns) {
   u64 untold = 0, told_at = 0;
   part.begin();
   const u64 epoch = static_cast<u64>(std::chrono::nanoseconds(rounds_.begun()->time_since_epoch()).count());
+  if (me.pmu) me.pmu->begin();   // to the end: an edge costs more than an operation, so waiting is counted too
   OpenLoop loop(arrivals_of(rate, config_.seed, t, config_.threads), epoch, length_ns, seats_.oversubscribed);
   const auto tell = [&] {
     const Troubles now = me.session->troubles();
@@ -160,6 +162,7 @@ void Phases::run_arrivals(u32 t, const Rate& rate, u64 length_ns) {
     if (me.rest.count == 0) make_more();
   }
   tell();
+  if (me.pmu) me.pmu->end();
   me.lag = loop.lag();
 }
 

@@ -10,12 +10,12 @@
 #include <string>
 #include <vector>
 
+#include "harness/arrivals.h"
 #include "harness/config.h"
 #include "harness/crew.h"
 #include "harness/dealer.h"
 #include "harness/latency.h"
 #include "harness/meter.h"
-#include "harness/open_loop.h"
 #include "harness/placement.h"
 #include "harness/pmu_groups.h"
 #include "harness/progress.h"

@@ -87,6 +87,8 @@ Json config_json(const Config& c, const Measured<KeyFile>& key_file) {
   o["sample_s"] = seconds(c.sample_ns);
   o["latency_every"] = c.latency_every;
   o["pmu"] = c.pmu;
+  c.rate ? void(o["rate"] = c.rate->str()) : put_missing(o, "rate", c.slo ? "--slo looks for it" : "a closed loop");
+  c.slo ? void(o["slo"] = c.slo->str()) : put_missing(o, "slo", "there is no bound to keep");
   o["seed"] = c.seed;
   o["validate"] = word(c.validate);
   o["strict"] = c.strict;
@@ -164,6 +166,7 @@ Json summary_json(const LatencySummary& s) {
   o["max_ns"] = s.max_ns;
   o["percentiles"] = Json::array();
   for (const auto& [percent, ns] : s.percentiles) o["percentiles"].push_back({{"percent", percent}, {"ns", ns}});
+  o["histogram"] = s.histogram;
   return o;
 }
 
@@ -173,15 +176,29 @@ Json latency_json(const Latency& l, u32 keys) {
   o["clock_ns"] = l.clock_ns;
   o["all"] = summary_json(l.all);
   o["per_key_ns"] = l.all.mean_ns / keys;
+  put(o, "response", l.response, summary_json);
   o["per_operation"] = Json::object();
   for (const OperationLatency& of : l.operations) {
     Json& kind = o["per_operation"][of.name];
     kind["time"] = summary_json(of.summary);
+    put(kind, "response", of.response, summary_json);
     put(kind, "fallbacks", of.fallbacks);
     put(kind, "aborts", of.aborts);
   }
   put(o, "fell_back", l.fell_back, summary_json);
-  o["histogram"] = l.histogram;
+  return o;
+}
+
+Json offer_json(const Offer& offer) {
+  return {{"per_second", offer.per_second}, {"largest_lag_ns", offer.lag.largest}, {"lag_at_end_ns", offer.lag.at_end}};
+}
+
+Json slo_json(const SloSearch& search) {
+  Json o{{"answer", word(search.answer)}, {"closed_per_second", search.closed_per_second}, {"tries", Json::array()}};
+  for (const SloSearch::Try& t : search.tries) {
+    o["tries"].push_back({{"per_second", t.per_second}, {"done_per_second", t.done_per_second}, {"response_ns", t.response_ns},
+                          {"late", t.late}, {"kept", t.kept}});
+  }
   return o;
 }
 
@@ -364,6 +381,8 @@ Json document_of(const RunResult& r) {
   o["phases"] = phases_json(r.trial.phases);
   put(o, "throughput", r.trial.throughput, throughput_json);
   put(o, "latency", r.trial.latency, [&](const Latency& l) { return latency_json(l, r.config.batch.keys); });
+  put(o, "offer", r.trial.offer, offer_json);
+  put(o, "slo", r.trial.slo, slo_json);
   put(o, "nodes_per_fetch", r.trial.nodes_per_fetch);
   o["sync"] = sync_json(r.trial.sync);
   put(o, "pmu", r.trial.pmu, pmu_json);

@@ -24,6 +24,7 @@ RunResult full_result() {
   r.command = {"harness", "--index=art"};
   r.config.records = 1000;
   r.config.latency_every = 100;
+  r.config.slo = Slo::parse("p99:3ms");
   r.config.batch.keys = 2;
   r.config.block = r.config.order = 0;
   r.config.time_ns = 1'000'000'000;
@@ -71,13 +72,17 @@ RunResult full_result() {
   throughput.generator_ns = 3.0;
   t.throughput = throughput;
   const LatencySummary summary{.count = 5000, .mean_ns = 420.5, .min_ns = 200, .max_ns = 2'500'000,
-                               .percentiles = {{50, 400}, {99.9, 12'345}}};
+                               .percentiles = {{50, 400}, {99.9, 12'345}}, .histogram = {{400, 4000}, {12'345, 1000}}};
   const std::vector<NamedCount> aborted{{.name = "conflict", .count = 3}};
   t.latency = Latency{.clock_ns = 20,
                       .all = summary,
-                      .operations = {{.name = "read", .summary = summary, .fallbacks = u64{7}, .aborts = aborted}},
-                      .fell_back = summary,
-                      .histogram = {{400, 4000}, {12'345, 1000}}};
+                      .response = summary,
+                      .operations = {{.name = "read", .summary = summary, .response = summary, .fallbacks = u64{7}, .aborts = aborted}},
+                      .fell_back = summary};
+  t.offer = Offer{.per_second = 5.2e6, .lag = {.largest = 3'000'000, .at_end = 0}};
+  t.slo = SloSearch{.answer = RateSearch::Answer::kFound,
+                    .closed_per_second = 9e6,
+                    .tries = {{.per_second = 5'200'000, .done_per_second = 5e6, .response_ns = 2'500'000, .late = false, .kept = true}}};
   t.sync.options = {{"restarts", "20"}};
   t.sync.counters = std::vector<NamedCount>{{.name = "ops", .count = 5}};
   t.sync.aborts = std::vector<NamedCount>{{.name = "conflict", .count = 30}, {.name = "zero", .count = 10}};
@@ -176,7 +181,7 @@ TEST_CASE("what was not measured is null with a reason, never zero", "[report]")
        {"/limits/footprint_bytes", "/limits/chase_ns", "/placement/processors", "/placement/oversubscribed",
         "/sync/counters", "/sync/aborts", "/sync/abort_statuses", "/sync/fallback_rate", "/sync/reclaim",
         "/memory/index_live_bytes",
-        "/health/migrations", "/config/key_file", "/throughput", "/latency", "/sync/series", "/sync/per_thread",
+        "/health/migrations", "/config/key_file", "/throughput", "/latency", "/offer", "/slo", "/sync/series", "/sync/per_thread",
         "/limits/transaction_ns", "/pmu"}) {
     INFO(at);
     CHECK(document.at(Json::json_pointer(at)).is_null());
@@ -254,6 +259,31 @@ TEST_CASE("a document says what was counted and why the rest was not, and people
   CHECK(violations(document) != std::vector<std::string>{});
 }
 
+TEST_CASE("a document says what came in an open loop, and people see it", "[report]") {
+  RunResult result = full_result();
+  const Json document = document_of(result);
+  CHECK(document["config"]["rate_reason"] == "--slo looks for it");
+  CHECK(document["config"]["slo"] == "p99:3ms");
+  CHECK(document["slo"]["answer"] == "found");
+  CHECK(document["slo"]["tries"][0]["response_ns"] == 2'500'000);
+  CHECK(document["offer"] == Json{{"per_second", 5.2e6}, {"largest_lag_ns", 3'000'000}, {"lag_at_end_ns", 0}});
+  const std::string block = block_of(result);
+  CHECK_THAT(block, Catch::Contains("5.20 M operations/s came   one began 3.0 ms late, at the end none"));
+  CHECK_THAT(block, Catch::Contains("p99 of at most 3ms up to 5.20 M operations/s, of 1 tries; a closed loop does 9.00 M operations/s"));
+  CHECK_THAT(block, Catch::Contains("max 2.5 ms   from when they were due"));
+  CHECK_THAT(block, !Catch::Contains("of a processor each"));
+  CHECK_THAT(RunTable({}).row(result), Catch::Contains("ok, response p50 400 ns"));
+  result.trial.slo.value->answer = RateSearch::Answer::kAllKeep;
+  CHECK_THAT(block_of(result), Catch::Contains("p99 of at most 3ms even at that rate: a closed loop does 9.00 M"));
+  result.trial.slo.value->answer = RateSearch::Answer::kNoneKeeps;
+  CHECK_THAT(block_of(result), Catch::Contains("no rate has p99 of at most 3ms, not even 5.20 M a second"));
+  result.trial.offer = Measured<Offer>::missing("a closed loop");
+  CHECK_THAT(block_of(result), Catch::Contains("ns of a processor each"));
+  result.config.slo.reset();
+  result.config.rate = Rate::parse("poisson:5.2M");
+  CHECK(document_of(result)["config"]["rate"] == "poisson:5200000");
+}
+
 TEST_CASE("a document says how long calls took, and people see it", "[report]") {
   RunResult result = full_result();
   const Json latency = document_of(result)["latency"];
@@ -262,7 +292,9 @@ TEST_CASE("a document says how long calls took, and people see it", "[report]") 
   CHECK(latency["per_operation"]["read"]["fallbacks"] == 7);
   CHECK(latency["per_operation"]["read"]["aborts"]["conflict"] == 3);
   CHECK(latency["fell_back"]["count"] == 5000);
-  CHECK(latency["histogram"][0] == Json{400, 4000});
+  CHECK(latency["all"]["histogram"][0] == Json{400, 4000});
+  CHECK(latency["response"]["count"] == 5000);
+  CHECK(latency["per_operation"]["read"]["response"]["max_ns"] == 2'500'000);
   CHECK_THAT(block_of(result), Catch::Contains("p50 400 ns   p99.9 12.3 us   max 2.5 ms   of 5,000 timed batches of 2"));
   CHECK_THAT(block_of(result), Catch::Contains("fell back  p50"));
   result.trial.latency = Measured<Latency>::missing("nobody asked");

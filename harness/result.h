@@ -136,12 +136,14 @@ struct LatencySummary {
   u64 min_ns = 0;
   u64 max_ns = 0;
   std::vector<std::pair<double, u64>> percentiles;   ///< percent, ns
+  std::vector<std::pair<u64, u64>> histogram;        ///< the largest time of a bucket, ns, and its calls
 };
 
 /// The timed calls of one kind of operation.
 struct OperationLatency {
   std::string name;
   LatencySummary summary;
+  Measured<LatencySummary> response;          ///< from when they were due, in an open loop
   Measured<u64> fallbacks;                    ///< in these calls
   Measured<std::vector<NamedCount>> aborts;   ///< in these calls, by cause
 };
@@ -150,9 +152,29 @@ struct OperationLatency {
 struct Latency {
   double clock_ns = 0;   ///< what an empty call takes, by the same clock: in every time
   LatencySummary all;
+  Measured<LatencySummary> response;    ///< of all, from when they were due, in an open loop
   std::vector<OperationLatency> operations;
   Measured<LatencySummary> fell_back;   ///< calls in which an operation fell back, where there are others
-  std::vector<std::pair<u64, u64>> histogram;   ///< of all: the largest time of a bucket, ns, and its calls
+};
+
+/// How an open loop went (open_loop.h).
+struct Offer {
+  double per_second = 0;   ///< operations that were to come, over the seconds of the measured phase
+  Lag lag;                 ///< the largest of all threads
+};
+
+/// How a bound was looked for (slo.h).
+struct SloSearch {
+  struct Try {
+    u64 per_second = 0;        ///< operations that came, on average
+    double done_per_second = 0;
+    u64 response_ns = 0;       ///< at the percentile of the bound
+    bool late = false;         ///< the threads could not bear the rate
+    bool kept = false;
+  };
+  RateSearch::Answer answer = RateSearch::Answer::kFound;
+  double closed_per_second = 0;   ///< of a closed loop, before
+  std::vector<Try> tries;         ///< of the last one are the numbers of the result
 };
 
 /// What the policy counted over all threads in the measured phase.
@@ -275,6 +297,8 @@ struct TrialResult {
   std::vector<PhaseTime> phases;
   Measured<Throughput> throughput;
   Measured<Latency> latency;
+  Measured<Offer> offer;
+  Measured<SloSearch> slo;
   /// Nodes that a lookup of the workload visits, as the index is after the measured phase, where the index counts them.
   Measured<double> nodes_per_fetch;
   SyncStats sync;

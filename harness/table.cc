@@ -36,6 +36,8 @@ Words axes_of(const Config& c) {
           {"time", duration_text(c.time_ns)},
           {"ops", grouped(c.ops)},
           {"sample", duration_text(c.sample_ns)},
+          {"rate", c.rate ? c.rate->str() : "-"},
+          {"slo", c.slo ? c.slo->str() : "-"},
           {"latency", latency_text(c.latency_every)},
           {"pmu", c.pmu},
           {"seed", fmt::format("{}", c.seed)},
@@ -70,8 +72,8 @@ std::string throughput_text(const TrialResult& trial) {
   if (!trial.throughput) return "-: " + trial.throughput.reason;
   const Throughput& t = *trial.throughput;
   std::string text = fmt::format("{} operations/s", short_number(t.per_second));
-  // Threads that wait for a processor do not work: what an operation costs is time of a processor.
-  if (t.per_second > 0 && trial.placement.processors) {
+  // Threads that wait for a processor do not work: what an operation costs is time of a processor. Not where they wait for arrivals.
+  if (t.per_second > 0 && trial.placement.processors && !trial.offer) {
     text += fmt::format("   {:.0f} ns of a processor each", 1e9 * *trial.placement.processors / t.per_second);
   }
   text +=
@@ -94,8 +96,13 @@ std::string summary_text(const LatencySummary& s) {
 std::string latency_lines(const Latency& l, u32 keys) {
   std::string text = line("latency", fmt::format("{}   of {} timed {}", summary_text(l.all), grouped(l.all.count),
                                                  keys == 1 ? "calls" : fmt::format("batches of {}", keys)));
-  if (l.operations.size() > 1) {
-    for (const OperationLatency& of : l.operations) text += line("", fmt::format("{:<8}{}", of.name, summary_text(of.summary)));
+  const bool many = l.operations.size() > 1;
+  for (const OperationLatency& of : l.operations) {
+    if (many) text += line("", fmt::format("{:<8}{}", of.name, summary_text(of.summary)));
+  }
+  if (l.response) text += line("response", fmt::format("{}   from when they were due", summary_text(*l.response)));
+  for (const OperationLatency& of : l.operations) {
+    if (many && of.response) text += line("", fmt::format("{:<8}{}", of.name, summary_text(*of.response)));
   }
   if (l.fell_back) text += line("", fmt::format("fell back  {}", summary_text(*l.fell_back)));
   return text;
@@ -110,11 +117,43 @@ std::string page_nodes_text(const Placement& p) {
   return text + " of the pages   " + p.mem;
 }
 
+std::string offer_text(const Offer& offer) {
+  return fmt::format("{} operations/s came   one began {} late, at the end {}", short_number(offer.per_second),
+                     short_duration(static_cast<double>(offer.lag.largest) / 1e9),
+                     offer.lag.at_end == 0 ? "none" : short_duration(static_cast<double>(offer.lag.at_end) / 1e9));
+}
+
+std::string slo_text(const Slo& slo, const SloSearch& search) {
+  const u64 last = search.tries.back().per_second;
+  const std::string bound = fmt::format("p{} of at most {}", slo.thousandths / 1000.0, duration_text(slo.bound_ns));
+  const std::string closed = fmt::format("a closed loop does {} operations/s", short_number(search.closed_per_second));
+  switch (search.answer) {
+    case RateSearch::Answer::kFound: break;
+    case RateSearch::Answer::kAllKeep: return fmt::format("{} even at that rate: {}", bound, closed);
+    case RateSearch::Answer::kNoneKeeps:
+      return fmt::format("no rate has {}, not even {} a second; {}", bound, short_number(static_cast<double>(last)), closed);
+    case RateSearch::Answer::kUnsteady: return fmt::format("no rate has {} twice; {}", bound, closed);
+  }
+  return fmt::format("{} up to {} operations/s, of {} tries; {}", bound, short_number(static_cast<double>(last)),
+                     search.tries.size(), closed);
+}
+
+/// For the row of a run in an open loop.
+std::string response_text(const LatencySummary& response) {
+  std::string text = ", response";
+  for (const auto& [percent, ns] : response.percentiles) {
+    if (percent == 50 || percent == 99) text += fmt::format(" p{} {}", percent, short_duration(static_cast<double>(ns) / 1e9));
+  }
+  return text;
+}
+
 std::string limits_text(const Limits& l) {
   std::string text;
   if (l.chase_ns && l.chase_ratio) {
     text += fmt::format("an operation takes as long as {:.1f} dependent cache lines ({:.0f} ns each)",
                         *l.chase_ratio, *l.chase_ns);
+  } else if (l.chase_ns) {
+    text += fmt::format("a dependent cache line takes {:.0f} ns", *l.chase_ns);
   } else {
     text += "-: " + l.chase_ns.reason;
   }
@@ -258,6 +297,8 @@ std::string block_of(const RunResult& r) {
                                       shared ? ", fewer than threads" : ""));
     }
   }
+  if (t.slo) text += line("slo", slo_text(*c.slo, *t.slo));
+  if (t.offer) text += line("offer", offer_text(*t.offer));
   if (t.latency) text += latency_lines(*t.latency, r.config.batch.keys);
   if (t.nodes_per_fetch) text += line("nodes", fmt::format("{:.3f} on the way of a lookup", *t.nodes_per_fetch));
   text += line("limit", limits_text(t.limits));
@@ -361,6 +402,7 @@ std::string RunTable::row(const RunResult& result) {
     if (known == reasons_.end()) reasons_.push_back(t.reason);
     text += fmt::format(" [{}]", index + 1);
   }
+  if (t.latency && t.latency->response) text += response_text(*t.latency->response);
   return text + '\n';
 }
 

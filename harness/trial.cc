@@ -64,6 +64,7 @@ class Run {
 
   TrialResult run() {
     out_.validation.mode = config_.validate;
+    if (!config_.slo) out_.slo = Measured<SloSearch>::missing("there is no bound to keep");
     if (config_.latency_every == 0) out_.latency = Measured<Latency>::missing("single calls are timed with --latency");
     out_.placement.requested = config_.pin.text;
     out_.placement.mem = config_.mem.text;
@@ -200,45 +201,97 @@ class Run {
     return only_grows && trial_.keeps() && tally_of_all().keys == keys_.capacity();
   }
 
+  /// What there was as a measured phase began.
+  struct Before {
+    Packages packages;
+    Measured<ReclaimCounters> reclaim;
+    Disturbance disturbance;
+  };
+
   void measure() {
     u64 total = config_.ops > 0 ? config_.ops : ~u64{0};
     total = std::min(total, stream_->size());
-    phases_.limit_to(total);
-    const u32 every = config_.latency_every;
-    for (Worker& worker : phases_.workers()) {
-      if (every != 0) worker.latencies = std::make_unique<Latencies>(every, config_.batch.keys);
-      worker.counters_before = worker.session->counters();
-      worker.measured = worker.tally;
-    }
-    if (trial_.keeps()) out_.memory.keys_at_start = tally_of_all().keys;
-    const auto packages = count_events();
-    if (!go_on()) return;
-    const Measured<ReclaimCounters> reclaim_before = trial_.reclaim();
-    const Disturbance before = disturbance_now();
-    for (const auto& package : packages) package->begin();
-    const bool endless = total == ~u64{0} || total >= Stream::kEndless;
-    const auto task = [&](u32 t) {
-      phases_.run_steps(t);
-      phases_.workers()[t].seen_on = this_cpu();
-    };
-    note(phases_.phase("measure", endless ? 0 : total, config_.time_ns, task, config_.sample_ns));
-    for (const auto& package : packages) package->end();
+    rate_ = config_.rate;
+    const std::optional<Before> before = config_.slo ? search(total) : run_measured("measure", total);
+    if (!before) return;
     const Disturbance after = disturbance_now();
-    measured_ns_ = static_cast<u64>(phases_.rounds().wall_seconds() * 1e9);
-    set_health(out_.health, before, after);
+    set_health(out_.health, before->disturbance, after);
     for (Worker& worker : phases_.workers()) {
       worker.counters_after = worker.session->counters();
       Tally done = worker.tally;
       worker.measured = (done -= worker.measured);
     }
     report_throughput(total);
+    report_offer();
     report_sync();
-    report_pmu(packages);
+    report_pmu(before->packages);
     if (!config_.index_degraded.empty()) worsen(Status::kDegraded, config_.index_degraded);
     if (!config_.mem_degraded.empty()) worsen(Status::kDegraded, config_.mem_degraded);
-    report_reclaim(reclaim_before);
-    if (every != 0) report_latency(every);
-    report_memory(before, after);
+    report_reclaim(before->reclaim);
+    if (config_.latency_every != 0) report_latency(config_.latency_every);
+    report_memory(before->disturbance, after);
+  }
+
+  /// A phase that may be the one that is reported, at rate_; nothing where it cannot begin.
+  std::optional<Before> run_measured(const std::string& name, u64 total) {
+    phases_.limit_to(total);
+    const u32 every = config_.latency_every;
+    for (Worker& worker : phases_.workers()) {
+      if (every != 0) worker.latencies = std::make_unique<Latencies>(every, config_.batch.keys);
+      worker.counters_before = worker.session->counters();
+      worker.measured = worker.tally;
+      worker.lag = {};
+    }
+    if (trial_.keeps()) out_.memory.keys_at_start = tally_of_all().keys;
+    Before before{.packages = count_events(), .reclaim = trial_.reclaim(), .disturbance = disturbance_now()};
+    if (!go_on()) return std::nullopt;
+    for (const auto& package : before.packages) package->begin();
+    const bool endless = total == ~u64{0} || total >= Stream::kEndless;
+    const auto task = [&](u32 t) {
+      rate_ ? phases_.run_arrivals(t, *rate_, config_.time_ns) : phases_.run_steps(t);
+      phases_.workers()[t].seen_on = this_cpu();
+    };
+    note(phases_.phase(name, endless ? 0 : total, config_.time_ns, task, config_.sample_ns, rate_.has_value()));
+    for (const auto& package : before.packages) package->end();
+    measured_ns_ = static_cast<u64>(phases_.rounds().wall_seconds() * 1e9);
+    return before;
+  }
+
+  /// Tries rates until one is the answer; returns what there was before that one.
+  std::optional<Before> search(u64 total) {
+    const auto per_second = [&] {
+      const double seconds = phases_.rounds().seconds();
+      return seconds > 0 ? static_cast<double>(phases_.meter().operations()) / seconds : 0;
+    };
+    std::optional<Before> before = run_measured("closed", total);
+    if (!before) return before;
+    SloSearch told;
+    told.closed_per_second = per_second();
+    RateSearch rates(std::clamp<u64>(static_cast<u64>(told.closed_per_second), 1, Rate::kMost));
+    for (auto rate = rates.next(); rate && go_on() && !phases_.full(); rate = rates.next()) {
+      rate_ = Rate{.law = Rate::Law::kPoisson, .per_second = *rate};
+      before = run_measured("try", total);
+      if (!before) return before;
+      Histogram responses;
+      for (const Worker& worker : phases_.workers()) responses += worker.latencies->responses();
+      SloSearch::Try one{.per_second = *rate, .done_per_second = per_second()};
+      one.response_ns = responses.count() == 0 ? 0 : responses.at_rank(responses.rank_of(config_.slo->thousandths));
+      one.late = late(lag());
+      one.kept = responses.count() > 0 && !one.late && one.response_ns <= config_.slo->bound_ns;
+      rates.note(one.kept);
+      told.tries.push_back(one);
+    }
+    if (rates.next()) {
+      out_.slo = Measured<SloSearch>::missing("the search did not come to its end");
+      return before;
+    }
+    told.answer = rates.answer();
+    if (told.answer == RateSearch::Answer::kUnsteady) {
+      worsen(Status::kDegraded, fmt::format("no rate keeps --slo={} twice: what kept it broke it when it was tried again, {} tries "
+                                            "in all", config_.slo->str(), told.tries.size()));
+    }
+    out_.slo = std::move(told);
+    return before;
   }
 
   using Packages = std::vector<std::unique_ptr<PmuGroups>>;
@@ -351,6 +404,41 @@ class Run {
     }
   }
 
+  /// The largest of all threads.
+  Lag lag() const {
+    Lag all;
+    for (const Worker& worker : phases_.workers()) {
+      all.largest = std::max(all.largest, worker.lag.largest);
+      all.at_end = std::max(all.at_end, worker.lag.at_end);
+    }
+    return all;
+  }
+
+  /// Whether what waits at the end is a queue that grows.
+  bool late(const Lag& lag) const {
+    constexpr double kShare = .01, kSeconds = .01;
+    const double seconds = static_cast<double>(lag.at_end) / 1e9;
+    return seconds > kSeconds && seconds > kShare * phases_.rounds().seconds();
+  }
+
+  /// An open loop that its threads cannot bear measures how long it was looked at.
+  void report_offer() {
+    if (!rate_) {
+      out_.offer = Measured<Offer>::missing(kClosedLoop);
+      return;
+    }
+    if (!out_.throughput) return;
+    const double seconds = out_.throughput->seconds;
+    const Offer offer{.per_second = rate_->expected(seconds) / seconds, .lag = lag()};
+    if (late(offer.lag)) {
+      worsen(Status::kDegraded, fmt::format("the rate was more than the threads could bear: {} operations a second were done of {} "
+                                            "that came, and at the end one was {} late; lower --rate",
+                                            short_number(out_.throughput->per_second), short_number(offer.per_second),
+                                            short_duration(static_cast<double>(offer.lag.at_end) / 1e9)));
+    }
+    out_.offer = offer;
+  }
+
   void report_sync() {
     std::vector<std::vector<u64>> counted;
     for (const Worker& worker : phases_.workers()) {
@@ -403,7 +491,9 @@ class Run {
       out_.latency = Measured<Latency>::missing(fmt::format("no call was timed: one in {} is, and there were fewer", every));
     } else {
       out_.latency = std::move(latency);
-      out_.health.notes.push_back("timed calls overlap with no others: throughput is more without --latency");
+      if (!rate_) {
+        out_.health.notes.push_back("timed calls overlap with no others: throughput is more without --latency");
+      }
     }
   }
 
@@ -517,7 +607,12 @@ class Run {
     plan.cpus.assign(distinct.begin(), distinct.end());
     plan.pin = seats_.binds;
     out_.limits = measure_limits(plan);
-    set_limit_ratios(out_.limits, *out_.throughput, seats_.processors);
+    if (rate_) {
+      constexpr const char* kWaits = "threads of an open loop wait for operations, too: what one takes is its latency";
+      out_.limits.chase_ratio = out_.limits.independent_ratio = Measured<double>::missing(kWaits);
+    } else {
+      set_limit_ratios(out_.limits, *out_.throughput, seats_.processors);
+    }
     add_phase("limits", seconds_since(start), 0);
   }
 
@@ -534,6 +629,7 @@ class Run {
   const std::vector<PmuEvent> events_ = pmu_events(config_.pmu);
   Phases phases_;
   PageUse pages_before_;
+  std::optional<Rate> rate_;   // of the measured phase; none: a closed loop
   u64 measured_ns_ = 0;
   TrialResult out_;
 };

@@ -53,7 +53,7 @@ TEST_CASE("with --latency=all every operation of the measured phase is timed, ea
     CHECK(latency_of(result, kind)->summary.count == rate_of(result, kind)->count);
   }
   u64 in_buckets = 0;
-  for (const auto& [ns, calls] : result.latency->histogram) in_buckets += calls;
+  for (const auto& [ns, calls] : result.latency->all.histogram) in_buckets += calls;
   CHECK(in_buckets == result.latency->all.count);
   CHECK(result.latency->all.min_ns <= result.latency->all.percentiles.front().second);
 }

@@ -1,0 +1,69 @@
+// The highest rate at which an open loop keeps a bound on its response time: --slo=p99:50us. Of rates one is tried after the other,
+// each on the index as the one before has left it: doubled as long as the bound is kept (or halved as long as it is not), then the
+// middle, geometrically, of the highest that kept it and the lowest that did not, until they are 3 % apart.
+//
+//     kept  x . . . x . . . x . . . x . x    the answer is tried last, so that its numbers are
+//     broken                    x     x      those of a run that has kept the bound
+//
+// No rate above what a closed loop does is tried, and none below a thousandth of it: the answer may be that even this one keeps the
+// bound or that even that one breaks it. Arrivals are Poisson's: at fixed distances response times are better than clients see.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/base/types.h"
+
+namespace latchlab {
+
+/// What `--slo` says: so many of a hundred thousand response times are at most `bound_ns`.
+struct Slo {
+  u32 thousandths = 99'000;   ///< of a percent
+  u64 bound_ns = 0;
+
+  /// "p99:50us", "p99.9:1ms". Throws InputError.
+  [[nodiscard]] static Slo parse(std::string_view text);
+  /// As it would be given.
+  [[nodiscard]] std::string str() const;
+};
+
+class RateSearch {
+ public:
+  enum class Answer {
+    kFound,        ///< a rate that keeps the bound, at most 3 % below one that does not
+    kAllKeep,      ///< as many as a closed loop does
+    kNoneKeeps,    ///< not even a thousandth of that
+    kUnsteady,     ///< what kept the bound broke it when it was tried again, too often
+  };
+
+  /// `most`: what a closed loop does a second, 1 or more.
+  explicit RateSearch(u64 most);
+
+  /// The rate to try now. Nothing once the one that was tried last is the answer.
+  [[nodiscard]] std::optional<u64> next() const;
+  /// The rate of next() was tried.
+  void note(bool kept);
+  /// When there is nothing to try any more.
+  [[nodiscard]] Answer answer() const;
+
+ private:
+  static constexpr u64 kSpan = 1024;       // from the highest rate to the lowest
+  static constexpr u64 kFirst = 16;        // below the highest one
+  static constexpr double kApart = 1.03;
+  static constexpr u32 kMostTries = 40;    // three times what a search without contradictions takes
+
+  [[nodiscard]] std::optional<u64> between() const;
+
+  const u64 most_, least_;
+  std::set<u64> kept_;   // below all that broke it
+  std::optional<u64> broken_;   // the lowest
+  std::optional<u64> last_;
+  u32 tries_ = 0;
+};
+
+[[nodiscard]] std::string_view word(RateSearch::Answer);
+
+}  // namespace latchlab

@@ -1,0 +1,178 @@
+// Runs in which operations come at times of their own. How late they are is the machine's; what is counted is not.
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "harness/latency.h"
+#include "harness/toy_index.h"
+#include "harness/trial.h"
+#include "harness/trial_testing.h"
+#include "src/testing/catch.h"
+
+namespace latchlab {
+namespace {
+
+using testing::rate_of;
+using testing::run_of;
+using testing::small;
+using toy::Mistake;
+using toy::Plant;
+using toy::Toy;
+
+Config open(std::string_view workload, std::string_view rate) {
+  Config config = small(workload);
+  config.rate = Rate::parse(rate);
+  config.latency_every = 1;
+  return config;
+}
+
+TEST_CASE("in an open loop every operation has a response time, which is no less than its own") {
+  for (const char* rate : {"20k", "poisson:20k", "sine:20k,period=10ms"}) {
+    CAPTURE(rate);
+    const TrialResult result = run_of<Toy<u64>>(open("mix:read=70,update=30", rate));
+    CAPTURE(result.reason);
+    REQUIRE(result.latency);
+    REQUIRE(result.latency->response);
+    CHECK(result.latency->response->count == result.throughput->operations);
+    CHECK(result.latency->all.count == result.throughput->operations);
+    CHECK(result.latency->response->mean_ns >= result.latency->all.mean_ns);
+    CHECK(result.latency->response->min_ns >= result.latency->all.min_ns);
+    for (const OperationLatency& of : result.latency->operations) {
+      REQUIRE(of.response);
+      CHECK(of.response->count == rate_of(result, of.name)->count);
+    }
+    REQUIRE(result.offer);
+    // What was not begun within the time was not done; the sine's mean is of whole periods.
+    CHECK(result.throughput->operations < 20'000);
+    CHECK(result.offer->per_second <= 30'000);
+    CHECK(result.offer->lag.largest <= result.latency->response->max_ns);
+    CHECK(result.validation.passed);
+    CHECK_FALSE(result.limits.chase_ratio);
+  }
+}
+
+TEST_CASE("an open loop ends with its operations, when the last of them has come") {
+  Config config = open("lookup", "20k");
+  config.time_ns = 0;
+  config.ops = 777;
+  config.threads = 3;
+  const TrialResult result = run_of<Toy<u64>>(config);
+  CAPTURE(result.reason);
+  CHECK(result.throughput->operations == 777);
+  CHECK(result.throughput->ended_by == Ending::kOperations);
+  CHECK(result.latency->response->count == 777);
+  // A thread runs up to 512 that it was dealt, each at a time of its own; the longest share takes 60 us a step at least.
+  CHECK(result.throughput->seconds >= 777.0 / 20'000 - 3.0 / 20'000);
+}
+
+TEST_CASE("an open loop inserts all records, and replaces them as they come") {
+  Config inserts = open("insert", "poisson:1M");
+  inserts.records = 3000;
+  inserts.time_ns = inserts.warmup_ns = 0;
+  const TrialResult filled = run_of<Toy<u64>>(inserts);
+  CAPTURE(filled.reason);
+  CHECK(filled.throughput->operations == 3000);
+  CHECK(filled.throughput->ended_by == Ending::kRecords);
+  CHECK(*filled.validation.found_keys == 3000);
+  Config config = open("mix:read=50,insert=25,erase=25", "50k");
+  config.records = 500;   // threads hold one hand each
+  const TrialResult moved = run_of<Toy<u64>>(config);
+  CAPTURE(moved.reason);
+  CHECK(moved.status < Status::kFailed);
+  CHECK(*moved.validation.passed);
+}
+
+TEST_CASE("a closed loop has no response times and no offer, and says why; an open one may leave latencies out") {
+  Config config = small("lookup");
+  config.latency_every = 10;
+  const TrialResult closed = run_of<Toy<u64>>(config);
+  CHECK_FALSE(closed.offer);
+  CHECK(closed.offer.reason == kClosedLoop);
+  CHECK_FALSE(closed.latency->response);
+  CHECK(closed.latency->response.reason == kClosedLoop);
+  CHECK_FALSE(closed.latency->operations.front().response);
+  config.rate = Rate::parse("10k");
+  config.latency_every = 0;
+  const TrialResult untimed = run_of<Toy<u64>>(config);
+  CHECK_FALSE(untimed.latency);
+  REQUIRE(untimed.offer);
+  config.latency_every = 7;
+  config.threads = 1;
+  config.time_ns = 0;
+  config.ops = 100;
+  CHECK(run_of<Toy<u64>>(config).latency->response->count == 14);
+}
+
+/// A lookup takes 300 us at least, in the measured phase.
+struct Slow : Toy<u64> {
+  using Toy<u64>::Toy;
+  std::optional<u64> find(Thread& me, u64 key) {
+    std::this_thread::sleep_for(std::chrono::microseconds(300));
+    return Toy<u64>::find(me, key);
+  }
+};
+
+TEST_CASE("a rate that threads cannot bear is said, with what came and what was done") {
+  Config config = open("lookup", "100k");
+  config.records = 10;   // which are verified one by one
+  config.time_ns = 60'000'000;
+  const TrialResult result = run_of<Slow>(config);
+  CHECK(result.status == Status::kDegraded);
+  CHECK_THAT(result.reason, Catch::StartsWith("the rate was more than the threads could bear: "));
+  CHECK_THAT(result.reason, Catch::Contains(" that came, and at the end one was "));
+  REQUIRE(result.offer);
+  CHECK(result.offer->per_second == Approx(100'000));
+  CHECK(result.throughput->per_second < 7000);
+  // Who was to do one every 20 us and does one every 300 us is late by nearly all of the time.
+  CHECK(result.offer->lag.at_end > 50'000'000);
+  CHECK(result.latency->response->max_ns > 40'000'000);
+}
+
+TEST_CASE("the highest rate that keeps a bound is looked for, and the numbers are those of the last try") {
+  struct Bound {
+    const char* slo;
+    RateSearch::Answer answer;
+  };
+  // A minute is longer than the run, a nanosecond shorter than a call.
+  for (const auto& [slo, answer] : {Bound{"p50:1min", RateSearch::Answer::kAllKeep}, {"p50:1ns", RateSearch::Answer::kNoneKeeps}}) {
+    CAPTURE(slo);
+    Config config = small("lookup");
+    config.records = 10;
+    config.threads = 1;
+    config.time_ns = 0;   // so that no try is late
+    config.ops = 20;
+    config.latency_every = 1;
+    config.slo = Slo::parse(slo);
+    const TrialResult result = run_of<Toy<u64>>(config);
+    CAPTURE(result.reason);
+    REQUIRE(result.slo);
+    CHECK(result.slo->answer == answer);
+    const std::vector<SloSearch::Try>& tries = result.slo->tries;
+    CHECK(tries.size() >= 5);
+    for (const SloSearch::Try& one : tries) CHECK(one.kept == (answer == RateSearch::Answer::kAllKeep));
+    CHECK(result.throughput->operations == 20);
+    CHECK(result.latency->response->count == 20);
+    CHECK(result.throughput->per_second == Approx(tries.back().done_per_second));
+    CHECK(result.latency->response->percentiles.front().second == tries.back().response_ns);
+    CHECK(result.offer->per_second == Approx(static_cast<double>(tries.back().per_second)));
+    const std::vector<std::string> phases = testing::phases_of(result);
+    CHECK(std::count(phases.begin(), phases.end(), "closed") == 1);
+    CHECK(static_cast<std::size_t>(std::count(phases.begin(), phases.end(), "try")) == tries.size());
+  }
+}
+
+TEST_CASE("an index that is full ends an open loop") {
+  Plant plant(Mistake::kFull);
+  Config config = open("mix:read=50,insert=50", "200k");
+  config.records = 4900;
+  config.warmup_ns = 0;
+  config.time_ns = 5'000'000'000;
+  const TrialResult result = run_of<Toy<u64>>(config);
+  CHECK(result.throughput->ended_by == Ending::kFull);
+  CHECK(result.throughput->operations < 10'000);
+}
+
+}  // namespace
+}  // namespace latchlab
