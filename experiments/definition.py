@@ -38,6 +38,12 @@ def per_operation(cause):
     return metric
 
 
+def load(document):
+    """Of the rate that keeps the bound of --slo; None where none does."""
+    kept = document["slo"]["tries"][-1]["kept"]
+    return document["throughput"]["per_second"] / 1e6 if kept else None
+
+
 # The title of the axis, and a number of one result document; None where there is none. `speedup` is drawn relative to the
 # first x of the same curve and replicate.
 METRICS = {
@@ -45,6 +51,7 @@ METRICS = {
     "speedup": ("times the first", lambda d: d["throughput"]["per_second"]),
     "bytes": ("bytes a key", lambda d: d["memory"]["bytes_per_key"]),
     "pause": ("the longest call, in milliseconds", lambda d: d["latency"]["all"]["max_ns"] / 1e6),
+    "load": ("million operations a second that keep the bound", load),
     "nodes": ("nodes on the way of a lookup", lambda d: d["nodes_per_fetch"]),
     "conflicts": ("conflict aborts an operation", per_operation("conflict")),
     "capacity": ("capacity aborts an operation", per_operation("capacity")),

@@ -16,6 +16,7 @@
 #include "harness/cli_options.h"
 #include "harness/cli_values.h"
 #include "harness/limits.h"
+#include "harness/placement.h"
 #include "src/base/error.h"
 
 namespace latchlab {
@@ -367,7 +368,7 @@ CompareCommand parse_compare(const std::vector<std::string>& args) {
 
 LimitsCommand parse_limits(const std::vector<std::string>& args, const Surroundings& surroundings) {
   static const OptionRow kFootprint{"footprint", "BYTES", "", "", nullptr};
-  static const std::vector<std::string> kPlaces{"threads", "pin", "hugepages"};
+  static const std::vector<std::string> kPlaces{"threads", "pin", "smt", "hugepages"};
   Given given = read_options(args, [](const std::string& name) -> const OptionRow& {
     if (name == kFootprint.name) return kFootprint;
     if (name == "json" || name == "progress" || std::find(kPlaces.begin(), kPlaces.end(), name) != kPlaces.end()) {
@@ -388,7 +389,7 @@ LimitsCommand parse_limits(const std::vector<std::string>& args, const Surroundi
   for (const std::string& name : kPlaces) {
     if (const auto value = take(given, name)) option_row(name).apply(command.config, *value);
   }
-  surroundings.check_pin(command.config.pin);
+  (void)seat(surroundings.topology, command.config);   // throws for a processor that does not exist
   return command;
 }
 

@@ -5,16 +5,19 @@ Run by CTest, which says where the binary is; by hand:
 LATCHLAB_HARNESS=build/release/harness python3 harness/cli_smoke_test.py
 """
 
+import base64
 import json
 import os
 import pathlib
 import re
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
 import time
 import unittest
+import zlib
 
 try:
     import jsonschema
@@ -66,6 +69,31 @@ def bare_nulls(document, path=""):
             found += bare_nulls(value, f"{path}/{key}")
         elif not document.get(f"{key}_reason"):
             found.append(f"{path}/{key}: null without a reason")
+    return found
+
+
+def counts_in(encoded):
+    """The largest value of a bucket to how many it holds, of HdrHistogram's compressed encoding: read as its format says."""
+    packed = base64.b64decode(encoded)
+    cookie, length = struct.unpack(">ii", packed[:8])
+    assert (cookie, length) == (0x1C849314, len(packed) - 8)
+    plain = zlib.decompress(packed[8:])
+    cookie, length, offset, digits, lowest, _, ratio = struct.unpack(">iiiiqqd", plain[:40])
+    assert (cookie, length, offset, digits, lowest, ratio) == (0x1C849313, len(plain) - 40, 0, 2, 1, 1.0)
+    found, position, word, shift = {}, 0, 0, 0
+    for byte in plain[40:]:
+        word |= (byte if shift == 56 else byte & 0x7F) << shift
+        shift += 7
+        if byte & 0x80 and shift < 63:
+            continue
+        count, word, shift = (word >> 1) ^ -(word & 1), 0, 0
+        if count < 0:
+            position -= count
+            continue
+        if count > 0:
+            power = max(position // 128 - 1, 0)
+            found[((position - power * 128 + 1) << power) - 1] = count
+        position += 1
     return found
 
 
@@ -175,6 +203,38 @@ class Runs(unittest.TestCase):
             with self.subTest(pages=pages):
                 (document,) = self.documents(f"--hugepages={pages}", "--records=1M", "--time=50ms", "--warmup=10ms")
                 self.assertEqual(document["limits"]["page_bytes"], document["memory"]["page_bytes"])
+
+    def test_latencies_of_an_open_loop_are_exported(self):
+        (document,) = self.documents("--rate=poisson:20k", "--workload=mix:read=80,update=20", *SHORT)
+        self.assertEqual(document["config"]["rate"], "poisson:20000")
+        self.assertGreater(document["offer"]["per_second"], 0)
+        latency = document["latency"]
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+            file.write(json.dumps(document))
+            file.flush()
+            log = run("hdr", file.name).stdout.splitlines()
+            text = run("hdr", file.name, "all.response").stdout
+            self.assertEqual(run("hdr", file.name, "nothing").returncode, 2)
+        self.assertEqual(log[0], "#[Histogram log format version 1.3]")
+        exported = {line.split(",")[0]: counts_in(line.split(",")[4]) for line in log if line.startswith("Tag=")}
+        for tag, summary in (
+            ("all", latency["all"]),
+            ("all.response", latency["response"]),
+            ("read.response", latency["per_operation"]["read"]["response"]),
+        ):
+            counts = exported[f"Tag={tag}"]
+            self.assertEqual(sum(counts.values()), summary["count"])
+            # The largest is known better than its bucket says; where another of theirs is told from it, it stands there.
+            self.assertEqual(list(counts.items())[:-1], [tuple(pair) for pair in summary["histogram"][:-1]])
+            self.assertGreaterEqual(max(counts), summary["max_ns"])
+        self.assertRegex(text, rf"1\.000000000000 +{latency['response']['count']}\n#\[Mean")
+
+    def test_a_rate_that_keeps_a_bound_is_looked_for(self):
+        (document,) = self.documents("--slo=p50:1min", *SHORT)
+        tries = document["slo"]["tries"]
+        self.assertEqual(document["config"]["rate_reason"], "--slo looks for it")
+        self.assertAlmostEqual(tries[-1]["done_per_second"], document["throughput"]["per_second"])
+        self.assertEqual(len(tries), sum(phase["name"] == "try" for phase in document["phases"]))
 
     def test_results_are_explained(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -583,6 +643,22 @@ class WrongInput(unittest.TestCase):
         ["--negative=1.5"],
         ["--negative=nan"],
         ["--records=-5"],
+        ["--rate=0"],
+        ["--rate=fast"],
+        ["--rate=1M,amplitude=1"],
+        ["--rate=poisson"],
+        ["--rate=sine:1M,amplitude=1.5"],
+        ["--rate=sine:1M,period=5"],
+        ["--rate=1M", "--batch=16"],
+        ["--rate=1M", "--slo=p99:1ms"],
+        ["--slo=99:1ms"],
+        ["--slo=p100:1ms"],
+        ["--slo=p99"],
+        ["--slo=p99:1ms", "--latency=off"],
+        ["--slo=p99:1ms", "--workload=insert"],
+        ["hdr"],
+        ["hdr", "/nowhere.json"],
+        ["hdr", "a", "b", "c"],
         ["explain"],
         ["explain", "/nowhere.json"],
         ["explain", "a", "b", "c"],

@@ -39,8 +39,11 @@ class Result {
   bool is(const char* path) const { return word(path) == "true"; }
 
   double operations() const { return or_zero("/throughput/operations"); }
-  /// Time of a processor for one operation, ns.
-  double operation_ns() const { return or_zero("/placement/processors") * 1e9 / or_zero("/throughput/per_second"); }
+  /// Time of a processor for one operation, ns. In an open loop, where threads wait for operations too, that of a call.
+  double operation_ns() const {
+    if (const auto call = number("/latency/all/mean_ns"); call && number("/offer/per_second")) return *call;
+    return or_zero("/placement/processors") * 1e9 / or_zero("/throughput/per_second");
+  }
   /// Of all threads in the measured phase, ns.
   double time_ns() const { return operation_ns() * operations(); }
   double per_operation(const char* path) const { return or_zero(path) / operations(); }
@@ -58,9 +61,11 @@ class Result {
 };
 
 std::string head(const Result& r) {
-  return fmt::format("{} under {}, {} thread{}, {}: {:.4g} ns of a processor an operation{}.\n", r.word("/config/index"),
+  const auto came = r.number("/offer/per_second");
+  return fmt::format("{} under {}, {} thread{}, {}{}: {:.4g} ns of a processor an operation{}.\n", r.word("/config/index"),
                      r.word("/config/sync"), r.word("/config/threads"), r.word("/config/threads") == "1" ? "" : "s",
-                     r.word("/config/workload"), r.operation_ns(),
+                     r.word("/config/workload"), came ? fmt::format(", of which {} a second came", short_number(*came)) : "",
+                     r.operation_ns(),
                      r.number("/limits/chase_ratio") ? fmt::format(", as long as {:.2g} dependent cache lines of {:.3g} ns",
                                                                    r.or_zero("/limits/chase_ratio"),
                                                                    r.or_zero("/limits/chase_ns"))
@@ -178,6 +183,12 @@ void find_latency(const Json& document, std::vector<Finding>& out) {
   };
   const auto median = percentile("/latency/all", 50), all = percentile("/latency/all", 99.9);
   const auto fallen = percentile("/latency/fell_back", 99.9);
+  const auto call = percentile("/latency/all", 99), response = percentile("/latency/response", 99);
+  if (call && response && *response >= 2 * *call) {
+    out.push_back({.1, fmt::format("Operations waited for those before them: one in a hundred was done {} or more after it was due, "
+                                   "while one call in a hundred took {}. More threads or a smaller --rate make it less.",
+                                   short_duration(*response / 1e9), short_duration(*call / 1e9))});
+  }
   if (!median || !all) return;
   std::string text = fmt::format("One call in a thousand took {} or more, the median {}", short_duration(*all / 1e9),
                                  short_duration(*median / 1e9));
@@ -311,7 +322,7 @@ std::string explained(const Json& document, const Json& base) {
   }
   if (!base.is_null()) {
     for (const char* option : {"index", "threads", "threads_per", "pin", "smt", "workload", "keys", "dist", "churn", "negative",
-                               "records", "batch", "batch_order", "alloc", "mem", "hugepages", "latency_every"}) {
+                               "records", "batch", "batch_order", "alloc", "mem", "hugepages", "latency_every", "rate"}) {
       const std::string path = std::string("/config/") + option;
       if (r.word(path) == Result(base).word(path)) continue;
       throw InputError(fmt::format("explain: the results differ in {}: {} and {}; only sync may", option,

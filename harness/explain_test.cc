@@ -176,6 +176,17 @@ TEST_CASE("a long tail is told, and what falling back has to do with it") {
   CHECK_THAT(said(r), Contains("the median 400 ns; of those that fell back one in a thousand 30.0 us."));
 }
 
+TEST_CASE("of an open loop it is told what a call cost and how long operations waited for others") {
+  Json r = plain();
+  r["offer"] = {{"per_second", 1e6}};
+  r["latency"] = {{"all", {{"mean_ns", 50.0}, {"percentiles", {{{"percent", 99.0}, {"ns", 400}}}}}},
+                  {"response", {{"percentiles", {{{"percent", 99.0}, {"ns", 700}}}}}}};
+  CHECK_THAT(said(r), Contains("lookup, of which 1.00 M a second came: 50 ns of a processor an operation"));
+  CHECK_THAT(said(r), !Contains("waited"));
+  r["latency"]["response"]["percentiles"][0]["ns"] = 50'000;
+  CHECK_THAT(said(r), Contains("one in a hundred was done 50.0 us or more after it was due, while one call in a hundred took 400 ns."));
+}
+
 TEST_CASE("the distance to another policy is split as far as it was measured, and adds up") {
   Json base = plain();
   base["config"]["sync"] = "none";

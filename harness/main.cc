@@ -24,6 +24,7 @@
 #include "harness/list.h"
 #include "harness/malloc_library.h"
 #include "harness/plan.h"
+#include "harness/placement.h"
 #include "harness/progress.h"
 #include "harness/registry.h"
 #include "harness/report.h"

@@ -51,7 +51,8 @@ class OpenLoop {
       now_ = clock_();
     }
     lag_.at_end = now_ - std::min(now_, due_);
-    if (stop.load(kRelaxed) || now_ >= end_) return false;
+    if (stop.load(kRelaxed) || due_ >= end_ || (now_ >= end_ && any_)) return false;
+    any_ = true;   // who was kept from his processor for all of the time has yet to do something
     lag_.largest = std::max(lag_.largest, lag_.at_end);
     return true;
   }
@@ -72,6 +73,7 @@ class OpenLoop {
   const bool yields_;
   u64 now_;
   u64 due_ = 0;
+  bool any_ = false;
   Lag lag_;
 };
 

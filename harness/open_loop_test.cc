@@ -124,6 +124,19 @@ TEST_CASE("an operation begins when it is due and not before, and the loop lasts
   CHECK(loop.lag().at_end < 2 * kLookNs);
 }
 
+TEST_CASE("who was kept from running until the end does one operation, and no more", "[arrivals]") {
+  const std::atomic<bool> stop{false};
+  clock_ns += 2 * kSecond;
+  OpenLoop loop(arrivals_of(Rate::parse("1000"), 1, 0, 1), clock_ns - 2 * kSecond, kSecond, false, look);
+  REQUIRE(loop.await(stop, kNothing));
+  CHECK(loop.lag().largest >= 2 * kSecond);
+  loop.done({});
+  CHECK_FALSE(loop.await(stop, kNothing));
+  CHECK(loop.lag().at_end >= 2 * kSecond - kMs);
+  OpenLoop none(arrivals_of(Rate::parse("1"), 1, 1, 2), clock_ns, kSecond / 2, false, look);
+  CHECK_FALSE(none.await(stop, kNothing));   // its first would come after the end
+}
+
 TEST_CASE("while a thread waits it works as long as there is something to do, with the time that is left", "[arrivals]") {
   const std::atomic<bool> stop{false};
   OpenLoop loop(arrivals_of(Rate::parse("1000"), 1, 0, 1), clock_ns, kSecond, false, look);

@@ -154,12 +154,13 @@ void Phases::run_arrivals(u32 t, const Rate& rate, u64 length_ns) {
     step.count = 1;
     if (me.latencies) me.latencies->arrived(loop.due(), loop.now());
     const u32 ran = run_until_full(me, step, stop_, 1, me.latencies.get());
-    loop.done(me.latencies ? me.latencies->ended() : std::nullopt);
+    std::optional<u64> end = me.latencies ? me.latencies->ended() : std::nullopt;
     untold += ran;
     me.rest.steps += ran;
     me.rest.count -= ran;
-    if (untold >= kSliceSteps || loop.now() - told_at >= kTellNs) tell();
-    if (me.rest.count == 0) make_more();
+    if (untold >= kSliceSteps || loop.now() - told_at >= kTellNs) tell(), end.reset();   // what it takes is not the next call's
+    if (me.rest.count == 0) make_more(), end.reset();
+    loop.done(end);
   }
   tell();
   if (me.pmu) me.pmu->end();

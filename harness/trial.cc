@@ -202,6 +202,8 @@ class Run {
   }
 
   /// What there was as a measured phase began.
+  using Packages = std::vector<std::unique_ptr<PmuGroups>>;
+
   struct Before {
     Packages packages;
     Measured<ReclaimCounters> reclaim;
@@ -294,7 +296,6 @@ class Run {
     return before;
   }
 
-  using Packages = std::vector<std::unique_ptr<PmuGroups>>;
 
   /// On all threads; and on the packages that they run in, for what is counted of those.
   Packages count_events() {
@@ -430,7 +431,7 @@ class Run {
     if (!out_.throughput) return;
     const double seconds = out_.throughput->seconds;
     const Offer offer{.per_second = rate_->expected(seconds) / seconds, .lag = lag()};
-    if (late(offer.lag)) {
+    if (config_.rate && late(offer.lag)) {   // a search says it of every try
       worsen(Status::kDegraded, fmt::format("the rate was more than the threads could bear: {} operations a second were done of {} "
                                             "that came, and at the end one was {} late; lower --rate",
                                             short_number(out_.throughput->per_second), short_number(offer.per_second),
