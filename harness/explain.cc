@@ -211,8 +211,8 @@ std::optional<double> counted(const Json& document, std::string_view family, std
 /// What the processor counted, where it could.
 void find_counted(const Result& r, const Json& document, std::vector<Finding>& out) {
   if (const auto rate = r.number("/pmu/derived/instructions_per_cycle")) {
-    std::string text = fmt::format("{:.3g} instructions an operation, {:.2g} a cycle",
-                                   counted(document, "core", "instructions").value_or(0), *rate);
+    std::string text = fmt::format("{} instructions an operation, {:.2g} a cycle",
+                                   three_digits(counted(document, "core", "instructions").value_or(0)), *rate);
     const auto add = [&](std::optional<double> misses, const char* of) {
       if (misses) text += fmt::format("; {:.3g} misses of the {}", *misses, of);
     };

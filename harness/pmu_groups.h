@@ -8,7 +8,8 @@
 //
 //     scaled = raw * enabled / running           both times are of the parts between begin and end only
 //
-// Each edge is one read a group: a few hundred nanoseconds, a few times in thousands of operations.
+// Turns are taken by interrupts, some hundred a second, each of which aborts a transaction: few families at once disturb least.
+// Each edge is one read a group, about a microsecond; that of the end takes no time of a round (rounds.h).
 #pragma once
 
 #include <string>

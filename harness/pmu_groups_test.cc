@@ -1,7 +1,10 @@
 #include "harness/pmu_groups.h"
 
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -320,6 +323,28 @@ TEST_CASE("A thread that sleeps is switched out; another thread's faults are not
   const std::vector<PmuCount> counts = groups->counts();
   CHECK(counts[0].raw < 1000);
   CHECK(counts[1].raw >= 5);
+}
+
+TEST_CASE("Where files run out the soft limit is raised, and no further than to the hard one", "[pmu]") {
+  constexpr rlim_t kSoft = 40, kHard = 80;
+  const pid_t child = fork();
+  if (child == 0) {   // in a process of its own, since a hard limit is for good
+    const rlimit limit{.rlim_cur = kSoft, .rlim_max = kHard};
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0) _exit(200);
+    PerfCode faults = only("page-faults")[0].code;
+    faults.exclude_kernel = true;
+    int file = -1, last = -1;
+    while ((file = kernel_perf().open(faults, PerfCalls::kThisThread, PerfCalls::kNoGroup)) >= 0) last = file;
+    _exit(file == -EMFILE ? last : 201);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  REQUIRE(WIFEXITED(status));
+  if (WEXITSTATUS(status) >= 200) {
+    WARN("this system lets nobody count, or not open so many files");
+    return;
+  }
+  CHECK(WEXITSTATUS(status) == kHard - 1);
 }
 
 }  // namespace

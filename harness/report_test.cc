@@ -248,6 +248,8 @@ TEST_CASE("a document says what was counted and why the rest was not, and people
   CHECK(document["derived"]["instructions_per_cycle"] == 2.5);
   CHECK_THAT(block_of(result), Catch::Contains("counted      2e-05 cycles an operation   2.50 instructions a cycle   in turns: "
                                                "counted 40.0 % of the time or more\n"));
+  pmu.events[0].total.value->per_operation = 12'345.5;
+  CHECK_THAT(block_of(result), Catch::Contains("counted      12,346 cycles an operation"));
   // Where there are no counters only who has asked for some is told.
   pmu.events.erase(pmu.events.begin());
   CHECK_THAT(block_of(result), !Catch::Contains("counted "));

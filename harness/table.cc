@@ -194,7 +194,7 @@ std::string pmu_text(const PmuResult& pmu, bool asked) {
       if (why.empty()) why = fmt::format("-: {}: {}", event.name, event.total.reason);
       continue;
     }
-    text += fmt::format("{}{:.3g} {}", text.empty() ? "" : ", ", event.total->per_operation, event.name);
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", three_digits(event.total->per_operation), event.name);
     running = std::min(running, static_cast<double>(event.total->running_ns) / static_cast<double>(event.total->enabled_ns));
     user_only |= event.total->user_only;
   }
@@ -257,6 +257,10 @@ std::string grouped(u64 value) {
   std::string digits = fmt::format("{}", value);
   for (std::size_t i = digits.size(); i > 3; i -= 3) digits.insert(i - 3, 1, ',');
   return digits;
+}
+
+std::string three_digits(double value) {
+  return value < 999.5 ? fmt::format("{:.3g}", value) : grouped(static_cast<u64>(value + .5));
 }
 
 std::string page_text(const Measured<u64>& page_bytes) {

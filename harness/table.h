@@ -42,4 +42,7 @@ class RunTable {
 /// "16,000,000"
 [[nodiscard]] std::string grouped(u64 value);
 
+/// Three digits, or all of a number that has more before the point: "0.0125", "12,345".
+[[nodiscard]] std::string three_digits(double value);
+
 }  // namespace latchlab

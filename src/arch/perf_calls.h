@@ -1,8 +1,8 @@
 #pragma once
-// The system calls of performance counters, as few as counting takes: open, read, close. A counter runs from the moment
-// it is opened, and who wants to know what happened between two moments reads it twice: that is half as dear as
-// starting and stopping it, and leaves the processor's counters alone. Counters of one group are scheduled together or not at
-// all, and are read together by the file of the first:
+// The system calls of performance counters, as few as counting takes: open, read, close. A counter runs from the moment it
+// is opened, and who wants to know what happened between two moments reads it twice: that is cheaper than starting and
+// stopping it, which sets up the processor's counters anew. Counters of one group are scheduled together or not at all, and
+// are read together by the file of the first:
 //
 //     { how many, ns enabled, ns running, value of the first, value of the second, ... }
 //
