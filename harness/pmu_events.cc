@@ -199,7 +199,8 @@ std::string stranger(std::string_view behind, const Known& known) {
     const std::string_view whole = behind.substr(0, behind.find(':'));
     const std::string_view word = whole.substr(0, whole.find('='));
     const auto is_it = [&](const std::string& other) { return same_word(word, other); };
-    if (std::ranges::none_of(known.parts, is_it) && std::ranges::none_of(known.modifiers, is_it)) return std::string(whole);
+    const bool known_word = std::ranges::any_of(known.parts, is_it) || std::ranges::any_of(known.modifiers, is_it);
+    if (!known_word) return whole.empty() ? ":" : std::string(whole);
     behind.remove_prefix(whole.size());
   }
   return "";

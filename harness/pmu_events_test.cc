@@ -88,6 +88,8 @@ TEST_CASE("What is no event anywhere is refused in one line", "[pmu]") {
     CHECK_THAT(error_of(words), Catch::EndsWith("has an empty element"));
   }
   CHECK_THAT(error_of("CYCLES:period=4"), Catch::StartsWith("--pmu: 'CYCLES:period=4': CYCLES has no 'period=4'; it has u, k"));
+  CHECK_THAT(error_of("TC_deliver_mode:"), Catch::Contains("TC_deliver_mode has no ':'; it has DD, "));
+  CHECK_THAT(error_of("CYCLES:u=7"), Catch::Contains("libpfm4 says: "));
   CHECK_THAT(error_of("skx::RTM_RETIRED:STRAT"), Catch::Contains("has no 'STRAT'") && Catch::EndsWith("did you mean 'START'?"));
 }
 
