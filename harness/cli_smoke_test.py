@@ -236,6 +236,13 @@ class Runs(unittest.TestCase):
         self.assertAlmostEqual(tries[-1]["done_per_second"], document["throughput"]["per_second"])
         self.assertEqual(len(tries), sum(phase["name"] == "try" for phase in document["phases"]))
 
+    def test_a_run_is_planned_for_another_machine(self):
+        done = run("--topology=pack:2 numa:2 core:7 pu:2", "--threads=7", "--threads-per=cluster", "--mem=interleave")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("socket 1  node 3  cluster 3  threads 21-27 on processors 42,44,46,48,50,52,54\n", done.stdout)
+        self.assertIn("memory of the index from nodes 0-3 in turn\n", done.stdout)
+        self.assertNotIn("Mops/s", done.stdout)
+
     def test_results_are_explained(self):
         with tempfile.TemporaryDirectory() as folder:
             paths = []

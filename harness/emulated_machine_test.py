@@ -16,7 +16,7 @@ import emulated_machine  # noqa: E402
 
 HARNESS = os.environ.get("LATCHLAB_HARNESS") or str(TREE / "build/release/harness")
 RECORDS = 50_000
-SHORT = f"--index=art --sync=none --json --records={RECORDS} --ops=2000 --warmup=0 --progress=none"
+SHORT = f"--json --records={RECORDS} --ops=2000 --warmup=0 --progress=none"
 
 HITS = "grep numa_hit /sys/devices/system/node/node*/numastat | grep -o '[0-9]*$'"   # pages that each node has given out so far
 
@@ -40,7 +40,14 @@ RUNS = {
     "bind two": "--threads=2 --pin=list:0,6 --mem=bind:1,3",
 }
 LINES = {run: f"harness {SHORT} {options}" for run, options in RUNS.items()}
-LINES["malloc"] = f"{HITS}; harness {SHORT} --threads=2 --mem=bind:3 --alloc=malloc; {HITS}"
+LINES |= {
+    run: f"{HITS}; harness {SHORT} {options}; {HITS}"
+    for run, options in {
+        "malloc": "--threads=2 --mem=bind:3 --alloc=malloc",
+        "own memory": "--index=simdht:slots=1M --sync=rwspin --mem=bind:3",   # a table of 16 MB, made before a thread joins
+        "own memory, first touched": "--index=simdht:slots=1M --sync=rwspin --pin=cluster:2",
+    }.items()
+}
 LINES["no such node"] = f"harness {SHORT} --mem=bind:4"
 
 
@@ -111,15 +118,25 @@ class Machine(unittest.TestCase):
             for share in shares.values():
                 self.assertAlmostEqual(share, 1 / len(places), delta=0.1)
 
+    def came_from(self, node, run, least_bytes):
+        """Checks that all but a little of the memory that was given out meanwhile is this node's."""
+        hits = [int(line) for line in results[run].stdout.splitlines() if line.isdigit()]
+        given = [after - before for before, after in zip(hits[:4], hits[4:], strict=True)]
+        self.assertGreater(given[node], least_bytes // 4096)
+        self.assertLess(sum(given) - given[node], given[node] / 4)
+
     def test_memory_of_malloc_comes_from_the_node_that_mem_says(self):
         memory = self.document("malloc")["placement"]["memory"]
         self.assertEqual(memory["by"], "threads")
         self.assertIn("malloc", memory["observed_reason"])
-        hits = [int(line) for line in results["malloc"].stdout.splitlines() if line.isdigit()]
-        given = [after - before for before, after in zip(hits[:4], hits[4:], strict=True)]
-        pages = RECORDS * 16 // 4096   # a key and its value, at the very least
-        self.assertGreater(given[3], pages)
-        self.assertLess(max(given[:3]), given[3] / 4)
+        self.came_from(3, "malloc", RECORDS * 16)   # a key and its value, at the very least
+
+    def test_what_an_index_takes_before_threads_join_lies_where_they_would_have_it(self):
+        if "there is no 'simdht'" in results["own memory"].stderr:
+            self.skipTest("this build has no simdht")
+        self.assertEqual(self.document("own memory")["placement"]["memory"]["by"], "threads")
+        self.came_from(3, "own memory", 16_000_000)
+        self.came_from(2, "own memory, first touched", 16_000_000)
 
     def test_a_node_that_is_not_there_is_wrong_input(self):
         done = results["no such node"]

@@ -48,7 +48,7 @@ int show(const std::vector<Comparison>& comparisons, bool json) {
 }
 
 int run_limits(const LimitsCommand& command, const Topology& topology) {
-  const Seats seats = seat(topology, command.config.pin, command.config.threads);
+  const Seats seats = seat(topology, command.config);
   LimitsPlan plan;
   plan.footprint = command.footprint;
   plan.huge_pages = command.config.huge_pages;

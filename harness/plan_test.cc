@@ -47,6 +47,8 @@ TEST_CASE("a plan says where the memory would come from, or why nothing would ru
   CHECK_THAT(memory(Kind::kLocal, {}), Catch::Contains("from nodes 0,2, each page on that of the thread that asks"));
   CHECK_THAT(memory(Kind::kInterleave, {0, 1, 2, 3}), Catch::Contains("from nodes 0-3 in turn\n"));
   CHECK_THAT(memory(Kind::kBind, {3}), Catch::Contains("from node 3\n"));
+  CHECK_THAT(plan_text({planned(ThreadsPer::kRun, 9)}, Topology::synthetic("pack:2 [numa] l3:2 core:3 pu:2")),
+             Catch::Contains("node 1  cluster 2") && Catch::Contains("from nodes 0-1, each page"));
   PlannedRun malloc = planned(ThreadsPer::kRun, 1);
   malloc.config.alloc = Alloc::kMalloc;
   CHECK_THAT(plan_of(malloc), Catch::Contains("memory of the threads from node 0"));
