@@ -32,8 +32,8 @@ namespace latchlab {
 /// What the checks need to know about this machine and this build.
 struct Surroundings {
   const Registry& registry;
-  u64 memory_available = 0;   ///< bytes, for the default of --records and its limit
-  const Topology& topology;
+  u64 memory_available = 0;  ///< bytes, for the default of --records and its limit
+  const Topology& topology;  ///< of the machine that runs, or for which runs are planned
 };
 
 /// One point to run, or to report as skipped because its combination of words makes no sense.
@@ -45,7 +45,7 @@ struct PlannedRun {
 struct RunCommand {
   std::vector<PlannedRun> runs;  ///< every point `reps` times in a row
   Alloc malloc = Alloc::kMalloc; ///< whose malloc must serve the process
-  std::optional<Topology> other; ///< the machine for which the runs are planned, rather than run here
+  std::optional<Topology> other; ///< the machine for which the runs are planned, and not run
   std::string out;               ///< folder for result documents; empty for none
   bool json = false;             ///< documents on stdout instead of the table
   ProgressMode progress = ProgressMode::kAuto;

@@ -37,6 +37,7 @@ RUNS = {
     "interleave": "--threads=1 --mem=interleave",
     "interleave untouched": "--threads=2 --mem=interleave --alloc=arena",
     "bind": "--threads=4 --mem=bind:2",
+    "bind huge": "--threads=4 --mem=bind:2 --hugepages=thp",
     "bind two": "--threads=2 --pin=list:0,6 --mem=bind:1,3",
 }
 LINES = {run: f"harness {SHORT} {options}" for run, options in RUNS.items()}
@@ -111,6 +112,7 @@ class Machine(unittest.TestCase):
     def test_memory_lies_where_mem_says(self):
         self.assertEqual(self.nodes("on one node", by=None), {3: 1})
         self.assertEqual(self.nodes("bind", by="chunks"), {2: 1})
+        self.assertEqual(self.nodes("bind huge", by="chunks"), {2: 1})
         everywhere = [self.nodes("interleave", by="chunks"), self.nodes("interleave untouched", by="chunks")]
         local, two = self.nodes("local", by="chunks"), self.nodes("bind two", by="chunks")
         for places, shares in (([0, 1, 2, 3], everywhere[0]), ([0, 1, 2, 3], everywhere[1]), ([1, 2], local), ([1, 3], two)):
