@@ -93,6 +93,14 @@ TEST_CASE("results of blocks that ran interleaved are compared block by block") 
   ResultSet twice = b;
   twice.documents.push_back(twice.documents.back());
   CHECK_FALSE(only(compare({a, twice}, 1)).paired);
+  // A block twice in the one and the next twice in the other.
+  ResultSet first = a;
+  first.documents[1]["block"] = 0;
+  first.documents[1]["started"] = "2026-01-01T00:00:20.000000Z";
+  ResultSet second = in_blocks(set_of("B", "olc", 9e5), 40);
+  second.documents[0]["block"] = 1;
+  second.documents[0]["started"] = "2026-01-01T00:01:30.000000Z";
+  CHECK_FALSE(only(compare({first, second}, 1)).paired);
 }
 
 TEST_CASE("other machines and builds are compared, and said") {
@@ -103,6 +111,9 @@ TEST_CASE("other machines and builds are compared, and said") {
   CHECK(c.notes == std::vector<std::string>{"they differ in machine/model: Latch 9000 (a), Latch 9000, Latch 9001 (b)",
                                             "they differ in build/commit: abc (a), def (b)"});
   CHECK_THAT(table_of(c), Contains("\nthey differ in build/commit: abc (a), def (b)\n"));
+  // Two machines in each are as bad.
+  CHECK(only(compare({b, b}, 1)).notes ==
+        std::vector<std::string>{"they differ in machine/model: Latch 9000, Latch 9001 (a), Latch 9000, Latch 9001 (b)"});
   CHECK(only(compare({set_of("A", "none", 1e6), set_of("B", "none", 1e6)}, 1)).notes ==
         std::vector<std::string>{"they do not differ in options, machine or build"});
 }
