@@ -6,8 +6,8 @@
 OPTIONS are those of all runs; TIMES=N in the environment for another number than 20.
 
 The 5 % are real work that an option of every run asks for: --latency=sample:S times a share S of the calls, which costs time in
-proportion. How much is measured first, in blocks of its own, and S chosen by that. What the slowdown then was is told too, from the
-blocks of all comparisons together: of those that follow nobody knows better.
+proportion. How much is measured first, in blocks of its own, and S chosen by that. What the slowdown then was is told too, from
+the blocks of all comparisons together: nobody knows it better.
 """
 import json
 import os
@@ -39,7 +39,7 @@ def planted(harness, options):
     """The variant that is so much slower: one call in so many is timed."""
     ratio = compare(harness, f"{BASE} --latency=sample:{TRIED}", options, 20, 0)["variants"][1]["ratio"]
     if ratio >= 1:
-        sys.exit(f"verdicts: timing {TRIED:.0%} of the calls costs nothing here (ratio {ratio:.3f}): nothing can be planted by it")
+        sys.exit(f"verdicts: timing {TRIED:.0%} of the calls costs nothing here (ratio {ratio:.3f}): it plants no slowdown")
     cost = (1 / ratio - 1) / TRIED  # of a timed call, in calls
     every = max(1, round(cost / (1 / (1 - SLOWDOWN) - 1)))
     print(f"a timed call takes {cost:.2f} more: one in {every} is timed", flush=True)

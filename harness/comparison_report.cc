@@ -35,7 +35,8 @@ std::vector<std::string> reasons_of(const VariantSummary& variant) {
   for (const Replicate& replicate : variant.replicates) {
     if (replicate.status != "ok" && !replicate.reason.empty()) add(replicate.status + ": " + replicate.reason);
     const Json::json_pointer ended("/throughput/ended_by");
-    if (replicate.document.contains(ended) && replicate.document[ended] == "full") add("full: its runs ended with no more room");
+    const bool full = replicate.document.contains(ended) && replicate.document[ended] == "full";
+    if (full) add("full: its runs ended with no more room");
   }
   return reasons;
 }

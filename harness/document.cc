@@ -100,6 +100,9 @@ std::vector<Json> read_results(const std::string& command, const std::string& pa
   for (const std::string& file : files) {
     for (Json& result : Reader(command, file).read()) results.push_back(std::move(result));
   }
+  // ISO 8601, which sorts. Names do not, within a second.
+  std::stable_sort(results.begin(), results.end(),
+                   [](const Json& a, const Json& b) { return text_at(a, "/started") < text_at(b, "/started"); });
   return results;
 }
 

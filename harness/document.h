@@ -17,8 +17,8 @@ namespace latchlab {
 [[nodiscard]] std::string text_at(const Json& document, const std::string& pointer);
 
 /// The results of a file, or of standard input ("-"): one, or one a line, as --json prints them; those in the report of a
-/// comparison; of a folder those of all its .json files, by name. Throws InputError that begins with `command` for anything
-/// else.
+/// comparison; of a folder those of all its .json files, in the order in which they were run. Throws InputError that begins
+/// with `command` for anything else.
 [[nodiscard]] std::vector<Json> read_results(const std::string& command, const std::string& path);
 
 }  // namespace latchlab

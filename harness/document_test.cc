@@ -65,6 +65,12 @@ TEST_CASE("a folder stands for its documents") {
   folder.put("two.json", kResult + "\n" + kResult + "\n");
   folder.put("notes.txt", "nothing");
   CHECK(read_results("compare", folder.path()).size() == 3);
+  const auto started = [](const std::string& when) {
+    return R"({"status":"ok","started":")" + when + R"(","throughput":null,"sync":null})";
+  };
+  folder.put("one.json", started("2026-01-01T00:00:00.500000Z"));
+  folder.put("two.json", started("2026-01-01T00:00:00.400000Z"));
+  CHECK(text_at(read_results("compare", folder.path()).front(), "/started") == "2026-01-01T00:00:00.400000Z");
   folder.put("three.json", "nothing");
   CHECK_THROWS_WITH(read_results("compare", folder.path()), Catch::Contains("three.json', line 1: not a result"));
 }
