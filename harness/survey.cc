@@ -9,6 +9,8 @@
 
 #include "harness/environment.h"
 #include "harness/interrupt.h"
+#include "src/base/hash.h"
+#include "src/base/rng.h"
 #include "src/machine/native.h"
 #include "sync/spin_lock.h"
 
@@ -29,16 +31,26 @@ double mean_of(const LimitsPlan& plan, const std::function<double(u32 thread, Ba
   return sum / static_cast<double>(of_threads.size());
 }
 
-/// `kInFlight` chases side by side, from starts of their own; ns a line.
+/// `kInFlight` chases side by side; ns a line. Each has a way of its own, as far beside the cycle as its offset says: on one and
+/// the same cycle whoever comes behind would find in the cache what others have left there.
 template <u32 kInFlight>
 double chase_side_by_side(const LineBuffer& buffer, u32 thread, u32 threads, u64 time_ns) {
   const Line* const lines = buffer.lines();
+  const u64 n = buffer.size();
   std::array<u64, kInFlight> at;
-  for (u32 i = 0; i < kInFlight; ++i) at[i] = buffer.size() / (threads * kInFlight) * (thread * kInFlight + i);
+  std::array<u64, kInFlight> offset;
+  for (u32 i = 0; i < kInFlight; ++i) {
+    const u64 which = u64{thread} * kInFlight + i;
+    at[i] = n / (threads * kInFlight) * which;
+    offset[i] = bounded(mix64(which + 1), n);
+  }
   return best_batch_ns(time_ns, [&] {
     std::array<u64, kInFlight> here = at;
     for (u32 step = 0; step < kLines / kInFlight; ++step) {
-      for (u64& line : here) line = lines[line].next;
+      for (u32 i = 0; i < kInFlight; ++i) {
+        const u64 next = lines[here[i]].next + offset[i];
+        here[i] = next - (n & (0 - u64{next >= n}));   // without a branch, which nobody could guess
+      }
     }
     at = here;
     for (const u64 line : at) keep(line);
