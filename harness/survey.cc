@@ -31,8 +31,8 @@ double mean_of(const LimitsPlan& plan, const std::function<double(u32 thread, Ba
   return sum / static_cast<double>(of_threads.size());
 }
 
-/// `kInFlight` chases side by side; ns a line. Each has a way of its own, as far beside the cycle as its offset says: on one and
-/// the same cycle whoever comes behind would find in the cache what others have left there.
+/// `kInFlight` chases side by side; ns a line. Each has a way of its own, as far beside the cycle as its offset says: on one
+/// and the same cycle whoever comes behind would find in the cache what others have left there.
 template <u32 kInFlight>
 double chase_side_by_side(const LineBuffer& buffer, u32 thread, u32 threads, u64 time_ns) {
   const Line* const lines = buffer.lines();
