@@ -1,6 +1,6 @@
-// When operations come, in an open loop: not when the one before is done, but at times that were fixed before. Who is late does
-// not keep the next one from coming, as in a closed loop, where a call that takes 10 ms is one slow call, and the thousands that
-// would have come meanwhile are never asked for (G. Tene's "coordinated omission").
+// When operations come, in an open loop: not when the one before is done, but at times that were fixed before. Who is late
+// does not keep the next one from coming, as in a closed loop, where a call that takes 10 ms is one slow call, and the thousands
+// that would have come meanwhile are never asked for (G. Tene's "coordinated omission").
 //
 //   fixed     one after the other at the same distance
 //   poisson   as clients come that do not know of each other: distances are exponential, numbers in two intervals independent
@@ -8,8 +8,8 @@
 //
 // Every thread has arrivals of its own, so that none asks another for the next one. Together they are what was asked for,
 // exactly: of fixed ones thread t of n has numbers t, t + n, t + 2 n, ..., the same times for any n; and n independent Poisson
-// processes of a rate / n are one of the rate. (Dealing out the arrivals of one sequence instead would cost a thread n draws for
-// each that it gets to keep.) Arrival k of a thread is a function of the seed, the thread, how many there are, and k.
+// processes of a rate / n are one of the rate. (Dealing out the arrivals of one sequence instead would cost a thread n draws
+// for each that it gets to keep.) Arrival k of a thread is a function of the seed, the thread, how many there are, and k.
 //
 // Sine is Poisson in another time. With L(t) = the arrivals expected until t, unit-rate arrivals u become t = L^-1(u).
 #pragma once

@@ -132,7 +132,7 @@ TEST_CASE("a sine's arrivals are Poisson in the time that its curve makes", "[ar
     CAPTURE(amplitude);
     CHECK(misfit_of_distances(at) < 1.2);
     CHECK(misfit_of_numbers(at, 100) < 1.2);
-    // The first two quarters of a period have amplitude / 2 pi of a period's arrivals more than a fourth of them, the others less.
+    // The first two quarters of a period have amplitude / 2 pi of its arrivals more than a fourth of them, the others less.
     for (std::size_t quarter = 0; quarter < 4; ++quarter) {
       const double wanted = 500'000 * (.25 + (quarter < 2 ? amplitude : -amplitude) / (2 * std::numbers::pi));
       CHECK(std::abs(static_cast<double>(quarters[quarter]) - wanted) < 5 * std::sqrt(wanted));
@@ -140,7 +140,9 @@ TEST_CASE("a sine's arrivals are Poisson in the time that its curve makes", "[ar
   }
   const std::vector<u64> flat = together(Rate::parse("sine:1000,amplitude=0,period=7s"), 1, 1000);
   const std::vector<u64> poisson = together(Rate::parse("poisson:1000"), 1, 1000);
-  for (std::size_t i = 0; i < flat.size(); ++i) CHECK(std::abs(static_cast<double>(flat[i]) - static_cast<double>(poisson[i])) <= 1);
+  for (std::size_t i = 0; i < flat.size(); ++i) {
+    CHECK(std::abs(static_cast<double>(flat[i]) - static_cast<double>(poisson[i])) <= 1);
+  }
 }
 
 TEST_CASE("what is expected is the rate times the time, along the curve", "[arrivals]") {

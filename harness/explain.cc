@@ -185,8 +185,8 @@ void find_latency(const Json& document, std::vector<Finding>& out) {
   const auto fallen = percentile("/latency/fell_back", 99.9);
   const auto call = percentile("/latency/all", 99), response = percentile("/latency/response", 99);
   if (call && response && *response >= 2 * *call) {
-    out.push_back({.1, fmt::format("Operations waited for those before them: one in a hundred was done {} or more after it was due, "
-                                   "while one call in a hundred took {}. More threads or a smaller --rate make it less.",
+    out.push_back({.1, fmt::format("Operations waited for those before them: one in a hundred was done {} or more after it was "
+                                   "due, while one call in a hundred took {}. More threads or a smaller --rate make it less.",
                                    short_duration(*response / 1e9), short_duration(*call / 1e9))});
   }
   if (!median || !all) return;

@@ -188,7 +188,8 @@ std::string hdr(const std::string& path, const std::string& name) {
   }
   if (name.empty()) return log;
   if (merged.empty()) {
-    throw InputError(fmt::format("hdr: there is no '{}'; there are {}{}", name, fmt::join(names, ", "), suggestion(name, names)));
+    throw InputError(
+        fmt::format("hdr: there is no '{}'; there are {}{}", name, fmt::join(names, ", "), suggestion(name, names)));
   }
   return hdr_percentiles({merged.begin(), merged.end()});
 }

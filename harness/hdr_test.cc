@@ -83,7 +83,8 @@ TEST_CASE("a log has a line for each histogram, with its name, its length and it
 }
 
 TEST_CASE("of several results one follows the other in a log, and in a distribution they are one", "[hdr]") {
-  const File file(result_with({{10, 50}, {1001, 10}}, {{7, 1}}).dump() + "\n" + result_with({{20, 30}, {1001, 10}}, {{7, 1}}).dump());
+  const Json one = result_with({{10, 50}, {1001, 10}}, {{7, 1}}), other = result_with({{20, 30}, {1001, 10}}, {{7, 1}});
+  const File file(one.dump() + "\n" + other.dump());
   CHECK_THAT(hdr(file.path, ""), Catch::Contains("\nTag=read,1.500,1.500,"));
   CHECK(hdr(file.path, "read") == hdr_percentiles({{10, 50}, {20, 30}, {1000, 20}}));
 }

@@ -1,16 +1,18 @@
-// One thread's part in an open loop: it waits until its next operation is due, runs it, and waits for the one after that. Late, it
-// leaves nothing out: it runs one after the other until it is on time again, and what came meanwhile has waited, which its response
-// time says (latency.h).
+// One thread's part in an open loop: it waits until its next operation is due, runs it, and waits for the one after that.
+// Late, it leaves nothing out: it runs one after the other until it is on time again, and what came meanwhile has waited, which
+// its response time says (latency.h).
 //
 //     due        |    |    |    |    |    |    |          arrivals.h
 //     thread     #    #    ###############X##  #          X: late, and late, and less late
 //
-// Every thread serves arrivals of its own, as partitions do: one that stalls delays just those, and no other thread takes them over.
-// A thread that waits makes the next steps, if that fits. One that has none left must make some all the same, and that delays what
-// is due: what making a step costs (generator_ns of the result) is part of what the loop can bear.
+// Every thread serves arrivals of its own, as partitions do: one that stalls delays just those, and no other thread takes them
+// over. A thread that waits makes the next steps, if that fits. One that has none left must make some all the same, and that
+// delays what is due: what making a step costs (generator_ns of the result) is part of what the loop can bear.
 //
-// How late a thread is when it leaves tells whether the loop could bear its rate: a queue that grows has no response time to speak
-// of, only one that depends on how long it was looked at.
+// The warm-up before is a closed loop: it is there to warm, and nothing of it is reported.
+//
+// How late a thread is when it leaves tells whether the loop could bear its rate: a queue that grows has no response time to
+// speak of, only one that depends on how long it was looked at.
 #pragma once
 
 #include <algorithm>
@@ -29,8 +31,8 @@ class OpenLoop {
  public:
   using Now = u64 (*)();   // of a clock, in ns
 
-  /// From `epoch`, by the clock, for `length_ns`; 0: without an end. `yields`: gives the processor away while it waits, as threads
-  /// must that share one; who has his own keeps it, lest somebody else be on it when the next is due.
+  /// From `epoch`, by the clock, for `length_ns`; 0: without an end. `yields`: gives the processor away while it waits, as
+  /// threads must that share one; who has his own keeps it, lest somebody else be on it when the next is due.
   OpenLoop(std::unique_ptr<Arrivals> arrivals, u64 epoch, u64 length_ns, bool yields, Now clock = Native::now)
       : arrivals_(std::move(arrivals)),
         clock_(clock),
@@ -39,8 +41,8 @@ class OpenLoop {
         yields_(yields),
         now_(clock()) {}
 
-  /// Waits for the next arrival; not at all if it is late. Meanwhile calls work(ns left) as long as that does something, which it
-  /// says. False when the time is over or `stop` is set.
+  /// Waits for the next arrival; not at all if it is late. Meanwhile calls work(ns left) as long as that does something, which
+  /// it says. False when the time is over or `stop` is set.
   template <class Work>
   [[nodiscard]] bool await(const std::atomic<bool>& stop, const Work& work) {
     due_ = epoch_ + arrivals_->next();

@@ -63,7 +63,7 @@ Seen seen_at(const char* rate, Operation operation) {
   return {.service = reads.ns, .response = reads.response, .lag = loop.lag()};
 }
 
-TEST_CASE("a stall of 10 ms once a second is in the p99 of the response time and not in that of the service time", "[arrivals]") {
+TEST_CASE("a stall of 10 ms a second is in the p99 of the response time and not in that of the service time", "[arrivals]") {
   for (const char* rate : {"20k", "poisson:20k"}) {
     CAPTURE(rate);
     const Seen seen = seen_at(rate, Stalling());
@@ -86,7 +86,9 @@ TEST_CASE("a stall of 10 ms once a second is in the p99 of the response time and
 TEST_CASE("a closed loop that measures the same sees the stall in a call in so many thousands", "[arrivals]") {
   Latencies latencies(1, 1, look);
   Stalling operation;
-  for (const u64 end = clock_ns + 10 * kSecond; clock_ns < end;) latencies.time(OpKind::kRead, NoCounters(), [&] { operation(); });
+  for (const u64 end = clock_ns + 10 * kSecond; clock_ns < end;) {
+    latencies.time(OpKind::kRead, NoCounters(), [&] { operation(); });
+  }
   const Histogram& ns = latencies.kinds()[static_cast<std::size_t>(OpKind::kRead)].ns;
   CHECK(percentile(ns, 99.9) < 25'000);
   CHECK(ns.max() >= 10 * kMs);
@@ -169,7 +171,7 @@ TEST_CASE("a loop that is told to stop ends before the next arrival", "[arrivals
   CHECK_FALSE(loop.await(stop, kNothing));
 }
 
-TEST_CASE("of calls that were sampled the response times are sampled too, and the clock is looked at for the others", "[arrivals]") {
+TEST_CASE("of calls that are sampled response times are too, and the clock is looked at for the others", "[arrivals]") {
   Latencies latencies(10, 1, look);
   const std::atomic<bool> stop{false};
   OpenLoop loop(arrivals_of(Rate::parse("1000"), 1, 0, 1), clock_ns, kSecond, false, look);

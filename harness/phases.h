@@ -1,6 +1,6 @@
-// The threads of a trial, phase after phase: they make steps and run them, in turns, in rounds, in one window or as they come, until
-// the steps or the time end, while the caller keeps the time and samples. What they did is left behind in the workers, the meter and the
-// rounds; which phases there are and what is said of them is trial.cc's.
+// The threads of a trial, phase after phase: they make steps and run them, in turns, in rounds, in one window or as they come,
+// until the steps or the time end, while the caller keeps the time and samples. What they did is left behind in the workers, the
+// meter and the rounds; which phases there are and what is said of them is trial.cc's.
 #pragma once
 
 #include <atomic>

@@ -37,7 +37,7 @@ std::string_view word(RateSearch::Answer answer) {
   return "";
 }
 
-RateSearch::RateSearch(u64 most) : most_(most), least_(std::max<u64>(most / kSpan, 1)) {}
+RateSearch::RateSearch(u64 most, u64 least) : most_(most), least_(std::clamp<u64>(std::max(most / kSpan, least), 1, most)) {}
 
 /// A rate that says more; nothing where it would not.
 std::optional<u64> RateSearch::between() const {

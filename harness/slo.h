@@ -1,14 +1,17 @@
-// The highest rate at which an open loop keeps a bound on its response time: --slo=p99:50us. Of rates one is tried after the other,
-// each on the index as the one before has left it: doubled as long as the bound is kept (or halved as long as it is not), then the
-// middle, geometrically, of the highest that kept it and the lowest that did not, until they are 3 % apart.
+// The highest rate at which an open loop keeps a bound on its response time: --slo=p99:50us. One rate is tried after the other,
+// each on the index as the one before has left it: doubled as long as the bound is kept (or halved as long as it is not), then
+// the middle, geometrically, of the highest that kept it and the lowest that did not, until they are 3 % apart.
 //
 //     kept  x . . . x . . . x . . . x . x    the answer is tried last, so that its numbers are
 //     broken                    x     x      those of a run that has kept the bound
 //
-// No rate above what a closed loop does is tried, and none below a thousandth of it: the answer may be that even this one keeps the
-// bound or that even that one breaks it. Arrivals are Poisson's: at fixed distances response times are better than clients see.
+// No rate above what a closed loop does is tried, and none below a thousandth of it, or with too few calls for the percentile
+// to mean anything: the answer may be that even the one keeps
+// the bound or that even the other breaks it. Arrivals are Poisson's: at fixed distances response times are better than clients
+// see. A try whose threads were late as it ended has not kept the bound, whatever its percentile.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <set>
 #include <string>
@@ -28,6 +31,8 @@ struct Slo {
   [[nodiscard]] static Slo parse(std::string_view text);
   /// As it would be given.
   [[nodiscard]] std::string str() const;
+  /// Calls of which at least one lies beyond the percentile, and a hundred at least.
+  [[nodiscard]] u64 fewest_calls() const { return std::max<u64>(100, 100'000 / (100'000 - thousandths)); }
 };
 
 class RateSearch {
@@ -35,12 +40,12 @@ class RateSearch {
   enum class Answer {
     kFound,        ///< a rate that keeps the bound, at most 3 % below one that does not
     kAllKeep,      ///< as many as a closed loop does
-    kNoneKeeps,    ///< not even a thousandth of that
+    kNoneKeeps,    ///< not even the lowest rate that is tried
     kUnsteady,     ///< what kept the bound broke it when it was tried again, too often
   };
 
-  /// `most`: what a closed loop does a second, 1 or more.
-  explicit RateSearch(u64 most);
+  /// `most`: what a closed loop does a second, 1 or more. `least`: no rate below it is tried, unless `most` is.
+  RateSearch(u64 most, u64 least);
 
   /// The rate to try now. Nothing once the one that was tried last is the answer.
   [[nodiscard]] std::optional<u64> next() const;

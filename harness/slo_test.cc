@@ -16,8 +16,8 @@ struct Found {
   RateSearch::Answer answer;
 };
 
-Found search(u64 most, const std::function<bool(u64 rate)>& keeps) {
-  RateSearch search(most);
+Found search(u64 most, const std::function<bool(u64 rate)>& keeps, u64 least = 1) {
+  RateSearch search(most, least);
   Found found{};
   while (const auto rate = search.next()) {
     found.tried.push_back(*rate);
@@ -59,6 +59,8 @@ TEST_CASE("that all rates keep the bound or none does are answers", "[slo]") {
   CHECK(none.answer == RateSearch::Answer::kNoneKeeps);
   CHECK(none.tried.back() == 976);
   CHECK(none.tried.size() == 7);
+  CHECK(search(1'000'000, [](u64) { return false; }, 20'000).tried == std::vector<u64>{62'500, 31'250, 20'000});
+  CHECK(search(1'000'000, [](u64) { return false; }, 2'000'000).tried == std::vector<u64>{1'000'000});
   // Where there are hardly any rates to try.
   for (u64 most = 1; most < 40; ++most) {
     CAPTURE(most);
@@ -96,9 +98,12 @@ TEST_CASE("bounds are read as they are written, and mistakes are told", "[slo]")
   for (const char* text : {"p99:50us", "p99.9:1ms", "p50:200ns", "p99.999:2s"}) CHECK(Slo::parse(text).str() == text);
   CHECK(Slo::parse("p99.9:1ms").thousandths == 99'900);
   CHECK(Slo::parse("p99.9:1ms").bound_ns == 1'000'000);
+  CHECK(Slo::parse("p50:1ms").fewest_calls() == 100);
+  CHECK(Slo::parse("p99.9:1ms").fewest_calls() == 1000);
   for (const char* text : {"99:50us", "p99", "p100:1s", "p0:1s", "p99.9999:1s", "pp:1s", "p-1:1s", "", ":", "pnan:1s"}) {
     CAPTURE(text);
-    CHECK(error_of(text) == "--slo: '" + std::string(text) + "' is no bound; write p99:50us or p99.9:1ms, with at most three decimals");
+    CHECK(error_of(text) ==
+          "--slo: '" + std::string(text) + "' is no bound; write p99:50us or p99.9:1ms, with at most three decimals");
   }
   CHECK_THAT(error_of("p99:50"), Catch::StartsWith("--slo: '50' is not a duration"));
   CHECK_THAT(error_of("p99:0"), Catch::StartsWith("--slo: 0 is too small"));

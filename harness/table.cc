@@ -72,7 +72,8 @@ std::string throughput_text(const TrialResult& trial) {
   if (!trial.throughput) return "-: " + trial.throughput.reason;
   const Throughput& t = *trial.throughput;
   std::string text = fmt::format("{} operations/s", short_number(t.per_second));
-  // Threads that wait for a processor do not work: what an operation costs is time of a processor. Not where they wait for arrivals.
+  // Threads that wait for a processor do not work: what an operation costs is time of a processor. Not in an open loop, where
+  // they wait for arrivals too.
   if (t.per_second > 0 && trial.placement.processors && !trial.offer) {
     text += fmt::format("   {:.0f} ns of a processor each", 1e9 * *trial.placement.processors / t.per_second);
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <memory>
 #include <optional>
 #include <set>
@@ -269,7 +270,9 @@ class Run {
     if (!before) return before;
     SloSearch told;
     told.closed_per_second = per_second();
-    RateSearch rates(std::clamp<u64>(static_cast<u64>(told.closed_per_second), 1, Rate::kMost));
+    const double shortest = static_cast<double>(config_.time_ns) / 1e9;   // without an end by time all come, however few a second
+    const double fewest = shortest > 0 ? std::ceil(static_cast<double>(config_.slo->fewest_calls()) / shortest) : 1;
+    RateSearch rates(std::clamp<u64>(static_cast<u64>(told.closed_per_second), 1, Rate::kMost), static_cast<u64>(fewest));
     for (auto rate = rates.next(); rate && go_on() && !phases_.full(); rate = rates.next()) {
       rate_ = Rate{.law = Rate::Law::kPoisson, .per_second = *rate};
       before = run_measured("try", total);
@@ -289,8 +292,8 @@ class Run {
     }
     told.answer = rates.answer();
     if (told.answer == RateSearch::Answer::kUnsteady) {
-      worsen(Status::kDegraded, fmt::format("no rate keeps --slo={} twice: what kept it broke it when it was tried again, {} tries "
-                                            "in all", config_.slo->str(), told.tries.size()));
+      worsen(Status::kDegraded, fmt::format("no rate keeps --slo={} twice: what kept it broke it when it was tried again, in {} "
+                                            "tries", config_.slo->str(), told.tries.size()));
     }
     out_.slo = std::move(told);
     return before;
@@ -432,8 +435,8 @@ class Run {
     const double seconds = out_.throughput->seconds;
     const Offer offer{.per_second = rate_->expected(seconds) / seconds, .lag = lag()};
     if (config_.rate && late(offer.lag)) {   // a search says it of every try
-      worsen(Status::kDegraded, fmt::format("the rate was more than the threads could bear: {} operations a second were done of {} "
-                                            "that came, and at the end one was {} late; lower --rate",
+      worsen(Status::kDegraded, fmt::format("the rate was more than the threads could bear: {} operations a second were done of "
+                                            "{} that came, and at the end one was {} late; lower --rate",
                                             short_number(out_.throughput->per_second), short_number(offer.per_second),
                                             short_duration(static_cast<double>(offer.lag.at_end) / 1e9)));
     }

@@ -136,7 +136,8 @@ TEST_CASE("the highest rate that keeps a bound is looked for, and the numbers ar
     RateSearch::Answer answer;
   };
   // A minute is longer than the run, a nanosecond shorter than a call.
-  for (const auto& [slo, answer] : {Bound{"p50:1min", RateSearch::Answer::kAllKeep}, {"p50:1ns", RateSearch::Answer::kNoneKeeps}}) {
+  using enum RateSearch::Answer;
+  for (const auto& [slo, answer] : {Bound{"p50:1min", kAllKeep}, {"p50:1ns", kNoneKeeps}}) {
     CAPTURE(slo);
     Config config = small("lookup");
     config.records = 10;
