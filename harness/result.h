@@ -362,7 +362,7 @@ struct BuildInfo {
 };
 
 struct RunResult {
-  static constexpr u32 kSchemaVersion = 6;
+  static constexpr u32 kSchemaVersion = 7;
   std::string run_id;      ///< unique: time, process, counter
   std::string point_hash;  ///< equal for replicates of one point, on any machine
   std::string started;     ///< UTC, ISO 8601
