@@ -78,7 +78,7 @@ TEST_CASE("what happens between rounds does not count, and all that threads wait
 TEST_CASE("what a thread does between its stop and its end takes no time of the round") {
   std::atomic<bool> stop{false};
   Rounds rounds(stop);
-  rounds.start(1, true);
+  rounds.start(1, Rounds::Cut::kRounds);
   {
     Rounds::Part part(rounds);
     part.begin();

@@ -14,7 +14,7 @@ Survey survey_of(u32 threads, u64 footprint) {
   const Topology topology = Topology::discover();
   Config config;
   config.threads = threads;
-  const Seats seats = seat(topology, config.pin, threads);
+  const Seats seats = seat(topology, config);
   LimitsPlan plan;
   plan.footprint = footprint;
   plan.cpus = seats.cpus;

@@ -64,7 +64,7 @@ TEST_CASE("threads that share processors count their operations, too", "[pmu]") 
   config.threads = 5;
   const Topology topology = Topology::discover();
   const auto here = std::ranges::find(topology.processors, true, &Processor::allowed);
-  config.pin = {.kind = Pin::Kind::kList, .socket = 0, .cpus = {here->os}, .text = "one"};
+  config.pin = {.kind = Pin::Kind::kList, .numbers = {here->os}, .text = "one"};
   config.time_ns = 0;
   config.ops = 20'000;
   const TrialResult result = run_of<Faulting>(config);
