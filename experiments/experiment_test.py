@@ -58,9 +58,12 @@ class Definitions(unittest.TestCase):
             seen, curves = set(), set()
             for point in experiment.points:
                 panel = experiment.panels[point.panel]
-                short = ["--records=2000", "--time=5ms"]
-                if "--workload=insert" not in point.arguments:   # that has no warm-up
-                    short.append("--warmup=1ms")
+                if any(argument.startswith("--workload=wiscer:") for argument in point.arguments):
+                    short = ["--ops=2000"]   # the file says the rest
+                else:
+                    short = ["--records=2000", "--time=5ms"]
+                    if "--workload=insert" not in point.arguments:   # that has no warm-up
+                        short.append("--warmup=1ms")
                 point = dataclasses.replace(point, arguments=definition.merged(point.arguments, short))
                 # Each curve once, and each x once; of numbers of threads the first is enough.
                 is_first = (point.panel, point.curve) not in curves

@@ -393,10 +393,18 @@ LimitsCommand parse_limits(const std::vector<std::string>& args, const Surroundi
   return command;
 }
 
+TraceCommand parse_trace(const std::vector<std::string>& args) {
+  constexpr std::string_view kRight = "harness trace info FILE, or harness trace convert FORMAT FROM TO (harness list traces)";
+  if (args.empty()) throw InputError(fmt::format("trace: what of it? Write {}", kRight));
+  if (args[0] == "info" && args.size() == 2) return {.format = "", .from = args[1], .to = ""};
+  if (args[0] == "convert" && args.size() == 4 && !args[1].empty()) return {.format = args[1], .from = args[2], .to = args[3]};
+  throw InputError(fmt::format("trace: 'trace {}' is not complete, or too much; write {}", fmt::join(args, " "), kRight));
+}
+
 }  // namespace
 
 Command parse_command_line(const std::vector<std::string>& args, const Surroundings& surroundings) {
-  const std::vector<std::string> known{"list", "doctor", "limits", "ab", "compare", "explain", "hdr", "experiment", "help"};
+  const std::vector<std::string> known{"list", "doctor", "limits", "ab", "compare", "explain", "hdr", "trace", "experiment", "help"};
   if (args.empty()) return HelpCommand{};
   const bool is_run = args[0].starts_with("-");
   if (!is_run && std::find(known.begin(), known.end(), args[0]) == known.end()) {
@@ -432,6 +440,7 @@ Command parse_command_line(const std::vector<std::string>& args, const Surroundi
     if (rest.empty()) throw InputError("hdr: the result is missing; write harness hdr RESULT [NAME], '-' for standard input");
     return HdrCommand{.result = rest[0], .name = rest.size() > 1 ? rest[1] : ""};
   }
+  if (args[0] == "trace") return parse_trace(rest);
   if (args[0] == "experiment") return ExperimentCommand{rest};
   if (args[0] == "list") {
     no_more(1, "list [TOPIC]");

@@ -12,6 +12,7 @@
 //   harness limits                     what the machine can do at best: see survey.h
 //   harness explain RESULT [BASE]      what a result says: see explain.h
 //   harness hdr RESULT [NAME]          its latency histograms for other tools: see hdr.h
+//   harness trace convert|info         traces of operations: see trace_command.h
 //   harness experiment NAME            redraws a figure: see experiment.h
 //
 // Every option that describes a run is an axis: it takes lists and ranges (cli_values.h) and may be given
@@ -25,6 +26,7 @@
 #include "harness/config.h"
 #include "harness/registry.h"
 #include "harness/topology.h"
+#include "harness/trace_command.h"
 #include "src/base/types.h"
 
 namespace latchlab {
@@ -102,7 +104,7 @@ struct LimitsCommand {
 };
 
 using Command = std::variant<RunCommand, ListCommand, DoctorCommand, HelpCommand, ExplainCommand, HdrCommand, ExperimentCommand,
-                             AbCommand, CompareCommand, LimitsCommand>;
+                             AbCommand, CompareCommand, LimitsCommand, TraceCommand>;
 
 /// `args` are those after the program's name. Throws InputError with one line.
 [[nodiscard]] Command parse_command_line(const std::vector<std::string>& args,

@@ -62,11 +62,17 @@ bool draws_keys(const Mix& mix) {
 }
 
 /// What a workload file says in place of options; why those that were given do not reach it.
-std::string take_file(Config& config, const WiscerFile& file, const Defaults& defaults) {
-  config.keys = Spec{.name = file.sequential ? "dense" : "affine", .arg = {}, .options = {}};
-  if (file.sorted) config.keys.options.emplace_back("in_order", "1");
-  config.records = file.initial_size;
-  if (defaults.time) config.ops = file.operations;
+std::string take_file(Config& config, const Workload& workload, const Defaults& defaults) {
+  if (const auto& file = workload.wiscer()) {
+    config.keys = Spec{.name = file->sequential ? "dense" : "affine", .arg = {}, .options = {}};
+    if (file->sorted) config.keys.options.emplace_back("in_order", "1");
+    config.records = file->initial_size;
+    if (defaults.time) config.ops = file->operations;
+  } else {
+    config.keys = Spec{.name = "trace", .arg = config.workload.arg, .options = {}};
+    config.records = workload.trace()->loaded();
+    if (defaults.time) config.ops = workload.trace()->ops().size();
+  }
   if (defaults.warmup) config.warmup_ns = 0;
   config.no_distribution = "the file says how popular they are";
   const auto not_reached = [&](std::string_view option, std::string_view what) {
@@ -190,7 +196,7 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
   const Workload workload = named("--workload", [&] { return Workload(config.workload, 0); });
   const Mix& mix = workload.mix();
   const bool inserts = mix.fills();
-  const bool by_file = workload.wiscer().has_value();
+  const bool by_file = workload.by_file();
   if (!draws_keys(mix)) config.no_distribution = "it takes the records in turn";
   if (defaults.dist && !mix.usual_distribution().empty()) config.distribution = Spec::parse(mix.usual_distribution());
 
@@ -201,7 +207,7 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
     config.warmup_ns = kDefaultWarmup;
   }
   if (defaults.time && !inserts && !by_file) config.time_ns = kDefaultTime;
-  const std::string no_file = by_file ? take_file(config, *workload.wiscer(), defaults) : "";
+  const std::string no_file = by_file ? take_file(config, workload, defaults) : "";
   const bool open = config.rate || config.slo;
   if (open && defaults.latency) config.latency_every = 1;   // every call stands alone there anyway
   const u64 capacity = named("--keys", [&] { return capacities.of(config.keys); });

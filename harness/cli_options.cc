@@ -71,7 +71,7 @@ const std::vector<OptionRow>& option_rows() {
          c.reclaim = parse_word("--reclaim", v,
                                 {Reclaim::kEpoch, Reclaim::kEpochFence, Reclaim::kQsbr, Reclaim::kLeak});
        }},
-      {"workload", "MIX", "lookup", "lookup, insert, mix:read=90,insert=5,erase=5, ycsb-a to ycsb-f or wiscer:FILE",
+      {"workload", "MIX", "lookup", "lookup, insert, mix:read=90,insert=5,erase=5, ycsb-a to ycsb-f, wiscer:FILE or trace:FILE",
        [](Config& c, const std::string& v) { c.workload = parse_spec("--workload", v); }},
       {"keys", "KEYS", "u64", "u64, u32, u16, dense, file:PATH (one key a line), sosd:PATH, email, url, ...: harness list keys",
        [](Config& c, const std::string& v) {
@@ -154,6 +154,7 @@ std::string help_text() {
       "  harness limits [--threads=N]                      what the machine can do at best\n"
       "  harness explain RESULT [BASE]                     what a JSON document says, and what to try\n"
       "  harness hdr RESULT [NAME]                         its latency histograms as an HdrHistogram log, or one as .hgrm\n"
+      "  harness trace convert FORMAT FROM TO              makes a trace that can be replayed; trace info FILE: what is in one\n"
       "  harness experiment [NAME] [--quick|--full]        redraws a figure; without a name: which there are\n"
       "  harness list [TOPIC]                              indexes, policies, workloads, ...\n"
       "  harness doctor                                    what this machine can measure\n"

@@ -236,6 +236,29 @@ class Runs(unittest.TestCase):
         self.assertAlmostEqual(tries[-1]["done_per_second"], document["throughput"]["per_second"])
         self.assertEqual(len(tries), sum(phase["name"] == "try" for phase in document["phases"]))
 
+    def test_a_trace_is_converted_and_replayed_by_any_number_of_threads(self):
+        lines = []
+        for second in range(2000):
+            lines.append(f"{second},user:{second % 97},8,100,1,{'set' if second % 5 == 0 else 'get'},0")
+            lines.append(f"{second},item:{second % 13},8,100,2,{'delete' if second % 7 == 0 else 'add'},0")
+        with tempfile.TemporaryDirectory() as folder:
+            recorded, ours = f"{folder}/recorded.csv", f"{folder}/ours.trace"
+            pathlib.Path(recorded).write_text("\n".join(lines), encoding="ascii")
+            info = run("trace", "convert", "twitter", recorded, ours)
+            self.assertEqual(info.returncode, 0, info.stderr)
+            self.assertIn("operations   4,000: read 40.0 %, insert 42.9 %, upsert 10.0 %, erase 7.2 %", info.stdout)
+            self.assertIn("keys         110,", info.stdout)
+            self.assertEqual(run("trace", "info", ours).stdout, info.stdout)
+            prints = set()
+            for threads in (1, 2, 3):
+                (document,) = self.documents("--index=art", "--sync=olc", f"--workload=trace:{ours}", f"--threads={threads}")
+                self.assertEqual(document["throughput"]["operations"], 4000)
+                self.assertEqual(document["throughput"]["ended_by"], "operations")
+                self.assertTrue(document["validation"]["passed"])
+                self.assertEqual(document["throughput"]["per_operation"]["erase"]["count"], 286)
+                prints.add((document["stream"]["fingerprint"], document["validation"]["found_keys"]))
+            self.assertEqual(len(prints), 1)   # the order on each key is kept, so what is left is the same
+
     def test_a_run_is_planned_for_another_machine(self):
         done = run("--topology=pack:2 numa:2 core:7 pu:2", "--threads=7", "--threads-per=cluster", "--mem=interleave")
         self.assertEqual(done.returncode, 0, done.stderr)

@@ -4,6 +4,7 @@
 
 #include "harness/cli_values.h"
 #include "workloads/keys.h"
+#include "workloads/workload.h"
 
 namespace latchlab {
 
@@ -62,7 +63,7 @@ std::string point_of(const Config& c) {
   if (c.no_reclaim.empty()) point += fmt::format(" --reclaim={}", word(c.reclaim));
   if (c.mem.kind != PagePlacement::Kind::kFirstTouch) point += fmt::format(" --mem={}", c.mem.text);
   point += fmt::format(" --hugepages={} --workload={}", word(c.huge_pages), c.workload.str());
-  const bool by_file = c.workload.name == "wiscer";   // then that says which keys and how many
+  const bool by_file = Workload::by_file(c.workload.name);   // then that says which keys and how many
   if (!by_file) point += fmt::format(" --keys={}", c.keys.str());
   if (c.no_distribution.empty()) point += fmt::format(" --dist={}", c.distribution.str());
   if (c.churn.name != "none") point += fmt::format(" --churn={}", c.churn.str());

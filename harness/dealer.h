@@ -5,10 +5,14 @@
 // It matters most where the index is a window that moves on (workloads/stream.h). Threads that went on by themselves would
 // drift apart, and an erase that overtakes the insert of its key leaves that key behind. So such a window is to be long
 // beside what threads hold: they make fewer operations ready for a round then.
+//
+// Where a stream is in parts, so that operations on a key keep their order (workloads/trace_stream.h), each thread is dealt those of
+// its own.
 #pragma once
 
 #include <algorithm>
 #include <atomic>
+#include <vector>
 
 #include "harness/step.h"
 #include "src/base/types.h"
@@ -24,42 +28,63 @@ class Dealer {
 
   /// For `threads` threads and the operations from 0 to `end`; `window`: how many records the index holds while the stream
   /// replaces them, 0 where it does not.
-  Dealer(u32 threads, u64 window, u64 end)
-      : size_(end), end_(end), round_(window == 0 ? kRoundSteps : round_within(window, threads)) {}
+  Dealer(u32 threads, u64 window, u64 end) : Dealer(threads, window, std::vector<u64>{0, end}) {}
+  /// The same of a stream in parts (Stream::parts): one that all threads share, or one for each.
+  Dealer(u32 threads, u64 window, const std::vector<u64>& parts)
+      : lanes_(parts.size() - 1), round_(window == 0 ? kRoundSteps : round_within(window, threads)) {
+    for (std::size_t i = 0; i < lanes_.size(); ++i) {
+      lanes_[i].next.store(parts[i], kRelaxed);   // relaxed: nobody asks
+      lanes_[i].end = lanes_[i].last = parts[i + 1];
+    }
+  }
 
   /// Operations that a thread may hold, and should have before a round begins: a multiple of kSliceSteps, at most kRoundSteps.
   [[nodiscard]] u32 round() const { return round_; }
 
-  /// The next ones, a multiple of kSliceSteps of them that `room` holds, or what there is before the end. Any thread, at any
-  /// time.
-  [[nodiscard]] Hand deal(u32 room) {
+  /// The next ones of thread t, a multiple of kSliceSteps of them that `room` holds, or what there is before the end. Any thread, at
+  /// any time.
+  [[nodiscard]] Hand deal(u32 t, u32 room) {
+    Lane& lane = lanes_[t % lanes_.size()];
     const u32 most = room / kSliceSteps * kSliceSteps;
-    const u64 first = next_.fetch_add(most, kRelaxed);   // relaxed: the number is the whole message
-    if (first >= end_) return {};
-    return {.first = first, .count = static_cast<u32>(std::min<u64>(most, end_ - first))};
+    const u64 first = lane.next.fetch_add(most, kRelaxed);   // relaxed: the number is the whole message
+    if (first >= lane.end) return {};
+    return {.first = first, .count = static_cast<u32>(std::min<u64>(most, lane.end - first))};
   }
 
-  /// The first one that nobody was dealt. While nobody asks.
-  [[nodiscard]] u64 next() const { return next_.load(kRelaxed); }   // relaxed: nobody asks
+  /// The first one of the first part that nobody was dealt. While nobody asks.
+  [[nodiscard]] u64 next() const { return lanes_[0].next.load(kRelaxed); }   // relaxed: nobody asks
 
-  /// Deals `count` more at most, also if it was to deal less before. While nobody asks.
+  /// Deals `count` more at most, of each part its share in what is left; also if it was to deal less before. While nobody asks.
   void end_after(u64 count) {
-    const u64 next = std::min(next_.load(kRelaxed), end_);   // relaxed: nobody asks
-    next_.store(next, kRelaxed);                             // likewise
-    end_ = next + std::min(count, size_ - next);
+    u64 left = 0;
+    for (Lane& lane : lanes_) left += lane.last - lane.undealt();
+    for (Lane& lane : lanes_) {
+      const u64 next = lane.undealt(), own = lane.last - next;
+      lane.next.store(next, kRelaxed);   // relaxed: nobody asks
+      __extension__ using Wide = unsigned __int128;   // of two counts
+      const u64 share = count >= left ? own : static_cast<u64>(static_cast<Wide>(own) * count / left);
+      lane.end = next + share;
+      count -= share;
+      left -= own;
+    }
   }
 
  private:
+  struct alignas(kFalseSharingBytes) Lane {
+    std::atomic<u64> next{0};
+    u64 end = 0;    // of what is to be dealt
+    u64 last = 0;   // of the part
+    u64 undealt() const { return std::min(next.load(kRelaxed), end); }   // relaxed: nobody asks
+  };
+
   /// All threads together hold at most a sixteenth of the window, but each a slice.
   static u32 round_within(u64 window, u32 threads) {
     const u64 share = window / 16 / threads / kSliceSteps * kSliceSteps;
     return static_cast<u32>(std::clamp<u64>(share, kSliceSteps, kRoundSteps));
   }
 
-  const u64 size_;   // of the stream
-  u64 end_;
+  std::vector<Lane> lanes_;
   const u32 round_;
-  alignas(kFalseSharingBytes) std::atomic<u64> next_{0};
 };
 
 }  // namespace latchlab

@@ -14,37 +14,37 @@ TEST_CASE("every operation is dealt once, in order, up to the end") {
   Dealer dealer(3, 0, kEnd);
   u64 next = 0;
   for (u32 room : {kRoundSteps, kSliceSteps, kRoundSteps - 1, 3 * kSliceSteps + 5}) {
-    const Dealer::Hand hand = dealer.deal(room);
+    const Dealer::Hand hand = dealer.deal(0, room);
     CHECK(hand.first == next);
     CHECK(hand.count == room / kSliceSteps * kSliceSteps);
     next += hand.count;
   }
-  CHECK(dealer.deal(kSliceSteps - 1).count == 0);   // not the end
+  CHECK(dealer.deal(0, kSliceSteps - 1).count == 0);   // not the end
   for (;;) {
-    const Dealer::Hand hand = dealer.deal(kRoundSteps);
+    const Dealer::Hand hand = dealer.deal(0, kRoundSteps);
     if (hand.count == 0) break;
     CHECK(hand.first == next);
     next += hand.count;
   }
   CHECK(next == kEnd);
-  CHECK(dealer.deal(kRoundSteps).count == 0);
+  CHECK(dealer.deal(0, kRoundSteps).count == 0);
 }
 
 TEST_CASE("an end can be drawn nearer, also behind what is dealt, and farther again, to that of the stream") {
   Dealer dealer(2, 0, 3 * kRoundSteps);
-  CHECK(dealer.deal(kRoundSteps).count == kRoundSteps);
+  CHECK(dealer.deal(0, kRoundSteps).count == kRoundSteps);
   dealer.end_after(5 * kRoundSteps);   // not farther
-  CHECK(dealer.deal(kRoundSteps).count == kRoundSteps);
+  CHECK(dealer.deal(0, kRoundSteps).count == kRoundSteps);
   dealer.end_after(7);
-  CHECK(dealer.deal(kRoundSteps).count == 7);
-  CHECK(dealer.deal(kRoundSteps).count == 0);
+  CHECK(dealer.deal(0, kRoundSteps).count == 7);
+  CHECK(dealer.deal(0, kRoundSteps).count == 0);
   dealer.end_after(100);
-  const Dealer::Hand more = dealer.deal(kRoundSteps);
+  const Dealer::Hand more = dealer.deal(0, kRoundSteps);
   CHECK(more.first == 2 * kRoundSteps + 7);   // nothing was passed over
   CHECK(more.count == 100);
   dealer.end_after(kRoundSteps);
-  CHECK(dealer.deal(kRoundSteps).count == kRoundSteps - 107);
-  CHECK(dealer.deal(kRoundSteps).count == 0);
+  CHECK(dealer.deal(0, kRoundSteps).count == kRoundSteps - 107);
+  CHECK(dealer.deal(0, kRoundSteps).count == 0);
 }
 
 TEST_CASE("threads that ask at the same time are dealt different operations") {
@@ -54,7 +54,7 @@ TEST_CASE("threads that ask at the same time are dealt different operations") {
   std::vector<std::thread> threads;
   for (std::vector<u64>& mine : got) {
     threads.emplace_back([&] {
-      for (auto hand = dealer.deal(kSliceSteps); hand.count != 0; hand = dealer.deal(kSliceSteps)) mine.push_back(hand.first);
+      for (auto hand = dealer.deal(0, kSliceSteps); hand.count != 0; hand = dealer.deal(0, kSliceSteps)) mine.push_back(hand.first);
     });
   }
   for (std::thread& thread : threads) thread.join();
@@ -63,6 +63,25 @@ TEST_CASE("threads that ask at the same time are dealt different operations") {
   std::sort(all.begin(), all.end());
   REQUIRE(all.size() == kHands);
   for (u64 i = 0; i < all.size(); ++i) CHECK(all[i] == i * kSliceSteps);
+}
+
+TEST_CASE("where a stream is in parts each thread is dealt its own, in order, to its end") {
+  Dealer dealer(3, 0, {0, 1000, 1000, 5000});
+  CHECK(dealer.deal(0, kSliceSteps).first == 0);
+  CHECK(dealer.deal(2, kSliceSteps).first == 1000);
+  CHECK(dealer.deal(1, kSliceSteps).count == 0);   // its part is empty
+  CHECK(dealer.deal(2, kSliceSteps).first == 1000 + kSliceSteps);
+  CHECK(dealer.deal(0, kRoundSteps).count == 1000 - kSliceSteps);
+  CHECK(dealer.deal(0, kRoundSteps).count == 0);
+  dealer.end_after(100);   // all of what is left is in the last part
+  CHECK(dealer.deal(2, kRoundSteps).count == 100);
+  dealer.end_after(~u64{0});
+  CHECK(dealer.deal(2, kRoundSteps).count == 4000 - 2 * kSliceSteps - 100);
+
+  Dealer halves(2, 0, {0, 1000, 4000});
+  halves.end_after(400);   // as the parts are long
+  CHECK(halves.deal(0, kRoundSteps).count == 100);
+  CHECK(halves.deal(1, kRoundSteps).count == 300);
 }
 
 TEST_CASE("a window that moves on is long beside what threads hold of it") {

@@ -10,6 +10,7 @@
 #include "harness/pmu_events.h"
 #include "src/base/error.h"
 #include "workloads/shipped.h"
+#include "workloads/trace_formats.h"
 
 namespace latchlab {
 
@@ -85,7 +86,8 @@ std::string workloads(const Registry&) {
                      line("wiscer:FILE", "a workload file of Wiscer, which says the keys, their popularity and the operations;");
   std::string names;
   for (const Shipped& shipped : shipped_wiscer_files()) names += fmt::format("{}{}", names.empty() ? "" : ", ", shipped.name);
-  return text + line("", fmt::format("its seven are here by name: {}", names));
+  return text + line("", fmt::format("its seven are here by name: {}", names)) +
+         line("trace:FILE", "every operation of a trace (harness trace convert); those on a key keep their order");
 }
 
 std::string keys(const Registry&) {
@@ -115,6 +117,12 @@ std::string arrivals(const Registry&) {
          line("poisson:1M", "as clients come that do not know of each other") +
          line("sine:1M", "the same at a rate that goes up and down around its mean") +
          line("  amplitude=0.5", "share of the mean") + line("  period=10s", "of the sine");
+}
+
+std::string traces(const Registry&) {
+  std::string text;
+  for (const TraceFormat& format : trace_formats()) text += line(std::string(format.name), std::string(format.meaning));
+  return text;
 }
 
 std::string allocators(const Registry&) {
@@ -184,6 +192,7 @@ constexpr Topic kTopics[] = {
     {"workloads", "--workload", workloads},
     {"keys", "--keys", keys},
     {"distributions", "--dist", distributions},
+    {"traces", "trace convert", traces},
     {"arrivals", "--rate", arrivals},
     {"allocators", "--alloc", allocators},
     {"memory", "--mem", memory},

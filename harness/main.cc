@@ -88,6 +88,8 @@ int run_harness(const std::vector<std::string>& command_line) {
           print(explain(c.result, c.base));
         } else if constexpr (std::is_same_v<C, HdrCommand>) {
           print(hdr(c.result, c.name));
+        } else if constexpr (std::is_same_v<C, TraceCommand>) {
+          print(run_trace_command(c));
         } else if constexpr (std::is_same_v<C, ExperimentCommand>) {
           run_experiment(c.args);
         } else if constexpr (std::is_same_v<C, HelpCommand>) {

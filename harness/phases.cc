@@ -185,7 +185,7 @@ bool Phases::make_ready(Worker& me, u32 most) {
   me.steps.resize(dealer_.round());
   const u32 left = me.rest.count;
   if (left > 0) std::copy(me.rest.steps, me.rest.steps + left, me.steps.data());
-  const Dealer::Hand dealt = dealer_.deal(most - left);
+  const Dealer::Hand dealt = dealer_.deal(static_cast<u32>(&me - workers_.data()), most - left);
   maker_.make(dealt.first, std::span(me.steps).subspan(left, dealt.count), me.ops);
   me.rest = slice_of(std::span(me.steps).first(left + dealt.count));
   me.made += dealt.count;

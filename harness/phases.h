@@ -67,7 +67,7 @@ class Phases {
         maker_(maker),
         progress_(progress),
         in_turns_(trial.loads_in_turns()),
-        dealer_(config.threads, window, maker.stream().size()),
+        dealer_(config.threads, window, maker.stream().parts()),
         workers_(config.threads) {}
 
   /// Starts the threads, each on its seat and with a session of its own. Returns what one threw while it joined; throws

@@ -309,7 +309,7 @@ TEST_CASE("Page faults are those of the pages touched between begin and end", "[
   CHECK(groups->counts()[0].running_ns == groups->counts()[0].enabled_ns);
 }
 
-TEST_CASE("A thread that sleeps is switched out; another thread's faults are not its own", "[pmu]") {
+TEST_CASE("A thread that sleeps is switched out, another thread's faults are not its own", "[pmu]") {
   const std::vector<PmuEvent> events = pmu_events(kSoftwareFamily);
   const auto groups = of_kernel(events);
   if (!groups) return;

@@ -58,7 +58,7 @@ class Run {
         keys_(config.keys, config.seed),
         workload_(config.workload, config.negative),
         mix_(workload_.mix()),
-        stream_(workload_.stream(config.seed, kMeasuredPhase, keys_, Distribution(config.distribution), config.records,
+        stream_(workload_.stream(config.seed, kMeasuredPhase, keys_, config.threads, Distribution(config.distribution), config.records,
                                  Churn::parse(config.churn))),
         maker_(*stream_, mix_.has(OpKind::kErase), config.widths.value),
         phases_(trial, config, seats_, maker_, mix_.has(OpKind::kErase) ? config.records : 0, progress) {}
@@ -202,9 +202,9 @@ class Run {
     return only_grows && trial_.keeps() && tally_of_all().keys == keys_.capacity();
   }
 
-  /// What there was as a measured phase began.
-  using Packages = std::vector<std::unique_ptr<PmuGroups>>;
+  using Packages = std::vector<std::unique_ptr<PmuGroups>>;   // counters of whole packages
 
+  /// What there was as a measured phase began.
   struct Before {
     Packages packages;
     Measured<ReclaimCounters> reclaim;
@@ -298,7 +298,6 @@ class Run {
     out_.slo = std::move(told);
     return before;
   }
-
 
   /// On all threads; and on the packages that they run in, for what is counted of those.
   Packages count_events() {
@@ -524,19 +523,23 @@ class Run {
     const auto missing = [this](const char* why) { out_.nodes_per_fetch = Measured<double>::missing(why); };
     if (!trial_.counts_nodes()) return missing("the index does not count the nodes that a lookup visits");
     if (mix_.fills()) return missing("the workload looks nothing up");
+    const u64 first = std::min(phases_.next(), stream_->size());
+    const u32 count = static_cast<u32>(std::min<u64>(kFetches, stream_->size() - first));
     std::vector<Op> ops;
     std::vector<Step> steps;
-    out_.nodes_per_fetch = trial_.nodes_per_fetch(maker_.make(phases_.next(), kFetches, ops, steps));
+    out_.nodes_per_fetch = trial_.nodes_per_fetch(maker_.make(first, count, ops, steps));
   }
 
-  /// Of the beginning of the stream, made once more: how much of it was done depends on the machine.
+  /// Of the beginning of the stream, made once more, as for one thread: how much of it was done depends on the machine.
   void find_fingerprint() {
     constexpr u64 kMost = 1'000'000;
-    StreamPrint print{.operations = std::min(kMost, stream_->size()), .fingerprint = 0};
+    const auto stream = workload_.stream(config_.seed, kMeasuredPhase, keys_, 1, Distribution(config_.distribution), config_.records,
+                                         Churn::parse(config_.churn));
+    StreamPrint print{.operations = std::min(kMost, stream->size()), .fingerprint = 0};
     std::vector<Op> ops(kChunkSteps);
     for (u64 first = 0; first < print.operations; first += kChunkSteps) {
       const auto here = std::span(ops).first(std::min<u64>(kChunkSteps, print.operations - first));
-      stream_->fill(first, here);
+      stream->fill(first, here);
       print.fingerprint += fingerprint(first, here);
     }
     out_.stream = print;

@@ -84,7 +84,7 @@ TEST_CASE("an open loop inserts all records, and replaces them as they come") {
   CHECK(*moved.validation.passed);
 }
 
-TEST_CASE("a closed loop has no response times and no offer, and says why; an open one may leave latencies out") {
+TEST_CASE("a closed loop has no response times and no offer, and says why, an open one may leave latencies out") {
   Config config = small("lookup");
   config.latency_every = 10;
   const TrialResult closed = run_of<Toy<u64>>(config);

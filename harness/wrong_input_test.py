@@ -30,6 +30,7 @@ OPTIONS = """
 --workload=mix:read=nan --workload=mix:raed=100 --workload=mix:read=50,read=50 --workload=mix:scan=100,scan_length=0
 --workload=mix:scan=100,scan_length=9-1 --workload=mix:read=100,scan_length=5 --workload=ycsb-g --workload=lookup:1
 --workload=insert,x=1 --workload=wiscer --workload=wiscer: --workload=wiscer:nosuch --workload=wiscer:/no/such --workload=wiscer:/
+--workload=trace --workload=trace: --workload=trace:/no/such --workload=trace:/etc/passwd --workload=trace:/ --workload=trace:/dev/null
 --keys=nosuch --keys=u64:1 --keys=stride --keys=stride:0 --keys=stride:x --keys=stride:-1 --keys=clustered:3 --keys=clustered:1
 --keys=email:0 --keys=url:x --keys=file --keys=file: --keys=file:/no/such --keys=file:/ --keys=file:/dev/null --keys=/etc/passwd
 --keys=sosd --keys=sosd:/no/such --keys=sosd:/dev --keys=dense:in_order=2 --keys=affine:x=1
@@ -83,6 +84,17 @@ COMBINATIONS = [
     ["compare"],
     ["compare", "/no/such", "/no/such"],
     ["compare", "/etc/passwd", "/etc/passwd"],
+    ["trace"],
+    ["trace", "info"],
+    ["trace", "info", "/no/such"],
+    ["trace", "info", "/etc/passwd"],
+    ["trace", "info", "a", "b"],
+    ["trace", "convert", "twitter", "/etc/passwd"],
+    ["trace", "convert", "twiter", "/etc/passwd", "/tmp/none"],
+    ["trace", "convert", "twitter", "/etc/passwd", "/tmp/none"],
+    ["trace", "convert", "meta-kv", "/etc/passwd", "/tmp/none"],
+    ["trace", "convert", "twitter", "/no/such", "/tmp/none"],
+    ["trace", "replay", "x"],
     ["limits", "--nosuch"],
     ["limits", "--footprint=x"],
     ["experiment", "nosuch"],
@@ -112,6 +124,13 @@ FILES = [
     ("--dist=histogram:", b"1 nan\n"),
     ("--dist=histogram:", b"1 0\n"),
     ("--dist=histogram:", b"\0\1\2\3 \xff\xfe\n"),
+    ("--workload=trace:", b""),
+    ("--workload=trace:", b"latchtrc"),
+    ("--workload=trace:", b"\0" * 200),
+    ("--workload=trace:", b"latchtrc" + struct.pack("<II6Q", 1, 0, 0, 0, 0, 0, 0, 0)),
+    ("--workload=trace:", b"latchtrc" + struct.pack("<II6Q", 2, 0, 1, 1, 0, 1, 0, 0)),
+    ("--workload=trace:", b"latchtrc" + struct.pack("<II6Q", 1, 0, 2**60, 2**60, 0, 2**60, 0, 0)),
+    ("--workload=trace:", b"latchtrc" + struct.pack("<II6Q", 1, 0, 1, 1, 0, 1, 0, 0) + b"\1" + b"\0" * 31),
     ("--workload=wiscer:", b""),
     ("--workload=wiscer:", b"zipf=1\n"),
     ("--workload=wiscer:", b"\0" * 100),

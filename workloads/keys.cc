@@ -11,6 +11,7 @@
 #include "workloads/made_up.h"
 #include "workloads/streams.h"
 #include "workloads/text_file.h"
+#include "workloads/trace.h"
 
 namespace latchlab {
 
@@ -59,6 +60,7 @@ void KeySet::make(const Spec& spec, u64 seed) {
     from_lines_ = true;
     return take_lines(fmt::format("key file '{}'", *spec.arg), contents_of("key", *spec.arg), seed);
   }
+  if (spec.name == "trace") return take_trace(spec.arg.value_or(""));
   SpecReader reader(spec, "keys " + spec.name);
   offset_ = draw(seed, kKeyStream, 0);
   if (spec.name == "dense") {
@@ -187,18 +189,33 @@ void KeySet::take_lines(std::string_view what, std::string_view text, u64 seed) 
                                  lines_.total));
   }
 
+  std::vector<std::string_view> in_order(keys.size());
+  const Bijection line_of(keys.size(), seed, kLineStream);
+  for (u64 n = 0; n < keys.size(); ++n) in_order[n] = keys[line_of(n)];
+  lay_out(in_order);
+}
+
+void KeySet::take_trace(const std::string& path) {
+  kind_ = Kind::kLines;
+  const Trace trace(path);
+  std::vector<std::string_view> keys;
+  keys.reserve(trace.keys());
+  for (u64 n = 0; n < trace.keys(); ++n) keys.push_back(trace.key(n));
+  lay_out(keys);
+}
+
+/// Puts distinct keys side by side, in the order of records, each with the suffix behind it.
+void KeySet::lay_out(const std::vector<std::string_view>& keys) {
   const std::string suffix = suffix_without_key(keys);
   suffix_bytes_ = static_cast<u32>(suffix.size());
-  blob_.reserve(lines_.key_bytes + keys.size() * suffix.size());
-  std::vector<Entry> in_file_order;
-  in_file_order.reserve(keys.size());
+  u64 bytes = 0;
+  for (const std::string_view key : keys) bytes += key.size() + suffix.size();
+  blob_.reserve(bytes);
+  entries_.reserve(keys.size());
   for (const std::string_view key : keys) {
-    in_file_order.push_back({.offset = blob_.size(), .length = static_cast<u32>(key.size())});
+    entries_.push_back({.offset = blob_.size(), .length = static_cast<u32>(key.size())});
     blob_.append(key).append(suffix);
   }
-  const Bijection line_of(keys.size(), seed, kLineStream);
-  entries_.reserve(keys.size());
-  for (u64 n = 0; n < keys.size(); ++n) entries_.push_back(in_file_order[line_of(n)]);
 }
 
 }  // namespace latchlab

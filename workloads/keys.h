@@ -16,6 +16,7 @@
 //   file:PATH   one key a line, byte strings; record n is line number pi(n), pi a permutation of the
 //               distinct lines that the seed names, so that the first records are a sample of the file even
 //               where it is sorted
+//   trace:PATH  the keys of a trace (trace.h), in its order
 //   email:N, url:N   the same of N lines (1M) that are made up (made_up.h)
 //
 // Every kind also has keys that no record ever has, one for each record number, for lookups that must miss:
@@ -75,7 +76,9 @@ class KeySet {
   /// Are the keys byte strings (true) or integers?
   [[nodiscard]] bool bytes() const { return kind_ == Kind::kLines; }
   /// The same of a word of --keys.
-  [[nodiscard]] static bool bytes(std::string_view name) { return name == "file" || name == "email" || name == "url"; }
+  [[nodiscard]] static bool bytes(std::string_view name) {
+    return name == "file" || name == "email" || name == "url" || name == "trace";
+  }
 
   /// How many records can have distinct keys: the distinct lines or numbers of a file, 2^31 of `u32`, 2^15 of `u16`, fewer
   /// than kNumbers of an even stride, else kNumbers.
@@ -159,6 +162,8 @@ class KeySet {
 
   void make(const Spec& spec, u64 seed);
   void take_lines(std::string_view what, std::string_view text, u64 seed);
+  void take_trace(const std::string& path);
+  void lay_out(const std::vector<std::string_view>& keys);
   void take_sosd(const std::string& path, u64 seed);
 
   Kind kind_ = Kind::kSparse;

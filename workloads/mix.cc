@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <optional>
 
 #include <fmt/format.h>
@@ -57,9 +58,9 @@ Mix::Mix(const Spec& spec, double negative) {
     fills_ = spec.name == "insert";
     ppm_[fills_ ? kInsert : kRead] = kMillion;
   } else {
-    std::vector<std::string> words{"lookup", "insert", "mix", "wiscer"};
+    std::vector<std::string> words{"lookup", "insert", "mix", "wiscer", "trace"};
     for (const NamedMix& mix : kNamedMixes) words.emplace_back(mix.name);
-    throw InputError(fmt::format("unknown workload '{}'; there are lookup, insert, mix:read=90,insert=10, ycsb-a to ycsb-f and wiscer:FILE{}",
+    throw InputError(fmt::format("unknown workload '{}'; there are lookup, insert, mix:read=90,insert=10, ycsb-a to ycsb-f, wiscer:FILE and trace:FILE{}",
                                  spec.name, suggestion(spec.name, words)));
   }
 
@@ -72,6 +73,24 @@ Mix::Mix(const Spec& spec, double negative) {
   }
   ppm_[kAbsentRead] = static_cast<u32>(std::lround(ppm_[kRead] * negative));
   ppm_[kRead] -= ppm_[kAbsentRead];
+  settle();
+}
+
+Mix Mix::of(const std::array<u64, kOpKinds>& counts) {
+  Mix mix;
+  const double all = static_cast<double>(std::accumulate(counts.begin(), counts.end(), u64{0}));
+  u32 given = 0;
+  for (std::size_t kind = 0; kind < kOpKinds; ++kind) {
+    if (counts[kind] == 0) continue;
+    mix.ppm_[kind] = std::max(1u, static_cast<u32>(std::lround(static_cast<double>(counts[kind]) / all * kMillion)));
+    given += mix.ppm_[kind];
+  }
+  *std::ranges::max_element(mix.ppm_) += kMillion - given;
+  mix.settle();
+  return mix;
+}
+
+void Mix::settle() {
   commonest_ = static_cast<std::size_t>(std::max_element(ppm_.begin(), ppm_.end()) - ppm_.begin());
 }
 

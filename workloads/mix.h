@@ -43,6 +43,9 @@ class Mix {
   /// reads.
   Mix(const Spec& spec, double negative);
 
+  /// Of operations that were counted, by OpKind, one of them at least. What there is of a kind has a part in a million at least.
+  [[nodiscard]] static Mix of(const std::array<u64, kOpKinds>& counts);
+
   /// Is this `insert`: a run that starts on an empty index and ends when every record is in it?
   [[nodiscard]] bool fills() const { return fills_; }
 
@@ -74,6 +77,8 @@ class Mix {
   [[nodiscard]] std::size_t only() const;
 
  private:
+  Mix() = default;
+  void settle();
   void read_shares(const Spec& spec);
   void read_scan_length(const std::string& text);
 

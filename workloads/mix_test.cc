@@ -58,6 +58,16 @@ TEST_CASE("shares of more than four decimals are rounded and still make a millio
   CHECK(mix.ppm(OpKind::kUpsert) == 333'333);
 }
 
+TEST_CASE("of counts every kind that there is has a share", "[trace]") {
+  const Mix mix = Mix::of({900'000'000, 0, 1, 0, 100'000'000, 0, 0});
+  CHECK(mix.ppm(OpKind::kErase) == 100'000);
+  CHECK(mix.ppm(OpKind::kUpdate) == 1);
+  CHECK(mix.ppm(OpKind::kRead) == 899'999);
+  CHECK_FALSE(mix.has(OpKind::kInsert));
+  CHECK_FALSE(mix.fills());
+  CHECK(Mix::of({0, 7, 0, 0, 0, 0, 0}).only() == static_cast<std::size_t>(OpKind::kInsert));
+}
+
 TEST_CASE("a negative share is taken from the reads") {
   const Mix mix = parsed("mix:read=80,update=20", 0.25);
   CHECK(mix.ppm(OpKind::kRead) == 800'000);

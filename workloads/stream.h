@@ -8,6 +8,7 @@
 // of the second are new as well. A fresh index may start the phase again at 0.
 
 #include <span>
+#include <vector>
 
 #include "src/base/types.h"
 #include "workloads/keys.h"
@@ -27,6 +28,10 @@ class Stream {
 
   /// Writes the operations number first, first + 1, ... to `ops`; first + ops.size() <= size(). Any thread, at any time.
   virtual void fill(u64 first, std::span<Op> ops) const = 0;
+
+  /// Where the parts of a stream begin that a thread each must do in order, and the end of the last: for a stream that is one
+  /// for all threads just {0, size()}.
+  [[nodiscard]] virtual std::vector<u64> parts() const { return {0, size()}; }
 
   /// Whether what an operation addresses may not be there yet, although nothing was erased, because operations overtake
   /// each other.

@@ -3,6 +3,7 @@
 // What `--workload` says: a mix over a distribution (mix.h, mix_stream.h), or a file that says more than that:
 //
 //   wiscer:FILE    Wiscer's (wiscer.h): also which keys, how many, how many operations and how popular each is
+//   trace:FILE     a trace (trace.h): every operation
 
 #include <memory>
 #include <optional>
@@ -14,13 +15,14 @@
 #include "workloads/mix.h"
 #include "workloads/mix_stream.h"
 #include "workloads/stream.h"
+#include "workloads/trace.h"
 #include "workloads/wiscer.h"
 
 namespace latchlab {
 
 class Workload {
  public:
-  /// Throws InputError as Mix and WiscerFile do.
+  /// Throws InputError as Mix, WiscerFile and Trace do.
   Workload(const Spec& spec, double negative);
 
   [[nodiscard]] const Mix& mix() const { return mix_; }
@@ -28,13 +30,21 @@ class Workload {
   /// What a file says of keys, records, operations and popularity; none for a mix, where options say it.
   [[nodiscard]] const std::optional<WiscerFile>& wiscer() const { return wiscer_; }
 
-  /// The operations of a phase; what follows `keys` is of a mix. `keys` must outlive them. Throws InputError as MixStream
-  /// does.
-  [[nodiscard]] std::unique_ptr<Stream> stream(u64 seed, u64 phase, const KeySet& keys, const Distribution& distribution,
+  [[nodiscard]] const std::shared_ptr<const Trace>& trace() const { return trace_; }
+  /// Whether one of them says it; the same of a word of --workload.
+  [[nodiscard]] bool by_file() const { return wiscer_ || trace_; }
+  [[nodiscard]] static bool by_file(std::string_view name) { return name == "wiscer" || name == "trace"; }
+
+  /// The operations of a phase, for `threads` threads; what follows `threads` is of a mix. `keys` must outlive them. Throws
+  /// InputError as MixStream does.
+  [[nodiscard]] std::unique_ptr<Stream> stream(u64 seed, u64 phase, const KeySet& keys, u32 threads, const Distribution& distribution,
                                                u64 records, const Churn& churn) const;
 
  private:
+  [[nodiscard]] Mix mix_of(const Spec& spec, double negative) const;
+
   std::optional<WiscerFile> wiscer_;
+  std::shared_ptr<const Trace> trace_;
   Mix mix_;
 };
 

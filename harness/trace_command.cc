@@ -1,0 +1,81 @@
+#include "harness/trace_command.h"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <numeric>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "harness/progress.h"
+#include "harness/table.h"
+#include "workloads/trace.h"
+#include "workloads/trace_formats.h"
+
+namespace latchlab {
+
+namespace {
+
+std::string line(std::string_view name, const std::string& text) { return fmt::format("  {:<13}{}\n", name, text); }
+
+std::string percent(u64 part, u64 all) { return fmt::format("{:.1f} %", 100.0 * static_cast<double>(part) / static_cast<double>(all)); }
+
+/// The share of the operations that the hottest keys have.
+std::string skew_text(const Trace& trace) {
+  std::vector<u64> counts(trace.keys());
+  for (const TraceOp& op : trace.ops()) ++counts[op.key];
+  std::ranges::sort(counts, std::greater());
+  std::string text;
+  for (const double share : {.0001, .01, .1}) {
+    const u64 hottest = std::max<u64>(1, static_cast<u64>(share * static_cast<double>(counts.size())));
+    const u64 sum = std::accumulate(counts.begin(), counts.begin() + static_cast<std::ptrdiff_t>(hottest), u64{0});
+    text += fmt::format("{}{} on {} key{}", text.empty() ? "" : ", ", percent(sum, trace.ops().size()), grouped(hottest),
+                        hottest == 1 ? "" : "s");
+  }
+  return text;
+}
+
+std::string info(const std::string& path) {
+  const Trace trace(path);
+  const u64 all = trace.ops().size();
+  std::array<u64, kOpKinds> counts{};
+  u64 value_bytes = 0, longest_value = 0;
+  for (const TraceOp& op : trace.ops()) {
+    ++counts[op.kind];
+    value_bytes += op.value_bytes;
+    longest_value = std::max<u64>(longest_value, op.value_bytes);
+  }
+  u64 key_bytes = 0, longest_key = 0;
+  for (u64 n = 0; n < trace.keys(); ++n) {
+    key_bytes += trace.key(n).size();
+    longest_key = std::max<u64>(longest_key, trace.key(n).size());
+  }
+  std::string kinds;
+  for (std::size_t kind = 0; kind < kOpKinds; ++kind) {
+    if (counts[kind] > 0) kinds += fmt::format("{}{} {}", kinds.empty() ? "" : ", ", kOpNames[kind], percent(counts[kind], all));
+  }
+  const auto mean = [](u64 sum, u64 count) { return static_cast<double>(sum) / static_cast<double>(count); };
+  std::string text = line("operations", fmt::format("{}: {}", grouped(all), kinds));
+  text += line("keys", fmt::format("{}, {:.1f} bytes on average, at most {}; {} are there before the first operation",
+                                   grouped(trace.keys()), mean(key_bytes, trace.keys()), longest_key, grouped(trace.loaded())));
+  text += line("values", fmt::format("{:.1f} bytes on average, at most {}", mean(value_bytes, all), longest_value));
+  text += line("skew", skew_text(trace));
+  if (!trace.has_times()) return text + line("times", "none");
+  const double seconds = static_cast<double>(trace.ops().back().time_ns) / 1e9;
+  return text + line("times", seconds > 0 ? fmt::format("{:.0f} s, {} operations/s on average", seconds,
+                                                        short_number(static_cast<double>(all) / seconds))
+                                          : "all operations in one second");
+}
+
+}  // namespace
+
+std::string run_trace_command(const TraceCommand& command) {
+  if (command.format.empty()) return info(command.from);
+  TraceWriter writer;
+  const bool has_times = read_trace(command.format, command.from, writer);
+  writer.write(command.to, has_times);
+  return info(command.to);
+}
+
+}  // namespace latchlab

@@ -1,0 +1,19 @@
+#pragma once
+
+// `harness trace convert FORMAT FROM TO` makes a trace of ours (workloads/trace.h) of one that others have recorded
+// (workloads/trace_formats.h); `harness trace info FILE` says what is in one of ours.
+
+#include <string>
+
+namespace latchlab {
+
+struct TraceCommand {
+  std::string format;   ///< empty: info
+  std::string from;     ///< of info: the file
+  std::string to;
+};
+
+/// What the command prints. Throws InputError as TraceWriter, read_trace and Trace do.
+[[nodiscard]] std::string run_trace_command(const TraceCommand& command);
+
+}  // namespace latchlab

@@ -1,0 +1,194 @@
+#include "workloads/trace.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+
+#include <fmt/format.h>
+
+#include "src/base/error.h"
+#include "src/base/hash.h"
+#include "workloads/keys.h"
+
+namespace latchlab {
+
+namespace {
+
+constexpr std::array<char, 8> kMagic = {'l', 'a', 't', 'c', 'h', 't', 'r', 'c'};
+constexpr u32 kVersion = 1;
+
+struct Header {
+  std::array<char, 8> magic = kMagic;
+  u32 version = kVersion;
+  u32 has_times = 0;
+  u64 operations = 0;
+  u64 keys = 0;
+  u64 loaded = 0;
+  u64 key_bytes = 0;
+  u64 checksum = 0;
+  u64 unused = 0;
+};
+static_assert(sizeof(Header) == 64, "a part of the file format");
+
+u64 filled_up(u64 bytes) { return (bytes + 7) / 8 * 8; }
+
+/// Of the header without its checksum, and of all that follows it.
+u64 checksum_of(Header header, std::string_view ends, std::string_view bytes, std::string_view ops) {
+  header.checksum = 0;
+  const std::string_view first(reinterpret_cast<const char*>(&header), sizeof(header));
+  return hash_bytes(ops, hash_bytes(bytes, hash_bytes(ends, hash_bytes(first))));
+}
+
+template <class T>
+std::string_view bytes_of(std::span<const T> values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size_bytes()};
+}
+
+InputError fail(const std::string& path, std::string_view why) {
+  return InputError(fmt::format("trace file '{}': {}", path, why));
+}
+
+}  // namespace
+
+Trace::Trace(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) throw fail(path, std::strerror(errno));
+  struct stat about{};
+  const bool known = ::fstat(fd, &about) == 0;
+  if (known && S_ISREG(about.st_mode) && about.st_size > 0) {
+    size_ = static_cast<std::size_t>(about.st_size);
+    void* const at = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd, 0);
+    mapped_ = at == MAP_FAILED ? nullptr : static_cast<const char*>(at);
+  }
+  const int error = errno;
+  ::close(fd);
+  if (!known || (mapped_ == nullptr && size_ > 0)) throw fail(path, std::strerror(error));
+  if (mapped_ == nullptr) throw fail(path, S_ISREG(about.st_mode) ? "is empty" : "is not a regular file");
+  try {
+    look_at(path);
+  } catch (...) {
+    ::munmap(const_cast<char*>(mapped_), size_);
+    throw;
+  }
+}
+
+Trace::~Trace() { ::munmap(const_cast<char*>(mapped_), size_); }
+
+void Trace::look_at(const std::string& path) {
+  Header header;
+  if (size_ < sizeof(header)) throw fail(path, fmt::format("has {} bytes, too few for the header of a trace", size_));
+  std::memcpy(&header, mapped_, sizeof(header));
+  if (header.magic != kMagic) throw fail(path, "is no trace of ours; harness trace convert makes one of other formats");
+  if (header.version != kVersion) {
+    throw fail(path, fmt::format("is of version {}; this harness reads version {}", header.version, kVersion));
+  }
+  // Each count by itself first: their products must not overflow.
+  const u64 most = size_ / sizeof(u64);
+  const bool absurd = header.operations > most || header.keys > most || header.key_bytes > size_;
+  const u64 wanted = absurd ? 0
+                            : sizeof(header) + header.keys * sizeof(u64) + filled_up(header.key_bytes) +
+                                  header.operations * sizeof(TraceOp);
+  if (wanted != size_) {
+    throw fail(path, fmt::format("has {} bytes, not what its {} operations on {} keys of {} bytes take: it is cut off or damaged", size_,
+                                 header.operations, header.keys, header.key_bytes));
+  }
+  const char* const ends = mapped_ + sizeof(header);
+  ends_ = {reinterpret_cast<const u64*>(ends), header.keys};
+  bytes_ = ends + ends_.size_bytes();
+  const char* const ops = bytes_ + filled_up(header.key_bytes);
+  ops_ = {reinterpret_cast<const TraceOp*>(ops), header.operations};
+  if (checksum_of(header, bytes_of(ends_), {bytes_, filled_up(header.key_bytes)}, bytes_of(ops_)) != header.checksum) {
+    throw fail(path, "is damaged: its checksum is another");
+  }
+  // What was written in good faith by another program may be wrong all the same.
+  u64 before = 0;
+  for (u64 n = 0; n < keys(); ++n) {
+    if (ends_[n] <= before || ends_[n] > header.key_bytes) throw fail(path, fmt::format("key {} ends at byte {}, after {}", n, ends_[n], before));
+    before = ends_[n];
+  }
+  u64 time = 0;
+  for (u64 i = 0; i < ops_.size(); ++i) {
+    const TraceOp& op = ops_[i];
+    if (op.key >= keys()) throw fail(path, fmt::format("operation {} is on key {} of {}", i, op.key, keys()));
+    if (op.kind >= kOpKinds) throw fail(path, fmt::format("operation {} is of kind {} of {}", i, u32{op.kind}, kOpKinds));
+    if (op.time_ns < time) throw fail(path, fmt::format("operation {} is earlier than the one before", i));
+    time = op.time_ns;
+  }
+  if (ops_.empty()) throw fail(path, "has no operation");
+  if (header.loaded > keys()) throw fail(path, fmt::format("says that {} of {} keys were there before", header.loaded, keys()));
+  loaded_ = header.loaded;
+  has_times_ = header.has_times != 0;
+}
+
+void TraceWriter::add(u64 time_ns, std::string_view key, OpKind kind, u64 value_bytes) {
+  if (key.empty()) throw InputError("the key is empty");
+  if (key.size() > KeySet::kLongestKey) {
+    throw InputError(fmt::format("the key has {} bytes; a key may have {}", key.size(), KeySet::kLongestKey));
+  }
+  if (!ops_.empty() && time_ns < ops_.back().time_ns) throw InputError("its time is before that of the operation before");
+  const auto [known, is_new] = numbers_.try_emplace(std::string(key), static_cast<u32>(keys_.size()));
+  if (is_new) {
+    if (keys_.size() == ~u32{0}) throw InputError(fmt::format("it is on one key more than the {} supported", keys_.size()));
+    keys_.push_back(&known->first);
+    was_there_.push_back(kind != OpKind::kInsert && kind != OpKind::kUpsert);
+  }
+  TraceOp op;
+  op.time_ns = time_ns;
+  op.key = known->second;
+  op.value_bytes = static_cast<u32>(std::min<u64>(value_bytes, TraceOp::kMostValueBytes)) & TraceOp::kMostValueBytes;
+  op.kind = static_cast<u8>(kind);
+  ops_.push_back(op);
+}
+
+void TraceWriter::write(const std::string& path, bool has_times) const {
+  if (ops_.empty()) throw fail(path, "there is no operation to write");
+  Header header;
+  header.has_times = has_times;
+  header.operations = ops_.size();
+  header.keys = keys_.size();
+
+  // Those that were there before first.
+  std::vector<u32> number(keys_.size());
+  std::vector<u64> ends;
+  std::string bytes;
+  for (const bool there : {true, false}) {
+    for (u32 key = 0; key < keys_.size(); ++key) {
+      if (was_there_[key] != there) continue;
+      number[key] = static_cast<u32>(ends.size());
+      bytes += *keys_[key];
+      ends.push_back(bytes.size());
+    }
+    if (there) header.loaded = ends.size();
+  }
+  std::vector<TraceOp> ops = ops_;
+  for (TraceOp& op : ops) {
+    op.key = number[op.key];
+    op.time_ns = has_times ? op.time_ns - ops_.front().time_ns : 0;
+  }
+  header.key_bytes = bytes.size();
+  bytes.resize(filled_up(bytes.size()));
+  header.checksum = checksum_of(header, bytes_of(std::span<const u64>(ends)), bytes, bytes_of(std::span<const TraceOp>(ops)));
+
+  const std::string beside = fmt::format("{}.{}.part", path, ::getpid());
+  std::ofstream file(beside, std::ios::binary);
+  file.write(reinterpret_cast<const char*>(&header), sizeof(header));
+  for (const std::string_view part : {bytes_of(std::span<const u64>(ends)), std::string_view(bytes), bytes_of(std::span<const TraceOp>(ops))}) {
+    file.write(part.data(), static_cast<std::streamsize>(part.size()));
+  }
+  file.close();
+  if (!file || std::rename(beside.c_str(), path.c_str()) != 0) {
+    const int error = errno;
+    (void)std::remove(beside.c_str());
+    throw fail(path, fmt::format("cannot be written: {}", std::strerror(error)));
+  }
+}
+
+}  // namespace latchlab

@@ -1,0 +1,89 @@
+#pragma once
+
+// A trace of operations on keys, compact enough to be replayed at the speed of an index. What is recorded elsewhere is
+// converted once (trace_formats.h); the file is then mapped, checked as a whole, and read in place:
+//
+//     | header, 64 bytes | where each key ends, u64[keys] | the keys' bytes | operations, 16 bytes each |
+//                                                           (filled up to a multiple of 8)
+//
+// Numbers are little-endian. Keys are in the order of their first operation, but those that were there before come first:
+// the keys that are read, updated or erased before anybody writes them. They are what a replay loads. The checksum is of
+// everything else.
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "src/base/types.h"
+#include "workloads/op.h"
+
+namespace latchlab {
+
+struct TraceOp {
+  u64 time_ns = 0;        ///< since the first operation; 0 of all in a trace without times
+  u32 key = 0;            ///< its number
+  u32 value_bytes : 24;   ///< of what was read or written; cut off at kMostValueBytes
+  u32 kind : 8;           ///< an OpKind
+
+  static constexpr u32 kMostValueBytes = (1u << 24) - 1;
+};
+static_assert(sizeof(TraceOp) == 16, "a part of the file format");
+
+/// A trace file, mapped while this lives.
+class Trace {
+ public:
+  /// Maps the file and looks at all of it: O(bytes). Throws InputError with the file and the place for one that is missing,
+  /// of another kind or version, shorter or longer than it says, or not what was written.
+  explicit Trace(const std::string& path);
+  ~Trace();
+  Trace(const Trace&) = delete;
+  Trace& operator=(const Trace&) = delete;
+
+  [[nodiscard]] std::span<const TraceOp> ops() const { return ops_; }
+  [[nodiscard]] u64 keys() const { return ends_.size(); }
+  /// How many keys were there before the first operation: those with the smallest numbers.
+  [[nodiscard]] u64 loaded() const { return loaded_; }
+  [[nodiscard]] bool has_times() const { return has_times_; }
+
+  /// n < keys(). Valid while this lives.
+  [[nodiscard]] std::string_view key(u64 n) const {
+    const u64 begin = n == 0 ? 0 : ends_[n - 1];
+    return {bytes_ + begin, static_cast<std::size_t>(ends_[n] - begin)};
+  }
+
+ private:
+  void look_at(const std::string& path);
+
+  const char* mapped_ = nullptr;
+  std::size_t size_ = 0;
+  std::span<const u64> ends_;
+  const char* bytes_ = nullptr;
+  std::span<const TraceOp> ops_;
+  u64 loaded_ = 0;
+  bool has_times_ = false;
+};
+
+/// Collects a trace in memory and writes it.
+class TraceWriter {
+ public:
+  /// `time_ns`: not before the last one's. Throws InputError for a key that is empty or longer than KeySet::kLongestKey, for
+  /// more than 2^32 - 1 keys, and for a time that goes back.
+  void add(u64 time_ns, std::string_view key, OpKind kind, u64 value_bytes);
+
+  [[nodiscard]] u64 operations() const { return ops_.size(); }
+
+  /// By way of a file beside it, so that there is a whole one or none. Throws InputError where it cannot be written, and for no
+  /// operations.
+  void write(const std::string& path, bool has_times) const;
+
+ private:
+  std::vector<TraceOp> ops_;
+  std::unordered_map<std::string, u32> numbers_;
+  std::vector<const std::string*> keys_;   // of numbers_, which does not move them
+  std::vector<bool> was_there_;            // by key
+};
+
+}  // namespace latchlab

@@ -1,0 +1,29 @@
+#pragma once
+
+// Traces that others have recorded, made into ours (trace.h):
+//
+//   twitter   a line an operation (Yang, Yue, Rashmi, OSDI 2020): time in seconds, key, its size, the value's size, client,
+//             operation, time to live. get and gets are reads, set and cas upserts, add is an insert, replace an update,
+//             delete an erase; append, prepend, incr and decr are read-modify-writes.
+//   meta-kv   a line some operations on a key (CacheLib's key-value traces), columns as its first line names them: key, op, and
+//             where they are there size, op_count, op_time in seconds. GET and GET_LEASE are reads, SET and SET_LEASE upserts,
+//             DELETE is an erase.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "workloads/trace.h"
+
+namespace latchlab {
+
+struct TraceFormat {
+  std::string_view name, meaning;
+};
+[[nodiscard]] const std::vector<TraceFormat>& trace_formats();
+
+/// Reads the file at `path`, line by line, into `writer`; true if it has times. Throws InputError with the file and the line for
+/// an unknown format, a file that is missing, and a line that is none of its format.
+[[nodiscard]] bool read_trace(std::string_view format, const std::string& path, TraceWriter& writer);
+
+}  // namespace latchlab

@@ -1,0 +1,99 @@
+#include "workloads/trace_formats.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/base/error.h"
+#include "src/testing/catch.h"
+#include "src/testing/temporary_file.h"
+
+namespace latchlab {
+namespace {
+
+using Catch::Matchers::Contains;
+
+struct Converted {
+  Converted(std::string_view format, const std::string& text) {
+    const TemporaryFile from(text);
+    TraceWriter writer;
+    const bool has_times = read_trace(format, from.path(), writer);
+    writer.write(to.path(), has_times);
+    trace = std::make_unique<Trace>(to.path());
+  }
+  [[nodiscard]] std::string op(u64 i) const {
+    const TraceOp& op = trace->ops()[i];
+    return std::to_string(op.time_ns / 1'000'000'000) + " " + std::string(word(static_cast<OpKind>(op.kind))) + " " +
+           std::string(trace->key(op.key)) + " " + std::to_string(op.value_bytes);
+  }
+
+  TemporaryFile to{""};
+  std::unique_ptr<Trace> trace;
+};
+
+TEST_CASE("Twitter's lines are operations, with commas in their keys", "[trace]") {
+  const Converted twitter("twitter",
+                          "100,abc,3,250,1,get,0\r\n100,abc,3,0,1,gets,0\n103,a,b,c,5,17,2,set,300\n\n103,x,1,1,1,cas,0\n"
+                          "103,x,1,1,1,add,0\n103,x,1,1,1,replace,0\n104,x,1,0,1,delete,0\n104,x,1,0,1,incr,0\n");
+  CHECK(twitter.trace->has_times());
+  const std::vector<std::string> expected{"0 read abc 250", "0 read abc 0", "3 upsert a,b,c 17", "3 upsert x 1",
+                                          "3 insert x 1",   "3 update x 1", "4 erase x 0",       "4 rmw x 0"};
+  REQUIRE(twitter.trace->ops().size() == expected.size());
+  for (u64 i = 0; i < expected.size(); ++i) CHECK(twitter.op(i) == expected[i]);
+  CHECK(twitter.trace->loaded() == 1);
+}
+
+TEST_CASE("Meta's lines are as many operations as they say, by the columns that the first names", "[trace]") {
+  const Converted plain("meta-kv", "key,op,size,op_count,key_size\nk1,GET,10,3,2\nk2,SET,20,1,2\nk2,DELETE,0,1,2\nk3,GET_LEASE,0,1,2\n");
+  CHECK_FALSE(plain.trace->has_times());
+  REQUIRE(plain.trace->ops().size() == 6);
+  CHECK(plain.op(2) == "0 read k1 10");
+  CHECK(plain.op(3) == "0 upsert k2 20");
+  CHECK(plain.op(4) == "0 erase k2 0");
+  CHECK(plain.trace->loaded() == 2);
+  const Converted timed("meta-kv", "op_time,key,key_size,op,op_count,size,cache_hits,ttl\n7,k,1,SET,1,5,0,0\n9,k,1,GET,2,5,0,0\n");
+  CHECK(timed.trace->has_times());
+  CHECK(timed.op(2) == "2 read k 5");
+  CHECK(Converted("meta-kv", "op,key\nGET,k\n").trace->ops().size() == 1);
+}
+
+TEST_CASE("lines that are none of the format are refused with their number", "[trace]") {
+  const auto error = [](std::string_view format, const std::string& text) {
+    try {
+      (void)Converted(format, text);
+    } catch (const InputError& e) {
+      return std::string(e.what());
+    }
+    return std::string("none");
+  };
+  CHECK_THAT(error("twiter", "x"), Contains("did you mean 'twitter'"));
+  CHECK_THAT(error("twitter", ""), Contains("has no operation on its 0 lines"));
+  CHECK_THAT(error("twitter", "1,k,1,1,1,get,0\nno\n"), Contains("line 2: needs seven fields"));
+  for (const char* line : {",", ",,,,,,", "1,2,3,4,5,6", "get", ",,,,,"}) CHECK_THAT(error("twitter", line), Contains("line 1: "));
+  CHECK_THAT(error("twitter", "1,k,1,1,1,fetch,0"), Contains("line 1: there is no operation 'fetch'; there are get, gets, set"));
+  CHECK_THAT(error("twitter", "x,k,1,1,1,get,0"), Contains("line 1: the time 'x' is no whole number"));
+  CHECK_THAT(error("twitter", "99999999999,k,1,1,1,get,0"), Contains("the time '99999999999'"));
+  CHECK_THAT(error("twitter", "1,k,1,-1,1,get,0"), Contains("the value size '-1'"));
+  CHECK_THAT(error("twitter", "1,,1,1,1,get,0"), Contains("the key is empty"));
+  CHECK_THAT(error("twitter", "2,k,1,1,1,get,0\n1,k,1,1,1,get,0"), Contains("line 2: its time is before"));
+  CHECK_THAT(error("meta-kv", "a,b\n"), Contains("line 1: names no columns key and op"));
+  CHECK_THAT(error("meta-kv", "key,op\n"), Contains("has no operation on its 1 lines"));
+  CHECK_THAT(error("meta-kv", "key,op\nk\n"), Contains("line 2: has 1 fields; the first line names 2"));
+  CHECK_THAT(error("meta-kv", "key,op\nk,get\n"), Contains("there is no operation 'get'; there are GET, GET_LEASE"));
+  CHECK_THAT(error("meta-kv", "key,op,op_count\nk,GET,9999999\n"), Contains("op_count '9999999'"));
+  CHECK_THAT(error("twitter", std::string(2 << 20, 'x')), Contains("line 1: has 2097152 bytes"));
+  TraceWriter writer;
+  CHECK_THROWS_WITH(read_trace("twitter", "/no/such", writer), Contains("No such file"));
+  CHECK_THROWS_WITH(read_trace("twitter", "/tmp", writer), Contains("is a directory"));
+}
+
+TEST_CASE("there is a word for every format", "[trace]") {
+  CHECK(trace_formats().size() == 2);
+  for (const TraceFormat& format : trace_formats()) {
+    TraceWriter writer;
+    CHECK_THROWS_WITH(read_trace(format.name, "/no/such", writer), Contains("No such file"));
+  }
+}
+
+}  // namespace
+}  // namespace latchlab

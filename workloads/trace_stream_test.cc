@@ -1,0 +1,92 @@
+#include "workloads/trace_stream.h"
+
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/base/rng.h"
+#include "src/testing/catch.h"
+#include "src/testing/temporary_file.h"
+
+namespace latchlab {
+namespace {
+
+/// Of 20,000 operations on 500 keys.
+std::string random_trace() {
+  Rng rng(test_seed());
+  TraceWriter writer;
+  for (u64 i = 0; i < 20'000; ++i) {
+    writer.add(i, "key" + std::to_string(rng.below(500)), static_cast<OpKind>(rng.below(kOpKinds)), 0);
+  }
+  const TemporaryFile file("");
+  writer.write(file.path(), true);
+  std::ifstream bytes(file.path(), std::ios::binary);
+  return {std::istreambuf_iterator<char>(bytes), {}};
+}
+
+struct Replay {
+  explicit Replay(u32 parts)
+      : trace(std::make_shared<const Trace>(file.path())),
+        keys(Spec{.name = "trace", .arg = file.path(), .options = {}}, 1),
+        stream(trace, parts, keys) {}
+
+  TemporaryFile file{random_trace()};
+  std::shared_ptr<const Trace> trace;
+  KeySet keys;
+  TraceStream stream;
+};
+
+TEST_CASE("in one part a stream is the trace as it is", "[trace]") {
+  const Replay replay(1);
+  REQUIRE(replay.stream.size() == replay.trace->ops().size());
+  CHECK(replay.stream.parts() == std::vector<u64>{0, 20'000});
+  CHECK(replay.keys.capacity() == replay.trace->keys());
+  std::vector<Op> ops(20'000);
+  replay.stream.fill(0, ops);
+  u64 wrong = 0;
+  for (u64 i = 0; i < ops.size(); ++i) {
+    const TraceOp& recorded = replay.trace->ops()[i];
+    wrong += ops[i].kind != static_cast<OpKind>(recorded.kind);
+    wrong += replay.keys.raw<std::string_view>(ops[i]) != replay.trace->key(recorded.key);
+    wrong += replay.stream.time_ns(i) != recorded.time_ns;
+  }
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("in parts every operation is there once, those on a key in one part and in their order", "[trace]") {
+  for (const u32 parts : {2u, 3u, 7u}) {
+    const Replay replay(parts);
+    const std::vector<u64> begins = replay.stream.parts();
+    REQUIRE(begins.size() == parts + 1);
+    CHECK(begins.front() == 0);
+    CHECK(begins.back() == 20'000);
+    std::map<std::string, u32> part_of;
+    std::map<std::string, u64> last_of;   // its time, which all operations have of their own
+    u64 times = 0;
+    for (u32 part = 0; part < parts; ++part) {
+      CHECK(begins[part + 1] - begins[part] > 20'000 / parts / 2);
+      std::vector<Op> ops(begins[part + 1] - begins[part]);
+      // Cut in two, as any thread may ask.
+      replay.stream.fill(begins[part], std::span(ops).first(100));
+      replay.stream.fill(begins[part] + 100, std::span(ops).subspan(100));
+      for (u64 i = 0; i < ops.size(); ++i) {
+        const std::string key(replay.keys.raw<std::string_view>(ops[i]));
+        const u64 time = replay.stream.time_ns(begins[part] + i);
+        REQUIRE(part_of.emplace(key, part).first->second == part);
+        if (const auto [last, is_first] = last_of.emplace(key, time); !is_first) {
+          REQUIRE(last->second < time);
+          last->second = time;
+        }
+        REQUIRE(ops[i].kind == static_cast<OpKind>(replay.trace->ops()[time].kind));
+        times += time;
+      }
+    }
+    CHECK(times == u64{20'000} * 19'999 / 2);
+  }
+}
+
+}  // namespace
+}  // namespace latchlab
