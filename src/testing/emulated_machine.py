@@ -88,7 +88,8 @@ def initramfs(folder, binary, lines):
 
 def machine_options():
     nodes = range(4)
-    options = ["-accel", "tcg", "-machine", "q35", "-cpu", "max,vendor=GenuineIntel", "-m", f"{4 * int(NODE_BYTES[:-1])}M"]
+    # One thread for all processors: with one for each, a guest processor that waits for another may stay stuck in its kernel.
+    options = ["-accel", "tcg,thread=single", "-machine", "q35", "-cpu", "max,vendor=GenuineIntel", "-m", f"{4 * int(NODE_BYTES[:-1])}M"]
     options += ["-smp", "8,sockets=2,dies=2,cores=1,threads=2"]
     for node in nodes:
         options += ["-object", f"memory-backend-ram,id=memory{node},size={NODE_BYTES}"]
