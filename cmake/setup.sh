@@ -92,26 +92,52 @@ ensure_drawing() {
   printf '%s' "$experiment_modules" >build/python/modules
 }
 
+# fetch_kernel: build/linux with vmlinuz in it, all of it or nothing. What goes wrong it says last.
+fetch_kernel() {
+  local package
+  rm -rf build/linux build/linux.new
+  mkdir -p build/linux.new || return
+  (
+    cd build/linux.new || exit
+    # In English whatever the reader's language: "Depends:" is a word of it.
+    package=$(LC_ALL=C apt-cache depends --important "$kernel_package" | sed -n 's/^ *Depends: //p' | head -n 1)
+    if [ -z "$package" ]; then
+      echo "apt-cache names no package that $kernel_package depends on"
+      exit 1
+    fi
+    LC_ALL=C timeout 300 apt-get -o Acquire::Retries=1 -o Acquire::http::Timeout=30 -o Acquire::https::Timeout=30 \
+      download "$package" && dpkg-deb --fsys-tarfile ./*.deb | tar -x --wildcards './boot/vmlinuz-*' &&
+      rm ./*.deb && mv boot/vmlinuz-* vmlinuz
+  ) && mv build/linux.new build/linux
+}
+
+# update_lists: apt's lists of packages, where that needs nobody's password.
+update_lists() {
+  local as_root=()
+  [ "$(id -u)" = 0 ] || as_root=(sudo -n)
+  LC_ALL=C timeout 300 "${as_root[@]}" apt-get -o DPkg::Lock::Timeout=120 -o Acquire::Retries=1 -o Acquire::http::Timeout=30 update
+}
+
 # ensure_kernel INSTALL: returns with build/linux/vmlinuz there, or says that it is not: the test that boots it is skipped then. The
-# package is unpacked and not installed, which would touch the boot loader; the one of that name only depends on the newest.
+# package is unpacked and not installed, which would touch the boot loader; the one of that name only depends on the newest. Lists
+# that are older than the archive name a package that is gone: they are brought up to date then.
 ensure_kernel() {
-  local install=$1 package
+  local install=$1 kernel_lock
   if [ -e build/linux/vmlinuz ]; then return 0; fi
   if [ "$install" = no ]; then
     say "the emulated machine needs build/linux/vmlinuz from $kernel_package, which --no-install leaves alone"
     return
   fi
-  say "unpacking a kernel for the emulated machine into build/linux"
-  rm -rf build/linux
-  mkdir -p build/linux
-  if ! (
-    cd build/linux || exit
-    package=$(apt-cache depends --important "$kernel_package" | sed -n 's/^ *Depends: //p') &&
-      apt-get download "$package" && dpkg-deb --fsys-tarfile ./*.deb | tar -x --wildcards './boot/vmlinuz-*' &&
-      rm ./*.deb && mv boot/vmlinuz-* vmlinuz
-  ) >build/linux.log 2>&1; then
-    say "that failed, so nothing is emulated: $(tail -n 1 build/linux.log)"
+  mkdir -p build
+  exec {kernel_lock}>build/linux.lock
+  flock "$kernel_lock"   # who had to wait finds it there
+  if [ ! -e build/linux/vmlinuz ]; then
+    say "unpacking a kernel for the emulated machine into build/linux"
+    if ! { fetch_kernel || { update_lists && fetch_kernel; }; } >build/linux.log 2>&1; then
+      say "that failed, so nothing is emulated: $(tail -n 1 build/linux.log)"
+    fi
   fi
+  exec {kernel_lock}>&-
 }
 
 # build_preset PRESET TARGET...: brings the targets up to date. Prints nothing when there is nothing to do, one
