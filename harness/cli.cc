@@ -368,7 +368,7 @@ CompareCommand parse_compare(const std::vector<std::string>& args) {
 
 LimitsCommand parse_limits(const std::vector<std::string>& args, const Surroundings& surroundings) {
   static const OptionRow kFootprint{"footprint", "BYTES", "", "", nullptr};
-  static const std::vector<std::string> kPlaces{"threads", "pin", "smt", "hugepages"};
+  static const std::vector<std::string> kPlaces{"threads", "pin", "smt", "mem", "hugepages"};
   Given given = read_options(args, [](const std::string& name) -> const OptionRow& {
     if (name == kFootprint.name) return kFootprint;
     if (name == "json" || name == "progress" || std::find(kPlaces.begin(), kPlaces.end(), name) != kPlaces.end()) {
@@ -390,6 +390,8 @@ LimitsCommand parse_limits(const std::vector<std::string>& args, const Surroundi
     if (const auto value = take(given, name)) option_row(name).apply(command.config, *value);
   }
   (void)seat(surroundings.topology, command.config);   // throws for a processor that does not exist
+  place_memory(command.config, surroundings.topology);
+  if (!command.config.mem_degraded.empty()) throw InputError(command.config.mem_degraded);
   return command;
 }
 

@@ -128,10 +128,12 @@ std::vector<u32> nodes_meant(const Mem& mem, const Topology& topology) {
   return mem.kind == PagePlacement::Kind::kInterleave ? usable : mem.nodes;
 }
 
-/// What is to be done for --mem, or why nothing is.
+}  // namespace
+
 void place_memory(Config& config, const Topology& topology) {
   config.mem.nodes = nodes_meant(config.mem, topology);
-  const PagePlacement wanted{.kind = config.mem.kind, .nodes = config.mem.nodes};
+  PagePlacement wanted{.kind = config.mem.kind, .nodes = config.mem.nodes};
+  if (wanted.kind == PagePlacement::Kind::kLocal) wanted.nodes = nodes_of_seats(topology, seat(topology, config));
   if (wanted.kind == PagePlacement::Kind::kFirstTouch) return;
   if (topology.nodes.size() == 1) {
     config.not_placed = "there is one NUMA node";
@@ -144,8 +146,6 @@ void place_memory(Config& config, const Topology& topology) {
     config.not_placed.clear();
   }
 }
-
-}  // namespace
 
 Spec index_meant(Spec index, const Registry& registry) {
   using Option = std::pair<std::string, std::string>;
@@ -297,6 +297,15 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
   }
   if (config.slo && config.rate) return "--slo: it looks for the rate that --rate gives; leave one of them out";
   if (config.slo && config.latency_every == 0) return "--slo: --latency=off times nothing; leave it out";
+  if (config.slo && workload.trace()) {
+    return fmt::format("--slo: --workload={} is over when all of it was replayed, and every rate would need it again",
+                       config.workload.str());
+  }
+  if (config.slo && config.ops > 0 && config.ops / config.latency_every < config.slo->fewest_calls()) {
+    return fmt::format("--slo: {} needs {} timed calls, and of --ops={} with --latency={} there are {}", config.slo->str(),
+                       config.slo->fewest_calls(), config.ops, latency_text(config.latency_every),
+                       config.ops / config.latency_every);
+  }
   if (config.slo && inserts) return "--slo: --workload=insert fills the index once, and every rate would need an empty one";
   if (config.batch.keys > 1) {
     const auto only = mix.only();

@@ -34,6 +34,9 @@ class CapacityOfKeys {
   std::vector<std::pair<std::string, u64>> known_;
 };
 
+/// Fills in what is to be done for --mem, or why nothing is. Throws InputError for a node that is not there.
+void place_memory(Config& config, const Topology& topology);
+
 /// The index itself, or the one that is meant by one of its options (Pair::meant_by). Throws InputError for options that this one
 /// has not.
 [[nodiscard]] Spec index_meant(Spec index, const Registry& registry);

@@ -176,7 +176,7 @@ std::string help_text() {
       "\n"
       "harness ab: --a=ARGS --b=ARGS [--c=ARGS ...] [--replicates=10] [--json], and options for all.\n"
       "--replicates=auto: as many as it takes for the interval to be within 1 %, at most 100.\n"
-      "harness compare: [--json] [--seed=N]. harness limits: [--footprint=1Gi] [--threads=N] [--pin=PLACEMENT]\n"
+      "harness compare: [--json] [--seed=N]. harness limits: [--footprint=1Gi] [--threads=N] [--pin=PLACEMENT] [--mem=NODES]\n"
       "[--hugepages=KIND] [--json].\n"
       "\n"
       "Exit status: 0 measured; 1 a run failed or is invalid, or could not be written; 2 wrong input;\n"

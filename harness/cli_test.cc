@@ -297,6 +297,9 @@ TEST_CASE("operations come at a rate, and then all calls are timed unless the li
   CHECK(error_of({"--slo=p99:50us", "--rate=1M"}) == "--slo: it looks for the rate that --rate gives; leave one of them out");
   CHECK(error_of({"--slo=p99:50us", "--latency=off"}) == "--slo: --latency=off times nothing; leave it out");
   CHECK(contains(error_of({"--slo=p99:50us", "--workload=insert"}), "fills the index once"));
+  CHECK(error_of({"--slo=p99.9:50us", "--ops=9999", "--latency=sample:0.1"}) ==
+        "--slo: p99.9:50us needs 1000 timed calls, and of --ops=9999 with --latency=sample:0.1 there are 999");
+  CHECK(runs({"--slo=p99.9:50us", "--ops=10000", "--latency=sample:0.1"}).runs.size() == 1);
   CHECK(contains(error_of({"--slo=p99:50us", "--batch=4"}), "with --slo operations come one by one"));
   CHECK(runs({"--rate=1M", "--batch={1,16}"}).runs[1].skip.starts_with("--batch: with --rate"));
 }
@@ -716,6 +719,8 @@ TEST_CASE("compare takes files and folders, limits what a place is made of", "[c
   CHECK(limits.config.huge_pages == HugePages::kThp);
   CHECK(limits.config.pin.kind == Pin::Kind::kScatter);
   CHECK(limits.json);
+  CHECK(std::get<LimitsCommand>(parse({"limits", "--mem=interleave"})).config.mem.kind == PagePlacement::Kind::kInterleave);
+  CHECK(contains(error_of({"limits", "--mem=bind:999"}), "--mem=bind:999: there is no node 999"));
 }
 
 TEST_CASE("only a part of a comparison has a block", "[cli]") {

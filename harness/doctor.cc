@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "src/base/spec.h"
+#include "src/memory/numa.h"
 
 namespace latchlab {
 namespace {
@@ -133,6 +134,28 @@ Finding numa_balancing(const Topology& topology, const Root& root) {
           "sysctl kernel.numa_balancing=0"};
 }
 
+/// Whether memory can be placed on nodes, and seen there.
+Finding node_memory(const Topology& topology, const Probes& probes) {
+  Finding out{Grade::kGood, "memory by node", "mbind places it, move_pages says where it is", {}};
+  if (!probes.unplaced && !probes.unseen) return out;
+  out.grade = Grade::kMissing;
+  out.text.clear();
+  if (probes.unplaced) {
+    out.text = fmt::format("mbind is refused ({}): --mem has no effect, and results are marked degraded", *probes.unplaced);
+  }
+  if (probes.unseen) {
+    out.text += fmt::format("{}move_pages is refused ({}): results do not say where memory lies", out.text.empty() ? "" : "; ",
+                            *probes.unseen);
+  }
+  if (topology.nodes.size() == 1) {
+    out.grade = Grade::kGood;
+    out.text += "; there is one node only, so nothing is lost";
+  } else {
+    out.remedy = "let the container's seccomp profile allow mbind, set_mempolicy and move_pages: docker run --cap-add=SYS_NICE";
+  }
+  return out;
+}
+
 Finding huge_pages(const Root& root) {
   const std::string folder = "/sys/kernel/mm/transparent_hugepage/";
   const auto setting = read_fact(root, folder + "enabled");
@@ -224,6 +247,8 @@ Probes run_probes() {
   out.hle = hle_probe();
   out.heavy_fence = heavy_fence_here();
   out.pmu = pmu_access();
+  out.unplaced = why_mbind_refused();
+  out.unseen = why_move_pages_refused();
   return out;
 }
 
@@ -237,6 +262,7 @@ std::vector<Finding> diagnose(const Topology& topology, const Probes& probes, co
           heavy_fence(probes),
           damon(root),
           numa_balancing(topology, root),
+          node_memory(topology, probes),
           finding_of(probes.pmu, root),
           huge_pages(root),
           governor(topology, root),

@@ -2,6 +2,7 @@
 // nothing.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,8 @@ struct Probes {
   HleProbe hle;
   HeavyFence heavy_fence = HeavyFence::kMembarrier;
   PmuAccess pmu;
+  std::optional<std::string> unplaced;   ///< why mbind is refused, in one clause; nothing if it is allowed
+  std::optional<std::string> unseen;     ///< the same of move_pages
 };
 
 /// Runs the probes: some milliseconds.

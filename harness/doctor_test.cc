@@ -5,6 +5,10 @@
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
 
 #include "harness/environment.h"
 #include "harness/topology.h"
@@ -114,6 +118,28 @@ TEST_CASE("NUMA balancing is named when it is on") {
   CHECK(about("NUMA balancing", fixture).grade == Grade::kMind);
   CHECK(about("NUMA balancing", fixture).remedy == "sysctl kernel.numa_balancing=0");
   CHECK_THAT(disturbances(fixture.root()).at(0), Catch::Contains("NUMA balancing"));
+}
+
+TEST_CASE("a kernel that places no memory on nodes, or does not say where it is, is named where there are several") {
+  const Fixture fixture;
+  Probes probes = all_work();
+  probes.unplaced = "Operation not permitted";
+  const auto by_node = [&](const Topology& topology) {
+    for (const Finding& finding : diagnose(topology, probes, fixture.root())) {
+      if (finding.subject == "memory by node") return finding;
+    }
+    return Finding{};
+  };
+  const Topology two = Topology::synthetic("pack:2 [numa] core:2 pu:2");
+  REQUIRE(two.nodes.size() == 2);
+  CHECK(by_node(two).grade == Grade::kMissing);
+  CHECK(by_node(two).text == "mbind is refused (Operation not permitted): --mem has no effect, and results are marked degraded");
+  CHECK_THAT(by_node(two).remedy, Catch::Contains("seccomp"));
+  probes.unseen = "Function not implemented";
+  CHECK_THAT(by_node(two).text, Catch::EndsWith("; move_pages is refused (Function not implemented): results do not say where memory lies"));
+  CHECK(by_node(Topology::synthetic("pack:1 core:2 pu:1")).grade == Grade::kGood);
+  probes.unplaced.reset();
+  CHECK_THAT(by_node(two).text, Catch::StartsWith("move_pages is refused"));
 }
 
 TEST_CASE("transactions are believed by what the probe saw, not by the flag") {
@@ -310,6 +336,22 @@ TEST_CASE("what binds to nodes has their free memory and their file cache") {
   }
   CHECK(available_memory_on(bound, fixture.root()) == 2 * 7 * 1024);
   CHECK(available_memory_on({}, fixture.root()) == ~u64{0});
+  CHECK(available_memory_on({.kind = PagePlacement::Kind::kInterleave, .nodes = {0, 2}}, fixture.root()) == ~u64{0});
+}
+
+TEST_CASE("what lies with its threads has as much as the fullest of their nodes, for each of them") {
+  Fixture fixture;
+  for (const auto& [node, kilobytes] : {std::pair("0", 9), {"1", 4}}) {
+    const std::string name = std::string("Node ") + node + " ";
+    fixture.put(std::string("/sys/devices/system/node/node") + node + "/meminfo",
+                fmt::format("{0}MemFree: {1} kB\n{0}Active(file): 0 kB\n{0}Inactive(file): 0 kB\n", name, kilobytes));
+  }
+  const auto local = [&](std::vector<u32> nodes) {
+    return available_memory_on({.kind = PagePlacement::Kind::kLocal, .nodes = std::move(nodes)}, fixture.root());
+  };
+  CHECK(local({0}) == 9 * 1024);
+  CHECK(local({0, 1}) == 2 * 4 * 1024);
+  CHECK(local({}) == ~u64{0});   // nobody knows which
 }
 
 TEST_CASE("a load that our own earlier runs explain is no note, a higher one is") {

@@ -223,17 +223,21 @@ u64 available_memory(const Root& root) {
 }
 
 u64 available_memory_on(const PagePlacement& placement, const Root& root) {
-  if (placement.kind != PagePlacement::Kind::kBind) return ~u64{0};
-  u64 sum = 0;
+  const bool local = placement.kind == PagePlacement::Kind::kLocal && !placement.nodes.empty();
+  if (placement.kind != PagePlacement::Kind::kBind && !local) return ~u64{0};
+  u64 sum = 0, least = ~u64{0};
   for (const u32 node : placement.nodes) {
+    const u64 before = sum;
     const std::string info = read_fact(root, fmt::format("/sys/devices/system/node/node{}/meminfo", node)).value_or("");
     for (const char* kind : {"MemFree", "Active(file)", "Inactive(file)"}) {
       const auto bytes = kilobytes(info, fmt::format("Node {} {}", node, kind));
       if (!bytes) return ~u64{0};
       sum += *bytes;
     }
+    least = std::min(least, sum - before);
   }
-  return sum;
+  // Threads take about as much each, and who finds his own node full gets nothing from another.
+  return local ? least * placement.nodes.size() : sum;
 }
 
 bool allow_huge_pages(bool allowed) { return prctl(PR_SET_THP_DISABLE, allowed ? 0 : 1, 0, 0, 0) == 0; }

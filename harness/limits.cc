@@ -5,9 +5,10 @@
 #include <chrono>
 #include <limits>
 #include <new>
-#include <thread>
+#include <system_error>
 
 #include "harness/barrier.h"
+#include "harness/crew.h"
 #include "harness/environment.h"
 #include "harness/interrupt.h"
 #include "harness/placement.h"
@@ -123,18 +124,25 @@ Limits no_limits(const std::string& why) {
   return out;
 }
 
+PagePlacement placement_of_limits(const Topology& topology, const Seats& seats, const PagePlacement& pages) {
+  if (!seats.binds || topology.nodes.size() == 1) return {};
+  using Kind = PagePlacement::Kind;
+  if (pages.kind == Kind::kInterleave || pages.kind == Kind::kBind) return pages;
+  return {.kind = Kind::kInterleave, .nodes = nodes_of_seats(topology, seats)};
+}
+
 void on_seats(const LimitsPlan& plan, const std::function<void(u32 thread, Barrier& barrier)>& task) {
   Barrier barrier(static_cast<u32>(plan.cpus.size()));
-  std::vector<std::thread> crew;
-  for (u32 t = 0; t < plan.cpus.size(); ++t) {
-    crew.emplace_back([&, t] {
-      // An unpinned thread measures the same memory, only less repeatably: placement reports the refusal
-      // already.
-      if (plan.pin) (void)pin_this_thread(plan.cpus[t]);
-      task(t, barrier);
-    });
-  }
-  for (std::thread& thread : crew) thread.join();
+  Crew crew(static_cast<u32>(plan.cpus.size()));
+  const std::exception_ptr failure = crew.run(
+      [&](u32 t) {
+        // An unpinned thread measures the same memory, only less repeatably: placement reports the refusal
+        // already.
+        if (plan.pin) (void)pin_this_thread(plan.cpus[t]);
+        task(t, barrier);
+      },
+      [] { return Crew::Clock::now() + std::chrono::seconds(1); }, [] {});
+  if (failure) std::rethrow_exception(failure);
 }
 
 Limits measure_limits(const LimitsPlan& plan) {
@@ -154,7 +162,11 @@ Limits measure_limits(const LimitsPlan& plan, const LineBuffer& buffer) {
   if (stop_requested()) return no_limits("the run was interrupted");
   const u32 threads = static_cast<u32>(plan.cpus.size());
   std::vector<LineTimes> times(threads);
-  on_seats(plan, [&](u32 t, Barrier& barrier) { times[t] = run_one(buffer, t, threads, plan.time_ns, barrier); });
+  try {
+    on_seats(plan, [&](u32 t, Barrier& barrier) { times[t] = run_one(buffer, t, threads, plan.time_ns, barrier); });
+  } catch (const std::system_error& error) {
+    return no_limits(std::string("the threads cannot be started: ") + error.what());
+  }
   LineTimes mean;
   for (const LineTimes& t : times) {
     mean.cycle += t.cycle / threads;

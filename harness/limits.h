@@ -23,7 +23,9 @@
 #include "harness/barrier.h"
 #include "harness/config.h"
 #include "harness/line_buffer.h"
+#include "harness/placement.h"
 #include "harness/result.h"
+#include "harness/topology.h"
 #include "src/base/types.h"
 #include "src/memory/numa.h"
 
@@ -32,6 +34,9 @@ namespace latchlab {
 /// The buffer that stands for an index of `reserved` bytes: at least 1 MiB, at most 4 GiB, at most half of
 /// `available`.
 [[nodiscard]] u64 limits_footprint(u64 reserved, u64 available);
+
+/// Where the buffer lies for an index that lies as `pages` says: where threads decide about its pages, on the nodes of all of them.
+[[nodiscard]] PagePlacement placement_of_limits(const Topology& topology, const Seats& seats, const PagePlacement& pages);
 
 struct LimitsPlan {
   u64 footprint = 0;  ///< bytes
@@ -48,7 +53,8 @@ struct LimitsPlan {
 /// The same over lines that are there already; of their pages it knows nothing.
 [[nodiscard]] Limits measure_limits(const LimitsPlan& plan, const LineBuffer& buffer);
 
-/// Runs `task` on a thread for each of plan.cpus, with a barrier for all of them.
+/// Runs `task` on a thread for each of plan.cpus, with a barrier for all of them, at which those wait for each other: it must not
+/// throw before. Throws what it throws, and std::system_error if there are no more threads.
 void on_seats(const LimitsPlan& plan, const std::function<void(u32 thread, Barrier& barrier)>& task);
 
 /// Limits without a value, for this reason.

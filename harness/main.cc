@@ -54,8 +54,9 @@ int run_limits(const LimitsCommand& command, const Topology& topology) {
   plan.huge_pages = command.config.huge_pages;
   plan.cpus = seats.cpus;
   plan.pin = seats.binds;
+  plan.pages = placement_of_limits(topology, seats, command.config.pages);
   const Survey survey = survey_limits(command.config, plan, topology, *make_progress(command.progress));
-  print(command.json ? json_of(survey).dump() + '\n' : table_of(survey));
+  print(command.json ? json_of(survey).dump(-1, ' ', false, Json::error_handler_t::replace) + '\n' : table_of(survey));
   return stop_requested() ? 130 : 0;
 }
 

@@ -15,6 +15,8 @@
 #include <fmt/format.h>
 
 #include "src/base/error.h"
+#include "src/base/hash.h"
+#include "src/base/rng.h"
 
 namespace latchlab {
 namespace {
@@ -163,6 +165,14 @@ Seats seat(const Topology& topology, const Config& config) {
   return out;
 }
 
+std::vector<u32> nodes_of_seats(const Topology& topology, const Seats& seats) {
+  std::set<u32> nodes;
+  for (const Processor& p : topology.processors) {
+    if (std::ranges::count(seats.cpus, p.os) != 0) nodes.insert(topology.nodes[p.node].os);
+  }
+  return {nodes.begin(), nodes.end()};
+}
+
 bool pin_this_thread(u32 cpu) {
   Mask mask;
   mask.add(cpu);
@@ -194,17 +204,26 @@ std::vector<ThreadPlace> thread_places(const Topology& topology, const Seats& se
   return places;
 }
 
-Measured<PageNodes> page_nodes_of(const std::vector<ChunkSource::Chunk>& chunks) {
-  constexpr u64 kMostPages = 32'768;
-  u64 bytes = 0;
-  for (const ChunkSource::Chunk& chunk : chunks) bytes += chunk.bytes;
-  if (bytes == 0) return Measured<PageNodes>::missing("the index has no memory");
-  const u64 step = (bytes / kSmallPageBytes / kMostPages + 1) * kSmallPageBytes;
+std::vector<u64> sample_of(u64 pages, u64 most) {
+  const u64 stratum = pages / most + (pages % most != 0);
+  std::vector<u64> sample;
+  for (u64 first = 0; first < pages; first += stratum) {
+    const u64 page = first + bounded(mix64(first), stratum);
+    if (page < pages) sample.push_back(page);   // of the last, shorter stratum as likely as of the others
+  }
+  return sample;
+}
+
+Measured<PageNodes> page_nodes_of(const std::vector<ChunkSource::Chunk>& chunks, u64 most_pages) {
+  u64 all = 0;
+  for (const ChunkSource::Chunk& chunk : chunks) all += chunk.bytes / kSmallPageBytes;
+  if (all == 0) return Measured<PageNodes>::missing("the index has no memory");
   std::vector<void*> pages;
-  u64 next = 0;   // place of the next page in the chunk
-  for (const ChunkSource::Chunk& chunk : chunks) {
-    for (; next < chunk.bytes; next += step) pages.push_back(static_cast<char*>(chunk.start) + next);
-    next -= chunk.bytes;
+  auto chunk = chunks.begin();
+  u64 before = 0;   // pages of the chunks before this one
+  for (const u64 page : sample_of(all, most_pages)) {
+    for (; page - before >= chunk->bytes / kSmallPageBytes; ++chunk) before += chunk->bytes / kSmallPageBytes;
+    pages.push_back(static_cast<char*>(chunk->start) + (page - before) * kSmallPageBytes);
   }
   const std::optional<std::vector<int>> nodes = nodes_of(pages);
   if (!nodes) return Measured<PageNodes>::missing(fmt::format("the kernel does not say (move_pages: {})", std::strerror(errno)));

@@ -48,6 +48,9 @@ struct Seats {
 /// How many clusters or sockets --threads-per means, of those that --pin names; 1 for a run. Throws as seat does.
 [[nodiscard]] u32 groups_of(const Topology& topology, const Config& config);
 
+/// The NUMA nodes of these processors, the kernel's numbers, in ascending order.
+[[nodiscard]] std::vector<u32> nodes_of_seats(const Topology& topology, const Seats& seats);
+
 /// Binds the calling thread to one processor; false if the kernel refuses.
 [[nodiscard]] bool pin_this_thread(u32 cpu);
 
@@ -58,8 +61,13 @@ struct Seats {
 [[nodiscard]] std::vector<ThreadPlace> thread_places(const Topology& topology, const Seats& seats,
                                                      const std::vector<std::optional<u32>>& seen_on, const std::string& unseen);
 
-/// On which nodes the touched pages of these mappings lie, by a look at all of them or at an even sample; for the reason that is given
-/// where the kernel does not say.
-[[nodiscard]] Measured<PageNodes> page_nodes_of(const std::vector<ChunkSource::Chunk>& chunks);
+/// Which of so many pages are looked at, in order: all, or one of each of `most` runs of neighbours at the most, anywhere in its run.
+/// Pages at equal distances would all be of the same few nodes where memory is interleaved.
+[[nodiscard]] std::vector<u64> sample_of(u64 pages, u64 most);
+
+/// On which nodes the touched pages of these mappings lie, by a look at all of them or at a sample; for the reason that is given where
+/// the kernel does not say.
+inline constexpr u64 kMostPagesSeen = 32'768;
+[[nodiscard]] Measured<PageNodes> page_nodes_of(const std::vector<ChunkSource::Chunk>& chunks, u64 most_pages = kMostPagesSeen);
 
 }  // namespace latchlab

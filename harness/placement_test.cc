@@ -1,6 +1,7 @@
 #include "harness/placement.h"
 
 #include <cstring>
+#include <vector>
 
 #include "src/testing/catch.h"
 
@@ -29,15 +30,40 @@ TEST_CASE("pages are counted by node once they have been touched") {
   CHECK(sum == Approx(1));
 }
 
-TEST_CASE("of many pages an even sample is looked at, over the ends of chunks") {
-  constexpr u64 kPages = 10'001;   // of each of seven chunks; one in three is looked at
+TEST_CASE("of many pages a sample is looked at, over the ends of chunks") {
   ChunkSource source(MemoryConfig{.alloc = MemoryConfig::Alloc::kArena});
-  for (int i = 0; i < 7; ++i) REQUIRE(source.take(kPages * kSmallPageBytes, kSmallPageBytes).start != nullptr);
+  for (int i = 0; i < 7; ++i) REQUIRE(source.take(1001 * kSmallPageBytes, kSmallPageBytes).start != nullptr);
   std::memset(source.chunks()[1].start, 1, 100 * kSmallPageBytes);
-  const Measured<PageNodes> nodes = looked_at(source);
-  if (refused(nodes)) return;
-  REQUIRE(nodes);
-  CHECK(nodes->pages == 33);   // of those from 10,001 to 10,100 the multiples of three; from its own beginning there would be 34
+  if (refused(looked_at(source))) return;
+  for (const u64 most : {u64{7007}, u64{7006}, u64{2400}}) {   // all, one of two, one of three
+    CAPTURE(most);
+    u64 touched = 0;   // 1001 to 1100 are the second chunk's beginning
+    for (const u64 page : sample_of(7007, most)) touched += page >= 1001 && page < 1101;
+    const Measured<PageNodes> nodes = page_nodes_of(source.chunks(), most);
+    REQUIRE(nodes);
+    CHECK(nodes->pages == touched);
+  }
+}
+
+TEST_CASE("a sample of pages is one of each run of neighbours, whichever node they lie on in turn") {
+  CHECK(sample_of(5, 5) == std::vector<u64>{0, 1, 2, 3, 4});
+  CHECK(sample_of(0, 5).empty());
+  constexpr u64 kPages = 1'000'001, kMost = 32'768;   // 31 a run
+  const std::vector<u64> sample = sample_of(kPages, kMost);
+  CHECK(sample.size() <= kMost);
+  CHECK(sample.size() >= kPages / 31);
+  for (std::size_t i = 0; i < sample.size(); ++i) REQUIRE(sample[i] / 31 == i);
+  for (const u64 nodes : {2, 3, 4, 8}) {
+    for (const u64 most : {kMost, kMost * 2, kMost / 2, kPages / 4, kPages / 12}) {
+      CAPTURE(nodes, most);
+      std::vector<u64> counts(nodes);
+      const std::vector<u64> taken = sample_of(kPages, most);
+      for (const u64 page : taken) ++counts[page % nodes];
+      for (const u64 count : counts) {
+        CHECK(static_cast<double>(count * nodes) / static_cast<double>(taken.size()) == Approx(1).margin(.05));
+      }
+    }
+  }
 }
 
 }  // namespace

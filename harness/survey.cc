@@ -5,6 +5,7 @@
 #include <atomic>
 #include <mutex>
 #include <new>
+#include <system_error>
 #include <utility>
 
 #include "harness/environment.h"
@@ -66,7 +67,8 @@ std::vector<Survey::Batch> measure_batches(const LimitsPlan& plan, const LineBuf
                         })}...};
 }
 
-/// Each thread its share of the buffer, again and again; 10^9 bytes a second of all. `run` takes the lines from first to end.
+/// Each thread its share of the buffer, again and again, all at the same time; 10^9 bytes a second of all. There is no best batch of
+/// these: one thread's may come while others are kept from their processors. `run` takes the lines from first to end.
 double stream(const LimitsPlan& plan, const LineBuffer& buffer, const std::function<void(Line* first, Line* end)>& run) {
   const u64 share = buffer.size() / plan.cpus.size();
   const u64 batch = std::min<u64>(share, kLines);
@@ -74,11 +76,15 @@ double stream(const LimitsPlan& plan, const LineBuffer& buffer, const std::funct
     Line* const first = buffer.lines() + t * share;
     u64 at = 0;
     barrier.arrive_and_wait();
-    const double ns = best_batch_ns(plan.time_ns, [&] {
+    const u64 begin = Native::now();
+    u64 done = 0, now = begin;
+    while (now - begin < plan.time_ns && (done == 0 || !stop_requested())) {
       run(first + at, first + at + batch);
       at = at + 2 * batch <= share ? at + batch : 0;
-    });
-    return static_cast<double>(batch * sizeof(Line)) / ns;
+      done += batch;
+      now = Native::now();
+    }
+    return static_cast<double>(done * sizeof(Line)) / static_cast<double>(now - begin);
   });
   return mean * static_cast<double>(plan.cpus.size());
 }
@@ -200,6 +206,8 @@ Survey survey_limits(const Config& config, const LimitsPlan& plan, const Topolog
                     measure_lock<Locked<SpinLock<Native>>>(plan, "spin"), measure_lock<Locked<std::mutex>>(plan, "mutex")};
   } catch (const std::bad_alloc&) {
     leave_out(survey, "no memory for the buffer");
+  } catch (const std::system_error& error) {
+    leave_out(survey, std::string("the threads cannot be started: ") + error.what());
   }
   progress.end();
   if (stop_requested()) leave_out(survey, "interrupted");

@@ -7,7 +7,7 @@
 //   operation    one random line an operation, by the loop of a run: no index that touches a line can be faster here
 //   locks        an increment under a lock, or by an atomic instruction, by each thread alone and by all on the same one
 //
-// All of it on one buffer, pinned and on the page size that was asked for.
+// All of it on one buffer, pinned, on the page size that was asked for, and on the nodes of the threads or those of --mem.
 #pragma once
 
 #include <string>

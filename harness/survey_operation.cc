@@ -62,6 +62,8 @@ Measured<double> measure_operation(const Config& config, const LimitsPlan& plan,
   lookups.sync = {.name = "none", .arg = {}, .options = {}};
   lookups.keys = {.name = "dense", .arg = {}, .options = {}};
   lookups.validate = Validate::kOff;
+  lookups.pmu = "off";
+  lookups.pages = plan.pages;   // as the other lines lie, not all with the thread that makes them
   lookups.warmup_ns = plan.time_ns / 4;
   lookups.time_ns = 2 * plan.time_ns;
   TrialOf<Lines> trial(lookups);

@@ -47,8 +47,8 @@ std::string table_of(const Survey& survey) {
   const std::string footprint = limits.footprint
                                     ? fmt::format("{:.4g} MiB", static_cast<double>(*limits.footprint) / (1 << 20))
                                     : limits.footprint.reason;
-  std::string text = fmt::format("{} thread{}, pin={}, {} on {} pages\n\n", config.threads, config.threads == 1 ? "" : "s",
-                                 config.pin.text, footprint, page_text(limits.page_bytes));
+  std::string text = fmt::format("{} thread{}, pin={}, mem={}, {} on {} pages\n\n", config.threads, config.threads == 1 ? "" : "s",
+                                 config.pin.text, config.mem.text, footprint, page_text(limits.page_bytes));
   text += line("cycle", limits.cycle_ns, "ns", gigahertz(limits.cycle_ns));
   text += line("chase", limits.chase_ns, "ns", "a line, whose address is in the one before it");
   text += line("independent", limits.independent_ns, "ns", "a line, all addresses known beforehand");
@@ -67,6 +67,7 @@ Json json_of(const Survey& survey) {
   o["machine"] = json_of(survey.machine);
   o["threads"] = survey.config.threads;
   o["pin"] = survey.config.pin.text;
+  o["mem"] = survey.config.mem.text;
   o["hugepages"] = word(survey.config.huge_pages);
   put(o, "footprint_bytes", limits.footprint);
   put(o, "page_bytes", limits.page_bytes);

@@ -18,9 +18,12 @@ constexpr u64 kPageBytes = 4096;
 struct Rule {
   explicit Rule(const PagePlacement& placement) {
     if (placement.kind == PagePlacement::Kind::kInterleave) mode = MPOL_INTERLEAVE;
-    for (const u32 node : placement.nodes) add(node);
-    unsigned node = 0;
-    if (placement.kind == PagePlacement::Kind::kLocal && getcpu(nullptr, &node) == 0) add(node);
+    if (placement.kind == PagePlacement::Kind::kLocal) {
+      unsigned node = 0;
+      if (getcpu(nullptr, &node) == 0) add(node);
+    } else {
+      for (const u32 node : placement.nodes) add(node);
+    }
   }
   void add(u32 node) {
     if (node < kMostNodes) nodes[node / 64] |= 1UL << node % 64;
@@ -48,6 +51,20 @@ std::optional<std::string> why_not_placed(const PagePlacement& placement) {
   munmap(page, kPageBytes);
   if (error == 0) return std::nullopt;
   return std::string("the kernel does not let this process place memory (mbind: ") + std::strerror(error) + ")";
+}
+
+std::optional<std::string> why_mbind_refused() {
+  void* const page = mmap(nullptr, kPageBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) return std::nullopt;   // there are other troubles
+  const int error = mbind(page, kPageBytes, MPOL_DEFAULT, nullptr, 0, 0) == 0 ? 0 : errno;
+  munmap(page, kPageBytes);
+  return error == 0 ? std::nullopt : std::optional<std::string>(std::strerror(error));
+}
+
+std::optional<std::string> why_move_pages_refused() {
+  int here = 0;
+  void* const page = &here;
+  return nodes_of(std::span(&page, 1)) ? std::nullopt : std::optional<std::string>(std::strerror(errno));
 }
 
 bool place_thread(const PagePlacement& placement) {

@@ -28,7 +28,7 @@ struct PagePlacement {
   };
 
   Kind kind = Kind::kFirstTouch;
-  std::vector<u32> nodes;   ///< of the last two, the kernel's numbers; less than kMostNodes
+  std::vector<u32> nodes;   ///< the kernel's numbers, less than kMostNodes; of kLocal those of the threads, as far as they are known
 };
 
 inline constexpr u32 kMostNodes = 1024;   // as many as Linux can be built for
@@ -39,6 +39,10 @@ inline constexpr u32 kMostNodes = 1024;   // as many as Linux can be built for
 
 /// Why the kernel does not let this process place memory so, as one clause; nothing if it does.
 [[nodiscard]] std::optional<std::string> why_not_placed(const PagePlacement& placement);
+
+/// Why the kernel refuses these calls even where they change nothing, as the error's text; nothing if it allows them.
+[[nodiscard]] std::optional<std::string> why_mbind_refused();
+[[nodiscard]] std::optional<std::string> why_move_pages_refused();
 
 /// From now on what the calling thread touches first will lie so, but for mappings that have been placed. False with errno where the
 /// kernel refuses.

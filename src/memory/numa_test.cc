@@ -33,6 +33,15 @@ TEST_CASE("Only what asks for nodes can be refused, and is if they do not exist"
   CHECK_FALSE(place_thread(nowhere));
 }
 
+TEST_CASE("Calls that change nothing are refused by who refuses all of them", "[memory]") {
+  CHECK(why_move_pages_refused().has_value() == !nodes_of(std::array<void*, 1>{nullptr}).has_value());
+  if (why_mbind_refused()) {
+    CHECK(why_not_placed({.kind = Kind::kInterleave, .nodes = {0}}));
+  } else {
+    CHECK_FALSE(why_not_placed({.kind = Kind::kInterleave, .nodes = {0}}));
+  }
+}
+
 TEST_CASE("Chunks that cannot be placed are had all the same", "[memory]") {
   MemoryConfig config;
   config.pages = {.kind = Kind::kBind, .nodes = {kMostNodes - 1}};
