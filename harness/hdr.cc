@@ -6,6 +6,7 @@
 #include <map>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -100,21 +101,39 @@ u64 total_of(const Buckets& buckets) {
 
 using Named = std::vector<std::pair<std::string, Buckets>>;
 
+/// Throws Json::exception where the document has another form.
 Named histograms_of(const Json& latency) {
   Named out;
   const auto add = [&](const std::string& name, const Json& summary) {
     if (summary.is_null()) return;
-    out.emplace_back(name, summary["histogram"].get<Buckets>());
-    out.back().second.back().first = summary["max_ns"].get<u64>();   // the largest is known better than its bucket says
+    Buckets buckets = summary.at("histogram").get<Buckets>();
+    if (buckets.empty()) return;
+    buckets.back().first = summary.at("max_ns").get<u64>();   // the largest is known better than its bucket says
+    out.emplace_back(name, std::move(buckets));
   };
-  add("all", latency["all"]);
-  add("all.response", latency["response"]);
-  for (const auto& [kind, of] : latency["per_operation"].items()) {
-    add(kind, of["time"]);
-    add(kind + ".response", of["response"]);
+  add("all", latency.at("all"));
+  add("all.response", latency.at("response"));
+  for (const auto& [kind, of] : latency.at("per_operation").items()) {
+    add(kind, of.at("time"));
+    add(kind + ".response", of.at("response"));
   }
-  add("fell_back", latency["fell_back"]);
+  add("fell_back", latency.at("fell_back"));
   return out;
+}
+
+/// A result with latencies: its histograms, and how long its measured phase was.
+std::pair<Named, double> read_result(const std::string& path, const Json& result) {
+  if (!result.contains("latency") || result["latency"].is_null()) {
+    const std::string why = text_at(result, "/latency_reason");
+    throw InputError(fmt::format("hdr: '{}' has no latencies: {}", path, why.empty() ? "an older result" : why));
+  }
+  try {
+    return {histograms_of(result["latency"]), result.at("throughput").at("seconds").get<double>()};
+  } catch (const Json::exception&) {
+    const std::string version = text_at(result, "/schema_version");
+    throw InputError(fmt::format("hdr: the latencies of '{}' are not those of a result of schema {}{}", path,
+                                 RunResult::kSchemaVersion, version.empty() ? "" : ", but of " + version));
+  }
 }
 
 }  // namespace
@@ -173,11 +192,8 @@ std::string hdr(const std::string& path, const std::string& name) {
   std::vector<std::string> names;
   double start = 0;
   for (const Json& result : read_results("hdr", path)) {
-    if (!result.contains("latency") || result["latency"].is_null()) {
-      throw InputError(fmt::format("hdr: '{}' has no latencies: {}", path, result.value("latency_reason", "an older result")));
-    }
-    const double seconds = result["throughput"]["seconds"].get<double>();
-    for (const auto& [tag, buckets] : histograms_of(result["latency"])) {
+    const auto& [histograms, seconds] = read_result(path, result);
+    for (const auto& [tag, buckets] : histograms) {
       if (std::find(names.begin(), names.end(), tag) == names.end()) names.push_back(tag);
       const double most = static_cast<double>(buckets.back().first) / 1e6;
       log += fmt::format("Tag={},{:.3f},{:.3f},{:.3f},{}\n", tag, start, seconds, most, hdr_encoded(buckets));

@@ -99,6 +99,17 @@ TEST_CASE("what cannot be exported is said", "[hdr]") {
   untimed["latency_reason"] = "nobody asked";
   const File other(untimed.dump());
   CHECK_THROWS_WITH(hdr(other.path, ""), "hdr: '" + other.path + "' has no latencies: nobody asked");
+  // Before schema 7 there were no response times, and a kind had no "time".
+  Json older = result_with({{5, 1}}, {{7, 1}});
+  older["schema_version"] = 6;
+  older["latency"].erase("response");
+  const File sixth(older.dump());
+  CHECK_THROWS_WITH(hdr(sixth.path, ""),
+                    "hdr: the latencies of '" + sixth.path + "' are not those of a result of schema 7, but of 6");
+  older.erase("schema_version");
+  older["latency"] = {{"all", 5}};
+  const File strange(older.dump());
+  CHECK_THROWS_WITH(hdr(strange.path, ""), "hdr: the latencies of '" + strange.path + "' are not those of a result of schema 7");
   const File none("{}");
   CHECK_THROWS_WITH(hdr(none.path, ""), "hdr: '" + none.path + "', line 1: not a result; harness --json prints one a line");
 }

@@ -55,6 +55,12 @@ double both_sides(const std::vector<double>& probability, std::size_t observed) 
   return std::min(1.0, 2 * std::min(below, above));
 }
 
+/// Both sides of the normal distribution, `apart` from its mean, of sums of doubled ranks.
+double beyond(double apart, double deviation) {
+  if (deviation == 0) return 1;   // all are equal
+  return std::erfc(std::max(0.0, apart - 1) / deviation / std::numbers::sqrt2);   // half a rank, doubled, for continuity
+}
+
 /// Of the sum of n1 doubled ranks that are drawn from all without replacement.
 std::vector<double> sums_of_drawn(const std::vector<u32>& ranks, std::size_t n1, std::size_t most) {
   // chosen[k][s]: how many ways there are to choose k of the ranks so far with sum s, over all ways.
@@ -123,11 +129,17 @@ double signed_rank_test(const std::vector<double>& base, const std::vector<doubl
     positive.push_back(ratio > 1);
   }
   const std::vector<u32> ranks = doubled_ranks(sizes);
-  // If both are alike each rank is as likely to be in the sum as not.
-  std::vector<double> probability{1};
   std::size_t observed = 0;
+  for (std::size_t i = 0; i < ranks.size(); ++i) observed += positive[i] ? ranks[i] : 0;
+  // If both are alike each rank is as likely to be in the sum as not.
+  constexpr std::size_t kExact = 200;
+  if (ranks.size() > kExact) {
+    double sum = 0, squares = 0;
+    for (const double rank : ranks) sum += rank, squares += rank * rank;
+    return beyond(std::abs(static_cast<double>(observed) - sum / 2), std::sqrt(squares) / 2);
+  }
+  std::vector<double> probability{1};
   for (std::size_t i = 0; i < ranks.size(); ++i) {
-    if (positive[i]) observed += ranks[i];
     probability.resize(probability.size() + ranks[i]);
     for (std::size_t sum = probability.size(); sum-- > 0;) {
       probability[sum] = .5 * (probability[sum] + (sum >= ranks[i] ? probability[sum - ranks[i]] : 0));
@@ -151,10 +163,7 @@ double rank_sum_test(const std::vector<double>& base, const std::vector<double>&
   double spread = 0;
   for (const u32 rank : ranks) spread += (rank - mean) * (rank - mean) / n;
   const auto drawn = static_cast<double>(n1);
-  const double deviation = std::sqrt(drawn * (n - drawn) / (n - 1) * spread);
-  if (deviation == 0) return 1;   // all are equal
-  const double apart = std::abs(static_cast<double>(observed) - drawn * mean) - 1;   // half a rank, doubled
-  return std::erfc(std::max(0.0, apart) / deviation / std::numbers::sqrt2);
+  return beyond(std::abs(static_cast<double>(observed) - drawn * mean), std::sqrt(drawn * (n - drawn) / (n - 1) * spread));
 }
 
 std::vector<double> holm(const std::vector<double>& probabilities) {

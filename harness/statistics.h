@@ -1,8 +1,8 @@
 #pragma once
 
 // The few statistics that a comparison needs. All are of small samples (tens of replicates), so nothing here
-// is clever, and tests are exact where that is affordable: no sample is large enough for a normal distribution to be
-// taken on trust.
+// is clever, and tests are exact where that is affordable: no small sample is large enough for a normal distribution to be taken
+// on trust.
 
 #include <vector>
 
@@ -39,8 +39,8 @@ struct Interval {
                                           u64 seed, u32 resamples = 10'000);
 
 /// Wilcoxon's signed rank test of the ratios variant[i] / base[i] against 1: the probability, if both were alike, of ranks as
-/// uneven as these, in either direction. Exact, ties included; equal pairs say nothing and are left out, 1 if there are no
-/// others. All values > 0. O(n^3).
+/// uneven as these, in either direction. Exact, ties included, up to 200 pairs, which takes O(n^3); beyond that by the normal
+/// distribution with both corrections. Equal pairs say nothing and are left out, 1 if there are no others. All values > 0.
 [[nodiscard]] double signed_rank_test(const std::vector<double>& base, const std::vector<double>& variant);
 
 /// Mann and Whitney's test of two samples, both sides; neither may be empty. Exact, ties included, up to 50 values in all,

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <map>
+#include <vector>
 
+#include "src/base/rng.h"
 #include "src/testing/catch.h"
 
 namespace latchlab {
@@ -89,6 +91,30 @@ TEST_CASE("beyond that the normal distribution is close to the exact one", "[sta
   const std::vector<double> equal(30, 1.0);
   CHECK(rank_sum_test(equal, equal) == 1);
   CHECK(rank_sum_test(equal, std::vector<double>(30, 2.0)) < 1e-9);
+}
+
+TEST_CASE("of many pairs ranks are as good as normal, and as soon tested", "[statistics]") {
+  // As many as are tested exactly, and one more, which hardly changes anything.
+  for (const double shift : {0.0, .002, .005, -.01}) {
+    Rng rng(7);
+    std::vector<double> base, variant;
+    const auto add = [&] {
+      base.push_back(1);
+      variant.push_back(1 + shift + .05 * (unit(rng()) - .5));
+    };
+    for (int i = 0; i < 200; ++i) add();
+    const double exact = signed_rank_test(base, variant);
+    base.push_back(1);
+    variant.push_back(1 + shift + 1e-9);
+    const double normal = signed_rank_test(base, variant);
+    CAPTURE(shift, exact, normal);
+    CHECK(normal == Approx(exact).epsilon(.05).margin(1e-4));
+  }
+  std::vector<double> base(100'000, 1), variant;   // exactly these would take an hour
+  for (std::size_t i = 0; i < base.size(); ++i) variant.push_back(i % 2 == 0 ? 1.01 : .99);
+  CHECK(signed_rank_test(base, variant) < 1);
+  for (double& value : variant) value = 1.01;
+  CHECK(signed_rank_test(base, variant) < 1e-9);
 }
 
 TEST_CASE("Holm's correction multiplies the smallest by all, the next by one less", "[statistics]") {

@@ -11,19 +11,20 @@ namespace latchlab {
 
 namespace {
 
-/// False if that changes nothing.
-bool raise_file_limit() {
+void raise_file_limit() {
   rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= limit.rlim_max) return false;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = limit.rlim_max;
-  return setrlimit(RLIMIT_NOFILE, &limit) == 0;
+  (void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 class KernelPerf final : public PerfCalls {
  public:
   int open(const PerfCode& code, int cpu, int group) override {
     const int file = try_open(code, cpu, group);
-    return file == -EMFILE && raise_file_limit() ? try_open(code, cpu, group) : file;
+    if (file != -EMFILE) return file;
+    raise_file_limit();
+    return try_open(code, cpu, group);   // also where another thread has raised it meanwhile
   }
   long read(int file, std::span<u64> into) override {
     const ssize_t bytes = ::read(file, into.data(), into.size_bytes());
