@@ -100,8 +100,8 @@ std::optional<u32> block_of(const Json& document) {
   return block ? std::optional(static_cast<u32>(*block)) : std::nullopt;
 }
 
-/// Whether all variants have one document for each of the same blocks, and every block began after the one before it had. Then
-/// sorts them by block. Blocks of two sessions have the same numbers and are not the same blocks.
+/// Whether all variants that have any documents have one for each of the same blocks, and every block began after the one before it
+/// had. Then sorts them by block. Blocks of two sessions have the same numbers and are not the same blocks.
 bool sort_by_block(std::vector<ResultSet>& sets) {
   std::map<u32, std::vector<std::string>> begun;   // when the runs of each block began: ISO 8601, which sorts
   for (ResultSet& set : sets) {
@@ -112,10 +112,12 @@ bool sort_by_block(std::vector<ResultSet>& sets) {
       begun[*block].push_back(text_at(document, "/started"));
     }
   }
+  std::size_t there = 0;
+  for (const ResultSet& set : sets) there += !set.documents.empty();
   std::string last;
   for (const auto& [block, times] : begun) {
     const auto [first, end] = std::minmax_element(times.begin(), times.end());
-    if (times.size() != sets.size() || *first <= last) return false;
+    if (times.size() != there || *first <= last) return false;
     last = *end;
   }
   for (ResultSet& set : sets) {
@@ -123,6 +125,24 @@ bool sort_by_block(std::vector<ResultSet>& sets) {
               [](const Json& a, const Json& b) { return *block_of(a) < *block_of(b); });
   }
   return true;
+}
+
+/// That sets which differ in no option that says so did other operations, at this point; empty if they did the same, or do not say.
+std::string other_operations(const std::vector<ResultSet>& sets, const Options& options, const std::string& point) {
+  constexpr const char* kSaid[] = {"workload", "keys", "dist", "churn", "negative", "records", "seed"};
+  for (const char* option : kSaid) {
+    if (std::ranges::count(options.differ, option) != 0) return "";
+  }
+  std::set<std::set<std::string>> prints;
+  for (const ResultSet& set : sets) {
+    std::set<std::string> own;
+    for (const Json& document : set.documents) own.insert(text_at(document, "/stream/fingerprint"));
+    own.erase("");
+    if (!own.empty()) prints.insert(std::move(own));
+  }
+  if (prints.size() <= 1) return "";
+  return fmt::format("{}they did not do the same operations: the fingerprints of their streams differ",
+                     point.empty() ? "" : point + ": ");
 }
 
 /// What all sets hold of one point; the first has some.
@@ -182,6 +202,7 @@ std::vector<Comparison> compare(std::vector<ResultSet> sets, u64 seed) {
       notes.push_back(fmt::format("not compared: {}, of which there is none in {}", point, fmt::join(missing, " and in ")));
       continue;
     }
+    if (std::string note = other_operations(of_point, options, point); !note.empty()) notes.push_back(std::move(note));
     comparisons.push_back(compare_point(std::move(of_point), options, seed));
   }
   if (comparisons.empty()) {

@@ -118,6 +118,42 @@ TEST_CASE("other machines and builds are compared, and said") {
         std::vector<std::string>{"they do not differ in options, machine or build"});
 }
 
+TEST_CASE("blocks are paired although one of three sets has nothing at a point") {
+  const auto all = compare({in_blocks(set_of("A", "none", 1e6, {1, 2}), 10), in_blocks(set_of("B", "olc", 9e5, {1, 2}), 40),
+                            in_blocks(set_of("C", "rtm", 8e5, {2}), 50)}, 1);
+  REQUIRE(all.size() == 2);
+  for (const Comparison& c : all) CHECK(c.variants[1].contrast->replicates == 10);
+  ResultSet a = in_blocks(set_of("A", "none", 1e6, {1}), 10), b = in_blocks(set_of("B", "olc", 9e5, {1}), 40);
+  ResultSet c = in_blocks(set_of("C", "rtm", 8e5, {1}), 50);
+  for (ResultSet* set : {&a, &b}) {
+    for (Json more : in_blocks(set_of(set->name, set == &a ? "none" : "olc", 1e6, {2}), set == &a ? 20 : 30).documents) {
+      set->documents.push_back(std::move(more));
+    }
+  }
+  const auto two = compare({a, b, c}, 1);
+  REQUIRE(two.size() == 2);
+  CHECK(two[0].paired);
+  CHECK(two[1].paired);   // where there is nothing of c
+}
+
+TEST_CASE("sets that say the same and did other operations are compared, and it is said") {
+  const auto with_stream = [](ResultSet set, u64 fingerprint) {
+    for (Json& document : set.documents) {
+      document["stream"] = {{"fingerprint", fingerprint + document["config"]["threads"].get<u64>()}};
+      document["config"]["records"] = fingerprint < 100 ? 1000 : 2000;
+    }
+    return set;
+  };
+  const auto notes = [](ResultSet a, ResultSet b) { return compare({std::move(a), std::move(b)}, 1).front().notes; };
+  const ResultSet a = with_stream(set_of("A", "none", 1e6, {1, 2}), 7), b = with_stream(set_of("B", "olc", 1e6, {1, 2}), 8);
+  CHECK(notes(a, b) == std::vector<std::string>{
+                           "threads=1: they did not do the same operations: the fingerprints of their streams differ",
+                           "threads=2: they did not do the same operations: the fingerprints of their streams differ"});
+  CHECK(notes(a, with_stream(set_of("B", "olc", 1e6, {1, 2}), 7)).empty());
+  CHECK(notes(a, set_of("B", "olc", 1e6, {1, 2})).empty());   // an older result does not say
+  CHECK(notes(a, with_stream(set_of("B", "olc", 1e6, {1, 2}), 100)).empty());   // the records say it
+}
+
 TEST_CASE("sets without a point in common are refused, and so is what is no result") {
   CHECK_THROWS_WITH(compare({set_of("A", "none", 1e6, {1, 2}), set_of("B", "olc", 1e6, {3, 4})}, 1),
                     "compare: 'A' has no point in common with the others; its options that vary are threads");

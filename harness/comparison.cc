@@ -58,6 +58,15 @@ Figure agreed(const Measured<std::vector<double>>& figures) {
   return *least == *most ? Figure(*least) : Figure::missing("the replicates differ");
 }
 
+/// Of those that count.
+Figure response_of(const VariantSummary& variant) {
+  std::vector<double> values;
+  for (const Replicate& replicate : variant.replicates) {
+    if (replicate.counts() && replicate.response_ns) values.push_back(*replicate.response_ns);
+  }
+  return values.empty() ? Figure::missing("it is judged by its throughput") : Figure(median(std::move(values)));
+}
+
 void read_documents(VariantSummary& variant) {
   const auto at = [&](const char* place) {
     return figures_of(variant, [=](const Json& document) { return figure_at(document, place); });
@@ -91,6 +100,7 @@ void summarize_alone(VariantSummary& variant) {
     variant.median = median(values);
     variant.quartiles = Interval{.low = quantile(values, 0.25), .high = quantile(values, 0.75)};
   }
+  variant.response_ns = response_of(variant);
   read_documents(variant);
   raise_flags(variant);
 }
@@ -103,9 +113,12 @@ bool any_flagged(const VariantSummary& variant) {
 Measured<Contrast> contrast_of(const Comparison& comparison, const VariantSummary& variant,
                                const std::function<bool(const Replicate&)>& use) {
   const VariantSummary& base = comparison.variants.front();
+  if (variant.median && base.median && bool{variant.response_ns} != bool{base.response_ns}) {
+    return Measured<Contrast>::missing("response times of a given rate do not compare with the throughput of a run that has none");
+  }
   const auto rate = [&](const VariantSummary& of, std::size_t i) {
     const bool used = i < of.replicates.size() && use(of.replicates[i]) && *of.replicates[i].per_second > 0;
-    return used ? of.replicates[i].per_second : std::nullopt;
+    return used ? std::optional(of.replicates[i].speed()) : std::nullopt;
   };
   std::vector<double> base_rates;
   std::vector<double> rates;
@@ -162,6 +175,31 @@ void correct_all(std::vector<Comparison>& comparisons, Measured<Contrast> Varian
   correct(family);
 }
 
+/// The 99th percentile of response times.
+std::optional<double> response_at(const Json& document) {
+  const Json::json_pointer at("/latency/response/percentiles");
+  if (!document.contains(at) || !document.at(at).is_array()) return std::nullopt;
+  for (const Json& percentile : document.at(at)) {
+    const auto ns = number_at(percentile, "/ns");
+    if (number_at(percentile, "/percent") == 99. && ns && *ns > 0) return ns;
+  }
+  return std::nullopt;
+}
+
+/// Finds what an open loop is judged by; why it has nothing of the kind, if so.
+std::string judge_open_loop(Replicate& replicate) {
+  if (!text_at(replicate.document, "/config/rate").empty()) {
+    replicate.response_ns = response_at(replicate.document);
+    if (!replicate.response_ns) return "its throughput is its --rate, and without a p99 of --latency nothing says how fast it was";
+  } else if (const std::string slo = text_at(replicate.document, "/config/slo"); !slo.empty()) {
+    const std::string answer = text_at(replicate.document, "/slo/answer");
+    if (answer == "found" || answer == "all-keep") return "";
+    return answer.empty() || answer == "unfinished" ? fmt::format("the search for --slo={} did not come to its end", slo)
+                                                    : fmt::format("no rate keeps --slo={}: {}", slo, answer);
+  }
+  return "";
+}
+
 }  // namespace
 
 Replicate replicate_of(Json document, const std::string& why_not) {
@@ -184,6 +222,10 @@ Replicate replicate_of(Json document, const std::string& why_not) {
     if (!replicate.per_second) {
       replicate.status = "failed";
       replicate.reason = "the document has no throughput";
+    } else if (std::string why = judge_open_loop(replicate); !why.empty()) {
+      replicate.status = "unjudged";
+      replicate.reason = std::move(why);
+      replicate.per_second.reset();
     }
   }
   return replicate;

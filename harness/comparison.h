@@ -11,6 +11,10 @@
 //
 // Where there are no blocks, it is the ratio of the medians.
 //
+// How fast a run was is its throughput; in an open loop of a given rate (--rate), where that is the rate whatever the index, it is
+// the response time that 99 % of the operations did not exceed: the ratio is the base's to the variant's, so that more is faster
+// either way. The rate of a search (--slo) counts if it keeps the bound. The two do not compare with each other.
+//
 // A replicate that failed or is invalid is shown, and withholds the verdict on its variant: numbers that come
 // from the runs that happened to work are not a comparison. One that was disturbed (flags.h) counts, and is shown.
 
@@ -26,13 +30,16 @@ namespace latchlab {
 
 /// What one process came back with.
 struct Replicate {
-  std::string status;  ///< a status word of a result; "failed" where there is no document
+  std::string status;  ///< a word of a result; "failed" where there is no document, "unjudged" if it says nothing of speed
   std::string reason;
   Json document;                     ///< null where there is none
   std::optional<double> per_second;  ///< only of runs that count: ok or degraded, and not interrupted
+  std::optional<double> response_ns; ///< of an open loop of a given rate: the 99th percentile; nothing where throughput judges
   std::vector<std::string> flags;    ///< what was out of line around it
 
   [[nodiscard]] bool counts() const { return per_second.has_value(); }
+  /// More is faster. Only of those that count.
+  [[nodiscard]] double speed() const { return response_ns ? 1e9 / *response_ns : *per_second; }
 };
 
 /// What a result document says of its run; `failed` if it is none, with this reason.
@@ -44,6 +51,7 @@ struct VariantSummary {
   std::vector<Replicate> replicates;  ///< by block, where there are blocks
   Measured<double> median;            ///< operations a second
   Measured<Interval> quartiles;
+  Measured<double> response_ns;       ///< by which it is judged, the median; missing where throughput judges
   Measured<Contrast> contrast;   ///< to the first variant, over blocks in which both count
   Measured<Contrast> unflagged;  ///< the same over those in which neither is flagged
   /// Medians over the replicates that count.

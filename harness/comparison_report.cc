@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "harness/comparison.h"
+#include "harness/progress.h"
 #include "harness/table.h"
 
 namespace latchlab {
@@ -115,6 +116,10 @@ std::vector<Column> columns_of(const Comparison& comparison) {
              [](double bytes) { return fmt::format("{:.1f}", bytes); }),
       column(comparison, "pages", &V::page_bytes,
              [](double bytes) { return page_text(static_cast<u64>(bytes)); })};
+  if (Column response = column(comparison, "p99", &V::response_ns, [](double ns) { return short_duration(ns / 1e9); });
+      says_anything(response)) {
+    columns.insert(columns.begin() + 3, std::move(response));
+  }
   // Only a comparison with elision in it has these.
   for (Column& of_elision :
        std::vector{column(comparison, "commits/begin", &V::commits_per_begin,
@@ -156,6 +161,8 @@ Json json_of(const Replicate& r) {
   o["reason"] = r.reason;
   r.per_second ? void(o["per_second"] = *r.per_second)
                : put_missing(o, "per_second", "a run that is " + r.status + " does not count");
+  r.response_ns ? void(o["response_ns"] = *r.response_ns)
+                : put_missing(o, "response_ns", r.counts() ? "it is judged by its throughput" : "it does not count");
   o["flags"] = r.flags;
   r.document.is_null() ? put_missing(o, "document", r.reason) : void(o["document"] = r.document);
   return o;
@@ -169,6 +176,7 @@ Json json_of(const VariantSummary& v) {
   o["withheld"] = v.withheld;
   put(o, "median_per_second", v.median);
   v.quartiles ? void(o["quartiles"] = json_of(*v.quartiles)) : put_missing(o, "quartiles", v.quartiles.reason);
+  put(o, "response_ns", v.response_ns);
   if (v.contrast) {
     put_contrast(o, *v.contrast);
   } else {

@@ -102,10 +102,67 @@ TEST_CASE("ratios are taken within blocks", "[ab]") {
   CHECK(exit_status(c) == 0);
 }
 
+/// Of an open loop: its throughput is the rate whatever it ran.
+Replicate open(double response_ns) {
+  return replicate_of({{"status", "ok"},
+                       {"config", {{"rate", "fixed:1000000"}, {"slo", nullptr}}},
+                       {"throughput", {{"per_second", 1e6}}},
+                       {"latency", {{"response", {{"percentiles", {{{"percent", 50.0}, {"ns", 100}},
+                                                                   {{"percent", 99.0}, {"ns", response_ns}}}}}}}}},
+                      "");
+}
+
+std::vector<Replicate> open_series(double factor) {
+  std::vector<Replicate> replicates;
+  for (int i = 0; i < 10; ++i) replicates.push_back(open(factor * (5000 + 100 * i)));
+  return replicates;
+}
+
+TEST_CASE("open loops of a given rate are judged by their response times", "[ab]") {
+  const Comparison c = comparison_of({open_series(1), open_series(2), open_series(.5), open_series(1)});
+  CHECK(c.variants[1].verdict == "slower");
+  CHECK(c.variants[1].contrast->ratio == Approx(.5));
+  CHECK(c.variants[2].verdict == "faster");
+  CHECK(c.variants[3].verdict == "no difference seen");
+  CHECK(*c.variants[1].response_ns == Approx(10'900));
+  CHECK(*c.variants[1].median == 1e6);
+  CHECK(cells_of(table_of(c), "b")[3] == "10.9 us");
+  const Json document = checked_json(c);
+  CHECK(document["variants"][1]["response_ns"] == Approx(10'900));
+  CHECK(document["variants"][0]["replicates"][0]["response_ns"] == 5000);
+  // A closed loop has none, and its throughput says something else.
+  const Comparison both = comparison_of({series(1), open_series(1)});
+  CHECK(both.variants[1].withheld == "response times of a given rate do not compare with the throughput of a run that has none");
+  CHECK(checked_json(both)["variants"][0]["response_ns_reason"] == "it is judged by its throughput");
+  CHECK(table_of(comparison_of({series(1), series(2)})).find("p99") == std::string::npos);
+}
+
+TEST_CASE("an open loop without response times does not count, nor does a search without an answer", "[ab]") {
+  const auto only = [](const Json& config, const Json& slo) {
+    return replicate_of({{"status", "ok"}, {"config", config}, {"slo", slo}, {"throughput", {{"per_second", 1e6}}}}, "");
+  };
+  const Replicate untimed = only({{"rate", "fixed:1000000"}}, nullptr);
+  CHECK(untimed.status == "unjudged");
+  CHECK_FALSE(untimed.counts());
+  CHECK(untimed.reason == "its throughput is its --rate, and without a p99 of --latency nothing says how fast it was");
+  const Comparison c = comparison_of({open_series(1), std::vector<Replicate>(10, untimed)});
+  CHECK(c.variants[1].withheld == "10 of 10 replicates of b unjudged");
+  CHECK(checked_json(c)["variants"][1]["replicates"][0]["response_ns_reason"] == "it does not count");
+  const Json bound{{"rate", nullptr}, {"slo", "p99:50us"}};
+  CHECK(only(bound, {{"answer", "found"}}).speed() == 1e6);
+  CHECK(only(bound, {{"answer", "all-keep"}}).counts());
+  CHECK(only(bound, {{"answer", "none-keeps"}}).reason == "no rate keeps --slo=p99:50us: none-keeps");
+  CHECK(only(bound, {{"answer", "unsteady"}}).status == "unjudged");
+  for (const Json& unfinished : {Json{{"answer", "unfinished"}}, Json(nullptr)}) {
+    CHECK(only(bound, unfinished).reason == "the search for --slo=p99:50us did not come to its end");
+  }
+}
+
 TEST_CASE("a bad replicate is shown and withholds the verdict", "[ab]") {
   std::vector<Replicate> broken = series(2);
   broken[3] = {
-      .status = "invalid", .reason = "a key is lost", .document = nullptr, .per_second = std::nullopt, .flags = {}};
+      .status = "invalid", .reason = "a key is lost", .document = nullptr, .per_second = std::nullopt,
+      .response_ns = std::nullopt, .flags = {}};
   const Comparison c = comparison_of({series(1), broken, series(3)});
   CHECK(c.variants[1].verdict == "withheld");
   CHECK(c.variants[1].withheld == "1 of 10 replicates of b invalid");
