@@ -39,13 +39,18 @@ class Result {
   bool is(const char* path) const { return word(path) == "true"; }
 
   double operations() const { return or_zero("/throughput/operations"); }
-  /// Time of a processor for one operation, ns. In an open loop, where threads wait for operations too, that of a call.
-  double operation_ns() const {
-    if (const auto call = number("/latency/all/mean_ns"); call && number("/offer/per_second")) return *call;
+  /// Threads wait for operations, too.
+  bool open() const { return number("/offer/per_second").has_value(); }
+  /// Time of a processor for one operation, ns. In an open loop that of a call, and nothing where calls were not timed.
+  std::optional<double> operation_ns() const {
+    if (open()) return number("/latency/all/mean_ns");
     return or_zero("/placement/processors") * 1e9 / or_zero("/throughput/per_second");
   }
-  /// Of all threads in the measured phase, ns.
-  double time_ns() const { return operation_ns() * operations(); }
+  /// Of all threads in the measured phase, ns; of an open loop in which no call was timed with the time that they waited in.
+  double time_ns() const {
+    const auto of_one = operation_ns();
+    return of_one ? *of_one * operations() : or_zero("/placement/processors") * 1e9 * or_zero("/throughput/seconds");
+  }
   double per_operation(const char* path) const { return or_zero(path) / operations(); }
   /// Of the threads' time, 0..1.
   double share(const char* path) const { return or_zero(path) / time_ns(); }
@@ -62,10 +67,11 @@ class Result {
 
 std::string head(const Result& r) {
   const auto came = r.number("/offer/per_second");
-  return fmt::format("{} under {}, {} thread{}, {}{}: {:.4g} ns of a processor an operation{}.\n", r.word("/config/index"),
+  const auto takes = r.operation_ns();
+  return fmt::format("{} under {}, {} thread{}, {}{}{}{}.\n", r.word("/config/index"),
                      r.word("/config/sync"), r.word("/config/threads"), r.word("/config/threads") == "1" ? "" : "s",
                      r.word("/config/workload"), came ? fmt::format(", of which {} a second came", short_number(*came)) : "",
-                     r.operation_ns(),
+                     takes ? fmt::format(": {:.4g} ns of a processor an operation", *takes) : "",
                      r.number("/limits/chase_ratio") ? fmt::format(", as long as {:.2g} dependent cache lines of {:.3g} ns",
                                                                    r.or_zero("/limits/chase_ratio"),
                                                                    r.or_zero("/limits/chase_ns"))
@@ -218,7 +224,10 @@ void find_counted(const Result& r, const Json& document, std::vector<Finding>& o
     };
     add(counted(document, "cache", "cache-misses"), "last cache");
     add(counted(document, "tlb", "dTLB-load-misses"), "TLB");
-    out.push_back({kLittle, text + (*rate < 1 ? ": it mostly waited for memory." : ".")});
+    text += r.open()    ? ", those among them in which threads waited for operations."
+            : *rate < 1 ? ": it mostly waited for memory."
+                        : ".";
+    out.push_back({kLittle, text});
   }
   if (const double lost = r.or_zero("/pmu/derived/aborted_cycles"); lost >= kLittle) {
     out.push_back({lost, fmt::format("{} of the cycles were in transactions that aborted.", percent(lost))});
@@ -244,7 +253,7 @@ void find_rest(const Result& r, std::vector<Finding>& out) {
                                     percent(timed))});
   }
   if (const double faults = r.per_operation("/memory/minor_faults"); faults >= kLittle) {
-    out.push_back({std::min(1.0, faults * 500 / r.operation_ns()),
+    out.push_back({std::min(1.0, faults * 500 * r.operations() / r.time_ns()),
                    fmt::format("{:.2g} page faults an operation: memory came from the kernel in the measured phase{}.", faults,
                                r.changes() && r.word("/config/alloc") != "arena+touch" ? "; try --alloc=arena+touch" : "")});
   }
@@ -276,10 +285,11 @@ void find_rest(const Result& r, std::vector<Finding>& out) {
 
 /// Where the difference to the base went.
 std::string distance(const Result& r, const Json& document, const Result& base) {
-  const double more = r.operation_ns() - base.operation_ns();
+  const auto own = r.operation_ns(), of_base = base.operation_ns();
+  if (!own || !of_base) throw InputError("explain: without --latency nothing says what an operation takes in an open loop");
+  const double more = *own - *of_base;
   std::string text = fmt::format("{} takes {:.4g} ns: this is {:.3g} times that, {:.4g} ns {}.\n", base.word("/config/sync"),
-                                 base.operation_ns(), r.operation_ns() / base.operation_ns(), std::abs(more),
-                                 more < 0 ? "less" : "more");
+                                 *of_base, *own / *of_base, std::abs(more), more < 0 ? "less" : "more");
   if (more <= 0 || !r.begins()) return text;
   double aborts = 0;
   for (const auto& [cause, count] : document["sync"]["aborts"].items()) aborts += count.get<double>();
@@ -322,7 +332,7 @@ std::string explained(const Json& document, const Json& base) {
   }
   if (!base.is_null()) {
     for (const char* option : {"index", "threads", "threads_per", "pin", "smt", "workload", "keys", "dist", "churn", "negative",
-                               "records", "batch", "batch_order", "alloc", "mem", "hugepages", "latency_every", "rate"}) {
+                               "records", "batch", "batch_order", "alloc", "mem", "hugepages", "latency_every", "rate", "slo"}) {
       const std::string path = std::string("/config/") + option;
       if (r.word(path) == Result(base).word(path)) continue;
       throw InputError(fmt::format("explain: the results differ in {}: {} and {}; only sync may", option,

@@ -183,8 +183,27 @@ TEST_CASE("of an open loop it is told what a call cost and how long operations w
                   {"response", {{"percentiles", {{{"percent", 99.0}, {"ns", 700}}}}}}};
   CHECK_THAT(said(r), Contains("lookup, of which 1.00 M a second came: 50 ns of a processor an operation"));
   CHECK_THAT(said(r), !Contains("waited"));
+  // Threads spin while they wait: neither the time nor the counters are the index's alone.
+  r["pmu"] = {{"events", Json::array()}, {"derived", {{"instructions_per_cycle", .5}}}};
+  CHECK_THAT(said(r), Contains(".5 a cycle, those among them in which threads waited for operations.\n") && !Contains("memory"));
   r["latency"]["response"]["percentiles"][0]["ns"] = 50'000;
   CHECK_THAT(said(r), Contains("one in a hundred was done 50.0 us or more after it was due, while one call in a hundred took 400 ns."));
+}
+
+TEST_CASE("of an open loop without latencies nobody knows what an operation takes") {
+  Json r = plain();
+  r["offer"] = {{"per_second", 1e6}};
+  r["latency"] = nullptr;
+  r["throughput"]["seconds"] = 1.0;
+  r["limits"]["chase_ratio"] = nullptr;
+  CHECK_THAT(said(r), Catch::StartsWith("art under rtm:20, 2 threads, lookup, of which 1.00 M a second came.\n"));
+  r["sync"]["counters"]["hold_ns"] = 200'000'000;   // of two processors for a second
+  CHECK_THAT(said(r), Contains("10.0 % of the threads' time was behind a first abort"));
+  Json base = r;
+  base["config"]["sync"] = "none";
+  CHECK_THROWS_WITH(explained(r, base), "explain: without --latency nothing says what an operation takes in an open loop");
+  base["config"]["slo"] = "p99:50us";
+  CHECK_THROWS_WITH(explained(r, base), "explain: the results differ in slo:  and p99:50us; only sync may");
 }
 
 TEST_CASE("the distance to another policy is split as far as it was measured, and adds up") {
