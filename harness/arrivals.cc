@@ -39,32 +39,32 @@ double until_share(double share, double amplitude, double guess) {
 
 class Fixed final : public Arrivals {
  public:
-  Fixed(const Rate& rate, u32 thread, u32 threads) : per_second_(rate.per_second), number_(thread), threads_(threads) {}
+  Fixed(const Rate& rate, u32 thread, const Share& share) : per_second_(rate.per_second), thread_(thread), share_(share) {}
   u64 next() override {
     __extension__ using Wide = unsigned __int128;   // no rounding adds up
-    const u64 ns = static_cast<u64>(static_cast<Wide>(number_) * 1'000'000'000 / per_second_);
-    number_ += threads_;
-    return ns;
+    const Wide number = Wide{thread_} * share_.part + Wide{done_++} * share_.whole;   // of all arrivals, times `part`
+    return static_cast<u64>(number * 1'000'000'000 / share_.part / per_second_);
   }
 
  private:
   const u64 per_second_;
-  u64 number_;
-  const u32 threads_;
+  const u32 thread_;
+  const Share share_;
+  u64 done_ = 0;
 };
 
-/// Arrivals at a rate of one / threads, in units of the mean distance of those of all threads.
+/// Arrivals at the rate that a share of one is, in units of the mean distance of those of all threads.
 class UnitPoisson {
  public:
-  UnitPoisson(u64 seed, u32 thread, u32 threads)
-      : draws_(seed, kArrivalStream), position_(u64{thread} << kArrivalBits), threads_(threads) {}
-  double next() { return at_ -= threads_ * std::log(1 - unit(draws_(position_++))); }
+  UnitPoisson(u64 seed, u32 thread, const Share& share)
+      : draws_(seed, kArrivalStream), position_(u64{thread} << kArrivalBits), distance_(1 / share.of_all()) {}
+  double next() { return at_ -= distance_ * std::log(1 - unit(draws_(position_++))); }
 
  private:
   static constexpr u32 kArrivalBits = 50;   // of a thread's positions in the stream: two weeks of one a nanosecond
   const Draws draws_;
   u64 position_;
-  const double threads_;
+  const double distance_;   // on average
   double at_ = 0;
 };
 
@@ -154,9 +154,9 @@ double Rate::expected(double seconds) const {
   return static_cast<double>(per_second) * period * share_until(seconds / period, amplitude);
 }
 
-std::unique_ptr<Arrivals> arrivals_of(const Rate& rate, u64 seed, u32 thread, u32 threads) {
-  if (rate.law == Rate::Law::kFixed) return std::make_unique<Fixed>(rate, thread, threads);
-  const UnitPoisson units(seed, thread, threads);
+std::unique_ptr<Arrivals> arrivals_of(const Rate& rate, u64 seed, u32 thread, const Share& share) {
+  if (rate.law == Rate::Law::kFixed) return std::make_unique<Fixed>(rate, thread, share);
+  const UnitPoisson units(seed, thread, share);
   if (rate.law == Rate::Law::kSine) return std::make_unique<Sine>(rate, units);
   return std::make_unique<Poisson>(rate, units);
 }

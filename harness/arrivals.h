@@ -9,7 +9,8 @@
 // Every thread has arrivals of its own, so that none asks another for the next one. Together they are what was asked for,
 // exactly: of fixed ones thread t of n has numbers t, t + n, t + 2 n, ..., the same times for any n; and n independent Poisson
 // processes of a rate / n are one of the rate. (Dealing out the arrivals of one sequence instead would cost a thread n draws
-// for each that it gets to keep.) Arrival k of a thread is a function of the seed, the thread, how many there are, and k.
+// for each that it gets to keep.) Arrival k of a thread is a function of the seed, the thread, its share, and k. Where threads have
+// operations of their own, parts of a trace, one that has twice as many has twice the rate: all are done at the same time.
 //
 // Sine is Poisson in another time. With L(t) = the arrivals expected until t, unit-rate arrivals u become t = L^-1(u).
 #pragma once
@@ -55,7 +56,17 @@ struct Lag {
   u64 at_end = 0;    ///< as the thread left
 };
 
-/// Those of thread `thread` of `threads`.
-[[nodiscard]] std::unique_ptr<Arrivals> arrivals_of(const Rate& rate, u64 seed, u32 thread, u32 threads);
+/// How much of all arrivals is a thread's: `part` of `whole`.
+struct Share {
+  u64 part = 1, whole = 1;
+  [[nodiscard]] double of_all() const { return part == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole); }
+};
+
+/// Those of thread `thread`, which has that share; of a share of nothing none may be asked for. The shares of all threads add up to one.
+[[nodiscard]] std::unique_ptr<Arrivals> arrivals_of(const Rate& rate, u64 seed, u32 thread, const Share& share);
+/// Those of thread `thread` of `threads`, of which each has the same share.
+[[nodiscard]] inline std::unique_ptr<Arrivals> arrivals_of(const Rate& rate, u64 seed, u32 thread, u32 threads) {
+  return arrivals_of(rate, seed, thread, Share{.part = 1, .whole = threads});
+}
 
 }  // namespace latchlab

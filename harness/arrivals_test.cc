@@ -174,5 +174,27 @@ TEST_CASE("rates are read as they are written, and mistakes are told", "[arrival
   CHECK(error_of("sine:1M,period=1us").starts_with("--rate: period: 1us is too small"));
 }
 
+TEST_CASE("a thread that has more of the operations gets more of the arrivals, and together they are all") {
+  constexpr u64 kWhole = 7, kArrivals = 70'000;
+  for (const char* text : {"1M", "poisson:1M", "sine:1M,period=10ms"}) {
+    CAPTURE(text);
+    const Rate rate = Rate::parse(text);
+    u64 all = 0;
+    for (const u32 thread : {0, 1, 2}) {
+      const Share share{.part = u64{1} << thread, .whole = kWhole};   // 1, 2 and 4 of 7
+      const std::unique_ptr<Arrivals> own = arrivals_of(rate, 1, thread, share);
+      u64 count = 0, last = 0;
+      for (u64 next = own->next(); next < kArrivals * 1000; next = own->next(), ++count) {
+        REQUIRE(next >= last);
+        last = next;
+      }
+      CHECK(static_cast<double>(count) == Approx(kArrivals * share.of_all()).epsilon(.05));
+      all += count;
+    }
+    CHECK(static_cast<double>(all) == Approx(kArrivals).epsilon(rate.law == Rate::Law::kFixed ? 1e-4 : .02));
+  }
+  CHECK(Share{.part = 0, .whole = 0}.of_all() == 0);
+}
+
 }  // namespace
 }  // namespace latchlab

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <optional>
 #include <vector>
 
 #include "harness/step.h"
@@ -49,6 +50,11 @@ class Dealer {
     const u64 first = lane.next.fetch_add(most, kRelaxed);   // relaxed: the number is the whole message
     if (first >= lane.end) return {};
     return {.first = first, .count = static_cast<u32>(std::min<u64>(most, lane.end - first))};
+  }
+
+  /// Those of thread t alone that are still to be dealt; nothing where all threads share what there is. While nobody asks.
+  [[nodiscard]] std::optional<u64> own(u32 t) const {
+    return lanes_.size() == 1 ? std::nullopt : std::optional(lanes_[t].end - lanes_[t].undealt());
   }
 
   /// The first one of the first part that nobody was dealt. While nobody asks.

@@ -27,6 +27,19 @@ u64 ns_since(Clock::time_point start) {
 /// What making as many steps as are dealt at once has taken so far.
 u64 hand_ns(const Worker& me) { return me.made == 0 ? 0 : me.making_ns * kSliceSteps / me.made; }
 
+/// Does something at the end of a scope, also of one that an exception leaves.
+template <class Do>
+class AtEnd {
+ public:
+  explicit AtEnd(const Do& what) : do_(what) {}
+  ~AtEnd() { do_(); }
+  AtEnd(const AtEnd&) = delete;
+  AtEnd& operator=(const AtEnd&) = delete;
+
+ private:
+  const Do& do_;
+};
+
 /// One line; empty for no failure.
 std::string said_by(const std::exception_ptr& failure) {
   if (!failure) return "";
@@ -57,7 +70,10 @@ std::string Phases::leave() {
 }
 
 std::string Phases::count(const std::vector<PmuEvent>& events) {
-  return everyone([&](u32 t) { workers_[t].pmu = std::make_unique<PmuGroups>(events, kernel_perf()); });
+  return everyone([&](u32 t) {
+    workers_[t].pmu.reset();   // closes its files before others are opened
+    workers_[t].pmu = std::make_unique<PmuGroups>(events, kernel_perf());
+  });
 }
 
 /// Outside of all phases.
@@ -91,6 +107,14 @@ void Phases::limit_to(u64 total) {
     total -= worker.rest.count;
   }
   dealer_.end_after(total);
+  // Where threads have operations of their own, each gets them at the rate at which all are done together.
+  u64 all = 0;
+  for (u32 t = 0; t < workers_.size(); ++t) {
+    const std::optional<u64> own = dealer_.own(t);
+    workers_[t].share = {.part = own ? workers_[t].rest.count + *own : 1, .whole = 1};
+    all += workers_[t].share.part;
+  }
+  for (Worker& worker : workers_) worker.share.whole = all;
 }
 
 void Phases::run_steps(u32 t) {
@@ -107,6 +131,12 @@ void Phases::run_steps(u32 t) {
     if (me.rest.count == 0) return;
     part.begin();
     if (me.pmu) me.pmu->begin();
+    const auto leave = [&] {
+      part.stop();
+      if (me.pmu) me.pmu->end();
+      part.end();
+    };
+    const AtEnd at_end(leave);
     bool halted = false;
     while (!halted && me.rest.count > 0) {
       Slice slice = me.rest;
@@ -120,9 +150,6 @@ void Phases::run_steps(u32 t) {
       me.rest.count -= ran;
       halted = ran < slice.count;
     }
-    part.stop();
-    if (me.pmu) me.pmu->end();
-    part.end();
   }
 }
 
@@ -143,12 +170,19 @@ void Phases::run_arrivals(u32 t, const Rate& rate, u64 length_ns) {
   part.begin();
   const u64 epoch = static_cast<u64>(std::chrono::nanoseconds(rounds_.begun()->time_since_epoch()).count());
   if (me.pmu) me.pmu->begin();   // to the end: an edge costs more than an operation, so waiting is counted too
-  OpenLoop loop(arrivals_of(rate, config_.seed, t, config_.threads), epoch, length_ns, seats_.oversubscribed);
+  OpenLoop loop(arrivals_of(rate, config_.seed, t, me.share), epoch, length_ns, seats_.oversubscribed);
   const auto tell = [&] {
     const Troubles now = me.session->troubles();
     meter_.add(t, std::exchange(untold, 0), now - std::exchange(met, now));
     told_at = loop.now();
   };
+  const auto leave = [&] {
+    tell();
+    if (me.pmu) me.pmu->end();
+    me.lag = loop.lag();
+    if (me.rest.count == 0) me.until = std::max(loop.now(), epoch) - epoch;
+  };
+  const AtEnd at_end(leave);
   while (me.rest.count > 0 && loop.await(stop_, make_meanwhile)) {
     Slice step = me.rest;
     step.count = 1;
@@ -162,9 +196,6 @@ void Phases::run_arrivals(u32 t, const Rate& rate, u64 length_ns) {
     if (me.rest.count == 0) make_more(), end.reset();
     loop.done(end);
   }
-  tell();
-  if (me.pmu) me.pmu->end();
-  me.lag = loop.lag();
 }
 
 /// Steps that were run, all of them but where the phase ends.
@@ -176,6 +207,9 @@ u32 Phases::run_until_full(Worker& me, const Slice& slice, const std::atomic<boo
     full_.store(true, kRelaxed);   // relaxed: looked at when the threads are done
     stop();
     return static_cast<u32>(me.tally.operations() - before);
+  } catch (...) {
+    meter_.add(static_cast<u32>(&me - workers_.data()), me.tally.operations() - before);   // nobody else will
+    throw;
   }
 }
 

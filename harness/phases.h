@@ -40,7 +40,9 @@ struct alignas(kFalseSharingBytes) Worker {
   std::vector<u64> counters_after;
   std::unique_ptr<Latencies> latencies;   // of the measured phase, where calls are timed
   std::unique_ptr<PmuGroups> pmu;         // of the measured phase, where events are counted
-  Lag lag;   // of the last open loop
+  Share share;   // of the operations that come in an open loop
+  Lag lag;       // of the last open loop
+  std::optional<u64> until;   // ns since its beginning, where the thread then had no operation left to wait for
   u64 making_ns = 0;  // of this thread's time, for all the steps that it has made
   u64 made = 0;
   bool clocked = true;  // the kernel told that time

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstring>
 #include <optional>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -118,6 +119,17 @@ NotCounted why_not_counted(int error, const PmuEvent& event, const Root& root) {
     case EIO: return {.why = code + ": a read of the counter came short", .remedy = ""};
     default: return {.why = fmt::format("{}: {}", code, std::strerror(error)), .remedy = ""};
   }
+}
+
+PackageCounters count_packages(const std::vector<PmuEvent>& events, const Topology& topology, const Seats& seats) {
+  PackageCounters packages;
+  std::set<u32> sockets;
+  for (const Processor& processor : topology.processors) {
+    const bool in_use = std::ranges::count(seats.cpus, processor.os) != 0;
+    if (!seats.binds || !in_use || !sockets.insert(processor.socket).second) continue;
+    packages.push_back(std::make_unique<PmuGroups>(events, kernel_perf(), static_cast<int>(processor.os)));
+  }
+  return packages;
 }
 
 PmuResult pmu_account(const std::vector<PmuEvent>& events, const std::vector<std::vector<PmuCount>>& threads,

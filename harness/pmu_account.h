@@ -2,16 +2,24 @@
 // What the events of the measured phase come to: sums over the threads, each scaled by its own times, and where an event is
 // missing on one of them, why, and what to change.
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "harness/environment.h"
+#include "harness/placement.h"
 #include "harness/pmu_events.h"
 #include "harness/pmu_groups.h"
 #include "harness/result.h"
+#include "harness/topology.h"
 #include "src/base/types.h"
 
 namespace latchlab {
+
+/// Counters of whole packages.
+using PackageCounters = std::vector<std::unique_ptr<PmuGroups>>;
+/// Of those that threads on these seats run in, for the events that are counted of packages.
+[[nodiscard]] PackageCounters count_packages(const std::vector<PmuEvent>& events, const Topology& topology, const Seats& seats);
 
 /// `threads` and `packages`: of each its PmuGroups::counts(). `operations` were done.
 [[nodiscard]] PmuResult pmu_account(const std::vector<PmuEvent>& events, const std::vector<std::vector<PmuCount>>& threads,

@@ -196,8 +196,10 @@ Json offer_json(const Offer& offer) {
 Json slo_json(const SloSearch& search) {
   Json o{{"answer", word(search.answer)}, {"closed_per_second", search.closed_per_second}, {"tries", Json::array()}};
   for (const SloSearch::Try& t : search.tries) {
-    o["tries"].push_back({{"per_second", t.per_second}, {"done_per_second", t.done_per_second}, {"response_ns", t.response_ns},
-                          {"late", t.late}, {"kept", t.kept}});
+    Json one{{"per_second", t.per_second}, {"done_per_second", t.done_per_second},
+             {"late", t.late}, {"cut", t.cut}, {"kept", t.kept}};
+    put(one, "response_ns", t.response_ns);
+    o["tries"].push_back(std::move(one));
   }
   return o;
 }

@@ -82,7 +82,7 @@ RunResult full_result() {
   t.offer = Offer{.per_second = 5.2e6, .lag = {.largest = 3'000'000, .at_end = 0}};
   t.slo = SloSearch{.answer = RateSearch::Answer::kFound,
                     .closed_per_second = 9e6,
-                    .tries = {{.per_second = 5'200'000, .done_per_second = 5e6, .response_ns = 2'500'000, .late = false, .kept = true}}};
+                    .tries = {{.per_second = 5'200'000, .done_per_second = 5e6, .response_ns = u64{2'500'000}, .late = false, .kept = true}}};
   t.sync.options = {{"restarts", "20"}};
   t.sync.counters = std::vector<NamedCount>{{.name = "ops", .count = 5}};
   t.sync.aborts = std::vector<NamedCount>{{.name = "conflict", .count = 30}, {.name = "zero", .count = 10}};
@@ -247,7 +247,7 @@ TEST_CASE("a document says what was counted and why the rest was not, and people
   CHECK(document["events"][1]["count_reason"] == "ENOENT: there is none");
   CHECK(document["derived"]["instructions_per_cycle"] == 2.5);
   CHECK_THAT(block_of(result), Catch::Contains("counted      2e-05 cycles an operation   2.50 instructions a cycle   in turns: "
-                                               "counted 40.0 % of the time or more\n"));
+                                               "counted 40.0 % of the time or more   with the waiting for operations\n"));
   pmu.events[0].total.value->per_operation = 12'345.5;
   CHECK_THAT(block_of(result), Catch::Contains("counted      12,346 cycles an operation"));
   // Where there are no counters only who has asked for some is told.
@@ -279,7 +279,15 @@ TEST_CASE("a document says what came in an open loop, and people see it", "[repo
   CHECK_THAT(block_of(result), Catch::Contains("p99 of at most 3ms even at that rate: a closed loop does 9.00 M"));
   result.trial.slo.value->answer = RateSearch::Answer::kNoneKeeps;
   CHECK_THAT(block_of(result), Catch::Contains("no rate has p99 of at most 3ms, not even 5.20 M a second"));
+  result.trial.slo.value->answer = RateSearch::Answer::kUnfinished;
+  CHECK_THAT(block_of(result), Catch::Contains("p99 of at most 3ms: the search ended at 5.20 M a second, its try 1; a closed loop"));
+  result.trial.slo.value->tries[0].response_ns = Measured<u64>::missing("no call was timed");
+  const Json untimed = document_of(result);
+  CHECK(untimed["slo"]["tries"][0]["response_ns_reason"] == "no call was timed");
+  CHECK(testing::schema_violations("harness/result.schema.json", untimed.dump()) == std::vector<std::string>{});
+  CHECK_THAT(block, Catch::Contains("   with the waiting for operations\n"));
   result.trial.offer = Measured<Offer>::missing("a closed loop");
+  CHECK_THAT(block_of(result), !Catch::Contains("with the waiting"));
   CHECK_THAT(block_of(result), Catch::Contains("ns of a processor each"));
   result.config.slo.reset();
   result.config.rate = Rate::parse("poisson:5.2M");

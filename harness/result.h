@@ -70,7 +70,7 @@ struct PageNodes {
     u32 node = 0;  ///< the operating system's number
     double share = 0;
   };
-  u64 pages = 0;  ///< that were looked at: those of all chunks that have been touched, or an even sample of them
+  u64 pages = 0;  ///< that were looked at: those of all chunks that have been touched, or a sample of them
   std::vector<Share> shares;
 };
 
@@ -168,13 +168,14 @@ struct SloSearch {
   struct Try {
     u64 per_second = 0;        ///< operations that came, on average
     double done_per_second = 0;
-    u64 response_ns = 0;       ///< at the percentile of the bound
+    Measured<u64> response_ns; ///< at the percentile of the bound
     bool late = false;         ///< the threads could not bear the rate
+    bool cut = false;          ///< it was cut short
     bool kept = false;
   };
   RateSearch::Answer answer = RateSearch::Answer::kFound;
   double closed_per_second = 0;   ///< of a closed loop, before
-  std::vector<Try> tries;         ///< of the last one are the numbers of the result
+  std::vector<Try> tries;         ///< of the last one are the numbers of the result; one at least
 };
 
 /// What the policy counted over all threads in the measured phase.

@@ -32,6 +32,7 @@ std::string_view word(RateSearch::Answer answer) {
     case RateSearch::Answer::kFound: return "found";
     case RateSearch::Answer::kAllKeep: return "all-keep";
     case RateSearch::Answer::kNoneKeeps: return "none-keeps";
+    case RateSearch::Answer::kUnfinished: return "unfinished";
     case RateSearch::Answer::kUnsteady: return "unsteady";
   }
   return "";

@@ -41,6 +41,7 @@ class RateSearch {
     kFound,        ///< a rate that keeps the bound, at most 3 % below one that does not
     kAllKeep,      ///< as many as a closed loop does
     kNoneKeeps,    ///< not even the lowest rate that is tried
+    kUnfinished,   ///< the search ended before it had an answer
     kUnsteady,     ///< what kept the bound broke it when it was tried again, too often
   };
 

@@ -1,6 +1,7 @@
 #include "harness/step_maker.h"
 
 #include <algorithm>
+#include <span>
 
 namespace latchlab {
 namespace {
@@ -84,6 +85,18 @@ Slice make_checks(const KeySet& keys, u64 records, u64 samples, u64 first, u32 c
     steps[i].expect = Expect::kHit;
   }
   return {.steps = steps.data(), .count = count, .only = OpKind::kRead, .teaches = false};
+}
+
+StreamPrint print_of(const Stream& stream) {
+  constexpr u64 kMost = 1'000'000;
+  StreamPrint print{.operations = std::min(kMost, stream.size()), .fingerprint = 0};
+  std::vector<Op> ops(kChunkSteps);
+  for (u64 first = 0; first < print.operations; first += kChunkSteps) {
+    const auto here = std::span(ops).first(std::min<u64>(kChunkSteps, print.operations - first));
+    stream.fill(first, here);
+    print.fingerprint += fingerprint(first, here);
+  }
+  return print;
 }
 
 }  // namespace latchlab

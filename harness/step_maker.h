@@ -47,4 +47,7 @@ class StepMaker {
 Slice make_checks(const KeySet& keys, u64 records, u64 samples, u64 first, u32 count, std::vector<Step>& steps,
                   u32 value_bits);
 
+/// What tells that two runs did the same operations, of the beginning of a stream that is made as for one thread.
+[[nodiscard]] StreamPrint print_of(const Stream& stream);
+
 }  // namespace latchlab

@@ -134,6 +134,9 @@ std::string slo_text(const Slo& slo, const SloSearch& search) {
     case RateSearch::Answer::kNoneKeeps:
       return fmt::format("no rate has {}, not even {} a second; {}", bound, short_number(static_cast<double>(last)), closed);
     case RateSearch::Answer::kUnsteady: return fmt::format("no rate has {} twice; {}", bound, closed);
+    case RateSearch::Answer::kUnfinished:
+      return fmt::format("{}: the search ended at {} a second, its try {}; {}", bound, short_number(static_cast<double>(last)),
+                         search.tries.size(), closed);
   }
   return fmt::format("{} up to {} operations/s, of {} tries; {}", bound, short_number(static_cast<double>(last)),
                      search.tries.size(), closed);
@@ -185,7 +188,8 @@ std::string aborts_text(const std::vector<NamedCount>& aborts, u64 operations) {
 }
 
 /// What the processor counted; where that is nothing, why, to who asked for it; "" for nobody.
-std::string pmu_text(const PmuResult& pmu, bool asked) {
+/// In an open loop (`open`) threads count while they wait, too.
+std::string pmu_text(const PmuResult& pmu, bool asked, bool open) {
   std::string text, why;
   double running = 1;
   bool user_only = false;
@@ -209,6 +213,7 @@ std::string pmu_text(const PmuResult& pmu, bool asked) {
   }
   if (running < .995) text += fmt::format("   in turns: counted {} of the time or more", percent(running));
   if (user_only) text += "   without the kernel's part";
+  if (open) text += "   with the waiting for operations";
   return text;
 }
 
@@ -313,7 +318,8 @@ std::string block_of(const RunResult& r) {
   if (t.sync.fallback_rate) text += line("fallbacks", fallbacks_text(t.sync));
   if (t.sync.restart_rate) text += line("restarts", fmt::format("{:.3g} an operation", *t.sync.restart_rate));
   if (t.pmu) {
-    if (const std::string counted = pmu_text(*t.pmu, c.pmu != kDefaultPmu); !counted.empty()) text += line("counted", counted);
+    const std::string counted = pmu_text(*t.pmu, c.pmu != kDefaultPmu, t.offer.value.has_value());
+    if (!counted.empty()) text += line("counted", counted);
   }
   if (t.memory.index_live) {
     text += line("memory", fmt::format("{} bytes a key   {} live of {} reserved   {} pages{}",

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <memory>
 #include <optional>
 #include <set>
@@ -19,10 +18,12 @@
 #include "harness/limits.h"
 #include "harness/malloc_library.h"
 #include "harness/meter.h"
+#include "harness/offer.h"
 #include "harness/phases.h"
 #include "harness/placement.h"
 #include "harness/pmu_account.h"
 #include "harness/progress.h"
+#include "harness/slo_search.h"
 #include "harness/step_maker.h"
 #include "harness/sync_account.h"
 #include "harness/validate.h"
@@ -202,11 +203,9 @@ class Run {
     return only_grows && trial_.keeps() && tally_of_all().keys == keys_.capacity();
   }
 
-  using Packages = std::vector<std::unique_ptr<PmuGroups>>;   // counters of whole packages
-
   /// What there was as a measured phase began.
   struct Before {
-    Packages packages;
+    PackageCounters packages;
     Measured<ReclaimCounters> reclaim;
     Disturbance disturbance;
   };
@@ -237,6 +236,7 @@ class Run {
 
   /// A phase that may be the one that is reported, at rate_; nothing where it cannot begin.
   std::optional<Before> run_measured(const std::string& name, u64 total) {
+    if (!go_on()) return std::nullopt;   // what the one before has left behind stays
     phases_.limit_to(total);
     const u32 every = config_.latency_every;
     for (Worker& worker : phases_.workers()) {
@@ -244,10 +244,11 @@ class Run {
       worker.counters_before = worker.session->counters();
       worker.measured = worker.tally;
       worker.lag = {};
+      worker.until.reset();
     }
     if (trial_.keeps()) out_.memory.keys_at_start = tally_of_all().keys;
     Before before{.packages = count_events(), .reclaim = trial_.reclaim(), .disturbance = disturbance_now()};
-    if (!go_on()) return std::nullopt;
+    if (out_.status >= Status::kSkipped) return std::nullopt;
     for (const auto& package : before.packages) package->begin();
     const bool endless = total == ~u64{0} || total >= Stream::kEndless;
     const auto task = [&](u32 t) {
@@ -260,57 +261,45 @@ class Run {
     return before;
   }
 
+  double done_per_second() const {
+    const double seconds = phases_.rounds().seconds();
+    return seconds > 0 ? static_cast<double>(phases_.meter().operations()) / seconds : 0;
+  }
+
   /// Tries rates until one is the answer; returns what there was before that one.
   std::optional<Before> search(u64 total) {
-    const auto per_second = [&] {
-      const double seconds = phases_.rounds().seconds();
-      return seconds > 0 ? static_cast<double>(phases_.meter().operations()) / seconds : 0;
-    };
     std::optional<Before> before = run_measured("closed", total);
     if (!before) return before;
-    SloSearch told;
-    told.closed_per_second = per_second();
-    const double shortest = static_cast<double>(config_.time_ns) / 1e9;   // without an end by time all come, however few a second
-    const double fewest = shortest > 0 ? std::ceil(static_cast<double>(config_.slo->fewest_calls()) / shortest) : 1;
-    RateSearch rates(std::clamp<u64>(static_cast<u64>(told.closed_per_second), 1, Rate::kMost), static_cast<u64>(fewest));
-    for (auto rate = rates.next(); rate && go_on() && !phases_.full(); rate = rates.next()) {
-      rate_ = Rate{.law = Rate::Law::kPoisson, .per_second = *rate};
-      before = run_measured("try", total);
-      if (!before) return before;
-      Histogram responses;
-      for (const Worker& worker : phases_.workers()) responses += worker.latencies->responses();
-      SloSearch::Try one{.per_second = *rate, .done_per_second = per_second()};
-      one.response_ns = responses.count() == 0 ? 0 : responses.at_rank(responses.rank_of(config_.slo->thousandths));
-      one.late = late(lag());
-      one.kept = responses.count() > 0 && !one.late && one.response_ns <= config_.slo->bound_ns;
-      rates.note(one.kept);
-      told.tries.push_back(one);
-    }
-    if (rates.next()) {
-      out_.slo = Measured<SloSearch>::missing("the search did not come to its end");
-      return before;
-    }
-    told.answer = rates.answer();
+    const auto goes_on = [&] { return go_on() && !phases_.full(); };
+    const auto try_at = [&](u64 per_second) -> std::optional<Tried> {
+      if (!goes_on()) return std::nullopt;
+      rate_ = Rate{.law = Rate::Law::kPoisson, .per_second = per_second};
+      std::optional<Before> next = run_measured("try", total);
+      if (!next) return std::nullopt;
+      before = std::move(next);
+      Tried one{.done_per_second = done_per_second(), .responses = {}, .late = false, .whole = goes_on()};
+      one.late = late(lag_of(phases_.workers()), phases_.rounds().seconds());
+      for (const Worker& worker : phases_.workers()) one.responses += worker.latencies->responses();
+      return one;
+    };
+    SloSearch told = search_for_slo(*config_.slo, done_per_second(), least_rate(*config_.slo, config_.latency_every, config_.time_ns),
+                                    try_at);
     if (told.answer == RateSearch::Answer::kUnsteady) {
       worsen(Status::kDegraded, fmt::format("no rate keeps --slo={} twice: what kept it broke it when it was tried again, in {} "
                                             "tries", config_.slo->str(), told.tries.size()));
+    } else if (told.answer == RateSearch::Answer::kUnfinished) {
+      worsen(Status::kDegraded, fmt::format("the search for --slo={} has no answer: {} after {} tries", config_.slo->str(),
+                                            phases_.full() ? "the index was full" : "it was interrupted", told.tries.size()));
     }
-    out_.slo = std::move(told);
+    out_.slo = !told.tries.empty() ? Measured(std::move(told)) : Measured<SloSearch>::missing("no rate was tried");
     return before;
   }
 
   /// On all threads; and on the packages that they run in, for what is counted of those.
-  Packages count_events() {
-    Packages packages;
-    if (events_.empty()) return packages;
+  PackageCounters count_events() {
+    if (events_.empty()) return {};
     if (const std::string failure = phases_.count(events_); !failure.empty()) worsen(Status::kFailed, failure);
-    std::set<u32> sockets;
-    for (const Processor& processor : topology_.processors) {
-      const bool in_use = std::ranges::count(seats_.cpus, processor.os) != 0;
-      if (!seats_.binds || !in_use || !sockets.insert(processor.socket).second) continue;
-      packages.push_back(std::make_unique<PmuGroups>(events_, kernel_perf(), static_cast<int>(processor.os)));
-    }
-    return packages;
+    return count_packages(events_, topology_, seats_);
   }
 
   void note(const Phases::Outcome& phase) {
@@ -407,23 +396,6 @@ class Run {
     }
   }
 
-  /// The largest of all threads.
-  Lag lag() const {
-    Lag all;
-    for (const Worker& worker : phases_.workers()) {
-      all.largest = std::max(all.largest, worker.lag.largest);
-      all.at_end = std::max(all.at_end, worker.lag.at_end);
-    }
-    return all;
-  }
-
-  /// Whether what waits at the end is a queue that grows.
-  bool late(const Lag& lag) const {
-    constexpr double kShare = .01, kSeconds = .01;
-    const double seconds = static_cast<double>(lag.at_end) / 1e9;
-    return seconds > kSeconds && seconds > kShare * phases_.rounds().seconds();
-  }
-
   /// An open loop that its threads cannot bear measures how long it was looked at.
   void report_offer() {
     if (!rate_) {
@@ -432,12 +404,9 @@ class Run {
     }
     if (!out_.throughput) return;
     const double seconds = out_.throughput->seconds;
-    const Offer offer{.per_second = rate_->expected(seconds) / seconds, .lag = lag()};
-    if (config_.rate && late(offer.lag)) {   // a search says it of every try
-      worsen(Status::kDegraded, fmt::format("the rate was more than the threads could bear: {} operations a second were done of "
-                                            "{} that came, and at the end one was {} late; lower --rate",
-                                            short_number(out_.throughput->per_second), short_number(offer.per_second),
-                                            short_duration(static_cast<double>(offer.lag.at_end) / 1e9)));
+    const Offer offer = offer_of(phases_.workers(), *rate_, seconds);
+    if (config_.rate && late(offer.lag, seconds)) {   // a search says it of every try
+      worsen(Status::kDegraded, too_much(offer, out_.throughput->per_second));
     }
     out_.offer = offer;
   }
@@ -455,7 +424,7 @@ class Run {
   }
 
   /// Closes the threads' events.
-  void report_pmu(const Packages& packages) {
+  void report_pmu(const PackageCounters& packages) {
     std::vector<std::vector<PmuCount>> of_threads, of_packages;
     for (Worker& worker : phases_.workers()) {
       if (worker.pmu) of_threads.push_back(worker.pmu->counts());
@@ -532,17 +501,8 @@ class Run {
 
   /// Of the beginning of the stream, made once more, as for one thread: how much of it was done depends on the machine.
   void find_fingerprint() {
-    constexpr u64 kMost = 1'000'000;
-    const auto stream = workload_.stream(config_.seed, kMeasuredPhase, keys_, 1, Distribution(config_.distribution), config_.records,
-                                         Churn::parse(config_.churn));
-    StreamPrint print{.operations = std::min(kMost, stream->size()), .fingerprint = 0};
-    std::vector<Op> ops(kChunkSteps);
-    for (u64 first = 0; first < print.operations; first += kChunkSteps) {
-      const auto here = std::span(ops).first(std::min<u64>(kChunkSteps, print.operations - first));
-      stream->fill(first, here);
-      print.fingerprint += fingerprint(first, here);
-    }
-    out_.stream = print;
+    out_.stream = print_of(*workload_.stream(config_.seed, kMeasuredPhase, keys_, 1, Distribution(config_.distribution),
+                                             config_.records, Churn::parse(config_.churn)));
   }
 
   /// The index against the tally; nobody uses it any more.
@@ -583,18 +543,6 @@ class Run {
     return page_nodes_of(trial_.chunks());
   }
 
-  /// As the index lies: where threads decide about its pages, on the nodes of all of them.
-  PagePlacement placement_of_limits() const {
-    if (!seats_.binds || topology_.nodes.size() == 1) return {};
-    using Kind = PagePlacement::Kind;
-    if (config_.pages.kind == Kind::kInterleave || config_.pages.kind == Kind::kBind) return config_.pages;
-    std::set<u32> nodes;
-    for (const Processor& p : topology_.processors) {
-      if (std::ranges::count(seats_.cpus, p.os) != 0) nodes.insert(topology_.nodes[p.node].os);
-    }
-    return {.kind = Kind::kInterleave, .nodes = {nodes.begin(), nodes.end()}};
-  }
-
   void find_limits() {
     if (!out_.throughput) {
       out_.limits = no_limits("there is no throughput to compare with");
@@ -608,7 +556,7 @@ class Run {
     // The pages that the process got, the index most of all, which need not be those that were asked for.
     const bool huge = out_.memory.page_bytes.value.value_or(0) > 4096;
     plan.huge_pages = huge ? HugePages::kThp : HugePages::kNone;
-    plan.pages = placement_of_limits();
+    plan.pages = placement_of_limits(topology_, seats_, config_.pages);
     plan.time_ns = std::clamp(measured_ns_, kMinLimitsNs, plan.time_ns);  // a short run is not kept waiting
     const std::set<u32> distinct(seats_.cpus.begin(), seats_.cpus.end());
     plan.cpus.assign(distinct.begin(), distinct.end());

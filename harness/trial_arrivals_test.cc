@@ -1,10 +1,14 @@
 // Runs in which operations come at times of their own. How late they are is the machine's; what is counted is not.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "harness/interrupt.h"
 #include "harness/latency.h"
 #include "harness/toy_index.h"
 #include "harness/trial.h"
@@ -63,6 +67,11 @@ TEST_CASE("an open loop ends with its operations, when the last of them has come
   CHECK(result.throughput->operations == 777);
   CHECK(result.throughput->ended_by == Ending::kOperations);
   CHECK(result.latency->response->count == 777);
+  // As many as were done came, however unevenly they were dealt: who has none left waits for none. Only while a thread is at its
+  // last one others would come.
+  const double came = result.offer->per_second * result.throughput->seconds;
+  CHECK(came > 777 - 3);
+  CHECK(came < 777 + 3 + 20'000e-9 * static_cast<double>(result.latency->response->max_ns));
   // A thread runs up to 512 that it was dealt, each at a time of its own; the longest share takes 60 us a step at least.
   CHECK(result.throughput->seconds >= 777.0 / 20'000 - 3.0 / 20'000);
 }
@@ -142,26 +151,106 @@ TEST_CASE("the highest rate that keeps a bound is looked for, and the numbers ar
     Config config = small("lookup");
     config.records = 10;
     config.threads = 1;
-    config.time_ns = 0;   // so that no try is late
+    config.time_ns = 0;
     config.ops = 20;
     config.latency_every = 1;
     config.slo = Slo::parse(slo);
     const TrialResult result = run_of<Toy<u64>>(config);
     CAPTURE(result.reason);
     REQUIRE(result.slo);
-    CHECK(result.slo->answer == answer);
     const std::vector<SloSearch::Try>& tries = result.slo->tries;
     CHECK(tries.size() >= 5);
-    for (const SloSearch::Try& one : tries) CHECK(one.kept == (answer == RateSearch::Answer::kAllKeep));
+    for (const SloSearch::Try& one : tries) CHECK(one.kept == (answer == RateSearch::Answer::kAllKeep && !one.late));
+    // A thread that the system keeps from its processor is late, and then the answer is another one (slo_search_test.cc).
+    const bool late = std::any_of(tries.begin(), tries.end(), [](const SloSearch::Try& one) { return one.late; });
+    if (!late || answer == RateSearch::Answer::kNoneKeeps) CHECK(result.slo->answer == answer);
     CHECK(result.throughput->operations == 20);
     CHECK(result.latency->response->count == 20);
     CHECK(result.throughput->per_second == Approx(tries.back().done_per_second));
-    CHECK(result.latency->response->percentiles.front().second == tries.back().response_ns);
-    CHECK(result.offer->per_second == Approx(static_cast<double>(tries.back().per_second)));
+    CHECK(result.latency->response->percentiles.front().second == *tries.back().response_ns);
+    // The phase lasts a little longer than its operations come.
+    CHECK(result.offer->per_second > 0);
+    CHECK(result.offer->per_second <= 1.0001 * static_cast<double>(tries.back().per_second));
     const std::vector<std::string> phases = testing::phases_of(result);
     CHECK(std::count(phases.begin(), phases.end(), "closed") == 1);
     CHECK(static_cast<std::size_t>(std::count(phases.begin(), phases.end(), "try")) == tries.size());
   }
+}
+
+TEST_CASE("an open loop in which memory runs out counts all that was done") {
+  Plant plant(Mistake::kNoMemory);
+  Config config = open("mix:read=50,insert=50", "200k");
+  config.records = 4900;
+  config.warmup_ns = 0;
+  config.time_ns = 5'000'000'000;
+  const TrialResult result = run_of<Toy<u64>>(config);
+  CHECK(result.status == Status::kFailed);
+  REQUIRE(result.throughput);
+  u64 done = 0;
+  for (const OperationRate& rate : result.throughput->per_operation) done += rate.count;
+  CHECK(done == result.throughput->operations);
+  CHECK(done == result.latency->all.count);
+}
+
+TEST_CASE("a search in which the index is full has no answer, and says so") {
+  Plant plant(Mistake::kFull);
+  Config config = open("mix:read=50,insert=50", "1");
+  config.rate.reset();
+  config.slo = Slo::parse("p50:1min");
+  config.records = 4900;
+  config.warmup_ns = config.time_ns = 0;
+  config.threads = 1;
+  config.ops = 60;   // room for a closed loop and about two tries
+  const TrialResult result = run_of<Toy<u64>>(config);
+  CHECK(result.status == Status::kDegraded);
+  CHECK_THAT(result.reason, Catch::StartsWith("the search for --slo=p50:1min has no answer: the index was full after "));
+  REQUIRE(result.slo);
+  CHECK(result.slo->answer == RateSearch::Answer::kUnfinished);
+  CHECK(result.slo->tries.size() >= 2);
+  for (const SloSearch::Try& one : result.slo->tries) CHECK(one.cut == (&one == &result.slo->tries.back()));
+  CHECK_FALSE(result.slo->tries.back().kept);
+  CHECK(result.throughput->ended_by == Ending::kFull);
+  config.ops = 600;   // room for a part of the closed loop
+  const TrialResult untried = run_of<Toy<u64>>(config);
+  CHECK(untried.status == Status::kDegraded);
+  CHECK(untried.slo.reason == "no rate was tried");
+}
+
+/// Asks for an end in the measured phase, at a lookup.
+struct Stopping : Toy<u64> {
+  using Toy<u64>::Toy;
+  static inline u64 left = ~u64{0};
+  std::optional<u64> find(Thread& me, u64 key) {
+    if (--left == 0) request_stop();
+    return Toy<u64>::find(me, key);
+  }
+};
+
+TEST_CASE("a search that is interrupted keeps the tries that were made") {
+  const auto child = [](u64 lookups) {
+    const pid_t pid = ::fork();   // a request to stop is for good
+    if (pid == 0) {
+      Config config = open("lookup", "1");
+      config.rate.reset();
+      config.slo = Slo::parse("p50:1min");
+      config.records = 10;   // which are verified one by one
+      config.warmup_ns = config.time_ns = 0;
+      config.threads = 1;
+      config.ops = 100;
+      Stopping::left = lookups;
+      const TrialResult result = run_of<Stopping>(config);
+      if (!result.interrupted || !result.slo || result.status != Status::kDegraded) ::_exit(101);
+      const std::vector<SloSearch::Try>& tries = result.slo->tries;
+      if (result.slo->answer != RateSearch::Answer::kUnfinished || tries.back().kept || !tries.back().cut) ::_exit(102);
+      if (!result.throughput || result.throughput->ended_by != Ending::kSignal) ::_exit(103);
+      ::_exit(static_cast<int>(tries.size()));
+    }
+    int status = 0;
+    ::waitpid(pid, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  };
+  CHECK(child(10 + 100 + 50) == 1);
+  CHECK(child(10 + 100 + 250) == 3);
 }
 
 TEST_CASE("an index that is full ends an open loop") {

@@ -104,6 +104,12 @@ TEST_CASE("memory that runs out ends the run as failed, and what is there still 
     CHECK_THAT(result.reason, Catch::Contains("memory ran out"));
     REQUIRE(result.validation.passed);
     CHECK(*result.validation.passed);
+    if (result.throughput) {   // while it was measured: all that was done counts, to the last
+      u64 done = 0;
+      for (const OperationRate& rate : result.throughput->per_operation) done += rate.count;
+      CHECK(done == result.throughput->operations);
+    }
+    CHECK(result.throughput.value.has_value() == (std::string_view(workload) == "insert"));
   }
 }
 

@@ -1,0 +1,84 @@
+#include "harness/slo_search.h"
+
+#include <string>
+#include <vector>
+
+#include "src/testing/catch.h"
+
+namespace latchlab {
+namespace {
+
+const Slo kBound = Slo::parse("p99:50us");
+
+/// A try all of whose calls took so long.
+Tried of_ns(u64 ns) {
+  Tried out{.done_per_second = 1000, .responses = {}, .late = false, .whole = true};
+  for (int i = 0; i < 200; ++i) out.responses.add(ns);
+  return out;
+}
+
+/// Of a machine that keeps the bound up to `most` operations a second.
+Tried up_to(u64 most, u64 per_second) { return of_ns(per_second <= most ? 20'000 : 200'000); }
+
+TEST_CASE("the rate that was tried last is the answer, and tells its response time") {
+  const SloSearch told = search_for_slo(kBound, 1e6, 1, [](u64 rate) { return up_to(300'000, rate); });
+  CHECK(told.answer == RateSearch::Answer::kFound);
+  CHECK(told.closed_per_second == 1e6);
+  CHECK(told.tries.back().kept);
+  CHECK(told.tries.back().per_second <= 300'000);
+  CHECK(told.tries.back().per_second > 290'000);
+  CHECK(*told.tries.back().response_ns == Approx(20'000).epsilon(.01));
+}
+
+TEST_CASE("a try that was cut short has kept nothing, and the search ends with it and has no answer") {
+  std::size_t tries = 0;
+  const SloSearch told = search_for_slo(kBound, 1e6, 1, [&](u64 rate) {
+    Tried tried = up_to(300'000, rate);
+    tried.whole = ++tries < 4;
+    return tried;
+  });
+  CHECK(told.answer == RateSearch::Answer::kUnfinished);
+  REQUIRE(told.tries.size() == 4);
+  CHECK(tries == 4);
+  for (int i = 0; i < 3; ++i) CHECK_FALSE(told.tries[i].cut);
+  CHECK(told.tries[0].kept);
+  CHECK(told.tries[3].cut);
+  CHECK_FALSE(told.tries[3].kept);
+}
+
+TEST_CASE("a search that is over between two tries keeps those that were made, and has no answer") {
+  std::size_t tries = 0;
+  const SloSearch told = search_for_slo(kBound, 1e6, 1, [&](u64 rate) {
+    return ++tries > 3 ? std::nullopt : std::optional(up_to(300'000, rate));
+  });
+  CHECK(told.answer == RateSearch::Answer::kUnfinished);
+  CHECK(told.tries.size() == 3);
+  CHECK(told.tries.back().kept);
+}
+
+TEST_CASE("a try without a timed call has no response time, and keeps no bound") {
+  const SloSearch told = search_for_slo(kBound, 1000, 1, [](u64) { return Tried{}; });
+  CHECK(told.answer == RateSearch::Answer::kNoneKeeps);
+  CHECK_FALSE(told.tries.front().response_ns);
+  CHECK(told.tries.front().response_ns.reason == "no call was timed");
+}
+
+TEST_CASE("who was late has not kept the bound, whatever his response times") {
+  const SloSearch told = search_for_slo(kBound, 1000, 1, [](u64) {
+    Tried tried = of_ns(10);
+    tried.late = true;
+    return tried;
+  });
+  CHECK(told.answer == RateSearch::Answer::kNoneKeeps);
+}
+
+TEST_CASE("the least rate times enough calls within the time, as few of them as are timed") {
+  constexpr u64 kSecond = 1'000'000'000;
+  CHECK(least_rate(kBound, 1, kSecond) == 100);
+  CHECK(least_rate(kBound, 100, kSecond) == 10'000);
+  CHECK(least_rate(Slo::parse("p99.99:1ms"), 10, kSecond / 2) == 200'000);
+  CHECK(least_rate(kBound, 100, 0) == 1);
+}
+
+}  // namespace
+}  // namespace latchlab
