@@ -306,6 +306,7 @@ AbCommand parse_ab(const std::vector<std::string>& args, const Surroundings& sur
   }
   command.common = fmt::format("{}", fmt::join(common, " "));
   std::vector<std::size_t> overridden_by(common.size());
+  std::size_t open = 0;   // variants whose throughput is their rate
   for (AbCommand::Variant& variant : variants) {
     const auto fail = [&](std::string_view why) {
       return InputError(fmt::format("--{}: {}", variant.name, why));
@@ -334,12 +335,20 @@ AbCommand parse_ab(const std::vector<std::string>& args, const Surroundings& sur
     all.insert(all.end(), variant.args.begin(), variant.args.end());
     variant.args = std::move(all);
     try {
-      if (parse_run(variant.args, surroundings).runs.size() != 1) {
-        throw InputError("a variant is one run: no lists, no ranges");
+      const RunCommand run = parse_run(variant.args, surroundings);
+      if (run.runs.size() != 1) throw InputError("a variant is one run: no lists, no ranges");
+      const Config& config = run.runs.front().config;
+      open += config.rate.has_value();
+      if (config.rate && config.latency_every == 0) {
+        throw InputError("--latency=off: runs of a given --rate are compared by their response times; leave it out");
       }
     } catch (const InputError& error) {
       throw fail(error.what());
     }
+  }
+  if (open != 0 && open != variants.size()) {
+    throw InputError(
+        "--rate: response times of a given rate do not compare with the throughput of a run that has none; give it to all");
   }
   for (std::size_t i = 0; i < common.size(); ++i) {
     if (overridden_by[i] < variants.size()) continue;

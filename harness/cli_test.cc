@@ -595,6 +595,8 @@ TEST_CASE("wrong input is one line that says what would be right", "[cli]") {
       {{"doctor", "--x"}, "doctor: '--x' is too much; write harness doctor"},
       {{"ab"}, "at least two"},
       {{"ab", "--a=--sync=none"}, "at least two"},
+      {{"ab", "--a=--sync=none", "--b=--sync=olc", "--rate=1M", "--latency=off"}, "--a: --latency=off: runs of a given --rate"},
+      {{"ab", "--a=--sync=none", "--b=--sync=olc --rate=1M"}, "--rate: response times of a given rate do not compare"},
       {{"ab", "--a=--sync=none", "--b=--sync=nonee"}, "--b: --sync"},
       {{"ab", "--a=--sync=none", "--b=--sync={olc,spin}"}, "one run"},
       {{"ab", "--a=--sync=none", "--b=--sync='olc"}, "--b: '--sync='olc' has a ' that is not closed"},

@@ -50,6 +50,8 @@ LINES |= {
         "own memory, first touched": "--index=simdht:slots=1M --sync=rwspin --pin=cluster:2",
     }.items()
 }
+LINES["limits"] = f"{HITS}; harness limits --json --progress=none --footprint=32Mi --threads=2; {HITS}"
+LINES["limits bound"] = f"{HITS}; harness limits --json --progress=none --footprint=32Mi --threads=1 --mem=bind:2; {HITS}"
 LINES["no such node"] = f"harness {SHORT} --mem=bind:4"
 
 
@@ -140,6 +142,16 @@ class Machine(unittest.TestCase):
         self.assertEqual(self.document("own memory")["placement"]["memory"]["by"], "threads")
         self.came_from(3, "own memory", 16_000_000)
         self.came_from(2, "own memory, first touched", 16_000_000)
+
+    def test_the_limits_are_those_of_the_memory_that_threads_would_use(self):
+        # Two threads of compact are on nodes 0 and 1; what the lines take is laid by one of them.
+        for run, nodes in (("limits", (0, 1)), ("limits bound", (2,))):
+            done = results[run]
+            self.assertEqual(done.status, 0, done.stderr)
+            hits = [int(line) for line in done.stdout.splitlines() if line.isdigit()]
+            given = [after - before for before, after in zip(hits[:4], hits[4:], strict=True)]
+            for node in nodes:
+                self.assertGreater(given[node], (32 << 20) // 4096 // len(nodes), f"{run}: {given}")
 
     def test_a_node_that_is_not_there_is_wrong_input(self):
         done = results["no such node"]
