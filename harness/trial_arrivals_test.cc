@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -14,6 +16,7 @@
 #include "harness/trial.h"
 #include "harness/trial_testing.h"
 #include "src/testing/catch.h"
+#include "workloads/trace.h"
 
 namespace latchlab {
 namespace {
@@ -175,6 +178,28 @@ TEST_CASE("the highest rate that keeps a bound is looked for, and the numbers ar
     CHECK(std::count(phases.begin(), phases.end(), "closed") == 1);
     CHECK(static_cast<std::size_t>(std::count(phases.begin(), phases.end(), "try")) == tries.size());
   }
+}
+
+TEST_CASE("threads that have parts of a trace are done with them together, however uneven they are") {
+  const std::string path = "/tmp/latchlab_arrivals_test_" + std::to_string(::getpid());
+  TraceWriter writer;
+  for (u64 i = 0; i < 1100; ++i) writer.add(0, i % 11 == 0 ? "key " + std::to_string(i) : "popular", OpKind::kRead, 8);
+  writer.write(path, false);
+  Config config = open("lookup", "20k");
+  config.workload = Spec{.name = "trace", .arg = path, .options = {}};
+  config.keys = config.workload;
+  config.records = 101;
+  config.warmup_ns = config.time_ns = 0;
+  const TrialResult result = run_of<Toy<std::string_view>>(config);
+  std::remove(path.c_str());
+  CAPTURE(result.reason);
+  REQUIRE(result.throughput);
+  CHECK(result.throughput->operations == 1100);
+  // The last is due after 55 ms, and not after 100, when a thread would have come through the thousand of the popular key at half
+  // of the rate; what it then waited for is the machine's.
+  const double waited = static_cast<double>(result.latency->response->max_ns) / 1e9;
+  CHECK(result.throughput->seconds < .055 + waited + .02);
+  CHECK(result.offer->per_second * result.throughput->seconds < 1100 + 20'000 * waited + 3);
 }
 
 TEST_CASE("an open loop in which memory runs out counts all that was done") {
