@@ -11,6 +11,7 @@
 #include "harness/list.h"
 #include "src/base/error.h"
 #include "src/testing/catch.h"
+#include "workloads/trace.h"
 
 namespace latchlab {
 namespace {
@@ -300,6 +301,12 @@ TEST_CASE("operations come at a rate, and then all calls are timed unless the li
   CHECK(error_of({"--slo=p99.9:50us", "--ops=9999", "--latency=sample:0.1"}) ==
         "--slo: p99.9:50us needs 1000 timed calls, and of --ops=9999 with --latency=sample:0.1 there are 999");
   CHECK(runs({"--slo=p99.9:50us", "--ops=10000", "--latency=sample:0.1"}).runs.size() == 1);
+  const std::string trace = "/tmp/latchlab_cli_test_trace_" + std::to_string(::getpid());
+  TraceWriter writer;
+  for (int i = 0; i < 3; ++i) writer.add(0, "key", OpKind::kRead, 8);
+  writer.write(trace, false);
+  CHECK(contains(error_of({"--slo=p99:50us", "--workload=trace:" + trace}), "is over when all of it was replayed"));
+  std::remove(trace.c_str());
   CHECK(contains(error_of({"--slo=p99:50us", "--batch=4"}), "with --slo operations come one by one"));
   CHECK(runs({"--rate=1M", "--batch={1,16}"}).runs[1].skip.starts_with("--batch: with --rate"));
 }
