@@ -55,7 +55,7 @@ bool writes(const Mix& mix) {
          mix.has(OpKind::kErase) || mix.has(OpKind::kRmw);
 }
 
-/// Whether any operation takes its key from the distribution (workloads/stream.cc).
+/// Whether any operation takes its key from the distribution (workloads/mix_stream.cc).
 bool draws_keys(const Mix& mix) {
   return mix.has(OpKind::kRead) || mix.has(OpKind::kUpdate) || mix.has(OpKind::kUpsert) ||
          mix.has(OpKind::kScan) || mix.has(OpKind::kRmw);
@@ -247,7 +247,8 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
   if (!inserts && config.records > config.most_keys) {
     return fmt::format("--records: {} has {} slots, too few for {} records", config.index.str(), config.most_keys, config.records);
   }
-  if (mix.has(OpKind::kInsert) && !inserts && !mix.has(OpKind::kErase) && config.records == capacity) {
+  // What a file inserts has keys in the file.
+  if (mix.has(OpKind::kInsert) && !inserts && !mix.has(OpKind::kErase) && !by_file && config.records == capacity) {
     if (defaults.records) {
       return fmt::format("--keys: no key of {} is left to insert: all of them ({}) are loaded", config.keys.str(), capacity);
     }

@@ -2,7 +2,7 @@
 // is dealt less; what is done is at any moment the beginning of the stream, but for what threads hold, and a run of N
 // operations does the next N, however many threads do them.
 //
-// It matters most where the index is a window that moves on (workloads/stream.h). Threads that went on by themselves would
+// It matters most where the index is a window that moves on (workloads/mix_stream.h). Threads that went on by themselves would
 // drift apart, and an erase that overtakes the insert of its key leaves that key behind. So such a window is to be long
 // beside what threads hold: they make fewer operations ready for a round then.
 //
@@ -57,13 +57,20 @@ class Dealer {
     return lanes_.size() == 1 ? std::nullopt : std::optional(lanes_[t].end - lanes_[t].undealt());
   }
 
-  /// The first one of the first part that nobody was dealt. While nobody asks.
-  [[nodiscard]] u64 next() const { return lanes_[0].next.load(kRelaxed); }   // relaxed: nobody asks
+  /// The first one of the first part that nobody was dealt, and that part's end. While nobody asks.
+  [[nodiscard]] u64 next() const { return lanes_[0].undealt(); }
+  [[nodiscard]] u64 end_of_first() const { return lanes_[0].last; }
+
+  /// How many there are that nobody was dealt, of all parts to their ends. While nobody asks.
+  [[nodiscard]] u64 left() const {
+    u64 left = 0;
+    for (const Lane& lane : lanes_) left += lane.last - lane.undealt();
+    return left;
+  }
 
   /// Deals `count` more at most, of each part its share in what is left; also if it was to deal less before. While nobody asks.
   void end_after(u64 count) {
-    u64 left = 0;
-    for (Lane& lane : lanes_) left += lane.last - lane.undealt();
+    u64 left = this->left();
     for (Lane& lane : lanes_) {
       const u64 next = lane.undealt(), own = lane.last - next;
       lane.next.store(next, kRelaxed);   // relaxed: nobody asks

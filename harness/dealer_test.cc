@@ -38,6 +38,8 @@ TEST_CASE("an end can be drawn nearer, also behind what is dealt, and farther ag
   dealer.end_after(7);
   CHECK(dealer.deal(0, kRoundSteps).count == 7);
   CHECK(dealer.deal(0, kRoundSteps).count == 0);
+  CHECK(dealer.next() == 2 * kRoundSteps + 7);   // and not where a slice would have ended
+  CHECK(dealer.left() == kRoundSteps - 7);
   dealer.end_after(100);
   const Dealer::Hand more = dealer.deal(0, kRoundSteps);
   CHECK(more.first == 2 * kRoundSteps + 7);   // nothing was passed over
@@ -79,6 +81,9 @@ TEST_CASE("where a stream is in parts each thread is dealt its own, in order, to
   CHECK(dealer.deal(0, kRoundSteps).count == 0);
   dealer.end_after(100);   // all of what is left is in the last part
   CHECK(dealer.deal(2, kRoundSteps).count == 100);
+  CHECK(dealer.next() == 1000);
+  CHECK(dealer.end_of_first() == 1000);
+  CHECK(dealer.left() == 4000 - 2 * kSliceSteps - 100);
   dealer.end_after(~u64{0});
   CHECK(dealer.deal(2, kRoundSteps).count == 4000 - 2 * kSliceSteps - 100);
 

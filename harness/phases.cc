@@ -11,6 +11,7 @@
 #include "harness/interrupt.h"
 #include "harness/open_loop.h"
 #include "src/base/error.h"
+#include "workloads/stream.h"
 
 namespace latchlab {
 namespace {
@@ -115,6 +116,12 @@ void Phases::limit_to(u64 total) {
     all += workers_[t].share.part;
   }
   for (Worker& worker : workers_) worker.share.whole = all;
+}
+
+u64 Phases::left() const {
+  u64 left = dealer_.left();
+  for (const Worker& worker : workers_) left += worker.rest.count;
+  return left;
 }
 
 void Phases::run_steps(u32 t) {
@@ -226,6 +233,9 @@ bool Phases::make_ready(Worker& me, u32 most) {
   const std::optional<u64> now = thread_time_ns();
   me.clocked &= start && now;
   me.making_ns += me.clocked ? *now - *start : 0;
+  if (dealt.first < StreamPrint::kMost) {   // outside of what making takes
+    me.print += fingerprint(dealt.first, std::span(me.ops).first(std::min<u64>(dealt.count, StreamPrint::kMost - dealt.first)));
+  }
   return dealt.count > 0;
 }
 

@@ -45,6 +45,7 @@ struct alignas(kFalseSharingBytes) Worker {
   std::optional<u64> until;   // ns since its beginning, where the thread then had no operation left to wait for
   u64 making_ns = 0;  // of this thread's time, for all the steps that it has made
   u64 made = 0;
+  u64 print = 0;      // the fingerprint of those of them that StreamPrint is of
   bool clocked = true;  // the kernel told that time
   bool pinned = true;
   std::optional<u32> seen_on;  // the processor, at the end of the measured phase
@@ -101,14 +102,17 @@ class Phases {
 
   /// Leaves `total` operations of the workload to do: first what threads hold since the warm-up.
   void limit_to(u64 total);
+  /// How many there are to do without a limit.
+  [[nodiscard]] u64 left() const;
 
   // While no phase runs:
   [[nodiscard]] std::vector<Worker>& workers() { return workers_; }
   [[nodiscard]] const std::vector<Worker>& workers() const { return workers_; }
   [[nodiscard]] const Meter& meter() const { return meter_; }
   [[nodiscard]] const Rounds& rounds() const { return rounds_; }
-  /// The first operation of the workload that nobody was dealt.
+  /// The operations of the workload that nobody was dealt: the first of the first part, and where that part ends (Stream::parts).
   [[nodiscard]] u64 next() const { return dealer_.next(); }
+  [[nodiscard]] u64 end_of_first() const { return dealer_.end_of_first(); }
   /// An insert found no room, which ended its phase.
   [[nodiscard]] bool full() const { return full_.load(kRelaxed); }   // relaxed: the crew's mutex has brought it
 

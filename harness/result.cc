@@ -20,6 +20,7 @@ std::string_view word(Ending ending) {
     case Ending::kTime: return "time";
     case Ending::kOperations: return "operations";
     case Ending::kRecords: return "records";
+    case Ending::kTrace: return "trace";
     case Ending::kFull: return "full";
     case Ending::kSignal: return "signal";
   }

@@ -106,6 +106,7 @@ enum class Ending {
   kTime,        ///< --time
   kOperations,  ///< --ops
   kRecords,     ///< insert has inserted all its records
+  kTrace,       ///< all operations of a trace are done
   kFull,        ///< an insert found no room, and the index may not grow
   kSignal       ///< an interruption
 };
@@ -283,7 +284,8 @@ struct Validation {
 /// What tells that two runs did the same operations: a hash of the first of the workload (workloads/stream.h), the same
 /// for every number of threads, index and policy.
 struct StreamPrint {
-  u64 operations = 0;   ///< that it is of
+  static constexpr u64 kMost = 1'000'000;
+  u64 operations = 0;   ///< that it is of, at most kMost
   u64 fingerprint = 0;
 };
 

@@ -53,7 +53,7 @@ void StepMaker::make(u64 first, std::span<Step> steps, std::vector<Op>& ops) con
   stream_.fill(first, ops);
   const KeySet& keys = stream_.keys();
   const bool may_miss = erases_ || stream_.addresses_new();
-  const bool may_hit = may_miss || stream_.size() > keys.capacity();
+  const bool may_hit = erases_ || stream_.inserts_may_hit() || stream_.size() > keys.capacity();
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const Op& op = ops[i];
     Step& step = steps[i];
@@ -87,14 +87,14 @@ Slice make_checks(const KeySet& keys, u64 records, u64 samples, u64 first, u32 c
   return {.steps = steps.data(), .count = count, .only = OpKind::kRead, .teaches = false};
 }
 
-StreamPrint print_of(const Stream& stream) {
-  constexpr u64 kMost = 1'000'000;
-  StreamPrint print{.operations = std::min(kMost, stream.size()), .fingerprint = 0};
+StreamPrint print_of(const Stream& stream, u64 first, u64 made) {
+  StreamPrint print{.operations = std::min(StreamPrint::kMost, stream.size()), .fingerprint = made};
   std::vector<Op> ops(kChunkSteps);
-  for (u64 first = 0; first < print.operations; first += kChunkSteps) {
+  while (first < print.operations) {
     const auto here = std::span(ops).first(std::min<u64>(kChunkSteps, print.operations - first));
     stream.fill(first, here);
     print.fingerprint += fingerprint(first, here);
+    first += here.size();
   }
   return print;
 }

@@ -5,9 +5,10 @@
 //   a read or update of a record   hits, unless the workload erases (the record may be gone, or not there yet) or addresses
 //                                  what was just inserted (Stream::addresses_new)
 //   a read of an absent key        misses
-//   an insert                      finds its key absent, unless the workload erases (then an upsert may have come before it) or
-//                                  has more operations than there are keys (lines of a file, u32, even strides), which then go
-//                                  round; one that fills an index inserts each record once, of whichever keys
+//   an insert                      finds its key absent, unless the workload erases (then an upsert may have come before it), or
+//                                  inserts what may be there (a trace, Stream::inserts_may_hit), or has more operations than
+//                                  there are keys (lines of a file, u32, even strides), which then go round; one that fills an
+//                                  index inserts each record once, of whichever keys
 #pragma once
 
 #include <optional>
@@ -25,7 +26,7 @@ class StepMaker {
   /// `stream` must outlive the maker. `erases`: whether anything of the workload erases. `value_bits`: 64 or 32.
   StepMaker(const Stream& stream, bool erases, u32 value_bits) : stream_(stream), erases_(erases), value_bits_(value_bits) {}
 
-  /// Makes the steps of the operations number first, first + 1, ... `ops` is scratch space.
+  /// Makes the steps of the operations number first, first + 1, ..., which it leaves in `ops`.
   void make(u64 first, std::span<Step> steps, std::vector<Op>& ops) const;
 
   /// The same; room for them is made in `steps`. Returns them as one slice.
@@ -47,7 +48,8 @@ class StepMaker {
 Slice make_checks(const KeySet& keys, u64 records, u64 samples, u64 first, u32 count, std::vector<Step>& steps,
                   u32 value_bits);
 
-/// What tells that two runs did the same operations, of the beginning of a stream that is made as for one thread.
-[[nodiscard]] StreamPrint print_of(const Stream& stream);
+/// What tells that two runs did the same operations, of the beginning of a stream: from operation `first` on made here, as for one
+/// thread; `made`: the fingerprint of those before.
+[[nodiscard]] StreamPrint print_of(const Stream& stream, u64 first = 0, u64 made = 0);
 
 }  // namespace latchlab

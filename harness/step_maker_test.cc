@@ -11,6 +11,8 @@
 #include "workloads/keys.h"
 #include "workloads/mix.h"
 #include "workloads/mix_stream.h"
+#include "workloads/wiscer.h"
+#include "workloads/wiscer_stream.h"
 
 namespace latchlab {
 namespace {
@@ -36,6 +38,24 @@ TEST_CASE("a step knows what must come of it") {
         CHECK(step.expect == (erases ? Expect::kEither : Expect::kHit));
       }
     }
+  }
+}
+
+TEST_CASE("an insert of a new key is promised to find none, also where lookups may come too early") {
+  const KeySet keys(Spec::parse("affine"), 1);
+  const Mix mix(Spec::parse("ycsb-d"), 0);
+  const MixStream by_age(1, 1, keys, Distribution(Spec::parse("latest:0.99")), mix, 1000);
+  const WiscerStream wiscer(WiscerFile::read("read-mostly"), 1, keys);
+  for (const Stream* stream : {static_cast<const Stream*>(&by_age), static_cast<const Stream*>(&wiscer)}) {
+    std::vector<Op> ops;
+    std::vector<Step> steps;
+    (void)StepMaker(*stream, false, 64).make(0, 4096, ops, steps);
+    u64 inserts = 0;
+    for (const Step& step : steps) {
+      inserts += step.kind == OpKind::kInsert;
+      REQUIRE(step.expect == (step.kind == OpKind::kInsert ? Expect::kMiss : Expect::kEither));
+    }
+    CHECK(inserts > 50);
   }
 }
 

@@ -62,7 +62,7 @@ class Run {
         stream_(workload_.stream(config.seed, kMeasuredPhase, keys_, config.threads, Distribution(config.distribution), config.records,
                                  Churn::parse(config.churn))),
         maker_(*stream_, mix_.has(OpKind::kErase), config.widths.value),
-        phases_(trial, config, seats_, maker_, mix_.has(OpKind::kErase) ? config.records : 0, progress) {}
+        phases_(trial, config, seats_, maker_, mix_.has(OpKind::kErase) && !workload_.trace() ? config.records : 0, progress) {}
 
   TrialResult run() {
     out_.validation.mode = config_.validate;
@@ -96,6 +96,9 @@ class Run {
       if (enter() && (mix_.fills() || (load() && verify()))) {
         retouch();
         if (!mix_.fills() && config_.warmup_ns > 0) warm_up();
+        if (workload_.trace() && phases_.left() == 0) {
+          worsen(Status::kFailed, fmt::format("the warm-up did all {} operations of the trace; --warmup=0 leaves it out", stream_->size()));
+        }
         if (phases_.full()) worsen(Status::kFailed, full("in the warm-up, which inserts too; --warmup=0 leaves it out"));
         if (used_up()) {
           worsen(Status::kFailed,
@@ -199,6 +202,7 @@ class Run {
 
   /// Whether inserts can only fail from now on.
   bool used_up() const {
+    if (workload_.by_file()) return false;   // its inserts are of keys that it has for them
     const bool only_grows = mix_.has(OpKind::kInsert) && !mix_.fills() && !mix_.has(OpKind::kErase);
     return only_grows && trial_.keeps() && tally_of_all().keys == keys_.capacity();
   }
@@ -211,8 +215,7 @@ class Run {
   };
 
   void measure() {
-    u64 total = config_.ops > 0 ? config_.ops : ~u64{0};
-    total = std::min(total, stream_->size());
+    const u64 total = std::min(config_.ops > 0 ? config_.ops : ~u64{0}, phases_.left());
     rate_ = config_.rate;
     const std::optional<Before> before = config_.slo ? search(total) : run_measured("measure", total);
     if (!before) return;
@@ -237,6 +240,7 @@ class Run {
   /// A phase that may be the one that is reported, at rate_; nothing where it cannot begin.
   std::optional<Before> run_measured(const std::string& name, u64 total) {
     if (!go_on()) return std::nullopt;   // what the one before has left behind stays
+    left_ = phases_.left();
     phases_.limit_to(total);
     const u32 every = config_.latency_every;
     for (Worker& worker : phases_.workers()) {
@@ -360,8 +364,9 @@ class Run {
     throughput.interval_ns = config_.sample_ns;
     throughput.ended_by = stop_requested()                                   ? Ending::kSignal
                           : phases_.full()                                   ? Ending::kFull
+                          : workload_.trace() && throughput.operations >= left_ ? Ending::kTrace
                           : throughput.operations < total                    ? Ending::kTime
-                          : config_.ops > 0 && config_.ops <= stream_->size() ? Ending::kOperations
+                          : config_.ops > 0 && config_.ops <= left_          ? Ending::kOperations
                                                                              : Ending::kRecords;
     throughput.generator_ns =
         clocked ? Measured<double>(static_cast<double>(making) / static_cast<double>(made))
@@ -384,6 +389,13 @@ class Run {
     if (out_.status >= Status::kFailed) return;
     if (t.ended_by == Ending::kFull) {
       out_.health.notes.push_back(full("and so the run ended"));
+    }
+    if (workload_.trace() && left_ < stream_->size()) {
+      out_.health.notes.push_back(fmt::format("the warm-up did the first {} operations of the trace's {}", stream_->size() - left_,
+                                              stream_->size()));
+    }
+    if (t.ended_by == Ending::kTrace && (config_.time_ns > 0 || config_.ops > stream_->size())) {
+      out_.health.notes.push_back(fmt::format("the trace ended before the end that {} sets", config_.time_ns > 0 ? "--time" : "--ops"));
     }
     if (!mix_.fills()) return;
     if (t.ended_by == Ending::kTime) {
@@ -492,17 +504,24 @@ class Run {
     const auto missing = [this](const char* why) { out_.nodes_per_fetch = Measured<double>::missing(why); };
     if (!trial_.counts_nodes()) return missing("the index does not count the nodes that a lookup visits");
     if (mix_.fills()) return missing("the workload looks nothing up");
-    const u64 first = std::min(phases_.next(), stream_->size());
-    const u32 count = static_cast<u32>(std::min<u64>(kFetches, stream_->size() - first));
+    const u64 first = phases_.next();
+    const u32 count = static_cast<u32>(std::min<u64>(kFetches, phases_.end_of_first() - first));
+    if (count == 0) return missing("no operation of the workload is left whose way could be counted");
     std::vector<Op> ops;
     std::vector<Step> steps;
     out_.nodes_per_fetch = trial_.nodes_per_fetch(maker_.make(first, count, ops, steps));
   }
 
-  /// Of the beginning of the stream, made once more, as for one thread: how much of it was done depends on the machine.
+  /// Of the beginning of the stream: of what threads made, which adds up to the same in whichever hands it was, and behind that of
+  /// what they would have made. How far they came depends on the machine. In parts, operations have other numbers for other numbers
+  /// of threads: then all are made once more, as for one.
   void find_fingerprint() {
-    out_.stream = print_of(*workload_.stream(config_.seed, kMeasuredPhase, keys_, 1, Distribution(config_.distribution),
-                                             config_.records, Churn::parse(config_.churn)));
+    const auto stream = workload_.stream(config_.seed, kMeasuredPhase, keys_, 1, Distribution(config_.distribution), config_.records,
+                                         Churn::parse(config_.churn));
+    const bool in_parts = stream_->parts().size() != 2;
+    u64 made = 0;
+    for (const Worker& worker : phases_.workers()) made += in_parts ? 0 : worker.print;
+    out_.stream = print_of(*stream, in_parts ? 0 : phases_.next(), made);
   }
 
   /// The index against the tally; nobody uses it any more.
@@ -586,6 +605,7 @@ class Run {
   PageUse pages_before_;
   std::optional<Rate> rate_;   // of the measured phase; none: a closed loop
   u64 measured_ns_ = 0;
+  u64 left_ = 0;   // operations of the stream as the measured phase began
   TrialResult out_;
 };
 

@@ -8,7 +8,7 @@
 //   hotspot:F,hits=S  the F hottest of the records (0.2) share S of the operations alike (0.8), the rest the rest
 //   self-similar:H    the share H of the records has 1 - H of the operations, and within it again, and so on
 //   exponential:A     weights fall exponentially, by e^-A from the first rank to the last (YCSB's default: 3.495)
-//   latest:Q          zipf:Q (0.99) by age: what was inserted last is the hottest (stream.h says as of when)
+//   latest:Q          zipf:Q (0.99) by age: what was inserted last is the hottest (mix_stream.h says as of when)
 //   histogram:FILE    a line for each stretch of ranks: their share of the records, their share of the operations
 //
 // Ranks are scattered over the records by a permutation (bijection.h), which depends on the seed and not on the phase:

@@ -15,7 +15,7 @@
 //
 // Shares are kept in parts per million and are met exactly, not on average: before() says how many
 // operations of a kind precede each block of 256. So the ordinal of an operation among its kind is known
-// without counting, which is what lets every insert of a stream address a record of its own (stream.h).
+// without counting, which is what lets every insert of a stream address a record of its own (mix_stream.h).
 
 #include <array>
 #include <string>

@@ -30,7 +30,7 @@ u64 checked(u64 records, const KeySet& keys) {
   return records;
 }
 
-/// Keys that end (stream.h) go round by themselves where there are fewer.
+/// Keys that end (mix_stream.h) go round by themselves where there are fewer.
 u64 mask_of(u64 records, const KeySet& keys, const Mix& mix) {
   const bool moves_on = mix.has(OpKind::kErase) && mix.ppm(OpKind::kInsert) == mix.ppm(OpKind::kErase);
   const u64 numbers = std::bit_ceil(2 * records);

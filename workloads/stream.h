@@ -37,6 +37,9 @@ class Stream {
   /// each other.
   [[nodiscard]] virtual bool addresses_new() const = 0;
 
+  /// Whether an insert may be of a key that is there, although nothing was erased and no key is used a second time.
+  [[nodiscard]] virtual bool inserts_may_hit() const { return false; }
+
   [[nodiscard]] const KeySet& keys() const { return keys_; }
 
  protected:

@@ -29,6 +29,7 @@ class TraceStream final : public Stream {
   [[nodiscard]] std::vector<u64> parts() const override { return begins_; }
   /// What is read may have been erased, and what is inserted be there.
   [[nodiscard]] bool addresses_new() const override { return true; }
+  [[nodiscard]] bool inserts_may_hit() const override { return true; }
 
   /// When operation `number` was recorded, ns since the first of the trace.
   [[nodiscard]] u64 time_ns(u64 number) const { return trace_->ops()[place_of(number)].time_ns; }
