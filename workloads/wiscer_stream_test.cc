@@ -56,17 +56,43 @@ TEST_CASE("a Wiscer stream is the same however many threads ask, and in whatever
     for (const u64 part : sums) sum += part;
     CHECK(sum == expected);
   }
-  // From the end to the beginning: what is no longer there is made again.
-  const WiscerStream stream(kChanging, 1, keys);
-  u64 sum = 0;
-  std::vector<Op> ops(8000);
-  for (u64 first = kOps; first > 0;) {
-    first -= ops.size();
-    stream.fill(first, ops);
-    sum += fingerprint(first, ops);
-  }
-  CHECK(sum == expected);
   CHECK(fingerprint(0, ops_of(kChanging, 0, kOps, 2)) != expected);
+}
+
+TEST_CASE("requests that are asked for again, or when they are no longer kept, are made again", "[wiscer]") {
+  constexpr u64 kOps = 40'000;
+  const KeySet keys(Spec::parse("dense"), 1);
+  const u64 expected = fingerprint(0, ops_of(kChanging, 0, kOps));
+  for (const std::size_t most_kept : {std::size_t{1}, std::size_t{7}, WiscerStream::kMostKept}) {
+    const WiscerStream stream(kChanging, 1, keys, most_kept);
+    for (const bool once_more : {false, true}) {   // from the end to the beginning
+      u64 sum = 0;
+      std::vector<Op> ops(8000);
+      for (u64 first = kOps; first > 0;) {
+        first -= ops.size();
+        stream.fill(first, ops);
+        sum += fingerprint(first, ops);
+      }
+      CHECK(sum == expected);
+      CHECK((stream.made_again() == 0) == (most_kept == WiscerStream::kMostKept && !once_more));
+    }
+    // What goes on was not disturbed by it.
+    std::vector<Op> more(1000);
+    stream.fill(kOps, more);
+    CHECK(more == ops_of(kChanging, kOps, more.size()));
+  }
+}
+
+TEST_CASE("a thread that comes very late finds what it was dealt as the others have left it", "[wiscer]") {
+  const KeySet keys(Spec::parse("dense"), 1);
+  const WiscerFile file{.zipf = 0, .initial_size = 100, .operations = 1, .fetch = 1, .insert = 0, .erase = 0, .shift_every = {},
+                        .shift_share = 0, .sequential = true, .sorted = false};
+  const WiscerStream stream(file, 1, keys);
+  std::vector<Op> ops(8192);
+  for (u64 first = ops.size(); first < 3'000'000; first += ops.size()) stream.fill(first, ops);
+  stream.fill(0, ops);
+  CHECK(stream.made_again() == 0);
+  CHECK(ops == ops_of(file, 0, ops.size()));
 }
 
 TEST_CASE("fetched and deleted keys are those that are there, and deletes delete each once", "[wiscer]") {
@@ -92,13 +118,15 @@ TEST_CASE("fetches follow Zipf's law over what is there", "[wiscer]") {
   WiscerFile file;
   file.initial_size = 1000;
   constexpr u64 kOps = 400'000;
-  // One fetch in a million is replaced by an insert: ranks are then drawn one by one, and some again.
-  for (const double inserts : {0.0, 1e-6}) {
+  // Some fetches in a million are replaced by inserts: ranks are then drawn one by one, and some again.
+  for (const double inserts : {0.0, 2e-5}) {
     file.insert = inserts;
     file.fetch = 1 - inserts;
     const std::vector<Op> ops = ops_of(file, 0, kOps);
     std::map<u64, u64> counts;
-    for (const Op& op : ops) ++counts[op.key];
+    u64 inserted = 0;
+    for (const Op& op : ops) op.kind == OpKind::kRead ? ++counts[op.key] : ++inserted;
+    CHECK(inserted == static_cast<u64>(inserts * kOps));
     const std::vector<u64> keys = by_popularity(ops);
     double weights = 0;
     for (u64 rank = 1; rank <= 1000; ++rank) weights += 1.0 / static_cast<double>(rank);
