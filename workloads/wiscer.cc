@@ -1,7 +1,9 @@
 #include "workloads/wiscer.h"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <string_view>
 #include <vector>
@@ -19,6 +21,9 @@ namespace latchlab {
 namespace {
 
 using Line = TextFile::Line;
+
+constexpr double kSlack = 1e-9;             // of the sum of proportions
+constexpr double kLeastProportion = 1e-6;   // a mix's smallest share
 
 double number_of(const Line& line, std::string_view value, double least, double most) {
   const std::optional<double> number = parse_double(value);
@@ -44,6 +49,37 @@ bool is_second(const Line& line, std::string_view value, std::string_view first,
   return value == second;
 }
 
+double proportion_of(const Line& line, std::string_view value) {
+  const double share = number_of(line, value, 0, 1);
+  if (share > 0 && share < kLeastProportion) throw line.error("is less than the smallest proportion, one in a million");
+  return share;
+}
+
+struct Key {
+  std::string_view name;
+  void (*read)(WiscerFile&, const Line&, std::string_view value);
+};
+constexpr Key kKeys[] = {
+    {"zipf", [](WiscerFile& f, const Line& line, std::string_view value) { f.zipf = number_of(line, value, 0, HUGE_VAL); }},
+    {"initialSize", [](WiscerFile& f, const Line& line, std::string_view value) { f.initial_size = count_of(line, value, 0); }},
+    {"operationCount", [](WiscerFile& f, const Line& line, std::string_view value) { f.operations = count_of(line, value, 0); }},
+    {"fetchProportion", [](WiscerFile& f, const Line& line, std::string_view value) { f.fetch = proportion_of(line, value); }},
+    {"insertProportion", [](WiscerFile& f, const Line& line, std::string_view value) { f.insert = proportion_of(line, value); }},
+    {"deleteProportion", [](WiscerFile& f, const Line& line, std::string_view value) { f.erase = proportion_of(line, value); }},
+    {"distShiftFreq", [](WiscerFile& f, const Line& line, std::string_view value) { f.shift_every = count_of(line, value, 1); }},
+    {"distShiftPrct", [](WiscerFile& f, const Line& line, std::string_view value) { f.shift_share = number_of(line, value, 0, 100) / 100; }},
+    {"storageEngine",
+     [](WiscerFile&, const Line& line, std::string_view value) {
+       if (value == "ChainedHashing" || value == "VIPHashing" || value == "none") return;
+       throw line.error("needs ChainedHashing, VIPHashing or none; the index is what --index says");
+     }},
+    {"keyPattern",
+     [](WiscerFile& f, const Line& line, std::string_view value) { f.sequential = is_second(line, value, "random", "sequential"); }},
+    {"keyOrder",
+     [](WiscerFile& f, const Line& line, std::string_view value) { f.sorted = is_second(line, value, "random", "sorted"); }},
+    {"outputFile", [](WiscerFile&, const Line&, std::string_view) {}},
+};
+
 /// The file; a name without a folder may be that of one that is shipped.
 TextFile opened(const std::string& path) {
   constexpr std::string_view kWhat = "Wiscer";
@@ -68,46 +104,22 @@ WiscerFile WiscerFile::read(const std::string& path) {
     const std::size_t equals = line.text.find('=');
     if (equals == std::string_view::npos) throw line.error("is not key=value");
     std::string key(line.text.substr(0, equals));
-    const std::string_view value = line.text.substr(equals + 1);
     if (key == "keyorder") key = "keyOrder";
     if (const auto [before, is_new] = seen.emplace(key, line.number); !is_new) {
       throw line.error(fmt::format("says {} again, after line {}", key, before->second));
     }
-    if (key == "zipf") {
-      out.zipf = number_of(line, value, 0, HUGE_VAL);
-    } else if (key == "initialSize") {
-      out.initial_size = count_of(line, value, 0);
-    } else if (key == "operationCount") {
-      out.operations = count_of(line, value, 0);
-    } else if (key == "fetchProportion") {
-      out.fetch = number_of(line, value, 0, 1);
-    } else if (key == "insertProportion") {
-      out.insert = number_of(line, value, 0, 1);
-    } else if (key == "deleteProportion") {
-      out.erase = number_of(line, value, 0, 1);
-    } else if (key == "distShiftFreq") {
-      out.shift_every = count_of(line, value, 1);
-    } else if (key == "distShiftPrct") {
-      out.shift_share = number_of(line, value, 0, 100) / 100;
-    } else if (key == "keyPattern") {
-      out.sequential = is_second(line, value, "random", "sequential");
-    } else if (key == "keyOrder") {
-      out.sorted = is_second(line, value, "random", "sorted");
-    } else if (key == "storageEngine") {
-      if (value != "ChainedHashing" && value != "VIPHashing" && value != "none") {
-        throw line.error("needs ChainedHashing, VIPHashing or none; the index is what --index says");
-      }
-    } else if (key != "outputFile") {
-      const std::vector<std::string> known{"zipf", "initialSize", "operationCount", "fetchProportion", "insertProportion",
-                                           "deleteProportion", "distShiftFreq", "distShiftPrct", "storageEngine", "keyPattern",
-                                           "keyOrder", "outputFile"};
-      throw line.error(fmt::format("has an unknown key; there are {}{}", fmt::join(known, ", "), suggestion(key, known)));
+    const auto known = std::ranges::find(kKeys, key, &Key::name);
+    if (known == std::end(kKeys)) {
+      std::vector<std::string> names;
+      for (const Key& one : kKeys) names.emplace_back(one.name);
+      throw line.error(fmt::format("has an unknown key; there are {}{}", fmt::join(names, ", "), suggestion(key, names)));
     }
+    known->read(out, line, line.text.substr(equals + 1));
   });
   if (seen.empty()) throw file.error("says nothing; it needs lines such as initialSize=1000000");
   if (out.operations == 0) throw file.error("needs operationCount, the number of requests, above 0");
   const double sum = out.fetch + out.insert + out.erase;
-  if (std::abs(sum - 1) > 1e-9) {
+  if (std::abs(sum - 1) > kSlack) {
     throw file.error(fmt::format("has proportions {}, {} and {} of fetches, inserts and deletes, which sum to {}, not to 1", out.fetch,
                                  out.insert, out.erase, sum));
   }
@@ -116,9 +128,10 @@ WiscerFile WiscerFile::read(const std::string& path) {
 }
 
 Mix WiscerFile::mix(double negative) const {
+  const double sum = fetch + insert + erase;   // 1, or as near as read() lets it be: a mix is more exact
   Spec spec{.name = "mix", .arg = {}, .options = {}};
   for (const auto& [name, share] : {std::pair{"read", fetch}, std::pair{"insert", insert}, std::pair{"erase", erase}}) {
-    if (share > 0) spec.options.emplace_back(name, fmt::format("{}", share * 100));
+    if (share > 0) spec.options.emplace_back(name, fmt::format("{}", share / sum * 100));
   }
   return Mix(spec, negative);
 }

@@ -95,5 +95,17 @@ TEST_CASE("the seven workloads of Wiscer are shipped", "[wiscer]") {
   CHECK(WiscerFile::read("read-mostly").insert == 0.02);
 }
 
+TEST_CASE("proportions that are taken for whole make a mix, and one that is too small for a mix has its line", "[wiscer]") {
+  const TemporaryFile nearly("operationCount=1\nfetchProportion=0.7000000005\ninsertProportion=0.2\ndeleteProportion=0.1\n");
+  const Mix mix = WiscerFile::read(nearly.path()).mix(0);
+  CHECK(mix.ppm(OpKind::kRead) == 700'000);
+  CHECK(mix.ppm(OpKind::kErase) == 100'000);
+  const TemporaryFile small("operationCount=1\nfetchProportion=0.9999999\ninsertProportion=1e-7\n");
+  CHECK_THROWS_WITH(WiscerFile::read(small.path()),
+                    Catch::Contains("line 3 'insertProportion=1e-7' is less than the smallest proportion, one in a million"));
+  const TemporaryFile least("operationCount=1\nfetchProportion=0.999999\ninsertProportion=1e-6\n");
+  CHECK(WiscerFile::read(least.path()).mix(0).ppm(OpKind::kInsert) == 1);
+}
+
 }  // namespace
 }  // namespace latchlab
