@@ -141,6 +141,17 @@ u64 memory_of(const Topology& topology, u64 otherwise) {
   return bytes > 0 ? bytes : otherwise;
 }
 
+/// The same for values of an option that mean the same: 1K and 1000, rtm and rtm:20. What other options say is left out, since it may
+/// keep this one from a point.
+std::string meaning_of(const OptionRow& option, const std::string& value, const Registry& registry) {
+  Config alone;
+  apply(option, alone, value);
+  alone.index = index_in_effect(index_meant(alone.index, registry), registry);
+  alone.sync = in_effect(alone.sync, registry);
+  for (Spec* const spec : {&alone.workload, &alone.keys, &alone.distribution, &alone.churn}) *spec = spec->plain();
+  return point_of(alone) + alone.keys.str();
+}
+
 RunCommand parse_run(const std::vector<std::string>& args, const Surroundings& here) {
   Given given =
       read_options(args, [](const std::string& name) -> const OptionRow& { return option_row(name); });
@@ -193,10 +204,7 @@ RunCommand parse_run(const std::vector<std::string>& args, const Surroundings& h
         apply(option, product.back(), value);
         if (name == "index") product.back().index = index_meant(product.back().index, surroundings.registry);
         if (&point != &points.front()) continue;
-        Config resolved = product.back();
-        resolved.sync = in_effect(resolved.sync, surroundings.registry);
-        resolved.index = index_in_effect(resolved.index, surroundings.registry);
-        const auto [same, is_new] = spelled.emplace(point_of(resolved), value);
+        const auto [same, is_new] = spelled.emplace(meaning_of(option, value, surroundings.registry), value);
         if (is_new) continue;
         const std::string what = same->second == value ? "is given twice" : "is the same as " + same->second;
         throw InputError(fmt::format("--{}: {} {}; --reps=2 runs every point twice", name, value, what));

@@ -191,7 +191,7 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
   config.threads *= config.groups;
   place_memory(config, surroundings.topology);
   const u64 memory_available = std::min(surroundings.memory_available, available_memory_on(config.pages));
-  (void)named("--dist", [&] { return Distribution(config.distribution); });
+  (void)named("--dist", [&] { return Distribution(config.distribution); });   // also where another will take its place
   const Churn churn = named("--churn", [&] { return Churn::parse(config.churn); });
   const Workload workload = named("--workload", [&] { return Workload(config.workload, 0); });
   const Mix& mix = workload.mix();
@@ -210,7 +210,7 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
   const std::string no_file = by_file ? take_file(config, workload, defaults) : "";
   const bool open = config.rate || config.slo;
   if (open && defaults.latency) config.latency_every = 1;   // every call stands alone there anyway
-  const u64 capacity = named("--keys", [&] { return capacities.of(config.keys); });
+  const u64 capacity = named("--keys", [&] { return capacities.of(config.keys, memory_available); });
   if (defaults.records && !by_file) {
     // A mix that inserts needs keys that are not in the index.
     const u64 keys_left = !inserts && mix.has(OpKind::kInsert) ? capacity / 2 : capacity;
@@ -220,8 +220,8 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
                                  config.records));
   }
   if (const u64 least = least_bytes_per_key(config.keys); config.records > memory_available / least) {
-    throw InputError(fmt::format("--records: {} keys take at least {:.0f} GB; {:.1f} GB of memory are available",
-                                 config.records, static_cast<double>(config.records * least) / 1e9,
+    throw InputError(fmt::format("{}: {} keys take at least {:.0f} GB; {:.1f} GB of memory are available",
+                                 by_file ? "--workload" : "--records", config.records, static_cast<double>(config.records * least) / 1e9,
                                  static_cast<double>(memory_available) / 1e9));
   }
 
@@ -332,9 +332,20 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
   if (churn.kind != Churn::Kind::kNone && !config.no_distribution.empty()) {
     return fmt::format("--churn: it does not reach --workload={}: {}", config.workload.str(), config.no_distribution);
   }
-  const bool alike = config.distribution.name == "uniform" || config.distribution.arg == "0";
-  if (churn.kind == Churn::Kind::kDrift && alike) {
+  const Distribution distribution(config.distribution);
+  if (churn.kind == Churn::Kind::kDrift && distribution.alike()) {
     return fmt::format("--churn: under --dist={} no rank is more popular than another, so none can drift", config.distribution.str());
+  }
+  if (churn.kind == Churn::Kind::kFlash && distribution.by_age() && mix.has(OpKind::kInsert)) {
+    return fmt::format("--churn: a flash crowd addresses the same records for a while, but under --dist={} every insert makes all of "
+                       "them older", config.distribution.str());
+  }
+  if (config.no_distribution.empty()) {
+    try {
+      (void)distribution.law(config.records);
+    } catch (const InputError& error) {
+      return fmt::format("--dist: {}", error.what());
+    }
   }
   for (const std::string& why : {config.index_degraded, config.mem_degraded}) {
     if (config.strict && !why.empty()) throw InputError("--strict: the result would be degraded: " + why);
@@ -347,12 +358,12 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
   return "";
 }
 
-u64 CapacityOfKeys::of(const Spec& keys) {
+u64 CapacityOfKeys::of(const Spec& keys, u64 memory) {
   const std::string text = keys.str();
   for (const auto& [known, capacity] : known_) {
     if (known == text) return capacity;
   }
-  const u64 capacity = KeySet(keys, 0).capacity();
+  const u64 capacity = KeySet(keys, 0, memory).capacity();
   known_.emplace_back(text, capacity);
   return capacity;
 }

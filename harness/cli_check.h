@@ -28,7 +28,8 @@ struct Defaults {
 /// How many distinct keys a word of --keys has; remembers the answer, since a file must be read for it.
 class CapacityOfKeys {
  public:
-  [[nodiscard]] u64 of(const Spec& keys);
+  /// Throws InputError as KeySet does; `memory`: bytes that there are for the keys.
+  [[nodiscard]] u64 of(const Spec& keys, u64 memory);
 
  private:
   std::vector<std::pair<std::string, u64>> known_;

@@ -1,111 +1,19 @@
 #include "harness/cli.h"
 
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <variant>
 
-#include <unistd.h>
-
-#include "harness/build_info.h"
+#include "harness/cli_testing.h"
 #include "harness/list.h"
-#include "src/base/error.h"
 #include "src/testing/catch.h"
-#include "workloads/trace.h"
 
 namespace latchlab {
 namespace {
 
-using Options = std::vector<std::pair<std::string, std::string>>;
-
-/// A registry of words without types: the command line never builds anything.
-Registry some_words() {
-  Registry registry;
-  const auto add = [&](const char* index, const char* policy, KeyKind keys, bool ordered) {
-    Pair pair;
-    if (std::string(index) == "tbb") pair.own_memory = "it allocates itself";
-    if (std::string(policy) != "olc") pair.no_reclaim = "nothing waits";
-    pair.index = index;
-    pair.side_by_side = std::string(policy) != "spin";
-    if (std::string(index) == "tbb") pair.no_batch = "one key at a time";
-    pair.hints = std::string(index) == "vip";
-    pair.policy = policy;
-    pair.keys = keys;
-    pair.ordered = ordered;
-    if (std::string(index) == "tbb") pair.library = "fmt", pair.no_erase = "what is there stays";
-    pair.many_writers = pair.policy != "none";
-    pair.about = "about it";
-    pair.resolve = [](const Spec& spec) -> Options {
-      SpecReader reader(spec, "policy " + spec.name);
-      const u64 restarts = spec.name == "rtm" ? reader.arg_u64(20, 0, 1000) : 0;
-      const bool wait = spec.name == "rtm" && reader.flag("wait", true);
-      reader.finish();
-      return {{"restarts", std::to_string(restarts)}, {"wait", wait ? "1" : "0"}};
-    };
-    pair.index_degraded = [](const Spec& spec) {
-      return spec.str() == "vip:isa=avx" ? std::optional<std::string>("no avx here") : std::nullopt;
-    };
-    pair.most_keys = [](const Spec& spec) { return spec.arg == "32" ? u64{1'000'000} : ~u64{0}; };
-    pair.least_bytes = [](const Spec& spec) { return spec.arg ? u64{std::stoull(*spec.arg)} << 26 : u64{0}; };
-    if (pair.index == "vip") {
-      pair.widths = [](const Spec& spec) { return Widths{.key = spec.arg == "16" ? 16u : spec.arg == "32" ? 32u : 64u}; };
-    }
-    pair.resolve_index = [](const Spec& spec) -> Options {
-      SpecReader reader(spec, "index " + spec.name);
-      if (spec.name == "tbb") {
-        const u64 grain = reader.number("grain", 2, 1, 9);
-        return reader.finish(), Options{{"grain", std::to_string(grain)}};
-      }
-      if (spec.name != "vip") return reader.finish(), Options();
-      const u64 period = reader.arg_u64(60, 1, 1000);
-      const std::vector<std::string> isas{"any", "sse", "avx"};
-      const std::size_t isa = reader.one_of("isa", 0, isas);
-      reader.finish();
-      if (period == 99 && isa == 1) throw InputError("index vip: 99 is not of isa=sse");
-      return {{"period", std::to_string(period)}, {"isa", isas[isa]}};
-    };
-    if (pair.index == "tbb") {
-      pair.meant_by = {.index = "vip", .option = "grain"};
-      pair.index_options = {{.key = "grain", .standard = "2", .meaning = "how coarse"}};
-    }
-    if (pair.index == "vip") {
-      pair.learns = true;
-      pair.index_options = {{.key = "period", .standard = "60", .meaning = "how long it rests"},
-                            {.key = "isa", .standard = "any", .meaning = "which instructions"}};
-    }
-    if (pair.policy == "rtm") {
-      pair.options = {{.key = "wait", .standard = "1", .meaning = "wait first"}};
-      pair.degraded = [](const Spec&) { return std::optional<std::string>("no transactions here"); };
-    }
-    registry.add(std::move(pair));
-  };
-  for (const KeyKind keys : {KeyKind::kU64, KeyKind::kBytes}) {
-    for (const char* policy : {"none", "spin", "rtm", "olc"}) add("art", policy, keys, true);
-  }
-  for (const char* policy : {"none", "spin"}) add("vip", policy, KeyKind::kU64, false);
-  add("tbb", "own", KeyKind::kU64, false);
-  return registry;
-}
-
-const Registry kRegistry = some_words();
-
-Command parse(const std::vector<std::string>& args) {
-  static const Topology kTopology = Topology::synthetic("pack:2 [numa] l3:2 core:2 pu:2");
-  return parse_command_line(args, {.registry = kRegistry, .memory_available = u64{8} << 30, .topology = kTopology});
-}
-
-RunCommand runs(const std::vector<std::string>& args) { return std::get<RunCommand>(parse(args)); }
-
-std::string error_of(const std::vector<std::string>& args) {
-  try {
-    (void)parse(args);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
-}
-
-bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+using testing::contains;
+using testing::error_of;
+using testing::kRegistry;
+using testing::runs;
+using testing::Options;
 
 TEST_CASE("a plain command is one run with defaults", "[cli]") {
   const RunCommand command = runs({"--index=art", "--sync=rtm:20", "--threads=56"});
@@ -227,13 +135,6 @@ TEST_CASE("a point names itself again", "[cli]") {
   CHECK(again.warmup_ns == 1'500'000);
 }
 
-TEST_CASE("more records than memory holds at their smallest are a mistake", "[cli]") {
-  CHECK(runs({"--records=536870912"}).runs.size() == 1);
-  CHECK(contains(error_of({"--records=536870913"}), "take at least 9 GB; 8.6 GB of memory are available"));
-  CHECK(runs({"--keys=dense", "--records=1073741824"}).runs.size() == 1);   // its path spells the key
-  CHECK(contains(error_of({"--keys=dense", "--records=1073741825"}), "available"));
-}
-
 TEST_CASE("an index that begins larger than memory is a mistake", "[cli]") {
   CHECK(runs({"--index=vip:128"}).runs.size() == 1);
   CHECK(error_of({"--index=vip:129"}) == "--index: vip:129 takes at least 9 GB; 8.6 GB of memory are available");
@@ -301,12 +202,6 @@ TEST_CASE("operations come at a rate, and then all calls are timed unless the li
   CHECK(error_of({"--slo=p99.9:50us", "--ops=9999", "--latency=sample:0.1"}) ==
         "--slo: p99.9:50us needs 1000 timed calls, and of --ops=9999 with --latency=sample:0.1 there are 999");
   CHECK(runs({"--slo=p99.9:50us", "--ops=10000", "--latency=sample:0.1"}).runs.size() == 1);
-  const std::string trace = "/tmp/latchlab_cli_test_trace_" + std::to_string(::getpid());
-  TraceWriter writer;
-  for (int i = 0; i < 3; ++i) writer.add(0, "key", OpKind::kRead, 8);
-  writer.write(trace, false);
-  CHECK(contains(error_of({"--slo=p99:50us", "--workload=trace:" + trace}), "is over when all of it was replayed"));
-  std::remove(trace.c_str());
   CHECK(contains(error_of({"--slo=p99:50us", "--batch=4"}), "with --slo operations come one by one"));
   CHECK(runs({"--rate=1M", "--batch={1,16}"}).runs[1].skip.starts_with("--batch: with --rate"));
 }
@@ -354,62 +249,6 @@ TEST_CASE("an index with the option by which another is meant is that one", "[cl
   CHECK(contains(list_text(kRegistry, "indexes"), "grain=...           means tbb, with its options\n"));
 }
 
-TEST_CASE("an index of narrow keys takes keys that are", "[cli]") {
-  CHECK(runs({"--index=vip:32", "--keys=u32"}).runs[0].config.widths.key == 32);
-  CHECK(runs({"--index=vip:64"}).runs[0].config.widths.key == 64);
-  CHECK(runs({"--keys=u32"}).runs[0].config.widths.key == 64);
-  CHECK(error_of({"--index=vip:32"}) == "--keys: vip:32 holds keys of 32 bits; write --keys=u32");
-  CHECK(contains(error_of({"--index=vip:32", "--keys=dense"}), "write --keys=u32"));
-  CHECK(runs({"--index=vip:32", "--keys=u16"}).runs[0].config.widths.key == 32);
-  CHECK(error_of({"--index=vip:16", "--keys=u32"}) == "--keys: vip:16 holds keys of 16 bits; write --keys=u16");
-  CHECK(runs({"--index=vip:16", "--keys=u16"}).runs[0].config.records == 1 << 15);
-}
-
-TEST_CASE("records that a table has no room for are refused, but not those of an insert run, which ends when it is full", "[cli]") {
-  CHECK(error_of({"--index=vip:32", "--keys=u32", "--records=1000001"}) ==
-        "--records: vip:32 has 1000000 slots, too few for 1000001 records");
-  CHECK(runs({"--index=vip:32", "--keys=u32", "--records=1000000"}).runs[0].config.most_keys == 1'000'000);
-  CHECK(runs({"--index=vip:32", "--keys=u32", "--records=1000001", "--workload=insert"}).runs[0].skip.empty());
-  CHECK(runs({"--index=vip:32", "--keys=u32"}).runs[0].config.records == 900'000);
-  CHECK(runs({"--index=vip"}).runs[0].config.most_keys == ~u64{0});
-}
-
-TEST_CASE("lookups are batched where the index and the workload have batches", "[cli]") {
-  const auto batch_of = [](const char* option) { return runs({option}).runs[0].config.batch; };
-  CHECK(batch_of("--threads=1") == Batching{.keys = 1, .order = BatchOrder::kSideBySide});
-  CHECK(batch_of("--batch=16") == Batching{.keys = 16, .order = BatchOrder::kSideBySide});
-  CHECK(batch_of("--batch=64:in-turn") == Batching{.keys = 64, .order = BatchOrder::kInTurn});
-  for (const char* batch : {"1", "16", "64:in-turn"}) {
-    CHECK(contains(point_of(runs({"--batch=" + std::string(batch)}).runs[0].config), "--batch=" + std::string(batch) + " "));
-  }
-  CHECK(error_of({"--batch=24"}) == "--batch: 24 is not 1, 2, 4, 8, 16, 32 or 64");
-  CHECK(contains(error_of({"--batch=128"}), "64"));
-  CHECK(contains(error_of({"--batch=1:in-turn"}), "write --batch=1"));
-  CHECK(contains(error_of({"--batch=16:in_turn"}), "or 16:in-turn"));
-  CHECK(contains(error_of({"--batch=8:in-turn", "--workload=mix:read=50,update=50"}), "is not of one kind"));
-  CHECK(contains(error_of({"--batch=8:in-turn", "--workload=mix:upsert=100"}), "is not of one kind"));
-  for (const char* changes : {"insert", "mix:insert=100", "mix:update=100", "mix:erase=100"}) {
-    const std::string workload = std::string("--workload=") + changes;
-    CHECK(contains(error_of({"--batch=8", workload}), "changes of art do not go side by side; write --batch=8:in-turn"));
-    CHECK(runs({"--batch=8:in-turn", workload}).runs.size() == 1);
-    CHECK(runs({"--batch=8", workload, "--index=vip"}).runs.size() == 1);
-  }
-  CHECK(contains(error_of({"--batch=8", "--index=tbb", "--sync=own"}), "one key at a time"));
-  CHECK(contains(error_of({"--batch=8", "--sync=spin"}), "write --batch=8:in-turn"));
-  CHECK(runs({"--batch=8:in-turn", "--sync=spin"}).runs.size() == 1);
-  CHECK(runs({"--batch=8", "--negative=0.5"}).runs.size() == 1);
-}
-
-TEST_CASE("insert ends with its records and has no warmup", "[cli]") {
-  const Config config = runs({"--workload=insert", "--records=1M"}).runs[0].config;
-  CHECK(config.time_ns == 0);
-  CHECK(config.ops == 0);
-  CHECK(config.warmup_ns == 0);
-  CHECK(error_of({"--workload=insert", "--warmup=1s"}) ==
-        "--warmup: --workload=insert has none: it begins with an empty index");
-  CHECK(error_of({"--workload=insert", "--warmup=0"}).empty());
-}
-
 TEST_CASE("combinations without sense are skipped in a sweep and refused alone", "[cli]") {
   const RunCommand sweep = runs({"--sync={none,olc}", "--threads=1..2", "--workload=insert"});
   REQUIRE(sweep.runs.size() == 4);
@@ -429,67 +268,6 @@ TEST_CASE("combinations without sense are skipped in a sweep and refused alone",
   REQUIRE(mixed.runs.size() == 2);
   CHECK(mixed.runs[0].skip.empty());
   CHECK(mixed.runs[1].skip == "--dist: it does not reach --workload=insert: it takes the records in turn");
-}
-
-TEST_CASE("a distribution is refused where no key is drawn, and is not part of the point", "[cli]") {
-  for (const char* workload : {"insert", "mix:insert=100", "mix:insert=50,erase=50"}) {
-    const std::string option = std::string("--workload=") + workload;
-    INFO(option);
-    CHECK(contains(error_of({option, "--dist=zipf:1"}), "--dist: it does not reach"));
-    CHECK(contains(error_of({option, "--dist=uniform"}), "--dist: it does not reach"));
-    const Config config = runs({option}).runs[0].config;
-    CHECK_FALSE(contains(point_of(config), "--dist"));
-    CHECK(point_of(runs(split_like_shell(point_of(config))).runs[0].config) == point_of(config));
-  }
-  for (const char* kind : {"read", "update", "upsert", "scan"}) {
-    const std::string option = std::string("--workload=mix:insert=90,") + kind + "=10";
-    INFO(option);
-    CHECK(contains(point_of(runs({option, "--dist=zipf:1"}).runs[0].config), "--dist=zipf:1"));
-  }
-}
-
-TEST_CASE("a workload file says the keys, the records, their popularity and the end", "[cli]") {
-  const Config config = runs({"--workload=wiscer:steady-state"}).runs[0].config;
-  CHECK(config.keys.str() == "affine");
-  CHECK(config.records == 1'000'000);
-  CHECK(config.ops == 500'000'000);
-  CHECK(config.time_ns == 0);
-  CHECK(config.warmup_ns == 0);
-  CHECK_FALSE(config.no_distribution.empty());
-  CHECK(runs({"--workload=wiscer:steady-state", "--time=2s"}).runs[0].config.ops == 0);
-  // What the file says is not part of the command that names the point again.
-  const std::string point = point_of(config);
-  CHECK(contains(point, "--workload=wiscer:steady-state"));
-  for (const char* option : {"--keys", "--records", "--dist", "--negative"}) CHECK_FALSE(contains(point, option));
-  const std::string file = "--workload=wiscer:steady-state";
-  CHECK(contains(error_of({file, "--keys=u64"}), "--keys: it does not reach " + file + ": the file says which keys there are"));
-  CHECK(contains(error_of({file, "--records=7"}), "--records: it does not reach " + file));
-  CHECK(contains(error_of({file, "--dist=uniform"}), "--dist: it does not reach " + file));
-  CHECK(contains(error_of({file, "--negative=1"}), "--negative: it does not reach " + file));
-  CHECK(contains(error_of({file, "--churn=drift:1"}), "--churn: it does not reach " + file));
-  CHECK(contains(error_of({"--workload=wiscer:/no/such,file"}), "--workload: Wiscer file '/no/such,file': No such file"));
-  CHECK(contains(error_of({"--workload=wiscer"}), "needs a file"));
-  CHECK(contains(error_of({file, "--sync=none", "--threads=2"}), "allows one writing thread"));
-  CHECK(runs({"--workload={wiscer:high-churn,wiscer:read-mostly,lookup}"}).runs.size() == 3);
-}
-
-TEST_CASE("YCSB's workloads have their distribution unless another is given", "[cli]") {
-  const auto dist = [](std::vector<std::string> args) { return runs(args).runs[0].config.distribution.str(); };
-  CHECK(dist({"--workload=ycsb-b"}) == "zipf:0.99");
-  CHECK(dist({"--workload=ycsb-d"}) == "latest:0.99");
-  CHECK(dist({"--workload=ycsb-d", "--dist=uniform"}) == "uniform");
-  CHECK(dist({"--workload=lookup"}) == "uniform");
-  CHECK(contains(error_of({"--workload=ycsb-e", "--index=tbb", "--sync=own"}), "it has no scans"));
-  CHECK(contains(error_of({"--workload=ycsb-f", "--threads=2"}), "allows one writing thread"));
-}
-
-TEST_CASE("churn is part of a point where there is any, and needs something that can change", "[cli]") {
-  CHECK_FALSE(contains(point_of(runs({"--sync=none"}).runs[0].config), "--churn"));
-  CHECK(contains(point_of(runs({"--churn=flash:1M"}).runs[0].config), "--churn=flash:1M"));
-  CHECK(runs({"--churn={none,drift:1k,drift:2k}", "--dist=zipf:1"}).runs.size() == 3);
-  CHECK(contains(error_of({"--churn=drift:1k"}), "under --dist=uniform no rank is more popular than another"));
-  CHECK(contains(error_of({"--churn=drift:1k", "--dist=zipf:0"}), "no rank is more popular"));
-  CHECK(contains(error_of({"--churn=flash:1k", "--workload=insert"}), "--churn: it does not reach --workload=insert"));
 }
 
 TEST_CASE("wrong input is one line that says what would be right", "[cli]") {
@@ -652,125 +430,6 @@ TEST_CASE("memory options that do not reach an index are refused, and not part o
   CHECK(sweep.runs[0].skip.empty());
   CHECK_FALSE(sweep.runs[1].skip.empty());
   CHECK(sweep.runs[3].skip.empty());
-}
-
-TEST_CASE("keys of a file are counted", "[cli]") {
-  const std::string path = "/tmp/latchlab_cli_test_" + std::to_string(getpid());
-  std::ofstream(path) << "apple\nbat\ncab\nbat\n";
-  CHECK(runs({"--keys=file:" + path}).runs[0].config.records == 3);
-  CHECK(runs({"--keys=file:" + path, "--records=2"}).runs[0].config.records == 2);
-  CHECK(contains(error_of({"--keys=file:" + path, "--records=4"}), "distinct keys for 3 records"));
-  // What a mix inserts must not be there yet.
-  CHECK(runs({"--keys=file:" + path, "--workload=mix:read=50,insert=50"}).runs[0].config.records == 1);
-  const std::string all = "--records=3", file = "--keys=file:" + path;
-  CHECK(error_of({file, all, "--workload=mix:read=50,insert=50"}) ==
-        "--records: " + file + " has 3 keys, too few for 3 records and one to insert; write fewer");
-  CHECK(runs({file, all, "--workload={mix:insert=100,lookup}"}).runs[1].skip.empty());
-  CHECK(runs({file, all, "--workload=mix:insert=50,erase=50"}).runs[0].skip.empty());
-  CHECK(runs({"--keys=file:" + path, "--workload=insert"}).runs[0].config.records == 3);
-  std::ofstream(path) << "apple\n";
-  CHECK(error_of({file, "--workload=mix:read=50,insert=50"}) ==
-        "--keys: no key of file:" + path + " is left to insert: all of them (1) are loaded");
-  (void)std::remove(path.c_str());
-}
-
-TEST_CASE("a folder for results is made in one that exists", "[cli]") {
-  const std::filesystem::path parent = "/tmp/latchlab_cli_test_" + std::to_string(getpid());
-  const std::string inside = parent / "results" / "";
-  CHECK(error_of({"--out=" + inside}) ==
-        "--out: '" + inside + "' cannot be made: the folder it would be in does not exist");
-  CHECK_FALSE(std::filesystem::exists(parent));
-  std::filesystem::create_directory(parent);
-  CHECK(runs({"--out=" + inside}).out == inside);
-  CHECK(runs({"--out=" + inside}).out == inside);   // it is there now
-  CHECK(std::filesystem::is_directory(inside));
-  std::filesystem::remove_all(parent);
-}
-
-TEST_CASE("ab hands common options to its variants", "[cli]") {
-  const auto command =
-      std::get<AbCommand>(parse({"ab", "--a=--sync=none --seed=9", "--b", "--sync='olc' --ops=5",
-                                 "--records=1M", "--seed=3", "--time=1s", "--replicates=4", "--json"}));
-  REQUIRE(command.variants.size() == 2);
-  CHECK(command.replicates == 4);
-  CHECK(command.seed == 3);
-  CHECK(command.json);
-  CHECK(command.common == "--records=1M --seed=3 --time=1s");
-  CHECK(command.variants[1].line == "--sync='olc' --ops=5");
-  CHECK(command.variants[0].args ==
-        std::vector<std::string>{"--records=1M", "--time=1s", "--sync=none", "--seed=9"});
-  CHECK(command.variants[1].args ==
-        std::vector<std::string>{"--records=1M", "--seed=3", "--sync=olc", "--ops=5"});
-}
-
-TEST_CASE("ab runs ten replicates, so many, or as many as it takes", "[cli]") {
-  const auto replicates = [](std::vector<std::string> more) {
-    more.insert(more.begin(), {"ab", "--a=--sync=none", "--b=--sync=olc"});
-    return std::get<AbCommand>(parse(more)).replicates;
-  };
-  CHECK(replicates({}) == 10);
-  CHECK(replicates({"--replicates=12"}) == 12);
-  CHECK_FALSE(replicates({"--replicates=auto"}));
-}
-
-TEST_CASE("compare takes files and folders, limits what a place is made of", "[cli]") {
-  const auto compared = std::get<CompareCommand>(parse({"compare", "x", "--json", "y", "--seed=4", "z"}));
-  CHECK(compared.paths == std::vector<std::string>{"x", "y", "z"});
-  CHECK(compared.json);
-  CHECK(compared.seed == 4);
-  const auto plain = std::get<LimitsCommand>(parse({"limits"}));
-  CHECK(plain.config.threads == 1);
-  CHECK(plain.footprint > 0);
-  const auto limits = std::get<LimitsCommand>(
-      parse({"limits", "--footprint=64Mi", "--threads=2", "--hugepages=thp", "--pin=scatter", "--json"}));
-  CHECK(limits.footprint == 64 << 20);
-  CHECK(limits.config.threads == 2);
-  CHECK(limits.config.huge_pages == HugePages::kThp);
-  CHECK(limits.config.pin.kind == Pin::Kind::kScatter);
-  CHECK(limits.json);
-  CHECK(std::get<LimitsCommand>(parse({"limits", "--mem=interleave"})).config.mem.kind == PagePlacement::Kind::kInterleave);
-  CHECK(contains(error_of({"limits", "--mem=bind:999"}), "--mem=bind:999: there is no node 999"));
-}
-
-TEST_CASE("only a part of a comparison has a block", "[cli]") {
-  CHECK_FALSE(runs({"--index=art"}).runs[0].config.block);
-  const Config part = runs({"--block=0", "--order=1", "--replicate=2"}).runs[0].config;
-  CHECK(part.block == 0);
-  CHECK(part.order == 1);
-  CHECK(part.replicate == 2);
-}
-
-TEST_CASE("a line is split as a shell would", "[cli]") {
-  CHECK(split_like_shell("  a  b\tc\n") == std::vector<std::string>{"a", "b", "c"});
-  CHECK(split_like_shell("--x='a b' --y=\"c d\" e\\ f ''") ==
-        std::vector<std::string>{"--x=a b", "--y=c d", "e f", ""});
-  CHECK(split_like_shell("'a\\b' \"a\\\"b\"") == std::vector<std::string>{"a\\b", "a\"b"});
-  CHECK_THROWS_AS((void)split_like_shell("a 'b"), InputError);
-  CHECK_THROWS_AS((void)split_like_shell("a\\"), InputError);
-}
-
-TEST_CASE("help and list know every word", "[cli]") {
-  CHECK(std::holds_alternative<HelpCommand>(parse({})));
-  CHECK(std::holds_alternative<HelpCommand>(parse({"--help"})));
-  CHECK(std::holds_alternative<HelpCommand>(parse({"help"})));
-  CHECK(std::holds_alternative<HelpCommand>(parse({"ab", "--help"})));
-  CHECK(std::holds_alternative<HelpCommand>(parse({"--threads=1", "-h"})));
-  CHECK(std::holds_alternative<DoctorCommand>(parse({"doctor"})));
-  for (const char* option : {"--index", "--threads", "--validate", "--strict", "harness ab"}) {
-    CHECK(contains(help_text(), option));
-  }
-  const std::string all = list_text(kRegistry, "");
-  for (const char* word : {"art", "tbb", "rtm", "wait=1", "wait first", "learns from lookups", "period=60", "how long it rests",
-                           "no transactions here", "zipf", "arena+touch", "scatter"}) {
-    INFO(word);
-    CHECK(contains(all, word));
-  }
-  const std::string indexes = list_text(kRegistry, "indexes");
-  CHECK_FALSE(contains(indexes, "zipf"));
-  for (const auto& [name, version] : build_info().libraries) {
-    if (name == "fmt") CHECK(contains(indexes, "not ordered, no erase, integer keys, fmt " + version + "; under own"));
-  }
-  CHECK_THROWS_AS((void)list_text(kRegistry, "indices"), InputError);
 }
 
 }  // namespace

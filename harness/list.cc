@@ -99,7 +99,8 @@ std::string keys(const Registry&) {
          line("clustered:N", "runs of N neighbours (64), each somewhere else in 64 bits") +
          line("file:PATH", "byte strings, one a line of at most 64 KiB; --records takes a random sample of the lines") +
          line("email:N, url:N", "N byte strings (1M) that look like those") +
-         line("sosd:PATH", "a file of SOSD: a count, then so many u64 keys");
+         line("sosd:PATH", "a file of SOSD: a count, then so many u64 keys") +
+         line("trace:PATH", "the keys of a trace (harness trace convert), those first that it begins with");
 }
 
 std::string distributions(const Registry&) {

@@ -439,6 +439,11 @@ TEST_CASE("people see that a warm-up changed the index", "[table]") {
   CHECK_THAT(table.row(result), Catch::Contains("ok, began with 4.32 x --records"));
   result.trial.memory.keys_at_start = u64{500};
   CHECK_THAT(table.row(result), Catch::Contains("ok, began with 0.5 x --records"));
+  result.config.workload = Spec::parse("wiscer:read-mostly");
+  CHECK_THAT(table.row(result), Catch::Contains("ok, began with 0.5 x what the file loads"));
+  result.config.records = 0;   // of which nothing is a multiple
+  CHECK(table.row(result).find("began") == std::string::npos);
+  CHECK(block_of(result).find("warm-up") == std::string::npos);
 }
 
 TEST_CASE("nothing that was not measured is shown as zero", "[table]") {

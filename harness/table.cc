@@ -10,6 +10,7 @@
 #include "harness/cli_values.h"
 #include "harness/pmu_events.h"
 #include "harness/progress.h"
+#include "workloads/workload.h"
 
 namespace latchlab {
 
@@ -227,10 +228,13 @@ bool ended_before_its_records(const RunResult& result) {
 /// warm-up is of the same operations.
 std::optional<double> grown_by_warmup(const RunResult& result) {
   const Measured<u64>& keys = result.trial.memory.keys_at_start;
-  if (!keys || !result.trial.throughput || result.config.workload.name == "insert") return std::nullopt;
+  if (!keys || !result.trial.throughput || result.config.workload.name == "insert" || result.config.records == 0) return std::nullopt;
   const double times = static_cast<double>(*keys) / static_cast<double>(result.config.records);
   return std::abs(times - 1) < 0.01 ? std::nullopt : std::optional(times);
 }
+
+/// What says how many keys are loaded.
+std::string_view loaded_by(const Config& config) { return Workload::by_file(config.workload.name) ? "what the file loads" : "--records"; }
 
 std::string fallbacks_text(const SyncStats& sync) {
   std::string text = percent(*sync.fallback_rate) + " of what could be elided";
@@ -334,8 +338,8 @@ std::string block_of(const RunResult& r) {
   text += line("validation", validation_text(t.validation));
   if (const auto times = grown_by_warmup(r)) {
     text += line("note", fmt::format("the warm-up changed the index: the measured phase began with {} keys, {:.3g} "
-                                     "times --records, and ended with {}",
-                                     grouped(*t.memory.keys_at_start), *times,
+                                     "times {}, and ended with {}",
+                                     grouped(*t.memory.keys_at_start), *times, loaded_by(c),
                                      t.memory.keys ? grouped(*t.memory.keys) : "?"));
   }
   if (t.key_file && t.key_file->empty + t.key_file->repeated > 0) {
@@ -406,7 +410,7 @@ std::string RunTable::row(const RunResult& result) {
   if (t.interrupted) text += ", interrupted";
   if (ended_before_its_records(result)) text += ", ended by --time";
   if (t.throughput && t.throughput->ended_by == Ending::kFull) text += fmt::format(", full at {} keys", *t.memory.keys);
-  if (const auto times = grown_by_warmup(result)) text += fmt::format(", began with {:.3g} x --records", *times);
+  if (const auto times = grown_by_warmup(result)) text += fmt::format(", began with {:.3g} x {}", *times, loaded_by(result.config));
   if (t.status != Status::kOk) {
     const auto known = std::find(reasons_.begin(), reasons_.end(), t.reason);
     const auto index = known - reasons_.begin();

@@ -2,14 +2,18 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <functional>
 #include <numeric>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "harness/environment.h"
 #include "harness/progress.h"
 #include "harness/table.h"
+#include "src/base/error.h"
+#include "workloads/new_file.h"
 #include "workloads/trace.h"
 #include "workloads/trace_formats.h"
 
@@ -39,10 +43,9 @@ std::string skew_text(const Trace& trace) {
 std::string info(const std::string& path) {
   const Trace trace(path);
   const u64 all = trace.ops().size();
-  std::array<u64, kOpKinds> counts{};
+  const std::array<u64, kOpKinds>& counts = trace.counts();
   u64 value_bytes = 0, longest_value = 0;
   for (const TraceOp& op : trace.ops()) {
-    ++counts[op.kind];
     value_bytes += op.value_bytes;
     longest_value = std::max<u64>(longest_value, op.value_bytes);
   }
@@ -72,9 +75,15 @@ std::string info(const std::string& path) {
 
 std::string run_trace_command(const TraceCommand& command) {
   if (command.format.empty()) return info(command.from);
-  TraceWriter writer;
+  std::error_code none;
+  if (std::filesystem::equivalent(command.from, command.to, none)) {
+    throw InputError(fmt::format("trace: '{}' is the file that is converted; write to another", command.to));
+  }
+  NewFile to("trace", command.to);   // before hours of reading, since it may fail
+  TraceWriter writer(available_memory());
   const bool has_times = read_trace(command.format, command.from, writer);
-  writer.write(command.to, has_times);
+  writer.write(to, has_times);
+  to.keep();
   return info(command.to);
 }
 

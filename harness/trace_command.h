@@ -13,7 +13,7 @@ struct TraceCommand {
   std::string to;
 };
 
-/// What the command prints. Throws InputError as TraceWriter, read_trace and Trace do.
+/// What the command prints. Throws InputError as TraceWriter, read_trace, NewFile and Trace do, and where TO is FROM.
 [[nodiscard]] std::string run_trace_command(const TraceCommand& command);
 
 }  // namespace latchlab

@@ -1,4 +1,4 @@
-"""Two hundred wrong inputs: options, combinations, files. Each is refused with one line and exit status 2, and nothing runs.
+"""Four hundred wrong inputs: options, combinations, files. Each is refused with one line and exit status 2, and nothing runs.
 
 Run by CTest, which says where the binary is; by hand:
 LATCHLAB_HARNESS=build/release/harness python3 harness/wrong_input_test.py
@@ -44,6 +44,15 @@ OPTIONS = """
 --sample=0 --sample=1us --latency=some --latency=sample --latency=sample:2 --latency=sample:0 --latency=sample:0.7 --seed=-1
 --seed=x --validate=maybe --reps=0 --reps=10001 --reps=x --out= --out=/no/such/folder --out=/dev/null --json=1 --strict=1
 --progress=loud --block=x --order=1 --replicate=-1 --pmu=nosuch --pmu= -x threads=2 -- --=1 --help=1
+--index=at --sync=olk --sync=rtm:20,whait=1 --sync=own --threads=2..1 --threads={1,} --pmu=tzx --pmu=core,core --pmu=core,off
+--pmu={core,} --pmu=CYCLES:sometimes --pin=socket:99 --pin=list:9999 --alloc=arena+ --hugepages=1G --workload=lokup
+--workload=mix:read=50,insert=60 --workload=mix:read=x --keys=u17 --keys=file:/nonexistent --negative=1.5 --records=-5
+--rate=0 --rate=fast --rate=1M,amplitude=1 --rate=poisson --rate=sine:1M,amplitude=1.5 --rate=sine:1M,period=5 --slo=99:1ms
+--slo=p100:1ms --slo=p99 hdr --alloc={malloc,jemalloc} --alloc=jemaloc --records=1e999 --records=999Ti --warmup=5 --time=-1s
+--time=1y --out=/dev/null/x --out=/proc/nowhere --frobnicate --frobnicate=1 stray --index --threads={1,1} --threads=nan
+--records=nan --records={} --time= --time=nan --time=99999999999s --seed=18446744073709551616 --out=/sys --json=x
+--rate= --rate=-1 --rate=1e99 --rate=nosuch:1M --rate=fixed: --rate=sine:1M,period=0 --slo= --slo=p99: --slo=p99:0 --slo=p0:1ms
+--slo=p99:1 --slo=p99:1ms,p50:1ms --keys=trace --keys=trace:/no/such --keys=url:2Gi --dist=self-similar:1e-10
 """.split()
 
 # Words that are right, but not together; and commands.
@@ -98,16 +107,72 @@ COMBINATIONS = [
     ["trace", "convert", "twitter", "/etc/passwd", "/tmp/none"],
     ["trace", "convert", "meta-kv", "/etc/passwd", "/tmp/none"],
     ["trace", "convert", "twitter", "/no/such", "/tmp/none"],
+    ["trace", "convert", "twitter", "/etc/passwd", "/etc/passwd"],
+    ["trace", "convert", "twitter", "/etc/passwd", "/dev/null"],
+    ["trace", "convert", "twitter", "/etc/passwd", "/tmp"],
+    ["trace", "convert", "twitter", "/etc/passwd", "/no/such/folder/file"],
     ["trace", "replay", "x"],
+    ["--slo=p99:1ms", "--workload=wiscer:high-churn", "--batch=16"],
+    ["--churn=flash:1k", "--workload=ycsb-d"],
+    ["--churn=drift:1k", "--dist=zipf:0.0"],
+    ["--dist=hotspot:0.001", "--records=100"],
+    ["--keys={stride:4Ki,stride:4096}"],
+    ["--workload=wiscer:high-churn", "--keys={u64,dense}"],
+    ["--index=tbb", "--sync=olc"],
+    ["--batch=16", "--workload=insert"],
+    ["--batch=16", "--workload=mix:read=50,update=50"],
+    ["--batch=16", "--index=tbb", "--sync=own"],
+    ["--sync=olc", "--reclaim=never"],
+    ["--sync=none", "--reclaim=leak"],
+    ["--rate=1M", "--batch=16"],
+    ["--rate=1M", "--slo=p99:1ms"],
+    ["--slo=p99:1ms", "--latency=off"],
+    ["--slo=p99:1ms", "--workload=insert"],
+    ["hdr", "/nowhere.json"],
+    ["hdr", "a", "b", "c"],
+    ["explain", "/nowhere.json"],
+    ["--alloc=tcmalloc", "--hugepages=thp"],
+    ["list", "everything"],
+    ["ab", "--a=--index=art"],
+    ["ab", "--a=--index=art", "--b=--index=nope"],
+    ["ab", "--a=--sync=none", "--b=--sync=olc", "--replicates=automatic"],
+    ["compare", "/nowhere", "/nowhere"],
+    ["compare", "/dev/null", "/dev/null"],
+    ["limits", "--footprint=999Ti"],
+    ["limits", "--pin=list:9999"],
+    ["limits", "--sync=olc"],
+    ["--sync=none", "--threads=2", "--workload=insert"],
+    ["--index=tbb", "--sync=own", "--alloc=arena+touch"],
+    ["--index=tbb", "--sync=own", "--hugepages=thp"],
+    ["--index=tbb_unordered", "--sync=own", "--workload=mix:read=50,insert=25,erase=25"],
+    ["--index=std_map", "--sync=olc"],
+    ["--index=std_map", "--sync=none", "--alloc=malloc"],
+    ["--alloc=malloc", "--hugepages=thp"],
+    ["--threads={1, 2}"],
+    ["--threads=1", "--threads=1"],
+    ["--help", "run"],
+    ["list", "--help", "indexes"],
+    ["--out=/" + 300 * "x"],
+    ["--json", "--json"],
+    ["--index=art\n"],
+    ["list", ""],
     ["limits", "--nosuch"],
     ["limits", "--footprint=x"],
     ["experiment", "nosuch"],
     ["experiment", "policies", "--fast"],
 ]
 
+# Files that end after a terabyte of nothing: whoever reads on is out of memory.
+SPARSE = 1 << 40
+
 # Files: what they hold, and the option that names them.
 WISCER = "operationCount=9\n"
 FILES = [
+    ("--keys=file:", SPARSE),
+    ("--keys=sosd:", SPARSE),
+    ("--dist=histogram:", SPARSE),
+    ("--workload=wiscer:", SPARSE),
+    ("--workload=trace:", SPARSE),
     ("--keys=file:", b""),
     ("--keys=file:", b"\n\r\n\n"),
     ("--keys=file:", b"x" * 70000),
@@ -127,6 +192,7 @@ FILES = [
     ("--dist=histogram:", b"1 -1\n"),
     ("--dist=histogram:", b"1 nan\n"),
     ("--dist=histogram:", b"1 0\n"),
+    ("--dist=histogram:", b"1e308 1\n1e308 1\n"),
     ("--dist=histogram:", b"\0\1\2\3 \xff\xfe\n"),
     ("--workload=trace:", b""),
     ("--workload=trace:", b"latchtrc"),
@@ -144,7 +210,33 @@ FILES = [
         "zipf", "zipf=", "zipf=x", "zipf=-1", "zipf=nan", "zipf=1\nzipf=1", "zpif=1", "initialSize=-1", "initialSize=1e6",
         "initialSize=999999999999999", "operationCount=1", "fetchProportion=.5", "fetchProportion=2", "insertProportion=.1",
         "deleteProportion=-1", "distShiftFreq=0", "distShiftFreq=x", "distShiftPrct=10", "distShiftPrct=1000", "keyPattern=x",
-        "keyOrder=x", "keyorder=random\nkeyOrder=random", "storageEngine=x", "=1", "initialSize=99999999999")),
+        "keyOrder=x", "keyorder=random\nkeyOrder=random", "storageEngine=x", "=1", "initialSize=99999999999",
+        "fetchProportion=.9999999\ninsertProportion=1e-7")),
+]
+
+# What is converted, and as what.
+META = b"key,op,op_count\n"
+CONVERTED = [
+    ("twitter", SPARSE),
+    ("meta-kv", SPARSE),
+    ("twitter", b""),
+    ("twitter", b"\n\n"),
+    ("twitter", b",,,,,,\n"),
+    ("twitter", b"1,k,1,1,1,get\n"),
+    ("twitter", b"1,k,1,1,1,get,0\n0,k,1,1,1,get,0\n"),
+    ("twitter", b"1,k,1,1,1," + b"f" * 100_000 + b",0\n"),
+    ("twitter", b"1,k,1,x,1,get,0\n"),
+    ("twitter", b"1," + b"k" * 70_000 + b",1,1,1,get,0\n"),
+    ("twitter", b"1," + b"k" * 2_000_000 + b",1,1,1,get,0\n"),
+    ("twitter", bytes(range(256)) * 10),
+    ("meta-kv", b""),
+    ("meta-kv", b"key\n"),
+    ("meta-kv", META),
+    ("meta-kv", META + b"k,GET\n"),
+    ("meta-kv", META + b"k,get,1\n"),
+    ("meta-kv", META + b"k,GET,-1\n"),
+    ("meta-kv", META + b"k,GET,1000001\n"),
+    ("meta-kv", META + b",GET,1\n"),
 ]
 
 
@@ -158,16 +250,28 @@ class WrongInput(unittest.TestCase):
             return None
         return f"{arguments}: exit status {done.returncode}, {len(done.stdout)} bytes on stdout, on stderr {said!r}"
 
+    def written(self, folder, name, content):
+        path = pathlib.Path(folder) / name
+        if content == SPARSE:
+            path.touch()
+            os.truncate(path, SPARSE)
+        else:
+            path.write_bytes(content)
+        return path
+
     def test_each_is_one_line_and_exit_status_2(self):
         with tempfile.TemporaryDirectory() as folder:
             cases = [[option] for option in OPTIONS] + COMBINATIONS
             for number, (option, content) in enumerate(FILES):
-                path = pathlib.Path(folder) / f"wrong-{number}"
-                path.write_bytes(content)
-                cases.append([option + str(path)])
-            self.assertGreaterEqual(len(cases), 200)
+                cases.append([option + str(self.written(folder, f"wrong-{number}", content))])
+            for number, (form, content) in enumerate(CONVERTED):
+                path = self.written(folder, f"recorded-{number}", content)
+                cases.append(["trace", "convert", form, str(path), f"{path}.trace"])
+            files = sorted(os.listdir(folder))
+            self.assertGreaterEqual(len(cases), 400)
             with concurrent.futures.ThreadPoolExecutor(max_workers=2) as pool:
                 faults = [fault for fault in pool.map(self.refuse, cases) if fault]
+            self.assertEqual(sorted(os.listdir(folder)), files)   # no trace, and none in part
         self.assertEqual(faults, [], "\n" + "\n".join(faults))
 
 

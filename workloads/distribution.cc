@@ -49,6 +49,7 @@ Distribution::Distribution(const Spec& spec) : what_("distribution " + spec.name
       sums.operations += numbers[1];
     });
     if (stretches_.empty()) throw file.error("has no line with two shares");
+    if (!std::isfinite(sums.records) || !std::isfinite(sums.operations)) throw file.error("has shares whose sum is beyond all numbers");
     if (!(sums.operations > 0)) throw file.error("leaves no share of the operations to any line");
     for (Stretch& stretch : stretches_) {
       stretch.records /= sums.records;
@@ -71,8 +72,8 @@ Distribution::Distribution(const Spec& spec) : what_("distribution " + spec.name
                               [](double a) { return a >= 1e-6 && a <= 1e9; });
   } else if (spec.name == "self-similar") {
     kind_ = Kind::kSelfSimilar;
-    parameter_ = parameter_of(spec, "its share", "above 0 and at most 0.5", "self-similar:0.2",
-                              [](double h) { return h > 0 && h <= .5; });
+    parameter_ = parameter_of(spec, "its share", "a number from 1e-9 to 0.5", "self-similar:0.2",
+                              [](double h) { return h >= 1e-9 && h <= .5; });
   } else if (spec.name == "hotspot") {
     kind_ = Kind::kHotspot;
     const double hot = !spec.arg ? 0.2 : parameter_of(spec, "its share of the records", "between 0 and 1", "hotspot:0.2",
@@ -86,6 +87,10 @@ Distribution::Distribution(const Spec& spec) : what_("distribution " + spec.name
   }
   if (kind_ != Kind::kUniform) (void)reader.arg_text();
   reader.finish();
+}
+
+bool Distribution::alike() const {
+  return kind_ == Kind::kUniform || ((kind_ == Kind::kZipf || kind_ == Kind::kLatest) && parameter_ == 0);
 }
 
 std::shared_ptr<const Law> Distribution::law(u64 n) const {

@@ -45,6 +45,9 @@ class Distribution {
   /// Over n ranks; null where all are alike. Throws InputError where n is too few for the stretches of a histogram.
   [[nodiscard]] std::shared_ptr<const Law> law(u64 n) const;
 
+  /// Whether no rank is more popular than another.
+  [[nodiscard]] bool alike() const;
+
   /// Whether ranks are ages: 0 is the record that was inserted last.
   [[nodiscard]] bool by_age() const { return kind_ == Kind::kLatest; }
 

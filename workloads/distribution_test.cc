@@ -220,5 +220,18 @@ TEST_CASE("uniform reaches every record about as often") {
   CHECK(*std::max_element(counts.begin(), counts.end()) < 10'500);
 }
 
+TEST_CASE("which distributions leave all records alike, and shares that no law can have") {
+  for (const char* spec : {"uniform", "zipf:0", "zipf:0.0", "zipf:0e5", "latest:0"}) CHECK(Distribution(Spec::parse(spec)).alike());
+  for (const char* spec : {"zipf:1e-3", "latest", "hotspot:0.2", "self-similar:0.2", "exponential:1"}) {
+    CHECK_FALSE(Distribution(Spec::parse(spec)).alike());
+  }
+  CHECK_THROWS_WITH(Distribution(Spec::parse("self-similar:1e-10")), Catch::Matchers::Contains("must be a number from 1e-9 to 0.5"));
+  CHECK_NOTHROW(Distribution(Spec::parse("self-similar:1e-9")));
+  for (const char* lines : {"1e308 1\n1e308 1\n", "1 1e308\n1 1e308\n"}) {
+    const TemporaryFile file(lines);
+    CHECK_THROWS_WITH(Distribution(Spec::parse("histogram:" + file.path())), Catch::Matchers::Contains("beyond all numbers"));
+  }
+}
+
 }  // namespace
 }  // namespace latchlab

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
+#include <memory>
 #include <utility>
 
 #include <fmt/format.h>
@@ -50,17 +50,24 @@ std::string suffix_without_key(const std::vector<std::string_view>& keys) {
 
 }  // namespace
 
-void KeySet::make(const Spec& spec, u64 seed) {
+void KeySet::make(const Spec& spec, u64 seed, u64 memory) {
   if (spec.name == "file" || spec.name == "sosd") {
     if (!spec.arg) {
       const std::string_view example = spec.name == "file" ? "/usr/share/dict/words" : "books_200M_uint64";
       throw InputError(fmt::format("keys {0}: needs a path, as in --keys={0}:{1}", spec.name, example));
     }
-    if (spec.name == "sosd") return take_sosd(*spec.arg, seed);
+    if (spec.name == "sosd") return take_sosd(*spec.arg, seed, memory);
     from_lines_ = true;
-    return take_lines(fmt::format("key file '{}'", *spec.arg), contents_of("key", *spec.arg), seed);
+    RegularFile file("key", *spec.arg);
+    if (file.size() > memory / 2) {   // the file, and keys side by side
+      throw file.error(fmt::format("has {}, which are twice in memory for a while; {} are available", gigabytes(file.size()), gigabytes(memory)));
+    }
+    return take_lines(fmt::format("key file '{}'", *spec.arg), file.contents(), seed);
   }
-  if (spec.name == "trace") return take_trace(spec.arg.value_or(""));
+  if (spec.name == "trace") {
+    if (!spec.arg) throw InputError("keys trace: needs a path, as in --keys=trace:cluster37.trace");
+    return take_trace(*spec.arg);
+  }
   SpecReader reader(spec, "keys " + spec.name);
   offset_ = draw(seed, kKeyStream, 0);
   if (spec.name == "dense") {
@@ -84,8 +91,13 @@ void KeySet::make(const Spec& spec, u64 seed) {
     run_bits_ = std::countr_zero(run);
     place_ = Bijection(u64{1} << (64 - run_bits_), seed, kLineStream);
   } else if (spec.name == "email" || spec.name == "url") {
+    constexpr u64 kBytesPerKey = 100;   // at least: a line, a key, and what is known of each
     const u64 count = reader.arg_u64(1'000'000, 1, u64{1} << 31);
     reader.finish();
+    if (count > memory / kBytesPerKey) {
+      throw InputError(fmt::format("keys {}: {} of them take at least {} to make up; {} are available", spec.name, count,
+                                   gigabytes(count * kBytesPerKey), gigabytes(memory)));
+    }
     return take_lines(spec.name, spec.name == "email" ? made_up_emails(count, seed) : made_up_urls(count, seed), seed);
   } else if (spec.name == "u32") {
     kind_ = Kind::kSparse32;
@@ -95,28 +107,31 @@ void KeySet::make(const Spec& spec, u64 seed) {
     numbers_ = u64{1} << 15;
   } else if (spec.name != "u64") {
     const std::vector<std::string> words{"u64", "u32", "u16", "dense", "stride", "affine", "clustered",
-                                         "file", "sosd", "email", "url"};
+                                         "file", "sosd", "email", "url", "trace"};
     throw InputError(fmt::format("unknown keys '{}'; there are u64, u32, u16, dense, stride:N, affine, clustered:N, "
-                                 "file:PATH, sosd:PATH, email:N and url:N{}", spec.name, suggestion(spec.name, words)));
+                                 "file:PATH, sosd:PATH, email:N, url:N and trace:PATH{}", spec.name, suggestion(spec.name, words)));
   }
   reader.finish();
 }
 
-void KeySet::take_sosd(const std::string& path, u64 seed) {
+void KeySet::take_sosd(const std::string& path, u64 seed, u64 memory) {
   kind_ = Kind::kSosd;
-  const auto fail = [&](const std::string& why) { return InputError(fmt::format("SOSD file '{}': {}", path, why)); };
-  const std::string bytes = contents_of("SOSD", path);
+  RegularFile file("SOSD", path);
+  const auto fail = [&](const std::string& why) { return file.error(why); };
   u64 count = 0;
-  if (bytes.size() < sizeof(count)) throw fail(fmt::format("has {} bytes, too few for the count that it begins with", bytes.size()));
-  std::memcpy(&count, bytes.data(), sizeof(count));
-  const u64 there = bytes.size() / sizeof(u64) - 1;
-  if (count != there || bytes.size() % sizeof(u64) != 0) {
-    throw fail(fmt::format("says that it has {} keys, but its {} bytes are {} keys{}", count, bytes.size(), there,
-                           bytes.size() % sizeof(u64) != 0 ? " and a part" : ""));
+  if (file.read({reinterpret_cast<char*>(&count), sizeof(count)}) < sizeof(count)) {
+    throw fail(fmt::format("has {} bytes, too few for the count that it begins with", file.size()));
+  }
+  const u64 there = file.size() / sizeof(u64) - 1;
+  if (count != there || file.size() % sizeof(u64) != 0) {
+    throw fail(fmt::format("says that it has {} keys, but its {} bytes are {} keys{}", count, file.size(), there,
+                           file.size() % sizeof(u64) != 0 ? " and a part" : ""));
   }
   if (count == 0) throw fail("has no key");
+  if (file.size() > memory) throw fail(fmt::format("has {}; {} of memory are available", gigabytes(file.size()), gigabytes(memory)));
   sorted_.resize(count);
-  std::memcpy(sorted_.data(), bytes.data() + sizeof(count), count * sizeof(u64));
+  const std::size_t bytes = count * sizeof(u64);
+  if (file.read({reinterpret_cast<char*>(sorted_.data()), bytes}) < bytes) throw fail("became shorter while it was read");
   // The files are sorted, but some repeat keys.
   if (!std::ranges::is_sorted(sorted_)) std::ranges::sort(sorted_);
   sorted_.erase(std::ranges::unique(sorted_).begin(), sorted_.end());
@@ -197,10 +212,10 @@ void KeySet::take_lines(std::string_view what, std::string_view text, u64 seed) 
 
 void KeySet::take_trace(const std::string& path) {
   kind_ = Kind::kLines;
-  const Trace trace(path);
+  const std::shared_ptr<const Trace> trace = Trace::at(path);
   std::vector<std::string_view> keys;
-  keys.reserve(trace.keys());
-  for (u64 n = 0; n < trace.keys(); ++n) keys.push_back(trace.key(n));
+  keys.reserve(trace->keys());
+  for (u64 n = 0; n < trace->keys(); ++n) keys.push_back(trace->key(n));
   lay_out(keys);
 }
 

@@ -67,8 +67,9 @@ class KeySet {
 
   /// Reads the file, or makes it up. Throws InputError with the file, and the line where there is one, for a word that is
   /// unknown and a file that is missing, unreadable, not a regular file, without keys, of another length than it says, or
-  /// has a line of more than kLongestKey bytes. O(bytes of the file).
-  KeySet(const Spec& spec, u64 seed) { make(spec, seed); }
+  /// has a line of more than kLongestKey bytes; and, before it begins, for keys that surely take more than `memory` bytes. O(bytes of
+  /// the file).
+  KeySet(const Spec& spec, u64 seed, u64 memory = ~u64{0}) { make(spec, seed, memory); }
 
   KeySet(const KeySet&) = delete;
   KeySet& operator=(const KeySet&) = delete;
@@ -160,11 +161,11 @@ class KeySet {
   [[nodiscard]] u64 place_of(u64 n) const { return place_(wrapped(n)); }
   [[nodiscard]] u64 beside(u64 place) const;
 
-  void make(const Spec& spec, u64 seed);
+  void make(const Spec& spec, u64 seed, u64 memory);
   void take_lines(std::string_view what, std::string_view text, u64 seed);
   void take_trace(const std::string& path);
   void lay_out(const std::vector<std::string_view>& keys);
-  void take_sosd(const std::string& path, u64 seed);
+  void take_sosd(const std::string& path, u64 seed, u64 memory);
 
   Kind kind_ = Kind::kSparse;
   u64 numbers_ = kNumbers;   // a power of two

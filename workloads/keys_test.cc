@@ -17,6 +17,9 @@
 #include "src/base/rng.h"
 #include "src/testing/catch.h"
 #include "src/testing/temporary_file.h"
+#include "workloads/distribution.h"
+#include "workloads/trace.h"
+#include "workloads/wiscer.h"
 
 namespace latchlab {
 namespace {
@@ -339,6 +342,27 @@ TEST_CASE("the system's word list loads") {
   CHECK(present == 0);
   const std::multiset<std::string> all = all_keys(keys);
   CHECK(std::set<std::string>(all.begin(), all.end()).size() == keys.capacity());
+}
+
+TEST_CASE("keys that memory does not do for are refused before any are made or read", "[keys]") {
+  constexpr u64 kMemory = 8'000'000'000;
+  const auto refused = [&](const std::string& spec, const std::string& why) {
+    CHECK_THROWS_WITH(KeySet(Spec::parse(spec), 1, kMemory), Catch::Contains(why));
+  };
+  refused("email:2Gi", "keys email: 2147483648 of them take at least 214.7 GB to make up; 8.0 GB are available");
+  refused("url:100M", "10.0 GB to make up");
+  const TemporaryFile sparse("");
+  std::filesystem::resize_file(sparse.path(), u64{1} << 40);
+  refused("file:" + sparse.path(), "has 1099.5 GB, which are twice in memory for a while; 8.0 GB are available");
+  {
+    const u64 count = (u64{1} << 37) - 1;
+    std::fstream(sparse.path(), std::ios::in | std::ios::out | std::ios::binary).write(reinterpret_cast<const char*>(&count), 8);
+  }
+  refused("sosd:" + sparse.path(), "has 1099.5 GB; 8.0 GB of memory are available");
+  CHECK_THROWS_WITH(Distribution(Spec::parse("histogram:" + sparse.path())), Catch::Contains("has 1099511627776 bytes"));
+  CHECK_THROWS_WITH(WiscerFile::read(sparse.path()), Catch::Contains("has 1099511627776 bytes"));
+  CHECK_THROWS_WITH(Trace(sparse.path()), Catch::Contains("is no trace of ours"));
+  refused("trace", "keys trace: needs a path");
 }
 
 }  // namespace

@@ -17,21 +17,6 @@ namespace latchlab {
 
 namespace {
 
-class Descriptor {
- public:
-  explicit Descriptor(const std::string& path)
-      : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  [[nodiscard]] int get() const { return fd_; }
-
- private:
-  int fd_;
-};
-
 std::string_view trimmed(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(" \t\r");
   if (begin == std::string_view::npos) return {};
@@ -40,32 +25,55 @@ std::string_view trimmed(std::string_view text) {
 
 }  // namespace
 
-std::string contents_of(std::string_view what, const std::string& path) {
-  const auto fail = [&](std::string_view why) {
-    return InputError(fmt::format("{} file '{}': {}", what, path, why));
-  };
-  const Descriptor file(path);
-  if (file.get() < 0) throw fail(std::strerror(errno));
-  struct stat about;
-  if (::fstat(file.get(), &about) != 0) throw fail(std::strerror(errno));
-  if (S_ISDIR(about.st_mode)) throw fail("is a directory, not a file");
-  if (!S_ISREG(about.st_mode)) throw fail("is not a regular file");
-  std::string text(static_cast<std::size_t>(about.st_size), '\0');
+RegularFile::RegularFile(std::string_view what, const std::string& path)
+    : what_(what), path_(path), fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+  if (fd_ < 0) throw error(std::strerror(errno));
+  struct stat about{};
+  const int failure = ::fstat(fd_, &about) == 0 ? 0 : errno;
+  const char* const why = failure != 0                ? std::strerror(failure)
+                          : S_ISDIR(about.st_mode)    ? "is a directory, not a file"
+                          : !S_ISREG(about.st_mode)   ? "is not a regular file"
+                                                      : nullptr;
+  if (why != nullptr) {
+    ::close(fd_);
+    throw error(why);
+  }
+  size_ = static_cast<u64>(about.st_size);
+}
+
+RegularFile::~RegularFile() { ::close(fd_); }
+
+std::size_t RegularFile::read(std::span<char> into) {
   std::size_t filled = 0;
-  // A file may shrink while it is read, and a read delivers at most 2 GB.
-  while (filled < text.size()) {
-    const ssize_t got = ::read(file.get(), text.data() + filled, text.size() - filled);
+  while (filled < into.size()) {   // a read delivers at most 2 GB
+    const ssize_t got = ::read(fd_, into.data() + filled, into.size() - filled);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) throw fail(std::strerror(errno));
+    if (got < 0) throw error(std::strerror(errno));
     if (got == 0) break;
     filled += static_cast<std::size_t>(got);
   }
-  text.resize(filled);
+  return filled;
+}
+
+std::string RegularFile::contents() {
+  std::string text(size_, '\0');
+  text.resize(read(text));   // it may have shrunk meanwhile
   return text;
 }
 
-TextFile::TextFile(std::string_view what, const std::string& path) : what_(what), path_(path), text_(contents_of(what, path)) {
-  if (text_.size() > kMostBytes) throw error(fmt::format("has {} bytes; more than {} is no such file", text_.size(), kMostBytes));
+InputError RegularFile::error(std::string_view why) const { return InputError(fmt::format("{} file '{}': {}", what_, path_, why)); }
+
+std::string cut_short(std::string_view text) {
+  constexpr std::size_t kShown = 60;
+  return fmt::format("{}{}", text.substr(0, kShown), text.size() > kShown ? "..." : "");
+}
+
+std::string gigabytes(u64 bytes) { return fmt::format("{:.1f} GB", static_cast<double>(bytes) / 1e9); }
+
+TextFile::TextFile(std::string_view what, const std::string& path) : what_(what), path_(path) {
+  RegularFile file(what, path);
+  if (file.size() > kMostBytes) throw error(fmt::format("has {} bytes; more than {} is no such file", file.size(), kMostBytes));
+  text_ = file.contents();
 }
 
 void TextFile::for_each_line(const std::function<void(const Line&)>& take) const {
@@ -93,8 +101,7 @@ std::vector<double> TextFile::Line::numbers(std::string_view needs) const {
 }
 
 InputError TextFile::Line::error(std::string_view why) const {
-  constexpr std::size_t kShown = 60;
-  return file.error(fmt::format("line {} '{}{}' {}", number, text.substr(0, kShown), text.size() > kShown ? "..." : "", why));
+  return file.error(fmt::format("line {} '{}' {}", number, cut_short(text), why));
 }
 
 InputError TextFile::error(std::string_view why) const {

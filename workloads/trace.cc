@@ -7,16 +7,19 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
-#include <fstream>
+#include <map>
+#include <mutex>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "src/base/error.h"
 #include "src/base/hash.h"
 #include "workloads/keys.h"
+#include "workloads/text_file.h"
 
 namespace latchlab {
 
@@ -36,6 +39,11 @@ struct Header {
   u64 checksum = 0;
   u64 unused = 0;
 };
+// While they are collected: what a vector of operations takes at most as it grows, and a key in a table and a list, apart from its
+// bytes, which are there twice in the end.
+constexpr u64 kBytesPerOp = 3 * sizeof(TraceOp);
+constexpr u64 kBytesPerKey = 100;
+
 static_assert(sizeof(Header) == 64, "a part of the file format");
 
 u64 filled_up(u64 bytes) { return (bytes + 7) / 8 * 8; }
@@ -70,6 +78,8 @@ Trace::Trace(const std::string& path) {
   }
   const int error = errno;
   ::close(fd);
+  identity_ = {.device = about.st_dev, .inode = about.st_ino, .size = size_, .changed_s = about.st_mtim.tv_sec,
+               .changed_ns = about.st_mtim.tv_nsec};
   if (!known || (mapped_ == nullptr && size_ > 0)) throw fail(path, std::strerror(error));
   if (mapped_ == nullptr) throw fail(path, S_ISREG(about.st_mode) ? "is empty" : "is not a regular file");
   try {
@@ -81,6 +91,19 @@ Trace::Trace(const std::string& path) {
 }
 
 Trace::~Trace() { ::munmap(const_cast<char*>(mapped_), size_); }
+
+std::shared_ptr<const Trace> Trace::at(const std::string& path) {
+  static std::mutex mutex;
+  static std::map<std::string, std::shared_ptr<const Trace>> traces;
+  const std::lock_guard lock(mutex);
+  std::shared_ptr<const Trace>& known = traces[path];
+  struct stat about{};
+  const bool there = ::stat(path.c_str(), &about) == 0;
+  const Identity now{.device = about.st_dev, .inode = about.st_ino, .size = static_cast<u64>(about.st_size),
+                     .changed_s = about.st_mtim.tv_sec, .changed_ns = about.st_mtim.tv_nsec};
+  if (!known || !there || known->identity_ != now) known = std::make_shared<const Trace>(path);
+  return known;
+}
 
 void Trace::look_at(const std::string& path) {
   Header header;
@@ -109,11 +132,35 @@ void Trace::look_at(const std::string& path) {
     throw fail(path, "is damaged: its checksum is another");
   }
   // What was written in good faith by another program may be wrong all the same.
+  look_at_keys(path, header.key_bytes);
+  look_at_ops(path);
+  if (header.loaded > keys()) throw fail(path, fmt::format("says that {} of {} keys were there before", header.loaded, keys()));
+  loaded_ = header.loaded;
+  has_times_ = header.has_times != 0;
+  checksum_ = header.checksum;
+}
+
+void Trace::look_at_keys(const std::string& path, u64 key_bytes) const {
+  if (keys() > ~u32{0}) throw fail(path, fmt::format("has {} keys; there may be {}", keys(), ~u32{0}));
+  // Open addressing over numbers of keys, one more than each; 0 is free.
+  std::vector<u32> places(std::bit_ceil(2 * keys() + 1));
   u64 before = 0;
   for (u64 n = 0; n < keys(); ++n) {
-    if (ends_[n] <= before || ends_[n] > header.key_bytes) throw fail(path, fmt::format("key {} ends at byte {}, after {}", n, ends_[n], before));
+    if (ends_[n] <= before || ends_[n] > key_bytes) throw fail(path, fmt::format("key {} ends at byte {}, after {}", n, ends_[n], before));
     before = ends_[n];
+    const std::string_view own = key(n);
+    if (own.size() > KeySet::kLongestKey) {
+      throw fail(path, fmt::format("key {} has {} bytes; a key may have {}", n, own.size(), KeySet::kLongestKey));
+    }
+    u64 at = hash_bytes(own) & (places.size() - 1);
+    for (; places[at] != 0; at = (at + 1) & (places.size() - 1)) {
+      if (key(places[at] - 1) == own) throw fail(path, fmt::format("key {} is key {} once more", n, places[at] - 1));
+    }
+    places[at] = static_cast<u32>(n + 1);
   }
+}
+
+void Trace::look_at_ops(const std::string& path) {
   u64 time = 0;
   for (u64 i = 0; i < ops_.size(); ++i) {
     const TraceOp& op = ops_[i];
@@ -121,11 +168,9 @@ void Trace::look_at(const std::string& path) {
     if (op.kind >= kOpKinds) throw fail(path, fmt::format("operation {} is of kind {} of {}", i, u32{op.kind}, kOpKinds));
     if (op.time_ns < time) throw fail(path, fmt::format("operation {} is earlier than the one before", i));
     time = op.time_ns;
+    ++counts_[op.kind];
   }
   if (ops_.empty()) throw fail(path, "has no operation");
-  if (header.loaded > keys()) throw fail(path, fmt::format("says that {} of {} keys were there before", header.loaded, keys()));
-  loaded_ = header.loaded;
-  has_times_ = header.has_times != 0;
 }
 
 void TraceWriter::add(u64 time_ns, std::string_view key, OpKind kind, u64 value_bytes) {
@@ -136,9 +181,15 @@ void TraceWriter::add(u64 time_ns, std::string_view key, OpKind kind, u64 value_
   if (!ops_.empty() && time_ns < ops_.back().time_ns) throw InputError("its time is before that of the operation before");
   const auto [known, is_new] = numbers_.try_emplace(std::string(key), static_cast<u32>(keys_.size()));
   if (is_new) {
+    bytes_ += 2 * key.size() + kBytesPerKey;
     if (keys_.size() == ~u32{0}) throw InputError(fmt::format("it is on one key more than the {} supported", keys_.size()));
     keys_.push_back(&known->first);
     was_there_.push_back(kind != OpKind::kInsert && kind != OpKind::kUpsert);
+  }
+  bytes_ += kBytesPerOp;
+  if (bytes_ > memory_) {
+    throw InputError(fmt::format("the {} operations on {} keys up to here take {} of memory; no more are available", ops_.size() + 1,
+                                 keys_.size(), gigabytes(bytes_)));
   }
   TraceOp op;
   op.time_ns = time_ns;
@@ -148,47 +199,54 @@ void TraceWriter::add(u64 time_ns, std::string_view key, OpKind kind, u64 value_
   ops_.push_back(op);
 }
 
-void TraceWriter::write(const std::string& path, bool has_times) const {
-  if (ops_.empty()) throw fail(path, "there is no operation to write");
+/// Numbers the keys anew: those that were there before first, each in the order in which they came.
+void TraceWriter::put_loaded_first() {
+  std::vector<u32> number(keys_.size());
+  std::vector<const std::string*> keys;
+  std::vector<bool> was_there;
+  for (const bool there : {true, false}) {
+    for (u32 key = 0; key < keys_.size(); ++key) {
+      if (was_there_[key] != there) continue;
+      number[key] = static_cast<u32>(keys.size());
+      keys.push_back(keys_[key]);
+      was_there.push_back(there);
+    }
+  }
+  keys_ = std::move(keys);
+  was_there_ = std::move(was_there);
+  for (TraceOp& op : ops_) op.key = number[op.key];
+}
+
+void TraceWriter::write(NewFile& file, bool has_times) {
+  if (ops_.empty()) throw InputError("there is no operation to write");
+  put_loaded_first();
+  const u64 begin = ops_.front().time_ns;
+  for (TraceOp& op : ops_) op.time_ns = has_times ? op.time_ns - begin : 0;
+  std::vector<u64> ends;
+  std::string bytes;
+  for (const std::string* const key : keys_) {
+    bytes += *key;
+    ends.push_back(bytes.size());
+  }
   Header header;
   header.has_times = has_times;
   header.operations = ops_.size();
   header.keys = keys_.size();
-
-  // Those that were there before first.
-  std::vector<u32> number(keys_.size());
-  std::vector<u64> ends;
-  std::string bytes;
-  for (const bool there : {true, false}) {
-    for (u32 key = 0; key < keys_.size(); ++key) {
-      if (was_there_[key] != there) continue;
-      number[key] = static_cast<u32>(ends.size());
-      bytes += *keys_[key];
-      ends.push_back(bytes.size());
-    }
-    if (there) header.loaded = ends.size();
-  }
-  std::vector<TraceOp> ops = ops_;
-  for (TraceOp& op : ops) {
-    op.key = number[op.key];
-    op.time_ns = has_times ? op.time_ns - ops_.front().time_ns : 0;
-  }
+  header.loaded = static_cast<u64>(std::ranges::count(was_there_, true));
   header.key_bytes = bytes.size();
   bytes.resize(filled_up(bytes.size()));
-  header.checksum = checksum_of(header, bytes_of(std::span<const u64>(ends)), bytes, bytes_of(std::span<const TraceOp>(ops)));
+  const std::string_view key_ends = bytes_of(std::span<const u64>(ends)), ops = bytes_of(std::span<const TraceOp>(ops_));
+  header.checksum = checksum_of(header, key_ends, bytes, ops);
+  for (const std::string_view part : {std::string_view(reinterpret_cast<const char*>(&header), sizeof(header)), key_ends,
+                                      std::string_view(bytes), ops}) {
+    file.write(part);
+  }
+}
 
-  const std::string beside = fmt::format("{}.{}.part", path, ::getpid());
-  std::ofstream file(beside, std::ios::binary);
-  file.write(reinterpret_cast<const char*>(&header), sizeof(header));
-  for (const std::string_view part : {bytes_of(std::span<const u64>(ends)), std::string_view(bytes), bytes_of(std::span<const TraceOp>(ops))}) {
-    file.write(part.data(), static_cast<std::streamsize>(part.size()));
-  }
-  file.close();
-  if (!file || std::rename(beside.c_str(), path.c_str()) != 0) {
-    const int error = errno;
-    (void)std::remove(beside.c_str());
-    throw fail(path, fmt::format("cannot be written: {}", std::strerror(error)));
-  }
+void TraceWriter::write(const std::string& path, bool has_times) {
+  NewFile file("trace", path);
+  write(file, has_times);
+  file.keep();
 }
 
 }  // namespace latchlab

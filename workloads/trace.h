@@ -10,7 +10,9 @@
 // the keys that are read, updated or erased before anybody writes them. They are what a replay loads. The checksum is of
 // everything else.
 
+#include <array>
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,6 +20,7 @@
 #include <vector>
 
 #include "src/base/types.h"
+#include "workloads/new_file.h"
 #include "workloads/op.h"
 
 namespace latchlab {
@@ -36,8 +39,10 @@ static_assert(sizeof(TraceOp) == 16, "a part of the file format");
 class Trace {
  public:
   /// Maps the file and looks at all of it: O(bytes). Throws InputError with the file and the place for one that is missing,
-  /// of another kind or version, shorter or longer than it says, or not what was written.
+  /// of another kind or version, shorter or longer than it says, not what was written, or with keys that are too long or twice there.
   explicit Trace(const std::string& path);
+  /// The same, once for a file however often somebody asks, unless the file is another meanwhile. Any thread.
+  [[nodiscard]] static std::shared_ptr<const Trace> at(const std::string& path);
   ~Trace();
   Trace(const Trace&) = delete;
   Trace& operator=(const Trace&) = delete;
@@ -47,6 +52,10 @@ class Trace {
   /// How many keys were there before the first operation: those with the smallest numbers.
   [[nodiscard]] u64 loaded() const { return loaded_; }
   [[nodiscard]] bool has_times() const { return has_times_; }
+  /// Operations of each kind.
+  [[nodiscard]] const std::array<u64, kOpKinds>& counts() const { return counts_; }
+  /// Of everything: the same for the same trace, wherever it is.
+  [[nodiscard]] u64 checksum() const { return checksum_; }
 
   /// n < keys(). Valid while this lives.
   [[nodiscard]] std::string_view key(u64 n) const {
@@ -55,7 +64,15 @@ class Trace {
   }
 
  private:
+  /// Of a file at a time.
+  struct Identity {
+    u64 device, inode, size;
+    i64 changed_s, changed_ns;
+    bool operator==(const Identity&) const = default;
+  };
   void look_at(const std::string& path);
+  void look_at_keys(const std::string& path, u64 key_bytes) const;
+  void look_at_ops(const std::string& path);
 
   const char* mapped_ = nullptr;
   std::size_t size_ = 0;
@@ -64,22 +81,33 @@ class Trace {
   std::span<const TraceOp> ops_;
   u64 loaded_ = 0;
   bool has_times_ = false;
+  std::array<u64, kOpKinds> counts_{};
+  u64 checksum_ = 0;
+  Identity identity_{};
 };
 
 /// Collects a trace in memory and writes it.
 class TraceWriter {
  public:
+  /// `memory`: bytes that there are for it.
+  explicit TraceWriter(u64 memory = ~u64{0}) : memory_(memory) {}
+
   /// `time_ns`: not before the last one's. Throws InputError for a key that is empty or longer than KeySet::kLongestKey, for
-  /// more than 2^32 - 1 keys, and for a time that goes back.
+  /// more than 2^32 - 1 keys, for a time that goes back, and where memory would not do.
   void add(u64 time_ns, std::string_view key, OpKind kind, u64 value_bytes);
 
   [[nodiscard]] u64 operations() const { return ops_.size(); }
 
-  /// By way of a file beside it, so that there is a whole one or none. Throws InputError where it cannot be written, and for no
-  /// operations.
-  void write(const std::string& path, bool has_times) const;
+  /// Throws InputError for no operations. Nothing can be added any more.
+  void write(NewFile& file, bool has_times);
+  /// To a whole file or none. Throws InputError as NewFile does, too.
+  void write(const std::string& path, bool has_times);
 
  private:
+  void put_loaded_first();
+
+  u64 memory_;
+  u64 bytes_ = 0;   // taken, at the most
   std::vector<TraceOp> ops_;
   std::unordered_map<std::string, u32> numbers_;
   std::vector<const std::string*> keys_;   // of numbers_, which does not move them

@@ -6,14 +6,18 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <optional>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "src/base/error.h"
 #include "src/base/spec.h"
+#include "workloads/text_file.h"
 
 namespace latchlab {
 
@@ -39,16 +43,29 @@ OpKind kind_of(std::string_view word, std::span<const Word> words) {
   if (found != words.end()) return found->second;
   std::string known;
   for (const Word& one : words) known += fmt::format("{}{}", known.empty() ? "" : ", ", one.first);
-  throw InputError(fmt::format("there is no operation '{}'; there are {}", word, known));
+  throw InputError(fmt::format("there is no operation '{}'; there are {}", cut_short(word), known));
 }
 
 u64 number_of(std::string_view text, std::string_view what, u64 most) {
   const std::optional<u64> number = parse_u64(text);
-  if (!number || *number > most) throw InputError(fmt::format("{} '{}' is no whole number up to {}", what, text, most));
+  if (!number || *number > most) throw InputError(fmt::format("{} '{}' is no whole number up to {}", what, cut_short(text), most));
   return *number;
 }
 
 u64 nanoseconds(std::string_view seconds) { return number_of(seconds, "the time", kMostSeconds) * 1'000'000'000; }
+
+}  // namespace
+
+/// What the lines of one file mean.
+class TraceLines {
+ public:
+  virtual ~TraceLines() = default;
+  /// Throws InputError.
+  virtual void take(std::string_view line, TraceWriter& writer) = 0;
+  [[nodiscard]] virtual bool has_times() const = 0;
+};
+
+namespace {
 
 /// The fields between commas.
 std::vector<std::string_view> fields_of(std::string_view line) {
@@ -61,23 +78,27 @@ std::vector<std::string_view> fields_of(std::string_view line) {
   }
 }
 
-/// Five fields follow the key, which may have commas itself.
-void add_twitter(std::string_view line, TraceWriter& writer) {
-  constexpr std::size_t kBehindKey = 5;
-  const std::size_t time_end = line.find(',');
-  std::size_t key_end = line.size();
-  std::array<std::string_view, kBehindKey> behind;
-  for (std::size_t field = kBehindKey; field-- > 0;) {
-    const std::size_t comma = key_end == 0 ? std::string_view::npos : line.rfind(',', key_end - 1);
-    if (comma == std::string_view::npos || comma <= time_end) {
-      throw InputError("needs seven fields: time, key, key size, value size, client, operation, time to live");
+class TwitterLines final : public TraceLines {
+ public:
+  /// Five fields follow the key, which may have commas itself.
+  void take(std::string_view line, TraceWriter& writer) override {
+    constexpr std::size_t kBehindKey = 5;
+    const std::size_t time_end = line.find(',');
+    std::size_t key_end = line.size();
+    std::array<std::string_view, kBehindKey> behind;
+    for (std::size_t field = kBehindKey; field-- > 0;) {
+      const std::size_t comma = key_end == 0 ? std::string_view::npos : line.rfind(',', key_end - 1);
+      if (comma == std::string_view::npos || comma <= time_end) {
+        throw InputError("needs seven fields: time, key, key size, value size, client, operation, time to live");
+      }
+      behind[field] = line.substr(comma + 1, key_end - comma - 1);
+      key_end = comma;
     }
-    behind[field] = line.substr(comma + 1, key_end - comma - 1);
-    key_end = comma;
+    writer.add(nanoseconds(line.substr(0, time_end)), line.substr(time_end + 1, key_end - time_end - 1),
+               kind_of(behind[3], kTwitterWords), number_of(behind[1], "the value size", ~u64{0}));
   }
-  writer.add(nanoseconds(line.substr(0, time_end)), line.substr(time_end + 1, key_end - time_end - 1),
-             kind_of(behind[3], kTwitterWords), number_of(behind[1], "the value size", ~u64{0}));
-}
+  [[nodiscard]] bool has_times() const override { return true; }
+};
 
 class MetaColumns {
  public:
@@ -111,48 +132,58 @@ class MetaColumns {
       {"key", &key_}, {"op", &op_}, {"size", &size_}, {"op_count", &repeats_}, {"op_time", &time_}};
 };
 
-}  // namespace
+class MetaLines final : public TraceLines {
+ public:
+  void take(std::string_view line, TraceWriter& writer) override { columns_ ? columns_->add(line, writer) : void(columns_.emplace(line)); }
+  [[nodiscard]] bool has_times() const override { return columns_ && columns_->has_times(); }
 
-const std::vector<TraceFormat>& trace_formats() {
-  static const std::vector<TraceFormat> formats{
-      {"twitter", "Twitter's cache traces: time, key, key size, value size, client, operation, time to live"},
-      {"meta-kv", "Meta's key-value traces: columns as the first line names them, key and op among them"},
-  };
-  return formats;
+ private:
+  std::optional<MetaColumns> columns_;
+};
+
+template <class Lines>
+std::unique_ptr<TraceLines> make() {
+  return std::make_unique<Lines>();
 }
 
+constexpr TraceFormat kFormats[] = {
+    {"twitter", "Twitter's cache traces: time, key, key size, value size, client, operation, time to live", make<TwitterLines>},
+    {"meta-kv", "Meta's key-value traces: columns as the first line names them, key and op among them", make<MetaLines>},
+};
+
+}  // namespace
+
+std::span<const TraceFormat> trace_formats() { return kFormats; }
+
 bool read_trace(std::string_view format, const std::string& path, TraceWriter& writer) {
-  const bool twitter = format == "twitter";
-  if (!twitter && format != "meta-kv") {
-    throw InputError(fmt::format("there is no trace format '{}'; there are twitter and meta-kv{}", format,
-                                 suggestion(format, {"twitter", "meta-kv"})));
+  const auto known = std::ranges::find(kFormats, format, &TraceFormat::name);
+  if (known == std::end(kFormats)) {
+    std::vector<std::string> names;
+    for (const TraceFormat& one : kFormats) names.emplace_back(one.name);
+    throw InputError(fmt::format("there is no trace format '{}'; there are {}{}", format, fmt::join(names, " and "), suggestion(format, names)));
   }
+  const auto fail = [&](std::string_view why) { return InputError(fmt::format("trace '{}': {}", path, why)); };
   std::error_code none;
-  if (std::filesystem::is_directory(path, none)) throw InputError(fmt::format("trace '{}': is a directory, not a file", path));
+  if (std::filesystem::is_directory(path, none)) throw fail("is a directory, not a file");
   std::ifstream file(path, std::ios::binary);
-  if (!file) throw InputError(fmt::format("trace '{}': {}", path, std::strerror(errno)));
-  std::optional<MetaColumns> columns;
+  if (!file) throw fail(std::strerror(errno));
+  const std::unique_ptr<TraceLines> lines = known->make();
   u64 number = 0;
-  for (std::string line; std::getline(file, line);) {
+  // A line that does not end would fill the memory.
+  for (std::vector<char> buffer(kLongestLine + 1); file.getline(buffer.data(), static_cast<std::streamsize>(buffer.size())) || file.gcount() > 0;) {
     ++number;
-    if (!line.empty() && line.back() == '\r') line.pop_back();
-    if (line.empty()) continue;
     try {
-      if (line.size() > kLongestLine) throw InputError(fmt::format("has {} bytes; none has more than {}", line.size(), kLongestLine));
-      if (twitter) {
-        add_twitter(line, writer);
-      } else if (!columns) {
-        columns.emplace(line);
-      } else {
-        columns->add(line, writer);
-      }
+      if (!file && !file.eof()) throw InputError(fmt::format("has more than {} bytes, the longest that a line may have", kLongestLine));
+      std::string_view line(buffer.data(), static_cast<std::size_t>(file.gcount()) - (file.eof() ? 0 : 1));
+      if (line.ends_with('\r')) line.remove_suffix(1);
+      if (!line.empty()) lines->take(line, writer);
     } catch (const InputError& error) {
-      throw InputError(fmt::format("trace '{}': line {}: {}", path, number, error.what()));
+      throw fail(fmt::format("line {}: {}", number, error.what()));
     }
   }
-  if (file.bad()) throw InputError(fmt::format("trace '{}': cannot be read beyond line {}", path, number));
-  if (writer.operations() == 0) throw InputError(fmt::format("trace '{}': has no operation on its {} lines", path, number));
-  return twitter || columns->has_times();
+  if (file.bad()) throw fail(fmt::format("cannot be read beyond line {}", number));
+  if (writer.operations() == 0) throw fail(fmt::format("has no operation on its {} lines", number));
+  return lines->has_times();
 }
 
 }  // namespace latchlab

@@ -9,21 +9,25 @@
 //             where they are there size, op_count, op_time in seconds. GET and GET_LEASE are reads, SET and SET_LEASE upserts,
 //             DELETE is an erase.
 
+#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "workloads/trace.h"
 
 namespace latchlab {
 
+class TraceLines;
+
 struct TraceFormat {
   std::string_view name, meaning;
+  std::unique_ptr<TraceLines> (*make)();
 };
-[[nodiscard]] const std::vector<TraceFormat>& trace_formats();
+[[nodiscard]] std::span<const TraceFormat> trace_formats();
 
 /// Reads the file at `path`, line by line, into `writer`; true if it has times. Throws InputError with the file and the line for
-/// an unknown format, a file that is missing, and a line that is none of its format.
+/// an unknown format, a file that is missing, and a line that is none of its format, or too long for any.
 [[nodiscard]] bool read_trace(std::string_view format, const std::string& path, TraceWriter& writer);
 
 }  // namespace latchlab

@@ -1,5 +1,6 @@
 #include "workloads/trace_formats.h"
 
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -81,10 +82,32 @@ TEST_CASE("lines that are none of the format are refused with their number", "[t
   CHECK_THAT(error("meta-kv", "key,op\nk\n"), Contains("line 2: has 1 fields; the first line names 2"));
   CHECK_THAT(error("meta-kv", "key,op\nk,get\n"), Contains("there is no operation 'get'; there are GET, GET_LEASE"));
   CHECK_THAT(error("meta-kv", "key,op,op_count\nk,GET,9999999\n"), Contains("op_count '9999999'"));
-  CHECK_THAT(error("twitter", std::string(2 << 20, 'x')), Contains("line 1: has 2097152 bytes"));
+  CHECK_THAT(error("twitter", std::string(2 << 20, 'x')), Contains("line 1: has more than 1048576 bytes"));
+  CHECK(error("twitter", std::string(1 << 20, 'x')).ends_with("time to live"));   // as long as a line may be
+  CHECK_THAT(error("twitter", "1,k,1,1,1," + std::string(100, 'f') + ",0"), Contains("operation '" + std::string(60, 'f') + "...'"));
+  CHECK_THAT(error("twitter", std::string(100, '7') + ",k,1,1,1,get,0"), Contains("the time '" + std::string(60, '7') + "...'"));
+
   TraceWriter writer;
   CHECK_THROWS_WITH(read_trace("twitter", "/no/such", writer), Contains("No such file"));
   CHECK_THROWS_WITH(read_trace("twitter", "/tmp", writer), Contains("is a directory"));
+}
+
+TEST_CASE("what memory does not do for is refused before it is out", "[trace]") {
+  const TemporaryFile sparse("");
+  std::filesystem::resize_file(sparse.path(), u64{1} << 40);
+  for (const TraceFormat& format : trace_formats()) {
+    TraceWriter writer;
+    CHECK_THROWS_WITH(read_trace(format.name, sparse.path(), writer), Contains("line 1: has more than 1048576 bytes"));
+  }
+  std::string lines = "key,op,op_count\n";
+  for (int i = 0; i < 1000; ++i) lines += "k,GET,1000000\n";   // 48 GB
+  const TemporaryFile many(lines);
+  TraceWriter writer(10'000'000);
+  CHECK_THROWS_WITH(read_trace("meta-kv", many.path(), writer), Contains("line 2: the ") && Contains("no more are available"));
+  TraceWriter of_keys(1'000'000);
+  CHECK_THROWS_WITH([&] {
+    for (u64 i = 0;; ++i) of_keys.add(0, std::to_string(i) + std::string(60'000, 'k'), OpKind::kRead, 0);
+  }(), Contains("on 9 keys"));
 }
 
 TEST_CASE("there is a word for every format", "[trace]") {

@@ -1,18 +1,24 @@
 #include "workloads/trace.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "src/base/error.h"
+#include "src/base/hash.h"
 #include "src/base/rng.h"
 #include "src/testing/catch.h"
 #include "src/testing/temporary_file.h"
+#include "workloads/new_file.h"
 
 namespace latchlab {
 namespace {
@@ -145,6 +151,73 @@ TEST_CASE("what cannot be in a trace is refused as it is added", "[trace]") {
   CHECK_THROWS_WITH(Trace("/no/such"), Contains("No such file"));
   CHECK_THROWS_WITH(Trace("/tmp"), Contains("not a regular file"));
   CHECK_THROWS_WITH(Trace("/dev/null"), Contains("not a regular file"));
+}
+
+/// A trace as another program would write it, keys and all, its checksum right; `joined`: its second key has the third one's bytes, too.
+std::string foreign_trace(const std::vector<std::string>& keys, bool joined = false) {
+  TraceWriter writer;
+  for (u64 i = 0; i < keys.size(); ++i) writer.add(0, std::string(keys[i].size(), static_cast<char>('A' + i)), OpKind::kRead, 0);
+  const TemporaryFile file("");
+  writer.write(file.path(), false);
+  std::string bytes = bytes_of(file.path());
+  std::size_t at = 64 + 8 * keys.size();
+  for (const std::string& key : keys) bytes.replace(at, key.size(), key), at += key.size();
+  if (joined) bytes.replace(64 + 8, 8, bytes.substr(64 + 16, 8));
+  bytes.replace(48, 8, 8, '\0');
+  const std::size_t ops = bytes.size() - 16 * keys.size(), ends = 64 + 8 * keys.size();
+  const std::string_view all = bytes;
+  const u64 sum = hash_bytes(all.substr(ops), hash_bytes(all.substr(ends, ops - ends), hash_bytes(all.substr(64, ends - 64),
+                                                                                               hash_bytes(all.substr(0, 64)))));
+  bytes.replace(48, 8, reinterpret_cast<const char*>(&sum), 8);
+  return bytes;
+}
+
+TEST_CASE("a trace in which a key is twice, or longer than keys may be, is refused", "[trace]") {
+  CHECK(error_of(foreign_trace({"one", "two", "six"})) == "none");
+  CHECK_THAT(error_of(foreign_trace({"one", "two", "one"})), Contains("key 2 is key 0 once more"));
+  CHECK(error_of(foreign_trace({"one", std::string(65'536, 'x')})) == "none");
+  CHECK_THAT(error_of(foreign_trace({"one", std::string(65'536, 'x'), "y"}, true)), Contains("key 1 has 65537 bytes; a key may have 65536"));
+}
+
+TEST_CASE("a file is looked at once until it is another", "[trace]") {
+  const TemporaryFile file(small_trace());
+  const std::shared_ptr<const Trace> trace = Trace::at(file.path());
+  CHECK(Trace::at(file.path()) == trace);
+  CHECK(trace->counts()[static_cast<std::size_t>(OpKind::kErase)] == 1);
+  TraceWriter writer;
+  writer.add(0, "other", OpKind::kRead, 0);
+  writer.write(file.path(), false);
+  CHECK(Trace::at(file.path())->key(0) == "other");
+  CHECK(trace->key(0) == "cc");   // whoever has the old one keeps it
+  CHECK(Trace::at(file.path())->checksum() != trace->checksum());
+}
+
+TEST_CASE("a new file is there as a whole or not at all, and takes no other's place but a file's", "[trace]") {
+  const std::string folder = (std::filesystem::temp_directory_path() / ("latchlab-new-" + std::to_string(::getpid()))).string();
+  std::filesystem::create_directory(folder);
+  const auto names = [&] {
+    std::vector<std::string> found;
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) found.push_back(entry.path().filename());
+    return found;
+  };
+  {
+    NewFile file("trace", folder + "/new");
+    file.write("text");
+    CHECK(names().size() == 1);
+  }
+  CHECK(names().empty());
+  NewFile file("trace", folder + "/new");
+  file.write("text");
+  file.keep();
+  CHECK(names() == std::vector<std::string>{"new"});
+  const std::string pipe = folder + "/pipe";
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  for (const std::string& path : {std::string("/dev/null"), std::string("/dev/stdout"), pipe}) {
+    CHECK_THROWS_WITH(NewFile("trace", path), Contains("is not a regular file"));
+  }
+  CHECK_THROWS_WITH(NewFile("trace", folder), Contains("is a directory, not a file"));
+  CHECK(std::filesystem::status(pipe).type() == std::filesystem::file_type::fifo);
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

@@ -1,7 +1,5 @@
 #include "workloads/workload.h"
 
-#include <array>
-
 #include "src/base/error.h"
 #include "workloads/trace_stream.h"
 #include "workloads/wiscer_stream.h"
@@ -19,7 +17,7 @@ std::optional<WiscerFile> wiscer_of(const Spec& spec) {
 std::shared_ptr<const Trace> trace_of(const Spec& spec) {
   if (spec.name != "trace") return nullptr;
   if (!spec.arg) throw InputError("workload trace: needs a file, as in trace:cluster37.trace, which harness trace convert makes");
-  return std::make_shared<const Trace>(*spec.arg);
+  return Trace::at(*spec.arg);
 }
 
 }  // namespace
@@ -28,10 +26,7 @@ Workload::Workload(const Spec& spec, double negative) : wiscer_(wiscer_of(spec))
 
 Mix Workload::mix_of(const Spec& spec, double negative) const {
   if (wiscer_) return wiscer_->mix(negative);
-  if (!trace_) return Mix(spec, negative);
-  std::array<u64, kOpKinds> counts{};
-  for (const TraceOp& op : trace_->ops()) ++counts[op.kind];
-  return Mix::of(counts);
+  return trace_ ? Mix::of(trace_->counts()) : Mix(spec, negative);
 }
 
 std::unique_ptr<Stream> Workload::stream(u64 seed, u64 phase, const KeySet& keys, u32 threads, const Distribution& distribution,

@@ -109,6 +109,18 @@ std::string Spec::str() const {
   return text;
 }
 
+Spec Spec::plain() const {
+  const auto number = [](const std::string& text) {
+    if (const auto count = count_of(text); count && count->fits) return fmt::format("{}", count->value);
+    if (const auto value = parse_double(text)) return fmt::format("{}", *value);
+    return text;
+  };
+  Spec spec = *this;
+  if (spec.arg && !takes_path(name)) spec.arg = number(*spec.arg);
+  for (auto& [key, value] : spec.options) value = number(value);
+  return spec;
+}
+
 SpecReader::SpecReader(const Spec& spec, std::string what) : spec_(spec), what_(std::move(what)) {}
 
 const std::string* SpecReader::find(std::string_view key) {
@@ -141,10 +153,11 @@ double SpecReader::real(std::string_view key, double standard, double min, doubl
 
 /// `key`: empty for the argument.
 u64 SpecReader::whole_number(std::string_view key, const std::string& text, u64 min, u64 max) const {
+  constexpr std::string_view kSuffixes = "; write 1000, 64k, 16M (decimal) or 16Mi (binary)";
   const std::optional<Scaled> count = count_of(text);
   if (!count || !count->fits || count->value < min || count->value > max) {
     const std::string option = key.empty() ? std::string() : fmt::format("{}=", key);
-    throw InputError(fmt::format("{}: {}'{}' must be a whole number from {} to {}", what_, option, text, min, max));
+    throw InputError(fmt::format("{}: {}'{}' must be a whole number from {} to {}{}", what_, option, text, min, max, count ? "" : kSuffixes));
   }
   return count->value;
 }

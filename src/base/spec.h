@@ -33,6 +33,9 @@ struct Spec {
   /// The text that parses to this spec.
   [[nodiscard]] std::string str() const;
 
+  /// The same with all numbers written alike: stride:4Ki as stride:4096, zipf:1.0 as zipf:1. A path is none.
+  [[nodiscard]] Spec plain() const;
+
   bool operator==(const Spec&) const = default;
 };
 

@@ -102,6 +102,9 @@ TEST_CASE("a reader takes numbers and words of a list", "[spec]") {
     CHECK(contains(error_of([&] { (void)counts.number(key, 0, 0, ~u64{0}); }), "must be a whole number"));
   }
   CHECK(contains(error_of([&] { (void)reader.number("slots", 0, 0, 11); }), "'12' must be a whole number from 0 to 11"));
+  const Spec wrong = Spec::parse("cuckoo:slots=16m");
+  SpecReader other(wrong, "index cuckoo");
+  CHECK(contains(error_of([&] { (void)other.number("slots", 0, 0, 11); }), "write 1000, 64k, 16M (decimal) or 16Mi (binary)"));
   CHECK(reader.one_of("shape", 0, {"2x4", "2x8"}) == 1);
   CHECK(reader.one_of("kernel", 1, {"across", "along"}) == 1);
   const std::string error = error_of([&] { (void)reader.one_of("isa", 0, {"scalar", "avx"}); });
@@ -139,6 +142,16 @@ TEST_CASE("the nearest word is one that could have been meant", "[spec]") {
   CHECK(nearest(std::string(100'000, 'x'), words).empty());
   CHECK(suggestion("nonee", words) == "; did you mean 'none'?");
   CHECK(suggestion("none", words).empty());
+}
+
+TEST_CASE("numbers of a spec are written alike, paths are not numbers") {
+  const auto plain = [](std::string_view text) { return Spec::parse(text).plain().str(); };
+  CHECK(plain("stride:4Ki") == "stride:4096");
+  CHECK(plain("zipf:1.0") == "zipf:1");
+  CHECK(plain("zipf:0.990") == plain("zipf:.99"));
+  CHECK(plain("flash:1k,share=0.50") == "flash:1000,share=0.5");
+  CHECK(plain("file:1k") == "file:1k");
+  CHECK(plain("lookup") == "lookup");
 }
 
 }  // namespace
