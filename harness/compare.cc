@@ -17,7 +17,7 @@ namespace {
 
 /// Of the configuration, what no option says or what changes no result.
 bool is_option(const std::string& key) {
-  return key != "point" && key != "index_options" && key != "key_kind" && key != "key_file" && key != "strict" &&
+  return key != "point" && key != "index_options" && key != "key_kind" && key != "key_file" && key != "trace" && key != "wiscer" && key != "strict" &&
          !key.ends_with("_reason");
 }
 
@@ -25,7 +25,8 @@ bool is_option(const std::string& key) {
 constexpr const char* kSurroundings[] = {
     "/machine/hostname", "/machine/model",          "/machine/microcode", "/machine/topology_digest", "/machine/kernel",
     "/machine/governor", "/machine/numa_balancing", "/machine/thp",       "/machine/damon",           "/build/commit",
-    "/build/dirty",      "/build/compiler",         "/build/flags",       "/build/type",              "/schema_version"};
+    "/build/dirty",      "/build/compiler",         "/build/flags",       "/build/type",              "/schema_version",
+    "/config/trace/checksum", "/config/wiscer"};   // files of one name may be others
 
 /// The words of one thing in each of the sets.
 using Words = std::vector<std::set<std::string>>;

@@ -87,7 +87,8 @@ std::string workloads(const Registry&) {
   std::string names;
   for (const Shipped& shipped : shipped_wiscer_files()) names += fmt::format("{}{}", names.empty() ? "" : ", ", shipped.name);
   return text + line("", fmt::format("its seven are here by name: {}", names)) +
-         line("trace:FILE", "every operation of a trace (harness trace convert); those on a key keep their order");
+         line("trace:FILE", "every operation of a trace (harness trace convert); those on a key keep their order;") +
+         line("", "keys that it reads, updates or erases before it writes them are there when it begins");
 }
 
 std::string keys(const Registry&) {

@@ -54,7 +54,20 @@ Json key_file_json(const KeyFile& file) {
   return {{"lines", file.lines}, {"empty", file.empty}, {"repeated", file.repeated}};
 }
 
-Json config_json(const Config& c, const Measured<KeyFile>& key_file) {
+Json trace_json(const TraceAbout& t) {
+  return {{"checksum", fmt::format("{:016x}", t.checksum)}, {"operations", t.operations}, {"keys", t.keys}, {"loaded", t.loaded},
+          {"times", t.has_times}};
+}
+
+Json wiscer_json(const WiscerFile& f) {
+  Json o{{"zipf", f.zipf}, {"initial_size", f.initial_size}, {"operation_count", f.operations}, {"fetch", f.fetch},
+         {"insert", f.insert}, {"delete", f.erase}, {"shift_share", f.shift_share},
+         {"key_pattern", f.sequential ? "sequential" : "random"}, {"key_order", f.sorted ? "sorted" : "random"}};
+  f.shift_every ? void(o["shift_every"] = *f.shift_every) : put_missing(o, "shift_every", "popularity does not shift");
+  return o;
+}
+
+Json config_json(const Config& c, const TrialResult& trial) {
   Json o;
   o["point"] = point_of(c);
   o["index"] = c.index.str();
@@ -72,7 +85,9 @@ Json config_json(const Config& c, const Measured<KeyFile>& key_file) {
   o["churn"] = c.churn.str();
   o["keys"] = c.keys.str();
   o["key_kind"] = word(c.key_kind());
-  put(o, "key_file", key_file, key_file_json);
+  put(o, "key_file", trial.key_file, key_file_json);
+  put(o, "trace", trial.trace, trace_json);
+  put(o, "wiscer", trial.wiscer, wiscer_json);
   c.no_distribution.empty() ? void(o["dist"] = c.distribution.str()) : put_missing(o, "dist", c.no_distribution);
   o["negative"] = c.negative;
   o["batch"] = c.batch.keys;
@@ -373,7 +388,7 @@ Json document_of(const RunResult& r) {
   o["interrupted"] = r.trial.interrupted;
   o["started"] = r.started;
   o["command"] = r.command;
-  o["config"] = config_json(r.config, r.trial.key_file);
+  o["config"] = config_json(r.config, r.trial);
   o["build"] = build_json(r.build);
   o["machine"] = json_of(r.machine);
   put(o, "stream", r.trial.stream, [](const StreamPrint& s) {

@@ -9,6 +9,7 @@
 #include "harness/progress.h"
 #include "harness/table.h"
 #include "src/testing/catch.h"
+#include "workloads/wiscer.h"
 #include "src/testing/json_schema.h"
 
 namespace latchlab {
@@ -101,6 +102,8 @@ RunResult full_result() {
   t.nodes_per_fetch = 1.477;
   t.stream = StreamPrint{.operations = 1000, .fingerprint = 0xfeed};
   t.key_file = KeyFile{.lines = 1005, .empty = 2, .repeated = 3};
+  t.trace = TraceAbout{.checksum = 0xfade, .operations = 5, .keys = 3, .loaded = 2, .has_times = true};
+  t.wiscer = WiscerFile::read("steady-state");
   t.memory = {.malloc = Measured<MallocServer>::missing("nodes are not from malloc"),
               .index_live = u64{43'000},
               .index_reserved = u64{50'000},
@@ -181,7 +184,7 @@ TEST_CASE("what was not measured is null with a reason, never zero", "[report]")
        {"/limits/footprint_bytes", "/limits/chase_ns", "/placement/processors", "/placement/oversubscribed",
         "/sync/counters", "/sync/aborts", "/sync/abort_statuses", "/sync/fallback_rate", "/sync/reclaim",
         "/memory/index_live_bytes",
-        "/health/migrations", "/config/key_file", "/throughput", "/latency", "/offer", "/slo", "/sync/series", "/sync/per_thread",
+        "/health/migrations", "/config/key_file", "/config/trace", "/config/wiscer", "/throughput", "/latency", "/offer", "/slo", "/sync/series", "/sync/per_thread",
         "/limits/transaction_ns", "/pmu"}) {
     INFO(at);
     CHECK(document.at(Json::json_pointer(at)).is_null());
@@ -215,6 +218,10 @@ TEST_CASE("a document says which options did not reach the index and what its ke
   CHECK(document["config"]["dist_reason"] == "it takes the records in turn");
   CHECK(document["config"]["hugepages"] == "none");
   CHECK(document["config"]["key_file"]["repeated"] == 3);
+  CHECK(document["config"]["trace"]["checksum"] == "000000000000fade");
+  CHECK(document["config"]["trace"]["loaded"] == 2);
+  CHECK(document["config"]["wiscer"]["delete"] == .01);
+  CHECK(document["config"]["wiscer"]["shift_every_reason"] == "popularity does not shift");
   CHECK(document["sync"]["reclaim"]["pending"] == 2);
   const std::string block = block_of(result);
   CHECK(block.find("1,005 lines 2 are empty and 3 repeat") != std::string::npos);

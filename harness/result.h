@@ -17,6 +17,7 @@
 #include "harness/config.h"
 #include "harness/malloc_library.h"
 #include "src/base/types.h"
+#include "workloads/wiscer.h"
 
 namespace latchlab {
 
@@ -289,12 +290,20 @@ struct StreamPrint {
   u64 fingerprint = 0;
 };
 
+/// What a trace is, wherever it lies.
+struct TraceAbout {
+  u64 checksum = 0, operations = 0, keys = 0, loaded = 0;
+  bool has_times = false;
+};
+
 /// What a trial hands back.
 struct TrialResult {
   Status status = Status::kOk;
   std::string reason;        ///< why the status is not ok, one line
   bool interrupted = false;  ///< ended early by a signal; the numbers cover the part that ran
   Measured<KeyFile> key_file;
+  Measured<TraceAbout> trace;
+  Measured<WiscerFile> wiscer;
   Measured<StreamPrint> stream;
   Placement placement;
   std::vector<PhaseTime> phases;

@@ -60,7 +60,7 @@ std::string info(const std::string& path) {
   }
   const auto mean = [](u64 sum, u64 count) { return static_cast<double>(sum) / static_cast<double>(count); };
   std::string text = line("operations", fmt::format("{}: {}", grouped(all), kinds));
-  text += line("keys", fmt::format("{}, {:.1f} bytes on average, at most {}; {} are there before the first operation",
+  text += line("keys", fmt::format("{}, {:.1f} bytes on average, at most {}; {} were there before (those not written first)",
                                    grouped(trace.keys()), mean(key_bytes, trace.keys()), longest_key, grouped(trace.loaded())));
   text += line("values", fmt::format("{:.1f} bytes on average, at most {}", mean(value_bytes, all), longest_value));
   text += line("skew", skew_text(trace));

@@ -82,6 +82,7 @@ class Run {
     } else {
       out_.key_file = Measured<KeyFile>::missing("the keys are from no file");
     }
+    describe_file();
     if (!config_.own_memory.empty()) {
       out_.memory.malloc = Measured<MallocServer>::missing(config_.own_memory);
     } else if (calls_malloc(config_.alloc)) {
@@ -133,6 +134,17 @@ class Run {
   }
 
  private:
+  /// What a workload file says, which may change while its name stays.
+  void describe_file() {
+    out_.trace = Measured<TraceAbout>::missing("the workload is no trace");
+    out_.wiscer = Measured<WiscerFile>::missing("the workload is no file of Wiscer");
+    if (workload_.wiscer()) out_.wiscer = *workload_.wiscer();
+    const auto& trace = workload_.trace();
+    if (!trace) return;
+    out_.trace = TraceAbout{.checksum = trace->checksum(), .operations = trace->ops().size(), .keys = trace->keys(),
+                            .loaded = trace->loaded(), .has_times = trace->has_times()};
+  }
+
   /// The worst status wins, and of equals the first; but in what a result is degraded is all said.
   void worsen(Status status, const std::string& reason) {
     if (status == Status::kDegraded && out_.status == status) {

@@ -64,6 +64,10 @@ TEST_CASE("a trace that begins with nothing is replayed from an empty index") {
     REQUIRE(result.status == Status::kOk);
     CHECK(result.throughput->operations == 2000);
     CHECK(result.throughput->ended_by == Ending::kTrace);
+    CHECK(result.trace->operations == 2000);
+    CHECK(result.trace->keys == 1000);
+    CHECK(result.trace->checksum != 0);
+    CHECK(result.wiscer.reason == "the workload is no file of Wiscer");
     CHECK(rate_of(result, "insert")->succeeded == 1000);
     CHECK(rate_of(result, "read")->succeeded == 1000);   // each of a key that its own thread has added before
     CHECK(*result.validation.found_keys == 1000);
@@ -150,6 +154,7 @@ TEST_CASE("a Wiscer file may begin with an empty index") {
     CAPTURE(threads, result.reason);
     REQUIRE(result.status == Status::kOk);
     CHECK(result.throughput->ended_by == Ending::kOperations);
+    CHECK(result.wiscer->insert == .4);
     CHECK(rate_of(result, "insert")->succeeded == Approx(8000).margin(200));
     CHECK(*result.validation.found_keys > 5000);
   }
