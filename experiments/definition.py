@@ -7,10 +7,11 @@
       title
       x                  {option, title, quick, full}: an axis of the command line and its values, those of full being those of
                          quick if not given; "processors" stands for 1, 2, 4, ... up to the processors of this machine;
-                         scale = "log" draws doubling values evenly
+                         scale = "log" draws doubling values evenly, "steps" joins words that are ever more of the same
       y                  a word of METRICS
       run                options of its runs
       order              names of curves from the best to the worst, where only that is known
+      note               what the figure must say beside the title; quick_note, full_note: in that mode only
       [[panel.curve]]    name, run; only: the values of x that it has, if not all
       [[panel.published]] name, points: [[x, y], ...]
 
@@ -22,6 +23,8 @@ import pathlib
 import tomllib
 from dataclasses import dataclass, field
 
+from gaps import NoNumber
+
 FOLDER = pathlib.Path(__file__).resolve().parent
 MODES = ("quick", "full")
 
@@ -30,29 +33,40 @@ class InputError(Exception):
     """One line for the user."""
 
 
+def at(*keys):
+    """What stands there in a document; NoNumber with the document's own reason where that is null."""
+
+    def look(document):
+        for key in keys:
+            value = document[key]
+            if value is None:
+                raise NoNumber(document[f"{key}_reason"])
+            document = value
+        return document
+
+    return look
+
+
 def per_operation(cause):
-    def metric(document):
-        aborts = document["sync"]["aborts"]
-        return None if aborts is None else aborts[cause] / document["throughput"]["operations"]
-
-    return metric
+    return lambda document: at("sync", "aborts")(document)[cause] / document["throughput"]["operations"]
 
 
-def load(document):
-    """Of the rate that keeps the bound of --slo; None where none does."""
-    kept = document["slo"]["tries"][-1]["kept"]
-    return document["throughput"]["per_second"] / 1e6 if kept else None
+def bearable(document):
+    """Of the rate that keeps the bound of --slo."""
+    if document["slo"]["answer"] == "none-keeps":
+        raise NoNumber("not even the lowest rate that was tried keeps the bound")
+    return document["throughput"]["per_second"] / 1e6
 
 
-# The title of the axis, and a number of one result document; None where there is none. `speedup` is drawn relative to the
-# first x of the same curve and replicate.
+# The title of the axis, and a number of one result document, or NoNumber. `speedup` is drawn relative to the first x of the same
+# curve and replicate.
 METRICS = {
     "throughput": ("million operations a second", lambda d: d["throughput"]["per_second"] / 1e6),
     "speedup": ("times the first", lambda d: d["throughput"]["per_second"]),
-    "bytes": ("bytes a key", lambda d: d["memory"]["bytes_per_key"]),
-    "pause": ("the longest call, in milliseconds", lambda d: d["latency"]["all"]["max_ns"] / 1e6),
-    "load": ("million operations a second that keep the bound", load),
-    "nodes": ("nodes on the way of a lookup", lambda d: d["nodes_per_fetch"]),
+    "bytes": ("bytes a key", at("memory", "bytes_per_key")),
+    "pause": ("the longest call, in milliseconds", lambda d: at("latency", "all", "max_ns")(d) / 1e6),
+    "load": ("million operations a second that keep the bound", bearable),
+    "nodes": ("nodes on the way of a lookup", at("nodes_per_fetch")),
     "conflicts": ("conflict aborts an operation", per_operation("conflict")),
     "capacity": ("capacity aborts an operation", per_operation("capacity")),
     "zeros": ("aborts with status zero an operation", per_operation("zero")),
@@ -72,11 +86,25 @@ class Panel:
     option: str
     x_title: str
     x: list
-    log: bool
+    scale: str  # linear, log or steps
     y: str
     curves: list
+    note: str = ""
     order: list = field(default_factory=list)
     published: list = field(default_factory=list)  # of (name, [(x, y), ...])
+
+    @property
+    def numeric(self):
+        return all(isinstance(x, int | float) for x in self.x)
+
+    @property
+    def log(self):
+        return self.scale == "log"
+
+    @property
+    def joined(self):
+        """Whether the next x is more of the same, and not something else."""
+        return self.numeric or self.scale == "steps"
 
 
 @dataclass(frozen=True)
@@ -98,6 +126,14 @@ class Experiment:
     replicates: int
     panels: list
     points: list
+
+    def notes(self):
+        """Lines: what all runs have in common, and what a point of the figure is."""
+        common = [a for a in self.points[0].arguments if all(a in point.arguments for point in self.points)]
+        return [
+            f"{self.mode}: {' '.join(common)}",
+            f"medians of {self.replicates} runs, each a process of its own; thin lines go from the least to the most",
+        ]
 
 
 def names():
@@ -125,15 +161,6 @@ def up_to(processors):
     """1, 2, 4, ... and the number itself."""
     out = [1 << i for i in range(processors.bit_length()) if 1 << i < processors]
     return [*out, processors]
-
-
-def reasons(left_out, panel):
-    """A line for each reason why curves of the panel are left out. `left_out`: {(panel, curve): reason}."""
-    by_reason = {}
-    for (of, curve), why in left_out.items():
-        if of == panel:
-            by_reason.setdefault(why, []).append(curve)
-    return [f"left out: {', '.join(curves)}: {why}" for why, curves in by_reason.items()]
 
 
 def shared_words(values):
@@ -187,8 +214,8 @@ def read_panel(table, mode):
     values["full"] = axis.rest.pop("full", values["quick"])
     scale = axis.take("scale", str, "linear")
     axis.done()
-    if scale not in ("linear", "log"):
-        raise InputError(f"{axis.where}: there is no scale '{scale}'; there are linear, log")
+    if scale not in ("linear", "log", "steps"):
+        raise InputError(f"{axis.where}: there is no scale '{scale}'; there are linear, log, steps")
     for m, given in values.items():
         if given != "processors" and (not isinstance(given, list) or not given):
             raise InputError(f"{axis.where}: '{m}' is neither a list nor \"processors\"")
@@ -198,11 +225,13 @@ def read_panel(table, mode):
         option=option,
         x_title=x_title,
         x=x,
-        log=scale == "log",
+        scale=scale,
         y=table.take("y", str),
         curves=[],
         order=table.take("order", list, []),
     )
+    notes = {key: table.take(key, str, "") for key in ("note", *(f"{m}_note" for m in MODES))}
+    panel.note = "; ".join(note for note in (notes["note"], notes[f"{mode}_note"]) if note)
     if panel.y not in METRICS:
         raise InputError(f"{table.where}: there is no y '{panel.y}'; there are {', '.join(METRICS)}")
     run = table.options()

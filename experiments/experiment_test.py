@@ -22,10 +22,12 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(TREE / "experiments"))
 
 import definition  # noqa: E402
+import gaps as missing  # noqa: E402
 import run as runner  # noqa: E402
 
-# A harness that notes its arguments and answers at once: a thousand operations a second and thread, `rtm` degraded. With the
-# call whose number is in the file `stop` it does as if interrupted, with that in `fail` it fails.
+# A harness that notes its arguments and answers at once: a thousand operations a second and thread, `rtm` degraded, and `olc`
+# skipped with 2 threads if there is a file `narrow`. With the call whose number is in the file `stop` it does as if interrupted,
+# with that in `fail` it fails.
 FAKE = r"""#!/usr/bin/python3
 import json, pathlib, sys
 folder = pathlib.Path(__file__).parent
@@ -41,9 +43,11 @@ if planned("fail"):
     sys.exit("harness: out of luck")
 options = dict(argument.split("=", 1) for argument in sys.argv[1:] if "=" in argument)
 rtm = options["--sync"].startswith("rtm")
+narrow = (folder / "narrow").exists() and options["--sync"] == "olc" and options["--threads"] == "2"
 print(json.dumps({
-    "status": "degraded" if rtm else "ok", "reason": "no transactions" if rtm else "", "interrupted": False,
-    "throughput": {"per_second": 1000 * int(options["--threads"]), "operations": 100},
+    "status": "degraded" if rtm else "skipped" if narrow else "ok", "interrupted": False,
+    "reason": "no transactions" if rtm else "too few processors" if narrow else "",
+    "throughput": None if narrow else {"per_second": 1000 * int(options["--threads"]), "operations": 100},
     "sync": {"aborts": None},
 }))
 """
@@ -76,8 +80,13 @@ class Definitions(unittest.TestCase):
                 with self.subTest(name=name, arguments=point.arguments):
                     document, failure = runner.measure(HARNESS, point, 0, 0)
                     self.assertEqual(failure, "")
-                    value = definition.METRICS[panel.y][1](document)
-                    self.assertTrue(value is None or value >= 0)
+                    if document["status"] == "skipped":
+                        self.assertIn("--fit", point.arguments)
+                        continue
+                    try:
+                        self.assertGreaterEqual(definition.METRICS[panel.y][1](document), 0)
+                    except missing.NoNumber as why:
+                        self.assertNotEqual(str(why), "")
 
     def test_the_users_options_may_not_change_what_is_drawn(self):
         own = definition.load("policies", "quick", ("--records=5",)).points[0].arguments
@@ -148,7 +157,7 @@ class Definitions(unittest.TestCase):
 
 
 class Runs(unittest.TestCase):
-    """Of policies.toml: four curves, of which one is degraded here."""
+    """Of policies.toml: four curves, of which one is degraded here at every x."""
 
     def setUp(self):
         scratch = tempfile.TemporaryDirectory()
@@ -160,6 +169,7 @@ class Runs(unittest.TestCase):
         self.out = self.folder / "out"
         self.points = definition.load("policies", "quick").points
         self.counted = [point for point in self.points if point.curve != "rtm:20"]
+        self.degraded = len(self.points) - len(self.counted)
 
     def experiment(self, *arguments, python="/usr/bin/python3"):
         command = [python, "-B", str(TREE / "experiments/run.py"), str(self.harness), "policies", f"--out={self.out}", *arguments]
@@ -188,8 +198,18 @@ class Runs(unittest.TestCase):
 
     def test_what_is_degraded_is_run_once_and_left_out_with_its_reason(self):
         done = self.experiment()
-        self.assertEqual(len([call for call in self.calls() if "--sync=rtm:20" in call]), 1)
+        self.assertEqual(len([call for call in self.calls() if "--sync=rtm:20" in call]), self.degraded)
         self.assertIn("left out: rtm:20: no transactions", done.stdout)
+
+    @unittest.skipIf(len(os.sched_getaffinity(0)) < 2, "one processor: there is one x")
+    def test_what_does_not_fit_is_left_out_and_the_rest_of_its_curve_is_not(self):
+        (self.folder / "narrow").write_text("")
+        done = self.experiment()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(len([call for call in self.calls() if {"--sync=olc", "--threads=2"} <= set(call)]), 1)
+        self.assertIn("left out: olc at 2: too few processors", done.stdout)
+        self.assertRegex(done.stdout, r"(?m)^ +olc +threads=1 +0.001 ")
+        self.assertNotRegex(done.stdout, r"(?m)^ +olc +threads=2 ")
 
     def test_a_second_run_measures_nothing_again(self):
         first = self.experiment()
@@ -206,7 +226,7 @@ class Runs(unittest.TestCase):
         (self.folder / "stop").unlink()
         before = len(self.calls()) - 1   # the one that was stopped is made again
         self.assertEqual(self.experiment().returncode, 0)
-        self.assertEqual(len(self.calls()) - 1, 3 * len(self.counted) + 1)
+        self.assertEqual(len(self.calls()) - 1, 3 * len(self.counted) + self.degraded)
         self.assertEqual(before, 5)
 
     def test_a_line_that_a_kill_cut_off_is_measured_again_and_no_other(self):
@@ -224,18 +244,19 @@ class Runs(unittest.TestCase):
         self.experiment()
         self.forget_calls()
         self.experiment("--", "--seed=2")
-        self.assertEqual(len(self.calls()), 3 * len(self.counted) + 1)
+        self.assertEqual(len(self.calls()), 3 * len(self.counted) + self.degraded)
         self.assertTrue(all("--seed=2" in call for call in self.calls()))
         self.harness.write_text(FAKE + "\n# another build\n")
         self.forget_calls()
         self.experiment()
-        self.assertEqual(len(self.calls()), 3 * len(self.counted) + 1)
+        self.assertEqual(len(self.calls()), 3 * len(self.counted) + self.degraded)
 
     def test_a_run_that_fails_is_told_at_the_end_and_made_again(self):
         (self.folder / "fail").write_text("4")
         done = self.experiment()
         self.assertEqual(done.returncode, 1)
         self.assertIn("harness: out of luck", done.stderr.splitlines()[-1])
+        self.assertRegex(done.stdout, r"left out: .* at . in 1 of 3 runs: failed: harness: out of luck")
         self.assertIn("none", done.stdout)
         (self.folder / "fail").unlink()
         self.forget_calls()
@@ -258,10 +279,14 @@ class Runs(unittest.TestCase):
                 known[(f"--threads={x}",), replicate] = {"status": "ok", "throughput": {"per_second": rate}}
         results = runner.Results(self.out, "binary")
         results.known = known
-        drawn = runner.rows(experiment, results)
+        drawn, gaps = runner.rows(experiment, results)
         self.assertEqual([(r["x"], r["y"]) for r in drawn], [(1, 1), (1, 1), (2, 1.5), (2, 2.5)])
+        self.assertEqual(gaps, [])
         del known[("--threads=1",), 0]   # a first that failed
-        self.assertEqual([(r["x"], r["y"]) for r in runner.rows(experiment, results)], [(1, 1), (2, 2.5)])
+        drawn, gaps = runner.rows(experiment, results)
+        self.assertEqual([(r["x"], r["y"]) for r in drawn], [(1, 1), (2, 2.5)])
+        said = missing.lines(gaps, experiment, 0)
+        self.assertEqual(said, ["left out: arena at 2 in 1 of 3 runs: nothing at 1 to compare with"])
 
     def test_a_point_is_one_run(self):
         point = definition.load("policies", "quick", ("--records=2000", "--time=5ms", "--reps=2")).points[0]
@@ -275,7 +300,8 @@ class Runs(unittest.TestCase):
         for suffix in ("svg", "png", "pdf", "html"):
             self.assertGreater((self.out / f"figure.{suffix}").stat().st_size, 1000)
         svg = (self.out / "figure.svg").read_text()
-        for text in ("Four policies", "olc", "million operations a second", "left out: rtm:20: no transactions"):
+        for text in ("Four policies", "olc", "million operations a second", "left out: rtm:20: no transactions",
+                     "quick: --index=art --workload=lookup --records=4M --time=500ms", "medians of 3 runs"):
             self.assertIn(text, svg)
         self.assertNotIn('href="http', (self.out / "figure.html").read_text())
 
@@ -285,7 +311,9 @@ class Runs(unittest.TestCase):
         done = self.experiment(python=str(DRAWS))
         self.assertEqual(done.returncode, 1)
         self.assertNotIn("Traceback", done.stderr)
-        self.assertIn("Nothing of this was measured", (self.out / "figure.svg").read_text())
+        svg = (self.out / "figure.svg").read_text()
+        self.assertIn("There is no number to draw", svg)
+        self.assertIn("left out: none; rwspin; rtm:20; olc: failed: harness: out of luck", svg)
 
     def test_where_nothing_draws_the_results_are_kept(self):
         done = self.experiment()   # Debian's own Python
@@ -294,6 +322,81 @@ class Runs(unittest.TestCase):
         self.assertEqual(done.returncode, 0)
         self.assertIn("no figure is drawn", done.stderr)
         self.assertTrue((self.out / "results.jsonl").stat().st_size > 0)
+
+
+class Gaps(unittest.TestCase):
+    """Of latency-vs-load.toml: at some bounds there is no number."""
+
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.experiment = definition.load("latency-vs-load", "quick")
+        self.results = runner.Results(pathlib.Path(scratch.name), "binary")
+
+    def known(self, curve, x, replicate, answer, status="ok"):
+        (point,) = (p for p in self.experiment.points if (p.curve, p.x) == (curve, x))
+        self.results.known[point.arguments, replicate] = {
+            "status": status, "reason": "no rate keeps it twice" if status == "degraded" else "", "slo": {"answer": answer},
+            "throughput": {"per_second": 5e6},
+        }
+        return point
+
+    def said(self):
+        drawn, gaps = runner.rows(self.experiment, self.results)
+        return {(r["curve"], r["x"], r["replicate"]) for r in drawn}, missing.lines(gaps, self.experiment, 0)
+
+    def test_a_bound_that_no_rate_keeps_is_told(self):
+        for replicate in range(3):
+            self.known("olc", "p99:2us", replicate, "none-keeps")
+            self.known("olc", "p99:10us", replicate, "found" if replicate == 1 else "none-keeps")
+        drawn, said = self.said()
+        self.assertEqual(drawn, {("olc", "p99:10us", 1)})
+        why = "not even the lowest rate that was tried keeps the bound"
+        self.assertEqual(said, [f"left out: olc at p99:2us, p99:10us in 2 of 3 runs: {why}"])
+
+    def test_a_search_that_did_not_come_to_an_end_leaves_out_itself_alone(self):
+        point = self.known("olc", "p99:2us", 0, "unsteady", status="degraded")
+        self.known("olc", "p99:2us", 1, "found")
+        self.assertIsNone(self.results.why_left_out(point))
+        drawn, said = self.said()
+        self.assertEqual(drawn, {("olc", "p99:2us", 1)})
+        self.assertEqual(said, ["left out: olc at p99:2us in 1 of 3 runs: no rate keeps it twice"])
+
+    def test_a_policy_that_cannot_run_leaves_out_its_point(self):
+        point = self.known("rtm:20", "p99:2us", 0, "found", status="degraded")
+        self.results.known[point.arguments, 0]["slo"] = None
+        self.assertEqual(self.results.why_left_out(point), "no rate keeps it twice")
+
+    def test_what_is_null_says_why(self):
+        document = {"memory": {"bytes_per_key": None, "bytes_per_key_reason": "it keeps none"}, "sync": {"aborts": None}}
+        with self.assertRaisesRegex(missing.NoNumber, "^it keeps none$"):
+            definition.METRICS["bytes"][1](document)
+        document["sync"]["aborts_reason"] = "it elides nothing"
+        with self.assertRaisesRegex(missing.NoNumber, "^it elides nothing$"):
+            definition.METRICS["zeros"][1](document)
+        document["memory"]["bytes_per_key"] = 8
+        self.assertEqual(definition.METRICS["bytes"][1](document), 8)
+
+    def test_points_that_vary_too_much_are_counted(self):
+        rows = [{"curve": c, "x": 1, "y": y} for c, y in (("a", 2), ("a", 3), ("b", 2), ("b", 3.1))]
+        self.assertEqual(missing.noise(rows), ["too noisy: 1 of 2 points vary more than 1.5-fold from run to run"])
+        self.assertEqual(missing.noise(rows[:2]), [])
+
+
+class Wiscer(unittest.TestCase):
+    def test_what_is_said_of_shifts_is_so(self):
+        """Whether popularity shifts follows from how many requests there are, and from Wiscer's files."""
+        for mode, shifts in (("quick", {"high": 1, "medium": 0}), ("full", {"high": 10, "medium": 1})):
+            experiment = definition.load("wiscer-seven", mode)
+            (ops,) = {a for point in experiment.points for a in point.arguments if a.startswith("--ops=")}
+            requests = int(ops.removeprefix("--ops=").removesuffix("M")) * 1_000_000
+            for name, times in shifts.items():
+                file = (TREE / f"workloads/wiscer/{name}-churn.txt").read_text()
+                every = int(next(line for line in file.splitlines() if line.startswith("distShiftFreq=")).split("=")[1])
+                self.assertEqual((requests - 1) // every, times)
+            note = experiment.panels[0].note
+            self.assertIn(f"{requests // 1_000_000} M requests", note)
+            self.assertIn("medium-churn, which does so after 100 M, has not" if mode == "quick" else "medium-churn once", note)
 
 
 class Words(unittest.TestCase):

@@ -5,8 +5,9 @@
 
 Every run is a process of its own. A block has every point of the figure once, in random order; there are as many blocks as
 replicates. A result is kept as soon as it is there, so that the same command goes on where a run before it was stopped or
-killed: results of this very binary with the same options count, others do not. What this machine cannot really run
-(status degraded) is left out from its first result on, and the figure says why.
+killed: results of this very binary with the same options count, others do not. A point that this machine cannot really run
+(status degraded) or that does not fit it (status skipped, with --fit) is left out from its first result on, and the figure
+says why.
 
 In the folder (experiments/results/NAME-MODE, unless --out says another): results.jsonl, and figure.svg, .png, .pdf, .html.
 Exit status: 0; 1 if a run failed; 2 for wrong input; 130 when interrupted.
@@ -24,9 +25,11 @@ import time
 from dataclasses import dataclass
 
 import definition
+import gaps as missing
 from definition import METRICS, InputError
+from gaps import Gap, NoNumber
 
-COUNTS = ("ok", "degraded")
+COUNTS = ("ok", "degraded", "skipped")
 
 
 @dataclass
@@ -103,15 +106,12 @@ class Results:
             file.flush()
             os.fsync(file.fileno())
 
-    def why_left_out(self, experiment):
-        """{(panel, curve): reason} of what this machine cannot really run."""
-        out = {}
-        for point in experiment.points:
-            for replicate in range(experiment.replicates):
-                document = self.known.get((point.arguments, replicate))
-                if document and document["status"] == "degraded":
-                    out[point.panel, point.curve] = document["reason"]
-        return out
+    def why_left_out(self, point):
+        """Why this machine does not really run it, if so."""
+        for (arguments, _), document in self.known.items():
+            if arguments == point.arguments and missing.of_all(document):
+                return document["reason"]
+        return None
 
 
 def measure(harness, point, replicate, order):
@@ -135,7 +135,7 @@ def measure(harness, point, replicate, order):
 
 
 def run(experiment, harness, results):
-    """Measures what is not known yet. Returns a line for each run that failed."""
+    """Measures what is not known yet. Returns the runs that failed: point, replicate, reason."""
     failures = []
     begun, made = time.monotonic(), 0
     plan = []
@@ -143,9 +143,8 @@ def run(experiment, harness, results):
         block = list(experiment.points)
         random.Random(replicate).shuffle(block)
         plan += [(point, replicate, order) for order, point in enumerate(block)]
-    left_out = results.why_left_out(experiment)
     for at, (point, replicate, order) in enumerate(plan):
-        if (point.arguments, replicate) in results.known or (point.panel, point.curve) in left_out:
+        if (point.arguments, replicate) in results.known or results.why_left_out(point) is not None:
             continue
         left = (time.monotonic() - begun) / made * (len(plan) - at) if made else None
         ready = f", at most {left / 60:.1f} min left" if left else ""
@@ -153,41 +152,61 @@ def run(experiment, harness, results):
         document, failure = measure(harness, point, replicate, order)
         made += 1
         if failure:
-            failures.append(f"{' '.join(point.arguments)}: {failure}")
+            failures.append((point, replicate, failure))
             continue
         results.add(point, replicate, document)
-        if document["status"] == "degraded":
-            left_out[point.panel, point.curve] = document["reason"]
     return failures
 
 
-def rows(experiment, results):
-    """One for each run that is drawn: panel, curve, x, replicate, y."""
-    left_out = results.why_left_out(experiment)
+def rows(experiment, results, failures=()):
+    """What is drawn, one for each run: panel, curve, x, replicate, y; and the gaps."""
     out = []
+    gaps = [Gap(p.panel, p.curve, p.x, replicate, f"failed: {why}") for p, replicate, why in failures]
     for point in experiment.points:
-        if (point.panel, point.curve) in left_out:
+        place = (point.panel, point.curve, point.x)
+        if (why := results.why_left_out(point)) is not None:
+            gaps.append(Gap(*place, None, why))
             continue
-        metric = METRICS[experiment.panels[point.panel].y][1]
         for replicate in range(experiment.replicates):
             document = results.known.get((point.arguments, replicate))
-            y = None if document is None else metric(document)
-            if y is not None:
+            if document is None:
+                continue
+            try:
+                if document["status"] != "ok":
+                    raise NoNumber(document["reason"])
+                y = METRICS[experiment.panels[point.panel].y][1](document)
+            except NoNumber as why:
+                gaps.append(Gap(*place, replicate, str(why)))
+            else:
                 out.append({"panel": point.panel, "curve": point.curve, "x": point.x, "replicate": replicate, "y": y})
     for i, panel in enumerate(experiment.panels):
-        if panel.y == "speedup":
-            first = {(r["curve"], r["replicate"]): r["y"] for r in out if r["panel"] == i and r["x"] == panel.x[0]}
-            out = [r for r in out if r["panel"] != i or (r["curve"], r["replicate"]) in first]
-            for row in out:
-                if row["panel"] == i:
-                    row["y"] /= first[row["curve"], row["replicate"]]
-    return out
+        if panel.y != "speedup":
+            continue
+        first = {(r["curve"], r["replicate"]): r["y"] for r in out if r["panel"] == i and r["x"] == panel.x[0]}
+        alone = [r for r in out if r["panel"] == i and (r["curve"], r["replicate"]) not in first]
+        gaps += [Gap(i, r["curve"], r["x"], r["replicate"], f"nothing at {panel.x[0]} to compare with") for r in alone]
+        out = [r for r in out if r not in alone]
+        for row in out:
+            if row["panel"] == i:
+                row["y"] /= first[row["curve"], row["replicate"]]
+    return out, gaps
 
 
-def summary(experiment, drawn, left_out):
-    lines = [experiment.title, f"source: {experiment.source}"]
+def machine_of(results):
+    """A line for each machine that something ran on."""
+    seen = {}
+    for document in results.known.values():
+        if machine := document.get("machine"):
+            seen[f"on {machine['model'] or 'an unknown processor'}: {machine['topology']}"] = True
+    return list(seen)
+
+
+def summary(experiment, drawn, gaps):
+    lines = [experiment.title, f"source: {experiment.source}", *experiment.notes()]
     for i, panel in enumerate(experiment.panels):
-        lines += ["", f"{panel.title}: {METRICS[panel.y][0]}, median (least to most) over replicates"]
+        lines += ["", f"{panel.title}: {METRICS[panel.y][0]}, median (least to most; how many runs)"]
+        if panel.note:
+            lines.append(f"  {panel.note}")
         for curve in panel.curves:
             for x in panel.x:
                 ys = [r["y"] for r in drawn if (r["panel"], r["curve"], r["x"]) == (i, curve.name, x)]
@@ -196,7 +215,8 @@ def summary(experiment, drawn, left_out):
                     lines.append(
                         f"  {curve.name:24} {panel.option}={x!s:12} {middle:10.4g}  ({min(ys):.4g} to {max(ys):.4g}; {len(ys)})"
                     )
-        lines += [f"  {line}" for line in definition.reasons(left_out, i)]
+        of_panel = [row for row in drawn if row["panel"] == i]
+        lines += [f"  {line}" for line in [*missing.lines(gaps, experiment, i), *missing.noise(of_panel)]]
         if panel.order:
             lines.append(f"  published, from the best: {', '.join(panel.order)}")
     return "\n".join(lines)
@@ -222,17 +242,16 @@ def experiment_main(harness, arguments):
     except KeyboardInterrupt:
         print(f"experiment: interrupted; the same command goes on ({results.path})", file=sys.stderr)
         return 130
-    left_out = results.why_left_out(experiment)
-    drawn = rows(experiment, results)
-    print(summary(experiment, drawn, left_out))
+    drawn, gaps = rows(experiment, results, failures)
+    print(summary(experiment, drawn, gaps))
     try:
         import figure
     except ImportError as error:
         print(f"experiment: no figure is drawn: {error}; ./bench experiment installs it", file=sys.stderr)
     else:
-        print(f"\n{figure.save(experiment, drawn, left_out, folder)}")
-    for failure in failures:
-        print(f"experiment: failed: {failure}", file=sys.stderr)
+        print(f"\n{figure.save(experiment, drawn, gaps, machine_of(results), folder)}")
+    for point, _, why in failures:
+        print(f"experiment: failed: {' '.join(point.arguments)}: {why}", file=sys.stderr)
     return 1 if failures else 0
 
 
