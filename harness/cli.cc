@@ -171,6 +171,7 @@ RunCommand parse_run(const std::vector<std::string>& args, const Surroundings& h
   const u64 reps = parse_count("--reps", take(given, "reps").value_or("1"), 1, 10'000);
   Config base;
   base.strict = take(given, "strict").has_value();
+  base.fit = take(given, "fit").has_value();
   for (auto& [name, into] : {std::pair{"block", &base.block}, std::pair{"order", &base.order}}) {
     if (const auto text = take(given, name)) {
       *into = static_cast<u32>(parse_count(fmt::format("--{}", name), *text, 0, 1'000'000));
@@ -231,7 +232,7 @@ RunCommand parse_run(const std::vector<std::string>& args, const Surroundings& h
   bool any_runs = false;
   for (Config& point : points) {
     const std::string skip = complete_and_check(point, defaults, surroundings, capacities);
-    if (skip.empty()) any_runs = true;
+    if (skip.empty() || skip == point.no_room) any_runs = true;
     if (first_skip.empty()) first_skip = skip;
     for (u32 i = 0; i < reps; ++i) {
       command.runs.push_back({.config = point, .skip = skip});
@@ -295,7 +296,8 @@ AbCommand parse_ab(const std::vector<std::string>& args, const Surroundings& sur
   }
   for (const auto& [name, instead] : {std::pair{"reps", "--replicates=N"}, std::pair{"replicate", "--replicates=N"},
                                       std::pair{"out", "--json > FILE"}, std::pair{"block", "--seed=N"},
-                                      std::pair{"order", "--seed=N"}, std::pair{"topology", "harness --topology=MACHINE"}}) {
+                                      std::pair{"order", "--seed=N"}, std::pair{"fit", "fewer --threads"},
+                                      std::pair{"topology", "harness --topology=MACHINE"}}) {
     if (find(given, name) != nullptr) {
       throw InputError(fmt::format("--{} has no meaning in harness ab; did you mean {}?", name, instead));
     }
@@ -321,7 +323,7 @@ AbCommand parse_ab(const std::vector<std::string>& args, const Surroundings& sur
     };
     for (const std::string& arg : variant.args) {
       for (const char* word :
-           {"--out", "--json", "--progress", "--reps", "--topology", "--block", "--order", "--replicate"}) {
+           {"--out", "--json", "--progress", "--reps", "--fit", "--topology", "--block", "--order", "--replicate"}) {
         if (arg == word || arg.starts_with(std::string(word) + "=")) {
           throw fail(fmt::format("{} belongs to no variant", word));
         }

@@ -9,6 +9,7 @@
 #include "harness/placement.h"
 #include "harness/pmu_events.h"
 #include "src/base/error.h"
+#include "src/memory/accessed_bits.h"
 #include "workloads/distribution.h"
 #include "workloads/keys.h"
 #include "workloads/mix.h"
@@ -108,30 +109,33 @@ std::string take_isa(Config& config, const Registry& registry) {
   return "";
 }
 
-/// The nodes that --mem names, or all that this process may use; those without memory are none, where the topology tells.
-std::vector<u32> nodes_meant(const Mem& mem, const Topology& topology) {
+/// The nodes that --mem means: those without memory are none, where the topology tells. Throws NoRoom for one that is not there.
+std::vector<u32> nodes_meant(const Config& config, const Topology& topology) {
+  const Mem& mem = config.mem;
   const bool tells = std::ranges::any_of(topology.nodes, [](const MemoryNode& node) { return node.bytes > 0; });
   std::vector<u32> usable;
   for (const MemoryNode& node : topology.nodes) {
     if (node.allowed && (node.bytes > 0 || !tells)) usable.push_back(node.os);
   }
-  for (const u32 wanted : mem.nodes) {
+  const bool all = mem.kind == PagePlacement::Kind::kInterleave && !mem.of_pin;
+  const std::vector<u32> meant = all ? usable : mem.of_pin ? nodes_of_pin(topology, config) : mem.nodes;
+  for (const u32 wanted : meant) {
     const auto node = std::ranges::find(topology.nodes, wanted, &MemoryNode::os);
     if (std::ranges::count(usable, wanted) != 0) continue;
-    throw InputError(fmt::format("--mem={}: {}; this process may use {}", mem.text,
-                                 node == topology.nodes.end() ? fmt::format("there is no node {}", wanted)
-                                 : node->allowed              ? fmt::format("node {} has no memory", wanted)
-                                                              : fmt::format("node {} is not allowed", wanted),
-                                 usable.size() == 1 ? fmt::format("node {} only", usable[0])
-                                                    : fmt::format("nodes {}", fold_numbers(usable))));
+    throw NoRoom(fmt::format("--mem={}: {}; this process may use {}", mem.text,
+                             node == topology.nodes.end() ? fmt::format("there is no node {}", wanted)
+                             : node->allowed              ? fmt::format("node {} has no memory", wanted)
+                                                          : fmt::format("node {} is not allowed", wanted),
+                             usable.size() == 1 ? fmt::format("node {} only", usable[0])
+                                                : fmt::format("nodes {}", fold_numbers(usable))));
   }
-  return mem.kind == PagePlacement::Kind::kInterleave ? usable : mem.nodes;
+  return meant;
 }
 
 }  // namespace
 
 void place_memory(Config& config, const Topology& topology) {
-  config.mem.nodes = nodes_meant(config.mem, topology);
+  config.mem.nodes = nodes_meant(config, topology);
   PagePlacement wanted{.kind = config.mem.kind, .nodes = config.mem.nodes};
   if (wanted.kind == PagePlacement::Kind::kLocal) wanted.nodes = nodes_of_seats(topology, seat(topology, config));
   if (wanted.kind == PagePlacement::Kind::kFirstTouch) return;
@@ -183,13 +187,28 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
   const std::string no_isa = take_isa(config, surroundings.registry);
   (void)in_effect(config.sync, surroundings.registry);
   if (config.pmu != kDefaultPmu) (void)pmu_events(config.pmu);   // throws for what there is not
-  config.groups = groups_of(surroundings.topology, config);
+  // What --fit takes for an answer where it is NoRoom, and goes on: a word that is wrong in itself comes before it.
+  const auto fits = [&](auto&& look) {
+    try {
+      look();
+    } catch (const NoRoom& error) {
+      if (!config.fit) throw;
+      if (config.no_room.empty()) config.no_room = error.what();
+    }
+  };
+  fits([&] { config.groups = groups_of(surroundings.topology, config); });
   if (config.threads * config.groups > kMostThreads) {
     throw InputError(fmt::format("--threads-per: {} threads in each of {} {}s are more than {}", config.threads, config.groups,
                                  word(config.threads_per), kMostThreads));
   }
   config.threads *= config.groups;
-  place_memory(config, surroundings.topology);
+  fits([&] {
+    const Seats seats = seat(surroundings.topology, config);
+    if (!config.fit || !seats.oversubscribed) return;
+    throw NoRoom(fmt::format("{} threads would share {}", seats.threads(),
+                             seats.processors == 1 ? "one processor" : fmt::format("{} processors", seats.processors)));
+  });
+  fits([&] { place_memory(config, surroundings.topology); });
   const u64 memory_available = std::min(surroundings.memory_available, available_memory_on(config.pages));
   (void)named("--dist", [&] { return Distribution(config.distribution); });   // also where another will take its place
   const Churn churn = named("--churn", [&] { return Churn::parse(config.churn); });
@@ -220,9 +239,11 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
                                  config.records));
   }
   if (const u64 least = least_bytes_per_key(config.keys); config.records > memory_available / least) {
-    throw InputError(fmt::format("{}: {} keys take at least {:.0f} GB; {:.1f} GB of memory are available",
-                                 by_file ? "--workload" : "--records", config.records, static_cast<double>(config.records * least) / 1e9,
-                                 static_cast<double>(memory_available) / 1e9));
+    fits([&] {
+      throw NoRoom(fmt::format("{}: {} keys take at least {:.0f} GB; {:.1f} GB of memory are available",
+                               by_file ? "--workload" : "--records", config.records, static_cast<double>(config.records * least) / 1e9,
+                               static_cast<double>(memory_available) / 1e9));
+    });
   }
 
   // From here on every word is right by itself; what is left are combinations.
@@ -238,8 +259,10 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
   config.index_degraded = pair->index_degraded(config.index).value_or("");
   config.widths = pair->widths(config.index);
   if (const u64 least = pair->least_bytes(config.index); least > memory_available) {
-    throw InputError(fmt::format("--index: {} takes at least {:.0f} GB; {:.1f} GB of memory are available", config.index.str(),
-                                 static_cast<double>(least) / 1e9, static_cast<double>(memory_available) / 1e9));
+    fits([&] {
+      throw NoRoom(fmt::format("--index: {} takes at least {:.0f} GB; {:.1f} GB of memory are available", config.index.str(),
+                               static_cast<double>(least) / 1e9, static_cast<double>(memory_available) / 1e9));
+    });
   }
   config.most_keys = pair->most_keys(config.index);
   // By default nine tenths of a table are filled.
@@ -347,7 +370,9 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
       return fmt::format("--dist: {}", error.what());
     }
   }
-  for (const std::string& why : {config.index_degraded, config.mem_degraded}) {
+  if (!config.no_room.empty()) return config.no_room;
+  const std::string accessed_stay = config.clear_accessed_ns == 0 ? "" : why_accessed_stay().value_or("");
+  for (const std::string& why : {config.index_degraded, config.mem_degraded, accessed_stay}) {
     if (config.strict && !why.empty()) throw InputError("--strict: the result would be degraded: " + why);
   }
   if (config.strict && (pair->elides_reads || writes(mix))) {

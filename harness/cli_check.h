@@ -48,7 +48,7 @@ void place_memory(Config& config, const Topology& topology);
 
 /// Fills in what was not given and checks the whole. Throws InputError for what is wrong in itself; returns
 /// why the point makes no sense where only the combination is at fault (two writers under `none`), so that a
-/// sweep can go on without it; returns "" for a point that can run.
+/// sweep can go on without it, or why there is no room for it if --fit asks; returns "" for a point that can run.
 [[nodiscard]] std::string complete_and_check(Config& config, const Defaults& defaults,
                                              const Surroundings& surroundings, CapacityOfKeys& capacities);
 

@@ -60,7 +60,7 @@ const std::vector<OptionRow>& option_rows() {
          c.alloc = parse_word("--alloc", v, {Alloc::kMalloc, Alloc::kTcmalloc, Alloc::kJemalloc, Alloc::kMimalloc, Alloc::kTbb,
                                               Alloc::kArena, Alloc::kArenaTouch});
        }},
-      {"mem", "NODES", "first-touch", "NUMA nodes of the index's memory: first-touch, local, interleave or bind:0-1",
+      {"mem", "NODES", "first-touch", "NUMA nodes of the index's memory: first-touch, local, interleave, interleave:pin or bind:0-1",
        [](Config& c, const std::string& v) { c.mem = parse_mem(v); }},
       {"hugepages", "KIND", "none", "none or thp",
        [](Config& c, const std::string& v) {
@@ -96,6 +96,10 @@ const std::vector<OptionRow>& option_rows() {
        [](Config& c, const std::string& v) { c.time_ns = parse_duration("--time", v, 1'000'000, kLongest); }},
       {"ops", "N", "", "... or its number of operations",
        [](Config& c, const std::string& v) { c.ops = parse_count("--ops", v, 1, u64{1} << 60); }},
+      {"clear-accessed", "TIME", "off", "clear the Accessed bits of all pages so often in the measured phase, as DAMON does",
+       [](Config& c, const std::string& v) {
+         c.clear_accessed_ns = v == "off" ? 0 : parse_duration("--clear-accessed", v, 1'000'000, kLongest);
+       }},
       {"sample", "TIME", "100ms", "interval of the throughput series",
        [](Config& c, const std::string& v) {
          c.sample_ns = parse_duration("--sample", v, 1'000'000, kLongest);
@@ -120,6 +124,7 @@ const std::vector<OptionRow>& option_rows() {
       {"json", "", "", "print the documents, one a line, instead of the table", nullptr},
       {"progress", "KIND", "auto", "auto, plain or none; on stderr", nullptr},
       {"strict", "", "", "refuse a run that would be degraded", nullptr},
+      {"fit", "", "", "skip a run for which this machine has too few processors, sockets or nodes, or too little memory", nullptr},
       // Given by `harness ab` to its replicates, so that documents tell them apart.
       {"block", "N", "0", "", nullptr},
       {"order", "N", "0", "", nullptr},

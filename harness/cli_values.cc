@@ -292,14 +292,15 @@ Mem parse_mem(std::string_view text) {
   constexpr std::pair<std::string_view, Kind> kWords[] = {
       {"first-touch", Kind::kFirstTouch}, {"local", Kind::kLocal}, {"interleave", Kind::kInterleave}};
   const auto fail = [&](std::string_view why) {
-    return InputError(fmt::format("--mem: '{}' {}; write first-touch, local, interleave or bind:0-1{}", text, why,
+    return InputError(fmt::format("--mem: '{}' {}; write first-touch, local, interleave, interleave:pin or bind:0-1{}", text, why,
                                   suggestion(text.substr(0, text.find(':')), {"first-touch", "local", "interleave", "bind"})));
   };
   for (const auto& [word, kind] : kWords) {
-    if (text == word) return {.kind = kind, .nodes = {}, .text = std::string(text)};
+    if (text == word) return {.kind = kind, .of_pin = false, .nodes = {}, .text = std::string(text)};
   }
+  if (text == "interleave:pin") return {.kind = Kind::kInterleave, .of_pin = true, .nodes = {}, .text = std::string(text)};
   if (!text.starts_with(kBind)) throw fail("is no place for memory");
-  return {.kind = Kind::kBind, .nodes = parse_numbers(text.substr(kBind.size()), fail), .text = std::string(text)};
+  return {.kind = Kind::kBind, .of_pin = false, .nodes = parse_numbers(text.substr(kBind.size()), fail), .text = std::string(text)};
 }
 
 std::vector<std::string> expand_axis(std::string_view what, const std::vector<std::string>& values) {

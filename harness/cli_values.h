@@ -34,7 +34,7 @@ namespace latchlab {
 /// compact, scatter, cluster:0-1, socket:0 or list:0-3,5. Whether there are such is not checked here: see placement.h.
 [[nodiscard]] Pin parse_pin(std::string_view text);
 
-/// first-touch, local, interleave or bind:0-1. Whether there are such nodes is not checked here.
+/// first-touch, local, interleave, interleave:pin or bind:0-1. Whether there are such nodes is not checked here.
 [[nodiscard]] Mem parse_mem(std::string_view text);
 
 /// The points of an axis, from all values given for its option (an option may be given several times, which

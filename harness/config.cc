@@ -75,6 +75,7 @@ std::string point_of(const Config& c) {
   if (c.ops != 0) point += fmt::format(" --ops={}", c.ops);
   if (c.rate) point += fmt::format(" --rate={}", c.rate->str());
   if (c.slo) point += fmt::format(" --slo={}", c.slo->str());
+  if (c.clear_accessed_ns != 0) point += fmt::format(" --clear-accessed={}", duration_text(c.clear_accessed_ns));
   point += fmt::format(" --sample={} --latency={}", duration_text(c.sample_ns), latency_text(c.latency_every));
   if (c.pmu != kDefaultPmu) point += fmt::format(" --pmu={}", c.pmu);
   return point + fmt::format(" --seed={} --validate={}", c.seed, word(c.validate));

@@ -63,6 +63,7 @@ enum class Smt {
 /// On which NUMA nodes the index's memory lies; the words of `--mem`.
 struct Mem {
   PagePlacement::Kind kind = PagePlacement::Kind::kFirstTouch;
+  bool of_pin = false;     ///< kInterleave means the nodes of the processors that --pin names, and not all
   std::vector<u32> nodes;  ///< of kBind, and of kInterleave once they are known
   std::string text = "first-touch";
 };
@@ -102,6 +103,7 @@ struct Config {
   u64 time_ns = 0;              ///< length of the measured phase; 0: it ends after `ops` operations
   u64 ops = 0;                  ///< operations of the measured phase over all threads; 0: it ends by time.
                                 ///< `insert` ends after `records` at the latest, whatever is given.
+  u64 clear_accessed_ns = 0;    ///< between two clearings of all pages' Accessed bits in the measured phase; 0: none
   u64 sample_ns = 100'000'000;  ///< interval of the throughput series
   u32 latency_every = 0;        ///< one call in so many is timed; 0: none
   std::string pmu = kDefaultPmu;  ///< which events are counted: words for pmu_events (pmu_events.h)
@@ -110,6 +112,7 @@ struct Config {
   u64 seed = 1;
   Validate validate = Validate::kTally;
   bool strict = false;  ///< refuse a run that would be degraded
+  bool fit = false;     ///< skip a run for which this machine is too small
 
   std::optional<u32> block;  ///< set by `harness ab`: which block of the comparison this replicate belongs to
   std::optional<u32> order;  ///< ... and its position within that block
@@ -117,6 +120,7 @@ struct Config {
 
   // What follows from the above: filled in by complete_and_check (cli_check.h).
 
+  std::string no_room;           ///< why this machine is too small for it, where --fit asks; empty where it is not
   PagePlacement pages;           ///< what is done for --mem
   std::string not_placed = "it is the system's own rule";   ///< why nothing is done for it; empty where something is
   std::string mem_degraded;      ///< why this process cannot do it; empty where it can

@@ -36,6 +36,7 @@ RUNS = {
     "on one node": "--threads=2 --pin=cluster:3",
     "local": "--threads=2 --pin=cluster:1-2 --mem=local",
     "interleave": "--threads=1 --mem=interleave",
+    "interleave socket": "--threads=1 --pin=socket:1 --mem=interleave:pin",
     "interleave untouched": "--threads=2 --mem=interleave --alloc=arena",
     "bind": "--threads=4 --mem=bind:2",
     "bind huge": "--threads=4 --mem=bind:2 --hugepages=thp",
@@ -118,7 +119,9 @@ class Machine(unittest.TestCase):
         self.assertEqual(self.nodes("bind huge", by="chunks"), {2: 1})
         everywhere = [self.nodes("interleave", by="chunks"), self.nodes("interleave untouched", by="chunks")]
         local, two = self.nodes("local", by="chunks"), self.nodes("bind two", by="chunks")
-        for places, shares in (([0, 1, 2, 3], everywhere[0]), ([0, 1, 2, 3], everywhere[1]), ([1, 2], local), ([1, 3], two)):
+        socket = self.nodes("interleave socket", by="chunks")
+        for places, shares in (([0, 1, 2, 3], everywhere[0]), ([0, 1, 2, 3], everywhere[1]), ([1, 2], local), ([1, 3], two),
+                               ([2, 3], socket)):
             self.assertEqual(sorted(shares), places)
             for share in shares.values():
                 self.assertAlmostEqual(share, 1 / len(places), delta=0.1)

@@ -139,7 +139,9 @@ std::string allocators(const Registry&) {
 std::string memory(const Registry&) {
   return line("first-touch", "the system's rule: the node of the thread that touches a page first, or another where that is full") +
          line("local", "the node of the thread that asks for the memory, and no other") +
-         line("interleave", "all nodes in turn, page by page") + line("bind:0-1", "these nodes, the nearest first, and no other") +
+         line("interleave", "all nodes in turn, page by page") +
+         line("interleave:pin", "those of the processors that --pin names") +
+         line("bind:0-1", "these nodes, the nearest first, and no other") +
          "  With arenas the index's memory alone; with malloc, or an index that has its own memory, all that the threads touch first.\n";
 }
 

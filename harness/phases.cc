@@ -11,6 +11,7 @@
 #include "harness/interrupt.h"
 #include "harness/open_loop.h"
 #include "src/base/error.h"
+#include "src/memory/accessed_bits.h"
 #include "workloads/stream.h"
 
 namespace latchlab {
@@ -250,6 +251,10 @@ Phases::Outcome Phases::phase(const std::string& name, u64 total, u64 length_ns,
   const auto start = Clock::now();
   const auto period = std::chrono::nanoseconds(sample_ns);
   auto next_sample = sample_ns > 0 ? start + period : Clock::time_point::max();
+  const auto clear_period = std::chrono::nanoseconds(config_.clear_accessed_ns);
+  const bool clears = sample_ns > 0 && config_.clear_accessed_ns > 0;
+  u64 cleared = clears && clear_accessed() ? 1 : 0;   // however soon the phase is over
+  auto next_clear = clears ? Clock::now() + clear_period : Clock::time_point::max();
   const std::exception_ptr failure = crew_->run(
       [&](u32 t) {
         task(t);
@@ -270,12 +275,17 @@ Phases::Outcome Phases::phase(const std::string& name, u64 total, u64 length_ns,
           // A late sample makes its interval longer, not the next one shorter.
           next_sample = std::max(next_sample + period, now + period / 2);
         }
+        if (now >= next_clear) {
+          if (clear_accessed()) ++cleared;
+          next_clear = Clock::now() + clear_period;   // from its end: it takes what it takes
+        }
         progress_.advance(meter_.operations());
-        return std::min({end > now ? end : now + kBeginPeriod, next_sample, now + kWatchPeriod});
+        return std::min({next_clear, end > now ? end : now + kBeginPeriod, next_sample, now + kWatchPeriod});
       },
       [&] { stop(); });
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-  return {.name = name, .seconds = seconds, .operations = meter_.operations(), .failure = said_by(failure)};
+  return {.name = name, .seconds = seconds, .operations = meter_.operations(), .failure = said_by(failure),
+          .accessed_cleared = cleared};
 }
 
 }  // namespace latchlab

@@ -59,6 +59,7 @@ class Phases {
     double seconds = 0;
     u64 operations = 0;
     std::string failure;   ///< what a thread threw, one line; empty if none did
+    u64 accessed_cleared = 0;   ///< how often
   };
 
   /// `window`: how many records the index holds while the workload replaces them, 0 where it does not (dealer.h). All that is
@@ -87,7 +88,8 @@ class Phases {
 
   /// Runs one phase on all threads while this one keeps the time: ends it `length_ns` after the first
   /// operation could begin (0: when the tasks end) but not before one is done, samples the throughput every
-  /// `sample_ns` (0: never), and watches for an interruption. `open`: the task is run_arrivals.
+  /// `sample_ns` (0: never, nor are Accessed bits cleared, as --clear-accessed asks), and watches for an interruption. `open`: the
+  /// task is run_arrivals.
   [[nodiscard]] Outcome phase(const std::string& name, u64 total, u64 length_ns, const std::function<void(u32)>& task,
                               u64 sample_ns = 0, bool open = false);
 

@@ -86,14 +86,14 @@ std::vector<Processor> within(const Topology& topology, const Pin& pin, const Le
   std::vector<Processor> inside;
   for (const u32 number : pin.numbers) {
     if (number >= level.count) {
-      throw InputError(fmt::format("--pin={}: there is no {} {}; this machine has {}", pin.text, level.name, number,
+      throw NoRoom(fmt::format("--pin={}: there is no {} {}; this machine has {}", pin.text, level.name, number,
                                    level.count == 1 ? fmt::format("{} 0 only", level.name)
                                                     : fmt::format("{}s 0-{}", level.name, level.count - 1)));
     }
     const std::size_t before = inside.size();
     std::ranges::copy_if(allowed(topology), std::back_inserter(inside), [&](const Processor& p) { return p.*level.number == number; });
     if (inside.size() == before) {
-      throw InputError(fmt::format("--pin={}: no processor of {} {} is allowed; this process may use {}", pin.text, level.name, number,
+      throw NoRoom(fmt::format("--pin={}: no processor of {} {} is allowed; this process may use {}", pin.text, level.name, number,
                                    topology.allowed_list()));
     }
   }
@@ -108,11 +108,11 @@ std::vector<Processor> from_list(const Topology& topology, const Pin& pin) {
       std::vector<u32> all;
       for (const Processor& p : topology.processors) all.push_back(p.os);
       std::ranges::sort(all);
-      throw InputError(fmt::format("--pin={}: there is no processor {}; this machine has {}", pin.text, cpu,
+      throw NoRoom(fmt::format("--pin={}: there is no processor {}; this machine has {}", pin.text, cpu,
                                    fold_numbers(all)));
     }
     if (!found->allowed) {
-      throw InputError(fmt::format("--pin={}: processor {} is outside the allowed mask {}", pin.text, cpu,
+      throw NoRoom(fmt::format("--pin={}: processor {} is outside the allowed mask {}", pin.text, cpu,
                                    topology.allowed_list()));
     }
     listed.push_back(*found);
@@ -149,6 +149,12 @@ std::vector<std::vector<u32>> group(const Topology& topology, const Config& conf
 }
 
 }  // namespace
+
+std::vector<u32> nodes_of_pin(const Topology& topology, const Config& config) {
+  std::set<u32> nodes;
+  for (const Processor& p : order_of(topology, config.pin, config.smt)) nodes.insert(topology.nodes[p.node].os);
+  return {nodes.begin(), nodes.end()};
+}
 
 u32 groups_of(const Topology& topology, const Config& config) { return static_cast<u32>(group(topology, config).size()); }
 

@@ -41,9 +41,12 @@ struct Seats {
   u32 threads() const { return static_cast<u32>(cpus.size()); }
 };
 
-/// Seats the threads of the run, an equal share in each of groups_of. Throws InputError that names what exists if --pin asks
+/// Seats the threads of the run, an equal share in each of groups_of. Throws NoRoom that names what exists if --pin asks
 /// for a cluster, a socket or a processor that does not exist or is outside the allowed mask.
 [[nodiscard]] Seats seat(const Topology& topology, const Config& config);
+
+/// The nodes of all processors that --pin names, the kernel's numbers, ascending. Throws as seat does.
+[[nodiscard]] std::vector<u32> nodes_of_pin(const Topology& topology, const Config& config);
 
 /// How many clusters or sockets --threads-per means, of those that --pin names; 1 for a run. Throws as seat does.
 [[nodiscard]] u32 groups_of(const Topology& topology, const Config& config);

@@ -99,6 +99,7 @@ Json config_json(const Config& c, const TrialResult& trial) {
   c.ops != 0
       ? void(o["ops"] = c.ops)
       : put_missing(o, "ops", c.time_ns != 0 ? "the run ends by time" : "the run ends with its records");
+  o["clear_accessed_s"] = seconds(c.clear_accessed_ns);
   o["sample_s"] = seconds(c.sample_ns);
   o["latency_every"] = c.latency_every;
   o["pmu"] = c.pmu;
@@ -284,6 +285,7 @@ Json memory_json(const MemoryUse& m) {
   put(o, "rss_bytes", m.rss);
   put(o, "minor_faults", m.minor_faults);
   put(o, "major_faults", m.major_faults);
+  put(o, "accessed_cleared", m.accessed_cleared);
   return o;
 }
 

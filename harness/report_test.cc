@@ -25,6 +25,7 @@ RunResult full_result() {
   r.command = {"harness", "--index=art"};
   r.config.records = 1000;
   r.config.latency_every = 100;
+  r.config.clear_accessed_ns = 100'000'000;
   r.config.slo = Slo::parse("p99:3ms");
   r.config.batch.keys = 2;
   r.config.block = r.config.order = 0;
@@ -114,7 +115,8 @@ RunResult full_result() {
               .huge_share = 0.0,
               .rss = u64{1} << 20,
               .minor_faults = u64{3},
-              .major_faults = u64{0}};
+              .major_faults = u64{0},
+              .accessed_cleared = u64{2}};
   t.limits = {.footprint = 43'000,
               .page_bytes = u64{4096},
               .cycle_ns = .5,
@@ -217,6 +219,8 @@ TEST_CASE("a document says which options did not reach the index and what its ke
   CHECK(document["config"]["dist"].is_null());
   CHECK(document["config"]["dist_reason"] == "it takes the records in turn");
   CHECK(document["config"]["hugepages"] == "none");
+  CHECK(document["config"]["clear_accessed_s"] == 0.1);
+  CHECK(document["memory"]["accessed_cleared"] == 2);
   CHECK(document["config"]["key_file"]["repeated"] == 3);
   CHECK(document["config"]["trace"]["checksum"] == "000000000000fade");
   CHECK(document["config"]["trace"]["loaded"] == 2);

@@ -228,6 +228,7 @@ struct MemoryUse {
   Measured<u64> rss;
   Measured<u64> minor_faults;  ///< in the measured phase
   Measured<u64> major_faults;
+  Measured<u64> accessed_cleared;   ///< how often the Accessed bits of all pages were cleared in the measured phase
 };
 
 /// An event that was counted while threads ran operations of the measured phase, summed over the threads. Energy is of whole

@@ -46,6 +46,7 @@ Words axes_of(const Config& c) {
           {"reclaim", c.no_reclaim.empty() ? std::string(word(c.reclaim)) : "-"},
           {"threads-per", std::string(word(c.threads_per))},
           {"mem", c.mem.text},
+          {"clear-accessed", c.clear_accessed_ns == 0 ? "off" : duration_text(c.clear_accessed_ns)},
           {"smt", c.pin.kind == Pin::Kind::kList ? "-" : std::string(word(c.smt))},
           {"replicate", fmt::format("{}", c.replicate)}};
 }

@@ -27,6 +27,7 @@
 #include "harness/step_maker.h"
 #include "harness/sync_account.h"
 #include "harness/validate.h"
+#include "src/memory/accessed_bits.h"
 #include "workloads/distribution.h"
 #include "workloads/keys.h"
 #include "workloads/mix.h"
@@ -271,7 +272,10 @@ class Run {
       rate_ ? phases_.run_arrivals(t, *rate_, config_.time_ns) : phases_.run_steps(t);
       phases_.workers()[t].seen_on = this_cpu();
     };
-    note(phases_.phase(name, endless ? 0 : total, config_.time_ns, task, config_.sample_ns, rate_.has_value()));
+    const Phases::Outcome phase =
+        phases_.phase(name, endless ? 0 : total, config_.time_ns, task, config_.sample_ns, rate_.has_value());
+    note(phase);
+    accessed_cleared_ = phase.accessed_cleared;
     for (const auto& package : before.packages) package->end();
     measured_ns_ = static_cast<u64>(phases_.rounds().wall_seconds() * 1e9);
     return before;
@@ -500,6 +504,15 @@ class Run {
                                   : Measured<u64>::missing("/proc/self/smaps_rollup cannot be read");
     out_.memory.huge_share = huge_share_between(pages_before_, pages);
     out_.memory.page_bytes = page_bytes_between(pages_before_, pages);
+    if (config_.clear_accessed_ns == 0) {
+      out_.memory.accessed_cleared = Measured<u64>::missing("--clear-accessed=off");
+    } else if (accessed_cleared_ == 0) {
+      const std::string why = why_accessed_stay().value_or(fmt::format("{} was written in vain", kClearRefs));
+      out_.memory.accessed_cleared = Measured<u64>::missing(why);
+      worsen(Status::kDegraded, "Accessed bits are not cleared: " + why);
+    } else {
+      out_.memory.accessed_cleared = accessed_cleared_;
+    }
   }
 
   std::vector<ThreadPlace> places_of_threads() const {
@@ -618,6 +631,7 @@ class Run {
   std::optional<Rate> rate_;   // of the measured phase; none: a closed loop
   u64 measured_ns_ = 0;
   u64 left_ = 0;   // operations of the stream as the measured phase began
+  u64 accessed_cleared_ = 0;   // how often, in the measured phase
   TrialResult out_;
 };
 

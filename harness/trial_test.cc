@@ -12,6 +12,7 @@
 #include "harness/toy_index.h"
 #include "harness/trial.h"
 #include "harness/trial_testing.h"
+#include "src/memory/accessed_bits.h"
 #include "src/testing/catch.h"
 
 namespace latchlab {
@@ -174,6 +175,28 @@ TEST_CASE("the series has an interval for each sample and no partial one") {
     CHECK(static_cast<double>(intervals) <= seconds_of(result, "measure") / .010);
   }
   CHECK(intervals > 0);
+}
+
+TEST_CASE("Accessed bits are cleared as the measured phase begins and every so often, where the kernel lets us") {
+  Config config = small("lookup");
+  CHECK(run(config).memory.accessed_cleared.reason == "--clear-accessed=off");
+  config.clear_accessed_ns = 5'000'000;
+  // The one who clears may be kept from it for as long as the whole run lasts.
+  u64 cleared = 0;
+  for (config.time_ns = 60'000'000; cleared < 2 && config.time_ns < 60'000'000'000; config.time_ns *= 2) {
+    const TrialResult result = run(config);
+    if (const auto why = why_accessed_stay()) {
+      CHECK(result.status == Status::kDegraded);
+      CHECK(result.reason == "Accessed bits are not cleared: " + *why);
+      return;
+    }
+    REQUIRE(result.status == Status::kOk);
+    REQUIRE(result.memory.accessed_cleared);
+    cleared = *result.memory.accessed_cleared;
+    CHECK(cleared > 0);
+    CHECK(static_cast<double>(cleared) <= 1 + seconds_of(result, "measure") / .005);
+  }
+  CHECK(cleared > 1);
 }
 
 TEST_CASE("a result says how many keys the measured phase began with") {

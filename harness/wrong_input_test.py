@@ -25,7 +25,8 @@ OPTIONS = """
 --pin=nowhere --pin=socket --pin=socket: --pin=socket:x --pin=socket:999 --pin=list: --pin=list:5-3 --pin=list:0-99999999
 --pin=list:a --pin=list:0,,1 --pin=list:0- --pin=list:99999 --pin=cluster:999 --pin=cluster:x --smt=maybe --mem=bind --mem=bind:x
 --mem=bind:999 --mem=nosuch --threads-per=core --topology=/no/such --topology=/etc/passwd
---alloc=nosuch --alloc= --hugepages=1g --reclaim=nosuch --isa=nosuch --isa=avx2
+--alloc=nosuch --alloc= --hugepages=1g --clear-accessed=0 --clear-accessed=x --fit=1 --mem=interleave:0
+--reclaim=nosuch --isa=nosuch --isa=avx2
 --workload=nosuch --workload=mix --workload=mix: --workload=mix:read=50 --workload=mix:read=200 --workload=mix:read=-1,insert=101
 --workload=mix:read=nan --workload=mix:raed=100 --workload=mix:read=50,read=50 --workload=mix:scan=100,scan_length=0
 --workload=mix:scan=100,scan_length=9-1 --workload=mix:read=100,scan_length=5 --workload=ycsb-g --workload=lookup:1

@@ -11,6 +11,12 @@ struct InputError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// What is asked for is right in itself, but this machine has not so many processors, sockets, clusters or nodes, or not so much
+/// memory.
+struct NoRoom : InputError {
+  using InputError::InputError;
+};
+
 /// What an insert throws that finds no room in an index that may not grow any more. Nothing was changed.
 struct IndexFull : std::runtime_error {
   IndexFull() : std::runtime_error("the index is full") {}
