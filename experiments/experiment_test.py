@@ -362,6 +362,13 @@ class Gaps(unittest.TestCase):
         self.assertEqual(drawn, {("olc", "p99:2us", 1)})
         self.assertEqual(said, ["left out: olc at p99:2us in 1 of 3 runs: no rate keeps it twice"])
 
+    def test_what_all_curves_lack_at_one_x_is_told_at_once(self):
+        for curve in ("rwspin", "rtm:20", "olc"):
+            for replicate in range(3):
+                self.known(curve, "p99:2us", replicate, "none-keeps")
+        why = "not even the lowest rate that was tried keeps the bound"
+        self.assertEqual(self.said()[1], [f"left out: all at p99:2us: {why}"])
+
     def test_a_policy_that_cannot_run_leaves_out_its_point(self):
         point = self.known("rtm:20", "p99:2us", 0, "found", status="degraded")
         self.results.known[point.arguments, 0]["slo"] = None

@@ -8,7 +8,7 @@ import gaps as missing
 from definition import METRICS, number_format, shared_words
 
 WIDTH, HEIGHT, COLUMNS = 380, 240, 2
-LETTERS = 64   # of a line of text over a panel
+LETTERS = 74   # of a line of text over a panel
 
 
 def said(text, letters=LETTERS):

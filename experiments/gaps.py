@@ -30,11 +30,11 @@ def of_all(document):
     return document["status"] == "degraded" and not document.get("slo") and not document.get("offer")
 
 
-def place(gap, replicates):
-    """As text: "olc at 4", "olc at 4 in 2 of 3 runs". `gap` stands for all with its reason at this point."""
-    of = len({g.replicate for g in gap})
-    runs = "" if gap[0].replicate is None or of == replicates else f" in {of} of {replicates} runs"
-    return f"{gap[0].x}{runs}"
+def place(gaps, replicates):
+    """As text: "4", "4 in 2 of 3 runs". `gaps`: all of one reason at one point."""
+    of = len({gap.replicate for gap in gaps})
+    runs = "" if gaps[0].replicate is None or of == replicates else f" in {of} of {replicates} runs"
+    return f"{gaps[0].x}{runs}"
 
 
 def lines(gaps, experiment, number):
@@ -44,14 +44,15 @@ def lines(gaps, experiment, number):
     by_reason = {}
     for gap in sorted((g for g in gaps if g.panel == number), key=lambda g: (names.index(g.curve), panel.x.index(g.x))):
         by_reason.setdefault(gap.reason, {}).setdefault(gap.curve, {}).setdefault(gap.x, []).append(gap)
+    own = {name: [p.x for p in experiment.points if (p.panel, p.curve) == (number, name)] for name in names}
     out = []
     for reason, curves in by_reason.items():
-        said = []
-        for curve, points in curves.items():
-            places = [place(gap, experiment.replicates) for gap in points.values()]
-            own = [point.x for point in experiment.points if (point.panel, point.curve) == (number, curve)]
-            whole = places == [str(x) for x in own]
-            said.append(curve if whole else f"{curve} at {', '.join(places)}")
+        at = {curve: [place(gaps, experiment.replicates) for gaps in points.values()] for curve, points in curves.items()}
+        places = list(at.values())
+        if len(at) == len(names) > 1 and all(p == places[0] for p in places) and places[0] != [str(x) for x in own[names[0]]]:
+            said = [f"all at {', '.join(places[0])}"]
+        else:
+            said = [c if p == [str(x) for x in own[c]] else f"{c} at {', '.join(p)}" for c, p in at.items()]
         out.append(f"left out: {'; '.join(said)}: {reason}")
     return out
 
