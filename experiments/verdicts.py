@@ -61,8 +61,9 @@ def main(arguments):
         print(f"{seed:3}  {b['ratio']:.4f}  {b['interval'][0]:.4f} .. {b['interval'][1]:.4f}  {b['compared']:3} blocks  "
               f"{b['verdict']}", flush=True)
     found = sum(v in ("faster", "slower") for v in verdicts) if kind == "self" else verdicts.count("slower")
-    print(f"{found} of {times} {'differ' if kind == 'self' else 'slower'}; over all {len(ratios)} blocks the ratio is "
-          f"{statistics.median(ratios):.4f}")
+    noisy = sum(v.startswith("too noisy") for v in verdicts)
+    print(f"{found} of {times} {'differ' if kind == 'self' else 'slower'}, {noisy} too noisy to tell; over all "
+          f"{len(ratios)} blocks the ratio is {statistics.median(ratios):.4f}")
 
 
 if __name__ == "__main__":
