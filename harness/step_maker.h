@@ -3,7 +3,7 @@
 // A promise is made only where it holds at all moments of the run, whatever overtakes what:
 //
 //   a read or update of a record   hits, unless the workload erases (the record may be gone, or not there yet) or addresses
-//                                  what was just inserted (Stream::addresses_new)
+//                                  what was just inserted (Stream::addresses_new), or the index keeps nothing
 //   a read of an absent key        misses
 //   an insert                      finds its key absent, unless the workload erases (then an upsert may have come before it), or
 //                                  inserts what may be there (a trace, Stream::inserts_may_hit), or has more operations than
@@ -23,8 +23,10 @@ namespace latchlab {
 
 class StepMaker {
  public:
-  /// `stream` must outlive the maker. `erases`: whether anything of the workload erases. `value_bits`: 64 or 32.
-  StepMaker(const Stream& stream, bool erases, u32 value_bits) : stream_(stream), erases_(erases), value_bits_(value_bits) {}
+  /// `stream` must outlive the maker. `may_be_gone`: whether anything of the workload erases, or the index keeps nothing.
+  /// `value_bits`: 64 or 32.
+  StepMaker(const Stream& stream, bool may_be_gone, u32 value_bits)
+      : stream_(stream), may_be_gone_(may_be_gone), value_bits_(value_bits) {}
 
   /// Makes the steps of the operations number first, first + 1, ..., which it leaves in `ops`.
   void make(u64 first, std::span<Step> steps, std::vector<Op>& ops) const;
@@ -35,8 +37,12 @@ class StepMaker {
   [[nodiscard]] const Stream& stream() const { return stream_; }
 
  private:
+  /// make(), where the keys are of this type.
+  template <class Raw>
+  void make_of(u64 first, std::span<Step> steps, std::span<const Op> ops) const;
+
   const Stream& stream_;
-  bool erases_;
+  bool may_be_gone_;
   u32 value_bits_;
 };
 

@@ -24,18 +24,18 @@ TEST_CASE("a step knows what must come of it") {
   const MixStream stream(1, 1, keys, uniform, mix, 100);
   std::vector<Op> ops;
   std::vector<Step> steps;
-  for (const bool erases : {false, true}) {
-    const Slice slice = StepMaker(stream, erases, 64).make(0, 512, ops, steps);
+  for (const bool may_be_gone : {false, true}) {
+    const Slice slice = StepMaker(stream, may_be_gone, 64).make(0, 512, ops, steps);
     CHECK(slice.count == 512);
     CHECK_FALSE(slice.only);
     for (u32 i = 0; i < 512; ++i) {
       const Step& step = steps[i];
       CHECK(tag_matches(step.number, step.value));
-      if (step.kind == OpKind::kInsert) CHECK(step.expect == (erases ? Expect::kEither : Expect::kMiss));
-      if (step.kind == OpKind::kUpdate) CHECK(step.expect == (erases ? Expect::kEither : Expect::kHit));
+      if (step.kind == OpKind::kInsert) CHECK(step.expect == (may_be_gone ? Expect::kEither : Expect::kMiss));
+      if (step.kind == OpKind::kUpdate) CHECK(step.expect == (may_be_gone ? Expect::kEither : Expect::kHit));
       if (step.kind == OpKind::kRead && ops[i].absent) CHECK(step.expect == Expect::kMiss);
       if (step.kind == OpKind::kRead && !ops[i].absent) {
-        CHECK(step.expect == (erases ? Expect::kEither : Expect::kHit));
+        CHECK(step.expect == (may_be_gone ? Expect::kEither : Expect::kHit));
       }
     }
   }

@@ -62,7 +62,7 @@ class Run {
         mix_(workload_.mix()),
         stream_(workload_.stream(config.seed, kMeasuredPhase, keys_, config.threads, Distribution(config.distribution), config.records,
                                  Churn::parse(config.churn))),
-        maker_(*stream_, mix_.has(OpKind::kErase), config.widths.value),
+        maker_(*stream_, mix_.has(OpKind::kErase) || !trial.keeps(), config.widths.value),
         phases_(trial, config, seats_, maker_, mix_.has(OpKind::kErase) && !workload_.trace() ? config.records : 0, progress) {}
 
   TrialResult run() {

@@ -50,6 +50,27 @@ std::string suffix_without_key(const std::vector<std::string_view>& keys) {
 
 }  // namespace
 
+/// One loop for each kind that is nothing but arithmetic, so that it asks for no kind.
+template <class KeyOf>
+void KeySet::put_numbers(std::span<Op> ops, std::span<const u64> numbers, KeyOf key_of) {
+  for (std::size_t i = 0; i < ops.size(); ++i) ops[i].key = key_of(numbers[i], ops[i].absent);
+}
+
+void KeySet::put_all(std::span<Op> ops, std::span<const u64> numbers) const {
+  const u64 mask = numbers_ - 1, absent_bit = numbers_;
+  const auto number = [=](u64 n, bool absent) { return (n & mask) | (absent ? absent_bit : 0); };
+  switch (kind_) {
+    case Kind::kSparse:
+      return put_numbers(ops, numbers, [=, offset = offset_](u64 n, bool absent) { return mix64(number(n, absent) + offset); });
+    case Kind::kStride:
+      return put_numbers(ops, numbers, [=, stride = stride_, offset = offset_](u64 n, bool absent) {
+        return number(n, absent) * stride + offset;
+      });
+    default: break;
+  }
+  for (std::size_t i = 0; i < ops.size(); ++i) ops[i].absent ? put_absent(ops[i], numbers[i]) : put(ops[i], numbers[i]);
+}
+
 void KeySet::make(const Spec& spec, u64 seed, u64 memory) {
   if (spec.name == "file" || spec.name == "sosd") {
     if (!spec.arg) {

@@ -39,6 +39,7 @@
 // 127. Lines of digits stay byte strings. Empty lines are skipped, repeated lines are one record; both are
 // counted.
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -116,6 +117,10 @@ class KeySet {
     }
   }
 
+  /// Sets the keys of these operations to those of so many numbers: the absent ones where the operation says `absent`. What
+  /// put() and put_absent() do, but faster.
+  void put_all(std::span<Op> ops, std::span<const u64> numbers) const;
+
   /// The key of an operation as an index takes it: Raw is u64 or std::string_view, whichever bytes() says. A
   /// view is valid while this KeySet lives.
   template <class Raw>
@@ -160,6 +165,9 @@ class KeySet {
   [[nodiscard]] u64 wrapped(u64 n) const { return n < capacity() ? n : n % capacity(); }
   [[nodiscard]] u64 place_of(u64 n) const { return place_(wrapped(n)); }
   [[nodiscard]] u64 beside(u64 place) const;
+
+  template <class KeyOf>
+  static void put_numbers(std::span<Op> ops, std::span<const u64> numbers, KeyOf key_of);
 
   void make(const Spec& spec, u64 seed, u64 memory);
   void take_lines(std::string_view what, std::string_view text, u64 seed);

@@ -80,10 +80,16 @@ void MixStream::fill(u64 first, std::span<Op> ops) const {
 }
 
 void MixStream::fill_inserts(u64 first, std::span<Op> ops) const {
-  for (Op& op : ops) {
-    op = Op{.kind = OpKind::kInsert};
-    keys().put(op, keys().in_order() ? first : insert_order_(first));
-    ++first;
+  std::array<u64, Mix::kBlock> records;
+  while (!ops.empty()) {
+    const std::size_t here = std::min(ops.size(), records.size());
+    for (std::size_t at = 0; at < here; ++at) {
+      records[at] = keys().in_order() ? first + at : insert_order_(first + at);
+      ops[at] = Op{.kind = OpKind::kInsert};
+    }
+    keys().put_all(ops.first(here), std::span(records).first(here));
+    ops = ops.subspan(here);
+    first += here;
   }
 }
 
@@ -92,18 +98,18 @@ void MixStream::fill_reads(u64 first, std::span<Op> ops, bool absent) const {
   while (!ops.empty()) {
     const std::size_t here = std::min(ops.size(), records.size());
     popularity_.fill(slots_, first, std::span(records).first(here));
-    for (std::size_t at = 0; at < here; ++at) {
-      ops[at] = Op{.kind = OpKind::kRead};
-      const u64 record = popularity_.by_age() ? records_ - 1 - records[at] : records[at];
-      absent ? keys().put_absent(ops[at], record) : keys().put(ops[at], record);
+    if (popularity_.by_age()) {
+      for (u64& age : std::span(records).first(here)) age = records_ - 1 - age;
     }
+    std::fill_n(ops.begin(), here, Op{.kind = OpKind::kRead, .absent = absent});
+    keys().put_all(ops.first(here), std::span(records).first(here));
     ops = ops.subspan(here);
     first += here;
   }
 }
 
 void MixStream::fill_block(u64 block, std::span<Op, Mix::kBlock> ops) const {
-  std::array<u64, Mix::kBlock> slots;
+  std::array<u64, Mix::kBlock> slots, numbers;
   popularity_.fill(slots_, block * Mix::kBlock, slots);
 
   // The window [erased, erased + records): slot s stands for the record in it that is congruent to s.
@@ -117,8 +123,6 @@ void MixStream::fill_block(u64 block, std::span<Op, Mix::kBlock> ops) const {
     return by_age ? newest - slot : turn + slot + (slot < turned_slots ? records_ : 0);
   };
 
-  const auto put = [&](Op& op, u64 number) { keys().put(op, number & number_mask_); };
-
   // Kind by kind, so that no branch depends on chance: the deal says which operation of the block is the
   // next of a kind.
   const Deal deal(schedules_(block));
@@ -130,27 +134,28 @@ void MixStream::fill_block(u64 block, std::span<Op, Mix::kBlock> ops) const {
       const u64 at = deal(dealt++);
       Op& op = ops[at];
       if (kind == Mix::kAbsentRead) {
-        op = Op{.kind = OpKind::kRead};
-        keys().put_absent(op, record_of(slots[at]));
+        op = Op{.kind = OpKind::kRead, .absent = true};
+        numbers[at] = record_of(slots[at]);
         continue;
       }
       op = Op{.kind = static_cast<OpKind>(kind)};
       switch (op.kind) {
         case OpKind::kInsert:
-          put(op, records_ + ordinal);
+          numbers[at] = (records_ + ordinal) & number_mask_;
           break;
         case OpKind::kErase:
-          put(op, ordinal);
+          numbers[at] = ordinal & number_mask_;
           break;
         case OpKind::kScan:
           op.scan = mix_.scan_length(scan_lengths_(block * Mix::kBlock + at));
           [[fallthrough]];
         default:
-          put(op, record_of(slots[at]));
+          numbers[at] = record_of(slots[at]) & number_mask_;
       }
     }
   }
   assert(dealt == Mix::kBlock);
+  keys().put_all(ops, numbers);
 }
 
 }  // namespace latchlab

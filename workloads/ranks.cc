@@ -31,10 +31,10 @@ void Ranks::fill(const Draws& draws, u64 i, std::span<u64> ranks) const {
   std::size_t doubts = 0;
   for (u32 at = 0; at < ranks.size(); ++at) {
     const Stratum& stratum = stratum_of(draws(i + at));
-    const u64 second = draws.at(i + at, 1);
-    ranks[at] = stratum.first + bounded(second, stratum.length) - 1;
+    const auto [offset, chance] = bounded_and_rest(draws.at(i + at, 1), stratum.length);
+    ranks[at] = stratum.first + offset - 1;
     doubtful[doubts] = at;
-    doubts += second * stratum.length > stratum.surely;
+    doubts += chance > stratum.surely;
   }
   for (std::size_t d = 0; d < doubts; ++d) ranks[doubtful[d]] = (*this)(draws, i + doubtful[d]);
 }

@@ -41,9 +41,7 @@ class Ranks {
   [[nodiscard]] u64 operator()(const Draws& draws, u64 i) const {
     const Stratum& stratum = stratum_of(draws(i));
     for (u64 attempt = 1;; ++attempt) {
-      const u64 second = draws.at(i, attempt);
-      const u64 offset = bounded(second, stratum.length);
-      const u64 chance = second * stratum.length;  // what the multiplication left over is as uniform
+      const auto [offset, chance] = bounded_and_rest(draws.at(i, attempt), stratum.length);
       if (chance <= stratum.surely) return stratum.first + offset - 1;
       if (unit(chance) < law_->relative(stratum.first, offset)) return stratum.first + offset - 1;
     }

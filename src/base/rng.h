@@ -65,6 +65,17 @@ class Draws {
 /// probability is off by more than 2^-64, which no run of ours can see). bounded(w, 0) is 0.
 [[nodiscard]] constexpr u64 bounded(u64 word, u64 n) { return multiply_high(word, n); }
 
+/// The same, and what the multiplication leaves over: a word that is as uniform, and independent of the number but for the same
+/// 2^-64.
+struct BoundedAndRest {
+  u64 number, rest;
+};
+[[nodiscard]] constexpr BoundedAndRest bounded_and_rest(u64 word, u64 n) {
+  __extension__ using Wide = unsigned __int128;
+  const Wide product = static_cast<Wide>(word) * n;
+  return {.number = static_cast<u64>(product >> 64), .rest = static_cast<u64>(product)};
+}
+
 /// A sequential generator, for tests and for the bootstrap; satisfies std::uniform_random_bit_generator.
 class Rng {
  public:
