@@ -425,7 +425,7 @@ TraceCommand parse_trace(const std::vector<std::string>& args) {
 }  // namespace
 
 Command parse_command_line(const std::vector<std::string>& args, const Surroundings& surroundings) {
-  const std::vector<std::string> known{"list", "doctor", "limits", "ab", "compare", "explain", "hdr", "trace", "experiment", "help"};
+  const std::vector<std::string> known{"list", "doctor", "limits", "ab", "compare", "explain", "hdr", "rows", "trace", "experiment", "help"};
   if (args.empty()) return HelpCommand{};
   const bool is_run = args[0].starts_with("-");
   if (!is_run && std::find(known.begin(), known.end(), args[0]) == known.end()) {
@@ -460,6 +460,11 @@ Command parse_command_line(const std::vector<std::string>& args, const Surroundi
     no_more(2, "hdr RESULT [NAME]");
     if (rest.empty()) throw InputError("hdr: the result is missing; write harness hdr RESULT [NAME], '-' for standard input");
     return HdrCommand{.result = rest[0], .name = rest.size() > 1 ? rest[1] : ""};
+  }
+  if (args[0] == "rows") {
+    no_more(1, "rows RESULT");
+    if (rest.empty()) throw InputError("rows: the result is missing; write harness rows RESULT, '-' for standard input");
+    return RowsCommand{.result = rest[0]};
   }
   if (args[0] == "trace") return parse_trace(rest);
   if (args[0] == "experiment") return ExperimentCommand{rest};

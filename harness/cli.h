@@ -71,6 +71,10 @@ struct HdrCommand {
   std::string name;    ///< of one histogram; empty for all
 };
 
+struct RowsCommand {
+  std::string result;  ///< a file with results; "-" is standard input
+};
+
 /// Parsed further by experiments/run.py.
 struct ExperimentCommand {
   std::vector<std::string> args;
@@ -103,7 +107,7 @@ struct LimitsCommand {
   ProgressMode progress = ProgressMode::kAuto;
 };
 
-using Command = std::variant<RunCommand, ListCommand, DoctorCommand, HelpCommand, ExplainCommand, HdrCommand, ExperimentCommand,
+using Command = std::variant<RunCommand, ListCommand, DoctorCommand, HelpCommand, ExplainCommand, HdrCommand, RowsCommand, ExperimentCommand,
                              AbCommand, CompareCommand, LimitsCommand, TraceCommand>;
 
 /// `args` are those after the program's name. Throws InputError with one line.

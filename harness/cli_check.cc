@@ -69,6 +69,7 @@ std::string take_file(Config& config, const Workload& workload, const Defaults& 
     if (file->sorted) config.keys.options.emplace_back("in_order", "1");
     config.records = file->initial_size;
     if (defaults.time) config.ops = file->operations;
+    if (!config.rows) config.rows = 1'000'000;   // its "batches"
   } else {
     config.keys = Spec{.name = "trace", .arg = config.workload.arg, .options = {}};
     config.records = workload.trace()->loaded();
@@ -82,6 +83,21 @@ std::string take_file(Config& config, const Workload& workload, const Defaults& 
   if (!defaults.keys) return not_reached("--keys", "which keys there are");
   if (!defaults.records) return not_reached("--records", "how many keys are loaded");
   if (config.negative > 0) return not_reached("--negative", "which keys are asked for");
+  return "";
+}
+
+/// What a file of phases says in place of options; why those that were given do not reach it.
+std::string take_phases(Config& config, const Workload& workload, const Defaults& defaults) {
+  if (defaults.time) {
+    config.ops = 0;
+    for (const WorkloadPhase& phase : workload.phases()) config.ops += phase.operations;
+  }
+  const bool warms_up = !defaults.warmup && config.warmup_ns > 0;
+  config.warmup_ns = 0;
+  config.no_distribution = "the file says how popular they are";
+  const std::string text = config.workload.str();
+  if (warms_up) return fmt::format("--warmup: it does not reach --workload={}, where each phase is measured: make one its first", text);
+  if (config.negative > 0) return fmt::format("--negative: it does not reach --workload={}: the file says what is read", text);
   return "";
 }
 
@@ -225,8 +241,10 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
   } else if (defaults.warmup) {
     config.warmup_ns = kDefaultWarmup;
   }
-  if (defaults.time && !inserts && !by_file) config.time_ns = kDefaultTime;
-  const std::string no_file = by_file ? take_file(config, workload, defaults) : "";
+  if (defaults.time && !inserts && !by_file && workload.phases().empty()) config.time_ns = kDefaultTime;
+  const std::string no_file = by_file                      ? take_file(config, workload, defaults)
+                              : !workload.phases().empty() ? take_phases(config, workload, defaults)
+                                                           : "";
   const bool open = config.rate || config.slo;
   if (open && defaults.latency) config.latency_every = 1;   // every call stands alone there anyway
   const u64 capacity = named("--keys", [&] { return capacities.of(config.keys, memory_available); });

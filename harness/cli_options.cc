@@ -71,7 +71,7 @@ const std::vector<OptionRow>& option_rows() {
          c.reclaim = parse_word("--reclaim", v,
                                 {Reclaim::kEpoch, Reclaim::kEpochFence, Reclaim::kQsbr, Reclaim::kLeak});
        }},
-      {"workload", "MIX", "lookup", "lookup, insert, mix:read=90,insert=5,erase=5, ycsb-a to ycsb-f, wiscer:FILE or trace:FILE",
+      {"workload", "MIX", "lookup", "lookup, insert, mix:read=90,insert=5,erase=5, ycsb-a to ycsb-f, wiscer:, trace: or phases:FILE",
        [](Config& c, const std::string& v) { c.workload = parse_spec("--workload", v); }},
       {"keys", "KEYS", "u64", "u64, u32, u16, dense, file:PATH (one key a line), sosd:PATH, email, url, ...: harness list keys",
        [](Config& c, const std::string& v) {
@@ -104,6 +104,8 @@ const std::vector<OptionRow>& option_rows() {
        [](Config& c, const std::string& v) {
          c.sample_ns = parse_duration("--sample", v, 1'000'000, kLongest);
        }},
+      {"rows", "N", "off; 1M of Wiscer's files", "a row of the result for every so many operations; harness rows prints them",
+       [](Config& c, const std::string& v) { c.rows = v == "off" ? 0 : parse_count("--rows", v, 1'000, u64{1} << 60); }},
       {"rate", "RATE", "", "open loop: operations a second, as 1M, poisson:1M or sine:1M,amplitude=0.5,period=10s",
        [](Config& c, const std::string& v) { c.rate = Rate::parse(v); }},
       {"slo", "BOUND", "", "... or the highest rate at which response times keep a bound: p99:50us; each is tried for --time",
@@ -159,6 +161,7 @@ std::string help_text() {
       "  harness limits [--threads=N]                      what the machine can do at best\n"
       "  harness explain RESULT [BASE]                     what a JSON document says, and what to try\n"
       "  harness hdr RESULT [NAME]                         its latency histograms as an HdrHistogram log, or one as .hgrm\n"
+      "  harness rows RESULT                               its rows of --rows in Wiscer's columns\n"
       "  harness trace convert FORMAT FROM TO              makes a trace that can be replayed; trace info FILE: what is in one\n"
       "  harness experiment [NAME] [--quick|--full]        redraws a figure; without a name: which there are\n"
       "  harness list [TOPIC]                              indexes, policies, workloads, ...\n"

@@ -77,6 +77,7 @@ std::string point_of(const Config& c) {
   if (c.slo) point += fmt::format(" --slo={}", c.slo->str());
   if (c.clear_accessed_ns != 0) point += fmt::format(" --clear-accessed={}", duration_text(c.clear_accessed_ns));
   point += fmt::format(" --sample={} --latency={}", duration_text(c.sample_ns), latency_text(c.latency_every));
+  if (c.rows.value_or(0) != 0) point += fmt::format(" --rows={}", *c.rows);
   if (c.pmu != kDefaultPmu) point += fmt::format(" --pmu={}", c.pmu);
   return point + fmt::format(" --seed={} --validate={}", c.seed, word(c.validate));
 }

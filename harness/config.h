@@ -105,6 +105,7 @@ struct Config {
                                 ///< `insert` ends after `records` at the latest, whatever is given.
   u64 clear_accessed_ns = 0;    ///< between two clearings of all pages' Accessed bits in the measured phase; 0: none
   u64 sample_ns = 100'000'000;  ///< interval of the throughput series
+  std::optional<u64> rows;      ///< the measured phase has a row for so many operations; 0: none; not set: nobody says
   u32 latency_every = 0;        ///< one call in so many is timed; 0: none
   std::string pmu = kDefaultPmu;  ///< which events are counted: words for pmu_events (pmu_events.h)
   std::optional<Rate> rate;     ///< of an open loop; none: a closed one

@@ -28,6 +28,7 @@
 #include "harness/progress.h"
 #include "harness/registry.h"
 #include "harness/report.h"
+#include "harness/rows.h"
 #include "harness/run.h"
 #include "harness/survey.h"
 #include "harness/topology.h"
@@ -89,6 +90,8 @@ int run_harness(const std::vector<std::string>& command_line) {
           print(explain(c.result, c.base));
         } else if constexpr (std::is_same_v<C, HdrCommand>) {
           print(hdr(c.result, c.name));
+        } else if constexpr (std::is_same_v<C, RowsCommand>) {
+          print(rows_text(c.result));
         } else if constexpr (std::is_same_v<C, TraceCommand>) {
           print(run_trace_command(c));
         } else if constexpr (std::is_same_v<C, ExperimentCommand>) {

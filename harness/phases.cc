@@ -139,25 +139,28 @@ void Phases::run_steps(u32 t) {
     if (me.rest.count == 0) return;
     part.begin();
     if (me.pmu) me.pmu->begin();
-    const auto leave = [&] {
-      part.stop();
-      if (me.pmu) me.pmu->end();
-      part.end();
-    };
-    const AtEnd at_end(leave);
-    bool halted = false;
-    while (!halted && me.rest.count > 0) {
-      Slice slice = me.rest;
-      slice.count = std::min(std::exchange(most, kSliceSteps), me.rest.count);
-      const Clock::time_point begun = seats_.oversubscribed ? Clock::now() : Clock::time_point();
-      const u32 ran = run_until_full(me, slice, rounds_.halted(), stop_steps, me.latencies.get());
-      if (seats_.oversubscribed && ran > 0) stop_steps = steps_between_looks(ns_since(begun), ran);
-      const Troubles now = me.session->troubles();
-      meter_.add(t, ran, now - std::exchange(met, now));
-      me.rest.steps += ran;
-      me.rest.count -= ran;
-      halted = ran < slice.count;
+    bool over = false, halted = false;
+    {
+      const auto leave = [&] {
+        part.stop();
+        if (me.pmu) me.pmu->end();
+        over = part.end();
+      };
+      const AtEnd at_end(leave);
+      while (!halted && me.rest.count > 0) {
+        Slice slice = me.rest;
+        slice.count = std::min(std::exchange(most, kSliceSteps), me.rest.count);
+        const Clock::time_point begun = seats_.oversubscribed ? Clock::now() : Clock::time_point();
+        const u32 ran = run_until_full(me, slice, rounds_.halted(), stop_steps, me.latencies.get());
+        if (seats_.oversubscribed && ran > 0) stop_steps = steps_between_looks(ns_since(begun), ran);
+        const Troubles now = me.session->troubles();
+        meter_.add(t, ran, now - std::exchange(met, now));
+        me.rest.steps += ran;
+        me.rest.count -= ran;
+        halted = ran < slice.count;
+      }
     }
+    if (over && between_rounds_) between_rounds_(me);
   }
 }
 
@@ -228,6 +231,7 @@ bool Phases::make_ready(Worker& me, u32 most) {
   const u32 left = me.rest.count;
   if (left > 0) std::copy(me.rest.steps, me.rest.steps + left, me.steps.data());
   const Dealer::Hand dealt = dealer_.deal(static_cast<u32>(&me - workers_.data()), most - left);
+  if (dealt.count == 0 && left == 0) return false;   // what was run stays known (Worker::ran)
   maker_.make(dealt.first, std::span(me.steps).subspan(left, dealt.count), me.ops);
   me.rest = slice_of(std::span(me.steps).first(left + dealt.count));
   me.made += dealt.count;

@@ -7,7 +7,9 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "harness/arrivals.h"
@@ -36,6 +38,8 @@ struct alignas(kFalseSharingBytes) Worker {
   std::vector<Op> ops;
   std::vector<Step> steps;
   Slice rest;     // of the steps: made and not yet run, also over the end of a phase
+  /// Those before it.
+  std::span<const Step> ran() const { return {steps.data(), rest.steps}; }
   std::vector<u64> counters_before;
   std::vector<u64> counters_after;
   std::unique_ptr<Latencies> latencies;   // of the measured phase, where calls are timed
@@ -102,6 +106,9 @@ class Phases {
   /// From here on threads count these events while they run steps of the workload. Returns what one threw.
   [[nodiscard]] std::string count(const std::vector<PmuEvent>& events);
 
+  /// Calls this after every round of run_steps from here on, with the worker of the thread that calls, while none runs steps.
+  void between_rounds(std::function<void(const Worker&)> what) { between_rounds_ = std::move(what); }
+
   /// Leaves `total` operations of the workload to do: first what threads hold since the warm-up.
   void limit_to(u64 total);
   /// How many there are to do without a limit.
@@ -137,6 +144,7 @@ class Phases {
   std::atomic<bool> full_{false};  // an insert found no room
   std::atomic<bool> stop_{false};  // ends the current phase; looks are relaxed, since it publishes nothing
   Rounds rounds_{stop_};
+  std::function<void(const Worker&)> between_rounds_;
   std::unique_ptr<Crew> crew_;
 };
 

@@ -101,6 +101,7 @@ Json config_json(const Config& c, const TrialResult& trial) {
       : put_missing(o, "ops", c.time_ns != 0 ? "the run ends by time" : "the run ends with its records");
   o["clear_accessed_s"] = seconds(c.clear_accessed_ns);
   o["sample_s"] = seconds(c.sample_ns);
+  c.rows.value_or(0) != 0 ? void(o["rows"] = *c.rows) : put_missing(o, "rows", "rows are asked for with --rows");
   o["latency_every"] = c.latency_every;
   o["pmu"] = c.pmu;
   c.rate ? void(o["rate"] = c.rate->str()) : put_missing(o, "rate", c.slo ? "--slo looks for it" : "a closed loop");
@@ -203,6 +204,18 @@ Json latency_json(const Latency& l, u32 keys) {
   }
   put(o, "fell_back", l.fell_back, summary_json);
   return o;
+}
+
+Json rows_json(const Rows& rows) {
+  Json all = Json::array();
+  for (const Rows::Row& row : rows.rows) {
+    Json o{{"operations", row.operations}, {"seconds", row.seconds}, {"events", Json::object()}};
+    row.name.empty() ? put_missing(o, "phase", "rows are of so many operations") : void(o["phase"] = row.name);
+    put(o, "nodes_per_fetch", row.nodes_per_fetch);
+    for (const auto& [name, count] : row.events) o["events"][name] = count;
+    all.push_back(std::move(o));
+  }
+  return all;
 }
 
 Json offer_json(const Offer& offer) {
@@ -399,6 +412,7 @@ Json document_of(const RunResult& r) {
   o["placement"] = placement_json(r.trial.placement);
   o["phases"] = phases_json(r.trial.phases);
   put(o, "throughput", r.trial.throughput, throughput_json);
+  put(o, "rows", r.trial.rows, rows_json);
   put(o, "latency", r.trial.latency, [&](const Latency& l) { return latency_json(l, r.config.batch.keys); });
   put(o, "offer", r.trial.offer, offer_json);
   put(o, "slo", r.trial.slo, slo_json);

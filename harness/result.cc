@@ -38,7 +38,8 @@ void nothing_measured(TrialResult& result, const std::string& why) {
   MemoryUse& memory = result.memory;
   Limits& limits = result.limits;
   Health& health = result.health;
-  blame(result.throughput, result.latency, result.offer, result.slo, result.nodes_per_fetch, result.pmu, result.key_file, result.trace, result.wiscer,
+  blame(result.throughput, result.rows, result.latency, result.offer, result.slo, result.nodes_per_fetch, result.pmu, result.key_file,
+        result.trace, result.wiscer,
         result.stream);
   blame(result.placement.processors, result.placement.oversubscribed, result.placement.mem_by, result.placement.page_nodes);
   blame(sync.counters, sync.aborts, sync.abort_statuses, sync.fallback_rate, sync.restart_rate, sync.series, sync.per_thread,

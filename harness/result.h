@@ -283,6 +283,18 @@ struct Validation {
   std::string detail;  ///< of a mismatch, one line
 };
 
+/// The measured phase in rows of so many operations, or phases of the workload (rows.h).
+struct Rows {
+  struct Row {
+    std::string name;   ///< of the workload's phase; empty where rows are of so many operations
+    u64 operations = 0;
+    double seconds = 0;
+    Measured<double> nodes_per_fetch;   ///< of lookups just before the end of the row
+    std::vector<std::pair<std::string, double>> events;   ///< "family.name" and scaled count of those that are counted
+  };
+  std::vector<Row> rows;
+};
+
 /// What tells that two runs did the same operations: a hash of the first of the workload (workloads/stream.h), the same
 /// for every number of threads, index and policy.
 struct StreamPrint {
@@ -309,6 +321,7 @@ struct TrialResult {
   Placement placement;
   std::vector<PhaseTime> phases;
   Measured<Throughput> throughput;
+  Measured<Rows> rows;
   Measured<Latency> latency;
   Measured<Offer> offer;
   Measured<SloSearch> slo;

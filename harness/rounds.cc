@@ -56,18 +56,19 @@ Rounds::Clock::time_point Rounds::stop() {
   return Clock::now();   // before that mutex: waiting for it is not running
 }
 
-void Rounds::end(Clock::time_point stopped) {
+bool Rounds::end(Clock::time_point stopped) {
   const std::lock_guard lock(mutex_);
   if (!first_stop_ || stopped < *first_stop_) first_stop_ = stopped;
   closed_ = std::max(closed_, stopped);
   of_round_ += stopped - opened_;
-  if (--running_ > 0) return;
+  if (--running_ > 0) return false;
   open_ = false;
   timed_ += of_round_ / threads_;
+  return true;
 }
 
 void Rounds::leave(bool runs) {
-  if (runs && cut_ == Cut::kRounds) end(stop());
+  if (runs && cut_ == Cut::kRounds) (void)end(stop());
   const std::lock_guard lock(mutex_);
   --in_;
   if (cut_ == Cut::kRounds || !open_) {

@@ -65,11 +65,13 @@ class Rounds {
     void stop() {
       if (rounds_.cut_ == Cut::kRounds) stopped_ = rounds_.stop();
     }
-    /// The same, if that was not said, and this thread is done with the round.
-    void end() {
-      if (rounds_.cut_ == Cut::kRounds) rounds_.end(stopped_ ? *stopped_ : rounds_.stop());
+    /// The same, if that was not said, and this thread is done with the round. True for the last one: the round is over, and
+    /// the next begins with this thread at the earliest.
+    bool end() {
+      const bool over = rounds_.cut_ == Cut::kRounds && rounds_.end(stopped_ ? *stopped_ : rounds_.stop());
       stopped_.reset();
       runs_ = rounds_.cut_ != Cut::kRounds;
+      return over;
     }
 
    private:
@@ -92,7 +94,7 @@ class Rounds {
  private:
   void begin();
   Clock::time_point stop();
-  void end(Clock::time_point stopped);
+  bool end(Clock::time_point stopped);
   void leave(bool runs);
   void open();
 

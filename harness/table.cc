@@ -37,6 +37,7 @@ Words axes_of(const Config& c) {
           {"time", duration_text(c.time_ns)},
           {"ops", grouped(c.ops)},
           {"sample", duration_text(c.sample_ns)},
+          {"rows", c.rows.value_or(0) == 0 ? "-" : grouped(*c.rows)},
           {"rate", c.rate ? c.rate->str() : "-"},
           {"slo", c.slo ? c.slo->str() : "-"},
           {"latency", latency_text(c.latency_every)},
@@ -118,6 +119,23 @@ std::string page_nodes_text(const Placement& p) {
     text += fmt::format("{}node {}: {}", text.empty() ? "" : ", ", s.node, percent(s.share));
   }
   return text + " of the pages   " + p.mem;
+}
+
+/// A line for each phase of the workload; of rows of so many operations only what is between which two.
+std::string rows_lines(const Rows& rows) {
+  const auto rate = [](const Rows::Row& row) { return static_cast<double>(row.operations) / row.seconds; };
+  if (rows.rows.front().name.empty()) {
+    const auto [least, most] = std::ranges::minmax(rows.rows, {}, rate);
+    return line("rows", fmt::format("{} of about {} operations   {}/s to {}/s", rows.rows.size(),
+                                    short_number(static_cast<double>(rows.rows.front().operations)), short_number(rate(least)),
+                                    short_number(rate(most))));
+  }
+  std::string text;
+  for (const Rows::Row& row : rows.rows) {
+    text += line(text.empty() ? "phases" : "", fmt::format("{:<12} {}/s   {} operations", row.name, short_number(rate(row)),
+                                                           short_number(static_cast<double>(row.operations))));
+  }
+  return text;
 }
 
 std::string offer_text(const Offer& offer) {
@@ -312,6 +330,7 @@ std::string block_of(const RunResult& r) {
                                       shared ? ", fewer than threads" : ""));
     }
   }
+  if (t.rows && !t.rows->rows.empty()) text += rows_lines(*t.rows);
   if (t.slo) text += line("slo", slo_text(*c.slo, *t.slo));
   if (t.offer) text += line("offer", offer_text(*t.offer));
   if (t.latency) text += latency_lines(*t.latency, r.config.batch.keys);

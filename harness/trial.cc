@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,7 @@
 #include "harness/placement.h"
 #include "harness/pmu_account.h"
 #include "harness/progress.h"
+#include "harness/rows.h"
 #include "harness/slo_search.h"
 #include "harness/step_maker.h"
 #include "harness/sync_account.h"
@@ -230,6 +232,9 @@ class Run {
   void measure() {
     const u64 total = std::min(config_.ops > 0 ? config_.ops : ~u64{0}, phases_.left());
     rate_ = config_.rate;
+    RowCutter rows(config_.rows.value_or(0), ends_of_phases(), phases_, events_, [&](auto steps) { return nodes_of(steps); });
+    const std::string no_rows = why_no_rows();
+    if (no_rows.empty()) phases_.between_rounds([&](const Worker& worker) { rows.look(worker); });
     const std::optional<Before> before = config_.slo ? search(total) : run_measured("measure", total);
     if (!before) return;
     const Disturbance after = disturbance_now();
@@ -240,6 +245,7 @@ class Run {
       worker.measured = (done -= worker.measured);
     }
     report_throughput(total);
+    out_.rows = no_rows.empty() ? Measured<Rows>(rows.finish()) : Measured<Rows>::missing(no_rows);
     report_offer();
     report_sync();
     report_pmu(before->packages);
@@ -248,6 +254,24 @@ class Run {
     report_reclaim(before->reclaim);
     if (config_.latency_every != 0) report_latency(config_.latency_every);
     report_memory(before->disturbance, after);
+  }
+
+  /// Those of the workload; none where --rows says how rows are cut.
+  std::vector<RowCutter::End> ends_of_phases() const {
+    std::vector<RowCutter::End> ends;
+    if (config_.rows.value_or(0) != 0) return ends;
+    u64 operations = 0;
+    for (const WorkloadPhase& phase : workload_.phases()) {
+      ends.push_back({.operations = operations += phase.operations, .name = phase.name});
+    }
+    return ends;
+  }
+
+  /// Why the measured phase is not cut into rows; empty where it is.
+  std::string why_no_rows() const {
+    if (config_.rows.value_or(0) == 0 && workload_.phases().empty()) return "rows are asked for with --rows";
+    if (config_.rate || config_.slo) return "an open loop has no rounds to cut between";
+    return seats_.oversubscribed ? "threads that share processors have no rounds to cut between" : "";
   }
 
   /// A phase that may be the one that is reported, at rate_; nothing where it cannot begin.
@@ -521,20 +545,25 @@ class Run {
     return thread_places(topology_, seats_, seen_on, out_.throughput ? "the kernel does not say" : out_.throughput.reason);
   }
 
+  Measured<double> nodes_of(std::span<const Step> steps) {
+    if (trial_.counts_nodes()) return trial_.nodes_per_fetch(slice_of(steps));
+    return Measured<double>::missing("the index does not count the nodes that a lookup visits");
+  }
+
   /// On the way to the keys of the next lookups, as the index is now: not of those that were done, from which it may have
   /// learned. Outside all times.
   void count_nodes() {
     constexpr u32 kFetches = 250'000;
     if (!out_.throughput) return;
     const auto missing = [this](const char* why) { out_.nodes_per_fetch = Measured<double>::missing(why); };
-    if (!trial_.counts_nodes()) return missing("the index does not count the nodes that a lookup visits");
     if (mix_.fills()) return missing("the workload looks nothing up");
     const u64 first = phases_.next();
     const u32 count = static_cast<u32>(std::min<u64>(kFetches, phases_.end_of_first() - first));
     if (count == 0) return missing("no operation of the workload is left whose way could be counted");
     std::vector<Op> ops;
     std::vector<Step> steps;
-    out_.nodes_per_fetch = trial_.nodes_per_fetch(maker_.make(first, count, ops, steps));
+    (void)maker_.make(first, count, ops, steps);
+    out_.nodes_per_fetch = nodes_of(steps);
   }
 
   /// Of the beginning of the stream: of what threads made, which adds up to the same in whichever hands it was, and behind that of

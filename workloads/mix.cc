@@ -58,10 +58,10 @@ Mix::Mix(const Spec& spec, double negative) {
     fills_ = spec.name == "insert";
     ppm_[fills_ ? kInsert : kRead] = kMillion;
   } else {
-    std::vector<std::string> words{"lookup", "insert", "mix", "wiscer", "trace"};
+    std::vector<std::string> words{"lookup", "insert", "mix", "wiscer", "trace", "phases"};
     for (const NamedMix& mix : kNamedMixes) words.emplace_back(mix.name);
-    throw InputError(fmt::format("unknown workload '{}'; there are lookup, insert, mix:read=90,insert=10, ycsb-a to ycsb-f, wiscer:FILE and trace:FILE{}",
-                                 spec.name, suggestion(spec.name, words)));
+    throw InputError(fmt::format("unknown workload '{}'; there are lookup, insert, mix:read=90,insert=10, ycsb-a to ycsb-f, "
+                                 "wiscer:FILE, trace:FILE and phases:FILE{}", spec.name, suggestion(spec.name, words)));
   }
 
   if (!(negative >= 0 && negative <= 1)) {

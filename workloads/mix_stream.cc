@@ -30,24 +30,25 @@ u64 checked(u64 records, const KeySet& keys) {
   return records;
 }
 
+}  // namespace
+
 /// Keys that end (mix_stream.h) go round by themselves where there are fewer.
-u64 mask_of(u64 records, const KeySet& keys, const Mix& mix) {
+u64 MixStream::mask_of(u64 records, const KeySet& keys, const Mix& mix) {
   const bool moves_on = mix.has(OpKind::kErase) && mix.ppm(OpKind::kInsert) == mix.ppm(OpKind::kErase);
-  const u64 numbers = std::bit_ceil(2 * records);
+  const u64 numbers = std::bit_ceil(2 * checked(records, keys));
   return moves_on && numbers <= keys.capacity() ? numbers - 1 : ~u64{0};
 }
 
-}  // namespace
-
 MixStream::MixStream(u64 seed, u64 phase, const KeySet& keys, const Distribution& distribution, const Mix& mix,
-                     u64 records, const Churn& churn)
+                     Window window, const Churn& churn, u64 number_mask)
     : Stream(keys),
       mix_(mix),
-      records_(checked(records, keys)),
+      gone_(window.gone),
+      records_(checked(window.records, keys)),
       fills_(mix.fills()),
-      number_mask_(mask_of(records, keys, mix)),
-      popularity_(distribution, records, seed, churn),
-      insert_order_(records, seed, kInsertOrderStream),
+      number_mask_(number_mask),
+      popularity_(distribution, records_, seed, churn),
+      insert_order_(records_, seed, kInsertOrderStream),
       slots_(seed, kFirstPhaseStream + 2 * phase),
       schedules_(seed, kFirstPhaseStream + 2 * phase + 1),
       scan_lengths_(seed, kFirstScanStream + phase) {}
@@ -55,6 +56,11 @@ MixStream::MixStream(u64 seed, u64 phase, const KeySet& keys, const Distribution
 MixStream MixStream::loading(u64 seed, const KeySet& keys, u64 records) {
   return MixStream(seed, 0, keys, Distribution(Spec{.name = "uniform", .arg = {}, .options = {}}),
                 Mix(Spec{.name = "insert", .arg = {}, .options = {}}, 0), records);
+}
+
+MixStream::Turnover MixStream::turnover(u64 blocks) const {
+  return {.inserts = mix_.before(blocks, static_cast<std::size_t>(OpKind::kInsert)),
+          .erases = mix_.before(blocks, static_cast<std::size_t>(OpKind::kErase))};
 }
 
 void MixStream::fill(u64 first, std::span<Op> ops) const {
@@ -98,9 +104,7 @@ void MixStream::fill_reads(u64 first, std::span<Op> ops, bool absent) const {
   while (!ops.empty()) {
     const std::size_t here = std::min(ops.size(), records.size());
     popularity_.fill(slots_, first, std::span(records).first(here));
-    if (popularity_.by_age()) {
-      for (u64& age : std::span(records).first(here)) age = records_ - 1 - age;
-    }
+    for (u64& record : std::span(records).first(here)) record = gone_ + (popularity_.by_age() ? records_ - 1 - record : record);
     std::fill_n(ops.begin(), here, Op{.kind = OpKind::kRead, .absent = absent});
     keys().put_all(ops.first(here), std::span(records).first(here));
     ops = ops.subspan(here);
@@ -120,7 +124,7 @@ void MixStream::fill_block(u64 block, std::span<Op, Mix::kBlock> ops) const {
   const u64 newest = records_ + mix_.before(lagged, static_cast<std::size_t>(OpKind::kInsert)) - 1;
   const bool by_age = popularity_.by_age();
   const auto record_of = [&](u64 slot) {
-    return by_age ? newest - slot : turn + slot + (slot < turned_slots ? records_ : 0);
+    return gone_ + (by_age ? newest - slot : turn + slot + (slot < turned_slots ? records_ : 0));
   };
 
   // Kind by kind, so that no branch depends on chance: the deal says which operation of the block is the
@@ -141,10 +145,10 @@ void MixStream::fill_block(u64 block, std::span<Op, Mix::kBlock> ops) const {
       op = Op{.kind = static_cast<OpKind>(kind)};
       switch (op.kind) {
         case OpKind::kInsert:
-          numbers[at] = (records_ + ordinal) & number_mask_;
+          numbers[at] = (gone_ + records_ + ordinal) & number_mask_;
           break;
         case OpKind::kErase:
-          numbers[at] = ordinal & number_mask_;
+          numbers[at] = (gone_ + ordinal) & number_mask_;
           break;
         case OpKind::kScan:
           op.scan = mix_.scan_length(scan_lengths_(block * Mix::kBlock + at));

@@ -35,6 +35,8 @@
 // The kinds of a block of 256 operations are a permutation of the exact counts that Mix::before gives
 // (mix.h).
 //
+// Where a stream follows others (phased_stream.h), all numbers are counted from the first record that those have left.
+//
 // `insert` (Mix::fills) is the stream of size() = R operations in which number i inserts record pi(i), pi a
 // permutation from the seed: every record once. MixStream::loading is the same for loading before any other
 // workload, in the same order.
@@ -57,10 +59,22 @@ class MixStream final : public Stream {
  public:
   static constexpr u64 kLatestLag = 65'536;   ///< operations; a multiple of Mix::kBlock
 
+  /// The records that there are as a stream begins, if others were there before: `gone` to gone + records - 1.
+  struct Window {
+    u64 gone;
+    u64 records;
+  };
+
   /// `keys` must outlive the stream. Throws InputError unless 1 <= records <= min(keys.capacity(),
   /// Ranks::kMost). O(log records).
   MixStream(u64 seed, u64 phase, const KeySet& keys, const Distribution& distribution, const Mix& mix, u64 records,
-            const Churn& churn = {});
+            const Churn& churn = {})
+      : MixStream(seed, phase, keys, distribution, mix, Window{0, records}, churn, mask_of(records, keys, mix)) {}
+
+  /// One of several streams one after the other, which is why its numbers do not go round: others address them, too.
+  MixStream(u64 seed, u64 phase, const KeySet& keys, const Distribution& distribution, const Mix& mix, Window window,
+            const Churn& churn)
+      : MixStream(seed, phase, keys, distribution, mix, window, churn, ~u64{0}) {}
 
   /// The operations that load `records` records: inserts, each once.
   [[nodiscard]] static MixStream loading(u64 seed, const KeySet& keys, u64 records);
@@ -70,15 +84,27 @@ class MixStream final : public Stream {
   void fill(u64 first, std::span<Op> ops) const override;
   [[nodiscard]] bool addresses_new() const override { return popularity_.by_age() && mix_.has(OpKind::kInsert); }
 
+  struct Turnover {
+    u64 inserts;
+    u64 erases;
+  };
+  /// Of the first so many blocks (Mix::kBlock). Within a block nothing is in order.
+  [[nodiscard]] Turnover turnover(u64 blocks) const;
+
   [[nodiscard]] u64 records() const { return records_; }
   [[nodiscard]] const Popularity& popularity() const { return popularity_; }
 
  private:
+  MixStream(u64 seed, u64 phase, const KeySet& keys, const Distribution& distribution, const Mix& mix, Window window,
+            const Churn& churn, u64 number_mask);
+  static u64 mask_of(u64 records, const KeySet& keys, const Mix& mix);
+
   void fill_inserts(u64 first, std::span<Op> ops) const;
   void fill_reads(u64 first, std::span<Op> ops, bool absent) const;
   void fill_block(u64 block, std::span<Op, Mix::kBlock> ops) const;
 
   Mix mix_;
+  u64 gone_;
   u64 records_;
   bool fills_;
   u64 number_mask_;   // of a mix whose numbers go round; else all ones

@@ -4,9 +4,11 @@
 //
 //   wiscer:FILE    Wiscer's (wiscer.h): also which keys, how many, how many operations and how popular each is
 //   trace:FILE     a trace (trace.h): every operation
+//   phases:FILE    several mixes one after the other (phases_file.h): also how popular each key is
 
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "src/base/spec.h"
 #include "src/base/types.h"
@@ -14,6 +16,7 @@
 #include "workloads/keys.h"
 #include "workloads/mix.h"
 #include "workloads/mix_stream.h"
+#include "workloads/phases_file.h"
 #include "workloads/stream.h"
 #include "workloads/trace.h"
 #include "workloads/wiscer.h"
@@ -31,7 +34,10 @@ class Workload {
   [[nodiscard]] const std::optional<WiscerFile>& wiscer() const { return wiscer_; }
 
   [[nodiscard]] const std::shared_ptr<const Trace>& trace() const { return trace_; }
-  /// Whether one of them says it; the same of a word of --workload.
+  /// Those of a file with phases; empty for all others.
+  [[nodiscard]] const std::vector<WorkloadPhase>& phases() const { return phases_; }
+
+  /// Whether one of the first two says it, also which keys there are; the same of a word of --workload.
   [[nodiscard]] bool by_file() const { return wiscer_ || trace_; }
   [[nodiscard]] static bool by_file(std::string_view name) { return name == "wiscer" || name == "trace"; }
 
@@ -42,9 +48,11 @@ class Workload {
 
  private:
   [[nodiscard]] Mix mix_of(const Spec& spec, double negative) const;
+  [[nodiscard]] Mix mix_of_phases() const;
 
   std::optional<WiscerFile> wiscer_;
   std::shared_ptr<const Trace> trace_;
+  std::vector<WorkloadPhase> phases_;
   Mix mix_;
 };
 

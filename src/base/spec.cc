@@ -45,7 +45,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 bool takes_path(std::string_view name) {
-  constexpr std::string_view kNames[] = {"file", "histogram", "sosd", "trace", "wiscer"};
+  constexpr std::string_view kNames[] = {"file", "histogram", "phases", "sosd", "trace", "wiscer"};
   return std::ranges::find(kNames, name) != std::end(kNames);
 }
 

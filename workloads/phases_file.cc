@@ -1,0 +1,71 @@
+#include "workloads/phases_file.h"
+
+#include <algorithm>
+#include <cctype>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "src/base/error.h"
+#include "src/base/quantity.h"
+#include "src/base/spec.h"
+#include "workloads/text_file.h"
+
+namespace latchlab {
+
+namespace {
+
+constexpr u64 kMostOperations = 1'000'000'000'000;
+
+std::vector<std::string> words_of(std::string_view text) {
+  std::vector<std::string> words;
+  bool inside = false;
+  for (const char c : text) {
+    const bool blank = std::isspace(static_cast<unsigned char>(c)) != 0;
+    if (!blank && !inside) words.emplace_back();
+    if (!blank) words.back() += c;
+    inside = !blank;
+  }
+  return words;
+}
+
+WorkloadPhase phase_of(const TextFile::Line& line) {
+  const std::vector<std::string> words = words_of(line.text);
+  if (words.size() < 3 || words.size() > 5) {
+    throw line.error("needs a name, a number of operations and a workload, then a distribution and churn if need be");
+  }
+  const auto count = count_of(words[1]);
+  if (!count || !count->fits || count->value < 1 || count->value > kMostOperations) {
+    throw line.error(fmt::format("needs a number of operations from 1 to {}, as 10M, after its name", kMostOperations));
+  }
+  try {
+    Mix mix(Spec::parse(words[2]), 0);
+    if (mix.fills()) throw InputError("insert fills an empty index; write mix:insert=100");
+    const std::string usual = mix.usual_distribution().empty() ? "uniform" : std::string(mix.usual_distribution());
+    return {.name = words[0],
+            .operations = (count->value + Mix::kBlock - 1) / Mix::kBlock * Mix::kBlock,
+            .mix = std::move(mix),
+            .distribution = Distribution(Spec::parse(words.size() > 3 ? words[3] : usual)),
+            .churn = Churn::parse(Spec::parse(words.size() > 4 ? words[4] : "none"))};
+  } catch (const InputError& error) {
+    throw line.error(fmt::format("is wrong: {}", error.what()));
+  }
+}
+
+}  // namespace
+
+std::vector<WorkloadPhase> read_phases(const std::string& path) {
+  const TextFile file("phases", path);
+  std::vector<WorkloadPhase> phases;
+  file.for_each_line([&](const TextFile::Line& line) {
+    WorkloadPhase phase = phase_of(line);
+    if (std::ranges::find(phases, phase.name, &WorkloadPhase::name) != phases.end()) {
+      throw line.error(fmt::format("says {} again", phase.name));
+    }
+    phases.push_back(std::move(phase));
+  });
+  if (phases.empty()) throw file.error("has no phase");
+  return phases;
+}
+
+}  // namespace latchlab

@@ -1,0 +1,34 @@
+#pragma once
+
+// A workload of several phases, one a line: its name, how many operations it has, what they are, and over which distribution
+// (by default that of the workload's name, or uniform) and with which churn. # begins a comment:
+//
+//     warm     1M   lookup                            zipf:0.99
+//     shift    4M   mix:read=90,insert=5,erase=5      zipf:0.99   drift:100k
+//     crowd    2M   ycsb-a
+//
+// Each is a mix (mix.h) over the records that the one before has left. Operations are rounded up to whole blocks of 256, since
+// within a block nothing is in order, and what the next one finds must be known.
+
+#include <string>
+#include <vector>
+
+#include "src/base/types.h"
+#include "workloads/churn.h"
+#include "workloads/distribution.h"
+#include "workloads/mix.h"
+
+namespace latchlab {
+
+struct WorkloadPhase {
+  std::string name;
+  u64 operations;   ///< a multiple of Mix::kBlock
+  Mix mix;
+  Distribution distribution;
+  Churn churn;
+};
+
+/// Throws InputError with file and line, also for an `insert`, which fills an empty index, and for a name that is there twice.
+[[nodiscard]] std::vector<WorkloadPhase> read_phases(const std::string& path);
+
+}  // namespace latchlab
