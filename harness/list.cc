@@ -88,7 +88,9 @@ std::string workloads(const Registry&) {
   for (const Shipped& shipped : shipped_wiscer_files()) names += fmt::format("{}{}", names.empty() ? "" : ", ", shipped.name);
   return text + line("", fmt::format("its seven are here by name: {}", names)) +
          line("trace:FILE", "every operation of a trace (harness trace convert); those on a key keep their order;") +
-         line("", "keys that it reads, updates or erases before it writes them are there when it begins");
+         line("", "keys that it reads, updates or erases before it writes them are there when it begins") +
+         line("phases:FILE", "several mixes in turn, a line NAME OPERATIONS WORKLOAD [DISTRIBUTION [CHURN]] each; a row of the") +
+         line("", "result for each");
 }
 
 std::string keys(const Registry&) {

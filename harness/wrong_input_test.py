@@ -53,7 +53,8 @@ OPTIONS = """
 --time=1y --out=/dev/null/x --out=/proc/nowhere --frobnicate --frobnicate=1 stray --index --threads={1,1} --threads=nan
 --records=nan --records={} --time= --time=nan --time=99999999999s --seed=18446744073709551616 --out=/sys --json=x
 --rate= --rate=-1 --rate=1e99 --rate=nosuch:1M --rate=fixed: --rate=sine:1M,period=0 --slo= --slo=p99: --slo=p99:0 --slo=p0:1ms
---slo=p99:1 --slo=p99:1ms,p50:1ms --keys=trace --keys=trace:/no/such --keys=url:2Gi --dist=self-similar:1e-10
+--slo=p99:1 --slo=p99:1ms,p50:1ms --rows=0 --rows=x --rows=-1 --rows=999 --workload=phases
+--workload=phases: --workload=phases:/no/such --workload=phases:/dev/zero --workload=phases:/etc/passwd --keys=trace --keys=trace:/no/such --keys=url:2Gi --dist=self-similar:1e-10
 """.split()
 
 # Words that are right, but not together; and commands.
@@ -71,6 +72,9 @@ COMBINATIONS = [
     ["--workload=wiscer:high-churn", "--dist=uniform"],
     ["--workload=mix:read=50,update=50", "--batch=16"],
     ["--dist=uniform", "--churn=drift:10"],
+    ["rows"],
+    ["rows", "/no/such"],
+    ["rows", "a", "b"],
     ["--keys=u16", "--records=40000"],
     ["--sync=none", "--threads=2", "--workload=mix:update=100"],
     ["--out=/proc/latchlab"],
