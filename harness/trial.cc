@@ -557,6 +557,7 @@ class Run {
     if (!out_.throughput) return;
     const auto missing = [this](const char* why) { out_.nodes_per_fetch = Measured<double>::missing(why); };
     if (mix_.fills()) return missing("the workload looks nothing up");
+    if (!trial_.counts_nodes()) return missing("the index does not count the nodes that a lookup visits");
     const u64 first = phases_.next();
     const u32 count = static_cast<u32>(std::min<u64>(kFetches, phases_.end_of_first() - first));
     if (count == 0) return missing("no operation of the workload is left whose way could be counted");
