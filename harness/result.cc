@@ -27,6 +27,24 @@ std::string_view word(Ending ending) {
   return "";
 }
 
+void TrialResult::worsen(Status to, const std::string& why) {
+  if (to == Status::kDegraded && status == to) {
+    reason += "; " + why;
+  } else if (to > status) {
+    status = to;
+    reason = why;
+  }
+}
+
+void TrialResult::add_phase(const std::string& name, double seconds, u64 operations) {
+  PhaseTime time;
+  time.name = name;
+  time.seconds = seconds;
+  time.operations = operations;
+  if (operations > 0 && seconds > 0) time.per_second = static_cast<double>(operations) / seconds;
+  phases.push_back(std::move(time));
+}
+
 void nothing_measured(TrialResult& result, const std::string& why) {
   const auto blame = [&](auto&... measured) {
     const auto one = [&](auto& m) {

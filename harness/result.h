@@ -333,6 +333,10 @@ struct TrialResult {
   Limits limits;
   Health health;
   Validation validation;
+
+  /// The worst status wins, and of equals the first; but in what a result is degraded is all said.
+  void worsen(Status to, const std::string& why);
+  void add_phase(const std::string& name, double seconds, u64 operations);
 };
 
 /// Gives what only the measured phase could have measured this reason.

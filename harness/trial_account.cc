@@ -1,0 +1,259 @@
+#include "harness/trial_account.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "harness/cli_values.h"
+#include "harness/interrupt.h"
+#include "harness/latency.h"
+#include "harness/malloc_library.h"
+#include "harness/offer.h"
+#include "harness/sync_account.h"
+#include "src/memory/accessed_bits.h"
+
+namespace latchlab {
+namespace {
+
+/// What a workload file says, which may change while its name stays.
+void describe_file(const Workload& workload, TrialResult& out) {
+  out.trace = Measured<TraceAbout>::missing("the workload is no trace");
+  out.wiscer = Measured<WiscerFile>::missing("the workload is no file of Wiscer");
+  if (workload.wiscer()) out.wiscer = *workload.wiscer();
+  const auto& trace = workload.trace();
+  if (!trace) return;
+  out.trace = TraceAbout{.checksum = trace->checksum(), .operations = trace->ops().size(), .keys = trace->keys(),
+                          .loaded = trace->loaded(), .has_times = trace->has_times()};
+}
+
+class Account {
+ public:
+  Account(const RunParts& run, const MeasuredPhase& phase, const PageUse& pages_before, TrialResult& out)
+      : run_(run), phase_(phase), pages_before_(pages_before), out_(out) {}
+
+  void report() {
+    const Disturbance after = disturbance_now();
+    set_health(out_.health, phase_.before, after);
+    for (Worker& worker : run_.phases.workers()) {
+      worker.counters_after = worker.session->counters();
+      Tally done = worker.tally;
+      worker.measured = (done -= worker.measured);
+    }
+    report_throughput();
+    report_offer();
+    report_sync();
+    report_pmu();
+    if (!run_.config.index_degraded.empty()) out_.worsen(Status::kDegraded, run_.config.index_degraded);
+    if (!run_.config.mem_degraded.empty()) out_.worsen(Status::kDegraded, run_.config.mem_degraded);
+    report_reclaim();
+    if (run_.config.latency_every != 0) report_latency();
+    report_memory(after);
+  }
+
+ private:
+  void report_throughput() {
+    const double seconds = run_.phases.rounds().seconds();
+    const double wall = run_.phases.rounds().wall_seconds();
+    Tally all;
+    u64 making = 0;
+    u64 made = 0;
+    bool clocked = true;
+    for (const Worker& worker : run_.phases.workers()) {
+      all += worker.measured;
+      clocked &= worker.clocked;
+      making += worker.making_ns;
+      made += worker.made;
+    }
+    Throughput throughput = run_.phases.meter().throughput(seconds);
+    if (throughput.operations == 0 || seconds <= 0) {
+      out_.worsen(Status::kFailed,
+             run_.phases.full() ? run_.full("before an operation was done") : "no operation was done in the measured phase");
+      return;
+    }
+    throughput.interval_ns = run_.config.sample_ns;
+    throughput.ended_by = stop_requested()                                                ? Ending::kSignal
+                          : run_.phases.full()                                            ? Ending::kFull
+                          : run_.workload.trace() && throughput.operations >= phase_.left ? Ending::kTrace
+                          : throughput.operations < phase_.total                          ? Ending::kTime
+                          : run_.config.ops > 0 && run_.config.ops <= phase_.left         ? Ending::kOperations
+                                                                                          : Ending::kRecords;
+    throughput.generator_ns =
+        clocked ? Measured<double>(static_cast<double>(making) / static_cast<double>(made))
+                : Measured<double>::missing("the kernel does not tell a thread's time");
+    throughput.timed_share = wall > 0 ? std::min(1.0, seconds / wall) : 1;
+    note_early_end(throughput);
+    for (std::size_t k = 0; k < kOpKinds; ++k) {
+      if (all.count[k] == 0) continue;
+      const double share = static_cast<double>(all.count[k]) / static_cast<double>(throughput.operations);
+      throughput.per_operation.push_back({.name = std::string(kOpNames[k]),
+                                          .count = all.count[k],
+                                          .succeeded = all.succeeded[k],
+                                          .per_second = throughput.per_second * share});
+    }
+    out_.throughput = std::move(throughput);
+  }
+
+  /// An end that may come as a surprise: of the two of an insert run the nearer one, and of any run a full index.
+  void note_early_end(const Throughput& t) {
+    if (out_.status >= Status::kFailed) return;
+    if (t.ended_by == Ending::kFull) {
+      out_.health.notes.push_back(run_.full("and so the run ended"));
+    }
+    if (run_.workload.trace() && phase_.left < run_.stream().size()) {
+      out_.health.notes.push_back(fmt::format("the warm-up did the first {} operations of the trace's {}",
+                                              run_.stream().size() - phase_.left, run_.stream().size()));
+    }
+    if (t.ended_by == Ending::kTrace && (run_.config.time_ns > 0 || run_.config.ops > run_.stream().size())) {
+      out_.health.notes.push_back(fmt::format("the trace ended before the end that {} sets",
+                                              run_.config.time_ns > 0 ? "--time" : "--ops"));
+    }
+    if (!run_.workload.mix().fills()) return;
+    if (t.ended_by == Ending::kTime) {
+      out_.health.notes.push_back(
+          fmt::format("--time={} ended the run: {} of {} records were inserted, so the index was smaller",
+                      duration_text(run_.config.time_ns), t.operations, run_.config.records));
+    } else if (t.ended_by == Ending::kRecords && (run_.config.time_ns > 0 || run_.config.ops > 0)) {
+      out_.health.notes.push_back(fmt::format("all {} records were inserted before the end that {} sets",
+                                              run_.config.records, run_.config.ops > 0 ? "--ops" : "--time"));
+    }
+  }
+
+  /// An open loop that its threads cannot bear measures how long it was looked at.
+  void report_offer() {
+    if (!phase_.rate) {
+      out_.offer = Measured<Offer>::missing(kClosedLoop);
+      return;
+    }
+    if (!out_.throughput) return;
+    const double seconds = out_.throughput->seconds;
+    const Offer offer = offer_of(run_.phases.workers(), *phase_.rate, seconds);
+    if (run_.config.rate && late(offer.lag, seconds)) {   // a search says it of every try
+      out_.worsen(Status::kDegraded, too_much(offer, out_.throughput->per_second));
+    }
+    out_.offer = offer;
+  }
+
+  void report_sync() {
+    std::vector<std::vector<u64>> counted;
+    for (const Worker& worker : run_.phases.workers()) {
+      std::vector<u64>& own = counted.emplace_back(worker.counters_after);
+      for (std::size_t i = 0; i < own.size(); ++i) own[i] -= worker.counters_before[i];
+    }
+    const u64 operations = out_.throughput ? out_.throughput->operations : 0;
+    SyncAccount account = sync_account(run_.trial, counted, run_.phases.meter().troubles(), operations, run_.config.batch.keys);
+    out_.sync = std::move(account.stats);
+    out_.worsen(account.status, account.reason);
+  }
+
+  /// Closes the threads' events.
+  void report_pmu() {
+    std::vector<std::vector<PmuCount>> of_threads, of_packages;
+    for (Worker& worker : run_.phases.workers()) {
+      if (worker.pmu) of_threads.push_back(worker.pmu->counts());
+      worker.pmu.reset();
+    }
+    for (const auto& package : phase_.packages) of_packages.push_back(package->counts());
+    if (run_.events.empty()) {
+      out_.pmu = Measured<PmuResult>::missing("--pmu=off");
+    } else if (out_.throughput) {
+      out_.pmu = pmu_account(run_.events, of_threads, of_packages, out_.throughput->operations);
+    }
+  }
+
+  void report_reclaim() {
+    const Measured<ReclaimCounters>& before = phase_.reclaim;
+    const Measured<ReclaimCounters> after = run_.trial.reclaim();
+    if (!before || !after) {
+      out_.sync.reclaim = Measured<std::vector<NamedCount>>::missing(after.reason);
+      return;
+    }
+    ReclaimCounters counts = counters_since(*before, *after);
+    counts.pending = after->pending;
+    out_.sync.reclaim = counts_of(counts);
+    if (counts.stalled > 0) {
+      out_.health.notes.push_back(
+          fmt::format("memory to reclaim piled up {} times: a thread was long in its operation", counts.stalled));
+    }
+  }
+
+  /// After report_sync, which says what the policy counts.
+  void report_latency() {
+    const u32 every = run_.config.latency_every;
+    Latencies all(every, run_.config.batch.keys);
+    for (const Worker& worker : run_.phases.workers()) all += *worker.latencies;
+    if (!out_.throughput) return;
+    Latency latency = latency_of(all, out_.sync);
+    if (latency.all.count == 0) {
+      out_.latency = Measured<Latency>::missing(fmt::format("no call was timed: one in {} is, and there were fewer", every));
+    } else {
+      out_.latency = std::move(latency);
+      if (!phase_.rate) {
+        out_.health.notes.push_back("timed calls overlap with no others: throughput is more without --latency");
+      }
+    }
+  }
+
+  void report_memory(const Disturbance& after) {
+    const PageUse pages = page_use();
+    set_faults(out_.memory, phase_.before, after);
+    out_.memory.rss = pages.known ? Measured<u64>(pages.rss)
+                                  : Measured<u64>::missing("/proc/self/smaps_rollup cannot be read");
+    out_.memory.huge_share = huge_share_between(pages_before_, pages);
+    out_.memory.page_bytes = page_bytes_between(pages_before_, pages);
+    if (run_.config.clear_accessed_ns == 0) {
+      out_.memory.accessed_cleared = Measured<u64>::missing("--clear-accessed=off");
+    } else if (phase_.accessed_cleared == 0) {
+      const std::string why = why_accessed_stay().value_or(fmt::format("{} was written in vain", kClearRefs));
+      out_.memory.accessed_cleared = Measured<u64>::missing(why);
+      out_.worsen(Status::kDegraded, "Accessed bits are not cleared: " + why);
+    } else {
+      out_.memory.accessed_cleared = phase_.accessed_cleared;
+    }
+  }
+
+  const RunParts& run_;
+  const MeasuredPhase& phase_;
+  const PageUse& pages_before_;
+  TrialResult& out_;
+};
+
+}  // namespace
+
+void describe(const RunParts& run, TrialResult& out) {
+  out.validation.mode = run.config.validate;
+  if (!run.config.slo) out.slo = Measured<SloSearch>::missing("there is no bound to keep");
+  if (run.config.latency_every == 0) out.latency = Measured<Latency>::missing("single calls are timed with --latency");
+  out.placement.requested = run.config.pin.text;
+  out.placement.mem = run.config.mem.text;
+  out.placement.mem_by = !run.config.not_placed.empty()    ? Measured<std::string>::missing(run.config.not_placed)
+                          : run.config.places_chunks() ? Measured<std::string>("chunks")
+                                                    : Measured<std::string>("threads");
+  out.health.load_before = load_average();
+  out.health.notes = disturbances();
+  if (auto note = crowd(out.health.load_before, run.topology.processors.size())) out.health.notes.push_back(*note);
+  if (run.keys.from_lines()) {
+    const KeySet::Lines& lines = run.keys.lines();
+    out.key_file = KeyFile{.lines = lines.total, .empty = lines.empty, .repeated = lines.repeated};
+  } else {
+    out.key_file = Measured<KeyFile>::missing("the keys are from no file");
+  }
+  describe_file(run.workload, out);
+  if (!run.config.own_memory.empty()) {
+    out.memory.malloc = Measured<MallocServer>::missing(run.config.own_memory);
+  } else if (calls_malloc(run.config.alloc)) {
+    out.memory.malloc = malloc_server();
+  } else {
+    out.memory.malloc = Measured<MallocServer>::missing("nodes are not from malloc");
+  }
+  out.placement.processors = run.seats.processors;
+  out.placement.oversubscribed = run.seats.oversubscribed;
+}
+
+void account_for(const RunParts& run, const MeasuredPhase& phase, const PageUse& pages_before, TrialResult& out) {
+  Account(run, phase, pages_before, out).report();
+}
+
+}  // namespace latchlab
