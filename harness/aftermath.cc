@@ -48,12 +48,10 @@ class Aftermath {
     if (run_.workload.mix().fills()) return missing("the workload looks nothing up");
     if (!run_.trial.counts_nodes()) return missing("the index does not count the nodes that a lookup visits");
     const u64 first = run_.phases.next();
-    const u32 count = static_cast<u32>(std::min<u64>(kFetches, run_.phases.end_of_first() - first));
+    const u32 count = static_cast<u32>(std::min<u64>(kFetches / run_.stream().most_keys(), run_.phases.end_of_first() - first));
     if (count == 0) return missing("no operation of the workload is left whose way could be counted");
-    std::vector<Op> ops;
-    std::vector<Step> steps;
-    (void)run_.maker.make(first, count, ops, steps);
-    out_.nodes_per_fetch = run_.nodes_of(steps);
+    Steps steps;
+    out_.nodes_per_fetch = run_.nodes_of(steps.only(run_.maker, first, count));
   }
 
   /// Of the beginning of the stream: of what threads made, which adds up to the same in whichever hands it was, and behind that

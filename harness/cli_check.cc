@@ -59,7 +59,7 @@ bool writes(const Mix& mix) {
 /// Whether any operation takes its key from the distribution (workloads/mix_stream.cc).
 bool draws_keys(const Mix& mix) {
   return mix.has(OpKind::kRead) || mix.has(OpKind::kUpdate) || mix.has(OpKind::kUpsert) ||
-         mix.has(OpKind::kScan) || mix.has(OpKind::kRmw);
+         mix.has(OpKind::kScan) || mix.has(OpKind::kRmw) || mix.has(OpKind::kMultiGet);
 }
 
 /// What a workload file says in place of options; why those that were given do not reach it.
@@ -352,6 +352,10 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
   if (config.batch.keys > 1) {
     const auto only = mix.only();
     const bool reads = only == static_cast<std::size_t>(OpKind::kRead);
+    if (mix.has(OpKind::kMultiGet)) {
+      return fmt::format("--batch: multi-gets say themselves how many keys a call has; write multi_get_keys={} in the mix",
+                         config.batch.keys);
+    }
     if (!reads && only != static_cast<std::size_t>(OpKind::kInsert) && only != static_cast<std::size_t>(OpKind::kUpdate) &&
         only != static_cast<std::size_t>(OpKind::kErase)) {
       return fmt::format("--batch: --workload={} is not of one kind: all lookups, inserts, updates or erasures",

@@ -27,12 +27,12 @@ class Dealer {
     u32 count = 0;
   };
 
-  /// For `threads` threads and the operations from 0 to `end`; `window`: how many records the index holds while the stream
-  /// replaces them, 0 where it does not.
-  Dealer(u32 threads, u64 window, u64 end) : Dealer(threads, window, std::vector<u64>{0, end}) {}
+  /// For `threads` threads and the operations from 0 to `end`, each of `keys` keys at most; `window`: how many records the index
+  /// holds while the stream replaces them, 0 where it does not.
+  Dealer(u32 threads, u64 window, u64 end, u32 keys = 1) : Dealer(threads, window, std::vector<u64>{0, end}, keys) {}
   /// The same of a stream in parts (Stream::parts): one that all threads share, or one for each.
-  Dealer(u32 threads, u64 window, const std::vector<u64>& parts)
-      : lanes_(parts.size() - 1), round_(window == 0 ? kRoundSteps : round_within(window, threads)) {
+  Dealer(u32 threads, u64 window, const std::vector<u64>& parts, u32 keys = 1)
+      : lanes_(parts.size() - 1), round_(round_of(threads, window, keys)) {
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
       lanes_[i].next.store(parts[i], kRelaxed);   // relaxed: nobody asks
       lanes_[i].end = lanes_[i].last = parts[i + 1];
@@ -90,10 +90,11 @@ class Dealer {
     u64 undealt() const { return std::min(next.load(kRelaxed), end); }   // relaxed: nobody asks
   };
 
-  /// All threads together hold at most a sixteenth of the window, but each a slice.
-  static u32 round_within(u64 window, u32 threads) {
-    const u64 share = window / 16 / threads / kSliceSteps * kSliceSteps;
-    return static_cast<u32>(std::clamp<u64>(share, kSliceSteps, kRoundSteps));
+  /// All threads together hold at most a sixteenth of the window, and each no more keys than a round has steps; but each a slice.
+  static u32 round_of(u32 threads, u64 window, u32 keys) {
+    const u64 most = kRoundSteps / keys / kSliceSteps * kSliceSteps;
+    const u64 share = window == 0 ? most : std::min(most, window / 16 / threads / kSliceSteps * kSliceSteps);
+    return static_cast<u32>(std::max<u64>(share, kSliceSteps));
   }
 
   std::vector<Lane> lanes_;

@@ -49,6 +49,13 @@ TEST_CASE("an end can be drawn nearer, also behind what is dealt, and farther ag
   CHECK(dealer.deal(0, kRoundSteps).count == 0);
 }
 
+TEST_CASE("a round of operations of many keys each has fewer of them, but a slice", "[multi-get]") {
+  CHECK(Dealer(1, 0, 1, 1).round() == kRoundSteps);
+  CHECK(Dealer(1, 0, 1, 7).round() == 4 * kSliceSteps);   // 8192 / 7 = 1170
+  CHECK(Dealer(1, 0, 1, 64).round() == kSliceSteps);
+  CHECK(Dealer(1, 16 * 512, 1, 7).round() == 512);        // the window allows fewer
+}
+
 TEST_CASE("threads that ask at the same time are dealt different operations") {
   constexpr u64 kHands = 200;
   Dealer dealer(4, 0, kHands * kSliceSteps);

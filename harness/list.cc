@@ -79,7 +79,8 @@ std::string workloads(const Registry&) {
   std::string text = line("lookup", "reads only") +
                      line("insert", "every record once, into an empty index; ends with the records") +
                      line("mix:read=90,insert=10",
-                          "percent of read, insert, update, upsert, erase, scan, rmw (read-modify-write); they sum to 100") +
+                          "percent of read, insert, update, upsert, erase, scan, rmw (read-modify-write), multi_get; sum 100") +
+                     line("  multi_get_keys=16", "keys that a multi-get looks up in one call, at most 64") +
                      line("  scan_length=100", "pairs that a scan asks for; 1-100: uniform from 1 to 100") +
                      line("ycsb-a ... ycsb-f", "YCSB's: read=50,update=50; read=95,update=5; reads; read=95,insert=5 by age;") +
                      line("", "scan=95,insert=5; read=50,rmw=50; each under its distribution where --dist says no other") +

@@ -105,15 +105,15 @@ Phases::Outcome Phases::chunks(const std::string& name, u64 total, const std::fu
 
 void Phases::limit_to(u64 total) {
   for (Worker& worker : workers_) {
-    worker.rest.count = static_cast<u32>(std::min<u64>(worker.rest.count, total));
-    total -= worker.rest.count;
+    worker.steps.limit_to(total);
+    total -= worker.steps.left();
   }
   dealer_.end_after(total);
   // Where threads have operations of their own, each gets them at the rate at which all are done together.
   u64 all = 0;
   for (u32 t = 0; t < workers_.size(); ++t) {
     const std::optional<u64> own = dealer_.own(t);
-    workers_[t].share = {.part = own ? workers_[t].rest.count + *own : 1, .whole = 1};
+    workers_[t].share = {.part = own ? workers_[t].steps.left() + *own : 1, .whole = 1};
     all += workers_[t].share.part;
   }
   for (Worker& worker : workers_) worker.share.whole = all;
@@ -121,7 +121,7 @@ void Phases::limit_to(u64 total) {
 
 u64 Phases::left() const {
   u64 left = dealer_.left();
-  for (const Worker& worker : workers_) left += worker.rest.count;
+  for (const Worker& worker : workers_) left += worker.steps.left();
   return left;
 }
 
@@ -133,10 +133,10 @@ void Phases::run_steps(u32 t) {
   // Where threads share processors a step may take long, above all if they pass a lock around: one is counted at once, since
   // the phase does not end before, and how often a thread looks whether it is to stop follows from how long its steps take.
   u32 most = seats_.oversubscribed ? config_.batch.keys : kSliceSteps;
-  u32 stop_steps = seats_.oversubscribed ? 1 : kStopSteps;
+  u32 stop_steps = seats_.oversubscribed ? 1 : std::max(1u, kStopSteps / maker_.stream().most_keys());
   while (!stop_.load(kRelaxed)) {
     make_ready(me, dealer_.round());
-    if (me.rest.count == 0) return;
+    if (me.steps.left() == 0) return;
     part.begin();
     if (me.pmu) me.pmu->begin();
     bool over = false, halted = false;
@@ -147,16 +147,15 @@ void Phases::run_steps(u32 t) {
         over = part.end();
       };
       const AtEnd at_end(leave);
-      while (!halted && me.rest.count > 0) {
-        Slice slice = me.rest;
-        slice.count = std::min(std::exchange(most, kSliceSteps), me.rest.count);
+      while (!halted && me.steps.left() > 0) {
+        Slice slice = me.steps.rest();
+        slice.count = std::min(std::exchange(most, kSliceSteps), me.steps.left());
         const Clock::time_point begun = seats_.oversubscribed ? Clock::now() : Clock::time_point();
         const u32 ran = run_until_full(me, slice, rounds_.halted(), stop_steps, me.latencies.get());
         if (seats_.oversubscribed && ran > 0) stop_steps = steps_between_looks(ns_since(begun), ran);
         const Troubles now = me.session->troubles();
         meter_.add(t, ran, now - std::exchange(met, now));
-        me.rest.steps += ran;
-        me.rest.count -= ran;
+        me.steps.take(ran);
         halted = ran < slice.count;
       }
     }
@@ -173,9 +172,9 @@ void Phases::run_arrivals(u32 t, const Rate& rate, u64 length_ns) {
   bool more = true;
   const auto make_more = [&] { return more = more && make_ready(me, most); };
   const auto make_meanwhile = [&](u64 left_ns) {
-    return me.rest.count + kSliceSteps <= most && hand_ns(me) < left_ns && make_more();
+    return me.steps.left() + kSliceSteps <= most && hand_ns(me) < left_ns && make_more();
   };
-  if (me.rest.count == 0) make_more();
+  if (me.steps.left() == 0) make_more();
   Troubles met = me.session->troubles();
   u64 untold = 0, told_at = 0;
   part.begin();
@@ -191,20 +190,19 @@ void Phases::run_arrivals(u32 t, const Rate& rate, u64 length_ns) {
     tell();
     if (me.pmu) me.pmu->end();
     me.lag = loop.lag();
-    if (me.rest.count == 0) me.until = std::max(loop.now(), epoch) - epoch;
+    if (me.steps.left() == 0) me.until = std::max(loop.now(), epoch) - epoch;
   };
   const AtEnd at_end(leave);
-  while (me.rest.count > 0 && loop.await(stop_, make_meanwhile)) {
-    Slice step = me.rest;
+  while (me.steps.left() > 0 && loop.await(stop_, make_meanwhile)) {
+    Slice step = me.steps.rest();
     step.count = 1;
     if (me.latencies) me.latencies->arrived(loop.due(), loop.now());
     const u32 ran = run_until_full(me, step, stop_, 1, me.latencies.get());
     std::optional<u64> end = me.latencies ? me.latencies->ended() : std::nullopt;
     untold += ran;
-    me.rest.steps += ran;
-    me.rest.count -= ran;
+    me.steps.take(ran);
     if (untold >= kSliceSteps || loop.now() - told_at >= kTellNs) tell(), end.reset();   // what it takes is not the next call's
-    if (me.rest.count == 0) make_more(), end.reset();
+    if (me.steps.left() == 0) make_more(), end.reset();
     loop.done(end);
   }
 }
@@ -227,19 +225,18 @@ u32 Phases::run_until_full(Worker& me, const Slice& slice, const std::atomic<boo
 /// Fills up the steps that are ready, to `most`, with what this thread is dealt; false if that was nothing.
 bool Phases::make_ready(Worker& me, u32 most) {
   const std::optional<u64> start = thread_time_ns();
-  me.steps.resize(dealer_.round());
-  const u32 left = me.rest.count;
-  if (left > 0) std::copy(me.rest.steps, me.rest.steps + left, me.steps.data());
+  const u32 left = me.steps.left();
   const Dealer::Hand dealt = dealer_.deal(static_cast<u32>(&me - workers_.data()), most - left);
-  if (dealt.count == 0 && left == 0) return false;   // what was run stays known (Worker::ran)
-  maker_.make(dealt.first, std::span(me.steps).subspan(left, dealt.count), me.ops);
-  me.rest = slice_of(std::span(me.steps).first(left + dealt.count));
+  if (dealt.count == 0 && left == 0) return false;   // what was run stays known (Steps::ran)
+  me.steps.refill(maker_, dealt.first, dealt.count);
   me.made += dealt.count;
   const std::optional<u64> now = thread_time_ns();
   me.clocked &= start && now;
   me.making_ns += me.clocked ? *now - *start : 0;
   if (dealt.first < StreamPrint::kMost) {   // outside of what making takes
-    me.print += fingerprint(dealt.first, std::span(me.ops).first(std::min<u64>(dealt.count, StreamPrint::kMost - dealt.first)));
+    const MadeOps& made = me.steps.made();
+    const u64 count = std::min<u64>(dealt.count, StreamPrint::kMost - dealt.first);
+    me.print += fingerprint(dealt.first, std::span(made.ops).first(count), made.gets);
   }
   return dealt.count > 0;
 }

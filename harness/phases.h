@@ -35,11 +35,7 @@ struct alignas(kFalseSharingBytes) Worker {
   std::unique_ptr<Session> session;
   Tally tally;     // since the index was empty
   Tally measured;  // of the measured phase
-  std::vector<Op> ops;
-  std::vector<Step> steps;
-  Slice rest;     // of the steps: made and not yet run, also over the end of a phase
-  /// Those before it.
-  std::span<const Step> ran() const { return {steps.data(), rest.steps}; }
+  Steps steps;    // made and not yet run, also over the end of a phase
   std::vector<u64> counters_before;
   std::vector<u64> counters_after;
   std::unique_ptr<Latencies> latencies;   // of the measured phase, where calls are timed
@@ -75,7 +71,7 @@ class Phases {
         maker_(maker),
         progress_(progress),
         in_turns_(trial.loads_in_turns()),
-        dealer_(config.threads, window, maker.stream().parts()),
+        dealer_(config.threads, window, maker.stream().parts(), maker.stream().most_keys()),
         workers_(config.threads) {}
 
   /// Starts the threads, each on its seat and with a session of its own. Returns what one threw while it joined; throws

@@ -166,6 +166,7 @@ Json throughput_json(const Throughput& t) {
   for (const OperationRate& rate : t.per_operation) {
     o["per_operation"][rate.name] = {
         {"count", rate.count}, {"succeeded", rate.succeeded}, {"per_second", rate.per_second}};
+    if (rate.keys > 0) o["per_operation"][rate.name].update({{"keys", rate.keys}, {"found", rate.found}});
   }
   o["interval_s"] = seconds(t.interval_ns);
   o["series"] = t.series;

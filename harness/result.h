@@ -100,6 +100,8 @@ struct OperationRate {
   u64 count = 0;
   u64 succeeded = 0;
   double per_second = 0;
+  u64 keys = 0;    ///< that multi-gets looked up; 0 of all others
+  u64 found = 0;   ///< of those
 };
 
 /// What ended the measured phase.

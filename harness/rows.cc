@@ -35,7 +35,7 @@ void RowCutter::cut(const Worker& worker) {
   Rows::Row row{.name = next().name,
                 .operations = operations - std::exchange(operations_, operations),
                 .seconds = seconds - std::exchange(seconds_, seconds),
-                .nodes_per_fetch = count_nodes_(worker.ran()),
+                .nodes_per_fetch = count_nodes_(worker.steps.ran()),
                 .events = {}};
   std::vector<std::vector<PmuCount>> threads;
   for (const Worker& one : phases_.workers()) {

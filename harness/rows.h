@@ -22,7 +22,7 @@ namespace latchlab {
 
 class RowCutter {
  public:
-  using CountNodes = std::function<Measured<double>(std::span<const Step>)>;
+  using CountNodes = std::function<Measured<double>(const Slice&)>;
 
   /// Where a row ends, in operations since the first; and its name, where it has one.
   struct End {

@@ -15,8 +15,8 @@ std::string RunParts::full(std::string_view when) const {
   return fmt::format("the index was full, with {} keys{}, {}", tally_of_all().keys, room, when);
 }
 
-Measured<double> RunParts::nodes_of(std::span<const Step> steps) const {
-  if (trial.counts_nodes()) return trial.nodes_per_fetch(slice_of(steps));
+Measured<double> RunParts::nodes_of(const Slice& steps) const {
+  if (trial.counts_nodes()) return trial.nodes_per_fetch(steps);
   return Measured<double>::missing("the index does not count the nodes that a lookup visits");
 }
 

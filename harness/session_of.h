@@ -121,14 +121,14 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
       const Step* const steps = slice.steps + done;
       u32 block = std::min(std::max(stop_steps, batch_.keys), slice.count - done);
       if (latencies == nullptr) {
-        run_block(slice.only, steps, block, tally);
+        run_block(slice, steps, block, tally);
       } else if (latencies->untimed() != 0) {
         block = std::min(block, latencies->untimed());
-        run_block(slice.only, steps, block, tally);
+        run_block(slice, steps, block, tally);
         latencies->skip(block);
       } else {
         block = std::min(block, batch_.keys);
-        latencies->time(steps->kind, counted(), [&] { run_block(slice.only, steps, block, tally); });
+        latencies->time(steps->kind, counted(), [&] { run_block(slice, steps, block, tally); });
       }
       done += block;
     }
@@ -136,7 +136,8 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
     return done;
   }
 
-  void run_block(const std::optional<OpKind>& only, const Step* steps, u32 count, Tally& tally) {
+  void run_block(const Slice& slice, const Step* steps, u32 count, Tally& tally) {
+    const std::optional<OpKind>& only = slice.only;
     if (only == OpKind::kRead) {
       reads(steps, count, tally);
     } else if (kChangesBatches<Index> && batch_.keys > 1 &&
@@ -145,7 +146,7 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
     } else if (only == OpKind::kInsert) {
       inserts(steps, count, tally);
     } else {
-      mixed(steps, count, tally);
+      mixed(steps, count, slice.gets, tally);
     }
   }
 
@@ -172,17 +173,35 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
     }
   }
   [[gnu::noinline]] void look_up_batches(const Step* steps, u32 count, Tally& tally) {
-    std::array<Raw, kMostInAttempt> keys;
-    std::array<std::optional<u64>, kMostInAttempt> found;
     u64 misses = 0;
     for (const Step* const end = steps + count; steps != end;) {
       const u32 now = std::min(batch_.keys, static_cast<u32>(end - steps));
-      for (u32 i = 0; i < now; ++i) keys[i] = key_of<Raw>(steps[i]);
-      index_.find_batch(me_, std::span<const Raw>(keys.data(), now), std::span(found.data(), now), batch_.order);
-      for (u32 i = 0; i < now; ++i) misses += !found_right(steps[i], found[i], tally);
+      misses += look_up_batch(steps, now, tally);
       steps += now;
     }
     note_reads(count, misses, tally);
+  }
+  /// One call of the index; how many keys it did not find.
+  [[gnu::always_inline]] u64 look_up_batch(const Step* steps, u32 count, Tally& tally) {
+    std::array<Raw, kMostInAttempt> keys;
+    std::array<std::optional<u64>, kMostInAttempt> found;
+    for (u32 i = 0; i < count; ++i) keys[i] = key_of<Raw>(steps[i]);
+    index_.find_batch(me_, std::span<const Raw>(keys.data(), count), std::span(found.data(), count), batch_.order);
+    u64 misses = 0;
+    for (u32 i = 0; i < count; ++i) misses += !found_right(steps[i], found[i], tally);
+    return misses;
+  }
+  /// By one call where the index takes batches, else one after the other.
+  [[gnu::noinline]] void multi_get(const Step* steps, u32 count, Tally& tally) {
+    u64 misses = 0;
+    if constexpr (kFindsBatches<Index>) {
+      misses = look_up_batch(steps, count, tally);
+    } else {
+      for (u32 i = 0; i < count; ++i) misses += !found_right(steps[i], index_.find(me_, key_of<Raw>(steps[i])), tally);
+    }
+    tally.gets += count;
+    tally.got += count - misses;
+    note(OpKind::kMultiGet, misses == 0, tally);
   }
   /// Flattened: the whole find is part of the loop, whatever the compiler thinks of its size. What is as expected costs no
   /// counter, so that the processor's room is the index's: hits are what did not miss, and mistakes are counted apart.
@@ -279,7 +298,7 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
     }
   }
 
-  [[gnu::noinline]] void mixed(const Step* steps, u32 count, Tally& tally) {
+  [[gnu::noinline]] void mixed(const Step* steps, u32 count, const Step* gets, Tally& tally) {
     for (u32 i = 0; i < count; ++i) {
       const Step& step = steps[i];
       switch (step.kind) {
@@ -295,6 +314,7 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
         }
         case OpKind::kErase: note_change(step.kind, step, index_.erase(me_, key_of<Raw>(step)), tally); break;
         case OpKind::kScan: scan(step, tally); break;
+        case OpKind::kMultiGet: multi_get(gets + step.number, step.limit, tally); break;
         case OpKind::kRmw: {
           // Two operations of the index, as in YCSB: what others do in between is overwritten.
           const auto found = index_.find(me_, key_of<Raw>(step));

@@ -40,12 +40,12 @@ enum class Expect : u8 {
 
 struct Step {
   union {
-    u64 number;         ///< the key, of KeyKind::kU64
+    u64 number;         ///< the key, of KeyKind::kU64; of a multi-get: the first of its keys among Slice::gets
     const char* bytes;  ///< the key's first byte, of KeyKind::kBytes; it outlives the phase
   };
   u64 value = 0;   ///< to write; for the others only its tag counts
   u32 length = 0;  ///< of the key in bytes, of KeyKind::kBytes
-  u16 limit = 0;   ///< pairs that a scan may deliver
+  u16 limit = 0;   ///< pairs that a scan may deliver; keys of a multi-get
   OpKind kind = OpKind::kRead;
   Expect expect = Expect::kEither;
 };
@@ -54,7 +54,7 @@ static_assert(sizeof(Step) == 24, "a step takes part of a line from the index's 
 /// One thread's account of what it did, kept by the hot loop and compared with the index afterwards.
 struct alignas(kFalseSharingBytes) Tally {
   std::array<u64, kOpKinds> count{};
-  std::array<u64, kOpKinds> succeeded{};  ///< found, changed; of an upsert: inserted; of a scan: not empty
+  std::array<u64, kOpKinds> succeeded{};  ///< found, changed; of an upsert: inserted; of a scan: not empty; of a multi-get: all found
   u64 keys = 0;          ///< insertions minus erasures, modulo 2^64
   u64 checksum = 0;      ///< of the keys inserted minus those of the keys erased, modulo 2^64
   u64 wrong_values = 0;  ///< a find or scan came back with another key's value
@@ -62,6 +62,8 @@ struct alignas(kFalseSharingBytes) Tally {
   u64 phantoms = 0;      ///< a key that cannot be there was found
   u64 disorder = 0;      ///< a scan delivered keys out of order, or below where it began, or too many of them
   u64 scanned = 0;       ///< pairs delivered
+  u64 gets = 0;          ///< keys that multi-gets looked up
+  u64 got = 0;           ///< of them found
 
   u64 operations() const {
     u64 sum = 0;
@@ -87,6 +89,8 @@ struct alignas(kFalseSharingBytes) Tally {
     phantoms += sign * other.phantoms;
     disorder += sign * other.disorder;
     scanned += sign * other.scanned;
+    gets += sign * other.gets;
+    got += sign * other.got;
     return *this;
   }
 };

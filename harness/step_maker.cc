@@ -5,6 +5,7 @@
 #include <span>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 namespace latchlab {
 namespace {
@@ -34,15 +35,16 @@ Expect expectation(OpKind kind, bool absent, bool may_miss, bool may_hit) {
     case OpKind::kRmw: return may_miss ? Expect::kEither : Expect::kHit;
     case OpKind::kInsert: return may_hit ? Expect::kEither : Expect::kMiss;
     case OpKind::kErase:
-    case OpKind::kScan: break;
+    case OpKind::kScan:
+    case OpKind::kMultiGet: break;   // its keys are reads
   }
   return Expect::kEither;
 }
 
 }  // namespace
 
-Slice slice_of(std::span<const Step> steps) {
-  Slice slice{.steps = steps.data(), .count = static_cast<u32>(steps.size()), .only = {}, .teaches = true};
+Slice slice_of(std::span<const Step> steps, std::span<const Step> gets) {
+  Slice slice{.steps = steps.data(), .count = static_cast<u32>(steps.size()), .only = {}, .teaches = true, .gets = gets.data()};
   if (steps.empty()) return slice;
   const OpKind kind = steps.front().kind;
   if (std::all_of(steps.begin(), steps.end(), [&](const Step& step) { return step.kind == kind; })) {
@@ -51,14 +53,42 @@ Slice slice_of(std::span<const Step> steps) {
   return slice;
 }
 
-void StepMaker::make(u64 first, std::span<Step> steps, std::vector<Op>& ops) const {
-  ops.resize(steps.size());
-  stream_.fill(first, ops);
-  stream_.keys().bytes() ? make_of<std::string_view>(first, steps, ops) : make_of<u64>(first, steps, ops);
+Slice Steps::ran() const {
+  if (rest_.steps == nullptr) return {};
+  return slice_of(std::span(steps_.data(), rest_.steps), gets_);
+}
+
+void Steps::refill(const StepMaker& maker, u64 first, u32 count) {
+  const u32 left = rest_.count;
+  std::copy_n(rest_.steps, left, steps_.data());
+  steps_.resize(std::max<std::size_t>(steps_.size(), left + count));
+  if (!gets_.empty()) {
+    const auto is_multi_get = [](const Step& step) { return step.kind == OpKind::kMultiGet; };
+    const auto kept = std::span(steps_).first(left);
+    const auto next = std::ranges::find_if(kept, is_multi_get);
+    const u64 gone = next == kept.end() ? gets_.size() : next->number;
+    gets_.erase(gets_.begin(), gets_.begin() + static_cast<std::ptrdiff_t>(gone));
+    for (Step& step : kept) step.number -= is_multi_get(step) ? gone : 0;
+  }
+  maker.make(first, std::span(steps_).subspan(left, count), gets_, made_);
+  rest_ = slice_of(std::span(steps_).first(left + count), gets_);
+}
+
+Slice Steps::only(const StepMaker& maker, u64 first, u32 count) {
+  rest_ = {};
+  refill(maker, first, count);
+  return std::exchange(rest_, {});
+}
+
+void StepMaker::make(u64 first, std::span<Step> steps, std::vector<Step>& gets, MadeOps& made) const {
+  made.ops.resize(steps.size());
+  made.gets.clear();
+  stream_.fill(first, made.ops, made.gets);
+  stream_.keys().bytes() ? make_of<std::string_view>(first, steps, gets, made) : make_of<u64>(first, steps, gets, made);
 }
 
 template <class Raw>
-void StepMaker::make_of(u64 first, std::span<Step> steps, std::span<const Op> ops) const {
+void StepMaker::make_of(u64 first, std::span<Step> steps, std::vector<Step>& gets, const MadeOps& made) const {
   const KeySet& keys = stream_.keys();
   const bool may_miss = may_be_gone_ || stream_.addresses_new();
   const bool may_hit = may_be_gone_ || stream_.inserts_may_hit() || stream_.size() > keys.capacity();
@@ -67,20 +97,20 @@ void StepMaker::make_of(u64 first, std::span<Step> steps, std::span<const Op> op
     for (const bool absent : {false, true}) expect[kind][absent] = expectation(OpKind{static_cast<u8>(kind)}, absent, may_miss, may_hit);
   }
   const u32 value_bits = value_bits_;
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    const Op& op = ops[i];
-    Step& step = steps[i];
-    fill_key<Raw>(step, keys, op, first + i, value_bits);
-    step.limit = op.scan;
+  const auto fill = [&](Step& step, const Op& op, u64 stamp) {
+    fill_key<Raw>(step, keys, op, stamp, value_bits);
+    step.limit = op.keys;
     step.kind = op.kind;
     step.expect = expect[static_cast<std::size_t>(op.kind)][op.absent];
+  };
+  for (std::size_t i = 0; i < steps.size(); ++i) fill(steps[i], made.ops[i], first + i);
+  if (made.gets.empty()) return;
+  u64 next = gets.size();
+  gets.resize(next + made.gets.size());
+  for (std::size_t i = 0; i < made.gets.size(); ++i) fill(gets[next + i], made.gets[i], 0);
+  for (Step& step : steps) {
+    if (step.kind == OpKind::kMultiGet) step.number = std::exchange(next, next + step.limit);
   }
-}
-
-Slice StepMaker::make(u64 first, u32 count, std::vector<Op>& ops, std::vector<Step>& steps) const {
-  steps.resize(count);
-  make(first, steps, ops);
-  return slice_of(steps);
 }
 
 Slice make_checks(const KeySet& keys, u64 records, u64 samples, u64 first, u32 count, std::vector<Step>& steps,
@@ -97,16 +127,17 @@ Slice make_checks(const KeySet& keys, u64 records, u64 samples, u64 first, u32 c
     steps[i].kind = OpKind::kRead;
     steps[i].expect = Expect::kHit;
   }
-  return {.steps = steps.data(), .count = count, .only = OpKind::kRead, .teaches = false};
+  return {.steps = steps.data(), .count = count, .only = OpKind::kRead, .teaches = false, .gets = nullptr};
 }
 
 StreamPrint print_of(const Stream& stream, u64 first, u64 made) {
   StreamPrint print{.operations = std::min(StreamPrint::kMost, stream.size()), .fingerprint = made};
-  std::vector<Op> ops(kChunkSteps);
+  std::vector<Op> ops(kChunkSteps), gets;
   while (first < print.operations) {
     const auto here = std::span(ops).first(std::min<u64>(kChunkSteps, print.operations - first));
-    stream.fill(first, here);
-    print.fingerprint += fingerprint(first, here);
+    gets.clear();
+    stream.fill(first, here, gets);
+    print.fingerprint += fingerprint(first, here, gets);
     first += here.size();
   }
   return print;

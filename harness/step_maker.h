@@ -11,6 +11,7 @@
 //                                  index inserts each record once, of whichever keys
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <span>
 #include <vector>
@@ -21,6 +22,12 @@
 
 namespace latchlab {
 
+/// The operations that steps were made of, as Stream::fill leaves them.
+struct MadeOps {
+  std::vector<Op> ops;
+  std::vector<Op> gets;
+};
+
 class StepMaker {
  public:
   /// `stream` must outlive the maker. `may_be_gone`: whether anything of the workload erases, or the index keeps nothing.
@@ -28,26 +35,55 @@ class StepMaker {
   StepMaker(const Stream& stream, bool may_be_gone, u32 value_bits)
       : stream_(stream), may_be_gone_(may_be_gone), value_bits_(value_bits) {}
 
-  /// Makes the steps of the operations number first, first + 1, ..., which it leaves in `ops`.
-  void make(u64 first, std::span<Step> steps, std::vector<Op>& ops) const;
-
-  /// The same; room for them is made in `steps`. Returns them as one slice.
-  Slice make(u64 first, u32 count, std::vector<Op>& ops, std::vector<Step>& steps) const;
+  /// Makes the steps of the operations number first, first + 1, ..., which it leaves in `made`. The keys of multi-gets go to the
+  /// end of `gets`.
+  void make(u64 first, std::span<Step> steps, std::vector<Step>& gets, MadeOps& made) const;
 
   [[nodiscard]] const Stream& stream() const { return stream_; }
 
  private:
   /// make(), where the keys are of this type.
   template <class Raw>
-  void make_of(u64 first, std::span<Step> steps, std::span<const Op> ops) const;
+  void make_of(u64 first, std::span<Step> steps, std::vector<Step>& gets, const MadeOps& made) const;
 
   const Stream& stream_;
   bool may_be_gone_;
   u32 value_bits_;
 };
 
+/// Steps that are made ready, and what is left of them when some were run.
+class Steps {
+ public:
+  /// Those that were not run yet.
+  [[nodiscard]] const Slice& rest() const { return rest_; }
+  [[nodiscard]] u32 left() const { return rest_.count; }
+  /// Those before them, since refill().
+  [[nodiscard]] Slice ran() const;
+
+  /// Moves the rest to the front and adds the steps of `count` operations from `first` on.
+  void refill(const StepMaker& maker, u64 first, u32 count);
+  /// The first `count` of the rest were run.
+  void take(u32 count) { rest_.steps += count, rest_.count -= count; }
+  /// Only so many of the rest are to be run.
+  void limit_to(u64 count) { rest_.count = static_cast<u32>(std::min<u64>(rest_.count, count)); }
+
+  /// Steps of `count` operations that stand for themselves: nothing is left of those before, or of these for refill().
+  [[nodiscard]] Slice only(const StepMaker& maker, u64 first, u32 count);
+  /// The same with steps from elsewhere.
+  [[nodiscard]] std::vector<Step>& only() { return rest_ = {}, steps_; }
+
+  /// The operations that were made last.
+  [[nodiscard]] const MadeOps& made() const { return made_; }
+
+ private:
+  std::vector<Step> steps_;   // as many as there ever were: zeroing them again would cost a part of making them
+  std::vector<Step> gets_;    // the keys of multi-gets among them
+  MadeOps made_;
+  Slice rest_;
+};
+
 /// All steps as one slice, which says if they are of one kind.
-[[nodiscard]] Slice slice_of(std::span<const Step> steps);
+[[nodiscard]] Slice slice_of(std::span<const Step> steps, std::span<const Step> gets = {});
 
 /// Reads that check what was loaded: steps for `count` samples of the records, the first being sample number
 /// `first` of `samples` in all, evenly spread over the records. They teach nothing: popularity is for the workload to say.

@@ -22,22 +22,53 @@ TEST_CASE("a step knows what must come of it") {
   const Mix mix(Spec::parse("mix:read=40,insert=30,update=30"), .5);
   const Distribution uniform(Spec::parse("uniform"));
   const MixStream stream(1, 1, keys, uniform, mix, 100);
-  std::vector<Op> ops;
-  std::vector<Step> steps;
+  Steps made;
   for (const bool may_be_gone : {false, true}) {
-    const Slice slice = StepMaker(stream, may_be_gone, 64).make(0, 512, ops, steps);
+    const Slice slice = made.only(StepMaker(stream, may_be_gone, 64), 0, 512);
     CHECK(slice.count == 512);
     CHECK_FALSE(slice.only);
     for (u32 i = 0; i < 512; ++i) {
-      const Step& step = steps[i];
+      const Step& step = slice.steps[i];
       CHECK(tag_matches(step.number, step.value));
       if (step.kind == OpKind::kInsert) CHECK(step.expect == (may_be_gone ? Expect::kEither : Expect::kMiss));
       if (step.kind == OpKind::kUpdate) CHECK(step.expect == (may_be_gone ? Expect::kEither : Expect::kHit));
-      if (step.kind == OpKind::kRead && ops[i].absent) CHECK(step.expect == Expect::kMiss);
-      if (step.kind == OpKind::kRead && !ops[i].absent) {
+      if (step.kind == OpKind::kRead && made.made().ops[i].absent) CHECK(step.expect == Expect::kMiss);
+      if (step.kind == OpKind::kRead && !made.made().ops[i].absent) {
         CHECK(step.expect == (may_be_gone ? Expect::kEither : Expect::kHit));
       }
     }
+  }
+}
+
+TEST_CASE("steps that are left keep the keys of their multi-gets when others are made behind them", "[multi-get]") {
+  const KeySet keys(Spec::parse("u64"), 1);
+  const MixStream stream(1, 1, keys, Distribution(Spec::parse("uniform")), Mix(Spec::parse("mix:multi_get=50,update=50"), 0), 1000);
+  const StepMaker maker(stream, false, 64);
+  Steps whole, parts;
+  const Slice expected = whole.only(maker, 0, 1024);
+  u64 next = 0;   // the operation that the rest begins with
+  const auto check_rest = [&] {
+    const Slice& rest = parts.rest();
+    for (u32 i = 0; i < rest.count; ++i) {
+      const Step &got = rest.steps[i], &want = expected.steps[next + i];
+      REQUIRE(got.kind == want.kind);
+      if (got.kind != OpKind::kMultiGet) continue;
+      REQUIRE(got.limit == want.limit);
+      for (u32 k = 0; k < got.limit; ++k) {
+        const Step &key = rest.gets[got.number + k], &as = expected.gets[want.number + k];
+        REQUIRE(key.number == as.number);
+        REQUIRE(key.value == as.value);
+        REQUIRE(key.expect == Expect::kHit);
+      }
+    }
+  };
+  for (const u32 run : {256u, 1u, 200u, 55u, 0u, 256u}) {   // all, one, most, the rest
+    const u64 made = next + parts.left();
+    parts.refill(maker, made, static_cast<u32>(std::min<u64>(256, 1024 - made)));
+    check_rest();
+    parts.take(run);
+    next += run;
+    CHECK(parts.ran().count == run);
   }
 }
 
@@ -47,11 +78,10 @@ TEST_CASE("an insert of a new key is promised to find none, also where lookups m
   const MixStream by_age(1, 1, keys, Distribution(Spec::parse("latest:0.99")), mix, 1000);
   const WiscerStream wiscer(WiscerFile::read("read-mostly"), 1, keys);
   for (const Stream* stream : {static_cast<const Stream*>(&by_age), static_cast<const Stream*>(&wiscer)}) {
-    std::vector<Op> ops;
-    std::vector<Step> steps;
-    (void)StepMaker(*stream, false, 64).make(0, 4096, ops, steps);
+    Steps made;
+    const Slice slice = made.only(StepMaker(*stream, false, 64), 0, 4096);
     u64 inserts = 0;
-    for (const Step& step : steps) {
+    for (const Step& step : std::span(slice.steps, slice.count)) {
       inserts += step.kind == OpKind::kInsert;
       REQUIRE(step.expect == (step.kind == OpKind::kInsert ? Expect::kMiss : Expect::kEither));
     }
@@ -64,11 +94,10 @@ TEST_CASE("an insert of keys that end finds its key absent where they do not go 
   for (const std::string& kind : {std::string("u64"), std::string("u32"), std::string("stride:4096"), "file:" + lines.path()}) {
     CAPTURE(kind);
     const KeySet keys(Spec::parse(kind), 1);
-    std::vector<Op> ops;
-    std::vector<Step> steps;
+    Steps made;
     const auto all_expect = [&](const Stream& stream, Expect expect) {
-      (void)StepMaker(stream, false, 64).make(0, 1000, ops, steps);
-      return std::ranges::all_of(steps, [&](const Step& step) { return step.kind != OpKind::kInsert || step.expect == expect; });
+      const Slice slice = made.only(StepMaker(stream, false, 64), 0, 1000);
+      return std::ranges::all_of(std::span(slice.steps, slice.count), [&](const Step& step) { return step.kind != OpKind::kInsert || step.expect == expect; });
     };
     CHECK(all_expect(MixStream::loading(1, keys, 1000), Expect::kMiss));
     const Mix mix(Spec::parse("mix:read=50,insert=50"), 0);

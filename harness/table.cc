@@ -312,7 +312,7 @@ std::string block_of(const RunResult& r) {
     if (rates.per_operation.size() > 1) {
       for (const OperationRate& rate : rates.per_operation) {
         // An upsert of a key that is there has not failed: it updates.
-        text += line("", fmt::format("{:<8}{:>9}/s   {} {}", rate.name, short_number(rate.per_second),
+        text += line("", fmt::format("{:<9}{:>8}/s   {} {}", rate.name, short_number(rate.per_second),
                                      percent(rate.count == 0 ? 0
                                                              : static_cast<double>(rate.succeeded) /
                                                                    static_cast<double>(rate.count)),

@@ -131,7 +131,7 @@ class Run {
     const MixStream loading = MixStream::loading(config_.seed, keys_, config_.records);
     const StepMaker maker(loading, false, config_.widths.value);
     note(phases_.chunks("load", config_.records, [&](Worker& me, u64 first, u32 count) {
-      return maker.make(first, count, me.ops, me.steps);
+      return me.steps.only(maker, first, count);
     }));
     if (phases_.full()) {
       out_.worsen(Status::kFailed, parts_.full(fmt::format("before all {} records were loaded", config_.records)));
@@ -142,7 +142,7 @@ class Run {
   bool verify() {
     const u64 samples = std::min(kSamples, config_.records);
     note(phases_.chunks("verify", samples, [&](Worker& me, u64 first, u32 count) {
-      return make_checks(keys_, config_.records, samples, first, count, me.steps, config_.widths.value);
+      return make_checks(keys_, config_.records, samples, first, count, me.steps.only(), config_.widths.value);
     }));
     return go_on() && no_mistakes("verifying what was loaded");
   }
@@ -172,7 +172,7 @@ class Run {
   void measure() {
     const u64 total = std::min(config_.ops > 0 ? config_.ops : ~u64{0}, phases_.left());
     RowCutter rows(config_.rows.value_or(0), ends_of_phases(), phases_, events_,
-                   [&](auto steps) { return parts_.nodes_of(steps); });
+                   [&](const Slice& ran) { return parts_.nodes_of(ran); });
     const std::string no_rows = why_no_rows();
     if (no_rows.empty()) phases_.between_rounds([&](const Worker& worker) { rows.look(worker); });
     const std::optional<MeasuredPhase> phase = config_.slo ? search(total) : run_measured("measure", total, config_.rate);

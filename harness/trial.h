@@ -72,6 +72,7 @@ struct Slice {
   u32 count = 0;
   std::optional<OpKind> only;
   bool teaches = true;   // an index that learns from lookups may learn from these
+  const Step* gets = nullptr;   // the keys of multi-gets (Step::number)
 };
 
 /// One thread's access to the index. Made and used by that thread only.

@@ -85,13 +85,16 @@ class Account {
                 : Measured<double>::missing("the kernel does not tell a thread's time");
     throughput.timed_share = wall > 0 ? std::min(1.0, seconds / wall) : 1;
     note_early_end(throughput);
+    constexpr std::size_t kGets = static_cast<std::size_t>(OpKind::kMultiGet);
     for (std::size_t k = 0; k < kOpKinds; ++k) {
       if (all.count[k] == 0) continue;
       const double share = static_cast<double>(all.count[k]) / static_cast<double>(throughput.operations);
       throughput.per_operation.push_back({.name = std::string(kOpNames[k]),
                                           .count = all.count[k],
                                           .succeeded = all.succeeded[k],
-                                          .per_second = throughput.per_second * share});
+                                          .per_second = throughput.per_second * share,
+                                          .keys = k == kGets ? all.gets : 0,
+                                          .found = k == kGets ? all.got : 0});
     }
     out_.throughput = std::move(throughput);
   }

@@ -103,10 +103,13 @@ class TrialOf final : public Trial {
     u64 nodes = 0, fetches = 0;
     if constexpr (kCountsNodes) {
       SessionThread me = index_.join();
-      for (const Step& step : std::span(slice.steps, slice.count)) {
-        if (step.kind != OpKind::kRead) continue;
-        nodes += index_.visits(me, key_of<Raw>(step));
+      const auto visit = [&](const Step& read) {
+        nodes += index_.visits(me, key_of<Raw>(read));
         ++fetches;
+      };
+      for (const Step& step : std::span(slice.steps, slice.count)) {
+        if (step.kind == OpKind::kRead) visit(step);
+        if (step.kind == OpKind::kMultiGet) std::for_each_n(slice.gets + step.number, step.limit, visit);
       }
     }
     if (fetches == 0) return Measured<double>::missing("the workload looks nothing up");

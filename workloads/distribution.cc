@@ -125,10 +125,10 @@ Popularity::Popularity(const Distribution& distribution, u64 records, u64 seed, 
   if (auto law = distribution.law(records)) ranks_.emplace(records, std::move(law));
 }
 
-void Popularity::fill(const Draws& draws, u64 i, std::span<u64> records) const {
+void Popularity::fill(const Draws& draws, u64 i, u64 now, u64 step, std::span<u64> records) const {
   if (ranks_) {
     ranks_->fill(draws, i, records);
-    if (churn_.kind == Churn::Kind::kDrift) drift(i, records);
+    if (churn_.kind == Churn::Kind::kDrift) drift(now, step, records);
     if (!by_age_) {
       const Bijection record_of_rank = record_of_rank_;
       for (u64& record : records) record = record_of_rank(record);
@@ -136,29 +136,31 @@ void Popularity::fill(const Draws& draws, u64 i, std::span<u64> records) const {
   } else {
     for (u64 at = 0; at < records.size(); ++at) records[at] = bounded(draws(i + at), record_of_rank_.size());
   }
-  if (churn_.kind == Churn::Kind::kFlash) flash(draws, i, records);
+  if (churn_.kind == Churn::Kind::kFlash) flash(draws, i, now, step, records);
 }
 
-void Popularity::drift(u64 i, std::span<u64> ranks) const {
+void Popularity::drift(u64 now, u64 step, std::span<u64> ranks) const {
   const u64 n = record_of_rank_.size();
   for (u64& rank : ranks) {
-    rank += i++ / churn_.every % n;
+    rank += now / churn_.every % n;
+    now += step;
     rank -= rank >= n ? n : 0;
   }
 }
 
 /// A crowd's records are neighbours in the order of popularity, which the permutation scatters, from a random one on.
-void Popularity::flash(const Draws& draws, u64 i, std::span<u64> records) const {
+void Popularity::flash(const Draws& draws, u64 i, u64 now, u64 step, std::span<u64> records) const {
   constexpr u64 kTry = u64{1} << 40;   // beyond all tries of a draw of a rank
   const u64 n = record_of_rank_.size();
   for (u64& record : records) {
-    const u64 crowd = i / churn_.every;
-    if (i % churn_.every < churn_.length && unit(draws.at(i, kTry)) < churn_.share) {
+    const u64 crowd = now / churn_.every;
+    if (now % churn_.every < churn_.length && unit(draws.at(i, kTry)) < churn_.share) {
       const u64 first = bounded(draw(seed_, kCrowdStream, crowd), n);
       const u64 rank = first + bounded(draws.at(i, kTry + 1), std::min(churn_.records, n));
       record = record_of_rank_(rank - (rank >= n ? n : 0));
     }
     ++i;
+    now += step;
   }
 }
 

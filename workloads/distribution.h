@@ -70,8 +70,10 @@ class Popularity {
   Popularity(const Distribution& distribution, u64 records, u64 seed, const Churn& churn = {});
 
   /// The records, in [0, records), of positions i, i + 1, ...: each a function of the stream and its position. Of ages: the
-  /// ages. At most Ranks::kBatch.
-  void fill(const Draws& draws, u64 i, std::span<u64> records) const;
+  /// ages. At most Ranks::kBatch. Where churn moves on, each is as of the operation of its position.
+  void fill(const Draws& draws, u64 i, std::span<u64> records) const { fill(draws, i, i, 1, records); }
+  /// The same, all as of operation `now`.
+  void fill_as_of(u64 now, const Draws& draws, u64 i, std::span<u64> records) const { fill(draws, i, now, 0, records); }
 
   /// The record with popularity rank `rank` in [0, records), 0 the most popular; without what churn has changed.
   [[nodiscard]] u64 record_of_rank(u64 rank) const { return ranks_ && !by_age_ ? record_of_rank_(rank) : rank; }
@@ -80,8 +82,10 @@ class Popularity {
   [[nodiscard]] u64 records() const { return record_of_rank_.size(); }
 
  private:
-  void drift(u64 i, std::span<u64> ranks) const;
-  void flash(const Draws& draws, u64 i, std::span<u64> records) const;
+  /// From one position to the next it is `step` operations later.
+  void fill(const Draws& draws, u64 i, u64 now, u64 step, std::span<u64> records) const;
+  void drift(u64 now, u64 step, std::span<u64> ranks) const;
+  void flash(const Draws& draws, u64 i, u64 now, u64 step, std::span<u64> records) const;
 
   Bijection record_of_rank_;
   Churn churn_;

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "src/base/batching.h"
 #include "src/base/error.h"
 #include "src/base/quantity.h"
 
@@ -96,17 +97,22 @@ void Mix::settle() {
 
 void Mix::read_shares(const Spec& spec) {
   double sum = 0;
-  bool scan_length_given = false;
+  bool scan_length_given = false, keys_given = false;
   for (const auto& [name, text] : spec.options) {
     if (name == "scan_length") {
       read_scan_length(text);
       scan_length_given = true;
       continue;
     }
+    if (name == "multi_get_keys") {
+      read_multi_get_keys(text);
+      keys_given = true;
+      continue;
+    }
     const std::size_t kind = kind_of(name);
     if (kind == kOpKinds) {
       std::vector<std::string> known(kOpNames.begin(), kOpNames.end());
-      known.emplace_back("scan_length");
+      known.insert(known.end(), {"scan_length", "multi_get_keys"});
       throw InputError(fmt::format("workload mix has no option '{}'; it has {}{}", name, fmt::join(known, ", "),
                                    suggestion(name, known)));
     }
@@ -128,6 +134,15 @@ void Mix::read_shares(const Spec& spec) {
   for (const u32 ppm : ppm_) rounded += ppm;
   *std::max_element(ppm_.begin(), ppm_.end()) += kMillion - rounded;
   if (scan_length_given && !has(OpKind::kScan)) throw InputError("workload mix: scan_length without a share of scan");
+  if (keys_given && !has(OpKind::kMultiGet)) throw InputError("workload mix: multi_get_keys without a share of multi_get");
+}
+
+void Mix::read_multi_get_keys(const std::string& text) {
+  const std::optional<Scaled> count = count_of(text);
+  if (!count || !count->fits || count->value < 1 || count->value > kMostInAttempt) {
+    throw InputError(fmt::format("workload mix: multi_get_keys={} must be a whole number from 1 to {}", text, kMostInAttempt));
+  }
+  multi_get_keys_ = static_cast<u16>(count->value);
 }
 
 /// N, or N-M.

@@ -7,6 +7,7 @@
 //   mix:read=90,insert=5,erase=5               percent, with decimals; they must sum to 100
 //   mix:read=95,scan=5,scan_length=50          a scan starts at a record's key, asks for 50 pairs (or 100), or
 //                                              for 1 to 50 alike: scan_length=1-50
+//   mix:multi_get=95,update=5,multi_get_keys=8 a multi-get looks up 8 keys (or 16) in one call, each drawn as a read's
 //   ycsb-a ... ycsb-f                          YCSB's (Cooper et al., SoCC 2010), each with its usual distribution:
 //                                              read=50,update=50; read=95,update=5; reads; read=95,insert=5 by age;
 //                                              scan=95,insert=5,scan_length=1-100; read=50,rmw=50
@@ -61,6 +62,11 @@ class Mix {
     return static_cast<u16>(shortest_scan_ + bounded(word, u64{longest_scan_} - shortest_scan_ + 1));
   }
 
+  /// Keys that a multi-get looks up, 1 to kMostInAttempt.
+  [[nodiscard]] u16 multi_get_keys() const { return multi_get_keys_; }
+  /// The most keys that one operation of the mix looks up in one call.
+  [[nodiscard]] u16 most_keys() const { return has(OpKind::kMultiGet) ? multi_get_keys_ : u16{1}; }
+
   /// The distribution that belongs to the workload's name; empty where none does.
   [[nodiscard]] std::string_view usual_distribution() const { return usual_distribution_; }
 
@@ -81,11 +87,13 @@ class Mix {
   void settle();
   void read_shares(const Spec& spec);
   void read_scan_length(const std::string& text);
+  void read_multi_get_keys(const std::string& text);
 
   std::array<u32, kScheduled> ppm_ = {};
   std::size_t commonest_ = 0;
   u16 shortest_scan_ = 100;
   u16 longest_scan_ = 100;
+  u16 multi_get_keys_ = 16;
   std::string_view usual_distribution_;
   bool fills_ = false;
 };

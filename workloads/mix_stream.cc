@@ -51,7 +51,8 @@ MixStream::MixStream(u64 seed, u64 phase, const KeySet& keys, const Distribution
       insert_order_(records_, seed, kInsertOrderStream),
       slots_(seed, kFirstPhaseStream + 2 * phase),
       schedules_(seed, kFirstPhaseStream + 2 * phase + 1),
-      scan_lengths_(seed, kFirstScanStream + phase) {}
+      scan_lengths_(seed, kFirstScanStream + phase),
+      gets_(seed, kFirstGetStream + phase) {}
 
 MixStream MixStream::loading(u64 seed, const KeySet& keys, u64 records) {
   return MixStream(seed, 0, keys, Distribution(Spec{.name = "uniform", .arg = {}, .options = {}}),
@@ -63,7 +64,30 @@ MixStream::Turnover MixStream::turnover(u64 blocks) const {
           .erases = mix_.before(blocks, static_cast<std::size_t>(OpKind::kErase))};
 }
 
-void MixStream::fill(u64 first, std::span<Op> ops) const {
+/// Which record a slot stands for, in one block: that in the window [erased, erased + records) which is congruent to it, or the
+/// one of that age.
+class MixStream::Records {
+ public:
+  Records(const MixStream& stream, u64 block) : stream_(stream) {
+    const Mix& mix = stream.mix_;
+    const u64 erased = mix.before(block, static_cast<std::size_t>(OpKind::kErase));
+    turn_ = erased / stream.records_ * stream.records_;
+    turned_slots_ = erased - turn_;
+    const u64 lagged = block - std::min(block, kLatestLag / Mix::kBlock);
+    newest_ = stream.records_ + mix.before(lagged, static_cast<std::size_t>(OpKind::kInsert)) - 1;
+    by_age_ = stream.popularity_.by_age();
+  }
+  u64 operator()(u64 slot) const {
+    return stream_.gone_ + (by_age_ ? newest_ - slot : turn_ + slot + (slot < turned_slots_ ? stream_.records_ : 0));
+  }
+
+ private:
+  const MixStream& stream_;
+  u64 turn_, turned_slots_, newest_;
+  bool by_age_;
+};
+
+void MixStream::fill(u64 first, std::span<Op> ops, std::vector<Op>& gets) const {
   assert(first <= size() && ops.size() <= size() - first);
   if (fills_) return fill_inserts(first, ops);
   const std::size_t only = mix_.only();
@@ -75,10 +99,12 @@ void MixStream::fill(u64 first, std::span<Op> ops) const {
     const std::size_t here = std::min<std::size_t>(ops.size(), Mix::kBlock - from);
     if (here == Mix::kBlock) {
       fill_block(block, ops.first<Mix::kBlock>());
+      if (mix_.has(OpKind::kMultiGet)) fill_gets(block, ops.first(here), 0, here, gets);
     } else {
       std::array<Op, Mix::kBlock> whole;
       fill_block(block, whole);
       std::copy_n(whole.begin() + from, here, ops.begin());
+      if (mix_.has(OpKind::kMultiGet)) fill_gets(block, whole, from, from + here, gets);
     }
     ops = ops.subspan(here);
     first += here;
@@ -115,17 +141,7 @@ void MixStream::fill_reads(u64 first, std::span<Op> ops, bool absent) const {
 void MixStream::fill_block(u64 block, std::span<Op, Mix::kBlock> ops) const {
   std::array<u64, Mix::kBlock> slots, numbers;
   popularity_.fill(slots_, block * Mix::kBlock, slots);
-
-  // The window [erased, erased + records): slot s stands for the record in it that is congruent to s.
-  const u64 erased = mix_.before(block, static_cast<std::size_t>(OpKind::kErase));
-  const u64 turn = erased / records_ * records_;
-  const u64 turned_slots = erased - turn;
-  const u64 lagged = block - std::min(block, kLatestLag / Mix::kBlock);
-  const u64 newest = records_ + mix_.before(lagged, static_cast<std::size_t>(OpKind::kInsert)) - 1;
-  const bool by_age = popularity_.by_age();
-  const auto record_of = [&](u64 slot) {
-    return gone_ + (by_age ? newest - slot : turn + slot + (slot < turned_slots ? records_ : 0));
-  };
+  const Records record_of(*this, block);
 
   // Kind by kind, so that no branch depends on chance: the deal says which operation of the block is the
   // next of a kind.
@@ -151,8 +167,12 @@ void MixStream::fill_block(u64 block, std::span<Op, Mix::kBlock> ops) const {
           numbers[at] = (gone_ + ordinal) & number_mask_;
           break;
         case OpKind::kScan:
-          op.scan = mix_.scan_length(scan_lengths_(block * Mix::kBlock + at));
-          [[fallthrough]];
+          op.keys = mix_.scan_length(scan_lengths_(block * Mix::kBlock + at));
+          numbers[at] = record_of(slots[at]) & number_mask_;
+          break;
+        case OpKind::kMultiGet:
+          op.keys = mix_.multi_get_keys();
+          [[fallthrough]];   // its own key stands for none: those that it looks up follow (fill_gets)
         default:
           numbers[at] = record_of(slots[at]) & number_mask_;
       }
@@ -160,6 +180,28 @@ void MixStream::fill_block(u64 block, std::span<Op, Mix::kBlock> ops) const {
   }
   assert(dealt == Mix::kBlock);
   keys().put_all(ops, numbers);
+}
+
+/// The keys of the multi-gets among operations `from` to `to` of the block `ops`. The next that comes in the block has the next
+/// draws, so that all of the stream's have draws of their own.
+void MixStream::fill_gets(u64 block, std::span<const Op> ops, std::size_t from, std::size_t to, std::vector<Op>& gets) const {
+  const u64 keys_each = mix_.multi_get_keys();
+  u64 draw = mix_.before(block, static_cast<std::size_t>(OpKind::kMultiGet)) * keys_each;
+  u64 left = 0;   // to draw
+  for (std::size_t at = 0; at < to; ++at) {
+    if (ops[at].kind == OpKind::kMultiGet) (at < from ? draw : left) += keys_each;
+  }
+  const Records record_of(*this, block);
+  while (left > 0) {
+    std::array<u64, Ranks::kBatch> numbers;
+    const auto here = std::span(numbers).first(std::min<u64>(left, numbers.size()));
+    popularity_.fill_as_of(block * Mix::kBlock, gets_, draw, here);
+    for (u64& number : here) number = record_of(number) & number_mask_;
+    gets.resize(gets.size() + here.size());   // reads
+    keys().put_all(std::span(gets).last(here.size()), here);
+    draw += here.size();
+    left -= here.size();
+  }
 }
 
 }  // namespace latchlab

@@ -14,6 +14,7 @@
 //   read, update,  slot s from the distribution over R slots, then the record congruent to s modulo R in
 //   upsert, scan   the window [E, E + R): without erases simply record s. When a record goes, its successor R
 //                  numbers further inherits its slot, and so its popularity: skew stays what was asked for
+//   multi-get      as many such records as it has keys, from draws of their own
 //   absent read    the absent key with the number of such a record
 //
 // Under a distribution by age (latest) slot 0 is not record 0 but the newest that was inserted before kLatestLag
@@ -81,8 +82,10 @@ class MixStream final : public Stream {
 
   /// The records of a stream that fills an index, else no end.
   [[nodiscard]] u64 size() const override { return fills_ ? records_ : kEndless; }
-  void fill(u64 first, std::span<Op> ops) const override;
+  void fill(u64 first, std::span<Op> ops, std::vector<Op>& gets) const override;
   [[nodiscard]] bool addresses_new() const override { return popularity_.by_age() && mix_.has(OpKind::kInsert); }
+
+  [[nodiscard]] u32 most_keys() const override { return mix_.most_keys(); }
 
   struct Turnover {
     u64 inserts;
@@ -102,6 +105,8 @@ class MixStream final : public Stream {
   void fill_inserts(u64 first, std::span<Op> ops) const;
   void fill_reads(u64 first, std::span<Op> ops, bool absent) const;
   void fill_block(u64 block, std::span<Op, Mix::kBlock> ops) const;
+  void fill_gets(u64 block, std::span<const Op> ops, std::size_t from, std::size_t to, std::vector<Op>& gets) const;
+  class Records;
 
   Mix mix_;
   u64 gone_;
@@ -113,6 +118,7 @@ class MixStream final : public Stream {
   Draws slots_;
   Draws schedules_;
   Draws scan_lengths_;
+  Draws gets_;
 };
 
 }  // namespace latchlab

@@ -13,6 +13,8 @@
 namespace latchlab {
 namespace {
 
+std::vector<Op> no_gets;   // of streams that have none
+
 struct Setup {
   std::string keys = "u64";
   std::string workload = "lookup";
@@ -31,9 +33,14 @@ struct Made {
                Mix(Spec::parse(setup.workload), setup.negative), setup.records) {}
 
   [[nodiscard]] std::vector<Op> ops(u64 first, u64 count) const {
-    std::vector<Op> result(count);
-    stream.fill(first, result);
+    std::vector<Op> result(count), gets;
+    stream.fill(first, result, gets);
     return result;
+  }
+  [[nodiscard]] u64 print(u64 first, u64 count) const {
+    std::vector<Op> result(count), gets;
+    stream.fill(first, result, gets);
+    return fingerprint(first, result, gets);
   }
 
   KeySet keys;
@@ -41,15 +48,14 @@ struct Made {
 };
 
 const char* const kWorkloads[] = {"lookup", "mix:read=90,insert=5,erase=5",
-                                  "mix:read=35,insert=20,update=10,upsert=10,erase=10,scan=10,rmw=5,scan_length=1-50"};
+                                  "mix:read=25,insert=20,update=10,upsert=10,erase=10,scan=10,rmw=5,multi_get=10,scan_length=1-50,multi_get_keys=7"};
 
 TEST_CASE("a stream is the same however many threads make it, in chunks of whatever size") {
   constexpr u64 kOps = 10'000;
   for (const char* workload : kWorkloads) {
     for (const char* distribution : {"uniform", "zipf:0.99", "latest"}) {
       const Made made({.workload = workload, .distribution = distribution, .negative = 0.1});
-      const std::vector<Op> whole = made.ops(0, kOps);
-      const u64 expected = fingerprint(0, whole);
+      const u64 expected = made.print(0, kOps);
       for (const u64 threads : {1, 2, 7}) {
         for (const u64 chunk : {u64{1}, u64{100}, u64{256}, u64{257}, u64{4096}, kOps}) {
           std::vector<u64> sums(threads);
@@ -59,8 +65,9 @@ TEST_CASE("a stream is the same however many threads make it, in chunks of whate
               std::vector<Op> ops(chunk);
               for (u64 first = t * chunk; first < kOps; first += threads * chunk) {
                 const std::span<Op> here = std::span(ops).first(std::min(chunk, kOps - first));
-                made.stream.fill(first, here);
-                sums[t] += fingerprint(first, here);
+                std::vector<Op> gets;
+                made.stream.fill(first, here, gets);
+                sums[t] += fingerprint(first, here, gets);
               }
             });
           }
@@ -76,16 +83,16 @@ TEST_CASE("a stream is the same however many threads make it, in chunks of whate
 }
 
 TEST_CASE("a fingerprint notices any change of an operation and of its place") {
-  std::vector<Op> ops = Made({.workload = kWorkloads[2]}).ops(0, 1000);
+  std::vector<Op> ops = Made({.workload = kWorkloads[1]}).ops(0, 1000);
   const u64 original = fingerprint(0, ops);
   CHECK(fingerprint(1, ops) != original);
   std::swap(ops[3], ops[4]);
   CHECK((ops[3] == ops[4] || fingerprint(0, ops) != original));
   std::swap(ops[3], ops[4]);
   CHECK(fingerprint(0, ops) == original);
-  ops[5].scan ^= 1;
+  ops[5].keys ^= 1;
   CHECK(fingerprint(0, ops) != original);
-  ops[5].scan ^= 1;
+  ops[5].keys ^= 1;
   ops[5].absent = !ops[5].absent;
   CHECK(fingerprint(0, ops) != original);
 }
@@ -110,7 +117,7 @@ TEST_CASE("loading inserts every record once, and insert is the same stream") {
     CHECK(loading.size() == records);
     const std::vector<Op> ops = made.ops(0, records);
     std::vector<Op> loaded(records);
-    loading.fill(0, loaded);
+    loading.fill(0, loaded, no_gets);
     CHECK(loaded == ops);
     std::set<u64> keys;
     for (const Op& op : ops) {
@@ -141,7 +148,7 @@ TEST_CASE("the kinds have their shares in every stretch, and no fixed place") {
     inserts_at[i % Mix::kBlock] += ops[i].kind == OpKind::kInsert;
     pairs += i > 0 && ops[i].kind == OpKind::kInsert && ops[i - 1].kind == OpKind::kInsert;
     odd += ops[i].absent && ops[i].kind != OpKind::kRead;
-    odd += ops[i].scan != (ops[i].kind == OpKind::kScan ? 33 : 0);
+    odd += ops[i].keys != (ops[i].kind == OpKind::kScan ? 33 : 0);
   }
   CHECK(odd == 0);
   CHECK(counts[OpKind::kRead] == kOps * 4 / 10);
@@ -174,7 +181,7 @@ template <class Raw>
 Tally execute(const Made& made, u64 ops) {
   std::set<Raw> index;
   std::vector<Op> load(made.stream.records());
-  MixStream::loading(1, made.keys, made.stream.records()).fill(0, load);
+  MixStream::loading(1, made.keys, made.stream.records()).fill(0, load, no_gets);
   for (const Op& op : load) REQUIRE(index.insert(made.keys.raw<Raw>(op)).second);
   Tally tally;
   for (const Op& op : made.ops(0, ops)) {
@@ -308,7 +315,7 @@ TEST_CASE("scans ask for lengths from the shortest to the longest, alike") {
   const Made made({.workload = "mix:read=50,scan=50,scan_length=3-7"});
   std::vector<u64> counts(10);
   for (const Op& op : made.ops(0, 100'000)) {
-    if (op.kind == OpKind::kScan) ++counts[op.scan];
+    if (op.kind == OpKind::kScan) ++counts[op.keys];
   }
   for (u64 length = 0; length < counts.size(); ++length) {
     INFO("length " << length);
@@ -323,7 +330,7 @@ TEST_CASE("scans ask for lengths from the shortest to the longest, alike") {
 TEST_CASE("keys in order are loaded in order") {
   const Made made({.keys = "dense:in_order=1", .records = 100});
   std::vector<Op> ops(100);
-  MixStream::loading(1, made.keys, 100).fill(0, ops);
+  MixStream::loading(1, made.keys, 100).fill(0, ops, no_gets);
   for (u64 i = 0; i < ops.size(); ++i) REQUIRE(ops[i].key == i);
 }
 

@@ -27,6 +27,9 @@ TEST_CASE("workloads parse") {
   CHECK(mix.scan_length(0) == 7);
   CHECK(mix.scan_length(~u64{0}) == 7);
   CHECK(parsed("mix:scan=100").scan_length(1) == 100);
+  CHECK(parsed("mix:multi_get=100").multi_get_keys() == 16);
+  CHECK(parsed("mix:multi_get=100,multi_get_keys=64").most_keys() == 64);
+  CHECK(parsed("mix:read=100").most_keys() == 1);
   CHECK(parsed("mix:scan=100,scan_length=1k").scan_length(1) == 1000);
   const Mix varied = parsed("mix:scan=100,scan_length=5-1k");
   CHECK(varied.scan_length(0) == 5);
@@ -85,7 +88,9 @@ TEST_CASE("wrong workloads are refused in one line that says what would be right
   for (const char* text : {"mix:read=-1,insert=101", "mix:read=nan", "mix:read=inf", "mix:read=",
                            "mix:read=50,read=50", "mix:90", "mix:read=100.1", "lookup:3", "insert,a=1",
                            "mix:read=99.99999,insert=0.00001", "mix:scan=100,scan_length=0",
-                           "mix:scan=100,scan_length=65536", "mix:read=100,scan_length=7", "mix:scan=100,scan_length=9-8",
+                           "mix:scan=100,scan_length=65536", "mix:multi_get=100,multi_get_keys=0",
+                           "mix:multi_get=100,multi_get_keys=65", "mix:multi_get=100,multi_get_keys=1-8",
+                           "mix:read=100,multi_get_keys=8", "mix:read=100,scan_length=7", "mix:scan=100,scan_length=9-8",
                            "mix:scan=100,scan_length=0-8", "mix:scan=100,scan_length=8-", "mix:scan=100,scan_length=-8",
                            "mix:read=100,scan_length=100", "ycsb-g", "ycsb-a:1", "ycsb-a,read=1", "ycsb", "wiscer:x",
                            "mix:read=99.999999,update=0.00001"}) {

@@ -10,13 +10,14 @@
 
 namespace latchlab {
 
-enum class OpKind : u8 { kRead, kInsert, kUpdate, kUpsert, kErase, kScan, kRmw };
+enum class OpKind : u8 { kRead, kInsert, kUpdate, kUpsert, kErase, kScan, kRmw, kMultiGet };
 
-inline constexpr std::size_t kOpKinds = 7;
+inline constexpr std::size_t kOpKinds = 8;
 
-/// The words of mix: and of results, in the order of OpKind. rmw: read-modify-write, a lookup and an update of its key.
+/// The words of mix: and of results, in the order of OpKind. rmw: read-modify-write, a lookup and an update of its key;
+/// multi_get: lookups of several keys in one call.
 inline constexpr std::array<std::string_view, kOpKinds> kOpNames = {"read",  "insert", "update", "upsert",
-                                                                    "erase", "scan",   "rmw"};
+                                                                    "erase", "scan",   "rmw",    "multi_get"};
 
 [[nodiscard]] constexpr std::string_view word(OpKind kind) {
   return kOpNames[static_cast<std::size_t>(kind)];
@@ -25,7 +26,7 @@ inline constexpr std::array<std::string_view, kOpKinds> kOpNames = {"read",  "in
 struct Op {
   u64 key = 0;        ///< an integer key itself; of a byte-string key its offset (KeySet::raw makes the view)
   u32 key_bytes = 0;  ///< the length of a byte-string key; 0 with integer keys
-  u16 scan = 0;       ///< of kScan: how many pairs at most
+  u16 keys = 0;       ///< of kScan: how many pairs at most; of kMultiGet: how many keys, which a stream gives as reads (stream.h)
   OpKind kind = OpKind::kRead;
   bool absent = false;  ///< a read of a key that is in no record: it must not be found
 

@@ -22,6 +22,7 @@ PhasedStream::PhasedStream(u64 seed, u64 phase, const KeySet& keys, const std::v
                                    records + turnover.inserts));
     }
     inserts_ |= turnover.inserts > 0;
+    most_keys_ = std::max(most_keys_, stream->most_keys());
     gone += turnover.erases;
     records += turnover.inserts - turnover.erases;
     parts_.push_back({.stream = std::move(stream), .begin = begin, .end = begin + one.operations});
@@ -29,11 +30,11 @@ PhasedStream::PhasedStream(u64 seed, u64 phase, const KeySet& keys, const std::v
   }
 }
 
-void PhasedStream::fill(u64 first, std::span<Op> ops) const {
+void PhasedStream::fill(u64 first, std::span<Op> ops, std::vector<Op>& gets) const {
   auto part = std::ranges::upper_bound(parts_, first, {}, &Part::end);
   for (; !ops.empty(); ++part) {
     const std::size_t here = std::min<u64>(ops.size(), part->end - first);
-    part->stream->fill(first - part->begin, ops.first(here));
+    part->stream->fill(first - part->begin, ops.first(here), gets);
     ops = ops.subspan(here);
     first += here;
   }

@@ -25,9 +25,10 @@ class PhasedStream final : public Stream {
   PhasedStream(u64 seed, u64 phase, const KeySet& keys, const std::vector<WorkloadPhase>& phases, u64 records);
 
   [[nodiscard]] u64 size() const override { return parts_.back().end; }
-  void fill(u64 first, std::span<Op> ops) const override;
+  void fill(u64 first, std::span<Op> ops, std::vector<Op>& gets) const override;
   /// What a phase addresses may be what the end of the one before has inserted, or is still to insert.
   [[nodiscard]] bool addresses_new() const override { return inserts_; }
+  [[nodiscard]] u32 most_keys() const override { return most_keys_; }
 
  private:
   struct Part {
@@ -37,6 +38,7 @@ class PhasedStream final : public Stream {
   };
   std::vector<Part> parts_;
   bool inserts_ = false;   // any of them
+  u32 most_keys_ = 1;
 };
 
 }  // namespace latchlab

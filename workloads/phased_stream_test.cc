@@ -11,6 +11,8 @@
 namespace latchlab {
 namespace {
 
+std::vector<Op> no_gets;   // of streams that have none
+
 std::vector<WorkloadPhase> phases_in(const std::string& text) {
   const TemporaryFile file(text);
   return read_phases(file.path());
@@ -28,7 +30,7 @@ std::string complaint(const std::string& text) {
 std::vector<Op> all_of(const Stream& stream, u64 chunk) {
   std::vector<Op> ops(stream.size());
   for (u64 first = 0; first < ops.size(); first += chunk) {
-    stream.fill(first, std::span(ops).subspan(first, std::min<u64>(chunk, ops.size() - first)));
+    stream.fill(first, std::span(ops).subspan(first, std::min<u64>(chunk, ops.size() - first)), no_gets);
   }
   return ops;
 }

@@ -26,8 +26,9 @@ class Stream {
   /// How many operations there are; kEndless for no end.
   [[nodiscard]] virtual u64 size() const = 0;
 
-  /// Writes the operations number first, first + 1, ... to `ops`; first + ops.size() <= size(). Any thread, at any time.
-  virtual void fill(u64 first, std::span<Op> ops) const = 0;
+  /// Writes the operations number first, first + 1, ... to `ops`; first + ops.size() <= size(). Of each multi-get (OpKind) the
+  /// keys, as reads, go to the end of `gets`, in the order of `ops`. Any thread, at any time.
+  virtual void fill(u64 first, std::span<Op> ops, std::vector<Op>& gets) const = 0;
 
   /// Where the parts of a stream begin that a thread each must do in order, and the end of the last: for a stream that is one
   /// for all threads just {0, size()}.
@@ -40,6 +41,9 @@ class Stream {
   /// Whether an insert may be of a key that is there, although nothing was erased and no key is used a second time.
   [[nodiscard]] virtual bool inserts_may_hit() const { return false; }
 
+  /// The most keys that one operation looks up in one call: of a multi-get all.
+  [[nodiscard]] virtual u32 most_keys() const { return 1; }
+
   [[nodiscard]] const KeySet& keys() const { return keys_; }
 
  protected:
@@ -51,7 +55,7 @@ class Stream {
 };
 
 /// The sum over the operations of a hash of number and operation: equal for equal streams however they were cut, since
-/// parts add up. Wraps around.
-[[nodiscard]] u64 fingerprint(u64 first, std::span<const Op> ops);
+/// parts add up. Wraps around. `gets`: the keys of the multi-gets among them, as Stream::fill leaves them.
+[[nodiscard]] u64 fingerprint(u64 first, std::span<const Op> ops, std::span<const Op> gets = {});
 
 }  // namespace latchlab

@@ -17,5 +17,6 @@ inline constexpr u64 kCrowdStream = 9;       ///< whom flash crowds address
 inline constexpr u64 kArrivalStream = 10;    ///< when operations come (harness/arrivals.h)
 inline constexpr u64 kFirstPhaseStream = 16;  ///< phase p draws from kFirstPhaseStream + 2p and the next
 inline constexpr u64 kFirstScanStream = u64{1} << 32;  ///< ... and the lengths of scans from kFirstScanStream + p
+inline constexpr u64 kFirstGetStream = u64{1} << 33;   ///< ... and the keys of multi-gets from kFirstGetStream + p
 
 }  // namespace latchlab

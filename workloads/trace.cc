@@ -165,7 +165,9 @@ void Trace::look_at_ops(const std::string& path) {
   for (u64 i = 0; i < ops_.size(); ++i) {
     const TraceOp& op = ops_[i];
     if (op.key >= keys()) throw fail(path, fmt::format("operation {} is on key {} of {}", i, op.key, keys()));
-    if (op.kind >= kOpKinds) throw fail(path, fmt::format("operation {} is of kind {} of {}", i, u32{op.kind}, kOpKinds));
+    if (op.kind >= TraceOp::kKinds) {
+      throw fail(path, fmt::format("operation {} is of kind {} of {}", i, u32{op.kind}, TraceOp::kKinds));
+    }
     if (op.time_ns < time) throw fail(path, fmt::format("operation {} is earlier than the one before", i));
     time = op.time_ns;
     ++counts_[op.kind];

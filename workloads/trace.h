@@ -29,8 +29,9 @@ struct TraceOp {
   u64 time_ns = 0;        ///< since the first operation; 0 of all in a trace without times
   u32 key = 0;            ///< its number
   u32 value_bytes : 24;   ///< of what was read or written; cut off at kMostValueBytes
-  u32 kind : 8;           ///< an OpKind
+  u32 kind : 8;           ///< an OpKind below kKinds
 
+  static constexpr u32 kKinds = static_cast<u32>(OpKind::kMultiGet);   ///< an operation of a trace has one key
   static constexpr u32 kMostValueBytes = (1u << 24) - 1;
 };
 static_assert(sizeof(TraceOp) == 16, "a part of the file format");

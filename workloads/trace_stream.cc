@@ -24,7 +24,7 @@ TraceStream::TraceStream(std::shared_ptr<const Trace> trace, u32 parts, const Ke
   for (u64 place = 0; place < places_.size(); ++place) places_[next[part_of(trace_->ops()[place])]++] = place;
 }
 
-void TraceStream::fill(u64 first, std::span<Op> ops) const {
+void TraceStream::fill(u64 first, std::span<Op> ops, std::vector<Op>& /*gets*/) const {
   assert(first <= size() && ops.size() <= size() - first);
   for (Op& op : ops) {
     const TraceOp& recorded = trace_->ops()[place_of(first++)];

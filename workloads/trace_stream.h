@@ -25,7 +25,7 @@ class TraceStream final : public Stream {
   TraceStream(std::shared_ptr<const Trace> trace, u32 parts, const KeySet& keys);
 
   [[nodiscard]] u64 size() const override { return trace_->ops().size(); }
-  void fill(u64 first, std::span<Op> ops) const override;
+  void fill(u64 first, std::span<Op> ops, std::vector<Op>& gets) const override;
   [[nodiscard]] std::vector<u64> parts() const override { return begins_; }
   /// What is read may have been erased, and what is inserted be there.
   [[nodiscard]] bool addresses_new() const override { return true; }

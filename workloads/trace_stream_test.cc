@@ -14,12 +14,14 @@
 namespace latchlab {
 namespace {
 
+std::vector<Op> no_gets;   // of streams that have none
+
 /// Of 20,000 operations on 500 keys.
 std::string random_trace() {
   Rng rng(test_seed());
   TraceWriter writer;
   for (u64 i = 0; i < 20'000; ++i) {
-    writer.add(i, "key" + std::to_string(rng.below(500)), static_cast<OpKind>(rng.below(kOpKinds)), 0);
+    writer.add(i, "key" + std::to_string(rng.below(500)), static_cast<OpKind>(rng.below(TraceOp::kKinds)), 0);
   }
   const TemporaryFile file("");
   writer.write(file.path(), true);
@@ -45,7 +47,7 @@ TEST_CASE("in one part a stream is the trace as it is", "[trace]") {
   CHECK(replay.stream.parts() == std::vector<u64>{0, 20'000});
   CHECK(replay.keys.capacity() == replay.trace->keys());
   std::vector<Op> ops(20'000);
-  replay.stream.fill(0, ops);
+  replay.stream.fill(0, ops, no_gets);
   u64 wrong = 0;
   for (u64 i = 0; i < ops.size(); ++i) {
     const TraceOp& recorded = replay.trace->ops()[i];
@@ -70,8 +72,8 @@ TEST_CASE("in parts every operation is there once, those on a key in one part an
       CHECK(begins[part + 1] - begins[part] > 20'000 / parts / 2);
       std::vector<Op> ops(begins[part + 1] - begins[part]);
       // Cut in two, as any thread may ask.
-      replay.stream.fill(begins[part], std::span(ops).first(100));
-      replay.stream.fill(begins[part] + 100, std::span(ops).subspan(100));
+      replay.stream.fill(begins[part], std::span(ops).first(100), no_gets);
+      replay.stream.fill(begins[part] + 100, std::span(ops).subspan(100), no_gets);
       for (u64 i = 0; i < ops.size(); ++i) {
         const std::string key(replay.keys.raw<std::string_view>(ops[i]));
         const u64 time = replay.stream.time_ns(begins[part] + i);

@@ -82,7 +82,7 @@ TEST_CASE("many random operations come back as they were", "[trace]") {
   std::vector<std::string> keys;
   for (int i = 0; i < 20'000; ++i) {
     keys.push_back("key" + std::to_string(rng.below(3000)));
-    writer.add(static_cast<u64>(i), keys.back(), static_cast<OpKind>(rng.below(kOpKinds)), rng.below(1000));
+    writer.add(static_cast<u64>(i), keys.back(), static_cast<OpKind>(rng.below(TraceOp::kKinds)), rng.below(1000));
   }
   const TemporaryFile file("");
   writer.write(file.path(), true);

@@ -7,7 +7,7 @@ namespace latchlab {
 WiscerStream::WiscerStream(const WiscerFile& file, u64 seed, const KeySet& keys, std::size_t most_kept)
     : Stream(keys), file_(file), seed_(seed), most_kept_(most_kept), front_(file, seed, keys) {}
 
-void WiscerStream::fill(u64 first, std::span<Op> ops) const {
+void WiscerStream::fill(u64 first, std::span<Op> ops, std::vector<Op>& /*gets*/) const {
   const std::lock_guard lock(mutex_);
   while (!ops.empty()) {
     const u64 from = first % Mix::kBlock;

@@ -30,7 +30,7 @@ class WiscerStream final : public Stream {
   WiscerStream(const WiscerFile& file, u64 seed, const KeySet& keys, std::size_t most_kept = kMostKept);
 
   [[nodiscard]] u64 size() const override { return kEndless; }
-  void fill(u64 first, std::span<Op> ops) const override;
+  void fill(u64 first, std::span<Op> ops, std::vector<Op>& gets) const override;
   /// What was inserted may be fetched by the next request, which another thread may have.
   [[nodiscard]] bool addresses_new() const override { return front_.mix().has(OpKind::kInsert); }
 

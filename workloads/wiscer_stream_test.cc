@@ -12,10 +12,12 @@
 namespace latchlab {
 namespace {
 
+std::vector<Op> no_gets;   // of streams that have none
+
 std::vector<Op> ops_of(const WiscerFile& file, u64 first, u64 count, u64 seed = 1) {
   const KeySet keys(Spec::parse("dense"), seed);
   std::vector<Op> ops(count);
-  WiscerStream(file, seed, keys).fill(first, ops);
+  WiscerStream(file, seed, keys).fill(first, ops, no_gets);
   return ops;
 }
 
@@ -46,7 +48,7 @@ TEST_CASE("a Wiscer stream is the same however many threads ask, and in whatever
       running.emplace_back([&, t] {
         std::vector<Op> ops(1000);
         for (u64 chunk = t; chunk * ops.size() < kOps; chunk += threads) {
-          stream.fill(chunk * ops.size(), ops);
+          stream.fill(chunk * ops.size(), ops, no_gets);
           sums[t] += fingerprint(chunk * ops.size(), ops);
         }
       });
@@ -70,7 +72,7 @@ TEST_CASE("requests that are asked for again, or when they are no longer kept, a
       std::vector<Op> ops(8000);
       for (u64 first = kOps; first > 0;) {
         first -= ops.size();
-        stream.fill(first, ops);
+        stream.fill(first, ops, no_gets);
         sum += fingerprint(first, ops);
       }
       CHECK(sum == expected);
@@ -78,7 +80,7 @@ TEST_CASE("requests that are asked for again, or when they are no longer kept, a
     }
     // What goes on was not disturbed by it.
     std::vector<Op> more(1000);
-    stream.fill(kOps, more);
+    stream.fill(kOps, more, no_gets);
     CHECK(more == ops_of(kChanging, kOps, more.size()));
   }
 }
@@ -89,8 +91,8 @@ TEST_CASE("a thread that comes very late finds what it was dealt as the others h
                         .shift_share = 0, .sequential = true, .sorted = false};
   const WiscerStream stream(file, 1, keys);
   std::vector<Op> ops(8192);
-  for (u64 first = ops.size(); first < 3'000'000; first += ops.size()) stream.fill(first, ops);
-  stream.fill(0, ops);
+  for (u64 first = ops.size(); first < 3'000'000; first += ops.size()) stream.fill(first, ops, no_gets);
+  stream.fill(0, ops, no_gets);
   CHECK(stream.made_again() == 0);
   CHECK(ops == ops_of(file, 0, ops.size()));
 }

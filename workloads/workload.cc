@@ -50,7 +50,7 @@ Mix Workload::mix_of_phases() const {
       if (share > 0) counts[kind] += std::max<u64>(1, static_cast<u64>(share * static_cast<double>(phase.operations)));
     }
   }
-  return Mix::of(counts);
+  return Mix::of(counts);   // its multi-gets have the usual number of keys; the stream knows each phase's
 }
 
 std::unique_ptr<Stream> Workload::stream(u64 seed, u64 phase, const KeySet& keys, u32 threads, const Distribution& distribution,
