@@ -139,6 +139,14 @@ TEST_CASE("a trace of which any bit is another is refused", "[trace]") {
   CHECK_THAT(error_of(later), Contains("is of version 2; this harness reads version 1"));
 }
 
+TEST_CASE("an operation of several keys is none of a trace", "[trace]") {
+  const TemporaryFile file("");
+  TraceWriter writer;
+  writer.add(0, "a", OpKind::kMultiGet, 0);
+  writer.write(file.path(), false);
+  CHECK_THROWS_WITH(Trace(file.path()), Contains("operation 0 is of kind 7 of 7"));
+}
+
 TEST_CASE("what cannot be in a trace is refused as it is added", "[trace]") {
   TraceWriter writer;
   CHECK_THROWS_WITH(writer.add(0, "", OpKind::kRead, 0), Contains("the key is empty"));
