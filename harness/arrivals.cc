@@ -99,6 +99,34 @@ class Sine final : public Arrivals {
   double share_ = 0;   // those until then, as a share of those of a period
 };
 
+class Recorded final : public Arrivals {
+ public:
+  Recorded(std::unique_ptr<RecordedTimes> times, u64 count, u64 begin_ns, double factor)
+      : times_(std::move(times)), left_(count), begin_ns_(begin_ns), factor_(factor) {}
+  u64 next() override {
+    if (left_ == 0) return kNever;
+    --left_;
+    const u64 ns = times_->next() - begin_ns_;
+    if (factor_ == 1) return std::min(ns, kNever);
+    return static_cast<u64>(std::min(static_cast<double>(ns) / factor_, static_cast<double>(kNever)));
+  }
+
+ private:
+  const std::unique_ptr<RecordedTimes> times_;
+  u64 left_;
+  const u64 begin_ns_;
+  const double factor_;
+};
+
+/// The factor of a trace's times.
+double factor_of(std::string_view text) {
+  constexpr double kLeast = 1e-6, kMost = 1e6;
+  const std::optional<double> factor = parse_double(text);
+  if (factor && *factor >= kLeast && *factor <= kMost) return *factor;
+  throw InputError(fmt::format("--rate: trace: '{}' is no number from 0.000001 to 1000000; write trace:2 for twice as fast as it was "
+                               "recorded", text));
+}
+
 /// The option `key` of a spec.
 std::optional<std::string> option(const Spec& spec, std::string_view key) {
   for (const auto& [known, value] : spec.options) {
@@ -110,23 +138,31 @@ std::optional<std::string> option(const Spec& spec, std::string_view key) {
 }  // namespace
 
 Rate Rate::parse(std::string_view text) {
-  constexpr std::string_view kRight = "write 1M, poisson:1M or sine:1M,amplitude=0.5,period=10s";
+  constexpr std::string_view kRight = "write 1M, poisson:1M, sine:1M,amplitude=0.5,period=10s or trace";
+  constexpr std::string_view kFaster = "trace:";   // what follows is no path, as a spec would have it
   Rate rate;
+  if (text.starts_with(kFaster)) {
+    rate.law = Law::kTrace;
+    rate.factor = factor_of(text.substr(kFaster.size()));
+    return rate;
+  }
   Spec spec{.name = "fixed", .arg = std::string(text), .options = {}};
-  const bool bare = !text.empty() && text[0] >= '0' && text[0] <= '9';
+  const bool bare = !text.empty() && std::string_view("0123456789-+.").find(text[0]) != std::string_view::npos;   // a number
   try {
     if (!bare) spec = Spec::parse(text);
   } catch (const InputError& error) {
     throw InputError(fmt::format("--rate: {}", error.what()));
   }
-  const std::vector<std::string> laws{"fixed", "poisson", "sine"};
+  const std::vector<std::string> laws{"fixed", "poisson", "sine", "trace"};
   const auto law = std::find(laws.begin(), laws.end(), spec.name);
   if (law == laws.end()) {
     throw InputError(fmt::format("--rate: there is no '{}'; {}{}", spec.name, kRight, suggestion(spec.name, laws)));
   }
   rate.law = static_cast<Law>(law - laws.begin());
-  if (!spec.arg) throw InputError(fmt::format("--rate: {} of how many a second? {}", spec.name, kRight));
-  rate.per_second = parse_count("--rate", *spec.arg, 1, kMost);
+  if (rate.law != Law::kTrace) {
+    if (!spec.arg) throw InputError(fmt::format("--rate: {} of how many a second? {}", spec.name, kRight));
+    rate.per_second = parse_count("--rate", *spec.arg, 1, kMost);
+  }
   for (const auto& [key, value] : spec.options) {
     if (rate.law == Law::kSine && (key == "amplitude" || key == "period")) continue;
     throw InputError(fmt::format("--rate: {} has no option '{}'; {}", spec.name, key, kRight));
@@ -142,6 +178,7 @@ std::string Rate::str() const {
   switch (law) {
     case Law::kFixed: return fmt::format("fixed:{}", per_second);
     case Law::kPoisson: return fmt::format("poisson:{}", per_second);
+    case Law::kTrace: return fmt::format("trace:{}", factor);
     case Law::kSine: break;
   }
   return fmt::format("sine:{},amplitude={},period={}", per_second, amplitude, duration_text(period_ns));
@@ -159,6 +196,10 @@ std::unique_ptr<Arrivals> arrivals_of(const Rate& rate, u64 seed, u32 thread, co
   const UnitPoisson units(seed, thread, share);
   if (rate.law == Rate::Law::kSine) return std::make_unique<Sine>(rate, units);
   return std::make_unique<Poisson>(rate, units);
+}
+
+std::unique_ptr<Arrivals> recorded_arrivals(std::unique_ptr<RecordedTimes> times, u64 count, u64 begin_ns, double factor) {
+  return std::make_unique<Recorded>(std::move(times), count, begin_ns, factor);
 }
 
 }  // namespace latchlab

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <memory>
 #include <numbers>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "src/base/error.h"
@@ -153,15 +155,16 @@ TEST_CASE("what is expected is the rate times the time, along the curve", "[arri
 }
 
 TEST_CASE("rates are read as they are written, and mistakes are told", "[arrivals]") {
-  for (const char* text : {"fixed:1000", "poisson:1000000", "sine:2000,amplitude=0.25,period=1500ms"}) {
+  for (const char* text : {"fixed:1000", "poisson:1000000", "sine:2000,amplitude=0.25,period=1500ms", "trace:1", "trace:0.25", "trace:3600"}) {
     CHECK(Rate::parse(text).str() == text);
   }
   CHECK(Rate::parse("1.5M").str() == "fixed:1500000");
+  CHECK(Rate::parse("trace").str() == "trace:1");
   CHECK(Rate::parse("sine:1").str() == "sine:1,amplitude=0.5,period=10s");
   const auto tells = [](std::string_view text, const std::string& what) {
     CAPTURE(text);
     CHECK_THAT(error_of(text), Catch::StartsWith("--rate: " + what));
-    CHECK_THAT(error_of(text), Catch::Contains("write 1M, poisson:1M or sine:1M,amplitude=0.5,period=10s"));
+    CHECK_THAT(error_of(text), Catch::Contains("write 1M, poisson:1M, sine:1M,amplitude=0.5,period=10s or trace"));
   };
   tells("poison:1M", "there is no 'poison'; ");
   CHECK_THAT(error_of("poison:1M"), Catch::EndsWith("; did you mean 'poisson'?"));
@@ -169,9 +172,42 @@ TEST_CASE("rates are read as they are written, and mistakes are told", "[arrival
   tells("poisson:1M,period=1s", "poisson has no option 'period'; ");
   CHECK(error_of("0") == "--rate: 0 is too small; it can be from 1 to 1000000000");
   CHECK(error_of("2G") == "--rate: 2G is too large; it can be from 1 to 1000000000");
-  CHECK(error_of("1M/s").starts_with("--rate: '1M/s' is not a whole number"));
+  for (const std::string number : {"1M/s", "-1", "+1", ".5"}) {
+    CHECK(error_of(number).starts_with("--rate: '" + number + "' is not a whole number from 1 to 1000000000; write "));
+  }
+  for (const std::string factor : {"", "x", "0", "-1", "nan", "inf", "1e7", "1e-7", "{1,2}"}) {
+    CHECK(error_of("trace:" + factor) == "--rate: trace: '" + factor + "' is no number from 0.000001 to 1000000; write trace:2 for "
+                                         "twice as fast as it was recorded");
+  }
+  tells("trace,x=1", "trace has no option 'x'; ");
   CHECK(error_of("sine:1M,amplitude=2") == "--rate: amplitude: '2' must be a number from 0 to 1");
   CHECK(error_of("sine:1M,period=1us").starts_with("--rate: period: 1us is too small"));
+}
+
+/// So many each at its time.
+class Times final : public RecordedTimes {
+ public:
+  explicit Times(std::vector<u64> times) : times_(std::move(times)) {}
+  u64 next() override { return times_.at(at_++); }
+
+ private:
+  std::vector<u64> times_;
+  std::size_t at_ = 0;
+};
+
+TEST_CASE("what was recorded comes at its own times, or so many times as fast, to its end", "[arrivals]") {
+  const auto arrivals = [](double factor) {
+    const auto own = recorded_arrivals(std::make_unique<Times>(std::vector<u64>{500, 1500, 1500, u64{1} << 62}), 4, 500, factor);
+    std::vector<u64> all(6);
+    for (u64& one : all) one = own->next();
+    return all;
+  };
+  const u64 never = Arrivals::kNever;
+  CHECK(arrivals(1) == std::vector<u64>{0, 1000, 1000, (u64{1} << 62) - 500, never, never});
+  CHECK(arrivals(1e-6) == std::vector<u64>{0, 1'000'000'000, 1'000'000'000, never, never, never});   // as late as there is
+  const std::vector<u64> faster = arrivals(4);
+  CHECK(std::vector<u64>(faster.begin(), faster.begin() + 3) == std::vector<u64>{0, 250, 250});
+  CHECK(recorded_arrivals(nullptr, 0, 0, 1)->next() == never);   // of a part that has none
 }
 
 TEST_CASE("a thread that has more of the operations gets more of the arrivals, and together they are all") {

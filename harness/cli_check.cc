@@ -101,6 +101,21 @@ std::string take_phases(Config& config, const Workload& workload, const Defaults
   return "";
 }
 
+/// Why no operation can come as a trace says; empty where it can.
+std::string why_no_times(const Config& config, const Workload& workload) {
+  const std::string given = "--rate=" + config.rate->str(), instead = "write another rate, as --rate=1M";
+  if (config.slo) return "--slo: a search needs a rate to vary, and " + given + " has the trace's own times; leave one of them out";
+  const auto& trace = workload.trace();
+  if (!trace) {
+    return fmt::format("--rate: {} needs --workload=trace:FILE, whose own times it means; with --workload={} {}", given,
+                       config.workload.str(), instead);
+  }
+  if (!trace->has_times()) return fmt::format("--rate: --workload={} has no times; {}", config.workload.str(), instead);
+  if (trace->ops().front().time_ns != trace->ops().back().time_ns) return "";
+  return fmt::format("--rate: all operations of --workload={} have one time stamp, so nothing says how fast they came; {}",
+                     config.workload.str(), instead);
+}
+
 /// Makes --isa an option of the index; why it cannot be one, if so.
 std::string take_isa(Config& config, const Registry& registry) {
   if (config.isa.empty()) return "";
@@ -336,6 +351,9 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
   if (open && config.batch.keys > 1) {
     return fmt::format("--batch: with --{} operations come one by one, not {} at a time; leave one of them out",
                        config.rate ? "rate" : "slo", config.batch.keys);
+  }
+  if (config.rate && config.rate->law == Rate::Law::kTrace) {
+    if (std::string why = why_no_times(config, workload); !why.empty()) return why;
   }
   if (config.slo && config.rate) return "--slo: it looks for the rate that --rate gives; leave one of them out";
   if (config.slo && config.latency_every == 0) return "--slo: --latency=off times nothing; leave it out";

@@ -106,7 +106,7 @@ const std::vector<OptionRow>& option_rows() {
        }},
       {"rows", "N", "off; 1M of Wiscer's files", "a row of the result for every so many operations; harness rows prints them",
        [](Config& c, const std::string& v) { c.rows = v == "off" ? 0 : parse_count("--rows", v, 1'000, u64{1} << 60); }},
-      {"rate", "RATE", "", "open loop: operations a second, as 1M, poisson:1M or sine:1M,amplitude=0.5,period=10s",
+      {"rate", "RATE", "", "open loop: operations a second, 1M, poisson:1M or sine:1M, or a trace's own times: trace; harness list arrivals",
        [](Config& c, const std::string& v) { c.rate = Rate::parse(v); }},
       {"slo", "BOUND", "", "... or the highest rate at which response times keep a bound: p99:50us; each is tried for --time",
        [](Config& c, const std::string& v) { c.slo = Slo::parse(v); }},

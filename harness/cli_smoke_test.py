@@ -257,6 +257,10 @@ class Runs(unittest.TestCase):
                 self.assertTrue(document["validation"]["passed"])
                 self.assertEqual(document["throughput"]["per_operation"]["erase"]["count"], 286)
                 prints.add((document["stream"]["fingerprint"], document["validation"]["found_keys"]))
+            (document,) = self.documents("--index=art", "--sync=olc", f"--workload=trace:{ours}", "--threads=2", "--rate=trace:10000")
+            self.assertEqual(document["config"]["rate"], "trace:10000")
+            self.assertEqual(document["offer"]["arrivals"], 4000)
+            self.assertGreaterEqual(document["throughput"]["seconds"], .19)   # two thousand seconds, but for the last operation's
             self.assertEqual(len(prints), 1)   # the order on each key is kept, so what is left is the same
             before = pathlib.Path(ours).read_bytes()
             pathlib.Path(recorded).write_text("no such line", encoding="ascii")

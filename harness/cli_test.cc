@@ -191,7 +191,7 @@ TEST_CASE("operations come at a rate, and then all calls are timed unless the li
   CHECK(runs({"--rate=1k", "--latency=sample:0.1"}).runs[0].config.latency_every == 10);
   CHECK(runs({"--rate=1k", "--latency=off"}).runs[0].config.latency_every == 0);
   CHECK(contains(error_of({"--rate={1M,fixed:1000k}"}), "--rate: fixed:1000k is the same as 1M"));
-  CHECK(contains(error_of({"--rate=fast"}), "--rate: there is no 'fast'; write 1M, poisson:1M or sine:1M"));
+  CHECK(contains(error_of({"--rate=fast"}), "--rate: there is no 'fast'; write 1M, poisson:1M, sine:1M"));
   CHECK(error_of({"--rate=1M", "--batch=16"}) ==
         "--batch: with --rate operations come one by one, not 16 at a time; leave one of them out");
   CHECK(runs({"--slo={p99:50us,p99.9:1ms}"}).runs[1].config.latency_every == 1);

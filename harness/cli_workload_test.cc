@@ -184,6 +184,32 @@ TEST_CASE("a trace is run whatever of its keys are there when it begins", "[cli]
   CHECK(contains(error_of({"--keys=trade:x"}), "did you mean 'trace'"));
 }
 
+TEST_CASE("operations come at the times of a trace where it has some", "[cli][trace]") {
+  const auto written = [](const TemporaryFile& file, bool has_times, u64 last) {
+    TraceWriter writer;
+    for (const u64 time : {u64{0}, last}) writer.add(time, "key", OpKind::kRead, 8);
+    writer.write(file.path(), has_times);
+    return "--workload=trace:" + file.path();
+  };
+  const TemporaryFile file(""), timeless(""), instant("");
+  const std::string trace = written(file, true, 7);
+  const RunCommand command = runs({trace, "--rate={trace,trace:2.5,1M}"});
+  CHECK(command.runs[0].config.rate->str() == "trace:1");
+  CHECK(command.runs[1].config.rate->factor == 2.5);
+  CHECK(command.runs[1].config.latency_every == 1);
+  CHECK(contains(point_of(command.runs[1].config), " --rate=trace:2.5 "));
+  CHECK(contains(error_of({trace, "--rate={trace,trace:1.0}"}), "--rate: trace:1.0 is the same as trace"));
+  CHECK(error_of({trace, "--rate=trace", "--slo=p99:1ms"}) ==
+        "--slo: a search needs a rate to vary, and --rate=trace:1 has the trace's own times; leave one of them out");
+  CHECK(error_of({"--rate=trace", "--workload=ycsb-a"}) ==
+        "--rate: --rate=trace:1 needs --workload=trace:FILE, whose own times it means; with --workload=ycsb-a write another rate, as "
+        "--rate=1M");
+  CHECK(error_of({"--rate=trace", written(timeless, false, 7)}) ==
+        "--rate: --workload=trace:" + timeless.path() + " has no times; write another rate, as --rate=1M");
+  CHECK(contains(error_of({"--rate=trace", written(instant, true, 0)}), " have one time stamp, so nothing says how fast they came; "));
+  CHECK(runs({"--workload={lookup,ycsb-b}", "--rate={1M,trace}"}).runs[1].skip.starts_with("--rate: --rate=trace:1 needs"));
+}
+
 TEST_CASE("values that mean the same are one point, whatever the other options say", "[cli]") {
   for (const char* twice : {"--keys={stride:4Ki,stride:4096}", "--keys={u64,u64}", "--dist={zipf:1,zipf:1.0}", "--churn={flash:1k,flash:1000}",
                             "--records={1k,1000}", "--workload={mix:read=100,mix:read=100.0}"}) {

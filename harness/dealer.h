@@ -52,10 +52,11 @@ class Dealer {
     return {.first = first, .count = static_cast<u32>(std::min<u64>(most, lane.end - first))};
   }
 
-  /// Those of thread t alone that are still to be dealt; nothing where all threads share what there is. While nobody asks.
-  [[nodiscard]] std::optional<u64> own(u32 t) const {
-    return lanes_.size() == 1 ? std::nullopt : std::optional(lanes_[t].end - lanes_[t].undealt());
-  }
+  /// Whether each thread has operations of its own; else all share what there is.
+  [[nodiscard]] bool in_parts() const { return lanes_.size() > 1; }
+  /// The next one for thread t, and how many are still to be dealt to it, or in all where they are shared. While nobody asks.
+  [[nodiscard]] u64 next(u32 t) const { return lanes_[t % lanes_.size()].undealt(); }
+  [[nodiscard]] u64 left_for(u32 t) const { return lanes_[t % lanes_.size()].end - next(t); }
 
   /// The first one of the first part that nobody was dealt, and that part's end. While nobody asks.
   [[nodiscard]] u64 next() const { return lanes_[0].undealt(); }

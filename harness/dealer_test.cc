@@ -79,10 +79,13 @@ TEST_CASE("where a stream is in parts each thread is dealt its own, in order, to
   CHECK(dealer.deal(0, kSliceSteps).first == 0);
   CHECK(dealer.deal(2, kSliceSteps).first == 1000);
   CHECK(dealer.deal(1, kSliceSteps).count == 0);   // its part is empty
-  CHECK(dealer.own(0) == 1000 - kSliceSteps);
-  CHECK(dealer.own(1) == u64{0});
-  CHECK(dealer.own(2) == 4000 - kSliceSteps);
-  CHECK_FALSE(Dealer(3, 0, 5000).own(1));   // all threads share them
+  CHECK(dealer.in_parts());
+  CHECK(dealer.left_for(0) == 1000 - kSliceSteps);
+  CHECK(dealer.left_for(1) == 0);
+  CHECK(dealer.left_for(2) == 4000 - kSliceSteps);
+  const Dealer shared(3, 0, 5000);
+  CHECK_FALSE(shared.in_parts());
+  CHECK(shared.left_for(1) == 5000);
   CHECK(dealer.deal(2, kSliceSteps).first == 1000 + kSliceSteps);
   CHECK(dealer.deal(0, kRoundSteps).count == 1000 - kSliceSteps);
   CHECK(dealer.deal(0, kRoundSteps).count == 0);

@@ -121,7 +121,8 @@ std::string arrivals(const Registry&) {
   return line("1M, fixed:1M", "one after the other at the same distance") +
          line("poisson:1M", "as clients come that do not know of each other") +
          line("sine:1M", "the same at a rate that goes up and down around its mean") +
-         line("  amplitude=0.5", "share of the mean") + line("  period=10s", "of the sine");
+         line("  amplitude=0.5", "share of the mean") + line("  period=10s", "of the sine") +
+         line("trace, trace:2", "as the operations of --workload=trace:FILE came when it was recorded, or twice as fast");
 }
 
 std::string traces(const Registry&) {

@@ -11,8 +11,9 @@ namespace latchlab {
 Lag lag_of(const std::vector<Worker>& workers) {
   Lag all;
   for (const Worker& worker : workers) {
-    all.largest = std::max(all.largest, worker.lag.largest);
-    all.at_end = std::max(all.at_end, worker.lag.at_end);
+    if (!worker.loop) continue;
+    all.largest = std::max(all.largest, worker.loop->lag().largest);
+    all.at_end = std::max(all.at_end, worker.loop->lag().at_end);
   }
   return all;
 }
@@ -23,13 +24,37 @@ bool late(const Lag& lag, double seconds) {
   return at_end > kSeconds && at_end > kShare * seconds;
 }
 
-Offer offer_of(const std::vector<Worker>& workers, const Rate& rate, double seconds) {
-  double came = 0;
+namespace {
+
+/// Those that came to each thread until it had no operation left, or until the end; nothing if they are too many to look at: of
+/// arrivals of chance that takes a draw for each that waited. A trace has no more than it holds.
+Measured<u64> arrivals_in(std::vector<Worker>& workers, const Rate& rate, double seconds) {
+  constexpr u64 kMostDraws = 10'000'000;   // of each thread: as many take a third of a second
+  const u64 most = rate.law == Rate::Law::kTrace ? ~u64{0} : kMostDraws;
+  u64 all = 0;
+  for (Worker& worker : workers) {
+    if (!worker.loop) continue;   // it never began
+    const auto came = worker.until ? worker.loop->begun() : worker.loop->came(static_cast<u64>(seconds * 1e9), most);
+    if (!came) return Measured<u64>::missing(fmt::format("more than {} waited for a thread as it left: nobody counted them", kMostDraws));
+    all += *came;
+  }
+  return all;
+}
+
+}  // namespace
+
+Offer offer_of(std::vector<Worker>& workers, const Rate& rate, double seconds) {
+  Offer offer{.per_second = 0, .arrivals = arrivals_in(workers, rate, seconds), .lag = lag_of(workers)};
+  offer.late = late(offer.lag, seconds);
+  if (rate.law == Rate::Law::kTrace) {
+    offer.per_second = static_cast<double>(*offer.arrivals) / seconds;
+    return offer;
+  }
   for (const Worker& worker : workers) {
     const double until = worker.until ? static_cast<double>(*worker.until) / 1e9 : seconds;
-    came += rate.expected(until) * worker.share.of_all();
+    offer.per_second += rate.expected(until) * worker.share.of_all() / seconds;
   }
-  return {.per_second = came / seconds, .lag = lag_of(workers)};
+  return offer;
 }
 
 std::string too_much(const Offer& offer, double done_per_second) {

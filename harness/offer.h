@@ -15,8 +15,9 @@ namespace latchlab {
 /// Whether what waits at the end of so many seconds is a queue that grows.
 [[nodiscard]] bool late(const Lag& lag, double seconds);
 
-/// What came in the `seconds` of the phase: to each thread its share, until it had no operation left to wait for.
-[[nodiscard]] Offer offer_of(const std::vector<Worker>& workers, const Rate& rate, double seconds);
+/// What came in the `seconds` of the phase: to each thread its share, until it had no operation left to wait for. Looks at what waited
+/// in the threads' loops as they left, which they forget by that.
+[[nodiscard]] Offer offer_of(std::vector<Worker>& workers, const Rate& rate, double seconds);
 
 /// That it was too much for the threads, who did so many operations a second.
 [[nodiscard]] std::string too_much(const Offer& offer, double done_per_second);

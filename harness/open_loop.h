@@ -53,8 +53,11 @@ class OpenLoop {
       now_ = clock_();
     }
     lag_.at_end = now_ - std::min(now_, due_);
+    waits_ = true;
     if (stop.load(kRelaxed) || due_ >= end_ || (now_ >= end_ && any_)) return false;
     any_ = true;   // who was kept from his processor for all of the time has yet to do something
+    waits_ = false;
+    ++begun_;
     lag_.largest = std::max(lag_.largest, lag_.at_end);
     return true;
   }
@@ -68,6 +71,18 @@ class OpenLoop {
 
   [[nodiscard]] const Lag& lag() const { return lag_; }
 
+  /// How many were awaited and came in time.
+  [[nodiscard]] u64 begun() const { return begun_; }
+  /// How many came in the first `ns`: those, and what has waited for them to be done; the loop is over. Looks at `most` of the latter,
+  /// and says nothing if there are more.
+  [[nodiscard]] std::optional<u64> came(u64 ns, u64 most) {
+    u64 waited = 0;
+    for (u64 due = waits_ ? due_ - epoch_ : arrivals_->next(); due < ns; due = arrivals_->next()) {
+      if (waited++ == most) return std::nullopt;
+    }
+    return begun_ + waited;
+  }
+
  private:
   const std::unique_ptr<Arrivals> arrivals_;
   const Now clock_;
@@ -75,7 +90,8 @@ class OpenLoop {
   const bool yields_;
   u64 now_;
   u64 due_ = 0;
-  bool any_ = false;
+  u64 begun_ = 0;
+  bool any_ = false, waits_ = false;   // the last one that was awaited has not begun
   Lag lag_;
 };
 

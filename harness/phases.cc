@@ -9,7 +9,6 @@
 
 #include "harness/environment.h"
 #include "harness/interrupt.h"
-#include "harness/open_loop.h"
 #include "src/base/error.h"
 #include "src/memory/accessed_bits.h"
 #include "workloads/stream.h"
@@ -105,18 +104,30 @@ Phases::Outcome Phases::chunks(const std::string& name, u64 total, const std::fu
 
 void Phases::limit_to(u64 total) {
   for (Worker& worker : workers_) {
+    worker.first = dealer_.next(static_cast<u32>(&worker - workers_.data())) - worker.steps.left();
     worker.steps.limit_to(total);
     total -= worker.steps.left();
   }
   dealer_.end_after(total);
   // Where threads have operations of their own, each gets them at the rate at which all are done together.
   u64 all = 0;
+  recorded_begin_ns_ = ~u64{0};
   for (u32 t = 0; t < workers_.size(); ++t) {
-    const std::optional<u64> own = dealer_.own(t);
-    workers_[t].share = {.part = own ? workers_[t].steps.left() + *own : 1, .whole = 1};
-    all += workers_[t].share.part;
+    Worker& worker = workers_[t];
+    worker.own = worker.steps.left() + dealer_.left_for(t);
+    worker.share = {.part = dealer_.in_parts() ? worker.own : 1, .whole = 1};
+    all += worker.share.part;
+    const auto times = worker.own > 0 ? maker_.stream().times_from(worker.first) : nullptr;
+    if (times) recorded_begin_ns_ = std::min(recorded_begin_ns_, times->next());
   }
   for (Worker& worker : workers_) worker.share.whole = all;
+}
+
+/// Those of thread t, of what limit_to has left.
+std::unique_ptr<Arrivals> Phases::arrivals(u32 t, const Rate& rate) const {
+  const Worker& me = workers_[t];
+  if (rate.law != Rate::Law::kTrace) return arrivals_of(rate, config_.seed, t, me.share);
+  return recorded_arrivals(maker_.stream().times_from(me.first), me.own, recorded_begin_ns_, rate.factor);
 }
 
 u64 Phases::left() const {
@@ -180,7 +191,8 @@ void Phases::run_arrivals(u32 t, const Rate& rate, u64 length_ns) {
   part.begin();
   const u64 epoch = static_cast<u64>(std::chrono::nanoseconds(rounds_.begun()->time_since_epoch()).count());
   if (me.pmu) me.pmu->begin();   // to the end: an edge costs more than an operation, so waiting is counted too
-  OpenLoop loop(arrivals_of(rate, config_.seed, t, me.share), epoch, length_ns, seats_.oversubscribed);
+  me.loop = std::make_unique<OpenLoop>(arrivals(t, rate), epoch, length_ns, seats_.oversubscribed);
+  OpenLoop& loop = *me.loop;
   const auto tell = [&] {
     const Troubles now = me.session->troubles();
     meter_.add(t, std::exchange(untold, 0), now - std::exchange(met, now));
@@ -189,7 +201,6 @@ void Phases::run_arrivals(u32 t, const Rate& rate, u64 length_ns) {
   const auto leave = [&] {
     tell();
     if (me.pmu) me.pmu->end();
-    me.lag = loop.lag();
     if (me.steps.left() == 0) me.until = std::max(loop.now(), epoch) - epoch;
   };
   const AtEnd at_end(leave);

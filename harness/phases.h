@@ -18,6 +18,7 @@
 #include "harness/dealer.h"
 #include "harness/latency.h"
 #include "harness/meter.h"
+#include "harness/open_loop.h"
 #include "harness/placement.h"
 #include "harness/pmu_groups.h"
 #include "harness/progress.h"
@@ -41,7 +42,8 @@ struct alignas(kFalseSharingBytes) Worker {
   std::unique_ptr<Latencies> latencies;   // of the measured phase, where calls are timed
   std::unique_ptr<PmuGroups> pmu;         // of the measured phase, where events are counted
   Share share;   // of the operations that come in an open loop
-  Lag lag;       // of the last open loop
+  u64 first = 0, own = 0;     // the next operation of the part that is this thread's, where it has one, and how many it is to do
+  std::unique_ptr<OpenLoop> loop;   // the last one, as the thread left it
   std::optional<u64> until;   // ns since its beginning, where the thread then had no operation left to wait for
   u64 making_ns = 0;  // of this thread's time, for all the steps that it has made
   u64 made = 0;
@@ -126,6 +128,7 @@ class Phases {
   void stop();
   u32 run_until_full(Worker& me, const Slice& slice, const std::atomic<bool>& stopped, u32 stop_steps, Latencies* latencies);
   bool make_ready(Worker& me, u32 most);
+  std::unique_ptr<Arrivals> arrivals(u32 t, const Rate& rate) const;
 
   Trial& trial_;
   const Config& config_;
@@ -135,6 +138,7 @@ class Phases {
   const bool in_turns_;  // threads load and verify one after the other
   Turns turns_;
   Dealer dealer_;
+  u64 recorded_begin_ns_ = 0;   // when the first operation came that limit_to has left, where somebody has recorded it
   std::vector<Worker> workers_;
   Meter meter_;
   std::atomic<bool> full_{false};  // an insert found no room

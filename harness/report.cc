@@ -220,7 +220,12 @@ Json rows_json(const Rows& rows) {
 }
 
 Json offer_json(const Offer& offer) {
-  return {{"per_second", offer.per_second}, {"largest_lag_ns", offer.lag.largest}, {"lag_at_end_ns", offer.lag.at_end}};
+  Json o{{"per_second", offer.per_second}};
+  put(o, "arrivals", offer.arrivals);
+  o["largest_lag_ns"] = offer.lag.largest;
+  o["lag_at_end_ns"] = offer.lag.at_end;
+  o["late"] = offer.late;
+  return o;
 }
 
 Json slo_json(const SloSearch& search) {

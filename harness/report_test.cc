@@ -81,7 +81,7 @@ RunResult full_result() {
                       .response = summary,
                       .operations = {{.name = "read", .summary = summary, .response = summary, .fallbacks = u64{7}, .aborts = aborted}},
                       .fell_back = summary};
-  t.offer = Offer{.per_second = 5.2e6, .lag = {.largest = 3'000'000, .at_end = 0}};
+  t.offer = Offer{.per_second = 5.2e6, .arrivals = u64{5'100'000}, .lag = {.largest = 3'000'000, .at_end = 0}, .late = false};
   t.slo = SloSearch{.answer = RateSearch::Answer::kFound,
                     .closed_per_second = 9e6,
                     .tries = {{.per_second = 5'200'000, .done_per_second = 5e6, .response_ns = u64{2'500'000}, .late = false, .kept = true}}};
@@ -279,7 +279,8 @@ TEST_CASE("a document says what came in an open loop, and people see it", "[repo
   CHECK(document["config"]["slo"] == "p99:3ms");
   CHECK(document["slo"]["answer"] == "found");
   CHECK(document["slo"]["tries"][0]["response_ns"] == 2'500'000);
-  CHECK(document["offer"] == Json{{"per_second", 5.2e6}, {"largest_lag_ns", 3'000'000}, {"lag_at_end_ns", 0}});
+  CHECK(document["offer"] == Json{{"per_second", 5.2e6}, {"arrivals", 5'100'000}, {"largest_lag_ns", 3'000'000}, {"lag_at_end_ns", 0},
+                                  {"late", false}});
   const std::string block = block_of(result);
   CHECK_THAT(block, Catch::Contains("5.20 M operations/s came   one began 3.0 ms late, at the end none"));
   CHECK_THAT(block, Catch::Contains("p99 of at most 3ms up to 5.20 M operations/s, of 1 tries; a closed loop does 9.00 M operations/s"));

@@ -163,8 +163,10 @@ struct Latency {
 
 /// How an open loop went (open_loop.h).
 struct Offer {
-  double per_second = 0;   ///< operations that were to come, over the seconds of the measured phase
+  double per_second = 0;   ///< operations that were to come, on average, over the seconds of the measured phase; of a trace that came
+  Measured<u64> arrivals;  ///< operations that came in them
   Lag lag;                 ///< the largest of all threads
+  bool late = false;       ///< what waited at the end is a queue that grows: response times say how long it was looked at
 };
 
 /// How a bound was looked for (slo.h).

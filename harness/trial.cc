@@ -209,7 +209,7 @@ class Run {
       if (every != 0) worker.latencies = std::make_unique<Latencies>(every, config_.batch.keys);
       worker.counters_before = worker.session->counters();
       worker.measured = worker.tally;
-      worker.lag = {};
+      worker.loop.reset();
       worker.until.reset();
     }
     if (trial_.keeps()) out_.memory.keys_at_start = parts_.tally_of_all().keys;

@@ -133,7 +133,7 @@ class Account {
     if (!out_.throughput) return;
     const double seconds = out_.throughput->seconds;
     const Offer offer = offer_of(run_.phases.workers(), *phase_.rate, seconds);
-    if (run_.config.rate && late(offer.lag, seconds)) {   // a search says it of every try
+    if (run_.config.rate && offer.late) {   // a search says it of every try
       out_.worsen(Status::kDegraded, too_much(offer, out_.throughput->per_second));
     }
     out_.offer = offer;

@@ -54,6 +54,7 @@ TEST_CASE("in an open loop every operation has a response time, which is no less
     // What was not begun within the time was not done; the sine's mean is of whole periods.
     CHECK(result.throughput->operations < 20'000);
     CHECK(result.offer->per_second <= 30'000);
+    CHECK(*result.offer->arrivals >= result.throughput->operations);
     CHECK(result.offer->lag.largest <= result.latency->response->max_ns);
     CHECK(result.validation.passed);
     CHECK_FALSE(result.limits.chase_ratio);
@@ -75,6 +76,7 @@ TEST_CASE("an open loop ends with its operations, when the last of them has come
   const double came = result.offer->per_second * result.throughput->seconds;
   CHECK(came > 777 - 3);
   CHECK(came < 777 + 3 + 20'000e-9 * static_cast<double>(result.latency->response->max_ns));
+  CHECK(*result.offer->arrivals == 777);
   // A thread runs up to 512 that it was dealt, each at a time of its own; the longest share takes 60 us a step at least.
   CHECK(result.throughput->seconds >= 777.0 / 20'000 - 3.0 / 20'000);
 }
@@ -136,6 +138,9 @@ TEST_CASE("a rate that threads cannot bear is said, with what came and what was 
   CHECK_THAT(result.reason, Catch::Contains(" that came, and at the end one was "));
   REQUIRE(result.offer);
   CHECK(result.offer->per_second == Approx(100'000));
+  CHECK(result.offer->late);
+  // All that came waited or were done: of fixed ones one every 10 us.
+  CHECK(static_cast<double>(*result.offer->arrivals) == Approx(result.throughput->seconds * 100'000).margin(2));
   CHECK(result.throughput->per_second < 7000);
   // Who was to do one every 20 us and does one every 300 us is late by nearly all of the time.
   CHECK(result.offer->lag.at_end > 50'000'000);
@@ -172,6 +177,7 @@ TEST_CASE("the highest rate that keeps a bound is looked for, and the numbers ar
     CHECK(result.throughput->per_second == Approx(tries.back().done_per_second));
     CHECK(result.latency->response->percentiles.front().second == *tries.back().response_ns);
     // The phase lasts a little longer than its operations come.
+    CHECK(*result.offer->arrivals == 20);
     CHECK(result.offer->per_second > 0);
     CHECK(result.offer->per_second <= 1.0001 * static_cast<double>(tries.back().per_second));
     const std::vector<std::string> phases = testing::phases_of(result);

@@ -1,7 +1,9 @@
 // Trials of what a file describes: traces, and Wiscer files that begin with nothing.
 #include <algorithm>
+#include <chrono>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "harness/toy_index.h"
@@ -23,11 +25,14 @@ using toy::Toy;
 /// A trace in a file, and runs of it as the command line would have them.
 class Recorded {
  public:
-  void add(const std::string& key, OpKind kind) { writer_.add(0, key, kind, 8); }
+  void add(const std::string& key, OpKind kind, u64 time_ns = 0) {
+    writer_.add(time_ns, key, kind, 8);
+    has_times_ |= time_ns != 0;
+  }
 
   /// To its end, without a warm-up.
   Config config(u32 threads) {
-    writer_.write(file_.path(), false);
+    writer_.write(file_.path(), has_times_);
     const Trace trace(file_.path());
     Config config = small("trace:" + file_.path());
     config.keys = Spec{.name = "trace", .arg = file_.path(), .options = {}};
@@ -41,6 +46,7 @@ class Recorded {
  private:
   TemporaryFile file_{""};
   TraceWriter writer_;
+  bool has_times_ = false;
 };
 
 TrialResult run(const Config& config) { return run_of<Toy<std::string_view>>(config); }
@@ -139,6 +145,88 @@ TEST_CASE("a trace comes as it is offered, to its end") {
   CHECK(result.throughput->operations == 2000);
   CHECK(result.throughput->ended_by == Ending::kTrace);
   CHECK(*result.validation.passed);
+}
+
+constexpr u64 kSecond = 1'000'000'000;
+
+/// Many operations and few: 900 in the first second, 1 in the two after that, 99 in what follows.
+void add_uneven(Recorded& recorded) {
+  for (u64 n = 0; n < 1000; ++n) {
+    recorded.add(key(n % 50), n % 2 == 0 ? OpKind::kUpsert : OpKind::kRead, (n < 900 ? 0 : n == 900 ? 1 : 3) * kSecond);
+  }
+}
+
+TEST_CASE("in an open loop a trace comes at its own times, whichever threads do it") {
+  for (const u32 threads : {1u, 3u}) {
+    Recorded recorded;
+    add_uneven(recorded);
+    Config config = recorded.config(threads);
+    config.rate = Rate::parse("trace:20");
+    config.latency_every = 1;
+    TrialResult result = run(config);
+    CAPTURE(threads, result.reason);
+    REQUIRE(result.throughput);
+    CHECK(result.throughput->operations == 1000);
+    CHECK(result.throughput->ended_by == Ending::kTrace);
+    CHECK(*result.validation.passed);
+    CHECK(*result.offer->arrivals == 1000);
+    CHECK(result.offer->per_second == Approx(1000 / result.throughput->seconds));
+    // The last is due nearly two seconds of the trace after the fourth began: it lasts as long as the one before.
+    CHECK(result.throughput->seconds >= (5 - 2. / 99) / 20);
+    CHECK(result.latency->response->count == 1000);
+    // In what is half of the time there come nine of ten, however many are done.
+    config.ops = 0;
+    config.time_ns = kSecond / 20 * 2;
+    result = run(config);
+    CHECK(result.throughput->ended_by == Ending::kTime);
+    if (result.throughput->seconds < 3. / 20) CHECK(*result.offer->arrivals == 901);   // unless it lasted until the others came
+    CHECK(result.throughput->operations <= *result.offer->arrivals);
+  }
+}
+
+/// A lookup takes 300 us at least.
+struct Slow : Toy<std::string_view> {
+  using Toy<std::string_view>::Toy;
+  std::optional<u64> find(Thread& me, std::string_view key) {
+    std::this_thread::sleep_for(std::chrono::microseconds(300));
+    return Toy<std::string_view>::find(me, key);
+  }
+};
+
+TEST_CASE("of a trace that came faster than threads can bear all that came is said") {
+  Recorded recorded;
+  for (u64 n = 0; n < 1000; ++n) recorded.add(key(n % 50), OpKind::kRead, n / 500 * kSecond);
+  Config config = recorded.config(2);
+  config.rate = Rate::parse("trace:1000000");   // all in two microseconds
+  config.latency_every = 1;
+  config.ops = 0;
+  config.time_ns = 60'000'000;
+  const TrialResult result = run_of<Slow>(config);
+  CHECK(result.status == Status::kDegraded);
+  CHECK_THAT(result.reason, Contains("the rate was more than the threads could bear: "));
+  REQUIRE(result.offer);
+  CHECK(*result.offer->arrivals == 1000);
+  CHECK(result.offer->per_second == Approx(1000 / result.throughput->seconds));
+  CHECK(result.offer->late);
+  CHECK(result.throughput->operations < 500);
+}
+
+TEST_CASE("after a warm-up the times of a trace count from the first operation that it has left") {
+  Recorded recorded;
+  for (u64 n = 0; n < 200'000; ++n) recorded.add(key(n % 50), OpKind::kRead, (n < 256 ? 0 : 1000 + n / 100'000) * kSecond);
+  Config config = recorded.config(1);
+  config.rate = Rate::parse("trace:1000");   // what comes first, and is warmed up with, lasts a second
+  config.ops = 0;
+  config.warmup_ns = 1'000;                  // a slice at least
+  config.time_ns = 20'000'000;
+  const TrialResult result = run(config);
+  CAPTURE(result.reason);
+  if (result.status == Status::kFailed) {    // the warm-up has done all of it
+    CHECK_THAT(result.reason, Contains("the warm-up did all "));
+    return;
+  }
+  CHECK(result.throughput->ended_by != Ending::kSignal);
+  CHECK(*result.offer->arrivals > 100);
 }
 
 TEST_CASE("a Wiscer file may begin with an empty index") {

@@ -53,7 +53,8 @@ OPTIONS = """
 --slo=p100:1ms --slo=p99 hdr --alloc={malloc,jemalloc} --alloc=jemaloc --records=1e999 --records=999Ti --warmup=5 --time=-1s
 --time=1y --out=/dev/null/x --out=/proc/nowhere --frobnicate --frobnicate=1 stray --index --threads={1,1} --threads=nan
 --records=nan --records={} --time= --time=nan --time=99999999999s --seed=18446744073709551616 --out=/sys --json=x
---rate= --rate=-1 --rate=1e99 --rate=nosuch:1M --rate=fixed: --rate=sine:1M,period=0 --slo= --slo=p99: --slo=p99:0 --slo=p0:1ms
+--rate= --rate=-1 --rate=1e99 --rate=nosuch:1M --rate=fixed: --rate=sine:1M,period=0 --rate=trace --rate=trace: --rate=trace:0 --rate=trace:-1 --rate=trace:x --rate=trace:1e99
+--rate=trace:nan --rate=trace,x=1 --rate=trace:{1,2} --rate=-1M --rate=+1 --rate=.5 --slo= --slo=p99: --slo=p99:0 --slo=p0:1ms
 --slo=p99:1 --slo=p99:1ms,p50:1ms --rows=0 --rows=x --rows=-1 --rows=999 --workload=phases
 --workload=phases: --workload=phases:/no/such --workload=phases:/dev/zero --workload=phases:/etc/passwd --keys=trace --keys=trace:/no/such --keys=url:2Gi --dist=self-similar:1e-10
 """.split()
@@ -132,6 +133,9 @@ COMBINATIONS = [
     ["--sync=none", "--reclaim=leak"],
     ["--rate=1M", "--batch=16"],
     ["--rate=1M", "--slo=p99:1ms"],
+    ["--rate=trace", "--slo=p99:1ms"],
+    ["--rate=trace", "--workload=ycsb-a"],
+    ["--rate=trace", "--workload=wiscer:high-churn"],
     ["--slo=p99:1ms", "--latency=off"],
     ["--slo=p99:1ms", "--workload=insert"],
     ["hdr", "/nowhere.json"],

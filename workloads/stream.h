@@ -7,6 +7,7 @@
 // Warm-up and measurement should go through ONE phase, the second going on where the first ended, so that the inserts
 // of the second are new as well. A fresh index may start the phase again at 0.
 
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -15,6 +16,14 @@
 #include "workloads/op.h"
 
 namespace latchlab {
+
+/// When operations came that somebody has recorded, one after the other. One thread's.
+class RecordedTimes {
+ public:
+  virtual ~RecordedTimes() = default;
+  /// Of the next one, ns since the first of the recording; never less than the one before. While there is one.
+  [[nodiscard]] virtual u64 next() = 0;
+};
 
 /// All threads share one.
 class Stream {
@@ -43,6 +52,10 @@ class Stream {
 
   /// The most keys that one operation looks up in one call: of a multi-get all.
   [[nodiscard]] virtual u32 most_keys() const { return 1; }
+
+  /// When the operations number first, first + 1, ... of a part came, to its end; null where nobody has recorded it. The stream must
+  /// outlive it. Any thread.
+  [[nodiscard]] virtual std::unique_ptr<RecordedTimes> times_from(u64 /*first*/) const { return nullptr; }
 
   [[nodiscard]] const KeySet& keys() const { return keys_; }
 

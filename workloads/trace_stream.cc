@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "src/base/hash.h"
+#include "workloads/trace_times.h"
 
 namespace latchlab {
 
@@ -31,6 +32,20 @@ void TraceStream::fill(u64 first, std::span<Op> ops, std::vector<Op>& /*gets*/) 
     op = Op{.kind = static_cast<OpKind>(recorded.kind)};
     keys().put(op, recorded.key);
   }
+}
+
+std::unique_ptr<RecordedTimes> TraceStream::times_from(u64 first) const {
+  class Times final : public RecordedTimes {
+   public:
+    Times(const TraceStream& stream, u64 first) : stream_(stream), times_(stream.trace_->ops()), number_(first) {}
+    u64 next() override { return times_.at(stream_.place_of(number_++)); }
+
+   private:
+    const TraceStream& stream_;
+    TraceTimes times_;
+    u64 number_;
+  };
+  return trace_->has_times() ? std::make_unique<Times>(*this, first) : nullptr;
 }
 
 }  // namespace latchlab

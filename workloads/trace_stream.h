@@ -31,9 +31,8 @@ class TraceStream final : public Stream {
   [[nodiscard]] bool addresses_new() const override { return true; }
   [[nodiscard]] bool inserts_may_hit() const override { return true; }
 
-  /// When operation `number` was recorded, ns since the first of the trace.
-  [[nodiscard]] u64 time_ns(u64 number) const { return trace_->ops()[place_of(number)].time_ns; }
-  [[nodiscard]] const Trace& trace() const { return *trace_; }
+  /// As trace_times.h says, where the trace has times, of two stamps at least.
+  [[nodiscard]] std::unique_ptr<RecordedTimes> times_from(u64 first) const override;
 
  private:
   [[nodiscard]] u64 place_of(u64 number) const { return places_.empty() ? number : places_[number]; }
