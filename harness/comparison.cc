@@ -189,6 +189,9 @@ std::optional<double> response_at(const Json& document) {
 /// Finds what an open loop is judged by; why it has nothing of the kind, if so.
 std::string judge_open_loop(Replicate& replicate) {
   if (!text_at(replicate.document, "/config/rate").empty()) {
+    if (text_at(replicate.document, "/offer/late") == "true") {
+      return "its threads could not bear its --rate: what waits is a queue that grows, and its p99 says how long it was looked at";
+    }
     replicate.response_ns = response_at(replicate.document);
     if (!replicate.response_ns) return "its throughput is its --rate, and without a p99 of --latency nothing says how fast it was";
   } else if (const std::string slo = text_at(replicate.document, "/config/slo"); !slo.empty()) {

@@ -103,9 +103,10 @@ TEST_CASE("ratios are taken within blocks", "[ab]") {
 }
 
 /// Of an open loop: its throughput is the rate whatever it ran.
-Replicate open(double response_ns) {
-  return replicate_of({{"status", "ok"},
+Replicate open(double response_ns, bool late = false) {
+  return replicate_of({{"status", late ? "degraded" : "ok"},
                        {"config", {{"rate", "fixed:1000000"}, {"slo", nullptr}}},
+                       {"offer", {{"late", late}}},
                        {"throughput", {{"per_second", 1e6}}},
                        {"latency", {{"response", {{"percentiles", {{{"percent", 50.0}, {"ns", 100}},
                                                                    {{"percent", 99.0}, {"ns", response_ns}}}}}}}}},
@@ -135,6 +136,17 @@ TEST_CASE("open loops of a given rate are judged by their response times", "[ab]
   CHECK(both.variants[1].withheld == "response times of a given rate do not compare with the throughput of a run that has none");
   CHECK(checked_json(both)["variants"][0]["response_ns_reason"] == "it is judged by its throughput");
   CHECK(table_of(comparison_of({series(1), series(2)})).find("p99") == std::string::npos);
+}
+
+TEST_CASE("an open loop that was late is not judged by response times that say how long it was looked at", "[ab]") {
+  const Replicate late = open(1e6, true);
+  CHECK(late.status == "unjudged");
+  CHECK_FALSE(late.counts());
+  CHECK_THAT(late.reason, Catch::StartsWith("its threads could not bear its --rate: what waits is a queue that grows"));
+  const Comparison c = comparison_of({open_series(1), std::vector<Replicate>(10, late)});
+  CHECK(c.variants[1].withheld == "10 of 10 replicates of b unjudged");
+  CHECK(exit_status(c) == 1);
+  checked_json(c);
 }
 
 TEST_CASE("an open loop without response times does not count, nor does a search without an answer", "[ab]") {
