@@ -236,6 +236,16 @@ class Runs(unittest.TestCase):
         self.assertAlmostEqual(tries[-1]["done_per_second"], document["throughput"]["per_second"])
         self.assertEqual(len(tries), sum(phase["name"] == "try" for phase in document["phases"]))
 
+    def test_a_run_that_turns_out_degraded_is_a_failure_with_strict(self):
+        late = ["--rate=1G", "--latency=off", "--time=50ms", "--warmup=0", "--records=20000", "--json"]
+        for strict, status in ((["--strict"], 1), ([], 0)):
+            done = run(*late, *strict)
+            self.assertEqual(done.returncode, status, done.stderr)
+            document = json.loads(done.stdout)
+            self.assertEqual(document["status"], "degraded")
+            self.assertTrue(document["offer"]["late"])
+            self.assertIn("--latency=off", document["latency_reason"])
+
     def test_a_trace_is_converted_and_replayed_by_any_number_of_threads(self):
         lines = []
         for second in range(2000):

@@ -268,6 +268,9 @@ int exit_status(const Comparison& comparison) {
   if (comparison.interrupted) return 130;
   for (const VariantSummary& variant : comparison.variants) {
     if (!bad_replicates(variant).empty()) return 1;
+    for (const Replicate& replicate : variant.replicates) {
+      if (replicate.status == "degraded" && text_at(replicate.document, "/config/strict") == "true") return 1;
+    }
   }
   return 0;
 }

@@ -89,7 +89,7 @@ void summarize(std::vector<Comparison>& comparisons);
 /// The document that comparison.schema.json describes; each replicate's own document is in it.
 [[nodiscard]] Json json_of(const Comparison& comparison);
 
-/// 0, 1 if a replicate failed or is invalid, 130 if interrupted.
+/// 0, 1 if a replicate failed, is invalid, says nothing of speed or is degraded with --strict, 130 if interrupted.
 [[nodiscard]] int exit_status(const Comparison& comparison);
 
 }  // namespace latchlab

@@ -170,6 +170,17 @@ TEST_CASE("an open loop without response times does not count, nor does a search
   }
 }
 
+TEST_CASE("a degraded replicate counts, and with --strict is a failure", "[ab]") {
+  for (const bool strict : {false, true}) {
+    std::vector<Replicate> degraded = series(2);
+    degraded[3].status = "degraded";
+    degraded[3].document["config"]["strict"] = strict;
+    const Comparison c = comparison_of({series(1), degraded});
+    CHECK(c.variants[1].verdict == "faster");
+    CHECK(exit_status(c) == (strict ? 1 : 0));
+  }
+}
+
 TEST_CASE("a bad replicate is shown and withholds the verdict", "[ab]") {
   std::vector<Replicate> broken = series(2);
   broken[3] = {
