@@ -51,13 +51,6 @@ def per_operation(cause):
     return lambda document: at("sync", "aborts")(document)[cause] / document["throughput"]["operations"]
 
 
-def bearable(document):
-    """Of the rate that keeps the bound of --slo."""
-    if document["slo"]["answer"] == "none-keeps":
-        raise NoNumber("not even the lowest rate that was tried keeps the bound")
-    return document["throughput"]["per_second"] / 1e6
-
-
 # The title of the axis, and a number of one result document, or NoNumber. `speedup` is drawn relative to the first x of the same
 # curve and replicate.
 METRICS = {
@@ -65,7 +58,7 @@ METRICS = {
     "speedup": ("times the first", lambda d: d["throughput"]["per_second"]),
     "bytes": ("bytes a key", at("memory", "bytes_per_key")),
     "pause": ("the longest call, in milliseconds", lambda d: at("latency", "all", "max_ns")(d) / 1e6),
-    "load": ("million operations a second that keep the bound", bearable),
+    "load": ("million operations a second that keep the bound", lambda d: d["throughput"]["per_second"] / 1e6),
     "nodes": ("nodes on the way of a lookup", at("nodes_per_fetch")),
     "conflicts": ("conflict aborts an operation", per_operation("conflict")),
     "capacity": ("capacity aborts an operation", per_operation("capacity")),

@@ -347,7 +347,7 @@ class Gaps(unittest.TestCase):
 
     def test_a_bound_that_no_rate_keeps_is_told(self):
         for replicate in range(3):
-            self.known("olc", "p99:2us", replicate, "none-keeps")
+            self.known("olc", "p99:2us", replicate, "none-keeps", status="degraded")
             self.known("olc", "p99:10us", replicate, "found" if replicate == 1 else "none-keeps")
         drawn, said = self.said()
         self.assertEqual(drawn, {("olc", "p99:10us", 1)})

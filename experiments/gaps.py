@@ -30,6 +30,13 @@ def of_all(document):
     return document["status"] == "degraded" and not document.get("slo") and not document.get("offer")
 
 
+def why_none(document):
+    """Why the run has no number, whatever is drawn, in words that are alike for all such runs; None where it may have one."""
+    if (document.get("slo") or {}).get("answer") == "none-keeps":
+        return "not even the lowest rate that was tried keeps the bound"
+    return None if document["status"] == "ok" else document["reason"]
+
+
 def place(gaps, replicates):
     """As text: "4", "4 in 2 of 3 runs". `gaps`: all of one reason at one point."""
     of = len({gap.replicate for gap in gaps})

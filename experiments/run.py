@@ -172,8 +172,8 @@ def rows(experiment, results, failures=()):
             if document is None:
                 continue
             try:
-                if document["status"] != "ok":
-                    raise NoNumber(document["reason"])
+                if (none := missing.why_none(document)) is not None:
+                    raise NoNumber(none)
                 y = METRICS[experiment.panels[point.panel].y][1](document)
             except NoNumber as why:
                 gaps.append(Gap(*place, replicate, str(why)))

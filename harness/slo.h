@@ -3,7 +3,10 @@
 // the middle, geometrically, of the highest that kept it and the lowest that did not, until they are 3 % apart.
 //
 //     kept  x . . . x . . . x . . . x . x    the answer is tried last, so that its numbers are
-//     broken                    x     x      those of a run that has kept the bound
+//     broken                   xx    xx      those of a run that has kept the bound
+//
+// A rate breaks the bound if it did so twice in a row: something else may have disturbed the first try, and one miss would halve the
+// answer, or be the end of the search.
 //
 // No rate above what a closed loop does is tried, and none below a thousandth of it, or with too few calls for the percentile
 // to mean anything: the answer may be that even the one keeps
@@ -50,7 +53,7 @@ class RateSearch {
 
   /// The rate to try now. Nothing once the one that was tried last is the answer.
   [[nodiscard]] std::optional<u64> next() const;
-  /// The rate of next() was tried.
+  /// The rate of next() was tried, and again if it did not keep the bound.
   void note(bool kept);
   /// When there is nothing to try any more.
   [[nodiscard]] Answer answer() const;

@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <optional>
+#include <string>
 
 #include "harness/histogram.h"
 #include "harness/result.h"
@@ -26,6 +27,9 @@ struct Tried {
 /// `least`: no rate below it says anything.
 [[nodiscard]] SloSearch search_for_slo(const Slo& slo, double closed_per_second, u64 least,
                                        const std::function<std::optional<Tried>(u64 per_second)>& try_at);
+
+/// Why the search has no rate that keeps the bound, one line; empty where it has. `full`: the index was, as it ended.
+[[nodiscard]] std::string why_no_rate(const Slo& slo, const SloSearch& told, bool full);
 
 /// The rate at which a try of `time_ns`, one call in `latency_every` of which is timed, times just enough calls for the percentile
 /// to mean something. Without an end by time all come, however few a second: 1.

@@ -253,14 +253,7 @@ class Run {
     };
     SloSearch told = search_for_slo(*config_.slo, done_per_second(),
                                     least_rate(*config_.slo, config_.latency_every, config_.time_ns), try_at);
-    if (told.answer == RateSearch::Answer::kUnsteady) {
-      out_.worsen(Status::kDegraded,
-                  fmt::format("no rate keeps --slo={} twice: what kept it broke it when it was tried again, in {} tries",
-                              config_.slo->str(), told.tries.size()));
-    } else if (told.answer == RateSearch::Answer::kUnfinished) {
-      out_.worsen(Status::kDegraded, fmt::format("the search for --slo={} has no answer: {} after {} tries", config_.slo->str(),
-                                            phases_.full() ? "the index was full" : "it was interrupted", told.tries.size()));
-    }
+    if (const std::string why = why_no_rate(*config_.slo, told, phases_.full()); !why.empty()) out_.worsen(Status::kDegraded, why);
     out_.slo = !told.tries.empty() ? Measured(std::move(told)) : Measured<SloSearch>::missing("no rate was tried");
     return last;
   }
