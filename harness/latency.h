@@ -96,6 +96,9 @@ class Latencies {
 inline constexpr const char* kClosedLoop =
     "in a closed loop an operation is due when the one before is done; --rate is an open one";
 
+/// The same of an open loop in which no call is timed.
+inline constexpr const char* kUntimed = "--latency=off: no call was timed, and so no response time either";
+
 /// What a result says of them; `sync` says what the policy counts, or why it does not.
 [[nodiscard]] Latency latency_of(const Latencies& all, const SyncStats& sync);
 

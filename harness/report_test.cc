@@ -6,6 +6,7 @@
 
 #include <unistd.h>
 
+#include "harness/latency.h"
 #include "harness/progress.h"
 #include "harness/table.h"
 #include "src/testing/catch.h"
@@ -292,6 +293,12 @@ TEST_CASE("a document says what came in an open loop, and people see it", "[repo
   CHECK(untimed["slo"]["tries"][0]["response_ns_reason"] == "no call was timed");
   CHECK(testing::schema_violations("harness/result.schema.json", untimed.dump()) == std::vector<std::string>{});
   CHECK_THAT(block, Catch::Contains("   with the waiting for operations\n"));
+  result.trial.offer.value->arrivals = Measured<u64>::missing("they were too many");
+  result.trial.latency = Measured<Latency>::missing(kUntimed);
+  const Json uncounted = document_of(result);
+  CHECK(uncounted["offer"]["arrivals_reason"] == "they were too many");
+  CHECK(testing::schema_violations("harness/result.schema.json", uncounted.dump()) == std::vector<std::string>{});
+  CHECK_THAT(block_of(result), Catch::Contains("response     -: --latency=off: no call was timed, and so no response time either\n"));
   result.trial.offer = Measured<Offer>::missing("a closed loop");
   CHECK_THAT(block_of(result), !Catch::Contains("with the waiting"));
   CHECK_THAT(block_of(result), Catch::Contains("ns of a processor each"));

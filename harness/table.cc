@@ -302,6 +302,7 @@ std::string block_of(const RunResult& r) {
   if (t.slo) text += line("slo", slo_text(*c.slo, *t.slo));
   if (t.offer) text += line("offer", offer_text(*t.offer));
   if (t.latency) text += latency_lines(*t.latency, r.config.batch.keys);
+  if (t.offer && !t.latency) text += line("response", "-: " + t.latency.reason);
   if (t.nodes_per_fetch) text += line("nodes", fmt::format("{:.3f} on the way of a lookup", *t.nodes_per_fetch));
   text += line("limit", limits_text(t.limits));
   if (t.sync.aborts) {

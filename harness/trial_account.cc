@@ -228,7 +228,9 @@ class Account {
 void describe(const RunParts& run, TrialResult& out) {
   out.validation.mode = run.config.validate;
   if (!run.config.slo) out.slo = Measured<SloSearch>::missing("there is no bound to keep");
-  if (run.config.latency_every == 0) out.latency = Measured<Latency>::missing("single calls are timed with --latency");
+  if (run.config.latency_every == 0) {
+    out.latency = Measured<Latency>::missing(run.config.rate ? kUntimed : "single calls are timed with --latency");
+  }
   out.placement.requested = run.config.pin.text;
   out.placement.mem = run.config.mem.text;
   out.placement.mem_by = !run.config.not_placed.empty()    ? Measured<std::string>::missing(run.config.not_placed)

@@ -111,6 +111,7 @@ TEST_CASE("a closed loop has no response times and no offer, and says why, an op
   config.latency_every = 0;
   const TrialResult untimed = run_of<Toy<u64>>(config);
   CHECK_FALSE(untimed.latency);
+  CHECK(untimed.latency.reason == kUntimed);
   REQUIRE(untimed.offer);
   config.latency_every = 7;
   config.threads = 1;
