@@ -210,13 +210,18 @@ TEST_CASE("threads that have parts of a trace are done with them together, howev
   CHECK(result.offer->per_second * result.throughput->seconds < 1100 + 20'000 * waited + 3);
 }
 
-TEST_CASE("an open loop in which memory runs out counts all that was done") {
-  Plant plant(Mistake::kNoMemory);
+/// Inserts until there is no more room, where a Plant makes it so after a hundred.
+Config filling() {
   Config config = open("mix:read=50,insert=50", "200k");
   config.records = 4900;
   config.warmup_ns = 0;
   config.time_ns = 5'000'000'000;
-  const TrialResult result = run_of<Toy<u64>>(config);
+  return config;
+}
+
+TEST_CASE("an open loop in which memory runs out counts all that was done") {
+  Plant plant(Mistake::kNoMemory);
+  const TrialResult result = run_of<Toy<u64>>(filling());
   CHECK(result.status == Status::kFailed);
   REQUIRE(result.throughput);
   u64 done = 0;
@@ -288,11 +293,7 @@ TEST_CASE("a search that is interrupted keeps the tries that were made") {
 
 TEST_CASE("an index that is full ends an open loop") {
   Plant plant(Mistake::kFull);
-  Config config = open("mix:read=50,insert=50", "200k");
-  config.records = 4900;
-  config.warmup_ns = 0;
-  config.time_ns = 5'000'000'000;
-  const TrialResult result = run_of<Toy<u64>>(config);
+  const TrialResult result = run_of<Toy<u64>>(filling());
   CHECK(result.throughput->ended_by == Ending::kFull);
   CHECK(result.throughput->operations < 10'000);
 }
