@@ -129,6 +129,7 @@ RunResult full_result() {
               .involuntary_switches = u64{2},
               .migrations = u64{0},
               .steal_share = 0.0,
+              .on_processor = 1.0,
               .load_before = 0.1,
               .notes = {"DAMON is running"}};
   t.validation = {.mode = Validate::kTally,
