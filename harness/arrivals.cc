@@ -113,7 +113,7 @@ Rate Rate::parse(std::string_view text) {
   constexpr std::string_view kRight = "write 1M, poisson:1M or sine:1M,amplitude=0.5,period=10s";
   Rate rate;
   Spec spec{.name = "fixed", .arg = std::string(text), .options = {}};
-  const bool bare = !text.empty() && text[0] >= '0' && text[0] <= '9';
+  const bool bare = !text.empty() && std::string_view("0123456789.+-").find(text[0]) != std::string_view::npos;
   try {
     if (!bare) spec = Spec::parse(text);
   } catch (const InputError& error) {

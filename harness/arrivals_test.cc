@@ -167,8 +167,9 @@ TEST_CASE("rates are read as they are written, and mistakes are told", "[arrival
   CHECK_THAT(error_of("poison:1M"), Catch::EndsWith("; did you mean 'poisson'?"));
   tells("poisson", "poisson of how many a second? ");
   tells("poisson:1M,period=1s", "poisson has no option 'period'; ");
-  CHECK(error_of("0") == "--rate: 0 is too small; it can be from 1 to 1000000000");
-  CHECK(error_of("2G") == "--rate: 2G is too large; it can be from 1 to 1000000000");
+  CHECK(error_of("0") == "--rate: 0 is too small; it can be from 1 to 1G");
+  CHECK(error_of("2G") == "--rate: 2G is too large; it can be from 1 to 1G");
+  CHECK(error_of("-1").starts_with("--rate: '-1' is not a whole number from 1 to 1G"));
   CHECK(error_of("1M/s").starts_with("--rate: '1M/s' is not a whole number"));
   CHECK(error_of("sine:1M,amplitude=2") == "--rate: amplitude: '2' must be a number from 0 to 1");
   CHECK(error_of("sine:1M,period=1us").starts_with("--rate: period: 1us is too small"));
