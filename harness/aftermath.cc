@@ -45,7 +45,8 @@ class Aftermath {
     constexpr u32 kFetches = 250'000;
     if (!out_.throughput) return;
     const auto missing = [this](const char* why) { out_.nodes_per_fetch = Measured<double>::missing(why); };
-    if (run_.workload.mix().fills()) return missing("the workload looks nothing up");
+    const Mix& mix = run_.workload.mix();
+    if (!mix.has(OpKind::kRead) && !mix.has(OpKind::kMultiGet)) return missing("the workload looks nothing up");
     if (!run_.trial.counts_nodes()) return missing("the index does not count the nodes that a lookup visits");
     const u64 first = run_.phases.next();
     const u32 count = static_cast<u32>(std::min<u64>(kFetches / run_.stream().most_keys(), run_.phases.end_of_first() - first));

@@ -147,7 +147,7 @@ Rate Rate::parse(std::string_view text) {
     return rate;
   }
   Spec spec{.name = "fixed", .arg = std::string(text), .options = {}};
-  const bool bare = !text.empty() && std::string_view("0123456789-+.").find(text[0]) != std::string_view::npos;   // a number
+  const bool bare = !text.empty() && std::string_view("0123456789.+-").find(text[0]) != std::string_view::npos;
   try {
     if (!bare) spec = Spec::parse(text);
   } catch (const InputError& error) {

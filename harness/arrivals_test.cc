@@ -170,10 +170,10 @@ TEST_CASE("rates are read as they are written, and mistakes are told", "[arrival
   CHECK_THAT(error_of("poison:1M"), Catch::EndsWith("; did you mean 'poisson'?"));
   tells("poisson", "poisson of how many a second? ");
   tells("poisson:1M,period=1s", "poisson has no option 'period'; ");
-  CHECK(error_of("0") == "--rate: 0 is too small; it can be from 1 to 1000000000");
-  CHECK(error_of("2G") == "--rate: 2G is too large; it can be from 1 to 1000000000");
+  CHECK(error_of("0") == "--rate: 0 is too small; it can be from 1 to 1G");
+  CHECK(error_of("2G") == "--rate: 2G is too large; it can be from 1 to 1G");
   for (const std::string number : {"1M/s", "-1", "+1", ".5"}) {
-    CHECK(error_of(number).starts_with("--rate: '" + number + "' is not a whole number from 1 to 1000000000; write "));
+    CHECK(error_of(number).starts_with("--rate: '" + number + "' is not a whole number from 1 to 1G; write "));
   }
   for (const std::string factor : {"", "x", "0", "-1", "nan", "inf", "1e7", "1e-7", "{1,2}"}) {
     CHECK(error_of("trace:" + factor) == "--rate: trace: '" + factor + "' is no number from 0.000001 to 1000000; write trace:2 for "

@@ -56,6 +56,7 @@ std::optional<std::string> take(Given& given, std::string_view name) {
 template <class Describe>
 Given read_options(const std::vector<std::string>& args, Describe&& describe) {
   Given given;
+  std::string last;   // option before this one
   for (std::size_t i = 0; i < args.size(); ++i) {
     const std::string& arg = args[i];
     if (!arg.starts_with("--") || arg.size() == 2) {
@@ -81,10 +82,16 @@ Given read_options(const std::vector<std::string>& args, Describe&& describe) {
           fmt::format("--{}: the value is missing; write --{}={}", name, name, option.metavar));
     }
     if (std::vector<std::string>* values = find(given, name)) {
+      // A shell makes neighbours of a list's elements. Apart they are a second thought, which would be run beside the first.
+      if (option.apply && last != name) {
+        throw InputError(fmt::format("--{} is given twice, {} and {}; a list is '--{}={{{},{}}}'", name, values->back(), value, name,
+                                     values->back(), value));
+      }
       values->push_back(std::move(value));
     } else {
       given.emplace_back(name, std::vector<std::string>{std::move(value)});
     }
+    last = name;
   }
   return given;
 }
@@ -402,8 +409,9 @@ LimitsCommand parse_limits(const std::vector<std::string>& args, const Surroundi
   const auto footprint = take(given, "footprint");
   command.footprint = limits_footprint(u64{1} << 30, surroundings.memory_available);
   if (footprint) {
-    const u64 most = std::max(u64{1} << 20, surroundings.memory_available);
-    command.footprint = parse_count("--footprint", *footprint, u64{1} << 20, most) / kLineBytes * kLineBytes;
+    constexpr u64 kMiB = u64{1} << 20;
+    const u64 most = std::max(kMiB, surroundings.memory_available / kMiB * kMiB);   // which reads as so many Mi
+    command.footprint = parse_count("--footprint", *footprint, kMiB, most) / kLineBytes * kLineBytes;
   }
   for (const std::string& name : kPlaces) {
     if (const auto value = take(given, name)) option_row(name).apply(command.config, *value);
@@ -425,7 +433,8 @@ TraceCommand parse_trace(const std::vector<std::string>& args) {
 }  // namespace
 
 Command parse_command_line(const std::vector<std::string>& args, const Surroundings& surroundings) {
-  const std::vector<std::string> known{"list", "doctor", "limits", "ab", "compare", "explain", "hdr", "rows", "trace", "experiment", "help"};
+  const std::vector<std::string> known{"list", "doctor", "limits", "ab",    "compare", "explain",
+                                       "hdr",  "rows",   "trace",  "experiment", "help"};
   if (args.empty()) return HelpCommand{};
   const bool is_run = args[0].starts_with("-");
   if (!is_run && std::find(known.begin(), known.end(), args[0]) == known.end()) {

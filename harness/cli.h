@@ -16,7 +16,8 @@
 //   harness experiment NAME            redraws a figure: see experiment.h
 //
 // Every option that describes a run is an axis: it takes lists and ranges (cli_values.h) and may be given
-// several times. The axis that stands last on the command line changes fastest.
+// several times in a row, which is what a shell makes of a list; apart from itself it is refused. The axis that stands last on the
+// command line changes fastest.
 
 #include <optional>
 #include <string>

@@ -1,10 +1,12 @@
 #include "harness/cli_check.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "harness/cli_combinations.h"
 #include "harness/environment.h"
 #include "harness/placement.h"
 #include "harness/pmu_events.h"
@@ -51,11 +53,6 @@ auto named(std::string_view option, Make&& make) {
   }
 }
 
-bool writes(const Mix& mix) {
-  return mix.has(OpKind::kInsert) || mix.has(OpKind::kUpdate) || mix.has(OpKind::kUpsert) ||
-         mix.has(OpKind::kErase) || mix.has(OpKind::kRmw);
-}
-
 /// Whether any operation takes its key from the distribution (workloads/mix_stream.cc).
 bool draws_keys(const Mix& mix) {
   return mix.has(OpKind::kRead) || mix.has(OpKind::kUpdate) || mix.has(OpKind::kUpsert) ||
@@ -99,21 +96,6 @@ std::string take_phases(Config& config, const Workload& workload, const Defaults
   if (warms_up) return fmt::format("--warmup: it does not reach --workload={}, where each phase is measured: make one its first", text);
   if (config.negative > 0) return fmt::format("--negative: it does not reach --workload={}: the file says what is read", text);
   return "";
-}
-
-/// Why no operation can come as a trace says; empty where it can.
-std::string why_no_times(const Config& config, const Workload& workload) {
-  const std::string given = "--rate=" + config.rate->str(), instead = "write another rate, as --rate=1M";
-  if (config.slo) return "--slo: a search needs a rate to vary, and " + given + " has the trace's own times; leave one of them out";
-  const auto& trace = workload.trace();
-  if (!trace) {
-    return fmt::format("--rate: {} needs --workload=trace:FILE, whose own times it means; with --workload={} {}", given,
-                       config.workload.str(), instead);
-  }
-  if (!trace->has_times()) return fmt::format("--rate: --workload={} has no times; {}", config.workload.str(), instead);
-  if (trace->ops().front().time_ns != trace->ops().back().time_ns) return "";
-  return fmt::format("--rate: all operations of --workload={} have one time stamp, so nothing says how fast they came; {}",
-                     config.workload.str(), instead);
 }
 
 /// Makes --isa an option of the index; why it cannot be one, if so.
@@ -211,216 +193,199 @@ Spec index_in_effect(const Spec& index, const Registry& registry) {
   return {.name = index.name, .arg = {}, .options = named("--index", [&] { return pair->resolve_index(index); })};
 }
 
-std::string complete_and_check(Config& config, const Defaults& defaults, const Surroundings& surroundings,
-                               CapacityOfKeys& capacities) {
-  surroundings.registry.check_words(config.index.name, config.sync.name);
-  config.index_options = index_in_effect(config.index, surroundings.registry).options;
-  const std::string no_isa = take_isa(config, surroundings.registry);
-  (void)in_effect(config.sync, surroundings.registry);
-  if (config.pmu != kDefaultPmu) (void)pmu_events(config.pmu);   // throws for what there is not
-  // What --fit takes for an answer where it is NoRoom, and goes on: a word that is wrong in itself comes before it.
-  const auto fits = [&](auto&& look) {
-    try {
-      look();
-    } catch (const NoRoom& error) {
-      if (!config.fit) throw;
-      if (config.no_room.empty()) config.no_room = error.what();
-    }
-  };
-  fits([&] { config.groups = groups_of(surroundings.topology, config); });
-  if (config.threads * config.groups > kMostThreads) {
-    throw InputError(fmt::format("--threads-per: {} threads in each of {} {}s are more than {}", config.threads, config.groups,
-                                 word(config.threads_per), kMostThreads));
-  }
-  config.threads *= config.groups;
-  fits([&] {
-    const Seats seats = seat(surroundings.topology, config);
-    if (!config.fit || !seats.oversubscribed) return;
-    throw NoRoom(fmt::format("{} threads would share {}", seats.threads(),
-                             seats.processors == 1 ? "one processor" : fmt::format("{} processors", seats.processors)));
-  });
-  fits([&] { place_memory(config, surroundings.topology); });
-  const u64 memory_available = std::min(surroundings.memory_available, available_memory_on(config.pages));
-  (void)named("--dist", [&] { return Distribution(config.distribution); });   // also where another will take its place
-  const Churn churn = named("--churn", [&] { return Churn::parse(config.churn); });
-  const Workload workload = named("--workload", [&] { return Workload(config.workload, 0); });
-  const Mix& mix = workload.mix();
-  const bool inserts = mix.fills();
-  const bool by_file = workload.by_file();
-  if (!draws_keys(mix)) config.no_distribution = "it takes the records in turn";
-  if (defaults.dist && !mix.usual_distribution().empty()) config.distribution = Spec::parse(mix.usual_distribution());
+namespace {
 
-  const bool warmup_is_lost = inserts && !defaults.warmup && config.warmup_ns > 0;
-  if (inserts) {
-    config.warmup_ns = 0;
-  } else if (defaults.warmup) {
-    config.warmup_ns = kDefaultWarmup;
+/// A point on its way from options to a Config, in steps. Those that return nothing throw InputError for what is wrong in itself;
+/// the others return why the combination is.
+class Completion {
+ public:
+  Completion(Config& config, const Defaults& defaults, const Surroundings& surroundings, CapacityOfKeys& capacities)
+      : config_(config), defaults_(defaults), surroundings_(surroundings), capacities_(capacities) {}
+
+  std::string run() {
+    check_words();
+    find_seats();
+    find_operations();
+    find_records();
+    for (const auto step : {&Completion::join, &Completion::fill, &Completion::combine, &Completion::refuse_degraded}) {
+      if (std::string why = (this->*step)(); !why.empty()) return why;
+    }
+    return "";
   }
-  if (defaults.time && !inserts && !by_file && workload.phases().empty()) config.time_ns = kDefaultTime;
-  const std::string no_file = by_file                      ? take_file(config, workload, defaults)
-                              : !workload.phases().empty() ? take_phases(config, workload, defaults)
-                                                           : "";
-  const bool open = config.rate || config.slo;
-  if (open && defaults.latency) config.latency_every = 1;   // every call stands alone there anyway
-  const u64 capacity = named("--keys", [&] { return capacities.of(config.keys, memory_available); });
-  if (defaults.records && !by_file) {
-    // A mix that inserts needs keys that are not in the index.
-    const u64 keys_left = !inserts && mix.has(OpKind::kInsert) ? capacity / 2 : capacity;
-    config.records = std::min(default_records(memory_available), std::max<u64>(keys_left, 1));
-  } else if (config.records > capacity) {
-    throw InputError(fmt::format("--records: --keys={} has distinct keys for {} records, not for {}", config.keys.str(), capacity,
-                                 config.records));
+
+ private:
+  /// Of the index, its options, the policy and the events.
+  void check_words() {
+    surroundings_.registry.check_words(config_.index.name, config_.sync.name);
+    config_.index_options = index_in_effect(config_.index, surroundings_.registry).options;
+    no_isa_ = take_isa(config_, surroundings_.registry);
+    (void)in_effect(config_.sync, surroundings_.registry);
+    if (config_.pmu != kDefaultPmu) (void)pmu_events(config_.pmu);   // throws for what there is not
   }
-  if (const u64 least = least_bytes_per_key(config.keys); config.records > memory_available / least) {
+
+  /// Threads, their processors and the nodes of the memory.
+  void find_seats() {
+    const Topology& topology = surroundings_.topology;
+    fits([&] { config_.groups = groups_of(topology, config_); });
+    if (config_.threads * config_.groups > kMostThreads) {
+      throw InputError(fmt::format("--threads-per: {} threads in each of {} {}s are more than {}", config_.threads, config_.groups,
+                                   word(config_.threads_per), kMostThreads));
+    }
+    config_.threads *= config_.groups;
+    fits([&] {
+      const Seats seats = seat(topology, config_);
+      if (!config_.fit || !seats.oversubscribed) return;
+      throw NoRoom(fmt::format("{} threads would share {}", seats.threads(),
+                               seats.processors == 1 ? "one processor" : fmt::format("{} processors", seats.processors)));
+    });
+    fits([&] { place_memory(config_, topology); });
+    memory_available_ = std::min(surroundings_.memory_available, available_memory_on(config_.pages));
+  }
+
+  /// What the workload is, on which keys, and for how long.
+  void find_operations() {
+    (void)named("--dist", [&] { return Distribution(config_.distribution); });   // also where another will take its place
+    churn_ = named("--churn", [&] { return Churn::parse(config_.churn); });
+    workload_.emplace(named("--workload", [&] { return Workload(config_.workload, 0); }));
+    const bool by_phases = !workload_->phases().empty();
+    if (!draws_keys(mix())) config_.no_distribution = "it takes the records in turn";
+    if (defaults_.dist && !mix().usual_distribution().empty()) config_.distribution = Spec::parse(mix().usual_distribution());
+    warmup_is_lost_ = mix().fills() && !defaults_.warmup && config_.warmup_ns > 0;
+    if (mix().fills()) {
+      config_.warmup_ns = 0;
+    } else if (defaults_.warmup) {
+      config_.warmup_ns = kDefaultWarmup;
+    }
+    if (defaults_.time && !mix().fills() && !by_file() && !by_phases) config_.time_ns = kDefaultTime;
+    no_file_ = by_file()   ? take_file(config_, *workload_, defaults_)
+               : by_phases ? take_phases(config_, *workload_, defaults_)
+                           : "";
+    if ((config_.rate || config_.slo) && defaults_.latency) config_.latency_every = 1;   // every call stands alone there anyway
+  }
+
+  /// As many as there are keys and memory for.
+  void find_records() {
+    capacity_ = named("--keys", [&] { return capacities_.of(config_.keys, memory_available_); });
+    if (defaults_.records && !by_file()) {
+      // A mix that inserts needs keys that are not in the index.
+      const u64 keys_left = !mix().fills() && mix().has(OpKind::kInsert) ? capacity_ / 2 : capacity_;
+      config_.records = std::min(default_records(memory_available_), std::max<u64>(keys_left, 1));
+    } else if (config_.records > capacity_) {
+      throw InputError(fmt::format("--records: --keys={} has distinct keys for {} records, not for {}", config_.keys.str(), capacity_,
+                                   config_.records));
+    }
+    const u64 least = least_bytes_per_key(config_.keys);
+    if (config_.records <= memory_available_ / least) return;
     fits([&] {
       throw NoRoom(fmt::format("{}: {} keys take at least {:.0f} GB; {:.1f} GB of memory are available",
-                               by_file ? "--workload" : "--records", config.records, static_cast<double>(config.records * least) / 1e9,
-                               static_cast<double>(memory_available) / 1e9));
+                               by_file() ? "--workload" : "--records", config_.records,
+                               static_cast<double>(config_.records * least) / 1e9, static_cast<double>(memory_available_) / 1e9));
     });
   }
 
   // From here on every word is right by itself; what is left are combinations.
-  const Pair* pair = nullptr;
-  try {
-    pair = &surroundings.registry.find(config.index.name, config.sync.name, config.key_kind());
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  config.own_memory = pair->own_memory;
-  if (!no_isa.empty()) return no_isa;
-  if (!no_file.empty()) return no_file;
-  config.index_degraded = pair->index_degraded(config.index).value_or("");
-  config.widths = pair->widths(config.index);
-  if (const u64 least = pair->least_bytes(config.index); least > memory_available) {
-    fits([&] {
-      throw NoRoom(fmt::format("--index: {} takes at least {:.0f} GB; {:.1f} GB of memory are available", config.index.str(),
-                               static_cast<double>(least) / 1e9, static_cast<double>(memory_available) / 1e9));
-    });
-  }
-  config.most_keys = pair->most_keys(config.index);
-  // By default nine tenths of a table are filled.
-  if (defaults.records && !inserts && !by_file) config.records = std::min(config.records, config.most_keys - config.most_keys / 10);
-  if (!inserts && config.records > config.most_keys) {
-    return fmt::format("--records: {} has {} slots, too few for {} records", config.index.str(), config.most_keys, config.records);
-  }
-  // What a file inserts has keys in the file.
-  if (mix.has(OpKind::kInsert) && !inserts && !mix.has(OpKind::kErase) && !by_file && config.records == capacity) {
-    if (defaults.records) {
-      return fmt::format("--keys: no key of {} is left to insert: all of them ({}) are loaded", config.keys.str(), capacity);
-    }
-    return fmt::format("--records: --keys={} has {} keys, too few for {} records and one to insert; write fewer",
-                       config.keys.str(), capacity, config.records);
-  }
-  if (config.widths.key < bits_of(config.keys)) {
-    return fmt::format("--keys: {0} holds keys of {1} bits; write --keys=u{1}", config.index.str(), config.widths.key);
-  }
-  if (!config.own_memory.empty() && !defaults.alloc) {
-    return fmt::format("--alloc: it does not reach {}: {}", config.index.name, config.own_memory);
-  }
-  config.no_reclaim = pair->no_reclaim;
-  if (!config.no_reclaim.empty() && !defaults.reclaim) {
-    return fmt::format("--reclaim: it does not reach --sync={}: {}", config.sync.name, config.no_reclaim);
-  }
-  const bool from_malloc = !config.own_memory.empty() || calls_malloc(config.alloc);
-  if (config.huge_pages == HugePages::kThp && from_malloc) {
-    return !config.own_memory.empty()
-               ? fmt::format("--hugepages: thp does not reach {}: {}", config.index.name, config.own_memory)
-               : fmt::format("--hugepages: thp does not reach --alloc={}, which asks nobody for a page size",
-                             word(config.alloc));
-  }
-  if (config.pin.kind == Pin::Kind::kList && !defaults.smt) {
-    return fmt::format("--smt: it does not reach --pin={}, which names each processor", config.pin.text);
-  }
-  if (mix.has(OpKind::kScan) && !pair->ordered) {
-    return fmt::format("--workload: {} is not ordered, so it has no scans", config.index.name);
-  }
-  if (mix.has(OpKind::kErase) && !pair->no_erase.empty()) {
-    return fmt::format("--workload: {} does not erase: {}", config.index.name, pair->no_erase);
-  }
-  if (config.threads > 1 && !pair->many_writers && pair->learns) {
-    return fmt::format("--sync: {} allows one writing thread, but --threads={} and {} learns from lookups", config.sync.name,
-                       config.threads, config.index.name);
-  }
-  if (config.threads > 1 && writes(mix) && !pair->many_writers) {
-    return fmt::format("--sync: {} allows one writing thread, but --threads={} and --workload={} writes",
-                       config.sync.name, config.threads, config.workload.str());
-  }
-  if (config.negative > 0 && !mix.has(OpKind::kRead)) {
-    return fmt::format("--negative: --workload={} reads nothing", config.workload.str());
-  }
-  if (open && config.batch.keys > 1) {
-    return fmt::format("--batch: with --{} operations come one by one, not {} at a time; leave one of them out",
-                       config.rate ? "rate" : "slo", config.batch.keys);
-  }
-  if (config.rate && config.rate->law == Rate::Law::kTrace) {
-    if (std::string why = why_no_times(config, workload); !why.empty()) return why;
-  }
-  if (config.slo && config.rate) return "--slo: it looks for the rate that --rate gives; leave one of them out";
-  if (config.slo && config.latency_every == 0) return "--slo: --latency=off times nothing; leave it out";
-  if (config.slo && workload.trace()) {
-    return fmt::format("--slo: --workload={} is over when all of it was replayed, and every rate would need it again",
-                       config.workload.str());
-  }
-  if (config.slo && config.ops > 0 && config.ops / config.latency_every < config.slo->fewest_calls()) {
-    return fmt::format("--slo: {} needs {} timed calls, and of --ops={} with --latency={} there are {}", config.slo->str(),
-                       config.slo->fewest_calls(), config.ops, latency_text(config.latency_every),
-                       config.ops / config.latency_every);
-  }
-  if (config.slo && inserts) return "--slo: --workload=insert fills the index once, and every rate would need an empty one";
-  if (config.batch.keys > 1) {
-    const auto only = mix.only();
-    const bool reads = only == static_cast<std::size_t>(OpKind::kRead);
-    if (mix.has(OpKind::kMultiGet)) {
-      return fmt::format("--batch: multi-gets say themselves how many keys a call has; write multi_get_keys={} in the mix",
-                         config.batch.keys);
-    }
-    if (!reads && only != static_cast<std::size_t>(OpKind::kInsert) && only != static_cast<std::size_t>(OpKind::kUpdate) &&
-        only != static_cast<std::size_t>(OpKind::kErase)) {
-      return fmt::format("--batch: --workload={} is not of one kind: all lookups, inserts, updates or erasures",
-                         config.workload.str());
-    }
-    if (!pair->no_batch.empty()) return fmt::format("--batch: it does not reach {}: {}", config.index.name, pair->no_batch);
-    if (config.batch.order == BatchOrder::kSideBySide && !(reads ? pair->side_by_side : pair->hints)) {
-      return fmt::format("--batch: {} of {} do not go side by side; write --batch={}:in-turn", reads ? "lookups" : "changes",
-                         config.index.name, config.batch.keys);
-    }
-  }
-  if (warmup_is_lost) {
-    return fmt::format("--warmup: --workload={} has none: it begins with an empty index", config.workload.str());
-  }
-  if (!config.no_distribution.empty() && !defaults.dist) {
-    return fmt::format("--dist: it does not reach --workload={}: {}", config.workload.str(),
-                       config.no_distribution);
-  }
-  if (churn.kind != Churn::Kind::kNone && !config.no_distribution.empty()) {
-    return fmt::format("--churn: it does not reach --workload={}: {}", config.workload.str(), config.no_distribution);
-  }
-  const Distribution distribution(config.distribution);
-  if (churn.kind == Churn::Kind::kDrift && distribution.alike()) {
-    return fmt::format("--churn: under --dist={} no rank is more popular than another, so none can drift", config.distribution.str());
-  }
-  if (churn.kind == Churn::Kind::kFlash && distribution.by_age() && mix.has(OpKind::kInsert)) {
-    return fmt::format("--churn: a flash crowd addresses the same records for a while, but under --dist={} every insert makes all of "
-                       "them older", config.distribution.str());
-  }
-  if (config.no_distribution.empty()) {
+
+  /// The index under the policy, with such keys.
+  std::string join() {
     try {
-      (void)distribution.law(config.records);
+      pair_ = &surroundings_.registry.find(config_.index.name, config_.sync.name, config_.key_kind(), key_option());
     } catch (const InputError& error) {
-      return fmt::format("--dist: {}", error.what());
+      return error.what();
+    }
+    config_.own_memory = pair_->own_memory;
+    if (!no_isa_.empty()) return no_isa_;
+    if (!no_file_.empty()) return no_file_;
+    config_.index_degraded = pair_->index_degraded(config_.index).value_or("");
+    config_.widths = pair_->widths(config_.index);
+    config_.no_reclaim = pair_->no_reclaim;
+    return "";
+  }
+
+  /// Whether the index has room for the records, and the keys are enough and not too wide.
+  std::string fill() {
+    if (const u64 least = pair_->least_bytes(config_.index); least > memory_available_) {
+      fits([&] {
+        throw NoRoom(fmt::format("--index: {} takes at least {:.0f} GB; {:.1f} GB of memory are available", config_.index.str(),
+                                 static_cast<double>(least) / 1e9, static_cast<double>(memory_available_) / 1e9));
+      });
+    }
+    const bool fills = mix().fills();
+    config_.most_keys = pair_->most_keys(config_.index);
+    // By default nine tenths of a table are filled.
+    if (defaults_.records && !fills && !by_file()) {
+      config_.records = std::min(config_.records, config_.most_keys - config_.most_keys / 10);
+    }
+    if (!fills && config_.records > config_.most_keys) {
+      return fmt::format("--records: {} has {} slots, too few for {} records", config_.index.str(), config_.most_keys, config_.records);
+    }
+    // What a file inserts has keys in the file.
+    if (mix().has(OpKind::kInsert) && !fills && !mix().has(OpKind::kErase) && !by_file() && config_.records == capacity_) {
+      if (defaults_.records) {
+        return fmt::format("--keys: no key of {} is left to insert: all of them ({}) are loaded", config_.keys.str(), capacity_);
+      }
+      return fmt::format("--records: --keys={} has {} keys, too few for {} records and one to insert; write fewer",
+                         config_.keys.str(), capacity_, config_.records);
+    }
+    if (config_.widths.key < bits_of(config_.keys)) {
+      return fmt::format("{0}: {1} holds keys of {2} bits{3}", key_option(), config_.index.str(), config_.widths.key,
+                         by_file() ? "" : fmt::format("; write --keys=u{}", config_.widths.key));
+    }
+    return "";
+  }
+
+  std::string combine() {
+    std::string why = why_not_together({.config = config_, .defaults = defaults_, .pair = *pair_, .workload = *workload_,
+                                        .churn = churn_, .warmup_is_lost = warmup_is_lost_});
+    return why.empty() ? config_.no_room : why;
+  }
+
+  /// What is not measured as it was asked for, where --strict refuses that.
+  std::string refuse_degraded() {
+    if (!config_.strict) return "";
+    const auto refuse = [](const std::string& why) {
+      if (!why.empty()) throw InputError("--strict: the result would be degraded: " + why);
+    };
+    refuse(config_.index_degraded);
+    refuse(config_.mem_degraded);
+    if (config_.clear_accessed_ns != 0) refuse(why_accessed_stay().value_or(""));
+    if (pair_->elides_reads || writes(mix())) refuse(pair_->degraded(config_.sync).value_or(""));
+    return "";
+  }
+
+  const Mix& mix() const { return workload_->mix(); }
+  bool by_file() const { return workload_->by_file(); }
+  /// What says which keys there are.
+  std::string key_option() const { return by_file() ? fmt::format("--workload={}", config_.workload.str()) : "--keys"; }
+
+  /// What --fit takes for an answer where it is NoRoom, and goes on: a word that is wrong in itself comes before it.
+  template <class Look>
+  void fits(const Look& look) {
+    try {
+      look();
+    } catch (const NoRoom& error) {
+      if (!config_.fit) throw;
+      if (config_.no_room.empty()) config_.no_room = error.what();
     }
   }
-  if (!config.no_room.empty()) return config.no_room;
-  const std::string accessed_stay = config.clear_accessed_ns == 0 ? "" : why_accessed_stay().value_or("");
-  for (const std::string& why : {config.index_degraded, config.mem_degraded, accessed_stay}) {
-    if (config.strict && !why.empty()) throw InputError("--strict: the result would be degraded: " + why);
-  }
-  if (config.strict && (pair->elides_reads || writes(mix))) {
-    if (const auto why = pair->degraded(config.sync)) {
-      throw InputError("--strict: the result would be degraded: " + *why);
-    }
-  }
-  return "";
+
+  Config& config_;
+  const Defaults& defaults_;
+  const Surroundings& surroundings_;
+  CapacityOfKeys& capacities_;
+  u64 memory_available_ = 0;
+  u64 capacity_ = 0;   // distinct keys
+  Churn churn_;
+  std::optional<Workload> workload_;
+  bool warmup_is_lost_ = false;
+  std::string no_isa_, no_file_;   // why those options do not go with the rest
+  const Pair* pair_ = nullptr;
+};
+
+}  // namespace
+
+std::string complete_and_check(Config& config, const Defaults& defaults, const Surroundings& surroundings,
+                               CapacityOfKeys& capacities) {
+  return Completion(config, defaults, surroundings, capacities).run();
 }
 
 u64 CapacityOfKeys::of(const Spec& keys, u64 memory) {

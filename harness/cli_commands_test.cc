@@ -118,5 +118,25 @@ TEST_CASE("help and list know every word", "[cli]") {
   CHECK_THROWS_AS((void)list_text(kRegistry, "indices"), InputError);
 }
 
+TEST_CASE("an option that is given again apart from itself is refused", "[cli]") {
+  CHECK(runs({"--threads=1", "--threads=2", "--sync=olc"}).runs.size() == 2);   // as a shell makes it of a list
+  CHECK(error_of({"--threads=1", "--sync=olc", "--threads=2"}) ==
+        "--threads is given twice, 1 and 2; a list is '--threads={1,2}'");
+  CHECK(contains(error_of({"limits", "--threads=1", "--json", "--threads=2"}), "--threads is given twice"));
+  CHECK(contains(error_of({"ab", "--records=1k", "--a=--sync=none", "--records=2k", "--b=--sync=olc"}), "--records is given twice"));
+  CHECK(error_of({"--json", "--threads=1", "--json"}) == "--json is given 2 times");
+}
+
+TEST_CASE("what may be off says so", "[cli]") {
+  CHECK(error_of({"--rows=0"}) == "--rows: 0 is too small; it can be from 1000 to 1048576Ti, or off");
+  CHECK(contains(error_of({"--clear-accessed=0"}), "--clear-accessed: 0 is too small; it can be from 1ms to "));
+  CHECK(error_of({"--clear-accessed=0"}).ends_with(", or off"));
+  CHECK(runs({"--rows=off", "--clear-accessed=off"}).runs[0].config.rows == 0);
+}
+
+TEST_CASE("the footprint of limits has a range that reads", "[cli]") {
+  CHECK(error_of({"limits", "--footprint=0"}) == "--footprint: 0 is too small; it can be from 1Mi to 8Gi");
+}
+
 }  // namespace
 }  // namespace latchlab

@@ -33,6 +33,17 @@ E parse_word(std::string_view option, const std::string& text, std::initializer_
                                suggestion(text, words)));
 }
 
+/// 0 for "off"; else what `parse` makes of it, whose errors say that there is that word, too.
+template <class Parse>
+u64 number_or_off(const std::string& text, const Parse& parse) {
+  if (text == "off") return 0;
+  try {
+    return parse();
+  } catch (const InputError& error) {
+    throw InputError(fmt::format("{}, or off", error.what()));
+  }
+}
+
 }  // namespace
 
 const std::vector<OptionRow>& option_rows() {
@@ -98,14 +109,16 @@ const std::vector<OptionRow>& option_rows() {
        [](Config& c, const std::string& v) { c.ops = parse_count("--ops", v, 1, u64{1} << 60); }},
       {"clear-accessed", "TIME", "off", "clear the Accessed bits of all pages so often in the measured phase, as DAMON does",
        [](Config& c, const std::string& v) {
-         c.clear_accessed_ns = v == "off" ? 0 : parse_duration("--clear-accessed", v, 1'000'000, kLongest);
+         c.clear_accessed_ns = number_or_off(v, [&] { return parse_duration("--clear-accessed", v, 1'000'000, kLongest); });
        }},
       {"sample", "TIME", "100ms", "interval of the throughput series",
        [](Config& c, const std::string& v) {
          c.sample_ns = parse_duration("--sample", v, 1'000'000, kLongest);
        }},
       {"rows", "N", "off; 1M of Wiscer's files", "a row of the result for every so many operations; harness rows prints them",
-       [](Config& c, const std::string& v) { c.rows = v == "off" ? 0 : parse_count("--rows", v, 1'000, u64{1} << 60); }},
+       [](Config& c, const std::string& v) {
+         c.rows = number_or_off(v, [&] { return parse_count("--rows", v, 1'000, u64{1} << 60); });
+       }},
       {"rate", "RATE", "", "open loop: operations a second, 1M, poisson:1M or sine:1M, or a trace's own times: trace; harness list arrivals",
        [](Config& c, const std::string& v) { c.rate = Rate::parse(v); }},
       {"slo", "BOUND", "", "... or the highest rate at which response times keep a bound: p99:50us; each is tried for --time",
@@ -113,7 +126,7 @@ const std::vector<OptionRow>& option_rows() {
       {"latency", "CALLS", "off; all in an open loop", "time single calls: off, sample:0.01 (one in a hundred) or all",
        [](Config& c, const std::string& v) { c.latency_every = parse_latency(v); }},
       {"pmu", "EVENTS", kDefaultPmu, "families (core, cache, tlb, tsx, energy) and libpfm4 names: tsx,cache; or off",
-       [](Config& c, const std::string& v) { c.pmu = v; }},
+       [](Config& c, const std::string& v) { c.pmu = v, c.pmu_given = true; }},
       {"seed", "N", "1", "of keys and operations",
        [](Config& c, const std::string& v) { c.seed = parse_count("--seed", v, 0, ~u64{0}); }},
       {"validate", "KIND", "tally", "check the index against what was done: tally or off",
@@ -178,7 +191,7 @@ std::string help_text() {
   text +=
       "\n"
       "Those from --index to --validate take lists {a,b} and ranges 1..8, 1..9+2, 1..56*2;\n"
-      "also inside: rtm:{0,20}.\n"
+      "also inside: rtm:{0,20}. An option may be given several times in a row, which is what a shell makes of a list.\n"
       "In a list, key=value belongs to the name before it: {rtm:20,wait=0,none} is two policies.\n"
       "Numbers: 16M is 16,000,000, 16Mi is 16,777,216. Times: 5s, 200ms, 50us, 2min.\n"
       "\n"

@@ -151,17 +151,32 @@ std::vector<std::string> expand_range(std::string_view what, std::string_view te
   }
 }
 
-/// The points that one value without a comma outside braces stands for.
-std::vector<std::string> expand_one(std::string_view what, std::string_view text) {
-  if (is_path(text)) return {std::string(text)};
-  // Inner braces first, as a shell would: prefix{a,b}suffix.
-  if (const std::size_t open = text.find('{'); open != std::string_view::npos) {
+/// Where the first braces open and close. In a path braces may be part of a name: there only those count that have a comma inside
+/// and close, as a shell takes them.
+struct Braces {
+  std::size_t open, close;
+};
+std::optional<Braces> first_braces(std::string_view text, bool path) {
+  for (std::size_t open = text.find('{'); open != std::string_view::npos; open = text.find('{', open + 1)) {
     int depth = 0;
+    bool comma = false;
     std::size_t close = open;
     for (; close < text.size(); ++close) {
       if (text[close] == '{') ++depth;
+      if (text[close] == ',' && depth == 1) comma = true;
       if (text[close] == '}' && --depth == 0) break;
     }
+    if (!path || (comma && close < text.size())) return Braces{.open = open, .close = close};
+  }
+  return std::nullopt;
+}
+
+/// The points that one value without a comma outside braces stands for.
+std::vector<std::string> expand_one(std::string_view what, std::string_view text) {
+  const bool path = is_path(text);
+  // Inner braces first, as a shell would: prefix{a,b}suffix.
+  if (const auto braces = first_braces(text, path)) {
+    const auto [open, close] = *braces;
     std::vector<std::string> points;
     for (const std::string& piece : split_at_commas(what, text.substr(open + 1, close - open - 1))) {
       const std::string joined =
@@ -171,6 +186,7 @@ std::vector<std::string> expand_one(std::string_view what, std::string_view text
     }
     return points;
   }
+  if (path) return {std::string(text)};
   // Then the first range, standing alone or after a colon or an equals sign; those behind it by recursion.
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find_first_of(":=,", begin), text.size());
@@ -199,9 +215,9 @@ u64 parse_count(std::string_view what, std::string_view text, u64 min, u64 max) 
   if (!value) {
     throw InputError(
         fmt::format("{}: '{}' is not a whole number from {} to {}; write 1000, 64k, 16M (decimal) or 16Mi (binary)",
-                    what, text, min, max));
+                    what, text, count_text(min), count_text(max)));
   }
-  return in_range(what, text, *value, min, max, fmt::format("{}", min), fmt::format("{}", max));
+  return in_range(what, text, *value, min, max, count_text(min), count_text(max));
 }
 
 Batching parse_batch(std::string_view text) {

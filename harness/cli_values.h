@@ -40,10 +40,9 @@ namespace latchlab {
 /// The points of an axis, from all values given for its option (an option may be given several times, which
 /// is what a shell makes of an unquoted brace list):
 ///
-///   {a,b,c}      a list; {..} may also stand inside: rtm:{0,3,20}
+///   {a,b,c}      a list; {..} may also stand inside: rtm:{0,3,20}, wiscer:{high-churn,read-mostly}
 ///   1..8         a range; 1..9+2 adds (1 3 5 7 9), 1..56*2 multiplies (1 2 4 8 16 32); no step means +1.
-///   Ends with the last
-///                value that is not beyond the second number. Both numbers may carry the same unit:
+///                Ends with the last value that is not beyond the second number. Both numbers may carry the same unit:
 ///                1M..16M*4. It may also stand after a colon or an equals sign: rtm:0..20+5,
 ///                mix:read=50..90+20,..
 ///
@@ -53,7 +52,8 @@ namespace latchlab {
 ///   {rtm:20,wait=0,none}   is   rtm:20,wait=0   and   none
 ///   {compact,list:0-1,3}   is   compact         and   list:0-1,3
 ///
-/// A path (file:...) that stands alone is never cut; in a list a comma ends it. At most 100,000 points.
+/// A path (file:...) that stands alone is cut only by braces with a comma in them, and has no ranges; in a list a comma ends it. At
+/// most 100,000 points.
 [[nodiscard]] std::vector<std::string> expand_axis(std::string_view what,
                                                    const std::vector<std::string>& values);
 

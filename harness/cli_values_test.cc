@@ -1,6 +1,7 @@
 #include "harness/cli_values.h"
 
 #include "src/base/error.h"
+#include "src/base/quantity.h"
 #include "src/testing/catch.h"
 
 namespace latchlab {
@@ -71,6 +72,17 @@ TEST_CASE("durations have a unit and print as they are read", "[cli]") {
   }
 }
 
+TEST_CASE("limits of counts are said as people write them", "[cli]") {
+  for (const auto& [count, text] : {std::pair<u64, const char*>{0, "0"}, {1024, "1024"}, {10'000, "10000"}, {16'000'000, "16M"},
+                                    {1'500'000, "1500k"}, {u64{64} << 20, "64Mi"}, {u64{1} << 40, "1Ti"}, {123'457, "123457"},
+                                    {~u64{0}, "18446744073709551615"}}) {
+    CHECK(count_text(count) == text);
+    CHECK(parse_count("--x", count_text(count), 0, ~u64{0}) == count);
+  }
+  CHECK(error_of([] { (void)parse_count("--x", "0", 1 << 20, u64{22} << 30); }) ==
+        "--x: 0 is too small; it can be from 1Mi to 22Gi");
+}
+
 TEST_CASE("lists and ranges are the points of an axis", "[cli]") {
   CHECK(expand("art") == Points{"art"});
   CHECK(expand("{1,2,4}") == Points{"1", "2", "4"});
@@ -101,6 +113,17 @@ TEST_CASE("lists and ranges may stand inside a spec", "[cli]") {
   CHECK(expand("{none,rtm:0..10+5}") == Points{"none", "rtm:0", "rtm:5", "rtm:10"});
   CHECK(expand("rtm:20,respec={0,1}") == Points{"rtm:20,respec=0", "rtm:20,respec=1"});
   CHECK(expand("rtm:{0,1},wait=0..1").size() == 4);
+  CHECK(expand("simdht:isa={scalar,avx2},key=32") == Points{"simdht:isa=scalar,key=32", "simdht:isa=avx2,key=32"});
+  CHECK(expand("ycsb-{a,b}") == Points{"ycsb-a", "ycsb-b"});
+}
+
+TEST_CASE("lists may stand inside a path as a shell would take them", "[cli]") {
+  CHECK(expand("wiscer:{high-churn,read-mostly}") == Points{"wiscer:high-churn", "wiscer:read-mostly"});
+  CHECK(expand("{lookup,wiscer:{a,b}}") == Points{"lookup", "wiscer:a", "wiscer:b"});
+  CHECK(expand("file:/{c}/{a,b}/1..3") == Points{"file:/{c}/a/1..3", "file:/{c}/b/1..3"});
+  CHECK(expand("file:/{a,{b,c}}") == Points{"file:/a", "file:/b", "file:/c"});
+  CHECK(expand("file:/{a,b") == Points{"file:/{a,b"});   // a name, if an odd one
+  CHECK(expand("file:/{a}") == Points{"file:/{a}"});
 }
 
 TEST_CASE("what a shell cuts apart is joined again", "[cli]") {

@@ -180,6 +180,7 @@ TEST_CASE("a trace is run whatever of its keys are there when it begins", "[cli]
   const std::string added_first = trace_of(other, {{"a", OpKind::kInsert}, {"a", OpKind::kRead}});
   CHECK(runs({added_first}).runs[0].config.records == 0);
   CHECK(contains(error_of({added_first, "--slo=p99:1ms"}), "is over when all of it was replayed"));
+  CHECK(error_of({"--index=vip", "--sync=spin", read_first}) == read_first + ": vip under spin has no byte-string keys");
   CHECK(contains(error_of({"--keys=trace"}), "--keys: keys trace: needs a path"));
   CHECK(contains(error_of({"--keys=trade:x"}), "did you mean 'trace'"));
 }

@@ -17,8 +17,8 @@ namespace {
 
 /// Of the configuration, what no option says or what changes no result.
 bool is_option(const std::string& key) {
-  return key != "point" && key != "index_options" && key != "key_kind" && key != "key_file" && key != "trace" && key != "wiscer" && key != "strict" &&
-         !key.ends_with("_reason");
+  constexpr std::string_view kNone[] = {"point", "index_options", "key_kind", "key_file", "trace", "wiscer", "strict"};
+  return std::ranges::count(kNone, key) == 0 && !key.ends_with("_reason");
 }
 
 // Beside the options, in what results may differ.
@@ -128,8 +128,8 @@ bool sort_by_block(std::vector<ResultSet>& sets) {
   return true;
 }
 
-/// That sets which differ in no option that says so did other operations, at this point; empty if they did the same, or do not say.
-std::string other_operations(const std::vector<ResultSet>& sets, const Options& options, const std::string& point) {
+/// That sets which differ in no option that says so did other operations, at a point; empty if they did the same, or do not say.
+std::string other_operations(const std::vector<ResultSet>& sets, const Options& options) {
   constexpr const char* kSaid[] = {"workload", "keys", "dist", "churn", "negative", "records", "seed"};
   for (const char* option : kSaid) {
     if (std::ranges::count(options.differ, option) != 0) return "";
@@ -142,8 +142,7 @@ std::string other_operations(const std::vector<ResultSet>& sets, const Options& 
     if (!own.empty()) prints.insert(std::move(own));
   }
   if (prints.size() <= 1) return "";
-  return fmt::format("{}they did not do the same operations: the fingerprints of their streams differ",
-                     point.empty() ? "" : point + ": ");
+  return "they did not do the same operations: the fingerprints of their streams differ";
 }
 
 /// What all sets hold of one point; the first has some.
@@ -178,6 +177,9 @@ std::vector<Comparison> compare(std::vector<ResultSet> sets, u64 seed) {
   const Options options = sort_options(sets);
   std::vector<std::string> notes = differences(sets);
   if (options.differ.empty() && notes.empty()) notes.emplace_back("they do not differ in options, machine or build");
+  if (std::ranges::count(options.differ, "latency_every") != 0) {
+    notes.emplace_back("they differ in how many calls are timed, and timed calls overlap with no others: throughput is less with more");
+  }
 
   std::vector<std::string> points;   // in the order of the first set, then of the others
   std::map<std::string, std::vector<ResultSet>> at;
@@ -193,6 +195,7 @@ std::vector<Comparison> compare(std::vector<ResultSet> sets, u64 seed) {
     }
   }
   std::vector<Comparison> comparisons;
+  std::vector<std::string> not_compared;
   for (const std::string& point : points) {
     std::vector<ResultSet>& of_point = at[point];
     std::vector<std::string> missing;
@@ -200,17 +203,19 @@ std::vector<Comparison> compare(std::vector<ResultSet> sets, u64 seed) {
       if (set.documents.empty()) missing.push_back(set.name);
     }
     if (of_point.front().documents.empty() || missing.size() + 1 >= sets.size()) {
-      notes.push_back(fmt::format("not compared: {}, of which there is none in {}", point, fmt::join(missing, " and in ")));
+      not_compared.push_back(fmt::format("not compared: {}, of which there is none in {}", point, fmt::join(missing, " and in ")));
       continue;
     }
-    if (std::string note = other_operations(of_point, options, point); !note.empty()) notes.push_back(std::move(note));
+    std::vector<std::string> of_this = notes;
+    if (std::string note = other_operations(of_point, options); !note.empty()) of_this.push_back(std::move(note));
     comparisons.push_back(compare_point(std::move(of_point), options, seed));
+    comparisons.back().notes = std::move(of_this);
   }
   if (comparisons.empty()) {
     throw InputError(fmt::format("compare: '{}' has no point in common with the others; its options that vary are {}",
                                  sets.front().name, fmt::join(options.points, ", ")));
   }
-  comparisons.front().notes = std::move(notes);
+  for (Comparison& comparison : comparisons) comparison.notes.insert(comparison.notes.end(), not_compared.begin(), not_compared.end());
   summarize(comparisons);
   return comparisons;
 }

@@ -66,8 +66,9 @@ TEST_CASE("what varies within a set makes points, each of which is compared by i
   CHECK(all[0].common == "threads=1");
   CHECK(all[1].common == "threads=2");
   for (const Comparison& c : all) CHECK(c.variants[1].replicates.size() == 10);
-  CHECK(all[0].notes == std::vector<std::string>{"not compared: threads=4, of which there is none in B",
-                                                 "not compared: threads=8, of which there is none in A"});
+  const std::vector<std::string> left_out{"not compared: threads=4, of which there is none in B",
+                                          "not compared: threads=8, of which there is none in A"};
+  for (const Comparison& c : all) CHECK(c.notes == left_out);
 }
 
 TEST_CASE("the comparisons of one command are corrected together") {
@@ -118,6 +119,28 @@ TEST_CASE("other machines and builds are compared, and said") {
         std::vector<std::string>{"they do not differ in options, machine or build"});
 }
 
+TEST_CASE("what is true at all points stands in each document, and once below the tables") {
+  const auto all = compare({set_of("A", "none", 1e6, {1, 2}), set_of("B", "none", 1e6, {1, 2})}, 1);
+  REQUIRE(all.size() == 2);
+  const std::string note = "they do not differ in options, machine or build";
+  for (const Comparison& c : all) CHECK(c.notes == std::vector{note});
+  const std::string text = table_of(all);
+  CHECK_THAT(text, Catch::EndsWith("\nat all points: " + note + "\n"));
+  CHECK(text.find(note) == text.rfind(note));
+  // Of one point it is said with the rest.
+  CHECK_THAT(table_of(std::vector{all[0]}), Contains("\n\n" + note + "\n"));
+}
+
+TEST_CASE("sets of which more calls are timed in the one are compared, and it is said") {
+  ResultSet timed = set_of("A", "none", 1e6), untimed = set_of("B", "none", 2e6);
+  for (Json& document : timed.documents) document["config"]["latency_every"] = 1;
+  for (Json& document : untimed.documents) document["config"]["latency_every"] = 0;
+  const Comparison c = only(compare({timed, untimed}, 1));
+  REQUIRE(c.notes.size() == 1);
+  CHECK_THAT(c.notes[0], Contains("timed calls overlap with no others"));
+  CHECK(only(compare({timed, timed}, 1)).notes == std::vector<std::string>{"they do not differ in options, machine or build"});
+}
+
 TEST_CASE("blocks are paired although one of three sets has nothing at a point") {
   const auto all = compare({in_blocks(set_of("A", "none", 1e6, {1, 2}), 10), in_blocks(set_of("B", "olc", 9e5, {1, 2}), 40),
                             in_blocks(set_of("C", "rtm", 8e5, {2}), 50)}, 1);
@@ -145,10 +168,15 @@ TEST_CASE("sets that say the same and did other operations are compared, and it 
     return set;
   };
   const auto notes = [](ResultSet a, ResultSet b) { return compare({std::move(a), std::move(b)}, 1).front().notes; };
+  const std::vector<std::string> others{"they did not do the same operations: the fingerprints of their streams differ"};
   const ResultSet a = with_stream(set_of("A", "none", 1e6, {1, 2}), 7), b = with_stream(set_of("B", "olc", 1e6, {1, 2}), 8);
-  CHECK(notes(a, b) == std::vector<std::string>{
-                           "threads=1: they did not do the same operations: the fingerprints of their streams differ",
-                           "threads=2: they did not do the same operations: the fingerprints of their streams differ"});
+  for (const Comparison& c : compare({a, b}, 1)) CHECK(c.notes == others);
+  // At one point only.
+  ResultSet mixed = with_stream(set_of("B", "olc", 1e6, {1}), 7);
+  for (Json& document : with_stream(set_of("B", "olc", 1e6, {2}), 8).documents) mixed.documents.push_back(std::move(document));
+  const auto two = compare({a, mixed}, 1);
+  CHECK(two[0].notes.empty());
+  CHECK(two[1].notes == others);
   CHECK(notes(a, with_stream(set_of("B", "olc", 1e6, {1, 2}), 7)).empty());
   CHECK(notes(a, set_of("B", "olc", 1e6, {1, 2})).empty());   // an older result does not say
   CHECK(notes(a, with_stream(set_of("B", "olc", 1e6, {1, 2}), 100)).empty());   // the records say it

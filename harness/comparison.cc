@@ -98,7 +98,8 @@ void summarize_alone(VariantSummary& variant) {
     variant.quartiles = Measured<Interval>::missing(variant.median.reason);
   } else {
     variant.median = median(values);
-    variant.quartiles = Interval{.low = quantile(values, 0.25), .high = quantile(values, 0.75)};
+    variant.quartiles = values.size() > 1 ? Measured(Interval{.low = quantile(values, 0.25), .high = quantile(values, 0.75)})
+                                          : Measured<Interval>::missing("one replicate has no quartiles");
   }
   variant.response_ns = response_of(variant);
   read_documents(variant);

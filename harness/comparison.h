@@ -85,6 +85,8 @@ void summarize(std::vector<Comparison>& comparisons);
 
 /// For people: the commands, then a line a variant (comparison_report.cc).
 [[nodiscard]] std::string table_of(const Comparison& comparison);
+/// All of one command, one below the other; what is noted of each of them is said once, at the end.
+[[nodiscard]] std::string table_of(const std::vector<Comparison>& comparisons);
 
 /// The document that comparison.schema.json describes; each replicate's own document is in it.
 [[nodiscard]] Json json_of(const Comparison& comparison);

@@ -43,7 +43,9 @@ std::vector<std::string> reasons_of(const VariantSummary& variant) {
 }
 
 std::string three(double value) { return fmt::format("{:.3f}", value); }
-std::string range(const Interval& i) { return three(i.low) + " .. " + three(i.high); }
+std::string range(const Contrast& c) {
+  return c.has_interval() ? three(c.interval.low) + " .. " + three(c.interval.high) : std::string("-");
+}
 
 /// The verdict, and what would help where there is none.
 std::string verdict_text(const Contrast& contrast) {
@@ -72,7 +74,7 @@ std::string flags_text(const VariantSummary& v) {
   // Too few are left to say anything: that is worth a word where all of them together say something.
   if (unflagged_verdict(c) == v.verdict || (c.too_few > 0 && v.verdict == word(Verdict::kTooNoisy))) return text;
   return text + fmt::format("{}  without what is flagged: {}: {}, 95 % {}, {} replicates\n", v.name, unflagged_verdict(c),
-                            three(c.ratio), range(c.interval), c.replicates);
+                            three(c.ratio), range(c), c.replicates);
 }
 
 /// A column of the table, as wide as the widest of its cells.
@@ -111,7 +113,7 @@ std::vector<Column> columns_of(const Comparison& comparison) {
       column(comparison, "quartiles", &V::quartiles,
              [&](const Interval& i) { return mops(i.low) + " .. " + mops(i.high); }),
       column(comparison, "ratio", &V::contrast, [&](const Contrast& c) { return three(c.ratio); }),
-      column(comparison, "95 %", &V::contrast, [&](const Contrast& c) { return range(c.interval); }),
+      column(comparison, "95 %", &V::contrast, range),
       column(comparison, "B/key", &V::bytes_per_key,
              [](double bytes) { return fmt::format("{:.1f}", bytes); }),
       column(comparison, "pages", &V::page_bytes,
@@ -150,7 +152,8 @@ Json json_of(const Interval& i) { return {i.low, i.high}; }
 
 void put_contrast(Json& o, const Contrast& c) {
   o["ratio"] = c.ratio;
-  o["interval"] = json_of(c.interval);
+  c.has_interval() ? void(o["interval"] = json_of(c.interval))
+                   : put_missing(o, "interval", "so few replicates have none of 95 %");
   o["probability"] = c.probability;
   o["compared"] = c.replicates;
 }
@@ -224,7 +227,10 @@ std::string heading(const Comparison& comparison) {
 
 }  // namespace
 
-std::string table_of(const Comparison& comparison) {
+namespace {
+
+/// Without its notes.
+std::string figures_of(const Comparison& comparison) {
   std::string text = heading(comparison);
   if (!comparison.common.empty()) text += fmt::format("all with {}\n", comparison.common);
   text += '\n';
@@ -243,15 +249,41 @@ std::string table_of(const Comparison& comparison) {
   for (std::size_t i = 0; i < comparison.variants.size(); ++i) {
     text += line_of(columns, widths, [i](const Column& c) -> const std::string& { return c.cells[i]; });
   }
+  return text;
+}
 
+/// Of these `noted`, and of its variants.
+std::string notes_of(const Comparison& comparison, const std::vector<std::string>& noted) {
   std::string notes;
-  for (const std::string& note : comparison.notes) notes += note + '\n';
+  for (const std::string& note : noted) notes += note + '\n';
   for (const VariantSummary& v : comparison.variants) {
     if (!v.withheld.empty()) notes += fmt::format("{}  withheld: {}\n", v.name, v.withheld);
     for (const std::string& reason : reasons_of(v)) notes += fmt::format("{}  {}\n", v.name, reason);
     notes += flags_text(v);
   }
-  return notes.empty() ? text : text + '\n' + notes;
+  return notes.empty() ? "" : '\n' + notes;
+}
+
+}  // namespace
+
+std::string table_of(const Comparison& comparison) { return figures_of(comparison) + notes_of(comparison, comparison.notes); }
+
+std::string table_of(const std::vector<Comparison>& comparisons) {
+  const auto in_all = [&](const std::string& note) {
+    return std::ranges::all_of(comparisons, [&](const Comparison& c) { return std::ranges::count(c.notes, note) != 0; });
+  };
+  std::string text;
+  for (const Comparison& comparison : comparisons) {
+    std::vector<std::string> own = comparison.notes;
+    if (comparisons.size() > 1) std::erase_if(own, in_all);
+    text += (text.empty() ? "" : "\n") + figures_of(comparison) + notes_of(comparison, own);
+  }
+  if (comparisons.size() < 2) return text;
+  std::string common;
+  for (const std::string& note : comparisons.front().notes) {
+    if (in_all(note)) common += fmt::format("at all points: {}\n", note);
+  }
+  return common.empty() ? text : text + '\n' + common;
 }
 
 Json json_of(const Comparison& comparison) {

@@ -329,6 +329,25 @@ TEST_CASE("what elision came to stands beside the ratio, where there is any", "[
   for (const char* name : {"commits", "fallbacks", "zero"}) CHECK(plain.find(name) == std::string::npos);
 }
 
+TEST_CASE("few replicates have no interval, and one has no quartiles", "[ab]") {
+  const auto cells = [](int replicates) { return cells_of(table_of(comparison_of({series(1, replicates), series(2, replicates)})), "b"); };
+  CHECK(cells(1)[2] == "-");
+  CHECK(cells(1)[4] == "-");
+  CHECK(cells(5)[2] != "-");
+  CHECK(cells(5)[4] == "-");
+  CHECK(cells(6)[4] != "-");
+  const Json one = checked_json(comparison_of({series(1, 1), series(2, 1)}));
+  CHECK(one["variants"][1]["ratio"] == 2.0);
+  CHECK(one["variants"][1]["interval_reason"] == "so few replicates have none of 95 %");
+  CHECK(one["variants"][1]["quartiles_reason"] == "one replicate has no quartiles");
+  for (const auto& [replicates, paired, has] : {std::tuple{5u, true, false}, {6u, true, true}, {3u, false, false}, {4u, false, true}}) {
+    Contrast c;
+    c.replicates = replicates;
+    c.paired = paired;
+    CHECK(c.has_interval() == has);
+  }
+}
+
 TEST_CASE("a comparison of which nothing came is null with reasons", "[ab]") {
   Comparison c = comparison_of({{}, {}});
   c.planned_blocks = 10;

@@ -108,6 +108,7 @@ struct Config {
   std::optional<u64> rows;      ///< the measured phase has a row for so many operations; 0: none; not set: nobody says
   u32 latency_every = 0;        ///< one call in so many is timed; 0: none
   std::string pmu = kDefaultPmu;  ///< which events are counted: words for pmu_events (pmu_events.h)
+  bool pmu_given = false;         ///< somebody asked for them
   std::optional<Rate> rate;     ///< of an open loop; none: a closed one
   std::optional<Slo> slo;       ///< ... or the rate that keeps this bound
   u64 seed = 1;

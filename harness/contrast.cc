@@ -40,6 +40,8 @@ void set_too_few(Contrast& c, std::size_t tests) {
 
 }  // namespace
 
+bool Contrast::has_interval() const { return least_probability(replicates, paired) < .05; }
+
 Contrast paired_contrast(const std::vector<double>& base, const std::vector<double>& variant, u64 seed, u32 resamples) {
   Contrast c{.ratio = paired_ratio(base, variant),
              .interval = bootstrap_ratio(base, variant, seed, resamples),

@@ -31,6 +31,10 @@ struct Contrast {
   u32 replicates = 0;      ///< of the variant, each with one of the base where they are paired
   u32 too_few = 0;         ///< how many more replicates it takes for the test to be able to say anything
 
+  /// Whether `interval` may be called one of 95 %: not of so few replicates (five pairs, three of each unpaired) that they would
+  /// stand as clear of each other in more than 5 % of all cases if both were alike. That of one has no width.
+  [[nodiscard]] bool has_interval() const;
+
   /// Half the interval's width, relative to the ratio.
   [[nodiscard]] double half_width() const { return (interval.high - interval.low) / 2 / ratio; }
 };

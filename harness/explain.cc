@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "harness/document.h"
+#include "harness/on_processor.h"
 #include "harness/progress.h"
 #include "harness/table.h"
 #include "src/base/error.h"
@@ -275,6 +276,11 @@ void find_rest(const Result& r, std::vector<Finding>& out) {
   }
   if (const double steal = r.or_zero("/health/steal_share"); steal >= kLittle) {
     out.push_back({steal, fmt::format("The host took {} of the processors' time for others.", percent(steal))});
+  }
+  if (const double share = r.number("/health/on_processor").value_or(1); share < kEnoughOnProcessor) {
+    out.push_back({1 - share, fmt::format("A thread was on a processor for {} of the time in which it could have run: others had it, "
+                                          "and this is a number of the crowd.",
+                                          percent(share))});
   }
   const double processors = r.or_zero("/machine/processors");
   if (r.or_zero("/health/load_before") > processors / 2) {

@@ -118,6 +118,8 @@ TEST_CASE("machine and run are told where they are in the numbers") {
   CHECK_THAT(after("/throughput/timed_share", .2), Contains("for 20.0 % of the wall time"));
   CHECK_THAT(after("/throughput/jain", .5), Contains("Jain's index is 0.500"));
   CHECK_THAT(after("/memory/minor_faults", 50'000), Contains("0.05 page faults an operation"));
+  CHECK_THAT(after("/health/on_processor", .3), Contains("on a processor for 30.0 % of the time"));
+  CHECK_THAT(after("/health/on_processor", .9), !Contains("on a processor"));
   CHECK_THAT(after("/health/load_before", 2.0), Contains("load average was 2.0 on 2 processors"));
   CHECK_THAT(after("/sync/restart_rate", .5), Contains("0.5 restarts an operation"));
   const std::string large = after("/limits/footprint_bytes", 1 << 30);

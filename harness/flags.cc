@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "harness/document.h"
+#include "harness/on_processor.h"
 #include "harness/statistics.h"
 #include "harness/table.h"
 
@@ -37,6 +38,10 @@ const std::vector<Sign>& signs() {
       {at("/health/steal_share"),
        [](double share, double) {
          return share >= .01 ? fmt::format("the host took {} of the processors' time", percent(share)) : "";
+       }},
+      {at("/health/on_processor"),
+       [](double share, double) {
+         return share < kEnoughOnProcessor ? fmt::format("a thread was on a processor {} of its time", percent(share)) : "";
        }},
       {switches_a_second,
        [](double rate, double middle) {

@@ -6,6 +6,7 @@
 //   steal      the host took 1 % or more of the processors' time for others: nothing else gives a processor away so
 //   switches   threads were thrown off their processors three times as often as in the middle replicate, and more than 20 times
 //              a second
+//   processor  a thread was on one for less than nine tenths of the time in which it could have run
 //   load       one more was running beforehand than in the middle
 //   frequency  a cycle was 3 % longer or shorter than in the middle
 //

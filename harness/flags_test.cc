@@ -40,6 +40,8 @@ TEST_CASE("what was out of line around a replicate is named with the middle of t
   CHECK(flags_with("/health/steal_share", .02) == Flagged{{"the host took 2.0 % of the processors' time"}, 0});
   CHECK(flags_with("/health/involuntary_switches", 1000) ==
         Flagged{{"500 involuntary switches a second, 8 in the middle"}, 0});
+  CHECK(flags_with("/health/on_processor", .9) == Flagged{});
+  CHECK(flags_with("/health/on_processor", .5) == Flagged{{"a thread was on a processor 50.0 % of its time"}, 0});
   CHECK(flags_with("/health/load_before", 4.2) == Flagged{{"load 4.2 before it, 1.9 in the middle"}, 0});
   CHECK(flags_with("/limits/cycle_ns", .625) == Flagged{{"1.60 GHz, 2.00 in the middle"}, 0});
   CHECK(flags_with("/limits/cycle_ns", .4) == Flagged{{"2.50 GHz, 2.00 in the middle"}, 0});

@@ -10,7 +10,8 @@
 // The first two run over a buffer of the index's footprint (what it holds from the system, cut to what fits), on the
 // same page size and the same NUMA nodes, by as many pinned threads at once as the run used processors, each with a walk of its own
 // through the shared buffer. A thread's time a line is that of its best batch, since a disturbed one says
-// nothing about the memory; the limit is the mean over the threads.
+// nothing about the memory; the limit is the mean over the threads. The two kinds take turns of 50 ms, so that a neighbour who is
+// busy for a tenth of a second disturbs neither all of the one nor only the other.
 //
 // When: after the measured phase and the check, while the idle index still exists, so that the index has met
 // neither the buffer's cache lines nor its pages. The buffer is gone when the call returns.

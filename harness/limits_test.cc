@@ -25,19 +25,21 @@ TEST_CASE("the buffer stands for the index, within what fits") {
 }
 
 TEST_CASE("limits are measured by one thread and by several") {
-  for (const u32 threads : {1U, 3U}) {
+  for (const auto& [threads, ms] : {std::pair{1u, 10u}, {3u, 10u}, {2u, 120u}}) {   // of the last the kinds of line take turns
     LimitsPlan plan;
     plan.footprint = 8 * kMiB;
     plan.cpus.assign(threads, 0);
     plan.pin = false;
-    plan.time_ns = 10'000'000;
+    plan.time_ns = ms * u64{1'000'000};
     Limits limits = measure_limits(plan);
     REQUIRE(limits.chase_ns);
     REQUIRE(limits.independent_ns);
     CHECK(*limits.chase_ns > 0);
+    CHECK(*limits.chase_ns < 1e6);
     CHECK(*limits.cycle_ns > 0);
     CHECK(*limits.cycle_ns < 50);   // a processor of 20 MHz
     CHECK(*limits.independent_ns > 0);
+    CHECK(*limits.independent_ns < 1e6);
     CHECK_FALSE(limits.chase_ratio);
     CHECK_FALSE(limits.independent_ratio);
     if (Native::transactions_work()) {

@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "harness/build_info.h"
+#include "harness/pmu_access.h"
 #include "harness/pmu_events.h"
 #include "src/base/error.h"
 #include "workloads/shipped.h"
@@ -154,15 +155,23 @@ std::string hugepages(const Registry&) {
          line("thp", "transparent huge pages where the kernel has them; not with malloc, of whichever library");
 }
 
-/// What each event is here, or why it is not; a run finds out whether the kernel counts it.
+/// What each event is here, and why it is not counted where it is not; once of a family, where it is the same of all.
 std::string pmu_events_here(const Registry&) {
   std::string text;
   for (const PmuFamily& family : pmu_families()) {
     text += line(std::string(family.name), std::string(family.meaning));
-    for (const PmuEvent& event : pmu_events(family.name)) {
-      if (event.family != family.name) continue;
-      const std::string_view both = event.here.empty() || event.missing.empty() ? "" : "; ";
-      text += fmt::format("    {:<31} {}{}{}\n", event.name, event.here, both, event.missing);
+    std::vector<PmuEvent> events = pmu_events(family.name);
+    std::erase_if(events, [&](const PmuEvent& event) { return event.family != family.name; });
+    std::vector<std::string> whys = why_not_here(events);
+    if (!whys.front().empty() && std::ranges::count(whys, whys.front()) == std::ssize(whys)) {
+      text += line("", "none of them is counted here: " + whys.front());
+      std::ranges::fill(whys, "");
+    }
+    for (std::size_t i = 0; i < events.size(); ++i) {
+      const std::string not_here = whys[i].empty() ? "" : "not counted here: " + whys[i];
+      const std::string_view both = events[i].here.empty() || not_here.empty() ? "" : "; ";
+      const std::string what = events[i].here + std::string(both) + not_here;
+      text += what.empty() ? fmt::format("    {}\n", events[i].name) : fmt::format("    {:<31} {}\n", events[i].name, what);
     }
   }
   return text + line("NAME", "any event of libpfm4, with its parts and modifiers: RETIRED_INSTRUCTIONS:u") +

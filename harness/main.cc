@@ -40,9 +40,9 @@ namespace {
 
 int show(const std::vector<Comparison>& comparisons, bool json) {
   int status = 0;
+  if (!json) print(table_of(comparisons));
   for (const Comparison& comparison : comparisons) {
-    print(json ? json_of(comparison).dump(-1, ' ', false, Json::error_handler_t::replace) + '\n'
-               : (&comparison == &comparisons.front() ? "" : "\n") + table_of(comparison));
+    if (json) print(json_of(comparison).dump(-1, ' ', false, Json::error_handler_t::replace) + '\n');
     status = std::max(status, exit_status(comparison));
   }
   return status;

@@ -20,8 +20,8 @@ namespace {
 /// Set for the process that is begun again, so that it does not do so for ever.
 constexpr const char* kPreloaded = "LATCHLAB_PRELOADED";
 
-/// Asks the library, by the functions with which each of those that we know tells its version.
-std::string version_of(void* library) {
+/// Asks the library at `path`, by the functions with which each of those that we know tells its version.
+std::string version_of(void* library, const char* path) {
   if (library == nullptr) return "unknown";
   if (auto* const control = reinterpret_cast<int (*)(const char*, void*, std::size_t*, void*, std::size_t)>(
           dlsym(library, "mallctl"))) {
@@ -36,9 +36,10 @@ std::string version_of(void* library) {
     return fmt::format("mimalloc {}.{}.{}", ask() / 100, ask() / 10 % 10, ask() % 10);
   }
   if (dlsym(library, "scalable_malloc") != nullptr || dlsym(library, "__TBB_malloc_proxy") != nullptr) {
-    if (auto* const ask = reinterpret_cast<const char* (*)()>(dlsym(RTLD_DEFAULT, "TBB_runtime_version"))) {
-      return fmt::format("oneTBB {}", ask());
-    }
+    // It has no such function, unlike oneTBB's other library, which need not be in the process; but its file has a number.
+    std::error_code none;
+    const std::filesystem::path file = std::filesystem::canonical(path, none);
+    return fmt::format("oneTBB, {}", none ? path : file.filename().string());
   }
   if (dlsym(library, "gnu_get_libc_version") != nullptr) return fmt::format("glibc {}", gnu_get_libc_version());
   return "unknown";
@@ -66,7 +67,7 @@ MallocServer malloc_server() {
     return {.library = "unknown", .version = "unknown"};
   }
   void* const library = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-  MallocServer out{.library = std::filesystem::path(info.dli_fname).filename(), .version = version_of(library)};
+  MallocServer out{.library = std::filesystem::path(info.dli_fname).filename(), .version = version_of(library, info.dli_fname)};
   if (library != nullptr) (void)dlclose(library);
   return out;
 }

@@ -18,6 +18,7 @@
 #include "harness/dealer.h"
 #include "harness/latency.h"
 #include "harness/meter.h"
+#include "harness/on_processor.h"
 #include "harness/open_loop.h"
 #include "harness/placement.h"
 #include "harness/pmu_groups.h"
@@ -51,6 +52,7 @@ struct alignas(kFalseSharingBytes) Worker {
   bool clocked = true;  // the kernel told that time
   bool pinned = true;
   std::optional<u32> seen_on;  // the processor, at the end of the measured phase
+  std::optional<ProcessorTime> processor_time;   // in the measured phase
 };
 
 class Phases {

@@ -1,10 +1,12 @@
 #pragma once
-// What this process may count on this machine, for `harness doctor`: what libpfm4 knows of the processor, and what the kernel says
+// What this process may count on this machine, for `harness doctor` and `harness list pmu`: what libpfm4 knows of the processor, and what the kernel says
 // to a try of every family.
 
 #include <string>
+#include <vector>
 
 #include "harness/environment.h"
+#include "harness/pmu_events.h"
 #include "src/arch/perf_calls.h"
 #include "src/base/types.h"
 
@@ -21,6 +23,11 @@ struct PmuAccess {
 
 /// Tries every event of every family on the calling thread, energy on the package that it is in: some milliseconds.
 [[nodiscard]] PmuAccess pmu_access(PerfCalls& calls = kernel_perf());
+
+/// Of each of these events why it is not counted here, as libpfm4 knows it or as the kernel answers to a try on the calling thread,
+/// or on the package that it is in; empty for one that is.
+[[nodiscard]] std::vector<std::string> why_not_here(const std::vector<PmuEvent>& events, PerfCalls& calls = kernel_perf(),
+                                                    const Root& root = {});
 
 /// What doctor says of it.
 [[nodiscard]] Finding finding_of(const PmuAccess& access, const Root& root = {});

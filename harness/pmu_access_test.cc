@@ -38,5 +38,17 @@ TEST_CASE("What may be counted is told family by family", "[pmu]") {
   CHECK_THAT(pmu_access(paranoid).families, Catch::StartsWith("software 3 of 3, core 3 of 3, cache 4 of 4, tlb 4 of 4, "));
 }
 
+TEST_CASE("Why an event is not counted here is said of each", "[pmu]") {
+  OnlySoftware kernel(ENOENT);
+  std::vector<PmuEvent> events = pmu_events("core");   // after those of the software
+  const std::vector<std::string> whys = why_not_here(events, kernel);
+  REQUIRE(whys.size() == 6);
+  CHECK(whys[0].empty());
+  CHECK_THAT(whys[3], Catch::StartsWith("ENOENT: the kernel has no such counter here ("));
+  events[0].missing = "libpfm4 has no such event";
+  CHECK(why_not_here(events, kernel)[0] == "libpfm4 has no such event");
+  CHECK(kernel.files == 0);
+}
+
 }  // namespace
 }  // namespace latchlab

@@ -219,7 +219,7 @@ PmuEvent named_event(const std::string& text, const CpuFlags& flags) {
   Encoded encoded = encode(text);
   if (encoded.event) {
     encoded.event->name = text;
-    encoded.event->family = "named";
+    encoded.event->family = kNamedFamily;
     encoded.event->missing = needs_transactions(encoded.event->code, flags);
     return *encoded.event;
   }
@@ -244,7 +244,7 @@ PmuEvent named_event(const std::string& text, const CpuFlags& flags) {
   if (processors.empty()) throw wrong_part(text, all.front(), name, stranger(behind, all.front()), encoded.complaint);
   PmuEvent out;
   out.name = text;
-  out.family = "named";
+  out.family = kNamedFamily;
   out.missing = fmt::format("{}; it has it for {}", not_here(), fmt::join(processors, ", "));
   return out;
 }

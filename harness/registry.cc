@@ -50,7 +50,7 @@ void Registry::check_words(std::string_view index, std::string_view policy) cons
   check("sync", policy, policies());
 }
 
-const Pair& Registry::find(std::string_view index, std::string_view policy, KeyKind keys) const {
+const Pair& Registry::find(std::string_view index, std::string_view policy, KeyKind keys, std::string_view from) const {
   check_words(index, policy);
   bool other_keys = false;
   for (const Pair& pair : pairs_) {
@@ -59,7 +59,7 @@ const Pair& Registry::find(std::string_view index, std::string_view policy, KeyK
     other_keys = true;
   }
   if (other_keys) {
-    throw InputError(fmt::format("--keys: {} under {} has no {} keys", index, policy,
+    throw InputError(fmt::format("{}: {} under {} has no {} keys", from, index, policy,
                                  keys == KeyKind::kU64 ? "integer" : "byte-string"));
   }
   throw InputError(fmt::format("--sync: {} does not run under {}; it runs under {}", index, policy,

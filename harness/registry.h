@@ -82,8 +82,10 @@ class Registry {
   /// Throws InputError unless both words are registered, with or without each other.
   void check_words(std::string_view index, std::string_view policy) const;
 
-  /// The pair of a run; throws InputError that lists what exists and suggests the nearest word.
-  [[nodiscard]] const Pair& find(std::string_view index, std::string_view policy, KeyKind keys) const;
+  /// The pair of a run; throws InputError that lists what exists and suggests the nearest word. `from`: the option that says which
+  /// keys there are.
+  [[nodiscard]] const Pair& find(std::string_view index, std::string_view policy, KeyKind keys,
+                                 std::string_view from = "--keys") const;
 
   /// In order of registration, each word once.
   [[nodiscard]] std::vector<std::string> indexes() const;

@@ -327,6 +327,7 @@ Json health_json(const Health& h) {
   put(o, "involuntary_switches", h.involuntary_switches);
   put(o, "migrations", h.migrations);
   put(o, "steal_share", h.steal_share);
+  put(o, "on_processor", h.on_processor);
   put(o, "load_before", h.load_before);
   o["notes"] = h.notes;
   return o;

@@ -7,150 +7,19 @@
 #include <unistd.h>
 
 #include "harness/latency.h"
-#include "harness/progress.h"
+#include "harness/report_testing.h"
 #include "harness/table.h"
 #include "src/testing/catch.h"
-#include "workloads/wiscer.h"
 #include "src/testing/json_schema.h"
 
 namespace latchlab {
 namespace {
 
+using testing::empty_result;
+using testing::full_result;
+
 std::vector<std::string> violations(const Json& document) {
   return testing::schema_violations("harness/result.schema.json", document.dump());
-}
-
-/// A result in which everything was measured.
-RunResult full_result() {
-  RunResult r;
-  r.command = {"harness", "--index=art"};
-  r.config.records = 1000;
-  r.config.latency_every = 100;
-  r.config.clear_accessed_ns = 100'000'000;
-  r.config.slo = Slo::parse("p99:3ms");
-  r.config.batch.keys = 2;
-  r.config.block = r.config.order = 0;
-  r.config.time_ns = 1'000'000'000;
-  r.build = {.commit = "abc",
-             .dirty = true,
-             .compiler = "GNU 12",
-             .flags = "-O2",
-             .type = "Release",
-             .libraries = {{"fmt", "9.1"}}};
-  MachineInfo& m = r.machine;
-  m.hostname = std::string("here");
-  m.kernel = std::string("Linux 6");
-  m.memory_bytes = u64{1} << 30;
-  m.model = std::string("a processor");
-  m.microcode = std::string("0x1");
-  m.caches = {{.level = 1, .type = "data", .bytes = 49152, .shared_by = 2}};
-  m.mitigations = std::vector<std::pair<std::string, std::string>>{{"meltdown", "Not affected"}};
-  m.governor = std::string("performance");
-  m.thp = std::string("madvise");
-  m.numa_balancing = false;
-  m.damon = false;
-  m.virtual_machine = true;
-  m.rtm.probe = "works";
-  m.heavy_fence = "membarrier";
-  TrialResult& t = r.trial;
-  t.placement = {.requested = "compact",
-                 .mem = "bind:0",
-                 .mem_by = std::string("chunks"),
-                 .page_nodes = PageNodes{.pages = 12, .shares = {{.node = 0, .share = 1}}},
-                 .threads = {{.requested_cpu = 0, .observed_cpu = 0u, .socket = 0u, .node = 0u, .cluster = 0u, .core = 0u}},
-                 .processors = 1,
-                 .oversubscribed = false};
-  t.phases = {{.name = "load", .seconds = 1, .operations = 1000, .per_second = 1000.0}};
-  Throughput throughput;
-  throughput.operations = 5'000'000;
-  throughput.seconds = 1;
-  throughput.timed_share = 0.9;
-  throughput.per_second = 5e6;
-  throughput.per_operation = {
-      {.name = "read", .count = 5'000'000, .succeeded = 5'000'000, .per_second = 5e6}};
-  throughput.interval_ns = 100'000'000;
-  throughput.series = {5e6, 5.1e6};
-  throughput.per_thread = {5e6};
-  throughput.jain = 1.0;
-  throughput.generator_ns = 3.0;
-  t.throughput = throughput;
-  const LatencySummary summary{.count = 5000, .mean_ns = 420.5, .min_ns = 200, .max_ns = 2'500'000,
-                               .percentiles = {{50, 400}, {99.9, 12'345}}, .histogram = {{400, 4000}, {12'345, 1000}}};
-  const std::vector<NamedCount> aborted{{.name = "conflict", .count = 3}};
-  t.latency = Latency{.clock_ns = 20,
-                      .all = summary,
-                      .response = summary,
-                      .operations = {{.name = "read", .summary = summary, .response = summary, .fallbacks = u64{7}, .aborts = aborted}},
-                      .fell_back = summary};
-  t.offer = Offer{.per_second = 5.2e6, .arrivals = u64{5'100'000}, .lag = {.largest = 3'000'000, .at_end = 0}, .late = false};
-  t.slo = SloSearch{.answer = RateSearch::Answer::kFound,
-                    .closed_per_second = 9e6,
-                    .tries = {{.per_second = 5'200'000, .done_per_second = 5e6, .response_ns = u64{2'500'000}, .late = false, .kept = true}}};
-  t.sync.options = {{"restarts", "20"}};
-  t.sync.counters = std::vector<NamedCount>{{.name = "ops", .count = 5}};
-  t.sync.aborts = std::vector<NamedCount>{{.name = "conflict", .count = 30}, {.name = "zero", .count = 10}};
-  t.sync.abort_statuses = std::vector<NamedCount>{{.name = "retry+conflict", .count = 30}, {.name = "zero", .count = 10}};
-  t.sync.fallback_rate = 0.0001;
-  t.sync.restart_rate = 0.5;
-  t.sync.series = std::vector<SyncStats::Series>{{.name = "aborts", .rates = {.1, .2}}};
-  t.sync.per_thread = std::vector<SyncStats::Counts>{{{.name = "ops", .count = 5}, {.name = "conflict", .count = 30}}};
-  t.sync.reclaim = std::vector<NamedCount>{
-      {.name = "retired", .count = 9}, {.name = "freed", .count = 7}, {.name = "pending", .count = 2},
-      {.name = "advances", .count = 3}, {.name = "stalled", .count = 0}};
-  const PmuTotal cycles{
-      .here = "perf::CYCLES", .raw = 40, .scaled = 100, .enabled_ns = 10, .running_ns = 4, .per_operation = 2e-5};
-  t.pmu = PmuResult{.events = {{.name = "cycles", .family = "core", .total = cycles}},
-                    .derived = {{"instructions_per_cycle", 2.5}, {"package_joules", 6}}};
-  t.nodes_per_fetch = 1.477;
-  t.stream = StreamPrint{.operations = 1000, .fingerprint = 0xfeed};
-  t.key_file = KeyFile{.lines = 1005, .empty = 2, .repeated = 3};
-  t.trace = TraceAbout{.checksum = 0xfade, .operations = 5, .keys = 3, .loaded = 2, .has_times = true};
-  t.wiscer = WiscerFile::read("steady-state");
-  t.memory = {.malloc = Measured<MallocServer>::missing("nodes are not from malloc"),
-              .index_live = u64{43'000},
-              .index_reserved = u64{50'000},
-              .keys = u64{1000},
-              .keys_at_start = u64{1000},
-              .bytes_per_key = 43.0,
-              .page_bytes = u64{4096},
-              .huge_share = 0.0,
-              .rss = u64{1} << 20,
-              .minor_faults = u64{3},
-              .major_faults = u64{0},
-              .accessed_cleared = u64{2}};
-  t.limits = {.footprint = 43'000,
-              .page_bytes = u64{4096},
-              .cycle_ns = .5,
-              .chase_ns = 80.0,
-              .independent_ns = 10.0,
-              .transaction_ns = 20.0,
-              .chase_ratio = 2.5,
-              .independent_ratio = 20.0};
-  t.health = {.voluntary_switches = u64{1},
-              .involuntary_switches = u64{2},
-              .migrations = u64{0},
-              .steal_share = 0.0,
-              .load_before = 0.1,
-              .notes = {"DAMON is running"}};
-  t.validation = {.mode = Validate::kTally,
-                  .passed = true,
-                  .expected_keys = u64{1000},
-                  .found_keys = u64{1000},
-                  .detail = ""};
-  identify(r);
-  return r;
-}
-
-/// A result in which nothing was.
-RunResult empty_result() {
-  RunResult r;
-  identify(r);
-  r.machine.rtm.probe = "absent";
-  r.machine.heavy_fence = "none";
-  r.trial.status = Status::kSkipped;
-  r.trial.reason = "two writers";
-  nothing_measured(r.trial, "the run was skipped");
-  return r;
 }
 
 /// Every null in a document must have its reason beside it.
@@ -262,11 +131,7 @@ TEST_CASE("a document says what was counted and why the rest was not, and people
                                                "counted 40.0 % of the time or more   with the waiting for operations\n"));
   pmu.events[0].total.value->per_operation = 12'345.5;
   CHECK_THAT(block_of(result), Catch::Contains("counted      12,346 cycles an operation"));
-  // Where there are no counters only who has asked for some is told.
   pmu.events.erase(pmu.events.begin());
-  CHECK_THAT(block_of(result), !Catch::Contains("counted "));
-  result.config.pmu = "tsx";
-  CHECK_THAT(block_of(result), Catch::Contains("counted      -: cycles-t: ENOENT: there is none\n"));
   // A null must have its reason.
   document = document_of(result);
   document["pmu"]["events"][0].erase("count_reason");
@@ -382,114 +247,6 @@ TEST_CASE("a document is written whole or not at all", "[report]") {
   std::size_t entries = 0;
   for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder.path)) ++entries;
   CHECK(entries == 2);  // a.json and the folder b.json: no temporary file is left
-}
-
-TEST_CASE("people see status and reason once", "[table]") {
-  RunResult degraded = full_result();
-  degraded.trial.status = Status::kDegraded;
-  degraded.trial.reason = "rtm runs on its lock";
-  const std::string block = block_of(degraded);
-  for (const char* part :
-       {"5.00 M in 1.0 s, making them took the rest of 1.1 s", "rtm runs on its lock", "degraded", "43.0 bytes a key", "4K pages",
-        "passed: 1,000 keys", "conflict 75.0 %", "0.01 %", "2.5 dependent", "DAMON is running"}) {
-    INFO(part << " in\n" << block);
-    CHECK(block.find(part) != std::string::npos);
-  }
-
-  RunResult other = degraded;
-  other.config.threads = 2;
-  RunTable table({{.config = degraded.config, .skip = ""}, {.config = other.config, .skip = ""}});
-  CHECK(table.header().find("threads") != std::string::npos);
-  const std::string rows = table.row(degraded) + table.row(other);
-  CHECK(rows.find("5.000") != std::string::npos);
-  CHECK(rows.find("degraded [1]") != std::string::npos);
-  CHECK(rows.find("[2]") == std::string::npos);
-  CHECK(table.footer().find("[1] rtm runs on its lock") != std::string::npos);
-}
-
-TEST_CASE("people see that an upsert of a key that is there is no failure", "[table]") {
-  RunResult result = full_result();
-  Throughput throughput = *result.trial.throughput;
-  throughput.per_operation = {{.name = "update", .count = 1000, .succeeded = 990, .per_second = 1000},
-                              {.name = "upsert", .count = 1000, .succeeded = 0, .per_second = 1000}};
-  result.trial.throughput = throughput;
-  CHECK_THAT(block_of(result), Catch::Contains("99.0 % succeeded"));
-  CHECK_THAT(block_of(result), Catch::Contains("0.0 % were new"));
-}
-
-TEST_CASE("a table has a column for what somebody set", "[table]") {
-  RunResult olc = full_result();
-  RunResult none = olc;
-  none.config.no_reclaim = "nothing waits";
-  const auto header = [](const RunResult& a, const RunResult& b) {
-    return RunTable({{.config = a.config, .skip = ""}, {.config = b.config, .skip = ""}}).header();
-  };
-  CHECK_THAT(header(olc, none), !Catch::Contains("reclaim"));
-  RunResult quiescent = olc;
-  quiescent.config.reclaim = Reclaim::kQsbr;
-  CHECK_THAT(header(olc, quiescent), Catch::Contains("reclaim"));
-}
-
-TEST_CASE("a table says which insert runs ended before their records", "[table]") {
-  RunResult result = full_result();
-  result.config.workload = Spec::parse("insert");
-  RunTable table({{.config = result.config, .skip = ""}});
-  CHECK(table.row(result).find("ok, ended by --time") != std::string::npos);
-  result.trial.throughput.value->ended_by = Ending::kRecords;
-  CHECK(table.row(result).find("ended by") == std::string::npos);
-}
-
-TEST_CASE("people see that a warm-up changed the index", "[table]") {
-  RunResult result = full_result();
-  RunTable table({{.config = result.config, .skip = ""}});
-  for (const u64 little : {991, 1009}) {
-    result.trial.memory.keys_at_start = little;
-    CHECK(block_of(result).find("warm-up") == std::string::npos);
-    CHECK(table.row(result).find("--records") == std::string::npos);
-  }
-  result.trial.memory.keys_at_start = u64{4321};
-  CHECK_THAT(block_of(result), Catch::Contains("began with 4,321 keys, 4.32 times --records, and ended with 1,000"));
-  CHECK_THAT(table.row(result), Catch::Contains("ok, began with 4.32 x --records"));
-  result.trial.memory.keys_at_start = u64{500};
-  CHECK_THAT(table.row(result), Catch::Contains("ok, began with 0.5 x --records"));
-  result.config.workload = Spec::parse("wiscer:read-mostly");
-  CHECK_THAT(table.row(result), Catch::Contains("ok, began with 0.5 x what the file loads"));
-  result.config.records = 0;   // of which nothing is a multiple
-  CHECK(table.row(result).find("began") == std::string::npos);
-  CHECK(block_of(result).find("warm-up") == std::string::npos);
-}
-
-TEST_CASE("nothing that was not measured is shown as zero", "[table]") {
-  const std::string block = block_of(empty_result());
-  CHECK(block.find("two writers") != std::string::npos);
-  CHECK(block.find("0 operations/s") == std::string::npos);
-  CHECK(block.find("0.0 bytes") == std::string::npos);
-}
-
-TEST_CASE("numbers for people", "[table]") {
-  CHECK(grouped(0) == "0");
-  CHECK(grouped(999) == "999");
-  CHECK(grouped(1000) == "1,000");
-  CHECK(grouped(16'000'000) == "16,000,000");
-  CHECK(page_text(u64{4096}) == "4K");
-  CHECK(page_text(u64{2} << 20) == "2M");
-  CHECK(page_text(Measured<u64>::missing("no")) == "?");
-  CHECK(short_number(0) == "0");
-  CHECK(short_number(789) == "789");
-  CHECK(short_number(999.7) == "1.00 k");
-  CHECK(short_number(5'520'000) == "5.52 M");
-  CHECK(short_number(55'200'000) == "55.2 M");
-  CHECK(short_number(999'600'000) == "1.00 G");
-  CHECK(short_duration(0) == "0 ns");
-  CHECK(short_duration(4.2e-7) == "420 ns");
-  CHECK(short_duration(9.9996e-6) == "10.0 us");
-  CHECK(short_duration(9.9996e-4) == "1.0 ms");
-  CHECK(short_duration(0.00254) == "2.5 ms");
-  CHECK(short_duration(0.35) == "350 ms");
-  CHECK(short_duration(1.23) == "1.2 s");
-  CHECK(short_duration(59.6) == "1 min 00 s");
-  CHECK(short_duration(200) == "3 min 20 s");
-  CHECK(short_duration(3720) == "1 h 02 min");
 }
 
 }  // namespace

@@ -68,7 +68,7 @@ void nothing_measured(TrialResult& result, const std::string& why) {
   blame(limits.footprint, limits.page_bytes, limits.cycle_ns, limits.chase_ns, limits.independent_ns,
         limits.transaction_ns, limits.chase_ratio, limits.independent_ratio);
   blame(health.voluntary_switches, health.involuntary_switches, health.migrations, health.steal_share,
-        health.load_before);
+        health.on_processor, health.load_before);
   blame(result.validation.passed, result.validation.expected_keys, result.validation.found_keys);
 }
 

@@ -275,6 +275,8 @@ struct Health {
   Measured<u64> involuntary_switches;
   Measured<u64> migrations;
   Measured<double> steal_share;    ///< of all processor time, taken by the hypervisor
+  /// Of the time in which a thread could have run, the share in which it did, 0..1: of the thread that had least (on_processor.h).
+  Measured<double> on_processor;
   Measured<double> load_before;    ///< load average of one minute before the run
   std::vector<std::string> notes;  ///< e.g. "DAMON is running: it aborts transactions"
 };

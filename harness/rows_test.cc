@@ -77,6 +77,22 @@ TEST_CASE("each phase of a file is a row with its name and its operations") {
   CHECK(*result.validation.passed);
 }
 
+/// Every key is one node away.
+struct Near : Toy<u64> {
+  using Toy<u64>::Toy;
+  u64 visits(Thread&, u64) { return 1; }
+};
+
+TEST_CASE("a row whose last operations look nothing up says so of them, not of the workload") {
+  const TemporaryFile file("first 20k lookup\nsecond 20k mix:update=100\n");
+  Config config = counted("phases:" + file.path(), 40'000);
+  config.threads = 1;
+  const TrialResult result = run_of<Near>(config);
+  REQUIRE(result.rows);
+  REQUIRE(result.rows->rows.size() == 2);
+  CHECK_THAT(result.rows->rows[1].nodes_per_fetch.reason, Catch::StartsWith("none of the ") && Catch::EndsWith(" operations looked at is a lookup"));
+}
+
 TEST_CASE("where there are no rows the reason is said") {
   Config config = counted("lookup", 20'000);
   CHECK(run_of<Toy<u64>>(config).rows.reason == "rows are asked for with --rows");

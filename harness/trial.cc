@@ -220,8 +220,12 @@ class Run {
     for (const auto& package : measured.packages) package->begin();
     const bool endless = total == ~u64{0} || total >= Stream::kEndless;
     const auto task = [&](u32 t) {
+      Worker& me = phases_.workers()[t];
+      const auto begin = processor_time();
       rate ? phases_.run_arrivals(t, *rate, config_.time_ns) : phases_.run_steps(t);
-      phases_.workers()[t].seen_on = this_cpu();
+      const auto end = processor_time();
+      me.processor_time = begin && end ? std::optional(*end - *begin) : std::nullopt;
+      me.seen_on = this_cpu();
     };
     const Phases::Outcome phase =
         phases_.phase(name, endless ? 0 : total, config_.time_ns, task, config_.sample_ns, rate.has_value());

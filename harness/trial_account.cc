@@ -12,6 +12,7 @@
 #include "harness/latency.h"
 #include "harness/malloc_library.h"
 #include "harness/offer.h"
+#include "harness/on_processor.h"
 #include "harness/sync_account.h"
 #include "src/memory/accessed_bits.h"
 
@@ -37,6 +38,7 @@ class Account {
   void report() {
     const Disturbance after = disturbance_now();
     set_health(out_.health, phase_.before, after);
+    report_processors();
     for (Worker& worker : run_.phases.workers()) {
       worker.counters_after = worker.session->counters();
       Tally done = worker.tally;
@@ -54,6 +56,14 @@ class Account {
   }
 
  private:
+  void report_processors() {
+    std::vector<std::optional<ProcessorTime>> times;
+    for (const Worker& worker : run_.phases.workers()) times.push_back(worker.processor_time);
+    out_.health.on_processor = run_.seats.oversubscribed ? Measured<double>::missing("threads that share processors take turns")
+                                                         : on_processor(times);
+    for (std::string& note : kept_from_processors(out_.health)) out_.health.notes.push_back(std::move(note));
+  }
+
   void report_throughput() {
     const double seconds = run_.phases.rounds().seconds();
     const double wall = run_.phases.rounds().wall_seconds();

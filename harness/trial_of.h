@@ -112,7 +112,7 @@ class TrialOf final : public Trial {
         if (step.kind == OpKind::kMultiGet) std::for_each_n(slice.gets + step.number, step.limit, visit);
       }
     }
-    if (fetches == 0) return Measured<double>::missing("the workload looks nothing up");
+    if (fetches == 0) return Measured<double>::missing(fmt::format("none of the {} operations looked at is a lookup", slice.count));
     return static_cast<double>(nodes) / static_cast<double>(fetches);
   }
 

@@ -63,6 +63,7 @@ OPTIONS = """
 COMBINATIONS = [
     ["--time=1s", "--ops=5"],
     ["--index=art", "--index=art"],
+    ["--threads=1", "--sync=olc", "--threads=2"],
     ["--threads=2", "--threads=2"],
     ["--seed=1", "--json", "--json"],
     ["--workload=insert", "--warmup=1s"],
@@ -231,6 +232,7 @@ CONVERTED = [
     ("meta-kv", SPARSE),
     ("twitter", b""),
     ("twitter", b"\n\n"),
+    ("twitter", b"time,key,key_size,value_size,client,op,ttl\n1,k,1,1,1,get,0\n"),
     ("twitter", b",,,,,,\n"),
     ("twitter", b"1,k,1,1,1,get\n"),
     ("twitter", b"1,k,1,1,1,get,0\n0,k,1,1,1,get,0\n"),

@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "workloads/file_error.h"
+
 namespace latchlab {
 
 NewFile::NewFile(std::string_view what, const std::string& path)
@@ -31,6 +33,6 @@ void NewFile::keep() {
   beside_.clear();
 }
 
-InputError NewFile::error(std::string_view why) const { return InputError(fmt::format("{} file '{}': {}", what_, path_, why)); }
+InputError NewFile::error(std::string_view why) const { return file_error(what_, path_, why); }
 
 }  // namespace latchlab

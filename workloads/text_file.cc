@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "src/base/spec.h"
+#include "workloads/file_error.h"
 
 namespace latchlab {
 
@@ -61,7 +62,7 @@ std::string RegularFile::contents() {
   return text;
 }
 
-InputError RegularFile::error(std::string_view why) const { return InputError(fmt::format("{} file '{}': {}", what_, path_, why)); }
+InputError RegularFile::error(std::string_view why) const { return file_error(what_, path_, why); }
 
 std::string cut_short(std::string_view text) {
   constexpr std::size_t kShown = 60;
@@ -104,8 +105,6 @@ InputError TextFile::Line::error(std::string_view why) const {
   return file.error(fmt::format("line {} '{}' {}", number, cut_short(text), why));
 }
 
-InputError TextFile::error(std::string_view why) const {
-  return InputError(fmt::format("{} file '{}': {}", what_, path_, why));
-}
+InputError TextFile::error(std::string_view why) const { return file_error(what_, path_, why); }
 
 }  // namespace latchlab

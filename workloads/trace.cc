@@ -18,6 +18,7 @@
 
 #include "src/base/error.h"
 #include "src/base/hash.h"
+#include "workloads/file_error.h"
 #include "workloads/keys.h"
 #include "workloads/text_file.h"
 
@@ -60,9 +61,7 @@ std::string_view bytes_of(std::span<const T> values) {
   return {reinterpret_cast<const char*>(values.data()), values.size_bytes()};
 }
 
-InputError fail(const std::string& path, std::string_view why) {
-  return InputError(fmt::format("trace file '{}': {}", path, why));
-}
+InputError fail(const std::string& path, std::string_view why) { return file_error("trace", path, why); }
 
 }  // namespace
 

@@ -155,6 +155,31 @@ constexpr TraceFormat kFormats[] = {
 
 std::span<const TraceFormat> trace_formats() { return kFormats; }
 
+namespace {
+
+/// Whether another format would take such a line for its first.
+bool takes(const TraceFormat& format, std::string_view line) {
+  try {
+    TraceWriter nowhere(kLongestLine);
+    format.make()->take(line, nowhere);
+    return true;
+  } catch (const InputError&) {
+    return false;
+  }
+}
+
+/// What may be the matter with a file whose first line is none of its format; empty where nobody knows.
+std::string hint(const TraceFormat& format, std::string_view first) {
+  const bool digits = std::ranges::any_of(first, [](char c) { return c >= '0' && c <= '9'; });
+  const bool names = first.find(',') != std::string_view::npos && !digits;   // of columns, with which a format may begin or not
+  const auto other = std::ranges::find_if(kFormats, [&](const TraceFormat& one) { return &one != &format && takes(one, first); });
+  if (other == std::end(kFormats)) return names ? "; if it names the columns, leave it out (sed 1d)" : "";
+  return names ? fmt::format("; it names columns, as {} begins: convert that, or leave the line out (sed 1d)", other->name)
+               : fmt::format("; {0} reads it: harness trace convert {0} FROM TO", other->name);
+}
+
+}  // namespace
+
 bool read_trace(std::string_view format, const std::string& path, TraceWriter& writer) {
   const auto known = std::ranges::find(kFormats, format, &TraceFormat::name);
   if (known == std::end(kFormats)) {
@@ -172,13 +197,14 @@ bool read_trace(std::string_view format, const std::string& path, TraceWriter& w
   // A line that does not end would fill the memory.
   for (std::vector<char> buffer(kLongestLine + 1); file.getline(buffer.data(), static_cast<std::streamsize>(buffer.size())) || file.gcount() > 0;) {
     ++number;
+    std::string_view line;
     try {
       if (!file && !file.eof()) throw InputError(fmt::format("has more than {} bytes, the longest that a line may have", kLongestLine));
-      std::string_view line(buffer.data(), static_cast<std::size_t>(file.gcount()) - (file.eof() ? 0 : 1));
+      line = std::string_view(buffer.data(), static_cast<std::size_t>(file.gcount()) - (file.eof() ? 0 : 1));
       if (line.ends_with('\r')) line.remove_suffix(1);
       if (!line.empty()) lines->take(line, writer);
     } catch (const InputError& error) {
-      throw fail(fmt::format("line {}: {}", number, error.what()));
+      throw fail(fmt::format("line {}: {}{}", number, error.what(), number == 1 ? hint(*known, line) : ""));
     }
   }
   if (file.bad()) throw fail(fmt::format("cannot be read beyond line {}", number));

@@ -87,6 +87,14 @@ TEST_CASE("lines that are none of the format are refused with their number", "[t
   CHECK_THAT(error("twitter", "1,k,1,1,1," + std::string(100, 'f') + ",0"), Contains("operation '" + std::string(60, 'f') + "...'"));
   CHECK_THAT(error("twitter", std::string(100, '7') + ",k,1,1,1,get,0"), Contains("the time '" + std::string(60, '7') + "...'"));
 
+  // Of another format, or with a line more than it has.
+  CHECK_THAT(error("twitter", "key,op,size,op_count,key_size\nk,GET,1,1,1\n"),
+             Contains("line 1: needs seven fields") && Contains("; it names columns, as meta-kv begins: convert that, or leave"));
+  CHECK_THAT(error("meta-kv", "1,k,1,1,1,get,0\n"), Contains("; twitter reads it: harness trace convert twitter FROM TO"));
+  CHECK_THAT(error("twitter", "time,id,id_size,value_size,client,operation,ttl\n1,k,1,1,1,get,0\n"),
+             Contains("line 1: the ") && Contains("; if it names the columns, leave it out (sed 1d)"));
+  CHECK_THAT(error("twitter", "1,k,1,1,1,get,0\nkey,op\n"), !Contains("reads it"));   // only a first line tells
+
   TraceWriter writer;
   CHECK_THROWS_WITH(read_trace("twitter", "/no/such", writer), Contains("No such file"));
   CHECK_THROWS_WITH(read_trace("twitter", "/tmp", writer), Contains("is a directory"));

@@ -13,6 +13,7 @@
 
 #include "src/base/error.h"
 #include "src/base/spec.h"
+#include "workloads/file_error.h"
 #include "workloads/shipped.h"
 #include "workloads/text_file.h"
 
@@ -90,8 +91,8 @@ TextFile opened(const std::string& path) {
     if (shipped.name == path) return TextFile(kWhat, path, shipped.text);
     names.emplace_back(shipped.name);
   }
-  throw InputError(fmt::format("{} file '{}': there is none, nor is one with this name shipped: {}{}", kWhat, path,
-                               fmt::join(names, ", "), suggestion(path, names)));
+  throw file_error(kWhat, path, fmt::format("there is none, nor is one with this name shipped: {}{}", fmt::join(names, ", "),
+                                            suggestion(path, names)));
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include <fmt/format.h>
+
 #include "src/base/spec.h"
 
 namespace latchlab {
@@ -61,6 +63,17 @@ std::optional<Scaled> scale(const Quantity& quantity, std::span<const Unit> unit
 std::optional<Scaled> count_of(std::string_view text) {
   const std::optional<Quantity> quantity = split_quantity(text);
   return quantity ? scale(*quantity, kCountUnits) : std::nullopt;
+}
+
+std::string count_text(u64 count) {
+  std::string shortest = fmt::format("{}", count);
+  if (count < 100'000) return shortest;
+  for (const Unit& unit : kCountUnits) {
+    if (count % unit.factor != 0) continue;
+    std::string text = fmt::format("{}{}", count / unit.factor, unit.name);
+    if (text.size() < shortest.size()) shortest = std::move(text);
+  }
+  return shortest;
 }
 
 }  // namespace latchlab

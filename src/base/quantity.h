@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "src/base/types.h"
@@ -36,5 +37,8 @@ struct Scaled {
 /// "16M" is 16,000,000; k K M G T are decimal, Ki Mi Gi Ti binary. A fraction is fine if the result is whole: "1.5M". Empty for
 /// anything else.
 [[nodiscard]] std::optional<Scaled> count_of(std::string_view text);
+
+/// What count_of reads back, with a unit where that is exact and the number has six digits or more: "1024", "16M", "64Mi".
+[[nodiscard]] std::string count_text(u64 count);
 
 }  // namespace latchlab

@@ -157,7 +157,8 @@ u64 SpecReader::whole_number(std::string_view key, const std::string& text, u64 
   const std::optional<Scaled> count = count_of(text);
   if (!count || !count->fits || count->value < min || count->value > max) {
     const std::string option = key.empty() ? std::string() : fmt::format("{}=", key);
-    throw InputError(fmt::format("{}: {}'{}' must be a whole number from {} to {}{}", what_, option, text, min, max, count ? "" : kSuffixes));
+    throw InputError(fmt::format("{}: {}'{}' must be a whole number from {} to {}{}", what_, option, text, min, max,
+                                 count ? "" : kSuffixes));
   }
   return count->value;
 }

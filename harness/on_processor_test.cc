@@ -1,0 +1,121 @@
+// Whether threads had their processors.
+#include "harness/on_processor.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "harness/placement.h"
+#include "harness/topology.h"
+#include "harness/toy_index.h"
+#include "harness/trial_testing.h"
+#include "src/testing/catch.h"
+
+namespace latchlab {
+namespace {
+
+using Catch::Matchers::Contains;
+using testing::run_of;
+using testing::small;
+
+constexpr u64 kSecond = 1'000'000'000;
+using Times = std::vector<std::optional<ProcessorTime>>;
+
+TEST_CASE("the share on a processor is the smallest of a thread") {
+  const Measured<double> share = on_processor({ProcessorTime{.ran_ns = 9 * kSecond, .waited_ns = kSecond, .sleeps = 0},
+                                               ProcessorTime{.ran_ns = kSecond, .waited_ns = 3 * kSecond, .sleeps = 0}});
+  REQUIRE(share);
+  CHECK(*share == .25);
+}
+
+TEST_CASE("a share on a processor that nobody knows is missing with its reason") {
+  const ProcessorTime fine{.ran_ns = kSecond, .waited_ns = 0, .sleeps = 100};
+  CHECK(on_processor({fine}));
+  CHECK_THAT(on_processor({fine, std::nullopt}).reason, Contains("does not tell"));
+  CHECK_THAT(on_processor({fine, ProcessorTime{}}).reason, Contains("did not run"));
+  CHECK_THAT(on_processor({ProcessorTime{.ran_ns = kSecond, .waited_ns = 0, .sleeps = 101}}).reason, Contains("slept 101 times"));
+  CHECK_THAT(on_processor(Times{}).reason, Contains("no threads"));
+}
+
+TEST_CASE("a thread's wait is the second number of its schedstat") {
+  const std::string root = "/tmp/latchlab_on_processor_test_" + std::to_string(::getpid());
+  const std::string folder = root + "/proc/thread-self";
+  std::filesystem::create_directories(folder);
+  const auto waited = [&](const char* text) {
+    std::ofstream(folder + "/schedstat") << text;
+    return processor_time(root);
+  };
+  REQUIRE(waited("17 4711 3\n"));
+  CHECK(waited("17 4711 3\n")->waited_ns == 4711);
+  CHECK_FALSE(waited("17\n"));
+  CHECK_FALSE(waited("17 x 3\n"));
+  std::filesystem::remove_all(root);
+  CHECK_FALSE(processor_time(root));
+}
+
+TEST_CASE("threads that were kept from processors are worth a note") {
+  Health health;
+  CHECK(kept_from_processors(health).empty());
+  health.on_processor = .9;
+  health.steal_share = .049;
+  CHECK(kept_from_processors(health).empty());
+  health.on_processor = .43;
+  health.steal_share = .12;
+  REQUIRE(kept_from_processors(health).size() == 2);
+  CHECK_THAT(kept_from_processors(health)[0], Contains("on a processor for 43.0 % of the time"));
+  CHECK_THAT(kept_from_processors(health)[1], Contains("took 12.0 % of the processors' time"));
+}
+
+/// Keeps a processor busy while it lives, with three threads: another has a quarter of it.
+class Busy {
+ public:
+  explicit Busy(u32 cpu) {
+    for (std::thread& thread : threads_) {
+      thread = std::thread([this, cpu] {
+        (void)pin_this_thread(cpu);
+        while (!over_.load(kRelaxed)) {
+        }
+      });
+    }
+  }
+  ~Busy() {
+    over_ = true;
+    for (std::thread& thread : threads_) thread.join();
+  }
+  Busy(const Busy&) = delete;
+  Busy& operator=(const Busy&) = delete;
+
+ private:
+  std::atomic<bool> over_{false};   // looks are relaxed: it publishes nothing
+  std::thread threads_[3];
+};
+
+TEST_CASE("a run whose processor others use says so") {
+  if (!processor_time()) return;   // this kernel does not tell
+  Config config = small("lookup");
+  config.threads = 1;
+  config.time_ns = 300'000'000;   // many turns of the scheduler
+  const Busy busy(seat(Topology::discover(), config).cpus.front());
+  const TrialResult result = run_of<toy::Toy<u64>>(config);
+  REQUIRE(result.health.on_processor);
+  CHECK(*result.health.on_processor < kEnoughOnProcessor);
+  CHECK(*result.health.on_processor > 0);
+  const auto& notes = result.health.notes;
+  CHECK(std::ranges::any_of(notes, [](const std::string& note) { return note.starts_with("a thread was on a processor for "); }));
+}
+
+TEST_CASE("of more threads than processors the share on a processor is not known") {
+  Config config = small("lookup");
+  config.threads = 2 * Topology::discover().allowed_count();
+  const TrialResult result = run_of<toy::Toy<u64>>(config);
+  CHECK_THAT(result.health.on_processor.reason, Contains("take turns"));
+}
+
+}  // namespace
+}  // namespace latchlab

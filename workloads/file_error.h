@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "src/base/error.h"
+
+namespace latchlab {
+
+/// "`what` file 'PATH': `why`", as all complaints about a file begin.
+[[nodiscard]] inline InputError file_error(std::string_view what, std::string_view path, std::string_view why) {
+  return InputError(fmt::format("{} file '{}': {}", what, path, why));
+}
+
+}  // namespace latchlab
