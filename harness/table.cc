@@ -179,7 +179,6 @@ std::string RunTable::row(const RunResult& result) {
     text += fmt::format(" [{}]", index + 1);
   }
   if (t.slo) text += found_text(*result.config.slo, *t.slo);
-  if (t.slo) text += found_text(*result.config.slo, *t.slo);
   if (t.latency && t.latency->response) text += response_text(*t.latency->response);
   return text + '\n';
 }
