@@ -4,24 +4,54 @@
 #include <array>
 #include <span>
 #include <string_view>
-#include <type_traits>
 #include <utility>
+
+#include "src/arch/wide.h"
 
 namespace latchlab {
 namespace {
 
-/// The key and the value that stamp `stamp` writes for it.
+void put_key(Step& step, u64 key) {
+  step.number = key;
+  step.length = sizeof(u64);
+}
+
+void put_key(Step& step, std::string_view key) {
+  step.bytes = key.data();
+  step.length = static_cast<u32>(key.size());
+}
+
+/// What finds come back with, by kind, and whether the key is an absent one.
+using Expectations = std::array<std::array<Expect, 2>, kOpKinds>;
+
+/// What writes are stamped with: first, first + step, ...
+struct Stamps {
+  u64 first;
+  u64 step;
+};
+constexpr Stamps kNoStamps{0, 0};   // of what writes nothing
+
+/// The steps of these operations.
 template <class Raw>
-[[gnu::always_inline]] inline void fill_key(Step& step, const KeySet& keys, const Op& op, u64 stamp, u32 value_bits) {
-  const Raw raw = keys.raw<Raw>(op);
-  if constexpr (std::is_same_v<Raw, u64>) {
-    step.number = raw;
-    step.length = sizeof(u64);
-  } else {
-    step.bytes = raw.data();
-    step.length = static_cast<u32>(raw.size());
-  }
-  step.value = value_of(raw, stamp, value_bits);
+void fill_steps(std::span<Step> steps, const KeySet& keys, std::span<const Op> ops, Stamps stamps, u32 value_bits,
+                const Expectations& expect) {
+  in_lanes(steps.size(), [=, &keys](auto width, std::size_t from) {
+    Raw raws[width.kLanes];
+    u64 values[width.kLanes];
+    for (std::size_t k = 0; k < width.kLanes; ++k) raws[k] = keys.raw<Raw>(ops[from + k]);
+    for (std::size_t k = 0; k < width.kLanes; ++k) {
+      values[k] = value_of(raws[k], stamps.first + (from + k) * stamps.step, value_bits);
+    }
+    for (std::size_t k = 0; k < width.kLanes; ++k) {
+      const Op& op = ops[from + k];
+      Step& step = steps[from + k];
+      put_key(step, raws[k]);
+      step.value = values[k];
+      step.limit = op.keys;
+      step.kind = op.kind;
+      step.expect = expect[static_cast<std::size_t>(op.kind)][op.absent];
+    }
+  });
 }
 
 /// `may_miss`: a record may be gone, or not there yet. `may_hit`: what is to be inserted may be there.
@@ -92,22 +122,15 @@ void StepMaker::make_of(u64 first, std::span<Step> steps, std::vector<Step>& get
   const KeySet& keys = stream_.keys();
   const bool may_miss = may_be_gone_ || stream_.addresses_new();
   const bool may_hit = may_be_gone_ || stream_.inserts_may_hit() || stream_.size() > keys.capacity();
-  std::array<std::array<Expect, 2>, kOpKinds> expect;   // by kind, and whether the key is an absent one
+  Expectations expect;
   for (std::size_t kind = 0; kind < kOpKinds; ++kind) {
     for (const bool absent : {false, true}) expect[kind][absent] = expectation(OpKind{static_cast<u8>(kind)}, absent, may_miss, may_hit);
   }
-  const u32 value_bits = value_bits_;
-  const auto fill = [&](Step& step, const Op& op, u64 stamp) {
-    fill_key<Raw>(step, keys, op, stamp, value_bits);
-    step.limit = op.keys;
-    step.kind = op.kind;
-    step.expect = expect[static_cast<std::size_t>(op.kind)][op.absent];
-  };
-  for (std::size_t i = 0; i < steps.size(); ++i) fill(steps[i], made.ops[i], first + i);
+  fill_steps<Raw>(steps, keys, made.ops, {first, 1}, value_bits_, expect);
   if (made.gets.empty()) return;
   u64 next = gets.size();
   gets.resize(next + made.gets.size());
-  for (std::size_t i = 0; i < made.gets.size(); ++i) fill(gets[next + i], made.gets[i], 0);
+  fill_steps<Raw>(std::span(gets).subspan(next), keys, made.gets, kNoStamps, value_bits_, expect);
   for (Step& step : steps) {
     if (step.kind == OpKind::kMultiGet) step.number = std::exchange(next, next + step.limit);
   }
@@ -116,17 +139,17 @@ void StepMaker::make_of(u64 first, std::span<Step> steps, std::vector<Step>& get
 Slice make_checks(const KeySet& keys, u64 records, u64 samples, u64 first, u32 count, std::vector<Step>& steps,
                   u32 value_bits) {
   steps.resize(count);
+  std::vector<Op> ops(count);
   for (u32 i = 0; i < count; ++i) {
     // 128 bits: the product of two counts may exceed 64.
     __extension__ using Wide = unsigned __int128;
     const u64 record = static_cast<u64>(static_cast<Wide>(first + i) * records / samples);
-    Op op;
-    keys.put(op, record);
-    keys.bytes() ? fill_key<std::string_view>(steps[i], keys, op, 0, value_bits) : fill_key<u64>(steps[i], keys, op, 0, value_bits);
-    steps[i].limit = 0;
-    steps[i].kind = OpKind::kRead;
-    steps[i].expect = Expect::kHit;
+    keys.put(ops[i], record);
   }
+  Expectations expect;
+  for (auto& of_kind : expect) of_kind.fill(Expect::kHit);
+  keys.bytes() ? fill_steps<std::string_view>(steps, keys, ops, kNoStamps, value_bits, expect)
+               : fill_steps<u64>(steps, keys, ops, kNoStamps, value_bits, expect);
   return {.steps = steps.data(), .count = count, .only = OpKind::kRead, .teaches = false, .gets = nullptr};
 }
 

@@ -1,12 +1,17 @@
 #include "harness/step_maker.h"
 
 #include <algorithm>
+#include <initializer_list>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "harness/trial_testing.h"
+#include "src/arch/wide.h"
 #include "src/base/spec.h"
 #include "src/testing/catch.h"
+#include "src/testing/one_lane.h"
 #include "workloads/distribution.h"
 #include "workloads/keys.h"
 #include "workloads/mix.h"
@@ -103,6 +108,48 @@ TEST_CASE("an insert of keys that end finds its key absent where they do not go 
     const Mix mix(Spec::parse("mix:read=50,insert=50"), 0);
     const MixStream mixed(1, 1, keys, Distribution(Spec::parse("uniform")), mix, 1000);
     CHECK(all_expect(mixed, keys.capacity() == KeySet::kNumbers ? Expect::kMiss : Expect::kEither));
+  }
+}
+
+/// All that a step says, as words.
+std::vector<u64> words_of(std::span<const Step> steps) {
+  std::vector<u64> words;
+  for (const Step& step : steps) {
+    words.insert(words.end(), {step.number, step.value, u64{step.length} << 32 | step.limit,
+                               u64{static_cast<u8>(step.kind)} << 8 | static_cast<u8>(step.expect)});
+  }
+  return words;
+}
+
+TEST_CASE("wide loops make the steps that loops of one word make") {
+  if (!runs_wide()) {
+    WARN("skipped: the processor has no AVX-512, or lowers its clock for it");
+    return;
+  }
+  constexpr u32 kSteps = 1000;   // with words that fill no vector
+  for (const char* of_keys : {"u64", "u32", "dense", "affine", "clustered", "email:5003"}) {
+    const KeySet keys(Spec::parse(of_keys), 1);
+    for (const char* popularity : {"uniform", "zipf:0.5", "zipf:1", "latest", "hotspot:0.1"}) {
+      for (const auto& [of_mix, negative] : std::initializer_list<std::pair<const char*, double>>{
+               {"lookup", 0}, {"lookup", 1}, {"insert", 0}, {"mix:read=60,insert=20,erase=10,multi_get=10", .3}}) {
+        const Mix mix(Spec::parse(of_mix), negative);
+        const MixStream stream(test_seed(), 1, keys, Distribution(Spec::parse(popularity)), mix, 2501);
+        for (const u32 value_bits : {64, 32}) {
+          const StepMaker maker(stream, false, value_bits);
+          std::vector<Step> wide(kSteps), narrow(kSteps), wide_gets, narrow_gets;
+          MadeOps made;
+          maker.make(77, wide, wide_gets, made);
+          {
+            const OneLaneOnly one_lane;
+            maker.make(77, narrow, narrow_gets, made);
+          }
+          INFO(of_keys << " " << popularity << " " << of_mix << " " << value_bits);
+          const bool same_steps = words_of(wide) == words_of(narrow), same_gets = words_of(wide_gets) == words_of(narrow_gets);
+          CHECK(same_steps);   // and not the words, which nobody reads
+          CHECK(same_gets);
+        }
+      }
+    }
   }
 }
 

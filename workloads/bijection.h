@@ -14,8 +14,11 @@
 // so at once except with probability 1/sqrt(n). A Feistel network in the usual form has a power of four as
 // domain and walks up to four times.
 
+#include <algorithm>
 #include <bit>
+#include <span>
 
+#include "src/arch/wide.h"
 #include "src/base/hash.h"
 #include "src/base/rng.h"
 #include "src/base/types.h"
@@ -34,9 +37,18 @@ class Bijection {
   /// The image of x < n. About 4 ns.
   [[nodiscard]] constexpr u64 operator()(u64 x) const {
     do {
-      x = once(x);
+      x = once<OneLane>(x);
     } while (x >= n_);
     return x;
+  }
+
+  /// Puts the image of each in its place. About 1 ns each where loops run wide.
+  void permute(std::span<u64> xs) const {
+    in_lanes(xs.size(), [=, *this](auto width, std::size_t from) {
+      u64 images[width.kLanes];
+      for (std::size_t k = 0; k < width.kLanes; ++k) images[k] = once<decltype(width)>(xs[from + k]);
+      for (std::size_t k = 0; k < width.kLanes; ++k) xs[from + k] = images[k] < n_ ? images[k] : (*this)(images[k]);
+    });
   }
 
  private:
@@ -49,24 +61,26 @@ class Bijection {
   }
 
   /// Without a branch, which chance would decide and no predictor could know: two of them cost 8 ns.
+  template <class Width>
   [[nodiscard]] constexpr u64 turned(u64 left, u64 right, u64 key) const {
-    left += bounded(scramble(right, key), lefts_);
-    return left - (lefts_ & (u64{0} - u64{left >= lefts_}));
+    left += Width::bounded(scramble(right, key), lefts_);
+    return std::min(left, left - lefts_);   // which is beyond all words where it would be negative
   }
 
+  template <class Width>
   [[nodiscard]] constexpr u64 once(u64 x) const {
     u64 left = x >> bits_;
     u64 right = x & mask_;
-    left = turned(left, right, keys_[0]);
+    left = turned<Width>(left, right, keys_[0]);
     right ^= scramble(left, keys_[1]) >> 32 & mask_;
-    left = turned(left, right, keys_[2]);
+    left = turned<Width>(left, right, keys_[2]);
     return left << bits_ | right;
   }
 
   u64 n_;
   int bits_;
   u64 mask_;
-  u64 lefts_;
+  u64 lefts_;   // at most 2^32
   u64 keys_[3];
 };
 

@@ -40,6 +40,20 @@ TEST_CASE("a bijection of a huge domain stays below n and does not repeat itself
   }
 }
 
+TEST_CASE("many images at once are those of one by one") {
+  for (const u64 n : {u64{1}, u64{2}, u64{3}, u64{7}, u64{1000}, u64{65537}, u64{1000003}, u64{1} << 24, (u64{1} << 32) + 1,
+                      u64{3} << 60, (u64{7} << 59) + 1, u64{1} << 62, u64{1} << 63}) {
+    const Bijection permuted(n, test_seed(), 9);
+    std::vector<u64> images;
+    for (u64 x = 0; x < 1111; ++x) images.push_back(x % 2 == 0 ? x % n : n - 1 - x % n);
+    std::vector<u64> one_by_one = images;
+    for (u64& x : one_by_one) x = permuted(x);
+    permuted.permute(images);
+    INFO("n " << n);
+    CHECK(images == one_by_one);
+  }
+}
+
 /// Chi-square over df of numbers in [0, n) put into 64 equal ranges.
 class Spread {
  public:

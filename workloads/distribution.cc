@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "src/arch/wide.h"
 #include "src/base/error.h"
 #include "workloads/streams.h"
 #include "workloads/text_file.h"
@@ -129,12 +130,13 @@ void Popularity::fill(const Draws& draws, u64 i, u64 now, u64 step, std::span<u6
   if (ranks_) {
     ranks_->fill(draws, i, records);
     if (churn_.kind == Churn::Kind::kDrift) drift(now, step, records);
-    if (!by_age_) {
-      const Bijection record_of_rank = record_of_rank_;
-      for (u64& record : records) record = record_of_rank(record);
-    }
+    if (!by_age_) record_of_rank_.permute(records);
   } else {
-    for (u64 at = 0; at < records.size(); ++at) records[at] = bounded(draws(i + at), record_of_rank_.size());
+    in_lanes(records.size(), [=, n = record_of_rank_.size()](auto width, std::size_t from) {
+      u64 words[width.kLanes];
+      for (std::size_t k = 0; k < width.kLanes; ++k) words[k] = draws(i + from + k);
+      for (std::size_t k = 0; k < width.kLanes; ++k) records[from + k] = bounded(words[k], n);
+    });
   }
   if (churn_.kind == Churn::Kind::kFlash) flash(draws, i, now, step, records);
 }

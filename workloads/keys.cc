@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "src/arch/wide.h"
 #include "src/base/error.h"
 #include "workloads/made_up.h"
 #include "workloads/streams.h"
@@ -52,20 +53,21 @@ std::string suffix_without_key(const std::vector<std::string_view>& keys) {
 
 /// One loop for each kind that is nothing but arithmetic, so that it asks for no kind.
 template <class KeyOf>
-void KeySet::put_numbers(std::span<Op> ops, std::span<const u64> numbers, KeyOf key_of) {
-  for (std::size_t i = 0; i < ops.size(); ++i) ops[i].key = key_of(numbers[i], ops[i].absent);
+void KeySet::put_numbers(std::span<Op> ops, std::span<const u64> numbers, KeyOf key_of) const {
+  const u64 mask = numbers_ - 1, absent_bit = numbers_;
+  in_lanes(ops.size(), [=](auto width, std::size_t from) {
+    u64 keys[width.kLanes];
+    for (std::size_t k = 0; k < width.kLanes; ++k) keys[k] = (numbers[from + k] & mask) | (absent_bit & -u64{ops[from + k].absent});
+    for (std::size_t k = 0; k < width.kLanes; ++k) keys[k] = key_of(keys[k]);
+    for (std::size_t k = 0; k < width.kLanes; ++k) ops[from + k].key = keys[k];
+  });
 }
 
 void KeySet::put_all(std::span<Op> ops, std::span<const u64> numbers) const {
-  const u64 mask = numbers_ - 1, absent_bit = numbers_;
-  const auto number = [=](u64 n, bool absent) { return (n & mask) | (absent ? absent_bit : 0); };
   switch (kind_) {
-    case Kind::kSparse:
-      return put_numbers(ops, numbers, [=, offset = offset_](u64 n, bool absent) { return mix64(number(n, absent) + offset); });
+    case Kind::kSparse: return put_numbers(ops, numbers, [offset = offset_](u64 n) { return mix64(n + offset); });
     case Kind::kStride:
-      return put_numbers(ops, numbers, [=, stride = stride_, offset = offset_](u64 n, bool absent) {
-        return number(n, absent) * stride + offset;
-      });
+      return put_numbers(ops, numbers, [stride = stride_, offset = offset_](u64 n) { return n * stride + offset; });
     default: break;
   }
   for (std::size_t i = 0; i < ops.size(); ++i) ops[i].absent ? put_absent(ops[i], numbers[i]) : put(ops[i], numbers[i]);

@@ -167,7 +167,7 @@ class KeySet {
   [[nodiscard]] u64 beside(u64 place) const;
 
   template <class KeyOf>
-  static void put_numbers(std::span<Op> ops, std::span<const u64> numbers, KeyOf key_of);
+  void put_numbers(std::span<Op> ops, std::span<const u64> numbers, KeyOf key_of) const;
 
   void make(const Spec& spec, u64 seed, u64 memory);
   void take_lines(std::string_view what, std::string_view text, u64 seed);

@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cassert>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -112,27 +113,32 @@ void MixStream::fill(u64 first, std::span<Op> ops, std::vector<Op>& gets) const 
 }
 
 void MixStream::fill_inserts(u64 first, std::span<Op> ops) const {
+  static constexpr Op kInsert{.kind = OpKind::kInsert};
   std::array<u64, Mix::kBlock> records;
   while (!ops.empty()) {
     const std::size_t here = std::min(ops.size(), records.size());
-    for (std::size_t at = 0; at < here; ++at) {
-      records[at] = keys().in_order() ? first + at : insert_order_(first + at);
-      ops[at] = Op{.kind = OpKind::kInsert};
-    }
-    keys().put_all(ops.first(here), std::span(records).first(here));
+    const std::span<u64> numbers(records.data(), here);
+    std::iota(numbers.begin(), numbers.end(), first);
+    if (!keys().in_order()) insert_order_.permute(numbers);
+    std::fill_n(ops.begin(), here, kInsert);
+    keys().put_all(ops.first(here), numbers);
     ops = ops.subspan(here);
     first += here;
   }
 }
 
 void MixStream::fill_reads(u64 first, std::span<Op> ops, bool absent) const {
+  static constexpr Op kPresent{.kind = OpKind::kRead}, kAbsent{.kind = OpKind::kRead, .absent = true};
+  const Op& read = absent ? kAbsent : kPresent;
   std::array<u64, Ranks::kBatch> records;
   while (!ops.empty()) {
     const std::size_t here = std::min(ops.size(), records.size());
-    popularity_.fill(slots_, first, std::span(records).first(here));
-    for (u64& record : std::span(records).first(here)) record = gone_ + (popularity_.by_age() ? records_ - 1 - record : record);
-    std::fill_n(ops.begin(), here, Op{.kind = OpKind::kRead, .absent = absent});
-    keys().put_all(ops.first(here), std::span(records).first(here));
+    const std::span<u64> drawn(records.data(), here);
+    popularity_.fill(slots_, first, drawn);
+    if (popularity_.by_age()) for (u64& record : drawn) record = records_ - 1 - record;
+    if (gone_ > 0) for (u64& record : drawn) record += gone_;
+    std::fill_n(ops.begin(), here, read);
+    keys().put_all(ops.first(here), drawn);
     ops = ops.subspan(here);
     first += here;
   }

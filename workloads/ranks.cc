@@ -6,6 +6,8 @@
 #include <cmath>
 #include <utility>
 
+#include "src/arch/wide.h"
+
 namespace latchlab {
 
 Ranks::Ranks(u64 n, std::shared_ptr<const Law> law) : n_(n), law_(std::move(law)) {
@@ -29,13 +31,22 @@ void Ranks::fill(const Draws& draws, u64 i, std::span<u64> ranks) const {
   // afterwards.
   u32 doubtful[kBatch];
   std::size_t doubts = 0;
-  for (u32 at = 0; at < ranks.size(); ++at) {
-    const Stratum& stratum = stratum_of(draws(i + at));
-    const auto [offset, chance] = bounded_and_rest(draws.at(i + at, 1), stratum.length);
-    ranks[at] = stratum.first + offset - 1;
-    doubtful[doubts] = at;
-    doubts += chance > stratum.surely;
-  }
+  in_lanes(ranks.size(), [=, this, &doubtful, &doubts](auto width, std::size_t from) {
+    u64 words[width.kLanes], tries[width.kLanes];
+    for (std::size_t k = 0; k < width.kLanes; ++k) {
+      words[k] = draws(i + from + k);
+      tries[k] = draws.at(i + from + k, 1);
+    }
+    std::size_t doubt = doubts;
+    for (std::size_t k = 0; k < width.kLanes; ++k) {
+      const Stratum& stratum = stratum_of(words[k]);
+      // Both words of bounded_and_rest(), each by itself: the pair would go through memory.
+      ranks[from + k] = stratum.first + bounded(tries[k], stratum.length) - 1;
+      doubtful[doubt] = static_cast<u32>(from + k);
+      doubt += tries[k] * stratum.length > stratum.surely;
+    }
+    doubts = doubt;
+  });
   for (std::size_t d = 0; d < doubts; ++d) ranks[doubtful[d]] = (*this)(draws, i + doubtful[d]);
 }
 

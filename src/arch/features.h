@@ -24,7 +24,7 @@
 
 namespace latchlab {
 
-/// What CPUID says. avx2 and avx512 also need the operating system to save the registers.
+/// What CPUID says. avx2 and those of avx512 also need the operating system to save the registers.
 struct CpuFlags {
   bool rtm = false;
   bool hle = false;
@@ -32,6 +32,7 @@ struct CpuFlags {
   bool tsxldtrk = false;          // suspend load address tracking
   bool avx2 = false;
   bool avx512 = false;            // F, BW, VL and DQ
+  bool avx512_vbmi2 = false;      // what those have whose clock stays as it is for wide multiplications (wide.h)
 };
 
 CpuFlags cpu_flags();
