@@ -13,6 +13,7 @@
 #include "workloads/distribution.h"
 #include "workloads/keys.h"
 #include "workloads/mix.h"
+#include "workloads/mix_stream.h"
 #include "workloads/workload.h"
 
 namespace latchlab {
@@ -56,12 +57,6 @@ bool writes(const Mix& mix) {
          mix.has(OpKind::kErase) || mix.has(OpKind::kRmw);
 }
 
-/// Whether any operation takes its key from the distribution (workloads/mix_stream.cc).
-bool draws_keys(const Mix& mix) {
-  return mix.has(OpKind::kRead) || mix.has(OpKind::kUpdate) || mix.has(OpKind::kUpsert) ||
-         mix.has(OpKind::kScan) || mix.has(OpKind::kRmw) || mix.has(OpKind::kMultiGet);
-}
-
 /// What a workload file says in place of options; why those that were given do not reach it.
 std::string take_file(Config& config, const Workload& workload, const Defaults& defaults) {
   if (const auto& file = workload.wiscer()) {
@@ -77,6 +72,7 @@ std::string take_file(Config& config, const Workload& workload, const Defaults& 
   }
   if (defaults.warmup) config.warmup_ns = 0;
   config.no_distribution = "the file says how popular they are";
+  config.no_churn = "the file says how popularity changes";
   const auto not_reached = [&](std::string_view option, std::string_view what) {
     return fmt::format("{}: it does not reach --workload={}: the file says {}", option, config.workload.str(), what);
   };
@@ -95,6 +91,7 @@ std::string take_phases(Config& config, const Workload& workload, const Defaults
   const bool warms_up = !defaults.warmup && config.warmup_ns > 0;
   config.warmup_ns = 0;
   config.no_distribution = "the file says how popular they are";
+  config.no_churn = "the file says how popularity changes";
   const std::string text = config.workload.str();
   if (warms_up) return fmt::format("--warmup: it does not reach --workload={}, where each phase is measured: make one its first", text);
   if (config.negative > 0) return fmt::format("--negative: it does not reach --workload={}: the file says what is read", text);
@@ -247,7 +244,7 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
   const Mix& mix = workload.mix();
   const bool inserts = mix.fills();
   const bool by_file = workload.by_file();
-  if (!draws_keys(mix)) config.no_distribution = "it takes the records in turn";
+  if (!mix.draws_keys()) config.no_distribution = "it takes the records in turn";
   if (defaults.dist && !mix.usual_distribution().empty()) config.distribution = Spec::parse(mix.usual_distribution());
 
   const bool warmup_is_lost = inserts && !defaults.warmup && config.warmup_ns > 0;
@@ -361,6 +358,10 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
     return fmt::format("--slo: --workload={} is over when all of it was replayed, and every rate would need it again",
                        config.workload.str());
   }
+  if (config.slo && !workload.phases().empty()) {
+    return fmt::format("--slo: --workload={} is another workload in each phase, and every rate would need all of them",
+                       config.workload.str());
+  }
   if (config.slo && config.ops > 0 && config.ops / config.latency_every < config.slo->fewest_calls()) {
     return fmt::format("--slo: {} needs {} timed calls, and of --ops={} with --latency={} there are {}", config.slo->str(),
                        config.slo->fewest_calls(), config.ops, latency_text(config.latency_every),
@@ -396,19 +397,18 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
     return fmt::format("--churn: it does not reach --workload={}: {}", config.workload.str(), config.no_distribution);
   }
   const Distribution distribution(config.distribution);
-  if (churn.kind == Churn::Kind::kDrift && distribution.alike()) {
-    return fmt::format("--churn: under --dist={} no rank is more popular than another, so none can drift", config.distribution.str());
+  if (const std::string why = why_no_churn(churn, distribution, "--dist=" + config.distribution.str(), mix); !why.empty()) {
+    return "--churn: " + why;
   }
-  if (churn.kind == Churn::Kind::kFlash && distribution.by_age() && mix.has(OpKind::kInsert)) {
-    return fmt::format("--churn: a flash crowd addresses the same records for a while, but under --dist={} every insert makes all of "
-                       "them older", config.distribution.str());
+  try {
+    if (config.no_distribution.empty()) (void)distribution.law(config.records);
+  } catch (const InputError& error) {
+    return fmt::format("--dist: {}", error.what());
   }
-  if (config.no_distribution.empty()) {
-    try {
-      (void)distribution.law(config.records);
-    } catch (const InputError& error) {
-      return fmt::format("--dist: {}", error.what());
-    }
+  try {
+    if (!workload.phases().empty()) (void)workload.least_records(config.records, capacity);
+  } catch (const InputError& error) {
+    return fmt::format("--workload: with {} records {}", config.records, error.what());
   }
   if (!config.no_room.empty()) return config.no_room;
   const std::string accessed_stay = config.clear_accessed_ns == 0 ? "" : why_accessed_stay().value_or("");
