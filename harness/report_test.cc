@@ -10,8 +10,10 @@
 #include "harness/progress.h"
 #include "harness/table.h"
 #include "src/testing/catch.h"
-#include "workloads/wiscer.h"
 #include "src/testing/json_schema.h"
+#include "src/testing/temporary_file.h"
+#include "workloads/phases_file.h"
+#include "workloads/wiscer.h"
 
 namespace latchlab {
 namespace {
@@ -106,6 +108,7 @@ RunResult full_result() {
   t.key_file = KeyFile{.lines = 1005, .empty = 2, .repeated = 3};
   t.trace = TraceAbout{.checksum = 0xfade, .operations = 5, .keys = 3, .loaded = 2, .has_times = true};
   t.wiscer = WiscerFile::read("steady-state");
+  t.workload_phases = read_phases(TemporaryFile("warm 1000 lookup zipf:0.99 drift:10\ngrow 256 mix:insert=100\n").path());
   t.memory = {.malloc = Measured<MallocServer>::missing("nodes are not from malloc"),
               .index_live = u64{43'000},
               .index_reserved = u64{50'000},
@@ -187,7 +190,8 @@ TEST_CASE("what was not measured is null with a reason, never zero", "[report]")
        {"/limits/footprint_bytes", "/limits/chase_ns", "/placement/processors", "/placement/oversubscribed",
         "/sync/counters", "/sync/aborts", "/sync/abort_statuses", "/sync/fallback_rate", "/sync/reclaim",
         "/memory/index_live_bytes",
-        "/health/migrations", "/config/key_file", "/config/trace", "/config/wiscer", "/throughput", "/latency", "/offer", "/slo", "/sync/series", "/sync/per_thread",
+        "/health/migrations", "/config/key_file", "/config/trace", "/config/wiscer", "/config/phases", "/throughput", "/latency", "/offer",
+        "/slo", "/sync/series", "/sync/per_thread",
         "/limits/transaction_ns", "/pmu"}) {
     INFO(at);
     CHECK(document.at(Json::json_pointer(at)).is_null());
@@ -226,6 +230,10 @@ TEST_CASE("a document says which options did not reach the index and what its ke
   CHECK(document["config"]["trace"]["checksum"] == "000000000000fade");
   CHECK(document["config"]["trace"]["loaded"] == 2);
   CHECK(document["config"]["wiscer"]["delete"] == .01);
+  const Json warm{{"name", "warm"}, {"operations", 1024}, {"workload", "lookup"}, {"dist", "zipf:0.99"}, {"churn", "drift:10"}};
+  CHECK(document["config"]["phases"][0] == warm);
+  CHECK(document["config"]["phases"][1]["dist"].is_null());
+  CHECK(document["config"]["phases"][1]["dist_reason"] == "it takes the records in turn");
   CHECK(document["config"]["wiscer"]["shift_every_reason"] == "popularity does not shift");
   CHECK(document["sync"]["reclaim"]["pending"] == 2);
   const std::string block = block_of(result);
