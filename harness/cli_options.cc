@@ -104,7 +104,7 @@ const std::vector<OptionRow>& option_rows() {
        [](Config& c, const std::string& v) {
          c.sample_ns = parse_duration("--sample", v, 1'000'000, kLongest);
        }},
-      {"rows", "N", "off; 1M of Wiscer's files", "a row of the result for every so many operations; harness rows prints them",
+      {"rows", "N", "off; 1M of Wiscer's files", "a row of the result for every so many operations (else for each of phases:FILE); harness rows prints them",
        [](Config& c, const std::string& v) { c.rows = v == "off" ? 0 : parse_count("--rows", v, 1'000, u64{1} << 60); }},
       {"rate", "RATE", "", "open loop: operations a second, 1M, poisson:1M or sine:1M, or a trace's own times: trace; harness list arrivals",
        [](Config& c, const std::string& v) { c.rate = Rate::parse(v); }},
