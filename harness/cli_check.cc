@@ -15,6 +15,7 @@
 #include "workloads/distribution.h"
 #include "workloads/keys.h"
 #include "workloads/mix.h"
+#include "workloads/mix_stream.h"
 #include "workloads/workload.h"
 
 namespace latchlab {
@@ -53,10 +54,6 @@ auto named(std::string_view option, Make&& make) {
   }
 }
 
-/// Whether any operation takes its key from the distribution (workloads/mix_stream.cc).
-bool draws_keys(const Mix& mix) {
-  return mix.has(OpKind::kRead) || mix.has(OpKind::kUpdate) || mix.has(OpKind::kUpsert) ||
-         mix.has(OpKind::kScan) || mix.has(OpKind::kRmw) || mix.has(OpKind::kMultiGet);
 }
 
 /// What a workload file says in place of options; why those that were given do not reach it.
@@ -74,6 +71,7 @@ std::string take_file(Config& config, const Workload& workload, const Defaults& 
   }
   if (defaults.warmup) config.warmup_ns = 0;
   config.no_distribution = "the file says how popular they are";
+  config.no_churn = "the file says how popularity changes";
   const auto not_reached = [&](std::string_view option, std::string_view what) {
     return fmt::format("{}: it does not reach --workload={}: the file says {}", option, config.workload.str(), what);
   };
@@ -92,6 +90,7 @@ std::string take_phases(Config& config, const Workload& workload, const Defaults
   const bool warms_up = !defaults.warmup && config.warmup_ns > 0;
   config.warmup_ns = 0;
   config.no_distribution = "the file says how popular they are";
+  config.no_churn = "the file says how popularity changes";
   const std::string text = config.workload.str();
   if (warms_up) return fmt::format("--warmup: it does not reach --workload={}, where each phase is measured: make one its first", text);
   if (config.negative > 0) return fmt::format("--negative: it does not reach --workload={}: the file says what is read", text);
@@ -248,7 +247,7 @@ class Completion {
     churn_ = named("--churn", [&] { return Churn::parse(config_.churn); });
     workload_.emplace(named("--workload", [&] { return Workload(config_.workload, 0); }));
     const bool by_phases = !workload_->phases().empty();
-    if (!draws_keys(mix())) config_.no_distribution = "it takes the records in turn";
+    if (!mix().draws_keys()) config_.no_distribution = "it takes the records in turn";
     if (defaults_.dist && !mix().usual_distribution().empty()) config_.distribution = Spec::parse(mix().usual_distribution());
     warmup_is_lost_ = mix().fills() && !defaults_.warmup && config_.warmup_ns > 0;
     if (mix().fills()) {
@@ -335,7 +334,7 @@ class Completion {
 
   std::string combine() {
     std::string why = why_not_together({.config = config_, .defaults = defaults_, .pair = *pair_, .workload = *workload_,
-                                        .churn = churn_, .warmup_is_lost = warmup_is_lost_});
+                                        .churn = churn_, .capacity = capacity_, .warmup_is_lost = warmup_is_lost_});
     return why.empty() ? config_.no_room : why;
   }
 

@@ -5,6 +5,7 @@
 #include "src/base/error.h"
 #include "workloads/distribution.h"
 #include "workloads/mix.h"
+#include "workloads/mix_stream.h"
 
 namespace latchlab {
 
@@ -88,6 +89,10 @@ std::string no_open_loop(const Combination& point) {
     return fmt::format("--slo: --workload={} is over when all of it was replayed, and every rate would need it again",
                        config.workload.str());
   }
+  if (!point.workload.phases().empty()) {
+    return fmt::format("--slo: --workload={} is another workload in each phase, and every rate would need all of them",
+                       config.workload.str());
+  }
   if (config.ops > 0 && config.ops / config.latency_every < config.slo->fewest_calls()) {
     return fmt::format("--slo: {} needs {} timed calls, and of --ops={} with --latency={} there are {}", config.slo->str(),
                        config.slo->fewest_calls(), config.ops, latency_text(config.latency_every),
@@ -133,12 +138,14 @@ std::string no_popularity(const Combination& point) {
     return fmt::format("--churn: it does not reach --workload={}: {}", config.workload.str(), config.no_distribution);
   }
   const Distribution distribution(config.distribution);
-  if (churn.kind == Churn::Kind::kDrift && distribution.alike()) {
-    return fmt::format("--churn: under --dist={} no rank is more popular than another, so none can drift", config.distribution.str());
+  if (const std::string why = why_no_churn(churn, distribution, "--dist=" + config.distribution.str(), point.workload.mix());
+      !why.empty()) {
+    return "--churn: " + why;
   }
-  if (churn.kind == Churn::Kind::kFlash && distribution.by_age() && point.workload.mix().has(OpKind::kInsert)) {
-    return fmt::format("--churn: a flash crowd addresses the same records for a while, but under --dist={} every insert makes all of "
-                       "them older", config.distribution.str());
+  try {
+    if (!point.workload.phases().empty()) (void)point.workload.least_records(config.records, point.capacity);
+  } catch (const InputError& error) {
+    return fmt::format("--workload: with {} records {}", config.records, error.what());
   }
   if (!config.no_distribution.empty()) return "";
   try {

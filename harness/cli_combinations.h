@@ -20,6 +20,7 @@ struct Combination {
   const Pair& pair;
   const Workload& workload;
   const Churn& churn;
+  u64 capacity = 0;              ///< keys that there are
   bool warmup_is_lost = false;   ///< one was given, and the workload has none
 };
 

@@ -115,7 +115,7 @@ const std::vector<OptionRow>& option_rows() {
        [](Config& c, const std::string& v) {
          c.sample_ns = parse_duration("--sample", v, 1'000'000, kLongest);
        }},
-      {"rows", "N", "off; 1M of Wiscer's files", "a row of the result for every so many operations; harness rows prints them",
+      {"rows", "N", "off; 1M of Wiscer's files", "a row of the result for every so many operations, else for each of phases:FILE; harness rows prints them",
        [](Config& c, const std::string& v) {
          c.rows = number_or_off(v, [&] { return parse_count("--rows", v, 1'000, u64{1} << 60); });
        }},

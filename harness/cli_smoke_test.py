@@ -221,7 +221,7 @@ class EveryPair(Runs):
             for threads in (1, 2, 3):
                 (document,) = self.documents("--index=art", "--sync=olc", f"--workload=trace:{ours}", f"--threads={threads}")
                 self.assertEqual(document["throughput"]["operations"], 4000)
-                self.assertEqual(document["throughput"]["ended_by"], "trace")
+                self.assertEqual(document["throughput"]["ended_by"], "workload")
                 self.assertTrue(document["validation"]["passed"])
                 self.assertEqual(document["throughput"]["per_operation"]["erase"]["count"], 286)
                 prints.add((document["stream"]["fingerprint"], document["validation"]["found_keys"]))
@@ -237,6 +237,32 @@ class EveryPair(Runs):
             self.assertEqual(pathlib.Path(ours).read_bytes(), before)
             self.assertEqual(sorted(os.listdir(folder)), ["ours.trace", "recorded.csv"])
             self.assertFalse(pathlib.Path("/dev/null").is_file())
+
+    def test_each_phase_of_a_file_is_a_row_for_any_number_of_threads(self):
+        with tempfile.TemporaryDirectory() as folder:
+            phases, result = pathlib.Path(folder) / "shift.txt", pathlib.Path(folder) / "result.json"
+            phases.write_text("warm 20k lookup zipf:1\nshift 30k mix:read=60,insert=20,erase=20 zipf:1 drift:5k\ngrow 256 mix:insert=100\n",
+                              encoding="ascii")
+            prints = set()
+            for threads in (1, 2, 5):
+                (document,) = self.documents("--index=art", "--sync=olc", f"--workload=phases:{phases}", "--records=20000",
+                                             f"--threads={threads}")
+                rows = [(row["phase"], row["operations"]) for row in document["rows"]]
+                self.assertEqual(rows, [("warm", 20224), ("shift", 30208), ("grow", 256)])
+                self.assertEqual(document["throughput"]["ended_by"], "workload")
+                self.assertTrue(document["validation"]["passed"])
+                prints.add((document["stream"]["fingerprint"], document["validation"]["found_keys"]))
+            self.assertEqual(len({fingerprint for fingerprint, _ in prints}), 1)
+            said = document["config"]["phases"]
+            self.assertEqual(said[1], {"name": "shift", "operations": 30208, "workload": "mix:read=60,insert=20,erase=20",
+                                       "dist": "zipf:1", "churn": "drift:5k"})
+            self.assertIsNone(said[2]["dist"])
+            self.assertIsNone(document["config"]["churn"])
+            result.write_text(json.dumps(document), encoding="ascii")
+            lines = run("rows", str(result)).stdout.splitlines()
+            self.assertEqual([line.split(" | ")[-1] for line in lines], ["Phase", "warm", "shift", "grow"])
+            (document,) = self.documents("--index=art", "--sync=olc", f"--workload=phases:{phases}", "--records=20000", "--ops=1000")
+            self.assertIn("the run stopped in phase 1 of 3, warm", document["health"]["notes"])
 
     def test_threads_make_the_operations_that_the_fingerprint_is_of(self):
         for workload in (["--workload=mix:read=50,insert=25,erase=25"], ["--workload=ycsb-d"], ["--workload=wiscer:steady-state"]):

@@ -121,6 +121,33 @@ TEST_CASE("a workload file says the keys, the records, their popularity and the 
   CHECK(runs({"--workload={wiscer:high-churn,wiscer:read-mostly,lookup}"}).runs.size() == 3);
 }
 
+TEST_CASE("a file of phases says popularity and the end, and a point that it does not fit is skipped", "[cli]") {
+  const TemporaryFile file("grow 1000 mix:insert=50,erase=50\nshrink 600 mix:erase=100\n");
+  const std::string phases = "--workload=phases:" + file.path();
+  const Config config = runs({phases, "--sync=olc"}).runs[0].config;
+  CHECK(config.ops == 1792);   // whole blocks
+  CHECK(config.time_ns == 0);
+  CHECK(config.warmup_ns == 0);
+  CHECK(config.no_churn == "the file says how popularity changes");
+  CHECK(runs({phases, "--time=2s"}).runs[0].config.ops == 0);
+  CHECK(contains(error_of({phases, "--warmup=1s"}), "--warmup: it does not reach " + phases));
+  CHECK(contains(error_of({phases, "--negative=0.5"}), "--negative: it does not reach " + phases));
+  CHECK(contains(error_of({phases, "--dist=zipf:1"}), "--dist: it does not reach " + phases));
+  CHECK(contains(error_of({phases, "--churn=drift:1k"}), "--churn: it does not reach " + phases));
+  CHECK(contains(error_of({phases, "--slo=p99:1ms"}), "--slo: " + phases.substr(0, 10)));
+  CHECK(contains(error_of({phases, "--slo=p99:1ms", "--time=1s"}), "is another workload in each phase"));
+
+  const std::string why = "--workload: with 768 records phase shrink erases 768 records, and there are no more than 768";
+  CHECK(error_of({phases, "--records=768"}) == why);
+  const RunCommand both = runs({phases, "--records={768,769}"});
+  REQUIRE(both.runs.size() == 2);
+  CHECK(both.runs[0].skip == why);
+  CHECK(both.runs[1].skip.empty());
+  const TemporaryFile grow("grow 1k mix:insert=100\n");
+  CHECK(error_of({"--workload=phases:" + grow.path(), "--keys=u16", "--records=32000"}) ==
+        "--workload: with 32000 records phase grow leaves 33024 records, and there are keys for 32768");
+}
+
 TEST_CASE("YCSB's workloads have their distribution unless another is given", "[cli]") {
   const auto dist = [](std::vector<std::string> args) { return runs(args).runs[0].config.distribution.str(); };
   CHECK(dist({"--workload=ycsb-b"}) == "zipf:0.99");
@@ -226,7 +253,8 @@ TEST_CASE("values that mean the same are one point, whatever the other options s
 }
 
 TEST_CASE("what a distribution cannot be over so many records, or with such changes, is said before anything runs", "[cli]") {
-  CHECK(contains(error_of({"--dist=hotspot:0.001", "--records=100"}), "--dist: distribution hotspot: the share 0.001 of 100 records is less than one"));
+  CHECK(contains(error_of({"--dist=hotspot:0.001", "--records=100"}),
+                 "--dist: distribution hotspot: the share 0.001 of 100 records is less than one"));
   CHECK(runs({"--dist=hotspot:0.001", "--records={100,100k}"}).runs.size() == 2);   // the first is skipped
   CHECK(contains(error_of({"--churn=drift:1k", "--dist=zipf:0.0"}), "no rank is more popular"));
   CHECK(contains(error_of({"--churn=drift:1k", "--dist=latest:0"}), "no rank is more popular"));

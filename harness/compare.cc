@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string_view>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -17,7 +18,7 @@ namespace {
 
 /// Of the configuration, what no option says or what changes no result.
 bool is_option(const std::string& key) {
-  constexpr std::string_view kNone[] = {"point", "index_options", "key_kind", "key_file", "trace", "wiscer", "strict"};
+  constexpr std::string_view kNone[] = {"point", "index_options", "key_kind", "key_file", "trace", "wiscer", "phases", "strict"};
   return std::ranges::count(kNone, key) == 0 && !key.ends_with("_reason");
 }
 
@@ -26,7 +27,7 @@ constexpr const char* kSurroundings[] = {
     "/machine/hostname", "/machine/model",          "/machine/microcode", "/machine/topology_digest", "/machine/kernel",
     "/machine/governor", "/machine/numa_balancing", "/machine/thp",       "/machine/damon",           "/build/commit",
     "/build/dirty",      "/build/compiler",         "/build/flags",       "/build/type",              "/schema_version",
-    "/config/trace/checksum", "/config/wiscer"};   // files of one name may be others
+    "/config/trace/checksum", "/config/wiscer",    "/config/phases"};   // files of one name may be others
 
 /// The words of one thing in each of the sets.
 using Words = std::vector<std::set<std::string>>;

@@ -141,6 +141,18 @@ TEST_CASE("sets of which more calls are timed in the one are compared, and it is
   CHECK(only(compare({timed, timed}, 1)).notes == std::vector<std::string>{"they do not differ in options, machine or build"});
 }
 
+TEST_CASE("workload files of one name that say something else are said to differ") {
+  const auto with = [](const char* name, const char* place, const char* said) {
+    ResultSet set = set_of(name, "none", 1e6);
+    for (Json& document : set.documents) document["config"][place] = Json::parse(said);
+    return set;
+  };
+  for (const char* place : {"wiscer", "phases"}) {
+    const Comparison c = only(compare({with("A", place, R"([{"name": "warm"}])"), with("B", place, R"([{"name": "cold"}])")}, 1));
+    CHECK(c.notes == std::vector<std::string>{fmt::format(R"(they differ in config/{}: [{{"name":"warm"}}] (a), [{{"name":"cold"}}] (b))", place)});
+  }
+}
+
 TEST_CASE("blocks are paired although one of three sets has nothing at a point") {
   const auto all = compare({in_blocks(set_of("A", "none", 1e6, {1, 2}), 10), in_blocks(set_of("B", "olc", 9e5, {1, 2}), 40),
                             in_blocks(set_of("C", "rtm", 8e5, {2}), 50)}, 1);

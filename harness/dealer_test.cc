@@ -103,6 +103,44 @@ TEST_CASE("where a stream is in parts each thread is dealt its own, in order, to
   CHECK(halves.deal(1, kRoundSteps).count == 300);
 }
 
+TEST_CASE("a section is dealt to its end, in hands that get smaller, and the next when somebody says so") {
+  constexpr u64 kFirst = 3 * kRoundSteps, kSecond = kFirst + kSliceSteps, kEnd = kSecond + kRoundSteps;
+  Dealer dealer(2, 0, {0, kEnd}, {kFirst, kSecond, kEnd});
+  dealer.in_sections(true);
+  u64 next = 0;
+  const auto deal_all = [&] {
+    for (;;) {
+      const u64 left = (dealer.section() == 0 ? kFirst : dealer.section() == 1 ? kSecond : kEnd) - next;
+      const Dealer::Hand hand = dealer.deal(0, kRoundSteps);
+      if (hand.count == 0) return;
+      CHECK(hand.first == next);
+      CHECK(hand.count % kSliceSteps == 0);
+      CHECK(hand.count <= std::max<u64>(left / 2, kSliceSteps));   // what is left is for both
+      next += hand.count;
+    }
+  };
+  for (const u64 end : {kFirst, kSecond, kEnd}) {
+    deal_all();
+    CHECK(next == end);
+    CHECK(dealer.next() == end);
+    CHECK(dealer.left() == kEnd - end);
+    CHECK(dealer.next_section() == (end != kEnd));
+  }
+  CHECK(dealer.section() == 2);
+
+  Dealer cut(2, 0, {0, kEnd}, {kFirst, kSecond, kEnd});
+  cut.in_sections(true);
+  cut.end_after(kFirst);   // where a section ends
+  while (cut.deal(0, kRoundSteps).count != 0) {}
+  CHECK(cut.next() == kFirst);
+  CHECK_FALSE(cut.next_section());
+  cut.end_after(~u64{0});
+  CHECK(cut.next_section());
+  cut.in_sections(false);   // on, over all ends
+  CHECK(cut.deal(0, kRoundSteps).count == kRoundSteps);
+  CHECK(cut.next() > kSecond);
+}
+
 TEST_CASE("a window that moves on is long beside what threads hold of it") {
   CHECK(Dealer(2, 0, 1).round() == kRoundSteps);
   CHECK(Dealer(2, 16'000'000, 1).round() == kRoundSteps);

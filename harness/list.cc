@@ -92,7 +92,7 @@ std::string workloads(const Registry&) {
          line("trace:FILE", "every operation of a trace (harness trace convert); those on a key keep their order;") +
          line("", "keys that it reads, updates or erases before it writes them are there when it begins") +
          line("phases:FILE", "several mixes in turn, a line NAME OPERATIONS WORKLOAD [DISTRIBUTION [CHURN]] each; a row of the") +
-         line("", "result for each");
+         line("", "result for each, unless --rows has others");
 }
 
 std::string keys(const Registry&) {

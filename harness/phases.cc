@@ -137,6 +137,21 @@ u64 Phases::left() const {
 }
 
 void Phases::run_steps(u32 t) {
+  do {
+    run_section(t);
+  } while (dealer_.in_sections() && section_over_.meet(stop_, [&] { return next_section(); }));
+}
+
+/// By one thread, where all others have done what there was of the section.
+bool Phases::next_section() {
+  const std::size_t section = dealer_.section();
+  if (!dealer_.next_section()) return false;
+  if (between_sections_) between_sections_(section);
+  rounds_.resume(config_.threads);
+  return true;
+}
+
+void Phases::run_section(u32 t) {
   Worker& me = workers_[t];
   Troubles met = me.session->troubles();
   Rounds::Part part(rounds_);
@@ -260,6 +275,8 @@ Phases::Outcome Phases::phase(const std::string& name, u64 total, u64 length_ns,
                                  : seats_.oversubscribed ? Rounds::Cut::kWindow
                                                          : Rounds::Cut::kRounds);
   meter_.start(config_.threads);
+  dealer_.in_sections(!open);
+  section_over_.start(config_.threads);
   const auto start = Clock::now();
   const auto period = std::chrono::nanoseconds(sample_ns);
   auto next_sample = sample_ns > 0 ? start + period : Clock::time_point::max();

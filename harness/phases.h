@@ -1,6 +1,9 @@
 // The threads of a trial, phase after phase: they make steps and run them, in turns, in rounds, in one window or as they come,
 // until the steps or the time end, while the caller keeps the time and samples. What they did is left behind in the workers, the
 // meter and the rounds; which phases there are and what is said of them is trial.cc's.
+//
+// A phase here is of the run: loading, warm-up, the measured one. Those that a workload's file has (workloads/phases_file.h) are
+// sections of its stream, one after the other within the measured phase: at the end of each all threads wait for the last one.
 #pragma once
 
 #include <atomic>
@@ -17,6 +20,7 @@
 #include "harness/crew.h"
 #include "harness/dealer.h"
 #include "harness/latency.h"
+#include "harness/meeting.h"
 #include "harness/meter.h"
 #include "harness/on_processor.h"
 #include "harness/open_loop.h"
@@ -75,7 +79,7 @@ class Phases {
         maker_(maker),
         progress_(progress),
         in_turns_(trial.loads_in_turns()),
-        dealer_(config.threads, window, maker.stream().parts(), maker.stream().most_keys()),
+        dealer_(config.threads, window, maker.stream().parts(), maker.stream().sections(), maker.stream().most_keys()),
         workers_(config.threads) {}
 
   /// Starts the threads, each on its seat and with a session of its own. Returns what one threw while it joined; throws
@@ -97,8 +101,8 @@ class Phases {
   [[nodiscard]] Outcome phase(const std::string& name, u64 total, u64 length_ns, const std::function<void(u32)>& task,
                               u64 sample_ns = 0, bool open = false);
 
-  /// The task of thread t: makes steps of the workload and runs them, round after round, until there are no more or somebody says
-  /// stop.
+  /// The task of thread t: makes steps of the workload and runs them, round after round and section after section, until there
+  /// are no more or somebody says stop.
   void run_steps(u32 t);
   /// The same in an open loop: a step when it is due, for `length_ns` (0: until there are no more).
   void run_arrivals(u32 t, const Rate& rate, u64 length_ns);
@@ -108,6 +112,9 @@ class Phases {
 
   /// Calls this after every round of run_steps from here on, with the worker of the thread that calls, while none runs steps.
   void between_rounds(std::function<void(const Worker&)> what) { between_rounds_ = std::move(what); }
+
+  /// Calls this at the end of every section of the stream but the last from here on, with its number, while no thread runs steps.
+  void between_sections(std::function<void(std::size_t section)> what) { between_sections_ = std::move(what); }
 
   /// Leaves `total` operations of the workload to do: first what threads hold since the warm-up.
   void limit_to(u64 total);
@@ -122,6 +129,8 @@ class Phases {
   /// The operations of the workload that nobody was dealt: the first of the first part, and where that part ends (Stream::parts).
   [[nodiscard]] u64 next() const { return dealer_.next(); }
   [[nodiscard]] u64 end_of_first() const { return dealer_.end_of_first(); }
+  /// The section of the stream that run_steps has come to, from 0.
+  [[nodiscard]] std::size_t section() const { return dealer_.section(); }
   /// An insert found no room, which ended its phase.
   [[nodiscard]] bool full() const { return full_.load(kRelaxed); }   // relaxed: the crew's mutex has brought it
 
@@ -131,6 +140,8 @@ class Phases {
   u32 run_until_full(Worker& me, const Slice& slice, const std::atomic<bool>& stopped, u32 stop_steps, Latencies* latencies);
   bool make_ready(Worker& me, u32 most);
   std::unique_ptr<Arrivals> arrivals(u32 t, const Rate& rate) const;
+  void run_section(u32 t);
+  bool next_section();
 
   Trial& trial_;
   const Config& config_;
@@ -147,6 +158,8 @@ class Phases {
   std::atomic<bool> stop_{false};  // ends the current phase; looks are relaxed, since it publishes nothing
   Rounds rounds_{stop_};
   std::function<void(const Worker&)> between_rounds_;
+  std::function<void(std::size_t)> between_sections_;
+  Meeting section_over_;
   std::unique_ptr<Crew> crew_;
 };
 

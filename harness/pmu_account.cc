@@ -132,6 +132,16 @@ PackageCounters count_packages(const std::vector<PmuEvent>& events, const Topolo
   return packages;
 }
 
+std::vector<PmuCount> counted_since(const std::vector<PmuCount>& before, const std::vector<PmuCount>& now) {
+  std::vector<PmuCount> since = now;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    since[i].raw -= before[i].raw;
+    since[i].enabled_ns -= before[i].enabled_ns;
+    since[i].running_ns -= before[i].running_ns;
+  }
+  return since;
+}
+
 PmuResult pmu_account(const std::vector<PmuEvent>& events, const std::vector<std::vector<PmuCount>>& threads,
                       const std::vector<std::vector<PmuCount>>& packages, u64 operations, const Root& root) {
   PmuResult result;

@@ -21,6 +21,10 @@ using PackageCounters = std::vector<std::unique_ptr<PmuGroups>>;
 /// Of those that threads on these seats run in, for the events that are counted of packages.
 [[nodiscard]] PackageCounters count_packages(const std::vector<PmuEvent>& events, const Topology& topology, const Seats& seats);
 
+/// What `now` counts beyond what `before` did, of each event: what is scaled by its own times, since the difference of two scaled
+/// counts may be below zero where events take turns.
+[[nodiscard]] std::vector<PmuCount> counted_since(const std::vector<PmuCount>& before, const std::vector<PmuCount>& now);
+
 /// `threads` and `packages`: of each its PmuGroups::counts(). `operations` were done.
 [[nodiscard]] PmuResult pmu_account(const std::vector<PmuEvent>& events, const std::vector<std::vector<PmuCount>>& threads,
                                     const std::vector<std::vector<PmuCount>>& packages, u64 operations, const Root& root = {});

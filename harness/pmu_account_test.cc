@@ -44,6 +44,16 @@ TEST_CASE("Each thread's count is scaled by its own times", "[pmu]") {
   CHECK_FALSE(sum->user_only);
 }
 
+TEST_CASE("What a part counted is scaled by the part's own times, and never below zero", "[pmu]") {
+  // Half of the time, then all of it: what was scaled up so far is more than it comes to in the end.
+  const Counts before{count(400, 10, 1)}, now{count(500, 20, 11)};
+  CHECK(total(before)->scaled > total(now)->scaled);
+  CHECK(total(counted_since(before, now))->scaled == 100);
+  CHECK(total(counted_since({}, before))->scaled == 4000);
+  CHECK_THAT(total(counted_since(before, {count(400, 20, 1)})).reason, Catch::StartsWith("never scheduled"));
+  CHECK(counted_since(before, {failed(EIO)})[0].error == EIO);
+}
+
 TEST_CASE("An event that never had a counter is missing, not zero, on whichever thread", "[pmu]") {
   CHECK_THAT(total({count(0, 10, 0)}).reason, Catch::StartsWith("never scheduled: "));
   CHECK_THAT(total({count(9, 10, 10), count(0, 10, 0)}).reason, Catch::StartsWith("never scheduled (on 1 of 2 threads): "));

@@ -67,6 +67,18 @@ Json wiscer_json(const WiscerFile& f) {
   return o;
 }
 
+Json workload_phases_json(const std::vector<WorkloadPhase>& phases) {
+  Json all = Json::array();
+  for (const WorkloadPhase& phase : phases) {
+    Json o{{"name", phase.name}, {"operations", phase.operations}, {"workload", phase.workload}};
+    phase.distribution_words.empty() ? put_missing(o, "dist", "it takes the records in turn")
+                                     : void(o["dist"] = phase.distribution_words);
+    o["churn"] = phase.churn_words;
+    all.push_back(std::move(o));
+  }
+  return all;
+}
+
 Json config_json(const Config& c, const TrialResult& trial) {
   Json o;
   o["point"] = point_of(c);
@@ -82,12 +94,13 @@ Json config_json(const Config& c, const TrialResult& trial) {
   o["hugepages"] = word(c.huge_pages);
   c.no_reclaim.empty() ? void(o["reclaim"] = word(c.reclaim)) : put_missing(o, "reclaim", c.no_reclaim);
   o["workload"] = c.workload.str();
-  o["churn"] = c.churn.str();
+  c.no_churn.empty() ? void(o["churn"] = c.churn.str()) : put_missing(o, "churn", c.no_churn);
   o["keys"] = c.keys.str();
   o["key_kind"] = word(c.key_kind());
   put(o, "key_file", trial.key_file, key_file_json);
   put(o, "trace", trial.trace, trace_json);
   put(o, "wiscer", trial.wiscer, wiscer_json);
+  put(o, "phases", trial.workload_phases, workload_phases_json);
   c.no_distribution.empty() ? void(o["dist"] = c.distribution.str()) : put_missing(o, "dist", c.no_distribution);
   o["negative"] = c.negative;
   o["batch"] = c.batch.keys;
@@ -101,7 +114,8 @@ Json config_json(const Config& c, const TrialResult& trial) {
       : put_missing(o, "ops", c.time_ns != 0 ? "the run ends by time" : "the run ends with its records");
   o["clear_accessed_s"] = seconds(c.clear_accessed_ns);
   o["sample_s"] = seconds(c.sample_ns);
-  c.rows.value_or(0) != 0 ? void(o["rows"] = *c.rows) : put_missing(o, "rows", "rows are asked for with --rows");
+  const char* const no_rows = c.workload.name == "phases" ? "each phase of the file is a row" : "rows are asked for with --rows";
+  c.rows.value_or(0) != 0 ? void(o["rows"] = *c.rows) : put_missing(o, "rows", no_rows);
   o["latency_every"] = c.latency_every;
   o["pmu"] = c.pmu;
   c.rate ? void(o["rate"] = c.rate->str()) : put_missing(o, "rate", c.slo ? "--slo looks for it" : "a closed loop");

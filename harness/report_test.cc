@@ -11,6 +11,9 @@
 #include "harness/table.h"
 #include "src/testing/catch.h"
 #include "src/testing/json_schema.h"
+#include "src/testing/temporary_file.h"
+#include "workloads/phases_file.h"
+#include "workloads/wiscer.h"
 
 namespace latchlab {
 namespace {
@@ -56,7 +59,8 @@ TEST_CASE("what was not measured is null with a reason, never zero", "[report]")
        {"/limits/footprint_bytes", "/limits/chase_ns", "/placement/processors", "/placement/oversubscribed",
         "/sync/counters", "/sync/aborts", "/sync/abort_statuses", "/sync/fallback_rate", "/sync/reclaim",
         "/memory/index_live_bytes",
-        "/health/migrations", "/config/key_file", "/config/trace", "/config/wiscer", "/throughput", "/latency", "/offer", "/slo", "/sync/series", "/sync/per_thread",
+        "/health/migrations", "/config/key_file", "/config/trace", "/config/wiscer", "/config/phases", "/throughput", "/latency", "/offer",
+        "/slo", "/sync/series", "/sync/per_thread",
         "/limits/transaction_ns", "/pmu"}) {
     INFO(at);
     CHECK(document.at(Json::json_pointer(at)).is_null());
@@ -95,6 +99,10 @@ TEST_CASE("a document says which options did not reach the index and what its ke
   CHECK(document["config"]["trace"]["checksum"] == "000000000000fade");
   CHECK(document["config"]["trace"]["loaded"] == 2);
   CHECK(document["config"]["wiscer"]["delete"] == .01);
+  const Json warm{{"name", "warm"}, {"operations", 1024}, {"workload", "lookup"}, {"dist", "zipf:0.99"}, {"churn", "drift:10"}};
+  CHECK(document["config"]["phases"][0] == warm);
+  CHECK(document["config"]["phases"][1]["dist"].is_null());
+  CHECK(document["config"]["phases"][1]["dist_reason"] == "it takes the records in turn");
   CHECK(document["config"]["wiscer"]["shift_every_reason"] == "popularity does not shift");
   CHECK(document["sync"]["reclaim"]["pending"] == 2);
   const std::string block = block_of(result);

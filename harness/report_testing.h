@@ -7,6 +7,8 @@
 
 #include "harness/report.h"
 #include "harness/result.h"
+#include "src/testing/temporary_file.h"
+#include "workloads/phases_file.h"
 #include "workloads/wiscer.h"
 
 namespace latchlab::testing {
@@ -97,6 +99,7 @@ inline RunResult full_result() {
   t.key_file = KeyFile{.lines = 1005, .empty = 2, .repeated = 3};
   t.trace = TraceAbout{.checksum = 0xfade, .operations = 5, .keys = 3, .loaded = 2, .has_times = true};
   t.wiscer = WiscerFile::read("steady-state");
+  t.workload_phases = read_phases(TemporaryFile("warm 1000 lookup zipf:0.99 drift:10\ngrow 256 mix:insert=100\n").path());
   t.memory = {.malloc = Measured<MallocServer>::missing("nodes are not from malloc"),
               .index_live = u64{43'000},
               .index_reserved = u64{50'000},

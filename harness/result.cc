@@ -20,7 +20,7 @@ std::string_view word(Ending ending) {
     case Ending::kTime: return "time";
     case Ending::kOperations: return "operations";
     case Ending::kRecords: return "records";
-    case Ending::kTrace: return "trace";
+    case Ending::kWorkload: return "workload";
     case Ending::kFull: return "full";
     case Ending::kSignal: return "signal";
   }
@@ -57,8 +57,7 @@ void nothing_measured(TrialResult& result, const std::string& why) {
   Limits& limits = result.limits;
   Health& health = result.health;
   blame(result.throughput, result.rows, result.latency, result.offer, result.slo, result.nodes_per_fetch, result.pmu, result.key_file,
-        result.trace, result.wiscer,
-        result.stream);
+        result.trace, result.wiscer, result.workload_phases, result.stream);
   blame(result.placement.processors, result.placement.oversubscribed, result.placement.mem_by, result.placement.page_nodes);
   blame(sync.counters, sync.aborts, sync.abort_statuses, sync.fallback_rate, sync.restart_rate, sync.series, sync.per_thread,
         sync.reclaim);

@@ -17,6 +17,7 @@
 #include "harness/config.h"
 #include "harness/malloc_library.h"
 #include "src/base/types.h"
+#include "workloads/phases_file.h"
 #include "workloads/wiscer.h"
 
 namespace latchlab {
@@ -109,7 +110,7 @@ enum class Ending {
   kTime,        ///< --time
   kOperations,  ///< --ops
   kRecords,     ///< insert has inserted all its records
-  kTrace,       ///< all operations of a trace are done
+  kWorkload,    ///< all operations of a trace, or of a file of phases, are done
   kFull,        ///< an insert found no room, and the index may not grow
   kSignal       ///< an interruption
 };
@@ -289,7 +290,7 @@ struct Validation {
   std::string detail;  ///< of a mismatch, one line
 };
 
-/// The measured phase in rows of so many operations, or phases of the workload (rows.h).
+/// The measured phase in rows of so many operations, or phases of the workload's file (rows.h).
 struct Rows {
   struct Row {
     std::string name;   ///< of the workload's phase; empty where rows are of so many operations
@@ -323,9 +324,10 @@ struct TrialResult {
   Measured<KeyFile> key_file;
   Measured<TraceAbout> trace;
   Measured<WiscerFile> wiscer;
+  Measured<std::vector<WorkloadPhase>> workload_phases;   ///< of a file of phases
   Measured<StreamPrint> stream;
   Placement placement;
-  std::vector<PhaseTime> phases;
+  std::vector<PhaseTime> phases;   ///< of the run
   Measured<Throughput> throughput;
   Measured<Rows> rows;
   Measured<Latency> latency;

@@ -24,6 +24,11 @@ void Rounds::start(u32 threads, Cut cut) {
   halt_.store(false, kRelaxed);   // relaxed: no thread of the phase runs yet
 }
 
+void Rounds::resume(u32 threads) {
+  const std::lock_guard lock(mutex_);
+  in_ = threads;
+}
+
 // The mutex is held. A stop that comes meanwhile is not lost: it is set before halt_, so if it is not seen
 // here, then its halt comes after our store: all four are sequentially consistent and pair with Rounds::halt
 // and with the store before it.
@@ -78,7 +83,7 @@ void Rounds::leave(bool runs) {
     closed_ = Clock::now();
     if (--running_ > 0) return;
     open_ = false;
-    timed_ = closed_ - opened_;
+    timed_ += closed_ - opened_;
   }
 }
 

@@ -47,6 +47,9 @@ class Rounds {
   /// A new phase of `threads` threads. While none of them runs.
   void start(u32 threads, Cut cut);
 
+  /// Goes on with as many threads in a phase that all of them have left. While none of them runs.
+  void resume(u32 threads);
+
   /// One thread's part in a phase, by that thread. It leaves the phase when it goes out of scope, also by an
   /// exception: the others then do without it.
   class Part {
@@ -108,7 +111,7 @@ class Rounds {
   u32 ready_ = 0;     // of them waiting for the next round
   u32 running_ = 0;   // of them running in this one
   u32 threads_ = 0;   // that began this round
-  Clock::duration timed_{};     // of the rounds that are over
+  Clock::duration timed_{};     // of the rounds and windows that are over
   Clock::duration of_round_{};  // summed over the threads that have stopped
   std::optional<Clock::time_point> begun_;
   std::optional<Clock::time_point> first_stop_;   // of this round

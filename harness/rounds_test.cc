@@ -232,5 +232,28 @@ TEST_CASE("the window of an open loop opens when all are ready or have left, and
   }
 }
 
+TEST_CASE("a phase that all have left can be resumed, and its time is that of all its parts") {
+  for (const auto cut : {Rounds::Cut::kRounds, Rounds::Cut::kWindow}) {
+    std::atomic<bool> stop{false};
+    Rounds rounds(stop);
+    rounds.start(2, cut);
+    double before = 0;
+    for (u32 part_of_phase = 0; part_of_phase < 3; ++part_of_phase) {
+      if (part_of_phase > 0) rounds.resume(2);
+      on_threads(2, [&](u32) {
+        Rounds::Part part(rounds);
+        part.begin();
+        std::this_thread::sleep_for(milliseconds(5));
+      });
+      const double now = rounds.seconds();
+      CHECK(now - before >= .005);
+      CHECK(rounds.wall_seconds() >= now);
+      before = now;
+      std::this_thread::sleep_for(milliseconds(5));
+    }
+    CHECK(rounds.wall_seconds() - rounds.seconds() >= .010);   // what was between them
+  }
+}
+
 }  // namespace
 }  // namespace latchlab

@@ -9,46 +9,54 @@
 
 #include "harness/document.h"
 #include "harness/pmu_account.h"
+#include "harness/pmu_groups.h"
 #include "src/base/error.h"
 
 namespace latchlab {
 
-/// Of the row that is open.
-RowCutter::End RowCutter::next() const {
-  const std::size_t row = rows_.rows.size();
-  if (row < ends_.size()) return ends_[row];
-  return {.operations = ends_.empty() ? operations_ + every_ : ~u64{0}, .name = ends_.empty() ? "" : "the rest"};
+void RowCutter::look(const Worker& worker) {
+  if (every_ != 0 && phases_.meter().operations() - operations_ >= every_) cut("", worker);
 }
 
-void RowCutter::look(const Worker& worker) {
-  if (phases_.meter().operations() >= next().operations) cut(worker);
+void RowCutter::end_section(std::size_t section) {
+  if (!sections_.empty() && phases_.meter().operations() > operations_) cut(sections_[section], who_ran());
 }
 
 Rows RowCutter::finish() {
-  if (phases_.meter().operations() > operations_) cut(phases_.workers().front());
+  if (phases_.meter().operations() > operations_) cut(sections_.empty() ? "" : sections_[phases_.section()], who_ran());
   return std::move(rows_);
 }
 
-void RowCutter::cut(const Worker& worker) {
+/// A thread that was dealt anything: the first one of a short run may not have been.
+const Worker& RowCutter::who_ran() const {
+  const auto one = std::ranges::find_if(phases_.workers(), [](const Worker& worker) { return worker.steps.ran().count != 0; });
+  return one == phases_.workers().end() ? phases_.workers().front() : *one;
+}
+
+/// Of each thread what its events counted since the last row.
+std::vector<std::vector<PmuCount>> RowCutter::counted() {
+  std::vector<std::vector<PmuCount>> row;
+  counted_.resize(phases_.workers().size());
+  for (std::size_t t = 0; t < counted_.size(); ++t) {
+    const Worker& worker = phases_.workers()[t];
+    if (!worker.pmu) continue;
+    std::vector<PmuCount> now = worker.pmu->counts();
+    row.push_back(counted_since(counted_[t], now));
+    counted_[t] = std::move(now);
+  }
+  return row;
+}
+
+void RowCutter::cut(const std::string& name, const Worker& worker) {
   const u64 operations = phases_.meter().operations();
   const double seconds = phases_.rounds().seconds();
-  Rows::Row row{.name = next().name,
+  Rows::Row row{.name = name,
                 .operations = operations - std::exchange(operations_, operations),
                 .seconds = seconds - std::exchange(seconds_, seconds),
                 .nodes_per_fetch = count_nodes_(worker.steps.ran()),
                 .events = {}};
-  std::vector<std::vector<PmuCount>> threads;
-  for (const Worker& one : phases_.workers()) {
-    if (one.pmu) threads.push_back(one.pmu->counts());
-  }
-  counted_.resize(events_.size());
-  const PmuResult all = pmu_account(events_, threads, {}, operations);
-  for (std::size_t i = 0; i < events_.size() && !threads.empty(); ++i) {
-    const PmuResult::Event& event = all.events[i];
-    if (events_[i].of_packages || !event.total) continue;   // why not stands in the result's own account
-    // Scaled counts of events that take turns may go back a little.
-    row.events.emplace_back(fmt::format("{}.{}", event.family, event.name),
-                            std::max(0.0, event.total->scaled - std::exchange(counted_[i], event.total->scaled)));
+  for (const PmuResult::Event& event : pmu_account(events_, counted(), {}, row.operations).events) {
+    if (event.total) row.events.emplace_back(fmt::format("{}.{}", event.family, event.name), event.total->scaled);
   }
   rows_.rows.push_back(std::move(row));
 }
@@ -56,19 +64,30 @@ void RowCutter::cut(const Worker& worker) {
 std::string rows_text(const std::string& path) {
   // L2 misses have no name that all processors share.
   constexpr std::array<std::string_view, 4> kEvents{"core.instructions", "cache.cache-misses", "", "cache.L1-dcache-load-misses"};
-  std::string text = "Throughput | Retd. Instructions | L3 Misses | L2 Misses | L1 Misses | Displacement\n";
-  for (const Json& result : read_results("rows", path)) {
-    if (!result.contains("rows") || result["rows"].is_null()) {
-      throw InputError(fmt::format("rows: '{}' has no rows: {}", path, result.value("rows_reason", "an older result")));
+  const std::vector<Json> results = read_results("rows", path);
+  const bool named = std::ranges::any_of(results, [](const Json& result) { return !text_at(result, "/rows/0/phase").empty(); });
+  std::string text = fmt::format("Throughput | Retd. Instructions | L3 Misses | L2 Misses | L1 Misses | Displacement{}\n",
+                                 named ? " | Phase" : "");
+  for (const Json& result : results) {
+    const Json::json_pointer rows("/rows");
+    if (!result.contains(rows) || !result[rows].is_array()) {
+      const std::string why = text_at(result, "/rows_reason");
+      throw InputError(fmt::format("rows: '{}' has no rows: {}", path, why.empty() ? "it does not say why" : why));
     }
-    for (const Json& row : result["rows"]) {
-      text += fmt::format("{:.0f}", row["operations"].get<double>() / row["seconds"].get<double>());
-      for (const std::string_view event : kEvents) {
-        const auto counted = row["events"].find(std::string(event));
-        text += counted == row["events"].end() ? " | -" : fmt::format(" | {:.0f}", counted->get<double>());
+    for (const Json& row : result[rows]) {
+      const auto operations = number_at(row, "/operations"), seconds = number_at(row, "/seconds");
+      if (!operations || !seconds || !(*seconds > 0)) {
+        throw InputError(fmt::format("rows: '{}' has a row without operations and seconds: no result of harness", path));
       }
-      const Json& nodes = row["nodes_per_fetch"];
-      text += nodes.is_null() ? " | -\n" : fmt::format(" | {:.4f}\n", nodes.get<double>());
+      text += fmt::format("{:.0f}", *operations / *seconds);
+      for (const std::string_view event : kEvents) {
+        const auto counted = number_at(row, fmt::format("/events/{}", event));
+        text += counted ? fmt::format(" | {:.0f}", *counted) : " | -";
+      }
+      const auto nodes = number_at(row, "/nodes_per_fetch");
+      const std::string name = text_at(row, "/phase");
+      text += nodes ? fmt::format(" | {:.4f}", *nodes) : " | -";
+      text += !named ? "\n" : fmt::format(" | {}\n", name.empty() ? "-" : name);
     }
   }
   return text;

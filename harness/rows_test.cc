@@ -1,7 +1,12 @@
 // Rows of the measured phase: they add up to it, end where they should, and say what they cannot.
-#include <fstream>
+#include <algorithm>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include <fmt/format.h>
+
+#include "harness/phases.h"
 #include "harness/rows.h"
 #include "harness/toy_index.h"
 #include "harness/trial_testing.h"
@@ -55,26 +60,86 @@ TEST_CASE("rows are of so many operations each and add up to the measured phase"
   }
 }
 
-TEST_CASE("each phase of a file is a row with its name and its operations") {
-  const TemporaryFile file("warm 60k lookup zipf:0.99\n# none\nshift 80k mix:read=90,insert=5,erase=5\n\nlast 50k ycsb-a\n");
-  Config config = counted("phases:" + file.path(), 190'464);
+constexpr const char* kPhases =
+    "warm 60k lookup zipf:0.99\n# none\nshift 80k mix:read=90,insert=5,erase=5\n\nshort 256 lookup\nlast 50k ycsb-a\n";
+
+TEST_CASE("each phase of a file is a row with its name and exactly its operations, for any number of threads") {
+  const TemporaryFile file(kPhases);
+  for (const u32 threads : {1u, 2u, 5u, 2 * static_cast<u32>(Topology::discover().processors.size())}) {
+    CAPTURE(threads);
+    Config config = counted("phases:" + file.path(), 190'720);
+    config.threads = threads;
+    const TrialResult result = run_of<Toy<u64>>(config);
+    CAPTURE(result.reason, result.rows.reason);
+    REQUIRE(result.status == Status::kOk);
+    CHECK(result.throughput->ended_by == Ending::kWorkload);
+    REQUIRE(result.rows);
+    std::vector<std::pair<std::string, u64>> rows;
+    double seconds = 0;
+    for (const Rows::Row& row : result.rows->rows) {
+      rows.emplace_back(row.name, row.operations);
+      CHECK(row.seconds > 0);
+      seconds += row.seconds;
+    }
+    CHECK(rows == std::vector<std::pair<std::string, u64>>{
+                      {"warm", 60'160}, {"shift", 80'128}, {"short", 256}, {"last", 50'176}});
+    CHECK(seconds == Approx(result.throughput->seconds));
+    REQUIRE(result.validation.passed);
+    CHECK(*result.validation.passed);
+  }
+}
+
+TEST_CASE("operations or time that end before the phases do leave a row of the one in which they end") {
+  const TemporaryFile file(kPhases);
+  const auto names = [](const TrialResult& result) {
+    std::string all;
+    for (const Rows::Row& row : result.rows->rows) all += fmt::format("{}={} ", row.name, row.operations);
+    return all;
+  };
+  Config config = counted("phases:" + file.path(), 100'000);
+  TrialResult result = run_of<Toy<u64>>(config);
+  CHECK(names(result) == "warm=60160 shift=39840 ");
+  CHECK(result.throughput->ended_by == Ending::kOperations);
+  CHECK(std::ranges::count(result.health.notes, "the run stopped in phase 2 of 4, shift") == 1);
+
+  config.ops = 60'160;   // no row of nothing
+  result = run_of<Toy<u64>>(config);
+  CHECK(names(result) == "warm=60160 ");
+  CHECK(std::ranges::count(result.health.notes, "the run stopped in phase 1 of 4, warm") == 1);
+
+  const TemporaryFile longer("a 256 lookup\nb 1G lookup\n");
+  config = counted("phases:" + longer.path(), 0);
+  config.time_ns = 20'000'000;
+  result = run_of<Toy<u64>>(config);
+  CHECK(names(result) == fmt::format("a=256 b={} ", result.throughput->operations - 256));
+  CHECK(result.throughput->ended_by == Ending::kTime);
+  CHECK(std::ranges::count(result.health.notes, "the run stopped in phase 2 of 2, b") == 1);
+}
+
+TEST_CASE("rows of so many operations take the place of those of phases") {
+  const TemporaryFile file(kPhases);
+  Config config = counted("phases:" + file.path(), 190'720);
   config.threads = 1;
+  config.rows = 100'000;
   const TrialResult result = run_of<Toy<u64>>(config);
-  CAPTURE(result.reason, result.rows.reason);
-  REQUIRE(result.status == Status::kOk);
   REQUIRE(result.rows);
-  const auto& rows = result.rows->rows;
-  REQUIRE(rows.size() == 3);
-  CHECK(rows[0].name == "warm");
-  CHECK(rows[1].name == "shift");
-  CHECK(rows[2].name == "last");
-  CHECK(rows[0].operations >= 60'160);
-  CHECK(rows[0].operations < 60'160 + kRound);
-  CHECK(rows[0].operations + rows[1].operations >= 140'288);
-  CHECK(rows[0].operations + rows[1].operations < 140'288 + kRound);
-  CHECK(rows[0].operations + rows[1].operations + rows[2].operations == 190'464);
-  REQUIRE(result.validation.passed);
-  CHECK(*result.validation.passed);
+  REQUIRE(result.rows->rows.size() == 2);
+  CHECK(result.rows->rows[0].name.empty());
+  CHECK(result.rows->rows[0].operations >= 100'000);
+}
+
+TEST_CASE("a thread that was dealt nothing has run nothing") {
+  Steps steps;
+  steps.only().resize(8);   // as loading does
+  CHECK(steps.ran().count == 0);
+
+  Config config = counted("lookup", kSliceSteps);   // which one thread does
+  config.rows = 1'000;
+  const TrialResult result = run_of<Toy<u64>>(config);
+  if (*result.placement.oversubscribed) return;
+  REQUIRE(result.rows);
+  REQUIRE(result.rows->rows.size() == 1);
+  CHECK(result.rows->rows[0].operations == kSliceSteps);
 }
 
 /// Every key is one node away.
@@ -104,7 +169,7 @@ TEST_CASE("where there are no rows the reason is said") {
 
 TEST_CASE("a result's rows are printed in Wiscer's columns, with a dash for what was not measured") {
   const auto printed = [](const std::string& rows) {
-    const TemporaryFile file(R"({"schema_version": 7, "run_id": "x", "started": "2026-01-01T00:00:00Z", "throughput": {}, "sync": {}, "rows": )" + rows + "}");
+    const TemporaryFile file(R"({"schema_version": 7, "throughput": {}, "sync": {}, "rows": )" + rows + "}");
     return rows_text(file.path());
   };
   CHECK(printed(R"([{"operations": 3000, "seconds": 0.5, "nodes_per_fetch": 1.25, "events": {"core.instructions": 42, )"
@@ -113,7 +178,26 @@ TEST_CASE("a result's rows are printed in Wiscer's columns, with a dash for what
         "Throughput | Retd. Instructions | L3 Misses | L2 Misses | L1 Misses | Displacement\n"
         "6000 | 42 | 7 | - | 9 | 1.2500\n"
         "2000 | - | - | - | - | -\n");
-  CHECK_THROWS_AS(printed(R"(null, "rows_reason": "rows are asked for with --rows")"), InputError);
+  CHECK(printed(R"([{"phase": "warm", "operations": 3000, "seconds": 0.5, "nodes_per_fetch": 1.25, "events": {}}, )"
+                R"({"phase": null, "operations": 1, "seconds": 1, "nodes_per_fetch": null, "events": {}}])") ==
+        "Throughput | Retd. Instructions | L3 Misses | L2 Misses | L1 Misses | Displacement | Phase\n"
+        "6000 | - | - | - | - | 1.2500 | warm\n"
+        "1 | - | - | - | - | - | -\n");
+  CHECK_THROWS_WITH(printed(R"(null, "rows_reason": "rows are asked for with --rows")"),
+                    Catch::EndsWith(" has no rows: rows are asked for with --rows"));
+}
+
+TEST_CASE("what is nearly a result is refused, not printed") {
+  for (const char* rows : {"null", "7", "{}", "[7]", "[null]", "[[]]", R"([{"operations": 3}])", R"([{"seconds": 3}])",
+                           R"([{"operations": "3", "seconds": 1}])", R"([{"operations": 3, "seconds": 0}])", R"("rows")"}) {
+    CAPTURE(rows);
+    const TemporaryFile file(fmt::format(R"({{"throughput": {{}}, "sync": {{}}, "rows_reason": 3, "rows": {}}})", rows));
+    CHECK_THROWS_AS(rows_text(file.path()), InputError);
+  }
+  const TemporaryFile none(R"({"throughput": {}, "sync": {}})");
+  CHECK_THROWS_AS(rows_text(none.path()), InputError);
+  const TemporaryFile bare(R"({"throughput": {}, "sync": {}, "rows": [{"operations": 3, "seconds": 1, "events": 7, "phase": 7}]})");
+  CHECK_THAT(rows_text(bare.path()), Catch::EndsWith("\n3 | - | - | - | - | - | 7\n"));
 }
 
 }  // namespace

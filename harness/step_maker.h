@@ -6,9 +6,9 @@
 //                                  what was just inserted (Stream::addresses_new), or the index keeps nothing
 //   a read of an absent key        misses
 //   an insert                      finds its key absent, unless the workload erases (then an upsert may have come before it), or
-//                                  inserts what may be there (a trace, Stream::inserts_may_hit), or has more operations than
-//                                  there are keys (lines of a file, u32, even strides), which then go round; one that fills an
-//                                  index inserts each record once, of whichever keys
+//                                  inserts what may be there (a trace; or upserts address what is new: Stream::inserts_may_hit),
+//                                  or has more operations than there are keys (lines of a file, u32, even strides), which then go
+//                                  round; one that fills an index inserts each record once, of whichever keys
 #pragma once
 
 #include <algorithm>

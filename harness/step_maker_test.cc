@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -12,10 +13,12 @@
 #include "src/base/spec.h"
 #include "src/testing/catch.h"
 #include "src/testing/one_lane.h"
+#include "src/testing/temporary_file.h"
 #include "workloads/distribution.h"
 #include "workloads/keys.h"
 #include "workloads/mix.h"
 #include "workloads/mix_stream.h"
+#include "workloads/phased_stream.h"
 #include "workloads/wiscer.h"
 #include "workloads/wiscer_stream.h"
 
@@ -92,6 +95,32 @@ TEST_CASE("an insert of a new key is promised to find none, also where lookups m
     }
     CHECK(inserts > 50);
   }
+}
+
+TEST_CASE("an insert is promised nothing where an upsert may have come before it") {
+  const KeySet keys(Spec::parse("u64"), 1);
+  const auto expected = [&](const Stream& stream) {
+    Steps steps;
+    const Slice made = steps.only(StepMaker(stream, false, 64), 0, 4096);
+    std::set<Expect> of_inserts;
+    for (const Step& step : std::span(made.steps, made.count)) {
+      if (step.kind == OpKind::kInsert) of_inserts.insert(step.expect);
+    }
+    REQUIRE(of_inserts.size() == 1);
+    return *of_inserts.begin();
+  };
+  const auto mixed = [&](const char* mix, const char* distribution) {
+    return expected(MixStream(1, 1, keys, Distribution(Spec::parse(distribution)), Mix(Spec::parse(mix), 0), 1000));
+  };
+  CHECK(mixed("mix:insert=20,upsert=80", "latest") == Expect::kEither);
+  CHECK(mixed("mix:insert=20,update=80", "latest") == Expect::kMiss);
+  CHECK(mixed("mix:insert=20,upsert=80", "uniform") == Expect::kMiss);   // of what was loaded
+  const auto phased = [&](const char* text) {
+    const TemporaryFile file(text);
+    return expected(PhasedStream(1, 1, keys, read_phases(file.path()), 1000));
+  };
+  CHECK(phased("a 4k mix:insert=50,read=50\nb 4k mix:upsert=100\n") == Expect::kEither);
+  CHECK(phased("a 4k mix:insert=50,read=50\nb 4k mix:update=100\n") == Expect::kMiss);
 }
 
 TEST_CASE("an insert of keys that end finds its key absent where they do not go round") {

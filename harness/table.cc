@@ -30,7 +30,7 @@ Words axes_of(const Config& c) {
           {"workload", c.workload.str()},
           {"keys", c.keys.str()},
           {"dist", c.no_distribution.empty() ? c.distribution.str() : "-"},
-          {"churn", c.churn.str()},
+          {"churn", c.no_churn.empty() ? c.churn.str() : "-"},
           {"negative", fmt::format("{}", c.negative)},
           {"batch", batch_text(c.batch)},
           {"records", grouped(c.records)},

@@ -60,7 +60,9 @@ class Run {
         stream_(workload_.stream(config.seed, kMeasuredPhase, keys_, config.threads, Distribution(config.distribution), config.records,
                                  Churn::parse(config.churn))),
         maker_(*stream_, mix_.has(OpKind::kErase) || !trial.keeps(), config.widths.value),
-        phases_(trial, config, seats_, maker_, mix_.has(OpKind::kErase) && !workload_.trace() ? config.records : 0, progress) {}
+        phases_(trial, config, seats_, maker_,
+                mix_.has(OpKind::kErase) && !workload_.trace() ? workload_.least_records(config.records, keys_.capacity()) : 0,
+                progress) {}
 
   TrialResult run() {
     describe(parts_, out_);
@@ -164,39 +166,40 @@ class Run {
 
   /// Whether inserts can only fail from now on.
   bool used_up() const {
-    if (workload_.by_file()) return false;   // its inserts are of keys that it has for them
+    if (workload_.by_file() || !workload_.phases().empty()) return false;   // its inserts are of keys that it has for them
     const bool only_grows = mix_.has(OpKind::kInsert) && !mix_.fills() && !mix_.has(OpKind::kErase);
     return only_grows && trial_.keeps() && parts_.tally_of_all().keys == keys_.capacity();
   }
 
   void measure() {
     const u64 total = std::min(config_.ops > 0 ? config_.ops : ~u64{0}, phases_.left());
-    RowCutter rows(config_.rows.value_or(0), ends_of_phases(), phases_, events_,
+    const u64 every = config_.rows.value_or(0);
+    RowCutter rows(every, every != 0 ? std::vector<std::string>() : names_of_phases(), phases_, events_,
                    [&](const Slice& ran) { return parts_.nodes_of(ran); });
     const std::string no_rows = why_no_rows();
-    if (no_rows.empty()) phases_.between_rounds([&](const Worker& worker) { rows.look(worker); });
+    if (no_rows.empty()) {
+      phases_.between_rounds([&](const Worker& worker) { rows.look(worker); });
+      phases_.between_sections([&](std::size_t section) { rows.end_section(section); });
+    }
     const std::optional<MeasuredPhase> phase = config_.slo ? search(total) : run_measured("measure", total, config_.rate);
     if (!phase) return;
     out_.rows = no_rows.empty() ? Measured<Rows>(rows.finish()) : Measured<Rows>::missing(no_rows);   // while its events are open
     account_for(parts_, *phase, pages_before_, out_);
   }
 
-  /// Those of the workload; none where --rows says how rows are cut.
-  std::vector<RowCutter::End> ends_of_phases() const {
-    std::vector<RowCutter::End> ends;
-    if (config_.rows.value_or(0) != 0) return ends;
-    u64 operations = 0;
-    for (const WorkloadPhase& phase : workload_.phases()) {
-      ends.push_back({.operations = operations += phase.operations, .name = phase.name});
-    }
-    return ends;
+  /// Those of the workload.
+  std::vector<std::string> names_of_phases() const {
+    std::vector<std::string> names;
+    for (const WorkloadPhase& phase : workload_.phases()) names.push_back(phase.name);
+    return names;
   }
 
   /// Why the measured phase is not cut into rows; empty where it is.
   std::string why_no_rows() const {
-    if (config_.rows.value_or(0) == 0 && workload_.phases().empty()) return "rows are asked for with --rows";
+    const bool of_phases = config_.rows.value_or(0) == 0;
+    if (of_phases && workload_.phases().empty()) return "rows are asked for with --rows";
     if (config_.rate || config_.slo) return "an open loop has no rounds to cut between";
-    return seats_.oversubscribed ? "threads that share processors have no rounds to cut between" : "";
+    return seats_.oversubscribed && !of_phases ? "threads that share processors have no rounds to cut between" : "";
   }
 
   /// A phase that may be the one that is reported, in an open loop where there is a rate; nothing where it cannot begin.

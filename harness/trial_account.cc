@@ -23,6 +23,8 @@ namespace {
 void describe_file(const Workload& workload, TrialResult& out) {
   out.trace = Measured<TraceAbout>::missing("the workload is no trace");
   out.wiscer = Measured<WiscerFile>::missing("the workload is no file of Wiscer");
+  out.workload_phases = Measured<std::vector<WorkloadPhase>>::missing("the workload is no file of phases");
+  if (!workload.phases().empty()) out.workload_phases = workload.phases();
   if (workload.wiscer()) out.wiscer = *workload.wiscer();
   const auto& trace = workload.trace();
   if (!trace) return;
@@ -84,12 +86,13 @@ class Account {
       return;
     }
     throughput.interval_ns = run_.config.sample_ns;
-    throughput.ended_by = stop_requested()                                                ? Ending::kSignal
-                          : run_.phases.full()                                            ? Ending::kFull
-                          : run_.workload.trace() && throughput.operations >= phase_.left ? Ending::kTrace
-                          : throughput.operations < phase_.total                          ? Ending::kTime
-                          : run_.config.ops > 0 && run_.config.ops <= phase_.left         ? Ending::kOperations
-                                                                                          : Ending::kRecords;
+    const bool ends = run_.workload.trace() || !run_.workload.phases().empty();
+    throughput.ended_by = stop_requested()                                        ? Ending::kSignal
+                          : run_.phases.full()                                    ? Ending::kFull
+                          : ends && throughput.operations >= phase_.left          ? Ending::kWorkload
+                          : throughput.operations < phase_.total                  ? Ending::kTime
+                          : run_.config.ops > 0 && run_.config.ops <= phase_.left ? Ending::kOperations
+                                                                                  : Ending::kRecords;
     throughput.generator_ns =
         clocked ? Measured<double>(static_cast<double>(making) / static_cast<double>(made))
                 : Measured<double>::missing("the kernel does not tell a thread's time");
@@ -119,9 +122,17 @@ class Account {
       out_.health.notes.push_back(fmt::format("the warm-up did the first {} operations of the trace's {}",
                                               run_.stream().size() - phase_.left, run_.stream().size()));
     }
-    if (t.ended_by == Ending::kTrace && (run_.config.time_ns > 0 || run_.config.ops > run_.stream().size())) {
-      out_.health.notes.push_back(fmt::format("the trace ended before the end that {} sets",
+    if (t.ended_by == Ending::kWorkload && (run_.config.time_ns > 0 || run_.config.ops > run_.stream().size())) {
+      out_.health.notes.push_back(fmt::format("the {} ended before the end that {} sets",
+                                              run_.workload.trace() ? "trace" : "workload",
                                               run_.config.time_ns > 0 ? "--time" : "--ops"));
+    }
+    if (const auto& phases = run_.workload.phases(); !phases.empty() && t.ended_by != Ending::kWorkload) {
+      const u64 last = run_.stream().size() - phase_.left + t.operations - 1;   // operation that was done
+      const std::vector<u64> ends = run_.stream().sections();
+      const auto phase = static_cast<std::size_t>(std::ranges::upper_bound(ends, last) - ends.begin());
+      out_.health.notes.push_back(fmt::format("the run stopped in phase {} of {}, {}", phase + 1, phases.size(),
+                                              phases[phase].name));
     }
     if (!run_.workload.mix().fills()) return;
     if (t.ended_by == Ending::kTime) {

@@ -69,7 +69,7 @@ TEST_CASE("a trace that begins with nothing is replayed from an empty index") {
     CAPTURE(threads, result.reason);
     REQUIRE(result.status == Status::kOk);
     CHECK(result.throughput->operations == 2000);
-    CHECK(result.throughput->ended_by == Ending::kTrace);
+    CHECK(result.throughput->ended_by == Ending::kWorkload);
     CHECK(result.trace->operations == 2000);
     CHECK(result.trace->keys == 1000);
     CHECK(result.trace->checksum != 0);
@@ -103,14 +103,14 @@ TEST_CASE("a trace ends by itself where time or operations would have it go on, 
   config.ops = 0;
   config.time_ns = 3600'000'000'000;
   TrialResult result = run(config);
-  CHECK(result.throughput->ended_by == Ending::kTrace);
+  CHECK(result.throughput->ended_by == Ending::kWorkload);
   CHECK_THAT(notes_of(result), Contains("the trace ended before the end that --time sets"));
 
   config = whole;
   config.ops = 40'000;
   result = run(config);
   CHECK(result.throughput->operations == 30'000);
-  CHECK(result.throughput->ended_by == Ending::kTrace);
+  CHECK(result.throughput->ended_by == Ending::kWorkload);
   CHECK_THAT(notes_of(result), Contains("the trace ended before the end that --ops sets"));
 
   config.ops = 10'000;
@@ -123,7 +123,7 @@ TEST_CASE("a trace ends by itself where time or operations would have it go on, 
   result = run(config);
   if (result.throughput) {    // but the warm-up may have been all
     CHECK(result.throughput->operations < 30'000);
-    CHECK(result.throughput->ended_by == Ending::kTrace);
+    CHECK(result.throughput->ended_by == Ending::kWorkload);
     CHECK_THAT(notes_of(result), Contains("of the trace's 30000"));
   }
 
@@ -143,7 +143,7 @@ TEST_CASE("a trace comes as it is offered, to its end") {
   CAPTURE(result.reason);
   REQUIRE(result.throughput);
   CHECK(result.throughput->operations == 2000);
-  CHECK(result.throughput->ended_by == Ending::kTrace);
+  CHECK(result.throughput->ended_by == Ending::kWorkload);
   CHECK(*result.validation.passed);
 }
 

@@ -217,6 +217,13 @@ FILES = [
     ("--workload=wiscer:", b"\0" * 100),
     ("--workload=wiscer:", bytes(range(256)) * 50),
     ("--workload=wiscer:", b"x" * (17 << 20)),
+    *(("--workload=phases:", text.encode()) for text in (
+        "", "# nothing\n", "a\n", "a 1k\n", "a 1k lookup uniform none more\n", "a many lookup\n", "a 0 lookup\n", "a 99T lookup\n",
+        "a 1k insert\n", "a 1k lokup\n", "a 1k wiscer:high-churn\n", "a 1k trace:x\n", "a 1k phases:x\n", "a 1k mix:read=90\n",
+        "a 1k lookup\na 1k lookup\n", "a 1k lookup zipf\n", "a 1k lookup zipf:1 drift\n", "a 1k lookup uniform drift:10\n",
+        "a 1k ycsb-d latest flash:10\n", "a 1k mix:insert=100 zipf:1\n", "a 1G mix:erase=100\n", "a 1k lookup histogram:/no/such\n")),
+    ("--workload=phases:", SPARSE),
+    ("--workload=phases:", bytes(range(256)) * 50),
     *(("--workload=wiscer:", (WISCER + line + "\n").encode()) for line in (
         "zipf", "zipf=", "zipf=x", "zipf=-1", "zipf=nan", "zipf=1\nzipf=1", "zpif=1", "initialSize=-1", "initialSize=1e6",
         "initialSize=999999999999999", "operationCount=1", "fetchProportion=.5", "fetchProportion=2", "insertProportion=.1",
@@ -224,6 +231,11 @@ FILES = [
         "keyOrder=x", "keyorder=random\nkeyOrder=random", "storageEngine=x", "=1", "initialSize=99999999999",
         "fetchProportion=.9999999\ninsertProportion=1e-7")),
 ]
+
+# What is nearly a result with rows.
+RESULTS = [b'{"throughput": {}, "sync": {}' + rows + b"}" for rows in (
+    b"", b', "rows": null', b', "rows": 7', b', "rows": {}', b', "rows": [7]', b', "rows": [{}]', b', "rows": [{"operations": 3}]',
+    b', "rows": [{"operations": "3", "seconds": 1}]', b', "rows": [{"operations": 3, "seconds": 0}]')]
 
 # What is converted, and as what.
 META = b"key,op,op_count\n"
@@ -276,6 +288,8 @@ class WrongInput(unittest.TestCase):
             cases = [[option] for option in OPTIONS] + COMBINATIONS
             for number, (option, content) in enumerate(FILES):
                 cases.append([option + str(self.written(folder, f"wrong-{number}", content))])
+            for number, content in enumerate(RESULTS):
+                cases.append(["rows", str(self.written(folder, f"result-{number}", content))])
             for number, (form, content) in enumerate(CONVERTED):
                 path = self.written(folder, f"recorded-{number}", content)
                 cases.append(["trace", "convert", form, str(path), f"{path}.trace"])

@@ -83,7 +83,8 @@ void KeySet::make(const Spec& spec, u64 seed, u64 memory) {
     from_lines_ = true;
     RegularFile file("key", *spec.arg);
     if (file.size() > memory / 2) {   // the file, and keys side by side
-      throw file.error(fmt::format("has {}, which are twice in memory for a while; {} are available", gigabytes(file.size()), gigabytes(memory)));
+      throw file.error(fmt::format("has {}, which are twice in memory for a while; {} are available", gigabytes(file.size()),
+                                   gigabytes(memory)));
     }
     return take_lines(fmt::format("key file '{}'", *spec.arg), file.contents(), seed);
   }

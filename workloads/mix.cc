@@ -43,7 +43,6 @@ u64 part(u64 count, u32 ppm) {
 
 Mix::Mix(const Spec& spec, double negative) {
   constexpr std::size_t kRead = static_cast<std::size_t>(OpKind::kRead);
-  constexpr std::size_t kInsert = static_cast<std::size_t>(OpKind::kInsert);
   const auto named = std::ranges::find(kNamedMixes, spec.name, &NamedMix::name);
   if (spec.name == "mix") {
     if (spec.arg) {
@@ -59,10 +58,7 @@ Mix::Mix(const Spec& spec, double negative) {
     fills_ = spec.name == "insert";
     ppm_[fills_ ? kInsert : kRead] = kMillion;
   } else {
-    std::vector<std::string> words{"lookup", "insert", "mix", "wiscer", "trace", "phases"};
-    for (const NamedMix& mix : kNamedMixes) words.emplace_back(mix.name);
-    throw InputError(fmt::format("unknown workload '{}'; there are lookup, insert, mix:read=90,insert=10, ycsb-a to ycsb-f, "
-                                 "wiscer:FILE, trace:FILE and phases:FILE{}", spec.name, suggestion(spec.name, words)));
+    throw unknown(spec.name, {});
   }
 
   if (!(negative >= 0 && negative <= 1)) {
@@ -75,6 +71,21 @@ Mix::Mix(const Spec& spec, double negative) {
   ppm_[kAbsentRead] = static_cast<u32>(std::lround(ppm_[kRead] * negative));
   ppm_[kRead] -= ppm_[kAbsentRead];
   settle();
+}
+
+bool Mix::knows(std::string_view name) {
+  return name == "lookup" || name == "insert" || name == "mix" ||
+         std::ranges::find(kNamedMixes, name, &NamedMix::name) != std::end(kNamedMixes);
+}
+
+InputError Mix::unknown(std::string_view name, const std::vector<std::string>& also) {
+  std::vector<std::string> words{"lookup", "insert", "mix"};
+  for (const NamedMix& mix : kNamedMixes) words.emplace_back(mix.name);
+  words.insert(words.end(), also.begin(), also.end());
+  std::string files;
+  for (const std::string& one : also) files += fmt::format("{}{}:FILE", &one == &also.back() ? " and " : ", ", one);
+  return InputError(fmt::format("unknown workload '{}'; there are lookup, insert, mix:read=90,insert=10{}ycsb-a to ycsb-f{}{}",
+                                name, also.empty() ? " and " : ", ", files, suggestion(std::string(name), words)));
 }
 
 Mix Mix::of(const std::array<u64, kOpKinds>& counts) {

@@ -24,6 +24,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/base/error.h"
 #include "src/base/rng.h"
 #include "src/base/spec.h"
 #include "src/base/types.h"
@@ -54,6 +55,14 @@ class Mix {
   [[nodiscard]] u32 ppm(OpKind kind) const;
   [[nodiscard]] u32 absent_read_ppm() const { return ppm_[kAbsentRead]; }
 
+  /// Whether `name` is that of a mix: lookup, insert, mix, ycsb-a to ycsb-f.
+  [[nodiscard]] static bool knows(std::string_view name);
+  /// What an unknown workload is answered with: that there are mixes, `also` with names of their own, and which one is meant.
+  [[nodiscard]] static InputError unknown(std::string_view name, const std::vector<std::string>& also);
+
+  /// Does any operation take its key from the distribution (mix_stream.h)?
+  [[nodiscard]] bool draws_keys() const { return ppm_[kInsert] + ppm_[kErase] < kMillion; }
+
   /// Does any operation of this kind occur?
   [[nodiscard]] bool has(OpKind kind) const { return ppm(kind) > 0; }
 
@@ -83,6 +92,9 @@ class Mix {
   [[nodiscard]] std::size_t only() const;
 
  private:
+  static constexpr std::size_t kInsert = static_cast<std::size_t>(OpKind::kInsert);
+  static constexpr std::size_t kErase = static_cast<std::size_t>(OpKind::kErase);
+
   Mix() = default;
   void settle();
   void read_shares(const Spec& spec);

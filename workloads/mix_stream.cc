@@ -60,26 +60,21 @@ MixStream MixStream::loading(u64 seed, const KeySet& keys, u64 records) {
                 Mix(Spec{.name = "insert", .arg = {}, .options = {}}, 0), records);
 }
 
-MixStream::Turnover MixStream::turnover(u64 blocks) const {
-  return {.inserts = mix_.before(blocks, static_cast<std::size_t>(OpKind::kInsert)),
-          .erases = mix_.before(blocks, static_cast<std::size_t>(OpKind::kErase))};
-}
-
 /// Which record a slot stands for, in one block: that in the window [erased, erased + records) which is congruent to it, or the
 /// one of that age.
 class MixStream::Records {
  public:
   Records(const MixStream& stream, u64 block) : stream_(stream) {
     const Mix& mix = stream.mix_;
-    const u64 erased = mix.before(block, static_cast<std::size_t>(OpKind::kErase));
-    turn_ = erased / stream.records_ * stream.records_;
+    const u64 erased = stream.gone_ + mix.before(block, static_cast<std::size_t>(OpKind::kErase));
+    turn_ = stream.turn_of(erased);
     turned_slots_ = erased - turn_;
     const u64 lagged = block - std::min(block, kLatestLag / Mix::kBlock);
-    newest_ = stream.records_ + mix.before(lagged, static_cast<std::size_t>(OpKind::kInsert)) - 1;
+    newest_ = stream.gone_ + stream.records_ + mix.before(lagged, static_cast<std::size_t>(OpKind::kInsert)) - 1;
     by_age_ = stream.popularity_.by_age();
   }
   u64 operator()(u64 slot) const {
-    return stream_.gone_ + (by_age_ ? newest_ - slot : turn_ + slot + (slot < turned_slots_ ? stream_.records_ : 0));
+    return by_age_ ? newest_ - slot : turn_ + slot + (slot < turned_slots_ ? stream_.records_ : 0);
   }
 
  private:
@@ -131,12 +126,17 @@ void MixStream::fill_reads(u64 first, std::span<Op> ops, bool absent) const {
   static constexpr Op kPresent{.kind = OpKind::kRead}, kAbsent{.kind = OpKind::kRead, .absent = true};
   const Op& read = absent ? kAbsent : kPresent;
   std::array<u64, Ranks::kBatch> records;
+  const u64 turn = turn_of(gone_);
+  const bool by_age = popularity_.by_age();
   while (!ops.empty()) {
     const std::size_t here = std::min(ops.size(), records.size());
     const std::span<u64> drawn(records.data(), here);
     popularity_.fill(slots_, first, drawn);
-    if (popularity_.by_age()) for (u64& record : drawn) record = records_ - 1 - record;
-    if (gone_ > 0) for (u64& record : drawn) record += gone_;
+    if (popularity_.by_age()) {
+      for (u64& record : drawn) record = gone_ + records_ - 1 - record;
+    } else if (gone_ > 0) {
+      for (u64& record : drawn) record += turn + (record < gone_ - turn ? records_ : 0);
+    }
     std::fill_n(ops.begin(), here, read);
     keys().put_all(ops.first(here), drawn);
     ops = ops.subspan(here);
@@ -208,6 +208,17 @@ void MixStream::fill_gets(u64 block, std::span<const Op> ops, std::size_t from, 
     draw += here.size();
     left -= here.size();
   }
+}
+
+std::string why_no_churn(const Churn& churn, const Distribution& distribution, std::string_view words, const Mix& mix) {
+  if (churn.kind == Churn::Kind::kDrift && distribution.alike()) {
+    return fmt::format("under {} no rank is more popular than another, so none can drift", words);
+  }
+  if (churn.kind == Churn::Kind::kFlash && distribution.by_age() && mix.has(OpKind::kInsert)) {
+    return fmt::format("a flash crowd addresses the same records for a while, but under {} every insert makes all of them older",
+                       words);
+  }
+  return "";
 }
 
 }  // namespace latchlab

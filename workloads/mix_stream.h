@@ -36,13 +36,16 @@
 // The kinds of a block of 256 operations are a permutation of the exact counts that Mix::before gives
 // (mix.h).
 //
-// Where a stream follows others (phased_stream.h), all numbers are counted from the first record that those have left.
+// Where a stream follows others (phased_stream.h), E counts what those erased, too, and R is what they left: slots of as many
+// records are those of the stream before.
 //
 // `insert` (Mix::fills) is the stream of size() = R operations in which number i inserts record pi(i), pi a
 // permutation from the seed: every record once. MixStream::loading is the same for loading before any other
 // workload, in the same order.
 
 #include <span>
+#include <string>
+#include <string_view>
 
 #include "src/base/rng.h"
 #include "src/base/types.h"
@@ -84,15 +87,10 @@ class MixStream final : public Stream {
   [[nodiscard]] u64 size() const override { return fills_ ? records_ : kEndless; }
   void fill(u64 first, std::span<Op> ops, std::vector<Op>& gets) const override;
   [[nodiscard]] bool addresses_new() const override { return popularity_.by_age() && mix_.has(OpKind::kInsert); }
+  /// An upsert of a record that is new may come before its insert.
+  [[nodiscard]] bool inserts_may_hit() const override { return addresses_new() && mix_.has(OpKind::kUpsert); }
 
   [[nodiscard]] u32 most_keys() const override { return mix_.most_keys(); }
-
-  struct Turnover {
-    u64 inserts;
-    u64 erases;
-  };
-  /// Of the first so many blocks (Mix::kBlock). Within a block nothing is in order.
-  [[nodiscard]] Turnover turnover(u64 blocks) const;
 
   [[nodiscard]] u64 records() const { return records_; }
   [[nodiscard]] const Popularity& popularity() const { return popularity_; }
@@ -101,6 +99,9 @@ class MixStream final : public Stream {
   MixStream(u64 seed, u64 phase, const KeySet& keys, const Distribution& distribution, const Mix& mix, Window window,
             const Churn& churn, u64 number_mask);
   static u64 mask_of(u64 records, const KeySet& keys, const Mix& mix);
+
+  /// The first record of those that are congruent to slots 0 to R - 1, where so many are gone.
+  [[nodiscard]] u64 turn_of(u64 gone) const { return gone / records_ * records_; }
 
   void fill_inserts(u64 first, std::span<Op> ops) const;
   void fill_reads(u64 first, std::span<Op> ops, bool absent) const;
@@ -120,5 +121,9 @@ class MixStream final : public Stream {
   Draws scan_lengths_;
   Draws gets_;
 };
+
+/// Why a mix under a distribution cannot have such churn; empty if it can. `words`: of the distribution.
+[[nodiscard]] std::string why_no_churn(const Churn& churn, const Distribution& distribution, std::string_view words,
+                                       const Mix& mix);
 
 }  // namespace latchlab

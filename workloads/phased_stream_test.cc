@@ -1,12 +1,17 @@
 #include "workloads/phased_stream.h"
 
+#include <algorithm>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "src/base/error.h"
 #include "src/testing/catch.h"
 #include "src/testing/temporary_file.h"
+#include "workloads/workload.h"
 
 namespace latchlab {
 namespace {
@@ -66,6 +71,65 @@ TEST_CASE("phases follow each other, and each addresses the records that those b
   CHECK(there.size() == 5'000 + 307 - 1'536 + 768);   // of 4, 12 and 6 blocks
 }
 
+TEST_CASE("what is popular stays so while records are replaced, from phase to phase and within one") {
+  constexpr u64 kRecords = 1000;
+  const KeySet keys(Spec::parse("dense"), 7);   // record n has the key n
+  const auto phases = phases_in("before 5k lookup zipf:1.5\nreplace 5k mix:insert=20,erase=20,update=60 zipf:1.5\n"
+                                "after 5k lookup zipf:1.5\nwrite 5k mix:update=50,read=50 zipf:1.5\n");
+  const PhasedStream stream(3, 1, keys, phases, kRecords);
+  REQUIRE(windows_of(phases, kRecords, keys.capacity()).back().gone % kRecords != 0);   // or nothing could move
+  const std::vector<Op> ops = all_of(stream, 4096);
+  const std::vector<u64> ends = stream.sections();
+  std::set<u64> hottest;
+  for (std::size_t phase = 0; phase < ends.size(); ++phase) {
+    std::vector<u64> asked(kRecords);
+    for (u64 i = phase == 0 ? 0 : ends[phase - 1]; i < ends[phase]; ++i) {
+      if (ops[i].kind == OpKind::kRead || ops[i].kind == OpKind::kUpdate) ++asked[ops[i].key % kRecords];
+    }
+    hottest.insert(static_cast<u64>(std::ranges::max_element(asked) - asked.begin()));
+  }
+  CHECK(hottest.size() == 1);
+}
+
+TEST_CASE("phases are sections of their stream, in whole blocks") {
+  const KeySet keys(Spec::parse("u64"), 7);
+  const PhasedStream stream(1, 1, keys, phases_in("a 1 lookup\nb 257 lookup\nc 512 lookup\n"), 10);
+  CHECK(stream.sections() == std::vector<u64>{256, 768, 1280});
+  CHECK(stream.size() == 1280);
+}
+
+TEST_CASE("what phases leave is known, and refused where there are no keys or ranks for it") {
+  const auto window_after = [](const std::string& text, u64 records, u64 capacity = ~u64{0}) {
+    const MixStream::Window window = windows_of(phases_in(text), records, capacity).back();
+    return std::pair(window.gone, window.records);
+  };
+  const auto refused = [](const std::string& text, u64 records, u64 capacity = ~u64{0}) -> std::string {
+    try {
+      (void)windows_of(phases_in(text), records, capacity);
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  CHECK(window_after("a 512 mix:insert=100\nb 256 mix:erase=100\n", 5) == std::pair<u64, u64>(256, 261));
+  CHECK(window_after("a 512 mix:insert=100\nb 256 mix:erase=100\n", 5, 517) == std::pair<u64, u64>(256, 261));
+  CHECK(refused("a 512 mix:insert=100\nb 256 mix:erase=100\n", 5, 516) == "phase a leaves 517 records, and there are keys for 516");
+  CHECK(refused("a 512 lookup\nb 256 mix:erase=100\n", 256) == "phase b erases 256 records, and there are no more than 256");
+  CHECK(refused("a 256 mix:erase=100\nb 256 lookup hotspot:0.001\n", 600).starts_with("phase b finds too few records: "));
+  CHECK(refused("a 256 mix:insert=100\n", Ranks::kMost).starts_with("phase a leaves 4503599627370752 records, and a distribution"));
+}
+
+TEST_CASE("the fewest records that there are at any time are known") {
+  const auto least = [](const std::string& text, u64 records) {
+    const TemporaryFile file(text);
+    return Workload(Spec::parse("phases:" + file.path()), 0).least_records(records, ~u64{0});
+  };
+  CHECK(least("a 512 mix:erase=100\nb 512 mix:insert=100\n", 1000) == 488);   // between them
+  CHECK(least("a 512 mix:insert=100\nb 256 mix:erase=100\n", 1000) == 1000);
+  CHECK(least("a 512 mix:erase=100\n", 1000) == 488);
+  CHECK(Workload(Spec::parse("ycsb-a"), 0).least_records(1000, ~u64{0}) == 1000);
+}
+
 TEST_CASE("a phase may not erase more records than there are") {
   const KeySet keys(Spec::parse("u64"), 7);
   const auto phases = phases_in("grow 1000 mix:insert=100\nshrink 2000 mix:erase=100\n");
@@ -84,6 +148,24 @@ TEST_CASE("a line that is wrong is named") {
   CHECK(complaint("a 1k mix:read=90\n").find("is wrong: workload mix: the shares sum to 90") != std::string::npos);
   CHECK(complaint("a 1k lookup zipf\n").find("is wrong: distribution zipf needs") != std::string::npos);
   CHECK(complaint("a 1k lookup zipf:1 drift\n").find("is wrong: churn drift needs") != std::string::npos);
+}
+
+TEST_CASE("what is refused of options is refused in a file, with the line") {
+  CHECK_THAT(complaint("a 1k lookup\nb 1k mix:insert=100 uniform\n"),
+             Catch::Contains("line 2 'b 1k mix:insert=100 uniform' is wrong: uniform does not reach mix:insert=100"));
+  CHECK_THAT(complaint("a 1k lookup uniform drift:10\n"), Catch::Contains("line 1") && Catch::Contains("under uniform no rank"));
+  CHECK_THAT(complaint("a 1k mix:insert=100 latest:0 drift:10\n"), Catch::Contains("does not reach"));
+  CHECK_THAT(complaint("a 1k ycsb-d latest flash:10\n"), Catch::Contains("line 1") && Catch::Contains("under latest every insert"));
+  CHECK(complaint("a 1k ycsb-d zipf:1 flash:10\n").empty());
+  CHECK(complaint("a 1k lookup latest flash:10\nb 1k mix:insert=100\n").empty());
+}
+
+TEST_CASE("within a file of phases there are no other files") {
+  for (const char* workload : {"wiscer:high-churn", "trace:x", "phases:y"}) {
+    CHECK_THAT(complaint(fmt::format("a 1k {}\n", workload)), Catch::EndsWith(" is a workload of its own, and no part of another"));
+  }
+  CHECK_THAT(complaint("a 1k lokup\n"), Catch::EndsWith("unknown workload 'lokup'; there are lookup, insert, mix:read=90,insert=10 and "
+                                                        "ycsb-a to ycsb-f; did you mean 'lookup'?"));
 }
 
 }  // namespace

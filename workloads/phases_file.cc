@@ -9,6 +9,7 @@
 #include "src/base/error.h"
 #include "src/base/quantity.h"
 #include "src/base/spec.h"
+#include "workloads/mix_stream.h"
 #include "workloads/text_file.h"
 
 namespace latchlab {
@@ -29,6 +30,34 @@ std::vector<std::string> words_of(std::string_view text) {
   return words;
 }
 
+/// Of the words of a line, and so many operations.
+WorkloadPhase phase_of(const std::vector<std::string>& words, u64 operations) {
+  const Spec workload = Spec::parse(words[2]);
+  if (workload.name == "wiscer" || workload.name == "trace" || workload.name == "phases") {
+    throw InputError(fmt::format("{} is a workload of its own, and no part of another", workload.str()));
+  }
+  Mix mix(workload, 0);
+  if (mix.fills()) throw InputError("insert fills an empty index; write mix:insert=100");
+  const std::string usual = mix.usual_distribution().empty() ? "uniform" : std::string(mix.usual_distribution());
+  const Spec popularity = Spec::parse(words.size() > 3 ? words[3] : usual);
+  const Spec change = Spec::parse(words.size() > 4 ? words[4] : "none");
+  Distribution distribution(popularity);
+  const Churn churn = Churn::parse(change);
+  if (!mix.draws_keys() && words.size() > 3) {
+    throw InputError(fmt::format("{} does not reach {}, which takes the records in turn", words[3], workload.str()));
+  }
+  if (const std::string why = why_no_churn(churn, distribution, popularity.str(), mix); !why.empty()) throw InputError(why);
+  const bool draws = mix.draws_keys();
+  return {.name = words[0],
+          .operations = operations,
+          .mix = std::move(mix),
+          .distribution = std::move(distribution),
+          .churn = churn,
+          .workload = workload.str(),
+          .distribution_words = draws ? popularity.str() : "",
+          .churn_words = change.str()};
+}
+
 WorkloadPhase phase_of(const TextFile::Line& line) {
   const std::vector<std::string> words = words_of(line.text);
   if (words.size() < 3 || words.size() > 5) {
@@ -39,14 +68,7 @@ WorkloadPhase phase_of(const TextFile::Line& line) {
     throw line.error(fmt::format("needs a number of operations from 1 to {}, as 10M, after its name", kMostOperations));
   }
   try {
-    Mix mix(Spec::parse(words[2]), 0);
-    if (mix.fills()) throw InputError("insert fills an empty index; write mix:insert=100");
-    const std::string usual = mix.usual_distribution().empty() ? "uniform" : std::string(mix.usual_distribution());
-    return {.name = words[0],
-            .operations = (count->value + Mix::kBlock - 1) / Mix::kBlock * Mix::kBlock,
-            .mix = std::move(mix),
-            .distribution = Distribution(Spec::parse(words.size() > 3 ? words[3] : usual)),
-            .churn = Churn::parse(Spec::parse(words.size() > 4 ? words[4] : "none"))};
+    return phase_of(words, (count->value + Mix::kBlock - 1) / Mix::kBlock * Mix::kBlock);
   } catch (const InputError& error) {
     throw line.error(fmt::format("is wrong: {}", error.what()));
   }

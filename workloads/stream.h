@@ -43,6 +43,10 @@ class Stream {
   /// for all threads just {0, size()}.
   [[nodiscard]] virtual std::vector<u64> parts() const { return {0, size()}; }
 
+  /// Where a stream that is one for all threads has sections, their ends in order, the last of them size(): all operations before
+  /// such an end are to be done before the next one begins.
+  [[nodiscard]] virtual std::vector<u64> sections() const { return {}; }
+
   /// Whether what an operation addresses may not be there yet, although nothing was erased, because operations overtake
   /// each other.
   [[nodiscard]] virtual bool addresses_new() const = 0;

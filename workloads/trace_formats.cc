@@ -185,7 +185,8 @@ bool read_trace(std::string_view format, const std::string& path, TraceWriter& w
   if (known == std::end(kFormats)) {
     std::vector<std::string> names;
     for (const TraceFormat& one : kFormats) names.emplace_back(one.name);
-    throw InputError(fmt::format("there is no trace format '{}'; there are {}{}", format, fmt::join(names, " and "), suggestion(format, names)));
+    throw InputError(fmt::format("there is no trace format '{}'; there are {}{}", format, fmt::join(names, " and "),
+                                 suggestion(format, names)));
   }
   const auto fail = [&](std::string_view why) { return InputError(fmt::format("trace '{}': {}", path, why)); };
   std::error_code none;
@@ -195,7 +196,8 @@ bool read_trace(std::string_view format, const std::string& path, TraceWriter& w
   const std::unique_ptr<TraceLines> lines = known->make();
   u64 number = 0;
   // A line that does not end would fill the memory.
-  for (std::vector<char> buffer(kLongestLine + 1); file.getline(buffer.data(), static_cast<std::streamsize>(buffer.size())) || file.gcount() > 0;) {
+  std::vector<char> buffer(kLongestLine + 1);
+  while (file.getline(buffer.data(), static_cast<std::streamsize>(buffer.size())) || file.gcount() > 0) {
     ++number;
     std::string_view line;
     try {

@@ -68,7 +68,8 @@ constexpr Key kKeys[] = {
     {"insertProportion", [](WiscerFile& f, const Line& line, std::string_view value) { f.insert = proportion_of(line, value); }},
     {"deleteProportion", [](WiscerFile& f, const Line& line, std::string_view value) { f.erase = proportion_of(line, value); }},
     {"distShiftFreq", [](WiscerFile& f, const Line& line, std::string_view value) { f.shift_every = count_of(line, value, 1); }},
-    {"distShiftPrct", [](WiscerFile& f, const Line& line, std::string_view value) { f.shift_share = number_of(line, value, 0, 100) / 100; }},
+    {"distShiftPrct",
+     [](WiscerFile& f, const Line& line, std::string_view value) { f.shift_share = number_of(line, value, 0, 100) / 100; }},
     {"storageEngine",
      [](WiscerFile&, const Line& line, std::string_view value) {
        if (value == "ChainedHashing" || value == "VIPHashing" || value == "none") return;

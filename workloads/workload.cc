@@ -38,7 +38,9 @@ Workload::Workload(const Spec& spec, double negative)
 Mix Workload::mix_of(const Spec& spec, double negative) const {
   if (wiscer_) return wiscer_->mix(negative);
   if (!phases_.empty()) return mix_of_phases();
-  return trace_ ? Mix::of(trace_->counts()) : Mix(spec, negative);
+  if (trace_) return Mix::of(trace_->counts());
+  if (!Mix::knows(spec.name)) throw Mix::unknown(spec.name, {"wiscer", "trace", "phases"});
+  return Mix(spec, negative);
 }
 
 /// What occurs in any of them, by their operations.
@@ -51,6 +53,10 @@ Mix Workload::mix_of_phases() const {
     }
   }
   return Mix::of(counts);   // its multi-gets have the usual number of keys; the stream knows each phase's
+}
+
+u64 Workload::least_records(u64 records, u64 capacity) const {
+  return std::ranges::min(windows_of(phases_, records, capacity), {}, &MixStream::Window::records).records;
 }
 
 std::unique_ptr<Stream> Workload::stream(u64 seed, u64 phase, const KeySet& keys, u32 threads, const Distribution& distribution,
