@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "harness/environment.h"
+#include "harness/payloads.h"
 #include "harness/placement.h"
 #include "harness/pmu_events.h"
 #include "src/base/error.h"
@@ -33,8 +34,9 @@ u32 bits_of(const Spec& keys) { return keys.name == "u16" ? 16 : keys.name == "u
 // For the default: room for the index, its growth, and the steps and the oracle of the harness.
 constexpr u64 kRoomPerKey = 128;
 
-u64 default_records(u64 memory_available) {
-  const u64 fits = memory_available / 4 / kRoomPerKey;
+/// `payload`: bytes apart from the index, of a record.
+u64 default_records(u64 memory_available, u64 payload) {
+  const u64 fits = memory_available / 4 / (kRoomPerKey + payload);
   // A tidy number, so that two machines of the same size use the same one although a little more is free on
   // one.
   const u64 step = fits > 1'000'000 ? 1'000'000 : 10'000;
@@ -60,6 +62,23 @@ bool writes(const Mix& mix) {
 bool draws_keys(const Mix& mix) {
   return mix.has(OpKind::kRead) || mix.has(OpKind::kUpdate) || mix.has(OpKind::kUpsert) ||
          mix.has(OpKind::kScan) || mix.has(OpKind::kRmw);
+}
+
+/// Places for the payloads of `records`, and of what is inserted besides; none where the index keeps the values (payloads.h).
+u64 payload_places(const Config& config, const Workload& workload, u64 records) {
+  if (config.value_size == kPlainValueBytes) return 0;
+  if (workload.trace()) return std::clamp<u64>(workload.trace()->keys(), 1, kMostPlaces);
+  const bool inserts_more = workload.mix().has(OpKind::kInsert) && !workload.mix().fills();
+  return std::clamp<u64>(inserts_more ? 2 * records : records, 1, kMostPlaces);
+}
+
+/// Throws NoRoom.
+void check_room_for_payloads(const Config& config, u64 memory_available) {
+  const u64 least = config.payload_bytes() + config.records * least_bytes_per_key(config.keys);
+  if (config.payloads == 0 || least <= memory_available) return;
+  throw NoRoom(fmt::format("--value-size: {} payloads of {} bytes and their keys take at least {:.0f} GB; {:.1f} GB of memory "
+                           "are available", config.payloads, config.value_size, static_cast<double>(least) / 1e9,
+                           static_cast<double>(memory_available) / 1e9));
 }
 
 /// What a workload file says in place of options; why those that were given do not reach it.
@@ -251,7 +270,8 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
   if (defaults.records && !by_file) {
     // A mix that inserts needs keys that are not in the index.
     const u64 keys_left = !inserts && mix.has(OpKind::kInsert) ? capacity / 2 : capacity;
-    config.records = std::min(default_records(memory_available), std::max<u64>(keys_left, 1));
+    config.records = std::min(default_records(memory_available, payload_places(config, workload, 1) * config.value_size),
+                              std::max<u64>(keys_left, 1));
   } else if (config.records > capacity) {
     throw InputError(fmt::format("--records: --keys={} has distinct keys for {} records, not for {}", config.keys.str(), capacity,
                                  config.records));
@@ -288,6 +308,12 @@ std::string complete_and_check(Config& config, const Defaults& defaults, const S
   if (!inserts && config.records > config.most_keys) {
     return fmt::format("--records: {} has {} slots, too few for {} records", config.index.str(), config.most_keys, config.records);
   }
+  config.payloads = payload_places(config, workload, config.records);
+  if (config.payloads != 0 && config.widths.value < 64) {
+    return fmt::format("--value-size: {} keeps values of {} bits, too few to lead to payloads", config.index.str(),
+                       config.widths.value);
+  }
+  fits([&] { check_room_for_payloads(config, memory_available); });
   // What a file inserts has keys in the file.
   if (mix.has(OpKind::kInsert) && !inserts && !mix.has(OpKind::kErase) && !by_file && config.records == capacity) {
     if (defaults.records) {

@@ -24,6 +24,8 @@ RunResult full_result() {
   RunResult r;
   r.command = {"harness", "--index=art"};
   r.config.records = 1000;
+  r.config.value_size = 64;
+  r.config.payloads = 1000;
   r.config.latency_every = 100;
   r.config.clear_accessed_ns = 100'000'000;
   r.config.slo = Slo::parse("p99:3ms");
@@ -108,6 +110,7 @@ RunResult full_result() {
   t.memory = {.malloc = Measured<MallocServer>::missing("nodes are not from malloc"),
               .index_live = u64{43'000},
               .index_reserved = u64{50'000},
+              .payload = u64{64'000},
               .keys = u64{1000},
               .keys_at_start = u64{1000},
               .bytes_per_key = 43.0,
@@ -186,6 +189,7 @@ TEST_CASE("what was not measured is null with a reason, never zero", "[report]")
        {"/limits/footprint_bytes", "/limits/chase_ns", "/placement/processors", "/placement/oversubscribed",
         "/sync/counters", "/sync/aborts", "/sync/abort_statuses", "/sync/fallback_rate", "/sync/reclaim",
         "/memory/index_live_bytes",
+        "/memory/payload_bytes",
         "/health/migrations", "/config/key_file", "/config/trace", "/config/wiscer", "/throughput", "/latency", "/offer", "/slo", "/sync/series", "/sync/per_thread",
         "/limits/transaction_ns", "/pmu"}) {
     INFO(at);
@@ -237,6 +241,9 @@ TEST_CASE("numbers that are alike stand under their own names", "[report]") {
   const Json document = document_of(full_result());
   CHECK(document["memory"]["index_live_bytes"] == 43'000);
   CHECK(document["memory"]["index_reserved_bytes"] == 50'000);
+  CHECK(document["memory"]["payload_bytes"] == 64'000);
+  CHECK(document["config"]["value_size"] == 64);
+  CHECK_THAT(block_of(full_result()), Catch::Contains("payloads     1,000 of 64 bytes   64.0 kB apart from the index"));
   CHECK(document["limits"]["chase_ns"] == 80.0);
   CHECK(document["limits"]["independent_ns"] == 10.0);
   CHECK(document["limits"]["transaction_ns"] == 20.0);

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "harness/latency.h"
+#include "harness/payloads.h"
 #include "harness/step.h"
 #include "harness/trial.h"
 #include "indexes/concepts.h"
@@ -75,8 +76,8 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
   using Thread = decltype(std::declval<Index&>().join());
 
  public:
-  SessionOf(Index& index, const Batching& batch, u32 value_bits)
-      : index_(index), me_(index.join()), batch_(batch), tag_of_(value_bits) {}
+  SessionOf(Index& index, const Batching& batch, u32 value_bits, Payloads* payloads)
+      : index_(index), me_(index.join()), batch_(batch), tag_of_(value_bits), payloads_(payloads) {}
 
   u32 run(const Slice& slice, const std::atomic<bool>& stop, Tally& tally, u32 stop_steps, Latencies* latencies) override {
     if constexpr (kLearns<Index>) {
@@ -137,7 +138,9 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
   }
 
   void run_block(const std::optional<OpKind>& only, const Step* steps, u32 count, Tally& tally) {
-    if (only == OpKind::kRead) {
+    if (payloads_ != nullptr && !calls_batches(only)) [[unlikely]] {
+      run_with_payloads(steps, count, tally);
+    } else if (only == OpKind::kRead) {
       reads(steps, count, tally);
     } else if (kChangesBatches<Index> && batch_.keys > 1 &&
                (only == OpKind::kInsert || only == OpKind::kUpdate || only == OpKind::kErase)) {
@@ -147,6 +150,12 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
     } else {
       mixed(steps, count, tally);
     }
+  }
+
+  bool calls_batches(const std::optional<OpKind>& only) const {
+    if (batch_.keys == 1 || !only) return false;
+    if (*only == OpKind::kRead) return kFindsBatches<Index>;
+    return kChangesBatches<Index> && (*only == OpKind::kInsert || *only == OpKind::kUpdate || *only == OpKind::kErase);
   }
 
   /// What the policy counts for this thread.
@@ -180,6 +189,7 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
       for (u32 i = 0; i < now; ++i) keys[i] = key_of<Raw>(steps[i]);
       index_.find_batch(me_, std::span<const Raw>(keys.data(), now), std::span(found.data(), now), batch_.order);
       for (u32 i = 0; i < now; ++i) misses += !found_right(steps[i], found[i], tally);
+      if (payloads_ != nullptr) read_payloads(std::span(found.data(), now), tally);
       steps += now;
     }
     note_reads(count, misses, tally);
@@ -250,6 +260,7 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
       default: index_.update_batch(me_, keys, values, changed, batch_.order); break;
     }
     done.all = true;
+    if (payloads_ != nullptr && kind != OpKind::kErase) write_payloads(changed, steps);
   }
 
   /// Flattened likewise. An insert may throw: what was done before it is added all the same.
@@ -294,22 +305,64 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
           break;
         }
         case OpKind::kErase: note_change(step.kind, step, index_.erase(me_, key_of<Raw>(step)), tally); break;
-        case OpKind::kScan: scan(step, tally); break;
-        case OpKind::kRmw: {
-          // Two operations of the index, as in YCSB: what others do in between is overwritten.
-          const auto found = index_.find(me_, key_of<Raw>(step));
-          (void)found_right(step, found, tally);
-          const bool updated = found && index_.update(me_, key_of<Raw>(step), step.value);
-          tally.missing += found && !updated && step.expect == Expect::kHit;
-          note(OpKind::kRmw, updated, tally);
-          break;
-        }
+        case OpKind::kScan: scan<false>(step, tally); break;
+        case OpKind::kRmw: read_modify_write<false>(step, tally); break;
       }
     }
   }
 
+  /// Two operations of the index, as in YCSB: what others do in between is overwritten.
+  template <bool kPayloads>
+  void read_modify_write(const Step& step, Tally& tally) {
+    const auto found = index_.find(me_, key_of<Raw>(step));
+    (void)found_right(step, found, tally);
+    if constexpr (kPayloads) read_payloads(std::span(&found, 1), tally);
+    const bool updated = found && index_.update(me_, key_of<Raw>(step), step.value);
+    if constexpr (kPayloads) write_payloads(std::span(&updated, 1), &step);
+    tally.missing += found && !updated && step.expect == Expect::kHit;
+    note(OpKind::kRmw, updated, tally);
+  }
+
+  /// A loop of its own, so that those above know nothing of payloads. Batches see to theirs when the call is over.
+  [[gnu::noinline]] void run_with_payloads(const Step* steps, u32 count, Tally& tally) {
+    for (const Step& step : std::span(steps, count)) {
+      const auto kind = static_cast<std::size_t>(step.kind);
+      const u64 before = tally.succeeded[kind];
+      switch (step.kind) {
+        case OpKind::kRead: {
+          const auto found = index_.find(me_, key_of<Raw>(step));
+          note(OpKind::kRead, found_right(step, found, tally), tally);
+          read_payloads(std::span(&found, 1), tally);
+          break;
+        }
+        case OpKind::kInsert:
+        case OpKind::kUpdate:
+        case OpKind::kUpsert: {
+          mixed(&step, 1, tally);
+          const bool written = tally.succeeded[kind] != before || step.kind == OpKind::kUpsert;   // which is one in either case
+          write_payloads(std::span(&written, 1), &step);
+          break;
+        }
+        case OpKind::kErase: mixed(&step, 1, tally); break;
+        case OpKind::kScan: scan<true>(step, tally); break;
+        case OpKind::kRmw: read_modify_write<true>(step, tally); break;
+      }
+    }
+  }
+  /// Those of the keys that were found.
+  [[gnu::noinline]] void read_payloads(std::span<const std::optional<u64>> found, Tally& tally) const {
+    for (const std::optional<u64>& value : found) tally.wrong_values += value && !payloads_->read(*value);
+  }
+  /// Those of the keys that were written.
+  [[gnu::noinline]] void write_payloads(std::span<const bool> written, const Step* steps) {
+    for (std::size_t i = 0; i < written.size(); ++i) {
+      if (written[i]) payloads_->write(steps[i].value);
+    }
+  }
+
   /// Order and bounds of every pair; the tag of the last one only, since hashing each would cost as much as
-  /// delivering it.
+  /// delivering it. Of a payload, every word.
+  template <bool kPayloads>
   [[gnu::noinline]] void scan(const Step& step, Tally& tally) {
     if constexpr (Index::kOrdered) {
       const Raw from = key_of<Raw>(step);
@@ -320,6 +373,7 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
         disorder += delivered == 0 ? key < from : !(Raw(last_) < key);
         last_ = key;
         value = v;
+        if constexpr (kPayloads) tally.wrong_values += !payloads_->read(v);
         ++delivered;
       });
       disorder += delivered > step.limit;
@@ -359,6 +413,7 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
   const Batching batch_;
   const TagOf<Index> tag_of_;
   OwnedKey<Raw> last_{};  ///< of the scan that runs
+  Payloads* const payloads_;   ///< null where the index keeps the values
 };
 
 }  // namespace latchlab

@@ -32,6 +32,7 @@ Words axes_of(const Config& c) {
           {"churn", c.churn.str()},
           {"negative", fmt::format("{}", c.negative)},
           {"batch", batch_text(c.batch)},
+          {"value-size", fmt::format("{}", c.value_size)},
           {"records", grouped(c.records)},
           {"warmup", duration_text(c.warmup_ns)},
           {"time", duration_text(c.time_ns)},
@@ -353,6 +354,10 @@ std::string block_of(const RunResult& r) {
                                        t.memory.malloc ? "   from " + t.memory.malloc->version : ""));
   } else {
     text += line("memory", "-: " + t.memory.index_live.reason);
+  }
+  if (t.memory.payload) {
+    text += line("payloads", fmt::format("{} of {} bytes   {} apart from the index", grouped(c.payloads), grouped(c.value_size),
+                                         bytes_text(*t.memory.payload)));
   }
   if (r.machine.numa_nodes > 1) text += line("nodes", page_nodes_text(t.placement));
   text += line("validation", validation_text(t.validation));
