@@ -117,7 +117,7 @@ class Aftermath {
     const auto start = Clock::now();
     progress_.begin("limits", 0, 0);
     LimitsPlan plan;
-    plan.footprint = limits_footprint(run_.trial.bytes().reserved, available_memory());
+    plan.footprint = limits_footprint(run_.trial.bytes().reserved + run_.config.payload_bytes(), available_memory());
     // The pages that the process got, the index most of all, which need not be those that were asked for.
     const bool huge = out_.memory.page_bytes.value.value_or(0) > 4096;
     plan.huge_pages = huge ? HugePages::kThp : HugePages::kNone;

@@ -8,6 +8,7 @@
 
 #include "harness/cli_combinations.h"
 #include "harness/environment.h"
+#include "harness/payloads.h"
 #include "harness/placement.h"
 #include "harness/pmu_events.h"
 #include "src/base/error.h"
@@ -36,8 +37,9 @@ u32 bits_of(const Spec& keys) { return keys.name == "u16" ? 16 : keys.name == "u
 // For the default: room for the index, its growth, and the steps and the oracle of the harness.
 constexpr u64 kRoomPerKey = 128;
 
-u64 default_records(u64 memory_available) {
-  const u64 fits = memory_available / 4 / kRoomPerKey;
+/// `payload`: bytes apart from the index, of a record.
+u64 default_records(u64 memory_available, u64 payload) {
+  const u64 fits = memory_available / 4 / (kRoomPerKey + payload);
   // A tidy number, so that two machines of the same size use the same one although a little more is free on
   // one.
   const u64 step = fits > 1'000'000 ? 1'000'000 : 10'000;
@@ -54,6 +56,21 @@ auto named(std::string_view option, Make&& make) {
   }
 }
 
+/// Places for the payloads of `records`, and of what is inserted besides; none where the index keeps the values (payloads.h).
+u64 payload_places(const Config& config, const Workload& workload, u64 records) {
+  if (config.value_size == kPlainValueBytes) return 0;
+  if (workload.trace()) return std::clamp<u64>(workload.trace()->keys(), 1, kMostPlaces);
+  const bool inserts_more = workload.mix().has(OpKind::kInsert) && !workload.mix().fills();
+  return std::clamp<u64>(inserts_more ? 2 * records : records, 1, kMostPlaces);
+}
+
+/// Throws NoRoom.
+void check_room_for_payloads(const Config& config, u64 memory_available) {
+  const u64 least = config.payload_bytes() + config.records * least_bytes_per_key(config.keys);
+  if (config.payloads == 0 || least <= memory_available) return;
+  throw NoRoom(fmt::format("--value-size: {} payloads of {} bytes and their keys take at least {:.0f} GB; {:.1f} GB of memory "
+                           "are available", config.payloads, config.value_size, static_cast<double>(least) / 1e9,
+                           static_cast<double>(memory_available) / 1e9));
 }
 
 /// What a workload file says in place of options; why those that were given do not reach it.
@@ -268,7 +285,8 @@ class Completion {
     if (defaults_.records && !by_file()) {
       // A mix that inserts needs keys that are not in the index.
       const u64 keys_left = !mix().fills() && mix().has(OpKind::kInsert) ? capacity_ / 2 : capacity_;
-      config_.records = std::min(default_records(memory_available_), std::max<u64>(keys_left, 1));
+      const u64 payload = payload_places(config_, *workload_, 1) * config_.value_size;
+      config_.records = std::min(default_records(memory_available_, payload), std::max<u64>(keys_left, 1));
     } else if (config_.records > capacity_) {
       throw InputError(fmt::format("--records: --keys={} has distinct keys for {} records, not for {}", config_.keys.str(), capacity_,
                                    config_.records));
@@ -317,6 +335,12 @@ class Completion {
     if (!fills && config_.records > config_.most_keys) {
       return fmt::format("--records: {} has {} slots, too few for {} records", config_.index.str(), config_.most_keys, config_.records);
     }
+    config_.payloads = payload_places(config_, *workload_, config_.records);
+    if (config_.payloads != 0 && config_.widths.value < 64) {
+      return fmt::format("--value-size: {} keeps values of {} bits, too few to lead to payloads", config_.index.str(),
+                         config_.widths.value);
+    }
+    fits([&] { check_room_for_payloads(config_, memory_available_); });
     // What a file inserts has keys in the file.
     if (mix().has(OpKind::kInsert) && !fills && !mix().has(OpKind::kErase) && !by_file() && config_.records == capacity_) {
       if (defaults_.records) {

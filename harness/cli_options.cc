@@ -99,6 +99,8 @@ const std::vector<OptionRow>& option_rows() {
        [](Config& c, const std::string& v) { c.negative = parse_share("--negative", v); }},
       {"batch", "K", "1", "lookups, inserts, updates or erasures that are one call: 16 (side by side) or 16:in-turn; at most 64",
        [](Config& c, const std::string& v) { c.batch = parse_batch(v); }},
+      {"value-size", "BYTES", "8", "of a value: 8 in the index, or 16 to 64Ki apart from it, where what it keeps leads to",
+       [](Config& c, const std::string& v) { c.value_size = parse_value_size(v); }},
       {"records", "N", "what fits, at most 16M", "keys loaded, or inserted by insert; 16M, 64Mi",
        [](Config& c, const std::string& v) { c.records = parse_count("--records", v, 1, u64{1} << 40); }},
       {"warmup", "TIME", "200ms", "before the measured phase; what it inserts stays",

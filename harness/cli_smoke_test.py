@@ -96,6 +96,21 @@ class EveryPair(Runs):
                 self.assertEqual(reclaim["freed"] == 0, document["config"]["reclaim"] == "leak")
                 self.assertGreater(reclaim["retired"], 0)
 
+    def test_values_apart_from_the_index(self):
+        documents = self.documents(
+            "--index=art",
+            "--sync=olc",
+            "--threads=2",
+            "--workload=mix:read=40,update=40,scan=20",
+            "--value-size={8,64,1Ki}",
+            *SHORT,
+            count=3,
+        )
+        records = documents[0]["config"]["records"]
+        self.assertEqual([d["config"]["value_size"] for d in documents], [8, 64, 1024])
+        self.assertEqual([d["memory"]["payload_bytes"] for d in documents], [None, 64 * records, 1024 * records])
+        self.assertEqual([d["status"] for d in documents], ["ok"] * 3)
+
     def test_lookups_by_the_batch(self):
         for sync in ("none", "rwspin", "rtm:2", "olc", "rowex", "hybrid"):
             with self.subTest(sync=sync):

@@ -233,6 +233,14 @@ Batching parse_batch(std::string_view text) {
   return {.keys = static_cast<u32>(count), .order = in_turn ? BatchOrder::kInTurn : BatchOrder::kSideBySide};
 }
 
+u32 parse_value_size(std::string_view text) {
+  const u64 bytes = parse_count("--value-size", text, kPlainValueBytes, kMostValueBytes);
+  if (bytes % sizeof(u64) != 0) {
+    throw InputError(fmt::format("--value-size: {} is not a multiple of 8; write {}", text, (bytes + 7) / 8 * 8));
+  }
+  return static_cast<u32>(bytes);
+}
+
 double parse_share(std::string_view what, std::string_view text) {
   const std::optional<double> value = parse_double(text);
   if (!value || *value < 0 || *value > 1) {

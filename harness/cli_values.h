@@ -27,6 +27,8 @@ namespace latchlab {
 
 /// "16": side by side; "16:in-turn". A power of two, at most kMostInAttempt.
 [[nodiscard]] Batching parse_batch(std::string_view text);
+/// Bytes: a multiple of 8, at most kMostValueBytes.
+[[nodiscard]] u32 parse_value_size(std::string_view text);
 /// One call in so many is timed, at most a million; 0 for "off", 1 for "all", n for "sample:SHARE" with a share of 1/n, to a
 /// fiftieth of it.
 [[nodiscard]] u32 parse_latency(std::string_view text);

@@ -23,6 +23,51 @@ TEST_CASE("more records than memory holds at their smallest are a mistake", "[cl
   CHECK(contains(error_of({"--keys=dense", "--records=1073741825"}), "available"));
 }
 
+TEST_CASE("a value is of so many bytes, and what is more than the index keeps has places apart from it", "[cli]") {
+  const auto config_of = [](const std::vector<std::string>& args) { return runs(args).runs.at(0).config; };
+  const Config plain = config_of({"--records=1000"});
+  CHECK(plain.value_size == 8);
+  CHECK(plain.payload_bytes() == 0);
+  CHECK(point_of(config_of({"--records=1000", "--value-size=8"})) == point_of(plain));
+  CHECK_FALSE(contains(point_of(plain), "value-size"));
+  const Config large = config_of({"--records=1000", "--value-size=64Ki"});
+  CHECK(large.value_size == 65536);
+  CHECK(large.payloads == 1000);
+  CHECK(contains(point_of(large), " --value-size=65536 "));
+  CHECK(runs({"--value-size=16..64*2", "--records=1000"}).runs.size() == 3);
+  for (const char* bad : {"0", "4", "12", "65544", "1T", "-1", "abc", "", "20.5"}) {
+    CHECK(contains(error_of({"--value-size=" + std::string(bad)}), "--value-size"));
+  }
+  CHECK(error_of({"--value-size=12"}) == "--value-size: 12 is not a multiple of 8; write 16");
+}
+
+TEST_CASE("there are as many places for payloads as records, and twice as many where more are inserted", "[cli]") {
+  const auto places = [](const std::string& workload) {
+    return runs({"--value-size=64", "--records=1000", "--workload=" + workload, "--sync=spin"}).runs.at(0).config.payloads;
+  };
+  CHECK(places("mix:read=50,update=50") == 1000);
+  CHECK(places("mix:read=50,insert=50") == 2000);
+  CHECK(places("insert") == 1000);
+}
+
+TEST_CASE("values of 32 bits lead to no payloads", "[cli]") {
+  CHECK(error_of({"--index=vip:16", "--keys=u16", "--value-size=16"}) ==
+        "--value-size: vip:16 keeps values of 32 bits, too few to lead to payloads");
+  CHECK(error_of({"--index=vip:16", "--keys=u16", "--value-size=8"}).empty());
+}
+
+TEST_CASE("payloads that memory does not hold are refused, or skipped with --fit; by default there are fewer records", "[cli]") {
+  const std::string error = error_of({"--value-size=64Ki", "--records=1M"});
+  CHECK(error == "--value-size: 1000000 payloads of 65536 bytes and their keys take at least 66 GB; 8.6 GB of memory are "
+                 "available");
+  CHECK(runs({"--value-size=64Ki", "--records=1M", "--fit"}).runs.at(0).skip == error);
+  CHECK(runs({"--value-size=8Ki", "--records=1M"}).runs.size() == 1);
+  const u64 usual = runs({"--value-size=8"}).runs.at(0).config.records;
+  const Config large = runs({"--value-size=4Ki"}).runs.at(0).config;
+  CHECK(large.records < usual / 16);
+  CHECK(large.payload_bytes() < u64{8} << 28);   // a quarter
+}
+
 TEST_CASE("an index of narrow keys takes keys that are", "[cli]") {
   CHECK(runs({"--index=vip:32", "--keys=u32"}).runs[0].config.widths.key == 32);
   CHECK(runs({"--index=vip:64"}).runs[0].config.widths.key == 64);

@@ -19,6 +19,7 @@
 #include "src/base/spec.h"
 #include "src/base/types.h"
 #include "src/memory/memory_config.h"
+#include "workloads/value.h"
 
 namespace latchlab {
 
@@ -97,6 +98,7 @@ struct Config {
   Spec churn{.name = "none", .arg = {}, .options = {}};            ///< how popularity changes: none, drift:.., flash:..
   double negative = 0;                                             ///< share of lookups for absent keys, 0..1
   Batching batch;   ///< of lookups, inserts, updates or erasures; a power of two
+  u32 value_size = kPlainValueBytes;   ///< bytes; where they are more, they are in payloads (payloads.h)
   u64 records = 0;  ///< keys loaded (lookup, mix) or inserted (insert)
 
   u64 warmup_ns = 0;
@@ -130,6 +132,7 @@ struct Config {
   std::vector<std::pair<std::string, std::string>> index_options;   ///< what is in effect of the index's options
   Widths widths;                 ///< of what the index has room for
   u64 most_keys = ~u64{0};       ///< that the index has room for
+  u64 payloads = 0;              ///< places for them; 0 where the index keeps the values
   std::string index_degraded;    ///< why this process cannot do what the index's options ask for; empty where it can
   std::string own_memory;        ///< why --alloc does not reach this index, which has memory of its own; empty where it does
   std::string no_reclaim;        ///< why --reclaim does not reach this policy; empty where it does
@@ -138,6 +141,7 @@ struct Config {
 
   /// Whether mappings are placed one by one, or all that the threads of the run touch first.
   [[nodiscard]] bool places_chunks() const { return own_memory.empty() && !calls_malloc(alloc); }
+  [[nodiscard]] u64 payload_bytes() const { return payloads * value_size; }
   [[nodiscard]] KeyKind key_kind() const;
 };
 

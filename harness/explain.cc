@@ -338,8 +338,8 @@ std::string explained(const Json& document, const Json& base) {
   }
   if (!base.is_null()) {
     for (const char* option : {"index", "threads", "threads_per", "pin", "smt", "workload", "keys", "dist", "churn", "negative",
-                               "records", "batch", "batch_order", "alloc", "mem", "hugepages", "clear_accessed_s", "latency_every",
-                               "rate", "slo"}) {
+                               "records", "batch", "batch_order", "value_size", "alloc", "mem", "hugepages", "clear_accessed_s",
+                               "latency_every", "rate", "slo"}) {
       const std::string path = std::string("/config/") + option;
       if (r.word(path) == Result(base).word(path)) continue;
       throw InputError(fmt::format("explain: the results differ in {}: {} and {}; only sync may", option,

@@ -7,9 +7,9 @@
 //   transaction  one of the hardware that reads one line which nobody writes: what beginning and committing costs
 //   cycle        an addition that waits for the one before it, which takes one cycle: the clock that all this ran at
 //
-// The first two run over a buffer of the index's footprint (what it holds from the system, cut to what fits), on the
-// same page size and the same NUMA nodes, by as many pinned threads at once as the run used processors, each with a walk of its own
-// through the shared buffer. A thread's time a line is that of its best batch, since a disturbed one says
+// The first two run over a buffer of the index's footprint (what it holds from the system, and the payloads apart from it, cut to
+// what fits), on the same page size and the same NUMA nodes, by as many pinned threads at once as the run used processors, each
+// with a walk of its own through the shared buffer. A thread's time a line is that of its best batch, since a disturbed one says
 // nothing about the memory; the limit is the mean over the threads. The two kinds take turns of 50 ms, so that a neighbour who is
 // busy for a tenth of a second disturbs neither all of the one nor only the other.
 //

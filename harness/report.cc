@@ -105,6 +105,7 @@ Json config_json(const Config& c, const TrialResult& trial) {
   o["negative"] = c.negative;
   o["batch"] = c.batch.keys;
   c.batch.keys > 1 ? void(o["batch_order"] = word(c.batch.order)) : put_missing(o, "batch_order", "one key is no batch");
+  o["value_size"] = c.value_size;
   o["records"] = c.records;
   o["warmup_s"] = seconds(c.warmup_ns);
   c.time_ns != 0 ? void(o["time_s"] = seconds(c.time_ns))
@@ -310,6 +311,7 @@ Json memory_json(const MemoryUse& m) {
   put(o, "malloc", m.malloc, malloc_json);
   put(o, "index_live_bytes", m.index_live);
   put(o, "index_reserved_bytes", m.index_reserved);
+  put(o, "payload_bytes", m.payload);
   put(o, "keys_at_start", m.keys_at_start);
   put(o, "keys", m.keys);
   put(o, "bytes_per_key", m.bytes_per_key);

@@ -59,6 +59,7 @@ TEST_CASE("what was not measured is null with a reason, never zero", "[report]")
        {"/limits/footprint_bytes", "/limits/chase_ns", "/placement/processors", "/placement/oversubscribed",
         "/sync/counters", "/sync/aborts", "/sync/abort_statuses", "/sync/fallback_rate", "/sync/reclaim",
         "/memory/index_live_bytes",
+        "/memory/payload_bytes",
         "/health/migrations", "/config/key_file", "/config/trace", "/config/wiscer", "/config/phases", "/throughput", "/latency", "/offer",
         "/slo", "/sync/series", "/sync/per_thread",
         "/limits/transaction_ns", "/pmu"}) {
@@ -115,6 +116,9 @@ TEST_CASE("numbers that are alike stand under their own names", "[report]") {
   const Json document = document_of(full_result());
   CHECK(document["memory"]["index_live_bytes"] == 43'000);
   CHECK(document["memory"]["index_reserved_bytes"] == 50'000);
+  CHECK(document["memory"]["payload_bytes"] == 64'000);
+  CHECK(document["config"]["value_size"] == 64);
+  CHECK_THAT(block_of(full_result()), Catch::Contains("payloads     1,000 of 64 bytes   64.0 kB apart from the index"));
   CHECK(document["limits"]["chase_ns"] == 80.0);
   CHECK(document["limits"]["independent_ns"] == 10.0);
   CHECK(document["limits"]["transaction_ns"] == 20.0);

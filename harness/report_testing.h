@@ -18,6 +18,8 @@ inline RunResult full_result() {
   RunResult r;
   r.command = {"harness", "--index=art"};
   r.config.records = 1000;
+  r.config.value_size = 64;
+  r.config.payloads = 1000;
   r.config.latency_every = 100;
   r.config.clear_accessed_ns = 100'000'000;
   r.config.slo = Slo::parse("p99:3ms");
@@ -103,6 +105,7 @@ inline RunResult full_result() {
   t.memory = {.malloc = Measured<MallocServer>::missing("nodes are not from malloc"),
               .index_live = u64{43'000},
               .index_reserved = u64{50'000},
+              .payload = u64{64'000},
               .keys = u64{1000},
               .keys_at_start = u64{1000},
               .bytes_per_key = 43.0,

@@ -61,8 +61,8 @@ void nothing_measured(TrialResult& result, const std::string& why) {
   blame(result.placement.processors, result.placement.oversubscribed, result.placement.mem_by, result.placement.page_nodes);
   blame(sync.counters, sync.aborts, sync.abort_statuses, sync.fallback_rate, sync.restart_rate, sync.series, sync.per_thread,
         sync.reclaim);
-  blame(memory.malloc, memory.index_live, memory.index_reserved, memory.keys, memory.keys_at_start, memory.bytes_per_key,
-        memory.page_bytes, memory.huge_share, memory.rss, memory.minor_faults, memory.major_faults,
+  blame(memory.malloc, memory.index_live, memory.index_reserved, memory.payload, memory.keys, memory.keys_at_start,
+        memory.bytes_per_key, memory.page_bytes, memory.huge_share, memory.rss, memory.minor_faults, memory.major_faults,
         memory.accessed_cleared);
   blame(limits.footprint, limits.page_bytes, limits.cycle_ns, limits.chase_ns, limits.independent_ns,
         limits.transaction_ns, limits.chase_ratio, limits.independent_ratio);

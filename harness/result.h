@@ -222,6 +222,7 @@ struct MemoryUse {
   Measured<MallocServer> malloc;   ///< who served the calls, where a node is a call of malloc
   Measured<u64> index_live;        ///< bytes in blocks of the index after the measured phase
   Measured<u64> index_reserved;    ///< bytes that the index holds from the system, free ones included
+  Measured<u64> payload;           ///< bytes of the payloads apart from the index (payloads.h)
   Measured<u64> keys;              ///< keys in the index at that time
   /// Keys in the index as the measured phase began: the records and what the warm-up has inserted or erased.
   Measured<u64> keys_at_start;
@@ -260,7 +261,7 @@ struct PmuResult {
 
 /// The same memory with no index in it: the floor under every result, measured in the same run.
 struct Limits {
-  Measured<u64> footprint;  ///< bytes that the chase ran over
+  Measured<u64> footprint;  ///< bytes that the chase ran over: as many as the index and its payloads have, cut to what fits
   Measured<u64> page_bytes;
   Measured<double> cycle_ns;        ///< of a processor's clock
   Measured<double> chase_ns;        ///< one dependent line

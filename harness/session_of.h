@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "harness/latency.h"
+#include "harness/payloads.h"
 #include "harness/step.h"
 #include "harness/trial.h"
 #include "indexes/concepts.h"
@@ -75,8 +76,8 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
   using Thread = decltype(std::declval<Index&>().join());
 
  public:
-  SessionOf(Index& index, const Batching& batch, u32 value_bits)
-      : index_(index), me_(index.join()), batch_(batch), tag_of_(value_bits) {}
+  SessionOf(Index& index, const Batching& batch, u32 value_bits, Payloads* payloads)
+      : index_(index), me_(index.join()), batch_(batch), tag_of_(value_bits), payloads_(payloads) {}
 
   u32 run(const Slice& slice, const std::atomic<bool>& stop, Tally& tally, u32 stop_steps, Latencies* latencies) override {
     if constexpr (kLearns<Index>) {
@@ -138,7 +139,9 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
 
   void run_block(const Slice& slice, const Step* steps, u32 count, Tally& tally) {
     const std::optional<OpKind>& only = slice.only;
-    if (only == OpKind::kRead) {
+    if (payloads_ != nullptr && !calls_batches(only)) [[unlikely]] {
+      run_with_payloads(steps, count, slice.gets, tally);
+    } else if (only == OpKind::kRead) {
       reads(steps, count, tally);
     } else if (kChangesBatches<Index> && batch_.keys > 1 &&
                (only == OpKind::kInsert || only == OpKind::kUpdate || only == OpKind::kErase)) {
@@ -148,6 +151,12 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
     } else {
       mixed(steps, count, slice.gets, tally);
     }
+  }
+
+  bool calls_batches(const std::optional<OpKind>& only) const {
+    if (batch_.keys == 1 || !only) return false;
+    if (*only == OpKind::kRead) return kFindsBatches<Index>;
+    return kChangesBatches<Index> && (*only == OpKind::kInsert || *only == OpKind::kUpdate || *only == OpKind::kErase);
   }
 
   /// What the policy counts for this thread.
@@ -189,6 +198,7 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
     index_.find_batch(me_, std::span<const Raw>(keys.data(), count), std::span(found.data(), count), batch_.order);
     u64 misses = 0;
     for (u32 i = 0; i < count; ++i) misses += !found_right(steps[i], found[i], tally);
+    if (payloads_ != nullptr) read_payloads(std::span(found.data(), count), tally);
     return misses;
   }
   /// By one call where the index takes batches, else one after the other.
@@ -197,7 +207,11 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
     if constexpr (kFindsBatches<Index>) {
       misses = look_up_batch(steps, count, tally);
     } else {
-      for (u32 i = 0; i < count; ++i) misses += !found_right(steps[i], index_.find(me_, key_of<Raw>(steps[i])), tally);
+      for (u32 i = 0; i < count; ++i) {
+        const auto found = index_.find(me_, key_of<Raw>(steps[i]));
+        misses += !found_right(steps[i], found, tally);
+        if (payloads_ != nullptr) read_payloads(std::span(&found, 1), tally);
+      }
     }
     tally.gets += count;
     tally.got += count - misses;
@@ -269,6 +283,7 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
       default: index_.update_batch(me_, keys, values, changed, batch_.order); break;
     }
     done.all = true;
+    if (payloads_ != nullptr && kind != OpKind::kErase) write_payloads(changed, steps);
   }
 
   /// Flattened likewise. An insert may throw: what was done before it is added all the same.
@@ -313,23 +328,66 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
           break;
         }
         case OpKind::kErase: note_change(step.kind, step, index_.erase(me_, key_of<Raw>(step)), tally); break;
-        case OpKind::kScan: scan(step, tally); break;
+        case OpKind::kScan: scan<false>(step, tally); break;
         case OpKind::kMultiGet: multi_get(gets + step.number, step.limit, tally); break;
-        case OpKind::kRmw: {
-          // Two operations of the index, as in YCSB: what others do in between is overwritten.
-          const auto found = index_.find(me_, key_of<Raw>(step));
-          (void)found_right(step, found, tally);
-          const bool updated = found && index_.update(me_, key_of<Raw>(step), step.value);
-          tally.missing += found && !updated && step.expect == Expect::kHit;
-          note(OpKind::kRmw, updated, tally);
-          break;
-        }
+        case OpKind::kRmw: read_modify_write<false>(step, tally); break;
       }
     }
   }
 
+  /// Two operations of the index, as in YCSB: what others do in between is overwritten.
+  template <bool kPayloads>
+  void read_modify_write(const Step& step, Tally& tally) {
+    const auto found = index_.find(me_, key_of<Raw>(step));
+    (void)found_right(step, found, tally);
+    if constexpr (kPayloads) read_payloads(std::span(&found, 1), tally);
+    const bool updated = found && index_.update(me_, key_of<Raw>(step), step.value);
+    if constexpr (kPayloads) write_payloads(std::span(&updated, 1), &step);
+    tally.missing += found && !updated && step.expect == Expect::kHit;
+    note(OpKind::kRmw, updated, tally);
+  }
+
+  /// A loop of its own, so that those above know nothing of payloads. Batches see to theirs when the call is over.
+  [[gnu::noinline]] void run_with_payloads(const Step* steps, u32 count, const Step* gets, Tally& tally) {
+    for (const Step& step : std::span(steps, count)) {
+      const auto kind = static_cast<std::size_t>(step.kind);
+      const u64 before = tally.succeeded[kind];
+      switch (step.kind) {
+        case OpKind::kRead: {
+          const auto found = index_.find(me_, key_of<Raw>(step));
+          note(OpKind::kRead, found_right(step, found, tally), tally);
+          read_payloads(std::span(&found, 1), tally);
+          break;
+        }
+        case OpKind::kInsert:
+        case OpKind::kUpdate:
+        case OpKind::kUpsert: {
+          mixed(&step, 1, gets, tally);
+          const bool written = tally.succeeded[kind] != before || step.kind == OpKind::kUpsert;   // which is one in either case
+          write_payloads(std::span(&written, 1), &step);
+          break;
+        }
+        case OpKind::kErase:
+        case OpKind::kMultiGet: mixed(&step, 1, gets, tally); break;
+        case OpKind::kScan: scan<true>(step, tally); break;
+        case OpKind::kRmw: read_modify_write<true>(step, tally); break;
+      }
+    }
+  }
+  /// Those of the keys that were found.
+  [[gnu::noinline]] void read_payloads(std::span<const std::optional<u64>> found, Tally& tally) const {
+    for (const std::optional<u64>& value : found) tally.wrong_values += value && !payloads_->read(*value);
+  }
+  /// Those of the keys that were written.
+  [[gnu::noinline]] void write_payloads(std::span<const bool> written, const Step* steps) {
+    for (std::size_t i = 0; i < written.size(); ++i) {
+      if (written[i]) payloads_->write(steps[i].value);
+    }
+  }
+
   /// Order and bounds of every pair; the tag of the last one only, since hashing each would cost as much as
-  /// delivering it.
+  /// delivering it. Of a payload, every word.
+  template <bool kPayloads>
   [[gnu::noinline]] void scan(const Step& step, Tally& tally) {
     if constexpr (Index::kOrdered) {
       const Raw from = key_of<Raw>(step);
@@ -340,6 +398,7 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
         disorder += delivered == 0 ? key < from : !(Raw(last_) < key);
         last_ = key;
         value = v;
+        if constexpr (kPayloads) tally.wrong_values += !payloads_->read(v);
         ++delivered;
       });
       disorder += delivered > step.limit;
@@ -379,6 +438,7 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
   const Batching batch_;
   const TagOf<Index> tag_of_;
   OwnedKey<Raw> last_{};  ///< of the scan that runs
+  Payloads* const payloads_;   ///< null where the index keeps the values
 };
 
 }  // namespace latchlab

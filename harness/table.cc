@@ -33,6 +33,7 @@ Words axes_of(const Config& c) {
           {"churn", c.no_churn.empty() ? c.churn.str() : "-"},
           {"negative", fmt::format("{}", c.negative)},
           {"batch", batch_text(c.batch)},
+          {"value-size", fmt::format("{}", c.value_size)},
           {"records", grouped(c.records)},
           {"warmup", duration_text(c.warmup_ns)},
           {"time", duration_text(c.time_ns)},

@@ -68,7 +68,7 @@ class Run {
     describe(parts_, out_);
     pages_before_ = page_use();
     try {
-      if (enter() && (mix_.fills() || (load() && verify()))) {
+      if (enter() && fill_payloads() && (mix_.fills() || (load() && verify()))) {
         retouch();
         if (!mix_.fills() && config_.warmup_ns > 0) warm_up();
         if (workload_.trace() && phases_.left() == 0) {
@@ -126,6 +126,14 @@ class Run {
     if (const std::string failure = phases_.leave(); !failure.empty()) {
       out_.worsen(Status::kFailed, fmt::format("a thread cannot leave the index: {}", failure));
     }
+  }
+
+  /// As the pages of the index, they are touched by the threads that will use them.
+  bool fill_payloads() {
+    Payloads* const payloads = trial_.payloads();
+    if (payloads == nullptr) return true;
+    note(phases_.phase("payloads", 0, 0, [&](u32 t) { payloads->fill(t, config_.threads, config_.pages); }));
+    return go_on();
   }
 
   bool load() {

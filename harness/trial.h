@@ -30,6 +30,7 @@
 
 #include "harness/config.h"
 #include "harness/meter.h"
+#include "harness/payloads.h"
 #include "harness/result.h"
 #include "harness/step.h"
 #include "harness/topology.h"
@@ -99,6 +100,8 @@ class Trial {
   virtual ~Trial() = default;
 
   [[nodiscard]] virtual std::unique_ptr<Session> join() = 0;
+  /// Which are to be filled before a session runs; null where the index keeps the values.
+  [[nodiscard]] virtual Payloads* payloads() = 0;
   [[nodiscard]] virtual KeyKind key_kind() const = 0;
   /// Threads fill the index one after the other: only one may write at a time, or a lock sees to it and is slow to pass on.
   [[nodiscard]] virtual bool loads_in_turns() const = 0;

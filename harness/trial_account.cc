@@ -267,6 +267,8 @@ void describe(const RunParts& run, TrialResult& out) {
     out.key_file = Measured<KeyFile>::missing("the keys are from no file");
   }
   describe_file(run.workload, out);
+  out.memory.payload = run.config.payloads != 0 ? Measured<u64>(run.config.payload_bytes())
+                                                : Measured<u64>::missing("values are in the index: --value-size=8");
   if (!run.config.own_memory.empty()) {
     out.memory.malloc = Measured<MallocServer>::missing(run.config.own_memory);
   } else if (calls_malloc(run.config.alloc)) {

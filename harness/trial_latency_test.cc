@@ -85,7 +85,7 @@ TEST_CASE("a session times each n-th call, alone, and cuts its blocks there") {
   const std::vector<Step> steps(100);
   for (const u32 keys : {1u, 4u}) {
     CAPTURE(keys);
-    SessionOf<Toy<u64>> session(index, {.keys = keys}, 64);
+    SessionOf<Toy<u64>> session(index, {.keys = keys}, 64, nullptr);
     Latencies latencies(5, keys);
     const std::atomic<bool> stop{false};
     Tally tally;

@@ -19,7 +19,10 @@ std::string shown(std::string_view key) {
   return out + (key.size() > 64 ? "\"..." : "\"");
 }
 
-MemoryConfig memory_config_of(const Config& config) {
+namespace {
+
+/// For index and payloads together.
+MemoryConfig memory_of_both(const Config& config) {
   MemoryConfig out;
   out.alloc = calls_malloc(config.alloc)        ? MemoryConfig::Alloc::kMalloc
               : config.alloc == Alloc::kArena ? MemoryConfig::Alloc::kArena
@@ -31,6 +34,19 @@ MemoryConfig memory_config_of(const Config& config) {
   // the run.
   out.limit = std::min(available_memory(), available_memory_on(config.pages));
   return out;
+}
+
+}  // namespace
+
+MemoryConfig memory_config_of(const Config& config) {
+  MemoryConfig out = memory_of_both(config);
+  out.limit -= std::min(out.limit - 1, config.payload_bytes());   // zero would be no limit
+  return out;
+}
+
+std::unique_ptr<Payloads> payloads_of(const Config& config) {
+  if (config.payloads == 0) return nullptr;
+  return std::make_unique<Payloads>(config.payloads, config.value_size, memory_of_both(config));
 }
 
 }  // namespace latchlab

@@ -29,8 +29,11 @@ namespace latchlab {
 [[nodiscard]] std::string shown(u64 key);
 [[nodiscard]] std::string shown(std::string_view key);
 
-/// What --alloc and --hugepages mean to an index.
+/// What --alloc and --hugepages mean to an index; its limit is what payloads leave.
 [[nodiscard]] MemoryConfig memory_config_of(const Config& config);
+
+/// Null where the index keeps the values.
+[[nodiscard]] std::unique_ptr<Payloads> payloads_of(const Config& config);
 
 template <SharedIndex Index>
 class TrialOf final : public Trial {
@@ -41,11 +44,13 @@ class TrialOf final : public Trial {
       : spec_(config.sync),
         batch_(config.batch),
         value_bits_(config.widths.value),
+        payloads_(payloads_of(config)),
         index_(made(config)) {}
 
   [[nodiscard]] std::unique_ptr<Session> join() override {
-    return std::make_unique<SessionOf<Index>>(index_, batch_, value_bits_);
+    return std::make_unique<SessionOf<Index>>(index_, batch_, value_bits_, payloads_.get());
   }
+  [[nodiscard]] Payloads* payloads() override { return payloads_.get(); }
   [[nodiscard]] KeyKind key_kind() const override {
     return std::is_same_v<Raw, u64> ? KeyKind::kU64 : KeyKind::kBytes;
   }
@@ -243,6 +248,7 @@ class TrialOf final : public Trial {
   const Spec spec_;
   const Batching batch_;
   const u32 value_bits_;
+  const std::unique_ptr<Payloads> payloads_;
   Index index_;
 };
 

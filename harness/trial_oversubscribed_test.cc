@@ -120,7 +120,7 @@ TEST_CASE("a session looks after every so many steps whether it is to stop") {
   Stopping index(Spec::parse("own"), {});
   const std::vector<Step> steps(kStopSteps);
   const auto ran = [&](u32 stop_steps, const Batching& batch) {
-    SessionOf<Stopping> session(index, batch, 64);
+    SessionOf<Stopping> session(index, batch, 64, nullptr);
     Stopping::stop = false;
     Stopping::lookups = 0;
     Tally tally;

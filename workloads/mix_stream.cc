@@ -132,7 +132,7 @@ void MixStream::fill_reads(u64 first, std::span<Op> ops, bool absent) const {
     const std::size_t here = std::min(ops.size(), records.size());
     const std::span<u64> drawn(records.data(), here);
     popularity_.fill(slots_, first, drawn);
-    if (popularity_.by_age()) {
+    if (by_age) {
       for (u64& record : drawn) record = gone_ + records_ - 1 - record;
     } else if (gone_ > 0) {
       for (u64& record : drawn) record += turn + (record < gone_ - turn ? records_ : 0);

@@ -14,6 +14,10 @@
 
 namespace latchlab {
 
+/// Of all values where nobody says it: what an index keeps. Larger ones are apart from it (harness/payloads.h).
+inline constexpr u32 kPlainValueBytes = 8;
+inline constexpr u32 kMostValueBytes = 64 << 10;
+
 [[nodiscard]] constexpr u32 tag_of(u64 key) { return static_cast<u32>(mix64(~key) >> 32); }
 [[nodiscard]] inline u32 tag_of(std::string_view key) { return static_cast<u32>(hash_bytes(key) >> 32); }
 
