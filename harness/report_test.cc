@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "harness/latency.h"
-#include "harness/report_testing.h"
+#include "harness/full_result_test.h"
 #include "harness/table.h"
 #include "src/testing/catch.h"
 #include "src/testing/json_schema.h"

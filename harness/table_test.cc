@@ -1,7 +1,7 @@
 #include "harness/table.h"
 
 #include "harness/progress.h"
-#include "harness/report_testing.h"
+#include "harness/full_result_test.h"
 #include "src/testing/catch.h"
 
 namespace latchlab {

@@ -48,6 +48,7 @@ struct Batched : Toy<u64> {
 };
 
 /// A trial with keys 1 to 8 in it, the payloads of which are wrong in one word.
+template <class Index = Batched>
 class Spoilt {
  public:
   explicit Spoilt(u32 batch) : trial_(config(batch)), session_(trial_.join()) {
@@ -67,6 +68,15 @@ class Spoilt {
     CHECK(tally.operations() == count);
     return tally;
   }
+  /// All of them by one call.
+  Tally multi_get() {
+    std::vector<Step> gets;
+    for (u64 key = 1; key <= kKeys; ++key) gets.push_back({.number = key, .value = value_of(key, 5)});
+    const Step step{.number = 0, .limit = kKeys, .kind = OpKind::kMultiGet};
+    Tally tally;
+    CHECK(session_->run({.steps = &step, .count = 1, .only = {}, .gets = gets.data()}, stop_, tally, kStopSteps, nullptr) == 1);
+    return tally;
+  }
   std::span<u64> words_of(u64 key) { return trial_.payloads()->words_of(value_of(key, 0)); }
   /// How many of the payloads of keys 1 to 8 are right.
   u64 right() {
@@ -83,7 +93,7 @@ class Spoilt {
     config.batch.keys = batch;
     return config;
   }
-  TrialOf<Batched> trial_;
+  TrialOf<Index> trial_;
   std::unique_ptr<Session> session_;
   const std::atomic<bool> stop_{false};
 };
@@ -99,11 +109,11 @@ TEST_CASE("what finds a key reads all of its payload, and what writes it writes 
                                            Case{OpKind::kInsert, 0, 0},    // they are there
                                            Case{OpKind::kScan, 6 * 3 + 2 + 1, 0}}) {
     CAPTURE(kOpNames[static_cast<std::size_t>(kind)]);
-    Spoilt spoilt(1);
+    Spoilt<> spoilt(1);
     CHECK(spoilt.run(kind, 1, 8).wrong_values == wrong);
     CHECK(spoilt.right() == right);
   }
-  Spoilt spoilt(1);
+  Spoilt<> spoilt(1);
   spoilt.run(OpKind::kErase, 1, 3);
   CHECK(spoilt.run(OpKind::kInsert, 1, 5).succeeded[static_cast<std::size_t>(OpKind::kInsert)] == 3);
   CHECK(spoilt.right() == 3);
@@ -116,11 +126,11 @@ TEST_CASE("batches read and write the payloads of their keys", "[trial]") {
   for (const auto& [kind, wrong, right] : {std::tuple(OpKind::kRead, 8u, 0u), std::tuple(OpKind::kUpdate, 0u, 8u),
                                            std::tuple(OpKind::kErase, 0u, 0u), std::tuple(OpKind::kInsert, 0u, 0u)}) {
     CAPTURE(kOpNames[static_cast<std::size_t>(kind)]);
-    Spoilt spoilt(4);
+    Spoilt<> spoilt(4);
     CHECK(spoilt.run(kind, 1, 8).wrong_values == wrong);
     CHECK(spoilt.right() == right);
   }
-  Spoilt spoilt(4);
+  Spoilt<> spoilt(4);
   spoilt.run(OpKind::kErase, 1, 3);
   spoilt.run(OpKind::kInsert, 1, 5);
   CHECK(spoilt.right() == 3);
@@ -180,6 +190,11 @@ TEST_CASE("what payloads take is not left for the index", "[trial]") {
   CHECK(memory_config_of(config).limit < before * 3 / 4);
   config.payloads = 2 * before / config.value_size;
   CHECK(memory_config_of(config).limit == 1);
+}
+
+TEST_CASE("a multi-get reads the payloads of all its keys, by the batch or not", "[trial][multi-get]") {
+  CHECK(Spoilt<Batched>(1).multi_get().wrong_values == 8);
+  CHECK(Spoilt<Toy<u64>>(1).multi_get().wrong_values == 8);
 }
 
 }  // namespace

@@ -167,7 +167,7 @@ TEST_CASE("in an open loop a trace comes at its own times, whichever threads do 
     CAPTURE(threads, result.reason);
     REQUIRE(result.throughput);
     CHECK(result.throughput->operations == 1000);
-    CHECK(result.throughput->ended_by == Ending::kTrace);
+    CHECK(result.throughput->ended_by == Ending::kWorkload);
     CHECK(*result.validation.passed);
     CHECK(*result.offer->arrivals == 1000);
     CHECK(result.offer->per_second == Approx(1000 / result.throughput->seconds));
