@@ -56,7 +56,7 @@ TEST_CASE("values of 32 bits lead to no payloads", "[cli]") {
   CHECK(error_of({"--index=vip:16", "--keys=u16", "--value-size=8"}).empty());
 }
 
-TEST_CASE("payloads that memory does not hold are refused, or skipped with --fit; by default there are fewer records", "[cli]") {
+TEST_CASE("payloads that memory does not hold are refused or skipped with --fit, and by default there are fewer records", "[cli]") {
   const std::string error = error_of({"--value-size=64Ki", "--records=1M"});
   CHECK(error == "--value-size: 1000000 payloads of 65536 bytes and their keys take at least 66 GB; 8.6 GB of memory are "
                  "available");
