@@ -52,7 +52,8 @@ double misfit_of_distances(const std::vector<double>& at) {
   return chi_square(counts, std::vector<double>(kBins, static_cast<double>(at.size() - 1) / kBins));
 }
 
-/// Whether intervals of the length `mean` hold Poisson numbers of arrivals: of the numbers within three deviations.
+/// Whether intervals of the length `mean` hold Poisson numbers of arrivals: of the numbers within three deviations. For a mean of
+/// 100 those are 61 bins, of which 1.9 is five standard deviations.
 double misfit_of_numbers(const std::vector<double>& at, double mean) {
   const double deviation = 3 * std::sqrt(mean);
   const auto least = static_cast<u64>(mean - deviation), most = static_cast<u64>(mean + deviation);
@@ -105,7 +106,7 @@ TEST_CASE("the Poisson arrivals of all threads together are Poisson", "[arrivals
     }
     CAPTURE(threads);
     CHECK(misfit_of_distances(at) < 1.2);
-    CHECK(misfit_of_numbers(at, 100) < 1.2);
+    CHECK(misfit_of_numbers(at, 100) < 1.9);
     // One distance says nothing of the next.
     double together_with_next = 0;
     for (std::size_t i = 2; i < at.size(); ++i) together_with_next += (at[i] - at[i - 1] - 1) * (at[i - 1] - at[i - 2] - 1);
@@ -133,7 +134,7 @@ TEST_CASE("a sine's arrivals are Poisson in the time that its curve makes", "[ar
     }
     CAPTURE(amplitude);
     CHECK(misfit_of_distances(at) < 1.2);
-    CHECK(misfit_of_numbers(at, 100) < 1.2);
+    CHECK(misfit_of_numbers(at, 100) < 1.9);
     // The first two quarters of a period have amplitude / 2 pi of its arrivals more than a fourth of them, the others less.
     for (std::size_t quarter = 0; quarter < 4; ++quarter) {
       const double wanted = 500'000 * (.25 + (quarter < 2 ? amplitude : -amplitude) / (2 * std::numbers::pi));

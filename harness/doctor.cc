@@ -37,7 +37,6 @@ Finding instructions(const Probes& probes) {
   };
   add(probes.flags.avx2, "AVX2");
   add(probes.flags.avx512, "AVX-512 (F, BW, VL, DQ)");
-  add(probes.flags.avx512_vbmi2, "AVX512_VBMI2");
   add(probes.flags.hle, "HLE");
   add(probes.flags.rtm, "RTM");
   add(probes.flags.tsxldtrk, "TSXLDTRK");

@@ -9,17 +9,16 @@
 //           right ^= F(left) mod 2^bits        are a bijection of [0, a * 2^bits)
 //           left  += F(right) mod a
 //
-// With bits = floor(log2(n) / 2) the domain exceeds n by less than 2^bits <= sqrt(n). A result of n or more
-// is permuted again (cycle walking): following the cycle from an x < n must come back below n, and it does
-// so at once except with probability 1/sqrt(n). A Feistel network in the usual form has a power of four as
-// domain and walks up to four times.
+// With bits = half of n's, rounded up, the domain exceeds n by less than 2^bits <= 2 sqrt(n). A result of n or more is permuted
+// again (cycle walking): following the cycle from an x < n must come back below n, and it does so at once except with probability
+// 2/sqrt(n). A Feistel network in the usual form has a power of four as domain and walks up to four times.
+//
+// Halves are words of 32 bits, of which the smallest vectors hold four: many images at once take a third of the time.
 
 #include <algorithm>
 #include <bit>
 #include <span>
 
-#include "src/arch/wide.h"
-#include "src/base/hash.h"
 #include "src/base/rng.h"
 #include "src/base/types.h"
 
@@ -29,59 +28,71 @@ class Bijection {
  public:
   /// The permutation of [0, n) that (seed, stream) names; n in [1, 2^63].
   constexpr Bijection(u64 n, u64 seed, u64 stream)
-      : n_(n), bits_((std::bit_width(n) - 1) / 2), mask_((u64{1} << bits_) - 1), lefts_((n + mask_) >> bits_),
-        keys_{draw(seed, stream, 0), draw(seed, stream, 1), draw(seed, stream, 2)} {}
+      : n_(n), bits_((std::bit_width(n) + 1) / 2), mask_(static_cast<u32>((u64{1} << bits_) - 1)),
+        lefts_(static_cast<u32>((n + mask_) >> bits_)),
+        keys_{static_cast<u32>(draw(seed, stream, 0)), static_cast<u32>(draw(seed, stream, 1)),
+              static_cast<u32>(draw(seed, stream, 2))} {}
 
   [[nodiscard]] constexpr u64 size() const { return n_; }
 
   /// The image of x < n. About 4 ns.
   [[nodiscard]] constexpr u64 operator()(u64 x) const {
     do {
-      x = once<OneLane>(x);
+      u32 left = left_of(x), right = right_of(x);
+      left = turned(left, right, keys_[0]);
+      right = flipped(right, left);
+      left = turned(left, right, keys_[2]);
+      x = joined(left, right);
     } while (x >= n_);
     return x;
   }
 
-  /// Puts the image of each in its place. About 1 ns each where loops run wide.
+  /// Puts the image of each in its place. Less than 2 ns each.
   void permute(std::span<u64> xs) const {
-    in_lanes(xs.size(), [=, *this](auto width, std::size_t from) {
-      u64 images[width.kLanes];
-      for (std::size_t k = 0; k < width.kLanes; ++k) images[k] = once<decltype(width)>(xs[from + k]);
-      for (std::size_t k = 0; k < width.kLanes; ++k) xs[from + k] = images[k] < n_ ? images[k] : (*this)(images[k]);
-    });
+    constexpr std::size_t kBlock = 64;
+    for (; xs.size() >= kBlock; xs = xs.subspan(kBlock)) permute_block(xs.first<kBlock>());
+    for (u64& x : xs) x = (*this)(x);
   }
 
  private:
+  /// Step by step, since the compiler makes vectors of short loops; of copies, which it knows that no store changes.
+  void permute_block(std::span<u64, 64> xs) const {
+    const Bijection me = *this;
+    u32 left[xs.size()], right[xs.size()];
+    for (std::size_t k = 0; k < xs.size(); ++k) left[k] = me.left_of(xs[k]), right[k] = me.right_of(xs[k]);
+    for (std::size_t k = 0; k < xs.size(); ++k) left[k] = me.turned(left[k], right[k], me.keys_[0]);
+    for (std::size_t k = 0; k < xs.size(); ++k) right[k] = me.flipped(right[k], left[k]);
+    for (std::size_t k = 0; k < xs.size(); ++k) left[k] = me.turned(left[k], right[k], me.keys_[2]);
+    for (std::size_t k = 0; k < xs.size(); ++k) xs[k] = me.joined(left[k], right[k]);
+    u64 beyond = 0;   // its highest bit, where an image is n or more
+    for (std::size_t k = 0; k < xs.size(); ++k) beyond |= me.n_ - 1 - xs[k];
+    if (beyond >> 63 == 0) [[likely]] return;
+    for (u64& x : xs) x = x < n_ ? x : (*this)(x);
+  }
+
   /// Two multiplications, because one is linear: with it even five rounds leave neighbours at regular
   /// distances.
-  [[nodiscard]] static constexpr u64 scramble(u64 half, u64 key) {
-    u64 x = (half ^ key) * kMixFactor;
-    x ^= x >> 32;
-    return x * kMixFactor;
+  [[nodiscard]] static constexpr u32 scramble(u32 half, u32 key) {
+    u32 x = (half ^ key) * 0x7feb352du;   // the factors of mix32
+    x ^= x >> 15;
+    return x * 0x846ca68bu;
   }
 
-  /// Without a branch, which chance would decide and no predictor could know: two of them cost 8 ns.
-  template <class Width>
-  [[nodiscard]] constexpr u64 turned(u64 left, u64 right, u64 key) const {
-    left += Width::bounded(scramble(right, key), lefts_);
+  [[nodiscard]] constexpr u32 left_of(u64 x) const { return static_cast<u32>(x >> bits_); }
+  [[nodiscard]] constexpr u32 right_of(u64 x) const { return static_cast<u32>(x) & mask_; }
+  [[nodiscard]] constexpr u64 joined(u32 left, u32 right) const { return u64{left} << bits_ | right; }
+
+  [[nodiscard]] constexpr u32 turned(u32 left, u32 right, u32 key) const {
+    left += static_cast<u32>(u64{scramble(right, key)} * lefts_ >> 32);
     return std::min(left, left - lefts_);   // which is beyond all words where it would be negative
   }
-
-  template <class Width>
-  [[nodiscard]] constexpr u64 once(u64 x) const {
-    u64 left = x >> bits_;
-    u64 right = x & mask_;
-    left = turned<Width>(left, right, keys_[0]);
-    right ^= scramble(left, keys_[1]) >> 32 & mask_;
-    left = turned<Width>(left, right, keys_[2]);
-    return left << bits_ | right;
-  }
+  [[nodiscard]] constexpr u32 flipped(u32 right, u32 left) const { return right ^ (scramble(left, keys_[1]) >> (32 - bits_)); }
 
   u64 n_;
-  int bits_;
-  u64 mask_;
-  u64 lefts_;   // at most 2^32
-  u64 keys_[3];
+  int bits_;   // 1 to 32
+  u32 mask_;
+  u32 lefts_;   // at most 2^31, so that the sum of two is a word
+  u32 keys_[3];
 };
 
 }  // namespace latchlab

@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "src/arch/wide.h"
 #include "src/base/error.h"
 #include "workloads/streams.h"
 #include "workloads/text_file.h"
@@ -132,11 +131,9 @@ void Popularity::fill(const Draws& draws, u64 i, u64 now, u64 step, std::span<u6
     if (churn_.kind == Churn::Kind::kDrift) drift(now, step, records);
     if (!by_age_) record_of_rank_.permute(records);
   } else {
-    in_lanes(records.size(), [=, n = record_of_rank_.size()](auto width, std::size_t from) {
-      u64 words[width.kLanes];
-      for (std::size_t k = 0; k < width.kLanes; ++k) words[k] = draws(i + from + k);
-      for (std::size_t k = 0; k < width.kLanes; ++k) records[from + k] = bounded(words[k], n);
-    });
+    const Draws words = draws;   // in registers, since no store changes a copy
+    const u64 n = record_of_rank_.size();
+    for (std::size_t k = 0; k < records.size(); ++k) records[k] = bounded(words(i + k), n);
   }
   if (churn_.kind == Churn::Kind::kFlash) flash(draws, i, now, step, records);
 }

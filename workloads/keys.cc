@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "src/arch/wide.h"
 #include "src/base/error.h"
 #include "workloads/made_up.h"
 #include "workloads/streams.h"
@@ -55,17 +54,14 @@ std::string suffix_without_key(const std::vector<std::string_view>& keys) {
 template <class KeyOf>
 void KeySet::put_numbers(std::span<Op> ops, std::span<const u64> numbers, KeyOf key_of) const {
   const u64 mask = numbers_ - 1, absent_bit = numbers_;
-  in_lanes(ops.size(), [=](auto width, std::size_t from) {
-    u64 keys[width.kLanes];
-    for (std::size_t k = 0; k < width.kLanes; ++k) keys[k] = (numbers[from + k] & mask) | (absent_bit & -u64{ops[from + k].absent});
-    for (std::size_t k = 0; k < width.kLanes; ++k) keys[k] = key_of(keys[k]);
-    for (std::size_t k = 0; k < width.kLanes; ++k) ops[from + k].key = keys[k];
-  });
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    ops[i].key = key_of((numbers[i] & mask) | (absent_bit & -u64{ops[i].absent}));
+  }
 }
 
 void KeySet::put_all(std::span<Op> ops, std::span<const u64> numbers) const {
   switch (kind_) {
-    case Kind::kSparse: return put_numbers(ops, numbers, [offset = offset_](u64 n) { return mix64(n + offset); });
+    case Kind::kSparse: return put_numbers(ops, numbers, [offset = offset_](u64 n) { return stafford64(n + offset); });
     case Kind::kStride:
       return put_numbers(ops, numbers, [stride = stride_, offset = offset_](u64 n) { return n * stride + offset; });
     default: break;

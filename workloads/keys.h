@@ -5,7 +5,7 @@
 //   dense       record n has the key n; with in_order=1 records are loaded in this order, not in a random one
 //   stride:N    record n has the key n * N modulo 2^64: what breaks weak hashing (4096, 2^20, 2^32, 2^32 + 1, 2^64 - 1). As many
 //               records as half of the different keys that there are
-//   u64         record n has a key scattered over all 64 bits: mix64, a bijection, of n plus an offset from
+//   u64         record n has a key scattered over all 64 bits: stafford64, a bijection, of n plus an offset from
 //               the seed, so keys are distinct without being remembered
 //   u32         the same over 32 bits, with mix32: 2^31 records
 //   u16         and over 16 bits, with mix16: 2^15 records
@@ -23,8 +23,8 @@
 //
 //   dense       n + 2^63 (a tree sees at its root that such keys are absent: misses of sparse keys cost more)
 //   stride:N    the multiples from half of them on
-//   u64         mix64 of n + 2^63 plus the offset: as scattered as the others, and distinct from them since
-//               mix64 is a bijection; u32: mix32 of n + 2^31 plus the offset; u16: mix16 of n + 2^15 plus the offset
+//   u64         stafford64 of n + 2^63 plus the offset: as scattered as the others, and distinct from them since
+//               it is a bijection; u32: mix32 of n + 2^31 plus the offset; u16: mix16 of n + 2^15 plus the offset
 //   affine      those of n + 2^63; clustered: the runs of n + 2^63
 //   sosd        the next number that is not in the file
 //   file        line n followed by a suffix with which no line of the file ends: a miss that shares the
@@ -160,7 +160,7 @@ class KeySet {
     if (kind_ == Kind::kSparse32) return mix32(static_cast<u32>(n + offset_));
     if (kind_ == Kind::kSparse16) return mix16(static_cast<u16>(n + offset_));
     if (kind_ == Kind::kClustered) return place_(n >> run_bits_) << run_bits_ | (n & ((u64{1} << run_bits_) - 1));
-    return kind_ == Kind::kStride ? n * stride_ + offset_ : mix64(n + offset_);
+    return kind_ == Kind::kStride ? n * stride_ + offset_ : stafford64(n + offset_);
   }
   [[nodiscard]] u64 wrapped(u64 n) const { return n < capacity() ? n : n % capacity(); }
   [[nodiscard]] u64 place_of(u64 n) const { return place_(wrapped(n)); }

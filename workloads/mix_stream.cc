@@ -85,10 +85,18 @@ class MixStream::Records {
 
 void MixStream::fill(u64 first, std::span<Op> ops, std::vector<Op>& gets) const {
   assert(first <= size() && ops.size() <= size() - first);
-  if (fills_) return fill_inserts(first, ops);
-  const std::size_t only = mix_.only();
-  if (only == static_cast<std::size_t>(OpKind::kRead)) return fill_reads(first, ops, false);
-  if (only == Mix::kAbsentRead) return fill_reads(first, ops, true);
+  if (const std::optional<Op> like = only()) {
+    while (!ops.empty()) {
+      std::array<u64, Ranks::kBatch> records;
+      const auto here = std::span(records).first(std::min(ops.size(), records.size()));
+      fill_records(first, here);
+      std::fill_n(ops.begin(), here.size(), *like);
+      keys().put_all(ops.first(here.size()), here);
+      ops = ops.subspan(here.size());
+      first += here.size();
+    }
+    return;
+  }
   while (!ops.empty()) {
     const u64 block = first / Mix::kBlock;
     const u64 from = first % Mix::kBlock;
@@ -107,40 +115,26 @@ void MixStream::fill(u64 first, std::span<Op> ops, std::vector<Op>& gets) const 
   }
 }
 
-void MixStream::fill_inserts(u64 first, std::span<Op> ops) const {
-  static constexpr Op kInsert{.kind = OpKind::kInsert};
-  std::array<u64, Mix::kBlock> records;
-  while (!ops.empty()) {
-    const std::size_t here = std::min(ops.size(), records.size());
-    const std::span<u64> numbers(records.data(), here);
-    std::iota(numbers.begin(), numbers.end(), first);
-    if (!keys().in_order()) insert_order_.permute(numbers);
-    std::fill_n(ops.begin(), here, kInsert);
-    keys().put_all(ops.first(here), numbers);
-    ops = ops.subspan(here);
-    first += here;
-  }
+std::optional<Op> MixStream::only() const {
+  if (fills_) return Op{.kind = OpKind::kInsert};
+  const std::size_t only = mix_.only();
+  if (only == static_cast<std::size_t>(OpKind::kRead)) return Op{.kind = OpKind::kRead};
+  if (only == Mix::kAbsentRead) return Op{.kind = OpKind::kRead, .absent = true};
+  return std::nullopt;
 }
 
-void MixStream::fill_reads(u64 first, std::span<Op> ops, bool absent) const {
-  static constexpr Op kPresent{.kind = OpKind::kRead}, kAbsent{.kind = OpKind::kRead, .absent = true};
-  const Op& read = absent ? kAbsent : kPresent;
-  std::array<u64, Ranks::kBatch> records;
-  const u64 turn = turn_of(gone_);
-  const bool by_age = popularity_.by_age();
-  while (!ops.empty()) {
-    const std::size_t here = std::min(ops.size(), records.size());
-    const std::span<u64> drawn(records.data(), here);
-    popularity_.fill(slots_, first, drawn);
-    if (by_age) {
-      for (u64& record : drawn) record = gone_ + records_ - 1 - record;
-    } else if (gone_ > 0) {
-      for (u64& record : drawn) record += turn + (record < gone_ - turn ? records_ : 0);
-    }
-    std::fill_n(ops.begin(), here, read);
-    keys().put_all(ops.first(here), drawn);
-    ops = ops.subspan(here);
-    first += here;
+void MixStream::fill_records(u64 first, std::span<u64> records) const {
+  if (fills_) {
+    std::iota(records.begin(), records.end(), first);
+    if (!keys().in_order()) insert_order_.permute(records);
+    return;
+  }
+  popularity_.fill(slots_, first, records);
+  if (popularity_.by_age()) {
+    for (u64& record : records) record = gone_ + records_ - 1 - record;
+  } else if (gone_ > 0) {
+    const u64 turn = turn_of(gone_);
+    for (u64& record : records) record += turn + (record < gone_ - turn ? records_ : 0);
   }
 }
 

@@ -43,6 +43,7 @@
 // permutation from the seed: every record once. MixStream::loading is the same for loading before any other
 // workload, in the same order.
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -103,8 +104,10 @@ class MixStream final : public Stream {
   /// The first record of those that are congruent to slots 0 to R - 1, where so many are gone.
   [[nodiscard]] u64 turn_of(u64 gone) const { return gone / records_ * records_; }
 
-  void fill_inserts(u64 first, std::span<Op> ops) const;
-  void fill_reads(u64 first, std::span<Op> ops, bool absent) const;
+  /// What all operations are but for their keys, whatever those are.
+  [[nodiscard]] std::optional<Op> only() const;
+  /// The records of such operations, Ranks::kBatch at most.
+  void fill_records(u64 first, std::span<u64> records) const;
   void fill_block(u64 block, std::span<Op, Mix::kBlock> ops) const;
   void fill_gets(u64 block, std::span<const Op> ops, std::size_t from, std::size_t to, std::vector<Op>& gets) const;
   class Records;

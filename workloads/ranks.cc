@@ -3,10 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cassert>
-#include <cmath>
 #include <utility>
-
-#include "src/arch/wide.h"
 
 namespace latchlab {
 
@@ -28,25 +25,22 @@ Ranks::Ranks(u64 n, std::shared_ptr<const Law> law) : n_(n), law_(std::move(law)
 void Ranks::fill(const Draws& draws, u64 i, std::span<u64> ranks) const {
   assert(ranks.size() <= kBatch);
   // No branch depends on a random word here: the tries that are not kept at once are noted and drawn again
-  // afterwards.
+  // afterwards. Of copies, which stay in registers since no store changes them.
   u32 doubtful[kBatch];
   std::size_t doubts = 0;
-  in_lanes(ranks.size(), [=, this, &doubtful, &doubts](auto width, std::size_t from) {
-    u64 words[width.kLanes], tries[width.kLanes];
-    for (std::size_t k = 0; k < width.kLanes; ++k) {
-      words[k] = draws(i + from + k);
-      tries[k] = draws.at(i + from + k, 1);
-    }
-    std::size_t doubt = doubts;
-    for (std::size_t k = 0; k < width.kLanes; ++k) {
-      const Stratum& stratum = stratum_of(words[k]);
-      // Both words of bounded_and_rest(), each by itself: the pair would go through memory.
-      ranks[from + k] = stratum.first + bounded(tries[k], stratum.length) - 1;
-      doubtful[doubt] = static_cast<u32>(from + k);
-      doubt += tries[k] * stratum.length > stratum.surely;
-    }
-    doubts = doubt;
-  });
+  const Draws words = draws;
+  const Cell* const cells = cells_.data();
+  const Stratum* const strata = strata_.data();
+  const u64 mask = cell_mask_;
+  for (u32 k = 0; k < ranks.size(); ++k) {
+    const u64 word = words(i + k);
+    const Cell& cell = cells[word & mask];
+    const Stratum& stratum = strata[cell.strata[word >= cell.own_share]];
+    const auto [offset, chance] = bounded_and_rest(word * kGoldenFactor, stratum.length);
+    ranks[k] = stratum.first + offset - 1;
+    doubtful[doubts] = k;
+    doubts += chance > stratum.surely;
+  }
   for (std::size_t d = 0; d < doubts; ++d) ranks[doubtful[d]] = (*this)(draws, i + doubtful[d]);
 }
 
@@ -58,12 +52,9 @@ void Ranks::fill_cells() {
   double total = 0;
   for (std::size_t s = masses.size(); s-- > 0;) total += masses[s];
 
-  // At least two, so that the shift is less than 64. Strata beyond the real ones have no mass.
-  const std::size_t cells = std::bit_ceil(std::max<std::size_t>(2, strata_.size()));
-  const int cell_bits = std::countr_zero(cells);
-  cell_shift_ = 64 - cell_bits;
-  fraction_mask_ = ~u64{0} >> cell_bits;
-  const double fraction_range = std::ldexp(1.0, cell_shift_);
+  // Strata beyond the real ones have no mass.
+  const std::size_t cells = std::bit_ceil(strata_.size());
+  cell_mask_ = cells - 1;
 
   // Walker's construction in Vose's order: a cell is filled by one stratum with less than a cell's mass and
   // topped up by one with more.
@@ -77,7 +68,7 @@ void Ranks::fill_cells() {
     const u32 poor = small.back();
     const u32 rich = large.back();
     small.pop_back();
-    cells_[poor] = {.own_share = static_cast<u64>(left[poor] * fraction_range), .strata = {poor, rich}};
+    cells_[poor] = {.own_share = static_cast<u64>(left[poor] * 0x1p64) & ~cell_mask_, .strata = {poor, rich}};
     left[rich] -= 1 - left[poor];
     if (left[rich] < 1) {
       large.pop_back();

@@ -11,7 +11,9 @@
 //
 //   1. one random word picks the stratum by Walker's alias method: exact, one comparison;
 //   2. a second word picks a rank uniformly in [a, b), and its low half decides whether it stays: rank k is kept with
-//      the probability of its weight in that of rank a. All ranks of a stratum are nearly alike, so the smallest of
+//      the probability of its weight in that of rank a. It is the first one times the golden ratio: the words that
+//      mean a stratum are an interval of equally spaced ones, and such multiples of it are spread evenly to one part in
+//      their number, of 2^50 and more, whatever the interval. All ranks of a stratum are nearly alike, so the smallest of
 //      these probabilities, one number a stratum, keeps 98 % of the tries at Zipf 1; only beyond it is the weight
 //      computed. A rejected try draws again in its stratum, whose mass is exact already.
 //
@@ -39,9 +41,11 @@ class Ranks {
 
   /// The rank, in [0, n), 0 the first, of position i: a function of the stream and i.
   [[nodiscard]] u64 operator()(const Draws& draws, u64 i) const {
-    const Stratum& stratum = stratum_of(draws(i));
-    for (u64 attempt = 1;; ++attempt) {
-      const auto [offset, chance] = bounded_and_rest(draws.at(i, attempt), stratum.length);
+    const u64 word = draws(i);
+    const Stratum& stratum = stratum_of(word);
+    u64 within = word * kGoldenFactor;
+    for (u64 attempt = 1;; within = draws.at(i, attempt++)) {
+      const auto [offset, chance] = bounded_and_rest(within, stratum.length);
       if (chance <= stratum.surely) return stratum.first + offset - 1;
       if (unit(chance) < law_->relative(stratum.first, offset)) return stratum.first + offset - 1;
     }
@@ -65,13 +69,13 @@ class Ranks {
 
  private:
   struct Cell {
-    u64 own_share;  ///< of the fraction's range: below it the word means strata[0], from it on strata[1]
+    u64 own_share;  ///< of all words: below it one means strata[0], from it on strata[1]; its low bits are zero
     u32 strata[2];  ///< indexed by the comparison, whose outcome no branch predictor can know
   };
 
   [[nodiscard]] const Stratum& stratum_of(u64 word) const {
-    const Cell& cell = cells_[word >> cell_shift_];
-    return strata_[cell.strata[(word & fraction_mask_) >= cell.own_share]];
+    const Cell& cell = cells_[word & cell_mask_];
+    return strata_[cell.strata[word >= cell.own_share]];
   }
 
   void fill_cells();
@@ -80,8 +84,7 @@ class Ranks {
   std::shared_ptr<const Law> law_;
   std::vector<Stratum> strata_;
   std::vector<Cell> cells_;
-  int cell_shift_ = 0;
-  u64 fraction_mask_ = 0;
+  u64 cell_mask_ = 0;   // the low bits of a word say which cell, its high bits which stratum of the cell
 };
 
 }  // namespace latchlab

@@ -18,14 +18,20 @@ namespace latchlab {
 inline constexpr u32 kPlainValueBytes = 8;
 inline constexpr u32 kMostValueBytes = 64 << 10;
 
-[[nodiscard]] constexpr u32 tag_of(u64 key) { return static_cast<u32>(mix64(~key) >> 32); }
-[[nodiscard]] inline u32 tag_of(std::string_view key) { return static_cast<u32>(hash_bytes(key) >> 32); }
+/// Of the hash of a key the high bits are its tag. Of its complement, so that the key 0 has a tag.
+[[nodiscard]] constexpr u64 tag_hash(u64 key) { return stafford64(~key); }
+[[nodiscard]] inline u64 tag_hash(std::string_view key) { return hash_bytes(key); }
+
+template <class Raw>
+[[nodiscard]] constexpr u32 tag_of(const Raw& key) {
+  return static_cast<u32>(tag_hash(key) >> 32);
+}
 
 /// The value that operation number `stamp` (its low bits are kept) writes for `key`. `bits`: of the value, 64 or 32.
 template <class Raw>
 [[nodiscard]] constexpr u64 value_of(const Raw& key, u64 stamp, u32 bits = 64) {
-  const u32 half = bits / 2;
-  return u64{tag_of(key) >> (32 - half)} << half | (stamp & ((u64{1} << half) - 1));
+  const u64 stamp_bits = (u64{1} << bits / 2) - 1;
+  return (tag_hash(key) >> (64 - bits) & ~stamp_bits) | (stamp & stamp_bits);
 }
 
 template <class Raw>

@@ -1,5 +1,7 @@
 #include "workloads/value.h"
 
+#include <set>
+
 #include "src/base/rng.h"
 #include "src/testing/catch.h"
 
@@ -41,6 +43,15 @@ TEST_CASE("byte-string keys have tags of their own, a prefix another than the wh
   CHECK(static_cast<u32>(value) == 5);
   CHECK_FALSE(tag_matches(key.substr(0, 7), value));
   CHECK_FALSE(tag_matches(std::string_view(), value));
+}
+
+TEST_CASE("numbers of any pattern have tags that differ") {
+  for (const u64 stride : {u64{1}, u64{1} << 20, u64{1} << 32, (u64{1} << 32) + 1, ~u64{0}}) {
+    std::set<u32> tags;
+    for (u64 n = 0; n < 10'000; ++n) tags.insert(tag_of(n * stride));
+    INFO("stride " << stride);
+    CHECK(tags.size() >= 9'998);   // two random ones of 32 bits are the same once in a hundred such sets
+  }
 }
 
 TEST_CASE("memory of zeroes is not a value of the key 0") { CHECK_FALSE(tag_matches(u64{0}, 0)); }

@@ -119,7 +119,7 @@ TEST_CASE("fetched and deleted keys are those that are there, and deletes delete
 TEST_CASE("fetches follow Zipf's law over what is there", "[wiscer]") {
   WiscerFile file;
   file.initial_size = 1000;
-  constexpr u64 kOps = 400'000;
+  constexpr u64 kOps = 1600 * 256;   // whole blocks, at whose ends shares are met
   // Some fetches in a million are replaced by inserts: ranks are then drawn one by one, and some again.
   for (const double inserts : {0.0, 2e-5}) {
     file.insert = inserts;

@@ -1,5 +1,5 @@
 // The race finder finds what it is for: with one step of a protocol left out (sync/seeded_bugs.h) it must
-// fail within the schedules that the sound code gets through, on the same programs.
+// fail, on the programs that the sound code gets through or on more of their kind (seeded_test.h).
 
 #include <array>
 #include <optional>

@@ -245,7 +245,6 @@ CpuFlags cpu_flags() {
   flags.avx2 = __builtin_cpu_supports("avx2");
   flags.avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                  __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
-  flags.avx512_vbmi2 = __builtin_cpu_supports("avx512vbmi2");
   return flags;
 }
 

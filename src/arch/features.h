@@ -32,7 +32,6 @@ struct CpuFlags {
   bool tsxldtrk = false;          // suspend load address tracking
   bool avx2 = false;
   bool avx512 = false;            // F, BW, VL and DQ
-  bool avx512_vbmi2 = false;      // what those have whose clock stays as it is for wide multiplications (wide.h)
 };
 
 CpuFlags cpu_flags();

@@ -2,29 +2,31 @@
 
 // Hashes, compiled in so that every machine and every library version makes the same keys, streams and checksums.
 //
-// mix64 is a bijection of the 64-bit words: three rounds of xor-shift and multiplication (the mx3 finaliser
-// of Jon Maiga, which passes PractRand on counters). Being a bijection is why distinct record numbers make
-// distinct keys. hash_bytes folds 16 bytes a step with a 64x64->128 multiplication. Neither resists an
-// adversary: they make tags, checksums and table positions of our own data.
+// mix64 is a bijection of the 64-bit words: three rounds of xor-shift and multiplication (the mx3 finaliser of Jon Maiga, which
+// passes PractRand on counters). stafford64 takes two (David Stafford's Mix13, the finaliser of SplitMix64, which passes BigCrush
+// on counters): by it distinct record numbers make distinct keys, which tables then mix by another function than that. hash_bytes
+// folds 16 bytes a step with a 64x64->128 multiplication. None resists an adversary: they make tags, checksums and table positions
+// of our own data.
 
 #include <bit>
 #include <cstring>
 #include <string_view>
 
+#include "src/arch/multiply.h"
 #include "src/base/types.h"
 
 namespace latchlab {
 
-inline constexpr u64 kMixFactor = 0xbea225f9eb34556dull;
+inline constexpr u64 kMixFactor = 0xbea225f9eb34556dull;   ///< odd, and of no pattern
 
 /// The high word of the 128-bit product.
-[[nodiscard]] constexpr u64 multiply_high(u64 a, u64 b) {
-  __extension__ using Wide = unsigned __int128;
-  return static_cast<u64>(static_cast<Wide>(a) * b >> 64);
-}
+[[nodiscard]] constexpr u64 multiply_high(u64 a, u64 b) { return multiply_wide(a, b).high; }
 
 /// The 128-bit product folded to 64 bits: high word xor low word.
-[[nodiscard]] constexpr u64 multiply_fold(u64 a, u64 b) { return multiply_high(a, b) ^ (a * b); }
+[[nodiscard]] constexpr u64 multiply_fold(u64 a, u64 b) {
+  const Product product = multiply_wide(a, b);
+  return product.high ^ product.low;
+}
 
 /// A bijection of 64 bits in which every input bit changes every output bit with probability about one half.
 /// mix64(0) is 0.
@@ -36,6 +38,13 @@ inline constexpr u64 kMixFactor = 0xbea225f9eb34556dull;
   x ^= x >> 32;
   x *= kMixFactor;
   return x ^ (x >> 29);
+}
+
+/// Another such bijection, of two rounds. stafford64(0) is 0.
+[[nodiscard]] constexpr u64 stafford64(u64 x) {
+  x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+  return x ^ x >> 31;
 }
 
 /// The same of 32 bits (lowbias32 of Christopher Wellons). mix32(0) is 0.

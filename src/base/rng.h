@@ -4,28 +4,27 @@
 // nothing else. There is no state to carry, so any thread can make any part of a stream, in any order, and
 // two runs with different numbers of threads execute the same operations.
 //
-// A word is the mx3 finaliser of a Weyl sequence, with a second key of the stream added between its rounds:
-// without it all streams would be windows into one sequence of 2^64 words, and two windows could overlap.
+// A word is the folded product of a Weyl sequence with itself: Wang Yi's wyrand, which passes BigCrush and PractRand, and takes
+// one multiplication. What in wyrand is a constant is a key of the stream here: without it all streams would be windows into one
+// sequence of 2^64 words, and two windows could overlap.
 
 #include "src/base/hash.h"
 #include "src/base/types.h"
 
 namespace latchlab {
 
+/// 2^64 / golden ratio, odd. Its multiples visit all words, and any stretch of them lies more evenly than chance would have it.
+inline constexpr u64 kGoldenFactor = 0x9e3779b97f4a7c15u;
+
 /// The next word of Splitmix64 (Steele, Lea, Flood, OOPSLA 2014); `state` is the sequence so far, any word to begin with. For
 /// where a sequence is all that is needed: schedules, planned aborts.
-[[nodiscard]] constexpr u64 splitmix64(u64& state) {
-  u64 z = state += 0x9e3779b97f4a7c15u;
-  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-  return z ^ z >> 31;
-}
+[[nodiscard]] constexpr u64 splitmix64(u64& state) { return stafford64(state += kGoldenFactor); }
 
 /// The random words of one stream. Copyable, constant, about 1.5 ns a word.
 class Draws {
  public:
   constexpr Draws(u64 seed, u64 stream)
-      : start_(mix64(mix64(seed + kStep) + stream)), key_(mix64(start_ + kStep)) {}
+      : start_(mix64(mix64(seed + kGoldenFactor) + stream)), key_(mix64(start_ + kGoldenFactor)) {}
 
   /// The uniform word at position i.
   [[nodiscard]] constexpr u64 operator()(u64 i) const { return word(i, key_); }
@@ -35,19 +34,11 @@ class Draws {
   [[nodiscard]] constexpr u64 at(u64 i, u64 t) const { return word(i, key_ + t * kTryStep); }
 
  private:
-  static constexpr u64 kStep = 0x9e3779b97f4a7c15ull;     // 2^64 / golden ratio, odd: it visits all
   static constexpr u64 kTryStep = 0xd1342543de82ef95ull;  // odd: tries have distinct keys
 
   [[nodiscard]] constexpr u64 word(u64 i, u64 key) const {
-    u64 x = i * kStep + start_;
-    x ^= x >> 32;
-    x *= kMixFactor;
-    x ^= x >> 29;
-    x += key;
-    x *= kMixFactor;
-    x ^= x >> 32;
-    x *= kMixFactor;
-    return x ^ (x >> 29);
+    const u64 x = i * kGoldenFactor + start_;
+    return multiply_fold(x, x ^ key);
   }
 
   u64 start_;
@@ -71,9 +62,8 @@ struct BoundedAndRest {
   u64 number, rest;
 };
 [[nodiscard]] constexpr BoundedAndRest bounded_and_rest(u64 word, u64 n) {
-  __extension__ using Wide = unsigned __int128;
-  const Wide product = static_cast<Wide>(word) * n;
-  return {.number = static_cast<u64>(product >> 64), .rest = static_cast<u64>(product)};
+  const Product product = multiply_wide(word, n);
+  return {.number = product.high, .rest = product.low};
 }
 
 /// A sequential generator, for tests and for the bootstrap; satisfies std::uniform_random_bit_generator.
