@@ -3,11 +3,11 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <sstream>
 
 #include <fmt/format.h>
 
 #include "harness/table.h"
-#include "src/base/spec.h"
 
 namespace latchlab {
 namespace {
@@ -17,10 +17,10 @@ constexpr double kMuchSteal = .05;
 
 /// The second number of "ran waited slices", ns.
 std::optional<u64> waited(const Root& root) {
-  const std::string text = read_fact(root, "/proc/thread-self/schedstat").value_or("");
-  const std::size_t first = text.find(' ');
-  if (first == std::string::npos) return std::nullopt;
-  return parse_u64(text.substr(first + 1, text.find(' ', first + 1) - first - 1));
+  std::istringstream text(read_fact(root, "/proc/thread-self/schedstat").value_or(""));
+  u64 ran = 0, waited = 0;
+  if (!(text >> ran >> waited)) return std::nullopt;
+  return waited;
 }
 
 }  // namespace

@@ -208,7 +208,7 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
       misses = look_up_batch(steps, count, tally);
     } else {
       for (u32 i = 0; i < count; ++i) {
-        const auto found = index_.find(me_, key_of<Raw>(steps[i]));
+        const auto found = find(steps[i]);
         misses += !found_right(steps[i], found, tally);
         if (payloads_ != nullptr) read_payloads(std::span(&found, 1), tally);
       }
@@ -217,6 +217,9 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
     tally.got += count - misses;
     note(OpKind::kMultiGet, misses == 0, tally);
   }
+  /// One lookup where a loop does more than look up: what a find becomes is compiled once for them all.
+  [[gnu::noinline]] std::optional<u64> find(const Step& step) { return index_.find(me_, key_of<Raw>(step)); }
+
   /// Flattened: the whole find is part of the loop, whatever the compiler thinks of its size. What is as expected costs no
   /// counter, so that the processor's room is the index's: hits are what did not miss, and mistakes are counted apart.
   template <class Me>
@@ -328,21 +331,20 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
           break;
         }
         case OpKind::kErase: note_change(step.kind, step, index_.erase(me_, key_of<Raw>(step)), tally); break;
-        case OpKind::kScan: scan<false>(step, tally); break;
+        case OpKind::kScan: scan(step, tally); break;
         case OpKind::kMultiGet: multi_get(gets + step.number, step.limit, tally); break;
-        case OpKind::kRmw: read_modify_write<false>(step, tally); break;
+        case OpKind::kRmw: read_modify_write(step, tally); break;
       }
     }
   }
 
   /// Two operations of the index, as in YCSB: what others do in between is overwritten.
-  template <bool kPayloads>
   void read_modify_write(const Step& step, Tally& tally) {
-    const auto found = index_.find(me_, key_of<Raw>(step));
+    const auto found = find(step);
     (void)found_right(step, found, tally);
-    if constexpr (kPayloads) read_payloads(std::span(&found, 1), tally);
+    if (payloads_ != nullptr) read_payloads(std::span(&found, 1), tally);
     const bool updated = found && index_.update(me_, key_of<Raw>(step), step.value);
-    if constexpr (kPayloads) write_payloads(std::span(&updated, 1), &step);
+    if (payloads_ != nullptr) write_payloads(std::span(&updated, 1), &step);
     tally.missing += found && !updated && step.expect == Expect::kHit;
     note(OpKind::kRmw, updated, tally);
   }
@@ -354,7 +356,7 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
       const u64 before = tally.succeeded[kind];
       switch (step.kind) {
         case OpKind::kRead: {
-          const auto found = index_.find(me_, key_of<Raw>(step));
+          const auto found = find(step);
           note(OpKind::kRead, found_right(step, found, tally), tally);
           read_payloads(std::span(&found, 1), tally);
           break;
@@ -368,9 +370,9 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
           break;
         }
         case OpKind::kErase:
-        case OpKind::kMultiGet: mixed(&step, 1, gets, tally); break;
-        case OpKind::kScan: scan<true>(step, tally); break;
-        case OpKind::kRmw: read_modify_write<true>(step, tally); break;
+        case OpKind::kMultiGet:
+        case OpKind::kScan:
+        case OpKind::kRmw: mixed(&step, 1, gets, tally); break;   // which see to payloads themselves
       }
     }
   }
@@ -387,7 +389,6 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
 
   /// Order and bounds of every pair; the tag of the last one only, since hashing each would cost as much as
   /// delivering it. Of a payload, every word.
-  template <bool kPayloads>
   [[gnu::noinline]] void scan(const Step& step, Tally& tally) {
     if constexpr (Index::kOrdered) {
       const Raw from = key_of<Raw>(step);
@@ -398,7 +399,7 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
         disorder += delivered == 0 ? key < from : !(Raw(last_) < key);
         last_ = key;
         value = v;
-        if constexpr (kPayloads) tally.wrong_values += !payloads_->read(v);
+        if (payloads_ != nullptr) tally.wrong_values += !payloads_->read(v);
         ++delivered;
       });
       disorder += delivered > step.limit;
