@@ -52,11 +52,11 @@ std::string latency_lines(const Latency& l, u32 keys) {
                                                  keys == 1 ? "calls" : fmt::format("batches of {}", keys)));
   const bool many = l.operations.size() > 1;
   for (const OperationLatency& of : l.operations) {
-    if (many) text += line("", fmt::format("{:<8}{}", of.name, summary_text(of.summary)));
+    if (many) text += line("", fmt::format("{:<11}{}", of.name, summary_text(of.summary)));
   }
   if (l.response) text += line("response", fmt::format("{}   from when they were due", summary_text(*l.response)));
   for (const OperationLatency& of : l.operations) {
-    if (many && of.response) text += line("", fmt::format("{:<8}{}", of.name, summary_text(*of.response)));
+    if (many && of.response) text += line("", fmt::format("{:<11}{}", of.name, summary_text(*of.response)));
   }
   if (l.fell_back) text += line("", fmt::format("fell back  {}", summary_text(*l.fell_back)));
   return text;

@@ -59,8 +59,10 @@ std::string not_possible(const Combination& point) {
 
 /// Why no operation can come as a trace says; empty where it can.
 std::string why_no_times(const Config& config, const Workload& workload) {
-  const std::string given = "--rate=" + config.rate->str(), instead = "write another rate, as --rate=1M";
-  if (config.slo) return "--slo: a search needs a rate to vary, and " + given + " has the trace's own times; leave one of them out";
+  const std::string given = config.rate->str(), instead = "write another rate, as --rate=1M";
+  if (config.slo) {
+    return fmt::format("--slo: a search needs a rate to vary, and --rate={} has the trace's own times; leave one of them out", given);
+  }
   const auto& trace = workload.trace();
   if (!trace) {
     return fmt::format("--rate: {} needs --workload=trace:FILE, whose own times it means; with --workload={} {}", given,

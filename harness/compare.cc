@@ -1,9 +1,11 @@
 #include "harness/compare.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -26,17 +28,19 @@ bool is_option(const std::string& key) {
 constexpr const char* kSurroundings[] = {
     "/machine/hostname", "/machine/model",          "/machine/microcode", "/machine/topology_digest", "/machine/kernel",
     "/machine/governor", "/machine/numa_balancing", "/machine/thp",       "/machine/damon",           "/build/commit",
-    "/build/dirty",      "/build/compiler",         "/build/flags",       "/build/type",              "/schema_version",
-    "/config/trace/checksum", "/config/wiscer",    "/config/phases"};   // files of one name may be others
+    "/build/dirty",      "/build/compiler",         "/build/flags",       "/build/type",              "/schema_version"};
+// What a workload's file says: files of one name may be others.
+constexpr const char* kFiles[] = {"/config/trace/checksum", "/config/wiscer", "/config/phases"};
 
 /// The words of one thing in each of the sets.
 using Words = std::vector<std::set<std::string>>;
 
-Words words_at(const std::vector<ResultSet>& sets, const std::string& place) {
+/// `read`: from a document, at that place.
+Words words_at(const std::vector<ResultSet>& sets, const std::string& place, std::string (*read)(const Json&, const std::string&)) {
   Words words;
   for (const ResultSet& set : sets) {
     words.emplace_back();
-    for (const Json& document : set.documents) words.back().insert(text_at(document, place));
+    for (const Json& document : set.documents) words.back().insert(read(document, place));
   }
   return words;
 }
@@ -53,6 +57,8 @@ struct Options {
   std::vector<std::string> differ;
   std::vector<std::string> points;
   std::vector<std::string> common;
+
+  bool differ_in(std::string_view option) const { return std::ranges::count(differ, option) != 0; }
 };
 
 Options sort_options(const std::vector<ResultSet>& sets) {
@@ -66,7 +72,7 @@ Options sort_options(const std::vector<ResultSet>& sets) {
   }
   Options out;
   for (const std::string& key : keys) {
-    const Words words = words_at(sets, "/config/" + key);
+    const Words words = words_at(sets, key, option_at);
     (!one_word_each(words) ? out.points : all_the_same(words) ? out.common : out.differ).push_back(key);
   }
   return out;
@@ -76,22 +82,24 @@ Options sort_options(const std::vector<ResultSet>& sets) {
 std::string options_text(const Json& document, const std::vector<std::string>& keys) {
   std::vector<std::string> words;
   for (const std::string& key : keys) {
-    const std::string value = text_at(document, "/config/" + key);
+    const std::string value = option_at(document, key);
     if (!value.empty()) words.push_back(fmt::format("{}={}", key, value));
   }
   return fmt::format("{}", fmt::join(words, " "));
 }
 
-/// A note for all in which machines and builds differ.
-std::vector<std::string> differences(const std::vector<ResultSet>& sets) {
+/// A note for each place in which they differ.
+std::vector<std::string> differences(const std::vector<ResultSet>& sets, std::span<const char* const> places) {
   std::vector<std::string> notes;
-  for (const std::string place : kSurroundings) {
-    const Words words = words_at(sets, place);
-    if (one_word_each(words) && all_the_same(words)) continue;
+  for (const std::string place : places) {
+    const Words words = words_at(sets, place, text_at);
+    std::set<std::string> all;
     std::vector<std::string> parts;
     for (std::size_t i = 0; i < sets.size(); ++i) {
-      parts.push_back(fmt::format("{} ({})", fmt::join(words[i], ", "), static_cast<char>('a' + i)));
+      all.insert(words[i].begin(), words[i].end());
+      if (!words[i].empty()) parts.push_back(fmt::format("{} ({})", fmt::join(words[i], ", "), static_cast<char>('a' + i)));
     }
+    if (all.size() <= 1) continue;
     notes.push_back(fmt::format("they differ in {}: {}", place.substr(1), fmt::join(parts, ", ")));
   }
   return notes;
@@ -133,7 +141,7 @@ bool sort_by_block(std::vector<ResultSet>& sets) {
 std::string other_operations(const std::vector<ResultSet>& sets, const Options& options) {
   constexpr const char* kSaid[] = {"workload", "keys", "dist", "churn", "negative", "records", "seed"};
   for (const char* option : kSaid) {
-    if (std::ranges::count(options.differ, option) != 0) return "";
+    if (options.differ_in(option)) return "";
   }
   std::set<std::set<std::string>> prints;
   for (const ResultSet& set : sets) {
@@ -144,6 +152,19 @@ std::string other_operations(const std::vector<ResultSet>& sets, const Options& 
   }
   if (prints.size() <= 1) return "";
   return "they did not do the same operations: the fingerprints of their streams differ";
+}
+
+/// What else to know of a point; `alike`: machines and builds are.
+std::vector<std::string> notes_of(const std::vector<ResultSet>& sets, const Options& options, bool alike) {
+  std::vector<std::string> notes;
+  if (!options.differ_in("workload")) notes = differences(sets, kFiles);
+  if (alike && options.differ.empty() && notes.empty()) notes.emplace_back("they do not differ in options, machine or build");
+  if (options.differ_in("latency_every")) {
+    notes.emplace_back("they differ in how many calls are timed, and timed calls overlap with no others: throughput is less with "
+                       "more");
+  }
+  if (std::string note = other_operations(sets, options); !note.empty()) notes.push_back(std::move(note));
+  return notes;
 }
 
 /// What all sets hold of one point; the first has some.
@@ -176,11 +197,7 @@ std::vector<Comparison> compare(std::vector<ResultSet> sets, u64 seed) {
     }
   }
   const Options options = sort_options(sets);
-  std::vector<std::string> notes = differences(sets);
-  if (options.differ.empty() && notes.empty()) notes.emplace_back("they do not differ in options, machine or build");
-  if (std::ranges::count(options.differ, "latency_every") != 0) {
-    notes.emplace_back("they differ in how many calls are timed, and timed calls overlap with no others: throughput is less with more");
-  }
+  const std::vector<std::string> surroundings = differences(sets, kSurroundings);
 
   std::vector<std::string> points;   // in the order of the first set, then of the others
   std::map<std::string, std::vector<ResultSet>> at;
@@ -207,10 +224,10 @@ std::vector<Comparison> compare(std::vector<ResultSet> sets, u64 seed) {
       not_compared.push_back(fmt::format("not compared: {}, of which there is none in {}", point, fmt::join(missing, " and in ")));
       continue;
     }
-    std::vector<std::string> of_this = notes;
-    if (std::string note = other_operations(of_point, options); !note.empty()) of_this.push_back(std::move(note));
+    std::vector<std::string> notes = surroundings;
+    std::ranges::move(notes_of(of_point, options, notes.empty()), std::back_inserter(notes));
     comparisons.push_back(compare_point(std::move(of_point), options, seed));
-    comparisons.back().notes = std::move(of_this);
+    comparisons.back().notes = std::move(notes);
   }
   if (comparisons.empty()) {
     throw InputError(fmt::format("compare: '{}' has no point in common with the others; its options that vary are {}",

@@ -141,6 +141,21 @@ TEST_CASE("sets of which more calls are timed in the one are compared, and it is
   CHECK(only(compare({timed, timed}, 1)).notes == std::vector<std::string>{"they do not differ in options, machine or build"});
 }
 
+TEST_CASE("an older result is of the plain defaults of options that came later") {
+  const ResultSet older = set_of("A", "none", 1e6);
+  const auto newer = [](int value_size) {
+    ResultSet set = set_of("B", "none", 1e6);
+    for (Json& document : set.documents) document["config"]["value_size"] = value_size;
+    return set;
+  };
+  const Comparison same = only(compare({older, newer(8)}, 1));
+  CHECK(same.notes == std::vector<std::string>{"they do not differ in options, machine or build"});
+  CHECK(same.variants[1].command == "B");
+  const Comparison other = only(compare({older, newer(64)}, 1));
+  CHECK(other.variants[0].command == "A  value_size=8");
+  CHECK(other.variants[1].command == "B  value_size=64");
+}
+
 TEST_CASE("workload files of one name that say something else are said to differ") {
   const auto with = [](const char* name, const char* place, const char* said) {
     ResultSet set = set_of(name, "none", 1e6);
@@ -151,6 +166,29 @@ TEST_CASE("workload files of one name that say something else are said to differ
     const Comparison c = only(compare({with("A", place, R"([{"name": "warm"}])"), with("B", place, R"([{"name": "cold"}])")}, 1));
     CHECK(c.notes == std::vector<std::string>{fmt::format(R"(they differ in config/{}: [{{"name":"warm"}}] (a), [{{"name":"cold"}}] (b))", place)});
   }
+}
+
+TEST_CASE("workload files are not said to differ where the workload does, between sets or from point to point") {
+  const auto with = [](const char* name, const char* sync, const char* file, const char* said) {
+    ResultSet set = set_of(name, sync, 1e6);
+    for (Json& document : set.documents) document["config"].update({{"workload", file}, {"phases", Json::parse(said)}});
+    return set;
+  };
+  const auto both = [](ResultSet one, const ResultSet& other) {
+    one.documents.insert(one.documents.end(), other.documents.begin(), other.documents.end());
+    return one;
+  };
+  constexpr const char* kWarm = R"([{"name": "warm"}])";
+  constexpr const char* kCold = R"([{"name": "cold"}])";
+  CHECK(only(compare({with("A", "none", "phases:x", kWarm), with("B", "none", "phases:y", kCold)}, 1)).notes.empty());
+  const ResultSet a = both(with("A", "none", "phases:x", kWarm), with("A", "none", "phases:y", kCold));
+  for (const Comparison& c : compare({a, both(with("B", "olc", "phases:x", kWarm), with("B", "olc", "phases:y", kCold))}, 1)) {
+    CHECK(c.notes.empty());
+  }
+  const auto changed = compare({a, both(with("B", "olc", "phases:x", kWarm), with("B", "olc", "phases:y", kWarm))}, 1);
+  REQUIRE(changed.size() == 2);
+  CHECK(changed[0].notes.empty());
+  CHECK(changed[1].notes.size() == 1);
 }
 
 TEST_CASE("blocks are paired although one of three sets has nothing at a point") {

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "src/base/error.h"
+#include "workloads/workload.h"
 
 namespace latchlab {
 
@@ -81,6 +82,14 @@ std::string text_at(const Json& document, const std::string& pointer) {
   const Json::json_pointer at(pointer);
   if (!document.contains(at) || document.at(at).is_null()) return "";
   return document.at(at).is_string() ? document.at(at).get<std::string>() : document.at(at).dump();
+}
+
+std::string option_at(const Json& document, const std::string& key) {
+  static const Json kPlain = document_of(RunResult());
+  const std::string place = "/config/" + key, workload = text_at(document, "/config/workload");
+  // Where a file says how popularity changes an older result says none, and a newer one nothing.
+  if (key == "churn" && Workload::by_file(workload.substr(0, workload.find(':')))) return "";
+  return text_at(document.contains(Json::json_pointer(place)) ? document : kPlain, place);
 }
 
 std::vector<Json> read_results(const std::string& command, const std::string& path) {

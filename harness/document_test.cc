@@ -87,5 +87,18 @@ TEST_CASE("what is not in a document is nothing") {
   CHECK(text_at(document, "/nowhere/at/all").empty());
 }
 
+TEST_CASE("an option that a result does not know has its plain default, and one that does not reach it has none") {
+  const Json older = {{"config", {{"workload", "lookup"}, {"dist", nullptr}, {"batch", 16}}}};
+  CHECK(option_at(older, "batch") == "16");
+  CHECK(option_at(older, "dist").empty());
+  CHECK(option_at(older, "value_size") == "8");
+  CHECK(option_at(older, "churn") == "none");
+  CHECK(option_at(older, "rate").empty());
+  CHECK(option_at(older, "no such").empty());
+  for (const Json& churn : {Json("none"), Json()}) {   // of a schema before 8, and since
+    CHECK(option_at({{"config", {{"workload", "trace:x"}, {"churn", churn}}}}, "churn").empty());
+  }
+}
+
 }  // namespace
 }  // namespace latchlab

@@ -340,10 +340,9 @@ std::string explained(const Json& document, const Json& base) {
     for (const char* option : {"index", "threads", "threads_per", "pin", "smt", "workload", "keys", "dist", "churn", "negative",
                                "records", "batch", "batch_order", "value_size", "alloc", "mem", "hugepages", "clear_accessed_s",
                                "latency_every", "rate", "slo"}) {
-      const std::string path = std::string("/config/") + option;
-      if (r.word(path) == Result(base).word(path)) continue;
-      throw InputError(fmt::format("explain: the results differ in {}: {} and {}; only sync may", option,
-                                   r.word(path), Result(base).word(path)));
+      const std::string own = option_at(document, option), of_base = option_at(base, option);
+      if (own == of_base) continue;
+      throw InputError(fmt::format("explain: the results differ in {}: {} and {}; only sync may", option, own, of_base));
     }
     if (!Result(base).number("/throughput/per_second")) throw InputError("explain: the result to compare with has no throughput");
     text += distance(r, document, Result(base));

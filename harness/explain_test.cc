@@ -235,7 +235,16 @@ TEST_CASE("the distance to another policy is split as far as it was measured, an
   CHECK_THROWS_WITH(explained(r, base), "explain: the results differ in records: 1000 and 7; only sync may");
   base["config"]["records"] = 1000;
   base["config"]["latency_every"] = 1;   // the time of the clock would pass for the policy's
-  CHECK_THROWS_WITH(explained(r, base), "explain: the results differ in latency_every:  and 1; only sync may");
+  CHECK_THROWS_WITH(explained(r, base), "explain: the results differ in latency_every: 0 and 1; only sync may");
+}
+
+TEST_CASE("a result is explained beside an older one that does not know all options") {
+  Json older = plain(), r = plain();
+  older["config"]["sync"] = "none";
+  r["config"]["value_size"] = 8;
+  CHECK_THAT(explained(r, older), Contains("none takes 100 ns"));
+  r["config"]["value_size"] = 64;
+  CHECK_THROWS_WITH(explained(r, older), "explain: the results differ in value_size: 64 and 8; only sync may");
 }
 
 TEST_CASE("results that are not what was asked for are said to be so") {

@@ -74,6 +74,7 @@ inline RunResult full_result() {
   const std::vector<NamedCount> aborted{{.name = "conflict", .count = 3}};
   t.latency = Latency{.clock_ns = 20,
                       .all = summary,
+                      .per_key_ns = 210.25,
                       .response = summary,
                       .operations = {{.name = "read", .summary = summary, .response = summary, .fallbacks = u64{7}, .aborts = aborted}},
                       .fell_back = summary};

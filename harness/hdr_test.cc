@@ -105,11 +105,11 @@ TEST_CASE("what cannot be exported is said", "[hdr]") {
   older["latency"].erase("response");
   const File sixth(older.dump());
   CHECK_THROWS_WITH(hdr(sixth.path, ""),
-                    "hdr: the latencies of '" + sixth.path + "' are not those of a result of schema 7, but of 6");
+                    "hdr: the latencies of '" + sixth.path + "' are not those of a result of schema 8, but of 6");
   older.erase("schema_version");
   older["latency"] = {{"all", 5}};
   const File strange(older.dump());
-  CHECK_THROWS_WITH(hdr(strange.path, ""), "hdr: the latencies of '" + strange.path + "' are not those of a result of schema 7");
+  CHECK_THROWS_WITH(hdr(strange.path, ""), "hdr: the latencies of '" + strange.path + "' are not those of a result of schema 8");
   const File none("{}");
   CHECK_THROWS_WITH(hdr(none.path, ""), "hdr: '" + none.path + "', line 1: not a result; harness --json prints one a line");
 }

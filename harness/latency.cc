@@ -57,7 +57,7 @@ Histogram Latencies::responses() const {
 }
 
 Latency latency_of(const Latencies& all, const SyncStats& sync) {
-  Latency out{.clock_ns = clock_ns(), .all = {}, .response = {}, .operations = {}, .fell_back = {}};
+  Latency out{.clock_ns = clock_ns(), .all = {}, .per_key_ns = {}, .response = {}, .operations = {}, .fell_back = {}};
   Histogram sum;
   for (std::size_t k = 0; k < kOpKinds; ++k) {
     const Latencies::OfKind& kind = all.kinds()[k];

@@ -7,7 +7,8 @@
 //
 // Who sleeps, since a lock that blocks is another's, neither runs nor waits. But waking up is a short wait each time, so of threads
 // that sleep often the share would say that of an idle machine, too: it is not known. Neither is it of threads that share
-// processors by their number, since they take turns.
+// processors by their number, since they take turns. What threads sleep for each other at the end of a section of the stream
+// (phases.h) is left out of all three.
 #pragma once
 
 #include <optional>
@@ -26,6 +27,9 @@ struct ProcessorTime {
   u64 waited_ns = 0;
   u64 sleeps = 0;   ///< how often it went to sleep of its own accord
 
+  friend ProcessorTime operator+(const ProcessorTime& a, const ProcessorTime& b) {
+    return {a.ran_ns + b.ran_ns, a.waited_ns + b.waited_ns, a.sleeps + b.sleeps};
+  }
   friend ProcessorTime operator-(const ProcessorTime& a, const ProcessorTime& b) {
     return {a.ran_ns - b.ran_ns, a.waited_ns - b.waited_ns, a.sleeps - b.sleeps};
   }

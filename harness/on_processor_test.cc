@@ -16,6 +16,7 @@
 #include "harness/toy_index.h"
 #include "harness/trial_testing.h"
 #include "src/testing/catch.h"
+#include "src/testing/temporary_file.h"
 
 namespace latchlab {
 namespace {
@@ -108,6 +109,40 @@ TEST_CASE("a run whose processor others use says so") {
   CHECK(*result.health.on_processor > 0);
   const auto& notes = result.health.notes;
   CHECK(std::ranges::any_of(notes, [](const std::string& note) { return note.starts_with("a thread was on a processor for "); }));
+}
+
+/// Of a thread's own time a lookup takes so long that nobody is in another's way, and an update more.
+struct Slow : toy::Toy<u64> {
+  using toy::Toy<u64>::Toy;
+  std::optional<u64> find(Thread& me, u64 key) {
+    spin(100'000);
+    return toy::Toy<u64>::find(me, key);
+  }
+  bool update(Thread& me, u64 key, u64 value) {
+    spin(2'000'000);
+    return toy::Toy<u64>::update(me, key, value);
+  }
+
+ private:
+  static void spin(u64 ns) {
+    const u64 end = *thread_time_ns() + ns;
+    while (*thread_time_ns() < end) {
+    }
+  }
+};
+
+TEST_CASE("waiting for the others at the end of a phase is no time without a processor") {
+  if (!processor_time()) return;   // this kernel does not tell
+  const TemporaryFile file("both 4k lookup\none 256 mix:update=100\n");   // in the second one thread works, and the other naps
+  Config config = small("phases:" + file.path());
+  config.records = 1000;
+  config.warmup_ns = 0;
+  config.time_ns = 0;
+  const TrialResult result = run_of<Slow>(config);
+  CAPTURE(result.reason, result.health.on_processor.reason);
+  REQUIRE(result.throughput);
+  if (*result.placement.oversubscribed) return;
+  CHECK(result.health.on_processor);
 }
 
 TEST_CASE("of more threads than processors the share on a processor is not known") {

@@ -139,7 +139,19 @@ u64 Phases::left() const {
 void Phases::run_steps(u32 t) {
   do {
     run_section(t);
-  } while (dealer_.in_sections() && section_over_.meet(stop_, [&] { return next_section(); }));
+  } while (dealer_.in_sections() && meet(workers_[t]));
+}
+
+/// Waits for all threads where a section ends; false if none follows. Who sleeps here does so for no lock, and waits for no
+/// processor that others have.
+bool Phases::meet(Worker& me) {
+  // Of threads that share processors nobody asks, and looking takes time of those that still run.
+  const auto look = [&] { return seats_.oversubscribed ? std::nullopt : processor_time(); };
+  const auto before = look();
+  const bool goes_on = section_over_.meet(stop_, [&] { return next_section(); });
+  const auto after = look();
+  if (before && after) me.meetings = me.meetings + (*after - *before);
+  return goes_on;
 }
 
 /// By one thread, where all others have done what there was of the section.

@@ -56,7 +56,8 @@ struct alignas(kFalseSharingBytes) Worker {
   bool clocked = true;  // the kernel told that time
   bool pinned = true;
   std::optional<u32> seen_on;  // the processor, at the end of the measured phase
-  std::optional<ProcessorTime> processor_time;   // in the measured phase
+  std::optional<ProcessorTime> processor_time;   // in the measured phase, but for `meetings`
+  ProcessorTime meetings;   // those of that phase
 };
 
 class Phases {
@@ -141,6 +142,7 @@ class Phases {
   bool make_ready(Worker& me, u32 most);
   std::unique_ptr<Arrivals> arrivals(u32 t, const Rate& rate) const;
   void run_section(u32 t);
+  bool meet(Worker& me);
   bool next_section();
 
   Trial& trial_;

@@ -115,7 +115,9 @@ Json config_json(const Config& c, const TrialResult& trial) {
       : put_missing(o, "ops", c.time_ns != 0 ? "the run ends by time" : "the run ends with its records");
   o["clear_accessed_s"] = seconds(c.clear_accessed_ns);
   o["sample_s"] = seconds(c.sample_ns);
-  const char* const no_rows = c.workload.name == "phases" ? "each phase of the file is a row" : "rows are asked for with --rows";
+  const char* const no_rows = c.workload.name != "phases" ? "rows are asked for with --rows"
+                              : c.rate || c.slo           ? "phases of the file are rows in a closed loop only"
+                                                          : "each phase of the file is a row";
   c.rows.value_or(0) != 0 ? void(o["rows"] = *c.rows) : put_missing(o, "rows", no_rows);
   o["latency_every"] = c.latency_every;
   o["pmu"] = c.pmu;
@@ -203,12 +205,11 @@ Json summary_json(const LatencySummary& s) {
   return o;
 }
 
-/// `keys`: of a call.
-Json latency_json(const Latency& l, u32 keys) {
+Json latency_json(const Latency& l) {
   Json o;
   o["clock_ns"] = l.clock_ns;
   o["all"] = summary_json(l.all);
-  o["per_key_ns"] = l.all.mean_ns / keys;
+  put(o, "per_key_ns", l.per_key_ns);
   put(o, "response", l.response, summary_json);
   o["per_operation"] = Json::object();
   for (const OperationLatency& of : l.operations) {
@@ -436,7 +437,7 @@ Json document_of(const RunResult& r) {
   o["phases"] = phases_json(r.trial.phases);
   put(o, "throughput", r.trial.throughput, throughput_json);
   put(o, "rows", r.trial.rows, rows_json);
-  put(o, "latency", r.trial.latency, [&](const Latency& l) { return latency_json(l, r.config.batch.keys); });
+  put(o, "latency", r.trial.latency, latency_json);
   put(o, "offer", r.trial.offer, offer_json);
   put(o, "slo", r.trial.slo, slo_json);
   put(o, "nodes_per_fetch", r.trial.nodes_per_fetch);

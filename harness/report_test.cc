@@ -204,6 +204,25 @@ TEST_CASE("a document says how long calls took, and people see it", "[report]") 
   CHECK(document_of(full_result())["sync"]["per_thread"][0]["conflict"] == 30);
 }
 
+TEST_CASE("a document says why nothing is said of a key where calls differ in their keys", "[report]") {
+  RunResult result = full_result();
+  result.trial.latency.value->per_key_ns = Measured<double>::missing("they do");
+  Json document = document_of(result);
+  CHECK(document["latency"]["per_key_ns_reason"] == "they do");
+  CHECK(violations(document) == std::vector<std::string>{});
+  document["latency"].erase("per_key_ns_reason");
+  CHECK(violations(document) != std::vector<std::string>{});
+}
+
+TEST_CASE("a document says phases of a file to be rows only where they are", "[report]") {
+  RunResult result = full_result();
+  result.config.workload = Spec::parse("phases:x");
+  result.config.slo.reset();
+  CHECK(document_of(result)["config"]["rows_reason"] == "each phase of the file is a row");
+  result.config.rate = Rate::parse("1M");
+  CHECK(document_of(result)["config"]["rows_reason"] == "phases of the file are rows in a closed loop only");
+}
+
 TEST_CASE("the schema refuses what does not conform", "[report]") {
   const Json good = document_of(full_result());
   const auto violations_after = [&](auto&& change) {

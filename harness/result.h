@@ -157,6 +157,7 @@ struct OperationLatency {
 struct Latency {
   double clock_ns = 0;   ///< what an empty call takes, by the same clock: in every time
   LatencySummary all;
+  Measured<double> per_key_ns;          ///< the mean over the keys of a call, where every call has so many
   Measured<LatencySummary> response;    ///< of all, from when they were due, in an open loop
   std::vector<OperationLatency> operations;
   Measured<LatencySummary> fell_back;   ///< calls in which an operation fell back, where there are others
@@ -401,7 +402,7 @@ struct BuildInfo {
 };
 
 struct RunResult {
-  static constexpr u32 kSchemaVersion = 7;
+  static constexpr u32 kSchemaVersion = 8;
   std::string run_id;      ///< unique: time, process, counter
   std::string point_hash;  ///< equal for replicates of one point, on any machine
   std::string started;     ///< UTC, ISO 8601

@@ -14,23 +14,33 @@
 
 namespace latchlab {
 
+RowCutter::RowCutter(u64 every, std::vector<std::string> sections, const Phases& phases, const std::vector<PmuEvent>& events,
+                     CountNodes count_nodes)
+    : every_(every), sections_(std::move(sections)), phases_(phases), events_(events), count_nodes_(std::move(count_nodes)) {
+  for (const Worker& worker : phases.workers()) done_.push_back(worker.tally.operations());
+}
+
 void RowCutter::look(const Worker& worker) {
-  if (every_ != 0 && phases_.meter().operations() - operations_ >= every_) cut("", worker);
+  if (every_ != 0 && phases_.meter().operations() - operations_ >= every_) cut("", worker.steps.ran());
 }
 
 void RowCutter::end_section(std::size_t section) {
-  if (!sections_.empty() && phases_.meter().operations() > operations_) cut(sections_[section], who_ran());
+  if (!sections_.empty() && phases_.meter().operations() > operations_) cut(sections_[section], ran());
 }
 
 Rows RowCutter::finish() {
-  if (phases_.meter().operations() > operations_) cut(sections_.empty() ? "" : sections_[phases_.section()], who_ran());
+  if (phases_.meter().operations() > operations_) cut(sections_.empty() ? "" : sections_[phases_.section()], ran());
   return std::move(rows_);
 }
 
-/// A thread that was dealt anything: the first one of a short run may not have been.
-const Worker& RowCutter::who_ran() const {
-  const auto one = std::ranges::find_if(phases_.workers(), [](const Worker& worker) { return worker.steps.ran().count != 0; });
-  return one == phases_.workers().end() ? phases_.workers().front() : *one;
+/// What one thread ran last. Of a thread that did nothing in this row that is of a row before, or of the warm-up.
+Slice RowCutter::ran() const {
+  for (std::size_t t = 0; t < done_.size(); ++t) {
+    const Worker& worker = phases_.workers()[t];
+    if (worker.tally.operations() == done_[t]) continue;
+    if (const Slice ran = worker.steps.ran(); ran.count != 0) return ran;
+  }
+  return {};
 }
 
 /// Of each thread what its events counted since the last row.
@@ -47,18 +57,19 @@ std::vector<std::vector<PmuCount>> RowCutter::counted() {
   return row;
 }
 
-void RowCutter::cut(const std::string& name, const Worker& worker) {
+void RowCutter::cut(const std::string& name, const Slice& ran) {
   const u64 operations = phases_.meter().operations();
   const double seconds = phases_.rounds().seconds();
   Rows::Row row{.name = name,
                 .operations = operations - std::exchange(operations_, operations),
                 .seconds = seconds - std::exchange(seconds_, seconds),
-                .nodes_per_fetch = count_nodes_(worker.steps.ran()),
+                .nodes_per_fetch = count_nodes_(ran),
                 .events = {}};
   for (const PmuResult::Event& event : pmu_account(events_, counted(), {}, row.operations).events) {
     if (event.total) row.events.emplace_back(fmt::format("{}.{}", event.family, event.name), event.total->scaled);
   }
   rows_.rows.push_back(std::move(row));
+  for (std::size_t t = 0; t < done_.size(); ++t) done_[t] = phases_.workers()[t].tally.operations();
 }
 
 std::string rows_text(const std::string& path) {

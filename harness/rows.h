@@ -27,10 +27,9 @@ class RowCutter {
   using CountNodes = std::function<Measured<double>(const Slice&)>;
 
   /// Rows of `every` operations, 1 or more, or of a section of the stream each, which have these names. All that is referred to
-  /// must outlive this. `count_nodes`: that the reads among some steps visit.
+  /// must outlive this. `count_nodes`: that the reads among some steps visit. While no phase runs.
   RowCutter(u64 every, std::vector<std::string> sections, const Phases& phases, const std::vector<PmuEvent>& events,
-            CountNodes count_nodes)
-      : every_(every), sections_(std::move(sections)), phases_(phases), events_(events), count_nodes_(std::move(count_nodes)) {}
+            CountNodes count_nodes);
 
   /// Ends a row of so many operations if it is full. Between two rounds.
   void look(const Worker& worker);
@@ -41,8 +40,8 @@ class RowCutter {
   [[nodiscard]] Rows finish();
 
  private:
-  void cut(const std::string& name, const Worker& worker);
-  [[nodiscard]] const Worker& who_ran() const;
+  void cut(const std::string& name, const Slice& ran);
+  [[nodiscard]] Slice ran() const;
   [[nodiscard]] std::vector<std::vector<PmuCount>> counted();
 
   const u64 every_;
@@ -52,6 +51,7 @@ class RowCutter {
   const CountNodes count_nodes_;
   u64 operations_ = 0;   // in the rows so far
   double seconds_ = 0;
+  std::vector<u64> done_;   // by the end of the last row, of each thread
   std::vector<std::vector<PmuCount>> counted_;   // by the end of the last row, of each thread, of each event
   Rows rows_;
 };

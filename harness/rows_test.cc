@@ -89,6 +89,16 @@ TEST_CASE("each phase of a file is a row with its name and exactly its operation
   }
 }
 
+TEST_CASE("phases that have more operations than their file asks for are said to") {
+  const auto notes = [](const char* text) {
+    const TemporaryFile file(text);
+    return run_of<Toy<u64>>(counted("phases:" + file.path(), 0)).health.notes;
+  };
+  const std::string longer = "phases are whole blocks of 256 operations: a has 1024 for 1000, c has 256 for 1";
+  CHECK(std::ranges::count(notes("a 1000 lookup\nb 512 lookup\nc 1 lookup\n"), longer) == 1);
+  for (const std::string& note : notes("a 1024 lookup\nb 512 lookup\n")) CHECK_THAT(note, !Catch::Contains("blocks"));
+}
+
 TEST_CASE("operations or time that end before the phases do leave a row of the one in which they end") {
   const TemporaryFile file(kPhases);
   const auto names = [](const TrialResult& result) {
@@ -158,6 +168,25 @@ TEST_CASE("a row whose last operations look nothing up says so of them, not of t
   CHECK_THAT(result.rows->rows[1].nodes_per_fetch.reason, Catch::StartsWith("none of the ") && Catch::EndsWith(" operations looked at is a lookup"));
 }
 
+TEST_CASE("a row's nodes are of operations of that row, whichever thread did them") {
+  std::string phases;
+  for (int i = 0; i < 20; ++i) phases += fmt::format("look{} 8k lookup\nwrite{} 256 mix:update=100\n", i, i);   // 256: one thread's
+  const TemporaryFile file(phases);
+  Config config = counted("phases:" + file.path(), 0);
+  config.threads = 4;
+  const TrialResult result = run_of<Near>(config);
+  REQUIRE(result.rows);
+  REQUIRE(result.rows->rows.size() == 40);
+  for (const Rows::Row& row : result.rows->rows) {
+    CAPTURE(row.name);
+    if (row.name.starts_with("look")) {
+      CHECK(row.nodes_per_fetch);
+    } else {
+      CHECK(row.nodes_per_fetch.reason == "none of the 256 operations looked at is a lookup");
+    }
+  }
+}
+
 TEST_CASE("where there are no rows the reason is said") {
   Config config = counted("lookup", 20'000);
   CHECK(run_of<Toy<u64>>(config).rows.reason == "rows are asked for with --rows");
@@ -169,7 +198,7 @@ TEST_CASE("where there are no rows the reason is said") {
 
 TEST_CASE("a result's rows are printed in Wiscer's columns, with a dash for what was not measured") {
   const auto printed = [](const std::string& rows) {
-    const TemporaryFile file(R"({"schema_version": 7, "throughput": {}, "sync": {}, "rows": )" + rows + "}");
+    const TemporaryFile file(R"({"schema_version": 8, "throughput": {}, "sync": {}, "rows": )" + rows + "}");
     return rows_text(file.path());
   };
   CHECK(printed(R"([{"operations": 3000, "seconds": 0.5, "nodes_per_fetch": 1.25, "events": {"core.instructions": 42, )"

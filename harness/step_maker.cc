@@ -6,8 +6,6 @@
 #include <string_view>
 #include <utility>
 
-#include "src/arch/wide.h"
-
 namespace latchlab {
 namespace {
 
@@ -35,23 +33,19 @@ constexpr Stamps kNoStamps{0, 0};   // of what writes nothing
 template <class Raw>
 void fill_steps(std::span<Step> steps, const KeySet& keys, std::span<const Op> ops, Stamps stamps, u32 value_bits,
                 const Expectations& expect) {
-  in_lanes(steps.size(), [=, &keys](auto width, std::size_t from) {
-    Raw raws[width.kLanes];
-    u64 values[width.kLanes];
-    for (std::size_t k = 0; k < width.kLanes; ++k) raws[k] = keys.raw<Raw>(ops[from + k]);
-    for (std::size_t k = 0; k < width.kLanes; ++k) {
-      values[k] = value_of(raws[k], stamps.first + (from + k) * stamps.step, value_bits);
-    }
-    for (std::size_t k = 0; k < width.kLanes; ++k) {
-      const Op& op = ops[from + k];
-      Step& step = steps[from + k];
-      put_key(step, raws[k]);
-      step.value = values[k];
-      step.limit = op.keys;
-      step.kind = op.kind;
-      step.expect = expect[static_cast<std::size_t>(op.kind)][op.absent];
-    }
-  });
+  u64 stamp = stamps.first;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const Op& op = ops[i];
+    const Raw raw = keys.raw<Raw>(op);
+    Step step;   // made in registers, and stored at once
+    put_key(step, raw);
+    step.value = value_of(raw, stamp, value_bits);
+    step.limit = op.keys;
+    step.kind = op.kind;
+    step.expect = expect[static_cast<std::size_t>(op.kind)][op.absent];
+    steps[i] = step;
+    stamp += stamps.step;
+  }
 }
 
 /// `may_miss`: a record may be gone, or not there yet. `may_hit`: what is to be inserted may be there.
@@ -89,8 +83,9 @@ Slice Steps::ran() const {
 }
 
 void Steps::refill(const StepMaker& maker, u64 first, u32 count) {
-  const u32 left = rest_.count;
-  std::copy_n(rest_.steps, left, steps_.data());
+  const Slice rest = std::exchange(rest_, {});   // where memory runs out on the way, steps and keys have moved, or some of them
+  const u32 left = rest.count;
+  std::copy_n(rest.steps, left, steps_.data());
   steps_.resize(std::max<std::size_t>(steps_.size(), left + count));
   if (!gets_.empty()) {
     const auto is_multi_get = [](const Step& step) { return step.kind == OpKind::kMultiGet; };

@@ -60,7 +60,7 @@ class Steps {
   /// Those before them, since refill().
   [[nodiscard]] Slice ran() const;
 
-  /// Moves the rest to the front and adds the steps of `count` operations from `first` on.
+  /// Moves the rest to the front and adds the steps of `count` operations from `first` on. If it throws, nothing is left.
   void refill(const StepMaker& maker, u64 first, u32 count);
   /// The first `count` of the rest were run.
   void take(u32 count) { rest_.steps += count, rest_.count -= count; }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <new>
 #include <set>
 #include <span>
 #include <string>
@@ -9,10 +10,8 @@
 #include <vector>
 
 #include "harness/trial_testing.h"
-#include "src/arch/wide.h"
 #include "src/base/spec.h"
 #include "src/testing/catch.h"
-#include "src/testing/one_lane.h"
 #include "src/testing/temporary_file.h"
 #include "workloads/distribution.h"
 #include "workloads/keys.h"
@@ -150,36 +149,40 @@ std::vector<u64> words_of(std::span<const Step> steps) {
   return words;
 }
 
-TEST_CASE("wide loops make the steps that loops of one word make") {
-  if (!runs_wide()) {
-    WARN("skipped: the processor has no AVX-512, or lowers its clock for it");
-    return;
+/// Another stream, for which memory may run out.
+class Starved final : public Stream {
+ public:
+  explicit Starved(const Stream& stream) : Stream(stream.keys()), stream_(stream) {}
+  u64 size() const override { return stream_.size(); }
+  bool addresses_new() const override { return stream_.addresses_new(); }
+  void fill(u64 first, std::span<Op> ops, std::vector<Op>& gets) const override {
+    if (starves) throw std::bad_alloc();
+    stream_.fill(first, ops, gets);
   }
-  constexpr u32 kSteps = 1000;   // with words that fill no vector
-  for (const char* of_keys : {"u64", "u32", "dense", "affine", "clustered", "email:5003"}) {
-    const KeySet keys(Spec::parse(of_keys), 1);
-    for (const char* popularity : {"uniform", "zipf:0.5", "zipf:1", "latest", "hotspot:0.1"}) {
-      for (const auto& [of_mix, negative] : std::initializer_list<std::pair<const char*, double>>{
-               {"lookup", 0}, {"lookup", 1}, {"insert", 0}, {"mix:read=60,insert=20,erase=10,multi_get=10", .3}}) {
-        const Mix mix(Spec::parse(of_mix), negative);
-        const MixStream stream(test_seed(), 1, keys, Distribution(Spec::parse(popularity)), mix, 2501);
-        for (const u32 value_bits : {64, 32}) {
-          const StepMaker maker(stream, false, value_bits);
-          std::vector<Step> wide(kSteps), narrow(kSteps), wide_gets, narrow_gets;
-          MadeOps made;
-          maker.make(77, wide, wide_gets, made);
-          {
-            const OneLaneOnly one_lane;
-            maker.make(77, narrow, narrow_gets, made);
-          }
-          INFO(of_keys << " " << popularity << " " << of_mix << " " << value_bits);
-          const bool same_steps = words_of(wide) == words_of(narrow), same_gets = words_of(wide_gets) == words_of(narrow_gets);
-          CHECK(same_steps);   // and not the words, which nobody reads
-          CHECK(same_gets);
-        }
-      }
-    }
-  }
+  bool starves = false;
+
+ private:
+  const Stream& stream_;
+};
+
+TEST_CASE("where memory runs out no steps are left, and others can be made", "[multi-get]") {
+  const KeySet keys(Spec::parse("u64"), 1);
+  const MixStream mixed(1, 1, keys, Distribution(Spec::parse("uniform")), Mix(Spec::parse("mix:multi_get=50,update=50"), 0), 1000);
+  Starved stream(mixed);
+  const StepMaker maker(stream, false, 64);
+  Steps steps, others;
+  steps.refill(maker, 0, 256);
+  steps.take(100);
+  stream.starves = true;
+  CHECK_THROWS_AS(steps.refill(maker, 256, 4096), std::bad_alloc);   // those that were left have moved by then
+  CHECK(steps.left() == 0);
+  CHECK(steps.ran().count == 0);
+  stream.starves = false;
+  steps.refill(maker, 256, 256);
+  const Slice expected = others.only(maker, 256, 256);
+  REQUIRE(steps.left() == 256);
+  CHECK(words_of(std::span(steps.rest().steps, 256)) == words_of(std::span(expected.steps, 256)));
+  CHECK(words_of(std::span(steps.rest().gets, 100)) == words_of(std::span(expected.gets, 100)));
 }
 
 }  // namespace

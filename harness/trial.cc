@@ -132,6 +132,9 @@ class Run {
   bool fill_payloads() {
     Payloads* const payloads = trial_.payloads();
     if (payloads == nullptr) return true;
+    if (config_.batch.keys == 1) {   // batches see to their payloads in the loop that they have without
+      out_.health.notes.push_back("with payloads operations run in a loop of their own: a ratio to --value-size=8 has that in it");
+    }
     note(phases_.phase("payloads", 0, 0, [&](u32 t) { payloads->fill(t, config_.threads, config_.pages); }));
     return go_on();
   }
@@ -232,10 +235,11 @@ class Run {
     const bool endless = total == ~u64{0} || total >= Stream::kEndless;
     const auto task = [&](u32 t) {
       Worker& me = phases_.workers()[t];
+      me.meetings = {};
       const auto begin = processor_time();
       rate ? phases_.run_arrivals(t, *rate, config_.time_ns) : phases_.run_steps(t);
       const auto end = processor_time();
-      me.processor_time = begin && end ? std::optional(*end - *begin) : std::nullopt;
+      me.processor_time = begin && end ? std::optional(*end - *begin - me.meetings) : std::nullopt;
       me.seen_on = this_cpu();
     };
     const Phases::Outcome phase =

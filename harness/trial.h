@@ -106,6 +106,8 @@ class Trial {
   /// Threads fill the index one after the other: only one may write at a time, or a lock sees to it and is slow to pass on.
   [[nodiscard]] virtual bool loads_in_turns() const = 0;
   [[nodiscard]] virtual bool elides() const = 0;
+  /// Whether lookups by the batch, and so multi-gets, are one call of the index.
+  [[nodiscard]] virtual bool finds_batches() const = 0;
   /// False for an index that keeps nothing, so that there is nothing to check.
   [[nodiscard]] virtual bool keeps() const = 0;
   /// What the policy's options and its counters, summed over all sessions that did `operations`, say.

@@ -1,11 +1,13 @@
 #include "harness/trial_account.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "harness/cli_values.h"
 #include "harness/interrupt.h"
@@ -30,6 +32,27 @@ void describe_file(const Workload& workload, TrialResult& out) {
   if (!trace) return;
   out.trace = TraceAbout{.checksum = trace->checksum(), .operations = trace->ops().size(), .keys = trace->keys(),
                           .loaded = trace->loaded(), .has_times = trace->has_times()};
+}
+
+/// Phases that have more operations than their file asks for.
+std::optional<std::string> rounded_up(const std::vector<WorkloadPhase>& phases) {
+  std::vector<std::string> longer;
+  for (const WorkloadPhase& phase : phases) {
+    if (phase.operations == phase.asked) continue;
+    longer.push_back(fmt::format("{} has {} for {}", phase.name, phase.operations, phase.asked));
+  }
+  if (longer.empty()) return std::nullopt;
+  return fmt::format("phases are whole blocks of {} operations: {}", Mix::kBlock, fmt::join(longer, ", "));
+}
+
+/// The mean time of a call over its keys.
+Measured<double> per_key_ns(const Latency& latency, const std::vector<OperationRate>& rates, u32 batch) {
+  const auto timed = [&](OpKind kind) { return std::ranges::count(latency.operations, word(kind), &OperationLatency::name) != 0; };
+  if (timed(OpKind::kScan)) return Measured<double>::missing("a scan has as many keys as it finds");
+  if (!timed(OpKind::kMultiGet)) return latency.all.mean_ns / batch;
+  if (latency.operations.size() > 1) return Measured<double>::missing("multi-gets have several keys, and other timed calls one");
+  const OperationRate& gets = *std::ranges::find(rates, word(OpKind::kMultiGet), &OperationRate::name);
+  return latency.all.mean_ns * static_cast<double>(gets.count) / static_cast<double>(gets.keys);
 }
 
 class Account {
@@ -213,6 +236,7 @@ class Account {
     if (latency.all.count == 0) {
       out_.latency = Measured<Latency>::missing(fmt::format("no call was timed: one in {} is, and there were fewer", every));
     } else {
+      latency.per_key_ns = per_key_ns(latency, out_.throughput->per_operation, run_.config.batch.keys);
       out_.latency = std::move(latency);
       if (!phase_.rate) {
         out_.health.notes.push_back("timed calls overlap with no others: throughput is more without --latency");
@@ -260,6 +284,11 @@ void describe(const RunParts& run, TrialResult& out) {
   out.health.load_before = load_average();
   out.health.notes = disturbances();
   if (auto note = crowd(out.health.load_before, run.topology.processors.size())) out.health.notes.push_back(*note);
+  if (run.workload.mix().has(OpKind::kMultiGet) && !run.trial.finds_batches()) {
+    out.health.notes.push_back(fmt::format("{} takes no batches: the keys of a multi-get are looked up by a call each",
+                                           run.config.index.name));
+  }
+  if (auto note = rounded_up(run.workload.phases())) out.health.notes.push_back(*note);
   if (run.keys.from_lines()) {
     const KeySet::Lines& lines = run.keys.lines();
     out.key_file = KeyFile{.lines = lines.total, .empty = lines.empty, .repeated = lines.repeated};

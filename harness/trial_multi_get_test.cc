@@ -1,4 +1,5 @@
 // Multi-gets in a run: calls of the index, what is counted, and what is found wrong.
+#include <algorithm>
 #include <atomic>
 #include <optional>
 #include <span>
@@ -58,6 +59,11 @@ TEST_CASE("an index without batches is asked for one key after the other", "[mul
   const TrialResult result = run_of<Toy<u64>>(config);
   REQUIRE(result.status == Status::kOk);
   CHECK(rate_of(result, "multi_get")->found == 5 * rate_of(result, "multi_get")->count);
+  const std::string note = "toy takes no batches: the keys of a multi-get are looked up by a call each";
+  CHECK(std::ranges::count(result.health.notes, note) == 1);
+  CHECK(std::ranges::count(run_of<Batched>(config).health.notes, note) == 0);
+  config.workload = Spec::parse("lookup");
+  CHECK(std::ranges::count(run_of<Toy<u64>>(config).health.notes, note) == 0);
 }
 
 TEST_CASE("what a multi-get finds wrong makes the run invalid", "[multi-get]") {
@@ -90,11 +96,25 @@ TEST_CASE("multi-gets are timed by the call, also as they come in an open loop",
   const TrialResult closed = run_of<Batched>(config);
   REQUIRE(closed.latency);
   CHECK(closed.latency->all.count == config.ops);
+  CHECK(*closed.latency->per_key_ns == Approx(closed.latency->all.mean_ns / 5));
   config.rate = Rate{.per_second = 100'000};
   const TrialResult open = run_of<Batched>(config);
   REQUIRE(open.throughput);
   CHECK(open.throughput->operations == config.ops);
   CHECK(rate_of(open, "multi_get")->keys == 5 * config.ops);
+}
+
+TEST_CASE("where calls differ in their keys no time is said to be that of a key", "[multi-get]") {
+  const auto per_key = [](const char* workload) {
+    Config config = small(workload);
+    config.latency_every = 1;
+    config.ops = 2'000;
+    config.time_ns = 0;
+    return run_of<Batched>(config).latency->per_key_ns;
+  };
+  CHECK(per_key("mix:multi_get=50,read=50").reason == "multi-gets have several keys, and other timed calls one");
+  CHECK(per_key("mix:scan=50,read=50").reason == "a scan has as many keys as it finds");
+  CHECK(per_key("mix:update=50,read=50"));
 }
 
 }  // namespace

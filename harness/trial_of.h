@@ -63,6 +63,7 @@ class TrialOf final : public Trial {
     if constexpr (requires { Index::Policy::kElides; }) return Index::Policy::kElides;
     return false;
   }
+  [[nodiscard]] bool finds_batches() const override { return kFindsBatches<Index>; }
   [[nodiscard]] bool keeps() const override { return keeps_pairs<Index>(); }
 
   [[nodiscard]] SyncReport sync_report(const std::vector<u64>& sums, u64 operations) const override {

@@ -1,8 +1,10 @@
 // Runs whose values are apart from the index (payloads.h).
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <tuple>
 #include <vector>
@@ -136,6 +138,11 @@ TEST_CASE("batches read and write the payloads of their keys", "[trial]") {
   CHECK(spoilt.right() == 3);
 }
 
+bool says_another_loop(const TrialResult& result) {
+  return std::ranges::any_of(result.health.notes,
+                             [](const std::string& note) { return note.ends_with("a ratio to --value-size=8 has that in it"); });
+}
+
 TEST_CASE("a run with payloads fills them, uses them and says how large they are", "[trial]") {
   const Config config = with_payloads("mix:read=30,insert=10,update=20,upsert=10,erase=10,scan=10,rmw=10");
   const TrialResult result = run_of<Toy<u64>>(config);
@@ -145,6 +152,7 @@ TEST_CASE("a run with payloads fills them, uses them and says how large they are
   CHECK(phases_of(result)[1] == "load");
   REQUIRE(result.memory.payload);
   CHECK(*result.memory.payload == 40'000 * 136);
+  CHECK(says_another_loop(result));
   for (const char* operation : {"read", "insert", "update", "upsert", "erase", "scan", "rmw"}) {
     CAPTURE(operation);
     CHECK(rate_of(result, operation) != nullptr);
@@ -161,6 +169,12 @@ struct Spoiling : Toy<u64> {
   }
   static inline Payloads* payloads = nullptr;
 };
+
+TEST_CASE("batches run in the loop that they have without payloads, so that no note says otherwise", "[trial]") {
+  Config config = with_payloads("lookup");
+  config.batch.keys = 4;
+  CHECK_FALSE(says_another_loop(run_of<Batched>(config)));
+}
 
 TEST_CASE("a payload that is wrong makes a run invalid", "[trial]") {
   Config config = with_payloads("lookup");
@@ -180,6 +194,7 @@ TEST_CASE("where the index keeps the values there are no payloads", "[trial]") {
   CHECK(phases_of(result)[0] == "load");
   CHECK_FALSE(result.memory.payload);
   CHECK(result.memory.payload.reason == "values are in the index: --value-size=8");
+  CHECK_FALSE(says_another_loop(result));
   CHECK(*result.limits.footprint == limits_footprint(*result.memory.index_reserved, available_memory()));
 }
 

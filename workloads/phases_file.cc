@@ -31,7 +31,7 @@ std::vector<std::string> words_of(std::string_view text) {
 }
 
 /// Of the words of a line, and so many operations.
-WorkloadPhase phase_of(const std::vector<std::string>& words, u64 operations) {
+WorkloadPhase phase_of(const std::vector<std::string>& words, u64 asked) {
   const Spec workload = Spec::parse(words[2]);
   if (workload.name == "wiscer" || workload.name == "trace" || workload.name == "phases") {
     throw InputError(fmt::format("{} is a workload of its own, and no part of another", workload.str()));
@@ -49,7 +49,8 @@ WorkloadPhase phase_of(const std::vector<std::string>& words, u64 operations) {
   if (const std::string why = why_no_churn(churn, distribution, popularity.str(), mix); !why.empty()) throw InputError(why);
   const bool draws = mix.draws_keys();
   return {.name = words[0],
-          .operations = operations,
+          .operations = (asked + Mix::kBlock - 1) / Mix::kBlock * Mix::kBlock,
+          .asked = asked,
           .mix = std::move(mix),
           .distribution = std::move(distribution),
           .churn = churn,
@@ -68,7 +69,7 @@ WorkloadPhase phase_of(const TextFile::Line& line) {
     throw line.error(fmt::format("needs a number of operations from 1 to {}, as 10M, after its name", kMostOperations));
   }
   try {
-    return phase_of(words, (count->value + Mix::kBlock - 1) / Mix::kBlock * Mix::kBlock);
+    return phase_of(words, count->value);
   } catch (const InputError& error) {
     throw line.error(fmt::format("is wrong: {}", error.what()));
   }

@@ -24,6 +24,7 @@ namespace latchlab {
 struct WorkloadPhase {
   std::string name;
   u64 operations;   ///< a multiple of Mix::kBlock
+  u64 asked;        ///< operations, by the line
   Mix mix;
   Distribution distribution;
   Churn churn;
