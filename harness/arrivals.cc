@@ -178,7 +178,7 @@ std::string Rate::str() const {
   switch (law) {
     case Law::kFixed: return fmt::format("fixed:{}", per_second);
     case Law::kPoisson: return fmt::format("poisson:{}", per_second);
-    case Law::kTrace: return fmt::format("trace:{}", factor);
+    case Law::kTrace: return factor == 1 ? "trace" : fmt::format("trace:{}", factor);
     case Law::kSine: break;
   }
   return fmt::format("sine:{},amplitude={},period={}", per_second, amplitude, duration_text(period_ns));

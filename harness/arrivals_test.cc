@@ -156,11 +156,11 @@ TEST_CASE("what is expected is the rate times the time, along the curve", "[arri
 }
 
 TEST_CASE("rates are read as they are written, and mistakes are told", "[arrivals]") {
-  for (const char* text : {"fixed:1000", "poisson:1000000", "sine:2000,amplitude=0.25,period=1500ms", "trace:1", "trace:0.25", "trace:3600"}) {
+  for (const char* text : {"fixed:1000", "poisson:1000000", "sine:2000,amplitude=0.25,period=1500ms", "trace", "trace:0.25", "trace:3600"}) {
     CHECK(Rate::parse(text).str() == text);
   }
   CHECK(Rate::parse("1.5M").str() == "fixed:1500000");
-  CHECK(Rate::parse("trace").str() == "trace:1");
+  CHECK(Rate::parse("trace:1").str() == "trace");
   CHECK(Rate::parse("sine:1").str() == "sine:1,amplitude=0.5,period=10s");
   const auto tells = [](std::string_view text, const std::string& what) {
     CAPTURE(text);

@@ -267,20 +267,20 @@ TEST_CASE("operations come at the times of a trace where it has some", "[cli][tr
   const TemporaryFile file(""), timeless(""), instant("");
   const std::string trace = written(file, true, 7);
   const RunCommand command = runs({trace, "--rate={trace,trace:2.5,1M}"});
-  CHECK(command.runs[0].config.rate->str() == "trace:1");
+  CHECK(command.runs[0].config.rate->str() == "trace");
   CHECK(command.runs[1].config.rate->factor == 2.5);
   CHECK(command.runs[1].config.latency_every == 1);
   CHECK(contains(point_of(command.runs[1].config), " --rate=trace:2.5 "));
   CHECK(contains(error_of({trace, "--rate={trace,trace:1.0}"}), "--rate: trace:1.0 is the same as trace"));
   CHECK(error_of({trace, "--rate=trace", "--slo=p99:1ms"}) ==
-        "--slo: a search needs a rate to vary, and --rate=trace:1 has the trace's own times; leave one of them out");
+        "--slo: a search needs a rate to vary, and --rate=trace has the trace's own times; leave one of them out");
   CHECK(error_of({"--rate=trace", "--workload=ycsb-a"}) ==
-        "--rate: trace:1 needs --workload=trace:FILE, whose own times it means; with --workload=ycsb-a write another rate, as "
+        "--rate: trace needs --workload=trace:FILE, whose own times it means; with --workload=ycsb-a write another rate, as "
         "--rate=1M");
   CHECK(error_of({"--rate=trace", written(timeless, false, 7)}) ==
         "--rate: --workload=trace:" + timeless.path() + " has no times; write another rate, as --rate=1M");
   CHECK(contains(error_of({"--rate=trace", written(instant, true, 0)}), " have one time stamp, so nothing says how fast they came; "));
-  CHECK(runs({"--workload={lookup,ycsb-b}", "--rate={1M,trace}"}).runs[1].skip.starts_with("--rate: trace:1 needs"));
+  CHECK(runs({"--workload={lookup,ycsb-b}", "--rate={1M,trace}"}).runs[1].skip.starts_with("--rate: trace needs"));
 }
 
 TEST_CASE("values that mean the same are one point, whatever the other options say", "[cli]") {

@@ -48,8 +48,17 @@ class Reader {
  private:
   void add(const std::string& part, std::size_t line) {
     Json document = Json::parse(part, nullptr, false);
-    const auto is_result = [](const Json& d) { return d.is_object() && d.contains("throughput") && d.contains("sync"); };
-    if (is_result(document)) return results_.push_back(std::move(document));
+    const auto is_part = [](const Json& d, const char* name) { return d.contains(name) && (d[name].is_object() || d[name].is_null()); };
+    const auto is_result = [&](const Json& d) {
+      return d.is_object() && is_part(d, "throughput") && is_part(d, "sync") && (!d.contains("config") || d["config"].is_object());
+    };
+    if (is_result(document)) {
+      if (const auto version = number_at(document, "/schema_version"); version && *version > RunResult::kSchemaVersion) {
+        throw InputError(fmt::format("{}: '{}', line {}: a result of schema {}; this harness knows those up to {}", command_, path_,
+                                     line, *version, RunResult::kSchemaVersion));
+      }
+      return results_.push_back(std::move(document));
+    }
     const std::size_t before = results_.size();
     if (document.is_object() && document.contains("variants") && document["variants"].is_array()) {
       for (const Json& variant : document["variants"]) {

@@ -45,6 +45,10 @@ TEST_CASE("results are read one or many, and anything else is told in one line")
   CHECK_THROWS_WITH(reading(""), "explain: '" + path + "' is empty");
   CHECK_THROWS_WITH(reading(kResult + "\n{}\n"),
                     "explain: '" + path + "', line 2: not a result; harness --json prints one a line");
+  CHECK_THROWS_WITH(reading(R"({"throughput":"x","sync":null})"), Catch::Contains("not a result"));
+  CHECK_THROWS_WITH(reading(R"({"throughput":null,"sync":null,"config":3})"), Catch::Contains("not a result"));
+  CHECK_THROWS_WITH(reading(R"({"throughput":null,"sync":null,"schema_version":99})"),
+                    Catch::Contains("line 1: a result of schema 99; this harness knows those up to "));
   CHECK_THROWS_WITH(reading("hello"), "explain: '" + path + "', line 1: not a result; harness --json prints one a line");
   CHECK_THROWS_WITH(reading(R"({"variants":[{"replicates":[{"document":null}]},{},3]})"), Catch::Contains("not a result"));
   CHECK_THROWS_WITH(read_results("compare", folder.path() + "/no"),

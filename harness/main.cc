@@ -71,7 +71,6 @@ int run_harness(const std::vector<std::string>& command_line) {
       .topology = topology,
   };
   const Command command = parse_command_line({command_line.begin() + 1, command_line.end()}, surroundings);
-  stop_on_interrupt();
   return std::visit(
       [&](const auto& c) -> int {
         using C = std::decay_t<decltype(c)>;
@@ -80,6 +79,7 @@ int run_harness(const std::vector<std::string>& command_line) {
             print(plan_text(c.runs, *c.other));
             return 0;
           }
+          stop_on_interrupt();   // only where somebody looks whether to stop: elsewhere a signal ends the process
           serve_malloc_by(c.malloc, command_line);
           return run_all(c, command_line, registry, topology);
         } else if constexpr (std::is_same_v<C, ListCommand>) {
@@ -101,8 +101,10 @@ int run_harness(const std::vector<std::string>& command_line) {
         } else if constexpr (std::is_same_v<C, CompareCommand>) {
           return show(compare(c), c.json);
         } else if constexpr (std::is_same_v<C, LimitsCommand>) {
+          stop_on_interrupt();
           return run_limits(c, topology);
         } else {
+          stop_on_interrupt();
           const auto run = [](const auto& args) { return run_replicate("/proc/self/exe", args); };
           return show({run_ab(c, *make_progress(c.progress), run)}, c.json);
         }

@@ -95,6 +95,14 @@ class Process(Runs):
         self.conforms(self.results, document, arguments)
         self.assertTrue(document["interrupted"])
 
+    def test_who_waits_for_input_is_stopped_by_a_signal(self):
+        for arguments in (["explain", "-"], ["trace", "convert", "twitter", "/dev/stdin", "never.trace"]):
+            with subprocess.Popen([HARNESS, *arguments], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                  cwd=tempfile.gettempdir()) as process:
+                time.sleep(0.3)   # it reads by then, or has yet to begin, where a signal ends it as well
+                process.send_signal(signal.SIGTERM)
+                self.assertEqual(process.wait(60), -signal.SIGTERM, arguments)
+
     def test_a_run_is_planned_for_another_machine(self):
         done = run("--topology=pack:2 numa:2 core:7 pu:2", "--threads=7", "--threads-per=cluster", "--mem=interleave")
         self.assertEqual(done.returncode, 0, done.stderr)

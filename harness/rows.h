@@ -6,7 +6,8 @@
 //   which it is full (rounds.h), so it has up to a round more than it should (8,192 operations a thread), as it says
 //
 // The nodes that lookups visit are counted on the way to the keys that one thread has looked up just before, again, between two
-// rounds and in no time of any row: so few that they leave the caches nearly as they were.
+// rounds and in no time of any row: so few that they leave the caches nearly as they were. An index that
+// learns (vip) has learned from those lookups: its rows say less than the next lookups take, which the result as a whole says.
 #pragma once
 
 #include <functional>

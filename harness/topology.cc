@@ -13,9 +13,12 @@
 
 #include "src/base/error.h"
 #include "src/base/hash.h"
+#include "src/base/spec.h"
 
 namespace latchlab {
 namespace {
+
+constexpr u64 kMostDescribed = 8192;   // processors; some tenths of a second
 
 struct TopologyDeleter {
   void operator()(hwloc_topology_t topology) const { hwloc_topology_destroy(topology); }
@@ -100,6 +103,18 @@ Topology read_out(hwloc_topology_t topology, hwloc_const_bitmap_t mask) {
   return out;
 }
 
+/// How many processors a synthetic description asks for, or a few more than are allowed. hwloc would make them all, in a time that
+/// goes with the square of their number.
+u64 described_processors(std::string_view description) {
+  u64 processors = 1;
+  for (std::size_t colon = description.find(':'); colon != std::string_view::npos; colon = description.find(':', colon + 1)) {
+    const std::string_view rest = description.substr(colon + 1);
+    const auto count = parse_u64(rest.substr(0, rest.find_first_not_of("0123456789")));
+    processors = std::min(processors * std::min(count.value_or(1), kMostDescribed + 1), kMostDescribed + 1);
+  }
+  return processors;
+}
+
 std::string plural(u32 n, std::string_view one, std::string_view many) {
   return fmt::format("{} {}", n, n == 1 ? one : many);
 }
@@ -132,6 +147,9 @@ Topology Topology::synthetic(std::string_view description) {
 Topology Topology::read(const std::string& file_or_description) {
   std::error_code error;
   if (!std::filesystem::exists(file_or_description, error)) {
+    if (described_processors(file_or_description) > kMostDescribed) {
+      throw InputError(fmt::format("--topology: '{}' has more than {} processors", file_or_description, kMostDescribed));
+    }
     try {
       return synthetic(file_or_description);
     } catch (const InputError&) {

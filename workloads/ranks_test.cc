@@ -80,11 +80,20 @@ TEST_CASE("zipf is exact: chi-square at every exponent, for few and many ranks")
   for (const u64 n : {u64{1}, u64{2}, u64{3}, u64{130}, u64{1000}, u64{100'000}, u64{1'200'007}}) {
     for (const double q : kExponents) {
       const Ranks zipf = zipf_ranks(n, q);
-      const Draws draws(43, n);
-      const Fit found = fit(n, zipf_weight(q), 500'000, [&](u64 i) { return zipf(draws, i); });
-      INFO("n " << n << " exponent " << q << " buckets " << found.buckets);
-      CHECK(std::abs(found.deviation) < 5);
-      if (found.buckets > 200) CHECK(found.ratio < 1.2);
+      // Of one stream the ratio scatters by .08 where there are 300 buckets: its mean over four says more.
+      constexpr u64 kStreams = 4;
+      double ratio = 0;
+      std::size_t buckets = 0;
+      for (u64 stream = 0; stream < kStreams; ++stream) {
+        const Draws draws(42 + stream, n);
+        const Fit found = fit(n, zipf_weight(q), 500'000, [&](u64 i) { return zipf(draws, i); });
+        INFO("n " << n << " exponent " << q << " stream " << stream);
+        CHECK(std::abs(found.deviation) < 5);
+        ratio += found.ratio / kStreams;
+        buckets = found.buckets;
+      }
+      INFO("n " << n << " exponent " << q << " buckets " << buckets);
+      if (buckets > 200) CHECK(ratio < 1.2);
     }
   }
 }
