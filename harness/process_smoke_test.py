@@ -97,8 +97,8 @@ class Process(Runs):
 
     def test_who_waits_for_input_is_stopped_by_a_signal(self):
         for arguments in (["explain", "-"], ["trace", "convert", "twitter", "/dev/stdin", "never.trace"]):
-            with subprocess.Popen([HARNESS, *arguments], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                                  cwd=tempfile.gettempdir()) as process:
+            with tempfile.TemporaryDirectory() as folder, subprocess.Popen(
+                [HARNESS, *arguments], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=folder) as process:
                 time.sleep(0.3)   # it reads by then, or has yet to begin, where a signal ends it as well
                 process.send_signal(signal.SIGTERM)
                 self.assertEqual(process.wait(60), -signal.SIGTERM, arguments)
