@@ -59,7 +59,7 @@ class Definitions(unittest.TestCase):
             for mode in definition.MODES:
                 definition.load(name, mode)
             experiment = definition.load(name, "quick")
-            seen, curves = set(), set()
+            seen, curves, documents = set(), set(), {}
             for point in experiment.points:
                 panel = experiment.panels[point.panel]
                 if any(argument.startswith("--workload=wiscer:") for argument in point.arguments):
@@ -78,8 +78,10 @@ class Definitions(unittest.TestCase):
                     continue
                 seen.add((panel.y, point.arguments))
                 with self.subTest(name=name, arguments=point.arguments):
-                    document, failure = runner.measure(HARNESS, point, 0, 0)
-                    self.assertEqual(failure, "")
+                    if point.arguments not in documents:   # of which two panels may draw different numbers
+                        documents[point.arguments], failure = runner.measure(HARNESS, point, 0, 0)
+                        self.assertEqual(failure, "")
+                    document = documents[point.arguments]
                     if document["status"] == "skipped":
                         self.assertIn("--fit", point.arguments)
                         continue

@@ -11,11 +11,12 @@
 
 #include "src/base/error.h"
 #include "src/testing/catch.h"
+#include "src/testing/refusal.h"
 
 namespace latchlab {
 namespace {
 
-constexpr double kSecond = 1e9;
+constexpr double kNsPerSecond = 1e9;
 
 /// The first `count` arrivals of each of `threads` threads, up to when the first thread has no more, in order.
 std::vector<u64> together(const Rate& rate, u32 threads, u64 count, u64 seed = 1) {
@@ -75,13 +76,8 @@ double misfit_of_numbers(const std::vector<double>& at, double mean) {
   return chi_square(counts, expected);
 }
 
-std::string error_of(std::string_view text) {
-  try {
-    (void)Rate::parse(text);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
+std::string rate_refusal(std::string_view text) {
+  return testing::refusal([&] { (void)Rate::parse(text); });
 }
 
 TEST_CASE("fixed arrivals are the same at any number of threads and do not drift", "[arrivals]") {
@@ -102,7 +98,7 @@ TEST_CASE("the Poisson arrivals of all threads together are Poisson", "[arrivals
     // At a low rate, where the rounding to nanoseconds is nothing.
     std::vector<double> at;
     for (const u64 ns : together(Rate::parse("poisson:1000"), threads, 700'000 / threads)) {
-      at.push_back(static_cast<double>(ns) / kSecond * 1000);
+      at.push_back(static_cast<double>(ns) / kNsPerSecond * 1000);
     }
     CAPTURE(threads);
     CHECK(misfit_of_distances(at) < 1.2);
@@ -129,8 +125,8 @@ TEST_CASE("a sine's arrivals are Poisson in the time that its curve makes", "[ar
     std::vector<double> at;
     std::array<u64, 4> quarters{};
     for (const u64 ns : together(rate, 3, 200'000)) {
-      at.push_back(rate.expected(static_cast<double>(ns) / kSecond));
-      if (ns < 500 * kSecond) ++quarters[ns / 5'000'000'000 % 4];
+      at.push_back(rate.expected(static_cast<double>(ns) / kNsPerSecond));
+      if (ns < 500 * kNsPerSecond) ++quarters[ns / 5'000'000'000 % 4];
     }
     CAPTURE(amplitude);
     CHECK(misfit_of_distances(at) < 1.2);
@@ -164,25 +160,25 @@ TEST_CASE("rates are read as they are written, and mistakes are told", "[arrival
   CHECK(Rate::parse("sine:1").str() == "sine:1,amplitude=0.5,period=10s");
   const auto tells = [](std::string_view text, const std::string& what) {
     CAPTURE(text);
-    CHECK_THAT(error_of(text), Catch::StartsWith("--rate: " + what));
-    CHECK_THAT(error_of(text), Catch::Contains("write 1M, poisson:1M, sine:1M,amplitude=0.5,period=10s or trace"));
+    CHECK_THAT(rate_refusal(text), Catch::StartsWith("--rate: " + what));
+    CHECK_THAT(rate_refusal(text), Catch::Contains("write 1M, poisson:1M, sine:1M,amplitude=0.5,period=10s or trace"));
   };
   tells("poison:1M", "there is no 'poison'; ");
-  CHECK_THAT(error_of("poison:1M"), Catch::EndsWith("; did you mean 'poisson'?"));
+  CHECK_THAT(rate_refusal("poison:1M"), Catch::EndsWith("; did you mean 'poisson'?"));
   tells("poisson", "poisson of how many a second? ");
   tells("poisson:1M,period=1s", "poisson has no option 'period'; ");
-  CHECK(error_of("0") == "--rate: 0 is too small; it can be from 1 to 1G");
-  CHECK(error_of("2G") == "--rate: 2G is too large; it can be from 1 to 1G");
+  CHECK(rate_refusal("0") == "--rate: 0 is too small; it can be from 1 to 1G");
+  CHECK(rate_refusal("2G") == "--rate: 2G is too large; it can be from 1 to 1G");
   for (const std::string number : {"1M/s", "-1", "+1", ".5"}) {
-    CHECK(error_of(number).starts_with("--rate: '" + number + "' is not a whole number from 1 to 1G; write "));
+    CHECK(rate_refusal(number).starts_with("--rate: '" + number + "' is not a whole number from 1 to 1G; write "));
   }
   for (const std::string factor : {"", "x", "0", "-1", "nan", "inf", "1e7", "1e-7", "{1,2}"}) {
-    CHECK(error_of("trace:" + factor) == "--rate: trace: '" + factor + "' is no number from 0.000001 to 1000000; write trace:2 for "
+    CHECK(rate_refusal("trace:" + factor) == "--rate: trace: '" + factor + "' is no number from 0.000001 to 1000000; write trace:2 for "
                                          "twice as fast as it was recorded");
   }
   tells("trace,x=1", "trace has no option 'x'; ");
-  CHECK(error_of("sine:1M,amplitude=2") == "--rate: amplitude: '2' must be a number from 0 to 1");
-  CHECK(error_of("sine:1M,period=1us").starts_with("--rate: period: 1us is too small"));
+  CHECK(rate_refusal("sine:1M,amplitude=2") == "--rate: amplitude: '2' must be a number from 0 to 1");
+  CHECK(rate_refusal("sine:1M,period=1us").starts_with("--rate: period: 1us is too small"));
 }
 
 /// So many each at its time.

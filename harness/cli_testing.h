@@ -12,6 +12,7 @@
 #include "harness/registry.h"
 #include "src/base/error.h"
 #include "src/base/spec.h"
+#include "src/testing/refusal.h"
 
 namespace latchlab::testing {
 
@@ -98,12 +99,7 @@ inline Command parse(const std::vector<std::string>& args) {
 inline RunCommand runs(const std::vector<std::string>& args) { return std::get<RunCommand>(parse(args)); }
 
 inline std::string error_of(const std::vector<std::string>& args) {
-  try {
-    (void)parse(args);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
+  return testing::refusal([&] { (void)parse(args); });
 }
 
 inline bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }

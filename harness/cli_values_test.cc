@@ -3,6 +3,7 @@
 #include "src/base/error.h"
 #include "src/base/quantity.h"
 #include "src/testing/catch.h"
+#include "src/testing/refusal.h"
 
 namespace latchlab {
 namespace {
@@ -27,28 +28,19 @@ TEST_CASE("counts have decimal and binary units", "[cli]") {
   CHECK_THROWS_AS((void)parse_count("--x", "11", 1, 10), InputError);
 }
 
-std::string error_of(void (*parse)()) {
-  try {
-    parse();
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
-}
-
 TEST_CASE("what is out of range is too small or too large, however many digits it has", "[cli]") {
-  CHECK(error_of([] { (void)parse_count("--x", "0", 1, 10); }) == "--x: 0 is too small; it can be from 1 to 10");
-  CHECK(error_of([] { (void)parse_count("--x", "11", 1, 10); }) == "--x: 11 is too large; it can be from 1 to 10");
-  CHECK(error_of([] { (void)parse_count("--x", "18446744073709551616", 0, ~u64{0}); }) ==
+  CHECK(testing::refusal([] { (void)parse_count("--x", "0", 1, 10); }) == "--x: 0 is too small; it can be from 1 to 10");
+  CHECK(testing::refusal([] { (void)parse_count("--x", "11", 1, 10); }) == "--x: 11 is too large; it can be from 1 to 10");
+  CHECK(testing::refusal([] { (void)parse_count("--x", "18446744073709551616", 0, ~u64{0}); }) ==
         "--x: 18446744073709551616 is too large; it can be from 0 to 18446744073709551615");
   for (const std::string& text : {std::string("99999999T"), std::string("18446744.5T"),
                                   std::string("18014398509481984Ki"), std::string(400, '9')}) {
     INFO(text);
     CHECK_THROWS_WITH((void)parse_count("--x", text, 0, ~u64{0}), Catch::Contains("is too large"));
   }
-  CHECK(error_of([] { (void)parse_duration("--x", "99999999999999999999s", 1'000'000, 60'000'000'000); }) ==
+  CHECK(testing::refusal([] { (void)parse_duration("--x", "99999999999999999999s", 1'000'000, 60'000'000'000); }) ==
         "--x: 99999999999999999999s is too large; it can be from 1ms to 1min");
-  CHECK(error_of([] { (void)parse_duration("--x", "8000000s", 1'000'000, 7 * 86400 * u64{1'000'000'000}); }) ==
+  CHECK(testing::refusal([] { (void)parse_duration("--x", "8000000s", 1'000'000, 7 * 86400 * u64{1'000'000'000}); }) ==
         "--x: 8000000s is too large; it can be from 1ms to 10080min (7 days)");
   CHECK_THROWS_WITH((void)parse_duration("--x", "1us", 1'000'000, 60'000'000'000), Catch::Contains("is too small"));
   CHECK_THROWS_WITH((void)parse_count("--x", "1.5", 0, 10), Catch::Contains("not a whole number"));
@@ -79,7 +71,7 @@ TEST_CASE("limits of counts are said as people write them", "[cli]") {
     CHECK(count_text(count) == text);
     CHECK(parse_count("--x", count_text(count), 0, ~u64{0}) == count);
   }
-  CHECK(error_of([] { (void)parse_count("--x", "0", 1 << 20, u64{22} << 30); }) ==
+  CHECK(testing::refusal([] { (void)parse_count("--x", "0", 1 << 20, u64{22} << 30); }) ==
         "--x: 0 is too small; it can be from 1Mi to 22Gi");
 }
 

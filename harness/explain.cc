@@ -24,7 +24,7 @@ constexpr double kLongTail = 10;   // medians
 constexpr double kBeyondCaches = 64 << 20;   // bytes
 
 /// One thing that is worth knowing.
-struct Finding {
+struct Remark {
   double weight = 0;   ///< share of the threads' time, measured or guessed: only for the order
   std::string text;
 };
@@ -128,7 +128,7 @@ double later_commits(const Result& r) {
   return later;
 }
 
-void find_aborts(const Result& r, const Json& document, std::vector<Finding>& out) {
+void find_aborts(const Result& r, const Json& document, std::vector<Remark>& out) {
   if (!r.begins()) return;
   const double retry = r.share("/sync/counters/retry_ns"), wait = r.share("/sync/counters/wait_ns");
   const double hold = r.share("/sync/counters/hold_ns");
@@ -151,7 +151,7 @@ void find_aborts(const Result& r, const Json& document, std::vector<Finding>& ou
   }
 }
 
-void find_fallbacks(const Result& r, std::vector<Finding>& out) {
+void find_fallbacks(const Result& r, std::vector<Remark>& out) {
   const double rate = r.or_zero("/sync/fallback_rate");
   if (rate < kRare || !r.elides()) return;
   const double chosen = r.per_operation("/sync/counters/direct_lock");
@@ -165,7 +165,7 @@ void find_fallbacks(const Result& r, std::vector<Finding>& out) {
 }
 
 /// A collapse that began in the measured phase: the last quarter of the intervals beside the first.
-void find_collapse(const Result& r, const Json& document, std::vector<Finding>& out) {
+void find_collapse(const Result& r, const Json& document, std::vector<Remark>& out) {
   const Json::json_pointer at("/sync/series/fallbacks");
   if (!document.contains(at) || !r.elides()) return;
   const auto rates = document[at].get<std::vector<double>>();
@@ -179,7 +179,7 @@ void find_collapse(const Result& r, const Json& document, std::vector<Finding>& 
                                            percent(first), percent(last))});
 }
 
-void find_latency(const Json& document, std::vector<Finding>& out) {
+void find_latency(const Json& document, std::vector<Remark>& out) {
   const auto percentile = [&](const char* path, double percent) -> std::optional<double> {
     const Json::json_pointer at(path);
     if (!document.contains(at) || document[at].is_null()) return std::nullopt;
@@ -216,7 +216,7 @@ std::optional<double> counted(const Json& document, std::string_view family, std
 }
 
 /// What the processor counted, where it could.
-void find_counted(const Result& r, const Json& document, std::vector<Finding>& out) {
+void find_counted(const Result& r, const Json& document, std::vector<Remark>& out) {
   if (const auto rate = r.number("/pmu/derived/instructions_per_cycle")) {
     std::string text = fmt::format("{} instructions an operation, {:.2g} a cycle",
                                    three_digits(counted(document, "core", "instructions").value_or(0)), *rate);
@@ -235,7 +235,7 @@ void find_counted(const Result& r, const Json& document, std::vector<Finding>& o
   }
 }
 
-void find_rest(const Result& r, std::vector<Finding>& out) {
+void find_rest(const Result& r, std::vector<Remark>& out) {
   if (r.word("/throughput/ended_by") == "full") {
     out.push_back({1, "The run ended since the index was full: the rate is that of a table on its way to the last free slot. More "
                       "room, or fewer inserts, make it another one."});
@@ -347,7 +347,7 @@ std::string explained(const Json& document, const Json& base) {
     if (!Result(base).number("/throughput/per_second")) throw InputError("explain: the result to compare with has no throughput");
     text += distance(r, document, Result(base));
   }
-  std::vector<Finding> findings;
+  std::vector<Remark> findings;
   find_aborts(r, document, findings);
   find_fallbacks(r, findings);
   find_collapse(r, document, findings);
@@ -355,7 +355,7 @@ std::string explained(const Json& document, const Json& base) {
   find_counted(r, document, findings);
   find_rest(r, findings);
   std::stable_sort(findings.begin(), findings.end(), [](const auto& a, const auto& b) { return a.weight > b.weight; });
-  for (const Finding& finding : findings) text += "- " + finding.text + '\n';
+  for (const Remark& finding : findings) text += "- " + finding.text + '\n';
   if (findings.empty()) text += "Nothing stands out.\n";
   return text;
 }

@@ -17,7 +17,7 @@ namespace latchlab {
 namespace {
 
 /// An event of a family and how libpfm4 spells it, on this processor or another.
-struct Row {
+struct EventRow {
   std::string_view name;
   std::vector<const char*> spellings;
 };
@@ -25,7 +25,7 @@ struct Row {
 struct Table {
   std::string_view family, meaning;
   bool of_transactions;
-  std::vector<Row> rows;
+  std::vector<EventRow> rows;
 };
 
 // Four that need a counter of their own are what a hardware thread has where there are two a core.
@@ -149,7 +149,7 @@ std::string needs_transactions(const PerfCode& code, const CpuFlags& flags) {
   return asks && !flags.rtm && !flags.hle ? "the processor announces no transactions (harness doctor says more)" : "";
 }
 
-PmuEvent event_of(const Table& table, const Row& row, const CpuFlags& flags) {
+PmuEvent event_of(const Table& table, const EventRow& row, const CpuFlags& flags) {
   PmuEvent out;
   out.missing = not_here();
   for (const char* spelling : row.spellings) {
@@ -260,7 +260,7 @@ std::vector<PmuFamily> pmu_families() {
   std::vector<PmuFamily> out;
   for (const Table& table : tables()) {
     PmuFamily& family = out.emplace_back(PmuFamily{.name = table.family, .meaning = table.meaning, .events = {}});
-    for (const Row& row : table.rows) family.events.push_back(row.name);
+    for (const EventRow& row : table.rows) family.events.push_back(row.name);
   }
   return out;
 }
@@ -289,7 +289,7 @@ std::vector<PmuEvent> pmu_events(std::string_view words, const CpuFlags& flags) 
   std::vector<PmuEvent> events;
   for (const std::string& word : asked) {
     if (const Table* table = family_of(word)) {
-      for (const Row& row : table->rows) events.push_back(event_of(*table, row, flags));
+      for (const EventRow& row : table->rows) events.push_back(event_of(*table, row, flags));
     } else {
       events.push_back(named_event(word, flags));
     }

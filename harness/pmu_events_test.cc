@@ -5,6 +5,7 @@
 #include "harness/cli_values.h"
 #include "src/base/error.h"
 #include "src/testing/catch.h"
+#include "src/testing/refusal.h"
 
 namespace latchlab {
 namespace {
@@ -68,29 +69,24 @@ TEST_CASE("A name that libpfm4 knows for another processor is missing here", "[p
   }
 }
 
-std::string error_of(std::string_view words) {
-  try {
-    (void)pmu_events(words);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
+std::string events_refusal(std::string_view words) {
+  return testing::refusal([&] { (void)pmu_events(words); });
 }
 
 TEST_CASE("What is no event anywhere is refused in one line", "[pmu]") {
-  CHECK(error_of("tzx") == "--pmu: 'tzx' is no family and no event of libpfm4; families are software, core, cache, tlb, tsx, "
+  CHECK(events_refusal("tzx") == "--pmu: 'tzx' is no family and no event of libpfm4; families are software, core, cache, tlb, tsx, "
                            "energy; did you mean 'tsx'?");
-  CHECK(error_of("core,cach").ends_with("did you mean 'cache'?"));
-  CHECK(error_of("nowhere::CYCLES").starts_with("--pmu: 'nowhere::CYCLES' is no family"));
-  CHECK(error_of("tsx,core,tsx") == "--pmu: 'tsx,core,tsx' has tsx twice");
-  CHECK(error_of("core,off") == "--pmu: 'core,off': off stands alone");
+  CHECK(events_refusal("core,cach").ends_with("did you mean 'cache'?"));
+  CHECK(events_refusal("nowhere::CYCLES").starts_with("--pmu: 'nowhere::CYCLES' is no family"));
+  CHECK(events_refusal("tsx,core,tsx") == "--pmu: 'tsx,core,tsx' has tsx twice");
+  CHECK(events_refusal("core,off") == "--pmu: 'core,off': off stands alone");
   for (const char* words : {"", ",", "core,", ",core", "core,,tlb"}) {
-    CHECK_THAT(error_of(words), Catch::EndsWith("has an empty element"));
+    CHECK_THAT(events_refusal(words), Catch::EndsWith("has an empty element"));
   }
-  CHECK_THAT(error_of("CYCLES:period=4"), Catch::StartsWith("--pmu: 'CYCLES:period=4': CYCLES has no 'period=4'; it has u, k"));
-  CHECK_THAT(error_of("TC_deliver_mode:"), Catch::Contains("TC_deliver_mode has no ':'; it has DD, "));
-  CHECK_THAT(error_of("CYCLES:u=7"), Catch::Contains("libpfm4 says: "));
-  CHECK_THAT(error_of("skx::RTM_RETIRED:STRAT"), Catch::Contains("has no 'STRAT'") && Catch::EndsWith("did you mean 'START'?"));
+  CHECK_THAT(events_refusal("CYCLES:period=4"), Catch::StartsWith("--pmu: 'CYCLES:period=4': CYCLES has no 'period=4'; it has u, k"));
+  CHECK_THAT(events_refusal("TC_deliver_mode:"), Catch::Contains("TC_deliver_mode has no ':'; it has DD, "));
+  CHECK_THAT(events_refusal("CYCLES:u=7"), Catch::Contains("libpfm4 says: "));
+  CHECK_THAT(events_refusal("skx::RTM_RETIRED:STRAT"), Catch::Contains("has no 'STRAT'") && Catch::EndsWith("did you mean 'START'?"));
 }
 
 TEST_CASE("A comma joins families, braces make points of them", "[pmu]") {

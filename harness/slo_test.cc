@@ -6,6 +6,7 @@
 #include "src/base/error.h"
 #include "src/base/rng.h"
 #include "src/testing/catch.h"
+#include "src/testing/refusal.h"
 
 namespace latchlab {
 namespace {
@@ -27,13 +28,8 @@ Found search(u64 most, const std::function<bool(u64 rate)>& keeps, u64 least = 1
   return found;
 }
 
-std::string error_of(std::string_view text) {
-  try {
-    (void)Slo::parse(text);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
+std::string slo_refusal(std::string_view text) {
+  return testing::refusal([&] { (void)Slo::parse(text); });
 }
 
 TEST_CASE("a search ends with a rate that keeps the bound, at most 3 % below the highest", "[slo]") {
@@ -102,11 +98,11 @@ TEST_CASE("bounds are read as they are written, and mistakes are told", "[slo]")
   CHECK(Slo::parse("p99.9:1ms").fewest_calls() == 1000);
   for (const char* text : {"99:50us", "p99", "p100:1s", "p0:1s", "p99.9999:1s", "pp:1s", "p-1:1s", "", ":", "pnan:1s"}) {
     CAPTURE(text);
-    CHECK(error_of(text) ==
+    CHECK(slo_refusal(text) ==
           "--slo: '" + std::string(text) + "' is no bound; write p99:50us or p99.9:1ms, with at most three decimals");
   }
-  CHECK_THAT(error_of("p99:50"), Catch::StartsWith("--slo: '50' is not a duration"));
-  CHECK_THAT(error_of("p99:0"), Catch::StartsWith("--slo: 0 is too small"));
+  CHECK_THAT(slo_refusal("p99:50"), Catch::StartsWith("--slo: '50' is not a duration"));
+  CHECK_THAT(slo_refusal("p99:0"), Catch::StartsWith("--slo: 0 is too small"));
 }
 
 }  // namespace

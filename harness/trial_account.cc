@@ -1,6 +1,7 @@
 #include "harness/trial_account.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <string>
 #include <utility>
@@ -32,6 +33,14 @@ void describe_file(const Workload& workload, TrialResult& out) {
   if (!trace) return;
   out.trace = TraceAbout{.checksum = trace->checksum(), .operations = trace->ops().size(), .keys = trace->keys(),
                           .loaded = trace->loaded(), .has_times = trace->has_times()};
+}
+
+/// A replay writes values of one size.
+std::optional<std::string> resized(const Trace& trace, u32 value_size) {
+  if (trace.sized_values() == 0) return std::nullopt;
+  const double mean = static_cast<double>(trace.value_bytes()) / static_cast<double>(trace.sized_values());
+  if (std::abs(mean - value_size) < 1) return std::nullopt;
+  return fmt::format("the trace's values have {:.1f} bytes on average, those of its replay {} each (--value-size)", mean, value_size);
 }
 
 /// Phases that have more operations than their file asks for.
@@ -296,6 +305,9 @@ void describe(const RunParts& run, TrialResult& out) {
     out.key_file = Measured<KeyFile>::missing("the keys are from no file");
   }
   describe_file(run.workload, out);
+  if (const auto& trace = run.workload.trace()) {
+    if (auto note = resized(*trace, run.config.value_size)) out.health.notes.push_back(*note);
+  }
   out.memory.payload = run.config.payloads != 0 ? Measured<u64>(run.config.payload_bytes())
                                                 : Measured<u64>::missing("values are in the index: --value-size=8");
   if (!run.config.own_memory.empty()) {

@@ -19,7 +19,7 @@ using toy::Mistake;
 using toy::Plant;
 using toy::Toy;
 
-TrialResult run(const Config& config) { return run_of<Toy<u64>>(config); }
+TrialResult run_toy(const Config& config) { return run_of<Toy<u64>>(config); }
 
 TEST_CASE("what an index does wrong makes its result invalid, with a reason") {
   const auto broken = [](Mistake mistake, std::string_view workload) {
@@ -27,7 +27,7 @@ TEST_CASE("what an index does wrong makes its result invalid, with a reason") {
     Config config = small(workload);
     config.time_ns = 0;
     config.ops = 30'000;
-    const TrialResult result = run(config);
+    const TrialResult result = run_toy(config);
     INFO(result.reason);
     CHECK(result.status == Status::kInvalid);
     return result.reason;
@@ -79,7 +79,7 @@ TEST_CASE("a key that is in no record must not be found") {
   const Plant plant(Mistake::kPhantom);
   Config config = small("lookup");
   config.negative = .5;
-  const TrialResult result = run(config);
+  const TrialResult result = run_toy(config);
   CHECK(result.status == Status::kInvalid);
   CHECK_THAT(result.reason, Catch::Contains("cannot be"));
 }
@@ -89,7 +89,7 @@ TEST_CASE("mistakes in the measured loop count even when the index is not checke
   Config config = small("lookup");
   config.records = 900;  // few enough for loading to pass
   config.validate = Validate::kOff;
-  const TrialResult result = run(config);
+  const TrialResult result = run_toy(config);
   CHECK(result.status == Status::kInvalid);
   CHECK_FALSE(result.validation.passed);
   CHECK(result.validation.passed.reason == "--validate=off");
@@ -98,7 +98,7 @@ TEST_CASE("mistakes in the measured loop count even when the index is not checke
 TEST_CASE("memory that runs out ends the run as failed, and what is there still agrees with the tally") {
   const Plant plant(Mistake::kNoMemory);
   for (const char* workload : {"insert", "lookup"}) {
-    const TrialResult result = run(small(workload));
+    const TrialResult result = run_toy(small(workload));
     INFO(result.reason);
     CHECK(result.status == Status::kFailed);
     CHECK_THAT(result.reason, Catch::Contains("memory ran out"));
@@ -116,9 +116,9 @@ TEST_CASE("memory that runs out ends the run as failed, and what is there still 
 TEST_CASE("an operation that memory ran out in may have counted, but only in an index with memory of its own") {
   const Plant plant(Mistake::kLateThrow);
   Config config = small("insert");
-  CHECK(run(config).status == Status::kInvalid);
+  CHECK(run_toy(config).status == Status::kInvalid);
   config.own_memory = "it allocates itself";
-  const TrialResult result = run(config);
+  const TrialResult result = run_toy(config);
   CHECK(result.status == Status::kFailed);
   CHECK_THAT(result.reason, Catch::Contains("memory ran out"));
   CHECK_FALSE(result.validation.passed.value.value_or(true));
@@ -128,7 +128,7 @@ TEST_CASE("an index that is full ends the measured phase, and what was done befo
   const Plant plant(Mistake::kFull);
   Config config = small("insert");
   config.time_ns = 0;
-  const TrialResult result = run(config);
+  const TrialResult result = run_toy(config);
   CAPTURE(result.reason);
   REQUIRE(result.status == Status::kOk);
   CHECK(result.throughput->ended_by == Ending::kFull);
@@ -141,12 +141,12 @@ TEST_CASE("an index that is full ends the measured phase, and what was done befo
 
 TEST_CASE("an index that is full while it is loaded or warmed up is not measured") {
   const Plant plant(Mistake::kFull);
-  CHECK_THAT(run(small("lookup")).reason,
+  CHECK_THAT(run_toy(small("lookup")).reason,
              Catch::Contains("the index was full, with 5000 keys, before all 20000 records were loaded"));
   Config config = small("mix:read=50,insert=50");
   config.records = 4900;
   config.warmup_ns = 3600'000'000'000;
-  const TrialResult result = run(config);
+  const TrialResult result = run_toy(config);
   CHECK(result.status == Status::kFailed);
   CHECK_THAT(result.reason, Catch::Contains("the index was full, with 5000 keys, in the warm-up"));
   CHECK_FALSE(result.throughput);
@@ -159,7 +159,7 @@ struct Counted {
 };
 
 /// Counts its lookups, but for one in a thousand when asked.
-struct Counting : Toy<u64> {
+struct CountingToy : Toy<u64> {
   using Toy<u64>::Toy;
   struct Thread : Toy<u64>::Thread {
     Counted counters;
@@ -177,7 +177,7 @@ TEST_CASE("a policy that counts fewer operations than were done makes the result
     Config config = small("lookup");
     config.time_ns = 0;
     config.ops = 30'000;
-    const TrialResult result = run_of<Counting>(config);
+    const TrialResult result = run_of<CountingToy>(config);
     CAPTURE(result.reason);
     REQUIRE(result.throughput);
     CHECK(result.throughput->operations == 30'000);

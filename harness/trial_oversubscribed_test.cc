@@ -49,7 +49,7 @@ struct Idle : Toy<std::string_view> {
 };
 
 /// Lookups are slow in the measured phase, so that the few that are still done after its end take longer than itself.
-struct Slow : Toy<u64> {
+struct Sluggish : Toy<u64> {
   using Toy<u64>::Toy;
   std::optional<u64> find(Thread& me, u64 key) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -63,7 +63,7 @@ TEST_CASE("with more threads than processors each looks at every step whether it
   config.warmup_ns = 0;
   config.time_ns = 20'000'000;
   config.threads = 2 * static_cast<u32>(Topology::discover().processors.size());
-  const TrialResult result = run_of<Slow>(config);
+  const TrialResult result = run_of<Sluggish>(config);
   REQUIRE(result.throughput);
   CHECK(result.throughput->ended_by == Ending::kTime);
   CHECK(result.throughput->operations < u64{kStopSteps} * config.threads);

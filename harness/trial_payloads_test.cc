@@ -33,7 +33,7 @@ Config with_payloads(std::string_view workload) {
 }
 
 /// By the batch, too.
-struct Batched : Toy<u64> {
+struct BatchedPayloads : Toy<u64> {
   using Toy<u64>::Toy;
   void find_batch(Thread& me, std::span<const u64> keys, std::span<std::optional<u64>> found, BatchOrder) {
     for (std::size_t i = 0; i < keys.size(); ++i) found[i] = find(me, keys[i]);
@@ -50,7 +50,7 @@ struct Batched : Toy<u64> {
 };
 
 /// A trial with keys 1 to 8 in it, the payloads of which are wrong in one word.
-template <class Index = Batched>
+template <class Index = BatchedPayloads>
 class Spoilt {
  public:
   explicit Spoilt(u32 batch) : trial_(config(batch)), session_(trial_.join()) {
@@ -173,7 +173,7 @@ struct Spoiling : Toy<u64> {
 TEST_CASE("batches run in the loop that they have without payloads, so that no note says otherwise", "[trial]") {
   Config config = with_payloads("lookup");
   config.batch.keys = 4;
-  CHECK_FALSE(says_another_loop(run_of<Batched>(config)));
+  CHECK_FALSE(says_another_loop(run_of<BatchedPayloads>(config)));
 }
 
 TEST_CASE("a payload that is wrong makes a run invalid", "[trial]") {
@@ -208,7 +208,7 @@ TEST_CASE("what payloads take is not left for the index", "[trial]") {
 }
 
 TEST_CASE("a multi-get reads the payloads of all its keys, by the batch or not", "[trial][multi-get]") {
-  CHECK(Spoilt<Batched>(1).multi_get().wrong_values == 8);
+  CHECK(Spoilt<BatchedPayloads>(1).multi_get().wrong_values == 8);
   CHECK(Spoilt<Toy<u64>>(1).multi_get().wrong_values == 8);
 }
 

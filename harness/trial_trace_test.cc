@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include "harness/toy_index.h"
@@ -25,8 +26,8 @@ using toy::Toy;
 /// A trace in a file, and runs of it as the command line would have them.
 class Recorded {
  public:
-  void add(const std::string& key, OpKind kind, u64 time_ns = 0) {
-    writer_.add(time_ns, key, kind, 8);
+  void add(const std::string& key, OpKind kind, u64 time_ns = 0, u64 value_bytes = 8) {
+    writer_.add(time_ns, key, kind, value_bytes);
     has_times_ |= time_ns != 0;
   }
 
@@ -92,6 +93,20 @@ TEST_CASE("keys that are looked up before they are added may be added all the sa
   REQUIRE(result.status == Status::kOk);
   CHECK(rate_of(result, "insert")->succeeded == 0);
   CHECK_THAT(notes_of(result), !Contains("were in the index"));
+}
+
+TEST_CASE("what a trace says of its values' sizes and a replay does not is said") {
+  for (const auto& [read, written, note] : {std::tuple(0, 300, "the trace's values have 300.0 bytes on average, those of its replay 8 each"),
+                                            std::tuple(8, 8, ""), std::tuple(0, 0, ""), std::tuple(10, 13, "have 11.5 bytes")}) {
+    Recorded recorded;
+    for (u64 n = 0; n < 100; ++n) {
+      recorded.add(key(n), OpKind::kInsert, 0, static_cast<u64>(written));
+      recorded.add(key(n), OpKind::kRead, 0, static_cast<u64>(read));
+    }
+    const std::string notes = notes_of(run(recorded.config(1)));
+    CHECK(Contains("the trace's values").match(notes) == (*note != '\0'));
+    CHECK_THAT(notes, Contains(note));
+  }
 }
 
 TEST_CASE("a trace ends by itself where time or operations would have it go on, and says what a warm-up took of it") {
@@ -185,7 +200,7 @@ TEST_CASE("in an open loop a trace comes at its own times, whichever threads do 
 }
 
 /// A lookup takes 300 us at least.
-struct Slow : Toy<std::string_view> {
+struct SlowBytes : Toy<std::string_view> {
   using Toy<std::string_view>::Toy;
   std::optional<u64> find(Thread& me, std::string_view key) {
     std::this_thread::sleep_for(std::chrono::microseconds(300));
@@ -201,7 +216,7 @@ TEST_CASE("of a trace that came faster than threads can bear all that came is sa
   config.latency_every = 1;
   config.ops = 0;
   config.time_ns = 60'000'000;
-  const TrialResult result = run_of<Slow>(config);
+  const TrialResult result = run_of<SlowBytes>(config);
   CHECK(result.status == Status::kDegraded);
   CHECK_THAT(result.reason, Contains("the rate was more than the threads could bear: "));
   REQUIRE(result.offer);

@@ -16,6 +16,7 @@
 #include "src/base/error.h"
 #include "src/base/rng.h"
 #include "src/testing/catch.h"
+#include "src/testing/refusal.h"
 #include "src/testing/temporary_file.h"
 #include "workloads/distribution.h"
 #include "workloads/trace.h"
@@ -242,12 +243,7 @@ TEST_CASE("a SOSD file's numbers are the keys, each once, and those beside them 
 TEST_CASE("SOSD files that are cut off or say another count are refused") {
   const auto error = [](const std::string& bytes) {
     const TemporaryFile file(bytes);
-    try {
-      (void)made("sosd:" + file.path());
-    } catch (const InputError& e) {
-      return std::string(e.what());
-    }
-    return std::string("none");
+    return testing::refusal([&] { (void)made("sosd:" + file.path()); });
   };
   CHECK_THAT(error(""), Contains("has 0 bytes, too few for the count"));
   CHECK_THAT(error("1234567"), Contains("has 7 bytes, too few for the count"));

@@ -9,11 +9,12 @@
 
 #include "src/base/error.h"
 #include "src/testing/catch.h"
+#include "workloads/no_gets_testing.h"
 
 namespace latchlab {
 namespace {
 
-std::vector<Op> no_gets;   // of streams that have none
+using testing::no_gets;
 
 struct Setup {
   std::string keys = "u64";

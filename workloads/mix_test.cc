@@ -8,15 +8,15 @@
 namespace latchlab {
 namespace {
 
-Mix parsed(std::string_view text, double negative = 0) { return Mix(Spec::parse(text), negative); }
+Mix mix_of(std::string_view text, double negative = 0) { return Mix(Spec::parse(text), negative); }
 
 TEST_CASE("workloads parse") {
-  CHECK(parsed("lookup").ppm(OpKind::kRead) == Mix::kMillion);
-  CHECK_FALSE(parsed("lookup").fills());
-  CHECK(parsed("insert").ppm(OpKind::kInsert) == Mix::kMillion);
-  CHECK(parsed("insert").fills());
+  CHECK(mix_of("lookup").ppm(OpKind::kRead) == Mix::kMillion);
+  CHECK_FALSE(mix_of("lookup").fills());
+  CHECK(mix_of("insert").ppm(OpKind::kInsert) == Mix::kMillion);
+  CHECK(mix_of("insert").fills());
 
-  const Mix mix = parsed("mix:read=90.5,insert=5,erase=.25,scan=4.25,scan_length=7");
+  const Mix mix = mix_of("mix:read=90.5,insert=5,erase=.25,scan=4.25,scan_length=7");
   CHECK_FALSE(mix.fills());
   CHECK(mix.ppm(OpKind::kRead) == 905'000);
   CHECK(mix.ppm(OpKind::kInsert) == 50'000);
@@ -26,37 +26,37 @@ TEST_CASE("workloads parse") {
   CHECK_FALSE(mix.has(OpKind::kUpdate));
   CHECK(mix.scan_length(0) == 7);
   CHECK(mix.scan_length(~u64{0}) == 7);
-  CHECK(parsed("mix:scan=100").scan_length(1) == 100);
-  CHECK(parsed("mix:multi_get=100").multi_get_keys() == 16);
-  CHECK(parsed("mix:multi_get=100,multi_get_keys=64").most_keys() == 64);
-  CHECK(parsed("mix:read=100").most_keys() == 1);
-  CHECK(parsed("mix:scan=100,scan_length=1k").scan_length(1) == 1000);
-  const Mix varied = parsed("mix:scan=100,scan_length=5-1k");
+  CHECK(mix_of("mix:scan=100").scan_length(1) == 100);
+  CHECK(mix_of("mix:multi_get=100").multi_get_keys() == 16);
+  CHECK(mix_of("mix:multi_get=100,multi_get_keys=64").most_keys() == 64);
+  CHECK(mix_of("mix:read=100").most_keys() == 1);
+  CHECK(mix_of("mix:scan=100,scan_length=1k").scan_length(1) == 1000);
+  const Mix varied = mix_of("mix:scan=100,scan_length=5-1k");
   CHECK(varied.scan_length(0) == 5);
   CHECK(varied.scan_length(~u64{0}) == 1000);
-  CHECK(parsed("mix:scan=100,scan_length=1-65535").scan_length(~u64{0}) == 65'535);
+  CHECK(mix_of("mix:scan=100,scan_length=1-65535").scan_length(~u64{0}) == 65'535);
   CHECK(mix.shares() == std::vector<std::pair<std::string, double>>{
                             {"read", 0.905}, {"insert", 0.05}, {"erase", 0.0025}, {"scan", 0.0425}});
 }
 
 TEST_CASE("YCSB's workloads by name, each with its usual distribution") {
   using Shares = std::vector<std::pair<std::string, double>>;
-  CHECK(parsed("ycsb-a").shares() == Shares{{"read", .5}, {"update", .5}});
-  CHECK(parsed("ycsb-b").shares() == Shares{{"read", .95}, {"update", .05}});
-  CHECK(parsed("ycsb-c").shares() == Shares{{"read", 1}});
-  CHECK(parsed("ycsb-d").shares() == Shares{{"read", .95}, {"insert", .05}});
-  CHECK(parsed("ycsb-e").shares() == Shares{{"insert", .05}, {"scan", .95}});
-  CHECK(parsed("ycsb-f").shares() == Shares{{"read", .5}, {"rmw", .5}});
-  CHECK(parsed("ycsb-e").scan_length(0) == 1);
-  CHECK(parsed("ycsb-e").scan_length(~u64{0}) == 100);
-  CHECK(parsed("ycsb-a").usual_distribution() == "zipf:0.99");
-  CHECK(parsed("ycsb-d").usual_distribution() == "latest:0.99");
-  CHECK(parsed("mix:read=50,update=50").usual_distribution().empty());
-  CHECK(parsed("ycsb-b", 0.1).absent_read_ppm() == 95'000);
+  CHECK(mix_of("ycsb-a").shares() == Shares{{"read", .5}, {"update", .5}});
+  CHECK(mix_of("ycsb-b").shares() == Shares{{"read", .95}, {"update", .05}});
+  CHECK(mix_of("ycsb-c").shares() == Shares{{"read", 1}});
+  CHECK(mix_of("ycsb-d").shares() == Shares{{"read", .95}, {"insert", .05}});
+  CHECK(mix_of("ycsb-e").shares() == Shares{{"insert", .05}, {"scan", .95}});
+  CHECK(mix_of("ycsb-f").shares() == Shares{{"read", .5}, {"rmw", .5}});
+  CHECK(mix_of("ycsb-e").scan_length(0) == 1);
+  CHECK(mix_of("ycsb-e").scan_length(~u64{0}) == 100);
+  CHECK(mix_of("ycsb-a").usual_distribution() == "zipf:0.99");
+  CHECK(mix_of("ycsb-d").usual_distribution() == "latest:0.99");
+  CHECK(mix_of("mix:read=50,update=50").usual_distribution().empty());
+  CHECK(mix_of("ycsb-b", 0.1).absent_read_ppm() == 95'000);
 }
 
 TEST_CASE("shares of more than four decimals are rounded and still make a million") {
-  const Mix mix = parsed("mix:read=33.3333333333,update=33.3333333333,upsert=33.3333333334");
+  const Mix mix = mix_of("mix:read=33.3333333333,update=33.3333333333,upsert=33.3333333334");
   CHECK(mix.ppm(OpKind::kRead) + mix.ppm(OpKind::kUpdate) + mix.ppm(OpKind::kUpsert) == Mix::kMillion);
   CHECK(mix.ppm(OpKind::kUpsert) == 333'333);
 }
@@ -72,19 +72,19 @@ TEST_CASE("of counts every kind that there is has a share", "[trace]") {
 }
 
 TEST_CASE("a negative share is taken from the reads") {
-  const Mix mix = parsed("mix:read=80,update=20", 0.25);
+  const Mix mix = mix_of("mix:read=80,update=20", 0.25);
   CHECK(mix.ppm(OpKind::kRead) == 800'000);
   CHECK(mix.absent_read_ppm() == 200'000);
-  CHECK(parsed("lookup", 1).absent_read_ppm() == Mix::kMillion);
+  CHECK(mix_of("lookup", 1).absent_read_ppm() == Mix::kMillion);
 }
 
 TEST_CASE("wrong workloads are refused in one line that says what would be right") {
   using Catch::Matchers::Contains;
-  CHECK_THROWS_WITH(parsed("mix:read=90,insert=5"), Contains("sum to 95"));
-  CHECK_THROWS_WITH(parsed("mix:reed=100"), Contains("did you mean 'read'"));
-  CHECK_THROWS_WITH(parsed("lokup"), Contains("did you mean 'lookup'"));
-  CHECK_THROWS_WITH(parsed("mix"), Contains("sum to 0"));
-  CHECK_THROWS_WITH(parsed("insert", 0.5), Contains("has none"));
+  CHECK_THROWS_WITH(mix_of("mix:read=90,insert=5"), Contains("sum to 95"));
+  CHECK_THROWS_WITH(mix_of("mix:reed=100"), Contains("did you mean 'read'"));
+  CHECK_THROWS_WITH(mix_of("lokup"), Contains("did you mean 'lookup'"));
+  CHECK_THROWS_WITH(mix_of("mix"), Contains("sum to 0"));
+  CHECK_THROWS_WITH(mix_of("insert", 0.5), Contains("has none"));
   for (const char* text : {"mix:read=-1,insert=101", "mix:read=nan", "mix:read=inf", "mix:read=",
                            "mix:read=50,read=50", "mix:90", "mix:read=100.1", "lookup:3", "insert,a=1",
                            "mix:read=99.99999,insert=0.00001", "mix:scan=100,scan_length=0",
@@ -95,15 +95,15 @@ TEST_CASE("wrong workloads are refused in one line that says what would be right
                            "mix:read=100,scan_length=100", "ycsb-g", "ycsb-a:1", "ycsb-a,read=1", "ycsb", "wiscer:x",
                            "mix:read=99.999999,update=0.00001"}) {
     INFO(text);
-    CHECK_THROWS_AS(parsed(text), InputError);
+    CHECK_THROWS_AS(mix_of(text), InputError);
   }
   for (const double negative : {-0.1, 1.1, std::numeric_limits<double>::quiet_NaN()}) {
-    CHECK_THROWS_AS(parsed("lookup", negative), InputError);
+    CHECK_THROWS_AS(mix_of("lookup", negative), InputError);
   }
 }
 
 TEST_CASE("the counts of the blocks add up to the shares, and each block is full") {
-  const Mix mix = parsed("mix:read=49.7,insert=25.01,update=0.0001,upsert=0.2899,erase=25", 0.333);
+  const Mix mix = mix_of("mix:read=49.7,insert=25.01,update=0.0001,upsert=0.2899,erase=25", 0.333);
   u64 expected[Mix::kScheduled] = {};
   for (u64 block = 0; block < 100'000; ++block) {
     u64 full = 0;
@@ -125,16 +125,16 @@ TEST_CASE("the counts of the blocks add up to the shares, and each block is full
 }
 
 TEST_CASE("late blocks do not overflow") {
-  const Mix mix = parsed("mix:read=50,insert=50");
+  const Mix mix = mix_of("mix:read=50,insert=50");
   const u64 block = u64{1} << 54;
   CHECK(mix.before(block, static_cast<std::size_t>(OpKind::kInsert)) == block * Mix::kBlock / 2);
 }
 
 TEST_CASE("only() names the one kind of a workload") {
-  CHECK(parsed("lookup").only() == static_cast<std::size_t>(OpKind::kRead));
-  CHECK(parsed("lookup", 1).only() == Mix::kAbsentRead);
-  CHECK(parsed("lookup", 0.5).only() == Mix::kScheduled);
-  CHECK(parsed("mix:update=100").only() == static_cast<std::size_t>(OpKind::kUpdate));
+  CHECK(mix_of("lookup").only() == static_cast<std::size_t>(OpKind::kRead));
+  CHECK(mix_of("lookup", 1).only() == Mix::kAbsentRead);
+  CHECK(mix_of("lookup", 0.5).only() == Mix::kScheduled);
+  CHECK(mix_of("mix:update=100").only() == static_cast<std::size_t>(OpKind::kUpdate));
 }
 
 TEST_CASE("every kind has its word") {

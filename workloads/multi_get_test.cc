@@ -11,8 +11,8 @@
 namespace latchlab {
 namespace {
 
-struct Made {
-  Made(const std::string& workload, const std::string& distribution, u64 records, u64 phase = 1)
+struct GetStream {
+  GetStream(const std::string& workload, const std::string& distribution, u64 records, u64 phase = 1)
       : keys(Spec::parse("dense"), 1),
         stream(1, phase, keys, Distribution(Spec::parse(distribution)), Mix(Spec::parse(workload), 0), records) {}
 
@@ -28,7 +28,7 @@ struct Made {
 };
 
 TEST_CASE("each multi-get has as many keys as were asked for, and they are reads of records", "[multi-get]") {
-  Made made("mix:multi_get=30,update=70,multi_get_keys=7", "uniform", 1000);
+  GetStream made("mix:multi_get=30,update=70,multi_get_keys=7", "uniform", 1000);
   made.make(0, 256 * 100);
   u64 multi_gets = 0;
   for (const Op& op : made.ops) {
@@ -46,12 +46,12 @@ TEST_CASE("each multi-get has as many keys as were asked for, and they are reads
   }
   CHECK(seen.size() == 1000);
   CHECK(made.stream.most_keys() == 7);
-  CHECK(Made("ycsb-a", "uniform", 1000).stream.most_keys() == 1);
+  CHECK(GetStream("ycsb-a", "uniform", 1000).stream.most_keys() == 1);
 }
 
 TEST_CASE("the keys of multi-gets follow their operations however the stream is cut", "[multi-get]") {
   constexpr u64 kOps = 256 * 9;
-  Made made("mix:multi_get=40,insert=30,erase=30,multi_get_keys=64", "zipf:0.99", 1000);   // 102 multi-gets: 26 batches of draws
+  GetStream made("mix:multi_get=40,insert=30,erase=30,multi_get_keys=64", "zipf:0.99", 1000);   // 102 multi-gets: 26 batches of draws
   made.make(0, kOps);
   const std::vector<Op> whole = made.gets;
   for (const u64 chunk : {u64{1}, u64{77}, u64{256}, u64{300}}) {
@@ -71,7 +71,7 @@ TEST_CASE("multi-gets draw their keys as reads do, with draws of their own", "[m
     for (const Op& op : reads) share[op.key] += 1.0 / static_cast<double>(reads.size());
     return share;
   };
-  Made reads("lookup", "zipf:1", 100), gets("mix:multi_get=100", "zipf:1", 100);
+  GetStream reads("lookup", "zipf:1", 100), gets("mix:multi_get=100", "zipf:1", 100);
   reads.make(0, 160'000);
   gets.make(0, 10'000);
   const auto of_reads = shares(reads.ops), of_gets = shares(gets.gets);
@@ -89,13 +89,13 @@ TEST_CASE("multi-gets draw their keys as reads do, with draws of their own", "[m
     different.insert(keys);
   }
   CHECK(different.size() == 10'000);
-  Made other("mix:multi_get=100", "zipf:1", 100, 2);
+  GetStream other("mix:multi_get=100", "zipf:1", 100, 2);
   other.make(0, 10'000);
   CHECK(other.gets != gets.gets);
 }
 
 TEST_CASE("multi-gets look where the window of records is by then, and where churn has moved what is popular", "[multi-get]") {
-  Made moving("mix:multi_get=20,insert=40,erase=40", "uniform", 1000);
+  GetStream moving("mix:multi_get=20,insert=40,erase=40", "uniform", 1000);
   for (const u64 block : {0, 1003}) {
     moving.make(256 * block, 256);
     const u64 erased = 256 * block * 4 / 10;
@@ -117,7 +117,7 @@ TEST_CASE("multi-gets look where the window of records is by then, and where chu
 }
 
 TEST_CASE("a fingerprint notices another key of a multi-get, and two in another order", "[multi-get]") {
-  Made made("mix:multi_get=50,update=50", "uniform", 1000);
+  GetStream made("mix:multi_get=50,update=50", "uniform", 1000);
   made.make(0, 1000);
   const u64 original = fingerprint(0, made.ops, made.gets);
   made.gets[100].key ^= 1;

@@ -10,13 +10,15 @@
 
 #include "src/base/error.h"
 #include "src/testing/catch.h"
+#include "src/testing/refusal.h"
 #include "src/testing/temporary_file.h"
+#include "workloads/no_gets_testing.h"
 #include "workloads/workload.h"
 
 namespace latchlab {
 namespace {
 
-std::vector<Op> no_gets;   // of streams that have none
+using testing::no_gets;
 
 std::vector<WorkloadPhase> phases_in(const std::string& text) {
   const TemporaryFile file(text);
@@ -24,12 +26,7 @@ std::vector<WorkloadPhase> phases_in(const std::string& text) {
 }
 
 std::string complaint(const std::string& text) {
-  try {
-    (void)phases_in(text);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
+  return testing::refusal([&] { (void)phases_in(text); });
 }
 
 std::vector<Op> all_of(const Stream& stream, u64 chunk) {
@@ -103,13 +100,8 @@ TEST_CASE("what phases leave is known, and refused where there are no keys or ra
     const MixStream::Window window = windows_of(phases_in(text), records, capacity).back();
     return std::pair(window.gone, window.records);
   };
-  const auto refused = [](const std::string& text, u64 records, u64 capacity = ~u64{0}) -> std::string {
-    try {
-      (void)windows_of(phases_in(text), records, capacity);
-    } catch (const InputError& error) {
-      return error.what();
-    }
-    return "";
+  const auto refused = [](const std::string& text, u64 records, u64 capacity = ~u64{0}) {
+    return testing::refusal([&] { (void)windows_of(phases_in(text), records, capacity); });
   };
   CHECK(window_after("a 512 mix:insert=100\nb 256 mix:erase=100\n", 5) == std::pair<u64, u64>(256, 261));
   CHECK(window_after("a 512 mix:insert=100\nb 256 mix:erase=100\n", 5, 517) == std::pair<u64, u64>(256, 261));

@@ -170,6 +170,8 @@ void Trace::look_at_ops(const std::string& path) {
     if (op.time_ns < time) throw fail(path, fmt::format("operation {} is earlier than the one before", i));
     time = op.time_ns;
     ++counts_[op.kind];
+    value_bytes_ += op.value_bytes;
+    sized_values_ += op.value_bytes != 0;
   }
   if (ops_.empty()) throw fail(path, "has no operation");
 }

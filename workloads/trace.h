@@ -55,6 +55,9 @@ class Trace {
   [[nodiscard]] bool has_times() const { return has_times_; }
   /// Operations of each kind.
   [[nodiscard]] const std::array<u64, kOpKinds>& counts() const { return counts_; }
+  /// Of the values that operations say the size of, together, and how many say it: one of no bytes says nothing.
+  [[nodiscard]] u64 value_bytes() const { return value_bytes_; }
+  [[nodiscard]] u64 sized_values() const { return sized_values_; }
   /// Of everything: the same for the same trace, wherever it is.
   [[nodiscard]] u64 checksum() const { return checksum_; }
 
@@ -83,6 +86,8 @@ class Trace {
   u64 loaded_ = 0;
   bool has_times_ = false;
   std::array<u64, kOpKinds> counts_{};
+  u64 value_bytes_ = 0;
+  u64 sized_values_ = 0;
   u64 checksum_ = 0;
   Identity identity_{};
 };

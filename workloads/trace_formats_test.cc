@@ -7,6 +7,7 @@
 
 #include "src/base/error.h"
 #include "src/testing/catch.h"
+#include "src/testing/refusal.h"
 #include "src/testing/temporary_file.h"
 
 namespace latchlab {
@@ -60,12 +61,7 @@ TEST_CASE("Meta's lines are as many operations as they say, by the columns that 
 
 TEST_CASE("lines that are none of the format are refused with their number", "[trace]") {
   const auto error = [](std::string_view format, const std::string& text) {
-    try {
-      (void)Converted(format, text);
-    } catch (const InputError& e) {
-      return std::string(e.what());
-    }
-    return std::string("none");
+    return testing::refusal([&] { (void)Converted(format, text); });
   };
   CHECK_THAT(error("twiter", "x"), Contains("did you mean 'twitter'"));
   CHECK_THAT(error("twitter", ""), Contains("has no operation on its 0 lines"));

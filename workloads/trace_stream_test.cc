@@ -10,11 +10,12 @@
 #include "src/base/rng.h"
 #include "src/testing/catch.h"
 #include "src/testing/temporary_file.h"
+#include "workloads/no_gets_testing.h"
 
 namespace latchlab {
 namespace {
 
-std::vector<Op> no_gets;   // of streams that have none
+using testing::no_gets;
 
 /// Of 20,000 operations on 500 keys.
 std::string random_trace() {

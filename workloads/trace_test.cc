@@ -17,6 +17,7 @@
 #include "src/base/hash.h"
 #include "src/base/rng.h"
 #include "src/testing/catch.h"
+#include "src/testing/refusal.h"
 #include "src/testing/temporary_file.h"
 #include "workloads/new_file.h"
 
@@ -101,28 +102,23 @@ TEST_CASE("many random operations come back as they were", "[trace]") {
 }
 
 /// What is said of the file.
-std::string error_of(const std::string& bytes) {
+std::string trace_refusal(const std::string& bytes) {
   const TemporaryFile file(bytes);
-  try {
-    (void)Trace(file.path());
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "none";
+  return testing::refusal([&] { (void)Trace(file.path()); });
 }
 
 TEST_CASE("a trace that is cut off anywhere, or longer, is refused", "[trace]") {
   const std::string whole = small_trace();
   for (std::size_t length = 0; length < whole.size(); ++length) {
-    const std::string error = error_of(whole.substr(0, length));
+    const std::string error = trace_refusal(whole.substr(0, length));
     INFO("of " << whole.size() << " bytes " << length << ": " << error);
     REQUIRE(error.starts_with("trace file '"));
   }
-  CHECK_THAT(error_of(""), Contains("is empty"));
-  CHECK_THAT(error_of(whole.substr(0, 63)), Contains("too few for the header"));
-  CHECK_THAT(error_of(whole.substr(0, 100)), Contains("it is cut off or damaged"));
-  CHECK_THAT(error_of(whole + "x"), Contains("it is cut off or damaged"));
-  CHECK(error_of(whole) == "none");
+  CHECK_THAT(trace_refusal(""), Contains("is empty"));
+  CHECK_THAT(trace_refusal(whole.substr(0, 63)), Contains("too few for the header"));
+  CHECK_THAT(trace_refusal(whole.substr(0, 100)), Contains("it is cut off or damaged"));
+  CHECK_THAT(trace_refusal(whole + "x"), Contains("it is cut off or damaged"));
+  CHECK(trace_refusal(whole) == "");
 }
 
 TEST_CASE("a trace of which any bit is another is refused", "[trace]") {
@@ -131,12 +127,12 @@ TEST_CASE("a trace of which any bit is another is refused", "[trace]") {
     std::string other = whole;
     other[bit / 8] = static_cast<char>(other[bit / 8] ^ 1 << bit % 8);
     INFO("bit " << bit);
-    REQUIRE(error_of(other) != "none");
+    REQUIRE(trace_refusal(other) != "");
   }
-  CHECK_THAT(error_of("PK" + whole.substr(2)), Contains("is no trace of ours; harness trace convert"));
+  CHECK_THAT(trace_refusal("PK" + whole.substr(2)), Contains("is no trace of ours; harness trace convert"));
   std::string later = whole;
   later[8] = 2;
-  CHECK_THAT(error_of(later), Contains("is of version 2; this harness reads version 1"));
+  CHECK_THAT(trace_refusal(later), Contains("is of version 2; this harness reads version 1"));
 }
 
 TEST_CASE("an operation of several keys is none of a trace", "[trace]") {
@@ -181,10 +177,10 @@ std::string foreign_trace(const std::vector<std::string>& keys, bool joined = fa
 }
 
 TEST_CASE("a trace in which a key is twice, or longer than keys may be, is refused", "[trace]") {
-  CHECK(error_of(foreign_trace({"one", "two", "six"})) == "none");
-  CHECK_THAT(error_of(foreign_trace({"one", "two", "one"})), Contains("key 2 is key 0 once more"));
-  CHECK(error_of(foreign_trace({"one", std::string(65'536, 'x')})) == "none");
-  CHECK_THAT(error_of(foreign_trace({"one", std::string(65'536, 'x'), "y"}, true)), Contains("key 1 has 65537 bytes; a key may have 65536"));
+  CHECK(trace_refusal(foreign_trace({"one", "two", "six"})) == "");
+  CHECK_THAT(trace_refusal(foreign_trace({"one", "two", "one"})), Contains("key 2 is key 0 once more"));
+  CHECK(trace_refusal(foreign_trace({"one", std::string(65'536, 'x')})) == "");
+  CHECK_THAT(trace_refusal(foreign_trace({"one", std::string(65'536, 'x'), "y"}, true)), Contains("key 1 has 65537 bytes; a key may have 65536"));
 }
 
 TEST_CASE("a file is looked at once until it is another", "[trace]") {

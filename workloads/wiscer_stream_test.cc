@@ -8,11 +8,12 @@
 #include <vector>
 
 #include "src/testing/catch.h"
+#include "workloads/no_gets_testing.h"
 
 namespace latchlab {
 namespace {
 
-std::vector<Op> no_gets;   // of streams that have none
+using testing::no_gets;
 
 std::vector<Op> ops_of(const WiscerFile& file, u64 first, u64 count, u64 seed = 1) {
   const KeySet keys(Spec::parse("dense"), seed);

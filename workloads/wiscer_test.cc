@@ -4,6 +4,7 @@
 
 #include "src/base/error.h"
 #include "src/testing/catch.h"
+#include "src/testing/refusal.h"
 #include "src/testing/temporary_file.h"
 #include "workloads/shipped.h"
 
@@ -12,22 +13,17 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-WiscerFile parsed(const std::string& text) {
+WiscerFile wiscer_file(const std::string& text) {
   const TemporaryFile file(text);
   return WiscerFile::read(file.path());
 }
 
-std::string error_of(const std::string& text) {
-  try {
-    (void)parsed(text);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "none";
+std::string wiscer_refusal(const std::string& text) {
+  return testing::refusal([&] { (void)wiscer_file(text); });
 }
 
 TEST_CASE("a Wiscer file says what it says, in either spelling", "[wiscer]") {
-  const WiscerFile file = parsed(
+  const WiscerFile file = wiscer_file(
       "zipf=0.5\r\ninitialSize=10\noperationCount=1000\nfetchProportion=0.5\ninsertProportion=0.25\ndeleteProportion=0.25\n"
       "distShiftFreq=100\ndistShiftPrct=25  # a quarter\nstorageEngine=VIPHashing\nkeyPattern=sequential\nkeyorder=sorted\n"
       "outputFile=somewhere.txt\n");
@@ -40,11 +36,11 @@ TEST_CASE("a Wiscer file says what it says, in either spelling", "[wiscer]") {
   CHECK(file.sequential);
   CHECK(file.sorted);
   CHECK(file.mix(0).ppm(OpKind::kErase) == 250'000);
-  CHECK(parsed("operationCount=1\nkeyOrder=sorted").sorted);
+  CHECK(wiscer_file("operationCount=1\nkeyOrder=sorted").sorted);
 }
 
 TEST_CASE("what a Wiscer file leaves out has Wiscer's defaults", "[wiscer]") {
-  const WiscerFile file = parsed("operationCount=7\n");
+  const WiscerFile file = wiscer_file("operationCount=7\n");
   CHECK(file.zipf == 1);
   CHECK(file.initial_size == 0);
   CHECK(file.fetch == 1);
@@ -55,26 +51,26 @@ TEST_CASE("what a Wiscer file leaves out has Wiscer's defaults", "[wiscer]") {
 
 TEST_CASE("wrong Wiscer files are refused with the line", "[wiscer]") {
   const std::string ok = "operationCount=1\n";
-  CHECK_THAT(error_of(""), Contains("says nothing"));
-  CHECK_THAT(error_of("zipf=1"), Contains("needs operationCount"));
-  CHECK_THAT(error_of(ok + "zipf"), Contains("line 2 'zipf' is not key=value"));
-  CHECK_THAT(error_of(ok + "zipf=nan"), Contains("line 2 'zipf=nan' needs a number of 0 or more"));
-  CHECK_THAT(error_of(ok + "zipf=-1"), Contains("line 2"));
-  CHECK_THAT(error_of(ok + "zipf=1 2"), Contains("line 2"));
-  CHECK_THAT(error_of(ok + "zipff=1"), Contains("has an unknown key") && Contains("did you mean 'zipf'"));
-  CHECK_THAT(error_of(ok + "zipf=1\nzipf=2"), Contains("line 3 'zipf=2' says zipf again, after line 2"));
-  CHECK_THAT(error_of(ok + "keyOrder=random\nkeyorder=random"), Contains("says keyOrder again, after line 2"));
-  CHECK_THAT(error_of(ok + "initialSize=1.5"), Contains("needs a whole number"));
-  CHECK_THAT(error_of(ok + "initialSize=99999999999999"), Contains("needs a whole number"));
-  CHECK_THAT(error_of("operationCount=0"), Contains("above 0"));
-  CHECK_THAT(error_of(ok + "fetchProportion=0.9"), Contains("which sum to 0.9, not to 1"));
-  CHECK_THAT(error_of(ok + "fetchProportion=1.1"), Contains("from 0 to 1"));
-  CHECK_THAT(error_of(ok + "distShiftFreq=0"), Contains("needs a whole number from 1"));
-  CHECK_THAT(error_of(ok + "distShiftPrct=50"), Contains("distShiftPrct without distShiftFreq"));
-  CHECK_THAT(error_of(ok + "distShiftPrct=101"), Contains("from 0 to 100"));
-  CHECK_THAT(error_of(ok + "keyPattern=odd"), Contains("needs random or sequential"));
-  CHECK_THAT(error_of(ok + "keyOrder=odd"), Contains("needs random or sorted"));
-  CHECK_THAT(error_of(ok + "storageEngine=Cuckoo"), Contains("what --index says"));
+  CHECK_THAT(wiscer_refusal(""), Contains("says nothing"));
+  CHECK_THAT(wiscer_refusal("zipf=1"), Contains("needs operationCount"));
+  CHECK_THAT(wiscer_refusal(ok + "zipf"), Contains("line 2 'zipf' is not key=value"));
+  CHECK_THAT(wiscer_refusal(ok + "zipf=nan"), Contains("line 2 'zipf=nan' needs a number of 0 or more"));
+  CHECK_THAT(wiscer_refusal(ok + "zipf=-1"), Contains("line 2"));
+  CHECK_THAT(wiscer_refusal(ok + "zipf=1 2"), Contains("line 2"));
+  CHECK_THAT(wiscer_refusal(ok + "zipff=1"), Contains("has an unknown key") && Contains("did you mean 'zipf'"));
+  CHECK_THAT(wiscer_refusal(ok + "zipf=1\nzipf=2"), Contains("line 3 'zipf=2' says zipf again, after line 2"));
+  CHECK_THAT(wiscer_refusal(ok + "keyOrder=random\nkeyorder=random"), Contains("says keyOrder again, after line 2"));
+  CHECK_THAT(wiscer_refusal(ok + "initialSize=1.5"), Contains("needs a whole number"));
+  CHECK_THAT(wiscer_refusal(ok + "initialSize=99999999999999"), Contains("needs a whole number"));
+  CHECK_THAT(wiscer_refusal("operationCount=0"), Contains("above 0"));
+  CHECK_THAT(wiscer_refusal(ok + "fetchProportion=0.9"), Contains("which sum to 0.9, not to 1"));
+  CHECK_THAT(wiscer_refusal(ok + "fetchProportion=1.1"), Contains("from 0 to 1"));
+  CHECK_THAT(wiscer_refusal(ok + "distShiftFreq=0"), Contains("needs a whole number from 1"));
+  CHECK_THAT(wiscer_refusal(ok + "distShiftPrct=50"), Contains("distShiftPrct without distShiftFreq"));
+  CHECK_THAT(wiscer_refusal(ok + "distShiftPrct=101"), Contains("from 0 to 100"));
+  CHECK_THAT(wiscer_refusal(ok + "keyPattern=odd"), Contains("needs random or sequential"));
+  CHECK_THAT(wiscer_refusal(ok + "keyOrder=odd"), Contains("needs random or sorted"));
+  CHECK_THAT(wiscer_refusal(ok + "storageEngine=Cuckoo"), Contains("what --index says"));
   CHECK_THROWS_WITH(WiscerFile::read("/no/such"), Contains("Wiscer file '/no/such': No such file"));
   CHECK_THROWS_WITH(WiscerFile::read("/tmp"), Contains("directory"));
   CHECK_THROWS_WITH(WiscerFile::read("high-chrn"), Contains("did you mean 'high-churn'") && Contains("steady-state"));

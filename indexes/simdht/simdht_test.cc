@@ -17,6 +17,7 @@
 #include "src/base/rng.h"
 #include "src/machine/native.h"
 #include "src/testing/catch.h"
+#include "src/testing/refusal.h"
 #include "sync/rtm.h"
 #include "sync/synchronized.h"
 
@@ -262,12 +263,7 @@ TEST_CASE("simdht: a table that there is no memory for is refused") {
 
 TEST_CASE("simdht: what is not in the grid is refused in one line") {
   const auto refused = [](const char* spec) {
-    try {
-      (void)Options::parse(Spec::parse(spec));
-    } catch (const InputError& error) {
-      return std::string(error.what());
-    }
-    return std::string();
+    return testing::refusal([&] { (void)Options::parse(Spec::parse(spec)); });
   };
   using Catch::Matchers::Contains;
   CHECK_THAT(refused("simdht:shape=2x3"), Contains("shape=2x3 is none of 2x1, 3x1, 4x1, 2x2, 2x4"));

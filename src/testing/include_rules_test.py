@@ -40,7 +40,7 @@ CONDITIONAL = re.compile(r"^\s*#\s*(?:if|ifdef|ifndef|elif|else|endif)\b")
 def is_test(path):
     # The program of the example stands for one of somebody else's, above all folders.
     return (
-        path.stem.endswith("_test")
+        path.stem.endswith(("_test", "_testing"))
         or path.parts[:2] == ("src", "testing")
         or path == pathlib.Path("indexes/example/program.cc")
     )
