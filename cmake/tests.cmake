@@ -124,8 +124,8 @@ endforeach()
 # other tests it would come near the end of its time.
 set_tests_properties(harness/emulated_machine_test.py PROPERTIES LABELS emulated SKIP_RETURN_CODE 77 PROCESSORS 2)
 
-# `headers_alone`, which .ci/run builds: every header compiles alone, as the first include of its own .cc, where that is compiled alone,
-# or here. Syntax only, and only those that have changed.
+# `headers_alone`, which .ci/run builds: every header compiles alone, as the first include of its own .cc, where that is compiled
+# alone, or here. Syntax only, and only those that have changed.
 file(GLOB_RECURSE headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/*.h" "${PROJECT_SOURCE_DIR}/sync/*.h"
   "${PROJECT_SOURCE_DIR}/indexes/*.h" "${PROJECT_SOURCE_DIR}/workloads/*.h" "${PROJECT_SOURCE_DIR}/harness/*.h")
 set(checked "")

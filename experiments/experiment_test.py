@@ -79,8 +79,9 @@ class Definitions(unittest.TestCase):
                 seen.add((panel.y, point.arguments))
                 with self.subTest(name=name, arguments=point.arguments):
                     if point.arguments not in documents:   # of which two panels may draw different numbers
-                        documents[point.arguments], failure = runner.measure(HARNESS, point, 0, 0)
+                        measured, failure = runner.measure(HARNESS, point, 0, 0)
                         self.assertEqual(failure, "")
+                        documents[point.arguments] = measured
                     document = documents[point.arguments]
                     if document["status"] == "skipped":
                         self.assertIn("--fit", point.arguments)

@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "src/base/error.h"
 #include "src/testing/catch.h"
 #include "src/testing/refusal.h"
 
@@ -173,8 +172,8 @@ TEST_CASE("rates are read as they are written, and mistakes are told", "[arrival
     CHECK(rate_refusal(number).starts_with("--rate: '" + number + "' is not a whole number from 1 to 1G; write "));
   }
   for (const std::string factor : {"", "x", "0", "-1", "nan", "inf", "1e7", "1e-7", "{1,2}"}) {
-    CHECK(rate_refusal("trace:" + factor) == "--rate: trace: '" + factor + "' is no number from 0.000001 to 1000000; write trace:2 for "
-                                         "twice as fast as it was recorded");
+    CHECK(rate_refusal("trace:" + factor) == "--rate: trace: '" + factor + "' is no number from 0.000001 to 1000000; write "
+                                             "trace:2 for twice as fast as it was recorded");
   }
   tells("trace,x=1", "trace has no option 'x'; ");
   CHECK(rate_refusal("sine:1M,amplitude=2") == "--rate: amplitude: '2' must be a number from 0 to 1");

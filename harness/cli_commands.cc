@@ -1,6 +1,8 @@
 #include "harness/cli_commands.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -147,6 +149,11 @@ CompareCommand parse_compare(const std::vector<std::string>& args) {
   if (command.paths.size() < 2 || command.paths.size() > kMostVariants) {
     throw InputError(fmt::format("compare: {} of 2 to {} files or folders with results; write harness compare A B",
                                  command.paths.size(), kMostVariants));
+  }
+  std::set<std::filesystem::path> seen;
+  for (const std::string& path : command.paths) {
+    if (seen.insert(std::filesystem::absolute(path + '/').lexically_normal()).second) continue;
+    throw InputError(fmt::format("compare: '{}' is there twice; results do not differ from themselves", path));
   }
   return command;
 }

@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <variant>
 
+#include <fmt/format.h>
+
 #include "harness/build_info.h"
 #include "harness/cli_testing.h"
 #include "harness/list.h"
@@ -63,6 +65,10 @@ TEST_CASE("compare takes files and folders, limits what a place is made of", "[c
   CHECK(compared.paths == std::vector<std::string>{"x", "y", "z"});
   CHECK(compared.json);
   CHECK(compared.seed == 4);
+  for (const char* same : {"x", "./x", "x/", "y/../x"}) {
+    CHECK(error_of({"compare", "x", "y", same}) ==
+          fmt::format("compare: '{}' is there twice; results do not differ from themselves", same));
+  }
   const auto plain = std::get<LimitsCommand>(parse({"limits"}));
   CHECK(plain.config.threads == 1);
   CHECK(plain.footprint > 0);

@@ -99,7 +99,7 @@ inline Command parse(const std::vector<std::string>& args) {
 inline RunCommand runs(const std::vector<std::string>& args) { return std::get<RunCommand>(parse(args)); }
 
 inline std::string error_of(const std::vector<std::string>& args) {
-  return testing::refusal([&] { (void)parse(args); });
+  return refusal([&] { (void)parse(args); });
 }
 
 inline bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }

@@ -325,8 +325,10 @@ std::string distance(const Result& r, const Json& document, const Result& base) 
 std::string explained(const Json& document, const Json& base) {
   const Result r(document);
   const std::string status = r.word("/status");
-  if (!r.number("/throughput/per_second")) {
-    return fmt::format("{} under {}: {}: {}\n", r.word("/config/index"), r.word("/config/sync"), status, r.word("/reason"));
+  if (!(r.or_zero("/throughput/per_second") > 0)) {
+    const std::string reason = r.word("/reason");
+    return fmt::format("{} under {}: {}: {}\n", r.word("/config/index"), r.word("/config/sync"), status,
+                       reason.empty() ? "no operation was done" : reason);
   }
   std::string text = head(r);
   if (status == "degraded") {
@@ -344,19 +346,21 @@ std::string explained(const Json& document, const Json& base) {
       if (own == of_base) continue;
       throw InputError(fmt::format("explain: the results differ in {}: {} and {}; only sync may", option, own, of_base));
     }
-    if (!Result(base).number("/throughput/per_second")) throw InputError("explain: the result to compare with has no throughput");
+    if (!(Result(base).or_zero("/throughput/per_second") > 0)) {
+      throw InputError("explain: the result to compare with has no throughput");
+    }
     text += distance(r, document, Result(base));
   }
-  std::vector<Remark> findings;
-  find_aborts(r, document, findings);
-  find_fallbacks(r, findings);
-  find_collapse(r, document, findings);
-  find_latency(document, findings);
-  find_counted(r, document, findings);
-  find_rest(r, findings);
-  std::stable_sort(findings.begin(), findings.end(), [](const auto& a, const auto& b) { return a.weight > b.weight; });
-  for (const Remark& finding : findings) text += "- " + finding.text + '\n';
-  if (findings.empty()) text += "Nothing stands out.\n";
+  std::vector<Remark> remarks;
+  find_aborts(r, document, remarks);
+  find_fallbacks(r, remarks);
+  find_collapse(r, document, remarks);
+  find_latency(document, remarks);
+  find_counted(r, document, remarks);
+  find_rest(r, remarks);
+  std::stable_sort(remarks.begin(), remarks.end(), [](const auto& a, const auto& b) { return a.weight > b.weight; });
+  for (const Remark& remark : remarks) text += "- " + remark.text + '\n';
+  if (remarks.empty()) text += "Nothing stands out.\n";
   return text;
 }
 

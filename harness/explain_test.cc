@@ -41,6 +41,13 @@ TEST_CASE("what an operation cost comes first, and nothing is said of what does 
                          "lines of 10 ns.\nNothing stands out.\n");
 }
 
+TEST_CASE("of a run that did nothing no cost is told") {
+  Json idle = plain();
+  idle["throughput"]["per_second"] = 0.0;
+  CHECK(said(idle) == "art under rtm:20: ok: no operation was done\n");
+  CHECK_THROWS_WITH(explained(plain(), idle), "explain: the result to compare with has no throughput");
+}
+
 TEST_CASE("aborts are told by cause with what to try") {
   Json r = plain();
   r["config"]["workload"] = "insert";

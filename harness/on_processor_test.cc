@@ -25,22 +25,23 @@ using Catch::Matchers::Contains;
 using testing::run_of;
 using testing::small;
 
-constexpr u64 kSecondOfNs = 1'000'000'000;
+constexpr u64 kOneSecond = 1'000'000'000;
 using Times = std::vector<std::optional<ProcessorTime>>;
 
 TEST_CASE("the share on a processor is the smallest of a thread") {
-  const Measured<double> share = on_processor({ProcessorTime{.ran_ns = 9 * kSecondOfNs, .waited_ns = kSecondOfNs, .sleeps = 0},
-                                               ProcessorTime{.ran_ns = kSecondOfNs, .waited_ns = 3 * kSecondOfNs, .sleeps = 0}});
+  const Measured<double> share = on_processor({ProcessorTime{.ran_ns = 9 * kOneSecond, .waited_ns = kOneSecond, .sleeps = 0},
+                                               ProcessorTime{.ran_ns = kOneSecond, .waited_ns = 3 * kOneSecond, .sleeps = 0}});
   REQUIRE(share);
   CHECK(*share == .25);
 }
 
 TEST_CASE("a share on a processor that nobody knows is missing with its reason") {
-  const ProcessorTime fine{.ran_ns = kSecondOfNs, .waited_ns = 0, .sleeps = 100};
+  const ProcessorTime fine{.ran_ns = kOneSecond, .waited_ns = 0, .sleeps = 100};
   CHECK(on_processor({fine}));
   CHECK_THAT(on_processor({fine, std::nullopt}).reason, Contains("does not tell"));
   CHECK_THAT(on_processor({fine, ProcessorTime{}}).reason, Contains("did not run"));
-  CHECK_THAT(on_processor({ProcessorTime{.ran_ns = kSecondOfNs, .waited_ns = 0, .sleeps = 101}}).reason, Contains("slept 101 times"));
+  const ProcessorTime sleepy{.ran_ns = kOneSecond, .waited_ns = 0, .sleeps = 101};
+  CHECK_THAT(on_processor({sleepy}).reason, Contains("slept 101 times"));
   CHECK_THAT(on_processor(Times{}).reason, Contains("no threads"));
 }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "harness/cli_values.h"
-#include "src/base/error.h"
 #include "src/testing/catch.h"
 #include "src/testing/refusal.h"
 
@@ -74,8 +73,8 @@ std::string events_refusal(std::string_view words) {
 }
 
 TEST_CASE("What is no event anywhere is refused in one line", "[pmu]") {
-  CHECK(events_refusal("tzx") == "--pmu: 'tzx' is no family and no event of libpfm4; families are software, core, cache, tlb, tsx, "
-                           "energy; did you mean 'tsx'?");
+  CHECK(events_refusal("tzx") == "--pmu: 'tzx' is no family and no event of libpfm4; families are software, core, cache, tlb, "
+                                 "tsx, energy; did you mean 'tsx'?");
   CHECK(events_refusal("core,cach").ends_with("did you mean 'cache'?"));
   CHECK(events_refusal("nowhere::CYCLES").starts_with("--pmu: 'nowhere::CYCLES' is no family"));
   CHECK(events_refusal("tsx,core,tsx") == "--pmu: 'tsx,core,tsx' has tsx twice");
@@ -83,10 +82,12 @@ TEST_CASE("What is no event anywhere is refused in one line", "[pmu]") {
   for (const char* words : {"", ",", "core,", ",core", "core,,tlb"}) {
     CHECK_THAT(events_refusal(words), Catch::EndsWith("has an empty element"));
   }
-  CHECK_THAT(events_refusal("CYCLES:period=4"), Catch::StartsWith("--pmu: 'CYCLES:period=4': CYCLES has no 'period=4'; it has u, k"));
+  CHECK_THAT(events_refusal("CYCLES:period=4"),
+             Catch::StartsWith("--pmu: 'CYCLES:period=4': CYCLES has no 'period=4'; it has u, k"));
   CHECK_THAT(events_refusal("TC_deliver_mode:"), Catch::Contains("TC_deliver_mode has no ':'; it has DD, "));
   CHECK_THAT(events_refusal("CYCLES:u=7"), Catch::Contains("libpfm4 says: "));
-  CHECK_THAT(events_refusal("skx::RTM_RETIRED:STRAT"), Catch::Contains("has no 'STRAT'") && Catch::EndsWith("did you mean 'START'?"));
+  CHECK_THAT(events_refusal("skx::RTM_RETIRED:STRAT"),
+             Catch::Contains("has no 'STRAT'") && Catch::EndsWith("did you mean 'START'?"));
 }
 
 TEST_CASE("A comma joins families, braces make points of them", "[pmu]") {

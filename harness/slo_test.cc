@@ -3,7 +3,6 @@
 #include <functional>
 #include <vector>
 
-#include "src/base/error.h"
 #include "src/base/rng.h"
 #include "src/testing/catch.h"
 #include "src/testing/refusal.h"

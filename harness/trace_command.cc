@@ -44,8 +44,7 @@ std::string info(const std::string& path) {
   const Trace trace(path);
   const u64 all = trace.ops().size();
   const std::array<u64, kOpKinds>& counts = trace.counts();
-  u64 longest_value = 0;
-  for (const TraceOp& op : trace.ops()) longest_value = std::max<u64>(longest_value, op.value_bytes);
+  const Trace::Values& values = trace.values();
   u64 key_bytes = 0, longest_key = 0;
   for (u64 n = 0; n < trace.keys(); ++n) {
     key_bytes += trace.key(n).size();
@@ -59,7 +58,7 @@ std::string info(const std::string& path) {
   std::string text = line("operations", fmt::format("{}: {}", grouped(all), kinds));
   text += line("keys", fmt::format("{}, {:.1f} bytes on average, at most {}; {} were there before (those not written first)",
                                    grouped(trace.keys()), mean(key_bytes, trace.keys()), longest_key, grouped(trace.loaded())));
-  text += line("values", fmt::format("{:.1f} bytes on average, at most {}", mean(trace.value_bytes(), all), longest_value));
+  text += line("values", fmt::format("{:.1f} bytes on average, at most {}", mean(values.bytes, std::max<u64>(values.count, 1)), values.longest));
   text += line("skew", skew_text(trace));
   if (!trace.has_times()) return text + line("times", "none");
   const double seconds = static_cast<double>(trace.ops().back().time_ns) / 1e9;

@@ -1,7 +1,6 @@
 #include "harness/trial_account.h"
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 #include <string>
 #include <utility>
@@ -35,12 +34,15 @@ void describe_file(const Workload& workload, TrialResult& out) {
                           .loaded = trace->loaded(), .has_times = trace->has_times()};
 }
 
-/// A replay writes values of one size.
+/// A replay writes values of one size, a multiple of eight bytes.
 std::optional<std::string> resized(const Trace& trace, u32 value_size) {
-  if (trace.sized_values() == 0) return std::nullopt;
-  const double mean = static_cast<double>(trace.value_bytes()) / static_cast<double>(trace.sized_values());
-  if (std::abs(mean - value_size) < 1) return std::nullopt;
-  return fmt::format("the trace's values have {:.1f} bytes on average, those of its replay {} each (--value-size)", mean, value_size);
+  const Trace::Values& values = trace.values();
+  const auto as_written = [&](u32 bytes) { return (u64{bytes} + 7) / 8 * 8 == value_size; };
+  if (values.count == 0 || (as_written(values.shortest) && as_written(values.longest))) return std::nullopt;
+  return fmt::format("the trace's values have {} bytes, {:.1f} on average, and those of its replay {} each (--value-size)",
+                     values.shortest == values.longest ? fmt::format("{}", values.longest)
+                                                       : fmt::format("{} to {}", values.shortest, values.longest),
+                     static_cast<double>(values.bytes) / static_cast<double>(values.count), value_size);
 }
 
 /// Phases that have more operations than their file asks for.

@@ -96,8 +96,10 @@ TEST_CASE("keys that are looked up before they are added may be added all the sa
 }
 
 TEST_CASE("what a trace says of its values' sizes and a replay does not is said") {
-  for (const auto& [read, written, note] : {std::tuple(0, 300, "the trace's values have 300.0 bytes on average, those of its replay 8 each"),
-                                            std::tuple(8, 8, ""), std::tuple(0, 0, ""), std::tuple(10, 13, "have 11.5 bytes")}) {
+  for (const auto& [read, written, note] :
+       {std::tuple(0, 300, "values have 300 bytes, 300.0 on average, and those of its replay 8 each"), std::tuple(8, 5, ""),
+        std::tuple(0, 0, ""), std::tuple(1, 15, "values have 1 to 15 bytes, 8.0 on average"),
+        std::tuple(16, 16, "values have 16")}) {
     Recorded recorded;
     for (u64 n = 0; n < 100; ++n) {
       recorded.add(key(n), OpKind::kInsert, 0, static_cast<u64>(written));

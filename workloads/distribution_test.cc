@@ -170,7 +170,8 @@ TEST_CASE("what is hottest drifts from rank to rank") {
 }
 
 TEST_CASE("a flash crowd addresses a few records for a while, each time others") {
-  const Popularity popularity(distribution("uniform"), 10'000, 7, Churn::parse(Spec::parse("flash:10000,share=0.6,records=5,length=4000")));
+  const Popularity popularity(distribution("uniform"), 10'000, 7,
+                              Churn::parse(Spec::parse("flash:10000,share=0.6,records=5,length=4000")));
   const auto counts = [&](u64 first, u64 count) {
     std::map<u64, u64> of;
     std::vector<u64> records(100);

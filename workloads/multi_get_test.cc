@@ -51,7 +51,8 @@ TEST_CASE("each multi-get has as many keys as were asked for, and they are reads
 
 TEST_CASE("the keys of multi-gets follow their operations however the stream is cut", "[multi-get]") {
   constexpr u64 kOps = 256 * 9;
-  GetStream made("mix:multi_get=40,insert=30,erase=30,multi_get_keys=64", "zipf:0.99", 1000);   // 102 multi-gets: 26 batches of draws
+  // 102 multi-gets: 26 batches of draws.
+  GetStream made("mix:multi_get=40,insert=30,erase=30,multi_get_keys=64", "zipf:0.99", 1000);
   made.make(0, kOps);
   const std::vector<Op> whole = made.gets;
   for (const u64 chunk : {u64{1}, u64{77}, u64{256}, u64{300}}) {

@@ -170,8 +170,12 @@ void Trace::look_at_ops(const std::string& path) {
     if (op.time_ns < time) throw fail(path, fmt::format("operation {} is earlier than the one before", i));
     time = op.time_ns;
     ++counts_[op.kind];
-    value_bytes_ += op.value_bytes;
-    sized_values_ += op.value_bytes != 0;
+    if (const u32 bytes = op.value_bytes; bytes != 0) {
+      ++values_.count;
+      values_.bytes += bytes;
+      values_.shortest = std::min(values_.shortest, bytes);
+      values_.longest = std::max(values_.longest, bytes);
+    }
   }
   if (ops_.empty()) throw fail(path, "has no operation");
 }

@@ -55,9 +55,13 @@ class Trace {
   [[nodiscard]] bool has_times() const { return has_times_; }
   /// Operations of each kind.
   [[nodiscard]] const std::array<u64, kOpKinds>& counts() const { return counts_; }
-  /// Of the values that operations say the size of, together, and how many say it: one of no bytes says nothing.
-  [[nodiscard]] u64 value_bytes() const { return value_bytes_; }
-  [[nodiscard]] u64 sized_values() const { return sized_values_; }
+  /// The values that operations say the size of: one of no bytes says nothing.
+  struct Values {
+    u64 count = 0;
+    u64 bytes = 0;       ///< together
+    u32 shortest = ~u32{0}, longest = 0;   ///< bytes
+  };
+  [[nodiscard]] const Values& values() const { return values_; }
   /// Of everything: the same for the same trace, wherever it is.
   [[nodiscard]] u64 checksum() const { return checksum_; }
 
@@ -86,8 +90,7 @@ class Trace {
   u64 loaded_ = 0;
   bool has_times_ = false;
   std::array<u64, kOpKinds> counts_{};
-  u64 value_bytes_ = 0;
-  u64 sized_values_ = 0;
+  Values values_;
   u64 checksum_ = 0;
   Identity identity_{};
 };

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "src/base/error.h"
 #include "src/testing/catch.h"
 #include "src/testing/refusal.h"
 #include "src/testing/temporary_file.h"

@@ -13,7 +13,6 @@
 #include <string>
 #include <vector>
 
-#include "src/base/error.h"
 #include "src/base/hash.h"
 #include "src/base/rng.h"
 #include "src/testing/catch.h"
@@ -180,7 +179,8 @@ TEST_CASE("a trace in which a key is twice, or longer than keys may be, is refus
   CHECK(trace_refusal(foreign_trace({"one", "two", "six"})) == "");
   CHECK_THAT(trace_refusal(foreign_trace({"one", "two", "one"})), Contains("key 2 is key 0 once more"));
   CHECK(trace_refusal(foreign_trace({"one", std::string(65'536, 'x')})) == "");
-  CHECK_THAT(trace_refusal(foreign_trace({"one", std::string(65'536, 'x'), "y"}, true)), Contains("key 1 has 65537 bytes; a key may have 65536"));
+  CHECK_THAT(trace_refusal(foreign_trace({"one", std::string(65'536, 'x'), "y"}, true)),
+             Contains("key 1 has 65537 bytes; a key may have 65536"));
 }
 
 TEST_CASE("a file is looked at once until it is another", "[trace]") {

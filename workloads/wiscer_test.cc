@@ -2,7 +2,6 @@
 
 #include <string>
 
-#include "src/base/error.h"
 #include "src/testing/catch.h"
 #include "src/testing/refusal.h"
 #include "src/testing/temporary_file.h"

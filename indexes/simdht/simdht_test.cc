@@ -13,7 +13,6 @@
 
 #include "indexes/simdht/bucket.h"
 #include "src/arch/features.h"
-#include "src/base/error.h"
 #include "src/base/rng.h"
 #include "src/machine/native.h"
 #include "src/testing/catch.h"

@@ -2,12 +2,13 @@
 
 #include <string>
 
-#include "src/base/error.h"
 #include "src/testing/catch.h"
 #include "src/testing/refusal.h"
 
 namespace latchlab {
 namespace {
+
+using testing::refusal;
 
 bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
@@ -44,7 +45,7 @@ TEST_CASE("malformed specs are refused with one line", "[spec]") {
        {"", ":20", ",wait=1", "rtm:", "rtm:20,", "rtm:20,wait", "rtm:20,wait=", "rtm:20,=1", "rtm,,wait=1",
         "rtm:wait=1,wait=0", "rtm:wait=1,20", "r tm", "RTM", "file:", "rtm:,wait=1"}) {
     INFO(text);
-    const std::string error = testing::refusal([&] { (void)Spec::parse(text); });
+    const std::string error = refusal([&] { (void)Spec::parse(text); });
     CHECK_FALSE(error.empty());
     CHECK_FALSE(contains(error, "\n"));
     CHECK(contains(error, text));
@@ -63,15 +64,15 @@ TEST_CASE("a reader gives defaults and values", "[spec]") {
 TEST_CASE("a reader refuses what is out of range or unknown", "[spec]") {
   const Spec spec = Spec::parse("rtm:101,wiat=2");
   SpecReader reader(spec, "policy rtm");
-  CHECK(contains(testing::refusal([&] { (void)reader.arg_u64(20, 0, 100); }),
+  CHECK(contains(refusal([&] { (void)reader.arg_u64(20, 0, 100); }),
                  "policy rtm: '101' must be a whole number from 0 to 100"));
-  CHECK(contains(testing::refusal([&] { (void)reader.flag("wiat", true); }), "must be 0 or 1"));
+  CHECK(contains(refusal([&] { (void)reader.flag("wiat", true); }), "must be 0 or 1"));
 
   SpecReader other(spec, "policy rtm");
   (void)other.arg_text();
   (void)other.flag("wait", true);
   (void)other.flag("respec", true);
-  const std::string error = testing::refusal([&] { other.finish(); });
+  const std::string error = refusal([&] { other.finish(); });
   CHECK(contains(error, "no option 'wiat'"));
   CHECK(contains(error, "wait, respec"));
   CHECK(contains(error, "did you mean 'wait'?"));
@@ -87,19 +88,19 @@ TEST_CASE("a reader takes numbers and words of a list", "[spec]") {
   CHECK(counts.arg_u64(0, 0, 2048) == 2048);
   CHECK(counts.number("slots", 0, 0, 1'500'000) == 1'500'000);
   CHECK(counts.number("seed", 0, 0, ~u64{0}) == ~u64{0});
-  CHECK(contains(testing::refusal([&] { (void)counts.number("slots", 0, 0, 1000); }),
+  CHECK(contains(refusal([&] { (void)counts.number("slots", 0, 0, 1000); }),
                  "slots='1.5M' must be a whole number from 0 to 1000"));
   for (const char* key : {"room", "size", "most", "high"}) {
     INFO(key);
-    CHECK(contains(testing::refusal([&] { (void)counts.number(key, 0, 0, ~u64{0}); }), "must be a whole number"));
+    CHECK(contains(refusal([&] { (void)counts.number(key, 0, 0, ~u64{0}); }), "must be a whole number"));
   }
-  CHECK(contains(testing::refusal([&] { (void)reader.number("slots", 0, 0, 11); }), "'12' must be a whole number from 0 to 11"));
+  CHECK(contains(refusal([&] { (void)reader.number("slots", 0, 0, 11); }), "'12' must be a whole number from 0 to 11"));
   const Spec wrong = Spec::parse("cuckoo:slots=16m");
   SpecReader other(wrong, "index cuckoo");
-  CHECK(contains(testing::refusal([&] { (void)other.number("slots", 0, 0, 11); }), "write 1000, 64k, 16M (decimal) or 16Mi (binary)"));
+  CHECK(contains(refusal([&] { (void)other.number("slots", 0, 0, 11); }), "write 1000, 64k, 16M (decimal) or 16Mi (binary)"));
   CHECK(reader.one_of("shape", 0, {"2x4", "2x8"}) == 1);
   CHECK(reader.one_of("kernel", 1, {"across", "along"}) == 1);
-  const std::string error = testing::refusal([&] { (void)reader.one_of("isa", 0, {"scalar", "avx"}); });
+  const std::string error = refusal([&] { (void)reader.one_of("isa", 0, {"scalar", "avx"}); });
   CHECK(contains(error, "index table: isa=axv is none of scalar, avx; did you mean 'avx'?"));
   CHECK_NOTHROW(reader.finish());
 }
@@ -107,7 +108,7 @@ TEST_CASE("a reader takes numbers and words of a list", "[spec]") {
 TEST_CASE("a reader refuses an argument that nobody reads", "[spec]") {
   const Spec spec = Spec::parse("none:3");
   SpecReader reader(spec, "policy none");
-  CHECK(contains(testing::refusal([&] { reader.finish(); }), "takes no argument"));
+  CHECK(contains(refusal([&] { reader.finish(); }), "takes no argument"));
 }
 
 TEST_CASE("numbers are whole texts", "[spec]") {

@@ -67,7 +67,7 @@ def broken_rules(path, text, exists):
         target = pathlib.PurePosixPath(include.group(1))
         if not exists(target):
             yield f'{where}: "{target}" is not a path from the top of the tree'
-        elif target.parts[:2] == ("src", "testing") and not is_test(path):
+        elif is_test(target) and not is_test(path):
             yield f"{where}: only tests may include {target}"
         elif target.parts[0] not in allowed:
             yield f"{where}: {folder} may not include {target}: it may include {', '.join(sorted(allowed))}"
@@ -109,7 +109,9 @@ class Rules(unittest.TestCase):
 
     def test_a_tool_of_the_tests(self):
         self.assertEqual(len(self.broken("harness/a.cc", '#include "src/testing/catch.h"\n')), 1)
-        self.assertEqual(self.broken("harness/a_test.cc", '#include "src/testing/catch.h"\n'), [])
+        self.assertEqual(len(self.broken("harness/a.cc", '#include "harness/a_testing.h"\n')), 1)
+        for test in ("harness/a_test.cc", "harness/a_testing.h"):
+            self.assertEqual(self.broken(test, '#pragma once\n#include "src/testing/catch.h"\n'), [])
 
     def test_a_path_that_is_not_from_the_top(self):
         self.assertEqual(len(self.broken("sync/a.cc", '#include "concepts.h"\n', exists=False)), 1)
