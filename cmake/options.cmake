@@ -6,7 +6,7 @@ set(LATCHLAB_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize takes them; emp
 set(LATCHLAB_PAIRS "" CACHE STRING "The index:policy pairs to build, as in art:rtm;*:olc; empty: all")
 # In half the time: most of it goes into what files include, above all the library for JSON. Names of anonymous namespaces that meet in
 # one batch are renamed; OFF, every file is compiled alone.
-option(LATCHLAB_UNITY "Compile the files of the harness, and the tests of harness, workloads and src, several at a time" ON)
+option(LATCHLAB_UNITY "Compile the files of the harness, and the tests of harness and workloads, several at a time" ON)
 set(CMAKE_UNITY_BUILD_BATCH_SIZE 12 CACHE STRING "How many of them at a time")
 
 if(NOT CMAKE_BUILD_TYPE)
