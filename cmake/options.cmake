@@ -4,10 +4,10 @@ set(LATCHLAB_MACHINE Native CACHE STRING "The machine that policies run on: Nati
 set_property(CACHE LATCHLAB_MACHINE PROPERTY STRINGS Native Emulated)
 set(LATCHLAB_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize takes them; empty: none")
 set(LATCHLAB_PAIRS "" CACHE STRING "The index:policy pairs to build, as in art:rtm;*:olc; empty: all")
-# In half the time: most of it goes into what files include, above all the library for JSON. Names of anonymous namespaces that meet in
-# one batch are renamed; OFF, every file is compiled alone.
+# For a third of the time less: much of it goes into what files include, above all the library for JSON. Names of anonymous namespaces
+# that meet in one batch are renamed; OFF, every file is compiled alone.
 option(LATCHLAB_UNITY "Compile the files of the harness, and the tests of harness and workloads, several at a time" ON)
-set(CMAKE_UNITY_BUILD_BATCH_SIZE 12 CACHE STRING "How many of them at a time")
+set(CMAKE_UNITY_BUILD_BATCH_SIZE 12)
 
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "" FORCE)

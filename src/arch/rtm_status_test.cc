@@ -8,11 +8,11 @@ namespace latchlab {
 namespace {
 
 // The table of the documentation, as data: the first row whose bits are all there decides.
-struct StatusRow {
+struct Row {
   u32 bits;
   AbortCause cause;
 };
-const std::vector<StatusRow> kTable{
+const std::vector<Row> kTable{
     {0xff000001, AbortCause::kLockBusy},
     {0xee000001, AbortCause::kArena},
     {1, AbortCause::kExplicitOther},
@@ -29,7 +29,7 @@ TEST_CASE("Every status belongs to the first class that matches") {
     for (u32 bits = 0; bits < 64; ++bits) {
       const u32 status = code << 24 | bits;
       AbortCause expected = AbortCause::kZero;
-      for (const StatusRow& row : kTable) {
+      for (const Row& row : kTable) {
         // A row with a code asks for exactly that code.
         if ((bits & row.bits & 63) != (row.bits & 63)) continue;
         if (row.bits >> 24 != 0 && row.bits >> 24 != code) continue;

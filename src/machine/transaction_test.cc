@@ -31,7 +31,7 @@ struct Pair {
 };
 
 template <class M>
-struct TestedCells {
+struct Cells {
   typename M::template Plain<u64> plain{1};
   typename M::template Plain<Colour> colour{Colour::kRed};
   typename M::template Plain<Pair> pair{Pair{1, 2}};
@@ -73,7 +73,7 @@ TEMPLATE_TEST_CASE("a transaction commits everything or nothing", "[machine]", E
   using M = TestType;
   bool committed = false, aborted = false, inside_seen = false, outside_seen = true;
   inside<M>([&] {
-    TestedCells<M> cells;
+    Cells<M> cells;
     const u32 abort = M::transact([&] {
       inside_seen = M::in_transaction();
       cells.change();
@@ -106,7 +106,7 @@ TEMPLATE_TEST_CASE("planned aborts happen where and how they were planned", "[ma
         PlannedAbort{AbortMoment::kAccess, 0xab000001, 1},
     }));
     for (int i = 0; i < 7; ++i) {
-      TestedCells<M> cells;
+      Cells<M> cells;
       u64 steps = 0;   // a local, and so not rolled back
       statuses.push_back(M::transact([&] {
         steps = 1;
@@ -155,7 +155,7 @@ TEMPLATE_TEST_CASE("what hardware cannot do inside a transaction aborts it with 
   std::vector<u32> statuses;
   bool untouched = false, ready_wait_commits = false;
   inside<M>([&] {
-    TestedCells<M> cells;
+    Cells<M> cells;
     statuses.push_back(M::transact([&] { cells.change(), M::pause(); }));
     statuses.push_back(M::transact([&] { cells.change(), M::yield(); }));
     statuses.push_back(M::transact([&] { M::wait_until(cells.atomic, [](u64 v) { return v == 99; }); }));
@@ -174,7 +174,7 @@ TEMPLATE_TEST_CASE("transactions nest flatly, seven deep", "[machine]", Emulated
   u32 inner_committed = 0, outer = 0, nested_abort = 0, deep = 0, deep_enough = 0;
   bool untouched = false;
   inside<M>([&] {
-    TestedCells<M> cells;
+    Cells<M> cells;
     outer = M::transact([&] {
       inner_committed = M::transact([&] { cells.change(); });
       M::template abort<7>();
@@ -199,9 +199,9 @@ TEMPLATE_TEST_CASE("destructors of an aborted body change nothing", "[machine]",
   using M = TestType;
   bool untouched = false;
   inside<M>([&] {
-    TestedCells<M> cells;
+    Cells<M> cells;
     struct Guard {
-      TestedCells<M>& cells;
+      Cells<M>& cells;
       ~Guard() {
         cells.change();
         M::wait_until(cells.atomic,
@@ -224,7 +224,7 @@ TEMPLATE_TEST_CASE("suspended loads see the transaction's own stores, and an abo
   u32 aborted = kCommitted, committed = 0;
   bool own = false, untouched = false, changed = false;
   inside<M>([&] {
-    TestedCells<M> cells;
+    Cells<M> cells;
     aborted = M::transact([&] {
       cells.plain.store(10);
       M::suspend_loads();
@@ -255,7 +255,7 @@ TEMPLATE_TEST_CASE("what must not be while loads are suspended aborts, and a res
   bool untouched = false, clean = false;
   inside<M>([&] {
     [[maybe_unused]] const typename M::Elision elision;
-    TestedCells<M> cells;
+    Cells<M> cells;
     statuses.push_back(M::transact([&] { cells.change(), M::suspend_loads(); }));   // ends
     statuses.push_back(M::transact([&] { cells.change(), M::suspend_loads(), M::suspend_loads(), M::resume_loads(); }));
     statuses.push_back(M::transact([&] { cells.change(), M::suspend_loads(), M::transact([&] { M::resume_loads(); }); }));
