@@ -36,6 +36,71 @@ inline std::vector<std::pair<std::string, std::string>> no_options(const Spec& s
   return {};
 }
 
+/// What Options make of a spec, for Pair's functions: one function for all pairs that have them.
+template <class Options>
+auto resolved_by(const Spec& spec) {
+  return Options::parse(spec).resolved();
+}
+template <class Options>
+auto degraded_by(const Spec& spec) {
+  return Options::parse(spec).degraded();
+}
+template <class Options>
+u64 most_keys_by(const Spec& spec) {
+  return Options::parse(spec).most_keys();
+}
+template <class Options>
+u64 least_bytes_by(const Spec& spec) {
+  return Options::parse(spec).least_bytes();
+}
+template <class Options>
+auto widths_by(const Spec& spec) {
+  return Options::parse(spec).widths();
+}
+template <class Policy>
+auto policy_degraded(const Spec& sync) {
+  return Policy::degraded(Policy::Options::parse(sync));
+}
+
+/// What an index says of itself, whatever policy it is joined to.
+template <class Written>
+void describe_index(Pair& pair) {
+  if constexpr (requires { Written::kOwnMemory; }) pair.own_memory = Written::kOwnMemory;
+  if constexpr (requires { Written::kLibrary; }) pair.library = Written::kLibrary;
+  if constexpr (requires { Written::kNoErase; }) pair.no_erase = Written::kNoErase;
+  if constexpr (requires { typename Written::Options; }) {
+    using Options = typename Written::Options;
+    pair.resolve_index = resolved_by<Options>;
+    pair.index_options = options_of<Options>(pair.index);
+    if constexpr (requires { Options::kMeantBy; }) pair.meant_by = Options::kMeantBy;
+    if constexpr (requires { Options::variants(); }) pair.variants = Options::variants();
+    if constexpr (requires(const Options& options) { options.degraded(); }) pair.index_degraded = degraded_by<Options>;
+    if constexpr (requires(const Options& options) { options.most_keys(); }) pair.most_keys = most_keys_by<Options>;
+    if constexpr (requires(const Options& options) { options.least_bytes(); }) pair.least_bytes = least_bytes_by<Options>;
+    if constexpr (requires(const Options& options) { options.widths(); }) pair.widths = widths_by<Options>;
+  } else {
+    pair.resolve_index = [](const Spec& spec) { return no_options(spec, "index "); };
+  }
+}
+
+/// What a policy says of itself, whatever index is joined to it.
+template <class Policy>
+void describe_policy(Pair& pair) {
+  using Options = typename Policy::Options;
+  pair.resolve = resolved_by<Options>;
+  if constexpr (requires { Policy::kManyWriters; }) pair.many_writers = Policy::kManyWriters;
+  if constexpr (requires { Policy::kElides; }) pair.elides = Policy::kElides;
+  if constexpr (requires { Policy::kElidesReads; }) pair.elides_reads = Policy::kElidesReads;
+  if constexpr (requires(const Options& options) { Policy::degraded(options); }) pair.degraded = policy_degraded<Policy>;
+  if constexpr (!requires { typename Policy::Reclaimer; }) {
+    pair.no_reclaim = "the index reclaims by itself";
+  } else if constexpr (Policy::Reclaimer::kName == "immediate") {
+    pair.no_reclaim = "under it unlinked memory is free at once";
+  }
+  if constexpr (requires { Policy::kAbout; }) pair.about = Policy::kAbout;
+  pair.options = options_of<Options>(pair.policy);
+}
+
 /// Registers SharedIndex (see indexes/concepts.h: a Synchronized<Index, Policy, Key> or a peer) for one key
 /// kind. What an index says about itself is optional, and taken from it, or from what was joined to a policy, where present:
 ///   kOwnMemory             why its memory is not the harness's to choose: --alloc and --hugepages=thp do not reach it, and it
@@ -65,34 +130,17 @@ void add_pair(Registry& registry, std::string index, std::string policy, KeyKind
   pair.policy = std::move(policy);
   pair.keys = keys;
   pair.ordered = SharedIndex::kOrdered;
-  using Written = typename WrittenAs<SharedIndex>::Type;
-  if constexpr (requires { Written::kOwnMemory; }) pair.own_memory = Written::kOwnMemory;
-  if constexpr (requires { Written::kLibrary; }) pair.library = Written::kLibrary;
-  if constexpr (requires { Written::kNoErase; }) pair.no_erase = Written::kNoErase;
   if constexpr (!kFindsBatches<SharedIndex> || !kChangesBatches<SharedIndex>) pair.no_batch = "the index takes one key at a time";
   if constexpr (requires { SharedIndex::kSideBySide; }) pair.side_by_side = SharedIndex::kSideBySide;
   if constexpr (requires { SharedIndex::kHints; }) pair.hints = SharedIndex::kHints;
   pair.learns = kLearns<SharedIndex>;
-  if constexpr (requires { typename Written::Options; }) {
-    using Options = typename Written::Options;
-    pair.resolve_index = [](const Spec& spec) { return Options::parse(spec).resolved(); };
-    pair.index_options = options_of<Options>(pair.index);
-    if constexpr (requires { Options::kMeantBy; }) pair.meant_by = Options::kMeantBy;
-    if constexpr (requires { Options::variants(); }) pair.variants = Options::variants();
-    if constexpr (requires(const Options& options) { options.degraded(); }) {
-      pair.index_degraded = [](const Spec& spec) { return Options::parse(spec).degraded(); };
-    }
-    if constexpr (requires(const Options& options) { options.most_keys(); }) {
-      pair.most_keys = [](const Spec& spec) { return u64{Options::parse(spec).most_keys()}; };
-    }
-    if constexpr (requires(const Options& options) { options.least_bytes(); }) {
-      pair.least_bytes = [](const Spec& spec) { return u64{Options::parse(spec).least_bytes()}; };
-    }
-    if constexpr (requires(const Options& options) { options.widths(); }) {
-      pair.widths = [](const Spec& spec) { return Options::parse(spec).widths(); };
-    }
+  describe_index<typename WrittenAs<SharedIndex>::Type>(pair);
+  if constexpr (requires { typename SharedIndex::Policy::Options; }) {
+    describe_policy<typename SharedIndex::Policy>(pair);
   } else {
-    pair.resolve_index = [](const Spec& spec) { return no_options(spec, "index "); };
+    pair.resolve = [](const Spec& sync) { return no_options(sync, "policy "); };
+    pair.about = "the index synchronizes itself";
+    pair.no_reclaim = "the index reclaims by itself";
   }
   pair.make_trial = [](const Config& config) -> std::unique_ptr<Trial> {
     return std::make_unique<TrialOf<SharedIndex>>(config);
@@ -100,28 +148,6 @@ void add_pair(Registry& registry, std::string index, std::string policy, KeyKind
   pair.make_index = [](const Spec& sync, const MemoryConfig& memory, const Spec& spec) -> std::unique_ptr<AnyIndex> {
     return std::make_unique<AnyIndexOf<SharedIndex>>(sync, memory, spec);
   };
-  if constexpr (requires { typename SharedIndex::Policy::Options; }) {
-    using Policy = typename SharedIndex::Policy;
-    using Options = typename Policy::Options;
-    pair.resolve = [](const Spec& sync) { return Options::parse(sync).resolved(); };
-    if constexpr (requires { Policy::kManyWriters; }) pair.many_writers = Policy::kManyWriters;
-    if constexpr (requires { Policy::kElides; }) pair.elides = Policy::kElides;
-    if constexpr (requires { Policy::kElidesReads; }) pair.elides_reads = Policy::kElidesReads;
-    if constexpr (requires(const Options& options) { Policy::degraded(options); }) {
-      pair.degraded = [](const Spec& sync) { return Policy::degraded(Options::parse(sync)); };
-    }
-    if constexpr (!requires { typename Policy::Reclaimer; }) {
-      pair.no_reclaim = "the index reclaims by itself";
-    } else if constexpr (Policy::Reclaimer::kName == "immediate") {
-      pair.no_reclaim = "under it unlinked memory is free at once";
-    }
-    if constexpr (requires { Policy::kAbout; }) pair.about = Policy::kAbout;
-    pair.options = options_of<Options>(pair.policy);
-  } else {
-    pair.resolve = [](const Spec& sync) { return no_options(sync, "policy "); };
-    pair.about = "the index synchronizes itself";
-    pair.no_reclaim = "the index reclaims by itself";
-  }
   registry.add(std::move(pair));
 }
 

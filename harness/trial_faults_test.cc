@@ -98,7 +98,10 @@ TEST_CASE("mistakes in the measured loop count even when the index is not checke
 TEST_CASE("memory that runs out ends the run as failed, and what is there still agrees with the tally") {
   const Plant plant(Mistake::kNoMemory);
   for (const char* workload : {"insert", "lookup"}) {
-    const TrialResult result = run_toy(small(workload));
+    Config config = small(workload);
+    config.time_ns = 0;
+    config.ops = 10'000;   // the slowest machine comes to the one that throws
+    const TrialResult result = run_toy(config);
     INFO(result.reason);
     CHECK(result.status == Status::kFailed);
     CHECK_THAT(result.reason, Catch::Contains("memory ran out"));
@@ -116,6 +119,8 @@ TEST_CASE("memory that runs out ends the run as failed, and what is there still 
 TEST_CASE("an operation that memory ran out in may have counted, but only in an index with memory of its own") {
   const Plant plant(Mistake::kLateThrow);
   Config config = small("insert");
+  config.time_ns = 0;
+  config.ops = 10'000;
   CHECK(run_toy(config).status == Status::kInvalid);
   config.own_memory = "it allocates itself";
   const TrialResult result = run_toy(config);

@@ -21,6 +21,26 @@ std::string shown(std::string_view key) {
 
 namespace {
 
+template <class Raw>
+void note_wrong(Contents& contents, Raw key, u64 value) {
+  if (contents.example.empty()) contents.example = fmt::format("key {} holds {:#x}, which is not its value", shown(key), value);
+  ++contents.wrong_values;
+}
+template <class Raw>
+void note_before(Contents& contents, Raw before, Raw key) {
+  if (contents.example.empty()) contents.example = fmt::format("key {} comes after key {}", shown(key), shown(before));
+  ++contents.disorder;
+}
+
+}  // namespace
+
+void note_wrong_value(Contents& contents, u64 key, u64 value) { note_wrong(contents, key, value); }
+void note_wrong_value(Contents& contents, std::string_view key, u64 value) { note_wrong(contents, key, value); }
+void note_disorder(Contents& contents, u64 before, u64 key) { note_before(contents, before, key); }
+void note_disorder(Contents& contents, std::string_view before, std::string_view key) { note_before(contents, before, key); }
+
+namespace {
+
 /// For index and payloads together.
 MemoryConfig memory_of_both(const Config& config) {
   MemoryConfig out;

@@ -15,19 +15,24 @@
 #include <fmt/format.h>
 
 #include "harness/session_of.h"
+#include "harness/sync_report.h"
 #include "harness/trial.h"
 #include "indexes/any_index.h"
 #include "indexes/concepts.h"
-#include "src/arch/rtm_status.h"
 #include "src/memory/memory_config.h"
 #include "src/reclaim/immediate.h"
-#include "src/stats/counters.h"
 
 namespace latchlab {
 
 /// A key for an error message: a number, or text with everything unprintable escaped.
 [[nodiscard]] std::string shown(u64 key);
 [[nodiscard]] std::string shown(std::string_view key);
+
+/// Counts a value that is not its key's, or a key that is not greater than the one before; the first of them is the example.
+void note_wrong_value(Contents& contents, u64 key, u64 value);
+void note_wrong_value(Contents& contents, std::string_view key, u64 value);
+void note_disorder(Contents& contents, u64 before, u64 key);
+void note_disorder(Contents& contents, std::string_view before, std::string_view key);
 
 /// What --alloc and --hugepages mean to an index; its limit is what payloads leave.
 [[nodiscard]] MemoryConfig memory_config_of(const Config& config);
@@ -67,20 +72,7 @@ class TrialOf final : public Trial {
   [[nodiscard]] bool keeps() const override { return keeps_pairs<Index>(); }
 
   [[nodiscard]] SyncReport sync_report(const std::vector<u64>& sums, u64 operations) const override {
-    SyncReport out;
-    if constexpr (requires { Index::Policy::Options::parse(spec_).resolved(); }) {
-      out.stats.options = Index::Policy::Options::parse(spec_).resolved();
-    }
-    if constexpr (requires { Index::Policy::degraded(Index::Policy::Options::parse(spec_)); }) {
-      out.degraded = Index::Policy::degraded(Index::Policy::Options::parse(spec_));
-    }
-    out.stats.counters = Measured<SyncStats::Counts>::missing("the policy counts nothing");
-    out.stats.aborts = Measured<SyncStats::Counts>::missing("the policy has no transactions");
-    out.stats.fallback_rate = Measured<double>::missing("the policy has no fallback");
-    out.stats.restart_rate = Measured<double>::missing("the policy has no optimistic runs to restart");
-    if constexpr (requires { std::declval<SessionThread&>().counters; }) report_counters(sums, operations, out);
-    if (!out.stats.aborts) out.stats.abort_statuses = Measured<SyncStats::Counts>::missing(out.stats.aborts.reason);
-    return out;
+    return sync_report_of<PolicyOf<Index>, CountersOf<SessionThread>>(spec_, sums, operations);
   }
 
   [[nodiscard]] Measured<ReclaimCounters> reclaim() const override {
@@ -144,106 +136,14 @@ class TrialOf final : public Trial {
     OwnedKey<Raw> last{};
     auto me = index_.join();
     index_.for_each(me, [&](Raw key, u64 value) {
-      if (!tag_matches(key, value, value_bits_)) {
-        if (out.example.empty()) {
-          out.example = fmt::format("key {} holds {:#x}, which is not its value", shown(key), value);
-        }
-        ++out.wrong_values;
-      }
+      if (!tag_matches(key, value, value_bits_)) note_wrong_value(out, key, value);
       if constexpr (Index::kOrdered) {
-        if (out.keys > 0 && !(Raw(last) < key)) {
-          if (out.example.empty()) {
-            out.example = fmt::format("key {} comes after key {}", shown(key), shown(Raw(last)));
-          }
-          ++out.disorder;
-        }
+        if (out.keys > 0 && !(Raw(last) < key)) note_disorder(out, Raw(last), key);
         last = key;
       }
       ++out.keys;
       out.checksum += TagOf<Index>(value_bits_)(value);
     });
-  }
-
-  /// Aborts by cause stand in a section of their own, and nowhere else: there they can be missing.
-  template <class Counters>
-  static constexpr bool counts_aborts(const CounterField<Counters>& field) {
-    if constexpr (requires { Counters::abort_fields(); }) {
-      for (const auto member : Counters::abort_fields()) {
-        if (member == field.member) return true;
-      }
-    }
-    return false;
-  }
-
-  /// Times belong to operations whose transaction aborted: where none was begun, locks were held all the same.
-  template <class Counters>
-  static bool not_timed(const CounterField<Counters>& field, const Counters& all) {
-    if constexpr (requires { all.begins; }) return field.name.ends_with("_ns") && all.begins == 0;
-    return false;
-  }
-
-  static void report_counters(const std::vector<u64>& sums, u64 operations, SyncReport& out) {
-    using Counters = std::remove_cvref_t<decltype(std::declval<SessionThread&>().counters)>;
-    constexpr auto kFields = Counters::fields();
-    if constexpr (kFields.size() > 0) {
-      Counters all{};
-      u64 restarts = 0;
-      bool restarts_counted = false;
-      for (std::size_t i = 0; i < kFields.size() && i < sums.size(); ++i) {
-        all.*kFields[i].member = sums[i];
-        const std::string_view name = kFields[i].name;
-        // A policy's own count wins: a scan is one operation of the workload and several of the policy, and
-        // what it counted of fallbacks and restarts is a share of those.
-        if (name == "ops") operations = sums[i];
-        if (name == "restarts" || name.ends_with("_restarts")) {
-          restarts += sums[i];
-          restarts_counted = true;
-        }
-      }
-      SyncStats::Counts counters;
-      for (const auto& field : kFields) {
-        if (!counts_aborts(field) && !not_timed(field, all)) {
-          counters.push_back({std::string(field.name), all.*field.member});
-        }
-      }
-      out.stats.counters = std::move(counters);
-      const auto rate = [&](u64 events) {
-        return operations > 0
-                   ? Measured<double>(static_cast<double>(events) / static_cast<double>(operations))
-                   : Measured<double>::missing("no operation was counted");
-      };
-      if (restarts_counted) out.stats.restart_rate = rate(restarts);
-      if constexpr (requires { Counters::abort_fields(); }) {
-        std::vector<NamedCount> aborts;
-        constexpr auto kAborts = Counters::abort_fields();
-        for (std::size_t i = 0; i < kAborts.size(); ++i) {
-          aborts.push_back({std::string(kAbortCauseNames[i]), all.*kAborts[i]});
-        }
-        SyncStats::Counts statuses;
-        for (std::size_t i = 0; i < all.histogram.size() && kFields.size() + i < sums.size(); ++i) {
-          all.histogram[i] = sums[kFields.size() + i];
-          if (all.histogram[i] != 0) statuses.push_back({bits_of(static_cast<u32>(i)), all.histogram[i]});
-        }
-        if (all.begins != 0) {
-          out.stats.aborts = std::move(aborts);
-          out.stats.abort_statuses = std::move(statuses);
-        } else {
-          out.stats.aborts = Measured<SyncStats::Counts>::missing(
-              all.elided() != 0 ? "the processor does not tell of aborts under its prefixes" : "no transaction was begun");
-        }
-      } else if constexpr (requires { all.commits; }) {
-        out.stats.aborts = Measured<SyncStats::Counts>::missing("the policy does not see its aborts");
-      }
-      if constexpr (requires { all.elided(); }) {
-        if (const u64 could = all.elided() + by_choice(all) + all.fallbacks; could != 0) {
-          out.elided = all.elided() + by_choice(all);
-          out.stats.fallback_rate = static_cast<double>(by_choice(all) + all.fallbacks) / static_cast<double>(could);
-        } else {
-          out.stats.fallback_rate = Measured<double>::missing("there was nothing to elide");
-        }
-      }
-      if constexpr (requires { all.inconsistency(); }) out.contradiction = all.inconsistency();
-    }
   }
 
   const Spec spec_;

@@ -25,18 +25,10 @@
 namespace latchlab {
 
 /// A number as a key of AnyIndex.
-[[nodiscard]] inline std::string number_key(u64 number) {
-  std::string out(8, '\0');
-  for (u32 i = 0; i < 8; ++i) out[i] = static_cast<char>(number >> (56 - 8 * i));
-  return out;
-}
+[[nodiscard]] std::string number_key(u64 number);
 
 /// The number that a key of eight bytes spells.
-[[nodiscard]] inline u64 key_number(std::string_view key) {
-  u64 out = 0;
-  for (const char c : key) out = out << 8 | static_cast<u8>(c);
-  return out;
-}
+[[nodiscard]] u64 key_number(std::string_view key);
 
 /// Whether an index keeps what it is given; all do, but for `null`.
 template <SharedIndex Index>
@@ -99,10 +91,45 @@ class AnyIndex {
   [[nodiscard]] virtual Footprint bytes() const = 0;
 };
 
+/// The session of an index of numbers, or of one of strings, with their keys: all that is not done for each pair again.
+template <class Raw>
+class KeyedSession : public AnyIndex::Session {
+ public:
+  std::optional<u64> find(std::string_view key) final;
+  std::vector<std::optional<u64>> find_batch(const std::vector<std::string>& keys, BatchOrder order) final;
+  std::vector<bool> insert_batch(const std::vector<std::string>& keys, const std::vector<u64>& values, BatchOrder order) final;
+  std::vector<bool> update_batch(const std::vector<std::string>& keys, const std::vector<u64>& values, BatchOrder order) final;
+  std::vector<bool> erase_batch(const std::vector<std::string>& keys, BatchOrder order) final;
+  bool insert(std::string_view key, u64 value) final;
+  bool update(std::string_view key, u64 value) final;
+  bool upsert(std::string_view key, u64 value) final;
+  bool erase(std::string_view key) final;
+  std::size_t scan(std::string_view from, std::size_t limit, const AnyIndex::Visit& visit) final;
+  void for_each(const AnyIndex::Visit& visit) final;
+
+ protected:
+  using Keys = std::span<const Raw>;
+  using Values = std::span<const u64>;
+  using VisitRaw = std::function<void(Raw key, u64 value)>;
+
+  virtual std::optional<u64> find_raw(Raw key) = 0;
+  virtual void find_raws(Keys keys, std::span<std::optional<u64>> found, BatchOrder order) = 0;
+  virtual void insert_raws(Keys keys, Values values, std::span<bool> inserted, BatchOrder order) = 0;
+  virtual void update_raws(Keys keys, Values values, std::span<bool> updated, BatchOrder order) = 0;
+  virtual void erase_raws(Keys keys, std::span<bool> erased, BatchOrder order) = 0;
+  virtual bool insert_raw(Raw key, u64 value) = 0;
+  virtual bool update_raw(Raw key, u64 value) = 0;
+  virtual bool upsert_raw(Raw key, u64 value) = 0;
+  virtual bool erase_raw(Raw key) = 0;
+  virtual std::size_t scan_raws(Raw from, std::size_t limit, const VisitRaw& visit) = 0;
+  virtual void for_each_raw(const VisitRaw& visit) = 0;
+};
+extern template class KeyedSession<u64>;
+extern template class KeyedSession<std::string_view>;
+
 template <SharedIndex Index>
 class AnyIndexOf final : public AnyIndex {
   using Raw = typename Index::Raw;
-  static constexpr bool kNumbers = std::is_same_v<Raw, u64>;
 
  public:
   AnyIndexOf(const Spec& sync, const MemoryConfig& memory) : index_(sync, memory) {}
@@ -120,73 +147,16 @@ class AnyIndexOf final : public AnyIndex {
     return std::make_unique<SessionOf>(index_);
   }
   [[nodiscard]] bool ordered() const override { return Index::kOrdered; }
-  [[nodiscard]] bool numbers() const override { return kNumbers; }
+  [[nodiscard]] bool numbers() const override { return std::is_same_v<Raw, u64>; }
   [[nodiscard]] bool keeps() const override { return keeps_pairs<Index>(); }
   [[nodiscard]] Footprint bytes() const override { return index_.bytes(); }
 
  private:
-  class SessionOf final : public AnyIndex::Session {
+  class SessionOf final : public KeyedSession<Raw> {
+    using typename KeyedSession<Raw>::Keys, typename KeyedSession<Raw>::Values, typename KeyedSession<Raw>::VisitRaw;
+
    public:
     explicit SessionOf(Index& index) : index_(index), me_(index.join()) {}
-
-    std::optional<u64> find(std::string_view key) override { return index_.find(me_, raw(key)); }
-    std::vector<std::optional<u64>> find_batch(const std::vector<std::string>& keys, BatchOrder order) override {
-      std::vector<std::optional<u64>> found(keys.size(), ~u64{0});   // to be overwritten
-      std::vector<Raw> raws;
-      for (const std::string& key : keys) raws.push_back(raw(key));
-      if constexpr (kFindsBatches<Index>) {
-        index_.find_batch(me_, raws, found, order);
-      } else {
-        for (std::size_t i = 0; i < raws.size(); ++i) found[i] = index_.find(me_, raws[i]);
-      }
-      return found;
-    }
-    std::vector<bool> insert_batch(const std::vector<std::string>& keys, const std::vector<u64>& values,
-                                   BatchOrder order) override {
-      return changed(keys, [&](auto&& raws, auto done) {
-        if constexpr (kChangesBatches<Index>) {
-          index_.insert_batch(me_, raws, values, done, order);
-        } else {
-          for (std::size_t i = 0; i < raws.size(); ++i) done[i] = index_.insert(me_, raws[i], values[i]);
-        }
-      });
-    }
-    std::vector<bool> update_batch(const std::vector<std::string>& keys, const std::vector<u64>& values,
-                                   BatchOrder order) override {
-      return changed(keys, [&](auto&& raws, auto done) {
-        if constexpr (kChangesBatches<Index>) {
-          index_.update_batch(me_, raws, values, done, order);
-        } else {
-          for (std::size_t i = 0; i < raws.size(); ++i) done[i] = index_.update(me_, raws[i], values[i]);
-        }
-      });
-    }
-    std::vector<bool> erase_batch(const std::vector<std::string>& keys, BatchOrder order) override {
-      return changed(keys, [&](auto&& raws, auto done) {
-        if constexpr (kChangesBatches<Index>) {
-          index_.erase_batch(me_, raws, done, order);
-        } else {
-          for (std::size_t i = 0; i < raws.size(); ++i) done[i] = index_.erase(me_, raws[i]);
-        }
-      });
-    }
-    bool insert(std::string_view key, u64 value) override { return index_.insert(me_, raw(key), value); }
-    bool update(std::string_view key, u64 value) override { return index_.update(me_, raw(key), value); }
-    bool upsert(std::string_view key, u64 value) override { return index_.upsert(me_, raw(key), value); }
-    bool erase(std::string_view key) override { return index_.erase(me_, raw(key)); }
-
-    std::size_t scan(std::string_view from, std::size_t limit, const Visit& visit) override {
-      if constexpr (Index::kOrdered) {
-        return index_.scan(me_, raw(from), limit, [&](Raw key, u64 value) { show(visit, key, value); });
-      } else {
-        return 0;
-      }
-    }
-    void for_each(const Visit& visit) override {
-      if constexpr (keeps_pairs<Index>()) {
-        index_.for_each(me_, [&](Raw key, u64 value) { show(visit, key, value); });
-      }
-    }
 
     [[nodiscard]] std::vector<std::pair<std::string, u64>> counters() const override {
       std::vector<std::pair<std::string, u64>> out;
@@ -202,28 +172,48 @@ class AnyIndexOf final : public AnyIndex {
     }
 
    private:
-    static Raw raw(std::string_view key) {
-      if constexpr (kNumbers) {
-        return key_number(key);
+    std::optional<u64> find_raw(Raw key) override { return index_.find(me_, key); }
+    void find_raws(Keys keys, std::span<std::optional<u64>> found, BatchOrder order) override {
+      if constexpr (kFindsBatches<Index>) {
+        index_.find_batch(me_, keys, found, order);
       } else {
-        return key;
+        for (std::size_t i = 0; i < keys.size(); ++i) found[i] = index_.find(me_, keys[i]);
       }
     }
-    /// What `change(raws, done)` leaves in `done`.
-    template <class Change>
-    static std::vector<bool> changed(const std::vector<std::string>& keys, const Change& change) {
-      std::vector<Raw> raws;
-      for (const std::string& key : keys) raws.push_back(raw(key));
-      const auto done = std::make_unique<bool[]>(keys.size());
-      change(raws, std::span(done.get(), keys.size()));
-      return std::vector<bool>(done.get(), done.get() + keys.size());
-    }
-    static void show(const Visit& visit, Raw key, u64 value) {
-      if constexpr (kNumbers) {
-        visit(number_key(key), value);
+    void insert_raws(Keys keys, Values values, std::span<bool> inserted, BatchOrder order) override {
+      if constexpr (kChangesBatches<Index>) {
+        index_.insert_batch(me_, keys, values, inserted, order);
       } else {
-        visit(key, value);
+        for (std::size_t i = 0; i < keys.size(); ++i) inserted[i] = index_.insert(me_, keys[i], values[i]);
       }
+    }
+    void update_raws(Keys keys, Values values, std::span<bool> updated, BatchOrder order) override {
+      if constexpr (kChangesBatches<Index>) {
+        index_.update_batch(me_, keys, values, updated, order);
+      } else {
+        for (std::size_t i = 0; i < keys.size(); ++i) updated[i] = index_.update(me_, keys[i], values[i]);
+      }
+    }
+    void erase_raws(Keys keys, std::span<bool> erased, BatchOrder order) override {
+      if constexpr (kChangesBatches<Index>) {
+        index_.erase_batch(me_, keys, erased, order);
+      } else {
+        for (std::size_t i = 0; i < keys.size(); ++i) erased[i] = index_.erase(me_, keys[i]);
+      }
+    }
+    bool insert_raw(Raw key, u64 value) override { return index_.insert(me_, key, value); }
+    bool update_raw(Raw key, u64 value) override { return index_.update(me_, key, value); }
+    bool upsert_raw(Raw key, u64 value) override { return index_.upsert(me_, key, value); }
+    bool erase_raw(Raw key) override { return index_.erase(me_, key); }
+    std::size_t scan_raws(Raw from, std::size_t limit, const VisitRaw& visit) override {
+      if constexpr (Index::kOrdered) {
+        return index_.scan(me_, from, limit, visit);
+      } else {
+        return 0;
+      }
+    }
+    void for_each_raw(const VisitRaw& visit) override {
+      if constexpr (keeps_pairs<Index>()) index_.for_each(me_, visit);
     }
 
     Index& index_;

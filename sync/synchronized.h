@@ -147,8 +147,8 @@ class Synchronized {
   }
   /// changed[i] becomes what update says of keys[i] and values[i], in turn, each for itself. Up to kMostInAttempt keys are one
   /// attempt of the policy, if it excludes everybody else. As many `values` and `changed` as keys, in the caller's storage.
-  void update_batch(Thread& me, std::span<const Raw> keys, std::span<const u64> values, std::span<bool> changed,
-                    BatchOrder order = BatchOrder::kSideBySide) {
+  [[gnu::noinline]] void update_batch(Thread& me, std::span<const Raw> keys, std::span<const u64> values,
+                                      std::span<bool> changed, BatchOrder order = BatchOrder::kSideBySide) {
     in_groups(me, keys, order, Hint::kChange, [&](std::size_t first, std::size_t count) {
       if constexpr (kUpdatesAtOnce) {
         update_in_one_attempt(me, keys.subspan(first, count), values.subspan(first, count), changed.subspan(first, count));
@@ -160,14 +160,15 @@ class Synchronized {
   /// inserted[i] becomes what insert says of keys[i] and values[i], in turn, each an attempt for itself. Where it throws, what
   /// was done is done: `inserted` of the others is as it was. Asking for the lines beforehand is one more operation of the
   /// policy, and it counts it.
-  void insert_batch(Thread& me, std::span<const Raw> keys, std::span<const u64> values, std::span<bool> inserted,
-                    BatchOrder order = BatchOrder::kSideBySide) {
+  [[gnu::noinline]] void insert_batch(Thread& me, std::span<const Raw> keys, std::span<const u64> values,
+                                      std::span<bool> inserted, BatchOrder order = BatchOrder::kSideBySide) {
     in_groups(me, keys, order, Hint::kInsert, [&](std::size_t first, std::size_t count) {
       for (std::size_t i = first; i < first + count; ++i) inserted[i] = insert(me, keys[i], values[i]);
     });
   }
   /// erased[i] becomes what erase says of keys[i]; all else as insert_batch.
-  void erase_batch(Thread& me, std::span<const Raw> keys, std::span<bool> erased, BatchOrder order = BatchOrder::kSideBySide) {
+  [[gnu::noinline]] void erase_batch(Thread& me, std::span<const Raw> keys, std::span<bool> erased,
+                                     BatchOrder order = BatchOrder::kSideBySide) {
     in_groups(me, keys, order, Hint::kChange, [&](std::size_t first, std::size_t count) {
       for (std::size_t i = first; i < first + count; ++i) erased[i] = erase(me, keys[i]);
     });
@@ -262,7 +263,7 @@ class Synchronized {
     }
   }
   template <class Me>
-  void find_spelled(Me& me, std::span<const Key> keys, std::span<std::optional<u64>> found, BatchOrder order) const {
+  [[gnu::noinline]] void find_spelled(Me& me, std::span<const Key> keys, std::span<std::optional<u64>> found, BatchOrder order) const {
     policy_.read(me, [&](auto& tx) -> Attempt<bool> {
       if constexpr (kSideBySide) {
         if (order == BatchOrder::kSideBySide) return index_.find_batch_in(tx, keys, found);
@@ -388,15 +389,20 @@ class Synchronized {
     return Grown::kDone;
   }
 
+  /// The next pairs, up to `most`, in a batch that has room for one at least. Apart from what visits them, so that it is compiled once.
+  [[gnu::noinline]] void gather(Thread& me, const Key& from, bool after, std::size_t most, auto& batch) const {
+    do {
+      if (batch.too_small()) batch.enlarge();
+      policy_.read(me, [&](auto& tx) { return index_.gather_in(tx, from, after, most, batch); });
+    } while (batch.too_small());
+  }
+
   template <class Visit>
   std::size_t scan_from(Thread& me, Key from, std::size_t limit, Visit&& visit) const {
     typename Body::Batch batch(limit);
     std::size_t seen = 0;
     for (bool after = false; seen < limit; after = true) {
-      do {
-        if (batch.too_small()) batch.enlarge();
-        policy_.read(me, [&](auto& tx) { return index_.gather_in(tx, from, after, limit - seen, batch); });
-      } while (batch.too_small());
+      gather(me, from, after, limit - seen, batch);
       if (batch.empty()) break;
       batch.for_each([&](Raw raw, u64 value) {
         if (seen < limit) visit(raw, value), ++seen;
