@@ -25,7 +25,7 @@
 namespace latchlab {
 
 class Trial;          // trial.h: the run of one Config over one typed index
-class AnyIndex;       // any_index.h: an index behind one virtual call an operation, for tests
+class AnyIndex;       // any_index.h: an index behind virtual calls, for tests
 struct MemoryConfig;  // src/memory
 
 /// One option of a policy or an index as `harness list` shows it.

@@ -122,6 +122,7 @@ TEST_CASE("operations or time that end before the phases do leave a row of the o
   // A slow machine may still be in the first when time is up.
   for (config.time_ns = 20'000'000; config.time_ns < 60'000'000'000; config.time_ns *= 2) {
     result = run_of<Toy<u64>>(config);
+    REQUIRE(result.throughput);
     if (result.throughput->operations > 256) break;
   }
   CHECK(names(result) == fmt::format("a=256 b={} ", result.throughput->operations - 256));

@@ -46,13 +46,6 @@ Raw key_of(const Step& step) {
   }
 }
 
-/// Operations that took the lock though elision worked.
-template <class Counters>
-u64 by_choice(const Counters& counters) {
-  if constexpr (requires { counters.direct_lock; }) return counters.direct_lock;
-  return 0;
-}
-
 /// The tag in a value (workloads/value.h), wherever it stands in values of so many bits. It is also the share of a key in the
 /// checksum of what is there: a hash of the key already, so that nothing is hashed while the clock runs. A sum of them does
 /// not depend on the order of insertions and erasures. Only where the index may have room for fewer bits is the shift asked of a

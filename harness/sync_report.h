@@ -1,8 +1,7 @@
-// What a policy's options, and its counters summed over all sessions, say in the words of the result. Compiled once for each
-// policy, and not for each pair.
+// What a policy's options, and its counters summed over all sessions, say in the words of the result. Of the policy alone, so that
+// it is compiled once for all kinds of keys.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -10,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "harness/session_of.h"
 #include "harness/trial.h"
 #include "src/arch/rtm_status.h"
 #include "src/base/spec.h"

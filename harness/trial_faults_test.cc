@@ -79,6 +79,8 @@ TEST_CASE("a key that is in no record must not be found") {
   const Plant plant(Mistake::kPhantom);
   Config config = small("lookup");
   config.negative = .5;
+  config.time_ns = 0;
+  config.ops = 10'000;
   const TrialResult result = run_toy(config);
   CHECK(result.status == Status::kInvalid);
   CHECK_THAT(result.reason, Catch::Contains("cannot be"));
@@ -88,6 +90,9 @@ TEST_CASE("mistakes in the measured loop count even when the index is not checke
   const Plant plant(Mistake::kWrongValue);
   Config config = small("lookup");
   config.records = 900;  // few enough for loading to pass
+  config.warmup_ns = 0;
+  config.time_ns = 0;
+  config.ops = 10'000;
   config.validate = Validate::kOff;
   const TrialResult result = run_toy(config);
   CHECK(result.status == Status::kInvalid);
@@ -96,8 +101,8 @@ TEST_CASE("mistakes in the measured loop count even when the index is not checke
 }
 
 TEST_CASE("memory that runs out ends the run as failed, and what is there still agrees with the tally") {
-  const Plant plant(Mistake::kNoMemory);
   for (const char* workload : {"insert", "lookup"}) {
+    const Plant plant(Mistake::kNoMemory);
     Config config = small(workload);
     config.time_ns = 0;
     config.ops = 10'000;   // the slowest machine comes to the one that throws
@@ -117,11 +122,14 @@ TEST_CASE("memory that runs out ends the run as failed, and what is there still 
 }
 
 TEST_CASE("an operation that memory ran out in may have counted, but only in an index with memory of its own") {
-  const Plant plant(Mistake::kLateThrow);
   Config config = small("insert");
   config.time_ns = 0;
   config.ops = 10'000;
-  CHECK(run_toy(config).status == Status::kInvalid);
+  {
+    const Plant plant(Mistake::kLateThrow);
+    CHECK(run_toy(config).status == Status::kInvalid);
+  }
+  const Plant plant(Mistake::kLateThrow);
   config.own_memory = "it allocates itself";
   const TrialResult result = run_toy(config);
   CHECK(result.status == Status::kFailed);

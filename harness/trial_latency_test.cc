@@ -177,7 +177,13 @@ TEST_CASE("where every call fell back there are none to tell apart") {
 
 TEST_CASE("what the policy met with is told for each thread and each interval") {
   Config config = small("mix:read=60,update=40");
-  const TrialResult result = run_of<Falling>(config);
+  // Whoever takes the samples may be kept from it for as long as the whole run lasts.
+  TrialResult result;
+  const auto tells = [&] {
+    const auto some = [](const SyncStats::Series& series) { return std::ranges::any_of(series.rates, [](double rate) { return rate > 0; }); };
+    return result.sync.series && std::ranges::all_of(*result.sync.series, some);
+  };
+  for (; !tells() && config.time_ns < 60'000'000'000; config.time_ns *= 2) result = run_of<Falling>(config);
   REQUIRE(result.sync.per_thread);
   REQUIRE(result.sync.per_thread->size() == 2);
   for (const char* name : {"ops", "fallbacks"}) {
@@ -193,15 +199,10 @@ TEST_CASE("what the policy met with is told for each thread and each interval") 
   for (const SyncStats::Series& series : *result.sync.series) {
     INFO(series.name);
     CHECK(series.rates.size() <= result.throughput->series.size());
-    REQUIRE_FALSE(series.rates.empty());
-    u32 with_some = 0;
-    for (const double rate : series.rates) {
-      CHECK(rate <= .1);   // .4 of the operations are updates, of which one in fifty falls back
-      with_some += rate > 0;
-    }
-    CHECK(with_some > 0);
+    for (const double rate : series.rates) CHECK(rate <= .1);   // .4 of the operations are updates, of which one in fifty falls back
   }
-  const TrialResult none = run_of<Toy<u64>>(config);
+  CHECK(tells());
+  const TrialResult none = run_of<Toy<u64>>(small("mix:read=60,update=40"));
   CHECK_FALSE(none.sync.per_thread);
   CHECK(none.sync.series.reason == "the policy counts nothing of the kind");
 }

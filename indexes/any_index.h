@@ -1,5 +1,5 @@
 #pragma once
-// Any index behind one virtual call an operation: what a test suite that is compiled once speaks to. Never
+// Any index behind virtual calls: what a test suite that is compiled once speaks to. Never
 // measured.
 //
 // Keys are byte strings. An index of integers takes them as eight bytes, most significant first, so that the
@@ -91,7 +91,8 @@ class AnyIndex {
   [[nodiscard]] virtual Footprint bytes() const = 0;
 };
 
-/// The session of an index of numbers, or of one of strings, with their keys: all that is not done for each pair again.
+/// What the sessions of all indexes of numbers have in common, and those of all of strings: keys become what the index takes, and
+/// back. Compiled once for each of the two.
 template <class Raw>
 class KeyedSession : public AnyIndex::Session {
  public:

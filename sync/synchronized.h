@@ -145,6 +145,8 @@ class Synchronized {
       find_in_one_attempt(me, keys.subspan(first, count), found.subspan(first, count), order);
     }
   }
+  // Calls of changes by the batch, of which each has many keys, are not inlined: whoever calls them, they are compiled once.
+
   /// changed[i] becomes what update says of keys[i] and values[i], in turn, each for itself. Up to kMostInAttempt keys are one
   /// attempt of the policy, if it excludes everybody else. As many `values` and `changed` as keys, in the caller's storage.
   [[gnu::noinline]] void update_batch(Thread& me, std::span<const Raw> keys, std::span<const u64> values,

@@ -65,6 +65,13 @@ constexpr C counters_since(const C& before, const C& now) {
   return difference;
 }
 
+/// Operations that took the lock though elision worked.
+template <class Counters>
+u64 by_choice(const Counters& counters) {
+  if constexpr (requires { counters.direct_lock; }) return counters.direct_lock;
+  return 0;
+}
+
 /// The counters of a policy that has nothing to count.
 struct NoCounters {
   static constexpr std::array<CounterField<NoCounters>, 0> fields() { return {}; }
