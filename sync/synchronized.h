@@ -265,7 +265,7 @@ class Synchronized {
     }
   }
   template <class Me>
-  [[gnu::noinline]] void find_spelled(Me& me, std::span<const Key> keys, std::span<std::optional<u64>> found, BatchOrder order) const {
+  void find_spelled(Me& me, std::span<const Key> keys, std::span<std::optional<u64>> found, BatchOrder order) const {
     policy_.read(me, [&](auto& tx) -> Attempt<bool> {
       if constexpr (kSideBySide) {
         if (order == BatchOrder::kSideBySide) return index_.find_batch_in(tx, keys, found);
