@@ -272,9 +272,7 @@ bool Phases::make_ready(Worker& me, u32 most) {
   me.clocked &= start && now;
   me.making_ns += me.clocked ? *now - *start : 0;
   if (dealt.first < StreamPrint::kMost) {   // outside of what making takes
-    const MadeOps& made = me.steps.made();
-    const u64 count = std::min<u64>(dealt.count, StreamPrint::kMost - dealt.first);
-    me.print += fingerprint(dealt.first, std::span(made.ops).first(count), made.gets);
+    me.print += me.steps.print(maker_.stream(), dealt.first, std::min<u64>(dealt.count, StreamPrint::kMost - dealt.first));
   }
   return dealt.count > 0;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -48,6 +49,21 @@ void fill_steps(std::span<Step> steps, const KeySet& keys, std::span<const Op> o
   }
 }
 
+/// The steps of operations with these keys that are like `op`.
+void fill_steps(std::span<Step> steps, std::span<const u64> keys, const Op& op, Expect expect, u64 stamp, u32 value_bits) {
+  const u16 limit = op.keys;   // copies, which stay in registers since no store changes them
+  const OpKind kind = op.kind;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    Step step;
+    put_key(step, keys[i]);
+    step.value = value_of(keys[i], stamp + i, value_bits);
+    step.limit = limit;
+    step.kind = kind;
+    step.expect = expect;
+    steps[i] = step;
+  }
+}
+
 /// `may_miss`: a record may be gone, or not there yet. `may_hit`: what is to be inserted may be there.
 Expect expectation(OpKind kind, bool absent, bool may_miss, bool may_hit) {
   switch (kind) {
@@ -63,6 +79,16 @@ Expect expectation(OpKind kind, bool absent, bool may_miss, bool may_hit) {
     case OpKind::kMultiGet: break;   // its keys are reads
   }
   return Expect::kEither;
+}
+
+Expectations expectations(const Stream& stream, bool may_be_gone) {
+  const bool may_miss = may_be_gone || stream.addresses_new();
+  const bool may_hit = may_be_gone || stream.inserts_may_hit() || stream.size() > stream.keys().capacity();
+  Expectations expect;
+  for (std::size_t kind = 0; kind < kOpKinds; ++kind) {
+    for (const bool absent : {false, true}) expect[kind][absent] = expectation(OpKind{static_cast<u8>(kind)}, absent, may_miss, may_hit);
+  }
+  return expect;
 }
 
 }  // namespace
@@ -96,7 +122,8 @@ void Steps::refill(const StepMaker& maker, u64 first, u32 count) {
     for (Step& step : kept) step.number -= is_multi_get(step) ? gone : 0;
   }
   maker.make(first, std::span(steps_).subspan(left, count), gets_, made_);
-  rest_ = slice_of(std::span(steps_).first(left + count), gets_);
+  kept_ = left;
+  rest_ = maker.slice(std::span(steps_).first(left + count), gets_);
 }
 
 Slice Steps::only(const StepMaker& maker, u64 first, u32 count) {
@@ -105,22 +132,45 @@ Slice Steps::only(const StepMaker& maker, u64 first, u32 count) {
   return std::exchange(rest_, {});
 }
 
+u64 Steps::print(const Stream& stream, u64 first, u64 count) const {
+  const std::optional<Op> like = stream.alike();
+  if (!like) return fingerprint(first, std::span(made_.ops).first(count), made_.gets);
+  std::vector<Op> ops(count, *like);
+  for (u64 i = 0; i < count; ++i) ops[i].key = steps_[kept_ + i].number;
+  return fingerprint(first, ops);
+}
+
 void StepMaker::make(u64 first, std::span<Step> steps, std::vector<Step>& gets, MadeOps& made) const {
-  made.ops.resize(steps.size());
-  made.gets.clear();
-  stream_.fill(first, made.ops, made.gets);
+  if (const std::optional<Op> like = stream_.alike()) return make_alike(first, steps, *like);
   stream_.keys().bytes() ? make_of<std::string_view>(first, steps, gets, made) : make_of<u64>(first, steps, gets, made);
 }
 
-template <class Raw>
-void StepMaker::make_of(u64 first, std::span<Step> steps, std::vector<Step>& gets, const MadeOps& made) const {
-  const KeySet& keys = stream_.keys();
-  const bool may_miss = may_be_gone_ || stream_.addresses_new();
-  const bool may_hit = may_be_gone_ || stream_.inserts_may_hit() || stream_.size() > keys.capacity();
-  Expectations expect;
-  for (std::size_t kind = 0; kind < kOpKinds; ++kind) {
-    for (const bool absent : {false, true}) expect[kind][absent] = expectation(OpKind{static_cast<u8>(kind)}, absent, may_miss, may_hit);
+Slice StepMaker::slice(std::span<const Step> steps, std::span<const Step> gets) const {
+  const std::optional<Op> like = stream_.alike();
+  if (!like || steps.empty()) return slice_of(steps, gets);
+  return {.steps = steps.data(), .count = static_cast<u32>(steps.size()), .only = like->kind, .teaches = true, .gets = gets.data()};
+}
+
+void StepMaker::make_alike(u64 first, std::span<Step> steps, const Op& op) const {
+  constexpr std::size_t kBlock = 256;   // keys that stay in the nearest cache
+  const Expect expect = expectations(stream_, may_be_gone_)[static_cast<std::size_t>(op.kind)][op.absent];
+  while (!steps.empty()) {
+    std::array<u64, kBlock> keys;
+    const auto here = steps.first(std::min(steps.size(), kBlock));
+    stream_.fill_keys(first, std::span(keys).first(here.size()));
+    fill_steps(here, keys, op, expect, first, value_bits_);
+    steps = steps.subspan(here.size());
+    first += here.size();
   }
+}
+
+template <class Raw>
+void StepMaker::make_of(u64 first, std::span<Step> steps, std::vector<Step>& gets, MadeOps& made) const {
+  made.ops.resize(steps.size());
+  made.gets.clear();
+  stream_.fill(first, made.ops, made.gets);
+  const KeySet& keys = stream_.keys();
+  const Expectations expect = expectations(stream_, may_be_gone_);
   fill_steps<Raw>(steps, keys, made.ops, {first, 1}, value_bits_, expect);
   if (made.gets.empty()) return;
   u64 next = gets.size();

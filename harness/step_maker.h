@@ -22,7 +22,7 @@
 
 namespace latchlab {
 
-/// The operations that steps were made of, as Stream::fill leaves them.
+/// The operations that steps were made of, as Stream::fill leaves them; none where they are alike.
 struct MadeOps {
   std::vector<Op> ops;
   std::vector<Op> gets;
@@ -39,12 +39,17 @@ class StepMaker {
   /// end of `gets`.
   void make(u64 first, std::span<Step> steps, std::vector<Step>& gets, MadeOps& made) const;
 
+  /// Steps that were made, as a slice. `gets`: the keys of multi-gets among them.
+  [[nodiscard]] Slice slice(std::span<const Step> steps, std::span<const Step> gets) const;
+
   [[nodiscard]] const Stream& stream() const { return stream_; }
 
  private:
   /// make(), where the keys are of this type.
   template <class Raw>
-  void make_of(u64 first, std::span<Step> steps, std::vector<Step>& gets, const MadeOps& made) const;
+  void make_of(u64 first, std::span<Step> steps, std::vector<Step>& gets, MadeOps& made) const;
+  /// make(), where operations are alike: with no Op for each.
+  void make_alike(u64 first, std::span<Step> steps, const Op& op) const;
 
   const Stream& stream_;
   bool may_be_gone_;
@@ -72,13 +77,14 @@ class Steps {
   /// The same with steps from elsewhere.
   [[nodiscard]] std::vector<Step>& only() { return rest_ = {}, steps_; }
 
-  /// The operations that were made last.
-  [[nodiscard]] const MadeOps& made() const { return made_; }
+  /// The fingerprint of the first `count` operations that refill() made last, as those from `first` on.
+  [[nodiscard]] u64 print(const Stream& stream, u64 first, u64 count) const;
 
  private:
   std::vector<Step> steps_;   // as many as there ever were: zeroing them again would cost a part of making them
   std::vector<Step> gets_;    // the keys of multi-gets among them
   MadeOps made_;
+  u32 kept_ = 0;   // of refill(): steps before those that it made
   Slice rest_;
 };
 

@@ -30,6 +30,8 @@ TEST_CASE("a step knows what must come of it") {
   const Distribution uniform(Spec::parse("uniform"));
   const MixStream stream(1, 1, keys, uniform, mix, 100);
   Steps made;
+  std::vector<Op> ops(512), gets;
+  stream.fill(0, ops, gets);
   for (const bool may_be_gone : {false, true}) {
     const Slice slice = made.only(StepMaker(stream, may_be_gone, 64), 0, 512);
     CHECK(slice.count == 512);
@@ -39,9 +41,56 @@ TEST_CASE("a step knows what must come of it") {
       CHECK(tag_matches(step.number, step.value));
       if (step.kind == OpKind::kInsert) CHECK(step.expect == (may_be_gone ? Expect::kEither : Expect::kMiss));
       if (step.kind == OpKind::kUpdate) CHECK(step.expect == (may_be_gone ? Expect::kEither : Expect::kHit));
-      if (step.kind == OpKind::kRead && made.made().ops[i].absent) CHECK(step.expect == Expect::kMiss);
-      if (step.kind == OpKind::kRead && !made.made().ops[i].absent) {
+      if (step.kind == OpKind::kRead && ops[i].absent) CHECK(step.expect == Expect::kMiss);
+      if (step.kind == OpKind::kRead && !ops[i].absent) {
         CHECK(step.expect == (may_be_gone ? Expect::kEither : Expect::kHit));
+      }
+    }
+  }
+}
+
+TEST_CASE("steps of operations that are alike are those of one after the other") {
+  const testing::Lines lines(2000);
+  constexpr u64 kFirst = 300, kCount = 700;   // parts of blocks at both ends
+  for (const std::string& kind : {std::string("u64"), std::string("u32"), std::string("stride:4096"), std::string("clustered:64"),
+                                  std::string("dense:in_order=1"), "file:" + lines.path()}) {
+    const KeySet keys(Spec::parse(kind), test_seed());
+    const auto check = [&](const MixStream& stream) {
+      std::vector<Op> ops(kCount), gets;
+      stream.fill(kFirst, ops, gets);
+      Steps steps;
+      const StepMaker maker(stream, false, 64);
+      steps.refill(maker, kFirst - 100, 100);   // which stay before them
+      steps.refill(maker, kFirst, kCount);
+      CHECK(steps.print(stream, kFirst, kCount) == fingerprint(kFirst, ops));
+      CHECK(steps.print(stream, kFirst, 10) == fingerprint(kFirst, std::span(ops).first(10)));
+      const Slice made = steps.rest();
+      REQUIRE(made.count == 100 + kCount);
+      CHECK(made.only == ops[0].kind);
+      for (u64 i = 0; i < kCount; ++i) {
+        const Step& step = made.steps[100 + i];
+        REQUIRE(step.kind == ops[i].kind);
+        REQUIRE(step.limit == 0);
+        REQUIRE(step.expect == (ops[i].absent || step.kind == OpKind::kInsert ? Expect::kMiss : Expect::kHit));
+        if (keys.bytes()) {
+          const auto key = keys.raw<std::string_view>(ops[i]);
+          REQUIRE(std::string_view(step.bytes, step.length) == key);
+          REQUIRE(step.value == value_of(key, kFirst + i));
+        } else {
+          REQUIRE(step.number == ops[i].key);
+          REQUIRE(step.length == sizeof(u64));
+          REQUIRE(step.value == value_of(ops[i].key, kFirst + i));
+        }
+      }
+    };
+    CAPTURE(kind);
+    check(MixStream::loading(1, keys, 1000));
+    for (const char* distribution : {"uniform", "zipf:0.99", "latest"}) {
+      for (const double negative : {0., 1.}) {
+        CAPTURE(distribution, negative);
+        const Distribution popularity(Spec::parse(distribution));
+        check(MixStream(test_seed(), 1, keys, popularity, Mix(Spec::parse("lookup"), negative), 1000));
+        check(MixStream(test_seed(), 1, keys, popularity, Mix(Spec::parse("lookup"), negative), MixStream::Window{700, 1000}, {}));
       }
     }
   }

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "src/arch/wide.h"
 #include "src/base/error.h"
 #include "workloads/made_up.h"
 #include "workloads/streams.h"
@@ -50,23 +51,39 @@ std::string suffix_without_key(const std::vector<std::string_view>& keys) {
 
 }  // namespace
 
-/// One loop for each kind that is nothing but arithmetic, so that it asks for no kind.
-template <class KeyOf>
-void KeySet::put_numbers(std::span<Op> ops, std::span<const u64> numbers, KeyOf key_of) const {
-  const u64 mask = numbers_ - 1, absent_bit = numbers_;
-  for (std::size_t i = 0; i < ops.size(); ++i) {
-    ops[i].key = key_of((numbers[i] & mask) | (absent_bit & -u64{ops[i].absent}));
+/// Calls `loop` with what makes a key of a number, where that is nothing but arithmetic: one loop for each kind, which asks for no
+/// kind. False elsewhere.
+template <class Loop>
+bool KeySet::by_arithmetic(Loop loop) const {
+  switch (kind_) {
+    case Kind::kSparse: loop([offset = offset_](u64 n) { return stafford64(n + offset); }); return true;
+    case Kind::kStride: loop([stride = stride_, offset = offset_](u64 n) { return n * stride + offset; }); return true;
+    default: return false;
   }
 }
 
 void KeySet::put_all(std::span<Op> ops, std::span<const u64> numbers) const {
-  switch (kind_) {
-    case Kind::kSparse: return put_numbers(ops, numbers, [offset = offset_](u64 n) { return stafford64(n + offset); });
-    case Kind::kStride:
-      return put_numbers(ops, numbers, [stride = stride_, offset = offset_](u64 n) { return n * stride + offset; });
-    default: break;
-  }
+  const u64 mask = numbers_ - 1, absent_bit = numbers_;
+  const bool done = by_arithmetic([=](auto key_of) {   // of copies, which stay in registers since no store changes them
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+      ops[i].key = key_of((numbers[i] & mask) | (absent_bit & -u64{ops[i].absent}));
+    }
+  });
+  if (done) return;
   for (std::size_t i = 0; i < ops.size(); ++i) ops[i].absent ? put_absent(ops[i], numbers[i]) : put(ops[i], numbers[i]);
+}
+
+void KeySet::put_keys(std::span<u64> numbers, bool absent) const {
+  const u64 mask = numbers_ - 1, absent_bit = absent ? numbers_ : 0;
+  const bool done = by_arithmetic([=](auto key_of) {
+    transform_in_wide_vectors(numbers, [=](u64 number) { return key_of((number & mask) | absent_bit); });
+  });
+  if (done) return;
+  for (u64& number : numbers) {
+    Op op;
+    absent ? put_absent(op, number) : put(op, number);
+    number = op.key;
+  }
 }
 
 void KeySet::make(const Spec& spec, u64 seed, u64 memory) {

@@ -120,6 +120,8 @@ class KeySet {
   /// Sets the keys of these operations to those of so many numbers: the absent ones where the operation says `absent`. What
   /// put() and put_absent() do, but faster.
   void put_all(std::span<Op> ops, std::span<const u64> numbers) const;
+  /// In the place of each number its key, or its absent key. Of integers.
+  void put_keys(std::span<u64> numbers, bool absent) const;
 
   /// The key of an operation as an index takes it: Raw is u64 or std::string_view, whichever bytes() says. A
   /// view is valid while this KeySet lives.
@@ -166,8 +168,8 @@ class KeySet {
   [[nodiscard]] u64 place_of(u64 n) const { return place_(wrapped(n)); }
   [[nodiscard]] u64 beside(u64 place) const;
 
-  template <class KeyOf>
-  void put_numbers(std::span<Op> ops, std::span<const u64> numbers, KeyOf key_of) const;
+  template <class Loop>
+  [[nodiscard]] bool by_arithmetic(Loop loop) const;
 
   void make(const Spec& spec, u64 seed, u64 memory);
   void take_lines(std::string_view what, std::string_view text, u64 seed);

@@ -115,6 +115,18 @@ void MixStream::fill(u64 first, std::span<Op> ops, std::vector<Op>& gets) const 
   }
 }
 
+void MixStream::fill_keys(u64 first, std::span<u64> keys) const {
+  const std::optional<Op> like = alike();
+  assert(like && first <= size() && keys.size() <= size() - first);
+  while (!keys.empty()) {
+    const auto here = keys.first(std::min(keys.size(), Ranks::kBatch));
+    fill_records(first, here);
+    this->keys().put_keys(here, like->absent);
+    keys = keys.subspan(here.size());
+    first += here.size();
+  }
+}
+
 std::optional<Op> MixStream::only() const {
   if (fills_) return Op{.kind = OpKind::kInsert};
   const std::size_t only = mix_.only();

@@ -87,6 +87,8 @@ class MixStream final : public Stream {
   /// The records of a stream that fills an index, else no end.
   [[nodiscard]] u64 size() const override { return fills_ ? records_ : kEndless; }
   void fill(u64 first, std::span<Op> ops, std::vector<Op>& gets) const override;
+  [[nodiscard]] std::optional<Op> alike() const override { return keys().bytes() ? std::nullopt : only(); }
+  void fill_keys(u64 first, std::span<u64> keys) const override;
   [[nodiscard]] bool addresses_new() const override { return popularity_.by_age() && mix_.has(OpKind::kInsert); }
   /// An upsert of a record that is new may come before its insert.
   [[nodiscard]] bool inserts_may_hit() const override { return addresses_new() && mix_.has(OpKind::kUpsert); }

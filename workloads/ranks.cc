@@ -9,11 +9,11 @@ namespace latchlab {
 
 Ranks::Ranks(u64 n, std::shared_ptr<const Law> law) : n_(n), law_(std::move(law)) {
   assert(n >= 1 && n <= kMost);
-  for (u64 first = 1; first <= n;) {
-    Stratum stratum{.first = first, .length = std::min(law_->reach(first), n - first + 1), .surely = ~u64{0}};
+  for (u64 first = 0; first < n;) {
+    Stratum stratum{.first = first, .length = std::min(law_->reach(first + 1), n - first), .surely = ~u64{0}};
     if (stratum.length > 1) {
       // Rounded down by a few units in the last place, so that what is kept without asking would be kept.
-      const double least = law_->relative(first, stratum.length - 1) * (1 - 0x1p-50);
+      const double least = law_->relative(first + 1, stratum.length - 1) * (1 - 0x1p-50);
       stratum.surely = static_cast<u64>(least * 0x1p64);
     }
     strata_.push_back(stratum);
@@ -31,13 +31,13 @@ void Ranks::fill(const Draws& draws, u64 i, std::span<u64> ranks) const {
   const Draws words = draws;
   const Cell* const cells = cells_.data();
   const Stratum* const strata = strata_.data();
-  const u64 mask = cell_mask_;
+  const u64 mask = last_cell_ * sizeof(Cell);
   for (u32 k = 0; k < ranks.size(); ++k) {
     const u64 word = words(i + k);
-    const Cell& cell = cells[word & mask];
+    const Cell& cell = cells[(word & mask) / sizeof(Cell)];
     const Stratum& stratum = strata[cell.strata[word >= cell.own_share]];
     const auto [offset, chance] = bounded_and_rest(word * kGoldenFactor, stratum.length);
-    ranks[k] = stratum.first + offset - 1;
+    ranks[k] = stratum.first + offset;
     doubtful[doubts] = k;
     doubts += chance > stratum.surely;
   }
@@ -47,14 +47,14 @@ void Ranks::fill(const Draws& draws, u64 i, std::span<u64> ranks) const {
 void Ranks::fill_cells() {
   std::vector<double> masses;
   masses.reserve(strata_.size());
-  for (const Stratum& stratum : strata_) masses.push_back(law_->mass(stratum.first, stratum.length));
+  for (const Stratum& stratum : strata_) masses.push_back(law_->mass(stratum.first + 1, stratum.length));
   // From the small to the large, so that none is lost in the sum.
   double total = 0;
   for (std::size_t s = masses.size(); s-- > 0;) total += masses[s];
 
   // Strata beyond the real ones have no mass.
   const std::size_t cells = std::bit_ceil(strata_.size());
-  cell_mask_ = cells - 1;
+  last_cell_ = cells - 1;
 
   // Walker's construction in Vose's order: a cell is filled by one stratum with less than a cell's mass and
   // topped up by one with more.
@@ -68,7 +68,7 @@ void Ranks::fill_cells() {
     const u32 poor = small.back();
     const u32 rich = large.back();
     small.pop_back();
-    cells_[poor] = {.own_share = static_cast<u64>(left[poor] * 0x1p64) & ~cell_mask_, .strata = {poor, rich}};
+    cells_[poor] = {.own_share = static_cast<u64>(left[poor] * 0x1p64) & ~(cells * sizeof(Cell) - 1), .strata = {poor, rich}};
     left[rich] -= 1 - left[poor];
     if (left[rich] < 1) {
       large.pop_back();

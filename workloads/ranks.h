@@ -12,8 +12,8 @@
 //   1. one random word picks the stratum by Walker's alias method: exact, one comparison;
 //   2. a second word picks a rank uniformly in [a, b), and its low half decides whether it stays: rank k is kept with
 //      the probability of its weight in that of rank a. It is the first one times the golden ratio: the words that
-//      mean a stratum are an interval of equally spaced ones, and such multiples of it are spread evenly to one part in
-//      their number, of 2^50 and more, whatever the interval. All ranks of a stratum are nearly alike, so the smallest of
+//      mean a stratum are sixteen intervals of equally spaced ones, and such multiples of each are spread evenly to one part in
+//      their number, of 2^46 and more, whatever the interval. All ranks of a stratum are nearly alike, so the smallest of
 //      these probabilities, one number a stratum, keeps 98 % of the tries at Zipf 1; only beyond it is the weight
 //      computed. A rejected try draws again in its stratum, whose mass is exact already.
 //
@@ -46,8 +46,8 @@ class Ranks {
     u64 within = word * kGoldenFactor;
     for (u64 attempt = 1;; within = draws.at(i, attempt++)) {
       const auto [offset, chance] = bounded_and_rest(within, stratum.length);
-      if (chance <= stratum.surely) return stratum.first + offset - 1;
-      if (unit(chance) < law_->relative(stratum.first, offset)) return stratum.first + offset - 1;
+      if (chance <= stratum.surely) return stratum.first + offset;
+      if (unit(chance) < law_->relative(stratum.first + 1, offset)) return stratum.first + offset;
     }
   }
 
@@ -58,7 +58,7 @@ class Ranks {
   static constexpr std::size_t kBatch = 256;
 
   struct Stratum {
-    u64 first;   ///< its lowest rank, counted from 1
+    u64 first;   ///< its lowest rank, counted from 0
     u64 length;  ///< how many ranks
     u64 surely;  ///< a try whose leftover is at most this is kept: the weight of the last rank, times 2^64
   };
@@ -74,7 +74,7 @@ class Ranks {
   };
 
   [[nodiscard]] const Stratum& stratum_of(u64 word) const {
-    const Cell& cell = cells_[word & cell_mask_];
+    const Cell& cell = cells_[(word & last_cell_ * sizeof(Cell)) / sizeof(Cell)];
     return strata_[cell.strata[word >= cell.own_share]];
   }
 
@@ -84,7 +84,8 @@ class Ranks {
   std::shared_ptr<const Law> law_;
   std::vector<Stratum> strata_;
   std::vector<Cell> cells_;
-  u64 cell_mask_ = 0;   // the low bits of a word say which cell, its high bits which stratum of the cell
+  // Bits of a word say which cell, those with which its place in bytes needs no shift; the high bits say which stratum of the cell.
+  u64 last_cell_ = 0;   // their number less one, all ones
 };
 
 }  // namespace latchlab

@@ -163,12 +163,12 @@ TEST_CASE("ranks within a stratum follow the law too") {
     for (u32 s = 0; s < zipf.strata().size(); ++s) {
       const Ranks::Stratum& stratum = zipf.strata()[s];
       for (u64 offset = 0; offset < stratum.length; ++offset) {
-        const double weight = std::pow(static_cast<double>(stratum.first + offset), -q);
+        const double weight = std::pow(static_cast<double>(stratum.first + 1 + offset), -q);
         const double position = (static_cast<double>(offset) + 0.5) / static_cast<double>(stratum.length);
         weights += weight;
         mean += weight * position;
         square += weight * position * position;
-        stratum_of[stratum.first + offset - 1] = s;
+        stratum_of[stratum.first + offset] = s;
       }
     }
     mean /= weights;
@@ -179,7 +179,7 @@ TEST_CASE("ranks within a stratum follow the law too") {
     for (u64 i = 0; i < kSamples; ++i) {
       const u64 rank = zipf(draws, i);
       const Ranks::Stratum& stratum = zipf.strata()[stratum_of[rank]];
-      sum += (static_cast<double>(rank + 1 - stratum.first) + 0.5) / static_cast<double>(stratum.length);
+      sum += (static_cast<double>(rank - stratum.first) + 0.5) / static_cast<double>(stratum.length);
     }
     const double deviation = (sum / kSamples - mean) / std::sqrt(variance / kSamples);
     INFO("exponent " << q);
@@ -190,14 +190,14 @@ TEST_CASE("ranks within a stratum follow the law too") {
 TEST_CASE("strata cover the ranks without gap") {
   for (const u64 n : {u64{1}, u64{128}, u64{129}, u64{1'000'000}, Ranks::kMost}) {
     const Ranks zipf = zipf_ranks(n, 0.99);
-    u64 next = 1;
+    u64 next = 0;
     bool fine = true;
     for (const Ranks::Stratum& stratum : zipf.strata()) {
       fine = fine && stratum.first == next && stratum.length > 0;
       next += stratum.length;
     }
     CHECK(fine);
-    CHECK(next == n + 1);
+    CHECK(next == n);
   }
 }
 

@@ -18,8 +18,12 @@ namespace latchlab {
 inline constexpr u32 kPlainValueBytes = 8;
 inline constexpr u32 kMostValueBytes = 64 << 10;
 
-/// Of the hash of a key the high bits are its tag. Of its complement, so that the key 0 has a tag.
-[[nodiscard]] constexpr u64 tag_hash(u64 key) { return stafford64(~key); }
+/// Of the hash of a key the high bits are its tag. One product, since every operation's value takes one, and folded twice: the sum
+/// of the tags of four neighbours would else be that of other four, and checksums are sums. The key 0 has a tag.
+[[nodiscard]] constexpr u64 tag_hash(u64 key) {
+  const u64 folded = multiply_fold(key ^ 0x9e3779b97f4a7c15u, kMixFactor);
+  return folded ^ folded << 32;
+}
 [[nodiscard]] inline u64 tag_hash(std::string_view key) { return hash_bytes(key); }
 
 template <class Raw>

@@ -54,6 +54,18 @@ TEST_CASE("numbers of any pattern have tags that differ") {
   }
 }
 
+TEST_CASE("sums of tags are told apart where sums of keys are the same") {
+  for (const u64 stride : {u64{1}, u64{1} << 20, u64{1} << 32, (u64{1} << 32) + 1}) {
+    u64 same = 0;
+    for (u64 n = 0; n < 10'000; ++n) {
+      const auto tag = [&](u64 at) { return u64{tag_of((n + at) * stride)}; };
+      same += tag(0) + tag(3) == tag(1) + tag(2);
+    }
+    INFO("stride " << stride);
+    CHECK(same <= 2);
+  }
+}
+
 TEST_CASE("memory of zeroes is not a value of the key 0") { CHECK_FALSE(tag_matches(u64{0}, 0)); }
 
 }  // namespace

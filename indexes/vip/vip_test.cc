@@ -146,9 +146,9 @@ TEST_CASE("vip: it does not learn again where lookups have become better", "[rel
   const u64 copied = skewed.copied();
   CHECK(copied > 1000);
   skewed.look_up(6 * Skewed::kEpoch, [](u64 rank) { return rank % 40; });   // the most popular ones only
-  CHECK(skewed.copied() == copied);
+  CHECK(skewed.copied() < copied + copied / 20);   // once in hundreds of runs a last key moves as learning ends
   skewed.look_up(10 * Skewed::kEpoch, same);   // worse than that, though not than at first
-  CHECK(skewed.copied() > copied);
+  CHECK(skewed.copied() > copied + copied / 20);
 }
 
 TEST_CASE("vip: all operations pass the time until it looks again") {

@@ -1,0 +1,44 @@
+#include "src/arch/wide.h"
+
+#include <vector>
+
+#include "src/arch/features.h"
+#include "src/base/hash.h"
+#include "src/base/rng.h"
+#include "src/testing/catch.h"
+
+namespace latchlab {
+namespace {
+
+/// What each word becomes, and what nothing beyond the words may become.
+template <class Transform>
+void check_transform(const Transform& transform) {
+  Rng rng(test_seed());
+  const auto f = [offset = rng()](u64 x) { return stafford64(x + offset); };
+  for (std::size_t count : {0, 1, 63, 64, 65, 127, 128, 300}) {
+    std::vector<u64> xs(count + 8), expected;
+    for (u64& x : xs) x = rng();
+    expected = xs;
+    for (std::size_t i = 0; i < count; ++i) expected[i] = f(expected[i]);
+    transform(std::span(xs).first(count), f);
+    CHECK(xs == expected);
+  }
+}
+
+TEST_CASE("arithmetic on many words gives what it gives one by one, in vectors of whatever width") {
+  check_transform([](std::span<u64> xs, const auto& f) { transform_in_wide_vectors(xs, f); });
+  if (!cpu_flags().avx2) {
+    WARN("not of 256 bits: the processor has no AVX2");
+    return;
+  }
+  check_transform([](std::span<u64> xs, const auto& f) {
+    in_256_bits([=] {
+      for (u64& x : xs) x = f(x);
+    });
+  });
+}
+
+TEST_CASE("vectors of 256 bits are taken only where there are any") { CHECK((cpu_flags().avx2 || !takes_wide_vectors())); }
+
+}  // namespace
+}  // namespace latchlab
