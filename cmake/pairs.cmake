@@ -124,7 +124,7 @@ function(latchlab_generate_pairs target indexes)
   add_library(${target} OBJECT ${sources} "${registry}")
   target_compile_options(${target} PRIVATE ${latchlab_warnings})
   if(LATCHLAB_SANITIZE MATCHES "undefined")
-    # The indexes' own tests ask it of the same code; here it would be a third of the time to build.
+    # The tests of the indexes, and of the harness over toys, ask it of the same code; here it would be a third of the time to build.
     target_compile_options(${target} PRIVATE -fno-sanitize=alignment)
   endif()
   target_link_libraries(${target} PRIVATE latchlab::harness)

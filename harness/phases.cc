@@ -4,7 +4,6 @@
 #include <chrono>
 #include <exception>
 #include <new>
-#include <span>
 #include <utility>
 
 #include "harness/environment.h"

@@ -22,7 +22,7 @@
 
 namespace latchlab {
 
-/// The operations that steps were made of, as Stream::fill leaves them; none where they are alike.
+/// The operations that steps were made of, as Stream::fill leaves them; where they are alike nothing is made of them.
 struct MadeOps {
   std::vector<Op> ops;
   std::vector<Op> gets;
@@ -35,11 +35,11 @@ class StepMaker {
   StepMaker(const Stream& stream, bool may_be_gone, u32 value_bits)
       : stream_(stream), may_be_gone_(may_be_gone), value_bits_(value_bits) {}
 
-  /// Makes the steps of the operations number first, first + 1, ..., which it leaves in `made`. The keys of multi-gets go to the
+  /// Makes the steps of the operations number first, first + 1, ..., which it leaves in `made` unless they are alike. The keys of multi-gets go to the
   /// end of `gets`.
   void make(u64 first, std::span<Step> steps, std::vector<Step>& gets, MadeOps& made) const;
 
-  /// Steps that were made, as a slice. `gets`: the keys of multi-gets among them.
+  /// Steps that this has made, all of them, as a slice. `gets`: the keys of multi-gets among them.
   [[nodiscard]] Slice slice(std::span<const Step> steps, std::span<const Step> gets) const;
 
   [[nodiscard]] const Stream& stream() const { return stream_; }
@@ -65,7 +65,8 @@ class Steps {
   /// Those before them, since refill().
   [[nodiscard]] Slice ran() const;
 
-  /// Moves the rest to the front and adds the steps of `count` operations from `first` on. If it throws, nothing is left.
+  /// Moves the rest to the front and adds the steps of `count` operations from `first` on. If it throws, nothing is left. The rest was
+  /// made by the same maker.
   void refill(const StepMaker& maker, u64 first, u32 count);
   /// The first `count` of the rest were run.
   void take(u32 count) { rest_.steps += count, rest_.count -= count; }

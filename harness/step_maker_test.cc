@@ -51,35 +51,46 @@ TEST_CASE("a step knows what must come of it") {
 
 TEST_CASE("steps of operations that are alike are those of one after the other") {
   const testing::Lines lines(2000);
+  std::string numbers;   // a file of SOSD: a count, and so many sorted ones
+  const auto append = [&](u64 number) { numbers.append(reinterpret_cast<const char*>(&number), sizeof number); };
+  append(2000);
+  for (u64 n = 0; n < 2000; ++n) append(n * n);
+  const TemporaryFile sosd(numbers);
   constexpr u64 kFirst = 300, kCount = 700;   // parts of blocks at both ends
-  for (const std::string& kind : {std::string("u64"), std::string("u32"), std::string("stride:4096"), std::string("clustered:64"),
-                                  std::string("dense:in_order=1"), "file:" + lines.path()}) {
+  for (const std::string& kind : {std::string("u64"), std::string("u32"), std::string("u16"), std::string("stride:4096"),
+                                  std::string("clustered:64"), std::string("dense:in_order=1"), "sosd:" + sosd.path(),
+                                  "file:" + lines.path()}) {
     const KeySet keys(Spec::parse(kind), test_seed());
     const auto check = [&](const MixStream& stream) {
-      std::vector<Op> ops(kCount), gets;
-      stream.fill(kFirst, ops, gets);
+      REQUIRE(stream.alike().has_value() == !keys.bytes());
+      constexpr u64 kBefore = 100;
+      std::vector<Op> all(kBefore + kCount), gets;
+      stream.fill(kFirst - kBefore, all, gets);
+      const auto ops = std::span<const Op>(all).subspan(kBefore);
       Steps steps;
       const StepMaker maker(stream, false, 64);
-      steps.refill(maker, kFirst - 100, 100);   // which stay before them
+      steps.refill(maker, kFirst - kBefore, kBefore);   // which stay before them
       steps.refill(maker, kFirst, kCount);
       CHECK(steps.print(stream, kFirst, kCount) == fingerprint(kFirst, ops));
-      CHECK(steps.print(stream, kFirst, 10) == fingerprint(kFirst, std::span(ops).first(10)));
+      CHECK(steps.print(stream, kFirst, 10) == fingerprint(kFirst, ops.first(10)));
       const Slice made = steps.rest();
-      REQUIRE(made.count == 100 + kCount);
+      REQUIRE(made.count == all.size());
       CHECK(made.only == ops[0].kind);
-      for (u64 i = 0; i < kCount; ++i) {
-        const Step& step = made.steps[100 + i];
-        REQUIRE(step.kind == ops[i].kind);
+      for (u64 i = 0; i < all.size(); ++i) {
+        const Step& step = made.steps[i];
+        const Op& op = all[i];
+        const u64 stamp = kFirst - kBefore + i;
+        REQUIRE(step.kind == op.kind);
         REQUIRE(step.limit == 0);
-        REQUIRE(step.expect == (ops[i].absent || step.kind == OpKind::kInsert ? Expect::kMiss : Expect::kHit));
+        REQUIRE(step.expect == (op.absent || step.kind == OpKind::kInsert ? Expect::kMiss : Expect::kHit));
         if (keys.bytes()) {
-          const auto key = keys.raw<std::string_view>(ops[i]);
+          const auto key = keys.raw<std::string_view>(op);
           REQUIRE(std::string_view(step.bytes, step.length) == key);
-          REQUIRE(step.value == value_of(key, kFirst + i));
+          REQUIRE(step.value == value_of(key, stamp));
         } else {
-          REQUIRE(step.number == ops[i].key);
+          REQUIRE(step.number == op.key);
           REQUIRE(step.length == sizeof(u64));
-          REQUIRE(step.value == value_of(ops[i].key, kFirst + i));
+          REQUIRE(step.value == value_of(op.key, stamp));
         }
       }
     };

@@ -13,7 +13,7 @@
 // again (cycle walking): following the cycle from an x < n must come back below n, and it does so at once except with probability
 // 2/sqrt(n). A Feistel network in the usual form has a power of four as domain and walks up to four times.
 //
-// Halves are words of 32 bits, of which the smallest vectors hold four: many images at once take a third of the time.
+// Halves are words of 32 bits, of which vectors hold four or eight: many images at once take a third of the time.
 
 #include <algorithm>
 #include <bit>
@@ -69,7 +69,7 @@ class Bijection {
     for (std::size_t k = 0; k < xs.size(); ++k) xs[k] = me.joined(left[k], right[k]);
     u32 most = 0;
     for (std::size_t k = 0; k < xs.size(); ++k) most = std::max(most, left[k]);
-    if (most < lefts_ - 1) [[likely]] return;   // n itself is among the highest of all
+    if (most < lefts_ - 1) [[likely]] return;   // what is n or more has the highest left half of all
     for (u64& x : xs) x = x < n_ ? x : (*this)(x);
   }
 

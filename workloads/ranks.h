@@ -73,6 +73,8 @@ class Ranks {
     u32 strata[2];  ///< indexed by the comparison, whose outcome no branch predictor can know
   };
 
+  static_assert(sizeof(Cell) == 16, "so many intervals of words mean a stratum");
+
   [[nodiscard]] const Stratum& stratum_of(u64 word) const {
     const Cell& cell = cells_[(word & last_cell_ * sizeof(Cell)) / sizeof(Cell)];
     return strata_[cell.strata[word >= cell.own_share]];

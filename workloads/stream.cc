@@ -1,6 +1,5 @@
 #include "workloads/stream.h"
 
-#include <algorithm>
 #include <cassert>
 
 #include "src/base/hash.h"
@@ -15,12 +14,6 @@ u64 hash_of(u64 number, const Op& op) {
 }
 
 }  // namespace
-
-void Stream::fill_keys(u64 first, std::span<u64> keys) const {
-  std::vector<Op> ops(keys.size()), gets;
-  fill(first, ops, gets);
-  std::ranges::transform(ops, keys.begin(), &Op::key);
-}
 
 u64 fingerprint(u64 first, std::span<const Op> ops, std::span<const Op> gets) {
   u64 sum = 0;

@@ -7,6 +7,7 @@
 // Warm-up and measurement should go through ONE phase, the second going on where the first ended, so that the inserts
 // of the second are new as well. A fresh index may start the phase again at 0.
 
+#include <cassert>
 #include <memory>
 #include <optional>
 #include <span>
@@ -40,10 +41,10 @@ class Stream {
   /// keys, as reads, go to the end of `gets`, in the order of `ops`. Any thread, at any time.
   virtual void fill(u64 first, std::span<Op> ops, std::vector<Op>& gets) const = 0;
 
-  /// What all operations are but for their keys, where they are alike and keys are integers.
+  /// What all operations are but for their keys, where they are alike and keys are integers; fill_keys() is then defined.
   [[nodiscard]] virtual std::optional<Op> alike() const { return std::nullopt; }
   /// The keys of operations that are alike, of the numbers first, first + 1, ...: those that fill() gives. Any thread.
-  virtual void fill_keys(u64 first, std::span<u64> keys) const;
+  virtual void fill_keys(u64 /*first*/, std::span<u64> /*keys*/) const { assert(false); }
 
   /// Where the parts of a stream begin that a thread each must do in order, and the end of the last: for a stream that is one
   /// for all threads just {0, size()}.

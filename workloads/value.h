@@ -7,6 +7,7 @@
 // A find that returns another key's value, a torn value or freed memory shows a wrong tag (but for one in
 // 2^32). Where an index has room for 32 bits they are 16 and 16, and one such mistake in 2^16 goes unnoticed.
 
+#include <bit>
 #include <string_view>
 
 #include "src/base/hash.h"
@@ -18,10 +19,12 @@ namespace latchlab {
 inline constexpr u32 kPlainValueBytes = 8;
 inline constexpr u32 kMostValueBytes = 64 << 10;
 
-/// Of the hash of a key the high bits are its tag. One product, since every operation's value takes one, and folded twice: the sum
-/// of the tags of four neighbours would else be that of other four, and checksums are sums. The key 0 has a tag.
+/// Of the hash of a key the high bits are its tag. One product, since every operation's value takes one, but of the key with itself,
+/// turned by a number of bits that no usual stride has: with a constant, tags of equally spaced keys would be too regular to stand for
+/// places, and sums of the tags of neighbours would be equal, of which checksums consist. The key 0 has a tag.
 [[nodiscard]] constexpr u64 tag_hash(u64 key) {
-  const u64 folded = multiply_fold(key ^ 0x9e3779b97f4a7c15u, kMixFactor);
+  const u64 x = key ^ 0x9e3779b97f4a7c15u;
+  const u64 folded = multiply_fold(x, std::rotl(x, 17) ^ kMixFactor);
   return folded ^ folded << 32;
 }
 [[nodiscard]] inline u64 tag_hash(std::string_view key) { return hash_bytes(key); }

@@ -1,5 +1,6 @@
 #include "workloads/value.h"
 
+#include <cmath>
 #include <set>
 
 #include "src/base/rng.h"
@@ -63,6 +64,17 @@ TEST_CASE("sums of tags are told apart where sums of keys are the same") {
     }
     INFO("stride " << stride);
     CHECK(same <= 2);
+  }
+}
+
+TEST_CASE("tags of equally spaced keys lie as evenly as random ones, no less and no more") {
+  constexpr u64 kPlaces = 60'000;
+  const double expected = kPlaces * (1 - std::exp(-1.)), deviation = std::sqrt(kPlaces * (std::exp(-1.) - 2 * std::exp(-2.)));
+  for (const u64 stride : {u64{1}, u64{64}, u64{1} << 20, u64{1} << 32, (u64{1} << 32) + 1, (u64{1} << 32) - 1, ~u64{0}}) {
+    std::set<u64> reached;
+    for (u64 n = 0; n < kPlaces; ++n) reached.insert(bounded(u64{tag_of(n * stride)} << 32, kPlaces));
+    INFO("stride " << stride);
+    CHECK(std::abs(static_cast<double>(reached.size()) - expected) < 4 * deviation);
   }
 }
 

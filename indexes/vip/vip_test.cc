@@ -142,11 +142,11 @@ TEST_CASE("vip: popular keys are found at once, and again after others have beco
 TEST_CASE("vip: it does not learn again where lookups have become better", "[release]") {
   const auto same = [](u64 rank) { return rank; };
   Skewed skewed("vip:2");
-  skewed.look_up(2 * Skewed::kEpoch, same);
+  skewed.look_up(3 * Skewed::kEpoch, same);   // longer than it learns, which ends a little earlier or later
   const u64 copied = skewed.copied();
   CHECK(copied > 1000);
   skewed.look_up(6 * Skewed::kEpoch, [](u64 rank) { return rank % 40; });   // the most popular ones only
-  CHECK(skewed.copied() < copied + copied / 20);   // once in hundreds of runs a last key moves as learning ends
+  CHECK(skewed.copied() == copied);
   skewed.look_up(10 * Skewed::kEpoch, same);   // worse than that, though not than at first
   CHECK(skewed.copied() > copied + copied / 20);
 }

@@ -2,6 +2,7 @@
 // (AVX2), which run where they cost the clock nothing. Not within a transaction: vzeroupper, with which they end, aborts it.
 #pragma once
 
+#include <cstddef>
 #include <span>
 
 #include "src/base/types.h"
@@ -28,15 +29,16 @@ void in_wide_vectors(Loop loop) {
 
 /// Puts f(x) in the place of each x. f is arithmetic, without branches.
 template <class F>
-void transform_in_wide_vectors(std::span<u64> xs, const F& f) {
+void transform_in_blocks(std::span<u64> xs, const F& f) {
   constexpr std::size_t kBlock = 64;   // known in advance, without which this compiler makes no vectors
-  in_wide_vectors([=] {
-    std::span<u64> rest = xs;
-    for (; rest.size() >= kBlock; rest = rest.subspan(kBlock)) {
-      for (u64& x : rest.first<kBlock>()) x = f(x);
-    }
-    for (u64& x : rest) x = f(x);
-  });
+  for (; xs.size() >= kBlock; xs = xs.subspan(kBlock)) {
+    for (u64& x : xs.first<kBlock>()) x = f(x);
+  }
+  for (u64& x : xs) x = f(x);
+}
+template <class F>
+void transform_in_wide_vectors(std::span<u64> xs, const F& f) {
+  in_wide_vectors([=] { transform_in_blocks(xs, f); });
 }
 
 }  // namespace latchlab
