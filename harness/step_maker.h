@@ -35,8 +35,8 @@ class StepMaker {
   StepMaker(const Stream& stream, bool may_be_gone, u32 value_bits)
       : stream_(stream), may_be_gone_(may_be_gone), value_bits_(value_bits) {}
 
-  /// Makes the steps of the operations number first, first + 1, ..., which it leaves in `made` unless they are alike. The keys of multi-gets go to the
-  /// end of `gets`.
+  /// Makes the steps of the operations number first, first + 1, ..., which it leaves in `made` unless they are alike. The keys of
+  /// multi-gets go to the end of `gets`.
   void make(u64 first, std::span<Step> steps, std::vector<Step>& gets, MadeOps& made) const;
 
   /// Steps that this has made, all of them, as a slice. `gets`: the keys of multi-gets among them.
