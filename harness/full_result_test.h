@@ -73,6 +73,7 @@ inline RunResult full_result() {
                                .percentiles = {{50, 400}, {99.9, 12'345}}, .histogram = {{400, 4000}, {12'345, 1000}}};
   const std::vector<NamedCount> aborted{{.name = "conflict", .count = 3}};
   t.latency = Latency{.clock_ns = 20,
+                      .share_of_time = .04,
                       .all = summary,
                       .per_key_ns = 210.25,
                       .response = summary,

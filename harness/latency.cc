@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <string>
 
+#include <fmt/format.h>
+
+#include "harness/table.h"
 #include "src/machine/native.h"
 
 namespace latchlab {
@@ -57,7 +60,7 @@ Histogram Latencies::responses() const {
 }
 
 Latency latency_of(const Latencies& all, const SyncStats& sync) {
-  Latency out{.clock_ns = clock_ns(), .all = {}, .per_key_ns = {}, .response = {}, .operations = {}, .fell_back = {}};
+  Latency out{.clock_ns = clock_ns(), .share_of_time = 0, .all = {}, .per_key_ns = {}, .response = {}, .operations = {}, .fell_back = {}};
   Histogram sum;
   for (std::size_t k = 0; k < kOpKinds; ++k) {
     const Latencies::OfKind& kind = all.kinds()[k];
@@ -85,6 +88,15 @@ Latency latency_of(const Latencies& all, const SyncStats& sync) {
                                                                           : "every timed call fell back");
   }
   return out;
+}
+
+std::string cost_of_timing(const Latency& latency, u64 operations, u32 batch) {
+  const double timed = static_cast<double>(latency.all.count) * batch / static_cast<double>(operations);
+  const double gain = (1 - timed) / (1 - latency.share_of_time) - 1;
+  const std::string what = "timed calls overlap with no others: throughput is more without --latency";
+  if (latency.share_of_time > .9 || gain <= 0) return what;   // where hardly any is untimed, they do not say what all would take
+  return fmt::format("{}, by {} at least ({} of the operations took {} of the time)", what, percent(gain), percent(timed),
+                     percent(latency.share_of_time));
 }
 
 }  // namespace latchlab

@@ -208,6 +208,7 @@ Json summary_json(const LatencySummary& s) {
 Json latency_json(const Latency& l) {
   Json o;
   o["clock_ns"] = l.clock_ns;
+  o["share_of_time"] = l.share_of_time;
   o["all"] = summary_json(l.all);
   put(o, "per_key_ns", l.per_key_ns);
   put(o, "response", l.response, summary_json);

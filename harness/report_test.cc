@@ -188,6 +188,7 @@ TEST_CASE("a document says how long calls took, and people see it", "[report]") 
   RunResult result = full_result();
   const Json latency = document_of(result)["latency"];
   CHECK(latency["per_key_ns"] == 210.25);
+  CHECK(latency["share_of_time"] == .04);
   CHECK(latency["all"]["percentiles"][1] == Json{{"percent", 99.9}, {"ns", 12'345}});
   CHECK(latency["per_operation"]["read"]["fallbacks"] == 7);
   CHECK(latency["per_operation"]["read"]["aborts"]["conflict"] == 3);

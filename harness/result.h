@@ -156,6 +156,9 @@ struct OperationLatency {
 /// Of single calls in the measured phase (latency.h).
 struct Latency {
   double clock_ns = 0;   ///< what an empty call takes, by the same clock: in every time
+  /// Timed calls' part of the time in which threads ran operations, 0..1. In a closed loop it is more than their part of the
+  /// operations, since others overlap: that is what timing costs.
+  double share_of_time = 0;
   LatencySummary all;
   Measured<double> per_key_ns;          ///< the mean over the keys of a call, where every call has so many
   Measured<LatencySummary> response;    ///< of all, from when they were due, in an open loop
@@ -402,7 +405,7 @@ struct BuildInfo {
 };
 
 struct RunResult {
-  static constexpr u32 kSchemaVersion = 8;
+  static constexpr u32 kSchemaVersion = 9;
   std::string run_id;      ///< unique: time, process, counter
   std::string point_hash;  ///< equal for replicates of one point, on any machine
   std::string started;     ///< UTC, ISO 8601

@@ -247,11 +247,12 @@ class Account {
     if (latency.all.count == 0) {
       out_.latency = Measured<Latency>::missing(fmt::format("no call was timed: one in {} is, and there were fewer", every));
     } else {
-      latency.per_key_ns = per_key_ns(latency, out_.throughput->per_operation, run_.config.batch.keys);
+      const Throughput& all_calls = *out_.throughput;
+      const double threads_ns = all_calls.seconds * 1e9 * static_cast<double>(run_.phases.workers().size());
+      latency.share_of_time = std::min(1.0, static_cast<double>(latency.all.count) * latency.all.mean_ns / threads_ns);
+      latency.per_key_ns = per_key_ns(latency, all_calls.per_operation, run_.config.batch.keys);
+      if (!phase_.rate) out_.health.notes.push_back(cost_of_timing(latency, all_calls.operations, run_.config.batch.keys));
       out_.latency = std::move(latency);
-      if (!phase_.rate) {
-        out_.health.notes.push_back("timed calls overlap with no others: throughput is more without --latency");
-      }
     }
   }
 

@@ -1,5 +1,7 @@
 // Single calls of the index, timed: which, how long, and what happened in them.
+#include <algorithm>
 #include <chrono>
+#include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
@@ -68,6 +70,29 @@ TEST_CASE("with a sample one call in so many is timed, whatever slices and stops
   REQUIRE(result.latency);
   CHECK(result.latency->all.count == 1234);
   CHECK(result.latency->all.percentiles.back().first == 99.9);   // beyond it is one of them, beyond 99.99 none
+}
+
+TEST_CASE("a result says which part of its threads' time timed calls took, and what that cost") {
+  Config config = small("lookup");
+  config.latency_every = 10;
+  config.threads = 2;
+  const TrialResult result = run_of<Toy<u64>>(config);
+  REQUIRE(result.latency);
+  const LatencySummary& all = result.latency->all;
+  CHECK(result.latency->share_of_time == std::min(1.0, static_cast<double>(all.count) * all.mean_ns / (result.throughput->seconds * 2e9)));
+  const auto says_so = [](const std::string& note) { return note.starts_with("timed calls overlap with no others"); };
+  CHECK(std::ranges::count_if(result.health.notes, says_so) == 1);
+
+  // One call in a hundred, of four keys, takes a twentieth of the time: 99 take 95 parts of a hundred.
+  Latency latency;
+  latency.share_of_time = .05;
+  latency.all.count = 100;
+  const std::string what = "timed calls overlap with no others: throughput is more without --latency";
+  CHECK(cost_of_timing(latency, 40'000, 4) == what + ", by 4.2 % at least (1.0 % of the operations took 5.0 % of the time)");
+  latency.share_of_time = .01;   // no more than their part
+  CHECK(cost_of_timing(latency, 40'000, 4) == what);
+  latency.share_of_time = 1;
+  CHECK(cost_of_timing(latency, 400, 4) == what);
 }
 
 TEST_CASE("fewer calls than one in so many are none") {
