@@ -1,0 +1,52 @@
+"""Nodes on the way of a fetch in chains, of Wiscer's workloads over many seeds, beside the published ones, which are of one.
+
+    nodes.py HARNESS [OPTIONS]       SEEDS=N in the environment for another number than 20
+
+A seed says which keys are popular, and so where they stand in their chains: under skew a few of them decide. What a seed cannot
+change is the mean over seeds, of any popularity: a key is as likely to stand before another of its chain as after it, so a fetch
+visits 1 + load / 2 nodes, 1.477 of a million keys in 2^20 chains. A published number is one draw: it is right if it lies where the
+seeds do. Of 20M requests as published, those of the first row left out. Counts, so runs go side by side.
+"""
+
+import concurrent.futures
+import json
+import os
+import statistics
+import subprocess
+import sys
+
+PUBLISHED = {
+    "static-uniform": 1.477,
+    "static-low-skew": 1.457,
+    "static-medium-skew": 1.267,
+    "high-churn": 1.432,
+    "steady-state": 1.437,
+    "read-mostly": 1.534,
+}
+
+
+def nodes(harness, workload, options, seed):
+    command = [harness, "--index=chained", "--sync=none", f"--workload=wiscer:{workload}", "--ops=20M", "--warmup=0",
+               f"--seed={seed}", "--json", *options]
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=False)
+    if done.returncode != 0:
+        sys.exit(f"nodes: {' '.join(command)} ended with exit status {done.returncode}")
+    return statistics.mean(row["nodes_per_fetch"] for row in json.loads(done.stdout)["rows"][1:])
+
+
+def main(arguments):
+    if not arguments:
+        sys.exit("nodes: write nodes.py HARNESS [OPTIONS]")
+    harness, *options = arguments
+    seeds = int(os.environ.get("SEEDS", "20"))
+    print(f"{'workload':19} published  mean of {seeds} seeds, its error   deviation  least .. most")
+    with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        for workload, published in PUBLISHED.items():
+            of = list(pool.map(lambda seed, w=workload: nodes(harness, w, options, seed), range(1, seeds + 1)))
+            mean, deviation = statistics.mean(of), statistics.stdev(of)
+            print(f"{workload:19} {published:9.3f}  {mean:10.4f} +- {deviation / seeds ** .5:.4f}           {deviation:9.4f}  "
+                  f"{min(of):.3f} .. {max(of):.3f}   published is {abs(published - mean) / deviation:.1f} deviations off", flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
