@@ -76,8 +76,9 @@ std::string rows_lines(const Rows& rows) {
   const auto rate = [](const Rows::Row& row) { return static_cast<double>(row.operations) / row.seconds; };
   if (rows.rows.front().name.empty()) {
     const auto [least, most] = std::ranges::minmax(rows.rows, {}, rate);
-    return line("rows", fmt::format("{} of about {} operations   {}/s to {}/s", rows.rows.size(),
-                                    short_number(static_cast<double>(rows.rows.front().operations)), short_number(rate(least)),
+    const u64 largest = std::ranges::max(rows.rows, {}, &Rows::Row::operations).operations;
+    return line("rows", fmt::format("{} of up to {} operations   {}/s to {}/s", rows.rows.size(),
+                                    short_number(static_cast<double>(largest)), short_number(rate(least)),
                                     short_number(rate(most))));
   }
   std::string text;

@@ -155,6 +155,11 @@ std::string no_popularity(const Combination& point) {
   } catch (const InputError& error) {
     return fmt::format("--dist: {}", error.what());
   }
+  try {
+    churn.check(config.records);
+  } catch (const InputError& error) {
+    return fmt::format("--churn: {}", error.what());
+  }
   return "";
 }
 

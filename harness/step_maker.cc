@@ -135,9 +135,15 @@ Slice Steps::only(const StepMaker& maker, u64 first, u32 count) {
 u64 Steps::print(const Stream& stream, u64 first, u64 count) const {
   const std::optional<Op> like = stream.alike();
   if (!like) return fingerprint(first, std::span(made_.ops).first(count), made_.gets);
-  std::vector<Op> ops(count, *like);
-  for (u64 i = 0; i < count; ++i) ops[i].key = steps_[kept_ + i].number;
-  return fingerprint(first, ops);
+  std::array<Op, 256> ops;   // their sums add up to that of all
+  ops.fill(*like);
+  u64 sum = 0;
+  for (u64 done = 0; done < count;) {
+    const auto here = std::span(ops).first(std::min<u64>(count - done, ops.size()));
+    for (Op& op : here) op.key = steps_[kept_ + done++].number;
+    sum += fingerprint(first + done - here.size(), here);
+  }
+  return sum;
 }
 
 void StepMaker::make(u64 first, std::span<Step> steps, std::vector<Step>& gets, MadeOps& made) const {

@@ -70,6 +70,7 @@ COMBINATIONS = [
     ["--workload=insert", "--warmup=1s"],
     ["--workload=insert", "--dist=zipf:1"],
     ["--workload=insert", "--churn=flash:100"],
+    ["--records=50", "--churn=flash:100"],
     ["--workload=mix:insert=100", "--negative=.5"],
     ["--workload=wiscer:high-churn", "--keys=u64"],
     ["--workload=wiscer:high-churn", "--records=10"],

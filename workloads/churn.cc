@@ -32,4 +32,10 @@ Churn Churn::parse(const Spec& spec) {
   return churn;
 }
 
+void Churn::check(u64 among) const {
+  if (kind == Kind::kFlash && records > among) {
+    throw InputError(fmt::format("churn flash: a crowd of records={}, and there are {}", records, among));
+  }
+}
+
 }  // namespace latchlab

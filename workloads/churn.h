@@ -25,6 +25,8 @@ struct Churn {
 
   /// Throws InputError for an unknown word and what is out of range.
   [[nodiscard]] static Churn parse(const Spec& spec);
+  /// Throws InputError if a crowd has more records than there are.
+  void check(u64 among) const;
 };
 
 }  // namespace latchlab

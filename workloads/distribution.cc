@@ -122,6 +122,7 @@ std::shared_ptr<const Law> Distribution::law(u64 n) const {
 
 Popularity::Popularity(const Distribution& distribution, u64 records, u64 seed, const Churn& churn)
     : record_of_rank_(records, seed, kPopularityStream), churn_(churn), seed_(seed), by_age_(distribution.by_age()) {
+  churn.check(records);
   if (auto law = distribution.law(records)) ranks_.emplace(records, std::move(law));
 }
 
@@ -155,7 +156,7 @@ void Popularity::flash(const Draws& draws, u64 i, u64 now, u64 step, std::span<u
     const u64 crowd = now / churn_.every;
     if (now % churn_.every < churn_.length && unit(draws.at(i, kTry)) < churn_.share) {
       const u64 first = bounded(draw(seed_, kCrowdStream, crowd), n);
-      const u64 rank = first + bounded(draws.at(i, kTry + 1), std::min(churn_.records, n));
+      const u64 rank = first + bounded(draws.at(i, kTry + 1), churn_.records);
       record = record_of_rank_(rank - (rank >= n ? n : 0));
     }
     ++i;
