@@ -430,6 +430,11 @@ class Words(unittest.TestCase):
                 self.assertIn(said, done.stderr)
                 self.assertEqual(len(done.stderr.splitlines()), 1)
 
+    def test_a_claim_that_there_is_not_is_told(self):
+        done = subprocess.run([TREE / "experiments/bars", "nosuch"], capture_output=True, text=True, check=False, timeout=60)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertEqual(done.stderr, "experiments/bars: there is no claim 'nosuch'; run without an argument for all\n")
+
     def test_it_says_what_there_is_and_what_it_would_run(self):
         said = self.told().stdout
         self.assertEqual([line.split()[0] for line in said.splitlines()], definition.names())

@@ -1,11 +1,12 @@
 """Nodes on the way of a fetch in chains, of Wiscer's workloads over many seeds, beside the published ones, which are of one.
 
-    nodes.py HARNESS [OPTIONS]       SEEDS=N in the environment for another number than 20
+    nodes.py HARNESS [OPTIONS]       SEEDS=N in the environment for another number than 20, at least 2
 
 A seed says which keys are popular, and so where they stand in their chains: under skew a few of them decide. What a seed cannot
-change is the mean over seeds, of any popularity: a key is as likely to stand before another of its chain as after it, so a fetch
-visits 1 + load / 2 nodes, 1.477 of a million keys in 2^20 chains. A published number is one draw: it is right if it lies where the
-seeds do. Of 20M requests as published, those of the first row left out. Counts, so runs go side by side.
+change is the mean over all seeds, of any popularity: where nothing is inserted or erased, a key is as likely to stand before
+another of its chain as after it, so a fetch visits 1 + load / 2 nodes, 1.477 of a million keys in 2^20 chains. A published number
+is one draw: it is right if it lies where the seeds do. Of 20M requests as published, those of the first row left out. Counts, so
+runs go side by side.
 """
 
 import concurrent.futures
@@ -38,7 +39,7 @@ def main(arguments):
     if not arguments:
         sys.exit("nodes: write nodes.py HARNESS [OPTIONS]")
     harness, *options = arguments
-    seeds = int(os.environ.get("SEEDS", "20"))
+    seeds = max(2, int(os.environ.get("SEEDS", "20")))   # one has no deviation
     print(f"{'workload':19} published  mean of {seeds} seeds, its error   deviation  least .. most")
     with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         for workload, published in PUBLISHED.items():

@@ -305,7 +305,7 @@ TEST_CASE("what a distribution cannot be over so many records, or with such chan
   CHECK(contains(error_of({"--churn=drift:1k", "--dist=latest:0"}), "no rank is more popular"));
   CHECK(contains(error_of({"--churn=flash:1k", "--workload=ycsb-d"}), "--churn: a flash crowd addresses the same records"));
   CHECK(runs({"--churn=flash:1k", "--dist=latest"}).runs.size() == 1);
-  CHECK(error_of({"--churn=flash:1k", "--records=99"}) == "--churn: churn flash: a crowd of records=100, and there are 99");
+  CHECK(error_of({"--churn=flash:1k", "--records=99"}) == "--churn: churn flash: a crowd of records=100 among 99; write records=99 or fewer");
   CHECK(runs({"--churn=flash:1k,records=99", "--records=99"}).runs.size() == 1);
 }
 

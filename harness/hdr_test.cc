@@ -6,7 +6,10 @@
 
 #include <unistd.h>
 
+#include <fmt/format.h>
+
 #include "harness/histogram.h"
+#include "harness/result.h"
 #include "src/base/error.h"
 #include "src/testing/catch.h"
 
@@ -104,12 +107,12 @@ TEST_CASE("what cannot be exported is said", "[hdr]") {
   older["schema_version"] = 6;
   older["latency"].erase("response");
   const File sixth(older.dump());
-  CHECK_THROWS_WITH(hdr(sixth.path, ""),
-                    "hdr: the latencies of '" + sixth.path + "' are not those of a result of schema 8, but of 6");
+  const std::string needed = fmt::format("' are not those of a result of schema {}", RunResult::kSchemaVersion);
+  CHECK_THROWS_WITH(hdr(sixth.path, ""), "hdr: the latencies of '" + sixth.path + needed + ", but of 6");
   older.erase("schema_version");
   older["latency"] = {{"all", 5}};
   const File strange(older.dump());
-  CHECK_THROWS_WITH(hdr(strange.path, ""), "hdr: the latencies of '" + strange.path + "' are not those of a result of schema 8");
+  CHECK_THROWS_WITH(hdr(strange.path, ""), "hdr: the latencies of '" + strange.path + needed);
   const File none("{}");
   CHECK_THROWS_WITH(hdr(none.path, ""), "hdr: '" + none.path + "', line 1: not a result; harness --json prints one a line");
 }

@@ -100,8 +100,7 @@ inline constexpr const char* kClosedLoop =
 /// The same of an open loop in which no call is timed.
 inline constexpr const char* kUntimed = "--latency=off: no call was timed, and so no response time either";
 
-/// What they cost the throughput of a closed loop, in one line: without them, all operations would take what the untimed ones do, or
-/// less. `operations`: of the measured phase, `batch` of them in a call.
+/// That they cost throughput in a closed loop, in one line. `operations`: of the measured phase, `batch` of them in a call.
 [[nodiscard]] std::string cost_of_timing(const Latency& latency, u64 operations, u32 batch);
 
 /// What a result says of them, but for share_of_time; `sync` says what the policy counts, or why it does not.

@@ -156,8 +156,8 @@ struct OperationLatency {
 /// Of single calls in the measured phase (latency.h).
 struct Latency {
   double clock_ns = 0;   ///< what an empty call takes, by the same clock: in every time
-  /// Timed calls' part of the time in which threads ran operations, 0..1. In a closed loop it is more than their part of the
-  /// operations, since others overlap: that is what timing costs.
+  /// Timed calls' part of the time in which threads ran operations, 0..1. What it is more than their part of the operations, timing
+  /// costs a closed loop; and more, where so many are timed that their neighbours hardly overlap either.
   double share_of_time = 0;
   LatencySummary all;
   Measured<double> per_key_ns;          ///< the mean over the keys of a call, where every call has so many

@@ -34,7 +34,7 @@ Churn Churn::parse(const Spec& spec) {
 
 void Churn::check(u64 among) const {
   if (kind == Kind::kFlash && records > among) {
-    throw InputError(fmt::format("churn flash: a crowd of records={}, and there are {}", records, among));
+    throw InputError(fmt::format("churn flash: a crowd of records={0} among {1}; write records={1} or fewer", records, among));
   }
 }
 

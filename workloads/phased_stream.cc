@@ -24,7 +24,8 @@ std::vector<MixStream::Window> windows_of(const std::vector<WorkloadPhase>& phas
     if (left > capacity) fail(fmt::format("leaves {} records, and there are keys for {}", left, capacity));
     if (left > Ranks::kMost) fail(fmt::format("leaves {} records, and a distribution covers {}", left, Ranks::kMost));
     try {
-      if (phase.mix.draws_keys()) (void)phase.distribution.law(found.records), phase.churn.check(found.records);
+      if (phase.mix.draws_keys()) (void)phase.distribution.law(found.records);
+      phase.churn.check(found.records);
     } catch (const InputError& error) {
       fail(fmt::format("finds too few records: {}", error.what()));
     }

@@ -109,7 +109,7 @@ TEST_CASE("what phases leave is known, and refused where there are no keys or ra
   CHECK(refused("a 512 lookup\nb 256 mix:erase=100\n", 256) == "phase b erases 256 records, and there are no more than 256");
   CHECK(refused("a 256 mix:erase=100\nb 256 lookup hotspot:0.001\n", 600).starts_with("phase b finds too few records: "));
   CHECK(refused("a 256 mix:erase=100\nb 256 lookup zipf:1 flash:10,records=345\n", 600) ==
-        "phase b finds too few records: churn flash: a crowd of records=345, and there are 344");
+        "phase b finds too few records: churn flash: a crowd of records=345 among 344; write records=344 or fewer");
   CHECK(refused("a 256 mix:insert=100\n", Ranks::kMost).starts_with("phase a leaves 4503599627370752 records, and a distribution"));
 }
 
