@@ -125,7 +125,8 @@ class Experiment:
         common = [a for a in self.points[0].arguments if all(a in point.arguments for point in self.points)]
         return [
             f"{self.mode}: {' '.join(common)}",
-            f"medians of {self.replicates} runs, each a process of its own; thin lines go from the least to the most",
+            f"medians of {self.replicates} runs, each a process of its own with a seed of its own; thin lines go from the least to "
+            "the most",
         ]
 
 
@@ -137,6 +138,13 @@ def name_of(argument):
     """What it replaces: `--time` and `--ops` both end a run."""
     name = argument.split("=")[0]
     return "--time" if name == "--ops" else name
+
+
+def seed_of(arguments, replicate):
+    """Every block has a seed of its own, which all its points share: what depends on which keys are popular, or where they lie, then
+    varies in a figure as much as it does. The user's own, or 1, is that of the first."""
+    given = [argument.removeprefix("--seed=") for argument in arguments if name_of(argument) == "--seed"]
+    return int(given[-1]) + replicate if given else 1 + replicate
 
 
 def merged(*lists):
@@ -267,6 +275,8 @@ def load(name, mode, own=()):
     )
     table.done()
     for option in own:
+        if name_of(option) == "--seed" and not option.removeprefix("--seed=").isdecimal():
+            raise InputError(f"{option}: the seed of the first block is a whole number; those of the next follow")
         for panel in experiment.panels:
             if name_of(option) in [f"--{panel.option}", *(name_of(o) for curve in panel.curves for o in curve.run)]:
                 raise InputError(f"{option}: {name_of(option)} tells the points of '{panel.title}' apart")

@@ -190,7 +190,8 @@ class Runs(unittest.TestCase):
         for replicate in range(3):
             block = [c for c in self.calls() if f"--block={replicate}" in c]
             arguments = [tuple(a for a in call if a.split("=")[0] not in ("--block", "--order", "--replicate")) for call in block]
-            expected = [(*point.arguments, "--json", "--progress=none") for point in self.counted]
+            seed = f"--seed={1 + replicate}"
+            expected = [(*point.arguments, seed, "--json", "--progress=none") for point in self.counted]
             own = [a for a in arguments if "--sync=rtm:20" not in a]
             self.assertEqual(sorted(own), sorted(expected))
             orders.append(own)
@@ -248,11 +249,20 @@ class Runs(unittest.TestCase):
         self.forget_calls()
         self.experiment("--", "--seed=2")
         self.assertEqual(len(self.calls()), 3 * len(self.counted) + self.degraded)
-        self.assertTrue(all("--seed=2" in call for call in self.calls()))
+        seeds = {f"--block={block}": f"--seed={2 + block}" for block in range(3)}
+        self.assertTrue(all(seeds[call[-3]] in call for call in self.calls()))
         self.harness.write_text(FAKE + "\n# another build\n")
         self.forget_calls()
         self.experiment()
         self.assertEqual(len(self.calls()), 3 * len(self.counted) + self.degraded)
+
+    def test_results_of_another_seed_do_not_count(self):
+        self.experiment()
+        self.forget_calls()
+        results = self.out / "results.jsonl"
+        results.write_text(results.read_text().replace('"seed": 2', '"seed": 1'))   # as if all blocks had one
+        self.experiment()
+        self.assertEqual([call[-3] for call in self.calls()], ["--block=1"] * len(self.counted))
 
     def test_a_run_that_fails_is_told_at_the_end_and_made_again(self):
         (self.folder / "fail").write_text("4")
@@ -422,6 +432,7 @@ class Words(unittest.TestCase):
             (["policies", "--", "records=3"], "behind '--' stand options of a run"),
             (["policies", "--", "--threads=1"], "--threads tells the points of 'Uniform lookups' apart"),
             (["policies", "--out=/proc/nowhere"], "--out: /proc/nowhere"),
+            (["policies", "--", "--seed=two"], "--seed=two: the seed of the first block is a whole number"),
         ):
             with self.subTest(arguments=arguments):
                 done = self.told(*arguments)

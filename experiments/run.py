@@ -3,8 +3,8 @@
     ./bench experiment                    which there are
     ./bench experiment NAME [--quick|--full] [--dry-run] [--out=FOLDER] [-- OPTIONS OF EVERY RUN]
 
-Every run is a process of its own. A block has every point of the figure once, in random order; there are as many blocks as
-replicates. A result is kept as soon as it is there, so that the same command goes on where a run before it was stopped or
+Every run is a process of its own. A block has every point of the figure once, in random order, all with its own seed; there are as
+many blocks as replicates. A result is kept as soon as it is there, so that the same command goes on where a run before it was stopped or
 killed: results of this very binary with the same options count, others do not. A point that this machine cannot really run
 (status degraded) or that does not fit it (status skipped, with --fit) is left out from its first result on, and the figure
 says why.
@@ -88,8 +88,11 @@ class Results:
                 record = json.loads(line)
             except json.JSONDecodeError:
                 continue
-            if isinstance(record, dict) and record.get("binary") == binary:
-                self.known[tuple(record["arguments"]), record["replicate"]] = record["document"]
+            if not isinstance(record, dict) or record.get("binary") != binary:
+                continue
+            arguments, replicate = tuple(record["arguments"]), record["replicate"]
+            if record.get("seed") == definition.seed_of(arguments, replicate):
+                self.known[arguments, replicate] = record["document"]
 
     def add(self, point, replicate, document):
         self.known[point.arguments, replicate] = document
@@ -99,6 +102,7 @@ class Results:
             "x": point.x,
             "arguments": point.arguments,
             "replicate": replicate,
+            "seed": definition.seed_of(point.arguments, replicate),
             "document": document,
         }
         with open(self.path, "a", encoding="utf-8") as file:
@@ -116,7 +120,8 @@ class Results:
 
 def measure(harness, point, replicate, order):
     """The result document of one process, or a line that says why there is none."""
-    command = [harness, *point.arguments, "--json", "--progress=none"]
+    seed = f"--seed={definition.seed_of(point.arguments, replicate)}"
+    command = [harness, *definition.merged(point.arguments, [seed]), "--json", "--progress=none"]
     command += [f"--block={replicate}", f"--order={order}", f"--replicate={replicate}"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode == 130:
@@ -233,7 +238,8 @@ def experiment_main(harness, arguments):
     if request.dry:
         for point in experiment.points:
             print(" ".join([str(harness), *point.arguments]))
-        print(f"{len(experiment.points)} points, {experiment.replicates} replicates", file=sys.stderr)
+        blocks = f"{experiment.replicates} replicates, of a seed each"
+        print(f"{len(experiment.points)} points, {blocks}", file=sys.stderr)
         return 0
     folder = request.out or definition.FOLDER / "results" / f"{request.name}-{request.mode}"
     results = Results(folder, hashlib.sha256(pathlib.Path(harness).read_bytes()).hexdigest())
