@@ -33,6 +33,7 @@
 #include "harness/survey.h"
 #include "harness/topology.h"
 #include "src/base/error.h"
+#include "src/base/printable.h"
 
 namespace latchlab {
 
@@ -117,24 +118,14 @@ int run_harness(const std::vector<std::string>& command_line) {
 
 }  // namespace latchlab
 
-/// What the user wrote may hold anything; an error stays one line.
-static std::string one_line(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    out += byte >= 32 && byte != 127 ? std::string(1, c) : fmt::format("\\x{:02x}", byte);
-  }
-  return out;
-}
-
 int main(int argc, char** argv) {
   try {
     return latchlab::run_harness({argv, argv + argc});
   } catch (const latchlab::InputError& error) {
-    latchlab::say("harness: " + one_line(error.what()) + '\n');
+    latchlab::say(std::string("harness: ") + error.what() + '\n');
     return 2;
   } catch (const std::exception& error) {
-    latchlab::say(std::string("harness: ") + error.what() + '\n');
+    latchlab::say("harness: " + latchlab::printable(error.what()) + '\n');
     return 1;
   }
 }

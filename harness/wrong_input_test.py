@@ -235,6 +235,18 @@ FILES = [
         "fetchProportion=.9999999\ninsertProportion=1e-7")),
 ]
 
+# No text at all: what names it, and the end of what is then said, behind the bytes that the message quotes.
+BINARY = b"\0\1\x1b[2J\xff\xc3(" * 9
+NO_TEXT = [
+    (["--workload=wiscer:{}"], "' is not key=value"),
+    (["--workload=phases:{}"], "' needs a name, a number of operations and a workload, then a distribution and churn if need be"),
+    (["--dist=histogram:{}"], "' needs two shares, of the records and of the operations"),
+    (["trace", "convert", "twitter", "{}", "{}.trace"],
+     ": line 1: needs seven fields: time, key, key size, value size, client, operation, time to live"),
+    (["trace", "convert", "meta-kv", "{}", "{}.trace"],
+     ": line 1: names no columns key and op, as in key,op,size,op_count,key_size"),
+]
+
 # What is nearly a result with rows.
 RESULTS = [b'{"throughput": {}, "sync": {}' + rows + b"}" for rows in (
     b"", b', "rows": null', b', "rows": 7', b', "rows": {}', b', "rows": [7]', b', "rows": [{}]', b', "rows": [{"operations": 3}]',
@@ -302,6 +314,18 @@ class WrongInput(unittest.TestCase):
                 faults = [fault for fault in pool.map(self.refuse, cases) if fault]
             self.assertEqual(sorted(os.listdir(folder)), files)   # no trace, and none in part
         self.assertEqual(faults, [], "\n" + "\n".join(faults))
+
+    def test_a_message_goes_on_behind_the_bytes_that_it_quotes(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = self.written(folder, "binary", BINARY)
+            for arguments, end in NO_TEXT:
+                with self.subTest(arguments=arguments):
+                    arguments = [argument.format(path) for argument in arguments]
+                    done = subprocess.run([HARNESS, *arguments], capture_output=True, timeout=120, check=False)
+                    said = done.stderr.decode()   # strict: what is no character stands there as an escape
+                    self.assertEqual(done.returncode, 2)
+                    self.assertTrue(said.endswith(end + "\n"), said)
+                    self.assertTrue(said[:-1].isprintable(), said)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "src/base/printable.h"
 #include "src/base/spec.h"
 #include "workloads/file_error.h"
 
@@ -66,7 +67,10 @@ InputError RegularFile::error(std::string_view why) const { return file_error(wh
 
 std::string cut_short(std::string_view text) {
   constexpr std::size_t kShown = 60;
-  return fmt::format("{}{}", text.substr(0, kShown), text.size() > kShown ? "..." : "");
+  if (text.size() <= kShown) return printable(text);
+  std::size_t end = kShown;
+  while (end > kShown - 3 && (text[end] & 0xc0) == 0x80) --end;   // not within a character of UTF-8, which has four bytes at most
+  return printable(text.substr(0, end)) + "...";
 }
 
 std::string gigabytes(u64 bytes) { return fmt::format("{:.1f} GB", static_cast<double>(bytes) / 1e9); }

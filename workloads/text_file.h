@@ -38,7 +38,7 @@ class RegularFile {
   u64 size_ = 0;
 };
 
-/// As much of `text` as fits into a line of an error.
+/// As much of `text` as fits into a line of an error, printable.
 [[nodiscard]] std::string cut_short(std::string_view text);
 
 /// "27.1 GB".

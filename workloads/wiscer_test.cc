@@ -53,6 +53,8 @@ TEST_CASE("wrong Wiscer files are refused with the line", "[wiscer]") {
   CHECK_THAT(wiscer_refusal(""), Contains("says nothing"));
   CHECK_THAT(wiscer_refusal("zipf=1"), Contains("needs operationCount"));
   CHECK_THAT(wiscer_refusal(ok + "zipf"), Contains("line 2 'zipf' is not key=value"));
+  CHECK_THAT(wiscer_refusal(std::string("\0\1\n", 3)), Contains("line 1 '\\x00\\x01' is not key=value"));
+  CHECK_THAT(wiscer_refusal(ok + std::string(59, 'x') + "\xe2\x82\xac"), Contains("line 2 '" + std::string(59, 'x') + "...' is not key=value"));
   CHECK_THAT(wiscer_refusal(ok + "zipf=nan"), Contains("line 2 'zipf=nan' needs a number of 0 or more"));
   CHECK_THAT(wiscer_refusal(ok + "zipf=-1"), Contains("line 2"));
   CHECK_THAT(wiscer_refusal(ok + "zipf=1 2"), Contains("line 2"));
