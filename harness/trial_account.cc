@@ -16,6 +16,7 @@
 #include "harness/offer.h"
 #include "harness/on_processor.h"
 #include "harness/sync_account.h"
+#include "src/base/printable.h"
 #include "src/memory/accessed_bits.h"
 
 namespace latchlab {
@@ -32,6 +33,19 @@ void describe_file(const Workload& workload, TrialResult& out) {
   if (!trace) return;
   out.trace = TraceAbout{.checksum = trace->checksum(), .operations = trace->ops().size(), .keys = trace->keys(),
                           .loaded = trace->loaded(), .has_times = trace->has_times()};
+}
+
+/// What a Wiscer file says of the run and options say otherwise.
+std::vector<std::string> overridden(const WiscerFile& file, const Config& config) {
+  std::vector<std::string> notes;
+  if (file.engine && file.engine->index != config.index.name) {
+    notes.push_back(fmt::format("--index={} overrides the file's storageEngine={}", config.index.str(), file.engine->word));
+  }
+  if (file.output) {
+    notes.push_back(fmt::format("the file's outputFile={} is not written: --out=FOLDER keeps results, and harness rows prints them in "
+                                "Wiscer's columns", printable(*file.output)));
+  }
+  return notes;
 }
 
 /// A replay writes values of one size, a multiple of eight bytes.
@@ -308,6 +322,9 @@ void describe(const RunParts& run, TrialResult& out) {
     out.key_file = Measured<KeyFile>::missing("the keys are from no file");
   }
   describe_file(run.workload, out);
+  if (const auto& file = run.workload.wiscer()) {
+    for (std::string& note : overridden(*file, run.config)) out.health.notes.push_back(std::move(note));
+  }
   if (const auto& trace = run.workload.trace()) {
     if (auto note = resized(*trace, run.config.value_size)) out.health.notes.push_back(*note);
   }

@@ -265,5 +265,30 @@ TEST_CASE("a Wiscer file may begin with an empty index") {
   }
 }
 
+TEST_CASE("a result says what of a Wiscer file an option overrides, and nothing where none does") {
+  const auto said = [](const std::string& lines, const char* index) {
+    const TemporaryFile file("initialSize=100\noperationCount=1000\n" + lines);
+    Config config = small("wiscer:" + file.path());
+    config.index = Spec::parse(index);
+    config.keys = Spec::parse("affine");
+    config.records = 100;
+    config.warmup_ns = config.time_ns = 0;
+    config.ops = 1000;
+    const TrialResult result = run_of<Toy<u64>>(config);
+    std::vector<std::string> notes;
+    for (const std::string& note : result.health.notes) {
+      if (note.find("the file's") != std::string::npos) notes.push_back(note);
+    }
+    return notes;
+  };
+  using Notes = std::vector<std::string>;
+  CHECK(said("", "vip").empty());
+  CHECK(said("storageEngine=VIPHashing", "vip:60").empty());
+  CHECK(said("storageEngine=VIPHashing", "chained") == Notes{"--index=chained overrides the file's storageEngine=VIPHashing"});
+  CHECK(said("storageEngine=none\noutputFile=o.txt", "art") ==
+        Notes{"--index=art overrides the file's storageEngine=none",
+              "the file's outputFile=o.txt is not written: --out=FOLDER keeps results, and harness rows prints them in Wiscer's columns"});
+}
+
 }  // namespace
 }  // namespace latchlab

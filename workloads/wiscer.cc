@@ -56,6 +56,19 @@ double proportion_of(const Line& line, std::string_view value) {
   return share;
 }
 
+constexpr WiscerEngine kEngines[] = {{"ChainedHashing", "chained"}, {"VIPHashing", "vip"}, {"none", ""}};
+
+WiscerEngine engine_of(const Line& line, std::string_view value) {
+  const auto known = std::ranges::find(kEngines, value, &WiscerEngine::word);
+  if (known != std::end(kEngines)) return *known;
+  throw line.error("needs ChainedHashing, VIPHashing or none; leave it out and write --index=NAME for another index");
+}
+
+std::string path_of(const Line& line, std::string_view value) {
+  if (value.empty()) throw line.error("needs a path");
+  return std::string(value);
+}
+
 struct Key {
   std::string_view name;
   void (*read)(WiscerFile&, const Line&, std::string_view value);
@@ -70,16 +83,12 @@ constexpr Key kKeys[] = {
     {"distShiftFreq", [](WiscerFile& f, const Line& line, std::string_view value) { f.shift_every = count_of(line, value, 1); }},
     {"distShiftPrct",
      [](WiscerFile& f, const Line& line, std::string_view value) { f.shift_share = number_of(line, value, 0, 100) / 100; }},
-    {"storageEngine",
-     [](WiscerFile&, const Line& line, std::string_view value) {
-       if (value == "ChainedHashing" || value == "VIPHashing" || value == "none") return;
-       throw line.error("needs ChainedHashing, VIPHashing or none; the index is what --index says");
-     }},
+    {"storageEngine", [](WiscerFile& f, const Line& line, std::string_view value) { f.engine = engine_of(line, value); }},
     {"keyPattern",
      [](WiscerFile& f, const Line& line, std::string_view value) { f.sequential = is_second(line, value, "random", "sequential"); }},
     {"keyOrder",
      [](WiscerFile& f, const Line& line, std::string_view value) { f.sorted = is_second(line, value, "random", "sorted"); }},
-    {"outputFile", [](WiscerFile&, const Line&, std::string_view) {}},
+    {"outputFile", [](WiscerFile& f, const Line& line, std::string_view value) { f.output = path_of(line, value); }},
 };
 
 /// The file; a name without a folder may be that of one that is shipped.

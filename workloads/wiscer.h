@@ -10,19 +10,26 @@
 //     distShiftPrct=50             ... that of the hottest keys which have this share of it
 //     keyPattern=random            or sequential
 //     keyOrder=random              or sorted: what was inserted last is the most popular
-//     storageEngine=VIPHashing     --index says which
-//     outputFile=output.txt        --out says where
+//     storageEngine=VIPHashing     or ChainedHashing, or none; --index overrides it
+//     outputFile=output.txt        overridden: --out says where results go
 //
 // Wiscer's own reader ignores what it does not know, also keyOrder (it reads keyorder), and crashes on files that are
 // missing, malformed or small. Here both spellings are read, and everything else is refused with its line.
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "src/base/types.h"
 #include "workloads/mix.h"
 
 namespace latchlab {
+
+/// A word of storageEngine, and our index that is the like.
+struct WiscerEngine {
+  std::string_view word;
+  std::string_view index;   ///< empty for `none`, which stores nothing
+};
 
 struct WiscerFile {
   double zipf = 1;
@@ -33,6 +40,8 @@ struct WiscerFile {
   double shift_share = 0;                    ///< of the popularity, 0 to 1
   bool sequential = false;                   ///< keys are 0, 1, 2, ...
   bool sorted = false;                       ///< popularity is by age
+  std::optional<WiscerEngine> engine = {};   ///< where the file says one
+  std::optional<std::string> output = {};    ///< a path, where the file says one
 
   /// The file at `path`, or the one with this name of those that are shipped. Throws InputError with file and line.
   [[nodiscard]] static WiscerFile read(const std::string& path);

@@ -34,6 +34,9 @@ TEST_CASE("a Wiscer file says what it says, in either spelling", "[wiscer]") {
   CHECK(file.shift_share == 0.25);
   CHECK(file.sequential);
   CHECK(file.sorted);
+  REQUIRE(file.engine);
+  CHECK(file.engine->index == "vip");
+  CHECK(file.output == "somewhere.txt");
   CHECK(file.mix(0).ppm(OpKind::kErase) == 250'000);
   CHECK(wiscer_file("operationCount=1\nkeyOrder=sorted").sorted);
 }
@@ -46,6 +49,8 @@ TEST_CASE("what a Wiscer file leaves out has Wiscer's defaults", "[wiscer]") {
   CHECK_FALSE(file.shift_every);
   CHECK_FALSE(file.sequential);
   CHECK_FALSE(file.sorted);
+  CHECK_FALSE(file.engine);
+  CHECK_FALSE(file.output);
 }
 
 TEST_CASE("wrong Wiscer files are refused with the line", "[wiscer]") {
@@ -71,7 +76,8 @@ TEST_CASE("wrong Wiscer files are refused with the line", "[wiscer]") {
   CHECK_THAT(wiscer_refusal(ok + "distShiftPrct=101"), Contains("from 0 to 100"));
   CHECK_THAT(wiscer_refusal(ok + "keyPattern=odd"), Contains("needs random or sequential"));
   CHECK_THAT(wiscer_refusal(ok + "keyOrder=odd"), Contains("needs random or sorted"));
-  CHECK_THAT(wiscer_refusal(ok + "storageEngine=Cuckoo"), Contains("what --index says"));
+  CHECK_THAT(wiscer_refusal(ok + "storageEngine=Cuckoo"), Contains("needs ChainedHashing, VIPHashing or none; leave it out"));
+  CHECK_THAT(wiscer_refusal(ok + "outputFile="), Contains("needs a path"));
   CHECK_THROWS_WITH(WiscerFile::read("/no/such"), Contains("Wiscer file '/no/such': No such file"));
   CHECK_THROWS_WITH(WiscerFile::read("/tmp"), Contains("directory"));
   CHECK_THROWS_WITH(WiscerFile::read("high-chrn"), Contains("did you mean 'high-churn'") && Contains("steady-state"));
