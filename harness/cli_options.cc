@@ -127,7 +127,7 @@ const std::vector<OptionRow>& option_rows() {
        [](Config& c, const std::string& v) { c.slo = Slo::parse(v); }},
       {"latency", "CALLS", "off; all in an open loop", "time single calls: off, sample:0.01 (one in a hundred) or all",
        [](Config& c, const std::string& v) { c.latency_every = parse_latency(v); }},
-      {"pmu", "EVENTS", kDefaultPmu, "families (core, cache, tlb, tsx, energy) and libpfm4 names: tsx,cache; or off",
+      {"pmu", "EVENTS", kDefaultPmu, "families (core, cache, l2, tlb, tsx, energy) and libpfm4 names: tsx,cache; or off",
        [](Config& c, const std::string& v) { c.pmu = v, c.pmu_given = true; }},
       {"seed", "N", "1", "of keys and operations",
        [](Config& c, const std::string& v) { c.seed = parse_count("--seed", v, 0, ~u64{0}); }},

@@ -274,8 +274,10 @@ class EveryPair(Runs):
             self.assertIsNone(said[2]["dist"])
             self.assertIsNone(document["config"]["churn"])
             result.write_text(json.dumps(document), encoding="ascii")
-            lines = run("rows", str(result)).stdout.splitlines()
+            table, reasons = run("rows", str(result)).stdout.split("\n\n")
+            lines = table.splitlines()
             self.assertEqual([line.split(" | ")[-1] for line in lines], ["Phase", "warm", "shift", "grow"])
+            self.assertIn("L2 Misses", reasons)   # nobody asked for them
             (document,) = self.documents("--index=art", "--sync=olc", f"--workload=phases:{phases}", "--records=20000", "--ops=1000")
             self.assertIn("the run stopped in phase 1 of 3, warm", document["health"]["notes"])
 

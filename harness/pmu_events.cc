@@ -42,6 +42,11 @@ const std::vector<Table>& tables() {
         {"L1-dcache-load-misses", {"perf::L1-DCACHE-LOAD-MISSES"}},
         {"cache-references", {"perf::CACHE-REFERENCES"}},
         {"cache-misses", {"perf::CACHE-MISSES"}}}},
+      // Every vendor has a name of its own. It is apart from the others, since it would be the fifth that needs a counter.
+      {"l2", "requests that miss the second level", false,
+       {{"L2-misses",
+         {"L2_RQSTS:MISS", "L2_RQSTS:ALL_DEMAND_MISS", "L2_REQUESTS:MISS",
+          "CORE_TO_L2_CACHEABLE_REQUEST_ACCESS_STATUS:LS_RD_BLK_C:IC_FILL_MISS", "L2_CACHE_MISS:ALL"}}}},
       {"tlb", "addresses whose translation was not at hand", false,
        {{"dTLB-loads", {"perf::DTLB-LOADS"}},
         {"dTLB-load-misses", {"perf::DTLB-LOAD-MISSES"}},
@@ -263,6 +268,16 @@ std::vector<PmuFamily> pmu_families() {
     for (const EventRow& row : table.rows) family.events.push_back(row.name);
   }
   return out;
+}
+
+std::vector<std::string> pmu_names(std::string_view family, std::string_view event) {
+  std::vector<std::string> names{fmt::format("{}.{}", family, event)};
+  const Table* const table = family_of(family);
+  if (table == nullptr) return names;
+  const auto row = std::ranges::find(table->rows, event, &EventRow::name);
+  if (row == table->rows.end()) return names;
+  for (const char* spelling : row->spellings) names.push_back(fmt::format("{}.{}", kNamedFamily, spelling));
+  return names;
 }
 
 std::string pmu_processor() {

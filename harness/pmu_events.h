@@ -42,6 +42,10 @@ inline constexpr std::string_view kNamedFamily = "named";
 /// name that is neither a family nor known to libpfm4.
 [[nodiscard]] std::vector<PmuEvent> pmu_events(std::string_view words, const CpuFlags& flags = cpu_flags());
 
+/// Returns what results may call an event of a family: "cache.cache-misses", or "named.perf::CACHE-MISSES" where it was asked for by a
+/// name of libpfm4.
+[[nodiscard]] std::vector<std::string> pmu_names(std::string_view family, std::string_view event);
+
 /// The processor as libpfm4 sees it: "amd64_fam19h_zen4"; empty if it does not know it.
 [[nodiscard]] std::string pmu_processor();
 

@@ -73,8 +73,8 @@ std::string events_refusal(std::string_view words) {
 }
 
 TEST_CASE("What is no event anywhere is refused in one line", "[pmu]") {
-  CHECK(events_refusal("tzx") == "--pmu: 'tzx' is no family and no event of libpfm4; families are software, core, cache, tlb, "
-                                 "tsx, energy; did you mean 'tsx'?");
+  CHECK(events_refusal("tzx") == "--pmu: 'tzx' is no family and no event of libpfm4; families are software, core, cache, l2, "
+                                 "tlb, tsx, energy; did you mean 'tsx'?");
   CHECK(events_refusal("core,cach").ends_with("did you mean 'cache'?"));
   CHECK(events_refusal("nowhere::CYCLES").starts_with("--pmu: 'nowhere::CYCLES' is no family"));
   CHECK(events_refusal("tsx,core,tsx") == "--pmu: 'tsx,core,tsx' has tsx twice");

@@ -1,14 +1,16 @@
 #include "harness/rows.h"
 
 #include <algorithm>
-#include <array>
+#include <optional>
 #include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "harness/document.h"
 #include "harness/pmu_account.h"
+#include "harness/pmu_events.h"
 #include "harness/pmu_groups.h"
 #include "src/base/error.h"
 
@@ -72,13 +74,76 @@ void RowCutter::cut(const std::string& name, const Slice& ran) {
   for (std::size_t t = 0; t < done_.size(); ++t) done_[t] = phases_.workers()[t].tally.operations();
 }
 
+namespace {
+
+/// A column of Wiscer's that the processor counts.
+struct Column {
+  std::string_view title, family, event;
+};
+constexpr Column kCounted[] = {{"Retd. Instructions", "core", "instructions"},
+                               {"L3 Misses", "cache", "cache-misses"},
+                               {"L2 Misses", "l2", "L2-misses"},
+                               {"L1 Misses", "cache", "L1-dcache-load-misses"}};
+constexpr std::string_view kDisplacement = "Displacement";
+
+/// Returns why a result has no count of this column, or not in each of its rows.
+std::string why_not_counted(const Json& result, const Column& column) {
+  const std::vector<std::string> names = pmu_names(column.family, column.event);
+  const Json::json_pointer events("/pmu/events");
+  const Json asked_for = result.contains(events) ? result[events] : Json::array();
+  for (const Json& event : asked_for) {
+    if (std::ranges::count(names, text_at(event, "/family") + '.' + text_at(event, "/name")) == 0) continue;
+    const std::string why = text_at(event, "/count_reason");
+    return why.empty() ? "not counted in every row" : why;
+  }
+  const std::string why = text_at(result, "/pmu_reason");
+  return why.empty() ? "not asked for; --pmu=core,cache,l2 counts all columns" : why;
+}
+
+/// Why there are dashes in which columns, a line for each reason.
+class Dashes {
+ public:
+  /// Adds a dash. `why`: empty where nobody says.
+  std::string operator()(std::string_view title, std::string why) {
+    if (why.empty()) why = "the result does not say why";
+    auto known = std::ranges::find(reasons_, why, &Reason::why);
+    if (known == reasons_.end()) known = reasons_.insert(reasons_.end(), {.why = std::move(why), .titles = {}});
+    if (std::ranges::count(known->titles, title) == 0) known->titles.push_back(title);
+    return "-";
+  }
+
+  /// Empty without dashes.
+  [[nodiscard]] std::string footer() const {
+    std::string text = reasons_.empty() ? "" : "\n";
+    for (const Reason& reason : reasons_) text += fmt::format("{}: {}\n", fmt::join(reason.titles, ", "), reason.why);
+    return text;
+  }
+
+ private:
+  struct Reason {
+    std::string why;
+    std::vector<std::string_view> titles;
+  };
+  std::vector<Reason> reasons_;
+};
+
+/// What a row counted under the first of these names that it has.
+std::optional<double> counted_as(const Json& row, const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    if (const auto count = number_at(row, "/events/" + name)) return count;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 std::string rows_text(const std::string& path) {
-  // L2 misses have no name that all processors share.
-  constexpr std::array<std::string_view, 4> kEvents{"core.instructions", "cache.cache-misses", "", "cache.L1-dcache-load-misses"};
   const std::vector<Json> results = read_results("rows", path);
   const bool named = std::ranges::any_of(results, [](const Json& result) { return !text_at(result, "/rows/0/phase").empty(); });
-  std::string text = fmt::format("Throughput | Retd. Instructions | L3 Misses | L2 Misses | L1 Misses | Displacement{}\n",
-                                 named ? " | Phase" : "");
+  std::string text = "Throughput";
+  for (const Column& column : kCounted) text += fmt::format(" | {}", column.title);
+  text += fmt::format(" | {}{}\n", kDisplacement, named ? " | Phase" : "");
+  Dashes dashes;
   for (const Json& result : results) {
     const Json::json_pointer rows("/rows");
     if (!result.contains(rows) || !result[rows].is_array()) {
@@ -91,17 +156,17 @@ std::string rows_text(const std::string& path) {
         throw InputError(fmt::format("rows: '{}' has a row without operations and seconds: no result of harness", path));
       }
       text += fmt::format("{:.0f}", *operations / *seconds);
-      for (const std::string_view event : kEvents) {
-        const auto counted = number_at(row, fmt::format("/events/{}", event));
-        text += counted ? fmt::format(" | {:.0f}", *counted) : " | -";
+      for (const Column& column : kCounted) {
+        const auto count = counted_as(row, pmu_names(column.family, column.event));
+        text += " | " + (count ? fmt::format("{:.0f}", *count) : dashes(column.title, why_not_counted(result, column)));
       }
       const auto nodes = number_at(row, "/nodes_per_fetch");
       const std::string name = text_at(row, "/phase");
-      text += nodes ? fmt::format(" | {:.4f}", *nodes) : " | -";
+      text += " | " + (nodes ? fmt::format("{:.4f}", *nodes) : dashes(kDisplacement, text_at(row, "/nodes_per_fetch_reason")));
       text += !named ? "\n" : fmt::format(" | {}\n", name.empty() ? "-" : name);
     }
   }
-  return text;
+  return text + dashes.footer();
 }
 
 }  // namespace latchlab

@@ -200,24 +200,48 @@ TEST_CASE("where there are no rows the reason is said") {
   CHECK(run_of<Toy<u64>>(config).rows.reason == "an open loop has no rounds to cut between");
 }
 
-TEST_CASE("a result's rows are printed in Wiscer's columns, with a dash for what was not measured") {
-  const auto printed = [](const std::string& rows) {
-    const TemporaryFile file(R"({"schema_version": 8, "throughput": {}, "sync": {}, "rows": )" + rows + "}");
-    return rows_text(file.path());
-  };
+/// What is printed of a result with these rows, and this behind them.
+std::string printed(const std::string& rows, const std::string& rest = "") {
+  const TemporaryFile file(R"({"schema_version": 8, "throughput": {}, "sync": {}, "rows": )" + rows + rest + "}");
+  return rows_text(file.path());
+}
+
+constexpr const char* kColumns = "Throughput | Retd. Instructions | L3 Misses | L2 Misses | L1 Misses | Displacement";
+
+TEST_CASE("a result's rows are printed in Wiscer's columns, with a dash for what was not measured and the reason below") {
   CHECK(printed(R"([{"operations": 3000, "seconds": 0.5, "nodes_per_fetch": 1.25, "events": {"core.instructions": 42, )"
-                R"("cache.cache-misses": 7, "cache.L1-dcache-load-misses": 9}}, )"
-                R"({"operations": 1000, "seconds": 0.5, "nodes_per_fetch": null, "events": {}}])") ==
-        "Throughput | Retd. Instructions | L3 Misses | L2 Misses | L1 Misses | Displacement\n"
-        "6000 | 42 | 7 | - | 9 | 1.2500\n"
-        "2000 | - | - | - | - | -\n");
+                R"("cache.cache-misses": 7, "l2.L2-misses": 8, "cache.L1-dcache-load-misses": 9}}])") ==
+        fmt::format("{}\n6000 | 42 | 7 | 8 | 9 | 1.2500\n", kColumns));
+  CHECK(printed(R"([{"operations": 3000, "seconds": 0.5, "nodes_per_fetch": 1.25, "events": {"core.instructions": 42}}, )"
+                R"({"operations": 1000, "seconds": 0.5, "nodes_per_fetch": null, "nodes_per_fetch_reason": "none is a lookup", )"
+                R"("events": {"core.instructions": 41}}])") ==
+        fmt::format("{}\n6000 | 42 | - | - | - | 1.2500\n2000 | 41 | - | - | - | -\n\n"
+                    "L3 Misses, L2 Misses, L1 Misses: not asked for; --pmu=core,cache,l2 counts all columns\n"
+                    "Displacement: none is a lookup\n", kColumns));
   CHECK(printed(R"([{"phase": "warm", "operations": 3000, "seconds": 0.5, "nodes_per_fetch": 1.25, "events": {}}, )"
-                R"({"phase": null, "operations": 1, "seconds": 1, "nodes_per_fetch": null, "events": {}}])") ==
-        "Throughput | Retd. Instructions | L3 Misses | L2 Misses | L1 Misses | Displacement | Phase\n"
-        "6000 | - | - | - | - | 1.2500 | warm\n"
-        "1 | - | - | - | - | - | -\n");
+                R"({"phase": null, "operations": 1, "seconds": 1, "nodes_per_fetch": null, "events": {}}])",
+                R"(, "pmu": null, "pmu_reason": "--pmu=off")") ==
+        fmt::format("{} | Phase\n6000 | - | - | - | - | 1.2500 | warm\n1 | - | - | - | - | - | -\n\n"
+                    "Retd. Instructions, L3 Misses, L2 Misses, L1 Misses: --pmu=off\n"
+                    "Displacement: the result does not say why\n", kColumns));
   CHECK_THROWS_WITH(printed(R"(null, "rows_reason": "rows are asked for with --rows")"),
                     Catch::EndsWith(" has no rows: rows are asked for with --rows"));
+}
+
+TEST_CASE("misses of the second level are in their column under whichever name they were counted, and else with their reason") {
+  const auto row = [](const char* event) {
+    return fmt::format(R"([{{"operations": 1, "seconds": 1, "nodes_per_fetch": 1, "events": {{"core.instructions": 1, )"
+                       R"("cache.cache-misses": 2, "cache.L1-dcache-load-misses": 4{}}}}}])", event);
+  };
+  for (const char* name : {"l2.L2-misses", "named.L2_RQSTS:MISS", "named.L2_CACHE_MISS:ALL"}) {
+    CHECK(printed(row(fmt::format(R"(, "{}": 3)", name).c_str())) == fmt::format("{}\n1 | 1 | 2 | 3 | 4 | 1.0000\n", kColumns));
+  }
+  const auto without = [&](const char* count) {
+    return printed(row(""), fmt::format(R"(, "pmu": {{"events": [{{"name": "L2-misses", "family": "l2", "count": {}}}]}})", count));
+  };
+  const std::string dash = fmt::format("{}\n1 | 1 | 2 | - | 4 | 1.0000\n\nL2 Misses: ", kColumns);
+  CHECK(without(R"(null, "count_reason": "ENOENT: no such counter here")") == dash + "ENOENT: no such counter here\n");
+  CHECK(without(R"({"raw": 5})") == dash + "not counted in every row\n");
 }
 
 TEST_CASE("what is nearly a result is refused, not printed") {
@@ -230,7 +254,10 @@ TEST_CASE("what is nearly a result is refused, not printed") {
   const TemporaryFile none(R"({"throughput": {}, "sync": {}})");
   CHECK_THROWS_AS(rows_text(none.path()), InputError);
   const TemporaryFile bare(R"({"throughput": {}, "sync": {}, "rows": [{"operations": 3, "seconds": 1, "events": 7, "phase": 7}]})");
-  CHECK_THAT(rows_text(bare.path()), Catch::EndsWith("\n3 | - | - | - | - | - | 7\n"));
+  CHECK_THAT(rows_text(bare.path()), Catch::Contains("\n3 | - | - | - | - | - | 7\n\nRetd. Instructions, "));
+  for (const char* pmu : {"7", "[]", R"({"events": 7})", R"({"events": [7, null, {}]})"}) {
+    CHECK_THAT(printed(R"([{"operations": 3, "seconds": 1}])", fmt::format(R"(, "pmu": {})", pmu)), Catch::Contains("not asked for"));
+  }
 }
 
 }  // namespace
