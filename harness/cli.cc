@@ -80,6 +80,22 @@ std::string meaning_of(const OptionRow& option, const std::string& value, const 
   return point_of(alone) + alone.keys.str();
 }
 
+/// Throws InputError for what means nothing where a file's requests are written and nothing runs.
+void check_writes_requests(const RunCommand& command, const Given& given, const std::optional<std::string>& out) {
+  const auto& run = *std::ranges::find_if(command.runs, [](const PlannedRun& one) { return !one.config.requests_to.empty(); });
+  const auto refuse = [&](std::string_view what) {
+    throw InputError(fmt::format("{} --workload={}: its storageEngine=none writes the requests to {}, and runs nothing; an --index=NAME "
+                                 "would run it", what, run.config.workload.str(), run.config.requests_to));
+  };
+  if (command.runs.size() > 1) refuse("--workload: several runs do not go with");
+  for (const auto& [name, values] : given) {
+    if (name != "workload" && name != "ops" && name != "seed") refuse(fmt::format("--{}: it does not reach", name));
+  }
+  if (command.json) refuse("--json: it does not reach");
+  if (out) refuse("--out: it does not reach");
+  if (command.other) refuse("--topology: it does not reach");
+}
+
 }  // namespace
 
 RunCommand parse_run(const std::vector<std::string>& args, const Surroundings& here) {
@@ -148,7 +164,8 @@ RunCommand parse_run(const std::vector<std::string>& args, const Surroundings& h
                                  reps, kMostRuns));
   }
 
-  const Defaults defaults{.time = find(given, "time") == nullptr && find(given, "ops") == nullptr,
+  const Defaults defaults{.index = find(given, "index") == nullptr,
+                          .time = find(given, "time") == nullptr && find(given, "ops") == nullptr,
                           .keys = find(given, "keys") == nullptr,
                           .records = find(given, "records") == nullptr,
                           .warmup = find(given, "warmup") == nullptr,
@@ -170,6 +187,10 @@ RunCommand parse_run(const std::vector<std::string>& args, const Surroundings& h
     }
   }
   if (!any_runs) throw InputError(first_skip);
+  if (std::ranges::any_of(command.runs, [](const PlannedRun& run) { return !run.config.requests_to.empty(); })) {
+    check_writes_requests(command, given, out);
+    return command;
+  }
   const Config* from_malloc = nullptr;
   for (const PlannedRun& run : command.runs) {
     if (!run.skip.empty() || !run.config.own_memory.empty() || !calls_malloc(run.config.alloc)) continue;

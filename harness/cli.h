@@ -46,7 +46,7 @@ struct PlannedRun {
 };
 
 struct RunCommand {
-  std::vector<PlannedRun> runs;  ///< every point `reps` times in a row
+  std::vector<PlannedRun> runs;  ///< every point `reps` times in a row; one alone where it has Config::requests_to
   Alloc malloc = Alloc::kMalloc; ///< whose malloc must serve the process
   std::optional<Topology> other; ///< the machine for which the runs are planned, and not run
   std::string out;               ///< folder for result documents; empty for none

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "harness/cli_combinations.h"
 #include "harness/environment.h"
@@ -219,10 +220,12 @@ class Completion {
       : config_(config), defaults_(defaults), surroundings_(surroundings), capacities_(capacities) {}
 
   std::string run() {
-    check_words();
+    find_workload();
+    if (config_.requests_to.empty()) check_words();
     find_seats();
     find_operations();
     find_records();
+    if (!config_.requests_to.empty()) return "";
     for (const auto step : {&Completion::join, &Completion::fill, &Completion::combine, &Completion::refuse_degraded}) {
       if (std::string why = (this->*step)(); !why.empty()) return why;
     }
@@ -230,6 +233,24 @@ class Completion {
   }
 
  private:
+  /// Which it is. A file of Wiscer says also of which index it is, or that its requests are to be written.
+  void find_workload() {
+    workload_.emplace(named("--workload", [&] { return Workload(config_.workload, 0); }));
+    const auto& file = workload_->wiscer();
+    if (!file || !defaults_.index) return;
+    const WiscerEngine engine = file->engine_in_effect();
+    if (engine.index.empty()) {
+      config_.requests_to = file->output_in_effect();
+      return;
+    }
+    const std::vector<std::string> known = surroundings_.registry.indexes();
+    if (std::ranges::find(known, engine.index) == known.end()) {
+      throw InputError(fmt::format("--workload: {} is for storageEngine={}, which is --index={}; this build has {}: write --index=NAME",
+                                   config_.workload.str(), engine.word, engine.index, fmt::join(known, ", ")));
+    }
+    config_.index = Spec{.name = std::string(engine.index), .arg = {}, .options = {}};
+  }
+
   /// Of the index, its options, the policy and the events.
   void check_words() {
     surroundings_.registry.check_words(config_.index.name, config_.sync.name);
@@ -258,11 +279,10 @@ class Completion {
     memory_available_ = std::min(surroundings_.memory_available, available_memory_on(config_.pages));
   }
 
-  /// What the workload is, on which keys, and for how long.
+  /// On which keys the workload is, and for how long.
   void find_operations() {
     (void)named("--dist", [&] { return Distribution(config_.distribution); });   // also where another will take its place
     churn_ = named("--churn", [&] { return Churn::parse(config_.churn); });
-    workload_.emplace(named("--workload", [&] { return Workload(config_.workload, 0); }));
     const bool by_phases = !workload_->phases().empty();
     if (!mix().draws_keys()) config_.no_distribution = "it takes the records in turn";
     if (defaults_.dist && !mix().usual_distribution().empty()) config_.distribution = Spec::parse(mix().usual_distribution());

@@ -14,6 +14,7 @@ namespace latchlab {
 
 /// Which values were not given.
 struct Defaults {
+  bool index = false;
   bool time = false;  ///< neither --time nor --ops
   bool keys = false;
   bool records = false;

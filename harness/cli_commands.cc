@@ -116,6 +116,10 @@ AbCommand parse_ab(const std::vector<std::string>& args, const Surroundings& sur
       const RunCommand run = parse_run(variant.args, surroundings);
       if (run.runs.size() != 1) throw InputError("a variant is one run: no lists, no ranges");
       const Config& config = run.runs.front().config;
+      if (!config.requests_to.empty()) {
+        throw InputError(fmt::format("--workload={} has storageEngine=none, which runs nothing; write --index=NAME",
+                                     config.workload.str()));
+      }
       open += config.rate.has_value();
       if (config.rate && config.latency_every == 0) {
         throw InputError("--latency=off: runs of a given --rate are compared by their response times; leave it out");

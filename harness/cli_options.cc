@@ -48,7 +48,7 @@ u64 number_or_off(const std::string& text, const Parse& parse) {
 
 const std::vector<OptionRow>& option_rows() {
   static const std::vector<OptionRow> rows{
-      {"index", "NAME", "art", "the index, and its options: vip:60",
+      {"index", "NAME", "art; what a file of Wiscer says", "the index, and its options: vip:60",
        [](Config& c, const std::string& v) { c.index = parse_spec("--index", v); }},
       {"isa", "NAME", "the widest there is", "instructions of its kernels: scalar, sse4.2, avx2 or avx512; simdht has them",
        [](Config& c, const std::string& v) { c.isa = v; }},

@@ -219,6 +219,34 @@ class EveryPair(Runs):
             self.assertTrue(document["offer"]["late"])
             self.assertIn("--latency=off", document["latency_reason"])
 
+    def test_a_file_of_wiscer_runs_as_it_is_or_is_written_and_replayed(self):
+        with tempfile.TemporaryDirectory() as folder:
+            lines = ("initialSize=5000\noperationCount=20000\nfetchProportion=.6\ninsertProportion=.3\ndeleteProportion=.1\n"
+                     "keyPattern=sequential\n")
+            runs, writes, written = f"{folder}/runs.txt", f"{folder}/writes.txt", f"{folder}/requests.trace"
+            pathlib.Path(runs).write_text(lines, encoding="ascii")
+            pathlib.Path(writes).write_text(f"{lines}storageEngine=none\noutputFile={written}\n", encoding="ascii")
+            (ran,) = self.documents(f"--workload=wiscer:{runs}")
+            self.assertEqual(ran["config"]["index"], "chained")
+            (other,) = self.documents(f"--workload=wiscer:{writes}", "--index=art")
+            notes = [note for note in other["health"]["notes"] if "the file's" in note]
+            self.assertEqual(notes[0], "--index=art overrides the file's storageEngine=none")
+            self.assertIn(f"outputFile={written} is not written", notes[1])
+            self.assertFalse(os.path.exists(written))
+            done = run(f"--workload=wiscer:{writes}")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertRegex(done.stdout, r"written to +\S+requests.trace; --workload=trace:\S+requests.trace replays it")
+            self.assertIn("5,000 were there before", done.stdout)
+            (replayed,) = self.documents("--index=art", f"--workload=trace:{written}")
+            self.assertEqual(replayed["validation"]["found_keys"], ran["validation"]["found_keys"])
+            counts = [{name: o["succeeded"] for name, o in d["throughput"]["per_operation"].items()} for d in (ran, replayed)]
+            self.assertEqual(counts[0], counts[1])
+            self.assertFalse([note for note in replayed["health"]["notes"] if "values" in note])
+            itself = f"{folder}/itself.txt"
+            pathlib.Path(itself).write_text(f"{lines}storageEngine=none\noutputFile={itself}\n", encoding="ascii")
+            self.assertEqual(run(f"--workload=wiscer:{itself}").returncode, 2)
+            self.assertEqual(sorted(os.listdir(folder)), ["itself.txt", "requests.trace", "runs.txt", "writes.txt"])
+
     def test_a_trace_is_converted_and_replayed_by_any_number_of_threads(self):
         lines = []
         for second in range(2000):

@@ -277,7 +277,7 @@ TEST_CASE("wrong input is one line that says what would be right", "[cli]") {
   };
   const Wrong wrongs[] = {
       {{"--index=atr"}, "did you mean 'art'?"},
-      {{"--index=elephant"}, "art, vip, tbb"},
+      {{"--index=elephant"}, "art, vip, chained, tbb"},
       {{"--threads={1,2,1}"}, "--threads: 1 is given twice; --reps"},
       {{"--sync=none", "--sync=none"}, "none is given twice"},
       {{"--sync={rtm:20,rtm}"}, "--sync: rtm is the same as rtm:20; --reps"},

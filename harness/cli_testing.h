@@ -85,6 +85,7 @@ inline Registry some_words() {
     for (const char* policy : {"none", "spin", "rtm", "olc"}) add("art", policy, keys, true);
   }
   for (const char* policy : {"none", "spin"}) add("vip", policy, KeyKind::kU64, false);
+  add("chained", "none", KeyKind::kU64, false);
   add("tbb", "own", KeyKind::kU64, false);
   return registry;
 }

@@ -166,6 +166,54 @@ TEST_CASE("a workload file says the keys, the records, their popularity and the 
   CHECK(runs({"--workload={wiscer:high-churn,wiscer:read-mostly,lookup}"}).runs.size() == 3);
 }
 
+TEST_CASE("a file of Wiscer says which index runs, unless --index does", "[cli]") {
+  const auto index_of = [](const std::vector<std::string>& args) { return runs(args).runs[0].config.index.str(); };
+  CHECK(index_of({"--workload=wiscer:steady-state"}) == "chained");
+  CHECK(index_of({"--workload=wiscer:test"}) == "vip");
+  CHECK(index_of({"--workload=wiscer:test", "--index=art"}) == "art");
+  CHECK(index_of({"--workload=lookup"}) == "art");
+  const RunCommand both = runs({"--workload={lookup,wiscer:test,wiscer:high-churn}"});
+  REQUIRE(both.runs.size() == 3);
+  CHECK(both.runs[0].config.index.str() == "art");
+  CHECK(both.runs[1].config.index.str() == "vip");
+  CHECK(both.runs[2].config.index.str() == "chained");
+  const std::string point = point_of(both.runs[1].config);
+  CHECK(contains(point, "--index=vip "));
+  CHECK(point_of(runs(split_like_shell(point)).runs[0].config) == point);
+  CHECK(runs({"--workload=wiscer:test"}).runs[0].config.requests_to.empty());
+
+  Registry art;
+  art.add(*std::ranges::find(kRegistry.pairs(), "art", &Pair::index));
+  static const Topology topology = Topology::synthetic("core:1 pu:1");
+  const Surroundings little{.registry = art, .memory_available = u64{8} << 30, .topology = topology};
+  CHECK(testing::refusal([&] { (void)parse_command_line({"--workload=wiscer:test"}, little); }) ==
+        "--workload: wiscer:test is for storageEngine=VIPHashing, which is --index=vip; this build has art: write --index=NAME");
+}
+
+TEST_CASE("a file of Wiscer without a storage engine has its requests written, and nothing that is for a run", "[cli]") {
+  const TemporaryFile file("initialSize=10\noperationCount=99\nstorageEngine=none\noutputFile=here.trace\n");
+  const std::string none = "--workload=wiscer:" + file.path();
+  const Config config = runs({none, "--ops=7", "--seed=3"}).runs[0].config;
+  CHECK(config.requests_to == "here.trace");
+  CHECK(config.ops == 7);
+  CHECK(config.records == 10);
+  const TemporaryFile plain("operationCount=99\nstorageEngine=none\n");
+  CHECK(runs({"--workload=wiscer:" + plain.path()}).runs[0].config.requests_to == "output.txt");
+  CHECK(runs({none, "--index=art"}).runs[0].config.requests_to.empty());
+  CHECK(runs({none, "--index={art,vip}"}).runs.size() == 2);
+
+  const std::string end = " " + none + ": its storageEngine=none writes the requests to here.trace, and runs nothing; an --index=NAME would run it";
+  CHECK(error_of({none, "--threads=2"}) == "--threads: it does not reach" + end);
+  CHECK(error_of({none, "--sync=olc"}) == "--sync: it does not reach" + end);
+  CHECK(error_of({none, "--time=1s"}) == "--time: it does not reach" + end);
+  CHECK(error_of({none, "--json"}) == "--json: it does not reach" + end);
+  CHECK(error_of({none, "--out=/tmp"}) == "--out: it does not reach" + end);
+  CHECK(error_of({none, "--topology=pack:1 core:2 pu:1"}) == "--topology: it does not reach" + end);
+  CHECK(error_of({none, "--seed={1,2}"}) == "--workload: several runs do not go with" + end);
+  CHECK(error_of({"--workload={lookup,wiscer:" + file.path() + "}"}) == "--workload: several runs do not go with" + end);
+  CHECK(contains(error_of({"ab", "--a=" + none, "--b=--index=art"}), "--a: " + none + " has storageEngine=none, which runs nothing"));
+}
+
 TEST_CASE("a file of phases says popularity and the end, and a point that it does not fit is skipped", "[cli]") {
   const TemporaryFile file("grow 1000 mix:insert=50,erase=50\nshrink 600 mix:erase=100\n");
   const std::string phases = "--workload=phases:" + file.path();

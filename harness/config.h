@@ -124,6 +124,7 @@ struct Config {
 
   // What follows from the above: filled in by complete_and_check (cli_check.h).
 
+  std::string requests_to;       ///< the file that the requests are written to, where nothing is to run; empty for a run
   std::string no_room;           ///< why this machine is too small for it, where --fit asks; empty where it is not
   PagePlacement pages;           ///< what is done for --mem
   std::string not_placed = "it is the system's own rule";   ///< why nothing is done for it; empty where something is

@@ -85,10 +85,10 @@ std::string workloads(const Registry&) {
                      line("  scan_length=100", "pairs that a scan asks for; 1-100: uniform from 1 to 100") +
                      line("ycsb-a ... ycsb-f", "YCSB's: read=50,update=50; read=95,update=5; reads; read=95,insert=5 by age;") +
                      line("", "scan=95,insert=5; read=50,rmw=50; each under its distribution where --dist says no other") +
-                     line("wiscer:FILE", "a workload file of Wiscer, which says the keys, their popularity and the operations;");
+                     line("wiscer:FILE", "a workload file of Wiscer, which says the index, the keys, their popularity and the operations;");
   std::string names;
   for (const Shipped& shipped : shipped_wiscer_files()) names += fmt::format("{}{}", names.empty() ? "" : ", ", shipped.name);
-  return text + line("", fmt::format("its seven are here by name: {}", names)) +
+  return text + line("", fmt::format("its own are here by name: {}", names)) +
          line("trace:FILE", "every operation of a trace (harness trace convert); those on a key keep their order;") +
          line("", "keys that it reads, updates or erases before it writes them are there when it begins") +
          line("phases:FILE", "several mixes in turn, a line NAME OPERATIONS WORKLOAD [DISTRIBUTION [CHURN]] each; a row of the") +

@@ -80,6 +80,10 @@ int run_harness(const std::vector<std::string>& command_line) {
             print(plan_text(c.runs, *c.other));
             return 0;
           }
+          if (const Config& first = c.runs.front().config; !first.requests_to.empty()) {
+            print(write_requests(first));
+            return 0;
+          }
           stop_on_interrupt();   // only where somebody looks whether to stop: elsewhere a signal ends the process
           serve_malloc_by(c.malloc, command_line);
           return run_all(c, command_line, registry, topology);

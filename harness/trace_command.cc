@@ -5,17 +5,26 @@
 #include <filesystem>
 #include <functional>
 #include <numeric>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "harness/environment.h"
 #include "harness/progress.h"
+#include "harness/run_parts.h"
 #include "harness/table.h"
 #include "src/base/error.h"
+#include "src/base/key.h"
+#include "workloads/churn.h"
+#include "workloads/distribution.h"
+#include "workloads/keys.h"
 #include "workloads/new_file.h"
+#include "workloads/stream.h"
 #include "workloads/trace.h"
 #include "workloads/trace_formats.h"
+#include "workloads/value.h"
+#include "workloads/workload.h"
 
 namespace latchlab {
 
@@ -67,20 +76,51 @@ std::string info(const std::string& path) {
                                           : "all operations in one second");
 }
 
+/// Throws InputError where the one would take the place of the other.
+void check_differ(const std::string& from, const std::string& to) {
+  std::error_code none;
+  if (!std::filesystem::equivalent(from, to, none)) return;
+  throw InputError(fmt::format("trace: '{}' is the file that is converted; write to another", to));
+}
+
+/// A number as a key of a trace: eight bytes, in whose order numbers are in order.
+std::array<char, 8> as_bytes(u64 key) {
+  std::array<char, 8> bytes{};
+  for (u32 i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(U64Key(key)[i]);
+  return bytes;
+}
+
 }  // namespace
 
 std::string run_trace_command(const TraceCommand& command) {
   if (command.format.empty()) return info(command.from);
-  std::error_code none;
-  if (std::filesystem::equivalent(command.from, command.to, none)) {
-    throw InputError(fmt::format("trace: '{}' is the file that is converted; write to another", command.to));
-  }
+  check_differ(command.from, command.to);
   NewFile to("trace", command.to);   // before hours of reading, since it may fail
   TraceWriter writer(available_memory());
   const bool has_times = read_trace(command.format, command.from, writer);
   writer.write(to, has_times);
   to.keep();
   return info(command.to);
+}
+
+std::string write_requests(const Config& config) {
+  check_differ(*config.workload.arg, config.requests_to);
+  NewFile to("trace", config.requests_to);
+  TraceWriter writer(available_memory(), TraceWriter::Loaded::kByCaller);
+  const KeySet keys(config.keys, config.seed);
+  const Workload workload(config.workload, 0);
+  const auto stream = workload.stream(config.seed, kMeasuredPhase, keys, 1, Distribution(config.distribution), config.records, Churn());
+  const auto text_of = [](const std::array<char, 8>& bytes) { return std::string_view(bytes.data(), bytes.size()); };
+  for (u64 n = 0; n < config.records; ++n) writer.load(text_of(as_bytes(keys.key<u64>(n))));
+  std::vector<Op> ops(Mix::kBlock), gets;
+  for (u64 first = 0; first < config.ops; first += ops.size()) {
+    ops.resize(std::min<u64>(ops.size(), config.ops - first));
+    stream->fill(first, ops, gets);
+    for (const Op& op : ops) writer.add(0, text_of(as_bytes(op.key)), op.kind, op.kind == OpKind::kErase ? 0 : kPlainValueBytes);
+  }
+  writer.write(to, false);
+  to.keep();
+  return line("written to", fmt::format("{0}; --workload=trace:{0} replays it", config.requests_to)) + info(config.requests_to);
 }
 
 }  // namespace latchlab

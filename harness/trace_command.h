@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "harness/config.h"
+
 namespace latchlab {
 
 struct TraceCommand {
@@ -15,5 +17,9 @@ struct TraceCommand {
 
 /// What the command prints. Throws InputError as TraceWriter, read_trace, NewFile and Trace do, and where TO is FROM.
 [[nodiscard]] std::string run_trace_command(const TraceCommand& command);
+
+/// Writes the keys and the requests of a file of Wiscer to Config::requests_to, as a trace; returns what is to be printed. Throws
+/// InputError as the above does.
+[[nodiscard]] std::string write_requests(const Config& config);
 
 }  // namespace latchlab

@@ -180,30 +180,37 @@ void Trace::look_at_ops(const std::string& path) {
   if (ops_.empty()) throw fail(path, "has no operation");
 }
 
-void TraceWriter::add(u64 time_ns, std::string_view key, OpKind kind, u64 value_bytes) {
+u32 TraceWriter::number_of(std::string_view key, bool was_there) {
   if (key.empty()) throw InputError("the key is empty");
   if (key.size() > KeySet::kLongestKey) {
     throw InputError(fmt::format("the key has {} bytes; a key may have {}", key.size(), KeySet::kLongestKey));
   }
-  if (!ops_.empty() && time_ns < ops_.back().time_ns) throw InputError("its time is before that of the operation before");
   const auto [known, is_new] = numbers_.try_emplace(std::string(key), static_cast<u32>(keys_.size()));
-  if (is_new) {
-    bytes_ += 2 * key.size() + kBytesPerKey;
-    if (keys_.size() == ~u32{0}) throw InputError(fmt::format("it is on one key more than the {} supported", keys_.size()));
-    keys_.push_back(&known->first);
-    was_there_.push_back(kind != OpKind::kInsert && kind != OpKind::kUpsert);
-  }
-  bytes_ += kBytesPerOp;
-  if (bytes_ > memory_) {
-    throw InputError(fmt::format("the {} operations on {} keys up to here take {} of memory; no more are available", ops_.size() + 1,
-                                 keys_.size(), gigabytes(bytes_)));
-  }
+  if (!is_new) return known->second;
+  bytes_ += 2 * key.size() + kBytesPerKey;
+  if (keys_.size() == ~u32{0}) throw InputError(fmt::format("it is on one key more than the {} supported", keys_.size()));
+  keys_.push_back(&known->first);
+  was_there_.push_back(was_there);
+  check_memory();
+  return known->second;
+}
+
+void TraceWriter::check_memory() const {
+  if (bytes_ <= memory_) return;
+  throw InputError(fmt::format("the {} operations on {} keys up to here take {} of memory; no more are available", ops_.size(),
+                               keys_.size(), gigabytes(bytes_)));
+}
+
+void TraceWriter::add(u64 time_ns, std::string_view key, OpKind kind, u64 value_bytes) {
+  if (!ops_.empty() && time_ns < ops_.back().time_ns) throw InputError("its time is before that of the operation before");
   TraceOp op;
+  op.key = number_of(key, says_loaded_ == Loaded::kByOperations && kind != OpKind::kInsert && kind != OpKind::kUpsert);
   op.time_ns = time_ns;
-  op.key = known->second;
   op.value_bytes = static_cast<u32>(std::min<u64>(value_bytes, TraceOp::kMostValueBytes)) & TraceOp::kMostValueBytes;
   op.kind = static_cast<u8>(kind);
   ops_.push_back(op);
+  bytes_ += kBytesPerOp;
+  check_memory();
 }
 
 /// Numbers the keys anew: those that were there before first, each in the order in which they came.

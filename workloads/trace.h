@@ -98,8 +98,18 @@ class Trace {
 /// Collects a trace in memory and writes it.
 class TraceWriter {
  public:
+  /// Who says which keys were there before the first operation.
+  enum class Loaded : u8 {
+    kByOperations,   ///< those that are read, updated or erased before anybody writes them
+    kByCaller,       ///< load() does
+  };
+
   /// `memory`: bytes that there are for it.
-  explicit TraceWriter(u64 memory = ~u64{0}) : memory_(memory) {}
+  explicit TraceWriter(u64 memory = ~u64{0}, Loaded loaded = Loaded::kByOperations) : memory_(memory), says_loaded_(loaded) {}
+
+  /// Adds a key that was there before, whether any operation is on it or none, while there is no operation. Throws InputError as add
+  /// does.
+  void load(std::string_view key) { (void)number_of(key, true); }
 
   /// `time_ns`: not before the last one's. Throws InputError for a key that is empty or longer than KeySet::kLongestKey, for
   /// more than 2^32 - 1 keys, for a time that goes back, and where memory would not do.
@@ -113,9 +123,12 @@ class TraceWriter {
   void write(const std::string& path, bool has_times);
 
  private:
+  [[nodiscard]] u32 number_of(std::string_view key, bool was_there);
+  void check_memory() const;
   void put_loaded_first();
 
   u64 memory_;
+  Loaded says_loaded_;
   u64 bytes_ = 0;   // taken, at the most
   std::vector<TraceOp> ops_;
   std::unordered_map<std::string, u32> numbers_;

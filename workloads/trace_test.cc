@@ -42,6 +42,28 @@ std::string small_trace() {
   return bytes_of(file.path());
 }
 
+TEST_CASE("who knows it says which keys were there before, whatever operations are on them", "[trace]") {
+  const TemporaryFile file("");
+  TraceWriter writer(~u64{0}, TraceWriter::Loaded::kByCaller);
+  for (const char* key : {"a", "b", "a"}) writer.load(key);
+  writer.add(0, "never", OpKind::kRead, 8);
+  writer.add(0, "new", OpKind::kInsert, 8);
+  writer.add(0, "b", OpKind::kUpsert, 8);
+  writer.write(file.path(), false);
+  const Trace trace(file.path());
+  CHECK(trace.loaded() == 2);
+  REQUIRE(trace.keys() == 4);
+  CHECK(trace.key(0) == "a");
+  CHECK(trace.key(1) == "b");
+  CHECK(trace.key(2) == "never");
+  CHECK(trace.ops()[2].key == 1);
+
+  TraceWriter small(1000, TraceWriter::Loaded::kByCaller);
+  CHECK(testing::refusal([&] {
+          for (u64 n = 0; n < 100; ++n) small.load(std::to_string(n));
+        }) == "the 0 operations on 10 keys up to here take 0.0 GB of memory; no more are available");
+}
+
 TEST_CASE("what is written is read, and what was there before the first operation comes first", "[trace]") {
   const TemporaryFile file(small_trace());
   const Trace trace(file.path());

@@ -91,16 +91,16 @@ constexpr Key kKeys[] = {
     {"outputFile", [](WiscerFile& f, const Line& line, std::string_view value) { f.output = path_of(line, value); }},
 };
 
-/// The file; a name without a folder may be that of one that is shipped.
+/// The shipped one of this name, whatever files are in the folder, or the file.
 TextFile opened(const std::string& path) {
   constexpr std::string_view kWhat = "Wiscer";
-  std::error_code none;
-  if (path.find('/') != std::string::npos || std::filesystem::exists(path, none)) return TextFile(kWhat, path);
   std::vector<std::string> names;
   for (const Shipped& shipped : shipped_wiscer_files()) {
     if (shipped.name == path) return TextFile(kWhat, path, shipped.text);
     names.emplace_back(shipped.name);
   }
+  std::error_code none;
+  if (path.find('/') != std::string::npos || std::filesystem::exists(path, none)) return TextFile(kWhat, path);
   throw file_error(kWhat, path, fmt::format("there is none, nor is one with this name shipped: {}{}", fmt::join(names, ", "),
                                             suggestion(path, names)));
 }
@@ -137,6 +137,8 @@ WiscerFile WiscerFile::read(const std::string& path) {
   if (out.shift_share > 0 && !out.shift_every) throw file.error("has distShiftPrct without distShiftFreq");
   return out;
 }
+
+WiscerEngine WiscerFile::engine_in_effect() const { return engine.value_or(kEngines[0]); }
 
 Mix WiscerFile::mix(double negative) const {
   const double sum = fetch + insert + erase;   // 1, or as near as read() lets it be: a mix is more exact

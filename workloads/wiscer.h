@@ -10,8 +10,9 @@
 //     distShiftPrct=50             ... that of the hottest keys which have this share of it
 //     keyPattern=random            or sequential
 //     keyOrder=random              or sorted: what was inserted last is the most popular
-//     storageEngine=VIPHashing     or ChainedHashing, or none; --index overrides it
-//     outputFile=output.txt        overridden: --out says where results go
+//     storageEngine=VIPHashing     or ChainedHashing: which index it is, unless --index says another; none: the requests are
+//                                  written to a file, as a trace of ours (trace.h), and nothing runs
+//     outputFile=output.txt        that file; results go where --out says
 //
 // Wiscer's own reader ignores what it does not know, also keyOrder (it reads keyorder), and crashes on files that are
 // missing, malformed or small. Here both spellings are read, and everything else is refused with its line.
@@ -43,8 +44,14 @@ struct WiscerFile {
   std::optional<WiscerEngine> engine = {};   ///< where the file says one
   std::optional<std::string> output = {};    ///< a path, where the file says one
 
-  /// The file at `path`, or the one with this name of those that are shipped. Throws InputError with file and line.
+  /// The one with this name of those that are shipped, or the file at `path`: ./NAME is always a file. Throws InputError with file and
+  /// line.
   [[nodiscard]] static WiscerFile read(const std::string& path);
+
+  /// Its engine, or Wiscer's default.
+  [[nodiscard]] WiscerEngine engine_in_effect() const;
+  /// Where the requests go if that is `none`.
+  [[nodiscard]] std::string output_in_effect() const { return output.value_or("output.txt"); }
 
   /// The shares as a mix; in parts per million, where Wiscer rounds to percents.
   [[nodiscard]] Mix mix(double negative) const;

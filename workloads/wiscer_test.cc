@@ -83,12 +83,14 @@ TEST_CASE("wrong Wiscer files are refused with the line", "[wiscer]") {
   CHECK_THROWS_WITH(WiscerFile::read("high-chrn"), Contains("did you mean 'high-churn'") && Contains("steady-state"));
 }
 
-TEST_CASE("the seven workloads of Wiscer are shipped", "[wiscer]") {
-  CHECK(shipped_wiscer_files().size() == 7);
+TEST_CASE("the seven workloads of Wiscer and its test are shipped", "[wiscer]") {
+  CHECK(shipped_wiscer_files().size() == 8);
   for (const Shipped& shipped : shipped_wiscer_files()) {
     const WiscerFile file = WiscerFile::read(std::string(shipped.name));
     INFO(shipped.name);
-    CHECK(file.initial_size == 1'000'000);
+    const bool test = shipped.name == "test";
+    CHECK(file.initial_size == (test ? 1 << 20 : 1'000'000));
+    CHECK(file.engine_in_effect().index == (test ? "vip" : "chained"));
     CHECK(file.operations == 500'000'000);
   }
   CHECK(WiscerFile::read("static-medium-skew").zipf == 2);
