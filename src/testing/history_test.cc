@@ -1,6 +1,13 @@
 // The checker says yes to what can have happened and no to what cannot.
 #include "src/testing/history.h"
 
+#include <algorithm>
+#include <bit>
+#include <set>
+#include <stdexcept>
+
+#include "src/arch/sanitizer.h"
+#include "src/base/rng.h"
 #include "src/testing/catch.h"
 
 namespace latchlab::testing {
@@ -9,6 +16,115 @@ namespace {
 using Calls = std::vector<Call>;
 constexpr CallKind kFind = CallKind::kFind, kInsert = CallKind::kInsert, kUpdate = CallKind::kUpdate,
                    kUpsert = CallKind::kUpsert, kErase = CallKind::kErase;
+
+using State = std::optional<u64>;
+
+constexpr u32 kSmallHistories = kSanitized ? 20'000 : 200'000, kManyCalls = kSanitized ? 2000 : 20'000;
+
+/// The answer that a call would get in this state, which it changes.
+bool take_effect(const Call& call, State& state) {
+  const bool there = state.has_value();
+  switch (call.kind) {
+    case kFind: return there;
+    case kInsert:
+      if (!there) state = call.value;
+      return !there;
+    case kUpdate:
+      if (there) state = call.value;
+      return there;
+    case kUpsert: state = call.value; return !there;
+    case kErase: state.reset(); return there;
+  }
+  return false;
+}
+
+/// What the checker is held against: every order is tried (Wing and Gong, JPDC 1993; Lowe's memory of configurations).
+class EveryOrder {
+ public:
+  explicit EveryOrder(std::span<const Call> calls) : calls_(calls) {}   // 64 at most
+
+  /// `done`: the calls that have taken effect, one bit each.
+  bool completes(u64 done, State state) {
+    if (std::popcount(done) == static_cast<int>(calls_.size())) return true;
+    if (!seen_.emplace(done, state).second) return false;
+    u64 first_return = ~u64{0};   // nothing called after it may go before that call
+    for (std::size_t i = 0; i < calls_.size(); ++i) {
+      if (!(done >> i & 1)) first_return = std::min(first_return, calls_[i].returned);
+    }
+    for (std::size_t i = 0; i < calls_.size(); ++i) {
+      if ((done >> i & 1) || calls_[i].called > first_return) continue;
+      const Call& call = calls_[i];
+      if (call.kind == kFind && call.yes && state != call.value) continue;
+      State next = state;
+      if (take_effect(call, next) == call.yes && completes(done | u64{1} << i, next)) return true;
+    }
+    return false;
+  }
+
+ private:
+  std::span<const Call> calls_;
+  std::set<std::pair<u64, State>> seen_;
+};
+
+struct Drawn {
+  State before;
+  Calls calls;
+};
+
+/// What random histories are like.
+struct Shape {
+  u32 calls;
+  u64 longest;      // from a call's moment to its ends, at most; the next call's moment is ten later
+  u64 values;       // this many, or 0: each is written once
+  u32 find_weight;  // of sixteen
+  bool by_turns;    // inserts and erases rather than updates
+};
+
+/// A history that happened: each call has a moment, and its answer is from there.
+Drawn draw_history(Rng& rng, const Shape& shape) {
+  Drawn out;
+  u64 fresh = 1;
+  const auto value = [&] { return shape.values == 0 ? fresh++ : 1 + rng.below(shape.values); };
+  if (rng.below(2) == 0) out.before = value();
+  State state = out.before;
+  for (u32 i = 0; i < shape.calls; ++i) {
+    Call call{kFind, false, 0, 0, 0, i};
+    if (rng.below(16) >= shape.find_weight) {
+      call.kind = static_cast<CallKind>(1 + rng.below(4));
+      if (shape.by_turns && rng.below(4) != 0) call.kind = state ? kErase : kInsert;
+    }
+    if (call.kind != kFind && call.kind != kErase) call.value = value();
+    if (call.kind == kFind) call.value = state.value_or(0);
+    call.yes = take_effect(call, state);
+    const u64 moment = shape.longest + 10 * i;
+    call.called = moment - rng.below(shape.longest);
+    call.returned = moment + rng.below(shape.longest);
+    out.calls.push_back(call);
+  }
+  return out;
+}
+
+/// The same with one thing changed, which mostly makes it impossible.
+void mutate(Rng& rng, Drawn& drawn) {
+  Call& call = drawn.calls[rng.below(drawn.calls.size())];
+  const Call& other = drawn.calls[rng.below(drawn.calls.size())];
+  switch (rng.below(5)) {
+    case 0: call.yes = !call.yes; break;
+    case 1: call.value = other.value; break;
+    case 2: call.kind = static_cast<CallKind>(rng.below(5)); break;
+    case 3: std::swap(call.called, drawn.calls[rng.below(drawn.calls.size())].called); break;
+    default: call.returned = call.called + rng.below(30);
+  }
+  for (Call& one : drawn.calls) {
+    if (one.called > one.returned) std::swap(one.called, one.returned);
+  }
+}
+
+std::string told(const Drawn& drawn) {
+  std::string text = "at first " + (drawn.before ? std::to_string(*drawn.before) : std::string("absent"));
+  for (const Call& call : drawn.calls) text += "\n  " + call.str();
+  return text;
+}
 
 TEST_CASE("History: one call after the other") {
   CHECK(linearizable({}, {}));
@@ -63,15 +179,86 @@ TEST_CASE("History: calls at once may have happened in any order") {
   CHECK(linearizable(1, Calls{{kUpsert, false, 2, 1, 4}, {kFind, true, 2, 2, 3}}));
 }
 
+TEST_CASE("History: a call that returns before it is called is refused") {
+  CHECK_THROWS_AS(linearizable({}, Calls{{kFind, false, 0, 2, 1}}), std::invalid_argument);
+}
+
+TEST_CASE("History: on small histories the checker says what trying every order says") {
+  Rng rng(test_seed());
+  u64 possible = 0, impossible = 0;
+  for (u32 round = 0; round < kSmallHistories; ++round) {
+    const Shape shape{.calls = static_cast<u32>(1 + rng.below(10)),
+                      .longest = 1 + rng.below(80),
+                      .values = rng.below(3) == 0 ? 1 + rng.below(3) : 0,
+                      .find_weight = static_cast<u32>(rng.below(12)),
+                      .by_turns = rng.below(2) == 0};
+    Drawn drawn = draw_history(rng, shape);
+    for (u64 changes = rng.below(4); changes != 0; --changes) mutate(rng, drawn);
+    const bool can_be = EveryOrder(drawn.calls).completes(0, drawn.before);
+    ++(can_be ? possible : impossible);
+    const std::string conflict = check_calls(drawn.before, drawn.calls).conflict;
+    if (can_be == conflict.empty()) continue;
+    FAIL("it " << (can_be ? "can" : "cannot") << " have happened: " << told(drawn) << "\n" << conflict);
+  }
+  CHECK(possible > kSmallHistories / 2);
+  CHECK(impossible > kSmallHistories / 5);
+}
+
+TEST_CASE("History: where every value is written once, the work grows with the calls and hardly with how many overlap") {
+  Rng rng(test_seed());
+  for (const u64 overlapping : {2, 8, 32, 128}) {
+    for (const bool by_turns : {false, true}) {
+      CAPTURE(overlapping, by_turns);
+      const Drawn drawn = draw_history(rng, {kManyCalls, 10 * overlapping, 0, 5, by_turns});
+      const Verdict verdict = check_calls(drawn.before, drawn.calls);
+      CHECK(verdict.conflict == "");
+      CHECK(verdict.tried < 8 * u64{kManyCalls});
+    }
+  }
+}
+
+TEST_CASE("History: one wrong answer among thousands of calls is found, and told in a line") {
+  Rng rng(test_seed());
+  for (u32 round = 0; round < 20; ++round) {
+    Drawn drawn = draw_history(rng, {2000, 40, 0, 8, round % 2 == 0});
+    // A value that was found is found once more, long after another had taken its place.
+    const auto finds = [](const Call& call) { return call.kind == kFind && call.yes; };
+    const auto found = std::find_if(drawn.calls.begin() + 500, drawn.calls.end(), finds);
+    REQUIRE(found != drawn.calls.end());
+    const auto late = std::find_if(found + 500, drawn.calls.end(), finds);
+    REQUIRE(late != drawn.calls.end());
+    REQUIRE(late->value != found->value);
+    late->value = found->value;
+    const std::string conflict = check_calls(drawn.before, drawn.calls).conflict;
+    CAPTURE(conflict);
+    CHECK(conflict.find("[" + late->str() + "]") != std::string::npos);
+    CHECK(conflict.size() < 1000);
+  }
+}
+
 TEST_CASE("History: keys are checked apart, and the complaint shows the calls") {
-  History history(2);
+  History history(2, 3);
   history.starts_with(1, 5);
-  history.add(0, {kFind, false, 0, history.now(), history.now(), 0});
-  history.add(1, {kFind, true, 5, history.now(), history.now(), 1});
+  const auto add = [&](std::size_t key, CallKind kind, bool yes, u64 value, u32 caller) {
+    const u64 called = history.now();
+    history.add(key, {kind, yes, value, called, history.now(), caller});
+  };
+  add(0, kFind, false, 0, 0);
+  add(1, kFind, true, 5, 1);
   CHECK(history.complaint() == "");
-  history.add(1, {kErase, false, 0, history.now(), history.now(), 2});
-  CHECK(history.complaint() ==
-        "key 1, at first 5, cannot have seen  [3-4] 1: find 5 -> yes  [5-6] 2: erase -> no");
+  add(1, kErase, false, 0, 2);
+  CHECK(history.complaint() == "key 1, at first 5: [5-6 2: erase -> no] cannot be: the key is there from the beginning");
+  CHECK(history.size() == 3);
+}
+
+TEST_CASE("History: a complaint shows what stands in the way of a call") {
+  const auto conflict = [](State before, const Calls& calls) { return check_calls(before, calls).conflict; };
+  CHECK(conflict({}, {{kInsert, true, 1, 1, 5, 0}, {kInsert, true, 2, 2, 6, 1}}) ==
+        "[2-6 1: insert 2 -> yes] cannot be: the key is there by [1-5 0: insert 1 -> yes]");
+  CHECK(conflict(1, {{kUpsert, false, 2, 1, 2, 0}, {kFind, true, 1, 3, 4, 1}}) ==
+        "[1-2 0: upsert 2 -> no] cannot be: the key is there from the beginning until [3-4 1: find 1 -> yes]");
+  CHECK(conflict({}, {{kFind, true, 7, 2, 3, 0}, {kInsert, true, 8, 1, 9, 1}}) ==
+        "[2-3 0: find 7 -> yes] cannot be: the key is absent from the beginning; beside [1-9 1: insert 8 -> yes]");
 }
 
 }  // namespace

@@ -118,7 +118,7 @@ template <class Index, class Key>
 class ProgramOnIndex {
  public:
   ProgramOnIndex(const RaceProgram<Key>& program, std::string_view policy)
-      : program_(program), history_(program.keys.size()), index_(Spec::parse(policy), MemoryConfig{}) {
+      : program_(program), history_(program.keys.size(), static_cast<u32>(program.fibers.size())), index_(Spec::parse(policy), MemoryConfig{}) {
     for (u32 i = 0; i < program_.fibers.size(); ++i) threads_.push_back(index_.join());
     for (std::size_t i = 0; i < program_.preload.size(); ++i) {
       const u32 key = program_.preload[i];
