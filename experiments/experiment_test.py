@@ -398,9 +398,31 @@ class Gaps(unittest.TestCase):
         self.assertEqual(definition.METRICS["bytes"][1](document), 8)
 
     def test_points_that_vary_too_much_are_counted(self):
-        rows = [{"curve": c, "x": 1, "y": y} for c, y in (("a", 2), ("a", 3), ("b", 2), ("b", 3.1))]
+        rows = [{"curve": c, "x": 1, "y": y, "noisy": False} for c, y in (("a", 2), ("a", 3), ("b", 2), ("b", 3.1))]
         self.assertEqual(missing.noise(rows), ["too noisy: 1 of 2 points vary more than 1.5-fold from run to run"])
         self.assertEqual(missing.noise(rows[:2]), [])
+
+
+    def test_a_noisy_run_is_drawn_and_told(self):
+        for replicate in range(3):
+            self.known("olc", "p99:2us", replicate, "found", status="noisy" if replicate == 1 else "ok")
+        drawn, gaps = runner.rows(self.experiment, self.results)
+        self.assertEqual([r["replicate"] for r in drawn], [0, 1, 2])
+        self.assertEqual(gaps, [])
+        line = "noisy: in 1 of 3 runs others had a thread's processor"
+        self.assertEqual(missing.noise(drawn), [line])
+        self.assertIn(f"  {line}", runner.summary(self.experiment, drawn, gaps).splitlines())
+
+    def test_a_noisy_run_is_kept(self):
+        point = self.experiment.points[0]
+        folder = self.results.path.parent
+        for status, kept in (("noisy", True), ("invalid", False)):
+            harness = folder / status
+            document = {"status": status, "reason": "why", "interrupted": False}
+            harness.write_text(f"#!/usr/bin/python3\nprint({json.dumps(json.dumps(document))})\n")
+            harness.chmod(0o755)
+            measured, failure = runner.measure(str(harness), point, 0, 0)
+            self.assertEqual((measured is not None, failure == ""), (kept, kept))
 
 
 class Wiscer(unittest.TestCase):

@@ -34,7 +34,7 @@ def why_none(document):
     """Why the run has no number, whatever is drawn, in words that are alike for all such runs; None where it may have one."""
     if (document.get("slo") or {}).get("answer") == "none-keeps":
         return "not even the lowest rate that was tried keeps the bound"
-    return None if document["status"] == "ok" else document["reason"]
+    return None if document["status"] in ("ok", "noisy") else document["reason"]
 
 
 def place(gaps, replicates):
@@ -65,9 +65,14 @@ def lines(gaps, experiment, number):
 
 
 def noise(rows):
-    """A line where points vary too much from run to run for a look to tell them apart. `rows`: of one panel."""
+    """A line where others had the processors of some runs, and one where points vary too much from run to run for a look to tell
+    them apart. `rows`: of one panel."""
+    crowded = sum(row["noisy"] for row in rows)
+    lines = [f"noisy: in {crowded} of {len(rows)} runs others had a thread's processor"] if crowded else []
     by_point = {}
     for row in rows:
         by_point.setdefault((row["curve"], row["x"]), []).append(row["y"])
     wide = [ys for ys in by_point.values() if max(ys) > NOISY * min(ys)]
-    return [f"too noisy: {len(wide)} of {len(by_point)} points vary more than {NOISY}-fold from run to run"] if wide else []
+    if wide:
+        lines.append(f"too noisy: {len(wide)} of {len(by_point)} points vary more than {NOISY}-fold from run to run")
+    return lines

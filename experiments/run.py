@@ -7,7 +7,7 @@ Every run is a process of its own. A block has every point of the figure once, i
 many blocks as replicates. A result is kept as soon as it is there, so that the same command goes on where a run before it was stopped or
 killed: results of this very binary with the same options count, others do not. A point that this machine cannot really run
 (status degraded) or that does not fit it (status skipped, with --fit) is left out from its first result on, and the figure
-says why.
+says why. A run whose processors others had (status noisy) is drawn, and the figure says how many there are.
 
 In the folder (experiments/results/NAME-MODE, unless --out says another): results.jsonl, and figure.svg, .png, .pdf, .html.
 Exit status: 0; 1 if a run failed; 2 for wrong input; 130 when interrupted.
@@ -29,7 +29,7 @@ import gaps as missing
 from definition import METRICS, InputError
 from gaps import Gap, NoNumber
 
-COUNTS = ("ok", "degraded", "skipped")
+COUNTS = ("ok", "noisy", "degraded", "skipped")
 
 
 @dataclass
@@ -164,7 +164,7 @@ def run(experiment, harness, results):
 
 
 def rows(experiment, results, failures=()):
-    """What is drawn, one for each run: panel, curve, x, replicate, y; and the gaps."""
+    """What is drawn, one for each run: panel, curve, x, replicate, y, noisy; and the gaps."""
     out = []
     gaps = [Gap(p.panel, p.curve, p.x, replicate, f"failed: {why}") for p, replicate, why in failures]
     for point in experiment.points:
@@ -183,7 +183,8 @@ def rows(experiment, results, failures=()):
             except NoNumber as why:
                 gaps.append(Gap(*place, replicate, str(why)))
             else:
-                out.append({"panel": point.panel, "curve": point.curve, "x": point.x, "replicate": replicate, "y": y})
+                of = {"replicate": replicate, "noisy": document["status"] == "noisy"}
+                out.append({"panel": point.panel, "curve": point.curve, "x": point.x, "y": y, **of})
     for i, panel in enumerate(experiment.panels):
         if panel.y != "speedup":
             continue

@@ -140,7 +140,7 @@ const std::vector<OptionRow>& option_rows() {
       {"out", "FOLDER", "none", "write a JSON document a run there", nullptr},
       {"json", "", "", "print the documents, one a line, instead of the table", nullptr},
       {"progress", "KIND", "auto", "auto, plain or none; on stderr", nullptr},
-      {"strict", "", "", "refuse a run that would be degraded; exit status 1 where one turns out so", nullptr},
+      {"strict", "", "", "refuse a run that would be degraded; exit status 1 where one turns out so, or noisy", nullptr},
       {"fit", "", "", "skip a run for which this machine has too few processors, sockets or nodes, or too little memory", nullptr},
       // Given by `harness ab` to its replicates, so that documents tell them apart.
       {"block", "N", "0", "", nullptr},
@@ -202,7 +202,7 @@ std::string help_text() {
       "harness compare: [--json] [--seed=N]. harness limits: [--footprint=1Gi] [--threads=N] [--pin=PLACEMENT] [--mem=NODES]\n"
       "[--hugepages=KIND] [--json].\n"
       "\n"
-      "Exit status: 0 measured; 1 a run failed, is invalid, or degraded with --strict, or could not be written;\n"
+      "Exit status: 0 measured; 1 a run failed, is invalid, noisy or degraded with --strict, or could not be written;\n"
       "2 wrong input; 130 interrupted.\n";
   return text;
 }

@@ -11,7 +11,7 @@ import pathlib
 import tempfile
 import unittest
 
-from smoke_testing import SHORT, Runs, cover, run
+from smoke_testing import MEASURED, SHORT, Runs, cover, run
 
 WORDS = pathlib.Path("/usr/share/dict/words")
 
@@ -109,7 +109,8 @@ class EveryPair(Runs):
         records = documents[0]["config"]["records"]
         self.assertEqual([d["config"]["value_size"] for d in documents], [8, 64, 1024])
         self.assertEqual([d["memory"]["payload_bytes"] for d in documents], [None, 64 * records, 1024 * records])
-        self.assertEqual([d["status"] for d in documents], ["ok"] * 3)
+        for document in documents:
+            self.assertIn(document["status"], MEASURED)
 
     def test_lookups_by_the_batch(self):
         for sync in ("none", "rwspin", "rtm:2", "olc", "rowex", "hybrid"):
@@ -160,7 +161,7 @@ class EveryPair(Runs):
             (document,) = self.documents(
                 table, "--sync=olc", "--workload=insert", "--records=20000", "--threads=2", f"--batch={batch}"
             )
-            self.assertEqual(document["status"], "ok")
+            self.assertIn(document["status"], MEASURED)
             self.assertEqual(document["throughput"]["ended_by"], "full")
             keys = document["memory"]["keys"]
             self.assertGreater(keys, 0.95 * 7168)
@@ -188,7 +189,7 @@ class EveryPair(Runs):
             (document,) = self.documents("--index=art", "--sync=rtm:20", f"--workload={workload}", *time)
             counters = document["sync"]["counters"]
             if self.rtm_works:
-                self.assertEqual(document["status"], "ok", document["reason"])
+                self.assertIn(document["status"], MEASURED, document["reason"])
                 self.assertGreater(counters["begins"], 0)
                 self.assertGreater(counters["commits"], 0.9 * counters["ops"])
             else:

@@ -221,7 +221,7 @@ Replicate replicate_of(Json document, const std::string& why_not) {
   if (text_at(replicate.document, "/interrupted") == "true") {
     replicate.status = "interrupted";
     replicate.reason = "ended early by a signal";
-  } else if (replicate.status == "ok" || replicate.status == "degraded") {
+  } else if (replicate.status == "ok" || replicate.status == "noisy" || replicate.status == "degraded") {
     replicate.per_second = number_at(replicate.document, "/throughput/per_second");
     if (!replicate.per_second) {
       replicate.status = "failed";
@@ -270,7 +270,8 @@ int exit_status(const Comparison& comparison) {
   for (const VariantSummary& variant : comparison.variants) {
     if (!bad_replicates(variant).empty()) return 1;
     for (const Replicate& replicate : variant.replicates) {
-      if (replicate.status == "degraded" && text_at(replicate.document, "/config/strict") == "true") return 1;
+      const bool refused = replicate.status == "noisy" || replicate.status == "degraded";
+      if (refused && text_at(replicate.document, "/config/strict") == "true") return 1;
     }
   }
   return 0;

@@ -33,7 +33,7 @@ struct Replicate {
   std::string status;  ///< a word of a result; "failed" where there is no document, "unjudged" if it says nothing of speed
   std::string reason;
   Json document;                     ///< null where there is none
-  std::optional<double> per_second;  ///< only of runs that count: ok or degraded, and not interrupted
+  std::optional<double> per_second;  ///< only of runs that count: ok, noisy or degraded, and not interrupted
   std::optional<double> response_ns; ///< of an open loop of a given rate: the 99th percentile; nothing where throughput judges
   std::vector<std::string> flags;    ///< what was out of line around it
 
@@ -91,7 +91,7 @@ void summarize(std::vector<Comparison>& comparisons);
 /// The document that comparison.schema.json describes; each replicate's own document is in it.
 [[nodiscard]] Json json_of(const Comparison& comparison);
 
-/// 0, 1 if a replicate failed, is invalid, says nothing of speed or is degraded with --strict, 130 if interrupted.
+/// 0, 1 if a replicate failed, is invalid, says nothing of speed or is noisy or degraded with --strict, 130 if interrupted.
 [[nodiscard]] int exit_status(const Comparison& comparison);
 
 }  // namespace latchlab

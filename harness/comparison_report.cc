@@ -27,14 +27,16 @@ std::string statuses_text(const VariantSummary& variant) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-/// Reasons of all replicates that are not ok, each once, and whether some ended since the index was full.
+/// Reasons of all replicates that are not ok, each once, and whether some ended since the index was full. Why one is noisy its flags
+/// say.
 std::vector<std::string> reasons_of(const VariantSummary& variant) {
   std::vector<std::string> reasons;
   const auto add = [&](std::string text) {
     if (std::find(reasons.begin(), reasons.end(), text) == reasons.end()) reasons.push_back(std::move(text));
   };
   for (const Replicate& replicate : variant.replicates) {
-    if (replicate.status != "ok" && !replicate.reason.empty()) add(replicate.status + ": " + replicate.reason);
+    const bool flagged = replicate.status == "noisy";
+    if (replicate.status != "ok" && !flagged && !replicate.reason.empty()) add(replicate.status + ": " + replicate.reason);
     const Json::json_pointer ended("/throughput/ended_by");
     const bool full = replicate.document.contains(ended) && replicate.document[ended] == "full";
     if (full) add("full: its runs ended with no more room");

@@ -170,15 +170,37 @@ TEST_CASE("an open loop without response times does not count, nor does a search
   }
 }
 
-TEST_CASE("a degraded replicate counts, and with --strict is a failure", "[ab]") {
-  for (const bool strict : {false, true}) {
-    std::vector<Replicate> degraded = series(2);
-    degraded[3].status = "degraded";
-    degraded[3].document["config"]["strict"] = strict;
-    const Comparison c = comparison_of({series(1), degraded});
-    CHECK(c.variants[1].verdict == "faster");
-    CHECK(exit_status(c) == (strict ? 1 : 0));
+TEST_CASE("a noisy or degraded replicate counts, and with --strict is a failure", "[ab]") {
+  for (const char* status : {"noisy", "degraded"}) {
+    for (const bool strict : {false, true}) {
+      std::vector<Replicate> some = series(2);
+      Json document = some[3].document;
+      document["status"] = status;
+      document["config"]["strict"] = strict;
+      some[3] = replicate_of(std::move(document), "");
+      const Comparison c = comparison_of({series(1), some});
+      CHECK(c.variants[1].verdict == "faster");
+      CHECK(exit_status(c) == (strict ? 1 : 0));
+      CHECK(checked_json(c)["variants"][1]["statuses"][status] == 1);
+    }
   }
+}
+
+TEST_CASE("a noisy replicate is flagged, and says why once", "[ab]") {
+  std::vector<Replicate> some = series(2);
+  Json document = some[3].document;
+  document["status"] = "noisy";
+  document["reason"] = "others had its processor";
+  document["health"] = {{"on_processor", .47}};
+  some[3] = replicate_of(std::move(document), "");
+  const Comparison c = comparison_of({series(1), some});
+  CHECK(c.variants[1].replicates[3].flags == std::vector<std::string>{"a thread was on a processor 47.0 % of its time"});
+  const std::string table = table_of(c);
+  INFO(table);
+  CHECK(table.find("1 noisy, 9 ok") != std::string::npos);
+  CHECK(table.find("b  replicate 3 is flagged: a thread was on a processor 47.0 % of its time\n") != std::string::npos);
+  CHECK(table.find("others had its processor") == std::string::npos);
+  CHECK(checked_json(c)["variants"][1]["reasons"].empty());
 }
 
 TEST_CASE("a bad replicate is shown and withholds the verdict", "[ab]") {

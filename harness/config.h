@@ -115,7 +115,7 @@ struct Config {
   std::optional<Slo> slo;       ///< ... or the rate that keeps this bound
   u64 seed = 1;
   Validate validate = Validate::kTally;
-  bool strict = false;  ///< refuse a run that would be degraded, and call one that turns out so a failure
+  bool strict = false;  ///< refuse a run that would be degraded; one that turns out so, or noisy, is a failure
   bool fit = false;     ///< skip a run for which this machine is too small
 
   std::optional<u32> block;  ///< set by `harness ab`: which block of the comparison this replicate belongs to

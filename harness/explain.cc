@@ -277,7 +277,8 @@ void find_rest(const Result& r, std::vector<Remark>& out) {
   if (const double steal = r.or_zero("/health/steal_share"); steal >= kLittle) {
     out.push_back({steal, fmt::format("The host took {} of the processors' time for others.", percent(steal))});
   }
-  if (const double share = r.number("/health/on_processor").value_or(1); share < kEnoughOnProcessor) {
+  const bool told = r.word("/status") == "noisy";
+  if (const double share = r.number("/health/on_processor").value_or(1); share < kEnoughOnProcessor && !told) {
     out.push_back({1 - share, fmt::format("A thread was on a processor for {} of the time in which it could have run: others had it, "
                                           "and this is a number of the crowd.",
                                           percent(share))});
@@ -331,6 +332,7 @@ std::string explained(const Json& document, const Json& base) {
                        reason.empty() ? "no operation was done" : reason);
   }
   std::string text = head(r);
+  if (status == "noisy") text += fmt::format("Noisy, so that this is a number of the crowd: {}\n", r.word("/reason"));
   if (status == "degraded") {
     text += fmt::format("Degraded, so that this is a number of what ran instead: {}\n", r.word("/reason"));
   }

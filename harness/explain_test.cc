@@ -272,6 +272,15 @@ TEST_CASE("results that are not what was asked for are said to be so") {
   CHECK(said(r) == "art under rtm:20: skipped: no transactions\n");
 }
 
+TEST_CASE("that a result is noisy is said first, and once") {
+  Json r = plain();
+  r["status"] = "noisy";
+  r["reason"] = "others had it";
+  r["health"]["on_processor"] = .47;
+  CHECK_THAT(said(r), Contains("Noisy, so that this is a number of the crowd: others had it\n"));
+  CHECK_THAT(said(r), !Contains("on a processor"));
+}
+
 TEST_CASE("a result that is degraded for its index is explained as any other") {
   Json r = plain();
   r["status"] = "degraded";

@@ -48,17 +48,16 @@ Measured<double> on_processor(const std::vector<std::optional<ProcessorTime>>& t
   return threads.empty() ? Measured<double>::missing("there are no threads") : Measured<double>(least);
 }
 
-std::vector<std::string> kept_from_processors(const Health& health) {
-  std::vector<std::string> notes;
+void judge_processors(TrialResult& result) {
+  const Health& health = result.health;
   if (health.on_processor && *health.on_processor < kEnoughOnProcessor) {
-    notes.push_back(fmt::format("a thread was on a processor for {} of the time in which it could have run: others had it, and an idle "
-                                "machine does more",
-                                percent(*health.on_processor)));
+    const std::string share = percent(*health.on_processor);
+    result.worsen(Status::kNoisy, fmt::format("a thread was on a processor for {} of the time in which it could have run: others "
+                                              "had it, and an idle machine does more", share));
   }
   if (health.steal_share && *health.steal_share >= kMuchSteal) {
-    notes.push_back(fmt::format("the host took {} of the processors' time", percent(*health.steal_share)));
+    result.health.notes.push_back(fmt::format("the host took {} of the processors' time", percent(*health.steal_share)));
   }
-  return notes;
 }
 
 }  // namespace latchlab

@@ -7,8 +7,8 @@
 //
 // Who sleeps, since a lock that blocks is another's, neither runs nor waits. But waking up is a short wait each time, so of threads
 // that sleep often the share would say that of an idle machine, too: it is not known. Neither is it of threads that share
-// processors by their number, since they take turns. What threads sleep for each other at the end of a section of the stream
-// (phases.h) is left out of all three.
+// processors by their number, since they take turns: a run that keeps itself waiting is not noisy. What threads sleep for each
+// other at the end of a section of the stream (phases.h) is left out of all three.
 #pragma once
 
 #include <optional>
@@ -42,11 +42,11 @@ struct ProcessorTime {
 /// run, or slept more often than 100 times in a second of its time.
 [[nodiscard]] Measured<double> on_processor(const std::vector<std::optional<ProcessorTime>>& threads);
 
-/// Lines for Health::notes: that threads were kept from processors for a tenth of their time or more, and that the host took a
-/// twentieth of the machine's or more.
-[[nodiscard]] std::vector<std::string> kept_from_processors(const Health& health);
-
 /// Of a thread, less is a disturbance.
 constexpr double kEnoughOnProcessor = .9;
+
+/// Judges by what is known of its health whether others had the processors of a run: it is noisy where a thread had less than
+/// kEnoughOnProcessor, and a note says where the host took a twentieth of the machine's time or more.
+void judge_processors(TrialResult& result);
 
 }  // namespace latchlab

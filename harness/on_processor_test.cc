@@ -9,6 +9,7 @@
 #include <fstream>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "harness/placement.h"
@@ -61,17 +62,53 @@ TEST_CASE("a thread's wait is the second number of its schedstat") {
   CHECK_FALSE(processor_time(root));
 }
 
-TEST_CASE("threads that were kept from processors are worth a note") {
-  Health health;
-  CHECK(kept_from_processors(health).empty());
-  health.on_processor = .9;
-  health.steal_share = .049;
-  CHECK(kept_from_processors(health).empty());
-  health.on_processor = .43;
-  health.steal_share = .12;
-  REQUIRE(kept_from_processors(health).size() == 2);
-  CHECK_THAT(kept_from_processors(health)[0], Contains("on a processor for 43.0 % of the time"));
-  CHECK_THAT(kept_from_processors(health)[1], Contains("took 12.0 % of the processors' time"));
+/// A result of threads that had so much of their time, while the host took so much.
+TrialResult judged(const Measured<double>& on_processor, double steal_share, Status status = Status::kOk) {
+  TrialResult result;
+  result.status = status;
+  result.reason = status == Status::kOk ? "" : "the reason before";
+  result.health.on_processor = on_processor;
+  result.health.steal_share = steal_share;
+  judge_processors(result);
+  return result;
+}
+
+TEST_CASE("a run whose threads were kept from processors is noisy, and one that does not know is not") {
+  const TrialResult starved = judged(.47, 0);
+  CHECK(starved.status == Status::kNoisy);
+  CHECK_THAT(starved.reason, Catch::StartsWith("a thread was on a processor for 47.0 % of the time"));
+  CHECK(starved.health.notes.empty());
+  for (const auto& enough : {Measured<double>(.9), Measured<double>::missing("threads that share processors take turns")}) {
+    const TrialResult fine = judged(enough, .049);
+    CHECK(fine.status == Status::kOk);
+    CHECK(fine.reason.empty());
+    CHECK(fine.health.notes.empty());
+  }
+  const TrialResult robbed = judged(1.0, .12);   // by the host, which shows in no thread's time
+  CHECK(robbed.status == Status::kOk);
+  REQUIRE(robbed.health.notes.size() == 1);
+  CHECK_THAT(robbed.health.notes[0], Contains("took 12.0 % of the processors' time"));
+}
+
+TEST_CASE("a worse status stays and its reason, and that the run is noisy becomes a note") {
+  for (const Status worse : {Status::kDegraded, Status::kSkipped, Status::kFailed, Status::kInvalid}) {
+    const TrialResult before = judged(.47, 0, worse);
+    TrialResult after = judged(.47, 0);
+    after.worsen(worse, "the reason before");
+    for (const TrialResult& result : {before, after}) {
+      CHECK(result.status == worse);
+      CHECK(result.reason == "the reason before");
+      REQUIRE(result.health.notes.size() == 1);
+      CHECK_THAT(result.health.notes[0], Contains("on a processor for 47.0 % of the time"));
+    }
+  }
+}
+
+TEST_CASE("a noisy run ends with exit status 0, and with --strict as a degraded one does") {
+  const auto good = [](Status status) { return std::pair(is_good(status, false), is_good(status, true)); };
+  for (const Status fine : {Status::kOk, Status::kSkipped}) CHECK(good(fine) == std::pair(true, true));
+  for (const Status lenient : {Status::kNoisy, Status::kDegraded}) CHECK(good(lenient) == std::pair(true, false));
+  for (const Status bad : {Status::kFailed, Status::kInvalid}) CHECK(good(bad) == std::pair(false, false));
 }
 
 /// Keeps a processor busy while it lives, with three threads: another has a quarter of it.
@@ -108,8 +145,8 @@ TEST_CASE("a run whose processor others use says so") {
   REQUIRE(result.health.on_processor);
   CHECK(*result.health.on_processor < kEnoughOnProcessor);
   CHECK(*result.health.on_processor > 0);
-  const auto& notes = result.health.notes;
-  CHECK(std::ranges::any_of(notes, [](const std::string& note) { return note.starts_with("a thread was on a processor for "); }));
+  CHECK(result.status == Status::kNoisy);
+  CHECK_THAT(result.reason, Catch::StartsWith("a thread was on a processor for "));
 }
 
 /// Of a thread's own time a lookup takes so long that nobody is in another's way, and an update more.
@@ -151,6 +188,7 @@ TEST_CASE("of more threads than processors the share on a processor is not known
   config.threads = 2 * Topology::discover().allowed_count();
   const TrialResult result = run_of<toy::Toy<u64>>(config);
   CHECK_THAT(result.health.on_processor.reason, Contains("take turns"));
+  CHECK(result.status == Status::kOk);
 }
 
 }  // namespace

@@ -7,12 +7,17 @@ namespace latchlab {
 std::string_view word(Status status) {
   switch (status) {
     case Status::kOk: return "ok";
+    case Status::kNoisy: return "noisy";
     case Status::kDegraded: return "degraded";
     case Status::kSkipped: return "skipped";
     case Status::kFailed: return "failed";
     case Status::kInvalid: return "invalid";
   }
   return "";
+}
+
+bool is_good(Status status, bool strict) {
+  return strict ? status == Status::kOk || status == Status::kSkipped : status < Status::kFailed;
 }
 
 std::string_view word(Ending ending) {
@@ -31,8 +36,11 @@ void TrialResult::worsen(Status to, const std::string& why) {
   if (to == Status::kDegraded && status == to) {
     reason += "; " + why;
   } else if (to > status) {
+    if (status == Status::kNoisy) health.notes.push_back(reason);
     status = to;
     reason = why;
+  } else if (to == Status::kNoisy && status > to) {
+    health.notes.push_back(why);
   }
 }
 

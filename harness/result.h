@@ -42,12 +42,15 @@ struct Measured {
 
 /// How far a result may be believed.
 ///   ok        measured as asked
+///   noisy     measured as asked, but others had a thread's processor for a tenth of its time or more (on_processor.h)
 ///   degraded  measured, but not what the words promise (rtm without working RTM); the reason says in what
 ///   skipped   not run, because this point of a list makes no sense (two writers under `none`)
 ///   failed    could not be run to its end
 ///   invalid   run, but the index or its counters contradict what was done: the numbers mean nothing
-enum class Status { kOk, kDegraded, kSkipped, kFailed, kInvalid };
+enum class Status { kOk, kNoisy, kDegraded, kSkipped, kFailed, kInvalid };   // from the best to the worst
 [[nodiscard]] std::string_view word(Status);
+/// Whether a command of such runs ends with exit status 0. `strict`: as --strict asks, noisy and degraded ones do not.
+[[nodiscard]] bool is_good(Status status, bool strict);
 
 struct NamedCount {
   std::string name;
@@ -347,7 +350,8 @@ struct TrialResult {
   Health health;
   Validation validation;
 
-  /// The worst status wins, and of equals the first; but in what a result is degraded is all said.
+  /// The worst status wins, and of equals the first; but in what a result is degraded is all said. Under a worse status why it is
+  /// noisy becomes a note, since its numbers are noisy all the same.
   void worsen(Status to, const std::string& why);
   void add_phase(const std::string& name, double seconds, u64 operations);
 };
@@ -405,7 +409,7 @@ struct BuildInfo {
 };
 
 struct RunResult {
-  static constexpr u32 kSchemaVersion = 9;
+  static constexpr u32 kSchemaVersion = 10;
   std::string run_id;      ///< unique: time, process, counter
   std::string point_hash;  ///< equal for replicates of one point, on any machine
   std::string started;     ///< UTC, ISO 8601

@@ -71,7 +71,7 @@ TEST_CASE("each phase of a file is a row with its name and exactly its operation
     config.threads = threads;
     const TrialResult result = run_of<Toy<u64>>(config);
     CAPTURE(result.reason, result.rows.reason);
-    REQUIRE(result.status == Status::kOk);
+    REQUIRE(result.status <= Status::kNoisy);
     CHECK(result.throughput->ended_by == Ending::kWorkload);
     REQUIRE(result.rows);
     std::vector<std::pair<std::string, u64>> rows;

@@ -66,11 +66,6 @@ TrialResult run_one(const PlannedRun& planned, const Registry& registry, const T
   }
 }
 
-/// For the exit status.
-bool is_good(const Config& config, Status status) {
-  return status != Status::kFailed && status != Status::kInvalid && !(config.strict && status == Status::kDegraded);
-}
-
 }  // namespace
 
 int run_all(const RunCommand& command, const std::vector<std::string>& command_line, const Registry& registry,
@@ -102,7 +97,7 @@ int run_all(const RunCommand& command, const std::vector<std::string>& command_l
     progress->end();
 
     interrupted = result.trial.interrupted || stop_requested();
-    if (!is_good(planned.config, result.trial.status)) all_good = false;
+    if (!is_good(result.trial.status, planned.config.strict)) all_good = false;
     const std::string document = document_of(result).dump(-1, ' ', false, Json::error_handler_t::replace);
     // A result that cannot be kept is still shown, and so are those that follow.
     try {

@@ -15,6 +15,7 @@ except ImportError:
 
 TREE = pathlib.Path(__file__).resolve().parents[1]
 HARNESS = os.environ.get("LATCHLAB_HARNESS") or str(TREE / "build/release/harness")
+MEASURED = ("ok", "noisy")   # of a run on a machine whose processors others may have
 SHORT = ["--time=10ms", "--warmup=2ms", "--sample=4ms", "--records=20000"]   # limits take as long as the measured phase
 
 
@@ -87,7 +88,7 @@ class Runs(unittest.TestCase):
     def checked(self, document, arguments):
         """What must hold for every result."""
         self.conforms(self.results, document, arguments)
-        self.assertIn(document["status"], ("ok", "degraded"), (arguments, document["reason"]))
+        self.assertIn(document["status"], (*MEASURED, "degraded"), (arguments, document["reason"]))
         self.assertEqual(document["reason"] == "", document["status"] == "ok", arguments)
         self.assertGreater(document["throughput"]["operations"], 0, arguments)
         validation = document["validation"]

@@ -34,6 +34,17 @@ TEST_CASE("people see status and reason once", "[table]") {
   CHECK(table.footer().find("[1] rtm runs on its lock") != std::string::npos);
 }
 
+TEST_CASE("people see that a run is noisy, and why, once", "[table]") {
+  RunResult noisy = full_result();
+  noisy.trial.status = Status::kNoisy;
+  noisy.trial.reason = "others had its processor";
+  const std::string block = block_of(noisy);
+  CHECK_THAT(block, Contains("\n  noisy ") && Contains("others had its processor"));
+  RunTable table({{.config = noisy.config, .skip = ""}});
+  CHECK_THAT(table.row(noisy), Contains("  noisy [1]"));
+  CHECK_THAT(table.footer(), Contains("[1] others had its processor\n"));
+}
+
 TEST_CASE("people see that an upsert of a key that is there is no failure", "[table]") {
   RunResult result = full_result();
   Throughput throughput = *result.trial.throughput;

@@ -111,7 +111,7 @@ class Account {
     for (const Worker& worker : run_.phases.workers()) times.push_back(worker.processor_time);
     out_.health.on_processor = run_.seats.oversubscribed ? Measured<double>::missing("threads that share processors take turns")
                                                          : on_processor(times);
-    for (std::string& note : kept_from_processors(out_.health)) out_.health.notes.push_back(std::move(note));
+    judge_processors(out_);
   }
 
   void report_throughput() {

@@ -173,7 +173,7 @@ TEST_CASE("the highest rate that keeps a bound is looked for, and the numbers ar
     // A thread that the system keeps from its processor is late, and then the answer is another one (slo_search_test.cc).
     const bool late = std::any_of(tries.begin(), tries.end(), [](const SloSearch::Try& one) { return one.late; });
     if (!late || answer == RateSearch::Answer::kNoneKeeps) CHECK(result.slo->answer == answer);
-    CHECK((result.status == Status::kOk) == (result.slo->answer == kAllKeep || result.slo->answer == kFound));
+    CHECK((result.status <= Status::kNoisy) == (result.slo->answer == kAllKeep || result.slo->answer == kFound));
     CHECK(result.throughput->operations == 20);
     CHECK(result.latency->response->count == 20);
     CHECK(result.throughput->per_second == Approx(tries.back().done_per_second));

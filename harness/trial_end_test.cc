@@ -39,7 +39,7 @@ TEST_CASE("a trial that counts its operations does exactly so many, with any num
       config.ops = ops;
       const TrialResult result = run(config);
       CAPTURE(threads, ops, result.reason);
-      REQUIRE(result.status == Status::kOk);
+      REQUIRE(result.status <= Status::kNoisy);
       CHECK(result.throughput->operations == ops);
       CHECK(result.throughput->ended_by == Ending::kOperations);
       const u64 sum =
@@ -75,7 +75,7 @@ TEST_CASE("a trial of inserts fills an empty index and ends by itself") {
   config.threads = 3;
   const TrialResult result = run(config);
   CAPTURE(result.reason);
-  REQUIRE(result.status == Status::kOk);
+  REQUIRE(result.status <= Status::kNoisy);
   CHECK(result.throughput->operations == 20'000);
   CHECK(rate_of(result, "insert")->succeeded == 20'000);
   CHECK(result.throughput->ended_by == Ending::kRecords);
@@ -117,13 +117,13 @@ TEST_CASE("a trial whose warm-up leaves no key to insert fails and says so") {
   CHECK_FALSE(result.throughput);
   config.warmup_ns = 0;
   const TrialResult late = run(config);
-  CHECK(late.status == Status::kOk);
+  CHECK(late.status <= Status::kNoisy);
   CHECK(std::ranges::count_if(late.health.notes, [](const std::string& note) {
           return note.starts_with("at the end all 32768 of --keys=u16 were in the index");
         }) == 1);
   config.warmup_ns = 2'000'000;
   config.workload = Spec::parse("mix:insert=50,erase=50");
-  CHECK(run(config).status == Status::kOk);
+  CHECK(run(config).status <= Status::kNoisy);
 }
 
 /// Asks for the end as soon as something was measured.
@@ -152,7 +152,7 @@ TEST_CASE(
       StopOnceMeasured progress;
       const TrialResult result = run_of<Toy<u64>>(config, progress);
       const bool measured =
-          result.throughput && result.throughput->operations > 0 && result.status == Status::kOk;
+          result.throughput && result.throughput->operations > 0 && result.status <= Status::kNoisy;
       ::_exit(!result.interrupted                                          ? 3
               : measured                                                   ? 0
               : result.status == Status::kFailed && !result.reason.empty() ? 1

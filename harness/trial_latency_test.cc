@@ -160,7 +160,7 @@ TEST_CASE("calls that fell back are told apart, and aborts by the kind of the op
   config.latency_every = 1;
   const TrialResult result = run_of<Falling>(config);
   CAPTURE(result.reason);
-  REQUIRE(result.status == Status::kOk);
+  REQUIRE(result.status <= Status::kNoisy);
   REQUIRE(result.latency);
   const u64 fallbacks = counted(result.sync.counters, "fallbacks");
   REQUIRE(fallbacks > 0);

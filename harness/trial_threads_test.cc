@@ -53,7 +53,7 @@ struct Filled : Toy<u64> {
 template <class P>
 void check_that_all_load(bool in_turns) {
   const TrialResult result = run_of<Filled<P>>(small("lookup"));
-  CHECK(result.status == Status::kOk);
+  CHECK(result.status <= Status::kNoisy);
   CHECK(phase_of(result, "load").operations == 20'000);
   CHECK(phase_of(result, "verify").operations == 20'000);
   CHECK(Filled<P>::by.size() == 2);

@@ -68,7 +68,7 @@ TEST_CASE("a trace that begins with nothing is replayed from an empty index") {
     REQUIRE(config.records == 0);
     const TrialResult result = run(config);
     CAPTURE(threads, result.reason);
-    REQUIRE(result.status == Status::kOk);
+    REQUIRE(result.status <= Status::kNoisy);
     CHECK(result.throughput->operations == 2000);
     CHECK(result.throughput->ended_by == Ending::kWorkload);
     CHECK(result.trace->operations == 2000);
@@ -90,7 +90,7 @@ TEST_CASE("keys that are looked up before they are added may be added all the sa
   CHECK(config.records == 1000);   // a replay cannot know that the first lookups missed
   const TrialResult result = run(config);
   CAPTURE(result.reason);
-  REQUIRE(result.status == Status::kOk);
+  REQUIRE(result.status <= Status::kNoisy);
   CHECK(rate_of(result, "insert")->succeeded == 0);
   CHECK_THAT(notes_of(result), !Contains("were in the index"));
 }
@@ -257,7 +257,7 @@ TEST_CASE("a Wiscer file may begin with an empty index") {
     config.threads = threads;
     const TrialResult result = run_of<Toy<u64>>(config);
     CAPTURE(threads, result.reason);
-    REQUIRE(result.status == Status::kOk);
+    REQUIRE(result.status <= Status::kNoisy);
     CHECK(result.throughput->ended_by == Ending::kOperations);
     CHECK(result.wiscer->insert == .4);
     CHECK(rate_of(result, "insert")->succeeded == Approx(8000).margin(200));
