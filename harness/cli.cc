@@ -210,11 +210,13 @@ Command parse_command_line(const std::vector<std::string>& args, const Surroundi
   const std::vector<std::string> known{"list", "doctor", "limits", "ab",    "compare", "explain",
                                        "hdr",  "rows",   "trace",  "experiment", "help"};
   if (args.empty()) return HelpCommand{};
-  const bool is_run = args[0].starts_with("-");
-  if (!is_run && std::find(known.begin(), known.end(), args[0]) == known.end()) {
-    throw InputError(fmt::format("there is no command '{}'; there are {}, or options of a run{}", args[0],
-                                 fmt::join(known, ", "), suggestion(args[0], known)));
-  }
+  const auto check = [&](const std::string& command) {
+    if (std::ranges::find(known, command) != known.end()) return;
+    throw InputError(fmt::format("there is no command '{}'; there are {}, or options of a run{}", command,
+                                 fmt::join(known, ", "), suggestion(command, known)));
+  };
+  const bool is_run = args[0].starts_with('-') || args[0].starts_with('@');
+  if (!is_run) check(args[0]);
   // At the end of a line it asks what could stand there. What comes behind it would be ignored.
   const auto help = std::find_if(args.begin(), args.end(), [](const auto& a) { return a == "--help" || a == "-h"; });
   if (help != args.end()) {
@@ -260,7 +262,8 @@ Command parse_command_line(const std::vector<std::string>& args, const Surroundi
     no_more(0, "doctor");
     return DoctorCommand{};
   }
-  no_more(0, "help");
+  no_more(1, "help [COMMAND]");   // the same text as COMMAND --help
+  if (!rest.empty()) check(rest[0]);
   return HelpCommand{};
 }
 

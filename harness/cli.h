@@ -6,7 +6,7 @@
 // hours.
 //
 //   harness [--option=value...]        runs every point of the product of all axes
-//   harness list [TOPIC]               harness doctor              harness help
+//   harness list [TOPIC]               harness doctor              harness help [COMMAND]
 //   harness ab --a="..." --b="..."     compares variants: see ab.h
 //   harness compare A B...             the same of results that are there: see compare.h
 //   harness limits                     what the machine can do at best: see survey.h
@@ -16,8 +16,9 @@
 //   harness experiment NAME            redraws a figure: see experiment.h
 //
 // Every option that describes a run is an axis: it takes lists and ranges (cli_values.h) and may be given
-// several times in a row, which is what a shell makes of a list; apart from itself it is refused. The axis that stands last on the
-// command line changes fastest.
+// several times in a row, which is what a shell makes of a list; behind other options it replaces what it was before. @FILE stands
+// for options in a file, which those of the command line replace (cli_given.h). The axis that stands last on the command line
+// changes fastest.
 
 #include <optional>
 #include <string>

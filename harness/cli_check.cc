@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "harness/cli_combinations.h"
+#include "harness/cli_values.h"
 #include "harness/environment.h"
 #include "harness/payloads.h"
 #include "harness/placement.h"
@@ -87,7 +88,6 @@ std::string take_file(Config& config, const Workload& workload, const Defaults& 
     config.records = workload.trace()->loaded();
     if (defaults.time) config.ops = workload.trace()->ops().size();
   }
-  if (defaults.warmup) config.warmup_ns = 0;
   config.no_distribution = "the file says how popular they are";
   config.no_churn = "the file says how popularity changes";
   const auto not_reached = [&](std::string_view option, std::string_view what) {
@@ -105,14 +105,10 @@ std::string take_phases(Config& config, const Workload& workload, const Defaults
     config.ops = 0;
     for (const WorkloadPhase& phase : workload.phases()) config.ops += phase.operations;
   }
-  const bool warms_up = !defaults.warmup && config.warmup_ns > 0;
-  config.warmup_ns = 0;
   config.no_distribution = "the file says how popular they are";
   config.no_churn = "the file says how popularity changes";
-  const std::string text = config.workload.str();
-  if (warms_up) return fmt::format("--warmup: it does not reach --workload={}, where each phase is measured: make one its first", text);
-  if (config.negative > 0) return fmt::format("--negative: it does not reach --workload={}: the file says what is read", text);
-  return "";
+  if (config.negative <= 0) return "";
+  return fmt::format("--negative: it does not reach --workload={}: the file says what is read", config.workload.str());
 }
 
 /// Makes --isa an option of the index; why it cannot be one, if so.
@@ -286,17 +282,27 @@ class Completion {
     const bool by_phases = !workload_->phases().empty();
     if (!mix().draws_keys()) config_.no_distribution = "it takes the records in turn";
     if (defaults_.dist && !mix().usual_distribution().empty()) config_.distribution = Spec::parse(mix().usual_distribution());
-    warmup_is_lost_ = mix().fills() && !defaults_.warmup && config_.warmup_ns > 0;
     if (mix().fills()) {
-      config_.warmup_ns = 0;
+      leave_out_warmup("begins with an empty index");
+    } else if (by_phases) {
+      leave_out_warmup("measures each phase; make a warm-up its first");
     } else if (defaults_.warmup) {
-      config_.warmup_ns = kDefaultWarmup;
+      config_.warmup_ns = by_file() ? 0 : kDefaultWarmup;
     }
     if (defaults_.time && !mix().fills() && !by_file() && !by_phases) config_.time_ns = kDefaultTime;
     no_file_ = by_file()   ? take_file(config_, *workload_, defaults_)
                : by_phases ? take_phases(config_, *workload_, defaults_)
                            : "";
     if ((config_.rate || config_.slo) && defaults_.latency) config_.latency_every = 1;   // every call stands alone there anyway
+  }
+
+  /// Says so where one was given.
+  void leave_out_warmup(std::string_view why) {
+    if (!defaults_.warmup && config_.warmup_ns > 0) {
+      config_.inert.push_back(
+          fmt::format("--warmup={} is inert: --workload={} {}", duration_text(config_.warmup_ns), config_.workload.str(), why));
+    }
+    config_.warmup_ns = 0;
   }
 
   /// As many as there are keys and memory for.
@@ -378,7 +384,7 @@ class Completion {
 
   std::string combine() {
     std::string why = why_not_together({.config = config_, .defaults = defaults_, .pair = *pair_, .workload = *workload_,
-                                        .churn = churn_, .capacity = capacity_, .warmup_is_lost = warmup_is_lost_});
+                                        .churn = churn_, .capacity = capacity_});
     return why.empty() ? config_.no_room : why;
   }
 
@@ -419,7 +425,6 @@ class Completion {
   u64 capacity_ = 0;   // distinct keys
   Churn churn_;
   std::optional<Workload> workload_;
-  bool warmup_is_lost_ = false;
   std::string no_isa_, no_file_;   // why those options do not go with the rest
   const Pair* pair_ = nullptr;
 };

@@ -130,9 +130,6 @@ std::string no_batch(const Combination& point) {
 std::string no_popularity(const Combination& point) {
   const Config& config = point.config;
   const Churn& churn = point.churn;
-  if (point.warmup_is_lost) {
-    return fmt::format("--warmup: --workload={} has none: it begins with an empty index", config.workload.str());
-  }
   if (!config.no_distribution.empty() && !point.defaults.dist) {
     return fmt::format("--dist: it does not reach --workload={}: {}", config.workload.str(), config.no_distribution);
   }

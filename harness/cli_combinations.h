@@ -21,7 +21,6 @@ struct Combination {
   const Workload& workload;
   const Churn& churn;
   u64 capacity = 0;              ///< keys that there are
-  bool warmup_is_lost = false;   ///< one was given, and the workload has none
 };
 
 /// Whether any operation of the workload changes the index.

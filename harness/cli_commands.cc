@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <set>
 
 #include <fmt/format.h>
@@ -53,11 +54,6 @@ AbCommand parse_ab(const std::vector<std::string>& args, const Surroundings& sur
                                    static_cast<char>('a' + variants.size())));
     }
     variants.push_back({.name = name, .line = *line, .args = {}});
-    try {
-      variants.back().args = split_like_shell(*line);
-    } catch (const InputError& error) {
-      throw InputError(fmt::format("--{}: {}", name, error.what()));
-    }
   }
   if (variants.size() < 2) {
     throw InputError("ab compares at least two variants: harness ab --a=\"--sync=none\" --b=\"--sync=olc\"");
@@ -75,44 +71,28 @@ AbCommand parse_ab(const std::vector<std::string>& args, const Surroundings& sur
   }
 
   // What is left describes the runs of all variants.
-  std::vector<std::string> common;
-  for (const auto& [name, values] : given) {
-    for (const std::string& value : values) {
-      common.push_back(option_row(name).metavar.empty() ? "--" + name
-                                                        : fmt::format("--{}={}", name, value));
-    }
-  }
-  command.common = fmt::format("{}", fmt::join(common, " "));
-  std::vector<std::size_t> overridden_by(common.size());
+  command.common = fmt::format("{}", fmt::join(words_of(given), " "));
+  std::vector<std::size_t> overridden_by(given.size());
   std::size_t open = 0;   // variants whose throughput is their rate
   for (AbCommand::Variant& variant : variants) {
     const auto fail = [&](std::string_view why) {
       return InputError(fmt::format("--{}: {}", variant.name, why));
     };
-    for (const std::string& arg : variant.args) {
-      for (const char* word :
-           {"--out", "--json", "--progress", "--reps", "--fit", "--topology", "--block", "--order", "--replicate"}) {
-        if (arg == word || arg.starts_with(std::string(word) + "=")) {
-          throw fail(fmt::format("{} belongs to no variant", word));
-        }
-      }
-    }
-    // An option of the variant overrides the common one of the same name.
-    std::vector<std::string> all;
-    for (std::size_t i = 0; i < common.size(); ++i) {
-      const std::string& arg = common[i];
-      const std::string name = arg.substr(0, arg.find('='));
-      const bool overridden =
-          std::any_of(variant.args.begin(), variant.args.end(), [&](const std::string& own) {
-            return own == name || own.starts_with(name + "=") ||
-                   (is_end_of_run(name) && is_end_of_run(own.substr(0, own.find('='))));
-          });
-      if (!overridden) all.push_back(arg);
-      overridden_by[i] += overridden;
-    }
-    all.insert(all.end(), variant.args.begin(), variant.args.end());
-    variant.args = std::move(all);
     try {
+      Given own = read_options(split_like_shell(variant.line),
+                               [](const std::string& name) -> const OptionRow& { return option_row(name); });
+      for (const char* name : {"out", "json", "progress", "reps", "fit", "topology", "block", "order", "replicate"}) {
+        if (find(own, name) != nullptr) throw InputError(fmt::format("--{} belongs to no variant", name));
+      }
+      // An option of the variant overrides the common one.
+      Given all;
+      for (std::size_t i = 0; i < given.size(); ++i) {
+        const bool overridden = replaced_by(given[i].first, own);
+        if (!overridden) all.push_back(given[i]);
+        overridden_by[i] += overridden;
+      }
+      std::ranges::move(own, std::back_inserter(all));
+      variant.args = words_of(all);
       const RunCommand run = parse_run(variant.args, surroundings);
       if (run.runs.size() != 1) throw InputError("a variant is one run: no lists, no ranges");
       const Config& config = run.runs.front().config;
@@ -132,9 +112,9 @@ AbCommand parse_ab(const std::vector<std::string>& args, const Surroundings& sur
     throw InputError(
         "--rate: response times of a given rate do not compare with the throughput of a run that has none; give it to all");
   }
-  for (std::size_t i = 0; i < common.size(); ++i) {
+  for (std::size_t i = 0; i < given.size(); ++i) {
     if (overridden_by[i] < variants.size()) continue;
-    throw InputError(fmt::format("{}: no variant uses it, each has its own; leave it out", common[i]));
+    throw InputError(fmt::format("{}: no variant uses it, each has its own; leave it out", fmt::join(words_of({given[i]}), " ")));
   }
   command.variants = std::move(variants);
   return command;

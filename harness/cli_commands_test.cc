@@ -11,6 +11,7 @@
 #include "harness/list.h"
 #include "src/base/error.h"
 #include "src/testing/catch.h"
+#include "src/testing/temporary_file.h"
 
 namespace latchlab {
 namespace {
@@ -104,6 +105,12 @@ TEST_CASE("help and list know every word", "[cli]") {
   CHECK(std::holds_alternative<HelpCommand>(parse({})));
   CHECK(std::holds_alternative<HelpCommand>(parse({"--help"})));
   CHECK(std::holds_alternative<HelpCommand>(parse({"help"})));
+  for (const char* command : {"list", "doctor", "ab", "help"}) {
+    CHECK(std::holds_alternative<HelpCommand>(parse({"help", command})));
+  }
+  CHECK(contains(error_of({"help", "lsit"}), "there is no command 'lsit'"));
+  CHECK(contains(error_of({"help", "lsit"}), "did you mean 'list'?"));
+  CHECK(error_of({"help", "list", "indexes"}) == "help: 'indexes' is too much; write harness help [COMMAND]");
   CHECK(std::holds_alternative<HelpCommand>(parse({"ab", "--help"})));
   CHECK(std::holds_alternative<HelpCommand>(parse({"--threads=1", "-h"})));
   CHECK(std::holds_alternative<DoctorCommand>(parse({"doctor"})));
@@ -124,13 +131,83 @@ TEST_CASE("help and list know every word", "[cli]") {
   CHECK_THROWS_AS((void)list_text(kRegistry, "indices"), InputError);
 }
 
-TEST_CASE("an option that is given again apart from itself is refused", "[cli]") {
-  CHECK(runs({"--threads=1", "--threads=2", "--sync=olc"}).runs.size() == 2);   // as a shell makes it of a list
-  CHECK(error_of({"--threads=1", "--sync=olc", "--threads=2"}) ==
-        "--threads is given twice, 1 and 2; a list is '--threads={1,2}'");
-  CHECK(contains(error_of({"limits", "--threads=1", "--json", "--threads=2"}), "--threads is given twice"));
-  CHECK(contains(error_of({"ab", "--records=1k", "--a=--sync=none", "--records=2k", "--b=--sync=olc"}), "--records is given twice"));
-  CHECK(error_of({"--json", "--threads=1", "--json"}) == "--json is given 2 times");
+/// The threads of all runs.
+std::vector<u32> threads_of(const std::vector<std::string>& args) {
+  std::vector<u32> threads;
+  for (const PlannedRun& run : runs(args).runs) threads.push_back(run.config.threads);
+  return threads;
+}
+
+TEST_CASE("an option that comes again behind others replaces what it was before", "[cli]") {
+  CHECK(threads_of({"--threads=1", "--threads=2", "--sync=olc"}) == std::vector<u32>{1, 2});   // as a shell makes it of a list
+  CHECK(threads_of({"--threads=1", "--threads=2", "--sync=olc", "--threads=4", "--threads=8"}) == std::vector<u32>{4, 8});
+  // It stands where it was given last, so it changes fastest.
+  const RunCommand command = runs({"--threads=1..2", "--sync={none,olc}", "--threads={3,4}"});
+  REQUIRE(command.runs.size() == 4);
+  CHECK(command.runs[1].config.sync.str() == "none");
+  CHECK(command.runs[1].config.threads == 4);
+  CHECK(runs({"--reps=2", "--threads=1", "--reps=3"}).runs.size() == 3);
+  CHECK(runs({"--json", "--threads=1", "--json"}).json);
+  CHECK(error_of({"--json", "--json", "--threads=1"}) == "--json is given 2 times");
+  CHECK(std::get<LimitsCommand>(parse({"limits", "--threads=1", "--json", "--threads=2"})).config.threads == 2);
+  const auto ab = std::get<AbCommand>(parse({"ab", "--records=1k", "--a=--sync=none", "--records=2k", "--b=--sync=olc"}));
+  CHECK(ab.variants[0].args == std::vector<std::string>{"--records=2k", "--sync=none"});
+}
+
+TEST_CASE("options are read from a file, and those of the command line replace them", "[cli]") {
+  const TemporaryFile file("# the defaults of a script\n\n--threads={1,2}\n  --sync=olc\t\r\n--json\n--time=1s\n");
+  const std::string at = "@" + file.path();
+  CHECK(threads_of({at}) == std::vector<u32>{1, 2});
+  CHECK(runs({at}).json);
+  CHECK(runs({at}).runs[1].config.sync.str() == "olc");
+  for (const std::vector<std::string>& args : {std::vector<std::string>{at, "--threads=4"}, {"--threads=4", at}}) {
+    CHECK(threads_of(args) == std::vector<u32>{4});
+    CHECK(runs(args).runs[0].config.sync.str() == "olc");
+  }
+  CHECK(runs({"--ops=5", at}).runs[0].config.time_ns == 0);   // the other end of a run
+  // What a file stands between is no list, whatever is in the file.
+  CHECK(threads_of({"--threads=4", at, "--threads=8"}) == std::vector<u32>{8});
+  // Lines side by side are a list, as words are; a later file replaces an earlier one.
+  const TemporaryFile other("--threads=4\n# and\n--threads=8\n--dist=zipf:1\n--threads=16\n--threads=32\n");
+  CHECK(threads_of({at, "@" + other.path()}) == std::vector<u32>{16, 32});
+  CHECK(threads_of({"@" + other.path(), at}) == std::vector<u32>{1, 2});
+  // A # elsewhere is part of the value.
+  const TemporaryFile keys("a\nb\n");
+  const std::string link = keys.path() + "#1";
+  std::filesystem::create_symlink(keys.path(), link);
+  const TemporaryFile with_number("--keys=file:" + link + "\n");
+  CHECK(runs({"@" + with_number.path()}).runs[0].config.keys.str() == "file:" + link);
+  std::filesystem::remove(link);
+}
+
+TEST_CASE("files of options serve ab and limits, and a variant's replace common options", "[cli]") {
+  const TemporaryFile file("--threads=2\n");
+  const std::string at = "@" + file.path();
+  CHECK(std::get<LimitsCommand>(parse({"limits", at})).config.threads == 2);
+  const auto ab = std::get<AbCommand>(parse({"ab", "--threads=1", "--a=--sync=none", "--b=--sync=olc " + at}));
+  CHECK(ab.variants[0].args == std::vector<std::string>{"--threads=1", "--sync=none"});
+  CHECK(ab.variants[1].args == std::vector<std::string>{"--threads=2", "--sync=olc"});
+  CHECK(std::get<AbCommand>(parse({"ab", at, "--a=--sync=none", "--b=--sync=olc"})).common == "--threads=2");
+}
+
+TEST_CASE("a line that is no option is one line that says where and what would be right", "[cli]") {
+  CHECK(error_of({"@/no/such"}) == "options file '/no/such': No such file or directory");
+  CHECK(error_of({"@"}) == "'@' names no file of options; write @FILE");
+  CHECK(error_of({"--sync=olc", "@/tmp"}) == "options file '/tmp': is a directory, not a file");
+  const auto said = [](const std::string& line) {
+    const TemporaryFile file("# first\n--sync=olc\n" + line + "\n");
+    const std::string error = error_of({"@" + file.path()});
+    const std::string begin = fmt::format("options file '{}': line 3 '{}' is wrong: ", file.path(), line);
+    CHECK(error.starts_with(begin));
+    return error.substr(std::min(begin.size(), error.size()));
+  };
+  CHECK(said("--thraeds=2") == "there is no option --thraeds; did you mean '--threads'? harness --help lists all");
+  CHECK(said("threads=2") == "'threads=2' is not an option: options are --name=value; see harness help");
+  CHECK(contains(said("--threads=two"), "--threads: 'two' is not a whole number from 1 to 1024"));
+  CHECK(said("--threads") == "--threads: the value is missing; write --threads=N");
+  CHECK(said("--json=1") == "--json takes no value");
+  CHECK(said("--threads={1,2") == "--threads: '{1,2' has a brace that is not closed");
+  CHECK(said("@other") == "a file of options names no other; name both on the command line");
 }
 
 TEST_CASE("what may be off says so", "[cli]") {

@@ -163,8 +163,6 @@ const OptionRow& option_row(std::string_view name, std::vector<std::string> othe
   throw InputError(fmt::format("there is no option --{}; there are --{}", name, fmt::join(names, ", --")));
 }
 
-bool is_end_of_run(std::string_view option) { return option == "--time" || option == "--ops"; }
-
 std::string help_text() {
   std::string text =
       "harness measures concurrent in-memory indexes.\n"
@@ -194,7 +192,10 @@ std::string help_text() {
       "\n"
       "Those from --index to --validate take lists {a,b} and ranges 1..8, 1..9+2, 1..56*2;\n"
       "also inside: rtm:{0,20}. An option may be given several times in a row, which is what a shell makes of a list.\n"
+      "Given again behind other options it replaces what it was before.\n"
       "In a list, key=value belongs to the name before it: {rtm:20,wait=0,none} is two policies.\n"
+      "@FILE reads options, one a line; blank lines and those that begin with # are skipped. An option of the command line\n"
+      "replaces that of the file, wherever @FILE stands.\n"
       "Numbers: 16M is 16,000,000, 16Mi is 16,777,216. Times: 5s, 200ms, 50us, 2min.\n"
       "\n"
       "harness ab: --a=ARGS --b=ARGS [--c=ARGS ...] [--replicates=10] [--json], and options for all.\n"

@@ -25,7 +25,4 @@ struct OptionRow {
 /// Throws InputError that suggests the nearest name, also of `others`: options that the command has beside these.
 [[nodiscard]] const OptionRow& option_row(std::string_view name, std::vector<std::string> others = {});
 
-/// --time and --ops exclude each other.
-[[nodiscard]] bool is_end_of_run(std::string_view option);
-
 }  // namespace latchlab

@@ -8,10 +8,11 @@ LATCHLAB_HARNESS=build/release/harness python3 harness/cli_smoke_test.py
 import json
 import os
 import pathlib
+import subprocess
 import tempfile
 import unittest
 
-from smoke_testing import MEASURED, SHORT, Runs, cover, run
+from smoke_testing import HARNESS, MEASURED, SHORT, Runs, cover, run
 
 WORDS = pathlib.Path("/usr/share/dict/words")
 
@@ -74,8 +75,7 @@ class EveryPair(Runs):
             ["--workload=mix:read=50,erase=25,insert=25", "--hugepages=thp", "--threads=3", "--pin=scatter"],
             ["--workload=lookup", "--ops=5000", "--validate=off"],
         ):
-            unfit = {"--ops=5000": "--time", "--workload=insert": "--warmup"}
-            time = [s for s in SHORT if not any(a in arguments and s.startswith(u) for a, u in unfit.items())]
+            time = [s for s in SHORT if "--ops=5000" not in arguments or not s.startswith("--time")]
             with self.subTest(arguments=arguments):
                 self.documents("--index=art", "--sync=olc", *time, *arguments)
 
@@ -153,6 +153,25 @@ class EveryPair(Runs):
         (document,) = self.documents("--workload=insert", "--records=1000")
         self.assertEqual(document["throughput"]["ended_by"], "records")
 
+    def test_an_option_that_does_nothing_is_a_note(self):
+        note = "--warmup=20ms is inert: --workload=insert begins with an empty index"
+        arguments = ["--workload={lookup,insert}", "--records=20000", "--time=10ms", "--warmup=20ms"]
+        for document in self.documents(*arguments, count=2):
+            self.assertEqual(note in document["health"]["notes"], document["config"]["workload"] == "insert")
+            self.assertEqual(document["config"]["warmup_s"], 0 if document["config"]["workload"] == "insert" else .02)
+        self.assertIn(f"row 2: {note}", run(*arguments).stdout)
+
+    def test_options_of_a_file_are_relative_to_where_the_command_is_typed(self):
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, "defaults").write_text("# ours\n--sync={none,olc}\n--keys=file:words\n--json\n", encoding="ascii")
+            pathlib.Path(folder, "words").write_text("a\nb\nc\n", encoding="ascii")
+            command = [HARNESS, "@defaults", "--time=10ms", "--warmup=0", "--threads=1"]
+            done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            documents = [json.loads(line) for line in done.stdout.splitlines()]
+            self.assertEqual([d["config"]["sync"] for d in documents], ["none", "olc"])
+            self.assertEqual(documents[0]["command"][1], "@defaults")
+
     def test_an_insert_run_that_ends_with_a_full_index_says_so(self):
         if not any((index, policy) == ("cuckoo", "olc") for index, policy, _ in self.pairs):
             self.skipTest("cuckoo is not in this build")
@@ -185,8 +204,7 @@ class EveryPair(Runs):
         if not any(policy == "rtm" for _, policy, _ in self.pairs):
             self.skipTest("there is no rtm in this build")
         for workload in ("lookup", "insert"):
-            time = SHORT if workload == "lookup" else [s for s in SHORT if not s.startswith("--warmup")]
-            (document,) = self.documents("--index=art", "--sync=rtm:20", f"--workload={workload}", *time)
+            (document,) = self.documents("--index=art", "--sync=rtm:20", f"--workload={workload}", *SHORT)
             counters = document["sync"]["counters"]
             if self.rtm_works:
                 self.assertIn(document["status"], MEASURED, document["reason"])

@@ -119,9 +119,16 @@ TEST_CASE("insert ends with its records and has no warmup", "[cli]") {
   CHECK(config.time_ns == 0);
   CHECK(config.ops == 0);
   CHECK(config.warmup_ns == 0);
-  CHECK(error_of({"--workload=insert", "--warmup=1s"}) ==
-        "--warmup: --workload=insert has none: it begins with an empty index");
-  CHECK(error_of({"--workload=insert", "--warmup=0"}).empty());
+  CHECK(config.inert.empty());
+  const Config warm = runs({"--workload=insert", "--records=1M", "--warmup=1s"}).runs[0].config;
+  CHECK(warm.warmup_ns == 0);
+  CHECK(warm.inert == std::vector<std::string>{"--warmup=1s is inert: --workload=insert begins with an empty index"});
+  CHECK(point_of(warm) == point_of(config));
+  CHECK(runs({"--workload=insert", "--warmup=0"}).runs[0].config.inert.empty());
+  const RunCommand both = runs({"--workload={lookup,insert}", "--warmup=1s"});
+  CHECK(both.runs[0].config.inert.empty());
+  CHECK(both.runs[0].config.warmup_ns == 1'000'000'000);
+  CHECK(both.runs[1].skip.empty());
 }
 
 TEST_CASE("a distribution is refused where no key is drawn, and is not part of the point", "[cli]") {
@@ -223,7 +230,9 @@ TEST_CASE("a file of phases says popularity and the end, and a point that it doe
   CHECK(config.warmup_ns == 0);
   CHECK(config.no_churn == "the file says how popularity changes");
   CHECK(runs({phases, "--time=2s"}).runs[0].config.ops == 0);
-  CHECK(contains(error_of({phases, "--warmup=1s"}), "--warmup: it does not reach " + phases));
+  const Config warm = runs({phases, "--warmup=1s"}).runs[0].config;
+  CHECK(warm.warmup_ns == 0);
+  CHECK(warm.inert == std::vector{"--warmup=1s is inert: " + phases + " measures each phase; make a warm-up its first"});
   CHECK(contains(error_of({phases, "--negative=0.5"}), "--negative: it does not reach " + phases));
   CHECK(contains(error_of({phases, "--dist=zipf:1"}), "--dist: it does not reach " + phases));
   CHECK(contains(error_of({phases, "--churn=drift:1k"}), "--churn: it does not reach " + phases));

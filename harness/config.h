@@ -138,6 +138,7 @@ struct Config {
   std::string own_memory;        ///< why --alloc does not reach this index, which has memory of its own; empty where it does
   std::string no_reclaim;        ///< why --reclaim does not reach this policy; empty where it does
   std::string no_distribution;   ///< why --dist does not reach this workload, which draws no keys; empty where it does
+  std::vector<std::string> inert;   ///< what was given and does nothing in this run, and why: a note each of its result
   std::string no_churn;          ///< why --churn does not say how popularity changes; empty where it does
 
   /// Whether mappings are placed one by one, or all that the threads of the run touch first.

@@ -52,6 +52,7 @@ TrialResult run_one(const PlannedRun& planned, const Registry& registry, const T
     const bool sure = allow_huge_pages(config.huge_pages == HugePages::kThp);
     const std::unique_ptr<Trial> trial = made_in_place(pair, config, topology);
     TrialResult result = run_trial(*trial, config, topology, progress);
+    result.health.notes.insert(result.health.notes.end(), config.inert.begin(), config.inert.end());
     if (!sure) {
       result.health.notes.push_back(
           "the kernel does not let a process refuse huge pages: malloc may have got some");

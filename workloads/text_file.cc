@@ -81,13 +81,14 @@ TextFile::TextFile(std::string_view what, const std::string& path) : what_(what)
   text_ = file.contents();
 }
 
-void TextFile::for_each_line(const std::function<void(const Line&)>& take) const {
+void TextFile::for_each_line(const std::function<void(const Line&)>& take, Comments comments) const {
   u64 number = 0;
   for (std::size_t begin = 0; begin < text_.size();) {
     const std::size_t end = std::min(text_.find('\n', begin), text_.size());
     std::string_view line(text_.data() + begin, end - begin);
     begin = end + 1;
-    line = trimmed(line.substr(0, line.find('#')));
+    line = trimmed(line);
+    if (comments == Comments::kAnywhere || line.starts_with('#')) line = trimmed(line.substr(0, line.find('#')));
     ++number;
     if (!line.empty()) take({.file = *this, .number = number, .text = line});
   }

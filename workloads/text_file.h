@@ -1,6 +1,6 @@
 #pragma once
 
-// Small text files that describe a workload: read at once, gone through line by line, and every complaint names the
+// Small text files, of workloads and options: read at once, gone through line by line, and every complaint names the
 // file and the line. `#` begins a comment; lines with nothing else are skipped.
 
 #include <functional>
@@ -63,7 +63,11 @@ class TextFile {
     /// "... line N 'TEXT' `why`".
     [[nodiscard]] InputError error(std::string_view why) const;
   };
-  void for_each_line(const std::function<void(const Line&)>& take) const;
+  enum class Comments {
+    kAnywhere,     ///< `#` begins one wherever it stands
+    kWholeLines,   ///< ... where it is the first of a line: elsewhere it may be part of a word
+  };
+  void for_each_line(const std::function<void(const Line&)>& take, Comments comments = Comments::kAnywhere) const;
 
   [[nodiscard]] InputError error(std::string_view why) const;
 
