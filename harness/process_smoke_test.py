@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import signal
 import subprocess
 import tempfile
@@ -77,8 +78,35 @@ class Process(Runs):
             folder.rmdir()
             out, said = running.communicate(timeout=300)
             self.assertEqual(running.returncode, 1)
-            self.assertEqual(len(re.findall(r"  ok$", out, re.MULTILINE)), 2)
+            self.assertEqual(len(re.findall(r"  ok$", out, re.MULTILINE)), 1)
+            self.assertEqual(json.loads(out.splitlines()[-1])["status"], "ok")
             self.assertIn("cannot write", said)
+
+    def test_the_first_document_that_cannot_be_kept_is_printed_and_nothing_follows(self):
+        """A limit on the size of files is what a disk has that is nearly full: the larger of two documents finds no room."""
+        points = ["--threads={1,40,2}", *SHORT]
+        with tempfile.TemporaryDirectory() as roomy:
+            self.assertEqual(run(f"--out={roomy}", *points).returncode, 0)
+            sizes = {json.loads(path.read_text())["config"]["threads"]: path.stat().st_size for path in pathlib.Path(roomy).iterdir()}
+        limit = (sizes[1] + sizes[40]) // 2
+        self.assertGreater(limit, sizes[1] + 1000)
+        for form in ([], ["--json"]):
+            with self.subTest(form=form), tempfile.TemporaryDirectory() as folder:
+                done = subprocess.run(
+                    [HARNESS, f"--out={folder}", *form, *points], capture_output=True, text=True, timeout=300, check=False,
+                    restore_signals=False,   # Python ignores the signal of that limit
+                    preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY)),
+                )
+                self.assertEqual(done.returncode, 1, done.stderr)
+                documents = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+                lost = documents[-1]
+                self.assertEqual([d["config"]["threads"] for d in documents], [1, 40] if form else [40])
+                self.conforms(self.results, lost, form)
+                where = f"{folder}/{lost['run_id']}.json"
+                says = f"{re.escape(where)}.*: File too large; its document is on stdout, and 1 of 3 runs were not begun"
+                self.assertRegex(done.stderr.splitlines()[-1], says)
+                (kept,) = pathlib.Path(folder).iterdir()   # and no part of another
+                self.assertEqual(json.loads(kept.read_text())["config"]["threads"], 1)
 
     def test_a_stop_that_is_asked_for_twice_loses_nothing(self):
         """timeout(1) signals the process and then its group."""

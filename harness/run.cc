@@ -80,7 +80,6 @@ int run_all(const RunCommand& command, const std::vector<std::string>& command_l
 
   bool interrupted = false;
   bool all_good = true;
-  std::string not_kept;
   for (std::size_t i = 0; i < command.runs.size() && !interrupted; ++i) {
     const PlannedRun& planned = command.runs[i];
     if (!single) {
@@ -100,16 +99,27 @@ int run_all(const RunCommand& command, const std::vector<std::string>& command_l
     interrupted = result.trial.interrupted || stop_requested();
     if (!is_good(result.trial.status, planned.config.strict)) all_good = false;
     const std::string document = document_of(result).dump(-1, ' ', false, Json::error_handler_t::replace);
-    // A result that cannot be kept is still shown, and so are those that follow.
+    std::string not_kept;
     try {
       if (!command.out.empty()) write_atomically(command.out, result.run_id + ".json", document);
     } catch (const OutputError& error) {
-      if (not_kept.empty()) not_kept = error.what();
+      not_kept = error.what();
     }
-    print(command.json ? document + '\n' : single ? block_of(result) : table.row(result));
+    std::string shown = command.json ? document + '\n' : single ? block_of(result) : table.row(result);
+    if (!not_kept.empty() && !command.json) shown += (single ? "" : table.footer()) + document + '\n';
+    try {
+      print(shown);
+    } catch (const OutputError& error) {
+      if (not_kept.empty()) throw;
+      throw OutputError(fmt::format("{}; {}", not_kept, error.what()));
+    }
+    if (not_kept.empty()) continue;
+    // What follows could not be kept either, so nobody waits for it.
+    const std::size_t left = command.runs.size() - i - 1;
+    throw OutputError(fmt::format("{}; its document is on stdout{}", not_kept,
+                                  left == 0 ? "" : fmt::format(", and {} of {} runs were not begun", left, command.runs.size())));
   }
   if (!single && !command.json) print(table.footer());
-  if (!not_kept.empty()) throw OutputError(not_kept);
   if (interrupted) return 130;
   return all_good ? 0 : 1;
 }
