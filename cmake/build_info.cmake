@@ -1,4 +1,4 @@
-# Generates the definition of build_info() (harness/build_info.h). What is known when configuring is filled in there;
+# Generates the definition of build_info() (harness/result/build_info.h). What is known when configuring is filled in there;
 # the commit is asked for at every build, by running this file as a script, and written only when it has changed.
 
 if(CMAKE_SCRIPT_MODE_FILE)

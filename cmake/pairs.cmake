@@ -128,7 +128,7 @@ function(latchlab_generate_pairs target indexes)
     target_compile_options(${target} PRIVATE -fno-sanitize=alignment)
   endif()
   target_link_libraries(${target} PRIVATE latchlab::harness)
-  target_precompile_headers(${target} PRIVATE <harness/registry_add.h>)   # what all units begin with
+  target_precompile_headers(${target} PRIVATE <harness/loop/registry_add.h>)   # what all units begin with
 endfunction()
 
 # One translation unit, from pairs.cc.in: an index under some policies. The C++ type of the shared index is the whole difference
@@ -142,7 +142,7 @@ function(latchlab_generate_unit out_source out_function target index first)
   set(key_type_bytes BytesKey)
   set(key_kind_u64 KeyKind::kU64)
   set(key_kind_bytes KeyKind::kBytes)
-  set(headers harness/registry_add.h "${index_header}")
+  set(headers harness/loop/registry_add.h "${index_header}")
   set(additions "")
   foreach(policy IN LISTS ARGN)
     if(NOT policy STREQUAL "own")

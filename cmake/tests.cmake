@@ -98,7 +98,7 @@ catch_discover_tests(indexes_test TEST_PREFIX "indexes/" TEST_SPEC "${test_spec}
 # The rest says nothing new under a sanitizer.
 # Parsers meet wrong input here under the address sanitizer, too.
 if(LATCHLAB_SANITIZE MATCHES "address")
-  set(wrong_input harness/wrong_input_test.py)
+  set(wrong_input harness/smoke/wrong_input_test.py)
   add_test(NAME ${wrong_input} COMMAND "${LATCHLAB_PYTHON}" "${PROJECT_SOURCE_DIR}/${wrong_input}"
     WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
   set_tests_properties(${wrong_input} PROPERTIES TIMEOUT 600 COST 900 ENVIRONMENT "LATCHLAB_HARNESS=$<TARGET_FILE:harness>")
@@ -122,7 +122,7 @@ foreach(script IN LISTS scripts)
 endforeach()
 # By itself: ctest -L emulated. The emulator keeps a processor busy for its guest and another, now and then, for its devices: beside
 # other tests it would come near the end of its time.
-set_tests_properties(harness/emulated_machine_test.py PROPERTIES LABELS emulated SKIP_RETURN_CODE 77 PROCESSORS 2)
+set_tests_properties(harness/smoke/emulated_machine_test.py PROPERTIES LABELS emulated SKIP_RETURN_CODE 77 PROCESSORS 2)
 
 # `headers_alone`, which .ci/run builds: every header compiles alone, as the first include of its own .cc, where that is compiled
 # alone, or here. Syntax only, and only those that have changed.

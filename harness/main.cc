@@ -12,26 +12,27 @@
 
 #include <fmt/format.h>
 
-#include "harness/ab.h"
-#include "harness/cli.h"
-#include "harness/compare.h"
-#include "harness/doctor.h"
-#include "harness/environment.h"
-#include "harness/experiment.h"
-#include "harness/explain.h"
-#include "harness/hdr.h"
-#include "harness/interrupt.h"
-#include "harness/list.h"
-#include "harness/malloc_library.h"
-#include "harness/plan.h"
-#include "harness/placement.h"
-#include "harness/progress.h"
-#include "harness/registry.h"
-#include "harness/report.h"
-#include "harness/rows.h"
+#include "harness/cli/cli.h"
+#include "harness/commands/ab.h"
+#include "harness/commands/doctor.h"
+#include "harness/commands/experiment.h"
+#include "harness/commands/explain.h"
+#include "harness/commands/hdr.h"
+#include "harness/commands/list.h"
+#include "harness/commands/plan.h"
+#include "harness/commands/rows_table.h"
+#include "harness/commands/survey.h"
+#include "harness/commands/trace_command.h"
+#include "harness/compare/compare.h"
+#include "harness/config/registry.h"
+#include "harness/host/environment.h"
+#include "harness/host/interrupt.h"
+#include "harness/host/malloc_library.h"
+#include "harness/host/placement.h"
+#include "harness/host/topology.h"
+#include "harness/result/report.h"
 #include "harness/run.h"
-#include "harness/survey.h"
-#include "harness/topology.h"
+#include "harness/text/progress_lines.h"
 #include "src/base/error.h"
 #include "src/base/printable.h"
 
@@ -76,8 +77,8 @@ int run_harness(const std::vector<std::string>& command_line) {
       [&](const auto& c) -> int {
         using C = std::decay_t<decltype(c)>;
         if constexpr (std::is_same_v<C, RunCommand>) {
-          if (c.other) {
-            print(plan_text(c.runs, *c.other));
+          if (!c.machine.empty()) {
+            print(plan_text(c.runs, Topology::read(c.machine)));
             return 0;
           }
           if (const Config& first = c.runs.front().config; !first.requests_to.empty()) {

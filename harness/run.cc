@@ -6,14 +6,16 @@
 
 #include <fmt/format.h>
 
-#include "harness/build_info.h"
-#include "harness/environment.h"
-#include "harness/interrupt.h"
-#include "harness/placement.h"
-#include "harness/progress.h"
-#include "harness/report.h"
-#include "harness/table.h"
-#include "harness/trial.h"
+#include "harness/host/environment.h"
+#include "harness/host/interrupt.h"
+#include "harness/host/placement.h"
+#include "harness/host/progress.h"
+#include "harness/loop/trial.h"
+#include "harness/result/build_info.h"
+#include "harness/result/report.h"
+#include "harness/text/progress_lines.h"
+#include "harness/text/table.h"
+#include "harness/trial/run_trial.h"
 #include "src/base/error.h"
 
 namespace latchlab {

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "harness/cli.h"
-#include "harness/registry.h"
-#include "harness/topology.h"
+#include "harness/config/commands.h"
+#include "harness/config/registry.h"
+#include "harness/host/topology.h"
 
 namespace latchlab {
 

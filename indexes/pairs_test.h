@@ -2,7 +2,7 @@
 // What tests of every pair begin with. Made once, since Catch runs a test case from its beginning for each of its sections.
 #include <vector>
 
-#include "harness/registry.h"
+#include "harness/config/registry.h"
 #include "indexes/any_index.h"
 #include "src/testing/catch.h"
 #include "src/testing/key_patterns.h"

@@ -257,7 +257,7 @@ struct PolicyThread {
 };
 
 /// `read` and `write` run a body until one run counts and return its value. They throw std::bad_alloc for a body that says
-/// kNoMemory, with everything unlocked and nothing changed. What a policy may say beyond this is in harness/registry_add.h.
+/// kNoMemory, with everything unlocked and nothing changed. What a policy may say beyond this is in harness/loop/registry_add.h.
 template <class P>
 concept Policy =
     Machine<typename P::Machine> && Layout<typename P::Layout> && Transaction<typename P::Tx, typename P::Layout> &&

@@ -272,7 +272,7 @@ TEST_CASE("Without synchronization one thread may write, and atomic adds once an
   static_assert(!None<Native>::kManyWriters && !OneAtomic<Native>::kManyWriters);
 }
 
-// Threads that load the index pass the lock around once a chunk (harness/trial.cc).
+// Threads that load the index pass the lock around once a chunk (harness/trial/run_trial.cc).
 template <class P>
 constexpr bool takes_turns() {
   if constexpr (requires { P::kWritersTakeTurns; }) return P::kWritersTakeTurns;

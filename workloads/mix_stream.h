@@ -26,7 +26,7 @@
 // reads hit, but for these, which the tally counts and the checks expect:
 //   - operations overtake each other, between threads and within a block of 256, so that those at the edges of the
 //     window may come early or late: share / R of the 256 and of what is under way, which the harness keeps
-//     below R / 16 where threads keep their processors (harness/dealer.h). An erase that comes before the insert of its
+//     below R / 16 where threads keep their processors (harness/trial/dealer.h). An erase that comes before the insert of its
 //     record leaves it behind, and so does one before an upsert. That it does not stay for ever, numbers go round:
 //     in such a mix n means record n mod 2^k, 2^k >= 2 R, so that the next erase of its number takes it away;
 //   - a mix that erases more than it inserts runs dry: what is addressed is gone, then erases fail as well;

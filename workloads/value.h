@@ -15,7 +15,7 @@
 
 namespace latchlab {
 
-/// Of all values where nobody says it: what an index keeps. Larger ones are apart from it (harness/payloads.h).
+/// Of all values where nobody says it: what an index keeps. Larger ones are apart from it (harness/loop/payloads.h).
 inline constexpr u32 kPlainValueBytes = 8;
 inline constexpr u32 kMostValueBytes = 64 << 10;
 

@@ -8,8 +8,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "harness/list.h"
-#include "harness/registry.h"
+#include "harness/commands/list.h"
+#include "harness/config/registry.h"
 #include "indexes/art/art.h"
 #include "indexes/peers/absl_flat.h"
 #include "indexes/peers/map_body.h"

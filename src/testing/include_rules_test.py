@@ -1,8 +1,8 @@
 """The house rules that a compiler does not check, over every source file of the tree.
 
-A folder includes only what stands below it (DESIGN: src <- sync <- indexes <- harness, src <- workloads <- harness), an
-index knows sync's concepts and never a policy, and only src/arch knows processors and sanitizers through the
-preprocessor. Run by CTest; by hand: python3 src/testing/include_rules_test.py
+A folder includes only what stands below it (DESIGN: src <- sync <- indexes <- harness, src <- workloads <- harness), and so does a
+room of the harness; an index knows sync's concepts and never a policy, and only src/arch knows processors and sanitizers through
+the preprocessor. Run by CTest; by hand: python3 src/testing/include_rules_test.py
 """
 
 import pathlib
@@ -20,6 +20,21 @@ BELOW = {
     "workloads": {"src", "workloads"},
     "harness": set(FOLDERS),
 }
+
+# Each room of the harness and the rooms that it may include. `run` and `main` stand on top, in the folder itself; only main knows
+# the command line.
+ROOMS_BELOW = {
+    "config": {"config"},
+    "host": {"config", "host"},
+    "result": {"config", "host", "result"},
+    "loop": {"config", "host", "result", "loop"},
+    "trial": {"config", "host", "result", "loop", "trial"},
+    "text": {"config", "host", "result", "text"},
+    "compare": {"config", "host", "result", "text", "compare"},
+    "commands": {"config", "host", "result", "loop", "trial", "text", "compare", "commands"},
+    "cli": {"config", "host", "result", "loop", "trial", "text", "compare", "commands", "cli"},
+}
+ON_TOP = {"harness/main.cc": set(ROOMS_BELOW), "harness/run.h": set(ROOMS_BELOW) - {"cli"}, "harness/run.cc": set(ROOMS_BELOW) - {"cli"}}
 
 # What an index may know of sync: the verbs and the layouts that it is written against.
 SYNC_FOR_INDEXES = {"sync/concepts.h", "sync/attempt.h", "sync/layout.h", "sync/seeded_bugs.h", "sync/own.h"}
@@ -51,10 +66,24 @@ def may_have_conditionals(path):
     return path.parts[:2] == ("src", "arch") or path == pathlib.Path("src/testing/catch.h")
 
 
+def room_of(path):
+    return path.parts[1] if path.parts[0] == "harness" and len(path.parts) > 2 else None
+
+
+def rooms_allowed(path):
+    """The rooms of the harness that a file may include; None where no rule is about them."""
+    if is_test(path) or path.parts[0] != "harness":
+        return None
+    return ON_TOP.get(path.as_posix(), set()) if room_of(path) is None else ROOMS_BELOW.get(room_of(path), set())
+
+
 def broken_rules(path, text, exists):
     """Yields one line for each rule that `text`, the file at `path` relative to the tree, breaks."""
     folder = path.parts[0]
     allowed = FOR_TESTS[folder] if is_test(path) else BELOW[folder]
+    rooms = rooms_allowed(path)
+    if rooms is not None and room_of(path) not in ROOMS_BELOW and path.as_posix() not in ON_TOP:
+        yield f"{path}: in no room of the harness: those are {', '.join(ROOMS_BELOW)}"
     if path.suffix == ".h" and not re.search(r"^#pragma once$", text, re.MULTILINE):
         yield f"{path}: has no #pragma once"
     for number, line in enumerate(text.splitlines(), start=1):
@@ -71,6 +100,8 @@ def broken_rules(path, text, exists):
             yield f"{where}: only tests may include {target}"
         elif target.parts[0] not in allowed:
             yield f"{where}: {folder} may not include {target}: it may include {', '.join(sorted(allowed))}"
+        elif rooms is not None and room_of(target) is not None and room_of(target) not in rooms:
+            yield f"{where}: {path.parent} may not include {target}: of the harness it may include {', '.join(sorted(rooms))}"
         elif folder == "indexes" and not is_test(path) and target.parts[0] == "sync" and str(target) not in SYNC_FOR_INDEXES:
             yield f"{where}: an index may not know {target}: of sync it may include {', '.join(sorted(SYNC_FOR_INDEXES))}"
 
@@ -101,16 +132,16 @@ class Rules(unittest.TestCase):
         self.assertEqual(len(self.broken("src/base/a.cc", '#include "sync/concepts.h"\n')), 1)
         self.assertEqual(len(self.broken("sync/a.cc", '#include "indexes/art/art.h"\n')), 1)
         self.assertEqual(len(self.broken("workloads/a.cc", '#include "sync/concepts.h"\n')), 1)
-        self.assertEqual(len(self.broken("indexes/a.cc", '#include "harness/trial.h"\n')), 1)
+        self.assertEqual(len(self.broken("indexes/a.cc", '#include "harness/loop/trial.h"\n')), 1)
 
     def test_an_index_that_knows_a_policy(self):
         self.assertEqual(len(self.broken("indexes/art/a.cc", '#include "sync/rtm.h"\n')), 1)
         self.assertEqual(self.broken("indexes/art/a_test.cc", '#include "sync/rtm.h"\n'), [])
 
     def test_a_tool_of_the_tests(self):
-        self.assertEqual(len(self.broken("harness/a.cc", '#include "src/testing/catch.h"\n')), 1)
-        self.assertEqual(len(self.broken("harness/a.cc", '#include "harness/a_testing.h"\n')), 1)
-        for test in ("harness/a_test.cc", "harness/a_testing.h"):
+        self.assertEqual(len(self.broken("harness/text/a.cc", '#include "src/testing/catch.h"\n')), 1)
+        self.assertEqual(len(self.broken("harness/text/a.cc", '#include "harness/text/a_testing.h"\n')), 1)
+        for test in ("harness/text/a_test.cc", "harness/text/a_testing.h"):
             self.assertEqual(self.broken(test, '#pragma once\n#include "src/testing/catch.h"\n'), [])
 
     def test_a_path_that_is_not_from_the_top(self):

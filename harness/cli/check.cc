@@ -1,0 +1,449 @@
+#include "harness/cli/check.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "harness/cli/combinations.h"
+#include "harness/config/values.h"
+#include "harness/host/environment.h"
+#include "harness/host/placement.h"
+#include "harness/host/pmu_events.h"
+#include "harness/loop/payloads.h"
+#include "src/base/error.h"
+#include "src/memory/accessed_bits.h"
+#include "workloads/distribution.h"
+#include "workloads/keys.h"
+#include "workloads/mix.h"
+#include "workloads/mix_stream.h"
+#include "workloads/workload.h"
+
+namespace latchlab {
+
+namespace {
+
+constexpr u64 kMostDefaultRecords = 16'000'000;
+constexpr u64 kDefaultWarmup = 200'000'000;
+constexpr u64 kDefaultTime = 3'000'000'000;
+
+// What a key with its value takes at least: eight bytes each, but for a key that its path spells. Asking for more than
+// memory holds at this size is surely a mistake, while anything less is up to the index.
+u64 least_bytes_per_key(const Spec& keys) { return keys.name == "u64" ? 16 : 8; }
+
+/// Those that a key of this kind may have, if it is a number.
+u32 bits_of(const Spec& keys) { return keys.name == "u16" ? 16 : keys.name == "u32" ? 32 : 64; }
+
+// For the default: room for the index, its growth, and the steps and the oracle of the harness.
+constexpr u64 kRoomPerKey = 128;
+
+/// `payload`: bytes apart from the index, of a record.
+u64 default_records(u64 memory_available, u64 payload) {
+  const u64 fits = memory_available / 4 / (kRoomPerKey + payload);
+  // A tidy number, so that two machines of the same size use the same one although a little more is free on
+  // one.
+  const u64 step = fits > 1'000'000 ? 1'000'000 : 10'000;
+  return std::clamp(fits / step * step, u64{10'000}, kMostDefaultRecords);
+}
+
+/// What `make` makes; its errors begin with the option's name.
+template <class Make>
+auto named(std::string_view option, Make&& make) {
+  try {
+    return make();
+  } catch (const InputError& error) {
+    throw InputError(fmt::format("{}: {}", option, error.what()));
+  }
+}
+
+/// Places for the payloads of `records`, and of what is inserted besides; none where the index keeps the values (payloads.h).
+u64 payload_places(const Config& config, const Workload& workload, u64 records) {
+  if (config.value_size == kPlainValueBytes) return 0;
+  if (workload.trace()) return std::clamp<u64>(workload.trace()->keys(), 1, kMostPlaces);
+  const bool inserts_more = workload.mix().has(OpKind::kInsert) && !workload.mix().fills();
+  return std::clamp<u64>(inserts_more ? 2 * records : records, 1, kMostPlaces);
+}
+
+/// Throws NoRoom.
+void check_room_for_payloads(const Config& config, u64 memory_available) {
+  const u64 least = config.payload_bytes() + config.records * least_bytes_per_key(config.keys);
+  if (config.payloads == 0 || least <= memory_available) return;
+  throw NoRoom(fmt::format("--value-size: {} payloads of {} bytes and their keys take at least {:.0f} GB; {:.1f} GB of memory "
+                           "are available", config.payloads, config.value_size, static_cast<double>(least) / 1e9,
+                           static_cast<double>(memory_available) / 1e9));
+}
+
+/// What a workload file says in place of options; why those that were given do not reach it.
+std::string take_file(Config& config, const Workload& workload, const Defaults& defaults) {
+  if (const auto& file = workload.wiscer()) {
+    config.keys = Spec{.name = file->sequential ? "dense" : "affine", .arg = {}, .options = {}};
+    if (file->sorted) config.keys.options.emplace_back("in_order", "1");
+    config.records = file->initial_size;
+    if (defaults.time) config.ops = file->operations;
+    if (!config.rows) config.rows = 1'000'000;   // its "batches"
+  } else {
+    config.keys = Spec{.name = "trace", .arg = config.workload.arg, .options = {}};
+    config.records = workload.trace()->loaded();
+    if (defaults.time) config.ops = workload.trace()->ops().size();
+  }
+  config.no_distribution = "the file says how popular they are";
+  config.no_churn = "the file says how popularity changes";
+  const auto not_reached = [&](std::string_view option, std::string_view what) {
+    return fmt::format("{}: it does not reach --workload={}: the file says {}", option, config.workload.str(), what);
+  };
+  if (!defaults.keys) return not_reached("--keys", "which keys there are");
+  if (!defaults.records) return not_reached("--records", "how many keys are loaded");
+  if (config.negative > 0) return not_reached("--negative", "which keys are asked for");
+  return "";
+}
+
+/// What a file of phases says in place of options; why those that were given do not reach it.
+std::string take_phases(Config& config, const Workload& workload, const Defaults& defaults) {
+  if (defaults.time) {
+    config.ops = 0;
+    for (const WorkloadPhase& phase : workload.phases()) config.ops += phase.operations;
+  }
+  config.no_distribution = "the file says how popular they are";
+  config.no_churn = "the file says how popularity changes";
+  if (config.negative <= 0) return "";
+  return fmt::format("--negative: it does not reach --workload={}: the file says what is read", config.workload.str());
+}
+
+/// Makes --isa an option of the index; why it cannot be one, if so.
+std::string take_isa(Config& config, const Registry& registry) {
+  if (config.isa.empty()) return "";
+  const auto pair = std::ranges::find(registry.pairs(), config.index.name, &Pair::index);
+  if (std::ranges::find(pair->index_options, "isa", &OptionAbout::key) == pair->index_options.end()) {
+    return fmt::format("--isa: it does not reach {}, which has no kernels to choose from", config.index.name);
+  }
+  const auto is_isa = [](const auto& option) { return option.first == "isa"; };
+  if (std::ranges::any_of(config.index.options, is_isa)) {
+    return fmt::format("--isa: --index={} says which, too", config.index.str());
+  }
+  // A word that there is none of is wrong in itself; with one that the other options do not bear the combination is at fault.
+  const Spec alone{.name = config.index.name, .arg = {}, .options = {{"isa", config.isa}}};
+  (void)named("--isa", [&] { return pair->resolve_index(alone); });
+  config.index.options.emplace_back("isa", std::exchange(config.isa, ""));
+  try {
+    config.index_options = pair->resolve_index(config.index);
+  } catch (const InputError& error) {
+    config.index_options.clear();   // none is in effect
+    return fmt::format("--isa: {}", error.what());
+  }
+  return "";
+}
+
+/// The nodes that --mem means: those without memory are none, where the topology tells. Throws NoRoom for one that is not there.
+std::vector<u32> nodes_meant(const Config& config, const Topology& topology) {
+  const Mem& mem = config.mem;
+  const bool tells = std::ranges::any_of(topology.nodes, [](const MemoryNode& node) { return node.bytes > 0; });
+  std::vector<u32> usable;
+  for (const MemoryNode& node : topology.nodes) {
+    if (node.allowed && (node.bytes > 0 || !tells)) usable.push_back(node.os);
+  }
+  const bool all = mem.kind == PagePlacement::Kind::kInterleave && !mem.of_pin;
+  const std::vector<u32> meant = all ? usable : mem.of_pin ? nodes_of_pin(topology, config) : mem.nodes;
+  for (const u32 wanted : meant) {
+    const auto node = std::ranges::find(topology.nodes, wanted, &MemoryNode::os);
+    if (std::ranges::count(usable, wanted) != 0) continue;
+    throw NoRoom(fmt::format("--mem={}: {}; this process may use {}", mem.text,
+                             node == topology.nodes.end() ? fmt::format("there is no node {}", wanted)
+                             : node->allowed              ? fmt::format("node {} has no memory", wanted)
+                                                          : fmt::format("node {} is not allowed", wanted),
+                             usable.size() == 1 ? fmt::format("node {} only", usable[0])
+                                                : fmt::format("nodes {}", fold_numbers(usable))));
+  }
+  return meant;
+}
+
+}  // namespace
+
+void place_memory(Config& config, const Topology& topology) {
+  config.mem.nodes = nodes_meant(config, topology);
+  PagePlacement wanted{.kind = config.mem.kind, .nodes = config.mem.nodes};
+  if (wanted.kind == PagePlacement::Kind::kLocal) wanted.nodes = nodes_of_seats(topology, seat(topology, config));
+  if (wanted.kind == PagePlacement::Kind::kFirstTouch) return;
+  if (topology.nodes.size() == 1) {
+    config.not_placed = "there is one NUMA node";
+  } else if (!topology.this_system) {
+    config.not_placed = "the topology describes another machine";
+  } else if (const auto refusal = why_not_placed(wanted)) {
+    config.not_placed = config.mem_degraded = "--mem: " + *refusal;
+  } else {
+    config.pages = wanted;
+    config.not_placed.clear();
+  }
+}
+
+Spec index_meant(Spec index, const Registry& registry) {
+  using Option = std::pair<std::string, std::string>;
+  const auto member = std::ranges::find_if(registry.pairs(), [&](const Pair& pair) {
+    return pair.meant_by.index == index.name && std::ranges::count(index.options, pair.meant_by.option, &Option::first) != 0;
+  });
+  if (member == registry.pairs().end()) return index;
+  for (const auto& [key, value] : index.options) {
+    if (std::ranges::count(member->index_options, key, &OptionAbout::key) != 0) continue;
+    throw InputError(fmt::format("--index: '{}' is {}, by its option {}, and that has no option {}", index.str(), member->index,
+                                 member->meant_by.option, key));
+  }
+  index.name = member->index;
+  return index;
+}
+
+Spec in_effect(const Spec& sync, const Registry& registry) {
+  for (const Pair& pair : registry.pairs()) {
+    if (pair.policy != sync.name) continue;
+    return {.name = sync.name, .arg = {}, .options = named("--sync", [&] { return pair.resolve(sync); })};
+  }
+  return sync;
+}
+
+Spec index_in_effect(const Spec& index, const Registry& registry) {
+  const auto pair = std::ranges::find(registry.pairs(), index.name, &Pair::index);
+  if (pair == registry.pairs().end()) return index;
+  return {.name = index.name, .arg = {}, .options = named("--index", [&] { return pair->resolve_index(index); })};
+}
+
+namespace {
+
+/// A point on its way from options to a Config, in steps. Those that return nothing throw InputError for what is wrong in itself;
+/// the others return why the combination is.
+class Completion {
+ public:
+  Completion(Config& config, const Defaults& defaults, const Surroundings& surroundings, CapacityOfKeys& capacities)
+      : config_(config), defaults_(defaults), surroundings_(surroundings), capacities_(capacities) {}
+
+  std::string run() {
+    find_workload();
+    if (config_.requests_to.empty()) check_words();
+    find_seats();
+    find_operations();
+    find_records();
+    if (!config_.requests_to.empty()) return "";
+    for (const auto step : {&Completion::join, &Completion::fill, &Completion::combine, &Completion::refuse_degraded}) {
+      if (std::string why = (this->*step)(); !why.empty()) return why;
+    }
+    return "";
+  }
+
+ private:
+  /// Which it is. A file of Wiscer says also of which index it is, or that its requests are to be written.
+  void find_workload() {
+    workload_.emplace(named("--workload", [&] { return Workload(config_.workload, 0); }));
+    const auto& file = workload_->wiscer();
+    if (!file || !defaults_.index) return;
+    const WiscerEngine engine = file->engine_in_effect();
+    if (engine.index.empty()) {
+      config_.requests_to = file->output_in_effect();
+      return;
+    }
+    const std::vector<std::string> known = surroundings_.registry.indexes();
+    if (std::ranges::find(known, engine.index) == known.end()) {
+      throw InputError(fmt::format("--workload: {} is for storageEngine={}, which is --index={}; this build has {}: write --index=NAME",
+                                   config_.workload.str(), engine.word, engine.index, fmt::join(known, ", ")));
+    }
+    config_.index = Spec{.name = std::string(engine.index), .arg = {}, .options = {}};
+  }
+
+  /// Of the index, its options, the policy and the events.
+  void check_words() {
+    surroundings_.registry.check_words(config_.index.name, config_.sync.name);
+    config_.index_options = index_in_effect(config_.index, surroundings_.registry).options;
+    no_isa_ = take_isa(config_, surroundings_.registry);
+    (void)in_effect(config_.sync, surroundings_.registry);
+    if (config_.pmu != kDefaultPmu) (void)pmu_events(config_.pmu);   // throws for what there is not
+  }
+
+  /// Threads, their processors and the nodes of the memory.
+  void find_seats() {
+    const Topology& topology = surroundings_.topology;
+    fits([&] { config_.groups = groups_of(topology, config_); });
+    if (config_.threads * config_.groups > kMostThreads) {
+      throw InputError(fmt::format("--threads-per: {} threads in each of {} {}s are more than {}", config_.threads, config_.groups,
+                                   word(config_.threads_per), kMostThreads));
+    }
+    config_.threads *= config_.groups;
+    fits([&] {
+      const Seats seats = seat(topology, config_);
+      if (!config_.fit || !seats.oversubscribed) return;
+      throw NoRoom(fmt::format("{} threads would share {}", seats.threads(),
+                               seats.processors == 1 ? "one processor" : fmt::format("{} processors", seats.processors)));
+    });
+    fits([&] { place_memory(config_, topology); });
+    memory_available_ = std::min(surroundings_.memory_available, available_memory_on(config_.pages));
+  }
+
+  /// On which keys the workload is, and for how long.
+  void find_operations() {
+    (void)named("--dist", [&] { return Distribution(config_.distribution); });   // also where another will take its place
+    churn_ = named("--churn", [&] { return Churn::parse(config_.churn); });
+    const bool by_phases = !workload_->phases().empty();
+    if (!mix().draws_keys()) config_.no_distribution = "it takes the records in turn";
+    if (defaults_.dist && !mix().usual_distribution().empty()) config_.distribution = Spec::parse(mix().usual_distribution());
+    if (mix().fills()) {
+      leave_out_warmup("begins with an empty index");
+    } else if (by_phases) {
+      leave_out_warmup("measures each phase; make a warm-up its first");
+    } else if (defaults_.warmup) {
+      config_.warmup_ns = by_file() ? 0 : kDefaultWarmup;
+    }
+    if (defaults_.time && !mix().fills() && !by_file() && !by_phases) config_.time_ns = kDefaultTime;
+    no_file_ = by_file()   ? take_file(config_, *workload_, defaults_)
+               : by_phases ? take_phases(config_, *workload_, defaults_)
+                           : "";
+    if ((config_.rate || config_.slo) && defaults_.latency) config_.latency_every = 1;   // every call stands alone there anyway
+  }
+
+  /// Says so where one was given.
+  void leave_out_warmup(std::string_view why) {
+    if (!defaults_.warmup && config_.warmup_ns > 0) {
+      config_.inert.push_back(
+          fmt::format("--warmup={} is inert: --workload={} {}", duration_text(config_.warmup_ns), config_.workload.str(), why));
+    }
+    config_.warmup_ns = 0;
+  }
+
+  /// As many as there are keys and memory for.
+  void find_records() {
+    capacity_ = named("--keys", [&] { return capacities_.of(config_.keys, memory_available_); });
+    if (defaults_.records && !by_file()) {
+      // A mix that inserts needs keys that are not in the index.
+      const u64 keys_left = !mix().fills() && mix().has(OpKind::kInsert) ? capacity_ / 2 : capacity_;
+      const u64 payload = payload_places(config_, *workload_, 1) * config_.value_size;
+      config_.records = std::min(default_records(memory_available_, payload), std::max<u64>(keys_left, 1));
+    } else if (config_.records > capacity_) {
+      throw InputError(fmt::format("--records: --keys={} has distinct keys for {} records, not for {}", config_.keys.str(), capacity_,
+                                   config_.records));
+    }
+    const u64 least = least_bytes_per_key(config_.keys);
+    if (config_.records <= memory_available_ / least) return;
+    fits([&] {
+      throw NoRoom(fmt::format("{}: {} keys take at least {:.0f} GB; {:.1f} GB of memory are available",
+                               by_file() ? "--workload" : "--records", config_.records,
+                               static_cast<double>(config_.records * least) / 1e9, static_cast<double>(memory_available_) / 1e9));
+    });
+  }
+
+  // From here on every word is right by itself; what is left are combinations.
+
+  /// The index under the policy, with such keys.
+  std::string join() {
+    try {
+      pair_ = &surroundings_.registry.find(config_.index.name, config_.sync.name, config_.key_kind(), key_option());
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    config_.own_memory = pair_->own_memory;
+    if (!no_isa_.empty()) return no_isa_;
+    if (!no_file_.empty()) return no_file_;
+    config_.index_degraded = pair_->index_degraded(config_.index).value_or("");
+    config_.widths = pair_->widths(config_.index);
+    config_.no_reclaim = pair_->no_reclaim;
+    return "";
+  }
+
+  /// Whether the index has room for the records, and the keys are enough and not too wide.
+  std::string fill() {
+    if (const u64 least = pair_->least_bytes(config_.index); least > memory_available_) {
+      fits([&] {
+        throw NoRoom(fmt::format("--index: {} takes at least {:.0f} GB; {:.1f} GB of memory are available", config_.index.str(),
+                                 static_cast<double>(least) / 1e9, static_cast<double>(memory_available_) / 1e9));
+      });
+    }
+    const bool fills = mix().fills();
+    config_.most_keys = pair_->most_keys(config_.index);
+    // By default nine tenths of a table are filled.
+    if (defaults_.records && !fills && !by_file()) {
+      config_.records = std::min(config_.records, config_.most_keys - config_.most_keys / 10);
+    }
+    if (!fills && config_.records > config_.most_keys) {
+      return fmt::format("--records: {} has {} slots, too few for {} records", config_.index.str(), config_.most_keys, config_.records);
+    }
+    config_.payloads = payload_places(config_, *workload_, config_.records);
+    if (config_.payloads != 0 && config_.widths.value < 64) {
+      return fmt::format("--value-size: {} keeps values of {} bits, too few to lead to payloads", config_.index.str(),
+                         config_.widths.value);
+    }
+    fits([&] { check_room_for_payloads(config_, memory_available_); });
+    // What a file inserts has keys in the file.
+    if (mix().has(OpKind::kInsert) && !fills && !mix().has(OpKind::kErase) && !by_file() && config_.records == capacity_) {
+      if (defaults_.records) {
+        return fmt::format("--keys: no key of {} is left to insert: all of them ({}) are loaded", config_.keys.str(), capacity_);
+      }
+      return fmt::format("--records: --keys={} has {} keys, too few for {} records and one to insert; write fewer",
+                         config_.keys.str(), capacity_, config_.records);
+    }
+    if (config_.widths.key < bits_of(config_.keys)) {
+      return fmt::format("{0}: {1} holds keys of {2} bits{3}", key_option(), config_.index.str(), config_.widths.key,
+                         by_file() ? "" : fmt::format("; write --keys=u{}", config_.widths.key));
+    }
+    return "";
+  }
+
+  std::string combine() {
+    std::string why = why_not_together({.config = config_, .defaults = defaults_, .pair = *pair_, .workload = *workload_,
+                                        .churn = churn_, .capacity = capacity_});
+    return why.empty() ? config_.no_room : why;
+  }
+
+  /// What is not measured as it was asked for, where --strict refuses that.
+  std::string refuse_degraded() {
+    if (!config_.strict) return "";
+    const auto refuse = [](const std::string& why) {
+      if (!why.empty()) throw InputError("--strict: the result would be degraded: " + why);
+    };
+    refuse(config_.index_degraded);
+    refuse(config_.mem_degraded);
+    if (config_.clear_accessed_ns != 0) refuse(why_accessed_stay().value_or(""));
+    if (pair_->elides_reads || writes(mix())) refuse(pair_->degraded(config_.sync).value_or(""));
+    return "";
+  }
+
+  const Mix& mix() const { return workload_->mix(); }
+  bool by_file() const { return workload_->by_file(); }
+  /// What says which keys there are.
+  std::string key_option() const { return by_file() ? fmt::format("--workload={}", config_.workload.str()) : "--keys"; }
+
+  /// What --fit takes for an answer where it is NoRoom, and goes on: a word that is wrong in itself comes before it.
+  template <class Look>
+  void fits(const Look& look) {
+    try {
+      look();
+    } catch (const NoRoom& error) {
+      if (!config_.fit) throw;
+      if (config_.no_room.empty()) config_.no_room = error.what();
+    }
+  }
+
+  Config& config_;
+  const Defaults& defaults_;
+  const Surroundings& surroundings_;
+  CapacityOfKeys& capacities_;
+  u64 memory_available_ = 0;
+  u64 capacity_ = 0;   // distinct keys
+  Churn churn_;
+  std::optional<Workload> workload_;
+  std::string no_isa_, no_file_;   // why those options do not go with the rest
+  const Pair* pair_ = nullptr;
+};
+
+}  // namespace
+
+std::string complete_and_check(Config& config, const Defaults& defaults, const Surroundings& surroundings,
+                               CapacityOfKeys& capacities) {
+  return Completion(config, defaults, surroundings, capacities).run();
+}
+
+u64 CapacityOfKeys::of(const Spec& keys, u64 memory) {
+  const std::string text = keys.str();
+  for (const auto& [known, capacity] : known_) {
+    if (known == text) return capacity;
+  }
+  const u64 capacity = KeySet(keys, 0, memory).capacity();
+  known_.emplace_back(text, capacity);
+  return capacity;
+}
+
+}  // namespace latchlab

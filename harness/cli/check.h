@@ -1,0 +1,56 @@
+#pragma once
+
+// The last step from options to a Config: defaults that depend on other options or on the machine, then every
+// check that needs more than one option or more than the command line.
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/cli/cli.h"
+#include "harness/config/config.h"
+
+namespace latchlab {
+
+/// Which values were not given.
+struct Defaults {
+  bool index = false;
+  bool time = false;  ///< neither --time nor --ops
+  bool keys = false;
+  bool records = false;
+  bool warmup = false;
+  bool alloc = false;
+  bool reclaim = false;
+  bool dist = false;
+  bool smt = false;
+  bool latency = false;
+};
+
+/// How many distinct keys a word of --keys has; remembers the answer, since a file must be read for it.
+class CapacityOfKeys {
+ public:
+  /// Throws InputError as KeySet does; `memory`: bytes that there are for the keys.
+  [[nodiscard]] u64 of(const Spec& keys, u64 memory);
+
+ private:
+  std::vector<std::pair<std::string, u64>> known_;
+};
+
+/// Fills in what is to be done for --mem, or why nothing is. Throws InputError for a node that is not there.
+void place_memory(Config& config, const Topology& topology);
+
+/// The index itself, or the one that is meant by one of its options (Pair::meant_by). Throws InputError for options that this one
+/// has not.
+[[nodiscard]] Spec index_meant(Spec index, const Registry& registry);
+/// The policy with every option as it would be in effect, whatever the index; an unknown one as it is. Throws InputError.
+[[nodiscard]] Spec in_effect(const Spec& sync, const Registry& registry);
+/// The same of an index.
+[[nodiscard]] Spec index_in_effect(const Spec& index, const Registry& registry);
+
+/// Fills in what was not given and checks the whole. Throws InputError for what is wrong in itself; returns
+/// why the point makes no sense where only the combination is at fault (two writers under `none`), so that a
+/// sweep can go on without it, or why there is no room for it if --fit asks; returns "" for a point that can run.
+[[nodiscard]] std::string complete_and_check(Config& config, const Defaults& defaults,
+                                             const Surroundings& surroundings, CapacityOfKeys& capacities);
+
+}  // namespace latchlab

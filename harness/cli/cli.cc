@@ -1,0 +1,300 @@
+#include "harness/cli/cli.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <map>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "harness/cli/check.h"
+#include "harness/cli/given.h"
+#include "harness/cli/options.h"
+#include "harness/cli/parse_commands.h"
+#include "harness/config/values.h"
+#include "src/base/error.h"
+
+namespace latchlab {
+
+namespace {
+
+constexpr std::size_t kMostRuns = 100'000;
+
+/// The folder for results, made in its parent if it is missing: finding out after the run would be too late.
+std::string check_out(const std::optional<std::string>& folder) {
+  if (!folder) return "";
+  std::error_code error;
+  std::filesystem::create_directory(*folder, error);
+  const std::filesystem::path parent = std::filesystem::absolute(*folder).parent_path();
+  std::error_code no_parent;
+  if (error == std::errc::no_such_file_or_directory && !std::filesystem::exists(parent, no_parent)) {
+    // Making a whole path would hide a mistyped one.
+    throw InputError(fmt::format("--out: '{}' cannot be made: the folder it would be in does not exist", *folder));
+  }
+  std::error_code no_status;
+  if (!std::filesystem::is_directory(*folder, no_status)) {
+    throw InputError(fmt::format("--out: '{}' is not a folder and cannot be made{}", *folder,
+                                 error ? ": " + error.message() : ""));
+  }
+  // Permission bits do not tell: for root, and for a file system that takes no files.
+  const std::string probe = fmt::format("{}/.latchlab.{}.probe", *folder, getpid());
+  const int file = open(probe.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (file < 0) {
+    throw InputError(fmt::format("--out: '{}' is not writable: {}", *folder, std::strerror(errno)));
+  }
+  close(file);
+  (void)unlink(probe.c_str());
+  return *folder;
+}
+
+/// A list without braces is one wrong value: says what was meant.
+void apply(const OptionRow& option, Config& config, const std::string& value) {
+  try {
+    option.apply(config, value);
+  } catch (const InputError& error) {
+    if (value.find(',') == std::string::npos || value.find_first_of("=:/") != std::string::npos) throw;
+    throw InputError(fmt::format("{}; a list is '--{}={{{}}}'", error.what(), option.name, value));
+  }
+}
+
+/// Of another machine, where its topology says so.
+u64 memory_of(const Topology& topology, u64 otherwise) {
+  u64 bytes = 0;
+  for (const MemoryNode& node : topology.nodes) bytes += node.bytes;
+  return bytes > 0 ? bytes : otherwise;
+}
+
+/// The same for values of an option that mean the same: 1K and 1000, rtm and rtm:20. What other options say is left out, since it may
+/// keep this one from a point.
+std::string meaning_of(const OptionRow& option, const std::string& value, const Registry& registry) {
+  Config alone;
+  apply(option, alone, value);
+  alone.index = index_in_effect(index_meant(alone.index, registry), registry);
+  alone.sync = in_effect(alone.sync, registry);
+  for (Spec* const spec : {&alone.workload, &alone.keys, &alone.distribution, &alone.churn}) *spec = spec->plain();
+  return point_of(alone) + alone.keys.str();
+}
+
+/// Throws InputError for what means nothing where a file's requests are written and nothing runs.
+void check_writes_requests(const RunCommand& command, const Given& given, const std::optional<std::string>& out) {
+  const auto& run = *std::ranges::find_if(command.runs, [](const PlannedRun& one) { return !one.config.requests_to.empty(); });
+  const auto refuse = [&](std::string_view what) {
+    throw InputError(fmt::format("{} --workload={}: its storageEngine=none writes the requests to {}, and runs nothing; an --index=NAME "
+                                 "would run it", what, run.config.workload.str(), run.config.requests_to));
+  };
+  if (command.runs.size() > 1) refuse("--workload: several runs do not go with");
+  for (const auto& [name, values] : given) {
+    if (name != "workload" && name != "ops" && name != "seed") refuse(fmt::format("--{}: it does not reach", name));
+  }
+  if (command.json) refuse("--json: it does not reach");
+  if (out) refuse("--out: it does not reach");
+  if (!command.machine.empty()) refuse("--topology: it does not reach");
+}
+
+}  // namespace
+
+RunCommand parse_run(const std::vector<std::string>& args, const Surroundings& here) {
+  Given given =
+      read_options(args, [](const std::string& name) -> const OptionRow& { return option_row(name); });
+  RunCommand command;
+  command.json = take(given, "json").has_value();
+  command.progress = parse_progress(take(given, "progress"));
+  const std::optional<std::string> out = take(given, "out");
+  if (const auto machine = take(given, "topology")) {
+    if (command.json || out) throw InputError("--topology: a plan has no results, so neither --json nor --out means anything");
+    command.machine = *machine;
+  }
+  const bool elsewhere = !command.machine.empty();
+  const Topology topology = elsewhere ? Topology::read(command.machine) : here.topology;
+  const Surroundings surroundings{
+      .registry = here.registry,
+      .memory_available = elsewhere ? memory_of(topology, here.memory_available) : here.memory_available,
+      .topology = topology};
+  const u64 reps = parse_count("--reps", take(given, "reps").value_or("1"), 1, 10'000);
+  Config base;
+  base.strict = take(given, "strict").has_value();
+  base.fit = take(given, "fit").has_value();
+  for (auto& [name, into] : {std::pair{"block", &base.block}, std::pair{"order", &base.order}}) {
+    if (const auto text = take(given, name)) {
+      *into = static_cast<u32>(parse_count(fmt::format("--{}", name), *text, 0, 1'000'000));
+    }
+  }
+  base.replicate =
+      static_cast<u32>(parse_count("--replicate", take(given, "replicate").value_or("0"), 0, 1'000'000));
+  if (base.order && !base.block) {
+    throw InputError("--order: it is the place within a block, so --block=N belongs to it (harness ab gives both)");
+  }
+  if (find(given, "time") != nullptr && find(given, "ops") != nullptr) {
+    throw InputError(
+        "--time and --ops: a run ends by time or after a number of operations; give one of them");
+  }
+
+  // The product: each axis multiplies what is there, so the last one changes fastest.
+  std::vector<Config> points{base};
+  for (const auto& [name, values] : given) {
+    const OptionRow& option = option_row(name);
+    const std::vector<std::string> axis = expand_axis("--" + name, values);
+    if (axis.size() > kMostRuns / points.size()) {
+      throw InputError(
+          fmt::format("--{}: the product of all lists and ranges is more than {} runs", name, kMostRuns));
+    }
+    std::vector<Config> product;
+    product.reserve(points.size() * axis.size());
+    std::map<std::string, std::string> spelled;   // 1K and 1000 are one point, and so are rtm and rtm:20
+    for (const Config& point : points) {
+      for (const std::string& value : axis) {
+        product.push_back(point);
+        apply(option, product.back(), value);
+        if (name == "index") product.back().index = index_meant(product.back().index, surroundings.registry);
+        if (&point != &points.front()) continue;
+        const auto [same, is_new] = spelled.emplace(meaning_of(option, value, surroundings.registry), value);
+        if (is_new) continue;
+        const std::string what = same->second == value ? "is given twice" : "is the same as " + same->second;
+        throw InputError(fmt::format("--{}: {} {}; --reps=2 runs every point twice", name, value, what));
+      }
+    }
+    points = std::move(product);
+  }
+  if (points.size() * reps > kMostRuns) {
+    throw InputError(fmt::format("--reps: {} points times {} repetitions is more than {} runs", points.size(),
+                                 reps, kMostRuns));
+  }
+
+  const Defaults defaults{.index = find(given, "index") == nullptr,
+                          .time = find(given, "time") == nullptr && find(given, "ops") == nullptr,
+                          .keys = find(given, "keys") == nullptr,
+                          .records = find(given, "records") == nullptr,
+                          .warmup = find(given, "warmup") == nullptr,
+                          .alloc = find(given, "alloc") == nullptr,
+                          .reclaim = find(given, "reclaim") == nullptr,
+                          .dist = find(given, "dist") == nullptr,
+                          .smt = find(given, "smt") == nullptr,
+                          .latency = find(given, "latency") == nullptr};
+  CapacityOfKeys capacities;
+  std::string first_skip;
+  bool any_runs = false;
+  for (Config& point : points) {
+    const std::string skip = complete_and_check(point, defaults, surroundings, capacities);
+    if (skip.empty() || skip == point.no_room) any_runs = true;
+    if (first_skip.empty()) first_skip = skip;
+    for (u32 i = 0; i < reps; ++i) {
+      command.runs.push_back({.config = point, .skip = skip});
+      command.runs.back().config.replicate += i;
+    }
+  }
+  if (!any_runs) throw InputError(first_skip);
+  if (std::ranges::any_of(command.runs, [](const PlannedRun& run) { return !run.config.requests_to.empty(); })) {
+    check_writes_requests(command, given, out);
+    return command;
+  }
+  const Config* from_malloc = nullptr;
+  for (const PlannedRun& run : command.runs) {
+    if (!run.skip.empty() || !run.config.own_memory.empty() || !calls_malloc(run.config.alloc)) continue;
+    if (from_malloc != nullptr && from_malloc->alloc != run.config.alloc) {
+      throw InputError(fmt::format(
+          "--alloc: a process has one malloc, so {} and {} need one each; harness ab and harness experiment start one for each run",
+          word(from_malloc->alloc), word(run.config.alloc)));
+    }
+    from_malloc = &run.config;
+  }
+  if (from_malloc != nullptr) command.malloc = from_malloc->alloc;
+  command.out = check_out(out);
+  return command;
+}
+
+Command parse_command_line(const std::vector<std::string>& args, const Surroundings& surroundings) {
+  const std::vector<std::string> known{"list", "doctor", "limits", "ab",    "compare", "explain",
+                                       "hdr",  "rows",   "trace",  "experiment", "help"};
+  if (args.empty()) return HelpCommand{};
+  const auto check = [&](const std::string& command) {
+    if (std::ranges::find(known, command) != known.end()) return;
+    throw InputError(fmt::format("there is no command '{}'; there are {}, or options of a run{}", command,
+                                 fmt::join(known, ", "), suggestion(command, known)));
+  };
+  const bool is_run = args[0].starts_with('-') || args[0].starts_with('@');
+  if (!is_run) check(args[0]);
+  // At the end of a line it asks what could stand there. What comes behind it would be ignored.
+  const auto help = std::find_if(args.begin(), args.end(), [](const auto& a) { return a == "--help" || a == "-h"; });
+  if (help != args.end()) {
+    if (help + 1 == args.end()) return HelpCommand{};
+    throw InputError(fmt::format("{}: '{}' is too much; write harness --help", *help, *(help + 1)));
+  }
+  if (is_run) return parse_run(args, surroundings);
+
+  const std::vector<std::string> rest(args.begin() + 1, args.end());
+  const auto no_more = [&](std::size_t allowed, std::string_view right) {
+    if (rest.size() > allowed) {
+      throw InputError(fmt::format("{}: '{}' is too much; write harness {}", args[0], rest[allowed], right));
+    }
+  };
+  if (args[0] == "ab") return parse_ab(rest, surroundings);
+  if (args[0] == "compare") return parse_compare(rest);
+  if (args[0] == "limits") return parse_limits(rest, surroundings);
+  if (args[0] == "explain") {
+    no_more(2, "explain RESULT [BASE]");
+    if (rest.empty()) {
+      throw InputError("explain: the result is missing; write harness explain RESULT [BASE], '-' for standard input");
+    }
+    return ExplainCommand{.result = rest[0], .base = rest.size() > 1 ? rest[1] : ""};
+  }
+  if (args[0] == "hdr") {
+    no_more(2, "hdr RESULT [NAME]");
+    if (rest.empty()) throw InputError("hdr: the result is missing; write harness hdr RESULT [NAME], '-' for standard input");
+    return HdrCommand{.result = rest[0], .name = rest.size() > 1 ? rest[1] : ""};
+  }
+  if (args[0] == "rows") {
+    no_more(1, "rows RESULT");
+    if (rest.empty()) throw InputError("rows: the result is missing; write harness rows RESULT, '-' for standard input");
+    return RowsCommand{.result = rest[0]};
+  }
+  if (args[0] == "trace") return parse_trace(rest);
+  if (args[0] == "experiment") return ExperimentCommand{rest};
+  if (args[0] == "list") {
+    no_more(1, "list [TOPIC]");
+    if (!rest.empty() && rest[0].empty()) throw InputError("list: the topic is empty; leave it out for all");
+    return ListCommand{.topic = rest.empty() ? "" : rest[0]};
+  }
+  if (args[0] == "doctor") {
+    no_more(0, "doctor");
+    return DoctorCommand{};
+  }
+  no_more(1, "help [COMMAND]");   // the same text as COMMAND --help
+  if (!rest.empty()) check(rest[0]);
+  return HelpCommand{};
+}
+
+std::vector<std::string> split_like_shell(std::string_view line) {
+  std::vector<std::string> words;
+  char quote = 0;
+  bool in_word = false;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const char c = line[i];
+    if (quote == 0 && (c == ' ' || c == '\t' || c == '\n')) {
+      in_word = false;
+      continue;
+    }
+    if (!in_word) words.emplace_back();
+    in_word = true;
+    if (c == quote) {
+      quote = 0;
+    } else if (quote == 0 && (c == '\'' || c == '"')) {
+      quote = c;
+    } else if (c == '\\' && quote != '\'') {
+      if (i + 1 == line.size()) {
+        throw InputError(fmt::format("'{}' ends with a backslash; it must stand before a character", line));
+      }
+      words.back() += line[++i];
+    } else {
+      words.back() += c;
+    }
+  }
+  if (quote != 0) throw InputError(fmt::format("'{}' has a {} that is not closed", line, quote));
+  return words;
+}
+
+}  // namespace latchlab

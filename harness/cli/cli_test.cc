@@ -1,0 +1,436 @@
+#include "harness/cli/cli.h"
+
+#include <variant>
+
+#include "harness/cli/cli_testing.h"
+#include "harness/commands/list.h"
+#include "src/testing/catch.h"
+
+namespace latchlab {
+namespace {
+
+using testing::contains;
+using testing::error_of;
+using testing::kRegistry;
+using testing::runs;
+using testing::Options;
+
+TEST_CASE("a plain command is one run with defaults", "[cli]") {
+  const RunCommand command = runs({"--index=art", "--sync=rtm:20", "--threads=56"});
+  REQUIRE(command.runs.size() == 1);
+  const Config& config = command.runs[0].config;
+  CHECK(config.index.str() == "art");
+  CHECK(config.sync.str() == "rtm:20");
+  CHECK(config.threads == 56);
+  CHECK(config.alloc == Alloc::kArenaTouch);
+  CHECK(config.records == 16'000'000);
+  CHECK(config.time_ns > 0);
+  CHECK(config.ops == 0);
+  CHECK(config.warmup_ns > 0);
+  CHECK(config.validate == Validate::kTally);
+  CHECK(command.runs[0].skip.empty());
+  CHECK_FALSE(command.json);
+}
+
+TEST_CASE("a value may stand behind a blank", "[cli]") {
+  CHECK(runs({"--threads", "3", "--json"}).runs[0].config.threads == 3);
+  CHECK(runs({"--threads", "3", "--json"}).json);
+}
+
+TEST_CASE("axes make a product whose last one changes fastest", "[cli]") {
+  const RunCommand command = runs({"--sync={none,rtm:0,rtm:20}", "--threads=1..2", "--workload=lookup"});
+  REQUIRE(command.runs.size() == 6);
+  CHECK(command.runs[0].config.sync.str() == "none");
+  CHECK(command.runs[1].config.sync.str() == "none");
+  CHECK(command.runs[1].config.threads == 2);
+  CHECK(command.runs[2].config.sync.str() == "rtm:0");
+  CHECK(command.runs[5].config.sync.str() == "rtm:20");
+  CHECK(runs({"--threads=1..2", "--sync={none,olc}"}).runs[1].config.sync.str() == "olc");
+}
+
+TEST_CASE("every option of a run is an axis", "[cli]") {
+  for (const char* arg :
+       {"--index={art,tbb}", "--sync={none,spin}", "--threads={1,2}", "--pin={compact,list:0-1,3}",
+        "--alloc={malloc,arena}", "--hugepages={none,thp}", "--workload={lookup,insert}",
+        "--keys={u64,dense}", "--dist={uniform,zipf:0.99}", "--negative={0,0.5}", "--records={1k,1M}",
+        "--warmup={0,1s}", "--time={1s,2s}", "--ops={1M,2M}", "--sample={10ms,20ms}", "--seed={1,2}",
+        "--validate={tally,off}",
+        "--mem={local,bind:0,1}", "--smt={avoid,pack}", "--threads-per={run,cluster}", "--pin={cluster:0,1,socket:0-1}"}) {
+    INFO(arg);
+    CHECK(runs({arg}).runs.size() == 2);
+  }
+}
+
+TEST_CASE("memory is placed where there are nodes to choose from, on this machine", "[cli]") {
+  const Config elsewhere = runs({"--mem=interleave"}).runs[0].config;
+  CHECK(elsewhere.not_placed == "the topology describes another machine");
+  CHECK(elsewhere.pages.kind == PagePlacement::Kind::kFirstTouch);
+  CHECK(contains(point_of(elsewhere), "--mem=interleave"));
+  CHECK(runs({"--seed=1"}).runs[0].config.not_placed == "it is the system's own rule");
+
+  const Topology one = Topology::synthetic("core:2 pu:1");
+  const Surroundings surroundings{.registry = kRegistry, .memory_available = u64{8} << 30, .topology = one};
+  const auto run = std::get<RunCommand>(parse_command_line({"--mem=bind:0"}, surroundings)).runs[0];
+  CHECK(run.config.not_placed == "there is one NUMA node");
+  CHECK_THROWS_WITH(parse_command_line({"--mem=bind:1"}, surroundings), Catch::Contains("this process may use node 0 only"));
+}
+
+TEST_CASE("what the kernel refuses of --mem degrades the run, and --strict refuses that", "[cli]") {
+  Topology lies = Topology::synthetic("pack:2 [numa] core:1 pu:1");
+  lies.this_system = true;
+  lies.nodes[1].os = kMostNodes - 1;   // which this machine does not have
+  const Surroundings surroundings{.registry = kRegistry, .memory_available = u64{8} << 30, .topology = lies};
+  const auto run = std::get<RunCommand>(parse_command_line({"--mem=bind:1023"}, surroundings)).runs[0];
+  CHECK(contains(run.config.mem_degraded, "--mem: the kernel does not let this process place memory"));
+  CHECK(run.config.not_placed == run.config.mem_degraded);
+  CHECK_THROWS_WITH(parse_command_line({"--mem=bind:1023", "--strict"}, surroundings),
+                    Catch::Contains("would be degraded: --mem"));
+  lies.nodes[1].allowed = false;
+  CHECK_THROWS_WITH(parse_command_line({"--mem=bind:1023"}, surroundings),
+                    Catch::Contains("node 1023 is not allowed; this process"));
+  lies.nodes = {{.os = 0, .bytes = 1, .allowed = true}, {.os = 1, .bytes = 0, .allowed = true}};
+  CHECK_THROWS_WITH(parse_command_line({"--mem=bind:0-1"}, surroundings), Catch::Contains("node 1 has no memory"));
+}
+
+TEST_CASE("runs are planned for another machine, with its processors, nodes and memory", "[cli]") {
+  const RunCommand command = runs({"--topology=pack:4 numa:2 core:3 pu:1", "--pin=socket:3", "--threads-per=cluster",
+                                   "--mem=interleave", "--threads=3"});
+  CHECK(command.machine == "pack:4 numa:2 core:3 pu:1");
+  CHECK(command.runs[0].config.threads == 6);
+  CHECK(command.runs[0].config.mem.nodes == std::vector<u32>{0, 1, 2, 3, 4, 5, 6, 7});
+  const std::string small = "--topology=numa:1(memory=1GB) core:1 pu:1";
+  CHECK(runs({small, "--records=60M"}).runs.size() == 1);
+  CHECK(contains(error_of({small, "--records=80M"}), "1.0 GB of memory are available"));
+  CHECK(runs({"--seed=1"}).machine.empty());
+}
+
+TEST_CASE("threads of a cluster or a socket are multiplied by those that --pin names", "[cli]") {
+  const RunCommand command =
+      runs({"--pin={cluster:0,socket:0,compact}", "--threads={1,2}", "--threads-per=cluster", "--smt=pack"});
+  std::vector<u32> threads;
+  for (const PlannedRun& run : command.runs) threads.push_back(run.config.threads);
+  CHECK(threads == std::vector<u32>{1, 2, 2, 4, 4, 8});
+  const std::string point = point_of(command.runs.back().config);
+  CHECK(contains(point, "--threads=2 --pin=compact --threads-per=cluster --smt=pack"));
+  CHECK(point_of(runs(split_like_shell(point)).runs[0].config) == point);
+  CHECK(contains(point_of(runs({"--threads=2"}).runs[0].config), "--threads=2 --pin=compact --alloc="));
+}
+
+TEST_CASE("repetitions are replicates of their point", "[cli]") {
+  const RunCommand command = runs({"--sync={none,olc}", "--reps=3"});
+  REQUIRE(command.runs.size() == 6);
+  CHECK(command.runs[2].config.replicate == 2);
+  CHECK(command.runs[2].config.sync.str() == "none");
+  CHECK(point_of(command.runs[0].config) == point_of(command.runs[2].config));
+  CHECK(point_of(command.runs[0].config) != point_of(command.runs[3].config));
+}
+
+TEST_CASE("a point names itself again", "[cli]") {
+  const Config config =
+      runs({"--sync=rtm:20,wait=0", "--ops=12345", "--keys=dense", "--warmup=1500us", "--pin=list:0-1,3"})
+          .runs[0]
+          .config;
+  const Config again = runs(split_like_shell(point_of(config))).runs[0].config;
+  CHECK(point_of(again) == point_of(config));
+  CHECK(again.warmup_ns == 1'500'000);
+}
+
+TEST_CASE("an index that begins larger than memory is a mistake", "[cli]") {
+  CHECK(runs({"--index=vip:128"}).runs.size() == 1);
+  CHECK(error_of({"--index=vip:129"}) == "--index: vip:129 takes at least 9 GB; 8.6 GB of memory are available");
+}
+
+TEST_CASE("calls are timed all, by a sample, or not at all", "[cli]") {
+  const auto every = [](const char* option) { return runs({option}).runs[0].config.latency_every; };
+  CHECK(every("--threads=1") == 0);
+  CHECK(every("--latency=off") == 0);
+  CHECK(every("--latency=all") == 1);
+  CHECK(every("--latency=sample:0.01") == 100);
+  for (const char* latency : {"off", "all", "sample:0.01", "sample:1e-06"}) {
+    const std::string option = "--latency=" + std::string(latency);
+    CHECK(contains(point_of(runs({option}).runs[0].config), option + " "));
+  }
+  CHECK(error_of({"--latency=some"}) == "--latency: 'some' is not off, all or sample:0.01");
+  CHECK(every("--latency=sample:.33") == 3);
+  CHECK(every("--latency=sample:1") == 1);
+  CHECK(every("--latency=sample:1e-6") == 1'000'000);
+  CHECK(error_of({"--latency=sample:.7"}) ==
+        "--latency: sample:.7 is not one call in a whole number of them; write all or sample:0.5");
+  CHECK(contains(error_of({"--latency=sample:.4"}), "write sample:0.5 or sample:0.33"));
+  CHECK(contains(error_of({"--latency=sample:0"}), "less than one call in a million"));
+  CHECK(contains(error_of({"--latency=sample:1.5"}), "a number from 0 to 1"));
+  CHECK(contains(error_of({"--latency=sample:"}), "a number from 0 to 1"));
+}
+
+TEST_CASE("events to count: a comma joins families in one point, braces make points", "[cli][pmu]") {
+  CHECK(runs({"--pmu=tsx,cache"}).runs.size() == 1);
+  const RunCommand command = runs({"--pmu={core,tsx,off}"});
+  REQUIRE(command.runs.size() == 3);
+  CHECK(command.runs[0].config.pmu == "core");
+  CHECK(command.runs[1].config.pmu == "tsx");
+  // Points of before there were events keep their names.
+  CHECK(point_of(command.runs[0].config) == point_of(runs({"--threads=1"}).runs[0].config));
+  CHECK_FALSE(contains(point_of(command.runs[0].config), "--pmu"));
+  for (const char* pmu : {"tsx,cache", "off", "CYCLES:u"}) {
+    const Config config = runs({"--pmu=" + std::string(pmu)}).runs[0].config;
+    CHECK(contains(point_of(config), "--pmu=" + std::string(pmu) + " "));
+    CHECK(point_of(runs(split_like_shell(point_of(config))).runs[0].config) == point_of(config));
+  }
+  CHECK(error_of({"--pmu=tsx,cach"}).ends_with("did you mean 'cache'?"));   // and not that a list would be right
+  CHECK(contains(error_of({"--pmu={core,cach}"}), "did you mean 'cache'?"));
+}
+
+TEST_CASE("operations come at a rate, and then all calls are timed unless the line says otherwise", "[cli]") {
+  const RunCommand command = runs({"--rate={1k..4k*2,poisson:1M,sine:2M,amplitude=0.1}"});
+  REQUIRE(command.runs.size() == 5);
+  CHECK(command.runs[2].config.rate->str() == "fixed:4000");
+  CHECK(command.runs[4].config.rate->str() == "sine:2000000,amplitude=0.1,period=10s");
+  CHECK(command.runs[4].config.latency_every == 1);
+  CHECK(contains(point_of(command.runs[3].config), " --rate=poisson:1000000 "));
+  CHECK_FALSE(contains(point_of(runs({"--threads=1"}).runs[0].config), "--rate"));
+  CHECK(runs({"--rate=1k", "--latency=sample:0.1"}).runs[0].config.latency_every == 10);
+  CHECK(runs({"--rate=1k", "--latency=off"}).runs[0].config.latency_every == 0);
+  CHECK(contains(error_of({"--rate={1M,fixed:1000k}"}), "--rate: fixed:1000k is the same as 1M"));
+  CHECK(contains(error_of({"--rate=fast"}), "--rate: there is no 'fast'; write 1M, poisson:1M, sine:1M"));
+  CHECK(error_of({"--rate=1M", "--batch=16"}) ==
+        "--batch: with --rate operations come one by one, not 16 at a time; leave one of them out");
+  CHECK(runs({"--slo={p99:50us,p99.9:1ms}"}).runs[1].config.latency_every == 1);
+  CHECK(contains(point_of(runs({"--slo=p99:50us"}).runs[0].config), " --slo=p99:50us "));
+  CHECK(error_of({"--slo=p99:50us", "--rate=1M"}) == "--slo: it looks for the rate that --rate gives; leave one of them out");
+  CHECK(error_of({"--slo=p99:50us", "--latency=off"}) == "--slo: --latency=off times nothing; leave it out");
+  CHECK(contains(error_of({"--slo=p99:50us", "--workload=insert"}), "fills the index once"));
+  CHECK(error_of({"--slo=p99.9:50us", "--ops=9999", "--latency=sample:0.1"}) ==
+        "--slo: p99.9:50us needs 1000 timed calls, and of --ops=9999 with --latency=sample:0.1 there are 999");
+  CHECK(runs({"--slo=p99.9:50us", "--ops=10000", "--latency=sample:0.1"}).runs.size() == 1);
+  CHECK(contains(error_of({"--slo=p99:50us", "--batch=4"}), "with --slo operations come one by one"));
+  CHECK(runs({"--rate=1M", "--batch={1,16}"}).runs[1].skip.starts_with("--batch: with --rate"));
+}
+
+TEST_CASE("the instructions of kernels are an axis, for an index that has them", "[cli]") {
+  const RunCommand command = runs({"--isa={avx,sse}", "--index={vip,vip:32}", "--keys=u32"});
+  REQUIRE(command.runs.size() == 4);
+  CHECK(command.runs[0].config.index.str() == "vip:isa=avx");
+  CHECK(command.runs[3].config.index.str() == "vip:32,isa=sse");
+  CHECK(command.runs[3].config.index_options == Options{{"period", "32"}, {"isa", "sse"}});
+  CHECK(error_of({"--index=vip", "--isa=mmx"}) == "--isa: index vip: isa=mmx is none of any, sse, avx; did you mean 'avx'?");
+  CHECK(error_of({"--index=vip:0", "--isa=sse"}).starts_with("--index: index vip: '0' must be"));
+  const RunCommand borne = runs({"--index=vip:99", "--isa={sse,avx}"});
+  REQUIRE(borne.runs.size() == 2);
+  CHECK(borne.runs[0].skip == "--isa: index vip: 99 is not of isa=sse");
+  CHECK(borne.runs[0].config.index.str() == "vip:99,isa=sse");
+  CHECK(borne.runs[1].skip.empty());
+  CHECK(error_of({"--index=vip:99", "--isa=sse"}) == "--isa: index vip: 99 is not of isa=sse");
+  CHECK(contains(error_of({"--index=vip:isa=sse", "--isa=avx"}), "--index=vip:isa=sse says which, too"));
+  CHECK(contains(error_of({"--index=art", "--isa=avx"}), "--isa: it does not reach art"));
+  CHECK(contains(error_of({"--index=vip", "--isa={avx,avx}"}), "is given twice"));
+  CHECK(runs({"--index=vip", "--isa=avx"}).runs[0].config.index_degraded == "no avx here");
+  CHECK(runs({"--index=vip", "--isa=sse", "--strict"}).runs[0].config.index_degraded.empty());
+  CHECK(error_of({"--index=vip", "--isa=avx", "--strict"}) == "--strict: the result would be degraded: no avx here");
+  const RunCommand some = runs({"--index={art,vip}", "--isa=avx"});
+  CHECK(contains(some.runs[0].skip, "does not reach art"));
+  CHECK(some.runs[1].skip.empty());
+}
+
+TEST_CASE("an index with the option by which another is meant is that one", "[cli]") {
+  const RunCommand command = runs({"--index={vip:isa=sse,vip:grain=3}", "--sync={spin,own}"});
+  REQUIRE(command.runs.size() == 4);
+  CHECK(command.runs[0].config.index.str() == "vip:isa=sse");
+  CHECK(contains(command.runs[2].skip, "tbb does not run under spin"));
+  CHECK(command.runs[3].config.index.str() == "tbb:grain=3");
+  CHECK(command.runs[3].config.own_memory == "it allocates itself");
+  CHECK(contains(point_of(command.runs[3].config), "--index=tbb:grain=3 "));
+  CHECK(error_of({"--index=vip:isa=sse,grain=3", "--sync=own"}) ==
+        "--index: 'vip:isa=sse,grain=3' is tbb, by its option grain, and that has no option isa");
+  CHECK(error_of({"--index={vip:grain=3,tbb:grain=3}", "--sync=own"}) ==
+        "--index: tbb:grain=3 is the same as vip:grain=3; --reps=2 runs every point twice");
+  CHECK(contains(error_of({"--index=vip:grain=3,size=4", "--sync=own"}), "is tbb, by its option grain, and that has no option size"));
+  CHECK(contains(error_of({"--index=vip:grian=3", "--sync=spin"}), "index vip has no option 'grian'"));
+  CHECK(contains(error_of({"--index=art:grain=3"}), "index art has no options"));
+  CHECK(contains(list_text(kRegistry, "indexes"), "grain=...           means tbb, with its options\n"));
+}
+
+TEST_CASE("combinations without sense are skipped in a sweep and refused alone", "[cli]") {
+  const RunCommand sweep = runs({"--sync={none,olc}", "--threads=1..2", "--workload=insert"});
+  REQUIRE(sweep.runs.size() == 4);
+  CHECK(sweep.runs[0].skip.empty());
+  CHECK(contains(sweep.runs[1].skip, "one writing thread"));
+  CHECK(sweep.runs[2].skip.empty());
+  CHECK(contains(error_of({"--sync=none", "--threads=2", "--workload=insert"}), "one writing thread"));
+  CHECK(contains(error_of({"--index=vip", "--sync=none", "--threads=2"}), "vip learns from lookups"));
+  CHECK(error_of({"--index=vip", "--sync=none"}).empty());
+  CHECK(error_of({"--index=vip", "--sync=spin", "--threads=2"}).empty());
+  CHECK(contains(error_of({"--index=tbb"}), "it runs under own"));
+  CHECK(contains(error_of({"--index=tbb", "--sync=own", "--workload=mix:read=50,scan=50"}), "not ordered"));
+  CHECK(contains(error_of({"--index=tbb", "--sync=own", "--workload=mix:read=50,insert=25,erase=25"}),
+                 "tbb does not erase: what is there stays"));
+  CHECK(contains(error_of({"--workload=insert", "--negative=0.5"}), "reads nothing"));
+  const RunCommand mixed = runs({"--workload={lookup,insert}", "--dist=zipf:1"});
+  REQUIRE(mixed.runs.size() == 2);
+  CHECK(mixed.runs[0].skip.empty());
+  CHECK(mixed.runs[1].skip == "--dist: it does not reach --workload=insert: it takes the records in turn");
+}
+
+TEST_CASE("wrong input is one line that says what would be right", "[cli]") {
+  struct Wrong {
+    std::vector<std::string> args;
+    const char* says;
+  };
+  const Wrong wrongs[] = {
+      {{"--index=atr"}, "did you mean 'art'?"},
+      {{"--index=elephant"}, "art, vip, chained, tbb"},
+      {{"--threads={1,2,1}"}, "--threads: 1 is given twice; --reps"},
+      {{"--sync=none", "--sync=none"}, "none is given twice"},
+      {{"--sync={rtm:20,rtm}"}, "--sync: rtm is the same as rtm:20; --reps"},
+      {{"--index={vip:60,vip}", "--sync=spin"}, "--index: vip is the same as vip:60; --reps"},
+      {{"--sync={elephant:1,elephant:2}"}, "olc"},
+      {{"--records={1K,1000}"}, "--records: 1000 is the same as 1K"},
+      {{"--sync={rtm:1k,rtm:1000}"}, "--sync: rtm:1000 is the same as rtm:1k"},
+      {{"--threads=1,2"}, "a list is '--threads={1,2}'"},
+      {{"--sync=none,olc"}, "a list is '--sync={none,olc}'"},
+      {{"--workload=lookup,insert"}, "a list is '--workload={lookup,insert}'"},
+      {{"--records=1k..3k+500"}, "has a step without a unit: +500k?"},
+      {{"--keys=/usr/share/dict/words"}, "write --keys=file:/usr/share/dict/words"},
+      {{"--index=ART"}, "did you mean 'art'?"},
+      {{"ab", "--a=--sync=none", "--b=--sync=olc", "--sync=rwspin"}, "--sync=rwspin: no variant uses it"},
+      {{"ab", "--a=--sync=none", "--b=--sync=olc", "--out=/tmp"}, "did you mean --json > FILE?"},
+      {{"list", ""}, "topic is empty"},
+      {{"--out=/" + std::string(300, 'x')}, "cannot be made"},
+      {{"--out=/sys"}, "not writable"},
+      {{"--index=art:3"}, "--index: index art takes no argument"},
+      {{"--index=art,x=1"}, "--index: index art has no options"},
+      {{"--index=vip:0"}, "--index: index vip: '0' must be a whole number from 1 to 1000"},
+      {{"--index=vip:9,x=1"}, "--index: index vip has no option 'x'; it has isa"},
+      {{"--sync=rmt:20"}, "did you mean 'rtm'?"},
+      {{"--sync=rtm:20,wiat=1"}, "did you mean 'wait'?"},
+      {{"--sync=rtm:-1"}, "--sync: policy rtm: '-1' must be a whole number from 0 to 1000"},
+      {{"--sync=spin:3"}, "--sync: policy spin takes no argument"},
+      {{"--sync="}, "value is missing"},
+      {{"--sync"}, "value is missing"},
+      {{"--thraeds=3"}, "there is no option --thraeds; did you mean '--threads'? harness --help lists all"},
+      {{"--elephant=3"}, "there is no option --elephant; there are --index, "},
+      {{"--time=8000000s"}, "--time: 8000000s is too large; it can be from 1ms to 10080min (7 days)"},
+      {{"--threads=0"}, "from 1 to 1024"},
+      {{"--threads=1025"}, "--threads: 1025 is too large; it can be from 1 to 1024"},
+      {{"--threads=99999999999999999999"}, "is too large; it can be from 1 to 1024"},
+      {{"--threads=1..99999999999999999999"}, "more than 100,000 points"},
+      {{"--pin=socket:99999999999999999999"}, "a number from 0 to 65535"},
+      {{"--threads=two"}, "--threads"},
+      {{"--threads=4..1"}, "is empty"},
+      {{"--threads=1..8*1"}, "never ends"},
+      {{"--pin=cluster:4"}, "there is no cluster 4; this machine has clusters 0-3"},
+      {{"--mem=bind:0-2"}, "--mem=bind:0-2: there is no node 2; this process may use nodes 0-1"},
+      {{"--topology=two sockets"}, "neither a file that lstopo wrote nor a description"},
+      {{"--topology=core:2 pu:1", "--json"}, "--topology: a plan has no results"},
+      {{"--topology=core:2 pu:1", "--pin=socket:1"}, "there is no socket 1; this machine has socket 0 only"},
+      {{"ab", "--a=--sync=none", "--b=--sync=olc", "--topology=core:2 pu:1"}, "--topology has no meaning in harness ab"},
+      {{"ab", "--a=--sync=none", "--b=--topology=core:2"}, "--topology belongs to no variant"},
+      {{"--mem=lokal"}, "did you mean 'local'?"},
+      {{"--smt=avoidd"}, "did you mean 'avoid'?"},
+      {{"--pin=list:0", "--smt=pack"}, "--smt: it does not reach --pin=list:0, which names each processor"},
+      {{"--threads=300", "--threads-per=cluster"}, "300 threads in each of 4 clusters are more than 1024"},
+      {{"--pin=list:0,16"}, "there is no processor 16; this machine has 0-15"},
+      {{"--pin=scater"}, "did you mean 'scatter'?"},
+      {{"--alloc=arena+tuch"}, "did you mean 'arena+touch'?"},
+      {{"--sync=olc", "--reclaim=epock"}, "did you mean 'epoch'?"},
+      {{"--hugepages=2m"}, "none, thp"},
+      {{"--workload=lokup"}, "--workload"},
+      {{"--workload=mix:read=90,insert=20"}, "100"},
+      {{"--keys=densee"}, "--keys"},
+      {{"--keys=file:/does/not/exist"}, "/does/not/exist"},
+      {{"--keys=file:/tmp"}, "/tmp"},
+      {{"--dist=zipf"}, "zipf"},
+      {{"--dist=zipf:-1"}, "zipf"},
+      {{"--negative=1.5"}, "from 0 to 1"},
+      {{"--records=0"}, "--records"},
+      {{"--records=many"}, "16M"},
+      {{"--records=900G"}, "available"},
+      {{"--warmup=1"}, "not a duration"},
+      {{"--time=0"}, "--time"},
+      {{"--time=5s", "--ops=100"}, "one of them"},
+      {{"--ops=0"}, "--ops"},
+      {{"--sample=0"}, "--sample"},
+      {{"--seed=x"}, "--seed"},
+      {{"--seed=-1"}, "--seed"},
+      {{"--seed=18446744073709551616"},
+       "--seed: 18446744073709551616 is too large; it can be from 0 to 18446744073709551615"},
+      {{"--time=99999999999999999999s"}, "--time: 99999999999999999999s is too large"},
+      {{"--order=1"}, "--block=N belongs to it"},
+      {{"--reps=0"}, "--reps"},
+      {{"--reps=2", "--reps=3"}, "given 2 times"},
+      {{"--validate=tallly"}, "did you mean 'tally'?"},
+      {{"--progress=loud"}, "auto, plain or none"},
+      {{"--json=yes"}, "takes no value"},
+      {{"--out=/dev/full"}, "/dev/full"},
+      {{"--out=/proc/nowhere"}, "/proc/nowhere"},
+      {{"--strict", "--sync=rtm:20"}, "no transactions here"},
+      {{"--seed=1..1000", "--records=1..1000"}, "more than 100000 runs"},
+      {{"--threads=1", "art"}, "'art' is not an option"},
+      {{"-x"}, "not an option"},
+      {{"--"}, "not an option"},
+      {{"--=3"}, "'--=3' names no option"},
+      {{"--help=1"}, "--help takes no value"},
+      {{"ab", "--help=1"}, "--help takes no value"},
+      {{"--help", "run"}, "--help: 'run' is too much; write harness --help"},
+      {{"-h", "--help"}, "-h: '--help' is too much"},
+      {{"list", "--help", "indexes"}, "--help: 'indexes' is too much"},
+      {{"--threads=1", "--help", "--sync=none"}, "--help: '--sync=none' is too much"},
+      {{"lsit", "--help"}, "did you mean 'list'?"},
+      {{"lsit"}, "did you mean 'list'?"},
+      {{"list", "a", "b"}, "list: 'b' is too much; write harness list [TOPIC]"},
+      {{"doctor", "--x"}, "doctor: '--x' is too much; write harness doctor"},
+      {{"ab"}, "at least two"},
+      {{"ab", "--a=--sync=none"}, "at least two"},
+      {{"ab", "--a=--sync=none", "--b=--sync=olc", "--rate=1M", "--latency=off"}, "--a: --latency=off: runs of a given --rate"},
+      {{"ab", "--a=--sync=none", "--b=--sync=olc --rate=1M"}, "--rate: response times of a given rate do not compare"},
+      {{"ab", "--a=--sync=none", "--b=--sync=nonee"}, "--b: --sync"},
+      {{"ab", "--a=--sync=none", "--b=--sync={olc,spin}"}, "one run"},
+      {{"ab", "--a=--sync=none", "--b=--sync='olc"}, "--b: '--sync='olc' has a ' that is not closed"},
+      {{"ab", "--a=\"", "--b=--sync=olc"}, "--a: '\"' has a \" that is not closed"},
+      {{"ab", "--a=--sync=none\\", "--b=--sync=olc"}, "--a: '--sync=none\\' ends with a backslash"},
+      {{"ab", "--a=--sync=none", "--b=--order=1"}, "belongs to no variant"},
+      {{"ab", "--i=--sync=none"}, "--a to --h"},
+      {{"ab", "--a=--sync=none", "--b=--sync=olc", "--replicates=many"}, "--replicates"},
+      {{"compare"}, "compare: 0 of 2 to 8 files or folders"},
+      {{"compare", "x"}, "compare: 1 of 2 to 8 files or folders"},
+      {{"compare", "x", "y", "--out=z"}, "compare: --out has no meaning here; there are --json and --seed=N"},
+      {{"limits", "--index=art"}, "limits: --index has no meaning here; there are --footprint, --threads, --pin"},
+      {{"limits", "--footprint=1K"}, "--footprint"},
+      {{"limits", "--threads=0"}, "--threads"},
+      {{"limits", "x"}, "'x' is not an option"},
+      {{"ab", "--replicats=3"}, "did you mean '--replicates'?"},
+      {{"--sync=RTM"}, "'RTM' is not a name, which has only a-z"},
+      {{"ab", "--a=--sync=none", "--b=--json"}, "belongs to no variant"},
+      {{"ab", "--a=--sync=none", "--b=--sync=olc", "--replicates=0"}, "--replicates"},
+      {{"ab", "--a=--sync=none", "--b=--sync=olc", "--reps=3"}, "no meaning"},
+  };
+  for (const Wrong& wrong : wrongs) {
+    const std::string error = error_of(wrong.args);
+    INFO(wrong.args[0] << " says: " << error);
+    CHECK(contains(error, wrong.says));
+    CHECK_FALSE(contains(error, "\n"));
+  }
+}
+
+TEST_CASE("memory options that do not reach an index are refused, and not part of its point", "[cli]") {
+  const Config tbb = runs({"--index=tbb", "--sync=own", "--hugepages=none"}).runs[0].config;
+  CHECK(tbb.own_memory == "it allocates itself");
+  CHECK_FALSE(contains(point_of(tbb), "--alloc"));
+  CHECK(contains(point_of(tbb), "--hugepages=none"));
+  CHECK(contains(point_of(runs({"--index=art"}).runs[0].config), "--alloc=arena+touch"));
+  CHECK(error_of({"--index=tbb", "--sync=own", "--alloc=arena+touch"}) ==
+        "--alloc: it does not reach tbb: it allocates itself");
+  CHECK(contains(error_of({"--index=tbb", "--sync=own", "--hugepages=thp"}), "thp does not reach tbb"));
+  CHECK(contains(error_of({"--alloc=malloc", "--hugepages=thp"}), "does not reach --alloc=malloc"));
+  CHECK(error_of({"--sync=none", "--reclaim=leak"}) == "--reclaim: it does not reach --sync=none: nothing waits");
+  CHECK_FALSE(contains(point_of(runs({"--sync=none"}).runs[0].config), "--reclaim"));
+  CHECK(contains(point_of(runs({"--sync=olc"}).runs[0].config), "--reclaim=epoch "));
+  CHECK(runs({"--sync=olc", "--reclaim={epoch-fence,qsbr,leak}"}).runs[1].config.reclaim == Reclaim::kQsbr);
+  const RunCommand sweep = runs({"--alloc={malloc,arena}", "--hugepages={none,thp}"});
+  REQUIRE(sweep.runs.size() == 4);
+  CHECK(sweep.runs[0].skip.empty());
+  CHECK_FALSE(sweep.runs[1].skip.empty());
+  CHECK(sweep.runs[3].skip.empty());
+}
+
+}  // namespace
+}  // namespace latchlab

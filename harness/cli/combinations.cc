@@ -1,0 +1,177 @@
+#include "harness/cli/combinations.h"
+
+#include <fmt/format.h>
+
+#include "src/base/error.h"
+#include "workloads/distribution.h"
+#include "workloads/mix.h"
+#include "workloads/mix_stream.h"
+
+namespace latchlab {
+
+namespace {
+
+/// Options of the process that do not reach this index, policy or placement.
+std::string not_reached(const Combination& point) {
+  const Config& config = point.config;
+  if (!config.own_memory.empty() && !point.defaults.alloc) {
+    return fmt::format("--alloc: it does not reach {}: {}", config.index.name, config.own_memory);
+  }
+  if (!config.no_reclaim.empty() && !point.defaults.reclaim) {
+    return fmt::format("--reclaim: it does not reach --sync={}: {}", config.sync.name, config.no_reclaim);
+  }
+  if (config.huge_pages == HugePages::kThp && !config.own_memory.empty()) {
+    return fmt::format("--hugepages: thp does not reach {}: {}", config.index.name, config.own_memory);
+  }
+  if (config.huge_pages == HugePages::kThp && calls_malloc(config.alloc)) {
+    return fmt::format("--hugepages: thp does not reach --alloc={}, which asks nobody for a page size", word(config.alloc));
+  }
+  if (config.pin.kind == Pin::Kind::kList && !point.defaults.smt) {
+    return fmt::format("--smt: it does not reach --pin={}, which names each processor", config.pin.text);
+  }
+  return "";
+}
+
+/// What the index cannot do under this policy, with so many threads.
+std::string not_possible(const Combination& point) {
+  const Config& config = point.config;
+  const Mix& mix = point.workload.mix();
+  const Pair& pair = point.pair;
+  if (mix.has(OpKind::kScan) && !pair.ordered) {
+    return fmt::format("--workload: {} is not ordered, so it has no scans", config.index.name);
+  }
+  if (mix.has(OpKind::kErase) && !pair.no_erase.empty()) {
+    return fmt::format("--workload: {} does not erase: {}", config.index.name, pair.no_erase);
+  }
+  if (config.threads > 1 && !pair.many_writers && pair.learns) {
+    return fmt::format("--sync: {} allows one writing thread, but --threads={} and {} learns from lookups", config.sync.name,
+                       config.threads, config.index.name);
+  }
+  if (config.threads > 1 && writes(mix) && !pair.many_writers) {
+    return fmt::format("--sync: {} allows one writing thread, but --threads={} and --workload={} writes",
+                       config.sync.name, config.threads, config.workload.str());
+  }
+  if (config.negative > 0 && !mix.has(OpKind::kRead)) {
+    return fmt::format("--negative: --workload={} reads nothing", config.workload.str());
+  }
+  return "";
+}
+
+/// Why no operation can come as a trace says; empty where it can.
+std::string why_no_times(const Config& config, const Workload& workload) {
+  const std::string given = config.rate->str(), instead = "write another rate, as --rate=1M";
+  if (config.slo) {
+    return fmt::format("--slo: a search needs a rate to vary, and --rate={} has the trace's own times; leave one of them out", given);
+  }
+  const auto& trace = workload.trace();
+  if (!trace) {
+    return fmt::format("--rate: {} needs --workload=trace:FILE, whose own times it means; with --workload={} {}", given,
+                       config.workload.str(), instead);
+  }
+  if (!trace->has_times()) return fmt::format("--rate: --workload={} has no times; {}", config.workload.str(), instead);
+  if (trace->ops().front().time_ns != trace->ops().back().time_ns) return "";
+  return fmt::format("--rate: all operations of --workload={} have one time stamp, so nothing says how fast they came; {}",
+                     config.workload.str(), instead);
+}
+
+std::string no_open_loop(const Combination& point) {
+  const Config& config = point.config;
+  if (!config.rate && !config.slo) return "";
+  if (config.batch.keys > 1) {
+    return fmt::format("--batch: with --{} operations come one by one, not {} at a time; leave one of them out",
+                       config.rate ? "rate" : "slo", config.batch.keys);
+  }
+  if (config.rate && config.rate->law == Rate::Law::kTrace) {
+    if (std::string why = why_no_times(config, point.workload); !why.empty()) return why;
+  }
+  if (!config.slo) return "";
+  if (config.rate) return "--slo: it looks for the rate that --rate gives; leave one of them out";
+  if (config.latency_every == 0) return "--slo: --latency=off times nothing; leave it out";
+  if (point.workload.trace()) {
+    return fmt::format("--slo: --workload={} is over when all of it was replayed, and every rate would need it again",
+                       config.workload.str());
+  }
+  if (!point.workload.phases().empty()) {
+    return fmt::format("--slo: --workload={} is another workload in each phase, and every rate would need all of them",
+                       config.workload.str());
+  }
+  if (config.ops > 0 && config.ops / config.latency_every < config.slo->fewest_calls()) {
+    return fmt::format("--slo: {} needs {} timed calls, and of --ops={} with --latency={} there are {}", config.slo->str(),
+                       config.slo->fewest_calls(), config.ops, latency_text(config.latency_every),
+                       config.ops / config.latency_every);
+  }
+  if (point.workload.mix().fills()) return "--slo: --workload=insert fills the index once, and every rate would need an empty one";
+  return "";
+}
+
+std::string no_batch(const Combination& point) {
+  const Config& config = point.config;
+  if (config.batch.keys == 1) return "";
+  const auto only = point.workload.mix().only();
+  const auto is = [&](OpKind kind) { return only == static_cast<std::size_t>(kind); };
+  const bool reads = is(OpKind::kRead);
+  if (point.workload.mix().has(OpKind::kMultiGet)) {
+    return fmt::format("--batch: multi-gets say themselves how many keys a call has; write multi_get_keys={} in the mix",
+                       config.batch.keys);
+  }
+  if (!reads && !is(OpKind::kInsert) && !is(OpKind::kUpdate) && !is(OpKind::kErase)) {
+    return fmt::format("--batch: --workload={} is not of one kind: all lookups, inserts, updates or erasures",
+                       config.workload.str());
+  }
+  if (!point.pair.no_batch.empty()) return fmt::format("--batch: it does not reach {}: {}", config.index.name, point.pair.no_batch);
+  if (config.batch.order == BatchOrder::kSideBySide && !(reads ? point.pair.side_by_side : point.pair.hints)) {
+    return fmt::format("--batch: {} of {} do not go side by side; write --batch={}:in-turn", reads ? "lookups" : "changes",
+                       config.index.name, config.batch.keys);
+  }
+  return "";
+}
+
+/// Which keys operations are on, and how that changes.
+std::string no_popularity(const Combination& point) {
+  const Config& config = point.config;
+  const Churn& churn = point.churn;
+  if (!config.no_distribution.empty() && !point.defaults.dist) {
+    return fmt::format("--dist: it does not reach --workload={}: {}", config.workload.str(), config.no_distribution);
+  }
+  if (churn.kind != Churn::Kind::kNone && !config.no_distribution.empty()) {
+    return fmt::format("--churn: it does not reach --workload={}: {}", config.workload.str(), config.no_distribution);
+  }
+  const Distribution distribution(config.distribution);
+  if (const std::string why = why_no_churn(churn, distribution, "--dist=" + config.distribution.str(), point.workload.mix());
+      !why.empty()) {
+    return "--churn: " + why;
+  }
+  try {
+    if (!point.workload.phases().empty()) (void)point.workload.least_records(config.records, point.capacity);
+  } catch (const InputError& error) {
+    return fmt::format("--workload: with {} records {}", config.records, error.what());
+  }
+  if (!config.no_distribution.empty()) return "";
+  try {
+    (void)distribution.law(config.records);
+  } catch (const InputError& error) {
+    return fmt::format("--dist: {}", error.what());
+  }
+  try {
+    churn.check(config.records);
+  } catch (const InputError& error) {
+    return fmt::format("--churn: {}", error.what());
+  }
+  return "";
+}
+
+}  // namespace
+
+bool writes(const Mix& mix) {
+  return mix.has(OpKind::kInsert) || mix.has(OpKind::kUpdate) || mix.has(OpKind::kUpsert) ||
+         mix.has(OpKind::kErase) || mix.has(OpKind::kRmw);
+}
+
+std::string why_not_together(const Combination& point) {
+  for (const auto why : {not_reached, not_possible, no_open_loop, no_batch, no_popularity}) {
+    if (std::string line = why(point); !line.empty()) return line;
+  }
+  return "";
+}
+
+}  // namespace latchlab

@@ -1,0 +1,183 @@
+#include "harness/cli/parse_commands.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "harness/cli/check.h"
+#include "harness/cli/given.h"
+#include "harness/cli/options.h"
+#include "harness/config/values.h"
+#include "harness/host/limits.h"
+#include "harness/host/placement.h"
+#include "src/base/error.h"
+
+namespace latchlab {
+
+namespace {
+
+constexpr std::size_t kMostVariants = 8;   // a to h
+
+}  // namespace
+
+AbCommand parse_ab(const std::vector<std::string>& args, const Surroundings& surroundings) {
+  static const OptionRow kVariant{"a", kLine, "", "", nullptr};
+  static const OptionRow kReplicates{"replicates", "N", "", "", nullptr};
+  const auto is_variant = [](const std::string& name) {
+    return name.size() == 1 && name[0] >= 'a' && name[0] <= 'h';
+  };
+  Given given = read_options(args, [&](const std::string& name) -> const OptionRow& {
+    if (is_variant(name)) return kVariant;
+    if (name == "replicates") return kReplicates;
+    if (name.size() == 1) throw InputError(fmt::format("--{}: variants are lettered --a to --h", name));
+    return option_row(name, {"a", "b", "replicates"});
+  });
+  AbCommand command;
+  if (const auto text = take(given, "replicates"); text && *text == "auto") {
+    command.replicates = std::nullopt;
+  } else if (text) {
+    command.replicates = static_cast<u32>(parse_count("--replicates", *text, 1, 10'000));
+  }
+  command.json = take(given, "json").has_value();
+  command.progress = parse_progress(take(given, "progress"));
+  std::vector<AbCommand::Variant> variants;
+  for (char letter = 'a'; letter <= 'h'; ++letter) {
+    const std::string name(1, letter);
+    const std::optional<std::string> line = take(given, name);
+    if (!line) continue;
+    if (variants.size() != static_cast<std::size_t>(letter - 'a')) {
+      throw InputError(fmt::format("--{} is missing: variants are lettered from --a on without gaps",
+                                   static_cast<char>('a' + variants.size())));
+    }
+    variants.push_back({.name = name, .line = *line, .args = {}});
+  }
+  if (variants.size() < 2) {
+    throw InputError("ab compares at least two variants: harness ab --a=\"--sync=none\" --b=\"--sync=olc\"");
+  }
+  for (const auto& [name, instead] : {std::pair{"reps", "--replicates=N"}, std::pair{"replicate", "--replicates=N"},
+                                      std::pair{"out", "--json > FILE"}, std::pair{"block", "--seed=N"},
+                                      std::pair{"order", "--seed=N"}, std::pair{"fit", "fewer --threads"},
+                                      std::pair{"topology", "harness --topology=MACHINE"}}) {
+    if (find(given, name) != nullptr) {
+      throw InputError(fmt::format("--{} has no meaning in harness ab; did you mean {}?", name, instead));
+    }
+  }
+  if (const std::vector<std::string>* seed = find(given, "seed")) {
+    command.seed = parse_count("--seed", seed->front(), 0, ~u64{0});
+  }
+
+  // What is left describes the runs of all variants.
+  command.common = fmt::format("{}", fmt::join(words_of(given), " "));
+  std::vector<std::size_t> overridden_by(given.size());
+  std::size_t open = 0;   // variants whose throughput is their rate
+  for (AbCommand::Variant& variant : variants) {
+    const auto fail = [&](std::string_view why) {
+      return InputError(fmt::format("--{}: {}", variant.name, why));
+    };
+    try {
+      Given own = read_options(split_like_shell(variant.line),
+                               [](const std::string& name) -> const OptionRow& { return option_row(name); });
+      for (const char* name : {"out", "json", "progress", "reps", "fit", "topology", "block", "order", "replicate"}) {
+        if (find(own, name) != nullptr) throw InputError(fmt::format("--{} belongs to no variant", name));
+      }
+      // An option of the variant overrides the common one.
+      Given all;
+      for (std::size_t i = 0; i < given.size(); ++i) {
+        const bool overridden = replaced_by(given[i].first, own);
+        if (!overridden) all.push_back(given[i]);
+        overridden_by[i] += overridden;
+      }
+      std::ranges::move(own, std::back_inserter(all));
+      variant.args = words_of(all);
+      const RunCommand run = parse_run(variant.args, surroundings);
+      if (run.runs.size() != 1) throw InputError("a variant is one run: no lists, no ranges");
+      const Config& config = run.runs.front().config;
+      if (!config.requests_to.empty()) {
+        throw InputError(fmt::format("--workload={} has storageEngine=none, which runs nothing; write --index=NAME",
+                                     config.workload.str()));
+      }
+      open += config.rate.has_value();
+      if (config.rate && config.latency_every == 0) {
+        throw InputError("--latency=off: runs of a given --rate are compared by their response times; leave it out");
+      }
+    } catch (const InputError& error) {
+      throw fail(error.what());
+    }
+  }
+  if (open != 0 && open != variants.size()) {
+    throw InputError(
+        "--rate: response times of a given rate do not compare with the throughput of a run that has none; give it to all");
+  }
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    if (overridden_by[i] < variants.size()) continue;
+    throw InputError(fmt::format("{}: no variant uses it, each has its own; leave it out", fmt::join(words_of({given[i]}), " ")));
+  }
+  command.variants = std::move(variants);
+  return command;
+}
+
+CompareCommand parse_compare(const std::vector<std::string>& args) {
+  CompareCommand command;
+  std::vector<std::string> options;
+  for (const std::string& arg : args) (arg.starts_with("--") ? options : command.paths).push_back(arg);
+  Given given = read_options(options, [&](const std::string& name) -> const OptionRow& {
+    if (name == "json" || name == "seed") return option_row(name);
+    throw InputError(fmt::format("compare: --{} has no meaning here; there are --json and --seed=N", name));
+  });
+  command.json = take(given, "json").has_value();
+  if (const auto seed = take(given, "seed")) command.seed = parse_count("--seed", *seed, 0, ~u64{0});
+  if (command.paths.size() < 2 || command.paths.size() > kMostVariants) {
+    throw InputError(fmt::format("compare: {} of 2 to {} files or folders with results; write harness compare A B",
+                                 command.paths.size(), kMostVariants));
+  }
+  std::set<std::filesystem::path> seen;
+  for (const std::string& path : command.paths) {
+    if (seen.insert(std::filesystem::absolute(path + '/').lexically_normal()).second) continue;
+    throw InputError(fmt::format("compare: '{}' is there twice; results do not differ from themselves", path));
+  }
+  return command;
+}
+
+LimitsCommand parse_limits(const std::vector<std::string>& args, const Surroundings& surroundings) {
+  static const OptionRow kFootprint{"footprint", "BYTES", "", "", nullptr};
+  static const std::vector<std::string> kPlaces{"threads", "pin", "smt", "mem", "hugepages"};
+  Given given = read_options(args, [](const std::string& name) -> const OptionRow& {
+    if (name == kFootprint.name) return kFootprint;
+    if (name == "json" || name == "progress" || std::find(kPlaces.begin(), kPlaces.end(), name) != kPlaces.end()) {
+      return option_row(name);
+    }
+    throw InputError(fmt::format("limits: --{} has no meaning here; there are --footprint, --{}, --json and --progress", name,
+                                 fmt::join(kPlaces, ", --")));
+  });
+  LimitsCommand command;
+  command.json = take(given, "json").has_value();
+  command.progress = parse_progress(take(given, "progress"));
+  const auto footprint = take(given, "footprint");
+  command.footprint = limits_footprint(u64{1} << 30, surroundings.memory_available);
+  if (footprint) {
+    constexpr u64 kMiB = u64{1} << 20;
+    const u64 most = std::max(kMiB, surroundings.memory_available / kMiB * kMiB);   // which reads as so many Mi
+    command.footprint = parse_count("--footprint", *footprint, kMiB, most) / kLineBytes * kLineBytes;
+  }
+  for (const std::string& name : kPlaces) {
+    if (const auto value = take(given, name)) option_row(name).apply(command.config, *value);
+  }
+  (void)seat(surroundings.topology, command.config);   // throws for a processor that does not exist
+  place_memory(command.config, surroundings.topology);
+  if (!command.config.mem_degraded.empty()) throw InputError(command.config.mem_degraded);
+  return command;
+}
+
+TraceCommand parse_trace(const std::vector<std::string>& args) {
+  constexpr std::string_view kRight = "harness trace info FILE, or harness trace convert FORMAT FROM TO (harness list traces)";
+  if (args.empty()) throw InputError(fmt::format("trace: what of it? Write {}", kRight));
+  if (args[0] == "info" && args.size() == 2) return {.format = "", .from = args[1], .to = ""};
+  if (args[0] == "convert" && args.size() == 4 && !args[1].empty()) return {.format = args[1], .from = args[2], .to = args[3]};
+  throw InputError(fmt::format("trace: 'trace {}' is not complete, or too much; write {}", fmt::join(args, " "), kRight));
+}
+
+}  // namespace latchlab

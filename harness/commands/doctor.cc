@@ -1,0 +1,321 @@
+#include "harness/commands/doctor.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "src/base/spec.h"
+#include "src/memory/numa.h"
+
+namespace latchlab {
+namespace {
+
+Finding processors(const Topology& topology) {
+  Finding out{Grade::kGood, "processors", topology.describe(), {}};
+  if (!topology.this_system) {
+    out.grade = Grade::kMind;
+    out.text +=
+        "; this describes another machine (HWLOC_XMLFILE or HWLOC_SYNTHETIC is set): threads will not be "
+        "pinned";
+    out.remedy = "unset HWLOC_XMLFILE HWLOC_SYNTHETIC";
+  } else if (topology.allowed_count() < topology.processors.size()) {
+    out.grade = Grade::kMind;
+    out.remedy = "start without taskset, or give the container all processors, to measure the whole machine";
+  } else if (topology.allowed_count() == 1) {
+    out.grade = Grade::kMind;
+    out.text += "; threads take turns, so scaling cannot be measured";
+  }
+  return out;
+}
+
+/// The flags that decide which code runs, or that an experiment may ask for.
+Finding instructions(const Probes& probes) {
+  std::string text;
+  const auto add = [&](bool there, std::string_view name) {
+    if (there) text += fmt::format("{}{}", text.empty() ? "" : ", ", name);
+  };
+  add(probes.flags.avx2, "AVX2");
+  add(probes.flags.avx512, "AVX-512 (F, BW, VL, DQ)");
+  add(probes.flags.hle, "HLE");
+  add(probes.flags.rtm, "RTM");
+  add(probes.flags.tsxldtrk, "TSXLDTRK");
+  if (text.empty()) text = "none of what this harness knows";
+  return {Grade::kGood, "CPUID", "announces " + text, {}};
+}
+
+bool in_virtual_machine(const Root& root) {
+  return read_fact(root, "/proc/cpuinfo").value_or("").find(" hypervisor") != std::string::npos;
+}
+
+/// Whether the kernel keeps the processor from transactions that it has.
+bool kernel_disables_transactions(const Root& root) {
+  const std::string mitigation = read_fact(root, "/sys/devices/system/cpu/vulnerabilities/tsx_async_abort").value_or("");
+  const std::string line = " " + read_fact(root, "/proc/cmdline").value_or("") + " ";
+  return mitigation.find("TSX disabled") != std::string::npos || line.find(" tsx=off ") != std::string::npos ||
+         line.find(" tsx=auto ") != std::string::npos;
+}
+
+/// What would make them work.
+std::string transactions_remedy(const Probes& probes, const Root& root) {
+  constexpr const char* kBoot =
+      "sed -i 's/^GRUB_CMDLINE_LINUX=\"/&tsx=on tsx_async_abort=off /' /etc/default/grub && update-grub && reboot";
+  if (in_virtual_machine(root)) {
+    return "the host must give them to this machine: qemu-system-x86_64 -cpu host,+rtm, in libvirt <feature policy='require' "
+           "name='rtm'/>";
+  }
+  if (kernel_disables_transactions(root)) return fmt::format("{} (the risk of TAA is yours to take)", kBoot);
+  if (probes.flags.rtm_always_abort) {
+    return fmt::format("microcode makes them abort: {}; where that does not help only older microcode does", kBoot);
+  }
+  return "no command: a processor with TSX is needed, as Intel's servers have it";
+}
+
+Finding transactions(const Probes& probes, const Root& root) {
+  Finding out{Grade::kGood, "transactions", {}, {}};
+  const std::string flag = probes.flags.rtm_always_abort ? "CPUID says that transactions always abort"
+                           : probes.flags.rtm            ? "CPUID announces RTM"
+                                                         : "CPUID announces no RTM";
+  out.text = fmt::format("{}; the probe says {}: {}", flag, name_of(probes.rtm.outcome), probes.rtm.evidence);
+  if (probes.rtm.outcome == RtmOutcome::kWorks) {
+    out.text += probes.flags.tsxldtrk ? "; their loads can be suspended"
+                                      : "; without TSXLDTRK results of hybrid with suspend=1 are marked degraded";
+    return out;
+  }
+  out.grade = Grade::kMissing;
+  out.text += "; policies that elide run on their locks, and their results are marked degraded";
+  out.remedy = transactions_remedy(probes, root);
+  return out;
+}
+
+Finding lock_prefixes(const Probes& probes) {
+  if (probes.hle.elides) return {Grade::kGood, "lock prefixes", "they elide: " + probes.hle.evidence, {}};
+  return {Grade::kMissing, "lock prefixes",
+          fmt::format("ignored: {}; hle takes its lock and its results are marked degraded", probes.hle.evidence),
+          "--sync=hle:emulated takes the same decisions with transactions, where those work"};
+}
+
+Finding heavy_fence(const Probes& probes) {
+  switch (probes.heavy_fence) {
+    case HeavyFence::kMembarrier: return {Grade::kGood, "heavy fence", "membarrier", {}};
+    case HeavyFence::kVisits:
+      return {Grade::kMind, "heavy fence",
+              "visits: membarrier is forbidden or unknown here, so reclamation by epochs goes to each processor in "
+              "turn, tens of microseconds each",
+              "let the container's seccomp profile allow membarrier, or use Linux 4.14 or later"};
+    case HeavyFence::kNone: break;
+  }
+  return {Grade::kMissing, "heavy fence",
+          "none: membarrier and setting the affinity are both forbidden; policies that reclaim by epochs end the "
+          "process",
+          "let the container's seccomp profile allow membarrier"};
+}
+
+Finding damon(const Root& root) {
+  const Measured<bool> runs = damon_runs(root);
+  if (!runs) return {Grade::kMind, "DAMON", "unknown: " + runs.reason, "run doctor as root to see"};
+  if (!*runs) return {Grade::kGood, "DAMON", "not running", {}};
+  std::vector<std::string> commands;
+  for (const auto& [path, off] : damon_switches(root)) commands.push_back(fmt::format("echo {} > {}", off, path));
+  return {Grade::kMind, "DAMON",
+          "running: it clears Accessed bits of pages, and every transaction that touches such a page aborts "
+          "with status 0",
+          fmt::format("{}", fmt::join(commands, "; "))};
+}
+
+Finding numa_balancing(const Topology& topology, const Root& root) {
+  const Measured<bool> on = numa_balancing_on(root);
+  if (!on) return {Grade::kGood, "NUMA balancing", "not in this kernel", {}};
+  if (!*on) return {Grade::kGood, "NUMA balancing", "off", {}};
+  return {Grade::kMind, "NUMA balancing",
+          fmt::format("on{}: it unmaps pages to see who touches them, which aborts transactions with "
+                      "status 0 and moves memory during a run",
+                      topology.nodes.size() == 1 ? " (one node only, so it should have nothing to do)" : ""),
+          "sysctl kernel.numa_balancing=0"};
+}
+
+/// Whether memory can be placed on nodes, and seen there.
+Finding node_memory(const Topology& topology, const Probes& probes) {
+  Finding out{Grade::kGood, "memory by node", "mbind places it, move_pages says where it is", {}};
+  if (!probes.unplaced && !probes.unseen) return out;
+  out.grade = Grade::kMissing;
+  out.text.clear();
+  if (probes.unplaced) {
+    out.text = fmt::format("mbind is refused ({}): --mem has no effect, and results are marked degraded", *probes.unplaced);
+  }
+  if (probes.unseen) {
+    out.text += fmt::format("{}move_pages is refused ({}): results do not say where memory lies", out.text.empty() ? "" : "; ",
+                            *probes.unseen);
+  }
+  if (topology.nodes.size() == 1) {
+    out.grade = Grade::kGood;
+    out.text += "; there is one node only, so nothing is lost";
+  } else {
+    out.remedy = "let the container's seccomp profile allow mbind, set_mempolicy and move_pages: docker run --cap-add=SYS_NICE";
+  }
+  return out;
+}
+
+Finding huge_pages(const Root& root) {
+  const std::string folder = "/sys/kernel/mm/transparent_hugepage/";
+  const auto setting = read_fact(root, folder + "enabled");
+  if (!setting) {
+    return {Grade::kMissing, "huge pages", "not in this kernel: --hugepages=thp has no effect",
+            "a kernel with CONFIG_TRANSPARENT_HUGEPAGE, as Debian's are"};
+  }
+  const std::string word = chosen_word(*setting);
+  if (word == "never") {
+    return {Grade::kMissing, "huge pages", "transparent huge pages are off (never): --hugepages=thp has no effect",
+            fmt::format("echo madvise > {}enabled", folder)};
+  }
+  if (chosen_word(read_fact(root, folder + "defrag").value_or("")) == "never") {
+    return {Grade::kMind, "huge pages",
+            fmt::format("transparent huge pages on request ({}), and never by moving others out of the way: once memory is in "
+                        "pieces --hugepages=thp gets few",
+                        word),
+            fmt::format("echo madvise > {}defrag", folder)};
+  }
+  return {Grade::kGood, "huge pages", fmt::format("transparent huge pages on request ({})", word), {}};
+}
+
+/// The governors of the processors that we may use, each once.
+std::vector<std::string> governors(const Topology& topology, const Root& root) {
+  std::vector<std::string> words;
+  for (const Processor& processor : topology.processors) {
+    if (!processor.allowed) continue;
+    const auto word = read_fact(root, fmt::format("/sys/devices/system/cpu/cpu{}/cpufreq/scaling_governor", processor.os));
+    if (word && std::find(words.begin(), words.end(), *word) == words.end()) words.push_back(*word);
+  }
+  return words;
+}
+
+Finding governor(const Topology& topology, const Root& root) {
+  const std::vector<std::string> words = governors(topology, root);
+  if (words.empty()) return {Grade::kGood, "frequency", "the kernel does not set it here (no cpufreq)", {}};
+  const std::string all = fmt::format("governor {}", fmt::join(words, ", "));
+  if (words == std::vector<std::string>{"performance"}) return {Grade::kGood, "frequency", all, {}};
+  return {Grade::kMind, "frequency", all + ": short runs begin slow, and processors differ",
+          "echo performance | tee /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor"};
+}
+
+/// Reading the clock must not be a system call.
+Finding clock(const Root& root) {
+  const std::string folder = "/sys/devices/system/clocksource/clocksource0/";
+  const auto word = read_fact(root, folder + "current_clocksource");
+  if (!word) return {Grade::kGood, "clock", "the kernel does not say which it is", {}};
+  const bool fast = *word == "tsc" || *word == "kvm-clock" || *word == "hyperv_clocksource_tsc_page";
+  if (fast) return {Grade::kGood, "clock", *word, {}};
+  const std::string available = " " + read_fact(root, folder + "available_clocksource").value_or("") + " ";
+  return {Grade::kMind, "clock", fmt::format("{}: reading it is slow, and in every time of --latency", *word),
+          available.find(" tsc ") != std::string::npos ? fmt::format("echo tsc > {}current_clocksource", folder)
+                                                       : "boot with tsc=reliable, if the processor's counter is invariant"};
+}
+
+Finding load(const Topology& topology, const Root& root) {
+  const Measured<double> average = load_average(root);
+  if (!average) return {Grade::kMind, "load", "unknown: " + average.reason, {}};
+  const bool idle = *average < .1 * topology.allowed_count() + .2;
+  return {idle ? Grade::kGood : Grade::kMind, "load",
+          fmt::format("{:.2f} over the last minute", *average),
+          idle ? "" : "wait until nothing else runs: ps -eo pcpu,pid,user,args --sort=-pcpu | head"};
+}
+
+Finding virtual_machine(const Root& root) {
+  if (!in_virtual_machine(root)) return {Grade::kGood, "virtualisation", "none seen", {}};
+  return {Grade::kMind,
+          "virtualisation",
+          "this is a virtual machine: neighbours and the hypervisor can take time (steal is in every "
+          "result), and its sockets may "
+          "not be real",
+          {}};
+}
+
+Finding memory(const Root& root) {
+  const u64 bytes = available_memory(root);
+  return {Grade::kGood,
+          "memory",
+          fmt::format("{:.1f} GiB available", static_cast<double>(bytes) / (u64{1} << 30)),
+          {}};
+}
+
+/// What is counted.
+Finding finding_of(const PmuAccess& access, const Root& root) {
+  Finding out{Grade::kGood, "hardware counters", {}, {}};
+  const std::string known =
+      fmt::format("libpfm4 {}; events that are counted: {}",
+                  access.processor.empty() ? "does not know this processor" : "knows this processor as " + access.processor,
+                  access.families);
+  const PmuEvent cycles{.name = "cycles", .family = "core", .here = {}, .code = {}, .of_packages = false, .missing = {}};
+  if (access.error != 0) {
+    const NotCounted not_counted = why_not_counted(access.error, cycles, root);
+    out.grade = Grade::kMissing;
+    out.text = fmt::format("perf_event_open says {}; {}", not_counted.why, known);
+    out.remedy = not_counted.remedy;
+  } else if (access.user_only) {
+    out.grade = Grade::kMind;
+    out.text = fmt::format("only outside the kernel; {}", known);
+    out.remedy = why_not_counted(EACCES, cycles, root).remedy;
+  } else {
+    out.text = known;
+  }
+  return out;
+}
+
+}  // namespace
+
+Probes run_probes() {
+  Probes out;
+  out.flags = cpu_flags();
+  out.rtm = rtm_probe();
+  out.hle = hle_probe();
+  out.heavy_fence = heavy_fence_here();
+  out.pmu = pmu_access();
+  out.unplaced = why_mbind_refused();
+  out.unseen = why_move_pages_refused();
+  return out;
+}
+
+std::vector<Finding> diagnose(const Topology& topology, const Probes& probes, const Root& root) {
+  return {processors(topology),
+          instructions(probes),
+          virtual_machine(root),
+          memory(root),
+          transactions(probes, root),
+          lock_prefixes(probes),
+          heavy_fence(probes),
+          damon(root),
+          numa_balancing(topology, root),
+          node_memory(topology, probes),
+          finding_of(probes.pmu, root),
+          huge_pages(root),
+          governor(topology, root),
+          clock(root),
+          load(topology, root)};
+}
+
+std::string doctor_text(const std::vector<Finding>& findings) {
+  std::string out;
+  size_t width = 0;
+  for (const Finding& f : findings) width = std::max(width, f.subject.size());
+  size_t mind = 0;
+  size_t missing = 0;
+  for (const Finding& f : findings) {
+    const std::string_view mark = f.grade == Grade::kGood   ? "ok"
+                                  : f.grade == Grade::kMind ? "mind"
+                                                                : "missing";
+    out += fmt::format("{:<8} {:<{}}  {}\n", mark, f.subject, width, f.text);
+    if (!f.remedy.empty()) out += fmt::format("{:<8} {:<{}}  -> {}\n", "", "", width, f.remedy);
+    mind += f.grade == Grade::kMind;
+    missing += f.grade == Grade::kMissing;
+  }
+  if (mind + missing == 0) {
+    out += "\nThis machine measures everything.\n";
+  } else {
+    out += fmt::format("\n{} to mind, {} that cannot be measured here; results say so where it matters.\n"
+                       "Commands are for root.\n",
+                       mind, missing);
+  }
+  return out;
+}
+
+}  // namespace latchlab

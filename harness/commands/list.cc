@@ -1,0 +1,239 @@
+#include "harness/commands/list.h"
+
+#include <algorithm>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "harness/host/pmu_access.h"
+#include "harness/host/pmu_events.h"
+#include "harness/result/build_info.h"
+#include "src/base/error.h"
+#include "workloads/shipped.h"
+#include "workloads/trace_formats.h"
+
+namespace latchlab {
+
+namespace {
+
+std::string line(const std::string& word, const std::string& meaning) {
+  return fmt::format("  {:<21} {}\n", word, meaning);
+}
+
+std::string lines(const std::vector<OptionAbout>& options) {
+  std::string text;
+  for (const OptionAbout& option : options) {
+    text += fmt::format("    {:<19} {}\n", fmt::format("{}={}", option.key, option.standard), option.meaning);
+  }
+  return text;
+}
+
+/// Name and version of the library that a peer is from.
+std::string with_version(const std::string& library) {
+  for (const auto& [name, version] : build_info().libraries) {
+    if (name == library) return fmt::format("{} {}", name, version);
+  }
+  return library;   // somebody's own peer: this build does not know it
+}
+
+std::string indexes(const Registry& registry) {
+  std::string text;
+  for (const std::string& index : registry.indexes()) {
+    std::vector<std::string> traits;
+    std::string library;
+    for (const Pair& pair : registry.pairs()) {
+      if (pair.index != index || pair.policy != registry.policies_of(index).front()) continue;
+      if (traits.empty()) {
+        traits.emplace_back(pair.ordered ? "ordered" : "not ordered");
+        if (!pair.no_erase.empty()) traits.emplace_back("no erase");
+        if (pair.learns) traits.emplace_back("learns from lookups");
+      }
+      traits.emplace_back(pair.keys == KeyKind::kU64 ? "integer keys" : "byte-string keys");
+      library = pair.library;
+    }
+    if (!library.empty()) traits.push_back(with_version(library));
+    text += line(index, fmt::format("{}; under {}", fmt::join(traits, ", "),
+                                    fmt::join(registry.policies_of(index), ", "))) +
+            lines(std::ranges::find(registry.pairs(), index, &Pair::index)->index_options);
+    const auto member =
+        std::ranges::find_if(registry.pairs(), [&](const Pair& pair) { return pair.meant_by.index == index; });
+    if (member == registry.pairs().end()) continue;
+    text += fmt::format("    {:<19} means {}, with its options\n", fmt::format("{}=...", member->meant_by.option), member->index);
+  }
+  return text;
+}
+
+std::string policies(const Registry& registry) {
+  std::string text;
+  for (const std::string& policy : registry.policies()) {
+    const auto pair = std::find_if(registry.pairs().begin(), registry.pairs().end(),
+                                   [&](const Pair& p) { return p.policy == policy; });
+    text += line(policy, pair->about) + lines(pair->options);
+    const Spec plain{.name = policy, .arg = {}, .options = {}};
+    if (const auto why = pair->degraded(plain)) text += fmt::format("    {:<19} {}\n", "degraded here", *why);
+  }
+  return text;
+}
+
+std::string workloads(const Registry&) {
+  std::string text = line("lookup", "reads only") +
+                     line("insert", "every record once, into an empty index; ends with the records") +
+                     line("mix:read=90,insert=10",
+                          "percent of read, insert, update, upsert, erase, scan, rmw (read-modify-write), multi_get; sum 100") +
+                     line("  multi_get_keys=16", "keys that a multi-get looks up in one call, at most 64") +
+                     line("  scan_length=100", "pairs that a scan asks for; 1-100: uniform from 1 to 100") +
+                     line("ycsb-a ... ycsb-f", "YCSB's: read=50,update=50; read=95,update=5; reads; read=95,insert=5 by age;") +
+                     line("", "scan=95,insert=5; read=50,rmw=50; each under its distribution where --dist says no other") +
+                     line("wiscer:FILE", "a workload file of Wiscer, which says the index, the keys, their popularity and the operations;");
+  std::string names;
+  for (const Shipped& shipped : shipped_wiscer_files()) names += fmt::format("{}{}", names.empty() ? "" : ", ", shipped.name);
+  return text + line("", fmt::format("its own are here by name: {}", names)) +
+         line("trace:FILE", "every operation of a trace (harness trace convert); those on a key keep their order;") +
+         line("", "keys that it reads, updates or erases before it writes them are there when it begins") +
+         line("phases:FILE", "several mixes in turn, a line NAME OPERATIONS WORKLOAD [DISTRIBUTION [CHURN]] each; a row of the") +
+         line("", "result for each, unless --rows has others");
+}
+
+std::string keys(const Registry&) {
+  return line("u64", "integers scattered over 64 bits") + line("u32", "over 32 bits; up to 2^31 records") +
+         line("u16", "over 16 bits; up to 2^15 records") +
+         line("dense", "0, 1, 2, ...; loaded in a random order, with in_order=1 in this one") +
+         line("stride:N", "0, N, 2 N, ... modulo 2^64: what breaks weak hashing") +
+         line("affine", "n P + Q modulo 2^64, P odd: Wiscer's; in_order=1 as of dense") +
+         line("clustered:N", "runs of N neighbours (64), each somewhere else in 64 bits") +
+         line("file:PATH", "byte strings, one a line of at most 64 KiB; --records takes a random sample of the lines") +
+         line("email:N, url:N", "N byte strings (1M) that look like those") +
+         line("sosd:PATH", "a file of SOSD: a count, then so many u64 keys") +
+         line("trace:PATH", "the keys of a trace (harness trace convert), those first that it begins with");
+}
+
+std::string distributions(const Registry&) {
+  return line("uniform", "every record alike") +
+         line("zipf:Q", "weight rank^-Q, any Q >= 0, ranks scattered over the records") +
+         line("hotspot:F,hits=S", "the share F of the records (0.2) has the share S of the operations (0.8)") +
+         line("self-similar:H", "the share H of the records has 1-H of the operations, and within it again, and so on") +
+         line("exponential:A", "weights fall by e^-A from the first rank to the last; YCSB's default is 3.495") +
+         line("latest:Q", "zipf:Q (0.99) by age: what was inserted last is the most popular") +
+         line("histogram:FILE", "a line for each stretch of ranks: their share of the records, and of the operations");
+}
+
+std::string arrivals(const Registry&) {
+  return line("1M, fixed:1M", "one after the other at the same distance") +
+         line("poisson:1M", "as clients come that do not know of each other") +
+         line("sine:1M", "the same at a rate that goes up and down around its mean") +
+         line("  amplitude=0.5", "share of the mean") + line("  period=10s", "of the sine") +
+         line("trace, trace:2", "as the operations of --workload=trace:FILE came when it was recorded, or twice as fast");
+}
+
+std::string traces(const Registry&) {
+  std::string text;
+  for (const TraceFormat& format : trace_formats()) text += line(std::string(format.name), std::string(format.meaning));
+  return text;
+}
+
+std::string allocators(const Registry&) {
+  return line("malloc", "a call of malloc a node, of whichever library the process was started with") +
+         line("tcmalloc", "a call of tcmalloc a node: the process begins again with the library preloaded") +
+         line("jemalloc", "the same of jemalloc") + line("mimalloc", "the same of mimalloc") +
+         line("tbb", "the same of oneTBB's scalable allocator") +
+         line("arena", "a pool a thread; pages are faulted in on first use") +
+         line("arena+touch", "a pool a thread; pages are touched before they are handed out");
+}
+
+std::string memory(const Registry&) {
+  return line("first-touch", "the system's rule: the node of the thread that touches a page first, or another where that is full") +
+         line("local", "the node of the thread that asks for the memory, and no other") +
+         line("interleave", "all nodes in turn, page by page") +
+         line("interleave:pin", "those of the processors that --pin names") +
+         line("bind:0-1", "these nodes, the nearest first, and no other") +
+         "  With arenas the index's memory alone; with malloc, or an index that has its own memory, all that the threads touch first.\n";
+}
+
+std::string hugepages(const Registry&) {
+  return line("none", "4K pages only") +
+         line("thp", "transparent huge pages where the kernel has them; not with malloc, of whichever library");
+}
+
+/// What each event is here, and why it is not counted where it is not; once of a family, where it is the same of all.
+std::string pmu_events_here(const Registry&) {
+  std::string text;
+  for (const PmuFamily& family : pmu_families()) {
+    text += line(std::string(family.name), std::string(family.meaning));
+    std::vector<PmuEvent> events = pmu_events(family.name);
+    std::erase_if(events, [&](const PmuEvent& event) { return event.family != family.name; });
+    std::vector<std::string> whys = why_not_here(events);
+    if (!whys.front().empty() && std::ranges::count(whys, whys.front()) == std::ssize(whys)) {
+      text += line("", "none of them is counted here: " + whys.front());
+      std::ranges::fill(whys, "");
+    }
+    for (std::size_t i = 0; i < events.size(); ++i) {
+      const std::string not_here = whys[i].empty() ? "" : "not counted here: " + whys[i];
+      const std::string_view both = events[i].here.empty() || not_here.empty() ? "" : "; ";
+      const std::string what = events[i].here + std::string(both) + not_here;
+      text += what.empty() ? fmt::format("    {}\n", events[i].name) : fmt::format("    {:<31} {}\n", events[i].name, what);
+    }
+  }
+  return text + line("NAME", "any event of libpfm4, with its parts and modifiers: RETIRED_INSTRUCTIONS:u") +
+         line("off", "nothing, not even software events");
+}
+
+std::string reclaimers(const Registry&) {
+  return line("epoch", "an operation stores its epoch; who frees makes the other processors fence") +
+         line("epoch-fence", "an operation stores its epoch and fences") +
+         line("qsbr", "a thread says every 64 operations that it is between two") +
+         line("leak", "nothing is free before the index ends");
+}
+
+std::string placements(const Registry&) {
+  return line("compact", "one cluster after the other, socket by socket; a cluster shares an L3 cache and a NUMA node") +
+         line("scatter", "sockets in turn, and within them clusters in turn") +
+         line("cluster:0-1", "compact within these clusters") + line("socket:0", "compact within these sockets") +
+         line("list:0-3,5", "these processors, in this order");
+}
+
+std::string hardware_threads(const Registry&) {
+  return line("avoid", "the second ones of cores are used when every core has a thread") +
+         line("pack", "both of a core before the next core");
+}
+
+struct Topic {
+  const char* name;
+  const char* option;
+  std::string (*text)(const Registry&);
+};
+
+constexpr Topic kTopics[] = {
+    {"indexes", "--index", indexes},
+    {"policies", "--sync", policies},
+    {"workloads", "--workload", workloads},
+    {"keys", "--keys", keys},
+    {"distributions", "--dist", distributions},
+    {"traces", "trace convert", traces},
+    {"arrivals", "--rate", arrivals},
+    {"allocators", "--alloc", allocators},
+    {"memory", "--mem", memory},
+    {"hugepages", "--hugepages", hugepages},
+    {"reclaimers", "--reclaim", reclaimers},
+    {"placements", "--pin", placements},
+    {"hardware-threads", "--smt", hardware_threads},
+    {"pmu", "--pmu", pmu_events_here},
+};
+
+}  // namespace
+
+std::string list_text(const Registry& registry, const std::string& topic) {
+  std::string text;
+  std::vector<std::string> names;
+  for (const Topic& known : kTopics) {
+    names.emplace_back(known.name);
+    if (!topic.empty() && topic != known.name) continue;
+    if (!text.empty()) text += '\n';
+    text += fmt::format("{} ({}=)\n{}", known.name, known.option, known.text(registry));
+  }
+  if (!text.empty()) return text;
+  throw InputError(fmt::format("list: there is no '{}'; there are {}{}", topic,
+                               fmt::join(names, ", "), suggestion(topic, names)));
+}
+
+}  // namespace latchlab

@@ -1,0 +1,17 @@
+#pragma once
+
+// `--topology=MACHINE`: where the threads and the index's memory of each run would be on another machine, by the same rules
+// as a run there. Nothing runs.
+
+#include <string>
+#include <vector>
+
+#include "harness/config/commands.h"
+#include "harness/host/topology.h"
+
+namespace latchlab {
+
+/// A block of lines for each run: a line for each cluster that has threads, and one for the memory.
+[[nodiscard]] std::string plan_text(const std::vector<PlannedRun>& runs, const Topology& topology);
+
+}  // namespace latchlab

@@ -1,0 +1,217 @@
+#include "harness/commands/survey.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <mutex>
+#include <new>
+#include <system_error>
+#include <utility>
+
+#include "harness/host/environment.h"
+#include "harness/host/interrupt.h"
+#include "src/base/hash.h"
+#include "src/base/rng.h"
+#include "src/machine/native.h"
+#include "sync/spin_lock.h"
+
+namespace latchlab {
+
+namespace {
+
+constexpr u32 kLines = 16384;        // between two looks at the clock
+constexpr u32 kIncrements = 1024;    // likewise
+constexpr std::array<u32, 12> kBatches{1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 24, 32};
+
+/// What each thread measured, in the mean.
+double mean_of(const LimitsPlan& plan, const std::function<double(u32 thread, Barrier& barrier)>& measure) {
+  std::vector<double> of_threads(plan.cpus.size());
+  on_seats(plan, [&](u32 t, Barrier& barrier) { of_threads[t] = measure(t, barrier); });
+  double sum = 0;
+  for (const double value : of_threads) sum += value;
+  return sum / static_cast<double>(of_threads.size());
+}
+
+/// `kInFlight` chases side by side; ns a line. Each has a way of its own, as far beside the cycle as its offset says: on one
+/// and the same cycle whoever comes behind would find in the cache what others have left there.
+template <u32 kInFlight>
+double chase_side_by_side(const LineBuffer& buffer, u32 thread, u32 threads, u64 time_ns) {
+  const Line* const lines = buffer.lines();
+  const u64 n = buffer.size();
+  std::array<u64, kInFlight> at;
+  std::array<u64, kInFlight> offset;
+  for (u32 i = 0; i < kInFlight; ++i) {
+    const u64 which = u64{thread} * kInFlight + i;
+    at[i] = n / (threads * kInFlight) * which;
+    offset[i] = bounded(mix64(which + 1), n);
+  }
+  return best_batch_ns(time_ns, [&] {
+    std::array<u64, kInFlight> here = at;
+    for (u32 step = 0; step < kLines / kInFlight; ++step) {
+      for (u32 i = 0; i < kInFlight; ++i) {
+        const u64 next = lines[here[i]].next + offset[i];
+        here[i] = next - (n & (0 - u64{next >= n}));   // without a branch, which nobody could guess
+      }
+    }
+    at = here;
+    for (const u64 line : at) keep(line);
+  }) / (kLines / kInFlight * kInFlight);
+}
+
+template <std::size_t... kIndices>
+std::vector<Survey::Batch> measure_batches(const LimitsPlan& plan, const LineBuffer& buffer, std::index_sequence<kIndices...>) {
+  const auto threads = static_cast<u32>(plan.cpus.size());
+  return {Survey::Batch{.lines = kBatches[kIndices], .ns = mean_of(plan, [&](u32 t, Barrier& barrier) {
+                          barrier.arrive_and_wait();
+                          return chase_side_by_side<kBatches[kIndices]>(buffer, t, threads, plan.time_ns / 4);
+                        })}...};
+}
+
+/// Each thread its share of the buffer, again and again, all at the same time; 10^9 bytes a second of all. There is no best batch of
+/// these: one thread's may come while others are kept from their processors. `run` takes the lines from first to end.
+double stream(const LimitsPlan& plan, const LineBuffer& buffer, const std::function<void(Line* first, Line* end)>& run) {
+  const u64 share = buffer.size() / plan.cpus.size();
+  const u64 batch = std::min<u64>(share, kLines);
+  const double mean = mean_of(plan, [&](u32 t, Barrier& barrier) {
+    Line* const first = buffer.lines() + t * share;
+    u64 at = 0;
+    barrier.arrive_and_wait();
+    const u64 begin = Native::now();
+    u64 done = 0, now = begin;
+    while (now - begin < plan.time_ns && (done == 0 || !stop_requested())) {
+      run(first + at, first + at + batch);
+      at = at + 2 * batch <= share ? at + batch : 0;
+      done += batch;
+      now = Native::now();
+    }
+    return static_cast<double>(done * sizeof(Line)) / static_cast<double>(now - begin);
+  });
+  return mean * static_cast<double>(plan.cpus.size());
+}
+
+void read_lines(Line* first, Line* end) {
+  u64 sum = 0;
+  for (const Line* line = first; line != end; ++line) {
+    sum += line->next;
+    for (const u64 word : line->rest) sum += word;
+  }
+  keep(sum);
+}
+
+/// What they hold is gone: the cycle too.
+void write_lines(Line* first, Line* end) {
+  for (Line* line = first; line != end; ++line) {
+    line->next = 0;
+    for (u64& word : line->rest) word = 0;
+    keep(reinterpret_cast<u64>(line));   // a line at a time, not a call that writes past the caches
+  }
+}
+
+// Ways to add one to a number that others add to. The orders of the atomic ones are relaxed: the number publishes nothing.
+struct FetchAdd {
+  alignas(kFalseSharingBytes) std::atomic<u64> number{0};
+  void add() { number.fetch_add(1, kRelaxed); }
+};
+struct CompareAndSwap {
+  alignas(kFalseSharingBytes) std::atomic<u64> number{0};
+  void add() {
+    u64 seen = number.load(kRelaxed);
+    while (!number.compare_exchange_weak(seen, seen + 1, kRelaxed)) {
+    }
+  }
+};
+template <class Lock>
+struct Locked {
+  alignas(kFalseSharingBytes) Lock lock;
+  u64 number = 0;
+  void add() {
+    const std::lock_guard guard(lock);
+    keep(++number);
+  }
+};
+
+template <class Way>
+double alone_ns(const LimitsPlan& plan) {
+  return mean_of(plan, [&](u32, Barrier& barrier) {
+    Way own;
+    barrier.arrive_and_wait();
+    return best_batch_ns(plan.time_ns / 4, [&] {
+      for (u32 i = 0; i < kIncrements; ++i) own.add();
+    }) / kIncrements;
+  });
+}
+
+/// There is no best batch of these: one without the others is not what is asked for.
+template <class Way>
+double contended_ns(const LimitsPlan& plan) {
+  Way shared;
+  const auto threads = static_cast<double>(plan.cpus.size());
+  const double rate = mean_of(plan, [&](u32, Barrier& barrier) {
+    barrier.arrive_and_wait();
+    const u64 begin = Native::now();
+    u64 done = 0;
+    u64 now = begin;
+    while (now - begin < plan.time_ns / 2 && (done == 0 || !stop_requested())) {
+      for (u32 i = 0; i < kIncrements; ++i) shared.add();
+      done += kIncrements;
+      now = Native::now();
+    }
+    return static_cast<double>(done) / static_cast<double>(now - begin);
+  });
+  return 1 / (rate * threads);
+}
+
+template <class Way>
+Survey::Lock measure_lock(const LimitsPlan& plan, const char* name) {
+  return {.name = name,
+          .alone_ns = alone_ns<Way>(plan),
+          .contended_ns = plan.cpus.size() > 1 ? Measured<double>(contended_ns<Way>(plan))
+                                               : Measured<double>::missing("one thread has nobody to contend with")};
+}
+
+void leave_out(Survey& survey, const std::string& why) {
+  survey.limits = no_limits(why);
+  survey.batches = Measured<std::vector<Survey::Batch>>::missing(why);
+  for (auto* value : {&survey.read_gb, &survey.write_gb, &survey.operation_ns}) *value = Measured<double>::missing(why);
+  survey.locks.clear();
+}
+
+void measure_lines(Survey& survey, const LimitsPlan& plan, Progress& progress) {
+  progress.begin("lines", 0, 0);
+  const PageUse before = page_use();
+  const LineBuffer buffer(plan.footprint, plan.huge_pages, plan.pages);
+  survey.limits = measure_limits(plan, buffer);
+  survey.limits.page_bytes = page_bytes_between(before, page_use());
+  survey.batches = measure_batches(plan, buffer, std::make_index_sequence<kBatches.size()>());
+  progress.begin("stream", 0, 0);
+  survey.read_gb = stream(plan, buffer, read_lines);
+  survey.write_gb = stream(plan, buffer, write_lines);
+}
+
+}  // namespace
+
+const Survey::Batch& Survey::best_batch() const {
+  return *std::min_element(batches->begin(), batches->end(), [](const Batch& a, const Batch& b) { return a.ns < b.ns; });
+}
+
+Survey survey_limits(const Config& config, const LimitsPlan& plan, const Topology& topology, Progress& progress) {
+  Survey survey;
+  survey.config = config;
+  survey.machine = read_machine(topology);
+  try {
+    measure_lines(survey, plan, progress);
+    survey.operation_ns = measure_operation(config, plan, topology, progress);
+    progress.begin("locks", 0, 0);
+    survey.locks = {measure_lock<FetchAdd>(plan, "fetch_add"), measure_lock<CompareAndSwap>(plan, "compare_and_swap"),
+                    measure_lock<Locked<SpinLock<Native>>>(plan, "spin"), measure_lock<Locked<std::mutex>>(plan, "mutex")};
+  } catch (const std::bad_alloc&) {
+    leave_out(survey, "no memory for the buffer");
+  } catch (const std::system_error& error) {
+    leave_out(survey, std::string("the threads cannot be started: ") + error.what());
+  }
+  progress.end();
+  if (stop_requested()) leave_out(survey, "interrupted");
+  return survey;
+}
+
+}  // namespace latchlab

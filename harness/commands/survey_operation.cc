@@ -1,0 +1,77 @@
+// One random line an operation, by the loop of a run: a trial of an index that is nothing but lines.
+#include "harness/commands/survey.h"
+#include "harness/trial/run_trial.h"
+
+#include <optional>
+
+#include "harness/loop/trial_of.h"
+#include "src/base/spec.h"
+
+namespace latchlab {
+
+namespace {
+
+/// Key k is line k: dense keys, so that finding one is touching one line, and nothing else.
+class Lines {
+ public:
+  using Raw = u64;
+  static constexpr bool kOrdered = false;
+  struct Body {
+    static constexpr bool kKeeps = false;   // the trial has nothing to check, and no limits to measure beside it
+  };
+  struct Thread {};
+
+  /// `index.arg`: how many lines.
+  Lines(const Spec&, const MemoryConfig& memory, const Spec& index)
+      : buffer_(std::stoull(*index.arg) * sizeof(Line), memory.thp ? HugePages::kThp : HugePages::kNone, memory.pages) {}
+  Lines(const Spec& sync, const MemoryConfig& memory) : Lines(sync, memory, Spec{.name = "lines", .arg = "1", .options = {}}) {}
+
+  Thread join() { return {}; }
+  std::optional<u64> find(Thread&, u64 key) {
+    const Line& line = buffer_.lines()[key];
+    return line.rest[0] != 0 ? std::optional(line.next) : std::nullopt;
+  }
+  bool insert(Thread&, u64 key, u64 value) {
+    Line& line = buffer_.lines()[key];
+    if (line.rest[0] != 0) return false;
+    line.next = value;
+    line.rest[0] = 1;
+    return true;
+  }
+  // The trial below looks up only.
+  bool update(Thread&, u64, u64) { return false; }
+  bool upsert(Thread&, u64, u64) { return false; }
+  bool erase(Thread&, u64) { return false; }
+  template <class Visit>
+  void for_each(Thread&, Visit&& visit) {
+    for (u64 key = 0; key < buffer_.size(); ++key) {
+      if (buffer_.lines()[key].rest[0] != 0) visit(key, buffer_.lines()[key].next);
+    }
+  }
+  Footprint bytes() const { return {.live = buffer_.size() * sizeof(Line), .reserved = buffer_.size() * sizeof(Line)}; }
+
+ private:
+  LineBuffer buffer_;
+};
+
+}  // namespace
+
+Measured<double> measure_operation(const Config& config, const LimitsPlan& plan, const Topology& topology, Progress& progress) {
+  Config lookups = config;
+  lookups.records = plan.footprint / sizeof(Line);
+  lookups.index = {.name = "lines", .arg = std::to_string(lookups.records), .options = {}};
+  lookups.sync = {.name = "none", .arg = {}, .options = {}};
+  lookups.keys = {.name = "dense", .arg = {}, .options = {}};
+  lookups.validate = Validate::kOff;
+  lookups.pmu = "off";
+  lookups.pages = plan.pages;   // as the other lines lie, not all with the thread that makes them
+  lookups.warmup_ns = plan.time_ns / 4;
+  lookups.time_ns = 2 * plan.time_ns;
+  TrialOf<Lines> trial(lookups);
+  const TrialResult result = run_trial(trial, lookups, topology, progress);
+  if (!result.throughput) return Measured<double>::missing(result.throughput.reason);
+  if (result.status > Status::kNoisy) return Measured<double>::missing(result.reason);
+  return result.throughput->seconds * 1e9 * *result.placement.processors / static_cast<double>(result.throughput->operations);
+}
+
+}  // namespace latchlab

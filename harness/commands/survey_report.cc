@@ -1,0 +1,99 @@
+// What the survey says: a table for people, and the document that limits.schema.json describes.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "harness/commands/survey.h"
+#include "harness/config/numbers.h"
+
+namespace latchlab {
+
+namespace {
+
+/// A line of the table: a name, a number with its unit, and what it is of. Where there is no number its reason stands there.
+std::string line(std::string_view name, const Measured<double>& value, std::string_view unit, const std::string& meaning) {
+  const std::string number = value ? fmt::format("{:.2f}", *value) : std::string("-");
+  return fmt::format("{:<17} {:>9} {:<5} {}\n", name, number, value ? unit : "", value ? meaning : value.reason);
+}
+
+std::string gigahertz(const Measured<double>& cycle_ns) {
+  return cycle_ns ? fmt::format("an addition that waits for the one before it: {:.2f} GHz", 1 / *cycle_ns) : "";
+}
+
+std::string batches_text(const Survey& survey) {
+  if (!survey.batches) return line("best batch", Measured<double>::missing(survey.batches.reason), "", "");
+  const Survey::Batch& best = survey.best_batch();
+  std::vector<std::string> all;
+  for (const Survey::Batch& batch : *survey.batches) all.push_back(fmt::format("{}: {:.3g}", batch.lines, batch.ns));
+  return line("best batch", best.ns, "ns", fmt::format("a line, {} chases side by side", best.lines)) +
+         fmt::format("  by their number: {}\n", fmt::join(all, "  "));
+}
+
+std::string locks_text(const std::vector<Survey::Lock>& locks) {
+  if (locks.empty()) return "";
+  const auto ns = [](const Measured<double>& value) { return value ? fmt::format("{:.2f} ns", *value) : std::string("-"); };
+  std::string text = fmt::format("\n{:<17} {:>9}     {:>12}   one increment\n", "", "alone", "contended");
+  for (const Survey::Lock& lock : locks) {
+    text += fmt::format("{:<17} {:>12}  {:>15}\n", lock.name, ns(lock.alone_ns), ns(lock.contended_ns));
+  }
+  if (!locks.front().contended_ns) text += fmt::format("contended: {}\n", locks.front().contended_ns.reason);
+  return text;
+}
+
+}  // namespace
+
+std::string table_of(const Survey& survey) {
+  const Limits& limits = survey.limits;
+  const Config& config = survey.config;
+  const std::string footprint = limits.footprint
+                                    ? fmt::format("{:.4g} MiB", static_cast<double>(*limits.footprint) / (1 << 20))
+                                    : limits.footprint.reason;
+  std::string text = fmt::format("{} thread{}, pin={}, mem={}, {} on {} pages\n\n", config.threads, config.threads == 1 ? "" : "s",
+                                 config.pin.text, config.mem.text, footprint, page_text(limits.page_bytes));
+  text += line("cycle", limits.cycle_ns, "ns", gigahertz(limits.cycle_ns));
+  text += line("chase", limits.chase_ns, "ns", "a line, whose address is in the one before it");
+  text += line("independent", limits.independent_ns, "ns", "a line, all addresses known beforehand");
+  text += batches_text(survey);
+  text += line("operation", survey.operation_ns, "ns", "one random line an operation, by the loop of a run");
+  text += line("read", survey.read_gb, "GB/s", "one line after the other, all threads");
+  text += line("write", survey.write_gb, "GB/s", "likewise");
+  text += line("transaction", limits.transaction_ns, "ns", "one that reads a line of its thread's own");
+  return text + locks_text(survey.locks);
+}
+
+Json json_of(const Survey& survey) {
+  const Limits& limits = survey.limits;
+  Json o;
+  o["schema_version"] = RunResult::kSchemaVersion;
+  o["machine"] = json_of(survey.machine);
+  o["threads"] = survey.config.threads;
+  o["pin"] = survey.config.pin.text;
+  o["mem"] = survey.config.mem.text;
+  o["hugepages"] = word(survey.config.huge_pages);
+  put(o, "footprint_bytes", limits.footprint);
+  put(o, "page_bytes", limits.page_bytes);
+  put(o, "cycle_ns", limits.cycle_ns);
+  put(o, "chase_ns", limits.chase_ns);
+  put(o, "independent_ns", limits.independent_ns);
+  if (survey.batches) {
+    o["batches"] = Json::array();
+    for (const Survey::Batch& batch : *survey.batches) o["batches"].push_back({{"lines", batch.lines}, {"ns", batch.ns}});
+    o["best_batch"] = {{"lines", survey.best_batch().lines}, {"ns", survey.best_batch().ns}};
+  } else {
+    put_missing(o, "batches", survey.batches.reason);
+    put_missing(o, "best_batch", survey.batches.reason);
+  }
+  put(o, "operation_ns", survey.operation_ns);
+  put(o, "read_gb_per_second", survey.read_gb);
+  put(o, "write_gb_per_second", survey.write_gb);
+  put(o, "transaction_ns", limits.transaction_ns);
+  o["locks"] = Json::array();
+  for (const Survey::Lock& lock : survey.locks) {
+    Json one{{"name", lock.name}};
+    put(one, "alone_ns", lock.alone_ns);
+    put(one, "contended_ns", lock.contended_ns);
+    o["locks"].push_back(std::move(one));
+  }
+  return o;
+}
+
+}  // namespace latchlab

@@ -1,0 +1,247 @@
+#include "harness/compare/compare.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "harness/result/document.h"
+#include "src/base/error.h"
+
+namespace latchlab {
+
+namespace {
+
+/// Of the configuration, what no option says or what changes no result.
+bool is_option(const std::string& key) {
+  constexpr std::string_view kNone[] = {"point", "index_options", "key_kind", "key_file", "trace", "wiscer", "phases", "strict"};
+  return std::ranges::count(kNone, key) == 0 && !key.ends_with("_reason");
+}
+
+// Beside the options, in what results may differ.
+constexpr const char* kSurroundings[] = {
+    "/machine/hostname", "/machine/model",          "/machine/microcode", "/machine/topology_digest", "/machine/kernel",
+    "/machine/governor", "/machine/numa_balancing", "/machine/thp",       "/machine/damon",           "/build/commit",
+    "/build/dirty",      "/build/compiler",         "/build/flags",       "/build/type",              "/schema_version"};
+// What a workload's file says: files of one name may be others.
+constexpr const char* kFiles[] = {"/config/trace/checksum", "/config/wiscer", "/config/phases"};
+
+/// The words of one thing in each of the sets.
+using Words = std::vector<std::set<std::string>>;
+
+/// `read`: from a document, at that place.
+Words words_at(const std::vector<ResultSet>& sets, const std::string& place, std::string (*read)(const Json&, const std::string&)) {
+  Words words;
+  for (const ResultSet& set : sets) {
+    words.emplace_back();
+    for (const Json& document : set.documents) words.back().insert(read(document, place));
+  }
+  return words;
+}
+
+bool one_word_each(const Words& words) {
+  return std::all_of(words.begin(), words.end(), [](const auto& of_set) { return of_set.size() == 1; });
+}
+bool all_the_same(const Words& words) {
+  return std::all_of(words.begin(), words.end(), [&](const auto& of_set) { return of_set == words.front(); });
+}
+
+/// Which options are what: see compare.h.
+struct Options {
+  std::vector<std::string> differ;
+  std::vector<std::string> points;
+  std::vector<std::string> common;
+
+  bool differ_in(std::string_view option) const { return std::ranges::count(differ, option) != 0; }
+};
+
+Options sort_options(const std::vector<ResultSet>& sets) {
+  std::vector<std::string> keys;   // in the order of the documents
+  for (const ResultSet& set : sets) {
+    for (const Json& document : set.documents) {
+      for (const auto& [key, value] : document["config"].items()) {
+        if (is_option(key) && std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
+      }
+    }
+  }
+  Options out;
+  for (const std::string& key : keys) {
+    const Words words = words_at(sets, key, option_at);
+    (!one_word_each(words) ? out.points : all_the_same(words) ? out.common : out.differ).push_back(key);
+  }
+  return out;
+}
+
+/// Those that reach this run.
+std::string options_text(const Json& document, const std::vector<std::string>& keys) {
+  std::vector<std::string> words;
+  for (const std::string& key : keys) {
+    const std::string value = option_at(document, key);
+    if (!value.empty()) words.push_back(fmt::format("{}={}", key, value));
+  }
+  return fmt::format("{}", fmt::join(words, " "));
+}
+
+/// A note for each place in which they differ.
+std::vector<std::string> differences(const std::vector<ResultSet>& sets, std::span<const char* const> places) {
+  std::vector<std::string> notes;
+  for (const std::string place : places) {
+    const Words words = words_at(sets, place, text_at);
+    std::set<std::string> all;
+    std::vector<std::string> parts;
+    for (std::size_t i = 0; i < sets.size(); ++i) {
+      all.insert(words[i].begin(), words[i].end());
+      if (!words[i].empty()) parts.push_back(fmt::format("{} ({})", fmt::join(words[i], ", "), static_cast<char>('a' + i)));
+    }
+    if (all.size() <= 1) continue;
+    notes.push_back(fmt::format("they differ in {}: {}", place.substr(1), fmt::join(parts, ", ")));
+  }
+  return notes;
+}
+
+std::optional<u32> block_of(const Json& document) {
+  const std::optional<double> block = number_at(document, "/block");
+  return block ? std::optional(static_cast<u32>(*block)) : std::nullopt;
+}
+
+/// Whether all variants that have any documents have one for each of the same blocks, and every block began after the one before it
+/// had. Then sorts them by block. Blocks of two sessions have the same numbers and are not the same blocks.
+bool sort_by_block(std::vector<ResultSet>& sets) {
+  std::map<u32, std::vector<std::string>> begun;   // when the runs of each block began: ISO 8601, which sorts
+  for (ResultSet& set : sets) {
+    std::set<u32> own;
+    for (const Json& document : set.documents) {
+      const std::optional<u32> block = block_of(document);
+      if (!block || !own.insert(*block).second) return false;
+      begun[*block].push_back(text_at(document, "/started"));
+    }
+  }
+  std::size_t there = 0;
+  for (const ResultSet& set : sets) there += !set.documents.empty();
+  std::string last;
+  for (const auto& [block, times] : begun) {
+    const auto [first, end] = std::minmax_element(times.begin(), times.end());
+    if (times.size() != there || *first <= last) return false;
+    last = *end;
+  }
+  for (ResultSet& set : sets) {
+    std::sort(set.documents.begin(), set.documents.end(),
+              [](const Json& a, const Json& b) { return *block_of(a) < *block_of(b); });
+  }
+  return true;
+}
+
+/// That sets which differ in no option that says so did other operations, at a point; empty if they did the same, or do not say.
+std::string other_operations(const std::vector<ResultSet>& sets, const Options& options) {
+  constexpr const char* kSaid[] = {"workload", "keys", "dist", "churn", "negative", "records", "seed"};
+  for (const char* option : kSaid) {
+    if (options.differ_in(option)) return "";
+  }
+  std::set<std::set<std::string>> prints;
+  for (const ResultSet& set : sets) {
+    std::set<std::string> own;
+    for (const Json& document : set.documents) own.insert(text_at(document, "/stream/fingerprint"));
+    own.erase("");
+    if (!own.empty()) prints.insert(std::move(own));
+  }
+  if (prints.size() <= 1) return "";
+  return "they did not do the same operations: the fingerprints of their streams differ";
+}
+
+/// What else to know of a point; `alike`: machines and builds are.
+std::vector<std::string> notes_of(const std::vector<ResultSet>& sets, const Options& options, bool alike) {
+  std::vector<std::string> notes;
+  if (!options.differ_in("workload")) notes = differences(sets, kFiles);
+  if (alike && options.differ.empty() && notes.empty()) notes.emplace_back("they do not differ in options, machine or build");
+  if (options.differ_in("latency_every")) {
+    notes.emplace_back("they differ in how many calls are timed, and timed calls overlap with no others: throughput is less with "
+                       "more");
+  }
+  if (std::string note = other_operations(sets, options); !note.empty()) notes.push_back(std::move(note));
+  return notes;
+}
+
+/// What all sets hold of one point; the first has some.
+Comparison compare_point(std::vector<ResultSet> sets, const Options& options, u64 seed) {
+  Comparison comparison;
+  comparison.seed = seed;
+  comparison.paired = sort_by_block(sets);
+  comparison.common = options_text(sets.front().documents.front(), options.points);
+  for (std::size_t i = 0; i < sets.size(); ++i) {
+    VariantSummary variant;
+    variant.name = std::string(1, static_cast<char>('a' + i));
+    variant.command = sets[i].name;
+    if (!options.differ.empty() && !sets[i].documents.empty()) {
+      variant.command += "  " + options_text(sets[i].documents.front(), options.differ);
+    }
+    for (Json& document : sets[i].documents) variant.replicates.push_back(replicate_of(std::move(document), "no result"));
+    comparison.variants.push_back(std::move(variant));
+  }
+  return comparison;
+}
+
+}  // namespace
+
+std::vector<Comparison> compare(std::vector<ResultSet> sets, u64 seed) {
+  for (const ResultSet& set : sets) {
+    for (const Json& document : set.documents) {
+      if (!document.contains("config") || !document["config"].is_object()) {
+        throw InputError(fmt::format("compare: '{}': a result without a configuration", set.name));
+      }
+    }
+  }
+  const Options options = sort_options(sets);
+  const std::vector<std::string> surroundings = differences(sets, kSurroundings);
+
+  std::vector<std::string> points;   // in the order of the first set, then of the others
+  std::map<std::string, std::vector<ResultSet>> at;
+  for (std::size_t i = 0; i < sets.size(); ++i) {
+    for (Json& document : sets[i].documents) {
+      const std::string point = options_text(document, options.points);
+      std::vector<ResultSet>& of_point = at[point];
+      if (of_point.empty()) {
+        points.push_back(point);
+        for (const ResultSet& set : sets) of_point.push_back({.name = set.name, .documents = {}});
+      }
+      of_point[i].documents.push_back(std::move(document));
+    }
+  }
+  std::vector<Comparison> comparisons;
+  std::vector<std::string> not_compared;
+  for (const std::string& point : points) {
+    std::vector<ResultSet>& of_point = at[point];
+    std::vector<std::string> missing;
+    for (const ResultSet& set : of_point) {
+      if (set.documents.empty()) missing.push_back(set.name);
+    }
+    if (of_point.front().documents.empty() || missing.size() + 1 >= sets.size()) {
+      not_compared.push_back(fmt::format("not compared: {}, of which there is none in {}", point, fmt::join(missing, " and in ")));
+      continue;
+    }
+    std::vector<std::string> notes = surroundings;
+    std::ranges::move(notes_of(of_point, options, notes.empty()), std::back_inserter(notes));
+    comparisons.push_back(compare_point(std::move(of_point), options, seed));
+    comparisons.back().notes = std::move(notes);
+  }
+  if (comparisons.empty()) {
+    throw InputError(fmt::format("compare: '{}' has no point in common with the others; its options that vary are {}",
+                                 sets.front().name, fmt::join(options.points, ", ")));
+  }
+  for (Comparison& comparison : comparisons) comparison.notes.insert(comparison.notes.end(), not_compared.begin(), not_compared.end());
+  summarize(comparisons);
+  return comparisons;
+}
+
+std::vector<Comparison> compare(const CompareCommand& command) {
+  std::vector<ResultSet> sets;
+  for (const std::string& path : command.paths) sets.push_back({.name = path, .documents = read_results("compare", path)});
+  return compare(std::move(sets), command.seed);
+}
+
+}  // namespace latchlab

@@ -1,0 +1,254 @@
+#include "harness/compare/compare.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "src/base/error.h"
+#include "src/testing/catch.h"
+#include "src/testing/json_schema.h"
+
+namespace latchlab {
+namespace {
+
+using Catch::Contains;
+
+Json result_of(const std::string& sync, int threads, double per_second) {
+  return {{"status", "ok"},
+          {"config", {{"point", sync}, {"index", "art"}, {"sync", sync}, {"threads", threads}, {"time_s", nullptr},
+                      {"time_s_reason", "why"}}},
+          {"machine", {{"model", "Latch 9000"}}},
+          {"build", {{"commit", "abc"}}},
+          {"throughput", {{"per_second", per_second}}},
+          {"sync", {{"aborts", nullptr}, {"aborts_reason", "no"}}}};
+}
+
+/// Ten results of each number of threads.
+ResultSet set_of(const std::string& name, const std::string& sync, double rate, const std::vector<int>& threads = {1}) {
+  ResultSet set{.name = name, .documents = {}};
+  for (int i = 0; i < 10; ++i) {
+    for (const int t : threads) set.documents.push_back(result_of(sync, t, rate * t * (1 + .001 * ((i * 7) % 10))));
+  }
+  return set;
+}
+
+/// As if of one session: block i of all sets ran in minute i, from `hour` on.
+ResultSet in_blocks(ResultSet set, int second, int hour = 0) {
+  for (std::size_t i = 0; i < set.documents.size(); ++i) {
+    set.documents[i]["block"] = i;
+    set.documents[i]["started"] = fmt::format("2026-01-01T{:02}:{:02}:{:02}.000000Z", hour, i, second);
+  }
+  return set;
+}
+
+Comparison only(const std::vector<Comparison>& comparisons) {
+  REQUIRE(comparisons.size() == 1);
+  const std::string document = json_of(comparisons.front()).dump();
+  CHECK(testing::schema_violations("harness/compare/comparison.schema.json", document) == std::vector<std::string>{});
+  return comparisons.front();
+}
+
+TEST_CASE("what differs between two sets is what is compared") {
+  const Comparison c = only(compare({set_of("A", "none", 1e6), set_of("B", "olc", 9e5)}, 1));
+  CHECK_FALSE(c.paired);
+  CHECK(c.common.empty());
+  CHECK(c.variants[0].command == "A  sync=none");
+  CHECK(c.variants[1].command == "B  sync=olc");
+  CHECK(c.variants[1].verdict == "slower");
+  CHECK(c.variants[1].contrast->ratio == Approx(.9));
+  CHECK(c.notes.empty());
+  CHECK_THAT(table_of(c), Catch::StartsWith("results that no blocks pair (seed 1)\n\na  A  sync=none\nb  B  sync=olc\n"));
+}
+
+TEST_CASE("what varies within a set makes points, each of which is compared by itself") {
+  const auto all = compare({set_of("A", "none", 1e6, {1, 2, 4}), set_of("B", "olc", 1e6, {1, 2, 8})}, 1);
+  REQUIRE(all.size() == 2);
+  CHECK(all[0].common == "threads=1");
+  CHECK(all[1].common == "threads=2");
+  for (const Comparison& c : all) CHECK(c.variants[1].replicates.size() == 10);
+  const std::vector<std::string> left_out{"not compared: threads=4, of which there is none in B",
+                                          "not compared: threads=8, of which there is none in A"};
+  for (const Comparison& c : all) CHECK(c.notes == left_out);
+}
+
+TEST_CASE("the comparisons of one command are corrected together") {
+  const auto half = [](double rate) { return set_of("x", "olc", rate, {1, 2}); };
+  const auto one = compare({set_of("A", "none", 1e6), set_of("B", "olc", 9e5)}, 1);
+  const auto two = compare({half(1e6), half(9e5)}, 1);
+  CHECK(two[0].variants[1].contrast->probability == Approx(2 * one[0].variants[1].contrast->probability));
+}
+
+TEST_CASE("results of blocks that ran interleaved are compared block by block") {
+  const ResultSet a = in_blocks(set_of("A", "none", 1e6), 10);
+  ResultSet b = in_blocks(set_of("B", "olc", 9e5), 40);
+  std::reverse(b.documents.begin(), b.documents.end());   // as a folder may list them
+  const Comparison c = only(compare({a, b}, 1));
+  CHECK(c.paired);
+  CHECK(c.variants[1].contrast->interval.low == Approx(.9));   // every block agrees
+  CHECK_THAT(table_of(c), Catch::StartsWith("results of the same blocks, compared block by block"));
+  // Blocks of another session have the same numbers, and a set that lacks one has other blocks.
+  CHECK_FALSE(only(compare({a, in_blocks(set_of("B", "olc", 9e5), 40, 1)}, 1)).paired);
+  ResultSet fewer = b;
+  fewer.documents.pop_back();
+  CHECK_FALSE(only(compare({a, fewer}, 1)).paired);
+  ResultSet twice = b;
+  twice.documents.push_back(twice.documents.back());
+  CHECK_FALSE(only(compare({a, twice}, 1)).paired);
+  // A block twice in the one and the next twice in the other.
+  ResultSet first = a;
+  first.documents[1]["block"] = 0;
+  first.documents[1]["started"] = "2026-01-01T00:00:20.000000Z";
+  ResultSet second = in_blocks(set_of("B", "olc", 9e5), 40);
+  second.documents[0]["block"] = 1;
+  second.documents[0]["started"] = "2026-01-01T00:01:30.000000Z";
+  CHECK_FALSE(only(compare({first, second}, 1)).paired);
+}
+
+TEST_CASE("other machines and builds are compared, and said") {
+  ResultSet b = set_of("B", "none", 1e6);
+  for (Json& document : b.documents) document["build"]["commit"] = "def";
+  b.documents[0]["machine"]["model"] = "Latch 9001";
+  const Comparison c = only(compare({set_of("A", "none", 1e6), b}, 1));
+  CHECK(c.notes == std::vector<std::string>{"they differ in machine/model: Latch 9000 (a), Latch 9000, Latch 9001 (b)",
+                                            "they differ in build/commit: abc (a), def (b)"});
+  CHECK_THAT(table_of(c), Contains("\nthey differ in build/commit: abc (a), def (b)\n"));
+  // Two machines in each are as bad.
+  CHECK(only(compare({b, b}, 1)).notes ==
+        std::vector<std::string>{"they differ in machine/model: Latch 9000, Latch 9001 (a), Latch 9000, Latch 9001 (b)"});
+  CHECK(only(compare({set_of("A", "none", 1e6), set_of("B", "none", 1e6)}, 1)).notes ==
+        std::vector<std::string>{"they do not differ in options, machine or build"});
+}
+
+TEST_CASE("what is true at all points stands in each document, and once below the tables") {
+  const auto all = compare({set_of("A", "none", 1e6, {1, 2}), set_of("B", "none", 1e6, {1, 2})}, 1);
+  REQUIRE(all.size() == 2);
+  const std::string note = "they do not differ in options, machine or build";
+  for (const Comparison& c : all) CHECK(c.notes == std::vector{note});
+  const std::string text = table_of(all);
+  CHECK_THAT(text, Catch::EndsWith("\nat all points: " + note + "\n"));
+  CHECK(text.find(note) == text.rfind(note));
+  // Of one point it is said with the rest.
+  CHECK_THAT(table_of(std::vector{all[0]}), Contains("\n\n" + note + "\n"));
+}
+
+TEST_CASE("sets of which more calls are timed in the one are compared, and it is said") {
+  ResultSet timed = set_of("A", "none", 1e6), untimed = set_of("B", "none", 2e6);
+  for (Json& document : timed.documents) document["config"]["latency_every"] = 1;
+  for (Json& document : untimed.documents) document["config"]["latency_every"] = 0;
+  const Comparison c = only(compare({timed, untimed}, 1));
+  REQUIRE(c.notes.size() == 1);
+  CHECK_THAT(c.notes[0], Contains("timed calls overlap with no others"));
+  CHECK(only(compare({timed, timed}, 1)).notes == std::vector<std::string>{"they do not differ in options, machine or build"});
+}
+
+TEST_CASE("an older result is of the plain defaults of options that came later") {
+  const ResultSet older = set_of("A", "none", 1e6);
+  const auto newer = [](int value_size) {
+    ResultSet set = set_of("B", "none", 1e6);
+    for (Json& document : set.documents) document["config"]["value_size"] = value_size;
+    return set;
+  };
+  const Comparison same = only(compare({older, newer(8)}, 1));
+  CHECK(same.notes == std::vector<std::string>{"they do not differ in options, machine or build"});
+  CHECK(same.variants[1].command == "B");
+  const Comparison other = only(compare({older, newer(64)}, 1));
+  CHECK(other.variants[0].command == "A  value_size=8");
+  CHECK(other.variants[1].command == "B  value_size=64");
+}
+
+TEST_CASE("workload files of one name that say something else are said to differ") {
+  const auto with = [](const char* name, const char* place, const char* said) {
+    ResultSet set = set_of(name, "none", 1e6);
+    for (Json& document : set.documents) document["config"][place] = Json::parse(said);
+    return set;
+  };
+  for (const char* place : {"wiscer", "phases"}) {
+    const Comparison c = only(compare({with("A", place, R"([{"name": "warm"}])"), with("B", place, R"([{"name": "cold"}])")}, 1));
+    CHECK(c.notes == std::vector<std::string>{fmt::format(R"(they differ in config/{}: [{{"name":"warm"}}] (a), [{{"name":"cold"}}] (b))", place)});
+  }
+}
+
+TEST_CASE("workload files are not said to differ where the workload does, between sets or from point to point") {
+  const auto with = [](const char* name, const char* sync, const char* file, const char* said) {
+    ResultSet set = set_of(name, sync, 1e6);
+    for (Json& document : set.documents) document["config"].update({{"workload", file}, {"phases", Json::parse(said)}});
+    return set;
+  };
+  const auto both = [](ResultSet one, const ResultSet& other) {
+    one.documents.insert(one.documents.end(), other.documents.begin(), other.documents.end());
+    return one;
+  };
+  constexpr const char* kWarm = R"([{"name": "warm"}])";
+  constexpr const char* kCold = R"([{"name": "cold"}])";
+  CHECK(only(compare({with("A", "none", "phases:x", kWarm), with("B", "none", "phases:y", kCold)}, 1)).notes.empty());
+  const ResultSet a = both(with("A", "none", "phases:x", kWarm), with("A", "none", "phases:y", kCold));
+  for (const Comparison& c : compare({a, both(with("B", "olc", "phases:x", kWarm), with("B", "olc", "phases:y", kCold))}, 1)) {
+    CHECK(c.notes.empty());
+  }
+  const auto changed = compare({a, both(with("B", "olc", "phases:x", kWarm), with("B", "olc", "phases:y", kWarm))}, 1);
+  REQUIRE(changed.size() == 2);
+  CHECK(changed[0].notes.empty());
+  CHECK(changed[1].notes.size() == 1);
+}
+
+TEST_CASE("blocks are paired although one of three sets has nothing at a point") {
+  const auto all = compare({in_blocks(set_of("A", "none", 1e6, {1, 2}), 10), in_blocks(set_of("B", "olc", 9e5, {1, 2}), 40),
+                            in_blocks(set_of("C", "rtm", 8e5, {2}), 50)}, 1);
+  REQUIRE(all.size() == 2);
+  for (const Comparison& c : all) CHECK(c.variants[1].contrast->replicates == 10);
+  ResultSet a = in_blocks(set_of("A", "none", 1e6, {1}), 10), b = in_blocks(set_of("B", "olc", 9e5, {1}), 40);
+  ResultSet c = in_blocks(set_of("C", "rtm", 8e5, {1}), 50);
+  for (ResultSet* set : {&a, &b}) {
+    for (Json more : in_blocks(set_of(set->name, set == &a ? "none" : "olc", 1e6, {2}), set == &a ? 20 : 30).documents) {
+      set->documents.push_back(std::move(more));
+    }
+  }
+  const auto two = compare({a, b, c}, 1);
+  REQUIRE(two.size() == 2);
+  CHECK(two[0].paired);
+  CHECK(two[1].paired);   // where there is nothing of c
+}
+
+TEST_CASE("sets that say the same and did other operations are compared, and it is said") {
+  const auto with_stream = [](ResultSet set, u64 fingerprint) {
+    for (Json& document : set.documents) {
+      document["stream"] = {{"fingerprint", fingerprint + document["config"]["threads"].get<u64>()}};
+      document["config"]["records"] = fingerprint < 100 ? 1000 : 2000;
+    }
+    return set;
+  };
+  const auto notes = [](ResultSet a, ResultSet b) { return compare({std::move(a), std::move(b)}, 1).front().notes; };
+  const std::vector<std::string> others{"they did not do the same operations: the fingerprints of their streams differ"};
+  const ResultSet a = with_stream(set_of("A", "none", 1e6, {1, 2}), 7), b = with_stream(set_of("B", "olc", 1e6, {1, 2}), 8);
+  for (const Comparison& c : compare({a, b}, 1)) CHECK(c.notes == others);
+  // At one point only.
+  ResultSet mixed = with_stream(set_of("B", "olc", 1e6, {1}), 7);
+  for (Json& document : with_stream(set_of("B", "olc", 1e6, {2}), 8).documents) mixed.documents.push_back(std::move(document));
+  const auto two = compare({a, mixed}, 1);
+  CHECK(two[0].notes.empty());
+  CHECK(two[1].notes == others);
+  CHECK(notes(a, with_stream(set_of("B", "olc", 1e6, {1, 2}), 7)).empty());
+  CHECK(notes(a, set_of("B", "olc", 1e6, {1, 2})).empty());   // an older result does not say
+  CHECK(notes(a, with_stream(set_of("B", "olc", 1e6, {1, 2}), 100)).empty());   // the records say it
+}
+
+TEST_CASE("sets without a point in common are refused, and so is what is no result") {
+  CHECK_THROWS_WITH(compare({set_of("A", "none", 1e6, {1, 2}), set_of("B", "olc", 1e6, {3, 4})}, 1),
+                    "compare: 'A' has no point in common with the others; its options that vary are threads");
+  ResultSet bare{.name = "C", .documents = {{{"throughput", nullptr}, {"sync", nullptr}}}};
+  CHECK_THROWS_AS(compare({set_of("A", "none", 1e6), bare}, 1), InputError);
+  CHECK_THROWS_AS(compare(CompareCommand{.paths = {"/nowhere", "/nowhere"}}), InputError);
+}
+
+TEST_CASE("a result that failed withholds the verdict and is shown") {
+  ResultSet b = set_of("B", "olc", 9e5);
+  b.documents[2]["status"] = "invalid";
+  b.documents[2]["reason"] = "a key is lost";
+  const Comparison c = only(compare({set_of("A", "none", 1e6), b}, 1));
+  CHECK(c.variants[1].withheld == "1 of 10 replicates of b invalid");
+  CHECK_THAT(table_of(c), Contains("b  invalid: a key is lost"));
+  CHECK(exit_status(c) == 1);
+}
+
+}  // namespace
+}  // namespace latchlab

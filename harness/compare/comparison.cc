@@ -1,0 +1,280 @@
+#include "harness/compare/comparison.h"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "harness/compare/flags.h"
+#include "harness/result/document.h"
+
+namespace latchlab {
+
+namespace {
+
+using Figure = Measured<double>;
+
+/// The number at a place in a document, or the reason that the document gives for its absence.
+Figure figure_at(const Json& document, const std::string& pointer) {
+  if (const std::optional<double> value = number_at(document, pointer)) return *value;
+  const std::string reason = text_at(document, pointer + "_reason");
+  return Figure::missing(reason.empty() ? "the documents do not say" : reason);
+}
+
+/// One number of a document by another. Without transactions there are no aborts, and no ratio to anything.
+Figure ratio_at(const Json& document, const std::string& above, const std::string& below) {
+  const Json::json_pointer aborts("/sync/aborts");
+  if (!document.contains(aborts) || document.at(aborts).is_null()) return figure_at(document, "/sync/aborts");
+  const Figure numerator = figure_at(document, above);
+  const Figure denominator = figure_at(document, below);
+  if (!numerator) return numerator;
+  if (!denominator) return denominator;
+  return *denominator > 0 ? Figure(*numerator / *denominator) : Figure::missing("there were none");
+}
+
+/// A figure of every replicate that counts.
+template <class Read>
+Measured<std::vector<double>> figures_of(const VariantSummary& variant, Read&& read) {
+  std::vector<double> values;
+  std::string why = "no replicate counts";
+  for (const Replicate& replicate : variant.replicates) {
+    if (!replicate.counts()) continue;
+    const Figure figure = read(replicate.document);
+    figure ? values.push_back(*figure) : void(why = figure.reason);
+  }
+  using Figures = Measured<std::vector<double>>;
+  return values.empty() ? Figures::missing(why) : Figures(std::move(values));
+}
+
+Figure median_of(const Measured<std::vector<double>>& figures) {
+  return figures ? Figure(median(*figures)) : Figure::missing(figures.reason);
+}
+
+/// There is no page size in the middle between two.
+Figure agreed(const Measured<std::vector<double>>& figures) {
+  if (!figures) return Figure::missing(figures.reason);
+  const auto [least, most] = std::minmax_element(figures->begin(), figures->end());
+  return *least == *most ? Figure(*least) : Figure::missing("the replicates differ");
+}
+
+/// Of those that count.
+Figure response_of(const VariantSummary& variant) {
+  std::vector<double> values;
+  for (const Replicate& replicate : variant.replicates) {
+    if (replicate.counts() && replicate.response_ns) values.push_back(*replicate.response_ns);
+  }
+  return values.empty() ? Figure::missing("it is judged by its throughput") : Figure(median(std::move(values)));
+}
+
+void read_documents(VariantSummary& variant) {
+  const auto at = [&](const char* place) {
+    return figures_of(variant, [=](const Json& document) { return figure_at(document, place); });
+  };
+  const auto ratio = [&](const char* above, const char* below) {
+    return figures_of(variant, [=](const Json& document) { return ratio_at(document, above, below); });
+  };
+  variant.bytes_per_key = median_of(at("/memory/bytes_per_key"));
+  variant.page_bytes = agreed(at("/memory/page_bytes"));
+  variant.fallback_rate = median_of(at("/sync/fallback_rate"));
+  variant.commits_per_begin = median_of(ratio("/sync/counters/commits", "/sync/counters/begins"));
+  variant.zero_aborts_per_operation = median_of(ratio("/sync/aborts/zero", "/throughput/operations"));
+}
+
+void raise_flags(VariantSummary& variant) {
+  std::vector<Json> documents;
+  for (const Replicate& replicate : variant.replicates) documents.push_back(replicate.document);
+  const auto flags = flags_of(documents);
+  for (std::size_t i = 0; i < flags.size(); ++i) variant.replicates[i].flags = flags[i];
+}
+
+void summarize_alone(VariantSummary& variant) {
+  std::vector<double> values;
+  for (const Replicate& replicate : variant.replicates) {
+    if (replicate.counts()) values.push_back(*replicate.per_second);
+  }
+  if (values.empty()) {
+    variant.median = Measured<double>::missing("no replicate counts");
+    variant.quartiles = Measured<Interval>::missing(variant.median.reason);
+  } else {
+    variant.median = median(values);
+    variant.quartiles = values.size() > 1 ? Measured(Interval{.low = quantile(values, 0.25), .high = quantile(values, 0.75)})
+                                          : Measured<Interval>::missing("one replicate has no quartiles");
+  }
+  variant.response_ns = response_of(variant);
+  read_documents(variant);
+  raise_flags(variant);
+}
+
+bool any_flagged(const VariantSummary& variant) {
+  return std::any_of(variant.replicates.begin(), variant.replicates.end(), [](const auto& r) { return !r.flags.empty(); });
+}
+
+/// Over the replicates, or blocks, that `use` takes.
+Measured<Contrast> contrast_of(const Comparison& comparison, const VariantSummary& variant,
+                               const std::function<bool(const Replicate&)>& use) {
+  const VariantSummary& base = comparison.variants.front();
+  if (variant.median && base.median && bool{variant.response_ns} != bool{base.response_ns}) {
+    return Measured<Contrast>::missing("response times of a given rate do not compare with the throughput of a run that has none");
+  }
+  const auto rate = [&](const VariantSummary& of, std::size_t i) {
+    const bool used = i < of.replicates.size() && use(of.replicates[i]) && *of.replicates[i].per_second > 0;
+    return used ? std::optional(of.replicates[i].speed()) : std::nullopt;
+  };
+  std::vector<double> base_rates;
+  std::vector<double> rates;
+  const bool paired = comparison.paired || &variant == &base;
+  for (std::size_t i = 0; i < std::max(base.replicates.size(), variant.replicates.size()); ++i) {
+    const auto of_base = rate(base, i);
+    const auto own = rate(variant, i);
+    if (of_base && (own || !paired)) base_rates.push_back(*of_base);
+    if (own && (of_base || !paired)) rates.push_back(*own);
+  }
+  if (base_rates.empty() || rates.empty()) {
+    return Measured<Contrast>::missing(!variant.median ? variant.median.reason
+                                       : paired ? fmt::format("there is no block in which both {} and {} count",
+                                                              base.name, variant.name)
+                                                : fmt::format("no replicate of {} counts",
+                                                              rates.empty() ? variant.name : base.name));
+  }
+  const auto contrast = paired ? paired_contrast : unpaired_contrast;
+  return contrast(base_rates, rates, comparison.seed, 10'000);
+}
+
+void find_contrasts(const Comparison& comparison, VariantSummary& variant) {
+  variant.contrast = contrast_of(comparison, variant, [](const Replicate& r) { return r.counts(); });
+  if (&variant == &comparison.variants.front()) {
+    variant.unflagged = Measured<Contrast>::missing("this is the base");
+  } else if (any_flagged(variant) || any_flagged(comparison.variants.front())) {
+    variant.unflagged =
+        contrast_of(comparison, variant, [](const Replicate& r) { return r.counts() && r.flags.empty(); });
+    if (!variant.unflagged) variant.unflagged.reason = "all of them are flagged";
+  } else {
+    variant.unflagged = Measured<Contrast>::missing("no replicate is flagged");
+  }
+}
+
+/// How many replicates do not count, and what the first of them is.
+std::string bad_replicates(const VariantSummary& variant) {
+  u32 bad = 0;
+  std::string status;
+  for (const Replicate& replicate : variant.replicates) {
+    if (!replicate.counts() && bad++ == 0) status = replicate.status;
+  }
+  return bad == 0 ? ""
+                  : fmt::format("{} of {} replicates of {} {}", bad, variant.replicates.size(), variant.name,
+                                status);
+}
+
+void correct_all(std::vector<Comparison>& comparisons, Measured<Contrast> VariantSummary::*which) {
+  std::vector<Contrast*> family;
+  for (Comparison& comparison : comparisons) {
+    for (VariantSummary& variant : comparison.variants) {
+      if (&variant != &comparison.variants.front() && variant.*which) family.push_back(&*(variant.*which).value);
+    }
+  }
+  correct(family);
+}
+
+/// The 99th percentile of response times.
+std::optional<double> response_at(const Json& document) {
+  const Json::json_pointer at("/latency/response/percentiles");
+  if (!document.contains(at) || !document.at(at).is_array()) return std::nullopt;
+  for (const Json& percentile : document.at(at)) {
+    const auto ns = number_at(percentile, "/ns");
+    if (number_at(percentile, "/percent") == 99. && ns && *ns > 0) return ns;
+  }
+  return std::nullopt;
+}
+
+/// Finds what an open loop is judged by; why it has nothing of the kind, if so.
+std::string judge_open_loop(Replicate& replicate) {
+  if (!text_at(replicate.document, "/config/rate").empty()) {
+    if (text_at(replicate.document, "/offer/late") == "true") {
+      return "its threads could not bear its --rate: what waits is a queue that grows, and its p99 says how long it was looked at";
+    }
+    replicate.response_ns = response_at(replicate.document);
+    if (!replicate.response_ns) return "its throughput is its --rate, and without a p99 of --latency nothing says how fast it was";
+  } else if (const std::string slo = text_at(replicate.document, "/config/slo"); !slo.empty()) {
+    const std::string answer = text_at(replicate.document, "/slo/answer");
+    if (answer == "found" || answer == "all-keep") return "";
+    return answer.empty() || answer == "unfinished" ? fmt::format("the search for --slo={} did not come to its end", slo)
+                                                    : fmt::format("no rate keeps --slo={}: {}", slo, answer);
+  }
+  return "";
+}
+
+}  // namespace
+
+Replicate replicate_of(Json document, const std::string& why_not) {
+  Replicate replicate;
+  replicate.status = "failed";
+  replicate.document = std::move(document);
+  if (!replicate.document.is_object() || !replicate.document.contains("status") ||
+      !replicate.document["status"].is_string()) {
+    replicate.document = nullptr;
+    replicate.reason = why_not;
+    return replicate;
+  }
+  replicate.status = text_at(replicate.document, "/status");
+  replicate.reason = text_at(replicate.document, "/reason");
+  if (text_at(replicate.document, "/interrupted") == "true") {
+    replicate.status = "interrupted";
+    replicate.reason = "ended early by a signal";
+  } else if (replicate.status == "ok" || replicate.status == "noisy" || replicate.status == "degraded") {
+    replicate.per_second = number_at(replicate.document, "/throughput/per_second");
+    if (!replicate.per_second) {
+      replicate.status = "failed";
+      replicate.reason = "the document has no throughput";
+    } else if (std::string why = judge_open_loop(replicate); !why.empty()) {
+      replicate.status = "unjudged";
+      replicate.reason = std::move(why);
+      replicate.per_second.reset();
+    }
+  }
+  return replicate;
+}
+
+std::string why_withheld(const Comparison& comparison, const VariantSummary& variant) {
+  const VariantSummary& base = comparison.variants.front();
+  if (std::string why = bad_replicates(variant); !why.empty()) return why;
+  if (&variant == &base) return "";
+  if (std::string why = bad_replicates(base); !why.empty()) return why;
+  if (comparison.interrupted) return "interrupted";
+  if (!variant.contrast) return variant.contrast.reason;
+  const Contrast& c = *variant.contrast;
+  if (c.too_few == 0) return "";
+  return fmt::format("{} {} too few for the test: run {} more", c.replicates,
+                     c.replicates == 1 ? "replicate is" : "replicates are", c.too_few);
+}
+
+void summarize(std::vector<Comparison>& comparisons) {
+  for (Comparison& comparison : comparisons) {
+    for (VariantSummary& variant : comparison.variants) summarize_alone(variant);
+    for (VariantSummary& variant : comparison.variants) find_contrasts(comparison, variant);
+  }
+  correct_all(comparisons, &VariantSummary::contrast);
+  correct_all(comparisons, &VariantSummary::unflagged);
+  for (Comparison& comparison : comparisons) {
+    for (VariantSummary& variant : comparison.variants) {
+      variant.withheld = why_withheld(comparison, variant);
+      variant.verdict = !variant.withheld.empty()                    ? "withheld"
+                        : &variant == &comparison.variants.front() ? "base"
+                                                                     : word(verdict_of(*variant.contrast));
+    }
+  }
+}
+
+int exit_status(const Comparison& comparison) {
+  if (comparison.interrupted) return 130;
+  for (const VariantSummary& variant : comparison.variants) {
+    if (!bad_replicates(variant).empty()) return 1;
+    for (const Replicate& replicate : variant.replicates) {
+      const bool refused = replicate.status == "noisy" || replicate.status == "degraded";
+      if (refused && text_at(replicate.document, "/config/strict") == "true") return 1;
+    }
+  }
+  return 0;
+}
+
+}  // namespace latchlab

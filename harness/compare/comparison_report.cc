@@ -1,0 +1,313 @@
+// What a comparison says: a table for people, and the document that comparison.schema.json describes.
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "harness/compare/comparison.h"
+#include "harness/config/numbers.h"
+#include "harness/text/table.h"
+
+namespace latchlab {
+
+namespace {
+
+std::map<std::string, u32> statuses_of(const VariantSummary& variant) {
+  std::map<std::string, u32> statuses;
+  for (const Replicate& replicate : variant.replicates) ++statuses[replicate.status];
+  return statuses;
+}
+
+std::string statuses_text(const VariantSummary& variant) {
+  std::vector<std::string> parts;
+  for (const auto& [status, count] : statuses_of(variant)) {
+    parts.push_back(fmt::format("{} {}", count, status));
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+/// Reasons of all replicates that are not ok, each once, and whether some ended since the index was full. Why one is noisy its flags
+/// say.
+std::vector<std::string> reasons_of(const VariantSummary& variant) {
+  std::vector<std::string> reasons;
+  const auto add = [&](std::string text) {
+    if (std::find(reasons.begin(), reasons.end(), text) == reasons.end()) reasons.push_back(std::move(text));
+  };
+  for (const Replicate& replicate : variant.replicates) {
+    const bool flagged = replicate.status == "noisy";
+    if (replicate.status != "ok" && !flagged && !replicate.reason.empty()) add(replicate.status + ": " + replicate.reason);
+    const Json::json_pointer ended("/throughput/ended_by");
+    const bool full = replicate.document.contains(ended) && replicate.document[ended] == "full";
+    if (full) add("full: its runs ended with no more room");
+  }
+  return reasons;
+}
+
+std::string three(double value) { return fmt::format("{:.3f}", value); }
+std::string range(const Contrast& c) {
+  return c.has_interval() ? three(c.interval.low) + " .. " + three(c.interval.high) : std::string("-");
+}
+
+/// The verdict, and what would help where there is none.
+std::string verdict_text(const Contrast& contrast) {
+  const Verdict verdict = verdict_of(contrast);
+  std::string text(word(verdict));
+  if (verdict == Verdict::kTooNoisy) text += fmt::format(": run {} more", more_replicates(contrast));
+  return text;
+}
+
+bool has_verdict(const VariantSummary& v) { return v.withheld.empty() && v.verdict != "base"; }
+
+std::string_view unflagged_verdict(const Contrast& c) { return c.too_few > 0 ? "withheld" : word(verdict_of(c)); }
+
+/// Of those that are flagged, each with its reasons, and what the verdict would be without them.
+std::string flags_text(const VariantSummary& v) {
+  constexpr u32 kShown = 5;   // the document has all of them
+  std::string text;
+  u32 flagged = 0;
+  for (std::size_t i = 0; i < v.replicates.size(); ++i) {
+    if (v.replicates[i].flags.empty() || ++flagged > kShown) continue;
+    text += fmt::format("{}  replicate {} is flagged: {}\n", v.name, i, fmt::join(v.replicates[i].flags, "; "));
+  }
+  if (flagged > kShown) text += fmt::format("{}  and {} more are flagged: --json has them\n", v.name, flagged - kShown);
+  if (!has_verdict(v) || !v.unflagged) return text;
+  const Contrast& c = *v.unflagged;
+  // Too few are left to say anything: that is worth a word where all of them together say something.
+  if (unflagged_verdict(c) == v.verdict || (c.too_few > 0 && v.verdict == word(Verdict::kTooNoisy))) return text;
+  return text + fmt::format("{}  without what is flagged: {}: {}, 95 % {}, {} replicates\n", v.name, unflagged_verdict(c),
+                            three(c.ratio), range(c), c.replicates);
+}
+
+/// A column of the table, as wide as the widest of its cells.
+struct Column {
+  std::string name;
+  std::vector<std::string> cells;
+  bool to_the_right = true;
+};
+
+/// `text` of the figure of each variant, and "-" where there is none.
+template <class T, class Text>
+Column column(const Comparison& comparison, const char* name, Measured<T> VariantSummary::*figure,
+              const Text& text) {
+  Column out{.name = name, .cells = {}};
+  for (const VariantSummary& v : comparison.variants) {
+    out.cells.push_back(v.*figure ? text(*(v.*figure)) : std::string("-"));
+  }
+  return out;
+}
+
+bool says_anything(const Column& column) {
+  return std::any_of(column.cells.begin(), column.cells.end(), [](const auto& cell) { return cell != "-"; });
+}
+
+std::vector<Column> columns_of(const Comparison& comparison) {
+  const auto mops = [](double rate) { return fmt::format("{:.3f}", rate / 1e6); };
+  const auto words = [&](const char* name, auto&& text) {
+    Column out{.name = name, .cells = {}, .to_the_right = false};
+    for (const VariantSummary& v : comparison.variants) out.cells.push_back(text(v));
+    return out;
+  };
+  using V = VariantSummary;
+  std::vector<Column> columns{
+      words("", [](const V& v) { return v.name; }),
+      column(comparison, "Mops/s", &V::median, mops),
+      column(comparison, "quartiles", &V::quartiles,
+             [&](const Interval& i) { return mops(i.low) + " .. " + mops(i.high); }),
+      column(comparison, "ratio", &V::contrast, [&](const Contrast& c) { return three(c.ratio); }),
+      column(comparison, "95 %", &V::contrast, range),
+      column(comparison, "B/key", &V::bytes_per_key,
+             [](double bytes) { return fmt::format("{:.1f}", bytes); }),
+      column(comparison, "pages", &V::page_bytes,
+             [](double bytes) { return page_text(static_cast<u64>(bytes)); })};
+  if (Column response = column(comparison, "p99", &V::response_ns, [](double ns) { return short_duration(ns / 1e9); });
+      says_anything(response)) {
+    columns.insert(columns.begin() + 3, std::move(response));
+  }
+  // Only a comparison with elision in it has these.
+  for (Column& of_elision :
+       std::vector{column(comparison, "commits/begin", &V::commits_per_begin,
+                          [](double share) { return fmt::format("{:.4f}", share); }),
+                   column(comparison, "fallbacks", &V::fallback_rate, percent),
+                   column(comparison, "zero/op", &V::zero_aborts_per_operation,
+                          [](double rate) { return fmt::format("{:.2g}", rate); })}) {
+    if (says_anything(of_elision)) columns.push_back(std::move(of_elision));
+  }
+  columns.push_back(words("runs", statuses_text));
+  columns.push_back(words("verdict", [](const V& v) { return has_verdict(v) ? verdict_text(*v.contrast) : v.verdict; }));
+  return columns;
+}
+
+std::string line_of(const std::vector<Column>& columns, const std::vector<std::size_t>& widths,
+                    const auto& cell_of) {
+  std::string text;
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    const std::string& cell = cell_of(columns[i]);
+    text += columns[i].to_the_right ? fmt::format("{:>{}}  ", cell, widths[i])
+                                    : fmt::format("{:<{}}  ", cell, widths[i]);
+  }
+  text.erase(text.find_last_not_of(' ') + 1);
+  return text + '\n';
+}
+
+Json json_of(const Interval& i) { return {i.low, i.high}; }
+
+void put_contrast(Json& o, const Contrast& c) {
+  o["ratio"] = c.ratio;
+  c.has_interval() ? void(o["interval"] = json_of(c.interval))
+                   : put_missing(o, "interval", "so few replicates have none of 95 %");
+  o["probability"] = c.probability;
+  o["compared"] = c.replicates;
+}
+
+Json json_of(const Replicate& r) {
+  Json o;
+  o["status"] = r.status;
+  o["reason"] = r.reason;
+  r.per_second ? void(o["per_second"] = *r.per_second)
+               : put_missing(o, "per_second", "a run that is " + r.status + " does not count");
+  r.response_ns ? void(o["response_ns"] = *r.response_ns)
+                : put_missing(o, "response_ns", r.counts() ? "it is judged by its throughput" : "it does not count");
+  o["flags"] = r.flags;
+  r.document.is_null() ? put_missing(o, "document", r.reason) : void(o["document"] = r.document);
+  return o;
+}
+
+Json json_of(const VariantSummary& v) {
+  Json o;
+  o["name"] = v.name;
+  o["command"] = v.command;
+  o["verdict"] = v.verdict;
+  o["withheld"] = v.withheld;
+  put(o, "median_per_second", v.median);
+  v.quartiles ? void(o["quartiles"] = json_of(*v.quartiles)) : put_missing(o, "quartiles", v.quartiles.reason);
+  put(o, "response_ns", v.response_ns);
+  if (v.contrast) {
+    put_contrast(o, *v.contrast);
+  } else {
+    for (const char* key : {"ratio", "interval", "probability", "compared"}) put_missing(o, key, v.contrast.reason);
+  }
+  if (has_verdict(v) && verdict_of(*v.contrast) == Verdict::kTooNoisy) {
+    o["more_replicates"] = more_replicates(*v.contrast);
+  } else {
+    put_missing(o, "more_replicates", "the verdict is " + v.verdict);
+  }
+  if (v.unflagged) {
+    Json& without = o["unflagged"];
+    without["verdict"] = unflagged_verdict(*v.unflagged);
+    put_contrast(without, *v.unflagged);
+  } else {
+    put_missing(o, "unflagged", v.unflagged.reason);
+  }
+  put(o, "bytes_per_key", v.bytes_per_key);
+  put(o, "page_bytes", v.page_bytes);
+  put(o, "commits_per_begin", v.commits_per_begin);
+  put(o, "fallback_rate", v.fallback_rate);
+  put(o, "zero_aborts_per_operation", v.zero_aborts_per_operation);
+  o["statuses"] = statuses_of(v);
+  o["reasons"] = reasons_of(v);
+  o["replicates"] = Json::array();
+  for (const Replicate& r : v.replicates) o["replicates"].push_back(json_of(r));
+  return o;
+}
+
+/// How the replicates were had.
+std::string heading(const Comparison& comparison) {
+  std::string text;
+  if (comparison.orders.empty()) {
+    text = comparison.paired ? "results of the same blocks, compared block by block" : "results that no blocks pair";
+    text += fmt::format(" (seed {})", comparison.seed);
+  } else {
+    const std::size_t blocks = comparison.orders.size();
+    text = fmt::format("{} block{}, variants in random order within each (seed {})", blocks, blocks == 1 ? "" : "s",
+                       comparison.seed);
+  }
+  if (!comparison.ended_by.empty()) text += "; " + comparison.ended_by;
+  if (comparison.interrupted) text += "; interrupted";
+  return text + '\n';
+}
+
+}  // namespace
+
+namespace {
+
+/// Without its notes.
+std::string figures_of(const Comparison& comparison) {
+  std::string text = heading(comparison);
+  if (!comparison.common.empty()) text += fmt::format("all with {}\n", comparison.common);
+  text += '\n';
+  // Commands are as long as they like, so they are not part of the table.
+  for (const VariantSummary& v : comparison.variants) text += fmt::format("{}  {}\n", v.name, v.command);
+  text += '\n';
+
+  const std::vector<Column> columns = columns_of(comparison);
+  std::vector<std::size_t> widths;
+  for (const Column& c : columns) {
+    std::size_t width = c.name.size();
+    for (const std::string& cell : c.cells) width = std::max(width, cell.size());
+    widths.push_back(width);
+  }
+  text += line_of(columns, widths, [](const Column& c) -> const std::string& { return c.name; });
+  for (std::size_t i = 0; i < comparison.variants.size(); ++i) {
+    text += line_of(columns, widths, [i](const Column& c) -> const std::string& { return c.cells[i]; });
+  }
+  return text;
+}
+
+/// Of these `noted`, and of its variants.
+std::string notes_of(const Comparison& comparison, const std::vector<std::string>& noted) {
+  std::string notes;
+  for (const std::string& note : noted) notes += note + '\n';
+  for (const VariantSummary& v : comparison.variants) {
+    if (!v.withheld.empty()) notes += fmt::format("{}  withheld: {}\n", v.name, v.withheld);
+    for (const std::string& reason : reasons_of(v)) notes += fmt::format("{}  {}\n", v.name, reason);
+    notes += flags_text(v);
+  }
+  return notes.empty() ? "" : '\n' + notes;
+}
+
+}  // namespace
+
+std::string table_of(const Comparison& comparison) { return figures_of(comparison) + notes_of(comparison, comparison.notes); }
+
+std::string table_of(const std::vector<Comparison>& comparisons) {
+  const auto in_all = [&](const std::string& note) {
+    return std::ranges::all_of(comparisons, [&](const Comparison& c) { return std::ranges::count(c.notes, note) != 0; });
+  };
+  std::string text;
+  for (const Comparison& comparison : comparisons) {
+    std::vector<std::string> own = comparison.notes;
+    if (comparisons.size() > 1) std::erase_if(own, in_all);
+    text += (text.empty() ? "" : "\n") + figures_of(comparison) + notes_of(comparison, own);
+  }
+  if (comparisons.size() < 2) return text;
+  std::string common;
+  for (const std::string& note : comparisons.front().notes) {
+    if (in_all(note)) common += fmt::format("at all points: {}\n", note);
+  }
+  return common.empty() ? text : text + '\n' + common;
+}
+
+Json json_of(const Comparison& comparison) {
+  Json o;
+  o["schema_version"] = RunResult::kSchemaVersion;
+  o["seed"] = comparison.seed;
+  o["common"] = comparison.common;
+  comparison.planned_blocks ? void(o["planned_blocks"] = *comparison.planned_blocks)
+                            : put_missing(o, "planned_blocks", comparison.planned_blocks.reason);
+  o["paired"] = comparison.paired;
+  o["ended_by"] = comparison.ended_by;
+  o["notes"] = comparison.notes;
+  o["interrupted"] = comparison.interrupted;
+  o["orders"] = Json::array();
+  for (const auto& order : comparison.orders) {
+    Json names = Json::array();
+    for (const u32 which : order) names.push_back(comparison.variants[which].name);
+    o["orders"].push_back(std::move(names));
+  }
+  o["variants"] = Json::array();
+  for (const VariantSummary& v : comparison.variants) o["variants"].push_back(json_of(v));
+  return o;
+}
+
+}  // namespace latchlab

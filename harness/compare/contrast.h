@@ -1,0 +1,72 @@
+#pragma once
+
+// A variant beside the base: how many times as fast it is, how sure that is, and the word for it.
+//
+//   the interval leaves 1 out, and so does the test, and the ratio is 1 % or more from it     faster, slower
+//   they do not, and the interval is within 1 %                                               no difference seen
+//   neither: the replicates scatter                                                           too noisy: run N more
+//
+// The interval is of the median, by bootstrap; the test, of ranks, counts what the median leaves out. A difference under 1 %
+// is not worth a word: where code and data happen to lie makes as much. The level of the test is 1 %, not 5, so that of twenty
+// comparisons of equals one at most comes out different.
+//
+// --replicates=auto looks at 10, 15, 20, ... replicates and goes on until the interval is within 1 % and test and interval
+// say the same. Who instead stops as soon as a difference shows finds one in equals sooner or later; the width of an
+// interval hardly knows where it lies. contrast_test.cc does whole comparisons of made-up replicates that way, equal ones
+// and others, and counts the verdicts.
+
+#include <string_view>
+#include <vector>
+
+#include "harness/compare/statistics.h"
+#include "src/base/types.h"
+
+namespace latchlab {
+
+struct Contrast {
+  double ratio = 1;  ///< to the base
+  Interval interval; ///< 95 %
+  double probability = 1;  ///< of the test: Wilcoxon's if paired, else Mann and Whitney's; after correct() corrected
+  bool paired = true;
+  u32 replicates = 0;      ///< of the variant, each with one of the base where they are paired
+  u32 too_few = 0;         ///< how many more replicates it takes for the test to be able to say anything
+
+  /// Whether `interval` may be called one of 95 %: not of so few replicates (five pairs, three of each unpaired) that they would
+  /// stand as clear of each other in more than 5 % of all cases if both were alike. That of one has no width.
+  [[nodiscard]] bool has_interval() const;
+
+  /// Half the interval's width, relative to the ratio.
+  [[nodiscard]] double half_width() const { return (interval.high - interval.low) / 2 / ratio; }
+};
+
+/// Replicate i of the one and of the other are of the same block. As many of both, one at least, all > 0.
+[[nodiscard]] Contrast paired_contrast(const std::vector<double>& base, const std::vector<double>& variant, u64 seed,
+                                       u32 resamples = 10'000);
+/// Nothing pairs them. One at least of both, all > 0.
+[[nodiscard]] Contrast unpaired_contrast(const std::vector<double>& base, const std::vector<double>& variant, u64 seed,
+                                         u32 resamples = 10'000);
+
+/// Corrects tests that belong together (Holm).
+void correct(const std::vector<Contrast*>& family);
+
+enum class Verdict { kFaster, kSlower, kNoDifference, kTooNoisy };
+/// "faster", "slower", "no difference seen", "too noisy".
+[[nodiscard]] std::string_view word(Verdict);
+
+/// Not to be asked where there are too few.
+[[nodiscard]] Verdict verdict_of(const Contrast& contrast);
+
+/// How many more would bring the interval within 1 %, or test and interval together, as these scatter; one at least.
+[[nodiscard]] u32 more_replicates(const Contrast& contrast);
+
+/// How --replicates=auto goes on.
+enum class Look {
+  kGoOn,
+  kTight,     ///< the interval says what there is to say
+  kHopeless,  ///< it would take several times as many replicates as there may be
+  kMost,      ///< so many there may be
+};
+constexpr u32 kFirstLook = 10, kBetweenLooks = 5, kMostReplicates = 100;
+[[nodiscard]] Look look_at(const std::vector<Contrast>& contrasts, u32 replicates);
+
+}  // namespace latchlab

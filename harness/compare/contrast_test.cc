@@ -1,0 +1,142 @@
+#include "harness/compare/contrast.h"
+
+#include <cmath>
+#include <map>
+#include <numbers>
+
+#include "src/base/rng.h"
+#include "src/testing/catch.h"
+
+namespace latchlab {
+namespace {
+
+/// Replicates as a machine with neighbours gives them: a block has its own speed, which drifts; each replicate scatters around
+/// it, log-normally; one in twenty is disturbed and loses up to 40 %.
+class CloudMachine {
+ public:
+  CloudMachine(u64 seed, double scatter) : rng_(seed), scatter_(scatter) {}
+
+  void next_block() { speed_ *= std::exp(.02 * normal()); }
+  double replicate(double rate) {
+    const double undisturbed = rate * speed_ * std::exp(scatter_ * normal());
+    return unit(rng_()) < .05 ? undisturbed * (1 - .4 * unit(rng_())) : undisturbed;
+  }
+
+ private:
+  double normal() {
+    return std::sqrt(-2 * std::log(1 - unit(rng_()))) * std::cos(2 * std::numbers::pi * unit(rng_()));
+  }
+
+  Rng rng_;
+  double scatter_;
+  double speed_ = 1e6;
+};
+
+struct Experiment {
+  Contrast contrast;
+  Look ended = Look::kGoOn;
+};
+
+/// --replicates=auto with two variants, the second of which does `rate` of what the first does.
+Experiment automatic(u64 seed, double scatter, double rate) {
+  constexpr u32 kResamples = 200;   // enough for the width of an interval
+  CloudMachine machine(seed, scatter);
+  std::vector<double> base;
+  std::vector<double> variant;
+  Experiment out;
+  for (u32 until = kFirstLook; out.ended == Look::kGoOn; until += kBetweenLooks) {
+    while (variant.size() < until) {
+      machine.next_block();
+      base.push_back(machine.replicate(1));
+      variant.push_back(machine.replicate(rate));
+    }
+    out.contrast = paired_contrast(base, variant, seed, kResamples);
+    out.ended = look_at({out.contrast}, until);
+  }
+  return out;
+}
+
+/// How many of `experiments` end with each verdict.
+std::map<Verdict, u32> verdicts(u32 experiments, double scatter, double rate, u64 seed) {
+  std::map<Verdict, u32> found;
+  for (u32 i = 0; i < experiments; ++i) ++found[verdict_of(automatic(draw(seed, 0, i), scatter, rate).contrast)];
+  return found;
+}
+
+TEST_CASE("equals are told apart in a few of a hundred comparisons, and five percent nearly always", "[release]") {
+  constexpr u64 kSeed = 20'261'123;
+  constexpr u32 kExperiments = 100;
+  CAPTURE(kSeed);
+  for (const double scatter : {.003, .01, .03}) {
+    CAPTURE(scatter);
+    auto equal = verdicts(kExperiments, scatter, 1, kSeed);
+    CHECK(equal[Verdict::kFaster] + equal[Verdict::kSlower] <= kExperiments / 20);
+    CHECK(verdicts(kExperiments, scatter, .95, kSeed)[Verdict::kSlower] >= kExperiments * 19 / 20);
+  }
+}
+
+TEST_CASE("of replicates that scatter too much --replicates=auto says so early, and how many it would take") {
+  for (u64 seed = 0; seed < 20; ++seed) {
+    CAPTURE(seed);
+    const Experiment experiment = automatic(seed, .3, 1);
+    CHECK(experiment.ended == Look::kHopeless);
+    CHECK(experiment.contrast.replicates < kMostReplicates / 2);
+    CHECK(more_replicates(experiment.contrast) > 7 * kMostReplicates);
+  }
+}
+
+TEST_CASE("a quiet machine is done at the first look") {
+  const Experiment experiment = automatic(1, 1e-4, 1);
+  CHECK(experiment.ended == Look::kTight);
+  CHECK(experiment.contrast.replicates == kFirstLook);
+  CHECK(verdict_of(experiment.contrast) == Verdict::kNoDifference);
+}
+
+Contrast contrast_of(double ratio, double half_width, double probability = .001) {
+  return {.ratio = ratio,
+          .interval = {.low = ratio - half_width, .high = ratio + half_width},
+          .probability = probability,
+          .paired = true,
+          .replicates = 10};
+}
+
+TEST_CASE("a verdict of a difference takes interval, test and one percent") {
+  CHECK(verdict_of(contrast_of(1.05, .04)) == Verdict::kFaster);
+  CHECK(verdict_of(contrast_of(.95, .04)) == Verdict::kSlower);
+  CHECK(verdict_of(contrast_of(1.05, .04, .02)) == Verdict::kTooNoisy);
+  CHECK(verdict_of(contrast_of(1.05, .06)) == Verdict::kTooNoisy);
+  CHECK(verdict_of(contrast_of(1.005, .004)) == Verdict::kNoDifference);
+  CHECK(verdict_of(contrast_of(1, .009, 1)) == Verdict::kNoDifference);
+  // The interval is narrow by chance, says the test: neither a difference nor none.
+  CHECK(verdict_of(contrast_of(1.05, .004, .02)) == Verdict::kTooNoisy);
+  CHECK(look_at({contrast_of(1.05, .004, .02)}, 10) == Look::kGoOn);
+  CHECK(more_replicates(contrast_of(1.05, .004, .02)) == kBetweenLooks);
+  CHECK(more_replicates(contrast_of(1, .0199, 1)) == 30);   // twice as narrow takes four times as many
+}
+
+TEST_CASE("auto goes on while one of the variants scatters, and not for ever") {
+  const Contrast narrow = contrast_of(1, .005, 1);
+  const Contrast wide = contrast_of(1, .02, 1);
+  CHECK(look_at({narrow, narrow}, 10) == Look::kTight);
+  CHECK(look_at({narrow, wide}, 10) == Look::kGoOn);
+  CHECK(look_at({narrow, wide}, kMostReplicates) == Look::kMost);
+  CHECK(look_at({narrow, contrast_of(1, .5, 1)}, 10) == Look::kGoOn);   // of so few it may be chance
+  CHECK(look_at({narrow, contrast_of(1, .5, 1)}, 20) == Look::kHopeless);
+}
+
+TEST_CASE("tests that belong together ask for more replicates") {
+  const std::vector<double> base(8, 1.0);
+  const std::vector<double> variant{2, 2.1, 2.2, 2.3, 2.4, 2.5, 2.6, 2.7};
+  Contrast one = paired_contrast(base, variant, 1);
+  CHECK(one.probability == Approx(2.0 / 256));
+  CHECK(one.too_few == 0);
+  CHECK(paired_contrast({1, 1}, {2, 2}, 1).too_few == 6);
+  Contrast other = one;
+  correct({&one, &other});
+  CHECK(one.probability == Approx(4.0 / 256));
+  CHECK(one.too_few == 1);
+  CHECK(unpaired_contrast({1, 1, 1, 1}, {2, 2, 2, 2, 2}, 1).too_few == 1);   // 2 / 252 takes five of both
+}
+
+}  // namespace
+}  // namespace latchlab

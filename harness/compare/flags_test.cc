@@ -1,0 +1,64 @@
+#include "harness/compare/flags.h"
+
+#include "src/testing/catch.h"
+
+namespace latchlab {
+namespace {
+
+/// Ten replicates around which nothing was wrong.
+std::vector<Json> quiet() {
+  std::vector<Json> documents;
+  for (int i = 0; i < 10; ++i) {
+    documents.push_back({{"throughput", {{"seconds", 1.8}, {"timed_share", .9}}},
+                         {"health", {{"steal_share", .001}, {"involuntary_switches", 10 + i}, {"load_before", 1.8 + .01 * i}}},
+                         {"limits", {{"cycle_ns", .5}}}});
+  }
+  return documents;
+}
+
+/// The flags of ten, of which the fourth says `value` at `place`, and the number of the others that are flagged.
+std::pair<std::vector<std::string>, int> flags_with(const char* place, const Json& value) {
+  std::vector<Json> documents = quiet();
+  documents[3][Json::json_pointer(place)] = value;
+  const auto flags = flags_of(documents);
+  int others = 0;
+  for (std::size_t i = 0; i < flags.size(); ++i) others += i != 3 && !flags[i].empty();
+  return {flags[3], others};
+}
+
+using Flagged = std::pair<std::vector<std::string>, int>;
+
+TEST_CASE("a replicate that is like the others has no flag") {
+  for (const auto& flags : flags_of(quiet())) CHECK(flags.empty());
+  CHECK(flags_with("/health/steal_share", .0099) == Flagged{});
+  CHECK(flags_with("/health/involuntary_switches", 40) == Flagged{});   // 20 a second
+  CHECK(flags_with("/health/load_before", 2.8) == Flagged{});
+  CHECK(flags_with("/limits/cycle_ns", .514) == Flagged{});
+}
+
+TEST_CASE("what was out of line around a replicate is named with the middle of the others") {
+  CHECK(flags_with("/health/steal_share", .02) == Flagged{{"the host took 2.0 % of the processors' time"}, 0});
+  CHECK(flags_with("/health/involuntary_switches", 1000) ==
+        Flagged{{"500 involuntary switches a second, 8 in the middle"}, 0});
+  CHECK(flags_with("/health/on_processor", .9) == Flagged{});
+  CHECK(flags_with("/health/on_processor", .5) == Flagged{{"a thread was on a processor 50.0 % of its time"}, 0});
+  CHECK(flags_with("/health/load_before", 4.2) == Flagged{{"load 4.2 before it, 1.9 in the middle"}, 0});
+  CHECK(flags_with("/limits/cycle_ns", .625) == Flagged{{"1.60 GHz, 2.00 in the middle"}, 0});
+  CHECK(flags_with("/limits/cycle_ns", .4) == Flagged{{"2.50 GHz, 2.00 in the middle"}, 0});
+}
+
+TEST_CASE("a switch in three is out of line only beside quieter replicates") {
+  std::vector<Json> documents = quiet();   // more threads than processors: all are thrown off all the time
+  for (Json& document : documents) document["health"]["involuntary_switches"] = 1000;
+  documents[3]["health"]["involuntary_switches"] = 2900;
+  for (const auto& flags : flags_of(documents)) CHECK(flags.empty());
+}
+
+TEST_CASE("what was not measured flags nothing") {
+  CHECK(flags_with("/health", nullptr) == Flagged{});
+  CHECK(flags_with("/throughput/seconds", nullptr) == Flagged{});
+  for (const auto& flags : flags_of({nullptr, Json::object()})) CHECK(flags.empty());
+}
+
+}  // namespace
+}  // namespace latchlab

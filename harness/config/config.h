@@ -1,0 +1,170 @@
+#pragma once
+
+// The resolved configuration of ONE run, as plain values: what remains of a command line after its lists and
+// ranges have been expanded, its words checked and its defaults filled in. Nothing here refers to another
+// run, so a Config can be hashed, printed and run again; everything that changes a result is in it.
+//
+// Only index, sync and the key kind select types (see registry.h); all the rest are values that a trial
+// reads.
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/config/arrivals.h"
+#include "harness/config/slo.h"
+#include "src/base/batching.h"
+#include "src/base/key.h"
+#include "src/base/spec.h"
+#include "src/base/types.h"
+#include "src/memory/memory_config.h"
+#include "workloads/value.h"
+
+namespace latchlab {
+
+/// What a key is to an index: an integer, or a byte string of any length (--keys=file:PATH, email, url).
+enum class KeyKind { kU64, kBytes };
+
+/// Where node memory comes from; the words of `--alloc`.
+enum class Alloc { kMalloc, kTcmalloc, kJemalloc, kMimalloc, kTbb, kArena, kArenaTouch };
+
+/// Whether every node is a call of malloc, of whichever library.
+constexpr bool calls_malloc(Alloc alloc) { return alloc != Alloc::kArena && alloc != Alloc::kArenaTouch; }
+
+/// The words of `--hugepages`.
+enum class HugePages { kNone, kThp };
+
+/// The words of `--validate`.
+enum class Validate { kTally, kOff };
+
+/// The words of `--progress`.
+enum class ProgressMode { kAuto, kPlain, kNone };
+
+/// Which processors the threads of a run are pinned to; the words of `--pin`.
+struct Pin {
+  enum class Kind {
+    kCompact,  ///< fill a cluster, then its socket, then the next one
+    kScatter,  ///< sockets in turn, and within them clusters in turn
+    kCluster,  ///< compact within these clusters
+    kSocket,   ///< compact within these sockets
+    kList,     ///< thread i runs on numbers[i mod size]
+  };
+  Kind kind = Kind::kCompact;
+  std::vector<u32> numbers;  ///< of the last three, in the order given; those of kList are the operating system's
+  std::string text = "compact";
+};
+
+/// When the second hardware threads of cores are used; the words of `--smt`.
+enum class Smt {
+  kAvoid,  ///< when every core has a thread
+  kPack,   ///< before the next core
+};
+
+/// On which NUMA nodes the index's memory lies; the words of `--mem`.
+struct Mem {
+  PagePlacement::Kind kind = PagePlacement::Kind::kFirstTouch;
+  bool of_pin = false;     ///< kInterleave means the nodes of the processors that --pin names, and not all
+  std::vector<u32> nodes;  ///< of kBind, and of kInterleave once they are known
+  std::string text = "first-touch";
+};
+
+/// What `--threads` counts the threads of; the words of `--threads-per`.
+enum class ThreadsPer { kRun, kCluster, kSocket };
+
+/// Of a run.
+inline constexpr u32 kMostThreads = 1024;
+/// What --pmu counts where nobody says what.
+inline constexpr const char* kDefaultPmu = "core";
+
+struct Config {
+  Spec index{.name = "art", .arg = {}, .options = {}};
+  /// Which instructions the index's kernels are to use, where --isa says it and the index's options do not; empty once it is one of
+  /// them.
+  std::string isa;
+  Spec sync{.name = "none", .arg = {}, .options = {}};
+  u32 threads = 1;   ///< of the run: as given until complete_and_check knows the groups, then that many in each of them
+  ThreadsPer threads_per = ThreadsPer::kRun;
+  Pin pin;
+  Smt smt = Smt::kAvoid;
+  Alloc alloc = Alloc::kArenaTouch;
+  Mem mem;
+  HugePages huge_pages = HugePages::kNone;
+  Reclaim reclaim = Reclaim::kEpoch;
+
+  Spec workload{.name = "lookup", .arg = {}, .options = {}};       ///< lookup, insert, mix:read=..
+  Spec keys{.name = "u64", .arg = {}, .options = {}};              ///< u64, u32, dense, stride:N, file:PATH
+  Spec distribution{.name = "uniform", .arg = {}, .options = {}};  ///< uniform, zipf:Q
+  Spec churn{.name = "none", .arg = {}, .options = {}};            ///< how popularity changes: none, drift:.., flash:..
+  double negative = 0;                                             ///< share of lookups for absent keys, 0..1
+  Batching batch;   ///< of lookups, inserts, updates or erasures; a power of two
+  u32 value_size = kPlainValueBytes;   ///< bytes; where they are more, they are in payloads (payloads.h)
+  u64 records = 0;  ///< keys loaded (lookup, mix) or inserted (insert)
+
+  u64 warmup_ns = 0;
+  u64 time_ns = 0;              ///< length of the measured phase; 0: it ends after `ops` operations
+  u64 ops = 0;                  ///< operations of the measured phase over all threads; 0: it ends by time.
+                                ///< `insert` ends after `records` at the latest, whatever is given.
+  u64 clear_accessed_ns = 0;    ///< between two clearings of all pages' Accessed bits in the measured phase; 0: none
+  u64 sample_ns = 100'000'000;  ///< interval of the throughput series
+  std::optional<u64> rows;      ///< the measured phase has a row for so many operations; 0: none; not set: nobody says
+  u32 latency_every = 0;        ///< one call in so many is timed; 0: none
+  std::string pmu = kDefaultPmu;  ///< which events are counted: words for pmu_events (pmu_events.h)
+  bool pmu_given = false;         ///< somebody asked for them
+  std::optional<Rate> rate;     ///< of an open loop; none: a closed one
+  std::optional<Slo> slo;       ///< ... or the rate that keeps this bound
+  u64 seed = 1;
+  Validate validate = Validate::kTally;
+  bool strict = false;  ///< refuse a run that would be degraded; one that turns out so, or noisy, is a failure
+  bool fit = false;     ///< skip a run for which this machine is too small
+
+  std::optional<u32> block;  ///< set by `harness ab`: which block of the comparison this replicate belongs to
+  std::optional<u32> order;  ///< ... and its position within that block
+  u32 replicate = 0;         ///< which repetition of the same point, from 0
+
+  // What follows from the above: filled in by complete_and_check (check.h).
+
+  std::string requests_to;       ///< the file that the requests are written to, where nothing is to run; empty for a run
+  std::string no_room;           ///< why this machine is too small for it, where --fit asks; empty where it is not
+  PagePlacement pages;           ///< what is done for --mem
+  std::string not_placed = "it is the system's own rule";   ///< why nothing is done for it; empty where something is
+  std::string mem_degraded;      ///< why this process cannot do it; empty where it can
+  u32 groups = 1;   ///< that each have an equal share of the threads: the clusters or sockets of --threads-per
+  std::vector<std::pair<std::string, std::string>> index_options;   ///< what is in effect of the index's options
+  Widths widths;                 ///< of what the index has room for
+  u64 most_keys = ~u64{0};       ///< that the index has room for
+  u64 payloads = 0;              ///< places for them; 0 where the index keeps the values
+  std::string index_degraded;    ///< why this process cannot do what the index's options ask for; empty where it can
+  std::string own_memory;        ///< why --alloc does not reach this index, which has memory of its own; empty where it does
+  std::string no_reclaim;        ///< why --reclaim does not reach this policy; empty where it does
+  std::string no_distribution;   ///< why --dist does not reach this workload, which draws no keys; empty where it does
+  std::vector<std::string> inert;   ///< what was given and does nothing in this run, and why: a note each of its result
+  std::string no_churn;          ///< why --churn does not say how popularity changes; empty where it does
+
+  /// Whether mappings are placed one by one, or all that the threads of the run touch first.
+  [[nodiscard]] bool places_chunks() const { return own_memory.empty() && !calls_malloc(alloc); }
+  [[nodiscard]] u64 payload_bytes() const { return payloads * value_size; }
+  [[nodiscard]] KeyKind key_kind() const;
+};
+
+/// The CLI and JSON words of the enumerations.
+[[nodiscard]] std::string_view word(KeyKind);
+[[nodiscard]] std::string_view word(Alloc);
+[[nodiscard]] std::string_view word(HugePages);
+[[nodiscard]] std::string_view word(Smt);
+[[nodiscard]] std::string_view word(ThreadsPer);
+[[nodiscard]] std::string_view word(Reclaim);
+[[nodiscard]] std::string_view word(Validate);
+[[nodiscard]] std::string_view word(BatchOrder);
+
+/// As `--batch` is given: "1", "16", "16:in-turn".
+[[nodiscard]] std::string batch_text(const Batching&);
+
+/// As `--latency` is given: "off", "sample:0.01", "all".
+[[nodiscard]] std::string latency_text(u32 every);
+
+/// The options that name this point again, in one line and canonical order; `point_hash` is a hash of it, so
+/// it leaves out block, order and replicate, which tell replicates of one point apart.
+[[nodiscard]] std::string point_of(const Config&);
+
+}  // namespace latchlab

@@ -1,0 +1,29 @@
+#pragma once
+
+// The rule of the house: what was not measured is null with a reason, never zero.
+
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace latchlab {
+
+/// A value, or why there is none.
+template <class T>
+struct Measured {
+  std::optional<T> value;
+  std::string reason = "not measured";  ///< meaningful while there is no value
+
+  Measured() = default;
+  Measured(T v) : value(std::move(v)), reason() {}  // NOLINT: a measured value converts, that is its purpose
+  [[nodiscard]] static Measured missing(std::string why) {
+    Measured m;
+    m.reason = std::move(why);
+    return m;
+  }
+  [[nodiscard]] explicit operator bool() const { return value.has_value(); }
+  [[nodiscard]] const T& operator*() const { return *value; }
+  [[nodiscard]] const T* operator->() const { return &*value; }
+};
+
+}  // namespace latchlab

@@ -1,0 +1,69 @@
+#include "harness/config/registry.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "src/base/error.h"
+
+namespace latchlab {
+
+namespace {
+
+void add_once(std::vector<std::string>& words, const std::string& word) {
+  if (std::find(words.begin(), words.end(), word) == words.end()) words.push_back(word);
+}
+
+}  // namespace
+
+void Registry::add(Pair pair) { pairs_.push_back(std::move(pair)); }
+
+std::vector<std::string> Registry::indexes() const {
+  std::vector<std::string> words;
+  for (const Pair& pair : pairs_) add_once(words, pair.index);
+  return words;
+}
+
+std::vector<std::string> Registry::policies() const {
+  std::vector<std::string> words;
+  for (const Pair& pair : pairs_) add_once(words, pair.policy);
+  return words;
+}
+
+std::vector<std::string> Registry::policies_of(std::string_view index) const {
+  std::vector<std::string> words;
+  for (const Pair& pair : pairs_) {
+    if (pair.index == index) add_once(words, pair.policy);
+  }
+  return words;
+}
+
+void Registry::check_words(std::string_view index, std::string_view policy) const {
+  const auto check = [](std::string_view option, std::string_view word,
+                        const std::vector<std::string>& known) {
+    if (std::find(known.begin(), known.end(), word) != known.end()) return;
+    throw InputError(fmt::format("--{}: there is no '{}'; this build has {}{}", option, word,
+                                 fmt::join(known, ", "), suggestion(word, known)));
+  };
+  check("index", index, indexes());
+  check("sync", policy, policies());
+}
+
+const Pair& Registry::find(std::string_view index, std::string_view policy, KeyKind keys, std::string_view from) const {
+  check_words(index, policy);
+  bool other_keys = false;
+  for (const Pair& pair : pairs_) {
+    if (pair.index != index || pair.policy != policy) continue;
+    if (pair.keys == keys) return pair;
+    other_keys = true;
+  }
+  if (other_keys) {
+    throw InputError(fmt::format("{}: {} under {} has no {} keys", from, index, policy,
+                                 keys == KeyKind::kU64 ? "integer" : "byte-string"));
+  }
+  throw InputError(fmt::format("--sync: {} does not run under {}; it runs under {}", index, policy,
+                               fmt::join(policies_of(index), ", ")));
+}
+
+}  // namespace latchlab

@@ -1,0 +1,62 @@
+#pragma once
+
+// The small languages inside option values: counts, durations, processor lists, and the lists and ranges that
+// make one option an axis. Every function throws InputError with one line that says what would be right.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/config/config.h"
+#include "src/base/types.h"
+
+namespace latchlab {
+
+/// "16M" is 16,000,000; k K M G T are decimal, Ki Mi Gi Ti binary. A fraction is fine if the result is whole:
+/// "1.5M". Throws unless min <= value <= max. `what` names the option in errors.
+[[nodiscard]] u64 parse_count(std::string_view what, std::string_view text, u64 min, u64 max);
+
+/// "5s", "200ms", "1.5s", "50us", "2min", and "0"; nanoseconds.
+[[nodiscard]] u64 parse_duration(std::string_view what, std::string_view text, u64 min_ns, u64 max_ns);
+
+/// "5 s", "200 ms": the shortest text that parse_duration reads back, e.g. "200ms".
+[[nodiscard]] std::string duration_text(u64 ns);
+
+/// A number from 0 to 1.
+[[nodiscard]] double parse_share(std::string_view what, std::string_view text);
+
+/// "16": side by side; "16:in-turn". A power of two, at most kMostInAttempt.
+[[nodiscard]] Batching parse_batch(std::string_view text);
+/// Bytes: a multiple of 8, at most kMostValueBytes.
+[[nodiscard]] u32 parse_value_size(std::string_view text);
+/// One call in so many is timed, at most a million; 0 for "off", 1 for "all", n for "sample:SHARE" with a share of 1/n, to a
+/// fiftieth of it.
+[[nodiscard]] u32 parse_latency(std::string_view text);
+
+/// compact, scatter, cluster:0-1, socket:0 or list:0-3,5. Whether there are such is not checked here: see placement.h.
+[[nodiscard]] Pin parse_pin(std::string_view text);
+
+/// first-touch, local, interleave, interleave:pin or bind:0-1. Whether there are such nodes is not checked here.
+[[nodiscard]] Mem parse_mem(std::string_view text);
+
+/// The points of an axis, from all values given for its option (an option may be given several times, which
+/// is what a shell makes of an unquoted brace list):
+///
+///   {a,b,c}      a list; {..} may also stand inside: rtm:{0,3,20}, wiscer:{high-churn,read-mostly}
+///   1..8         a range; 1..9+2 adds (1 3 5 7 9), 1..56*2 multiplies (1 2 4 8 16 32); no step means +1.
+///                Ends with the last value that is not beyond the second number. Both numbers may carry the same unit:
+///                1M..16M*4. It may also stand after a colon or an equals sign: rtm:0..20+5,
+///                mix:read=50..90+20,..
+///
+/// Commas separate both the points of a list and the options of a spec. So a piece of the form key=value
+/// belongs to the spec before it, and so does a piece of digits after `list:`, `cluster:`, `socket:` or `bind:`:
+///
+///   {rtm:20,wait=0,none}   is   rtm:20,wait=0   and   none
+///   {compact,list:0-1,3}   is   compact         and   list:0-1,3
+///
+/// A path (file:...) that stands alone is cut only by braces with a comma in them, and has no ranges; in a list a comma ends it. At
+/// most 100,000 points.
+[[nodiscard]] std::vector<std::string> expand_axis(std::string_view what,
+                                                   const std::vector<std::string>& values);
+
+}  // namespace latchlab

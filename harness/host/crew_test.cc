@@ -1,0 +1,121 @@
+#include "harness/host/crew.h"
+
+#include <atomic>
+#include <chrono>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "harness/trial/meter.h"
+#include "src/testing/catch.h"
+
+namespace latchlab {
+namespace {
+
+Clock::time_point soon() { return Clock::now() + std::chrono::milliseconds(1); }
+
+TEST_CASE("every thread of a crew runs every phase once, on the same thread") {
+  for (const u32 threads : {1U, 2U, 16U}) {
+    Crew crew(threads);
+    std::vector<std::thread::id> ids(threads);
+    std::vector<u32> runs(threads, 0);
+    std::vector<u32> moved(threads, 0);
+    for (u32 phase = 0; phase < 20; ++phase) {
+      CHECK_FALSE(crew.run(
+          [&](u32 t) {
+            if (phase == 0) ids[t] = std::this_thread::get_id();
+            moved[t] += ids[t] != std::this_thread::get_id();
+            ++runs[t];
+          },
+          soon, [] {}));
+    }
+    CHECK(runs == std::vector<u32>(threads, 20));
+    CHECK(moved == std::vector<u32>(threads, 0));
+  }
+}
+
+TEST_CASE("the caller watches while the crew works, and can end a phase") {
+  Crew crew(3);
+  std::atomic<bool> stop{false};
+  u32 looks = 0;
+  CHECK_FALSE(crew.run(
+      [&](u32) {
+        while (!stop.load()) std::this_thread::yield();
+      },
+      [&] {
+        if (++looks == 5) stop.store(true);
+        return soon();
+      },
+      [] {}));
+  CHECK(looks >= 5);
+}
+
+TEST_CASE("what a thread throws comes back, stops the others, and leaves the crew usable") {
+  Crew crew(4);
+  std::atomic<bool> stop{false};
+  const std::exception_ptr failure = crew.run(
+      [&](u32 t) {
+        if (t == 2) throw std::runtime_error("thread two");
+        while (!stop.load()) std::this_thread::yield();
+      },
+      soon, [&] { stop.store(true); });
+  REQUIRE(failure);
+  CHECK_THROWS_WITH(std::rethrow_exception(failure), "thread two");
+  CHECK_FALSE(crew.run([](u32) {}, soon, [] {}));
+}
+
+TEST_CASE("a barrier holds until all have come, phase after phase") {
+  constexpr u32 kThreads = 6;
+  constexpr u32 kPhases = 200;
+  Barrier barrier(kThreads);
+  std::atomic<u32> arrived{0};
+  std::atomic<u32> early{0};
+  std::vector<std::thread> threads;
+  for (u32 t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&] {
+      for (u32 phase = 1; phase <= kPhases; ++phase) {
+        arrived.fetch_add(1);
+        barrier.arrive_and_wait();
+        if (arrived.load() < phase * kThreads) early.fetch_add(1);
+        barrier.arrive_and_wait();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(early.load() == 0);
+  CHECK(arrived.load() == kThreads * kPhases);
+}
+
+TEST_CASE("a meter's rates are operations over the seconds that count") {
+  Meter meter;
+  meter.start(2);
+  meter.add(0, 1000);
+  meter.add(1, 3000);
+  meter.sample(1e-3);
+  meter.add(0, 500);
+  meter.sample(1e-3);  // nothing counted meanwhile: left to the next sample
+  meter.add(1, 500);
+  meter.sample(2e-3);
+  meter.finish(0);
+  meter.add(1, 1000);
+  meter.sample(2.5e-3);
+  meter.finish(1);
+  meter.add(1, 1);
+  meter.sample(2.6e-3);  // partial: nobody runs
+  const Throughput t = meter.throughput(3e-3);
+  CHECK(t.operations == 6001);
+  CHECK(meter.operations() == 6001);
+  REQUIRE(t.per_thread.size() == 2);
+  CHECK(t.per_thread[0] == Approx(1500 / 3e-3));
+  CHECK(t.per_thread[1] == Approx(4501 / 3e-3));
+  CHECK(t.per_second == Approx(6001 / 3e-3));
+  REQUIRE(t.series.size() == 3);
+  CHECK(t.series[0] == Approx(4e6));
+  CHECK(t.series[1] == Approx(1e6));
+  CHECK(t.series[2] == Approx(2e6));
+  CHECK(*t.jain < 1);
+  CHECK(t.seconds == Approx(3e-3));
+}
+
+}  // namespace
+}  // namespace latchlab

@@ -1,0 +1,112 @@
+#include "harness/host/limits.h"
+#include "harness/trial/aftermath.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "src/arch/features.h"
+#include "src/machine/native.h"
+#include "src/testing/catch.h"
+
+namespace latchlab {
+namespace {
+
+constexpr u64 kMiB = u64{1} << 20;
+
+TEST_CASE("the buffer stands for the index, within what fits") {
+  CHECK(limits_footprint(0, 1024 * kMiB) == kMiB);
+  CHECK(limits_footprint(100 * kMiB, 1024 * kMiB) == 100 * kMiB);
+  CHECK(limits_footprint(1000 * kMiB, 1024 * kMiB) == 512 * kMiB);
+  CHECK(limits_footprint(100'000 * kMiB, 100'000 * kMiB) == 4096 * kMiB);
+  CHECK(limits_footprint(10 * kMiB, 0) == kMiB);
+  CHECK(limits_footprint(kMiB + 1, 1024 * kMiB) % 64 == 0);
+}
+
+TEST_CASE("limits are measured by one thread and by several") {
+  for (const auto& [threads, ms] : {std::pair{1u, 10u}, {3u, 10u}, {2u, 120u}}) {   // of the last the kinds of line take turns
+    LimitsPlan plan;
+    plan.footprint = 8 * kMiB;
+    plan.cpus.assign(threads, 0);
+    plan.pin = false;
+    plan.time_ns = ms * u64{1'000'000};
+    Limits limits = measure_limits(plan);
+    REQUIRE(limits.chase_ns);
+    REQUIRE(limits.independent_ns);
+    CHECK(*limits.chase_ns > 0);
+    CHECK(*limits.chase_ns < 1e6);
+    CHECK(*limits.cycle_ns > 0);
+    CHECK(*limits.cycle_ns < 50);   // a processor of 20 MHz
+    CHECK(*limits.independent_ns > 0);
+    CHECK(*limits.independent_ns < 1e6);
+    CHECK_FALSE(limits.chase_ratio);
+    CHECK_FALSE(limits.independent_ratio);
+    if (Native::transactions_work()) {
+      REQUIRE(limits.transaction_ns);
+      CHECK(*limits.transaction_ns > 0);
+    } else {
+      CHECK_FALSE(limits.transaction_ns);
+      CHECK(limits.transaction_ns.reason == why_no_rtm());
+    }
+  }
+}
+
+TEST_CASE("an operation is worth the lines of all processors' time for it") {
+  Limits limits;
+  limits.chase_ns = 80.0;
+  limits.independent_ns = 10.0;
+  Throughput throughput;
+  throughput.operations = 1000;
+  throughput.seconds = 200e-6;
+  set_limit_ratios(limits, throughput, 1);
+  CHECK(*limits.chase_ratio == Approx(2.5));
+  CHECK(*limits.independent_ratio == Approx(20));
+  set_limit_ratios(limits, throughput, 4);
+  CHECK(*limits.chase_ratio == Approx(10));
+  CHECK(*limits.independent_ratio == Approx(80));
+
+  Limits none = no_limits("why");
+  set_limit_ratios(none, throughput, 1);
+  CHECK_FALSE(none.chase_ratio);
+  CHECK_FALSE(none.independent_ratio);
+}
+
+TEST_CASE("however short the time, the best of several batches counts") {
+  using Clock = std::chrono::steady_clock;
+  std::vector<std::pair<Clock::time_point, Clock::time_point>> batches;
+  const double best = best_batch_ns(0, [&] {
+    const auto start = Clock::now();
+    // The first one is disturbed.
+    if (batches.empty()) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    batches.emplace_back(start, Clock::now());
+  });
+  REQUIRE(batches.size() == kMinBatches);
+  // A batch's time is at least what passes in it, and at most what passes between its neighbours.
+  const auto ns = [](Clock::time_point from, Clock::time_point to) {
+    return std::chrono::duration<double, std::nano>(to - from).count();
+  };
+  double least = 1e18;
+  double most = 1e18;
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    least = std::min(least, ns(batches[i].first, batches[i].second));
+    if (i == 0 || i + 1 == batches.size()) continue;
+    most = std::min(most, ns(batches[i - 1].second, batches[i + 1].first));
+  }
+  CHECK(best >= least);
+  CHECK(best <= most);
+}
+
+TEST_CASE("a buffer for which there is no memory leaves the limits missing, with the reason") {
+  LimitsPlan plan;
+  plan.footprint = u64{1} << 60;
+  plan.cpus = {0};
+  const Limits limits = measure_limits(plan);
+  CHECK_FALSE(limits.chase_ns);
+  CHECK(limits.chase_ns.reason == "no memory for the buffer");
+  CHECK_FALSE(limits.independent_ratio);
+}
+
+}  // namespace
+}  // namespace latchlab

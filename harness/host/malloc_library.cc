@@ -1,0 +1,103 @@
+#include "harness/host/malloc_library.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include <dlfcn.h>
+#include <gnu/libc-version.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "src/base/error.h"
+
+namespace latchlab {
+
+namespace {
+
+/// Set for the process that is begun again, so that it does not do so for ever.
+constexpr const char* kPreloaded = "LATCHLAB_PRELOADED";
+
+/// Asks the library at `path`, by the functions with which each of those that we know tells its version.
+std::string version_of(void* library, const char* path) {
+  if (library == nullptr) return "unknown";
+  if (auto* const control = reinterpret_cast<int (*)(const char*, void*, std::size_t*, void*, std::size_t)>(
+          dlsym(library, "mallctl"))) {
+    const char* text = nullptr;
+    std::size_t bytes = sizeof(text);
+    if (control("version", &text, &bytes, nullptr, 0) == 0) return fmt::format("jemalloc {}", text);
+  }
+  if (auto* const ask = reinterpret_cast<const char* (*)(int*, int*, const char**)>(dlsym(library, "tc_version"))) {
+    return ask(nullptr, nullptr, nullptr);   // begins with "gperftools"
+  }
+  if (auto* const ask = reinterpret_cast<int (*)()>(dlsym(library, "mi_version"))) {
+    return fmt::format("mimalloc {}.{}.{}", ask() / 100, ask() / 10 % 10, ask() % 10);
+  }
+  if (dlsym(library, "scalable_malloc") != nullptr || dlsym(library, "__TBB_malloc_proxy") != nullptr) {
+    // It has no such function, unlike oneTBB's other library, which need not be in the process; but its file has a number.
+    std::error_code none;
+    const std::filesystem::path file = std::filesystem::canonical(path, none);
+    return fmt::format("oneTBB, {}", none ? path : file.filename().string());
+  }
+  if (dlsym(library, "gnu_get_libc_version") != nullptr) return fmt::format("glibc {}", gnu_get_libc_version());
+  return "unknown";
+}
+
+}  // namespace
+
+std::optional<MallocLibrary> library_of(Alloc alloc) {
+  switch (alloc) {
+    case Alloc::kTcmalloc: return MallocLibrary{.file = "libtcmalloc_minimal.so.4", .package = "libtcmalloc-minimal4"};
+    case Alloc::kJemalloc: return MallocLibrary{.file = "libjemalloc.so.2", .package = "libjemalloc2"};
+    case Alloc::kMimalloc: return MallocLibrary{.file = "libmimalloc.so.2.0", .package = "libmimalloc2.0"};
+    case Alloc::kTbb: return MallocLibrary{.file = "libtbbmalloc_proxy.so.2", .package = "libtbbmalloc2"};
+    case Alloc::kMalloc:
+    case Alloc::kArena:
+    case Alloc::kArenaTouch: break;
+  }
+  return std::nullopt;
+}
+
+MallocServer malloc_server() {
+  Dl_info info{};
+  void* const serving = dlsym(RTLD_DEFAULT, "malloc");
+  if (serving == nullptr || dladdr(serving, &info) == 0 || info.dli_fname == nullptr) {
+    return {.library = "unknown", .version = "unknown"};
+  }
+  void* const library = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+  MallocServer out{.library = std::filesystem::path(info.dli_fname).filename(), .version = version_of(library, info.dli_fname)};
+  if (library != nullptr) (void)dlclose(library);
+  return out;
+}
+
+void serve_malloc_by(Alloc alloc, const std::vector<std::string>& command_line) {
+  const std::optional<MallocLibrary> wanted = library_of(alloc);
+  if (!wanted) return;
+  const std::string serving = malloc_server().library;
+  if (serving == wanted->file) return;
+  const auto fail = [&](const std::string& why) { return InputError(fmt::format("--alloc={}: {}", word(alloc), why)); };
+  if (std::getenv(kPreloaded) != nullptr) {
+    throw fail(fmt::format("{} was preloaded and malloc is still that of {}", wanted->file, serving));
+  }
+  // Only to see that it is there: an allocator may be unable to join a process that runs already, which is another error.
+  const std::string file(wanted->file);
+  if (dlopen(file.c_str(), RTLD_LAZY | RTLD_LOCAL) == nullptr) {
+    const std::string why = dlerror();
+    if (why.find("cannot open shared object file") != std::string::npos) {
+      throw fail(fmt::format("{} is not installed: it is in the package {}", file, wanted->package));
+    }
+  }
+  const char* const before = std::getenv("LD_PRELOAD");
+  (void)setenv("LD_PRELOAD", (before == nullptr || *before == '\0' ? file : file + ":" + before).c_str(), 1);
+  (void)setenv(kPreloaded, file.c_str(), 1);
+  std::vector<std::string> words = command_line;
+  std::vector<char*> pointers;
+  for (std::string& each : words) pointers.push_back(each.data());
+  pointers.push_back(nullptr);
+  (void)execv("/proc/self/exe", pointers.data());
+  throw fail(fmt::format("the process cannot begin again: {}", std::strerror(errno)));
+}
+
+}  // namespace latchlab

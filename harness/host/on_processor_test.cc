@@ -1,0 +1,196 @@
+// Whether threads had their processors.
+#include "harness/host/on_processor.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "harness/host/placement.h"
+#include "harness/host/topology.h"
+#include "harness/loop/toy_index.h"
+#include "harness/trial/account.h"
+#include "harness/trial/trial_testing.h"
+#include "src/testing/catch.h"
+#include "src/testing/temporary_file.h"
+
+namespace latchlab {
+namespace {
+
+using Catch::Matchers::Contains;
+using testing::run_of;
+using testing::small;
+
+constexpr u64 kOneSecond = 1'000'000'000;
+using ThreadTimes = std::vector<std::optional<ProcessorTime>>;
+
+TEST_CASE("the share on a processor is the smallest of a thread") {
+  const Measured<double> share = on_processor({ProcessorTime{.ran_ns = 9 * kOneSecond, .waited_ns = kOneSecond, .sleeps = 0},
+                                               ProcessorTime{.ran_ns = kOneSecond, .waited_ns = 3 * kOneSecond, .sleeps = 0}});
+  REQUIRE(share);
+  CHECK(*share == .25);
+}
+
+TEST_CASE("a share on a processor that nobody knows is missing with its reason") {
+  const ProcessorTime fine{.ran_ns = kOneSecond, .waited_ns = 0, .sleeps = 100};
+  CHECK(on_processor({fine}));
+  CHECK_THAT(on_processor({fine, std::nullopt}).reason, Contains("does not tell"));
+  CHECK_THAT(on_processor({fine, ProcessorTime{}}).reason, Contains("did not run"));
+  const ProcessorTime sleepy{.ran_ns = kOneSecond, .waited_ns = 0, .sleeps = 101};
+  CHECK_THAT(on_processor({sleepy}).reason, Contains("slept 101 times"));
+  CHECK_THAT(on_processor(ThreadTimes{}).reason, Contains("no threads"));
+}
+
+TEST_CASE("a thread's wait is the second number of its schedstat") {
+  const std::string root = "/tmp/latchlab_on_processor_test_" + std::to_string(::getpid());
+  const std::string folder = root + "/proc/thread-self";
+  std::filesystem::create_directories(folder);
+  const auto waited = [&](const char* text) {
+    std::ofstream(folder + "/schedstat") << text;
+    return processor_time(root);
+  };
+  REQUIRE(waited("17 4711 3\n"));
+  CHECK(waited("17 4711 3\n")->waited_ns == 4711);
+  CHECK_FALSE(waited("17\n"));
+  CHECK_FALSE(waited("17 x 3\n"));
+  std::filesystem::remove_all(root);
+  CHECK_FALSE(processor_time(root));
+}
+
+/// A result of threads that had so much of their time, while the host took so much.
+TrialResult judged(const Measured<double>& on_processor, double steal_share, Status status = Status::kOk) {
+  TrialResult result;
+  result.status = status;
+  result.reason = status == Status::kOk ? "" : "the reason before";
+  result.health.on_processor = on_processor;
+  result.health.steal_share = steal_share;
+  judge_processors(result);
+  return result;
+}
+
+TEST_CASE("a run whose threads were kept from processors is noisy, and one that does not know is not") {
+  const TrialResult starved = judged(.47, 0);
+  CHECK(starved.status == Status::kNoisy);
+  CHECK_THAT(starved.reason, Catch::StartsWith("a thread was on a processor for 47.0 % of the time"));
+  CHECK(starved.health.notes.empty());
+  for (const auto& enough : {Measured<double>(.9), Measured<double>::missing("threads that share processors take turns")}) {
+    const TrialResult fine = judged(enough, .049);
+    CHECK(fine.status == Status::kOk);
+    CHECK(fine.reason.empty());
+    CHECK(fine.health.notes.empty());
+  }
+  const TrialResult robbed = judged(1.0, .12);   // by the host, which shows in no thread's time
+  CHECK(robbed.status == Status::kOk);
+  REQUIRE(robbed.health.notes.size() == 1);
+  CHECK_THAT(robbed.health.notes[0], Contains("took 12.0 % of the processors' time"));
+}
+
+TEST_CASE("a worse status stays and its reason, and that the run is noisy becomes a note") {
+  for (const Status worse : {Status::kDegraded, Status::kSkipped, Status::kFailed, Status::kInvalid}) {
+    const TrialResult before = judged(.47, 0, worse);
+    TrialResult after = judged(.47, 0);
+    after.worsen(worse, "the reason before");
+    for (const TrialResult& result : {before, after}) {
+      CHECK(result.status == worse);
+      CHECK(result.reason == "the reason before");
+      REQUIRE(result.health.notes.size() == 1);
+      CHECK_THAT(result.health.notes[0], Contains("on a processor for 47.0 % of the time"));
+    }
+  }
+}
+
+TEST_CASE("a noisy run ends with exit status 0, and with --strict as a degraded one does") {
+  const auto good = [](Status status) { return std::pair(is_good(status, false), is_good(status, true)); };
+  for (const Status fine : {Status::kOk, Status::kSkipped}) CHECK(good(fine) == std::pair(true, true));
+  for (const Status lenient : {Status::kNoisy, Status::kDegraded}) CHECK(good(lenient) == std::pair(true, false));
+  for (const Status bad : {Status::kFailed, Status::kInvalid}) CHECK(good(bad) == std::pair(false, false));
+}
+
+/// Keeps a processor busy while it lives, with three threads: another has a quarter of it.
+class Busy {
+ public:
+  explicit Busy(u32 cpu) {
+    for (std::thread& thread : threads_) {
+      thread = std::thread([this, cpu] {
+        (void)pin_this_thread(cpu);
+        while (!over_.load(kRelaxed)) {
+        }
+      });
+    }
+  }
+  ~Busy() {
+    over_ = true;
+    for (std::thread& thread : threads_) thread.join();
+  }
+  Busy(const Busy&) = delete;
+  Busy& operator=(const Busy&) = delete;
+
+ private:
+  std::atomic<bool> over_{false};   // looks are relaxed: it publishes nothing
+  std::thread threads_[3];
+};
+
+TEST_CASE("a run whose processor others use says so") {
+  if (!processor_time()) return;   // this kernel does not tell
+  Config config = small("lookup");
+  config.threads = 1;
+  config.time_ns = 300'000'000;   // many turns of the scheduler
+  const Busy busy(seat(Topology::discover(), config).cpus.front());
+  const TrialResult result = run_of<toy::Toy<u64>>(config);
+  REQUIRE(result.health.on_processor);
+  CHECK(*result.health.on_processor < kEnoughOnProcessor);
+  CHECK(*result.health.on_processor > 0);
+  CHECK(result.status == Status::kNoisy);
+  CHECK_THAT(result.reason, Catch::StartsWith("a thread was on a processor for "));
+}
+
+/// Of a thread's own time a lookup takes so long that nobody is in another's way, and an update more.
+struct Slow : toy::Toy<u64> {
+  using toy::Toy<u64>::Toy;
+  std::optional<u64> find(Thread& me, u64 key) {
+    spin(100'000);
+    return toy::Toy<u64>::find(me, key);
+  }
+  bool update(Thread& me, u64 key, u64 value) {
+    spin(2'000'000);
+    return toy::Toy<u64>::update(me, key, value);
+  }
+
+ private:
+  static void spin(u64 ns) {
+    const u64 end = *thread_time_ns() + ns;
+    while (*thread_time_ns() < end) {
+    }
+  }
+};
+
+TEST_CASE("waiting for the others at the end of a phase is no time without a processor") {
+  if (!processor_time()) return;   // this kernel does not tell
+  const TemporaryFile file("both 4k lookup\none 256 mix:update=100\n");   // in the second one thread works, and the other naps
+  Config config = small("phases:" + file.path());
+  config.records = 1000;
+  config.warmup_ns = 0;
+  config.time_ns = 0;
+  const TrialResult result = run_of<Slow>(config);
+  CAPTURE(result.reason, result.health.on_processor.reason);
+  REQUIRE(result.throughput);
+  if (*result.placement.oversubscribed) return;
+  CHECK(result.health.on_processor);
+}
+
+TEST_CASE("of more threads than processors the share on a processor is not known") {
+  Config config = small("lookup");
+  config.threads = 2 * Topology::discover().allowed_count();
+  const TrialResult result = run_of<toy::Toy<u64>>(config);
+  CHECK_THAT(result.health.on_processor.reason, Contains("take turns"));
+  CHECK(result.status == Status::kOk);
+}
+
+}  // namespace
+}  // namespace latchlab

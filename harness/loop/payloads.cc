@@ -1,0 +1,62 @@
+#include "harness/loop/payloads.h"
+
+#include <new>
+
+#include "harness/host/interrupt.h"
+
+namespace latchlab {
+namespace {
+
+/// No two words of the arena hold the same, and none holds zero, as fresh pages do.
+constexpr u64 kStride = 0x9e3779b97f4a7c15ull;
+constexpr u64 content(u64 word) { return (word + 1) * kStride; }
+
+/// Relaxed, all of them: whoever comes first, the word is the same.
+u64 load(u64& word) { return std::atomic_ref<u64>(word).load(kRelaxed); }
+void store(u64& word, u64 what) { std::atomic_ref<u64>(word).store(what, kRelaxed); }
+
+/// Pages come when they are written first, by the thread that fills them.
+MemoryConfig untouched(MemoryConfig memory) {
+  memory.alloc = MemoryConfig::Alloc::kArena;
+  memory.pages = {};
+  return memory;
+}
+
+}  // namespace
+
+Payloads::Payloads(u64 places, u32 bytes, const MemoryConfig& memory)
+    : source_(untouched(memory)), places_(places), words_(bytes / sizeof(u64)) {
+  const u64 all = places * bytes;
+  arena_ = static_cast<u64*>(source_.take(all, all).start);
+  if (arena_ == nullptr) throw std::bad_alloc();
+}
+
+void Payloads::fill(u32 part, u32 parts, const PagePlacement& pages) {
+  const u64 page_words = (source_.config().thp ? kHugePageBytes : kSmallPageBytes) / sizeof(u64);
+  const u64 all = places_ * words_;
+  const u64 pages_of_all = (all + page_words - 1) / page_words;
+  const u64 share = (pages_of_all + parts - 1) / parts * page_words;   // whole pages, so that each has one owner
+  const u64 begin = std::min(part * share, all), end = std::min(begin + share, all);
+  if (begin == end) return;
+  (void)place_mapping(arena_ + begin, (end - begin) * sizeof(u64), pages);   // a refusal is known from a try before the run
+  for (u64 at = begin; at < end && !stop_requested();) {
+    for (const u64 stop = std::min(at + page_words, end); at < stop; ++at) store(arena_[at], content(at));
+  }
+}
+
+bool Payloads::read(u64 value) const {
+  const u64 first = first_word(value);
+  u64 expected = content(first), wrong = 0;
+  for (u64 *word = arena_ + first, *const end = word + words_; word != end; ++word, expected += kStride) {
+    wrong |= load(*word) ^ expected;
+  }
+  return wrong == 0;
+}
+
+void Payloads::write(u64 value) {
+  const u64 first = first_word(value);
+  u64 what = content(first);
+  for (u64 *word = arena_ + first, *const end = word + words_; word != end; ++word, what += kStride) store(*word, what);
+}
+
+}  // namespace latchlab

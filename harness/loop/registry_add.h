@@ -1,0 +1,162 @@
+#pragma once
+
+// What the translation units of pairs include: the bridge from one shared index type to the words of the
+// registry. Only those generated units, and tests with an index of their own, may include it: it pulls in the
+// hot loop.
+
+#include <concepts>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/config/registry.h"
+#include "harness/loop/trial_of.h"
+#include "indexes/any_index.h"
+#include "indexes/concepts.h"
+#include "sync/synchronized.h"
+
+namespace latchlab {
+
+/// What there is to set, each with its default.
+template <class Options>
+std::vector<OptionAbout> options_of(const std::string& word) {
+  std::vector<OptionAbout> out;
+  for (auto& [key, standard] : Options::parse(Spec{.name = word, .arg = {}, .options = {}}).resolved()) {
+    OptionAbout option{.key = key, .standard = standard, .meaning = {}};
+    if constexpr (requires { Options::about(key); }) option.meaning = Options::about(key);
+    out.push_back(std::move(option));
+  }
+  return out;
+}
+
+/// Throws InputError if anything is set where there is nothing to set. `what`: "index " or "policy ".
+inline std::vector<std::pair<std::string, std::string>> no_options(const Spec& spec, const char* what) {
+  SpecReader(spec, what + spec.name).finish();
+  return {};
+}
+
+/// What Options make of a spec, for Pair's functions: one function for all pairs that have them.
+template <class Options>
+auto resolved_by(const Spec& spec) {
+  return Options::parse(spec).resolved();
+}
+template <class Options>
+auto degraded_by(const Spec& spec) {
+  return Options::parse(spec).degraded();
+}
+template <class Options>
+u64 most_keys_by(const Spec& spec) {
+  return Options::parse(spec).most_keys();
+}
+template <class Options>
+u64 least_bytes_by(const Spec& spec) {
+  return Options::parse(spec).least_bytes();
+}
+template <class Options>
+auto widths_by(const Spec& spec) {
+  return Options::parse(spec).widths();
+}
+template <class Policy>
+auto policy_degraded(const Spec& sync) {
+  return Policy::degraded(Policy::Options::parse(sync));
+}
+
+/// What an index says of itself, whatever policy it is joined to.
+template <class Written>
+void describe_index(Pair& pair) {
+  if constexpr (requires { Written::kOwnMemory; }) pair.own_memory = Written::kOwnMemory;
+  if constexpr (requires { Written::kLibrary; }) pair.library = Written::kLibrary;
+  if constexpr (requires { Written::kNoErase; }) pair.no_erase = Written::kNoErase;
+  if constexpr (requires { typename Written::Options; }) {
+    using Options = typename Written::Options;
+    pair.resolve_index = resolved_by<Options>;
+    pair.index_options = options_of<Options>(pair.index);
+    if constexpr (requires { Options::kMeantBy; }) pair.meant_by = Options::kMeantBy;
+    if constexpr (requires { Options::variants(); }) pair.variants = Options::variants();
+    if constexpr (requires(const Options& options) { options.degraded(); }) pair.index_degraded = degraded_by<Options>;
+    if constexpr (requires(const Options& options) { options.most_keys(); }) pair.most_keys = most_keys_by<Options>;
+    if constexpr (requires(const Options& options) { options.least_bytes(); }) pair.least_bytes = least_bytes_by<Options>;
+    if constexpr (requires(const Options& options) { options.widths(); }) pair.widths = widths_by<Options>;
+  } else {
+    pair.resolve_index = [](const Spec& spec) { return no_options(spec, "index "); };
+  }
+}
+
+/// What a policy says of itself, whatever index is joined to it.
+template <class Policy>
+void describe_policy(Pair& pair) {
+  using Options = typename Policy::Options;
+  pair.resolve = resolved_by<Options>;
+  if constexpr (requires { Policy::kManyWriters; }) pair.many_writers = Policy::kManyWriters;
+  if constexpr (requires { Policy::kElides; }) pair.elides = Policy::kElides;
+  if constexpr (requires { Policy::kElidesReads; }) pair.elides_reads = Policy::kElidesReads;
+  if constexpr (requires(const Options& options) { Policy::degraded(options); }) pair.degraded = policy_degraded<Policy>;
+  if constexpr (!requires { typename Policy::Reclaimer; }) {
+    pair.no_reclaim = "the index reclaims by itself";
+  } else if constexpr (Policy::Reclaimer::kName == "immediate") {
+    pair.no_reclaim = "under it unlinked memory is free at once";
+  }
+  if constexpr (requires { Policy::kAbout; }) pair.about = Policy::kAbout;
+  pair.options = options_of<Options>(pair.policy);
+}
+
+/// Registers SharedIndex (see indexes/concepts.h: a Synchronized<Index, Policy, Key> or a peer) for one key
+/// kind. What an index says about itself is optional, and taken from it, or from what was joined to a policy, where present:
+///   kOwnMemory             why its memory is not the harness's to choose: --alloc and --hugepages=thp do not reach it, and it
+///                          counts its own bytes()
+///   kNoErase               why its erase must not be called
+///   kLibrary               for a peer: which library it is from, by its name in build_info().libraries
+///   Options::kMeantBy      a MeantBy, for one that the word of another index means too
+///   Options::degraded()    why this process cannot do what they ask for, if so
+///   Options::least_bytes() what it takes before it holds anything, where they can make that more than a machine has
+///   Options::widths()      the bits of its keys and values, where they may be fewer than 64
+///   Options::most_keys()   how many keys it has room for at most, where it may not grow beyond that
+///   Options::variants()    specs with 64 bits of key and value that each stand for a code of its own
+/// The same of a policy:
+///   kAbout                 one line for `harness list`
+///   kManyWriters           false when only one thread may write (default true)
+///   kWritersTakeTurns      true when one lock lets in one writer after the other, so that threads load a chunk each in turn
+///                          (default false)
+///   kElides                true when operations may need no lock, by hardware transactions or prefixes (default false)
+///   kElidesReads           false when that is said of changes only (default true)
+///   degraded(options)      why this process cannot do what the word promises, if so
+///   Options::about(key)    the meaning of one option in a few words; of an index's Options, too
+template <class SharedIndex>
+  requires latchlab::SharedIndex<SharedIndex>
+void add_pair(Registry& registry, std::string index, std::string policy, KeyKind keys) {
+  Pair pair;
+  pair.index = std::move(index);
+  pair.policy = std::move(policy);
+  pair.keys = keys;
+  pair.ordered = SharedIndex::kOrdered;
+  if constexpr (!kFindsBatches<SharedIndex> || !kChangesBatches<SharedIndex>) pair.no_batch = "the index takes one key at a time";
+  if constexpr (requires { SharedIndex::kSideBySide; }) pair.side_by_side = SharedIndex::kSideBySide;
+  if constexpr (requires { SharedIndex::kHints; }) pair.hints = SharedIndex::kHints;
+  pair.learns = kLearns<SharedIndex>;
+  describe_index<typename WrittenAs<SharedIndex>::Type>(pair);
+  if constexpr (requires { typename SharedIndex::Policy::Options; }) {
+    describe_policy<typename SharedIndex::Policy>(pair);
+  } else {
+    pair.resolve = [](const Spec& sync) { return no_options(sync, "policy "); };
+    pair.about = "the index synchronizes itself";
+    pair.no_reclaim = "the index reclaims by itself";
+  }
+  pair.make_trial = [](const Config& config) -> std::unique_ptr<Trial> {
+    return std::make_unique<TrialOf<SharedIndex>>(config);
+  };
+  pair.make_index = [](const Spec& sync, const MemoryConfig& memory, const Spec& spec) -> std::unique_ptr<AnyIndex> {
+    return std::make_unique<AnyIndexOf<SharedIndex>>(sync, memory, spec);
+  };
+  registry.add(std::move(pair));
+}
+
+/// Registers an index under a policy, joined, if the index bears it (Admits, sync/concepts.h); nothing if not.
+template <template <class, class> class Index, class Policy, class Key>
+void add_pair_if_admitted(Registry& registry, std::string index, std::string policy, KeyKind keys) {
+  if constexpr (Admits<Index<typename Policy::Layout, Key>, Policy>) {
+    add_pair<Synchronized<Index, Policy, Key>>(registry, std::move(index), std::move(policy), keys);
+  }
+}
+
+}  // namespace latchlab

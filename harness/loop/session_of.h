@@ -1,0 +1,444 @@
+// The one hot loop. Compiled once for each pair of index and policy, with the index's operations inlined into
+// it; what else is compiled so is in trial_of.h, and everything else of a trial in run_trial.cc and phases.cc.
+//
+// A slice comes as an array of steps. When all its steps are reads or all are inserts the loop is specialised
+// for them: it has no switch, the index's operation is part of it, and its counts stay in registers. A read
+// is judged by a few instructions on values that are there anyway: found or not, and the exclusive or of the
+// upper halves of what came back and what was to be. An insert adds the tag of its value to the checksum,
+// which nothing waits for. The counts end in the result, so that no operation can be optimised away.
+//
+// Nothing here reads a clock, but for calls that stand alone to be timed (latency.h).
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "harness/loop/latency.h"
+#include "harness/loop/payloads.h"
+#include "harness/loop/step.h"
+#include "harness/loop/trial.h"
+#include "indexes/any_index.h"
+#include "indexes/concepts.h"
+#include "src/arch/sanitizer.h"
+#include "src/base/batching.h"
+#include "src/stats/counters.h"
+
+namespace latchlab {
+
+/// A copy of a key that outlives what it was a view of.
+template <class Raw>
+using OwnedKey = std::conditional_t<std::is_same_v<Raw, std::string_view>, std::string, Raw>;
+
+template <class Raw>
+Raw key_of(const Step& step) {
+  if constexpr (std::is_same_v<Raw, u64>) {
+    return step.number;
+  } else {
+    return Raw(step.bytes, step.length);
+  }
+}
+
+/// The tag in a value (workloads/value.h), wherever it stands in values of so many bits. It is also the share of a key in the
+/// checksum of what is there: a hash of the key already, so that nothing is hashed while the clock runs. A sum of them does
+/// not depend on the order of insertions and erasures. Only where the index may have room for fewer bits is the shift asked of a
+/// member: for all other indexes it stays a constant of the loop.
+template <class Index>
+class TagOf {
+ public:
+  explicit TagOf(u32 value_bits) : value_bits_(value_bits) {}
+  u32 value_bits() const { return value_bits_; }
+  u64 operator()(u64 value) const { return value >> (kMayBeNarrow ? value_bits_ / 2 : 32); }
+
+ private:
+  static constexpr bool kMayBeNarrow = requires(const typename WrittenAs<Index>::Type::Options& options) { options.widths(); };
+  u32 value_bits_;
+};
+
+/// On lines of its own: the counters are in it.
+template <SharedIndex Index>
+class alignas(kFalseSharingBytes) SessionOf final : public Session {
+  using Raw = typename Index::Raw;
+  using Thread = decltype(std::declval<Index&>().join());
+
+ public:
+  SessionOf(Index& index, const Batching& batch, u32 value_bits, Payloads* payloads)
+      : index_(index), me_(index.join()), batch_(batch), tag_of_(value_bits), payloads_(payloads) {}
+
+  u32 run(const Slice& slice, const std::atomic<bool>& stop, Tally& tally, u32 stop_steps, Latencies* latencies) override {
+    if constexpr (kLearns<Index>) {
+      if (!slice.teaches) {
+        const auto watch = me_.watch;
+        me_.watch.sleep();
+        const u32 done = run_steps(slice, stop, tally, stop_steps, latencies);
+        me_.watch = watch;
+        return done;
+      }
+    }
+    return run_steps(slice, stop, tally, stop_steps, latencies);
+  }
+
+  [[nodiscard]] std::vector<u64> counters() const override {
+    std::vector<u64> out;
+    if constexpr (requires { me_.counters; }) {
+      for_each_counter(me_.counters, [&](std::string_view, u64 value) { out.push_back(value); });
+      if constexpr (requires { me_.counters.histogram; }) {
+        out.insert(out.end(), me_.counters.histogram.begin(), me_.counters.histogram.end());
+      }
+    }
+    return out;
+  }
+  [[nodiscard]] Troubles troubles() const override {
+    Troubles out;
+    const auto& counters = counted();
+    if constexpr (requires { counters.abort_fields(); }) out.aborts = counters.aborts();
+    if constexpr (requires { counters.elided(); }) {
+      out.fallbacks = counters.fallbacks + by_choice(counters);
+      out.elidable = counters.elided() + out.fallbacks;
+    }
+    if constexpr (requires { counters.read_restarts; }) out.restarts = counters.read_restarts + counters.write_restarts;
+    return out;
+  }
+
+ private:
+  u32 run_steps(const Slice& slice, const std::atomic<bool>& stop, Tally& tally, u32 stop_steps, Latencies* latencies) {
+    u32 done = 0;
+    // Relaxed: the flag publishes nothing, and a look that is one block late does no harm.
+    while (done < slice.count && !stop.load(kRelaxed)) {
+      const Step* const steps = slice.steps + done;
+      u32 block = std::min(std::max(stop_steps, batch_.keys), slice.count - done);
+      if (latencies == nullptr) {
+        run_block(slice, steps, block, tally);
+      } else if (latencies->untimed() != 0) {
+        block = std::min(block, latencies->untimed());
+        run_block(slice, steps, block, tally);
+        latencies->skip(block);
+      } else {
+        block = std::min(block, batch_.keys);
+        latencies->time(steps->kind, counted(), [&] { run_block(slice, steps, block, tally); });
+      }
+      done += block;
+    }
+    if constexpr (requires { index_.idle(me_); }) index_.idle(me_);
+    return done;
+  }
+
+  void run_block(const Slice& slice, const Step* steps, u32 count, Tally& tally) {
+    const std::optional<OpKind>& only = slice.only;
+    if (payloads_ != nullptr && !calls_batches(only)) [[unlikely]] {
+      run_with_payloads(steps, count, slice.gets, tally);
+    } else if (only == OpKind::kRead) {
+      reads(steps, count, tally);
+    } else if (kChangesBatches<Index> && batch_.keys > 1 &&
+               (only == OpKind::kInsert || only == OpKind::kUpdate || only == OpKind::kErase)) {
+      change_batches(*only, steps, count, tally);
+    } else if (only == OpKind::kInsert) {
+      inserts(steps, count, tally);
+    } else {
+      mixed(steps, count, slice.gets, tally);
+    }
+  }
+
+  bool calls_batches(const std::optional<OpKind>& only) const {
+    if (batch_.keys == 1 || !only) return false;
+    if (*only == OpKind::kRead) return kFindsBatches<Index>;
+    return kChangesBatches<Index> && (*only == OpKind::kInsert || *only == OpKind::kUpdate || *only == OpKind::kErase);
+  }
+
+  /// What the policy counts for this thread.
+  const auto& counted() const {
+    if constexpr (requires { me_.counters; }) {
+      return me_.counters;
+    } else {
+      static constexpr NoCounters kNone;
+      return kNone;
+    }
+  }
+
+  /// Asks before the loop what need not be asked for every lookup; for a batch it may be.
+  void reads(const Step* steps, u32 count, Tally& tally) {
+    if constexpr (kFindsBatches<Index>) {
+      if (batch_.keys > 1) return look_up_batches(steps, count, tally);
+    }
+    const auto loop = [&](auto me) { look_up<decltype(me)>(me, steps, count, tally); };
+    if constexpr (requires { me_.decide(loop); }) {
+      me_.decide(loop);
+    } else {
+      look_up<Thread&>(me_, steps, count, tally);
+    }
+  }
+  [[gnu::noinline]] void look_up_batches(const Step* steps, u32 count, Tally& tally) {
+    u64 misses = 0;
+    for (const Step* const end = steps + count; steps != end;) {
+      const u32 now = std::min(batch_.keys, static_cast<u32>(end - steps));
+      misses += look_up_batch(steps, now, tally);
+      steps += now;
+    }
+    note_reads(count, misses, tally);
+  }
+  /// One call of the index; how many keys it did not find.
+  [[gnu::always_inline]] u64 look_up_batch(const Step* steps, u32 count, Tally& tally) {
+    std::array<Raw, kMostInAttempt> keys;
+    std::array<std::optional<u64>, kMostInAttempt> found;
+    for (u32 i = 0; i < count; ++i) keys[i] = key_of<Raw>(steps[i]);
+    index_.find_batch(me_, std::span<const Raw>(keys.data(), count), std::span(found.data(), count), batch_.order);
+    u64 misses = 0;
+    for (u32 i = 0; i < count; ++i) misses += !found_right(steps[i], found[i], tally);
+    if (payloads_ != nullptr) read_payloads(std::span(found.data(), count), tally);
+    return misses;
+  }
+  /// By one call where the index takes batches, else one after the other.
+  [[gnu::noinline]] void multi_get(const Step* steps, u32 count, Tally& tally) {
+    u64 misses = 0;
+    if constexpr (kFindsBatches<Index>) {
+      misses = look_up_batch(steps, count, tally);
+    } else {
+      for (u32 i = 0; i < count; ++i) {
+        const auto found = find(steps[i]);
+        misses += !found_right(steps[i], found, tally);
+        if (payloads_ != nullptr) read_payloads(std::span(&found, 1), tally);
+      }
+    }
+    tally.gets += count;
+    tally.got += count - misses;
+    note(OpKind::kMultiGet, misses == 0, tally);
+  }
+  /// One lookup where a loop does more than look up: what a find becomes is compiled once for them all.
+  [[gnu::noinline]] std::optional<u64> find(const Step& step) { return index_.find(me_, key_of<Raw>(step)); }
+
+  /// Flattened: the whole find is part of the loop, whatever the compiler thinks of its size. What is as expected costs no
+  /// counter, so that the processor's room is the index's: hits are what did not miss, and mistakes are counted apart.
+  template <class Me>
+  LATCHLAB_FLATTEN [[gnu::noinline]] void look_up(Me me, const Step* steps, u32 count, Tally& tally) {
+    u64 misses = 0;
+    Index& index = index_;   // in a register: as a member it would be loaded again after every store
+    for (const Step *step = steps, *const end = steps + count; step != end; ++step) {
+      misses += !found_right(*step, index.find(me, key_of<Raw>(*step)), tally);
+    }
+    note_reads(count, misses, tally);
+  }
+  /// Whether a key was found; counts what is not as expected.
+  [[gnu::always_inline]] bool found_right(const Step& step, const std::optional<u64>& found, Tally& tally) const {
+    const auto missed = [&] {
+      if (step.expect == Expect::kHit) [[unlikely]] count_missing(tally);
+      return false;
+    };
+    // Where each lookup misses, the loop of them would else be laid out as a cold one.
+    if constexpr (!keeps_pairs<Index>()) {
+      if (!found) return missed();
+    }
+    if (!found) [[unlikely]] return missed();
+    if (tag_of_(*found ^ step.value) != 0 || step.expect == Expect::kMiss) [[unlikely]] count_mistake(*found, step, tally);
+    return true;
+  }
+  static void note_reads(u32 count, u64 misses, Tally& tally) {
+    tally.count[static_cast<std::size_t>(OpKind::kRead)] += count;
+    tally.succeeded[static_cast<std::size_t>(OpKind::kRead)] += count - misses;
+  }
+  [[gnu::noinline, gnu::cold]] static void count_missing(Tally& tally) { ++tally.missing; }
+  [[gnu::noinline, gnu::cold]] void count_mistake(u64 found, const Step& step, Tally& tally) const {
+    tally.wrong_values += tag_of_(found ^ step.value) != 0;
+    tally.phantoms += step.expect == Expect::kMiss;
+  }
+
+  /// Inserts, updates or erasures.
+  [[gnu::noinline]] void change_batches(OpKind kind, const Step* steps, u32 count, Tally& tally) {
+    if constexpr (kChangesBatches<Index>) {
+      std::array<Raw, kMostInAttempt> keys;
+      std::array<u64, kMostInAttempt> values;
+      for (const Step* const end = steps + count; steps != end;) {
+        const u32 now = std::min(batch_.keys, static_cast<u32>(end - steps));
+        for (u32 i = 0; i < now; ++i) keys[i] = key_of<Raw>(steps[i]), values[i] = steps[i].value;
+        change_batch(kind, steps, std::span<const Raw>(keys.data(), now), std::span<const u64>(values.data(), now), tally);
+        steps += now;
+      }
+    }
+  }
+  void change_batch(OpKind kind, const Step* steps, std::span<const Raw> keys, std::span<const u64> values, Tally& tally) {
+    // Inserts may throw: those that were done before are counted all the same.
+    struct Done {
+      ~Done() {
+        for (std::size_t i = 0; i < count; ++i) {
+          if (all || changed[i]) session.note_change(kind, steps[i], changed[i], tally);
+        }
+      }
+      const SessionOf& session;
+      const OpKind kind;
+      const Step* const steps;
+      const std::size_t count;
+      Tally& tally;
+      bool all = false;
+      std::array<bool, kMostInAttempt> changed{};
+    } done{*this, kind, steps, keys.size(), tally};
+    const std::span<bool> changed(done.changed.data(), keys.size());
+    switch (kind) {
+      case OpKind::kInsert: index_.insert_batch(me_, keys, values, changed, batch_.order); break;
+      case OpKind::kErase: index_.erase_batch(me_, keys, changed, batch_.order); break;
+      default: index_.update_batch(me_, keys, values, changed, batch_.order); break;
+    }
+    done.all = true;
+    if (payloads_ != nullptr && kind != OpKind::kErase) write_payloads(changed, steps);
+  }
+
+  /// Flattened likewise. An insert may throw: what was done before it is added all the same.
+  LATCHLAB_FLATTEN [[gnu::noinline]] void inserts(const Step* steps, u32 count, Tally& tally) {
+    struct Counts {
+      ~Counts() {
+        const u64 done = static_cast<u64>(step - first);
+        tally.count[static_cast<std::size_t>(OpKind::kInsert)] += done;
+        tally.succeeded[static_cast<std::size_t>(OpKind::kInsert)] += done - refused;
+        tally.keys += done - refused;
+        tally.checksum += checksum;
+      }
+      Tally& tally;
+      const Step* const first;
+      const Step* step = first;
+      u64 refused = 0;
+      u64 checksum = 0;
+    } counts{tally, steps};
+    for (const Step* const end = steps + count; counts.step != end; ++counts.step) {
+      const Step& step = *counts.step;
+      if (index_.insert(me_, key_of<Raw>(step), step.value)) [[likely]] {
+        counts.checksum += tag_of_(step.value);
+      } else {
+        ++counts.refused;
+        tally.phantoms += step.expect == Expect::kMiss;
+      }
+    }
+  }
+
+  [[gnu::noinline]] void mixed(const Step* steps, u32 count, const Step* gets, Tally& tally) {
+    for (u32 i = 0; i < count; ++i) {
+      const Step& step = steps[i];
+      switch (step.kind) {
+        case OpKind::kRead: reads(&step, 1, tally); break;
+        case OpKind::kInsert: inserts(&step, 1, tally); break;
+        case OpKind::kUpdate: note_change(step.kind, step, index_.update(me_, key_of<Raw>(step), step.value), tally); break;
+        case OpKind::kUpsert: {
+          const bool inserted = index_.upsert(me_, key_of<Raw>(step), step.value);
+          if (inserted) note_key(step, 1, tally);
+          tally.missing += inserted && step.expect == Expect::kHit;
+          note(OpKind::kUpsert, inserted, tally);
+          break;
+        }
+        case OpKind::kErase: note_change(step.kind, step, index_.erase(me_, key_of<Raw>(step)), tally); break;
+        case OpKind::kScan: scan(step, tally); break;
+        case OpKind::kMultiGet: multi_get(gets + step.number, step.limit, tally); break;
+        case OpKind::kRmw: read_modify_write(step, tally); break;
+      }
+    }
+  }
+
+  /// Two operations of the index, as in YCSB: what others do in between is overwritten.
+  void read_modify_write(const Step& step, Tally& tally) {
+    const auto found = find(step);
+    (void)found_right(step, found, tally);
+    if (payloads_ != nullptr) read_payloads(std::span(&found, 1), tally);
+    const bool updated = found && index_.update(me_, key_of<Raw>(step), step.value);
+    if (payloads_ != nullptr) write_payloads(std::span(&updated, 1), &step);
+    tally.missing += found && !updated && step.expect == Expect::kHit;
+    note(OpKind::kRmw, updated, tally);
+  }
+
+  /// A loop of its own, so that those above know nothing of payloads. Batches see to theirs when the call is over.
+  [[gnu::noinline]] void run_with_payloads(const Step* steps, u32 count, const Step* gets, Tally& tally) {
+    for (const Step& step : std::span(steps, count)) {
+      const auto kind = static_cast<std::size_t>(step.kind);
+      const u64 before = tally.succeeded[kind];
+      switch (step.kind) {
+        case OpKind::kRead: {
+          const auto found = find(step);
+          note(OpKind::kRead, found_right(step, found, tally), tally);
+          read_payloads(std::span(&found, 1), tally);
+          break;
+        }
+        case OpKind::kInsert:
+        case OpKind::kUpdate:
+        case OpKind::kUpsert: {
+          mixed(&step, 1, gets, tally);
+          const bool written = tally.succeeded[kind] != before || step.kind == OpKind::kUpsert;   // which is one in either case
+          write_payloads(std::span(&written, 1), &step);
+          break;
+        }
+        case OpKind::kErase:
+        case OpKind::kMultiGet:
+        case OpKind::kScan:
+        case OpKind::kRmw: mixed(&step, 1, gets, tally); break;   // which see to payloads themselves
+      }
+    }
+  }
+  /// Those of the keys that were found.
+  [[gnu::noinline]] void read_payloads(std::span<const std::optional<u64>> found, Tally& tally) const {
+    for (const std::optional<u64>& value : found) tally.wrong_values += value && !payloads_->read(*value);
+  }
+  /// Those of the keys that were written.
+  [[gnu::noinline]] void write_payloads(std::span<const bool> written, const Step* steps) {
+    for (std::size_t i = 0; i < written.size(); ++i) {
+      if (written[i]) payloads_->write(steps[i].value);
+    }
+  }
+
+  /// Order and bounds of every pair; the tag of the last one only, since hashing each would cost as much as
+  /// delivering it. Of a payload, every word.
+  [[gnu::noinline]] void scan(const Step& step, Tally& tally) {
+    if constexpr (Index::kOrdered) {
+      const Raw from = key_of<Raw>(step);
+      u64 delivered = 0;
+      u64 disorder = 0;
+      u64 value = 0;
+      index_.scan(me_, from, step.limit, [&](Raw key, u64 v) {
+        disorder += delivered == 0 ? key < from : !(Raw(last_) < key);
+        last_ = key;
+        value = v;
+        if (payloads_ != nullptr) tally.wrong_values += !payloads_->read(v);
+        ++delivered;
+      });
+      disorder += delivered > step.limit;
+      tally.disorder += disorder;
+      tally.scanned += delivered;
+      if (delivered > 0) tally.wrong_values += !tag_matches(Raw(last_), value, tag_of_.value_bits());
+      note(OpKind::kScan, delivered > 0, tally);
+    } else {
+      note(OpKind::kScan, false, tally);
+    }
+  }
+
+  static void note(OpKind kind, bool succeeded, Tally& tally) {
+    ++tally.count[static_cast<std::size_t>(kind)];
+    tally.succeeded[static_cast<std::size_t>(kind)] += succeeded;
+  }
+
+  /// Of an insert, an update or an erasure.
+  void note_change(OpKind kind, const Step& step, bool changed, Tally& tally) const {
+    if (kind == OpKind::kInsert) {
+      tally.phantoms += !changed && step.expect == Expect::kMiss;
+    } else {
+      tally.missing += !changed && step.expect == Expect::kHit;
+    }
+    if (changed && kind != OpKind::kUpdate) note_key(step, kind == OpKind::kInsert ? 1 : ~u64{0}, tally);
+    note(kind, changed, tally);
+  }
+
+  /// `sign` is 1 or, for an erasure, the 2^64's complement of it.
+  void note_key(const Step& step, u64 sign, Tally& tally) const {
+    tally.keys += sign;
+    tally.checksum += sign * tag_of_(step.value);
+  }
+
+  Index& index_;
+  Thread me_;
+  const Batching batch_;
+  const TagOf<Index> tag_of_;
+  OwnedKey<Raw> last_{};  ///< of the scan that runs
+  Payloads* const payloads_;   ///< null where the index keeps the values
+};
+
+}  // namespace latchlab

@@ -1,0 +1,134 @@
+// A shared index for the tests of the harness: std::map under a mutex, with mistakes on request.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "harness/loop/session_of.h"
+#include "src/base/error.h"
+#include "src/base/spec.h"
+#include "src/memory/memory_config.h"
+
+namespace latchlab::toy {
+
+/// What a toy index does wrong. Set before a run, for all toys; reset by Plant.
+enum class Mistake {
+  kNone,
+  kWrongValue,   ///< a find in a thousand returns the value of another key
+  kLostInsert,   ///< an insert in a thousand says true and does nothing
+  kDoubleErase,  ///< an erase in a hundred says true and leaves the key
+  kMissedKey,    ///< a find in a thousand misses
+  kPhantom,      ///< a find that misses says that it has found
+  kSwappedKeys,  ///< an insert in a thousand is made under another key
+  kBadScan,      ///< a scan in ten delivers its first pair twice
+  kUncounted,    ///< a lookup in a thousand is not counted, where operations are
+  kNoMemory,     ///< the 5000th insert throws std::bad_alloc
+  kLateThrow,    ///< so does this one, after it has inserted
+  kFull,         ///< from the 5000th on no key is inserted: IndexFull
+};
+inline Mistake mistake = Mistake::kNone;
+inline std::atomic<u64> occasions{0};
+
+struct Plant {
+  explicit Plant(Mistake m) {
+    mistake = m;
+    occasions = 0;
+  }
+  ~Plant() { mistake = Mistake::kNone; }
+  Plant(const Plant&) = delete;
+  Plant& operator=(const Plant&) = delete;
+};
+
+/// Every `period`-th occasion for mistake `m`.
+inline bool strikes(Mistake m, u64 period) {
+  return mistake == m && occasions.fetch_add(1) % period == period - 1;
+}
+
+template <class RawKey>
+class Toy {
+ public:
+  using Raw = RawKey;
+  using Owned = OwnedKey<Raw>;
+  static constexpr bool kOrdered = true;
+  struct Thread {};
+
+  Toy(const Spec&, const MemoryConfig&) {}
+  Toy(const Toy&) = delete;
+  Toy& operator=(const Toy&) = delete;
+
+  Thread join() { return {}; }
+
+  std::optional<u64> find(Thread&, Raw key) {
+    const std::lock_guard lock(mutex_);
+    const auto found = map_.find(Owned(key));
+    if (found == map_.end()) {
+      return mistake == Mistake::kPhantom ? std::optional<u64>(value_of(key, 0)) : std::nullopt;
+    }
+    if (strikes(Mistake::kMissedKey, 1000)) return std::nullopt;
+    if (strikes(Mistake::kWrongValue, 1000)) return ~found->second;
+    return found->second;
+  }
+  bool insert(Thread&, Raw key, u64 value) {
+    const std::lock_guard lock(mutex_);
+    if (mistake == Mistake::kFull && map_.size() >= 5000 && !map_.contains(Owned(key))) throw IndexFull();
+    if (mistake == Mistake::kNoMemory && occasions.fetch_add(1) >= 5000) throw std::bad_alloc();
+    if (strikes(Mistake::kLostInsert, 1000)) return true;
+    if (strikes(Mistake::kSwappedKeys, 1000)) {
+      return map_.emplace(another(key), value_of(Raw(another(key)), 7)).second;
+    }
+    const bool inserted = map_.emplace(Owned(key), value).second;
+    if (mistake == Mistake::kLateThrow && occasions.fetch_add(1) >= 5000) throw std::bad_alloc();
+    return inserted;
+  }
+  bool update(Thread&, Raw key, u64 value) {
+    const std::lock_guard lock(mutex_);
+    const auto found = map_.find(Owned(key));
+    if (found == map_.end()) return false;
+    found->second = value;
+    return true;
+  }
+  bool upsert(Thread&, Raw key, u64 value) {
+    const std::lock_guard lock(mutex_);
+    return map_.insert_or_assign(Owned(key), value).second;
+  }
+  bool erase(Thread&, Raw key) {
+    const std::lock_guard lock(mutex_);
+    if (strikes(Mistake::kDoubleErase, 100)) return map_.contains(Owned(key));
+    return map_.erase(Owned(key)) > 0;
+  }
+  template <class Visit>
+  std::size_t scan(Thread&, Raw from, std::size_t limit, Visit&& visit) {
+    const std::lock_guard lock(mutex_);
+    std::size_t seen = 0;
+    for (auto at = map_.lower_bound(Owned(from)); at != map_.end() && seen < limit; ++at, ++seen) {
+      visit(Raw(at->first), at->second);
+      if (seen == 0 && strikes(Mistake::kBadScan, 10)) visit(Raw(at->first), at->second);
+    }
+    return seen;
+  }
+  template <class Visit>
+  void for_each(Thread&, Visit&& visit) {
+    for (const auto& [key, value] : map_) visit(Raw(key), value);
+  }
+  Footprint bytes() const { return {.live = map_.size() * 64, .reserved = map_.size() * 96}; }
+
+ private:
+  static Owned another(Raw key) {
+    if constexpr (std::is_same_v<Raw, u64>) {
+      return ~key;
+    } else {
+      return Owned(key) + "!";
+    }
+  }
+
+  std::mutex mutex_;
+  std::map<Owned, u64> map_;
+};
+
+}  // namespace latchlab::toy

@@ -1,0 +1,286 @@
+#include "harness/result/report.h"
+#include "harness/trial/latency_account.h"
+
+#include <filesystem>
+#include <fstream>
+#include <limits>
+
+#include <unistd.h>
+
+#include "harness/loop/latency.h"
+#include "harness/result/full_result_test.h"
+#include "harness/text/table.h"
+#include "src/testing/catch.h"
+#include "src/testing/json_schema.h"
+#include "src/testing/temporary_file.h"
+#include "workloads/phases_file.h"
+#include "workloads/wiscer.h"
+
+namespace latchlab {
+namespace {
+
+using testing::empty_result;
+using testing::full_result;
+
+std::vector<std::string> violations(const Json& document) {
+  return testing::schema_violations("harness/result/result.schema.json", document.dump());
+}
+
+/// Every null in a document must have its reason beside it.
+void check_reasons(const Json& document, const std::string& path) {
+  for (const auto& [key, value] : document.items()) {
+    INFO(path << "/" << key);
+    if (value.is_null()) {
+      REQUIRE(document.is_object());
+      REQUIRE(document.contains(key + "_reason"));
+      CHECK_FALSE(document[key + "_reason"].get<std::string>().empty());
+    }
+    if (value.is_structured()) check_reasons(value, path + "/" + key);
+  }
+}
+
+/// A folder that is gone at the end.
+struct Folder {
+  std::string path = "/tmp/latchlab_report_test_" + std::to_string(getpid());
+  Folder() { std::filesystem::create_directories(path); }
+  ~Folder() { std::filesystem::remove_all(path); }
+};
+
+TEST_CASE("documents conform to the committed schema", "[report]") {
+  for (const RunResult& result : {full_result(), empty_result()}) {
+    const Json document = document_of(result);
+    CHECK(violations(document) == std::vector<std::string>{});
+    check_reasons(document, "");
+  }
+}
+
+TEST_CASE("what was not measured is null with a reason, never zero", "[report]") {
+  const Json document = document_of(empty_result());
+  for (const char* at :
+       {"/limits/footprint_bytes", "/limits/chase_ns", "/placement/processors", "/placement/oversubscribed",
+        "/sync/counters", "/sync/aborts", "/sync/abort_statuses", "/sync/fallback_rate", "/sync/reclaim",
+        "/memory/index_live_bytes",
+        "/memory/payload_bytes",
+        "/health/migrations", "/config/key_file", "/config/trace", "/config/wiscer", "/config/phases", "/throughput", "/latency", "/offer",
+        "/slo", "/sync/series", "/sync/per_thread",
+        "/limits/transaction_ns", "/pmu"}) {
+    INFO(at);
+    CHECK(document.at(Json::json_pointer(at)).is_null());
+    CHECK(document.at(Json::json_pointer(std::string(at) + "_reason")) == "the run was skipped");
+  }
+  CHECK(document["machine"]["memory_bytes"].is_null());
+  CHECK(document["block"].is_null());
+  CHECK(document["order"].is_null());
+  // A reason that is known is kept.
+  TrialResult failed;
+  failed.sync.aborts = Measured<SyncStats::Counts>::missing("the policy has no transactions");
+  failed.memory.rss = u64{5};
+  nothing_measured(failed, "memory ran out");
+  CHECK(failed.sync.aborts.reason == "the policy has no transactions");
+  CHECK(*failed.memory.rss == 5);
+  CHECK(failed.throughput.reason == "memory ran out");
+}
+
+TEST_CASE("a document says which options did not reach the index and what its key file holds", "[report]") {
+  RunResult result = full_result();
+  result.config.own_memory = "it allocates itself";
+  result.config.no_reclaim = "nothing waits";
+  result.config.no_distribution = "it takes the records in turn";
+  const Json document = document_of(result);
+  CHECK(violations(document) == std::vector<std::string>{});
+  CHECK(document["config"]["alloc"].is_null());
+  CHECK(document["config"]["alloc_reason"] == "it allocates itself");
+  CHECK(document["config"]["reclaim"].is_null());
+  CHECK(document["config"]["reclaim_reason"] == "nothing waits");
+  CHECK(document["config"]["dist"].is_null());
+  CHECK(document["config"]["dist_reason"] == "it takes the records in turn");
+  CHECK(document["config"]["hugepages"] == "none");
+  CHECK(document["config"]["clear_accessed_s"] == 0.1);
+  CHECK(document["memory"]["accessed_cleared"] == 2);
+  CHECK(document["config"]["key_file"]["repeated"] == 3);
+  CHECK(document["config"]["trace"]["checksum"] == "000000000000fade");
+  CHECK(document["config"]["trace"]["loaded"] == 2);
+  CHECK(document["config"]["wiscer"]["delete"] == .01);
+  const Json warm{{"name", "warm"}, {"operations", 1024}, {"workload", "lookup"}, {"dist", "zipf:0.99"}, {"churn", "drift:10"}};
+  CHECK(document["config"]["phases"][0] == warm);
+  CHECK(document["config"]["phases"][1]["dist"].is_null());
+  CHECK(document["config"]["phases"][1]["dist_reason"] == "it takes the records in turn");
+  CHECK(document["config"]["wiscer"]["shift_every_reason"] == "popularity does not shift");
+  CHECK(document["sync"]["reclaim"]["pending"] == 2);
+  const std::string block = block_of(result);
+  CHECK(block.find("1,005 lines 2 are empty and 3 repeat") != std::string::npos);
+  result.trial.key_file = KeyFile{.lines = 1000, .empty = 0, .repeated = 0};
+  CHECK(block_of(result).find("lines 0 are empty") == std::string::npos);
+}
+
+TEST_CASE("numbers that are alike stand under their own names", "[report]") {
+  const Json document = document_of(full_result());
+  CHECK(document["memory"]["index_live_bytes"] == 43'000);
+  CHECK(document["memory"]["index_reserved_bytes"] == 50'000);
+  CHECK(document["memory"]["payload_bytes"] == 64'000);
+  CHECK(document["config"]["value_size"] == 64);
+  CHECK_THAT(block_of(full_result()), Catch::Contains("payloads     1,000 of 64 bytes   64.0 kB apart from the index"));
+  CHECK(document["limits"]["chase_ns"] == 80.0);
+  CHECK(document["limits"]["independent_ns"] == 10.0);
+  CHECK(document["limits"]["transaction_ns"] == 20.0);
+  CHECK(document["limits"]["chase_ratio"] == 2.5);
+  CHECK(document["limits"]["independent_ratio"] == 20.0);
+  CHECK_THAT(block_of(full_result()), Catch::Contains("or 20 independent ones (10.0 ns)"));
+}
+
+TEST_CASE("a document says what was counted and why the rest was not, and people see it", "[report]") {
+  RunResult result = full_result();
+  PmuResult& pmu = *result.trial.pmu.value;
+  pmu.events.push_back({.name = "cycles-t", .family = "tsx", .total = Measured<PmuTotal>::missing("ENOENT: there is none")});
+  Json document = document_of(result)["pmu"];
+  CHECK(violations(document_of(result)) == std::vector<std::string>{});
+  CHECK(document["events"][0]["count"] == Json{{"here", "perf::CYCLES"}, {"user_only", false}, {"raw", 40}, {"scaled", 100.0},
+                                               {"enabled_ns", 10}, {"running_ns", 4}, {"running_share", .4},
+                                               {"per_operation", 2e-5}});
+  CHECK(document["events"][1]["count"].is_null());
+  CHECK(document["events"][1]["count_reason"] == "ENOENT: there is none");
+  CHECK(document["derived"]["instructions_per_cycle"] == 2.5);
+  CHECK_THAT(block_of(result), Catch::Contains("counted      2e-05 cycles an operation   2.50 instructions a cycle   in turns: "
+                                               "counted 40.0 % of the time or more   with the waiting for operations\n"));
+  pmu.events[0].total.value->per_operation = 12'345.5;
+  CHECK_THAT(block_of(result), Catch::Contains("counted      12,346 cycles an operation"));
+  pmu.events.erase(pmu.events.begin());
+  // A null must have its reason.
+  document = document_of(result);
+  document["pmu"]["events"][0].erase("count_reason");
+  CHECK(violations(document) != std::vector<std::string>{});
+}
+
+TEST_CASE("a document says what came in an open loop, and people see it", "[report]") {
+  RunResult result = full_result();
+  const Json document = document_of(result);
+  CHECK(document["config"]["rate_reason"] == "--slo looks for it");
+  CHECK(document["config"]["slo"] == "p99:3ms");
+  CHECK(document["slo"]["answer"] == "found");
+  CHECK(document["slo"]["tries"][0]["response_ns"] == 2'500'000);
+  CHECK(document["offer"] == Json{{"per_second", 5.2e6}, {"arrivals", 5'100'000}, {"largest_lag_ns", 3'000'000}, {"lag_at_end_ns", 0},
+                                  {"late", false}});
+  const std::string block = block_of(result);
+  CHECK_THAT(block, Catch::Contains("5.20 M operations/s came   one began 3.0 ms late, at the end none"));
+  CHECK_THAT(block, Catch::Contains("p99 of at most 3ms up to 5.20 M operations/s, of 1 tries; a closed loop does 9.00 M operations/s"));
+  CHECK_THAT(block, Catch::Contains("max 2.5 ms   from when they were due"));
+  CHECK_THAT(block, !Catch::Contains("of a processor each"));
+  CHECK_THAT(RunTable({}).row(result), Catch::Contains("ok, p99:3ms up to 5.20 M/s, response p50 400 ns"));
+  result.trial.slo.value->tries[0].response_ns = Measured<u64>::missing("no call was timed");
+  const Json untimed = document_of(result);
+  CHECK(untimed["slo"]["tries"][0]["response_ns_reason"] == "no call was timed");
+  CHECK(testing::schema_violations("harness/result/result.schema.json", untimed.dump()) == std::vector<std::string>{});
+  CHECK_THAT(block, Catch::Contains("   with the waiting for operations\n"));
+  result.trial.offer.value->arrivals = Measured<u64>::missing("they were too many");
+  result.trial.latency = Measured<Latency>::missing(kUntimed);
+  const Json uncounted = document_of(result);
+  CHECK(uncounted["offer"]["arrivals_reason"] == "they were too many");
+  CHECK(testing::schema_violations("harness/result/result.schema.json", uncounted.dump()) == std::vector<std::string>{});
+  CHECK_THAT(block_of(result), Catch::Contains("response     -: --latency=off: no call was timed, and so no response time either\n"));
+  result.trial.offer = Measured<Offer>::missing("a closed loop");
+  CHECK_THAT(block_of(result), !Catch::Contains("with the waiting"));
+  CHECK_THAT(block_of(result), Catch::Contains("ns of a processor each"));
+  result.config.slo.reset();
+  result.config.rate = Rate::parse("poisson:5.2M");
+  CHECK(document_of(result)["config"]["rate"] == "poisson:5200000");
+}
+
+TEST_CASE("a document says how long calls took, and people see it", "[report]") {
+  RunResult result = full_result();
+  const Json latency = document_of(result)["latency"];
+  CHECK(latency["per_key_ns"] == 210.25);
+  CHECK(latency["share_of_time"] == .04);
+  CHECK(latency["all"]["percentiles"][1] == Json{{"percent", 99.9}, {"ns", 12'345}});
+  CHECK(latency["per_operation"]["read"]["fallbacks"] == 7);
+  CHECK(latency["per_operation"]["read"]["aborts"]["conflict"] == 3);
+  CHECK(latency["fell_back"]["count"] == 5000);
+  CHECK(latency["all"]["histogram"][0] == Json{400, 4000});
+  CHECK(latency["response"]["count"] == 5000);
+  CHECK(latency["per_operation"]["read"]["response"]["max_ns"] == 2'500'000);
+  CHECK_THAT(block_of(result), Catch::Contains("p50 400 ns   p99.9 12.3 us   max 2.5 ms   of 5,000 timed batches of 2"));
+  CHECK_THAT(block_of(result), Catch::Contains("fell back  p50"));
+  result.trial.latency = Measured<Latency>::missing("nobody asked");
+  CHECK(document_of(result)["latency"].is_null());
+  CHECK_THAT(block_of(result), !Catch::Contains("p50"));
+  CHECK(document_of(full_result())["sync"]["series"]["aborts"] == Json{.1, .2});
+  CHECK(document_of(full_result())["sync"]["per_thread"][0]["conflict"] == 30);
+}
+
+TEST_CASE("a document says why nothing is said of a key where calls differ in their keys", "[report]") {
+  RunResult result = full_result();
+  result.trial.latency.value->per_key_ns = Measured<double>::missing("they do");
+  Json document = document_of(result);
+  CHECK(document["latency"]["per_key_ns_reason"] == "they do");
+  CHECK(violations(document) == std::vector<std::string>{});
+  document["latency"].erase("per_key_ns_reason");
+  CHECK(violations(document) != std::vector<std::string>{});
+}
+
+TEST_CASE("a document says phases of a file to be rows only where they are", "[report]") {
+  RunResult result = full_result();
+  result.config.workload = Spec::parse("phases:x");
+  result.config.slo.reset();
+  CHECK(document_of(result)["config"]["rows_reason"] == "each phase of the file is a row");
+  result.config.rate = Rate::parse("1M");
+  CHECK(document_of(result)["config"]["rows_reason"] == "phases of the file are rows in a closed loop only");
+}
+
+TEST_CASE("the schema refuses what does not conform", "[report]") {
+  const Json good = document_of(full_result());
+  const auto violations_after = [&](auto&& change) {
+    Json document = good;
+    change(document);
+    return violations(document).size();
+  };
+  CHECK(violations_after([](Json&) {}) == 0);
+  CHECK(violations_after([](Json& d) { d.erase("status"); }) > 0);
+  CHECK(violations_after([](Json& d) { d["status"] = "fine"; }) > 0);
+  CHECK(violations_after([](Json& d) { d["extra"] = 1; }) > 0);
+  CHECK(violations_after([](Json& d) { d["machine"]["extra"] = 1; }) > 0);
+  CHECK(violations_after([](Json& d) { d["schema_version"] = 1; }) > 0);
+  CHECK(violations_after([](Json& d) { d["memory"]["rss_bytes"] = nullptr; }) >
+        0);  // a null without a reason
+  CHECK(violations_after([](Json& d) { d["memory"]["rss_bytes"] = "many"; }) > 0);
+  CHECK(violations_after([](Json& d) { d["throughput"]["series"][0] = -1; }) > 0);
+  CHECK(violations_after([](Json& d) { d["config"]["negative"] = 1.5; }) > 0);
+}
+
+TEST_CASE("a number that is not finite is missing, not null alone", "[report]") {
+  RunResult result = full_result();
+  result.trial.limits.chase_ratio = std::numeric_limits<double>::infinity();
+  const Json document = document_of(result);
+  CHECK(document["limits"]["chase_ratio"].is_null());
+  CHECK(document["limits"]["chase_ratio_reason"] == "not a finite number");
+}
+
+TEST_CASE("identity: runs differ, replicates share their point", "[report]") {
+  RunResult a = full_result();
+  RunResult b = full_result();
+  CHECK(a.run_id != b.run_id);
+  CHECK(a.point_hash == b.point_hash);
+  b.config.replicate = 7;
+  b.config.block = 7;
+  CHECK(point_hash(b.config) == a.point_hash);
+  b.config.seed = 2;
+  CHECK(point_hash(b.config) != a.point_hash);
+}
+
+TEST_CASE("a document is written whole or not at all", "[report]") {
+  const Folder folder;
+  write_atomically(folder.path, "a.json", "{}");
+  std::ifstream file(folder.path + "/a.json");
+  std::string line;
+  std::getline(file, line);
+  CHECK(line == "{}");
+
+  // A folder in the place of the target makes the rename fail after everything was written.
+  std::filesystem::create_directories(folder.path + "/b.json/inside");
+  CHECK_THROWS_AS(write_atomically(folder.path, "b.json", "{}"), OutputError);
+  CHECK_THROWS_AS(write_atomically(folder.path + "/missing", "c.json", "{}"), OutputError);
+  std::size_t entries = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder.path)) ++entries;
+  CHECK(entries == 2);  // a.json and the folder b.json: no temporary file is left
+}
+
+}  // namespace
+}  // namespace latchlab

@@ -1,0 +1,223 @@
+"""Documents of the real binary: what they say, what is made of them, and what is null with a reason.
+
+Run by CTest, which says where the binary is; by hand:
+LATCHLAB_HARNESS=build/release/harness python3 harness/smoke/documents_test.py
+"""
+
+import base64
+import json
+import os
+import pathlib
+import struct
+import subprocess
+import tempfile
+import unittest
+import zlib
+
+from smoke_testing import HARNESS, SHORT, TREE, Runs, jsonschema, run
+
+
+def counts_in(encoded):
+    """The largest value of a bucket to how many it holds, of HdrHistogram's compressed encoding: read as its format says."""
+    packed = base64.b64decode(encoded)
+    cookie, length = struct.unpack(">ii", packed[:8])
+    assert (cookie, length) == (0x1C849314, len(packed) - 8)
+    plain = zlib.decompress(packed[8:])
+    cookie, length, offset, digits, lowest, _, ratio = struct.unpack(">iiiiqqd", plain[:40])
+    assert (cookie, length, offset, digits, lowest, ratio) == (0x1C849313, len(plain) - 40, 0, 2, 1, 1.0)
+    found, position, word, shift = {}, 0, 0, 0
+    for byte in plain[40:]:
+        word |= (byte if shift == 56 else byte & 0x7F) << shift
+        shift += 7
+        if byte & 0x80 and shift < 63:
+            continue
+        count, word, shift = (word >> 1) ^ -(word & 1), 0, 0
+        if count < 0:
+            position -= count
+            continue
+        if count > 0:
+            power = max(position // 128 - 1, 0)
+            found[((position - power * 128 + 1) << power) - 1] = count
+        position += 1
+    return found
+
+
+class Documents(Runs):
+    def test_limits_are_measured_on_pages_of_the_same_size(self):
+        for pages in ("none", "thp"):
+            with self.subTest(pages=pages):
+                (document,) = self.documents(f"--hugepages={pages}", "--records=1M", "--time=50ms", "--warmup=10ms")
+                self.assertEqual(document["limits"]["page_bytes"], document["memory"]["page_bytes"])
+
+    def test_latencies_of_an_open_loop_are_exported(self):
+        (document,) = self.documents("--rate=poisson:20k", "--workload=mix:read=80,update=20", *SHORT)
+        self.assertEqual(document["config"]["rate"], "poisson:20000")
+        self.assertGreater(document["offer"]["per_second"], 0)
+        latency = document["latency"]
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+            file.write(json.dumps(document))
+            file.flush()
+            log = run("hdr", file.name).stdout.splitlines()
+            text = run("hdr", file.name, "all.response").stdout
+            self.assertEqual(run("hdr", file.name, "nothing").returncode, 2)
+        self.assertEqual(log[0], "#[Histogram log format version 1.3]")
+        exported = {line.split(",")[0]: counts_in(line.split(",")[4]) for line in log if line.startswith("Tag=")}
+        for tag, summary in (
+            ("all", latency["all"]),
+            ("all.response", latency["response"]),
+            ("read.response", latency["per_operation"]["read"]["response"]),
+        ):
+            counts = exported[f"Tag={tag}"]
+            self.assertEqual(sum(counts.values()), summary["count"])
+            # The largest is known better than its bucket says; where another of theirs is told from it, it stands there.
+            self.assertEqual(list(counts.items())[:-1], [tuple(pair) for pair in summary["histogram"][:-1]])
+            self.assertGreaterEqual(max(counts), summary["max_ns"])
+        self.assertRegex(text, rf"1\.000000000000 +{latency['response']['count']}\n#\[Mean")
+
+    def test_results_are_explained(self):
+        with tempfile.TemporaryDirectory() as folder:
+            paths = []
+            for policy in ("none", "olc"):
+                paths.append(f"{folder}/{policy}.json")
+                pathlib.Path(paths[-1]).write_text(run(f"--sync={policy}", "--json", *SHORT).stdout)
+            done = run("explain", paths[1], paths[0])
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertTrue(done.stdout.startswith("art under olc, 1 thread, lookup: "), done.stdout)
+            self.assertIn("none takes ", done.stdout)
+        for pair in self.pairs:
+            with self.subTest(pair=pair):
+                document = run(f"--index={pair[0]}", f"--sync={pair[1]}", "--json", *SHORT).stdout
+                done = subprocess.run(
+                    [HARNESS, "explain", "-"], input=document, capture_output=True, text=True, check=False
+                )
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertTrue(done.stdout.startswith(f"{pair[0]} under {pair[1]}"), done.stdout)
+
+    def test_lists_and_repetitions_make_a_document_each(self):
+        with tempfile.TemporaryDirectory() as folder:
+            documents = self.documents(
+                "--index=art",
+                "--sync={none,olc}",
+                "--threads=1..2",
+                "--reps=2",
+                f"--out={folder}",
+                *SHORT,
+                count=8,
+            )
+            self.assertEqual(len({d["run_id"] for d in documents}), 8)
+            self.assertEqual(len({d["point_hash"] for d in documents}), 4)
+            written = [json.loads(path.read_text()) for path in pathlib.Path(folder).rglob("*.json")]
+            self.assertEqual({d["run_id"] for d in written}, {d["run_id"] for d in documents})
+            for document in written:
+                self.checked(document, "--out")
+
+    def test_what_does_not_reach_an_index_is_null_with_a_reason(self):
+        if not any(index == "tbb" for index, _, _ in self.pairs):
+            self.skipTest("there is no tbb in this build")
+        (document,) = self.documents("--index=tbb", "--sync=own", *SHORT)
+        config = document["config"]
+        self.assertIsNone(config["alloc"])
+        self.assertIn("allocator", config["alloc_reason"])
+        self.assertNotIn("--alloc", config["point"])
+        self.assertEqual(config["hugepages"], "none")
+        self.assertEqual(document["memory"]["huge_share"] or 0, 0)
+        self.assertIsNone(document["sync"]["reclaim"])
+        (document,) = self.documents("--index=art", "--sync=none", *SHORT)
+        self.assertEqual(document["config"]["alloc"], "arena+touch")
+
+    def test_a_skipped_point_has_no_numbers(self):
+        done = run("--sync={none,spin}", "--threads=2", "--workload=insert", "--records=1000", "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        skipped = json.loads(done.stdout.splitlines()[0])
+        self.assertEqual(skipped["status"], "skipped")
+        self.conforms(self.results, skipped, "skipped")
+        self.assertIsNone(skipped["limits"]["footprint_bytes"])
+        self.assertIsNone(skipped["placement"]["processors"])
+        self.assertEqual(skipped["limits"]["footprint_bytes_reason"], "the run was skipped")
+
+    def test_lines_of_a_key_file_and_blocks_to_reclaim_are_counted(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+            file.write("\n".join(["one", "", "two", "one", "three", "", "two"]) + "\n")
+            file.flush()
+            (document,) = self.documents(f"--keys=file:{file.name}", "--time=20ms", "--warmup=1ms")
+            self.assertEqual(document["config"]["key_file"], {"lines": 7, "empty": 2, "repeated": 2})
+            people = run(f"--keys=file:{file.name}", "--time=20ms").stdout
+            self.assertIn("of the key file's 7 lines 2 are empty", people)
+        if any(policy == "olc" for _, policy, _ in self.pairs):
+            # So many operations, not for so long: however slow the machine, there is something to free.
+            (document,) = self.documents(
+                "--sync=olc", "--workload=mix:insert=50,erase=50", "--ops=100000", "--records=20000"
+            )
+            reclaim = document["sync"]["reclaim"]
+            self.assertGreater(reclaim["retired"], 0)
+            self.assertGreater(reclaim["freed"], 0)
+            self.assertEqual(reclaim["stalled"], 0)
+
+    def test_a_comparison_has_a_schema_too(self):
+        document = self.comparison("--a=--sync=none", "--b=--sync=rtm:20 --threads=2", "--replicates=2", *SHORT)
+        self.assertEqual([v["name"] for v in document["variants"]], ["a", "b"])
+        plain, elided = document["variants"]
+        self.assertEqual(plain["fallback_rate_reason"], "the policy has no fallback")
+        self.assertEqual(plain["commits_per_begin_reason"], "the policy has no transactions")
+        if self.rtm_works:
+            self.assertGreater(elided["commits_per_begin"], 0.9)
+            self.assertIsNotNone(elided["zero_aborts_per_operation"])
+        else:
+            self.assertEqual(elided["fallback_rate"], 1)
+            self.assertEqual(elided["commits_per_begin_reason"], "no transaction was begun")
+        self.assertEqual((plain["verdict"], elided["verdict"]), ("base", "withheld"))   # two blocks are too few
+
+    def test_results_are_compared_with_those_of_another_day(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for policy in ("none", "olc"):
+                self.documents(f"--sync={policy}", "--threads=1..2", f"--out={folder}/{policy}", *SHORT, count=2)
+            done = run("compare", "--json", f"{folder}/none", f"{folder}/olc")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            for line, threads in zip(done.stdout.splitlines(), (1, 2), strict=True):
+                document = json.loads(line)
+                self.conforms(self.comparisons, document, "compare")
+                self.assertEqual(document["common"], f"threads={threads}")
+                self.assertTrue(document["variants"][1]["command"].startswith(f"{folder}/olc  sync=olc"))
+                self.assertEqual(document["variants"][1]["verdict"], "withheld")   # one replicate of each
+            done = run("compare", f"{folder}/none", f"{folder}/olc")
+            self.assertIn("1 replicate is too few", done.stdout)
+
+    def test_limits_are_a_command_too(self):
+        done = run("limits", "--footprint=1Mi", "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        schema = json.loads((TREE / "harness/commands/limits.schema.json").read_text())
+        self.conforms(jsonschema.Draft7Validator(schema), json.loads(done.stdout), "limits")
+
+    def test_events_are_counted_or_say_why_not(self):
+        words = ["--pmu=tsx,cache,CYCLES:u", "--pmu=TC_deliver_mode:DD", "--pmu=off"]   # the second is an event of 2000
+        mixed, elsewhere, off = self.documents(*words, *SHORT, count=3)
+        self.assertEqual([d["config"]["pmu"] for d in (mixed, elsewhere, off)], [word[len("--pmu="):] for word in words])
+        families = [event["family"] for event in mixed["pmu"]["events"]]
+        self.assertEqual(families, ["software"] * 3 + ["tsx"] * 13 + ["cache"] * 4 + ["named"])
+        for event in mixed["pmu"]["events"]:
+            if event["count"] is not None:
+                self.assertGreater(event["count"]["enabled_ns"], 0, event)
+            elif event["family"] in ("software", "cache", "named"):   # the kernel was asked
+                self.assertRegex(event["count_reason"], "^E[A-Z]+: |^never scheduled", event)
+        self.assertIn("netburst", elsewhere["pmu"]["events"][-1]["count_reason"])
+        self.assertEqual((off["pmu"], off["pmu_reason"]), (None, "--pmu=off"))
+
+    def test_events_of_transactions_have_names_on_every_processor_that_has_them(self):
+        for processor in ("hsw", "hsw_ep", "bdw", "skl", "skx", "clx", "icl", "icx", "spr"):
+            with self.subTest(processor=processor):
+                done = subprocess.run(
+                    [HARNESS, "list", "pmu"], capture_output=True, text=True, timeout=60, check=True,
+                    env={**os.environ, "LIBPFM_FORCE_PMU": processor},
+                )
+                events = {line.split()[0]: line for line in done.stdout.splitlines() if line.startswith("    ")}
+                for event in (
+                    "cycles-t", "cycles-ct", "RTM_RETIRED:START", "RTM_RETIRED:COMMIT", "RTM_RETIRED:ABORTED",
+                    "RTM_RETIRED:ABORTED_MEM", "RTM_RETIRED:ABORTED_UNFRIENDLY", "RTM_RETIRED:ABORTED_MEMTYPE",
+                    "RTM_RETIRED:ABORTED_EVENTS", "TX_MEM:ABORT_CONFLICT", "TX_MEM:ABORT_CAPACITY_WRITE",
+                ):
+                    self.assertIn(f" {processor}::", events[event])
+                self.assertRegex(events["cycles-ct"], "CPU_CLK.*:THREAD_P:intx=1:intxcp=1")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,169 @@
+"""Threads, memory and transactions on a machine of four NUMA nodes and two sockets (src/testing/emulated_machine.py): what
+the harness observes there is what it was asked for. Booted once for all tests, and skipped where there is no QEMU, unless
+LATCHLAB_SKIP_NOTHING is set, as .ci/run does.
+
+Run by CTest; by hand: LATCHLAB_HARNESS=build/release/harness python3 harness/smoke/emulated_machine_test.py
+"""
+
+import json
+import os
+import pathlib
+import sys
+import unittest
+
+TREE = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(TREE / "src/testing"))
+import emulated_machine  # noqa: E402
+
+HARNESS = os.environ.get("LATCHLAB_HARNESS") or str(TREE / "build/release/harness")
+RECORDS = 50_000
+SHORT = f"--json --records={RECORDS} --ops=2000 --warmup=0 --progress=none"
+
+HITS = "grep numa_hit /sys/devices/system/node/node*/numastat | grep -o '[0-9]*$'"   # pages that each node has given out so far
+
+# What each run adds to SHORT.
+RUNS = {
+    "compact": "--threads=8",
+    "scatter": "--threads=4 --pin=scatter",
+    "socket": "--threads=2 --pin=socket:1",
+    "sockets": "--threads=5 --pin=socket:1,0",
+    "cluster": "--threads=3 --pin=cluster:3,1",
+    "list": "--threads=3 --pin=list:6,1,3",
+    "compact packed": "--threads=3 --smt=pack",
+    "scatter packed": "--threads=6 --pin=scatter --smt=pack",
+    "per cluster": "--threads=1 --threads-per=cluster",
+    "per socket": "--threads=3 --threads-per=socket --pin=socket:1,0",
+    "on one node": "--threads=2 --pin=cluster:3",
+    "local": "--threads=2 --pin=cluster:1-2 --mem=local",
+    "interleave": "--threads=1 --mem=interleave",
+    "interleave socket": "--threads=1 --pin=socket:1 --mem=interleave:pin",
+    "interleave untouched": "--threads=2 --mem=interleave --alloc=arena",
+    "bind": "--threads=4 --mem=bind:2",
+    "bind huge": "--threads=4 --mem=bind:2 --hugepages=thp",
+    "bind two": "--threads=2 --pin=list:0,6 --mem=bind:1,3",
+}
+LINES = {run: f"harness {SHORT} {options}" for run, options in RUNS.items()}
+LINES |= {
+    run: f"{HITS}; harness {SHORT} {options}; {HITS}"
+    for run, options in {
+        "malloc": "--threads=2 --mem=bind:3 --alloc=malloc",
+        "own memory": "--index=simdht:slots=1M --sync=rwspin --mem=bind:3",   # a table of 16 MB, made before a thread joins
+        "own memory, first touched": "--index=simdht:slots=1M --sync=rwspin --pin=cluster:2",
+    }.items()
+}
+LINES["limits"] = f"{HITS}; harness limits --json --progress=none --footprint=32Mi --threads=2; {HITS}"
+LINES["limits bound"] = f"{HITS}; harness limits --json --progress=none --footprint=32Mi --threads=1 --mem=bind:2; {HITS}"
+LINES["no such node"] = f"harness {SHORT} --mem=bind:4"
+
+
+def setUpModule():
+    global results
+    results = dict(zip(LINES, emulated_machine.run(HARNESS, list(LINES.values())), strict=True))
+
+
+class Machine(unittest.TestCase):
+    def document(self, run):
+        done = results[run]
+        self.assertEqual(done.status, 0, f"{LINES[run]}: {done.stderr}")
+        (document,) = (json.loads(line) for line in done.stdout.splitlines() if line.startswith("{"))
+        self.assertIn(document["status"], ("ok", "noisy", "degraded"), document["reason"])
+        return document
+
+    def processors(self, run):
+        """That the threads ran on, after a look that it is where they were to run."""
+        threads = self.document(run)["placement"]["threads"]
+        observed = [thread["observed_cpu"] for thread in threads]
+        self.assertEqual(observed, [thread["requested_cpu"] for thread in threads])
+        return observed
+
+    def nodes(self, run, by):
+        """Where pages of the index lie, and their shares, after a look that the run says who placed them."""
+        memory = self.document(run)["placement"]["memory"]
+        self.assertEqual(memory["by"], by)
+        self.assertGreater(memory["observed"]["pages"], 100)
+        return {place["node"]: place["share"] for place in memory["observed"]["shares"]}
+
+    def test_the_machine_is_the_one_that_is_drawn(self):
+        machine = self.document("compact")["machine"]
+        self.assertEqual([machine["sockets"], machine["numa_nodes"], machine["cores"], machine["processors"]], [2, 4, 4, 8])
+
+    def test_transactions_execute_and_always_abort(self):
+        self.assertEqual(self.document("compact")["machine"]["rtm"]["probe"], "always-aborts")
+
+    def test_threads_run_where_pin_says(self):
+        self.assertEqual(self.processors("compact"), [0, 2, 4, 6, 1, 3, 5, 7])
+        self.assertEqual(self.processors("scatter"), [0, 4, 2, 6])
+        self.assertEqual(self.processors("socket"), [4, 6])
+        self.assertEqual(self.processors("sockets"), [4, 6, 0, 2, 5])
+        self.assertEqual(self.processors("cluster"), [6, 2, 7])
+        self.assertEqual(self.processors("list"), [6, 1, 3])
+
+    def test_second_hardware_threads_are_used_when_smt_says(self):
+        self.assertEqual(self.processors("compact packed"), [0, 1, 2])
+        self.assertEqual(self.processors("scatter packed"), [0, 4, 2, 6, 1, 5])
+
+    def test_each_cluster_or_socket_has_its_threads(self):
+        self.assertEqual(self.processors("per cluster"), [0, 2, 4, 6])
+        self.assertEqual(self.processors("per socket"), [4, 6, 5, 0, 2, 1])
+        self.assertEqual(self.document("per socket")["config"]["threads"], 6)
+
+    def test_a_thread_says_on_which_node_and_cluster_it_ran(self):
+        places = self.document("compact")["placement"]["threads"]
+        self.assertEqual([place["node"] for place in places], [0, 1, 2, 3, 0, 1, 2, 3])
+        self.assertEqual([place["cluster"] for place in places], [0, 1, 2, 3, 0, 1, 2, 3])
+        self.assertEqual([place["socket"] for place in places], [0, 0, 1, 1, 0, 0, 1, 1])
+
+    def test_memory_lies_where_mem_says(self):
+        self.assertEqual(self.nodes("on one node", by=None), {3: 1})
+        self.assertEqual(self.nodes("bind", by="chunks"), {2: 1})
+        self.assertEqual(self.nodes("bind huge", by="chunks"), {2: 1})
+        everywhere = [self.nodes("interleave", by="chunks"), self.nodes("interleave untouched", by="chunks")]
+        local, two = self.nodes("local", by="chunks"), self.nodes("bind two", by="chunks")
+        socket = self.nodes("interleave socket", by="chunks")
+        for places, shares in (([0, 1, 2, 3], everywhere[0]), ([0, 1, 2, 3], everywhere[1]), ([1, 2], local), ([1, 3], two),
+                               ([2, 3], socket)):
+            self.assertEqual(sorted(shares), places)
+            for share in shares.values():
+                self.assertAlmostEqual(share, 1 / len(places), delta=0.1)
+
+    def came_from(self, node, run, least_bytes):
+        """Checks that all but a little of the memory that was given out meanwhile is this node's."""
+        hits = [int(line) for line in results[run].stdout.splitlines() if line.isdigit()]
+        given = [after - before for before, after in zip(hits[:4], hits[4:], strict=True)]
+        self.assertGreater(given[node], least_bytes // 4096)
+        self.assertLess(sum(given) - given[node], given[node] / 4)
+
+    def test_memory_of_malloc_comes_from_the_node_that_mem_says(self):
+        memory = self.document("malloc")["placement"]["memory"]
+        self.assertEqual(memory["by"], "threads")
+        self.assertIn("malloc", memory["observed_reason"])
+        self.came_from(3, "malloc", RECORDS * 16)   # a key and its value, at the very least
+
+    def test_what_an_index_takes_before_threads_join_lies_where_they_would_have_it(self):
+        if "there is no 'simdht'" in results["own memory"].stderr:
+            self.skipTest("this build has no simdht")
+        self.assertEqual(self.document("own memory")["placement"]["memory"]["by"], "threads")
+        self.came_from(3, "own memory", 16_000_000)
+        self.came_from(2, "own memory, first touched", 16_000_000)
+
+    def test_the_limits_are_those_of_the_memory_that_threads_would_use(self):
+        # Two threads of compact are on nodes 0 and 1; what the lines take is laid by one of them.
+        for run, nodes in (("limits", (0, 1)), ("limits bound", (2,))):
+            done = results[run]
+            self.assertEqual(done.status, 0, done.stderr)
+            hits = [int(line) for line in done.stdout.splitlines() if line.isdigit()]
+            given = [after - before for before, after in zip(hits[:4], hits[4:], strict=True)]
+            for node in nodes:
+                self.assertGreater(given[node], (32 << 20) // 4096 // len(nodes), f"{run}: {given}")
+
+    def test_a_node_that_is_not_there_is_wrong_input(self):
+        done = results["no such node"]
+        self.assertEqual((done.status, done.stderr.count("\n")), (2, 1))
+        self.assertIn("there is no node 4; this process may use nodes 0-3", done.stderr)
+
+
+if __name__ == "__main__":
+    if missing := emulated_machine.why_not():
+        print(f"skipped: there is no emulated machine here: {missing}")
+        sys.exit(1 if os.environ.get("LATCHLAB_SKIP_NOTHING") else 77)
+    unittest.main(argv=[sys.argv[0]])

@@ -1,0 +1,149 @@
+"""The real binary among other processes: preloaded libraries, full disks, signals, and what it prints without running anything.
+
+Run by CTest, which says where the binary is; by hand:
+LATCHLAB_HARNESS=build/release/harness python3 harness/smoke/process_test.py
+"""
+
+import json
+import os
+import pathlib
+import re
+import resource
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+from smoke_testing import HARNESS, SHORT, Runs, run
+
+
+class Process(Runs):
+    def test_every_malloc_serves_and_says_so(self):
+        wanted = {
+            "malloc": ("libc.so", "glibc"),
+            "tcmalloc": ("libtcmalloc_minimal.so", "gperftools"),
+            "jemalloc": ("libjemalloc.so", "jemalloc"),
+            "mimalloc": ("libmimalloc.so", "mimalloc"),
+            "tbb": ("libtbbmalloc_proxy.so", "oneTBB"),
+        }
+        for word, (library, version) in wanted.items():
+            with self.subTest(word=word):
+                (document,) = self.documents(
+                    "--sync=olc", "--workload=insert", "--threads=2", f"--alloc={word}", "--records=20000"
+                )
+                self.assertTrue(document["memory"]["malloc"]["library"].startswith(library), document["memory"])
+                self.assertTrue(document["memory"]["malloc"]["version"].startswith(version), document["memory"])
+                self.assertEqual(document["config"]["alloc"], word)
+        (document,) = self.documents("--alloc=arena", *SHORT)
+        self.assertIsNone(document["memory"]["malloc"])
+        # In lists it is the one library of the process.
+        words = [d["config"]["alloc"] for d in self.documents("--alloc={arena,jemalloc}", *SHORT, count=2)]
+        self.assertEqual(words, ["arena", "jemalloc"])
+
+    def test_a_malloc_that_somebody_preloads_is_told(self):
+        environment = {**os.environ, "LD_PRELOAD": "libjemalloc.so.2"}
+        done = subprocess.run(
+            [HARNESS, "--alloc=malloc", "--json", *SHORT], capture_output=True, text=True, env=environment, check=True
+        )
+        self.assertIn("jemalloc", json.loads(done.stdout)["memory"]["malloc"]["version"])
+
+    def test_a_preloaded_malloc_that_does_not_serve_is_no_result(self):
+        environment = {**os.environ, "LATCHLAB_PRELOADED": "libjemalloc.so.2"}
+        done = subprocess.run(
+            [HARNESS, "--alloc=jemalloc", *SHORT], capture_output=True, text=True, env=environment, check=False
+        )
+        self.assertEqual(done.returncode, 2)
+        self.assertEqual(done.stdout, "")
+        self.assertEqual(
+            done.stderr,
+            "harness: --alloc=jemalloc: libjemalloc.so.2 was preloaded and malloc is still that of libc.so.6\n",
+        )
+
+    def test_what_cannot_be_written_loses_nothing_else(self):
+        for options in (["--progress=plain"], ["--progress=plain", "--json"]):
+            with open("/dev/full", "w", encoding="utf-8") as full:
+                done = subprocess.run([HARNESS, *options, *SHORT], stdout=subprocess.PIPE, stderr=full, text=True,
+                                      timeout=300, check=False)
+            self.assertEqual(done.returncode, 0)
+            self.assertIn("ok", done.stdout)
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            self.assertEqual(subprocess.run([HARNESS, "--bad"], stderr=full, check=False).returncode, 2)
+        with tempfile.TemporaryDirectory() as parent:
+            folder = pathlib.Path(parent) / "out"
+            folder.mkdir()
+            running = subprocess.Popen([HARNESS, f"--out={folder}", "--threads=1..2", "--progress=plain", *SHORT],
+                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            running.stderr.readline()   # the first run loads
+            folder.rmdir()
+            out, said = running.communicate(timeout=300)
+            self.assertEqual(running.returncode, 1)
+            self.assertEqual(len(re.findall(r"  ok$", out, re.MULTILINE)), 1)
+            self.assertEqual(json.loads(out.splitlines()[-1])["status"], "ok")
+            self.assertIn("cannot write", said)
+
+    def test_the_first_document_that_cannot_be_kept_is_printed_and_nothing_follows(self):
+        """A limit on the size of files is what a disk has that is nearly full: the larger of two documents finds no room."""
+        points = ["--threads={1,40,2}", *SHORT]
+        with tempfile.TemporaryDirectory() as roomy:
+            self.assertEqual(run(f"--out={roomy}", *points).returncode, 0)
+            sizes = {json.loads(path.read_text())["config"]["threads"]: path.stat().st_size for path in pathlib.Path(roomy).iterdir()}
+        limit = (sizes[1] + sizes[40]) // 2
+        self.assertGreater(limit, sizes[1] + 1000)
+        for form in ([], ["--json"]):
+            with self.subTest(form=form), tempfile.TemporaryDirectory() as folder:
+                done = subprocess.run(
+                    [HARNESS, f"--out={folder}", *form, *points], capture_output=True, text=True, timeout=300, check=False,
+                    restore_signals=False,   # Python ignores the signal of that limit
+                    preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY)),
+                )
+                self.assertEqual(done.returncode, 1, done.stderr)
+                documents = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+                lost = documents[-1]
+                self.assertEqual([d["config"]["threads"] for d in documents], [1, 40] if form else [40])
+                self.conforms(self.results, lost, form)
+                where = f"{folder}/{lost['run_id']}.json"
+                says = f"{re.escape(where)}.*: File too large; its document is on stdout, and 1 of 3 runs were not begun"
+                self.assertRegex(done.stderr.splitlines()[-1], says)
+                (kept,) = pathlib.Path(folder).iterdir()   # and no part of another
+                self.assertEqual(json.loads(kept.read_text())["config"]["threads"], 1)
+
+    def test_a_stop_that_is_asked_for_twice_loses_nothing(self):
+        """timeout(1) signals the process and then its group."""
+        arguments = ["--json", "--progress=plain", "--records=20000", "--time=60s"]
+        pipe = subprocess.PIPE
+        with subprocess.Popen([HARNESS, *arguments], stdout=pipe, stderr=pipe, text=True) as process:
+            process.stderr.readline()   # a phase has begun, so the handlers are there
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.001)   # two that wait are one
+            process.send_signal(signal.SIGINT)
+            out, _ = process.communicate(timeout=300)
+        self.assertEqual(process.returncode, 130)
+        document = json.loads(out)
+        self.conforms(self.results, document, arguments)
+        self.assertTrue(document["interrupted"])
+
+    def test_who_waits_for_input_is_stopped_by_a_signal(self):
+        for arguments in (["explain", "-"], ["trace", "convert", "twitter", "/dev/stdin", "never.trace"]):
+            with tempfile.TemporaryDirectory() as folder, subprocess.Popen(
+                [HARNESS, *arguments], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=folder) as process:
+                time.sleep(0.3)   # it reads by then, or has yet to begin, where a signal ends it as well
+                process.send_signal(signal.SIGTERM)
+                self.assertEqual(process.wait(60), -signal.SIGTERM, arguments)
+
+    def test_a_run_is_planned_for_another_machine(self):
+        done = run("--topology=pack:2 numa:2 core:7 pu:2", "--threads=7", "--threads-per=cluster", "--mem=interleave")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("socket 1  node 3  cluster 3  threads 21-27 on processors 42,44,46,48,50,52,54\n", done.stdout)
+        self.assertIn("memory of the index from nodes 0-3 in turn\n", done.stdout)
+        self.assertNotIn("Mops/s", done.stdout)
+
+    def test_it_says_what_there_is(self):
+        for arguments in (["list"], ["list", "policies"], ["doctor"], ["help"]):
+            done = run(*arguments)
+            self.assertEqual(done.returncode, 0, (arguments, done.stderr))
+            self.assertGreater(len(done.stdout), 100)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,111 @@
+"""What the tests of the real binary share: how it is run, and what must hold for every result."""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import unittest
+
+try:
+    import jsonschema
+except ImportError:
+    sys.exit("results cannot be checked against their schema: install the package python3-jsonschema")
+
+TREE = pathlib.Path(__file__).resolve().parents[2]
+HARNESS = os.environ.get("LATCHLAB_HARNESS") or str(TREE / "build/release/harness")
+MEASURED = ("ok", "noisy")   # of a run on a machine whose processors others may have
+SHORT = ["--time=10ms", "--warmup=2ms", "--sample=4ms", "--records=20000"]   # limits take as long as the measured phase
+
+
+def run(*arguments):
+    return subprocess.run([HARNESS, *arguments], capture_output=True, text=True, timeout=300, check=False)
+
+
+def pairs():
+    """(index, policy, traits of the index) of everything in this build, from `harness list`."""
+    found = []
+    for line in run("list", "indexes").stdout.splitlines()[1:]:
+        match = re.fullmatch(r"  (\S+) +(.*); under (.*)", line)
+        if match is None:
+            continue  # an option
+        for policy in match.group(3).split(", "):
+            found.append((match.group(1), policy, match.group(2).split(", ")))
+    return found
+
+
+def cover(pairs):
+    """Some of the pairs, in which every index and every policy occurs."""
+    seen = set()
+    out = []
+    for index, policy, traits in pairs:
+        if {index, policy} - seen:
+            out.append((index, policy, traits))
+            seen |= {index, policy}
+    return out
+
+
+def bare_nulls(document, path=""):
+    """Where a document says null without saying why."""
+    if isinstance(document, list):
+        return [null for i, item in enumerate(document) for null in bare_nulls(item, f"{path}/{i}")]
+    if not isinstance(document, dict):
+        return [f"{path}: a null in a list"] if document is None else []
+    found = []
+    for key, value in document.items():
+        if value is not None:
+            found += bare_nulls(value, f"{path}/{key}")
+        elif not document.get(f"{key}_reason"):
+            found.append(f"{path}/{key}: null without a reason")
+    return found
+
+
+class Runs(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.pairs = pairs()
+        cls.results, cls.comparisons = (
+            jsonschema.Draft7Validator(json.loads((TREE / "harness" / f"{name}.schema.json").read_text()))
+            for name in ("result/result", "compare/comparison")
+        )
+        done = run("--workload=lookup", "--json", *SHORT)
+        cls.rtm_works = json.loads(done.stdout)["machine"]["rtm"]["probe"] == "works"
+
+    def documents(self, *arguments, count=1):
+        done = run("--json", *arguments)
+        self.assertEqual(done.returncode, 0, f"{arguments}: {done.stderr}")
+        lines = done.stdout.splitlines()
+        self.assertEqual(len(lines), count, arguments)
+        return [self.checked(json.loads(line), arguments) for line in lines]
+
+    def conforms(self, schema, document, arguments):
+        problems = [
+            f"{'/'.join(map(str, e.absolute_path))}: {e.message}" for e in schema.iter_errors(document)
+        ]
+        self.assertEqual(problems + bare_nulls(document), [], arguments)
+
+    def checked(self, document, arguments):
+        """What must hold for every result."""
+        self.conforms(self.results, document, arguments)
+        self.assertIn(document["status"], (*MEASURED, "degraded"), (arguments, document["reason"]))
+        self.assertEqual(document["reason"] == "", document["status"] == "ok", arguments)
+        self.assertGreater(document["throughput"]["operations"], 0, arguments)
+        validation = document["validation"]
+        if validation["passed"] is None:
+            self.assertIn(
+                validation["passed_reason"], ("this index keeps nothing", "--validate=off"), arguments
+            )
+        else:
+            self.assertTrue(validation["passed"], (arguments, validation))
+        return document
+
+    def comparison(self, *arguments):
+        done = run("ab", "--json", *arguments)
+        self.assertEqual(done.returncode, 0, f"{arguments}: {done.stderr}")
+        document = json.loads(done.stdout)
+        self.conforms(self.comparisons, document, arguments)
+        for variant in document["variants"]:
+            for replicate in variant["replicates"]:
+                self.checked(replicate["document"], arguments)
+        return document

@@ -1,0 +1,54 @@
+#include "harness/text/open_loop_text.h"
+
+#include <fmt/format.h>
+
+#include "harness/config/numbers.h"
+#include "harness/config/values.h"
+
+namespace latchlab {
+
+std::string offer_text(const Offer& offer) {
+  return fmt::format("{} operations/s came   one began {} late, at the end {}", short_number(offer.per_second),
+                     short_duration(static_cast<double>(offer.lag.largest) / 1e9),
+                     offer.lag.at_end == 0 ? "none" : short_duration(static_cast<double>(offer.lag.at_end) / 1e9));
+}
+
+std::string slo_text(const Slo& slo, const SloSearch& search) {
+  const u64 last = search.tries.back().per_second;
+  const std::string bound = fmt::format("p{} of at most {}", slo.thousandths / 1000.0, duration_text(slo.bound_ns));
+  const std::string closed = fmt::format("a closed loop does {} operations/s", short_number(search.closed_per_second));
+  switch (search.answer) {
+    case RateSearch::Answer::kFound: break;
+    case RateSearch::Answer::kAllKeep: return fmt::format("{} even at that rate: {}", bound, closed);
+    case RateSearch::Answer::kNoneKeeps:
+      return fmt::format("no rate has {}, not even {} a second; {}", bound, short_number(static_cast<double>(last)), closed);
+    case RateSearch::Answer::kUnsteady: return fmt::format("no rate has {} twice; {}", bound, closed);
+    case RateSearch::Answer::kUnfinished:
+      return fmt::format("{}: the search ended at {} a second, its try {}; {}", bound, short_number(static_cast<double>(last)),
+                         search.tries.size(), closed);
+  }
+  return fmt::format("{} up to {} operations/s, of {} tries; {}", bound, short_number(static_cast<double>(last)),
+                     search.tries.size(), closed);
+}
+
+std::string found_text(const Slo& slo, const SloSearch& search) {
+  const double last = static_cast<double>(search.tries.back().per_second);
+  switch (search.answer) {
+    case RateSearch::Answer::kFound: return fmt::format(", {} up to {}/s", slo.str(), short_number(last));
+    case RateSearch::Answer::kAllKeep: return fmt::format(", {} even at {}/s", slo.str(), short_number(last));
+    case RateSearch::Answer::kNoneKeeps: return fmt::format(", {} not even at {}/s", slo.str(), short_number(last));
+    case RateSearch::Answer::kUnsteady: return fmt::format(", {} at no rate twice", slo.str());
+    case RateSearch::Answer::kUnfinished: break;
+  }
+  return fmt::format(", {} looked for up to {}/s", slo.str(), short_number(last));
+}
+
+std::string response_text(const LatencySummary& response) {
+  std::string text = ", response";
+  for (const auto& [percent, ns] : response.percentiles) {
+    if (percent == 50 || percent == 99) text += fmt::format(" p{} {}", percent, short_duration(static_cast<double>(ns) / 1e9));
+  }
+  return text;
+}
+
+}  // namespace latchlab

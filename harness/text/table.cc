@@ -1,0 +1,185 @@
+#include "harness/text/table.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "harness/config/numbers.h"
+#include "harness/config/values.h"
+#include "harness/host/topology.h"
+#include "harness/text/open_loop_text.h"
+#include "workloads/workload.h"
+
+namespace latchlab {
+
+namespace {
+
+using Words = std::vector<std::pair<std::string, std::string>>;
+
+/// What tells runs apart, in the order of the options.
+Words axes_of(const Config& c) {
+  return {{"index", c.index.str()},
+          {"sync", c.sync.str()},
+          {"threads", fmt::format("{}", c.threads)},
+          {"pin", c.pin.text},
+          {"alloc", c.own_memory.empty() ? std::string(word(c.alloc)) : "-"},
+          {"hugepages", std::string(word(c.huge_pages))},
+          {"workload", c.workload.str()},
+          {"keys", c.keys.str()},
+          {"dist", c.no_distribution.empty() ? c.distribution.str() : "-"},
+          {"churn", c.no_churn.empty() ? c.churn.str() : "-"},
+          {"negative", fmt::format("{}", c.negative)},
+          {"batch", batch_text(c.batch)},
+          {"value-size", fmt::format("{}", c.value_size)},
+          {"records", grouped(c.records)},
+          {"warmup", duration_text(c.warmup_ns)},
+          {"time", duration_text(c.time_ns)},
+          {"ops", grouped(c.ops)},
+          {"sample", duration_text(c.sample_ns)},
+          {"rows", c.rows.value_or(0) == 0 ? "-" : grouped(*c.rows)},
+          {"rate", c.rate ? c.rate->str() : "-"},
+          {"slo", c.slo ? c.slo->str() : "-"},
+          {"latency", latency_text(c.latency_every)},
+          {"pmu", c.pmu},
+          {"seed", fmt::format("{}", c.seed)},
+          {"validate", std::string(word(c.validate))},
+          {"reclaim", c.no_reclaim.empty() ? std::string(word(c.reclaim)) : "-"},
+          {"threads-per", std::string(word(c.threads_per))},
+          {"mem", c.mem.text},
+          {"clear-accessed", c.clear_accessed_ns == 0 ? "off" : duration_text(c.clear_accessed_ns)},
+          {"smt", c.pin.kind == Pin::Kind::kList ? "-" : std::string(word(c.smt))},
+          {"replicate", fmt::format("{}", c.replicate)}};
+}
+
+constexpr std::size_t kCommonAxes = 9;   // index to dist, said even where all runs have the same; the rest matters to who set it
+
+/// An insert run whose time was over first: another size of index than the records say.
+bool ended_before_its_records(const RunResult& result) {
+  return result.config.workload.name == "insert" && result.trial.throughput &&
+         result.trial.throughput->ended_by == Ending::kTime;
+}
+
+}  // namespace
+
+u64 total_of(const std::vector<NamedCount>& counts) {
+  u64 total = 0;
+  for (const NamedCount& count : counts) total += count.count;
+  return total;
+}
+
+std::optional<double> grown_by_warmup(const RunResult& result) {
+  const Measured<u64>& keys = result.trial.memory.keys_at_start;
+  if (!keys || !result.trial.throughput || result.config.workload.name == "insert" || result.config.records == 0) return std::nullopt;
+  const double times = static_cast<double>(*keys) / static_cast<double>(result.config.records);
+  return std::abs(times - 1) < 0.01 ? std::nullopt : std::optional(times);
+}
+
+std::string_view loaded_by(const Config& config) { return Workload::by_file(config.workload.name) ? "what the file loads" : "--records"; }
+
+std::vector<std::string> notes_of(const RunResult& result) {
+  std::vector<std::string> notes;
+  if (const Measured<KeyFile>& file = result.trial.key_file; file && file->empty + file->repeated > 0) {
+    notes.push_back(fmt::format("of the key file's {} lines {} are empty and {} repeat earlier ones", grouped(file->lines),
+                                grouped(file->empty), grouped(file->repeated)));
+  }
+  notes.insert(notes.end(), result.trial.health.notes.begin(), result.trial.health.notes.end());
+  return notes;
+}
+
+RunTable::RunTable(const std::vector<PlannedRun>& runs) {
+  std::vector<std::set<std::string>> values;
+  std::vector<std::size_t> widths;
+  for (const PlannedRun& run : runs) {
+    const Words words = axes_of(run.config);
+    values.resize(words.size());
+    widths.resize(words.size());
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      values[i].insert(words[i].second);
+      widths[i] = std::max({widths[i], words[i].first.size(), words[i].second.size()});
+    }
+  }
+  if (runs.empty()) return;
+  const Words words = axes_of(runs.front().config);
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (i >= kCommonAxes) values[i].erase("-");   // a run that an option does not reach differs in nothing
+    if (values[i].size() > 1) {
+      axes_.emplace_back(words[i].first, widths[i]);
+    } else {
+      axes_.emplace_back("", 0);
+      if (i < kCommonAxes) {
+        common_ += fmt::format("{}{}={}", common_.empty() ? "" : "  ", words[i].first, words[i].second);
+      }
+    }
+  }
+}
+
+std::string RunTable::header() const {
+  std::string text = common_.empty() ? "" : common_ + "\n\n";
+  for (const auto& [name, width] : axes_) {
+    if (!name.empty()) text += fmt::format("{:<{}}  ", name, width);
+  }
+  return text + fmt::format("{:>9}  {:>6}  {:>9}  {:>9}  {:>11}  {:>5}  {:>5}  {}\n", "Mops/s", "lines",
+                            "fallbacks", "aborts/op", "restarts/op", "B/key", "pages", "status");
+}
+
+std::string RunTable::row(const RunResult& result) {
+  ++rows_;
+  for (const std::string& note : notes_of(result)) add_note(note);
+  std::string text;
+  const Words words = axes_of(result.config);
+  for (std::size_t i = 0; i < axes_.size(); ++i) {
+    if (axes_[i].second != 0) text += fmt::format("{:<{}}  ", words[i].second, axes_[i].second);
+  }
+  const TrialResult& t = result.trial;
+  const auto blank = [] { return std::string("-"); };
+  const u64 operations = t.throughput ? t.throughput->operations : 0;
+  const std::string aborts =
+      t.sync.aborts && operations > 0
+          ? fmt::format("{:.3g}", static_cast<double>(total_of(*t.sync.aborts)) / static_cast<double>(operations))
+          : blank();
+  text += fmt::format("{:>9}  {:>6}  {:>9}  {:>9}  {:>11}  {:>5}  {:>5}  ",
+                      t.throughput ? fmt::format("{:.3f}", t.throughput->per_second / 1e6) : blank(),
+                      number_text(t.limits.chase_ratio, 1),
+                      t.sync.fallback_rate ? percent(*t.sync.fallback_rate) : blank(), aborts,
+                      t.sync.restart_rate ? fmt::format("{:.2g}", *t.sync.restart_rate) : blank(),
+                      number_text(t.memory.bytes_per_key, 1), page_text(t.memory.page_bytes));
+  text += word(t.status);
+  if (t.interrupted) text += ", interrupted";
+  if (ended_before_its_records(result)) text += ", ended by --time";
+  if (t.throughput && t.throughput->ended_by == Ending::kFull) text += fmt::format(", full at {} keys", *t.memory.keys);
+  if (const auto times = grown_by_warmup(result)) text += fmt::format(", began with {:.3g} x {}", *times, loaded_by(result.config));
+  if (t.status != Status::kOk) {
+    const auto known = std::find(reasons_.begin(), reasons_.end(), t.reason);
+    const auto index = known - reasons_.begin();
+    if (known == reasons_.end()) reasons_.push_back(t.reason);
+    text += fmt::format(" [{}]", index + 1);
+  }
+  if (t.slo) text += found_text(*result.config.slo, *t.slo);
+  if (t.latency && t.latency->response) text += response_text(*t.latency->response);
+  return text + '\n';
+}
+
+/// A note that differs from an earlier one in its numbers only, as that of the load does from run to run, is the same one.
+void RunTable::add_note(const std::string& text) {
+  std::string form = text;
+  std::erase_if(form, [](char c) { return (c >= '0' && c <= '9') || c == '.' || c == ','; });
+  auto known = std::ranges::find(notes_, form, &Note::form);
+  if (known == notes_.end()) known = notes_.insert(notes_.end(), {.form = form, .text = text, .rows = {}, .same = true});
+  known->rows.push_back(rows_);
+  known->same &= known->text == text;
+}
+
+std::string RunTable::footer() const {
+  std::string text = "\nlines: how many dependent cache lines an operation is worth in time\n";
+  for (std::size_t i = 0; i < reasons_.size(); ++i) text += fmt::format("[{}] {}\n", i + 1, reasons_[i]);
+  for (const Note& note : notes_) {
+    const std::string rows = note.rows.size() == rows_ ? "all rows" : (note.rows.size() == 1 ? "row " : "rows ") + fold_numbers(note.rows);
+    text += fmt::format("{}: {}{}\n", rows, note.text, note.same ? "" : fmt::format(" (so row {}, and others alike)", note.rows.front()));
+  }
+  return text;
+}
+
+}  // namespace latchlab

@@ -1,0 +1,178 @@
+#include "harness/config/numbers.h"
+#include "harness/text/table.h"
+
+#include "harness/result/full_result_test.h"
+#include "src/testing/catch.h"
+
+namespace latchlab {
+namespace {
+
+using Catch::Contains;
+using testing::empty_result;
+using testing::full_result;
+
+TEST_CASE("people see status and reason once", "[table]") {
+  RunResult degraded = full_result();
+  degraded.trial.status = Status::kDegraded;
+  degraded.trial.reason = "rtm runs on its lock";
+  const std::string block = block_of(degraded);
+  for (const char* part :
+       {"5.00 M in 1.0 s, making them took the rest of 1.1 s", "rtm runs on its lock", "degraded", "43.0 bytes a key", "4K pages",
+        "passed: 1,000 keys", "conflict 75.0 %", "0.01 %", "2.5 dependent", "DAMON is running"}) {
+    INFO(part << " in\n" << block);
+    CHECK(block.find(part) != std::string::npos);
+  }
+
+  RunResult other = degraded;
+  other.config.threads = 2;
+  RunTable table({{.config = degraded.config, .skip = ""}, {.config = other.config, .skip = ""}});
+  CHECK(table.header().find("threads") != std::string::npos);
+  const std::string rows = table.row(degraded) + table.row(other);
+  CHECK(rows.find("5.000") != std::string::npos);
+  CHECK(rows.find("degraded [1]") != std::string::npos);
+  CHECK(rows.find("[2]") == std::string::npos);
+  CHECK(table.footer().find("[1] rtm runs on its lock") != std::string::npos);
+}
+
+TEST_CASE("people see that a run is noisy, and why, once", "[table]") {
+  RunResult noisy = full_result();
+  noisy.trial.status = Status::kNoisy;
+  noisy.trial.reason = "others had its processor";
+  const std::string block = block_of(noisy);
+  CHECK_THAT(block, Contains("\n  noisy ") && Contains("others had its processor"));
+  RunTable table({{.config = noisy.config, .skip = ""}});
+  CHECK_THAT(table.row(noisy), Contains("  noisy [1]"));
+  CHECK_THAT(table.footer(), Contains("[1] others had its processor\n"));
+}
+
+TEST_CASE("people see that an upsert of a key that is there is no failure", "[table]") {
+  RunResult result = full_result();
+  Throughput throughput = *result.trial.throughput;
+  throughput.per_operation = {{.name = "update", .count = 1000, .succeeded = 990, .per_second = 1000},
+                              {.name = "upsert", .count = 1000, .succeeded = 0, .per_second = 1000}};
+  result.trial.throughput = throughput;
+  CHECK_THAT(block_of(result), Contains("99.0 % succeeded"));
+  CHECK_THAT(block_of(result), Contains("0.0 % were new"));
+}
+
+TEST_CASE("a table has a column for what somebody set", "[table]") {
+  RunResult olc = full_result();
+  RunResult none = olc;
+  none.config.no_reclaim = "nothing waits";
+  const auto header = [](const RunResult& a, const RunResult& b) {
+    return RunTable({{.config = a.config, .skip = ""}, {.config = b.config, .skip = ""}}).header();
+  };
+  CHECK_THAT(header(olc, none), !Contains("reclaim"));
+  RunResult quiescent = olc;
+  quiescent.config.reclaim = Reclaim::kQsbr;
+  CHECK_THAT(header(olc, quiescent), Contains("reclaim"));
+}
+
+TEST_CASE("a table says which insert runs ended before their records", "[table]") {
+  RunResult result = full_result();
+  result.config.workload = Spec::parse("insert");
+  RunTable table({{.config = result.config, .skip = ""}});
+  CHECK(table.row(result).find("ok, ended by --time") != std::string::npos);
+  result.trial.throughput.value->ended_by = Ending::kRecords;
+  CHECK(table.row(result).find("ended by") == std::string::npos);
+}
+
+TEST_CASE("people see that a warm-up changed the index", "[table]") {
+  RunResult result = full_result();
+  RunTable table({{.config = result.config, .skip = ""}});
+  for (const u64 little : {991, 1009}) {
+    result.trial.memory.keys_at_start = little;
+    CHECK(block_of(result).find("warm-up") == std::string::npos);
+    CHECK(table.row(result).find("--records") == std::string::npos);
+  }
+  result.trial.memory.keys_at_start = u64{4321};
+  CHECK_THAT(block_of(result), Contains("began with 4,321 keys, 4.32 times --records, and ended with 1,000"));
+  CHECK_THAT(table.row(result), Contains("ok, began with 4.32 x --records"));
+  result.trial.memory.keys_at_start = u64{500};
+  CHECK_THAT(table.row(result), Contains("ok, began with 0.5 x --records"));
+  result.config.workload = Spec::parse("wiscer:read-mostly");
+  CHECK_THAT(table.row(result), Contains("ok, began with 0.5 x what the file loads"));
+  result.config.records = 0;   // of which nothing is a multiple
+  CHECK(table.row(result).find("began") == std::string::npos);
+  CHECK(block_of(result).find("warm-up") == std::string::npos);
+}
+
+TEST_CASE("nothing that was not measured is shown as zero", "[table]") {
+  const std::string block = block_of(empty_result());
+  CHECK(block.find("two writers") != std::string::npos);
+  CHECK(block.find("0 operations/s") == std::string::npos);
+  CHECK(block.find("0.0 bytes") == std::string::npos);
+}
+
+TEST_CASE("numbers for people", "[table]") {
+  CHECK(grouped(0) == "0");
+  CHECK(grouped(999) == "999");
+  CHECK(grouped(1000) == "1,000");
+  CHECK(grouped(16'000'000) == "16,000,000");
+  CHECK(page_text(u64{4096}) == "4K");
+  CHECK(page_text(u64{2} << 20) == "2M");
+  CHECK(page_text(Measured<u64>::missing("no")) == "?");
+  CHECK(short_number(0) == "0");
+  CHECK(short_number(789) == "789");
+  CHECK(short_number(999.7) == "1.00 k");
+  CHECK(short_number(5'520'000) == "5.52 M");
+  CHECK(short_number(55'200'000) == "55.2 M");
+  CHECK(short_number(999'600'000) == "1.00 G");
+  CHECK(short_duration(0) == "0 ns");
+  CHECK(short_duration(4.2e-7) == "420 ns");
+  CHECK(short_duration(9.9996e-6) == "10.0 us");
+  CHECK(short_duration(9.9996e-4) == "1.0 ms");
+  CHECK(short_duration(0.00254) == "2.5 ms");
+  CHECK(short_duration(0.35) == "350 ms");
+  CHECK(short_duration(1.23) == "1.2 s");
+  CHECK(short_duration(59.6) == "1 min 00 s");
+  CHECK(short_duration(200) == "3 min 20 s");
+  CHECK(short_duration(3720) == "1 h 02 min");
+}
+
+TEST_CASE("people who ask for events see why there are none, a line for each reason", "[table]") {
+  RunResult result = full_result();
+  PmuResult& pmu = *result.trial.pmu.value;
+  const auto missing = [&](const char* name, const char* family, const char* why) {
+    pmu.events.push_back({.name = name, .family = family, .total = Measured<PmuTotal>::missing(why)});
+  };
+  missing("cycles-t", "tsx", "no RTM");
+  missing("cycles-ct", "tsx", "no RTM");
+  missing("L1-dcache-loads", "cache", "ENOENT: none");
+  missing("dTLB-loads", "tlb", "ENOENT: none");
+  missing("instructions", "core", "ENOENT: none");
+  missing("DE_NO", "named", "ENOENT: none");
+  // What is counted whether or not anybody asks is left out where it is not there.
+  CHECK_THAT(block_of(result), !Contains("not counted"));
+  result.config.pmu_given = true;
+  CHECK_THAT(block_of(result), Contains("\n  counted      2e-05 cycles an operation"));
+  CHECK_THAT(block_of(result), Contains("\n  not counted  tsx: no RTM\n  not counted  cache, tlb, instructions, DE_NO: ENOENT: none\n"));
+  pmu.events = {};
+  missing("cycles", "core", "ENOENT: none");
+  CHECK_THAT(block_of(result), !Contains("\n  counted ") && Contains("\n  not counted  core: ENOENT: none\n"));
+}
+
+TEST_CASE("people see how often Accessed bits were cleared", "[table]") {
+  RunResult result = full_result();
+  CHECK_THAT(block_of(result), Contains("accessed     bits of all pages cleared 2 times, every 100ms or later\n"));
+  result.trial.memory.accessed_cleared = Measured<u64>::missing("this kernel has none");
+  CHECK_THAT(block_of(result), Contains("accessed     -: this kernel has none\n"));
+  result.config.clear_accessed_ns = 0;
+  CHECK_THAT(block_of(result), !Contains("accessed"));
+}
+
+TEST_CASE("a table says each note once, with the rows that it is of", "[table]") {
+  RunResult first = full_result(), second = first, third = first;
+  first.trial.key_file = second.trial.key_file = third.trial.key_file = Measured<KeyFile>::missing("none");
+  first.trial.health.notes.push_back("the load average was 4.1 before the run");
+  third.trial.health.notes.push_back("the load average was 3.75 before the run");
+  second.trial.health.notes.push_back("the index was full");
+  RunTable table({{.config = first.config, .skip = ""}});
+  for (const RunResult& result : {first, second, third}) (void)table.row(result);
+  CHECK_THAT(table.footer(), Catch::EndsWith("is worth in time\nall rows: DAMON is running\n"
+                                             "rows 1,3: the load average was 4.1 before the run (so row 1, and others alike)\n"
+                                             "row 2: the index was full\n"));
+}
+
+}  // namespace
+}  // namespace latchlab

@@ -1,0 +1,303 @@
+// Runs in which operations come at times of their own. How late they are is the machine's; what is counted is not.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "harness/host/interrupt.h"
+#include "harness/loop/latency.h"
+#include "harness/loop/toy_index.h"
+#include "harness/loop/trial.h"
+#include "harness/trial/latency_account.h"
+#include "harness/trial/trial_testing.h"
+#include "src/testing/catch.h"
+#include "workloads/trace.h"
+
+namespace latchlab {
+namespace {
+
+using testing::rate_of;
+using testing::run_of;
+using testing::small;
+using toy::Mistake;
+using toy::Plant;
+using toy::Toy;
+
+Config open(std::string_view workload, std::string_view rate) {
+  Config config = small(workload);
+  config.rate = Rate::parse(rate);
+  config.latency_every = 1;
+  return config;
+}
+
+TEST_CASE("in an open loop every operation has a response time, which is no less than its own") {
+  for (const char* rate : {"20k", "poisson:20k", "sine:20k,period=10ms"}) {
+    CAPTURE(rate);
+    const TrialResult result = run_of<Toy<u64>>(open("mix:read=70,update=30", rate));
+    CAPTURE(result.reason);
+    REQUIRE(result.latency);
+    REQUIRE(result.latency->response);
+    CHECK(result.latency->response->count == result.throughput->operations);
+    CHECK(result.latency->all.count == result.throughput->operations);
+    CHECK(result.latency->response->mean_ns >= result.latency->all.mean_ns);
+    CHECK(result.latency->response->min_ns >= result.latency->all.min_ns);
+    for (const OperationLatency& of : result.latency->operations) {
+      REQUIRE(of.response);
+      CHECK(of.response->count == rate_of(result, of.name)->count);
+    }
+    REQUIRE(result.offer);
+    // What was not begun within the time was not done; the sine's mean is of whole periods.
+    CHECK(result.throughput->operations < 20'000);
+    CHECK(result.offer->per_second <= 30'000);
+    CHECK(*result.offer->arrivals >= result.throughput->operations);
+    CHECK(result.offer->lag.largest <= result.latency->response->max_ns);
+    CHECK(result.validation.passed);
+    CHECK_FALSE(result.limits.chase_ratio);
+  }
+}
+
+TEST_CASE("an open loop ends with its operations, when the last of them has come") {
+  Config config = open("lookup", "20k");
+  config.time_ns = 0;
+  config.ops = 777;
+  config.threads = 3;
+  const TrialResult result = run_of<Toy<u64>>(config);
+  CAPTURE(result.reason);
+  CHECK(result.throughput->operations == 777);
+  CHECK(result.throughput->ended_by == Ending::kOperations);
+  CHECK(result.latency->response->count == 777);
+  // As many as were done came, however unevenly they were dealt: who has none left waits for none. Only while a thread is at its
+  // last one others would come.
+  const double came = result.offer->per_second * result.throughput->seconds;
+  CHECK(came > 777 - 3);
+  CHECK(came < 777 + 3 + 20'000e-9 * static_cast<double>(result.latency->response->max_ns));
+  CHECK(*result.offer->arrivals == 777);
+  // A thread runs up to 512 that it was dealt, each at a time of its own; the longest share takes 60 us a step at least.
+  CHECK(result.throughput->seconds >= 777.0 / 20'000 - 3.0 / 20'000);
+}
+
+TEST_CASE("an open loop inserts all records, and replaces them as they come") {
+  Config inserts = open("insert", "poisson:1M");
+  inserts.records = 3000;
+  inserts.time_ns = inserts.warmup_ns = 0;
+  const TrialResult filled = run_of<Toy<u64>>(inserts);
+  CAPTURE(filled.reason);
+  CHECK(filled.throughput->operations == 3000);
+  CHECK(filled.throughput->ended_by == Ending::kRecords);
+  CHECK(*filled.validation.found_keys == 3000);
+  Config config = open("mix:read=50,insert=25,erase=25", "50k");
+  config.records = 500;   // threads hold one hand each
+  const TrialResult moved = run_of<Toy<u64>>(config);
+  CAPTURE(moved.reason);
+  CHECK(moved.status < Status::kFailed);
+  CHECK(*moved.validation.passed);
+}
+
+TEST_CASE("a closed loop has no response times and no offer, and says why, an open one may leave latencies out") {
+  Config config = small("lookup");
+  config.latency_every = 10;
+  const TrialResult closed = run_of<Toy<u64>>(config);
+  CHECK_FALSE(closed.offer);
+  CHECK(closed.offer.reason == kClosedLoop);
+  CHECK_FALSE(closed.latency->response);
+  CHECK(closed.latency->response.reason == kClosedLoop);
+  CHECK_FALSE(closed.latency->operations.front().response);
+  config.rate = Rate::parse("10k");
+  config.latency_every = 0;
+  const TrialResult untimed = run_of<Toy<u64>>(config);
+  CHECK_FALSE(untimed.latency);
+  CHECK(untimed.latency.reason == kUntimed);
+  REQUIRE(untimed.offer);
+  config.latency_every = 7;
+  config.threads = 1;
+  config.time_ns = 0;
+  config.ops = 100;
+  CHECK(run_of<Toy<u64>>(config).latency->response->count == 14);
+}
+
+/// A lookup takes 300 us at least, in the measured phase.
+struct Slow : Toy<u64> {
+  using Toy<u64>::Toy;
+  std::optional<u64> find(Thread& me, u64 key) {
+    std::this_thread::sleep_for(std::chrono::microseconds(300));
+    return Toy<u64>::find(me, key);
+  }
+};
+
+TEST_CASE("a rate that threads cannot bear is said, with what came and what was done") {
+  Config config = open("lookup", "100k");
+  config.records = 10;   // which are verified one by one
+  config.time_ns = 60'000'000;
+  const TrialResult result = run_of<Slow>(config);
+  CHECK(result.status == Status::kDegraded);
+  CHECK_THAT(result.reason, Catch::StartsWith("the rate was more than the threads could bear: "));
+  CHECK_THAT(result.reason, Catch::Contains(" that came, and at the end one was "));
+  REQUIRE(result.offer);
+  CHECK(result.offer->per_second == Approx(100'000));
+  CHECK(result.offer->late);
+  // All that came waited or were done: of fixed ones one every 10 us.
+  CHECK(static_cast<double>(*result.offer->arrivals) == Approx(result.throughput->seconds * 100'000).margin(2));
+  CHECK(result.throughput->per_second < 7000);
+  // Who was to do one every 20 us and does one every 300 us is late by nearly all of the time.
+  CHECK(result.offer->lag.at_end > 50'000'000);
+  CHECK(result.latency->response->max_ns > 40'000'000);
+}
+
+TEST_CASE("the highest rate that keeps a bound is looked for, and the numbers are those of the last try") {
+  struct Bound {
+    const char* slo;
+    RateSearch::Answer answer;
+  };
+  // A minute is longer than the run, a nanosecond shorter than a call.
+  using enum RateSearch::Answer;
+  for (const auto& [slo, answer] : {Bound{"p50:1min", kAllKeep}, {"p50:1ns", kNoneKeeps}}) {
+    CAPTURE(slo);
+    Config config = small("lookup");
+    config.records = 10;
+    config.threads = 1;
+    config.time_ns = 0;
+    config.ops = 20;
+    config.latency_every = 1;
+    config.slo = Slo::parse(slo);
+    const TrialResult result = run_of<Toy<u64>>(config);
+    CAPTURE(result.reason);
+    REQUIRE(result.slo);
+    const std::vector<SloSearch::Try>& tries = result.slo->tries;
+    CHECK(tries.size() >= 5);
+    for (const SloSearch::Try& one : tries) CHECK(one.kept == (answer == RateSearch::Answer::kAllKeep && !one.late));
+    // A thread that the system keeps from its processor is late, and then the answer is another one (slo_search_test.cc).
+    const bool late = std::any_of(tries.begin(), tries.end(), [](const SloSearch::Try& one) { return one.late; });
+    if (!late || answer == RateSearch::Answer::kNoneKeeps) CHECK(result.slo->answer == answer);
+    CHECK((result.status <= Status::kNoisy) == (result.slo->answer == kAllKeep || result.slo->answer == kFound));
+    CHECK(result.throughput->operations == 20);
+    CHECK(result.latency->response->count == 20);
+    CHECK(result.throughput->per_second == Approx(tries.back().done_per_second));
+    CHECK(result.latency->response->percentiles.front().second == *tries.back().response_ns);
+    // The phase lasts a little longer than its operations come.
+    CHECK(*result.offer->arrivals == 20);
+    CHECK(result.offer->per_second > 0);
+    CHECK(result.offer->per_second <= 1.0001 * static_cast<double>(tries.back().per_second));
+    const std::vector<std::string> phases = testing::phases_of(result);
+    CHECK(std::count(phases.begin(), phases.end(), "closed") == 1);
+    CHECK(static_cast<std::size_t>(std::count(phases.begin(), phases.end(), "try")) == tries.size());
+  }
+}
+
+TEST_CASE("threads that have parts of a trace are done with them together, however uneven they are") {
+  const std::string path = "/tmp/latchlab_arrivals_test_" + std::to_string(::getpid());
+  TraceWriter writer;
+  for (u64 i = 0; i < 1100; ++i) writer.add(0, i % 11 == 0 ? "key " + std::to_string(i) : "popular", OpKind::kRead, 8);
+  writer.write(path, false);
+  Config config = open("lookup", "20k");
+  config.workload = Spec{.name = "trace", .arg = path, .options = {}};
+  config.keys = config.workload;
+  config.records = 101;
+  config.warmup_ns = config.time_ns = 0;
+  const TrialResult result = run_of<Toy<std::string_view>>(config);
+  std::remove(path.c_str());
+  CAPTURE(result.reason);
+  REQUIRE(result.throughput);
+  CHECK(result.throughput->operations == 1100);
+  // The last is due after 55 ms, and not after 100, when a thread would have come through the thousand of the popular key at half
+  // of the rate; what it then waited for is the machine's.
+  const double waited = static_cast<double>(result.latency->response->max_ns) / 1e9;
+  CHECK(result.throughput->seconds < .055 + waited + .02);
+  CHECK(result.offer->per_second * result.throughput->seconds < 1100 + 20'000 * waited + 3);
+}
+
+/// Inserts until there is no more room, where a Plant makes it so after a hundred.
+Config filling() {
+  Config config = open("mix:read=50,insert=50", "200k");
+  config.records = 4900;
+  config.warmup_ns = 0;
+  config.time_ns = 5'000'000'000;
+  return config;
+}
+
+TEST_CASE("an open loop in which memory runs out counts all that was done") {
+  Plant plant(Mistake::kNoMemory);
+  const TrialResult result = run_of<Toy<u64>>(filling());
+  CHECK(result.status == Status::kFailed);
+  REQUIRE(result.throughput);
+  u64 done = 0;
+  for (const OperationRate& rate : result.throughput->per_operation) done += rate.count;
+  CHECK(done == result.throughput->operations);
+  CHECK(done == result.latency->all.count);
+}
+
+TEST_CASE("a search in which the index is full has no answer, and says so") {
+  Plant plant(Mistake::kFull);
+  Config config = open("mix:read=50,insert=50", "1");
+  config.rate.reset();
+  config.slo = Slo::parse("p50:1min");
+  config.records = 4900;
+  config.warmup_ns = config.time_ns = 0;
+  config.threads = 1;
+  config.ops = 60;   // room for a closed loop and about two tries
+  const TrialResult result = run_of<Toy<u64>>(config);
+  CHECK(result.status == Status::kDegraded);
+  CHECK_THAT(result.reason, Catch::StartsWith("the search for --slo=p50:1min has no answer: the index was full after "));
+  REQUIRE(result.slo);
+  CHECK(result.slo->answer == RateSearch::Answer::kUnfinished);
+  CHECK(result.slo->tries.size() >= 2);
+  for (const SloSearch::Try& one : result.slo->tries) CHECK(one.cut == (&one == &result.slo->tries.back()));
+  CHECK_FALSE(result.slo->tries.back().kept);
+  CHECK(result.throughput->ended_by == Ending::kFull);
+  config.ops = 600;   // room for a part of the closed loop
+  const TrialResult untried = run_of<Toy<u64>>(config);
+  CHECK(untried.status == Status::kDegraded);
+  CHECK(untried.slo.reason == "no rate was tried");
+}
+
+/// Asks for an end in the measured phase, at a lookup.
+struct Stopping : Toy<u64> {
+  using Toy<u64>::Toy;
+  static inline u64 left = ~u64{0};
+  std::optional<u64> find(Thread& me, u64 key) {
+    if (--left == 0) request_stop();
+    return Toy<u64>::find(me, key);
+  }
+};
+
+TEST_CASE("a search that is interrupted keeps the tries that were made") {
+  const auto child = [](u64 lookups) {
+    const pid_t pid = ::fork();   // a request to stop is for good
+    if (pid == 0) {
+      Config config = open("lookup", "1");
+      config.rate.reset();
+      config.slo = Slo::parse("p50:1min");
+      config.records = 10;   // which are verified one by one
+      config.warmup_ns = config.time_ns = 0;
+      config.threads = 1;
+      config.ops = 100;
+      Stopping::left = lookups;
+      const TrialResult result = run_of<Stopping>(config);
+      if (!result.interrupted || !result.slo || result.status != Status::kDegraded) ::_exit(101);
+      const std::vector<SloSearch::Try>& tries = result.slo->tries;
+      if (result.slo->answer != RateSearch::Answer::kUnfinished || tries.back().kept || !tries.back().cut) ::_exit(102);
+      if (!result.throughput || result.throughput->ended_by != Ending::kSignal) ::_exit(103);
+      ::_exit(static_cast<int>(tries.size()));
+    }
+    int status = 0;
+    ::waitpid(pid, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  };
+  CHECK(child(10 + 100 + 50) == 1);
+  CHECK(child(10 + 100 + 250) == 3);
+}
+
+TEST_CASE("an index that is full ends an open loop") {
+  Plant plant(Mistake::kFull);
+  const TrialResult result = run_of<Toy<u64>>(filling());
+  CHECK(result.throughput->ended_by == Ending::kFull);
+  CHECK(result.throughput->operations < 10'000);
+}
+
+}  // namespace
+}  // namespace latchlab

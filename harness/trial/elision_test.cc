@@ -1,0 +1,216 @@
+// What a trial says of a policy that elides its lock: where operations went, and whether that is what it
+// promises.
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "harness/loop/toy_index.h"
+#include "harness/loop/trial.h"
+#include "harness/trial/trial_testing.h"
+#include "src/testing/catch.h"
+#include "sync/adaptive.h"
+#include "sync/hle.h"
+#include "sync/hybrid.h"
+#include "sync/no_options.h"
+#include "sync/rtm_counters.h"
+#include "sync/tbb_elision.h"
+
+namespace latchlab {
+namespace {
+
+using testing::phase_of;
+using testing::phases_of;
+using testing::run_of;
+using testing::small;
+using toy::Toy;
+
+enum class Elision {
+  kWorks,     ///< one abort and one commit a lookup
+  kOtherwise, ///< the same, but not as was asked for
+  kDegraded,  ///< every lookup takes the lock, and the policy says why
+  kSilent     ///< every lookup takes the lock, and the policy says that it need not
+};
+
+template <Elision kElision>
+struct ElidingPolicy {
+  using Options = NoOptions;
+  static constexpr bool kElides = true;
+  static std::optional<std::string> degraded(const Options&) {
+    if (kElision == Elision::kOtherwise) return "it begins later";
+    return kElision == Elision::kDegraded ? std::optional<std::string>("it runs on its lock") : std::nullopt;
+  }
+};
+
+/// Has the counters of a policy; what its operations count is theirs to say.
+template <class P, class Counters>
+struct Counting : Toy<u64> {
+  using Toy<u64>::Toy;
+  using Policy = P;
+  struct Thread : Toy<u64>::Thread {
+    Counters counters;
+  };
+  Thread join() { return {}; }
+};
+
+/// Counts as a policy that elides.
+template <Elision kElision>
+struct Eliding : Counting<ElidingPolicy<kElision>, RtmCounters> {
+  using Base = Counting<ElidingPolicy<kElision>, RtmCounters>;
+  using Base::Base;
+  using typename Base::Thread;
+  std::optional<u64> find(Thread& me, u64 key) {
+    ++me.counters.ops;
+    if (kElision == Elision::kWorks || kElision == Elision::kOtherwise) {
+      me.counters.begins += 2;
+      me.counters.abort(kAbortConflict | kAbortRetry);
+      ++me.counters.commits;
+    } else {
+      ++me.counters.fallbacks;
+    }
+    return Toy<u64>::find(me, key);
+  }
+};
+
+TEST_CASE("aborts are counted in one place, and nowhere where no transaction was begun") {
+  const auto count = [](const SyncStats::Counts& counts, std::string_view name) -> std::optional<u64> {
+    for (const NamedCount& c : counts) {
+      if (c.name == name) return c.count;
+    }
+    return std::nullopt;
+  };
+  const TrialResult works = run_of<Eliding<Elision::kWorks>>(small("lookup"));
+  REQUIRE(works.sync.aborts);
+  CHECK(count(*works.sync.aborts, "conflict") == count(*works.sync.counters, "commits"));
+  CHECK(count(*works.sync.aborts, "zero") == 0);
+  REQUIRE(works.sync.abort_statuses);
+  REQUIRE(works.sync.abort_statuses->size() == 1);
+  CHECK(count(*works.sync.abort_statuses, "retry+conflict") == count(*works.sync.aborts, "conflict"));
+  CHECK(*works.sync.fallback_rate == 0);
+  const TrialResult never = run_of<Eliding<Elision::kDegraded>>(small("lookup"));
+  CHECK_FALSE(never.sync.aborts);
+  CHECK(never.sync.aborts.reason == "no transaction was begun");
+  CHECK_FALSE(never.sync.abort_statuses);
+  CHECK(never.sync.abort_statuses.reason == "no transaction was begun");
+  CHECK(count(*never.sync.counters, "begins") == 0);
+  CHECK(count(*never.sync.counters, "fallbacks") == count(*never.sync.counters, "ops"));
+  CHECK(*never.sync.fallback_rate == 1);
+  CHECK(count(*works.sync.counters, "hold_ns") == 0);
+  for (const char* time : {"wait_ns", "retry_ns", "hold_ns"}) CHECK_FALSE(count(*never.sync.counters, time));
+  for (const std::string_view cause : kAbortCauseNames) {
+    INFO(cause);
+    CHECK_FALSE(count(*works.sync.counters, cause));
+    CHECK_FALSE(count(*never.sync.counters, cause));
+  }
+}
+
+TEST_CASE("a policy that elided nothing, or otherwise than asked, is degraded where it says why, and else wrong") {
+  const TrialResult works = run_of<Eliding<Elision::kWorks>>(small("lookup"));
+  CHECK(works.status <= Status::kNoisy);
+  CHECK(works.reason.empty() == (works.status == Status::kOk));
+  const TrialResult degraded = run_of<Eliding<Elision::kDegraded>>(small("lookup"));
+  CHECK(degraded.status == Status::kDegraded);
+  CHECK(degraded.reason == "it runs on its lock");
+  const TrialResult otherwise = run_of<Eliding<Elision::kOtherwise>>(small("lookup"));
+  CHECK(otherwise.status == Status::kDegraded);
+  CHECK(otherwise.reason == "it begins later");
+  const TrialResult silent = run_of<Eliding<Elision::kSilent>>(small("lookup"));
+  CHECK(silent.status == Status::kInvalid);
+  CHECK(silent.reason == "no operation was elided, although the probe says that they can be here");
+}
+
+TEST_CASE("a result that is degraded for its policy and for its index says both") {
+  Config config = small("lookup");
+  config.index_degraded = "no such instructions";
+  const TrialResult both = run_of<Eliding<Elision::kDegraded>>(config);
+  CHECK(both.status == Status::kDegraded);
+  CHECK(both.reason == "it runs on its lock; no such instructions");
+  CHECK(run_of<Eliding<Elision::kWorks>>(config).reason == "no such instructions");
+  CHECK(run_of<Eliding<Elision::kSilent>>(config).status == Status::kInvalid);
+}
+
+/// Of a policy whose lookups are nothing to elide.
+using Looking = Counting<ElidingPolicy<Elision::kDegraded>, HybridCounters>;
+
+TEST_CASE("a policy that had nothing to elide is not blamed for it") {
+  const TrialResult result = run_of<Looking>(small("lookup"));
+  CHECK(result.status <= Status::kNoisy);
+  CHECK(result.sync.aborts.reason == "no transaction was begun");
+  CHECK(result.sync.fallback_rate.reason == "there was nothing to elide");
+}
+
+/// A policy that elides, but only knows whether an operation took its lock; and here all did.
+struct Unseen : Counting<ElidingPolicy<Elision::kDegraded>, TbbElisionCounters> {
+  using Counting::Counting;
+  std::optional<u64> find(Thread& me, u64 key) {
+    ++me.counters.ops;
+    ++me.counters.fallbacks;
+    return Toy<u64>::find(me, key);
+  }
+};
+
+TEST_CASE("a policy that does not see its aborts has none, and is degraded when all took its lock") {
+  const TrialResult result = run_of<Unseen>(small("lookup"));
+  CHECK_FALSE(result.sync.aborts);
+  CHECK(result.sync.aborts.reason == "the policy does not see its aborts");
+  REQUIRE(result.sync.fallback_rate);
+  CHECK(*result.sync.fallback_rate == 1);
+  CHECK(result.status == Status::kDegraded);
+  CHECK_THAT(result.reason, Catch::Contains("it runs on its lock"));
+}
+
+/// A policy whose processor elides by prefixes: one operation in four takes the lock, nobody knows after how many aborts.
+struct Prefixed : Counting<ElidingPolicy<Elision::kWorks>, HleCounters> {
+  using Counting::Counting;
+  std::optional<u64> find(Thread& me, u64 key) {
+    ++(++me.counters.ops % 4 == 0 ? me.counters.fallbacks : me.counters.prefix_elided);
+    return Toy<u64>::find(me, key);
+  }
+};
+
+TEST_CASE("what the processor does not tell of elision by prefixes is missing and not zero") {
+  const TrialResult result = run_of<Prefixed>(small("lookup"));
+  CHECK(result.status <= Status::kNoisy);
+  CHECK_FALSE(result.sync.aborts);
+  CHECK(result.sync.aborts.reason == "the processor does not tell of aborts under its prefixes");
+  CHECK(*result.sync.fallback_rate == Approx(0.25).margin(0.01));
+}
+
+/// A policy that finds the lock cheaper: of ten operations nine take it by choice, or all, and of the others one in two falls
+/// back.
+template <bool kAll>
+struct Chosen : Counting<ElidingPolicy<Elision::kWorks>, AdaptiveCounters> {
+  using Counting<ElidingPolicy<Elision::kWorks>, AdaptiveCounters>::Counting;
+  std::optional<u64> find(Thread& me, u64 key) {
+    const u64 op = me.counters.ops++;
+    if (kAll || op % 10 != 0) {
+      ++me.counters.direct_lock;
+    } else if (++me.counters.begins; op % 20 == 0) {
+      ++me.counters.commits;
+    } else {
+      me.counters.abort(0);
+      ++me.counters.fallbacks;
+    }
+    return Toy<u64>::find(me, key);
+  }
+};
+
+TEST_CASE("operations that take the lock by choice are told with those that fall back, and are no failure to elide") {
+  const TrialResult some = run_of<Chosen<false>>(small("lookup"));
+  CHECK(some.status <= Status::kNoisy);
+  CHECK(*some.sync.fallback_rate == Approx(0.95).margin(0.01));
+  const TrialResult all = run_of<Chosen<true>>(small("lookup"));
+  CHECK(all.status <= Status::kNoisy);
+  CHECK(*all.sync.fallback_rate == 1);
+}
+
+TEST_CASE("before an elided run the whole index is walked over once, unless it is empty") {
+  const TrialResult looked_up = run_of<Eliding<Elision::kWorks>>(small("lookup"));
+  REQUIRE(phases_of(looked_up) ==
+          std::vector<std::string>{"load", "verify", "touch", "warmup", "measure", "validate", "limits"});
+  CHECK(phase_of(looked_up, "touch").operations == 20'000);
+  CHECK(phases_of(run_of<Eliding<Elision::kWorks>>(small("insert"))) ==
+        std::vector<std::string>{"measure", "validate", "limits"});
+}
+
+}  // namespace
+}  // namespace latchlab

@@ -1,0 +1,210 @@
+// What goes wrong in a trial and what its result says of it: an index that answers wrongly or loses keys, memory that runs out,
+// an index that is full, a policy that does not count right.
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "harness/loop/toy_index.h"
+#include "harness/loop/trial.h"
+#include "harness/trial/trial_testing.h"
+#include "src/testing/catch.h"
+
+namespace latchlab {
+namespace {
+
+using testing::run_of;
+using testing::small;
+using toy::Mistake;
+using toy::Plant;
+using toy::Toy;
+
+TrialResult run_toy(const Config& config) { return run_of<Toy<u64>>(config); }
+
+TEST_CASE("what an index does wrong makes its result invalid, with a reason") {
+  const auto broken = [](Mistake mistake, std::string_view workload) {
+    const Plant plant(mistake);
+    Config config = small(workload);
+    config.time_ns = 0;
+    config.ops = 30'000;
+    const TrialResult result = run_toy(config);
+    INFO(result.reason);
+    CHECK(result.status == Status::kInvalid);
+    return result.reason;
+  };
+  CHECK_THAT(broken(Mistake::kWrongValue, "lookup"), Catch::Contains("values of other keys"));
+  CHECK_THAT(broken(Mistake::kMissedKey, "lookup"), Catch::Contains("missing"));
+  CHECK_THAT(broken(Mistake::kLostInsert, "insert"), Catch::Contains("the tally says 20000"));
+  CHECK_THAT(broken(Mistake::kSwappedKeys, "insert"), Catch::Contains("not the right ones"));
+  CHECK_THAT(broken(Mistake::kDoubleErase, "mix:read=50,insert=25,erase=25"),
+             Catch::Contains("the tally says"));
+  CHECK_THAT(broken(Mistake::kBadScan, "mix:read=50,scan=50"), Catch::Contains("out of order"));
+}
+
+/// Keeps 32 bits of a key and 32 of a value, and mixes values up if it is told to.
+class NarrowToy : public Toy<u64> {
+ public:
+  struct Options {
+    Widths widths() const { return {.key = 32, .value = 32}; }
+  };
+  static inline u64 wrong_bits = 0;
+
+  using Toy::Toy;
+  std::optional<u64> find(Thread& me, u64 key) {
+    auto found = Toy::find(me, static_cast<u32>(key));
+    if (found) *found ^= wrong_bits;
+    return found;
+  }
+  bool insert(Thread& me, u64 key, u64 value) { return Toy::insert(me, static_cast<u32>(key), static_cast<u32>(value)); }
+  template <class Visit>
+  void for_each(Thread& me, Visit&& visit) {
+    Toy::for_each(me, [&](u64 key, u64 value) { visit(key, value ^ wrong_bits); });
+  }
+};
+
+TEST_CASE("values of 32 bits are told apart too") {
+  Config config = small("lookup");
+  config.keys = Spec::parse("u32");
+  config.widths = NarrowToy::Options().widths();
+  CHECK(run_of<NarrowToy>(config).status <= Status::kNoisy);
+  NarrowToy::wrong_bits = u64{1} << 16;   // the lowest of the tag
+  CHECK_THAT(run_of<NarrowToy>(config).reason, Catch::Contains("values of other keys"));
+  config.workload = Spec::parse("insert");   // here only the check at the end looks
+  CHECK_THAT(run_of<NarrowToy>(config).reason, Catch::Contains("hold values of other keys"));
+  NarrowToy::wrong_bits = 0;
+  CHECK(run_of<NarrowToy>(config).status <= Status::kNoisy);
+}
+
+TEST_CASE("a key that is in no record must not be found") {
+  const Plant plant(Mistake::kPhantom);
+  Config config = small("lookup");
+  config.negative = .5;
+  config.time_ns = 0;
+  config.ops = 10'000;
+  const TrialResult result = run_toy(config);
+  CHECK(result.status == Status::kInvalid);
+  CHECK_THAT(result.reason, Catch::Contains("cannot be"));
+}
+
+TEST_CASE("mistakes in the measured loop count even when the index is not checked afterwards") {
+  const Plant plant(Mistake::kWrongValue);
+  Config config = small("lookup");
+  config.records = 900;  // few enough for loading to pass
+  config.warmup_ns = 0;
+  config.time_ns = 0;
+  config.ops = 10'000;
+  config.validate = Validate::kOff;
+  const TrialResult result = run_toy(config);
+  CHECK(result.status == Status::kInvalid);
+  CHECK_FALSE(result.validation.passed);
+  CHECK(result.validation.passed.reason == "--validate=off");
+}
+
+TEST_CASE("memory that runs out ends the run as failed, and what is there still agrees with the tally") {
+  for (const char* workload : {"insert", "lookup"}) {
+    const Plant plant(Mistake::kNoMemory);
+    Config config = small(workload);
+    config.time_ns = 0;
+    config.ops = 10'000;   // the slowest machine comes to the one that throws
+    const TrialResult result = run_toy(config);
+    INFO(result.reason);
+    CHECK(result.status == Status::kFailed);
+    CHECK_THAT(result.reason, Catch::Contains("memory ran out"));
+    REQUIRE(result.validation.passed);
+    CHECK(*result.validation.passed);
+    if (result.throughput) {   // while it was measured: all that was done counts, to the last
+      u64 done = 0;
+      for (const OperationRate& rate : result.throughput->per_operation) done += rate.count;
+      CHECK(done == result.throughput->operations);
+    }
+    CHECK(result.throughput.value.has_value() == (std::string_view(workload) == "insert"));
+  }
+}
+
+TEST_CASE("an operation that memory ran out in may have counted, but only in an index with memory of its own") {
+  Config config = small("insert");
+  config.time_ns = 0;
+  config.ops = 10'000;
+  {
+    const Plant plant(Mistake::kLateThrow);
+    CHECK(run_toy(config).status == Status::kInvalid);
+  }
+  const Plant plant(Mistake::kLateThrow);
+  config.own_memory = "it allocates itself";
+  const TrialResult result = run_toy(config);
+  CHECK(result.status == Status::kFailed);
+  CHECK_THAT(result.reason, Catch::Contains("memory ran out"));
+  CHECK_FALSE(result.validation.passed.value.value_or(true));
+}
+
+TEST_CASE("an index that is full ends the measured phase, and what was done before it counts") {
+  const Plant plant(Mistake::kFull);
+  Config config = small("insert");
+  config.time_ns = 0;
+  const TrialResult result = run_toy(config);
+  CAPTURE(result.reason);
+  REQUIRE(result.status <= Status::kNoisy);
+  CHECK(result.throughput->ended_by == Ending::kFull);
+  CHECK(result.throughput->operations == 5000);
+  CHECK(result.throughput->per_operation.at(0).succeeded == 5000);
+  CHECK(*result.memory.keys == 5000);
+  CHECK(*result.validation.passed);
+  CHECK_THAT(result.health.notes.back(), Catch::Contains("full, with 5000 keys"));
+}
+
+TEST_CASE("an index that is full while it is loaded or warmed up is not measured") {
+  const Plant plant(Mistake::kFull);
+  CHECK_THAT(run_toy(small("lookup")).reason,
+             Catch::Contains("the index was full, with 5000 keys, before all 20000 records were loaded"));
+  Config config = small("mix:read=50,insert=50");
+  config.records = 4900;
+  config.warmup_ns = 3600'000'000'000;
+  const TrialResult result = run_toy(config);
+  CHECK(result.status == Status::kFailed);
+  CHECK_THAT(result.reason, Catch::Contains("the index was full, with 5000 keys, in the warm-up"));
+  CHECK_FALSE(result.throughput);
+  CHECK(*result.validation.passed);
+}
+
+struct Counted {
+  u64 ops = 0;
+  static constexpr auto fields() { return std::array{CounterField{"ops", &Counted::ops}}; }
+};
+
+/// Counts its lookups, but for one in a thousand when asked.
+struct CountingToy : Toy<u64> {
+  using Toy<u64>::Toy;
+  struct Thread : Toy<u64>::Thread {
+    Counted counters;
+  };
+  Thread join() { return {}; }
+  std::optional<u64> find(Thread& me, u64 key) {
+    if (!toy::strikes(Mistake::kUncounted, 1000)) ++me.counters.ops;
+    return Toy<u64>::find(me, key);
+  }
+};
+
+TEST_CASE("a policy that counts fewer operations than were done makes the result invalid") {
+  for (const Mistake mistake : {Mistake::kNone, Mistake::kUncounted}) {
+    const Plant plant(mistake);
+    Config config = small("lookup");
+    config.time_ns = 0;
+    config.ops = 30'000;
+    const TrialResult result = run_of<CountingToy>(config);
+    CAPTURE(result.reason);
+    REQUIRE(result.throughput);
+    CHECK(result.throughput->operations == 30'000);
+    REQUIRE(result.sync.counters);
+    if (mistake == Mistake::kNone) {
+      CHECK(result.status <= Status::kNoisy);
+      CHECK(result.sync.counters->front().count == 30'000);
+    } else {
+      CHECK(result.status == Status::kInvalid);
+      CHECK(result.reason == "the policy counted fewer operations than the 30000 that were done");
+      CHECK(result.sync.counters->front().count < 30'000);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace latchlab

@@ -1,0 +1,155 @@
+// What an index says of itself, and how it reaches the result: rates, bytes, nodes a lookup, lessons, what it cannot do.
+#include <array>
+#include <atomic>
+#include <optional>
+#include <string>
+#include <type_traits>
+
+#include "harness/loop/toy_index.h"
+#include "harness/loop/trial.h"
+#include "harness/trial/trial_testing.h"
+#include "src/testing/catch.h"
+
+namespace latchlab {
+namespace {
+
+using testing::run_of;
+using testing::small;
+using toy::Toy;
+
+struct Restarted {
+  u64 ops = 0;
+  u64 restarts = 0;
+  static constexpr auto fields() {
+    return std::array{CounterField{"ops", &Restarted::ops}, CounterField{"restarts", &Restarted::restarts}};
+  }
+};
+
+/// As a scan does it: three operations of the policy for one of the workload, and one restart.
+struct InThree : Toy<u64> {
+  using Toy<u64>::Toy;
+  struct Thread : Toy<u64>::Thread {
+    Restarted counters;
+  };
+  Thread join() { return {}; }
+  std::optional<u64> find(Thread& me, u64 key) {
+    me.counters.ops += 3;
+    ++me.counters.restarts;
+    return Toy<u64>::find(me, key);
+  }
+};
+
+TEST_CASE("rates are shares of the operations that the policy counted itself") {
+  const TrialResult result = run_of<InThree>(small("lookup"));
+  REQUIRE(result.sync.restart_rate);
+  CHECK(*result.sync.restart_rate == Approx(1.0 / 3));
+}
+
+struct Forgetful : Toy<u64> {
+  using Toy<u64>::Toy;
+  struct Body {
+    static constexpr bool kKeeps = false;
+  };
+};
+
+TEST_CASE("an index that keeps nothing has no bytes, no keys and no limit") {
+  const TrialResult result = run_of<Forgetful>(small("lookup"));
+  REQUIRE(result.status <= Status::kNoisy);
+  CHECK(result.throughput);
+  const auto check = [](const auto& measured) {
+    CHECK_FALSE(measured);
+    CHECK(measured.reason == "this index keeps nothing");
+  };
+  check(result.memory.index_live);
+  check(result.memory.index_reserved);
+  check(result.memory.keys);
+  check(result.memory.bytes_per_key);
+  check(result.limits.footprint);
+  check(result.limits.chase_ns);
+  check(result.limits.chase_ratio);
+  check(result.limits.independent_ratio);
+  check(result.validation.passed);
+  check(result.validation.found_keys);
+}
+
+/// Its even keys are one node away and its odd ones three.
+struct Visited : Toy<u64> {
+  using Toy<u64>::Toy;
+  u64 visits(Thread&, u64 key) { return key % 2 == 0 ? 1 : 3; }
+};
+
+TEST_CASE("nodes a lookup are those on the way of the workload's lookups, or missing for a reason") {
+  const auto nodes = []<class Index>(std::type_identity<Index>, const std::string& workload) {
+    return run_of<Index>(small(workload)).nodes_per_fetch;
+  };
+  const auto visited = std::type_identity<Visited>();
+  const auto fetched = nodes(visited, "lookup");
+  REQUIRE(fetched);
+  CHECK(*fetched == Approx(2).margin(.2));   // keys are random
+  CHECK(*nodes(visited, "mix:read=50,update=50") == Approx(2).margin(.2));
+  CHECK(*nodes(visited, "mix:read=50,insert=25,erase=25") == Approx(2).margin(.2));
+  CHECK(nodes(visited, "insert").reason == "the workload looks nothing up");
+  CHECK(nodes(visited, "mix:update=100").reason == "the workload looks nothing up");
+  CHECK(nodes(std::type_identity<Toy<u64>>(), "lookup").reason == "the index does not count the nodes that a lookup visits");
+}
+
+TEST_CASE("the fingerprint is that of the operations, whoever did how many of them") {
+  const auto print = [](const std::string& workload, u32 threads, u64 seed) {
+    Config config = small(workload);
+    config.threads = threads;
+    config.seed = seed;
+    const TrialResult result = run_of<Toy<u64>>(config);
+    REQUIRE(result.stream);
+    return *result.stream;
+  };
+  const StreamPrint one = print("mix:read=50,update=50", 1, 1);
+  CHECK(one.operations == 1'000'000);
+  CHECK(print("mix:read=50,update=50", 2, 1).fingerprint == one.fingerprint);
+  CHECK(print("mix:read=50,update=50", 1, 2).fingerprint != one.fingerprint);
+  CHECK(print("mix:read=51,update=49", 1, 1).fingerprint != one.fingerprint);
+  const u64 records = small("insert").records;
+  CHECK(print("insert", 1, 1).operations == records);
+}
+
+/// Counts the lookups that it may learn from, and the others.
+struct Learning : Toy<u64> {
+  using Toy<u64>::Toy;
+  struct Watch {
+    void sleep() { asleep = true; }
+    bool asleep = false;
+  };
+  struct Thread : Toy<u64>::Thread {
+    Watch watch;
+  };
+  static constexpr bool kLearns = true;
+  static inline std::atomic<u64> seen, unseen;
+
+  Thread join() { return {}; }
+  std::optional<u64> find(Thread& me, u64 key) {
+    (me.watch.asleep ? unseen : seen).fetch_add(1);
+    return Toy<u64>::find(me, key);
+  }
+};
+
+TEST_CASE("an index that learns from lookups learns from those of the workload, and from no checks") {
+  Learning::seen = Learning::unseen = 0;
+  const Config config = small("lookup");
+  const TrialResult result = run_of<Learning>(config);
+  REQUIRE(result.status <= Status::kNoisy);
+  CHECK(Learning::unseen == config.records);   // each is looked at after loading
+  CHECK(Learning::seen >= result.throughput->operations);
+}
+
+TEST_CASE("a run that cannot do what the index's options and --mem ask for is measured and said to be degraded") {
+  Config config = small("lookup");
+  config.index_degraded = "no such instructions";
+  config.mem_degraded = config.not_placed = "no such nodes";
+  const TrialResult result = run_of<Toy<u64>>(config);
+  CHECK(result.status == Status::kDegraded);
+  CHECK(result.reason == "no such instructions; no such nodes");
+  CHECK(result.placement.mem_by.reason == "no such nodes");
+  CHECK(result.throughput);
+}
+
+}  // namespace
+}  // namespace latchlab

@@ -1,0 +1,82 @@
+#include "harness/trial/latency_account.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "harness/config/numbers.h"
+#include "src/machine/native.h"
+
+namespace latchlab {
+
+namespace {
+
+/// Percentiles, in thousandths of a percent: those that at least one call lies beyond.
+LatencySummary summary_of(const Histogram& ns) {
+  LatencySummary out{.count = ns.count(), .mean_ns = ns.mean(), .min_ns = ns.min(), .max_ns = ns.max(), .percentiles = {},
+                     .histogram = ns.buckets()};
+  for (const u64 thousandths : {50'000, 90'000, 99'000, 99'900, 99'990, 99'999}) {
+    const u64 rank = ns.rank_of(thousandths);
+    if (rank >= ns.count()) break;
+    out.percentiles.push_back({static_cast<double>(thousandths) / 1000, ns.at_rank(rank)});
+  }
+  return out;
+}
+
+Measured<LatencySummary> response_of(const Histogram& ns) {
+  return ns.count() > 0 ? Measured(summary_of(ns)) : Measured<LatencySummary>::missing(kClosedLoop);
+}
+
+/// What an empty call takes, ns.
+double clock_ns() {
+  Histogram empty;
+  for (int i = 0; i < 1001; ++i) {
+    const u64 start = Native::now();
+    empty.add(Native::now() - start);
+  }
+  return static_cast<double>(empty.at_rank(501));
+}
+
+}  // namespace
+
+Latency latency_of(const Latencies& all, const SyncStats& sync) {
+  Latency out{.clock_ns = clock_ns(), .share_of_time = 0, .all = {}, .per_key_ns = {}, .response = {}, .operations = {}, .fell_back = {}};
+  Histogram sum;
+  for (std::size_t k = 0; k < kOpKinds; ++k) {
+    const Latencies::OfKind& kind = all.kinds()[k];
+    if (kind.ns.count() == 0) continue;
+    sum += kind.ns;
+    OperationLatency& of = out.operations.emplace_back();
+    of.name = kOpNames[k];
+    of.summary = summary_of(kind.ns);
+    of.response = response_of(kind.response);
+    of.fallbacks = sync.fallback_rate ? Measured<u64>(kind.fallbacks) : Measured<u64>::missing(sync.fallback_rate.reason);
+    of.aborts = Measured<std::vector<NamedCount>>::missing(sync.aborts.reason);
+    if (!sync.aborts) continue;
+    std::vector<NamedCount> causes;
+    for (std::size_t i = 0; i < kind.aborts.size(); ++i) causes.push_back({std::string(kAbortCauseNames[i]), kind.aborts[i]});
+    of.aborts = std::move(causes);
+  }
+  out.all = summary_of(sum);
+  out.response = response_of(all.responses());
+  const u64 fell_back = all.fell_back().count();
+  if (fell_back != 0 && fell_back != sum.count()) {
+    out.fell_back = summary_of(all.fell_back());
+  } else {
+    out.fell_back = Measured<LatencySummary>::missing(!sync.fallback_rate ? sync.fallback_rate.reason
+                                                      : fell_back == 0    ? "no timed call fell back"
+                                                                          : "every timed call fell back");
+  }
+  return out;
+}
+
+std::string cost_of_timing(const Latency& latency, u64 operations, u32 batch) {
+  const double timed = static_cast<double>(latency.all.count) * batch / static_cast<double>(operations);
+  return fmt::format("timed calls overlap with no others, which costs throughput: {} of the operations took {} of the time",
+                     percent(timed), percent(latency.share_of_time));
+}
+
+}  // namespace latchlab

@@ -1,0 +1,232 @@
+// Single calls of the index, timed: which, how long, and what happened in them.
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "harness/loop/latency.h"
+#include "harness/loop/session_of.h"
+#include "harness/loop/toy_index.h"
+#include "harness/loop/trial.h"
+#include "harness/trial/latency_account.h"
+#include "harness/trial/trial_testing.h"
+#include "src/testing/catch.h"
+#include "sync/no_options.h"
+#include "sync/rtm_counters.h"
+
+namespace latchlab {
+namespace {
+
+using testing::rate_of;
+using testing::run_of;
+using testing::small;
+using toy::Toy;
+
+const OperationLatency* latency_of(const TrialResult& result, std::string_view operation) {
+  for (const OperationLatency& of : result.latency->operations) {
+    if (of.name == operation) return &of;
+  }
+  return nullptr;
+}
+u64 counted(const Measured<std::vector<NamedCount>>& counts, std::string_view name) {
+  for (const NamedCount& c : *counts) {
+    if (c.name == name) return c.count;
+  }
+  return 0;
+}
+
+TEST_CASE("without --latency nothing is timed, and the result says how it would be") {
+  const TrialResult result = run_of<Toy<u64>>(small("lookup"));
+  CHECK_FALSE(result.latency);
+  CHECK(result.latency.reason == "single calls are timed with --latency");
+}
+
+TEST_CASE("with --latency=all every operation of the measured phase is timed, each under its kind") {
+  Config config = small("mix:read=70,update=30");
+  config.latency_every = 1;
+  const TrialResult result = run_of<Toy<u64>>(config);
+  REQUIRE(result.latency);
+  CHECK(result.latency->all.count == result.throughput->operations);
+  REQUIRE(result.latency->operations.size() == 2);
+  for (const char* kind : {"read", "update"}) {
+    INFO(kind);
+    REQUIRE(latency_of(result, kind) != nullptr);
+    CHECK(latency_of(result, kind)->summary.count == rate_of(result, kind)->count);
+  }
+  u64 in_buckets = 0;
+  for (const auto& [ns, calls] : result.latency->all.histogram) in_buckets += calls;
+  CHECK(in_buckets == result.latency->all.count);
+  CHECK(result.latency->all.min_ns <= result.latency->all.percentiles.front().second);
+}
+
+TEST_CASE("with a sample one call in so many is timed, whatever slices and stops make of the steps") {
+  Config config = small("lookup");
+  config.latency_every = 10;
+  config.time_ns = 0;
+  config.ops = 12'345;
+  config.threads = 1;
+  const TrialResult result = run_of<Toy<u64>>(config);
+  REQUIRE(result.latency);
+  CHECK(result.latency->all.count == 1234);
+  CHECK(result.latency->all.percentiles.back().first == 99.9);   // beyond it is one of them, beyond 99.99 none
+}
+
+TEST_CASE("a result says which part of its threads' time timed calls took, and what that cost") {
+  Config config = small("lookup");
+  config.latency_every = 10;
+  config.threads = 2;
+  const TrialResult result = run_of<Toy<u64>>(config);
+  REQUIRE(result.latency);
+  const LatencySummary& all = result.latency->all;
+  CHECK(result.latency->share_of_time == std::min(1.0, static_cast<double>(all.count) * all.mean_ns / (result.throughput->seconds * 2e9)));
+  const auto says_so = [](const std::string& note) { return note.starts_with("timed calls overlap with no others"); };
+  CHECK(std::ranges::count_if(result.health.notes, says_so) == 1);
+
+  Latency latency;
+  latency.share_of_time = .05;
+  latency.all.count = 100;
+  CHECK(cost_of_timing(latency, 40'000, 4) ==
+        "timed calls overlap with no others, which costs throughput: 1.0 % of the operations took 5.0 % of the time");
+}
+
+TEST_CASE("fewer calls than one in so many are none") {
+  Config config = small("lookup");
+  config.latency_every = 10'000;
+  config.time_ns = 0;
+  config.ops = 500;
+  const TrialResult result = run_of<Toy<u64>>(config);
+  CHECK_FALSE(result.latency);
+  CHECK_THAT(result.latency.reason, Catch::StartsWith("no call was timed"));
+}
+
+TEST_CASE("a session times each n-th call, alone, and cuts its blocks there") {
+  Toy<u64> index(Spec::parse("own"), {});
+  const std::vector<Step> steps(100);
+  for (const u32 keys : {1u, 4u}) {
+    CAPTURE(keys);
+    SessionOf<Toy<u64>> session(index, {.keys = keys}, 64, nullptr);
+    Latencies latencies(5, keys);
+    const std::atomic<bool> stop{false};
+    Tally tally;
+    u64 timed = 0;
+    for (u32 done = 0; done < 100; done += keys) {
+      const Slice slice{.steps = &steps[done], .count = keys, .only = OpKind::kRead};
+      CHECK(session.run(slice, stop, tally, kStopSteps, &latencies) == keys);
+      timed += (done / keys) % 5 == 4;
+      CHECK(latencies.kinds()[0].ns.count() == timed);
+    }
+    CHECK(tally.operations() == 100);
+    const Slice whole{.steps = steps.data(), .count = 100, .only = OpKind::kRead};
+    CHECK(session.run(whole, stop, tally, kStopSteps, &latencies) == 100);
+    CHECK(latencies.kinds()[0].ns.count() == 2 * timed);
+  }
+}
+
+constexpr auto kNap = std::chrono::microseconds(300);
+
+struct CountingPolicy {
+  using Options = NoOptions;
+  static constexpr bool kElides = true;
+};
+
+/// Every 50th update falls back after an abort, and takes long.
+struct Falling : Toy<u64> {
+  using Toy<u64>::Toy;
+  using Policy = CountingPolicy;
+  struct Thread : Toy<u64>::Thread {
+    RtmCounters counters;
+    u64 updates = 0;
+  };
+  Thread join() { return {}; }
+  std::optional<u64> find(Thread& me, u64 key) {
+    commit(me);
+    return Toy<u64>::find(me, key);
+  }
+  bool update(Thread& me, u64 key, u64 value) {
+    if (++me.updates % 50 == 0) {
+      ++me.counters.ops, ++me.counters.begins, me.counters.abort(kAbortConflict), ++me.counters.fallbacks;
+      std::this_thread::sleep_for(kNap);
+    } else {
+      commit(me);
+    }
+    return Toy<u64>::update(me, key, value);
+  }
+  static void commit(Thread& me) { ++me.counters.ops, ++me.counters.begins, ++me.counters.commits; }
+};
+
+TEST_CASE("calls that fell back are told apart, and aborts by the kind of the operation") {
+  Config config = small("mix:read=60,update=40");
+  config.latency_every = 1;
+  const TrialResult result = run_of<Falling>(config);
+  CAPTURE(result.reason);
+  REQUIRE(result.status <= Status::kNoisy);
+  REQUIRE(result.latency);
+  const u64 fallbacks = counted(result.sync.counters, "fallbacks");
+  REQUIRE(fallbacks > 0);
+  REQUIRE(result.latency->fell_back);
+  const LatencySummary& fell_back = *result.latency->fell_back;
+  CHECK(fell_back.count == fallbacks);
+  CHECK(fell_back.min_ns >= 300'000);
+  CHECK(result.latency->all.max_ns >= 300'000);
+  const OperationLatency &reads = *latency_of(result, "read"), &updates = *latency_of(result, "update");
+  CHECK(*reads.fallbacks == 0);
+  CHECK(*updates.fallbacks == fallbacks);
+  CHECK(counted(reads.aborts, "conflict") == 0);
+  CHECK(counted(updates.aborts, "conflict") == fallbacks);
+  CHECK(counted(updates.aborts, "zero") == 0);
+  // One update in fifty: beyond the 90th percentile, before the 99th.
+  CHECK(updates.summary.percentiles[0].first == 50);
+  CHECK(updates.summary.percentiles[0].second < updates.summary.max_ns);
+  REQUIRE(updates.summary.percentiles.size() > 2);
+  CHECK(updates.summary.percentiles[2].first == 99);
+  CHECK(updates.summary.percentiles[2].second >= 300'000);
+}
+
+TEST_CASE("where every call fell back there are none to tell apart") {
+  Latencies latencies(1, 1);
+  RtmCounters counters;
+  SyncStats sync;
+  sync.fallback_rate = 1.0;
+  latencies.time(OpKind::kRead, counters, [&] { ++counters.fallbacks; });
+  CHECK(latency_of(latencies, sync).fell_back.reason == "every timed call fell back");
+  latencies.time(OpKind::kRead, counters, [] {});
+  REQUIRE(latency_of(latencies, sync).fell_back);
+  CHECK(latency_of(latencies, sync).fell_back->count == 1);
+}
+
+TEST_CASE("what the policy met with is told for each thread and each interval") {
+  Config config = small("mix:read=60,update=40");
+  // Whoever takes the samples may be kept from it for as long as the whole run lasts.
+  TrialResult result;
+  const auto tells = [&] {
+    const auto some = [](const SyncStats::Series& series) { return std::ranges::any_of(series.rates, [](double rate) { return rate > 0; }); };
+    return result.sync.series && std::ranges::all_of(*result.sync.series, some);
+  };
+  for (; !tells() && config.time_ns < 60'000'000'000; config.time_ns *= 2) result = run_of<Falling>(config);
+  REQUIRE(result.sync.per_thread);
+  REQUIRE(result.sync.per_thread->size() == 2);
+  for (const char* name : {"ops", "fallbacks"}) {
+    u64 sum = 0;
+    for (const SyncStats::Counts& counts : *result.sync.per_thread) sum += counted(counts, name);
+    CHECK(sum == counted(result.sync.counters, name));
+  }
+  u64 conflicts = 0;
+  for (const SyncStats::Counts& counts : *result.sync.per_thread) conflicts += counted(counts, "conflict");
+  CHECK(conflicts == counted(result.sync.aborts, "conflict"));
+  REQUIRE(result.sync.series);
+  REQUIRE(result.sync.series->size() == 2);   // it counts no restarts
+  for (const SyncStats::Series& series : *result.sync.series) {
+    INFO(series.name);
+    CHECK(series.rates.size() <= result.throughput->series.size());
+    for (const double rate : series.rates) CHECK(rate <= .1);   // .4 of the operations are updates, of which one in fifty falls back
+  }
+  CHECK(tells());
+  const TrialResult none = run_of<Toy<u64>>(small("mix:read=60,update=40"));
+  CHECK_FALSE(none.sync.per_thread);
+  CHECK(none.sync.series.reason == "the policy counts nothing of the kind");
+}
+
+}  // namespace
+}  // namespace latchlab

@@ -1,0 +1,77 @@
+#include "harness/trial/meter.h"
+
+#include <algorithm>
+
+namespace latchlab {
+
+void Meter::start(u32 threads) {
+  threads_ = std::vector<Lane>(threads);
+  sampled_seconds_ = 0;
+  series_.clear();
+  told_ = {};
+  elided_ = {};
+  troubles_ = {};
+}
+
+void Meter::sample(double seconds) {
+  // Relaxed: throughput() comes after the threads have been waited for.
+  const bool all_finished = std::all_of(threads_.begin(), threads_.end(),
+                                        [](const Lane& lane) { return lane.finished.load(kRelaxed); });
+  // The last interval of threads that have all finished is a partial one. One in which all made steps and
+  // nothing counted has no rate: the next sample covers it.
+  if (all_finished || seconds <= sampled_seconds_) return;
+  const Done now = done();
+  const u64 operations = now.operations - told_.operations;
+  series_.push_back(static_cast<double>(operations) / (seconds - sampled_seconds_));
+  sampled_seconds_ = seconds;
+
+  // Fills the intervals that have no rate yet.
+  const auto tell = [&](std::vector<double>& rates, u64 events, u64 all) {
+    rates.resize(series_.size(), static_cast<double>(events) / static_cast<double>(all));
+  };
+  const Troubles met = now.troubles - told_.troubles, elided = now.troubles - elided_;
+  if (operations != 0) {
+    tell(troubles_.aborts, met.aborts, operations);
+    tell(troubles_.restarts, met.restarts, operations);
+    told_ = now;
+  }
+  if (elided.elidable != 0) {
+    tell(troubles_.fallbacks, elided.fallbacks, elided.elidable);
+    elided_ = now.troubles;
+  }
+}
+
+Meter::Done Meter::done() const {
+  Done sum;
+  for (const Lane& lane : threads_) {
+    const Done one = done_of(lane);
+    sum.operations += one.operations;
+    sum.troubles = sum.troubles + one.troubles;
+  }
+  return sum;
+}
+
+u64 Meter::operations() const { return done().operations; }
+
+Throughput Meter::throughput(double seconds) const {
+  Throughput out;
+  out.operations = operations();
+  out.seconds = seconds;
+  double sum = 0;
+  double squares = 0;
+  for (const Lane& lane : threads_) {
+    const double rate = seconds > 0 ? static_cast<double>(done_of(lane).operations) / seconds : 0;
+    out.per_thread.push_back(rate);
+    sum += rate;
+    squares += rate * rate;
+  }
+  out.per_second = sum;
+  out.series = series_;
+  out.jain =
+      squares > 0
+          ? Measured<double>(std::min(1.0, sum * sum / (static_cast<double>(threads_.size()) * squares)))
+          : Measured<double>::missing("no thread did anything");
+  return out;
+}
+
+}  // namespace latchlab

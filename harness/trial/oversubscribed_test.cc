@@ -1,0 +1,171 @@
+// Trials with more threads than processors, where every step may take as long as everybody else's turns.
+#include <atomic>
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "harness/host/placement.h"
+#include "harness/host/topology.h"
+#include "harness/loop/session_of.h"
+#include "harness/loop/toy_index.h"
+#include "harness/loop/trial.h"
+#include "harness/trial/trial_testing.h"
+#include "src/testing/catch.h"
+
+namespace latchlab {
+namespace {
+
+using testing::Lines;
+using testing::run_of;
+using testing::small;
+using toy::Toy;
+
+TEST_CASE("more threads than processors finish, and the result says so") {
+  Config config = small("mix:read=80,update=20");
+  config.threads = 8;
+  const Topology topology = Topology::discover();
+  if (topology.allowed_count() >= 8) {
+    config.pin = Pin{.kind = Pin::Kind::kList, .numbers = {0}, .text = "list:0"};
+  }
+  const TrialResult result = run_of<Toy<u64>>(config);
+  CAPTURE(result.reason);
+  CHECK(result.status == Status::kOk);
+  CHECK(*result.placement.oversubscribed);
+  CHECK(result.throughput->timed_share == 1);
+  CHECK(*result.placement.processors < 8);
+  CHECK(result.throughput->per_thread.size() == 8);
+}
+
+/// Keeps nothing and looks for nothing: what a run costs is making its steps.
+struct Idle : Toy<std::string_view> {
+  using Toy<std::string_view>::Toy;
+  struct Body {
+    static constexpr bool kKeeps = false;
+  };
+  std::optional<u64> find(Thread&, std::string_view) { return std::nullopt; }
+};
+
+/// Lookups are slow in the measured phase, so that the few that are still done after its end take longer than itself.
+struct Sluggish : Toy<u64> {
+  using Toy<u64>::Toy;
+  std::optional<u64> find(Thread& me, u64 key) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    return Toy<u64>::find(me, key);
+  }
+};
+
+TEST_CASE("with more threads than processors each looks at every step whether it is to stop") {
+  Config config = small("lookup");
+  config.records = 8;
+  config.warmup_ns = 0;
+  config.time_ns = 20'000'000;
+  config.threads = 2 * static_cast<u32>(Topology::discover().processors.size());
+  const TrialResult result = run_of<Sluggish>(config);
+  REQUIRE(result.throughput);
+  CHECK(result.throughput->ended_by == Ending::kTime);
+  CHECK(result.throughput->operations < u64{kStopSteps} * config.threads);
+}
+
+/// Counts its lookups, and the pieces that its loop of lookups is cut into.
+struct Looped : Toy<u64> {
+  using Toy<u64>::Toy;
+  static inline std::atomic<u64> lookups, pieces;
+  struct Thread : Toy<u64>::Thread {
+    template <class Loop>
+    void decide(const Loop& loop) {
+      pieces.fetch_add(1);
+      loop(*this);
+    }
+  };
+  struct Body {
+    static constexpr bool kKeeps = false;
+  };
+  Thread join() { return {}; }
+  // Without the toy's mutex, for which so many threads wait that a lookup is no quick one.
+  std::optional<u64> find(Thread, u64) {
+    lookups.fetch_add(1);
+    return std::nullopt;
+  }
+};
+
+TEST_CASE("with more threads than processors quick lookups stay in their loop") {
+  Config config = small("lookup");
+  config.threads = 2 * static_cast<u32>(Topology::discover().processors.size());
+  config.time_ns = 0;
+  config.ops = 200'000;
+  Looped::lookups = Looped::pieces = 0;
+  const TrialResult result = run_of<Looped>(config);
+  CAPTURE(result.reason);
+  REQUIRE(*result.placement.oversubscribed);
+  CHECK(Looped::lookups > 8 * Looped::pieces);
+}
+
+TEST_CASE("who takes long for a step looks at each, and who does not stays in its loop") {
+  CHECK(steps_between_looks(10'000'000, 1) == 1);
+  CHECK(steps_between_looks(50'001 * 256, 256) == 1);
+  CHECK(steps_between_looks(5'000 * 256, 256) == 8);
+  CHECK(steps_between_looks(200 * 256, 256) == kStopSteps);
+  CHECK(steps_between_looks(0, 256) == kStopSteps);
+}
+
+/// Asks its session to stop with the third lookup.
+struct Stopping : Toy<u64> {
+  using Toy<u64>::Toy;
+  static inline std::atomic<bool> stop;
+  static inline u32 lookups = 0;
+  std::optional<u64> find(Thread& me, u64 key) {
+    stop = ++lookups == 3 || stop;
+    return Toy<u64>::find(me, key);
+  }
+};
+
+TEST_CASE("a session looks after every so many steps whether it is to stop") {
+  Stopping index(Spec::parse("own"), {});
+  const std::vector<Step> steps(kStopSteps);
+  const auto ran = [&](u32 stop_steps, const Batching& batch) {
+    SessionOf<Stopping> session(index, batch, 64, nullptr);
+    Stopping::stop = false;
+    Stopping::lookups = 0;
+    Tally tally;
+    const Slice slice{.steps = steps.data(), .count = kStopSteps, .only = OpKind::kRead};
+    const u32 done = session.run(slice, Stopping::stop, tally, stop_steps, nullptr);
+    CHECK(Stopping::lookups == done);
+    CHECK(tally.operations() == done);
+    return done;
+  };
+  CHECK(ran(1, {}) == 3);
+  CHECK(ran(2, {}) == 4);
+  CHECK(ran(kStopSteps, {}) == kStopSteps);
+  CHECK(ran(1, {.keys = 16}) == 16);   // a batch is not cut; this index looks up its keys one by one
+}
+
+TEST_CASE("with more threads than processors the seconds that count have all making of steps in them") {
+  const Lines lines(100, 4000);
+  Config config = small("lookup");
+  config.keys = Spec{.name = "file", .arg = lines.path(), .options = {}};
+  config.records = 100;
+  config.warmup_ns = config.time_ns = 0;
+  config.ops = u64{config.threads} * kRoundSteps;   // each thread makes steps once, and runs them all
+  const u32 cpu = this_cpu().value_or(0);
+  config.pin = Pin{.kind = Pin::Kind::kList, .numbers = {cpu}, .text = "one"};
+  const TrialResult result = run_of<Idle>(config);
+  CAPTURE(result.reason);
+  REQUIRE(result.throughput);
+  for (const std::string& note : result.health.notes) {
+    if (note != "the kernel refuses to pin threads") continue;
+    WARN("skipped: " << note);
+    return;
+  }
+  const Throughput& t = *result.throughput;
+  REQUIRE(*result.placement.oversubscribed);
+  CHECK(t.timed_share == 1);
+  REQUIRE(t.generator_ns);
+  // One processor cannot spend more time on it than passes. (The two clocks may differ in their rate.)
+  CHECK(t.seconds * 1e9 >= .99 * *t.generator_ns * static_cast<double>(t.operations));
+}
+
+}  // namespace
+}  // namespace latchlab

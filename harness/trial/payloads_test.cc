@@ -1,0 +1,218 @@
+// Runs whose values are apart from the index (payloads.h).
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "harness/host/environment.h"
+#include "harness/host/limits.h"
+#include "harness/loop/toy_index.h"
+#include "harness/text/progress_lines.h"
+#include "harness/trial/run_trial.h"
+#include "harness/trial/trial_testing.h"
+#include "src/testing/catch.h"
+
+namespace latchlab {
+namespace {
+
+using testing::phase_of;
+using testing::phases_of;
+using testing::rate_of;
+using testing::run_of;
+using testing::small;
+using toy::Toy;
+
+Config with_payloads(std::string_view workload) {
+  Config config = small(workload);
+  config.value_size = 136;
+  config.payloads = 2 * config.records;
+  return config;
+}
+
+/// By the batch, too.
+struct BatchedPayloads : Toy<u64> {
+  using Toy<u64>::Toy;
+  void find_batch(Thread& me, std::span<const u64> keys, std::span<std::optional<u64>> found, BatchOrder) {
+    for (std::size_t i = 0; i < keys.size(); ++i) found[i] = find(me, keys[i]);
+  }
+  void insert_batch(Thread& me, std::span<const u64> keys, std::span<const u64> values, std::span<bool> changed, BatchOrder) {
+    for (std::size_t i = 0; i < keys.size(); ++i) changed[i] = insert(me, keys[i], values[i]);
+  }
+  void update_batch(Thread& me, std::span<const u64> keys, std::span<const u64> values, std::span<bool> changed, BatchOrder) {
+    for (std::size_t i = 0; i < keys.size(); ++i) changed[i] = update(me, keys[i], values[i]);
+  }
+  void erase_batch(Thread& me, std::span<const u64> keys, std::span<bool> changed, BatchOrder) {
+    for (std::size_t i = 0; i < keys.size(); ++i) changed[i] = erase(me, keys[i]);
+  }
+};
+
+/// A trial with keys 1 to 8 in it, the payloads of which are wrong in one word.
+template <class Index = BatchedPayloads>
+class Spoilt {
+ public:
+  explicit Spoilt(u32 batch) : trial_(config(batch)), session_(trial_.join()) {
+    trial_.payloads()->fill(0, 1, {});
+    run(OpKind::kInsert, 1, 8);
+    for (u64 key = 1; key <= kKeys; ++key) words_of(key)[3] ^= 8;
+  }
+  /// One operation a key on `count` of them.
+  Tally run(OpKind kind, u64 first, u64 count) {
+    std::vector<Step> steps;
+    for (u64 key = first; key < first + count; ++key) {
+      steps.push_back({.number = key, .value = value_of(key, 5), .limit = 3, .kind = kind});
+    }
+    const Slice slice{.steps = steps.data(), .count = static_cast<u32>(count), .only = kind};
+    Tally tally;
+    CHECK(session_->run(slice, stop_, tally, kStopSteps, nullptr) == count);
+    CHECK(tally.operations() == count);
+    return tally;
+  }
+  /// All of them by one call.
+  Tally multi_get() {
+    std::vector<Step> gets;
+    for (u64 key = 1; key <= kKeys; ++key) gets.push_back({.number = key, .value = value_of(key, 5)});
+    const Step step{.number = 0, .limit = kKeys, .kind = OpKind::kMultiGet};
+    Tally tally;
+    CHECK(session_->run({.steps = &step, .count = 1, .only = {}, .gets = gets.data()}, stop_, tally, kStopSteps, nullptr) == 1);
+    return tally;
+  }
+  std::span<u64> words_of(u64 key) { return trial_.payloads()->words_of(value_of(key, 0)); }
+  /// How many of the payloads of keys 1 to 8 are right.
+  u64 right() {
+    u64 right = 0;
+    for (u64 key = 1; key <= kKeys; ++key) right += trial_.payloads()->read(value_of(key, 0));
+    return right;
+  }
+
+ private:
+  static constexpr u64 kKeys = 8;
+  static Config config(u32 batch) {
+    Config config = with_payloads("lookup");
+    config.payloads = 10'000;   // no two of the keys share one
+    config.batch.keys = batch;
+    return config;
+  }
+  TrialOf<Index> trial_;
+  std::unique_ptr<Session> session_;
+  const std::atomic<bool> stop_{false};
+};
+
+TEST_CASE("what finds a key reads all of its payload, and what writes it writes all", "[trial]") {
+  struct Case {
+    OpKind kind;
+    u64 wrong;   // of 8 operations on 8 keys
+    u64 right;   // afterwards
+  };
+  for (const auto& [kind, wrong, right] : {Case{OpKind::kRead, 8, 0}, Case{OpKind::kRmw, 8, 8}, Case{OpKind::kUpdate, 0, 8},
+                                           Case{OpKind::kUpsert, 0, 8}, Case{OpKind::kErase, 0, 0},
+                                           Case{OpKind::kInsert, 0, 0},    // they are there
+                                           Case{OpKind::kScan, 6 * 3 + 2 + 1, 0}}) {
+    CAPTURE(kOpNames[static_cast<std::size_t>(kind)]);
+    Spoilt<> spoilt(1);
+    CHECK(spoilt.run(kind, 1, 8).wrong_values == wrong);
+    CHECK(spoilt.right() == right);
+  }
+  Spoilt<> spoilt(1);
+  spoilt.run(OpKind::kErase, 1, 3);
+  CHECK(spoilt.run(OpKind::kInsert, 1, 5).succeeded[static_cast<std::size_t>(OpKind::kInsert)] == 3);
+  CHECK(spoilt.right() == 3);
+  CHECK(spoilt.run(OpKind::kRead, 100, 8).wrong_values == 0);   // nothing is found
+  spoilt.run(OpKind::kUpdate, 100, 8);
+  CHECK(spoilt.right() == 3);
+}
+
+TEST_CASE("batches read and write the payloads of their keys", "[trial]") {
+  for (const auto& [kind, wrong, right] : {std::tuple(OpKind::kRead, 8u, 0u), std::tuple(OpKind::kUpdate, 0u, 8u),
+                                           std::tuple(OpKind::kErase, 0u, 0u), std::tuple(OpKind::kInsert, 0u, 0u)}) {
+    CAPTURE(kOpNames[static_cast<std::size_t>(kind)]);
+    Spoilt<> spoilt(4);
+    CHECK(spoilt.run(kind, 1, 8).wrong_values == wrong);
+    CHECK(spoilt.right() == right);
+  }
+  Spoilt<> spoilt(4);
+  spoilt.run(OpKind::kErase, 1, 3);
+  spoilt.run(OpKind::kInsert, 1, 5);
+  CHECK(spoilt.right() == 3);
+}
+
+bool says_another_loop(const TrialResult& result) {
+  return std::ranges::any_of(result.health.notes,
+                             [](const std::string& note) { return note.ends_with("a ratio to --value-size=8 has that in it"); });
+}
+
+TEST_CASE("a run with payloads fills them, uses them and says how large they are", "[trial]") {
+  const Config config = with_payloads("mix:read=30,insert=10,update=20,upsert=10,erase=10,scan=10,rmw=10");
+  const TrialResult result = run_of<Toy<u64>>(config);
+  CAPTURE(result.reason);
+  CHECK(result.status <= Status::kNoisy);
+  CHECK(phases_of(result)[0] == "payloads");
+  CHECK(phases_of(result)[1] == "load");
+  REQUIRE(result.memory.payload);
+  CHECK(*result.memory.payload == 40'000 * 136);
+  CHECK(says_another_loop(result));
+  for (const char* operation : {"read", "insert", "update", "upsert", "erase", "scan", "rmw"}) {
+    CAPTURE(operation);
+    CHECK(rate_of(result, operation) != nullptr);
+  }
+  CHECK(*result.limits.footprint == limits_footprint(*result.memory.index_reserved + 40'000 * 136, available_memory()));
+}
+
+/// Each lookup spoils the first place of all.
+struct Spoiling : Toy<u64> {
+  using Toy<u64>::Toy;
+  std::optional<u64> find(Thread& me, u64 key) {
+    payloads->words_of(0)[5] = 0;
+    return Toy<u64>::find(me, key);
+  }
+  static inline Payloads* payloads = nullptr;
+};
+
+TEST_CASE("batches run in the loop that they have without payloads, so that no note says otherwise", "[trial]") {
+  Config config = with_payloads("lookup");
+  config.batch.keys = 4;
+  CHECK_FALSE(says_another_loop(run_of<BatchedPayloads>(config)));
+}
+
+TEST_CASE("a payload that is wrong makes a run invalid", "[trial]") {
+  Config config = with_payloads("lookup");
+  config.threads = 1;
+  config.payloads = 10;
+  TrialOf<Spoiling> trial(config);
+  Spoiling::payloads = trial.payloads();
+  const TrialResult result = run_trial(trial, config, Topology::discover(), *make_progress(ProgressMode::kNone));
+  CHECK(result.status == Status::kInvalid);
+  CHECK_THAT(result.reason, Catch::Contains("wrong payloads were read"));
+}
+
+TEST_CASE("where the index keeps the values there are no payloads", "[trial]") {
+  const Config config = small("lookup");
+  CHECK(TrialOf<Toy<u64>>(config).payloads() == nullptr);
+  const TrialResult result = run_of<Toy<u64>>(config);
+  CHECK(phases_of(result)[0] == "load");
+  CHECK_FALSE(result.memory.payload);
+  CHECK(result.memory.payload.reason == "values are in the index: --value-size=8");
+  CHECK_FALSE(says_another_loop(result));
+  CHECK(*result.limits.footprint == limits_footprint(*result.memory.index_reserved, available_memory()));
+}
+
+TEST_CASE("what payloads take is not left for the index", "[trial]") {
+  Config config = with_payloads("lookup");
+  const u64 before = memory_config_of(small("lookup")).limit;
+  config.payloads = before / 2 / config.value_size;
+  CHECK(memory_config_of(config).limit < before * 3 / 4);
+  config.payloads = 2 * before / config.value_size;
+  CHECK(memory_config_of(config).limit == 1);
+}
+
+TEST_CASE("a multi-get reads the payloads of all its keys, by the batch or not", "[trial][multi-get]") {
+  CHECK(Spoilt<BatchedPayloads>(1).multi_get().wrong_values == 8);
+  CHECK(Spoilt<Toy<u64>>(1).multi_get().wrong_values == 8);
+}
+
+}  // namespace
+}  // namespace latchlab

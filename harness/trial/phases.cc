@@ -1,0 +1,327 @@
+#include "harness/trial/phases.h"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <new>
+#include <utility>
+
+#include "harness/host/environment.h"
+#include "harness/host/interrupt.h"
+#include "src/base/error.h"
+#include "src/memory/accessed_bits.h"
+#include "workloads/stream.h"
+
+namespace latchlab {
+namespace {
+
+constexpr auto kWatchPeriod = std::chrono::milliseconds(20);  // of looks at interruption and progress
+constexpr auto kBeginPeriod = std::chrono::microseconds(200);  // of looks whether the time has begun to run
+
+u64 ns_since(Clock::time_point start) {
+  return static_cast<u64>(std::chrono::nanoseconds(Clock::now() - start).count());
+}
+
+/// What making as many steps as are dealt at once has taken so far.
+u64 hand_ns(const Worker& me) { return me.made == 0 ? 0 : me.making_ns * kSliceSteps / me.made; }
+
+/// Does something at the end of a scope, also of one that an exception leaves.
+template <class Do>
+class AtEnd {
+ public:
+  explicit AtEnd(const Do& what) : do_(what) {}
+  ~AtEnd() { do_(); }
+  AtEnd(const AtEnd&) = delete;
+  AtEnd& operator=(const AtEnd&) = delete;
+
+ private:
+  const Do& do_;
+};
+
+/// One line; empty for no failure.
+std::string said_by(const std::exception_ptr& failure) {
+  if (!failure) return "";
+  try {
+    std::rethrow_exception(failure);
+  } catch (const std::bad_alloc&) {
+    return "memory ran out";
+  } catch (const std::exception& e) {
+    return e.what();
+  } catch (...) {
+    return "an unknown exception";
+  }
+}
+
+}  // namespace
+
+std::string Phases::begin() {
+  crew_ = std::make_unique<Crew>(config_.threads);
+  return everyone([&](u32 t) {
+    if (seats_.binds) workers_[t].pinned = pin_this_thread(seats_.cpus[t]);
+    if (!config_.places_chunks()) (void)place_thread(config_.pages);   // a refusal is known from a try before the run
+    workers_[t].session = trial_.join();
+  });
+}
+
+std::string Phases::leave() {
+  return everyone([&](u32 t) { workers_[t].session.reset(); });
+}
+
+std::string Phases::count(const std::vector<PmuEvent>& events) {
+  return everyone([&](u32 t) {
+    workers_[t].pmu.reset();   // closes its files before others are opened
+    workers_[t].pmu = std::make_unique<PmuGroups>(events, kernel_perf());
+  });
+}
+
+/// Outside of all phases.
+std::string Phases::everyone(const std::function<void(u32)>& task) {
+  return said_by(crew_->run(task, [] { return Clock::now() + kWatchPeriod; }, [] {}));
+}
+
+/// Ends the current phase.
+void Phases::stop() {
+  stop_.store(true, kSeqCst);   // pairs with Rounds::open
+  rounds_.halt();
+}
+
+Phases::Outcome Phases::chunks(const std::string& name, u64 total, const std::function<Slice(Worker&, u64, u32)>& make) {
+  turns_.start();
+  return phase(name, total, 0, [&](u32 t) {
+    Worker& me = workers_[t];
+    for (u64 chunk = t; chunk * kChunkSteps < total && !stop_.load(kRelaxed); chunk += config_.threads) {
+      const u64 first = chunk * kChunkSteps;
+      const Slice steps = make(me, first, static_cast<u32>(std::min<u64>(kChunkSteps, total - first)));
+      if (in_turns_ && !turns_.await(chunk, stop_)) return;
+      meter_.add(t, run_until_full(me, steps, stop_, kStopSteps, nullptr));
+      if (in_turns_) turns_.end();
+    }
+  });
+}
+
+void Phases::limit_to(u64 total) {
+  for (Worker& worker : workers_) {
+    worker.first = dealer_.next(static_cast<u32>(&worker - workers_.data())) - worker.steps.left();
+    worker.steps.limit_to(total);
+    total -= worker.steps.left();
+  }
+  dealer_.end_after(total);
+  // Where threads have operations of their own, each gets them at the rate at which all are done together.
+  u64 all = 0;
+  recorded_begin_ns_ = ~u64{0};
+  for (u32 t = 0; t < workers_.size(); ++t) {
+    Worker& worker = workers_[t];
+    worker.own = worker.steps.left() + dealer_.left_for(t);
+    worker.share = {.part = dealer_.in_parts() ? worker.own : 1, .whole = 1};
+    all += worker.share.part;
+    const auto times = worker.own > 0 ? maker_.stream().times_from(worker.first) : nullptr;
+    if (times) recorded_begin_ns_ = std::min(recorded_begin_ns_, times->next());
+  }
+  for (Worker& worker : workers_) worker.share.whole = all;
+}
+
+/// Those of thread t, of what limit_to has left.
+std::unique_ptr<Arrivals> Phases::arrivals(u32 t, const Rate& rate) const {
+  const Worker& me = workers_[t];
+  if (rate.law != Rate::Law::kTrace) return arrivals_of(rate, config_.seed, t, me.share);
+  return recorded_arrivals(maker_.stream().times_from(me.first), me.own, recorded_begin_ns_, rate.factor);
+}
+
+u64 Phases::left() const {
+  u64 left = dealer_.left();
+  for (const Worker& worker : workers_) left += worker.steps.left();
+  return left;
+}
+
+void Phases::run_steps(u32 t) {
+  do {
+    run_section(t);
+  } while (dealer_.in_sections() && meet(workers_[t]));
+}
+
+/// Waits for all threads where a section ends; false if none follows. Who sleeps here does so for no lock, and waits for no
+/// processor that others have.
+bool Phases::meet(Worker& me) {
+  // Of threads that share processors nobody asks, and looking takes time of those that still run.
+  const auto look = [&] { return seats_.oversubscribed ? std::nullopt : processor_time(); };
+  const auto before = look();
+  const bool goes_on = section_over_.meet(stop_, [&] { return next_section(); });
+  const auto after = look();
+  if (before && after) me.meetings = me.meetings + (*after - *before);
+  return goes_on;
+}
+
+/// By one thread, where all others have done what there was of the section.
+bool Phases::next_section() {
+  const std::size_t section = dealer_.section();
+  if (!dealer_.next_section()) return false;
+  if (between_sections_) between_sections_(section);
+  rounds_.resume(config_.threads);
+  return true;
+}
+
+void Phases::run_section(u32 t) {
+  Worker& me = workers_[t];
+  Troubles met = me.session->troubles();
+  Rounds::Part part(rounds_);
+  if (seats_.oversubscribed) part.begin();   // making steps takes processors from others, so it is inside
+  // Where threads share processors a step may take long, above all if they pass a lock around: one is counted at once, since
+  // the phase does not end before, and how often a thread looks whether it is to stop follows from how long its steps take.
+  u32 most = seats_.oversubscribed ? config_.batch.keys : kSliceSteps;
+  u32 stop_steps = seats_.oversubscribed ? 1 : std::max(1u, kStopSteps / maker_.stream().most_keys());
+  while (!stop_.load(kRelaxed)) {
+    make_ready(me, dealer_.round());
+    if (me.steps.left() == 0) return;
+    part.begin();
+    if (me.pmu) me.pmu->begin();
+    bool over = false, halted = false;
+    {
+      const auto leave = [&] {
+        part.stop();
+        if (me.pmu) me.pmu->end();
+        over = part.end();
+      };
+      const AtEnd at_end(leave);
+      while (!halted && me.steps.left() > 0) {
+        Slice slice = me.steps.rest();
+        slice.count = std::min(std::exchange(most, kSliceSteps), me.steps.left());
+        const Clock::time_point begun = seats_.oversubscribed ? Clock::now() : Clock::time_point();
+        const u32 ran = run_until_full(me, slice, rounds_.halted(), stop_steps, me.latencies.get());
+        if (seats_.oversubscribed && ran > 0) stop_steps = steps_between_looks(ns_since(begun), ran);
+        const Troubles now = me.session->troubles();
+        meter_.add(t, ran, now - std::exchange(met, now));
+        me.steps.take(ran);
+        halted = ran < slice.count;
+      }
+    }
+    if (over && between_rounds_) between_rounds_(me);
+  }
+}
+
+void Phases::run_arrivals(u32 t, const Rate& rate, u64 length_ns) {
+  constexpr u64 kTellNs = 1'000'000;   // the meter is told at least as often, and once a slice
+  Worker& me = workers_[t];
+  Rounds::Part part(rounds_);
+  // Few at a time, since making them may delay what is due; but while one hand is run the next can be made.
+  const u32 most = std::min(dealer_.round(), 2 * kSliceSteps);
+  bool more = true;
+  const auto make_more = [&] { return more = more && make_ready(me, most); };
+  const auto make_meanwhile = [&](u64 left_ns) {
+    return me.steps.left() + kSliceSteps <= most && hand_ns(me) < left_ns && make_more();
+  };
+  if (me.steps.left() == 0) make_more();
+  Troubles met = me.session->troubles();
+  u64 untold = 0, told_at = 0;
+  part.begin();
+  const u64 epoch = static_cast<u64>(std::chrono::nanoseconds(rounds_.begun()->time_since_epoch()).count());
+  if (me.pmu) me.pmu->begin();   // to the end: an edge costs more than an operation, so waiting is counted too
+  me.loop = std::make_unique<OpenLoop>(arrivals(t, rate), epoch, length_ns, seats_.oversubscribed);
+  OpenLoop& loop = *me.loop;
+  const auto tell = [&] {
+    const Troubles now = me.session->troubles();
+    meter_.add(t, std::exchange(untold, 0), now - std::exchange(met, now));
+    told_at = loop.now();
+  };
+  const auto leave = [&] {
+    tell();
+    if (me.pmu) me.pmu->end();
+    if (me.steps.left() == 0) me.until = std::max(loop.now(), epoch) - epoch;
+  };
+  const AtEnd at_end(leave);
+  while (me.steps.left() > 0 && loop.await(stop_, make_meanwhile)) {
+    Slice step = me.steps.rest();
+    step.count = 1;
+    if (me.latencies) me.latencies->arrived(loop.due(), loop.now());
+    const u32 ran = run_until_full(me, step, stop_, 1, me.latencies.get());
+    std::optional<u64> end = me.latencies ? me.latencies->ended() : std::nullopt;
+    untold += ran;
+    me.steps.take(ran);
+    if (untold >= kSliceSteps || loop.now() - told_at >= kTellNs) tell(), end.reset();   // what it takes is not the next call's
+    if (me.steps.left() == 0) make_more(), end.reset();
+    loop.done(end);
+  }
+}
+
+/// Steps that were run, all of them but where the phase ends.
+u32 Phases::run_until_full(Worker& me, const Slice& slice, const std::atomic<bool>& stopped, u32 stop_steps, Latencies* latencies) {
+  const u64 before = me.tally.operations();
+  try {
+    return me.session->run(slice, stopped, me.tally, stop_steps, latencies);
+  } catch (const IndexFull&) {
+    full_.store(true, kRelaxed);   // relaxed: looked at when the threads are done
+    stop();
+    return static_cast<u32>(me.tally.operations() - before);
+  } catch (...) {
+    meter_.add(static_cast<u32>(&me - workers_.data()), me.tally.operations() - before);   // nobody else will
+    throw;
+  }
+}
+
+/// Fills up the steps that are ready, to `most`, with what this thread is dealt; false if that was nothing.
+bool Phases::make_ready(Worker& me, u32 most) {
+  const std::optional<u64> start = thread_time_ns();
+  const u32 left = me.steps.left();
+  const Dealer::Hand dealt = dealer_.deal(static_cast<u32>(&me - workers_.data()), most - left);
+  if (dealt.count == 0 && left == 0) return false;   // what was run stays known (Steps::ran)
+  me.steps.refill(maker_, dealt.first, dealt.count);
+  me.made += dealt.count;
+  const std::optional<u64> now = thread_time_ns();
+  me.clocked &= start && now;
+  me.making_ns += me.clocked ? *now - *start : 0;
+  if (dealt.first < StreamPrint::kMost) {   // outside of what making takes
+    me.print += me.steps.print(maker_.stream(), dealt.first, std::min<u64>(dealt.count, StreamPrint::kMost - dealt.first));
+  }
+  return dealt.count > 0;
+}
+
+Phases::Outcome Phases::phase(const std::string& name, u64 total, u64 length_ns, const std::function<void(u32)>& task,
+                              u64 sample_ns, bool open) {
+  progress_.begin(name, total, length_ns);
+  stop_.store(false, kRelaxed);   // relaxed: the crew's mutex brings it to the threads
+  rounds_.start(config_.threads, open                   ? Rounds::Cut::kOpenLoop
+                                 : seats_.oversubscribed ? Rounds::Cut::kWindow
+                                                         : Rounds::Cut::kRounds);
+  meter_.start(config_.threads);
+  dealer_.in_sections(!open);
+  section_over_.start(config_.threads);
+  const auto start = Clock::now();
+  const auto period = std::chrono::nanoseconds(sample_ns);
+  auto next_sample = sample_ns > 0 ? start + period : Clock::time_point::max();
+  const auto clear_period = std::chrono::nanoseconds(config_.clear_accessed_ns);
+  const bool clears = sample_ns > 0 && config_.clear_accessed_ns > 0;
+  u64 cleared = clears && clear_accessed() ? 1 : 0;   // however soon the phase is over
+  auto next_clear = clears ? Clock::now() + clear_period : Clock::time_point::max();
+  const std::exception_ptr failure = crew_->run(
+      [&](u32 t) {
+        task(t);
+        meter_.finish(t);
+      },
+      [&] {
+        const auto now = Clock::now();
+        auto end = Clock::time_point::max();
+        if (length_ns > 0) {
+          const auto begun = rounds_.begun();
+          if (!begun) return now + kBeginPeriod;
+          end = *begun + std::chrono::nanoseconds(length_ns);
+        }
+        // A thread that the system kept from its processor meanwhile has yet to do something.
+        if ((now >= end && meter_.operations() > 0) || stop_requested()) stop();
+        if (now >= next_sample) {
+          meter_.sample(rounds_.seconds());
+          // A late sample makes its interval longer, not the next one shorter.
+          next_sample = std::max(next_sample + period, now + period / 2);
+        }
+        if (now >= next_clear) {
+          if (clear_accessed()) ++cleared;
+          next_clear = Clock::now() + clear_period;   // from its end: it takes what it takes
+        }
+        progress_.advance(meter_.operations());
+        return std::min({next_clear, end > now ? end : now + kBeginPeriod, next_sample, now + kWatchPeriod});
+      },
+      [&] { stop(); });
+  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  return {.name = name, .seconds = seconds, .operations = meter_.operations(), .failure = said_by(failure),
+          .accessed_cleared = cleared};
+}
+
+}  // namespace latchlab

@@ -1,0 +1,99 @@
+// Events of the measured phase: those of operations, and no others.
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "harness/host/pmu_events.h"
+#include "harness/loop/toy_index.h"
+#include "harness/loop/trial.h"
+#include "harness/trial/trial_testing.h"
+#include "src/arch/sanitizer.h"
+#include "src/testing/catch.h"
+
+namespace latchlab {
+namespace {
+
+using testing::run_of;
+using testing::small;
+using toy::Toy;
+
+/// Of the event `name`; null where this system lets nobody count it, which is said.
+const PmuTotal* counted(const TrialResult& result, std::string_view name) {
+  REQUIRE(result.pmu);
+  const auto event = std::ranges::find(result.pmu->events, name, &PmuResult::Event::name);
+  REQUIRE(event != result.pmu->events.end());
+  if (event->total) return &*event->total;
+  WARN(name << ": " << event->total.reason);
+  return nullptr;
+}
+
+/// A toy of which every find is one page fault.
+class Faulting : public Toy<u64> {
+ public:
+  using Toy<u64>::Toy;
+
+  std::optional<u64> find(Thread& me, u64 key) {
+    constexpr std::size_t kPage = 4096;
+    thread_local void* const page = mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    (void)madvise(page, kPage, MADV_DONTNEED);
+    *static_cast<volatile char*>(page) = 1;
+    return Toy<u64>::find(me, key);
+  }
+};
+
+TEST_CASE("page faults of operations are counted, on all threads, and those of making them are not", "[pmu]") {
+  Config config = small("lookup");
+  config.warmup_ns = 0;   // so that a thread's first steps, 48 pages of them, are made in the measured phase
+  config.time_ns = 0;
+  config.ops = 40'000;
+  const TrialResult result = run_of<Faulting>(config);
+  REQUIRE(result.throughput->operations == config.ops);
+  const PmuTotal* faults = counted(result, "page-faults");
+  if (faults == nullptr) return;
+  CHECK(faults->raw >= config.ops);
+  if constexpr (!kSanitized) CHECK(faults->raw < config.ops + 2 * 48);   // sanitizers have pages of their own
+  CHECK(faults->scaled == static_cast<double>(faults->raw));   // nothing takes turns
+  CHECK(faults->per_operation == static_cast<double>(faults->raw) / static_cast<double>(config.ops));
+  CHECK(faults->enabled_ns > 0);
+  CHECK(faults->running_ns == faults->enabled_ns);
+}
+
+TEST_CASE("threads that share processors count their operations, too", "[pmu]") {
+  Config config = small("lookup");
+  config.threads = 5;
+  const Topology topology = Topology::discover();
+  const auto here = std::ranges::find(topology.processors, true, &Processor::allowed);
+  config.pin = {.kind = Pin::Kind::kList, .numbers = {here->os}, .text = "one"};
+  config.time_ns = 0;
+  config.ops = 20'000;
+  const TrialResult result = run_of<Faulting>(config);
+  REQUIRE(*result.placement.oversubscribed);
+  const PmuTotal* faults = counted(result, "page-faults");
+  if (faults == nullptr) return;
+  CHECK(faults->raw >= config.ops);
+  if constexpr (!kSanitized) CHECK(faults->raw < config.ops + 5 * 48);
+}
+
+TEST_CASE("with --pmu=off nothing is counted, and the result says so", "[pmu]") {
+  Config config = small("lookup");
+  config.pmu = "off";
+  const TrialResult result = run_of<Toy<u64>>(config);
+  CHECK_FALSE(result.pmu);
+  CHECK(result.pmu.reason == "--pmu=off");
+}
+
+TEST_CASE("every event that was asked for is in the result, with a count or a reason", "[pmu]") {
+  Config config = small("lookup");
+  config.pmu = "tsx,energy,core";
+  const TrialResult result = run_of<Toy<u64>>(config);
+  REQUIRE(result.pmu);
+  CHECK(result.pmu->events.size() == pmu_events(config.pmu).size());
+  for (const PmuResult::Event& event : result.pmu->events) {
+    INFO(event.name);
+    CHECK((event.total ? event.total->running_ns > 0 : event.total.reason.size() > 10));
+  }
+}
+
+}  // namespace
+}  // namespace latchlab

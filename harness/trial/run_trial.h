@@ -1,0 +1,18 @@
+// One run, phase after phase: load, verify, warm up, measure, check.
+#pragma once
+
+#include "harness/config/config.h"
+#include "harness/host/progress.h"
+#include "harness/host/topology.h"
+#include "harness/loop/trial.h"
+#include "harness/result/result.h"
+
+namespace latchlab {
+
+/// Runs all phases. Never throws for what happens during the run: memory that runs out, a mismatch or an
+/// interruption end in a TrialResult that says so. Throws InputError if the config cannot be placed on this
+/// machine or its key file is wrong.
+[[nodiscard]] TrialResult run_trial(Trial& trial, const Config& config, const Topology& topology,
+                                    Progress& progress);
+
+}  // namespace latchlab

@@ -1,0 +1,224 @@
+// Which phases a trial has and what they measure: throughput and its series, memory, keys.
+#include <atomic>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "harness/host/environment.h"
+#include "harness/host/limits.h"
+#include "harness/loop/toy_index.h"
+#include "harness/loop/trial.h"
+#include "harness/trial/trial_testing.h"
+#include "src/memory/accessed_bits.h"
+#include "src/testing/catch.h"
+
+namespace latchlab {
+namespace {
+
+using testing::Lines;
+using testing::phases_of;
+using testing::rate_of;
+using testing::run_of;
+using testing::seconds_of;
+using testing::small;
+using toy::Toy;
+
+template <class Raw = u64>
+TrialResult run(const Config& config) {
+  return run_of<Toy<Raw>>(config);
+}
+
+TEST_CASE("a trial of lookups loads, verifies, measures and validates") {
+  const TrialResult result = run(small("lookup"));
+  CAPTURE(result.reason);
+  REQUIRE(result.status <= Status::kNoisy);
+  REQUIRE(result.throughput);
+  const Throughput& t = *result.throughput;
+  CHECK(t.operations > 0);
+  CHECK(t.per_thread.size() == 2);
+  CHECK(t.per_second == Approx(t.per_thread[0] + t.per_thread[1]));
+  CHECK(t.per_second == Approx(static_cast<double>(t.operations) / t.seconds));
+  CHECK(t.timed_share > 0);
+  CHECK(t.timed_share <= 1);
+  CHECK(t.ended_by == Ending::kTime);
+  CHECK(t.seconds > 0);
+  CHECK(t.generator_ns);
+  REQUIRE(t.jain);
+  CHECK(*t.jain <= 1);
+  REQUIRE(rate_of(result, "read") != nullptr);
+  CHECK(rate_of(result, "read")->count == t.operations);
+  CHECK(rate_of(result, "read")->succeeded == t.operations);
+  REQUIRE(result.validation.passed);
+  CHECK(*result.validation.passed);
+  CHECK(*result.validation.found_keys == 20'000);
+  CHECK(*result.memory.keys == 20'000);
+  CHECK(*result.memory.index_live == 20'000 * 64 + sizeof(Toy<u64>));
+  CHECK(*result.memory.index_reserved == 20'000 * 96 + sizeof(Toy<u64>));
+  CHECK(*result.memory.bytes_per_key == Approx(96).epsilon(0.001));   // what it holds from the system, itself included
+  CHECK(result.placement.threads.size() == 2);
+  CHECK(result.placement.threads[0].observed_cpu);
+  REQUIRE(result.limits.footprint);
+  CHECK(*result.limits.footprint == limits_footprint(*result.memory.index_reserved, available_memory()));
+  REQUIRE(result.limits.chase_ns);
+  CHECK(*result.limits.chase_ns > 0);
+  CHECK(*result.limits.independent_ns > 0);
+  const double operation_ns =
+      t.seconds * 1e9 * *result.placement.processors / static_cast<double>(t.operations);
+  CHECK(*result.limits.chase_ratio == Approx(operation_ns / *result.limits.chase_ns));
+  CHECK(*result.limits.independent_ratio == Approx(operation_ns / *result.limits.independent_ns));
+  CHECK(phases_of(result) ==
+        std::vector<std::string>{"load", "verify", "warmup", "measure", "validate", "limits"});
+}
+
+TEST_CASE("no erase overtakes the insert of its key, although threads hold operations that the others have gone past") {
+  Config config = small("mix:insert=50,erase=50");
+  config.records = 4'000;   // the window: that many inserts lie between a key's two ends
+  config.warmup_ns = 0;
+  config.time_ns = 0;
+  config.ops = 200'000;
+  const TrialResult result = run(config);
+  for (const char* name : {"insert", "erase"}) {
+    CHECK(rate_of(result, name)->count > 99'000);
+    CHECK(rate_of(result, name)->succeeded == rate_of(result, name)->count);
+  }
+}
+
+/// Every find holds one lock and adds up how long, in time of its processor: a thread that waits for the
+/// processor after the others have stopped lengthens the round by its share only. Its keys are long, so that
+/// reading that clock is little beside a find, and making a step, which hashes the key, takes about as long
+/// as a find, which does the same.
+struct OneAtATime : Toy<std::string_view> {
+  using Toy<std::string_view>::Toy;
+  static inline std::atomic<u64> held{0};   // nanoseconds
+
+  std::optional<u64> find(Thread&, std::string_view key) {
+    while (latch_.exchange(true, kAcquire)) std::this_thread::yield();
+    const u64 start = thread_time_ns().value();
+    const u64 value = value_of(key, 0);
+    held.store(held.load(kRelaxed) + thread_time_ns().value() - start, kRelaxed);
+    latch_.store(false, kRelease);
+    return value;
+  }
+
+ private:
+  std::atomic<bool> latch_{false};
+};
+
+TEST_CASE("throughput is never more than an index can do whose operations exclude each other") {
+  const Lines lines(100, 40'000);
+  for (const u32 threads : {1U, 2U, 5U}) {
+    Config config = small("lookup");
+    config.keys = Spec{.name = "file", .arg = lines.path(), .options = {}};
+    config.records = 100;
+    config.threads = threads;
+    config.warmup_ns = 0;
+    config.time_ns = 0;
+    config.ops = 10'000;   // not by time: on a loaded machine a thread may not run at all for some
+    OneAtATime::held = 0;
+    const TrialResult result = run_of<OneAtATime>(config);
+    CAPTURE(threads, result.reason);
+    REQUIRE(result.throughput);
+    const Throughput& t = *result.throughput;
+    const double held = static_cast<double>(OneAtATime::held.load()) / 1e9;
+    CAPTURE(t.seconds, held, t.timed_share);
+    // The seconds that count cannot be less than the sum of all times in the lock, of which verifying has a
+    // part too; so the throughput is at most what one find after the other would give. (But for the few steps
+    // in which one thread has stopped already: they are within the time that the lock changes hands.)
+    CHECK(t.seconds >= held - seconds_of(result, "verify"));
+    // With the making of steps it is what a watch beside the machine shows, or more where the phase had still
+    // to begin.
+    CHECK(t.per_second * t.timed_share * (1 + 1e-9) >=
+          static_cast<double>(t.operations) / seconds_of(result, "measure"));
+    CHECK(t.seconds <= seconds_of(result, "measure"));
+    if (*result.placement.oversubscribed) CHECK(t.timed_share == 1);
+  }
+}
+
+TEST_CASE("a trial of everything agrees with its tally") {
+  Config config = small("mix:read=30,insert=20,update=10,upsert=10,erase=20,scan=10,scan_length=20");
+  config.negative = .2;
+  config.threads = 4;
+  config.time_ns = 0;
+  config.ops = 20'000;
+  const TrialResult result = run(config);
+  CAPTURE(result.reason);
+  REQUIRE(result.status <= Status::kNoisy);
+  for (const char* kind : {"scan", "erase"}) {
+    REQUIRE(rate_of(result, kind) != nullptr);
+    CHECK(rate_of(result, kind)->succeeded > 0);
+  }
+}
+
+TEST_CASE("keys of a file are strings in every phase") {
+  const Lines lines(30'000);
+  Config config = small("mix:read=40,insert=20,erase=20,update=10,scan=10");
+  config.keys = Spec{.name = "file", .arg = lines.path(), .options = {}};
+  const TrialResult result = run<std::string_view>(config);
+  CAPTURE(result.reason);
+  REQUIRE(result.status <= Status::kNoisy);
+  CHECK(result.throughput->operations > 0);
+}
+
+TEST_CASE("the series has an interval for each sample and no partial one") {
+  Config config = small("lookup");
+  config.sample_ns = 10'000'000;
+  // Whoever takes the samples may be kept from it for as long as the whole run lasts.
+  std::size_t intervals = 0;
+  for (config.time_ns = 60'000'000; intervals == 0 && config.time_ns < 60'000'000'000; config.time_ns *= 2) {
+    const TrialResult result = run(config);
+    REQUIRE(result.throughput);
+    CHECK(result.throughput->interval_ns == 10'000'000);
+    intervals = result.throughput->series.size();
+    CHECK(static_cast<double>(intervals) <= seconds_of(result, "measure") / .010);
+  }
+  CHECK(intervals > 0);
+}
+
+TEST_CASE("Accessed bits are cleared as the measured phase begins and every so often, where the kernel lets us") {
+  Config config = small("lookup");
+  CHECK(run(config).memory.accessed_cleared.reason == "--clear-accessed=off");
+  config.clear_accessed_ns = 5'000'000;
+  // The one who clears may be kept from it for as long as the whole run lasts.
+  u64 cleared = 0;
+  for (config.time_ns = 60'000'000; cleared < 2 && config.time_ns < 60'000'000'000; config.time_ns *= 2) {
+    const TrialResult result = run(config);
+    if (const auto why = why_accessed_stay()) {
+      CHECK(result.status == Status::kDegraded);
+      CHECK(result.reason == "Accessed bits are not cleared: " + *why);
+      return;
+    }
+    REQUIRE(result.status <= Status::kNoisy);
+    REQUIRE(result.memory.accessed_cleared);
+    cleared = *result.memory.accessed_cleared;
+    CHECK(cleared > 0);
+    CHECK(static_cast<double>(cleared) <= 1 + seconds_of(result, "measure") / .005);
+  }
+  CHECK(cleared > 1);
+}
+
+TEST_CASE("a result says how many keys the measured phase began with") {
+  const auto start = [](std::string_view workload, u64 warmup_ns) {
+    Config config = small(workload);
+    config.warmup_ns = warmup_ns;
+    config.time_ns = 0;
+    config.ops = workload == "insert" ? 0 : 10'000;
+    const TrialResult result = run(config);
+    CAPTURE(workload, warmup_ns, result.reason);
+    REQUIRE(result.memory.keys_at_start);
+    const i64 warm = static_cast<i64>(result.memory.keys_at_start.value.value_or(0)) - 20'000;
+    return std::pair(warm, static_cast<i64>(*result.memory.keys) - 20'000 - warm);
+  };
+  using Growth = std::pair<i64, i64>;   // of the warm-up, of the measured phase
+  CHECK(start("lookup", 2'000'000) == Growth(0, 0));
+  CHECK(start("insert", 0) == Growth(-20'000, 20'000));
+  CHECK(start("mix:read=50,insert=50", 0).first == 0);
+  const Growth growth = start("mix:read=50,insert=50", 2'000'000);
+  CHECK(growth.first > 0);
+  CHECK(growth.first + growth.second > growth.first);
+}
+
+}  // namespace
+}  // namespace latchlab

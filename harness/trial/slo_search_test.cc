@@ -1,0 +1,120 @@
+#include "harness/trial/slo_search.h"
+
+#include <string>
+#include <vector>
+
+#include "src/testing/catch.h"
+
+namespace latchlab {
+namespace {
+
+const Slo kBound = Slo::parse("p99:50us");
+
+/// A try all of whose calls took so long.
+Tried of_ns(u64 ns) {
+  Tried out{.done_per_second = 1000, .responses = {}, .late = false, .whole = true};
+  for (int i = 0; i < 200; ++i) out.responses.add(ns);
+  return out;
+}
+
+/// Of a machine that keeps the bound up to `most` operations a second.
+Tried up_to(u64 most, u64 per_second) { return of_ns(per_second <= most ? 20'000 : 200'000); }
+
+TEST_CASE("the rate that was tried last is the answer, and tells its response time") {
+  const SloSearch told = search_for_slo(kBound, 1e6, 1, [](u64 rate) { return up_to(300'000, rate); });
+  CHECK(told.answer == RateSearch::Answer::kFound);
+  CHECK(told.closed_per_second == 1e6);
+  CHECK(told.tries.back().kept);
+  CHECK(told.tries.back().per_second <= 300'000);
+  CHECK(told.tries.back().per_second > 290'000);
+  CHECK(*told.tries.back().response_ns == Approx(20'000).epsilon(.01));
+}
+
+TEST_CASE("a rate is tried once more before it has broken the bound, and one miss changes no answer") {
+  for (const std::size_t disturbed : {0u, 1u, 2u, 5u, 12u}) {
+    std::vector<u64> tried;
+    const SloSearch told = search_for_slo(kBound, 1e6, 1, [&](u64 rate) {
+      tried.push_back(rate);
+      return tried.size() - 1 == disturbed ? of_ns(10'000'000) : up_to(300'000, rate);
+    });
+    CAPTURE(disturbed);
+    CHECK(told.answer == RateSearch::Answer::kFound);
+    CHECK(told.tries.back().kept);
+    CHECK(told.tries.back().per_second > 290'000);
+    REQUIRE(told.tries.size() == tried.size());
+    for (std::size_t i = 0; i + 1 < tried.size(); ++i) {
+      const bool first = i == 0 || tried[i - 1] != tried[i] || told.tries[i - 1].kept;
+      if (!told.tries[i].kept && first) CHECK(tried[i + 1] == tried[i]);
+    }
+  }
+}
+
+TEST_CASE("a try that was cut short has kept nothing, and the search ends with it and has no answer") {
+  std::size_t tries = 0;
+  const SloSearch told = search_for_slo(kBound, 1e6, 1, [&](u64 rate) {
+    Tried tried = up_to(300'000, rate);
+    tried.whole = ++tries < 4;
+    return tried;
+  });
+  CHECK(told.answer == RateSearch::Answer::kUnfinished);
+  REQUIRE(told.tries.size() == 4);
+  CHECK(tries == 4);
+  for (int i = 0; i < 3; ++i) CHECK_FALSE(told.tries[i].cut);
+  CHECK(told.tries[0].kept);
+  CHECK(told.tries[3].cut);
+  CHECK_FALSE(told.tries[3].kept);
+}
+
+TEST_CASE("a search that is over between two tries keeps those that were made, and has no answer") {
+  std::size_t tries = 0;
+  const SloSearch told = search_for_slo(kBound, 1e6, 1, [&](u64 rate) {
+    return ++tries > 3 ? std::nullopt : std::optional(up_to(300'000, rate));
+  });
+  CHECK(told.answer == RateSearch::Answer::kUnfinished);
+  CHECK(told.tries.size() == 3);
+  CHECK(told.tries.back().kept);
+}
+
+TEST_CASE("a try without a timed call has no response time, and keeps no bound") {
+  const SloSearch told = search_for_slo(kBound, 1000, 1, [](u64) { return Tried{}; });
+  CHECK(told.answer == RateSearch::Answer::kNoneKeeps);
+  CHECK_FALSE(told.tries.front().response_ns);
+  CHECK(told.tries.front().response_ns.reason == "no call was timed");
+}
+
+TEST_CASE("who was late has not kept the bound, whatever his response times") {
+  const SloSearch told = search_for_slo(kBound, 1000, 1, [](u64) {
+    Tried tried = of_ns(10);
+    tried.late = true;
+    return tried;
+  });
+  CHECK(told.answer == RateSearch::Answer::kNoneKeeps);
+}
+
+TEST_CASE("a search without a rate that keeps the bound says why", "[slo]") {
+  SloSearch told{.answer = RateSearch::Answer::kFound, .closed_per_second = 2e6, .tries = {SloSearch::Try()}};
+  told.tries[0].per_second = 1500;
+  const auto why = [&](RateSearch::Answer answer, bool full = false) {
+    told.answer = answer;
+    return why_no_rate(kBound, told, full);
+  };
+  CHECK(why(RateSearch::Answer::kFound).empty());
+  CHECK(why(RateSearch::Answer::kAllKeep).empty());
+  CHECK(why(RateSearch::Answer::kNoneKeeps) ==
+        "no rate keeps --slo=p99:50us: not even 1.50 k operations a second, of which a closed loop does 2.00 M");
+  CHECK(why(RateSearch::Answer::kUnsteady) ==
+        "no rate keeps --slo=p99:50us twice: what kept it broke it when it was tried again, in 1 tries");
+  CHECK(why(RateSearch::Answer::kUnfinished) == "the search for --slo=p99:50us has no answer: it was interrupted after 1 tries");
+  CHECK(why(RateSearch::Answer::kUnfinished, true) == "the search for --slo=p99:50us has no answer: the index was full after 1 tries");
+}
+
+TEST_CASE("the least rate times enough calls within the time, as few of them as are timed") {
+  constexpr u64 kSecond = 1'000'000'000;
+  CHECK(least_rate(kBound, 1, kSecond) == 100);
+  CHECK(least_rate(kBound, 100, kSecond) == 10'000);
+  CHECK(least_rate(Slo::parse("p99.99:1ms"), 10, kSecond / 2) == 200'000);
+  CHECK(least_rate(kBound, 100, 0) == 1);
+}
+
+}  // namespace
+}  // namespace latchlab

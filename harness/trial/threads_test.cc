@@ -1,0 +1,105 @@
+// Which threads of a trial do what, and where.
+#include <atomic>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "harness/host/placement.h"
+#include "harness/host/topology.h"
+#include "harness/loop/toy_index.h"
+#include "harness/loop/trial.h"
+#include "harness/trial/trial_testing.h"
+#include "src/testing/catch.h"
+
+namespace latchlab {
+namespace {
+
+using testing::phase_of;
+using testing::run_of;
+using testing::small;
+using toy::Toy;
+
+struct NothingSaid {};
+struct OneWriter {
+  static constexpr bool kManyWriters = false;
+};
+struct WritersInTurn {
+  static constexpr bool kWritersTakeTurns = true;
+};
+/// Notes which threads insert, and whether two do at once.
+template <class P>
+struct Filled : Toy<u64> {
+  using Toy<u64>::Toy;
+  using Policy = P;
+  static inline std::mutex mutex;
+  static inline std::set<std::thread::id> by;
+  static inline std::atomic<u32> inside{0};
+  static inline std::atomic<bool> together{false};
+  bool insert(Thread& me, u64 key, u64 value) {
+    if (inside.fetch_add(1) != 0) together = true;
+    {
+      const std::lock_guard lock(mutex);
+      by.insert(std::this_thread::get_id());
+    }
+    std::this_thread::yield();
+    const bool inserted = Toy<u64>::insert(me, key, value);
+    inside.fetch_sub(1);
+    return inserted;
+  }
+};
+template <class P>
+void check_that_all_load(bool in_turns) {
+  const TrialResult result = run_of<Filled<P>>(small("lookup"));
+  CHECK(result.status <= Status::kNoisy);
+  CHECK(phase_of(result, "load").operations == 20'000);
+  CHECK(phase_of(result, "verify").operations == 20'000);
+  CHECK(Filled<P>::by.size() == 2);
+  if (in_turns) CHECK_FALSE(Filled<P>::together);
+}
+
+TEST_CASE("where one thread may write at a time threads load in turns, and everything is verified") {
+  check_that_all_load<OneWriter>(true);
+  check_that_all_load<WritersInTurn>(true);
+  check_that_all_load<NothingSaid>(false);
+}
+
+/// Its threads go to another processor than they were sent to.
+struct Moved : Toy<u64> {
+  using Toy<u64>::Toy;
+  std::optional<u64> find(Thread& me, u64 key) {
+    static thread_local bool moved = false;
+    if (!std::exchange(moved, true)) may_move = pin_this_thread(elsewhere);
+    return Toy<u64>::find(me, key);
+  }
+  static inline u32 elsewhere = 0;
+  static inline bool may_move = false;
+};
+
+TEST_CASE("the processor observed is the one that a thread was on, whatever was requested") {
+  std::vector<u32> cpus;
+  for (const Processor& processor : Topology::discover().processors) {
+    if (processor.allowed) cpus.push_back(processor.os);
+  }
+  if (cpus.size() < 2) {
+    WARN("skipped: this process may use one processor only");
+    return;
+  }
+  Config config = small("lookup");
+  config.threads = 1;
+  config.pin = Pin{.kind = Pin::Kind::kList, .numbers = {cpus[0]}, .text = "one"};
+  Moved::elsewhere = cpus[1];
+  const TrialResult result = run_of<Moved>(config);
+  if (!Moved::may_move) {
+    WARN("skipped: the kernel refuses to pin threads");
+    return;
+  }
+  REQUIRE(result.placement.threads.size() == 1);
+  CHECK(result.placement.threads[0].requested_cpu == cpus[0]);
+  CHECK(*result.placement.threads[0].observed_cpu == cpus[1]);
+}
+
+}  // namespace
+}  // namespace latchlab

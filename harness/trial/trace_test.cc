@@ -1,0 +1,294 @@
+// Trials of what a file describes: traces, and Wiscer files that begin with nothing.
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+#include "harness/loop/toy_index.h"
+#include "harness/loop/trial.h"
+#include "harness/trial/trial_testing.h"
+#include "src/testing/catch.h"
+#include "src/testing/temporary_file.h"
+#include "workloads/trace.h"
+
+namespace latchlab {
+namespace {
+
+using Catch::Matchers::Contains;
+using testing::rate_of;
+using testing::run_of;
+using testing::small;
+using toy::Toy;
+
+/// A trace in a file, and runs of it as the command line would have them.
+class Recorded {
+ public:
+  void add(const std::string& key, OpKind kind, u64 time_ns = 0, u64 value_bytes = 8) {
+    writer_.add(time_ns, key, kind, value_bytes);
+    has_times_ |= time_ns != 0;
+  }
+
+  /// To its end, without a warm-up.
+  Config config(u32 threads) {
+    writer_.write(file_.path(), has_times_);
+    const Trace trace(file_.path());
+    Config config = small("trace:" + file_.path());
+    config.keys = Spec{.name = "trace", .arg = file_.path(), .options = {}};
+    config.records = trace.loaded();
+    config.warmup_ns = config.time_ns = 0;
+    config.ops = trace.ops().size();
+    config.threads = threads;
+    return config;
+  }
+
+ private:
+  TemporaryFile file_{""};
+  TraceWriter writer_;
+  bool has_times_ = false;
+};
+
+TrialResult run(const Config& config) { return run_of<Toy<std::string_view>>(config); }
+
+std::string key(u64 n) { return "key" + std::to_string(n); }
+
+std::string notes_of(const TrialResult& result) {
+  std::string all;
+  for (const std::string& note : result.health.notes) all += note + '\n';
+  return all;
+}
+
+TEST_CASE("a trace that begins with nothing is replayed from an empty index") {
+  Recorded recorded;
+  for (u64 n = 0; n < 1000; ++n) recorded.add(key(n), OpKind::kInsert), recorded.add(key(n), OpKind::kRead);
+  for (const u32 threads : {1u, 3u}) {
+    const Config config = recorded.config(threads);
+    REQUIRE(config.records == 0);
+    const TrialResult result = run(config);
+    CAPTURE(threads, result.reason);
+    REQUIRE(result.status <= Status::kNoisy);
+    CHECK(result.throughput->operations == 2000);
+    CHECK(result.throughput->ended_by == Ending::kWorkload);
+    CHECK(result.trace->operations == 2000);
+    CHECK(result.trace->keys == 1000);
+    CHECK(result.trace->checksum != 0);
+    CHECK(result.wiscer.reason == "the workload is no file of Wiscer");
+    CHECK(rate_of(result, "insert")->succeeded == 1000);
+    CHECK(rate_of(result, "read")->succeeded == 1000);   // each of a key that its own thread has added before
+    CHECK(*result.validation.found_keys == 1000);
+    CHECK_THAT(notes_of(result), !Contains("were in the index"));   // no note that no key was left: none is missing
+  }
+}
+
+TEST_CASE("keys that are looked up before they are added may be added all the same") {
+  Recorded recorded;
+  for (u64 n = 0; n < 1000; ++n) recorded.add(key(n), OpKind::kRead);
+  for (u64 n = 0; n < 1000; ++n) recorded.add(key(n), OpKind::kInsert);
+  const Config config = recorded.config(2);
+  CHECK(config.records == 1000);   // a replay cannot know that the first lookups missed
+  const TrialResult result = run(config);
+  CAPTURE(result.reason);
+  REQUIRE(result.status <= Status::kNoisy);
+  CHECK(rate_of(result, "insert")->succeeded == 0);
+  CHECK_THAT(notes_of(result), !Contains("were in the index"));
+}
+
+TEST_CASE("what a trace says of its values' sizes and a replay does not is said") {
+  for (const auto& [read, written, note] :
+       {std::tuple(0, 300, "values have 300 bytes, 300.0 on average, and those of its replay 8 each"), std::tuple(8, 5, ""),
+        std::tuple(0, 0, ""), std::tuple(1, 15, "values have 1 to 15 bytes, 8.0 on average"),
+        std::tuple(16, 16, "values have 16")}) {
+    Recorded recorded;
+    for (u64 n = 0; n < 100; ++n) {
+      recorded.add(key(n), OpKind::kInsert, 0, static_cast<u64>(written));
+      recorded.add(key(n), OpKind::kRead, 0, static_cast<u64>(read));
+    }
+    const std::string notes = notes_of(run(recorded.config(1)));
+    CHECK(Contains("the trace's values").match(notes) == (*note != '\0'));
+    CHECK_THAT(notes, Contains(note));
+  }
+}
+
+TEST_CASE("a trace ends by itself where time or operations would have it go on, and says what a warm-up took of it") {
+  Recorded recorded;
+  for (u64 n = 0; n < 30'000; ++n) recorded.add(key(n % 500), n % 3 == 0 ? OpKind::kUpsert : OpKind::kRead);
+  const Config whole = recorded.config(2);
+
+  Config config = whole;
+  config.ops = 0;
+  config.time_ns = 3600'000'000'000;
+  TrialResult result = run(config);
+  CHECK(result.throughput->ended_by == Ending::kWorkload);
+  CHECK_THAT(notes_of(result), Contains("the trace ended before the end that --time sets"));
+
+  config = whole;
+  config.ops = 40'000;
+  result = run(config);
+  CHECK(result.throughput->operations == 30'000);
+  CHECK(result.throughput->ended_by == Ending::kWorkload);
+  CHECK_THAT(notes_of(result), Contains("the trace ended before the end that --ops sets"));
+
+  config.ops = 10'000;
+  result = run(config);
+  CHECK(result.throughput->ended_by == Ending::kOperations);
+  CHECK_THAT(notes_of(result), !Contains("the trace ended"));
+
+  config = whole;
+  config.warmup_ns = 1'000;   // one slice of each thread at least
+  result = run(config);
+  if (result.throughput) {    // but the warm-up may have been all
+    CHECK(result.throughput->operations < 30'000);
+    CHECK(result.throughput->ended_by == Ending::kWorkload);
+    CHECK_THAT(notes_of(result), Contains("of the trace's 30000"));
+  }
+
+  config.warmup_ns = 3600'000'000'000;
+  result = run(config);
+  CHECK(result.status == Status::kFailed);
+  CHECK_THAT(result.reason, Contains("the warm-up did all 30000 operations of the trace; --warmup=0 leaves it out"));
+}
+
+TEST_CASE("a trace comes as it is offered, to its end") {
+  Recorded recorded;
+  for (u64 n = 0; n < 2000; ++n) recorded.add(key(n % 50), n % 2 == 0 ? OpKind::kUpsert : OpKind::kRead);
+  Config config = recorded.config(2);
+  config.rate = Rate{.law = Rate::Law::kPoisson, .per_second = 1'000'000};
+  config.latency_every = 1;
+  const TrialResult result = run(config);
+  CAPTURE(result.reason);
+  REQUIRE(result.throughput);
+  CHECK(result.throughput->operations == 2000);
+  CHECK(result.throughput->ended_by == Ending::kWorkload);
+  CHECK(*result.validation.passed);
+}
+
+constexpr u64 kSecond = 1'000'000'000;
+
+/// Many operations and few: 900 in the first second, 1 in the two after that, 99 in what follows.
+void add_uneven(Recorded& recorded) {
+  for (u64 n = 0; n < 1000; ++n) {
+    recorded.add(key(n % 50), n % 2 == 0 ? OpKind::kUpsert : OpKind::kRead, (n < 900 ? 0 : n == 900 ? 1 : 3) * kSecond);
+  }
+}
+
+TEST_CASE("in an open loop a trace comes at its own times, whichever threads do it") {
+  for (const u32 threads : {1u, 3u}) {
+    Recorded recorded;
+    add_uneven(recorded);
+    Config config = recorded.config(threads);
+    config.rate = Rate::parse("trace:20");
+    config.latency_every = 1;
+    TrialResult result = run(config);
+    CAPTURE(threads, result.reason);
+    REQUIRE(result.throughput);
+    CHECK(result.throughput->operations == 1000);
+    CHECK(result.throughput->ended_by == Ending::kWorkload);
+    CHECK(*result.validation.passed);
+    CHECK(*result.offer->arrivals == 1000);
+    CHECK(result.offer->per_second == Approx(1000 / result.throughput->seconds));
+    // The last is due nearly two seconds of the trace after the fourth began: it lasts as long as the one before.
+    CHECK(result.throughput->seconds >= (5 - 2. / 99) / 20);
+    CHECK(result.latency->response->count == 1000);
+    // In what is half of the time there come nine of ten, however many are done.
+    config.ops = 0;
+    config.time_ns = kSecond / 20 * 2;
+    result = run(config);
+    CHECK(result.throughput->ended_by == Ending::kTime);
+    if (result.throughput->seconds < 3. / 20) CHECK(*result.offer->arrivals == 901);   // unless it lasted until the others came
+    CHECK(result.throughput->operations <= *result.offer->arrivals);
+  }
+}
+
+/// A lookup takes 300 us at least.
+struct SlowBytes : Toy<std::string_view> {
+  using Toy<std::string_view>::Toy;
+  std::optional<u64> find(Thread& me, std::string_view key) {
+    std::this_thread::sleep_for(std::chrono::microseconds(300));
+    return Toy<std::string_view>::find(me, key);
+  }
+};
+
+TEST_CASE("of a trace that came faster than threads can bear all that came is said") {
+  Recorded recorded;
+  for (u64 n = 0; n < 1000; ++n) recorded.add(key(n % 50), OpKind::kRead, n / 500 * kSecond);
+  Config config = recorded.config(2);
+  config.rate = Rate::parse("trace:1000000");   // all in two microseconds
+  config.latency_every = 1;
+  config.ops = 0;
+  config.time_ns = 60'000'000;
+  const TrialResult result = run_of<SlowBytes>(config);
+  CHECK(result.status == Status::kDegraded);
+  CHECK_THAT(result.reason, Contains("the rate was more than the threads could bear: "));
+  REQUIRE(result.offer);
+  CHECK(*result.offer->arrivals == 1000);
+  CHECK(result.offer->per_second == Approx(1000 / result.throughput->seconds));
+  CHECK(result.offer->late);
+  CHECK(result.throughput->operations < 1000);
+}
+
+TEST_CASE("after a warm-up the times of a trace count from the first operation that it has left") {
+  Recorded recorded;
+  for (u64 n = 0; n < 200'000; ++n) recorded.add(key(n % 50), OpKind::kRead, (n < 256 ? 0 : 1000 + n / 100'000) * kSecond);
+  Config config = recorded.config(1);
+  config.rate = Rate::parse("trace:1000");   // what comes first, and is warmed up with, lasts a second
+  config.ops = 0;
+  config.warmup_ns = 1'000;                  // a slice at least
+  config.time_ns = 20'000'000;
+  const TrialResult result = run(config);
+  CAPTURE(result.reason);
+  if (result.status == Status::kFailed) {    // the warm-up has done all of it
+    CHECK_THAT(result.reason, Contains("the warm-up did all "));
+    return;
+  }
+  CHECK(result.throughput->ended_by != Ending::kSignal);
+  CHECK(*result.offer->arrivals > 100);
+}
+
+TEST_CASE("a Wiscer file may begin with an empty index") {
+  const TemporaryFile file("initialSize=0\noperationCount=20000\nfetchProportion=.5\ninsertProportion=.4\ndeleteProportion=.1\n");
+  for (const u32 threads : {1u, 2u}) {
+    Config config = small("wiscer:" + file.path());
+    config.keys = Spec::parse("affine");
+    config.records = 0;
+    config.warmup_ns = config.time_ns = 0;
+    config.ops = 20'000;
+    config.threads = threads;
+    const TrialResult result = run_of<Toy<u64>>(config);
+    CAPTURE(threads, result.reason);
+    REQUIRE(result.status <= Status::kNoisy);
+    CHECK(result.throughput->ended_by == Ending::kOperations);
+    CHECK(result.wiscer->insert == .4);
+    CHECK(rate_of(result, "insert")->succeeded == Approx(8000).margin(200));
+    CHECK(*result.validation.found_keys > 5000);
+  }
+}
+
+TEST_CASE("a result says what of a Wiscer file an option overrides, and nothing where none does") {
+  const auto said = [](const std::string& lines, const char* index) {
+    const TemporaryFile file("initialSize=100\noperationCount=1000\n" + lines);
+    Config config = small("wiscer:" + file.path());
+    config.index = Spec::parse(index);
+    config.keys = Spec::parse("affine");
+    config.records = 100;
+    config.warmup_ns = config.time_ns = 0;
+    config.ops = 1000;
+    const TrialResult result = run_of<Toy<u64>>(config);
+    std::vector<std::string> notes;
+    for (const std::string& note : result.health.notes) {
+      if (note.find("the file's") != std::string::npos) notes.push_back(note);
+    }
+    return notes;
+  };
+  using Notes = std::vector<std::string>;
+  CHECK(said("", "vip").empty());
+  CHECK(said("storageEngine=VIPHashing", "vip:60").empty());
+  CHECK(said("storageEngine=VIPHashing", "chained") == Notes{"--index=chained overrides the file's storageEngine=VIPHashing"});
+  CHECK(said("storageEngine=none\noutputFile=o.txt", "art") ==
+        Notes{"--index=art overrides the file's storageEngine=none",
+              "the file's outputFile=o.txt is not written: --out=FOLDER keeps results, and harness rows prints them in Wiscer's columns"});
+}
+
+}  // namespace
+}  // namespace latchlab

@@ -1,0 +1,84 @@
+// What the tests of trials share: a run that is over soon, and how to run it over any index.
+#pragma once
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/config/config.h"
+#include "harness/host/progress.h"
+#include "harness/host/topology.h"
+#include "harness/loop/trial.h"
+#include "harness/loop/trial_of.h"
+#include "harness/text/progress_lines.h"
+#include "harness/trial/run_trial.h"
+#include "src/base/spec.h"
+
+namespace latchlab::testing {
+
+/// 20'000 records and two threads. A run that is right may be noisy, since others may have the processors of the test's machine.
+inline Config small(std::string_view workload) {
+  Config config;
+  config.index = Spec::parse("toy");
+  config.sync = Spec::parse("own");
+  config.workload = Spec::parse(workload);
+  config.records = 20'000;
+  config.warmup_ns = 2'000'000;
+  config.time_ns = 30'000'000;
+  config.sample_ns = 5'000'000;
+  config.threads = 2;
+  config.seed = 1;
+  return config;
+}
+
+template <class Index>
+TrialResult run_of(const Config& config, Progress& progress) {
+  TrialOf<Index> trial(config);
+  return run_trial(trial, config, Topology::discover(), progress);
+}
+template <class Index>
+TrialResult run_of(const Config& config) {
+  return run_of<Index>(config, *make_progress(ProgressMode::kNone));
+}
+
+inline std::vector<std::string> phases_of(const TrialResult& result) {
+  std::vector<std::string> names;
+  for (const PhaseTime& phase : result.phases) names.push_back(phase.name);
+  return names;
+}
+inline const PhaseTime& phase_of(const TrialResult& result, std::string_view name) {
+  return *std::find_if(result.phases.begin(), result.phases.end(),
+                       [&](const PhaseTime& phase) { return phase.name == name; });
+}
+inline double seconds_of(const TrialResult& result, std::string_view phase) { return phase_of(result, phase).seconds; }
+
+/// Of the measured phase; null if it had no such operation.
+inline const OperationRate* rate_of(const TrialResult& result, std::string_view operation) {
+  for (const OperationRate& rate : result.throughput->per_operation) {
+    if (rate.name == operation) return &rate;
+  }
+  return nullptr;
+}
+
+/// A key file of its own for each process.
+class Lines {
+ public:
+  explicit Lines(u32 count, u32 bytes = 0) : path_("/tmp/latchlab_trial_test_" + std::to_string(::getpid())) {
+    std::ofstream file(path_);
+    for (u32 i = 0; i < count; ++i) file << "word number " << std::string(bytes, '.') << i * 7919 << '\n';
+  }
+  ~Lines() { std::remove(path_.c_str()); }
+  Lines(const Lines&) = delete;
+  Lines& operator=(const Lines&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace latchlab::testing
