@@ -19,11 +19,12 @@ TREE = pathlib.Path(__file__).resolve().parents[1]
 HARNESS = os.environ.get("LATCHLAB_HARNESS") or str(TREE / "build/release/harness")
 DRAWS = TREE / "build/python/bin/python"
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(TREE / "experiments"))
+sys.path[:0] = [str(TREE / "experiments"), str(TREE / "harness/smoke")]
 
 import definition  # noqa: E402
 import gaps as missing  # noqa: E402
 import run as runner  # noqa: E402
+from smoke_testing import kill_with_child  # noqa: E402
 
 # A harness that notes its arguments and answers at once: a thousand operations a second and thread, `rtm` degraded, and `olc`
 # skipped with 2 threads if there is a file `narrow`. With the call whose number is in the file `stop` it does as if interrupted,
@@ -327,6 +328,12 @@ class Runs(unittest.TestCase):
         svg = (self.out / "figure.svg").read_text()
         self.assertIn("There is no number to draw", svg)
         self.assertIn("left out: none; rwspin; rtm:20; olc: failed: harness: out of luck", svg)
+
+    def test_a_runner_that_is_killed_takes_its_child_along(self):
+        self.harness.write_text("#!/bin/sh\nexec sleep 300\n")
+        command = ["/usr/bin/python3", "-B", str(TREE / "experiments/run.py"), str(self.harness), "policies", f"--out={self.folder}/out"]
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+            self.assertTrue(kill_with_child(process))
 
     def test_where_nothing_draws_the_results_are_kept(self):
         done = self.experiment()   # Debian's own Python

@@ -18,6 +18,8 @@ import subprocess
 import sys
 import tomllib
 
+from child import ends_with_us
+
 
 def published():
     """Workloads and nodes a fetch, as the figure of wiscer-seven has them."""
@@ -28,7 +30,7 @@ def published():
 def nodes(harness, workload, options, seed):
     command = [harness, "--index=chained", "--sync=none", f"--workload={workload}", "--ops=20M", "--warmup=0",
                f"--seed={seed}", "--json", *options]
-    done = subprocess.run(command, stdout=subprocess.PIPE, check=False)
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=False, preexec_fn=ends_with_us())
     if done.returncode != 0:
         sys.exit(f"nodes: {' '.join(command)} ended with exit status {done.returncode}")
     return statistics.mean(row["nodes_per_fetch"] for row in json.loads(done.stdout)["rows"][1:])

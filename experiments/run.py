@@ -26,6 +26,7 @@ from dataclasses import dataclass
 
 import definition
 import gaps as missing
+from child import ends_with_us
 from definition import METRICS, InputError
 from gaps import Gap, NoNumber
 
@@ -123,7 +124,7 @@ def measure(harness, point, replicate, order):
     seed = f"--seed={definition.seed_of(point.arguments, replicate)}"
     command = [harness, *definition.merged(point.arguments, [seed]), "--json", "--progress=none"]
     command += [f"--block={replicate}", f"--order={order}", f"--replicate={replicate}"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, preexec_fn=ends_with_us())
     if done.returncode == 130:
         raise KeyboardInterrupt
     if len(done.stdout.splitlines()) > 1:

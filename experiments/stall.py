@@ -12,6 +12,8 @@ import subprocess
 import sys
 import time
 
+from child import ends_with_us
+
 STALL_S = .01
 PERIOD_S = 1
 
@@ -19,7 +21,7 @@ PERIOD_S = 1
 def run(harness, options, stalls):
     """The result of a run that stands still now and then, or not."""
     command = [harness, "--json", "--latency=all", *options]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True, preexec_fn=ends_with_us()) as process:
         while stalls and process.poll() is None:
             os.killpg(process.pid, signal.SIGSTOP)
             time.sleep(STALL_S)

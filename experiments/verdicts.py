@@ -15,6 +15,8 @@ import statistics
 import subprocess
 import sys
 
+from child import ends_with_us
+
 SLOWDOWN = .05
 TRIED = .1  # the share of calls that is timed to learn what it costs
 BASE = "--sync=olc"
@@ -23,7 +25,7 @@ BASE = "--sync=olc"
 def compare(harness, variant, options, replicates, seed):
     """The second variant of a comparison of BASE with this one."""
     command = [harness, "ab", f"--a={BASE}", f"--b={variant}", f"--replicates={replicates}", f"--seed={seed}", "--json"]
-    done = subprocess.run(command + options, stdout=subprocess.PIPE, check=False)
+    done = subprocess.run(command + options, stdout=subprocess.PIPE, check=False, preexec_fn=ends_with_us())
     if done.returncode != 0:
         sys.exit(f"verdicts: {' '.join(command + options)} ended with exit status {done.returncode}")
     return json.loads(done.stdout)

@@ -1,120 +1,16 @@
 #include "harness/commands/ab.h"
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <csignal>
-#include <cstring>
-
-#include <fcntl.h>
-#include <poll.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <fmt/format.h>
 
+#include "harness/commands/child_process.h"
 #include "harness/host/interrupt.h"
 #include "src/base/rng.h"
-
-extern char** environ;
 
 namespace latchlab {
 
 namespace {
-
-/// What a process wrote, and how it ended.
-struct Output {
-  std::string out;
-  std::string err;
-  int wait_status = 0;
-};
-
-struct Pipe {
-  int read_end = -1;
-  int write_end = -1;
-
-  Pipe() {
-    std::array<int, 2> ends{};
-    if (pipe2(ends.data(), O_CLOEXEC) != 0) {
-      throw OutputError(fmt::format("cannot make a pipe: {}", std::strerror(errno)));
-    }
-    read_end = ends[0];
-    write_end = ends[1];
-  }
-  Pipe(const Pipe&) = delete;
-  Pipe& operator=(const Pipe&) = delete;
-  ~Pipe() {
-    close_end(read_end);
-    close_end(write_end);
-  }
-
-  static void close_end(int& end) {
-    if (end >= 0) (void)close(end);
-    end = -1;
-  }
-};
-
-/// Appends what there is to read; false at the end of the stream.
-bool drain(int file, std::string& text) {
-  std::array<char, 65536> buffer;
-  const ssize_t n = read(file, buffer.data(), buffer.size());
-  if (n > 0) text.append(buffer.data(), static_cast<std::size_t>(n));
-  return n > 0 || (n < 0 && errno == EINTR);
-}
-
-Output run_process(const std::string& binary, const std::vector<std::string>& args) {
-  Pipe out;
-  Pipe err;
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, out.write_end, STDOUT_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, err.write_end, STDERR_FILENO);
-  // A group of its own keeps the terminal's SIGINT from the child: it gets exactly one, from here, and writes
-  // what it has.
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-  posix_spawnattr_setpgroup(&attributes, 0);
-
-  std::vector<char*> argv;
-  std::string name = "harness";
-  std::vector<std::string> copies = args;
-  argv.push_back(name.data());
-  for (std::string& arg : copies) argv.push_back(arg.data());
-  argv.push_back(nullptr);
-  pid_t child = 0;
-  const int error = posix_spawn(&child, binary.c_str(), &actions, &attributes, argv.data(), environ);
-  posix_spawnattr_destroy(&attributes);
-  posix_spawn_file_actions_destroy(&actions);
-  if (error != 0) throw OutputError(fmt::format("cannot start {}: {}", binary, std::strerror(error)));
-  Pipe::close_end(out.write_end);
-  Pipe::close_end(err.write_end);
-
-  Output output;
-  bool forwarded = false;
-  while (out.read_end >= 0 || err.read_end >= 0) {
-    std::array<pollfd, 2> files{pollfd{out.read_end, POLLIN, 0}, pollfd{err.read_end, POLLIN, 0}};
-    (void)poll(files.data(), files.size(), 100);
-    if (stop_requested() && !forwarded) {
-      (void)kill(child, SIGINT);
-      forwarded = true;
-    }
-    if (files[0].revents != 0 && !drain(out.read_end, output.out)) Pipe::close_end(out.read_end);
-    if (files[1].revents != 0 && !drain(err.read_end, output.err)) Pipe::close_end(err.read_end);
-  }
-  while (waitpid(child, &output.wait_status, 0) < 0 && errno == EINTR) {
-  }
-  return output;
-}
-
-std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
-
-std::string how_it_ended(int wait_status) {
-  if (WIFSIGNALED(wait_status)) return fmt::format("killed by signal {}", WTERMSIG(wait_status));
-  return fmt::format("exit status {}", WEXITSTATUS(wait_status));
-}
 
 bool all_count(const VariantSummary& variant) {
   return std::all_of(variant.replicates.begin(), variant.replicates.end(), [](const Replicate& r) { return r.counts(); });
@@ -164,9 +60,7 @@ bool goes_on(std::vector<Comparison>& alone) {
 
 Replicate run_replicate(const std::string& binary, const std::vector<std::string>& args) {
   const Output output = run_process(binary, args);
-  return replicate_of(Json::parse(output.out, nullptr, false),
-                      output.err.empty() ? "no result document; " + how_it_ended(output.wait_status)
-                                         : first_line(output.err));
+  return replicate_of(Json::parse(output.out, nullptr, false), output.complaint());
 }
 
 Comparison run_ab(const AbCommand& command, Progress& progress, const RunReplicate& run) {

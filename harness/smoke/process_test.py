@@ -15,7 +15,7 @@ import tempfile
 import time
 import unittest
 
-from smoke_testing import HARNESS, SHORT, Runs, run
+from smoke_testing import HARNESS, SHORT, Runs, kill_with_child, run
 
 
 class Process(Runs):
@@ -122,6 +122,11 @@ class Process(Runs):
         document = json.loads(out)
         self.conforms(self.results, document, arguments)
         self.assertTrue(document["interrupted"])
+
+    def test_a_comparison_that_is_killed_takes_its_child_along(self):
+        command = [HARNESS, "ab", "--a=--sync=none", "--b=--sync=olc", "--records=20000", "--time=5min", "--progress=none"]
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+            self.assertTrue(kill_with_child(process))
 
     def test_who_waits_for_input_is_stopped_by_a_signal(self):
         for arguments in (["explain", "-"], ["trace", "convert", "twitter", "/dev/stdin", "never.trace"]):

@@ -4,8 +4,11 @@ import json
 import os
 import pathlib
 import re
+import select
+import signal
 import subprocess
 import sys
+import time
 import unittest
 
 try:
@@ -21,6 +24,28 @@ SHORT = ["--time=10ms", "--warmup=2ms", "--sample=4ms", "--records=20000"]   # l
 
 def run(*arguments):
     return subprocess.run([HARNESS, *arguments], capture_output=True, text=True, timeout=300, check=False)
+
+
+def child_of(pid, seconds=60):
+    """A descriptor of the first child that the process has, waited for at most so long: it is readable when the child has ended."""
+    for _ in range(100 * seconds):
+        children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
+        if children:
+            return os.pidfd_open(int(children[0]))
+        time.sleep(.01)
+    raise AssertionError(f"process {pid} has no child")
+
+
+def kill_with_child(process):
+    """Kills the process alone; whether its child has ended within a minute. It has afterwards."""
+    child = child_of(process.pid)
+    process.kill()
+    process.wait()
+    ended = bool(select.select([child], [], [], 60)[0])
+    if not ended:
+        signal.pidfd_send_signal(child, signal.SIGKILL)
+    os.close(child)
+    return ended
 
 
 def pairs():
