@@ -17,6 +17,7 @@
 #include "harness/text/table.h"
 #include "harness/trial/run_trial.h"
 #include "src/base/error.h"
+#include "src/base/new_file.h"
 
 namespace latchlab {
 
@@ -69,6 +70,18 @@ TrialResult run_one(const PlannedRun& planned, const Registry& registry, const T
   }
 }
 
+/// Keeps a document; why it cannot be kept, if so.
+std::string why_not_kept(const std::string& path, const std::string& document) {
+  try {
+    NewFile file("result", path);
+    file.write(document + '\n');
+    file.keep();
+    return "";
+  } catch (const std::runtime_error& error) {   // InputError where it cannot be begun, OutputError where it cannot be ended
+    return error.what();
+  }
+}
+
 }  // namespace
 
 int run_all(const RunCommand& command, const std::vector<std::string>& command_line, const Registry& registry,
@@ -101,12 +114,7 @@ int run_all(const RunCommand& command, const std::vector<std::string>& command_l
     interrupted = result.trial.interrupted || stop_requested();
     if (!is_good(result.trial.status, planned.config.strict)) all_good = false;
     const std::string document = document_of(result).dump(-1, ' ', false, Json::error_handler_t::replace);
-    std::string not_kept;
-    try {
-      if (!command.out.empty()) write_atomically(command.out, result.run_id + ".json", document);
-    } catch (const OutputError& error) {
-      not_kept = error.what();
-    }
+    const std::string not_kept = command.out.empty() ? "" : why_not_kept(command.out + "/" + result.run_id + ".json", document);
     std::string shown = command.json ? document + '\n' : single ? block_of(result) : table.row(result);
     if (!not_kept.empty() && !command.json) shown += (single ? "" : table.footer()) + document + '\n';
     try {

@@ -11,9 +11,9 @@
 
 #include <fmt/format.h>
 
+#include "src/base/file_error.h"
 #include "src/base/printable.h"
 #include "src/base/spec.h"
-#include "workloads/file_error.h"
 
 namespace latchlab {
 

@@ -17,8 +17,8 @@
 #include <fmt/format.h>
 
 #include "src/base/error.h"
+#include "src/base/file_error.h"
 #include "src/base/hash.h"
-#include "workloads/file_error.h"
 #include "workloads/keys.h"
 #include "workloads/text_file.h"
 

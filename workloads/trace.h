@@ -19,8 +19,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "src/base/new_file.h"
 #include "src/base/types.h"
-#include "workloads/new_file.h"
 #include "workloads/op.h"
 
 namespace latchlab {
@@ -119,7 +119,7 @@ class TraceWriter {
 
   /// Throws InputError for no operations. Nothing can be added any more.
   void write(NewFile& file, bool has_times);
-  /// To a whole file or none. Throws InputError as NewFile does, too.
+  /// To a whole file or none. Throws InputError and OutputError as NewFile does, too.
   void write(const std::string& path, bool has_times);
 
  private:

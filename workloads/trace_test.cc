@@ -1,10 +1,8 @@
 #include "workloads/trace.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iterator>
@@ -18,7 +16,6 @@
 #include "src/testing/catch.h"
 #include "src/testing/refusal.h"
 #include "src/testing/temporary_file.h"
-#include "workloads/new_file.h"
 
 namespace latchlab {
 namespace {
@@ -216,34 +213,6 @@ TEST_CASE("a file is looked at once until it is another", "[trace]") {
   CHECK(Trace::at(file.path())->key(0) == "other");
   CHECK(trace->key(0) == "cc");   // whoever has the old one keeps it
   CHECK(Trace::at(file.path())->checksum() != trace->checksum());
-}
-
-TEST_CASE("a new file is there as a whole or not at all, and takes no other's place but a file's", "[trace]") {
-  const std::string folder = (std::filesystem::temp_directory_path() / ("latchlab-new-" + std::to_string(::getpid()))).string();
-  std::filesystem::create_directory(folder);
-  const auto names = [&] {
-    std::vector<std::string> found;
-    for (const auto& entry : std::filesystem::directory_iterator(folder)) found.push_back(entry.path().filename());
-    return found;
-  };
-  {
-    NewFile file("trace", folder + "/new");
-    file.write("text");
-    CHECK(names().size() == 1);
-  }
-  CHECK(names().empty());
-  NewFile file("trace", folder + "/new");
-  file.write("text");
-  file.keep();
-  CHECK(names() == std::vector<std::string>{"new"});
-  const std::string pipe = folder + "/pipe";
-  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
-  for (const std::string& path : {std::string("/dev/null"), std::string("/dev/stdout"), pipe}) {
-    CHECK_THROWS_WITH(NewFile("trace", path), Contains("is not a regular file"));
-  }
-  CHECK_THROWS_WITH(NewFile("trace", folder), Contains("is a directory, not a file"));
-  CHECK(std::filesystem::status(pipe).type() == std::filesystem::file_type::fifo);
-  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

@@ -12,8 +12,8 @@
 #include <fmt/ranges.h>
 
 #include "src/base/error.h"
+#include "src/base/file_error.h"
 #include "src/base/spec.h"
-#include "workloads/file_error.h"
 #include "workloads/shipped.h"
 #include "workloads/text_file.h"
 

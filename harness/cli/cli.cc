@@ -18,6 +18,7 @@
 #include "harness/cli/parse_commands.h"
 #include "harness/config/values.h"
 #include "src/base/error.h"
+#include "src/base/new_file.h"
 
 namespace latchlab {
 
@@ -49,6 +50,7 @@ std::string check_out(const std::optional<std::string>& folder) {
   }
   close(file);
   (void)unlink(probe.c_str());
+  NewFile::remove_abandoned(*folder);
   return *folder;
 }
 

@@ -15,10 +15,10 @@
 #include "harness/trial/run_parts.h"
 #include "src/base/error.h"
 #include "src/base/key.h"
+#include "src/base/new_file.h"
 #include "workloads/churn.h"
 #include "workloads/distribution.h"
 #include "workloads/keys.h"
-#include "workloads/new_file.h"
 #include "workloads/stream.h"
 #include "workloads/trace.h"
 #include "workloads/trace_formats.h"
@@ -94,6 +94,8 @@ std::array<char, 8> as_bytes(u64 key) {
 std::string run_trace_command(const TraceCommand& command) {
   if (command.format.empty()) return info(command.from);
   check_differ(command.from, command.to);
+  const std::filesystem::path folder = std::filesystem::path(command.to).parent_path();
+  NewFile::remove_abandoned(folder.empty() ? "." : folder);
   NewFile to("trace", command.to);   // before hours of reading, since it may fail
   TraceWriter writer(available_memory());
   const bool has_times = read_trace(command.format, command.from, writer);

@@ -10,7 +10,8 @@
 
 namespace latchlab {
 
-/// What the command prints. Throws InputError as TraceWriter, read_trace, NewFile and Trace do, and where TO is FROM.
+/// What the command prints. Throws InputError as TraceWriter, read_trace, NewFile and Trace do, and where TO is FROM; OutputError as
+/// NewFile does.
 [[nodiscard]] std::string run_trace_command(const TraceCommand& command);
 
 /// Writes the keys and the requests of a file of Wiscer to Config::requests_to, as a trace; returns what is to be printed. Throws

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <csignal>
 
+#include "src/base/new_file.h"
 #include "src/base/types.h"
 
 namespace latchlab {
@@ -16,6 +17,7 @@ static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may only 
 // The second changes nothing: timeout(1) signals the process and then its group. The third has its default effect.
 void on_signal(int number) {
   if (signals.fetch_add(1, kRelaxed) < 2) return;
+  NewFile::remove_unfinished();
   std::signal(number, SIG_DFL);
   std::raise(number);   // delivered when this handler returns
 }

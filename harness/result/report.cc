@@ -471,29 +471,6 @@ void identify(RunResult& result) {
   result.point_hash = point_hash(result.config);
 }
 
-void write_atomically(const std::string& folder, const std::string& name, const std::string& text) {
-  const std::string target = folder + "/" + name;
-  const std::string temporary = fmt::format("{}/.{}.{}.tmp", folder, name, getpid());
-  const int file = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (file < 0) throw OutputError(fmt::format("cannot write {}: {}", target, std::strerror(errno)));
-  const std::string all = text + '\n';
-  std::size_t written = 0;
-  int error = 0;
-  while (error == 0 && written < all.size()) {
-    const ssize_t n = write(file, all.data() + written, all.size() - written);
-    if (n >= 0) written += static_cast<std::size_t>(n);
-    if (n < 0 && errno != EINTR) error = errno;
-  }
-  // A full disk may show only now; without the sync a crash could leave an empty file under the final name.
-  if (error == 0 && fsync(file) != 0 && errno != EINVAL) error = errno;
-  if (close(file) != 0 && error == 0) error = errno;
-  if (error == 0 && rename(temporary.c_str(), target.c_str()) != 0) error = errno;
-  if (error != 0) {
-    (void)unlink(temporary.c_str());
-    throw OutputError(fmt::format("cannot write {}: {}", target, std::strerror(error)));
-  }
-}
-
 void print(const std::string& text) {
   errno = 0;
   const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();

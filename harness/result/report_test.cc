@@ -1,11 +1,7 @@
 #include "harness/result/report.h"
 #include "harness/trial/latency_account.h"
 
-#include <filesystem>
-#include <fstream>
 #include <limits>
-
-#include <unistd.h>
 
 #include "harness/loop/latency.h"
 #include "harness/result/full_result_test.h"
@@ -38,13 +34,6 @@ void check_reasons(const Json& document, const std::string& path) {
     if (value.is_structured()) check_reasons(value, path + "/" + key);
   }
 }
-
-/// A folder that is gone at the end.
-struct Folder {
-  std::string path = "/tmp/latchlab_report_test_" + std::to_string(getpid());
-  Folder() { std::filesystem::create_directories(path); }
-  ~Folder() { std::filesystem::remove_all(path); }
-};
 
 TEST_CASE("documents conform to the committed schema", "[report]") {
   for (const RunResult& result : {full_result(), empty_result()}) {
@@ -263,23 +252,6 @@ TEST_CASE("identity: runs differ, replicates share their point", "[report]") {
   CHECK(point_hash(b.config) == a.point_hash);
   b.config.seed = 2;
   CHECK(point_hash(b.config) != a.point_hash);
-}
-
-TEST_CASE("a document is written whole or not at all", "[report]") {
-  const Folder folder;
-  write_atomically(folder.path, "a.json", "{}");
-  std::ifstream file(folder.path + "/a.json");
-  std::string line;
-  std::getline(file, line);
-  CHECK(line == "{}");
-
-  // A folder in the place of the target makes the rename fail after everything was written.
-  std::filesystem::create_directories(folder.path + "/b.json/inside");
-  CHECK_THROWS_AS(write_atomically(folder.path, "b.json", "{}"), OutputError);
-  CHECK_THROWS_AS(write_atomically(folder.path + "/missing", "c.json", "{}"), OutputError);
-  std::size_t entries = 0;
-  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder.path)) ++entries;
-  CHECK(entries == 2);  // a.json and the folder b.json: no temporary file is left
 }
 
 }  // namespace

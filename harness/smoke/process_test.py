@@ -80,7 +80,7 @@ class Process(Runs):
             self.assertEqual(running.returncode, 1)
             self.assertEqual(len(re.findall(r"  ok$", out, re.MULTILINE)), 1)
             self.assertEqual(json.loads(out.splitlines()[-1])["status"], "ok")
-            self.assertIn("cannot write", said)
+            self.assertIn("cannot be written", said)
 
     def test_the_first_document_that_cannot_be_kept_is_printed_and_nothing_follows(self):
         """A limit on the size of files is what a disk has that is nearly full: the larger of two documents finds no room."""
@@ -94,7 +94,6 @@ class Process(Runs):
             with self.subTest(form=form), tempfile.TemporaryDirectory() as folder:
                 done = subprocess.run(
                     [HARNESS, f"--out={folder}", *form, *points], capture_output=True, text=True, timeout=300, check=False,
-                    restore_signals=False,   # Python ignores the signal of that limit
                     preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY)),
                 )
                 self.assertEqual(done.returncode, 1, done.stderr)
@@ -128,13 +127,55 @@ class Process(Runs):
         with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
             self.assertTrue(kill_with_child(process))
 
-    def test_who_waits_for_input_is_stopped_by_a_signal(self):
+    def test_who_waits_for_input_is_stopped_by_a_signal_and_leaves_nothing(self):
         for arguments in (["explain", "-"], ["trace", "convert", "twitter", "/dev/stdin", "never.trace"]):
             with tempfile.TemporaryDirectory() as folder, subprocess.Popen(
                 [HARNESS, *arguments], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=folder) as process:
-                time.sleep(0.3)   # it reads by then, or has yet to begin, where a signal ends it as well
+                if "never.trace" in arguments:
+                    self.begun(folder)
+                else:
+                    time.sleep(0.3)   # it reads by then, or has yet to begin, where a signal ends it as well
                 process.send_signal(signal.SIGTERM)
                 self.assertEqual(process.wait(60), -signal.SIGTERM, arguments)
+                self.assertEqual(os.listdir(folder), [])
+
+    def begun(self, folder, already=0):
+        """Waits until something more is written there."""
+        for _ in range(6000):
+            if len(os.listdir(folder)) > already:
+                return
+            time.sleep(.01)
+        self.fail("nothing is written")
+
+    def test_what_a_killed_writer_leaves_is_removed_by_the_next_and_a_living_ones_is_not(self):
+        with tempfile.TemporaryDirectory() as folder:
+            convert = [HARNESS, "trace", "convert", "twitter", "/dev/stdin", f"{folder}/a.trace"]
+            line = b"1,k,1,1,1,get,0\n"
+
+            def waiting(already):
+                process = subprocess.Popen(convert, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+                self.begun(folder, already)
+                return process
+
+            def kill(process):
+                process.kill()
+                process.communicate()
+
+            alive = waiting(0)
+            (living,) = os.listdir(folder)
+            kill(waiting(1))
+            self.assertEqual(len(os.listdir(folder)), 2)
+            done = subprocess.run(convert, input=line, capture_output=True, timeout=300, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(sorted(os.listdir(folder)), sorted([living, "a.trace"]))
+            # Where results are written, too.
+            kill(waiting(2))
+            self.assertEqual(run(f"--out={folder}", *SHORT).returncode, 0)
+            names = [name for name in os.listdir(folder) if not name.endswith(".json")]
+            self.assertEqual(sorted(names), sorted([living, "a.trace"]))
+            alive.communicate(line, timeout=300)
+            self.assertEqual(alive.returncode, 0)
+            self.assertNotIn(living, os.listdir(folder))
 
     def test_a_run_is_planned_for_another_machine(self):
         done = run("--topology=pack:2 numa:2 core:7 pu:2", "--threads=7", "--threads-per=cluster", "--mem=interleave")

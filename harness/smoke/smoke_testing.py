@@ -17,7 +17,7 @@ except ImportError:
     sys.exit("results cannot be checked against their schema: install the package python3-jsonschema")
 
 TREE = pathlib.Path(__file__).resolve().parents[2]
-HARNESS = os.environ.get("LATCHLAB_HARNESS") or str(TREE / "build/release/harness")
+HARNESS = os.path.abspath(os.environ.get("LATCHLAB_HARNESS") or TREE / "build/release/harness")
 MEASURED = ("ok", "noisy")   # of a run on a machine whose processors others may have
 SHORT = ["--time=10ms", "--warmup=2ms", "--sample=4ms", "--records=20000"]   # limits take as long as the measured phase
 

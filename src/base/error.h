@@ -24,6 +24,11 @@ struct NoRoom : InputError {
   using InputError::InputError;
 };
 
+/// Output could not be written: a full disk, a closed pipe. One line; main exits with status 1.
+struct OutputError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 /// What an insert throws that finds no room in an index that may not grow any more. Nothing was changed.
 struct IndexFull : std::runtime_error {
   IndexFull() : std::runtime_error("the index is full") {}
