@@ -14,6 +14,7 @@
       note               what the figure must say beside the title; quick_note, full_note: in that mode only
       [[panel.curve]]    name, run; only: the values of x that it has, if not all
       [[panel.published]] name, points: [[x, y], ...]
+      [[panel.rerun]]    the same of numbers that nobody published: a run of the original's code has them
 
 Options given later replace those of the same name: experiment, mode, the user's own, panel, curve, x. The user's own may not
 name what tells the points of the figure apart.
@@ -52,10 +53,11 @@ def per_operation(cause):
 
 
 # The title of the axis, and a number of one result document, or NoNumber. `speedup` is drawn relative to the first x of the same
-# curve and replicate.
+# curve and replicate, `gain` relative to the first curve at the same x and replicate, which is not drawn itself.
 METRICS = {
     "throughput": ("million operations a second", lambda d: d["throughput"]["per_second"] / 1e6),
     "speedup": ("times the first", lambda d: d["throughput"]["per_second"]),
+    "gain": ("percent more", lambda d: d["throughput"]["per_second"]),
     "bytes": ("bytes a key", at("memory", "bytes_per_key")),
     "pause": ("the longest call, in milliseconds", lambda d: at("latency", "all", "max_ns")(d) / 1e6),
     "load": ("million operations a second that keep the bound", lambda d: d["throughput"]["per_second"] / 1e6),
@@ -64,6 +66,10 @@ METRICS = {
     "capacity": ("capacity aborts an operation", per_operation("capacity")),
     "zeros": ("aborts with status zero an operation", per_operation("zero")),
 }
+
+
+# Numbers that stand beside ours: the tables of a panel, and what the figure says of where they are from.
+BESIDE = {"published": "published", "rerun": "the original's code, not published"}
 
 
 @dataclass
@@ -84,7 +90,7 @@ class Panel:
     curves: list
     note: str = ""
     order: list = field(default_factory=list)
-    published: list = field(default_factory=list)  # of (name, [(x, y), ...])
+    beside: list = field(default_factory=list)  # of (name with where it is from, [(x, y), ...])
 
     @property
     def numeric(self):
@@ -239,9 +245,10 @@ def read_panel(table, mode):
     for curve in table.tables("curve"):
         panel.curves.append(Curve(curve.take("name", str), merged(run, curve.options()), curve.take("only", list, [])))
         curve.done()
-    for published in table.tables("published", []):
-        panel.published.append((published.take("name", str), published.take("points", list)))
-        published.done()
+    for key, origin in BESIDE.items():
+        for beside in table.tables(key, []):
+            panel.beside.append((f"{beside.take('name', str)} ({origin})", beside.take("points", list)))
+            beside.done()
     table.done()
     curve_names = [curve.name for curve in panel.curves]
     if len(set(curve_names)) < len(curve_names):

@@ -302,6 +302,27 @@ class Runs(unittest.TestCase):
         said = missing.lines(gaps, experiment, 0)
         self.assertEqual(said, ["left out: arena at 2 in 1 of 3 runs: nothing at 1 to compare with"])
 
+    def test_a_gain_is_over_the_first_curve_of_the_same_replicate(self):
+        experiment = definition.load("wiscer-seven", "quick")
+        number, panel = next((i, p) for i, p in enumerate(experiment.panels) if p.y == "gain")
+        names = [curve.name for curve in panel.curves]
+        place = "wiscer:static-low-skew"
+        experiment.points = [definition.Point(number, name, place, (f"--index={name}",)) for name in names]
+        results = runner.Results(self.out, "binary")
+        for replicate, rates in enumerate([(10, 15), (20, 16)]):
+            for name, rate in zip(names, rates, strict=True):
+                results.known[(f"--index={name}",), replicate] = {"status": "ok", "throughput": {"per_second": rate}}
+        drawn, gaps = runner.rows(experiment, results)
+        self.assertEqual([(r["curve"], round(r["y"], 9)) for r in drawn], [(names[1], 50), (names[1], -20)])
+        self.assertEqual(gaps, [])
+        self.assertEqual(missing.noise(drawn, "gain"), ["too noisy: 1 of 1 points vary more than 1.5-fold from run to run"])
+        self.assertEqual(missing.noise(drawn[:1], "gain"), [])
+        del results.known[(f"--index={names[0]}",), 1]
+        drawn, gaps = runner.rows(experiment, results)
+        self.assertEqual(len(drawn), 1)
+        self.assertEqual(missing.lines(gaps, experiment, number),
+                         [f"left out: {names[1]} at {place} in 1 of 3 runs: nothing of {names[0]} to compare with"])
+
     def test_a_point_is_one_run(self):
         point = definition.load("policies", "quick", ("--records=2000", "--time=5ms", "--reps=2")).points[0]
         with self.assertRaisesRegex(definition.InputError, "makes several runs of one point"):
@@ -433,6 +454,21 @@ class Gaps(unittest.TestCase):
 
 
 class Wiscer(unittest.TestCase):
+    def test_only_what_was_published_is_called_so(self):
+        """Its README has requests a second and gains; nodes are of a run of its code."""
+        for panel in definition.load("wiscer-seven", "quick").panels:
+            for name, points in panel.beside:
+                self.assertEqual(name.endswith("(published)"), panel.y in ("throughput", "gain"), name)
+                self.assertEqual({x for x, _ in points} - set(panel.x), set())
+        panels = {panel.y: dict(panel.beside) for panel in definition.load("wiscer-seven", "quick").panels if panel.beside}
+        self.assertEqual(set(panels), {"nodes", "throughput", "gain"})
+        gains = dict(map(tuple, panels["gain"]["vip (published)"]))
+        self.assertEqual(gains["wiscer:static-low-skew"], 21.8)
+        self.assertEqual(gains["wiscer:static-medium-skew"], 114.6)
+        rates = [dict(map(tuple, panels["throughput"][f"{index} (published)"])) for index in ("chained", "vip")]
+        for workload, gain in gains.items():   # the README rounds both
+            self.assertAlmostEqual((rates[1][workload] / rates[0][workload] - 1) * 100, gain, delta=.6)
+
     def test_what_is_said_of_shifts_is_so(self):
         """Whether popularity shifts follows from how many requests there are, and from Wiscer's files."""
         for mode, shifts in (("quick", {"high": 1, "medium": 0}), ("full", {"high": 10, "medium": 1})):

@@ -53,13 +53,11 @@ def chart(experiment, number, drawn, gaps):
     panel = experiment.panels[number]
     measured = [row for row in drawn if row["panel"] == number]
     names = [curve.name for curve in panel.curves if any(row["curve"] == curve.name for row in measured)]
-    known = [
-        {"curve": f"{name} (published)", "x": x, "y": y} for name, points in panel.published for x, y in points
-    ]
+    known = [{"curve": name, "x": x, "y": y} for name, points in panel.beside for x, y in points]
     below = said(panel.note) if panel.note else []
     if panel.order:
         below += said(f"published order, from the best: {', '.join(panel.order)}")
-    for line in [*missing.lines(gaps, experiment, number), *missing.noise(measured)]:
+    for line in [*missing.lines(gaps, experiment, number), *missing.noise(measured, panel.y)]:
         below += said(line)
     if measured or known:
         layers = layers_of(panel, measured, known, [*names, *dict.fromkeys(row["curve"] for row in known)])

@@ -64,15 +64,16 @@ def lines(gaps, experiment, number):
     return out
 
 
-def noise(rows):
+def noise(rows, metric=""):
     """A line where others had the processors of some runs, and one where points vary too much from run to run for a look to tell
-    them apart. `rows`: of one panel."""
+    them apart. `rows`: of one panel, which draws `metric`."""
     crowded = sum(row["noisy"] for row in rows)
     lines = [f"noisy: in {crowded} of {len(rows)} runs others had a thread's processor"] if crowded else []
     by_point = {}
     for row in rows:
         by_point.setdefault((row["curve"], row["x"]), []).append(row["y"])
-    wide = [ys for ys in by_point.values() if max(ys) > NOISY * min(ys)]
+    zero = -100 if metric == "gain" else 0   # nothing a second
+    wide = [ys for ys in by_point.values() if max(ys) - zero > NOISY * (min(ys) - zero)]
     if wide:
         lines.append(f"too noisy: {len(wide)} of {len(by_point)} points vary more than {NOISY}-fold from run to run")
     return lines

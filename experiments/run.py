@@ -187,15 +187,29 @@ def rows(experiment, results, failures=()):
                 of = {"replicate": replicate, "noisy": document["status"] == "noisy"}
                 out.append({"panel": point.panel, "curve": point.curve, "x": point.x, "y": y, **of})
     for i, panel in enumerate(experiment.panels):
-        if panel.y != "speedup":
-            continue
-        first = {(r["curve"], r["replicate"]): r["y"] for r in out if r["panel"] == i and r["x"] == panel.x[0]}
-        alone = [r for r in out if r["panel"] == i and (r["curve"], r["replicate"]) not in first]
-        gaps += [Gap(i, r["curve"], r["x"], r["replicate"], f"nothing at {panel.x[0]} to compare with") for r in alone]
-        out = [r for r in out if r not in alone]
-        for row in out:
-            if row["panel"] == i:
-                row["y"] /= first[row["curve"], row["replicate"]]
+        if panel.y in ("speedup", "gain"):
+            own, alone = relative(panel, [row for row in out if row["panel"] == i])
+            out = [row for row in out if row["panel"] != i] + own
+            gaps += alone
+    return out, gaps
+
+
+def relative(panel, rows):
+    """Rows of one panel as they are drawn: relative to others of them. And a gap for each that has none to compare with."""
+    if panel.y == "speedup":
+        first, base, same = f"at {panel.x[0]}", lambda row: row["x"] == panel.x[0], lambda row: (row["curve"], row["replicate"])
+    else:
+        name = panel.curves[0].name
+        first, base, same = f"of {name}", lambda row: row["curve"] == name, lambda row: (row["x"], row["replicate"])
+    bases = {same(row): row["y"] for row in rows if base(row)}
+    out, gaps = [], []
+    for row in rows:
+        if same(row) not in bases:
+            gaps.append(Gap(row["panel"], row["curve"], row["x"], row["replicate"], f"nothing {first} to compare with"))
+        elif panel.y == "speedup":
+            out.append({**row, "y": row["y"] / bases[same(row)]})
+        elif not base(row):
+            out.append({**row, "y": (row["y"] / bases[same(row)] - 1) * 100})
     return out, gaps
 
 
@@ -223,7 +237,7 @@ def summary(experiment, drawn, gaps):
                         f"  {curve.name:24} {panel.option}={x!s:12} {middle:10.4g}  ({min(ys):.4g} to {max(ys):.4g}; {len(ys)})"
                     )
         of_panel = [row for row in drawn if row["panel"] == i]
-        lines += [f"  {line}" for line in [*missing.lines(gaps, experiment, i), *missing.noise(of_panel)]]
+        lines += [f"  {line}" for line in [*missing.lines(gaps, experiment, i), *missing.noise(of_panel, panel.y)]]
         if panel.order:
             lines.append(f"  published, from the best: {', '.join(panel.order)}")
     return "\n".join(lines)
