@@ -10,7 +10,7 @@
 // Any thread may call any operation with its own Thread at any time, as far as the policy allows (`none`: one that writes,
 // or any number that read, if the index does not learn from it). Nothing that a caller gets points into the index. When memory
 // is out, insert, upsert and erase throw std::bad_alloc and have changed nothing; IndexFull where an index that may not grow has
-// no room.
+// no room. An erase needs memory to record what it unlinks while others may read it: it never waits for them.
 #include <algorithm>
 #include <array>
 #include <concepts>
@@ -185,6 +185,7 @@ class Synchronized {
   bool erase(Thread& me, Raw raw) {
     if constexpr (kLearns) me.watch.pass(1);
     const typename Key::Spelling spelling(raw);
+    reserve(me);
     return policy_.write(me, [this, key = spelling.key()](auto& tx) { return index_.erase_in(tx, key); });
   }
 
@@ -320,6 +321,11 @@ class Synchronized {
     }
   }
 
+  /// Before a body that may retire. Updates retire nothing, and never fail.
+  [[gnu::always_inline]] static void reserve(Thread& me) {
+    if (!me.reclaim.reserve()) [[unlikely]] throw std::bad_alloc();
+  }
+
   bool put(Thread& me, Raw raw, u64 value, Put how) {
     if constexpr (kLearns) me.watch.pass(1);
     const typename Key::Spelling spelling(raw);
@@ -327,6 +333,7 @@ class Synchronized {
     // A long key's leaf is more than a pool keeps ready. If memory is out, make will say so.
     if (const std::size_t extra = Body::extra_bytes(key); extra != 0) (void)me.pool->top_up(extra);
     const auto once = [&] {
+      if (how != Put::kUpdate) reserve(me);
       return policy_.write(me, [this, key, value, how](auto& tx) { return index_.put_in(tx, key, value, how); });
     };
     if constexpr (MakesRoom<Body, typename Policy::Tx>) {
@@ -361,6 +368,7 @@ class Synchronized {
   /// Shows the index a key that was looked up. Without memory it learns nothing from it.
   [[gnu::noinline]] void show(Thread& me, const Key& key) const {
     try {
+      reserve(me);
       me.watch = policy_.write(me, [&](auto& tx) { return index_.watch_in(tx, key, me.watch); });
     } catch (const std::bad_alloc&) {
       me.watch.pass(1);
@@ -380,7 +388,7 @@ class Synchronized {
     Growth after;
     while (!growth.done()) {
       if (growth.full()) return Grown::kFull;
-      if (!growth.prepare(*me.pool)) return Grown::kMemoryOut;
+      if (!growth.prepare(*me.pool) || !me.reclaim.reserve()) return Grown::kMemoryOut;
       const Stepped stepped = policy_.write(me, [this, &growth, &after](auto& tx) { return index_.grow_in(tx, growth, after); });
       if (stepped == Stepped::kOneDone) {
         growth.one_done();

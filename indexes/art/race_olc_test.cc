@@ -1,4 +1,9 @@
 // ART under optimistic lock coupling, on the race finder.
+#include <array>
+#include <new>
+#include <optional>
+#include <string>
+
 #include "indexes/art/art.h"
 #include "indexes/art/race_mixes_test.h"
 #include "sync/olc.h"
@@ -35,6 +40,71 @@ TEST_CASE("Races: ART's scans under olc, within a batch and across batches", "[r
 
 TEST_CASE("Races: ART under olc with strings", "[race]") {
   explore<Synchronized<Art, Olc<Simulated>, BytesKey>>(string_mixes(), "olc", {});
+}
+
+/// Memory is out. One fiber looks up once, and its thread stays; the others erase what they can.
+template <Reclaim kReclaim>
+struct StarvedErasures {
+  using Index = Synchronized<Art, Olc<Simulated>, U64Key>;
+  static constexpr u32 kFibers = 3, kKeysEach = 24;
+
+  StarvedErasures() {
+    for (std::optional<Index::Thread>& thread : threads) thread.emplace(index);
+    for (u32 id = 1; id < kFibers; ++id) {
+      for (u32 i = 0; i < kKeysEach; ++i) (void)index.insert(*threads[0], key(id, i), i);
+    }
+    index.idle(*threads[0]);
+    plan.arm(1, FailurePlan::Then::kForEver);
+  }
+  static u64 key(u32 id, u32 i) { return spelled({1, id + 2 * i}); }
+
+  void fiber(u32 id) {
+    if (id == 0) {
+      (void)index.find(*threads[0], key(1, 0));
+      return;
+    }
+    for (u32 i = 0; i < kKeysEach; ++i) {
+      try {
+        expect(index.erase(*threads[id], key(id, i)), "a key was not there");
+        erased[id] |= 1u << i;
+      } catch (const std::bad_alloc&) {
+      }
+    }
+  }
+  std::string check() {
+    for (u32 id = 1; id < kFibers; ++id) {
+      for (u32 i = 0; i < kKeysEach; ++i) {
+        const bool there = index.find(*threads[0], key(id, i)).has_value();
+        if (there == ((erased[id] >> i & 1) != 0)) return "an erasure was refused and done, or neither";
+      }
+    }
+    for (std::optional<Index::Thread>& thread : threads) thread.reset();
+    const ReclaimCounters counters = index.reclaim_counters();
+    if (counters.retired == 0) return "nothing was retired";
+    if (kReclaim != Reclaim::kLeak && counters.pending != 0) return "garbage is left";
+    return {};
+  }
+
+  FailurePlan plan;
+  Index index{Spec::parse("olc"), {.reclaim = kReclaim, .fail = &plan}};
+  std::array<std::optional<Index::Thread>, kFibers> threads;
+  std::array<u32, kFibers> erased{};
+};
+
+template <Reclaim kReclaim>
+void explore_starved_erasures() {
+  using Scenario = StarvedErasures<kReclaim>;
+  // A schedule has about 2000 events. The limit bounds the steps of an erasure, and a wait without end is a deadlock.
+  const RaceReport report = find_races<Scenario>({.schedules = 2000, .fibers = Scenario::kFibers, .event_limit = 20'000});
+  INFO(name_of(kReclaim) << ": " << report.str());
+  CHECK(report.failures == 0);
+}
+
+TEST_CASE("Races: where memory is out, erasures under olc wait for no quiet thread", "[race]") {
+  explore_starved_erasures<Reclaim::kEpoch>();
+  explore_starved_erasures<Reclaim::kEpochFence>();
+  explore_starved_erasures<Reclaim::kQsbr>();
+  explore_starved_erasures<Reclaim::kLeak>();
 }
 
 }  // namespace

@@ -40,18 +40,28 @@
 // the thread tries to advance the epoch and frees what is due into its own pool. On the Simulated machine a batch is one block,
 // so that short schedules reach the frees.
 //
-// Batches are recorded in blocks of the pool, since a retired block itself must stay as its readers know it. If memory is out
-// when a record is needed, the thread leaves its epoch, waits for a grace period, frees the block directly and enters again:
-// nothing is lost, and nothing can deadlock, because a waiting thread is outside. This is why retire may end the protection of
-// what was read before it.
+// Batches are recorded in blocks of the pool. A retired block cannot hold its own link: the smallest one is a key and a value,
+// and a reader inside may still load both. So retiring takes memory, at a moment when nothing may fail any more. Therefore each
+// thread owns a reserve from the heap, records for as much as one attempt can retire:
+//
+//     retire    finds no block for a record, and takes one of the reserve: the thread is short
+//     reserve   before each operation that may retire, asks a short thread for room: frees what is due, then tries the pool.
+//               Without room the operation is refused, before it has changed anything
+//
+// A batch of the reserve is freed as any other, and its record goes back to a reserve. Nothing waits, so nothing can deadlock.
 //
 // A thread that exits leaves its garbage to the others: they adopt it with their next batch, or drain does. A thread that
-// never leaves its operation holds up all garbage; this is detected and counted (stalled), not prevented.
+// never leaves its operation holds up all garbage; this is detected and counted (stalled), not prevented. If memory is out
+// too, operations that may retire are refused until it leaves.
 //
 // After K. Fraser, Practical lock-freedom (2004). Unlike there, entering never advances anything.
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
 #include <mutex>
 #include <utility>
 
+#include "src/memory/attempt_blocks.h"
 #include "src/reclaim/reclaimer.h"
 
 namespace latchlab {
@@ -81,13 +91,27 @@ class Epochs {
 
  private:
   static constexpr u64 kOutside = ~u64{0};
+  static constexpr u32 kAttemptBlocks = AttemptBlocks<M>::kMaxBlocks;
+  static constexpr u32 kReserve = (kAttemptBlocks + kBatch - 1) / kBatch;   // batches of a whole reserve
 
   struct Batch {
     Batch* next = nullptr;
     u64 stamp = 0;
     u32 count = 0;
+    bool reserved = false;   // from the heap
     Block blocks[kBatch];
   };
+  static void push(Batch*& list, Batch* batch) { batch->next = std::exchange(list, batch); }
+  static Batch* pop(Batch*& list) {
+    Batch* const batch = std::exchange(list, list->next);
+    batch->next = nullptr;
+    return batch;
+  }
+  static u32 length(const Batch* list) {
+    u32 batches = 0;
+    for (; list != nullptr; list = list->next) ++batches;
+    return batches;
+  }
 
   // One per thread, reused by later threads, never freed before the end: a scan walks the list without a lock.
   struct alignas(kFalseSharingBytes) Slot {
@@ -99,12 +123,20 @@ class Epochs {
     alignas(kFalseSharingBytes) Batch* open = nullptr;   // being filled, not yet stamped
     Batch* oldest = nullptr;                             // stamped, in a queue
     Batch* newest = nullptr;
-    Batch* spare = nullptr;
+    Batch* spare = nullptr;     // a list, of one in general
+    Batch* reserve = nullptr;   // a list, of kReserve if it is whole
     u64 retired = 0;
     u64 freed = 0;
-    u64 waiting = 0;   // blocks in the batches of this slot
+    u64 waiting = 0;   // blocks in the stamped batches of this slot
     u64 advances = 0;
     u64 stalled = 0;
+
+    Slot() = default;
+    Slot(const Slot&) = delete;
+    Slot& operator=(const Slot&) = delete;
+    ~Slot() {
+      while (reserve != nullptr) delete pop(reserve);
+    }
   };
 
  public:
@@ -115,6 +147,7 @@ class Epochs {
         : reclaim_(epochs.reclaim_), epochs_(&epochs), slot_(epochs.join()), pool_(&pool) {}
     Thread(Thread&& other) noexcept
         : reclaim_(other.reclaim_),
+          short_(other.short_),
           operations_(other.operations_),
           epochs_(other.epochs_),
           slot_(std::exchange(other.slot_, nullptr)),
@@ -150,18 +183,18 @@ class Epochs {
     /// so that our reads happen before the frees that it allows.
     void idle() { slot_->announced.store(kOutside, kRelease); }
 
-    /// Takes a block that can no longer be found, to free it after the grace period. May end the protection of what was
-    /// read before; never fails. O(1), and once in kBatch times a look at every thread.
+    /// Before an operation that may retire, outside of enter and leave: whether there is room for what one attempt can retire.
+    /// False when memory is out and too much waits to be freed. Never waits: O(1), or a few looks at every thread.
+    [[nodiscard, gnu::always_inline]] bool reserve() { return !short_ || refill(); }
+
+    /// Takes a block that can no longer be found, to free it after the grace period. Never fails, for as many blocks after a
+    /// reserve as an attempt can retire. O(1), and once in kBatch times a look at every thread.
     void retire(void* block, u64 bytes) {
       Slot& slot = *slot_;
       ++slot.retired;
-      if (slot.open == nullptr) [[unlikely]] {
-        slot.open = new_batch();
-        if (slot.open == nullptr) return free_after_waiting(block, bytes);
-      }
+      if (slot.open == nullptr) [[unlikely]] open();
       Batch& batch = *slot.open;
       batch.blocks[batch.count++] = {block, bytes};
-      ++slot.waiting;
       if (batch.count == kBatch) [[unlikely]] collect();
     }
 
@@ -228,13 +261,47 @@ class Epochs {
     }
 
     Batch* new_batch() {
-      Batch* const spare = std::exchange(slot_->spare, nullptr);
-      void* const at = spare != nullptr ? spare : pool_->allocate(sizeof(Batch));
+      void* const at = pool_->allocate(sizeof(Batch));
       return at == nullptr ? nullptr : new (at) Batch;
+    }
+
+    void open() {
+      Slot& slot = *slot_;
+      slot.open = slot.spare != nullptr ? pop(slot.spare) : new_batch();
+      if (slot.open != nullptr) [[likely]] return;
+      if (slot.reserve == nullptr) nobody_asked();
+      slot.open = pop(slot.reserve);
+      short_ = true;
+    }
+    // A policy's mistake, which would otherwise overwrite memory.
+    [[noreturn, gnu::noinline, gnu::cold]] static void nobody_asked() {
+      std::fprintf(stderr, "Epochs: memory is out, and nobody called reserve before an operation that retires\n");
+      std::abort();
+    }
+
+    /// Blocks that can be retired whatever the pool has.
+    u32 room() const {
+      const u32 left = slot_->open == nullptr ? 0 : kBatch - slot_->open->count;
+      return left + (length(slot_->spare) + length(slot_->reserve)) * kBatch;
+    }
+
+    [[gnu::noinline, gnu::cold]] bool refill() {
+      if (room() < kAttemptBlocks) {
+        idle();   // between operations
+        for (u64 advance = 0; advance <= kGrace; ++advance) collect();
+      }
+      while (room() < kAttemptBlocks) {
+        Batch* const batch = new_batch();
+        if (batch == nullptr) return false;
+        push(slot_->spare, batch);
+      }
+      short_ = length(slot_->reserve) != kReserve;
+      return true;
     }
 
     void close() {
       Batch* const batch = std::exchange(slot_->open, nullptr);
+      slot_->waiting += batch->count;
       batch->stamp = epochs_->stamp();
       append(batch);
     }
@@ -262,32 +329,18 @@ class Epochs {
         Batch* const batch = slot_->oldest;
         slot_->oldest = batch->next;
         epochs_->free_blocks(*batch, *slot_, *pool_);
-        if (slot_->spare == nullptr) {
+        if (slot_->spare == nullptr && !batch->reserved) {
           slot_->spare = new (batch) Batch;
         } else {
-          pool_->free(batch, sizeof(Batch));
+          give_back(batch, *slot_, *pool_);
         }
       }
-    }
-
-    [[gnu::noinline]] void free_after_waiting(void* block, u64 bytes) {
-      if (reclaim_ == Reclaim::kLeak) return;   // nobody would say that he has left: the block is lost
-      const bool inside = slot_->announced.load(kRelaxed) != kOutside;   // relaxed: our own store
-      if (inside) idle();
-      const u64 stamp = epochs_->stamp();
-      while (epochs_->global_.load(kAcquire) < stamp + kGrace) {   // pairs with try_advance
-        epochs_->await_advance();
-        if (epochs_->try_advance()) ++slot_->advances;
-      }
-      pool_->free(block, bytes);
-      ++slot_->freed;
-      free_due();
-      if (inside) enter();
     }
 
     static constexpr u32 kQuietOps = M::kTiny ? 1 : 64;
 
     Reclaim reclaim_;
+    bool short_ = false;   // the reserve may not be whole
     u32 operations_ = 0;   // of qsbr
     Epochs* epochs_;
     Slot* slot_;
@@ -329,9 +382,14 @@ class Epochs {
   Slot* join() {
     const std::lock_guard lock(mutex_);
     for (Slot* slot = first_slot(); slot != nullptr; slot = slot->next) {
-      if (!std::exchange(slot->taken, true)) return slot;
+      if (slot->taken) continue;
+      complete_reserve(*slot);
+      slot->taken = true;
+      return slot;
     }
-    auto* const slot = new Slot;
+    auto made = std::make_unique<Slot>();
+    complete_reserve(*made);
+    Slot* const slot = made.release();
     slot->next = slots_.load(kRelaxed);   // relaxed: written only under the mutex
     slots_.store(slot, kRelease);   // pairs with first_slot
     // A scan that has read the epoch from this read-modify-write, or from a later one, has acquired the slot. What any other
@@ -340,8 +398,15 @@ class Epochs {
     return slot;
   }
 
+  static void complete_reserve(Slot& slot) {
+    for (u32 batches = length(slot.reserve); batches < kReserve; ++batches) {
+      push(slot.reserve, new Batch);
+      slot.reserve->reserved = true;
+    }
+  }
+
   void leave(Slot& slot, Pool<M>& pool) {
-    if (slot.spare != nullptr) pool.free(std::exchange(slot.spare, nullptr), sizeof(Batch));
+    empty(std::exchange(slot.spare, nullptr), slot, pool);
     if (slot.oldest != nullptr) {
       Batch* last = slot.newest;
       Batch* const first = std::exchange(slot.oldest, nullptr);
@@ -377,15 +442,6 @@ class Epochs {
     return true;
   }
 
-  // Until nobody is left in an epoch before the present one.
-  void await_advance() {
-    const u64 epoch = global_.load(kAcquire);   // pairs with stamp and try_advance
-    for (Slot* slot = first_slot(); slot != nullptr; slot = slot->next) {
-      // Orders nothing that is needed: try_advance looks again before anything is freed.
-      M::wait_until(slot->announced, [epoch](u64 announced) { return announced >= epoch; });
-    }
-  }
-
   // The list of slots only grows, at its beginning: whoever has this can walk it to its end.
   Slot* first_slot() const { return slots_.load(kAcquire); }   // pairs with join
 
@@ -397,8 +453,15 @@ class Epochs {
   static void empty(Batch* batch, Slot& slot, Pool<M>& pool) {
     while (batch != nullptr) {
       free_blocks(*batch, slot, pool);
-      pool.free(std::exchange(batch, batch->next), sizeof(Batch));
+      give_back(pop(batch), slot, pool);
     }
+  }
+  // A batch without blocks. One of the reserve may come from another slot, by adoption.
+  static void give_back(Batch* batch, Slot& slot, Pool<M>& pool) {
+    if (!batch->reserved) return pool.free(batch, sizeof(Batch));
+    if (length(slot.reserve) == kReserve) return delete batch;
+    batch->count = 0;
+    push(slot.reserve, batch);
   }
   static u64 count(const Batch* batch) {
     u64 blocks = 0;

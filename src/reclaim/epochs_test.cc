@@ -1,8 +1,10 @@
 #include "src/reclaim/epochs.h"
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -30,9 +32,9 @@ MemoryConfig config_of(Reclaim reclaim) { return config_of(MemoryConfig::Alloc::
 
 template <class R>
 struct Member {
-  PoolLease<M> pool;
+  PoolLease<typename R::Machine> pool;
   typename R::Thread reclaim;
-  Member(Memory<M>& memory, R& epochs) : pool(memory), reclaim(epochs, *pool) {}
+  Member(Memory<typename R::Machine>& memory, R& epochs) : pool(memory), reclaim(epochs, *pool) {}
   void retire_one() { reclaim.retire(pool->allocate(64), 64); }
 };
 
@@ -278,9 +280,12 @@ TEST_CASE("Retirement survives the end of memory at every allocation", "[reclaim
         std::vector<void*> blocks;
         for (int i = 0; i < 40; ++i) blocks.push_back(writer.pool->allocate(64));
         plan.arm(n, then);
-        if (inside) writer.reclaim.enter();
-        for (void* const block : blocks) writer.reclaim.retire(block, 64);
-        if (inside) writer.reclaim.leave();
+        for (void* const block : blocks) {
+          REQUIRE(writer.reclaim.reserve());
+          if (inside) writer.reclaim.enter();
+          writer.reclaim.retire(block, 64);
+          if (inside) writer.reclaim.leave();
+        }
         met = plan.seen() >= n;
         plan.disarm();
         CHECK(epochs.counters().retired == 40);
@@ -291,6 +296,106 @@ TEST_CASE("Retirement survives the end of memory at every allocation", "[reclaim
       REQUIRE(n < 100);
     }
   }
+}
+
+/// The processor, on which nothing may wait; looks at all threads that end with a fence are counted.
+struct Impatient : Native {
+  static inline u64 fences = 0;
+  static void full_fence() {
+    ++fences;
+    Native::full_fence();
+  }
+  static void heavy_fence() {
+    ++fences;
+    Native::heavy_fence();
+  }
+  template <class A, class Done>
+  static u64 wait_until(const A&, Done&&) {
+    throw std::runtime_error("something waits");
+  }
+};
+
+/// Where a thread stays while memory is out.
+enum class Quiet { kGone, kBetweenOperations, kInside };
+
+/// Operations that retire `each` block, up to `most` blocks; returns how many these were.
+template <class Writer>
+u64 retire_until_refused(Writer& writer, std::vector<void*>& blocks, u64 each, u64 most) {
+  const std::size_t before = blocks.size(), least = before - std::min<std::size_t>(before, most);
+  while (blocks.size() > least && writer.reclaim.reserve()) {
+    writer.reclaim.enter();
+    for (u64 i = 0; i < each; ++i) {
+      writer.reclaim.retire(blocks.back(), 64);
+      blocks.pop_back();
+    }
+    writer.reclaim.leave();
+  }
+  return before - blocks.size();
+}
+
+TEMPLATE_TEST_CASE_SIG("Where memory is out, a quiet thread makes retirement fail before it begins, and it never waits",
+                       "[reclaim]", ((u32 kBatch), kBatch), 1, 3, 64) {
+  using R = Epochs<Impatient, 2, kBatch>;
+  const Reclaim reclaim = GENERATE(Reclaim::kEpoch, Reclaim::kEpochFence, Reclaim::kQsbr, Reclaim::kLeak);
+  const Quiet quiet = GENERATE(Quiet::kGone, Quiet::kBetweenOperations, Quiet::kInside);
+  const bool writer_ends = GENERATE(false, true);
+  constexpr u64 kMost = 960;
+  const u64 each = GENERATE(1, 16);   // what one attempt may retire, at most
+  CAPTURE(name_of(reclaim), static_cast<int>(quiet), writer_ends, each);
+  FailurePlan plan;
+  MemoryConfig config = config_of(GENERATE(MemoryConfig::Alloc::kMalloc, MemoryConfig::Alloc::kArena), reclaim);
+  config.fail = &plan;
+  Memory<Impatient> memory(config);
+  {
+    R epochs(memory);
+    Member other(memory, epochs);
+    auto reader = std::make_unique<Member<R>>(memory, epochs);
+    auto writer = std::make_unique<Member<R>>(memory, epochs);
+    std::vector<void*> blocks;
+    for (u64 i = 0; i < 2 * kMost; ++i) blocks.push_back(writer->pool->allocate(64));
+    reader->reclaim.enter();
+    if (quiet != Quiet::kInside) reader->reclaim.leave();
+    if (quiet == Quiet::kGone) reader.reset();
+    const bool held = reclaim == Reclaim::kLeak || quiet == Quiet::kInside ||
+                      (reclaim == Reclaim::kQsbr && quiet == Quiet::kBetweenOperations);
+
+    plan.arm(1, FailurePlan::Then::kForEver);
+    const u64 accepted = retire_until_refused(*writer, blocks, each, kMost);
+    CHECK(epochs.counters().retired == accepted);
+    CHECK(accepted >= each);
+    CHECK((accepted < kMost) == held);
+    if (held) {
+      CHECK(epochs.counters().freed == 0);
+      for (int i = 0; i < 100; ++i) {
+        const u64 before = Impatient::fences;
+        CHECK_FALSE(writer->reclaim.reserve());
+        CHECK(Impatient::fences - before <= 3);
+      }
+    }
+    CHECK(other.reclaim.reserve());   // each thread has a reserve of its own
+    if (writer_ends) {   // its garbage is left to others, its slot to the next one
+      writer.reset();
+      writer = std::make_unique<Member<R>>(memory, epochs);
+    }
+
+    if (quiet == Quiet::kInside) reader->reclaim.leave();
+    if (reader != nullptr) reader->reclaim.idle();
+    if (reclaim != Reclaim::kLeak) {
+      other.reclaim.collect();
+      CHECK(retire_until_refused(*writer, blocks, each, kMost) == kMost);   // memory is still out
+      for (Member<R>* const member : {&other, writer.get()}) {
+        member->reclaim.idle();
+        for (int i = 0; i < 3; ++i) member->reclaim.collect();
+      }
+      CHECK(epochs.counters().pending == 0);
+    }
+    plan.disarm();
+    (void)retire_until_refused(*writer, blocks, each, 2 * kMost);
+    CHECK(blocks.empty());   // memory is back
+    epochs.drain();
+    CHECK(epochs.counters().pending == 0);
+  }
+  CHECK(memory.bytes().live == 0);
 }
 
 TEST_CASE("A slot is used again by the next thread, and Threads can be moved", "[reclaim]") {

@@ -7,11 +7,15 @@
 // One reclaimer per index, one Thread object per thread and index. An operation is bracketed by enter and leave; what it
 // reads in between stays readable. After its commit it hands over what it unlinked:
 //
+//     if (!me.reclaim.reserve()) memory is out: nothing has been changed
 //     me.reclaim.enter();
 //     ... run the body, commit: what it retired can no longer be found from the root ...
 //     blocks.keep();
-//     blocks.hand_retired_to(me.reclaim);   // may end the protection of what was read before
+//     blocks.hand_retired_to(me.reclaim);   // as many as one attempt can retire: there is room
 //     me.reclaim.leave();
+//
+// A retired block must be recorded somewhere. After the commit it is too late to find no memory for that, so an operation that
+// may retire asks before it begins. One that was refused may ask again at any time.
 //
 // A thread that stops operating for a while says idle, or what others retire may have to wait for it.
 //
@@ -53,6 +57,7 @@ concept Reclaimer = std::constructible_from<R, Memory<typename R::Machine>&> &&
                       thread.enter();
                       thread.leave();
                       thread.idle();   // between operations: nothing is to wait for the next one
+                      { thread.reserve() } -> std::same_as<bool>;   // between operations too
                       thread.decide([](auto& decided) { decided.enter(), decided.leave(); });
                       thread.retire(block, u64{});
                       reclaimer.drain();   // frees all garbage; while no operation runs
