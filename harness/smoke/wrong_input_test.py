@@ -250,7 +250,7 @@ BINARY = b"\0\1\x1b[2J\xff\xc3(" * 9
 NO_TEXT = [
     (["--workload=wiscer:{}"], "' is not key=value"),
     (["--workload=phases:{}"], "' needs a name, a number of operations and a workload, then a distribution and churn if need be"),
-    (["--dist=histogram:{}"], "' needs two shares, of the records and of the operations"),
+    (["--sync=olc", "--dist=histogram:{}"], "' needs two shares, of the records and of the operations"),
     (["trace", "convert", "twitter", "{}", "{}.trace"],
      ": line 1: needs seven fields: time, key, key size, value size, client, operation, time to live"),
     (["trace", "convert", "meta-kv", "{}", "{}.trace"],
