@@ -131,7 +131,7 @@ class Starved {
 };
 
 void starve(const Subject& subject, Alloc alloc, const KeyPattern& pattern) {
-  INFO(subject.name << ", " << name_of(alloc) << ", " << pattern.name);
+  INFO(subject.name << ", " << word(alloc) << ", " << pattern.name);
   Starved index(subject, alloc);
   std::vector<std::string> keys = pattern.keys;
   if (keys.size() > 60) keys.resize(60);   // enough for every kind of node
@@ -203,7 +203,7 @@ TEST_CASE("Allocation failure: an erase beside a thread that looked up once succ
     DYNAMIC_SECTION(subject.name) {
       for (const Alloc alloc : allocs()) {
         for (const Reclaim reclaim : {Reclaim::kEpoch, Reclaim::kEpochFence, Reclaim::kQsbr, Reclaim::kLeak}) {
-          INFO(name_of(alloc) << ", " << name_of(reclaim));
+          INFO(word(alloc) << ", " << word(reclaim));
           Starved index(subject, alloc, reclaim);
           for (u64 i = 0; i < 2000; ++i) {
             const std::string key = number_key(i << 40);   // each in a leaf of its own
@@ -231,7 +231,7 @@ TEST_CASE("Allocation failure: an index that meets its limit goes on with what i
   for (const Subject& subject : subjects()) {
     DYNAMIC_SECTION(subject.name) {
       for (const Alloc alloc : allocs()) {
-        INFO(name_of(alloc));
+        INFO(word(alloc));
         const auto index = subject.make({.alloc = alloc, .limit = u64{1} << 20});
         const auto session = index->join();
         Rng rng(test_seed());

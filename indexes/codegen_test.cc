@@ -227,7 +227,7 @@ TEST_CASE("Codegen: none finds as a lookup by hand does", "[release]") {
 TEST_CASE("Codegen: an optimistic find locks nothing", "[release]") {
   REQUIRE(objdump_is_there());   // of the package binutils, which set-up installs
   const std::vector<std::string> finds = symbols("codegen_olc_find");
-  REQUIRE(finds.size() == kReclaimNames.size());
+  REQUIRE(finds.size() == kWords<Reclaim>.size());
   for (const std::string& find : finds) {
     INFO(find);
     const auto instructions = disassembled(find);

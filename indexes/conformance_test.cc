@@ -98,7 +98,7 @@ void swing(SessionOracle& oracle, const KeyPattern& pattern, bool numbers, Rng& 
 
 void check_pattern(const Pair& pair, const std::string& variant, const KeyPattern& pattern, u64 seed, u32 operations,
                    const MemoryConfig& memory) {
-  INFO(variant << ":" << pair.policy << ":" << word(pair.keys) << ", " << pattern.name << ", " << name_of(memory.alloc));
+  INFO(variant << ":" << pair.policy << ":" << word(pair.keys) << ", " << pattern.name << ", " << word(memory.alloc));
   const bool numbers = pair.keys == KeyKind::kU64;
   const auto index = pair.make_index(Spec::parse(pair.policy), memory, Spec::parse(variant));
   u64 empty = 0;

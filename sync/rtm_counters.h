@@ -25,7 +25,7 @@ struct TransactionCounters {
   u64 commits_at_2 = 0, commits_at_3 = 0, commits_at_4_to_7 = 0, commits_at_8_to_15 = 0, commits_at_16_on = 0;
   std::array<u64, kAbortBits + 1> histogram{};   ///< aborts by the bits of their status
 
-  /// The counter of each class, in the order of AbortCause. Their names are those of kAbortCauseNames.
+  /// The counter of each class, in the order of AbortCause. Their names are those of kWords<AbortCause>.
   static constexpr auto abort_fields() {
     using C = TransactionCounters;
     return std::array{&C::lock_busy, &C::arena,    &C::explicit_other, &C::nested, &C::debug,
@@ -52,7 +52,7 @@ struct TransactionCounters {
     all[i++] = {"begins", &C::begins};
     all[i++] = {"commits", &C::commits};
     for (const auto& field : kLater) all[i++] = {field.name, field.member};
-    for (std::size_t cause = 0; cause < kCauses.size(); ++cause) all[i++] = {kAbortCauseNames[cause], kCauses[cause]};
+    for (std::size_t cause = 0; cause < kCauses.size(); ++cause) all[i++] = {kWords<AbortCause>[cause], kCauses[cause]};
     return all;
   }
 
@@ -97,7 +97,7 @@ struct TransactionCounters {
   }
 };
 
-static_assert(TransactionCounters::abort_fields().size() == kAbortCauseNames.size());
+static_assert(TransactionCounters::abort_fields().size() == kWords<AbortCause>.size());
 
 /// What contradicts what, in one line; empty when each of `ops` operations was elided, as counted by `name`, or fell back.
 inline std::string unaccounted(u64 ops, const char* name, u64 elided, u64 fallbacks) {

@@ -49,16 +49,16 @@ TEST_CASE("Wrong options of rtm are refused") {
 
 TEST_CASE("The counters of aborts have the names of their classes") {
   RtmCounters counters;
-  for (u64 i = 0; i < kAbortCauseNames.size(); ++i) counters.*RtmCounters::abort_fields()[i] = i + 1;
+  for (u64 i = 0; i < kWords<AbortCause>.size(); ++i) counters.*RtmCounters::abort_fields()[i] = i + 1;
   u64 found = 0;
   for_each_counter(counters, [&](std::string_view name, u64 value) {
-    for (u64 i = 0; i < kAbortCauseNames.size(); ++i) {
-      if (kAbortCauseNames[i] != name) continue;
+    for (u64 i = 0; i < kWords<AbortCause>.size(); ++i) {
+      if (kWords<AbortCause>[i] != name) continue;
       CHECK(value == i + 1);
       ++found;
     }
   });
-  CHECK(found == kAbortCauseNames.size());
+  CHECK(found == kWords<AbortCause>.size());
   CHECK(counters.aborts() == 45);
 }
 

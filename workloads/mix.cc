@@ -31,7 +31,7 @@ constexpr NamedMix kNamedMixes[] = {
 };
 
 std::size_t kind_of(std::string_view name) {
-  return static_cast<std::size_t>(std::find(kOpNames.begin(), kOpNames.end(), name) - kOpNames.begin());
+  return static_cast<std::size_t>(std::find(kWords<OpKind>.begin(), kWords<OpKind>.end(), name) - kWords<OpKind>.begin());
 }
 
 /// floor(count * ppm / million) without overflow.
@@ -122,7 +122,7 @@ void Mix::read_shares(const Spec& spec) {
     }
     const std::size_t kind = kind_of(name);
     if (kind == kOpKinds) {
-      std::vector<std::string> known(kOpNames.begin(), kOpNames.end());
+      std::vector<std::string> known(kWords<OpKind>.begin(), kWords<OpKind>.end());
       known.insert(known.end(), {"scan_length", "multi_get_keys"});
       throw InputError(fmt::format("workload mix has no option '{}'; it has {}{}", name, fmt::join(known, ", "),
                                    suggestion(name, known)));
@@ -183,7 +183,7 @@ std::vector<std::pair<std::string, double>> Mix::shares() const {
   std::vector<std::pair<std::string, double>> result;
   for (std::size_t kind = 0; kind < kOpKinds; ++kind) {
     const u32 share = ppm(static_cast<OpKind>(kind));
-    if (share > 0) result.emplace_back(kOpNames[kind], share / static_cast<double>(kMillion));
+    if (share > 0) result.emplace_back(kWords<OpKind>[kind], share / static_cast<double>(kMillion));
   }
   return result;
 }

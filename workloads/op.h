@@ -3,25 +3,18 @@
 // One operation of a workload, as the hot loop reads it: four to a cache line, with everything that had to
 // be computed computed before the clock runs.
 
-#include <array>
-#include <string_view>
-
 #include "src/base/types.h"
+#include "src/base/words.h"
 
 namespace latchlab {
 
 enum class OpKind : u8 { kRead, kInsert, kUpdate, kUpsert, kErase, kScan, kRmw, kMultiGet };
 
-inline constexpr std::size_t kOpKinds = 8;
-
-/// The words of mix: and of results, in the order of OpKind. rmw: read-modify-write, a lookup and an update of its key;
-/// multi_get: lookups of several keys in one call.
-inline constexpr std::array<std::string_view, kOpKinds> kOpNames = {"read",  "insert", "update", "upsert",
-                                                                    "erase", "scan",   "rmw",    "multi_get"};
-
-[[nodiscard]] constexpr std::string_view word(OpKind kind) {
-  return kOpNames[static_cast<std::size_t>(kind)];
-}
+/// The words of mix: and of results. rmw: read-modify-write, a lookup and an update of its key; multi_get: lookups of several keys
+/// in one call.
+template <>
+inline constexpr std::array kWords<OpKind>{"read"sv, "insert"sv, "update"sv, "upsert"sv, "erase"sv, "scan"sv, "rmw"sv, "multi_get"sv};
+inline constexpr std::size_t kOpKinds = kWords<OpKind>.size();
 
 struct Op {
   u64 key = 0;        ///< an integer key itself; of a byte-string key its offset (KeySet::raw makes the view)

@@ -21,14 +21,11 @@ Spec parse_spec(std::string_view option, const std::string& text) {
   }
 }
 
-/// The enumerator whose CLI word is `text`.
-template <class E>
-E parse_word(std::string_view option, const std::string& text, std::initializer_list<E> all) {
-  std::vector<std::string> words;
-  for (const E e : all) {
-    words.emplace_back(word(e));
-    if (words.back() == text) return e;
-  }
+/// The enumerator whose word is `text`.
+template <Worded E>
+E parse_word(std::string_view option, const std::string& text) {
+  if (const auto value = value_of_word<E>(text)) return *value;
+  const std::vector<std::string> words(kWords<E>.begin(), kWords<E>.end());
   throw InputError(fmt::format("{}: there is no '{}'; there are {}{}", option, text, fmt::join(words, ", "),
                                suggestion(text, words)));
 }
@@ -59,29 +56,19 @@ const std::vector<OptionRow>& option_rows() {
          c.threads = static_cast<u32>(parse_count("--threads", v, 1, kMostThreads));
        }},
       {"threads-per", "KIND", "run", "... of the run, or in each cluster or socket that --pin names: run, cluster or socket",
-       [](Config& c, const std::string& v) {
-         c.threads_per = parse_word("--threads-per", v, {ThreadsPer::kRun, ThreadsPer::kCluster, ThreadsPer::kSocket});
-       }},
+       [](Config& c, const std::string& v) { c.threads_per = parse_word<ThreadsPer>("--threads-per", v); }},
       {"pin", "PLACEMENT", "compact", "compact, scatter, cluster:0-1, socket:0 or list:0-3,5",
        [](Config& c, const std::string& v) { c.pin = parse_pin(v); }},
       {"smt", "KIND", "avoid", "second hardware threads of cores when every core has a thread, or pack: before the next core",
-       [](Config& c, const std::string& v) { c.smt = parse_word("--smt", v, {Smt::kAvoid, Smt::kPack}); }},
+       [](Config& c, const std::string& v) { c.smt = parse_word<Smt>("--smt", v); }},
       {"alloc", "KIND", "arena+touch", "malloc, tcmalloc, jemalloc, mimalloc, tbb, arena or arena+touch",
-       [](Config& c, const std::string& v) {
-         c.alloc = parse_word("--alloc", v, {Alloc::kMalloc, Alloc::kTcmalloc, Alloc::kJemalloc, Alloc::kMimalloc, Alloc::kTbb,
-                                              Alloc::kArena, Alloc::kArenaTouch});
-       }},
+       [](Config& c, const std::string& v) { c.alloc = parse_word<Alloc>("--alloc", v); }},
       {"mem", "NODES", "first-touch", "NUMA nodes of the index's memory: first-touch, local, interleave, interleave:pin or bind:0-1",
        [](Config& c, const std::string& v) { c.mem = parse_mem(v); }},
       {"hugepages", "KIND", "none", "none or thp",
-       [](Config& c, const std::string& v) {
-         c.huge_pages = parse_word("--hugepages", v, {HugePages::kNone, HugePages::kThp});
-       }},
+       [](Config& c, const std::string& v) { c.huge_pages = parse_word<HugePages>("--hugepages", v); }},
       {"reclaim", "KIND", "epoch", "epoch, epoch-fence, qsbr or leak: when unlinked memory is free",
-       [](Config& c, const std::string& v) {
-         c.reclaim = parse_word("--reclaim", v,
-                                {Reclaim::kEpoch, Reclaim::kEpochFence, Reclaim::kQsbr, Reclaim::kLeak});
-       }},
+       [](Config& c, const std::string& v) { c.reclaim = parse_word<Reclaim>("--reclaim", v); }},
       {"workload", "MIX", "lookup", "lookup, insert, mix:read=90,insert=5,erase=5, ycsb-a to ycsb-f, wiscer:, trace: or phases:FILE",
        [](Config& c, const std::string& v) { c.workload = parse_spec("--workload", v); }},
       {"keys", "KEYS", "u64", "u64, u32, u16, dense, file:PATH (one key a line), sosd:PATH, email, url, ...: harness list keys",
@@ -132,9 +119,7 @@ const std::vector<OptionRow>& option_rows() {
       {"seed", "N", "1", "of keys and operations",
        [](Config& c, const std::string& v) { c.seed = parse_count("--seed", v, 0, ~u64{0}); }},
       {"validate", "KIND", "tally", "check the index against what was done: tally or off",
-       [](Config& c, const std::string& v) {
-         c.validate = parse_word("--validate", v, {Validate::kTally, Validate::kOff});
-       }},
+       [](Config& c, const std::string& v) { c.validate = parse_word<Validate>("--validate", v); }},
       {"reps", "N", "1", "repetitions of every run", nullptr},
       {"topology", "MACHINE", "", "plan for another machine, and run nothing: lstopo's XML, or \"pack:2 numa:2 core:7 pu:2\"", nullptr},
       {"out", "FOLDER", "none", "write a JSON document a run there", nullptr},

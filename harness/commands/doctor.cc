@@ -76,7 +76,7 @@ Finding transactions(const Probes& probes, const Root& root) {
   const std::string flag = probes.flags.rtm_always_abort ? "CPUID says that transactions always abort"
                            : probes.flags.rtm            ? "CPUID announces RTM"
                                                          : "CPUID announces no RTM";
-  out.text = fmt::format("{}; the probe says {}: {}", flag, name_of(probes.rtm.outcome), probes.rtm.evidence);
+  out.text = fmt::format("{}; the probe says {}: {}", flag, word(probes.rtm.outcome), probes.rtm.evidence);
   if (probes.rtm.outcome == RtmOutcome::kWorks) {
     out.text += probes.flags.tsxldtrk ? "; their loads can be suspended"
                                       : "; without TSXLDTRK results of hybrid with suspend=1 are marked degraded";

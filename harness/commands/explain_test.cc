@@ -20,7 +20,7 @@ Json plain() {
   r["placement"] = {{"processors", 2}, {"oversubscribed", false}};
   r["throughput"] = {{"operations", 1'000'000}, {"per_second", 20e6}, {"timed_share", .9}, {"jain", 1.0}};
   Json aborts;
-  for (const auto name : kAbortCauseNames) aborts[std::string(name)] = 0;
+  for (const auto name : kWords<AbortCause>) aborts[std::string(name)] = 0;
   r["sync"] = {{"options", {{"restarts", "20"}, {"respec", "1"}}},
                {"counters",
                 {{"ops", 1'000'000}, {"begins", 1'000'000}, {"commits", 1'000'000}, {"fallbacks", 0}, {"wait_ns", 0},

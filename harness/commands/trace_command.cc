@@ -60,7 +60,7 @@ std::string info(const std::string& path) {
   }
   std::string kinds;
   for (std::size_t kind = 0; kind < kOpKinds; ++kind) {
-    if (counts[kind] > 0) kinds += fmt::format("{}{} {}", kinds.empty() ? "" : ", ", kOpNames[kind], percent_of(counts[kind], all));
+    if (counts[kind] > 0) kinds += fmt::format("{}{} {}", kinds.empty() ? "" : ", ", kWords<OpKind>[kind], percent_of(counts[kind], all));
   }
   const auto mean = [](u64 sum, u64 count) { return static_cast<double>(sum) / static_cast<double>(count); };
   std::string text = info_line("operations", fmt::format("{}: {}", grouped(all), kinds));

@@ -72,16 +72,6 @@ void correct(const std::vector<Contrast*>& family) {
   }
 }
 
-std::string_view word(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::kFaster: return "faster";
-    case Verdict::kSlower: return "slower";
-    case Verdict::kNoDifference: return "no difference seen";
-    case Verdict::kTooNoisy: return "too noisy";
-  }
-  return "";
-}
-
 Verdict verdict_of(const Contrast& c) {
   if (interval_differs(c) && test_differs(c)) return c.ratio > 1 ? Verdict::kFaster : Verdict::kSlower;
   return tight(c) && !interval_differs(c) ? Verdict::kNoDifference : Verdict::kTooNoisy;

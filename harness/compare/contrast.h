@@ -15,11 +15,11 @@
 // interval hardly knows where it lies. contrast_test.cc does whole comparisons of made-up replicates that way, equal ones
 // and others, and counts the verdicts.
 
-#include <string_view>
 #include <vector>
 
 #include "harness/compare/statistics.h"
 #include "src/base/types.h"
+#include "src/base/words.h"
 
 namespace latchlab {
 
@@ -50,8 +50,8 @@ struct Contrast {
 void correct(const std::vector<Contrast*>& family);
 
 enum class Verdict { kFaster, kSlower, kNoDifference, kTooNoisy };
-/// "faster", "slower", "no difference seen", "too noisy".
-[[nodiscard]] std::string_view word(Verdict);
+template <>
+inline constexpr std::array kWords<Verdict>{"faster"sv, "slower"sv, "no difference seen"sv, "too noisy"sv};
 
 /// Not to be asked where there are too few.
 [[nodiscard]] Verdict verdict_of(const Contrast& contrast);

@@ -10,40 +10,6 @@ namespace latchlab {
 
 KeyKind Config::key_kind() const { return KeySet::bytes(keys.name) ? KeyKind::kBytes : KeyKind::kU64; }
 
-std::string_view word(KeyKind kind) { return kind == KeyKind::kU64 ? "u64" : "bytes"; }
-
-std::string_view word(Alloc alloc) {
-  switch (alloc) {
-    case Alloc::kMalloc: return "malloc";
-    case Alloc::kTcmalloc: return "tcmalloc";
-    case Alloc::kJemalloc: return "jemalloc";
-    case Alloc::kMimalloc: return "mimalloc";
-    case Alloc::kTbb: return "tbb";
-    case Alloc::kArena: return "arena";
-    case Alloc::kArenaTouch: return "arena+touch";
-  }
-  return "";
-}
-
-std::string_view word(HugePages pages) { return pages == HugePages::kNone ? "none" : "thp"; }
-
-std::string_view word(Smt smt) { return smt == Smt::kAvoid ? "avoid" : "pack"; }
-
-std::string_view word(ThreadsPer per) {
-  switch (per) {
-    case ThreadsPer::kRun: return "run";
-    case ThreadsPer::kCluster: return "cluster";
-    case ThreadsPer::kSocket: return "socket";
-  }
-  return "";
-}
-
-std::string_view word(Reclaim reclaim) { return name_of(reclaim); }
-
-std::string_view word(Validate validate) { return validate == Validate::kTally ? "tally" : "off"; }
-
-std::string_view word(BatchOrder order) { return order == BatchOrder::kInTurn ? "in-turn" : "side-by-side"; }
-
 std::string batch_text(const Batching& batch) {
   return fmt::format("{}{}", batch.keys, batch.order == BatchOrder::kInTurn ? ":in-turn" : "");
 }

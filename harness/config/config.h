@@ -18,6 +18,7 @@
 #include "src/base/key.h"
 #include "src/base/spec.h"
 #include "src/base/types.h"
+#include "src/base/words.h"
 #include "src/memory/memory_config.h"
 #include "workloads/value.h"
 
@@ -25,18 +26,26 @@ namespace latchlab {
 
 /// What a key is to an index: an integer, or a byte string of any length (--keys=file:PATH, email, url).
 enum class KeyKind { kU64, kBytes };
+template <>
+inline constexpr std::array kWords<KeyKind>{"u64"sv, "bytes"sv};
 
-/// Where node memory comes from; the words of `--alloc`.
+/// Where node memory comes from: `--alloc`.
 enum class Alloc { kMalloc, kTcmalloc, kJemalloc, kMimalloc, kTbb, kArena, kArenaTouch };
+template <>
+inline constexpr std::array kWords<Alloc>{"malloc"sv, "tcmalloc"sv, "jemalloc"sv, "mimalloc"sv, "tbb"sv, "arena"sv, "arena+touch"sv};
 
 /// Whether every node is a call of malloc, of whichever library.
 constexpr bool calls_malloc(Alloc alloc) { return alloc != Alloc::kArena && alloc != Alloc::kArenaTouch; }
 
-/// The words of `--hugepages`.
+/// `--hugepages`.
 enum class HugePages { kNone, kThp };
+template <>
+inline constexpr std::array kWords<HugePages>{"none"sv, "thp"sv};
 
-/// The words of `--validate`.
+/// `--validate`.
 enum class Validate { kTally, kOff };
+template <>
+inline constexpr std::array kWords<Validate>{"tally"sv, "off"sv};
 
 /// The words of `--progress`.
 enum class ProgressMode { kAuto, kPlain, kNone };
@@ -55,11 +64,13 @@ struct Pin {
   std::string text = "compact";
 };
 
-/// When the second hardware threads of cores are used; the words of `--smt`.
+/// When the second hardware threads of cores are used: `--smt`.
 enum class Smt {
   kAvoid,  ///< when every core has a thread
   kPack,   ///< before the next core
 };
+template <>
+inline constexpr std::array kWords<Smt>{"avoid"sv, "pack"sv};
 
 /// On which NUMA nodes the index's memory lies; the words of `--mem`.
 struct Mem {
@@ -69,8 +80,10 @@ struct Mem {
   std::string text = "first-touch";
 };
 
-/// What `--threads` counts the threads of; the words of `--threads-per`.
+/// What `--threads` counts the threads of: `--threads-per`.
 enum class ThreadsPer { kRun, kCluster, kSocket };
+template <>
+inline constexpr std::array kWords<ThreadsPer>{"run"sv, "cluster"sv, "socket"sv};
 
 /// Of a run.
 inline constexpr u32 kMostThreads = 1024;
@@ -146,16 +159,6 @@ struct Config {
   [[nodiscard]] u64 payload_bytes() const { return payloads * value_size; }
   [[nodiscard]] KeyKind key_kind() const;
 };
-
-/// The CLI and JSON words of the enumerations.
-[[nodiscard]] std::string_view word(KeyKind);
-[[nodiscard]] std::string_view word(Alloc);
-[[nodiscard]] std::string_view word(HugePages);
-[[nodiscard]] std::string_view word(Smt);
-[[nodiscard]] std::string_view word(ThreadsPer);
-[[nodiscard]] std::string_view word(Reclaim);
-[[nodiscard]] std::string_view word(Validate);
-[[nodiscard]] std::string_view word(BatchOrder);
 
 /// As `--batch` is given: "1", "16", "16:in-turn".
 [[nodiscard]] std::string batch_text(const Batching&);

@@ -27,17 +27,6 @@ Slo Slo::parse(std::string_view text) {
 
 std::string Slo::str() const { return fmt::format("p{}:{}", thousandths / 1000.0, duration_text(bound_ns)); }
 
-std::string_view word(RateSearch::Answer answer) {
-  switch (answer) {
-    case RateSearch::Answer::kFound: return "found";
-    case RateSearch::Answer::kAllKeep: return "all-keep";
-    case RateSearch::Answer::kNoneKeeps: return "none-keeps";
-    case RateSearch::Answer::kUnfinished: return "unfinished";
-    case RateSearch::Answer::kUnsteady: return "unsteady";
-  }
-  return "";
-}
-
 RateSearch::RateSearch(u64 most, u64 least) : most_(most), least_(std::clamp<u64>(std::max(most / kSpan, least), 1, most)) {}
 
 /// A rate that says more; nothing where it would not.

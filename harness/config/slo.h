@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "src/base/types.h"
+#include "src/base/words.h"
 
 namespace latchlab {
 
@@ -73,6 +74,7 @@ class RateSearch {
   u32 tries_ = 0;
 };
 
-[[nodiscard]] std::string_view word(RateSearch::Answer);
+template <>
+inline constexpr std::array kWords<RateSearch::Answer>{"found"sv, "all-keep"sv, "none-keeps"sv, "unfinished"sv, "unsteady"sv};
 
 }  // namespace latchlab

@@ -33,7 +33,7 @@ class Latencies {
     Histogram ns;
     Histogram response;   ///< of the same calls, ns; in an open loop
     u64 fallbacks = 0;   ///< operations of the policy that fell back in timed calls
-    std::array<u64, kAbortCauseNames.size()> aborts{};
+    std::array<u64, kWords<AbortCause>.size()> aborts{};
   };
 
   /// One call in `every`, 1 or more, of `keys` steps each.

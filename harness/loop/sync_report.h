@@ -96,7 +96,7 @@ void report_counters(const std::vector<u64>& sums, u64 operations, SyncReport& o
       std::vector<NamedCount> aborts;
       constexpr auto kAborts = Counters::abort_fields();
       for (std::size_t i = 0; i < kAborts.size(); ++i) {
-        aborts.push_back({std::string(kAbortCauseNames[i]), all.*kAborts[i]});
+        aborts.push_back({std::string(kWords<AbortCause>[i]), all.*kAborts[i]});
       }
       SyncStats::Counts statuses;
       for (std::size_t i = 0; i < all.histogram.size() && kFields.size() + i < sums.size(); ++i) {

@@ -4,32 +4,8 @@
 
 namespace latchlab {
 
-std::string_view word(Status status) {
-  switch (status) {
-    case Status::kOk: return "ok";
-    case Status::kNoisy: return "noisy";
-    case Status::kDegraded: return "degraded";
-    case Status::kSkipped: return "skipped";
-    case Status::kFailed: return "failed";
-    case Status::kInvalid: return "invalid";
-  }
-  return "";
-}
-
 bool is_good(Status status, bool strict) {
   return strict ? status == Status::kOk || status == Status::kSkipped : status < Status::kFailed;
-}
-
-std::string_view word(Ending ending) {
-  switch (ending) {
-    case Ending::kTime: return "time";
-    case Ending::kOperations: return "operations";
-    case Ending::kRecords: return "records";
-    case Ending::kWorkload: return "workload";
-    case Ending::kFull: return "full";
-    case Ending::kSignal: return "signal";
-  }
-  return "";
 }
 
 void TrialResult::worsen(Status to, const std::string& why) {

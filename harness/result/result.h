@@ -21,6 +21,7 @@
 #include "harness/host/malloc_library.h"
 #include "harness/host/placement.h"
 #include "src/base/types.h"
+#include "src/base/words.h"
 #include "workloads/phases_file.h"
 #include "workloads/wiscer.h"
 
@@ -34,7 +35,8 @@ namespace latchlab {
 ///   failed    could not be run to its end
 ///   invalid   run, but the index or its counters contradict what was done: the numbers mean nothing
 enum class Status { kOk, kNoisy, kDegraded, kSkipped, kFailed, kInvalid };   // from the best to the worst
-[[nodiscard]] std::string_view word(Status);
+template <>
+inline constexpr std::array kWords<Status>{"ok"sv, "noisy"sv, "degraded"sv, "skipped"sv, "failed"sv, "invalid"sv};
 /// Whether a command of such runs ends with exit status 0. `strict`: as --strict asks, noisy and degraded ones do not.
 [[nodiscard]] bool is_good(Status status, bool strict);
 
@@ -81,7 +83,8 @@ enum class Ending {
   kFull,        ///< an insert found no room, and the index may not grow
   kSignal       ///< an interruption
 };
-[[nodiscard]] std::string_view word(Ending);
+template <>
+inline constexpr std::array kWords<Ending>{"time"sv, "operations"sv, "records"sv, "workload"sv, "full"sv, "signal"sv};
 
 /// Of the measured phase. Rates are operations a second, all over the same `seconds`: those in which all
 /// threads ran operations, by the clock on the wall (rounds.h). Only the making of operations is left out,

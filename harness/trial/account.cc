@@ -161,7 +161,7 @@ class Account {
     for (std::size_t k = 0; k < kOpKinds; ++k) {
       if (all.count[k] == 0) continue;
       const double share = static_cast<double>(all.count[k]) / static_cast<double>(throughput.operations);
-      throughput.per_operation.push_back({.name = std::string(kOpNames[k]),
+      throughput.per_operation.push_back({.name = std::string(kWords<OpKind>[k]),
                                           .count = all.count[k],
                                           .succeeded = all.succeeded[k],
                                           .per_second = throughput.per_second * share,

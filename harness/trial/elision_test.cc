@@ -96,7 +96,7 @@ TEST_CASE("aborts are counted in one place, and nowhere where no transaction was
   CHECK(*never.sync.fallback_rate == 1);
   CHECK(count(*works.sync.counters, "hold_ns") == 0);
   for (const char* time : {"wait_ns", "retry_ns", "hold_ns"}) CHECK_FALSE(count(*never.sync.counters, time));
-  for (const std::string_view cause : kAbortCauseNames) {
+  for (const std::string_view cause : kWords<AbortCause>) {
     INFO(cause);
     CHECK_FALSE(count(*works.sync.counters, cause));
     CHECK_FALSE(count(*never.sync.counters, cause));

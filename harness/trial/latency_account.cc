@@ -50,14 +50,14 @@ Latency latency_of(const Latencies& all, const SyncStats& sync) {
     if (kind.ns.count() == 0) continue;
     sum += kind.ns;
     OperationLatency& of = out.operations.emplace_back();
-    of.name = kOpNames[k];
+    of.name = kWords<OpKind>[k];
     of.summary = summary_of(kind.ns);
     of.response = response_of(kind.response);
     of.fallbacks = sync.fallback_rate ? Measured<u64>(kind.fallbacks) : Measured<u64>::missing(sync.fallback_rate.reason);
     of.aborts = Measured<std::vector<NamedCount>>::missing(sync.aborts.reason);
     if (!sync.aborts) continue;
     std::vector<NamedCount> causes;
-    for (std::size_t i = 0; i < kind.aborts.size(); ++i) causes.push_back({std::string(kAbortCauseNames[i]), kind.aborts[i]});
+    for (std::size_t i = 0; i < kind.aborts.size(); ++i) causes.push_back({std::string(kWords<AbortCause>[i]), kind.aborts[i]});
     of.aborts = std::move(causes);
   }
   out.all = summary_of(sum);

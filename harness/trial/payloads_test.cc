@@ -112,7 +112,7 @@ TEST_CASE("what finds a key reads all of its payload, and what writes it writes 
                                            Case{OpKind::kUpsert, 0, 8}, Case{OpKind::kErase, 0, 0},
                                            Case{OpKind::kInsert, 0, 0},    // they are there
                                            Case{OpKind::kScan, 6 * 3 + 2 + 1, 0}}) {
-    CAPTURE(kOpNames[static_cast<std::size_t>(kind)]);
+    CAPTURE(kWords<OpKind>[static_cast<std::size_t>(kind)]);
     Spoilt<> spoilt(1);
     CHECK(spoilt.run(kind, 1, 8).wrong_values == wrong);
     CHECK(spoilt.right() == right);
@@ -129,7 +129,7 @@ TEST_CASE("what finds a key reads all of its payload, and what writes it writes 
 TEST_CASE("batches read and write the payloads of their keys", "[trial]") {
   for (const auto& [kind, wrong, right] : {std::tuple(OpKind::kRead, 8u, 0u), std::tuple(OpKind::kUpdate, 0u, 8u),
                                            std::tuple(OpKind::kErase, 0u, 0u), std::tuple(OpKind::kInsert, 0u, 0u)}) {
-    CAPTURE(kOpNames[static_cast<std::size_t>(kind)]);
+    CAPTURE(kWords<OpKind>[static_cast<std::size_t>(kind)]);
     Spoilt<> spoilt(4);
     CHECK(spoilt.run(kind, 1, 8).wrong_values == wrong);
     CHECK(spoilt.right() == right);

@@ -96,7 +96,7 @@ void explore_starved_erasures() {
   using Scenario = StarvedErasures<kReclaim>;
   // A schedule has about 2000 events. The limit bounds the steps of an erasure, and a wait without end is a deadlock.
   const RaceReport report = find_races<Scenario>({.schedules = 2000, .fibers = Scenario::kFibers, .event_limit = 20'000});
-  INFO(name_of(kReclaim) << ": " << report.str());
+  INFO(word(kReclaim) << ": " << report.str());
   CHECK(report.failures == 0);
 }
 

@@ -248,15 +248,6 @@ CpuFlags cpu_flags() {
   return flags;
 }
 
-std::string_view name_of(RtmOutcome outcome) {
-  switch (outcome) {
-    case RtmOutcome::kWorks: return "works";
-    case RtmOutcome::kAlwaysAborts: return "always-aborts";
-    case RtmOutcome::kAbsent: return "absent";
-  }
-  __builtin_unreachable();
-}
-
 const RtmProbe& rtm_probe() {
   static const RtmProbe probe = [] {
     try {
@@ -270,7 +261,7 @@ const RtmProbe& rtm_probe() {
 
 std::optional<std::string> why_no_rtm(const RtmProbe& probe) {
   if (probe.outcome != RtmOutcome::kWorks) {
-    return "hardware transactions: " + std::string(name_of(probe.outcome)) + " (" + probe.evidence + ")";
+    return "hardware transactions: " + std::string(word(probe.outcome)) + " (" + probe.evidence + ")";
   }
   if (kSanitized) return "hardware transactions are not used in a sanitizer build";
   return std::nullopt;

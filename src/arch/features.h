@@ -18,9 +18,9 @@
 
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "src/arch/rtm.h"
+#include "src/base/words.h"
 
 namespace latchlab {
 
@@ -42,8 +42,8 @@ enum class RtmOutcome {
   kAbsent,        // XBEGIN does not execute, or does something that is not a transaction
 };
 
-/// "works", "always-aborts" or "absent".
-std::string_view name_of(RtmOutcome outcome);
+template <>
+inline constexpr std::array kWords<RtmOutcome>{"works"sv, "always-aborts"sv, "absent"sv};
 
 struct RtmProbe {
   RtmOutcome outcome = RtmOutcome::kAbsent;

@@ -20,7 +20,7 @@ TEST_CASE("The RTM probe has one of three outcomes, with evidence, and changes n
   REQUIRE(sigaction(SIGILL, nullptr, &after) == 0);
   REQUIRE(sched_getaffinity(0, sizeof allowed_after, &allowed_after) == 0);
 
-  UNSCOPED_INFO(name_of(probe.outcome) << ": " << probe.evidence);
+  UNSCOPED_INFO(word(probe.outcome) << ": " << probe.evidence);
   CHECK(before.sa_handler == after.sa_handler);
   CHECK(CPU_EQUAL(&allowed_before, &allowed_after));
   CHECK(probe.evidence.starts_with("CPUID "));
@@ -36,7 +36,7 @@ TEST_CASE("A sanitizer build runs no body in a hardware transaction, even where 
   for (const RtmOutcome outcome : {RtmOutcome::kAlwaysAborts, RtmOutcome::kAbsent}) {
     const auto why = why_no_rtm({outcome, "seen"});
     REQUIRE(why);
-    CHECK(*why == "hardware transactions: " + std::string(name_of(outcome)) + " (seen)");
+    CHECK(*why == "hardware transactions: " + std::string(word(outcome)) + " (seen)");
   }
 }
 
@@ -73,9 +73,9 @@ TEST_CASE("The RTM probe believes only what it sees") {
 }
 
 TEST_CASE("Names of the RTM outcomes") {
-  CHECK(name_of(RtmOutcome::kWorks) == "works");
-  CHECK(name_of(RtmOutcome::kAlwaysAborts) == "always-aborts");
-  CHECK(name_of(RtmOutcome::kAbsent) == "absent");
+  CHECK(word(RtmOutcome::kWorks) == "works");
+  CHECK(word(RtmOutcome::kAlwaysAborts) == "always-aborts");
+  CHECK(word(RtmOutcome::kAbsent) == "absent");
 }
 
 }  // namespace

@@ -65,13 +65,4 @@ HeavyFence heavy_fence_here() {
   return affinity(mask) > 0 && set_affinity(mask) ? HeavyFence::kVisits : HeavyFence::kNone;
 }
 
-std::string_view name_of(HeavyFence fence) {
-  switch (fence) {
-    case HeavyFence::kMembarrier: return "membarrier";
-    case HeavyFence::kVisits: return "visits";
-    case HeavyFence::kNone: return "none";
-  }
-  return "";
-}
-
 }  // namespace latchlab

@@ -3,7 +3,7 @@
 // a full memory fence, so that the other half need only hold the compiler. Dice, Huang, Yang, "Asymmetric Dekker
 // synchronization" (2001).
 
-#include <string_view>
+#include "src/base/words.h"
 
 namespace latchlab {
 
@@ -13,11 +13,10 @@ enum class HeavyFence {
   kVisits,      ///< it goes to each processor in turn: membarrier is forbidden or unknown
   kNone         ///< setting the affinity is forbidden as well: it would end the process
 };
+template <>
+inline constexpr std::array kWords<HeavyFence>{"membarrier"sv, "visits"sv, "none"sv};
 
 [[nodiscard]] HeavyFence heavy_fence_here();
-
-/// membarrier, visits, none
-[[nodiscard]] std::string_view name_of(HeavyFence);
 
 /// Returns when each processor that may run a thread of this process has run a full fence since the call. By membarrier(2)
 /// (Linux 4.14 and later), or where a container forbids that, by visits. With membarrier, on a virtual machine with two

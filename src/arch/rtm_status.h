@@ -20,6 +20,7 @@
 #include <string_view>
 
 #include "src/base/types.h"
+#include "src/base/words.h"
 
 namespace latchlab {
 
@@ -72,12 +73,9 @@ enum class AbortCause : u8 {
   kZero,
 };
 
-inline constexpr std::array<std::string_view, 9> kAbortCauseNames{
-    "lock_busy", "arena", "explicit_other", "nested", "debug", "capacity", "conflict", "retry_only", "zero"};
-
-constexpr std::string_view name_of(AbortCause cause) {
-  return kAbortCauseNames[static_cast<std::size_t>(cause)];
-}
+template <>
+inline constexpr std::array kWords<AbortCause>{"lock_busy"sv, "arena"sv, "explicit_other"sv, "nested"sv, "debug"sv,
+                                               "capacity"sv, "conflict"sv, "retry_only"sv, "zero"sv};
 
 /// The class of an abort status. Reserved bits are ignored. Must not be asked about kCommitted.
 constexpr AbortCause classify(u32 status) {

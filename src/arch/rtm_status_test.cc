@@ -37,7 +37,7 @@ TEST_CASE("Every status belongs to the first class that matches") {
         break;
       }
       // CHECK is too slow to be called for each of them.
-      if (classify(status) != expected) FAIL_CHECK(status << " is " << name_of(expected));
+      if (classify(status) != expected) FAIL_CHECK(status << " is " << word(expected));
     }
   }
 }

@@ -1,9 +1,8 @@
 #pragma once
 // How an index gets its memory, and how much it has.
-#include <array>
-#include <string_view>
 
 #include "src/base/types.h"
+#include "src/base/words.h"
 #include "src/memory/failure_plan.h"
 #include "src/memory/numa.h"
 
@@ -17,10 +16,8 @@ enum class Reclaim : u8 {
   kLeak,         ///< not before the index ends
 };
 
-/// The words of --reclaim, in the order of Reclaim.
-inline constexpr std::array<std::string_view, 4> kReclaimNames{"epoch", "epoch-fence", "qsbr", "leak"};
-
-constexpr std::string_view name_of(Reclaim reclaim) { return kReclaimNames[static_cast<std::size_t>(reclaim)]; }
+template <>
+inline constexpr std::array kWords<Reclaim>{"epoch"sv, "epoch-fence"sv, "qsbr"sv, "leak"sv};
 
 struct MemoryConfig {
   enum class Alloc : u8 {
@@ -37,10 +34,8 @@ struct MemoryConfig {
   FailurePlan* fail = nullptr;  ///< for tests; must outlive the index
 };
 
-/// The words of --alloc, in the order of MemoryConfig::Alloc.
-inline constexpr std::array<std::string_view, 3> kAllocNames{"malloc", "arena", "arena+touch"};
-
-constexpr std::string_view name_of(MemoryConfig::Alloc alloc) { return kAllocNames[static_cast<std::size_t>(alloc)]; }
+template <>
+inline constexpr std::array kWords<MemoryConfig::Alloc>{"malloc"sv, "arena"sv, "arena+touch"sv};
 
 /// The memory of one index. Exact when no operation is running.
 struct Footprint {

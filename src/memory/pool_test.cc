@@ -52,7 +52,7 @@ u64 resident_pages(const void* at, u64 bytes) {
 TEST_CASE("Blocks of every size and kind are aligned, apart, and all come back", "[memory]") {
   const Alloc alloc = GENERATE(Alloc::kMalloc, Alloc::kArena, Alloc::kArenaTouch);
   const bool thp = GENERATE(false, true);
-  INFO(name_of(alloc) << (thp ? " thp" : ""));
+  INFO(word(alloc) << (thp ? " thp" : ""));
   Memory<Native> memory(with(alloc, thp));
   Pool<Native>& pool = memory.join();
   std::vector<Held> held;

@@ -341,7 +341,7 @@ TEMPLATE_TEST_CASE_SIG("Where memory is out, a quiet thread makes retirement fai
   const bool writer_ends = GENERATE(false, true);
   constexpr u64 kMost = 960;
   const u64 each = GENERATE(1, 16);   // what one attempt may retire, at most
-  CAPTURE(name_of(reclaim), static_cast<int>(quiet), writer_ends, each);
+  CAPTURE(word(reclaim), static_cast<int>(quiet), writer_ends, each);
   FailurePlan plan;
   MemoryConfig config = config_of(GENERATE(MemoryConfig::Alloc::kMalloc, MemoryConfig::Alloc::kArena), reclaim);
   config.fail = &plan;
@@ -472,7 +472,7 @@ u64 hammer(Reclaim reclaim, u64 seed, u32 threads, u32 operations) {
 
 TEST_CASE("No reader ever sees a freed block", "[reclaim]") {
   const Reclaim reclaim = GENERATE(Reclaim::kEpoch, Reclaim::kEpochFence, Reclaim::kQsbr, Reclaim::kLeak);
-  INFO(name_of(reclaim));
+  INFO(word(reclaim));
   CHECK(hammer(reclaim, test_seed(), 4, 40000) == 0);
 }
 
