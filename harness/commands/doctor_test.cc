@@ -199,7 +199,7 @@ TEST_CASE("the heavy fence is named, and what to change where it is dear or miss
   CHECK_THAT(about("heavy fence", fixture, probes).remedy, Catch::Contains("seccomp"));
   probes.heavy_fence = HeavyFence::kNone;
   CHECK(about("heavy fence", fixture, probes).grade == Grade::kMissing);
-  CHECK(read_machine(here(), fixture.root()).heavy_fence == word(heavy_fence_here()));
+  CHECK(read_machine(here(), fixture.root()).heavy_fence == heavy_fence_here());
 }
 
 TEST_CASE("counters that cannot be opened say why") {

@@ -362,8 +362,8 @@ MachineInfo read_machine(const Topology& topology, const Root& root) {
   out.virtual_machine = read_virtual(root, cpuinfo);
   out.rtm.cpuid_rtm = cpu_flags().rtm;
   out.rtm.cpuid_always_abort = cpu_flags().rtm_always_abort;
-  out.rtm.probe = word(rtm_probe().outcome);
-  out.heavy_fence = word(heavy_fence_here());
+  out.rtm.probe = rtm_probe().outcome;
+  out.heavy_fence = heavy_fence_here();
   return out;
 }
 

@@ -11,6 +11,8 @@
 
 #include "harness/config/or_reason.h"
 #include "harness/host/topology.h"
+#include "src/arch/features.h"
+#include "src/arch/heavy_fence.h"
 #include "src/base/types.h"
 #include "src/memory/numa.h"
 
@@ -30,7 +32,7 @@ struct CacheInfo {
 struct RtmInfo {
   bool cpuid_rtm = false;
   bool cpuid_always_abort = false;
-  std::string probe;  ///< works, always-aborts, absent
+  RtmOutcome probe = RtmOutcome::kAbsent;
 };
 
 struct MachineInfo {
@@ -53,7 +55,7 @@ struct MachineInfo {
   Measured<bool> damon;
   Measured<bool> virtual_machine;
   RtmInfo rtm;
-  std::string heavy_fence;  ///< membarrier, visits, none: what makes all processors fence (src/arch/heavy_fence.h)
+  HeavyFence heavy_fence = HeavyFence::kMembarrier;
 };
 
 /// A small file of /proc or /sys without the final newline; nothing if it cannot be read.

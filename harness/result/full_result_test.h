@@ -45,12 +45,12 @@ inline RunResult full_result() {
   m.numa_balancing = false;
   m.damon = false;
   m.virtual_machine = true;
-  m.rtm.probe = "works";
-  m.heavy_fence = "membarrier";
+  m.rtm.probe = RtmOutcome::kWorks;
+  m.heavy_fence = HeavyFence::kMembarrier;
   TrialResult& t = r.trial;
   t.placement = {.requested = "compact",
                  .mem = "bind:0",
-                 .mem_by = std::string("chunks"),
+                 .mem_by = PlacedBy::kChunks,
                  .page_nodes = PageNodes{.pages = 12, .shares = {{.node = 0, .share = 1}}},
                  .threads = {{.requested_cpu = 0, .observed_cpu = 0u, .socket = 0u, .node = 0u, .cluster = 0u, .core = 0u}},
                  .processors = 1,
@@ -89,7 +89,7 @@ inline RunResult full_result() {
   t.sync.abort_statuses = std::vector<NamedCount>{{.name = "retry+conflict", .count = 30}, {.name = "zero", .count = 10}};
   t.sync.fallback_rate = 0.0001;
   t.sync.restart_rate = 0.5;
-  t.sync.series = std::vector<SyncStats::Series>{{.name = "aborts", .rates = {.1, .2}}};
+  t.sync.series = std::vector<SyncStats::Series>{{"aborts", {.1, .2}}};
   t.sync.per_thread = std::vector<SyncStats::Counts>{{{.name = "ops", .count = 5}, {.name = "conflict", .count = 30}}};
   t.sync.reclaim = std::vector<NamedCount>{
       {.name = "retired", .count = 9}, {.name = "freed", .count = 7}, {.name = "pending", .count = 2},
@@ -103,7 +103,7 @@ inline RunResult full_result() {
   t.key_file = KeyFile{.lines = 1005, .empty = 2, .repeated = 3};
   t.trace = TraceAbout{.checksum = 0xfade, .operations = 5, .keys = 3, .loaded = 2, .has_times = true};
   t.wiscer = WiscerFile::read("steady-state");
-  t.workload_phases = read_phases(TemporaryFile("warm 1000 lookup zipf:0.99 drift:10\ngrow 256 mix:insert=100\n").path());
+  t.workload_phases = about(read_phases(TemporaryFile("warm 1000 lookup zipf:0.99 drift:10\ngrow 256 mix:insert=100\n").path()));
   t.memory = {.malloc = Measured<MallocServer>::missing("nodes are not from malloc"),
               .index_live = u64{43'000},
               .index_reserved = u64{50'000},
@@ -145,8 +145,6 @@ inline RunResult full_result() {
 inline RunResult empty_result() {
   RunResult r;
   identify(r);
-  r.machine.rtm.probe = "absent";
-  r.machine.heavy_fence = "none";
   r.trial.status = Status::kSkipped;
   r.trial.reason = "two writers";
   nothing_measured(r.trial, "the run was skipped");

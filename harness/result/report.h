@@ -1,34 +1,28 @@
 #pragma once
 
-// The JSON document of a run. result.schema.json describes it; whoever changes the one changes the other, and
-// the schema version with them when a reader would have to change too.
-//
-// The rule for what was not measured: "x": null and beside it "x_reason": "why". Never zero.
+// The JSON document of a run, as its structs are described (fields.h). Where a reader would have to change with it,
+// RunResult::kSchemaVersion counts up.
 
 #include <string>
-#include <vector>
-
-#include <nlohmann/json.hpp>
 
 #include "harness/result/result.h"
+#include "harness/result/write_fields.h"
 #include "src/base/error.h"
 
 namespace latchlab {
-
-using Json = nlohmann::ordered_json;
-
-/// "key": null, and beside it "key_reason": why.
-void put_missing(Json& object, const std::string& key, const std::string& reason);
-
-/// "key": the number, or null with the reason.
-void put(Json& object, const std::string& key, const Measured<double>& measured);
-void put(Json& object, const std::string& key, const Measured<u64>& measured);
 
 /// The machine, as every document says it.
 [[nodiscard]] Json json_of(const MachineInfo& machine);
 
 /// The whole document.
 [[nodiscard]] Json document_of(const RunResult& result);
+
+/// The result that a document holds, but for its Config, of which only block, order and replicate are read. Throws InputError where
+/// a value is not what the schema says.
+[[nodiscard]] RunResult result_of(const Json& document);
+
+/// The schema of all that document_of writes: result.schema.json.
+[[nodiscard]] std::string result_schema();
 
 /// Fills in who, when and which point: run_id, started, point_hash. The id is unique among processes and
 /// machines.

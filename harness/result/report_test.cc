@@ -43,6 +43,27 @@ TEST_CASE("documents conform to the committed schema", "[report]") {
   }
 }
 
+TEST_CASE("the committed schema of results is that of their structs", "[report]") {
+  testing::check_committed("harness/result/result.schema.json", result_schema());
+}
+
+TEST_CASE("a document that is read again says the same", "[report]") {
+  for (const RunResult& result : {full_result(), empty_result()}) {
+    const Json document = document_of(result);
+    RunResult read = result_of(document);
+    read.config = result.config;
+    CHECK(document_of(read) == document);
+  }
+  Json document = document_of(full_result());
+  document.erase("stream");   // as an older one
+  CHECK_FALSE(result_of(document).trial.stream);
+  document["status"] = "fine";
+  CHECK_THROWS_WITH(result_of(document), "there is no 'fine'; there are ok, noisy, degraded, skipped, failed, invalid");
+  document["status"] = "ok";
+  document["throughput"]["seconds"] = "long";
+  CHECK_THROWS_AS(result_of(document), InputError);
+}
+
 TEST_CASE("what was not measured is null with a reason, never zero", "[report]") {
   const Json document = document_of(empty_result());
   for (const char* at :

@@ -1,12 +1,13 @@
 #pragma once
 
-// Everything that the JSON document of one run says, as plain structs; report.cc turns them into the document
-// and result.schema.json describes it. The rule of the house: what was not measured is null with a reason,
-// never zero. So whatever may be missing is a Measured<T> (or_reason.h), which cannot be filled in by forgetting it.
+// Everything that is known about one run. The document that a run leaves behind is a RunResult as JSON: each struct is described
+// once, beside it (fields.h), and writer, reader and result.schema.json follow. The rule of the house: what was not measured is
+// null with a reason, never zero. So whatever may be missing is a Measured<T> (or_reason.h), which cannot be filled in by
+// forgetting it.
 //
 //   RunResult            front end: who, when, which command, which build
-//     Config config      what was asked for, resolved
-//     MachineInfo        where it ran (environment.cc)
+//     Config config      what was asked for, resolved                          its fields, and those of all structs from
+//     MachineInfo        where it ran (environment.cc)                         other rooms, are in described.h
 //     TrialResult        what the trial saw: placement, phases, throughput, sync, memory, limits, ...
 
 #include <optional>
@@ -20,6 +21,9 @@
 #include "harness/host/limits.h"
 #include "harness/host/malloc_library.h"
 #include "harness/host/placement.h"
+#include "harness/result/call_times.h"
+#include "harness/result/described.h"
+#include "harness/result/fields.h"
 #include "src/base/types.h"
 #include "src/base/words.h"
 #include "workloads/phases_file.h"
@@ -40,20 +44,32 @@ inline constexpr std::array kWords<Status>{"ok"sv, "noisy"sv, "degraded"sv, "ski
 /// Whether a command of such runs ends with exit status 0. `strict`: as --strict asks, noisy and degraded ones do not.
 [[nodiscard]] bool is_good(Status status, bool strict);
 
-struct NamedCount {
-  std::string name;
-  u64 count = 0;
-};
+/// What --mem places: the index's mappings, or whatever the run's threads touch first, malloc's memory in it.
+enum class PlacedBy { kChunks, kThreads };
+template <>
+inline constexpr std::array kWords<PlacedBy>{"chunks"sv, "threads"sv};
 
 struct Placement {
   std::string requested;  ///< the word of --pin
   std::string mem;        ///< the word of --mem
-  Measured<std::string> mem_by;  ///< "chunks": the index's mappings are placed; "threads": whatever these touch first
+  Measured<PlacedBy> mem_by;
   Measured<PageNodes> page_nodes;
   std::vector<ThreadPlace> threads;
-  Measured<u32> processors;       ///< distinct processors in use
+  Measured<u32> processors;
   Measured<bool> oversubscribed;  ///< more threads than processors: allowed, said and recorded
 };
+template <Like<Placement> Self>
+void describe(Self& p, auto& field) {
+  field("requested", p.requested);
+  field("processors", p.processors, "distinct ones in use", kOneOrMore);
+  field("oversubscribed", p.oversubscribed);
+  field.group("memory", [&](auto& memory) {
+    memory("requested", p.mem);
+    memory("by", p.mem_by, "what is placed: the index's mappings, or whatever the run's threads touch first, malloc's memory in it");
+    memory("observed", p.page_nodes);
+  });
+  field("threads", p.threads);
+}
 
 /// A phase of the run in the order it happened: load, verify, warmup, measure, validate, ...
 struct PhaseTime {
@@ -62,17 +78,35 @@ struct PhaseTime {
   u64 operations = 0;
   Measured<double> per_second = Measured<double>::missing("this phase has no operations");
 };
+template <Like<PhaseTime> Self>
+void describe(Self& p, auto& field) {
+  field("name", p.name);
+  field("seconds", p.seconds);
+  field("operations", p.operations);
+  field("per_second", p.per_second);
+}
 
-/// `name` is read, insert, update, upsert, erase or scan; `succeeded` counts those that found (changed) something, and of
-/// upserts those that inserted.
+/// `name` is the word of an OpKind.
 struct OperationRate {
   std::string name;
   u64 count = 0;
   u64 succeeded = 0;
   double per_second = 0;
-  u64 keys = 0;    ///< that multi-gets looked up; 0 of all others
-  u64 found = 0;   ///< of those
+  u64 keys = 0;
+  u64 found = 0;
 };
+template <Like<OperationRate> Self>
+void describe(Self& r, auto& field) {
+  field("count", r.count);
+  field("succeeded", r.succeeded, "found or changed something; of upserts: inserted; of multi-gets: found all");
+  field("per_second", r.per_second);
+  field.where(r.keys > 0, "keys", r.keys, "that multi-gets looked up", kOneOrMore);
+  field.where(r.keys > 0, "found", r.found, "of those");
+}
+template <Like<OperationRate> Self>
+auto& named_value(Self& named) {
+  return named;
+}
 
 /// What ended the measured phase.
 enum class Ending {
@@ -86,142 +120,156 @@ enum class Ending {
 template <>
 inline constexpr std::array kWords<Ending>{"time"sv, "operations"sv, "records"sv, "workload"sv, "full"sv, "signal"sv};
 
-/// Of the measured phase. Rates are operations a second, all over the same `seconds`: those in which all
-/// threads ran operations, by the clock on the wall (rounds.h). Only the making of operations is left out,
-/// which all threads do at the same time; with more threads than processors nothing is.
+/// Of the measured phase (rounds.h).
 struct Throughput {
   u64 operations = 0;
   double seconds = 0;
-  double timed_share = 0;  ///< of the wall time from the first operation's beginning to the last one's end
-  double per_second = 0;   ///< operations / seconds
+  double timed_share = 0;
+  double per_second = 0;
   Ending ended_by = Ending::kTime;
   std::vector<OperationRate> per_operation;
-  u64 interval_ns = 0;  ///< length of the intervals of `series`; the last, partial one is left out
+  u64 interval_ns = 0;
   std::vector<double> series;
   std::vector<double> per_thread;
-  Measured<double> jain;          ///< fairness: (sum x)^2 / (n sum x^2), 1 when all threads did the same
-  Measured<double> generator_ns;  ///< what making one operation cost a thread, warm-up included, in time of a processor
+  Measured<double> jain;
+  Measured<double> generator_ns;
 };
-
-/// How long calls took. A percentile is the time that so many percent did not exceed; those that no call lies beyond are left
-/// out.
-struct LatencySummary {
-  u64 count = 0;
-  double mean_ns = 0;
-  u64 min_ns = 0;
-  u64 max_ns = 0;
-  std::vector<std::pair<double, u64>> percentiles;   ///< percent, ns
-  std::vector<std::pair<u64, u64>> histogram;        ///< the largest time of a bucket, ns, and its calls
-};
-
-/// The timed calls of one kind of operation.
-struct OperationLatency {
-  std::string name;
-  LatencySummary summary;
-  Measured<LatencySummary> response;          ///< from when they were due, in an open loop
-  Measured<u64> fallbacks;                    ///< in these calls
-  Measured<std::vector<NamedCount>> aborts;   ///< in these calls, by cause
-};
-
-/// Of single calls in the measured phase (latency.h).
-struct Latency {
-  double clock_ns = 0;   ///< what an empty call takes, by the same clock: in every time
-  /// Timed calls' part of the time in which threads ran operations, 0..1. What it is more than their part of the operations, timing
-  /// costs a closed loop; and more, where so many are timed that their neighbours hardly overlap either.
-  double share_of_time = 0;
-  LatencySummary all;
-  Measured<double> per_key_ns;          ///< the mean over the keys of a call, where every call has so many
-  Measured<LatencySummary> response;    ///< of all, from when they were due, in an open loop
-  std::vector<OperationLatency> operations;
-  Measured<LatencySummary> fell_back;   ///< calls in which an operation fell back, where there are others
-};
-
-/// How an open loop went (open_loop.h).
-struct Offer {
-  double per_second = 0;   ///< operations that were to come, on average, over the seconds of the measured phase; of a trace that came
-  Measured<u64> arrivals;  ///< operations that came in them
-  Lag lag;                 ///< the largest of all threads
-  bool late = false;       ///< what waited at the end is a queue that grows: response times say how long it was looked at
-};
-
-/// How a bound was looked for (slo.h).
-struct SloSearch {
-  struct Try {
-    u64 per_second = 0;        ///< operations that came, on average
-    double done_per_second = 0;
-    Measured<u64> response_ns; ///< at the percentile of the bound
-    bool late = false;         ///< the threads could not bear the rate
-    bool cut = false;          ///< it was cut short
-    bool kept = false;
-  };
-  RateSearch::Answer answer = RateSearch::Answer::kFound;
-  double closed_per_second = 0;   ///< of a closed loop, before
-  std::vector<Try> tries;         ///< of the last one are the numbers of the result; one at least
-};
+template <Like<Throughput> Self>
+void describe(Self& t, auto& field) {
+  field.about("of the measured phase; rates are operations a second, all over the same seconds");
+  field("operations", t.operations);
+  field("seconds", t.seconds,
+        "wall time in which threads ran operations, in rounds: all make their next operations at the same time, which is left out, "
+        "then all run them at the same time, until one is through and the others stop within 64 operations. A round lasts from the "
+        "last one's being ready to a thread's stop, averaged over the threads. With more threads than processors there are no rounds "
+        "and nothing is left out: wall time from the first thread's beginning to the last one's end",
+        kAboveZero);
+  field("timed_share", t.timed_share,
+        "seconds / wall time of the whole phase: throughput with the making of operations is per_second times this",
+        Bounds{.most = 1, .above = true});
+  field("per_second", t.per_second, "operations / seconds", kAboveZero);
+  field("ended_by", t.ended_by,
+        "--time, --ops, insert has no more records, the operations of a trace or a file of phases are done, an insert found no room in "
+        "an index that may not grow, an interruption");
+  field("per_operation", t.per_operation);
+  field.seconds("interval_s", t.interval_ns, "of series; the last, partial one is left out");
+  field("series", t.series);
+  field("per_thread", t.per_thread, "over the same seconds: their sum is per_second");
+  field("jain", t.jain, "fairness of x, the threads' operations: (sum x)^2 / (n sum x^2), 1 when all threads did the same", kUpToOne);
+  field("generator_ns", t.generator_ns, "what making one operation costs a thread, warm-up included, in time of a processor");
+}
 
 /// What the policy counted over all threads in the measured phase.
 struct SyncStats {
   using Options = std::vector<std::pair<std::string, std::string>>;
   using Counts = std::vector<NamedCount>;
-  Options options;            ///< every option of the policy as it was in effect
-  Measured<Counts> counters;  ///< all named counters of the policy but those of aborts
-  Measured<Counts> aborts;         ///< by cause
-  Measured<Counts> abort_statuses; ///< by the bits of the status that the processor gave, those that there were
-  /// Of what could be elided (operations; of hybrid: changes) the share that was not, 0..1; 1 where transactions do not work.
-  /// Of `adaptive` with those that took the lock by choice: counters.direct_lock.
+  using Series = std::pair<std::string, std::vector<double>>;   ///< its name, and a rate an interval
+  Options options;
+  Measured<Counts> counters;
+  Measured<Counts> aborts;
+  Measured<Counts> abort_statuses;
   Measured<double> fallback_rate;
-  Measured<double> restart_rate;   ///< restarts an operation
-  /// Aborts an operation, fallbacks of what could be elided, restarts an operation in the intervals of Throughput::series: those
-  /// that the policy counts. Intervals in which there was nothing to take a share of have the rate of the next in which there
-  /// was, joined; at the end they are left out.
-  struct Series {
-    std::string name;
-    std::vector<double> rates;
-  };
+  Measured<double> restart_rate;
   Measured<std::vector<Series>> series;
-  Measured<std::vector<Counts>> per_thread;   ///< counters and aborts of each thread
-  /// Blocks that were retired and freed in the measured phase and how often they piled up (stalled);
-  /// `pending` are those that were waiting at its end.
+  Measured<std::vector<Counts>> per_thread;
   Measured<Counts> reclaim;
 };
+template <Like<SyncStats> Self>
+void describe(Self& s, auto& field) {
+  field("options", s.options, "of the policy, as they were in effect");
+  field("counters", s.counters, "of the policy in the measured phase; aborts are counted in `aborts` only");
+  field("aborts", s.aborts, "by cause; null where no transaction was begun. counters.begins = counters.commits + their sum");
+  field("abort_statuses", s.abort_statuses,
+        "by the bits of the status that the processor gave, as in retry+conflict: those that there were", kOneOrMore);
+  field("fallback_rate", s.fallback_rate,
+        "of what could be elided (operations; of hybrid: changes) the share that was not: counters.fallbacks, and counters.direct_lock "
+        "of adaptive; 1 where transactions do not work",
+        kUpToOne);
+  field("restart_rate", s.restart_rate, "restarts an operation");
+  field("series", s.series,
+        "aborts an operation, fallbacks of what could be elided, restarts an operation, in the intervals of throughput.series: those "
+        "that the policy counts. Intervals in which there was nothing to take a share of have the rate of the next in which there was, "
+        "joined; at the end they are left out");
+  field("per_thread", s.per_thread, "counters and aborts of each thread");
+  field("reclaim", s.reclaim,
+        "blocks retired and freed, advances of the epoch, and batches that ended with too much garbage (stalled), all in the measured "
+        "phase; pending: waiting at its end");
+}
 
 /// The lines of a key file.
 struct KeyFile {
   u64 lines = 0;
-  u64 empty = 0;     ///< of them skipped because nothing is on them
-  u64 repeated = 0;  ///< of them equal to an earlier one: one record
+  u64 empty = 0;
+  u64 repeated = 0;
 };
+template <Like<KeyFile> Self>
+void describe(Self& f, auto& field) {
+  field.about("lines of the file, and of them those skipped as empty and those equal to an earlier one, which are one record");
+  field("lines", f.lines, "", kOneOrMore);
+  field("empty", f.empty);
+  field("repeated", f.repeated);
+}
 
 struct MemoryUse {
-  Measured<MallocServer> malloc;   ///< who served the calls, where a node is a call of malloc
-  Measured<u64> index_live;        ///< bytes in blocks of the index after the measured phase
-  Measured<u64> index_reserved;    ///< bytes that the index holds from the system, free ones included
-  Measured<u64> payload;           ///< bytes of the payloads apart from the index (payloads.h)
-  Measured<u64> keys;              ///< keys in the index at that time
-  /// Keys in the index as the measured phase began: the records and what the warm-up has inserted or erased.
+  Measured<MallocServer> malloc;
+  Measured<u64> index_live;
+  Measured<u64> index_reserved;
+  Measured<u64> payload;
+  Measured<u64> keys;
   Measured<u64> keys_at_start;
-  Measured<double> bytes_per_key;  ///< index_reserved / keys: everything included
-  /// Of the memory that the process got from before the first phase to the end of the measured one. Most of
-  /// it is the index, but threads' operations and whatever else the harness keeps are in it too.
-  Measured<u64> page_bytes;     ///< 4096, or 2 MiB when most of that memory was on huge pages: as observed
-  Measured<double> huge_share;  ///< the share of that memory on huge pages, 0..1
+  Measured<double> bytes_per_key;
+  Measured<u64> page_bytes;
+  Measured<double> huge_share;
   Measured<u64> rss;
-  Measured<u64> minor_faults;  ///< in the measured phase
+  Measured<u64> minor_faults;
   Measured<u64> major_faults;
-  Measured<u64> accessed_cleared;   ///< how often the Accessed bits of all pages were cleared in the measured phase
+  Measured<u64> accessed_cleared;
 };
+template <Like<MemoryUse> Self>
+void describe(Self& m, auto& field) {
+  field("malloc", m.malloc, "the file in which malloc was found and its version, as it says; null where nodes are not from malloc");
+  field("index_live_bytes", m.index_live, "in blocks of the index after the measured phase");
+  field("index_reserved_bytes", m.index_reserved, "that the index holds from the system, free ones included");
+  field("payload_bytes", m.payload,
+        "of the payloads that values lead to, apart from the index: bytes_per_key is without them, limits.footprint_bytes with them",
+        Bounds{.least = 16});
+  field("keys_at_start", m.keys_at_start,
+        "in the index as the measured phase began: config.records and what the warm-up inserted and erased");
+  field("keys", m.keys, "in the index at the end of the measured phase");
+  field("bytes_per_key", m.bytes_per_key, "index_reserved_bytes / keys");
+  field("page_bytes", m.page_bytes,
+        "of most of the memory that the process got from before the first phase to the end of the measured one: the index, and what "
+        "the harness itself keeps");
+  field("huge_share", m.huge_share, "of the same memory, the share on huge pages", kUpToOne);
+  field("rss_bytes", m.rss);
+  field("minor_faults", m.minor_faults, "in the measured phase");
+  field("major_faults", m.major_faults, "in the measured phase");
+  field("accessed_cleared", m.accessed_cleared, "how often the Accessed bits of all pages were cleared in the measured phase");
+}
 
-/// An event that was counted while threads ran operations of the measured phase, summed over the threads. Energy is of whole
-/// packages and of the phase on the wall.
+/// An event that was counted.
 struct PmuTotal {
-  std::string here;         ///< what the event is on this processor, in libpfm4's words
-  bool user_only = false;   ///< without what happened in the kernel, which lets nobody count that
+  std::string here;
+  bool user_only = false;
   u64 raw = 0;
-  double scaled = 0;        ///< raw * enabled / running, thread by thread
+  double scaled = 0;
   u64 enabled_ns = 0;
-  u64 running_ns = 0;       ///< less than enabled where events took turns on the processor's counters
-  double per_operation = 0;   ///< scaled / operations
+  u64 running_ns = 0;
+  double per_operation = 0;
+
+  [[nodiscard]] double running_share() const { return static_cast<double>(running_ns) / static_cast<double>(enabled_ns); }
 };
+template <Like<PmuTotal> Self>
+void describe(Self& t, auto& field) {
+  field("here", t.here, "what the event is on this processor, in libpfm4's words", kNotEmpty);
+  field("user_only", t.user_only, "without what happened in the kernel, which lets nobody count that");
+  field("raw", t.raw, "of energy-pkg: in units of 2^-32 joules, of whole packages, over the phase on the wall");
+  field("scaled", t.scaled, "raw * enabled_ns / running_ns, thread by thread");
+  field("enabled_ns", t.enabled_ns, "", kOneOrMore);
+  field("running_ns", t.running_ns, "less than enabled_ns where events took turns on the processor's counters", kOneOrMore);
+  field("running_share", t.running_share(), "", Bounds{.most = 1, .above = true});
+  field("per_operation", t.per_operation, "scaled / throughput.operations");
+}
 
 struct PmuResult {
   struct Event {
@@ -230,54 +278,122 @@ struct PmuResult {
     Measured<PmuTotal> total;
   };
   std::vector<Event> events;
-  std::vector<std::pair<std::string, double>> derived;   ///< ratios both parts of which are there
+  std::vector<std::pair<std::string, double>> derived;
 };
+template <Like<PmuResult::Event> Self>
+void describe(Self& e, auto& field) {
+  field("name", e.name, "", kNotEmpty);
+  field("family", e.family, "named: asked for by its libpfm4 name", kNotEmpty);
+  field("count", e.total);
+}
+template <Like<PmuResult> Self>
+void describe(Self& p, auto& field) {
+  field.about("events counted while threads ran operations of the measured phase, not while they made them or waited for each other; "
+              "sums over the threads. Events of a family are on the processor's counters together as far as it has enough");
+  field("events", p.events);
+  field("derived", p.derived,
+        "ratios both parts of which were counted, from the same group of counters where they are of one family. transactional_cycles: "
+        "cycles-t / cycles, the share in transactions; aborted_cycles: (cycles-t - cycles-ct) / cycles, the share in those that aborted");
+}
 
 /// What disturbed the measured phase, over the whole process.
 struct Health {
   Measured<u64> voluntary_switches;
   Measured<u64> involuntary_switches;
   Measured<u64> migrations;
-  Measured<double> steal_share;    ///< of all processor time, taken by the hypervisor
-  /// Of the time in which a thread could have run, the share in which it did, 0..1: of the thread that had least (on_processor.h).
+  Measured<double> steal_share;
   Measured<double> on_processor;
-  Measured<double> load_before;    ///< load average of one minute before the run
-  std::vector<std::string> notes;  ///< e.g. "DAMON is running: it aborts transactions"
+  Measured<double> load_before;
+  std::vector<std::string> notes;
 };
+template <Like<Health> Self>
+void describe(Self& h, auto& field) {
+  field("voluntary_switches", h.voluntary_switches);
+  field("involuntary_switches", h.involuntary_switches);
+  field("migrations", h.migrations);
+  field("steal_share", h.steal_share, "of all processor time, taken by the hypervisor", kUpToOne);
+  field("on_processor", h.on_processor,
+        "of the time in which a thread could have run, the share in which it did: of the thread that had least", kUpToOne);
+  field("load_before", h.load_before, "load average of one minute before the run");
+  field("notes", h.notes, "as in: DAMON is running: it aborts transactions");
+}
 
 struct Validation {
   Validate mode = Validate::kTally;
   Measured<bool> passed;
   Measured<u64> expected_keys;
   Measured<u64> found_keys;
-  std::string detail;  ///< of a mismatch, one line
+  std::string detail;
 };
+template <Like<Validation> Self>
+void describe(Self& v, auto& field) {
+  field("mode", v.mode);
+  field("passed", v.passed);
+  field("expected_keys", v.expected_keys);
+  field("found_keys", v.found_keys);
+  field("detail", v.detail, "of a mismatch, one line");
+}
 
-/// The measured phase in rows of so many operations, or phases of the workload's file (rows.h).
-struct Rows {
-  struct Row {
-    std::string name;   ///< of the workload's phase; empty where rows are of so many operations
-    u64 operations = 0;
-    double seconds = 0;
-    Measured<double> nodes_per_fetch;   ///< of lookups just before the end of the row
-    std::vector<std::pair<std::string, double>> events;   ///< "family.name" and scaled count of those that are counted
-  };
-  std::vector<Row> rows;
+/// A part of the measured phase: so many operations, or a phase of the workload's file (rows.h).
+struct ResultRow {
+  std::string phase;
+  u64 operations = 0;
+  double seconds = 0;
+  Measured<double> nodes_per_fetch;
+  std::vector<std::pair<std::string, double>> events;
 };
+template <Like<ResultRow> Self>
+void describe(Self& r, auto& field) {
+  field("operations", r.operations, "", kOneOrMore);
+  field("seconds", r.seconds, "as those of throughput");
+  field("events", r.events, "family.name and scaled count of the events of pmu that are counted");
+  field.present("phase", r.phase, "rows are of so many operations", "of a workload's file of phases");
+  field("nodes_per_fetch", r.nodes_per_fetch,
+        "of one thread's lookups just before the end of the row, walked again: what an index has learned from them is in it");
+}
 
 /// What tells that two runs did the same operations: a hash of the first of the workload (workloads/stream.h), the same
 /// for every number of threads, index and policy.
 struct StreamPrint {
   static constexpr u64 kMost = 1'000'000;
-  u64 operations = 0;   ///< that it is of, at most kMost
+  u64 operations = 0;    ///< that it is of, at most kMost
   u64 fingerprint = 0;
 };
+template <Like<StreamPrint> Self>
+void describe(Self& s, auto& field) {
+  field("operations", s.operations, "that it is of", kOneOrMore);
+  field.hex("fingerprint", s.fingerprint);
+}
 
 /// What a trace is, wherever it lies.
 struct TraceAbout {
   u64 checksum = 0, operations = 0, keys = 0, loaded = 0;
   bool has_times = false;
 };
+template <Like<TraceAbout> Self>
+void describe(Self& t, auto& field) {
+  field.hex("checksum", t.checksum);
+  field("operations", t.operations, "", kOneOrMore);
+  field("keys", t.keys, "", kOneOrMore);
+  field("loaded", t.loaded, "keys that were there before the first operation");
+  field("times", t.has_times, "whether it says when operations were recorded");
+}
+
+/// A phase of a workload's file.
+struct PhaseAbout {
+  std::string name;
+  u64 operations = 0;
+  std::string workload, distribution, churn;
+};
+template <Like<PhaseAbout> Self>
+void describe(Self& p, auto& field) {
+  field("name", p.name, "", kNotEmpty);
+  field("operations", p.operations, "that it has: what the file says, rounded up", Bounds{.least = 256, .multiple_of = 256});
+  field("workload", p.workload, "", kNotEmpty);
+  field.present("dist", p.distribution, "it takes the records in turn", "null where no operation draws a key");
+  field("churn", p.churn, "", kNotEmpty);
+}
+[[nodiscard]] std::vector<PhaseAbout> about(const std::vector<WorkloadPhase>& phases);
 
 /// What a trial hands back.
 struct TrialResult {
@@ -287,12 +403,12 @@ struct TrialResult {
   Measured<KeyFile> key_file;
   Measured<TraceAbout> trace;
   Measured<WiscerFile> wiscer;
-  Measured<std::vector<WorkloadPhase>> workload_phases;   ///< of a file of phases
+  Measured<std::vector<PhaseAbout>> workload_phases;
   Measured<StreamPrint> stream;
   Placement placement;
   std::vector<PhaseTime> phases;   ///< of the run
   Measured<Throughput> throughput;
-  Measured<Rows> rows;
+  Measured<std::vector<ResultRow>> rows;
   Measured<Latency> latency;
   Measured<Offer> offer;
   Measured<SloSearch> slo;
@@ -310,6 +426,43 @@ struct TrialResult {
   void worsen(Status to, const std::string& why);
   void add_phase(const std::string& name, double seconds, u64 operations);
 };
+/// What it says first; the rest is below.
+template <Like<TrialResult> Self>
+void describe_outcome(Self& t, auto& field) {
+  field("status", t.status, "noisy: health.on_processor is below 0.9, and nothing worse is the case");
+  field("reason", t.reason, "why the status is not ok");
+  field("interrupted", t.interrupted, "ended early by a signal: the numbers cover the part that ran");
+}
+/// What files of the workload said, which documents have in `config`.
+template <Like<TrialResult> Self>
+void describe_files(Self& t, auto& field) {
+  field("key_file", t.key_file);
+  field("trace", t.trace);
+  field("wiscer", t.wiscer);
+  field("phases", t.workload_phases,
+        "what a workload file of phases says, or leaves to be the default; all of them are parts of the measured phase of the run");
+}
+template <Like<TrialResult> Self>
+void describe(Self& t, auto& field) {
+  field("stream", t.stream);
+  field("placement", t.placement);
+  field("phases", t.phases,
+        "of the run: load, measure and so on; those of a workload's file are config.phases, and rows of the measured one");
+  field("throughput", t.throughput);
+  field("rows", t.rows,
+        "the measured phase in rows that follow each other: one for each phase of a workload's file, or, where so many operations are "
+        "asked for, each ended by the first round in which it had enough");
+  field("latency", t.latency);
+  field("offer", t.offer);
+  field("slo", t.slo);
+  field("nodes_per_fetch", t.nodes_per_fetch);
+  field("sync", t.sync);
+  field("pmu", t.pmu);
+  field("memory", t.memory);
+  field("limits", t.limits);
+  field("health", t.health);
+  field("validation", t.validation);
+}
 
 /// Gives what only the measured phase could have measured this reason.
 void nothing_measured(TrialResult& result, const std::string& why);
@@ -323,19 +476,51 @@ struct BuildInfo {
   std::string compiler;
   std::string flags;
   std::string type;
-  std::vector<std::pair<std::string, std::string>> libraries;  ///< name, version
+  std::vector<std::pair<std::string, std::string>> libraries;
 };
+template <Like<BuildInfo> Self>
+void describe(Self& b, auto& field) {
+  field("commit", b.commit);
+  field("dirty", b.dirty);
+  field("compiler", b.compiler);
+  field("flags", b.flags);
+  field("type", b.type);
+  field("libraries", b.libraries, "name to version");
+}
 
 struct RunResult {
   static constexpr u32 kSchemaVersion = 10;
-  std::string run_id;      ///< unique: time, process, counter
-  std::string point_hash;  ///< equal for replicates of one point, on any machine
-  std::string started;     ///< UTC, ISO 8601
+  std::string run_id;
+  std::string point_hash;
+  std::string started;
   std::vector<std::string> command;
   Config config;
   BuildInfo build;
   MachineInfo machine;
   TrialResult trial;
 };
+/// Its Config is what it was read as: documents hold it as words.
+template <Like<RunResult> Self>
+void describe(Self& r, auto& field) {
+  constexpr const char* kAlone = "the run is not part of a comparison";
+  field.about("One document a run. What was not measured is null, and the property of the same name with _reason says why; it is never "
+              "zero.");
+  field.constant("schema_version", RunResult::kSchemaVersion);
+  field("run_id", r.run_id, "unique: time, process, counter");
+  field("point_hash", r.point_hash, "equal for all runs of the same point, on any machine", kHash);
+  field.present("block", r.config.block, kAlone, "of an interleaved comparison");
+  field.present("order", r.config.order, kAlone, "position within the block");
+  field("replicate", r.config.replicate);
+  describe_outcome(r.trial, field);
+  field("started", r.started, "UTC, ISO 8601");
+  field("command", r.command);
+  field.group("config", [&](auto& config) {
+    describe_config(r.config, config);
+    describe_files(r.trial, config);
+  });
+  field("build", r.build);
+  field("machine", r.machine);
+  describe(r.trial, field);
+}
 
 }  // namespace latchlab

@@ -72,18 +72,18 @@ std::string page_nodes_text(const Placement& p) {
 }
 
 /// A line for each phase of the workload; of rows of so many operations only what is between which two.
-std::string rows_lines(const Rows& rows) {
-  const auto rate = [](const Rows::Row& row) { return static_cast<double>(row.operations) / row.seconds; };
-  if (rows.rows.front().name.empty()) {
-    const auto [least, most] = std::ranges::minmax(rows.rows, {}, rate);
-    const u64 largest = std::ranges::max(rows.rows, {}, &Rows::Row::operations).operations;
-    return line("rows", fmt::format("{} of up to {} operations   {}/s to {}/s", rows.rows.size(),
+std::string rows_lines(const std::vector<ResultRow>& rows) {
+  const auto rate = [](const ResultRow& row) { return static_cast<double>(row.operations) / row.seconds; };
+  if (rows.front().phase.empty()) {
+    const auto [least, most] = std::ranges::minmax(rows, {}, rate);
+    const u64 largest = std::ranges::max(rows, {}, &ResultRow::operations).operations;
+    return line("rows", fmt::format("{} of up to {} operations   {}/s to {}/s", rows.size(),
                                     short_number(static_cast<double>(largest)), short_number(rate(least)),
                                     short_number(rate(most))));
   }
   std::string text;
-  for (const Rows::Row& row : rows.rows) {
-    text += line(text.empty() ? "phases" : "", fmt::format("{:<12} {}/s   {} operations", row.name, short_number(rate(row)),
+  for (const ResultRow& row : rows) {
+    text += line(text.empty() ? "phases" : "", fmt::format("{:<12} {}/s   {} operations", row.phase, short_number(rate(row)),
                                                            short_number(static_cast<double>(row.operations))));
   }
   return text;
@@ -241,7 +241,7 @@ std::string block_of(const RunResult& r) {
                                       shared ? ", fewer than threads" : ""));
     }
   }
-  if (t.rows && !t.rows->rows.empty()) text += rows_lines(*t.rows);
+  if (t.rows && !t.rows->empty()) text += rows_lines(*t.rows);
   if (t.slo) text += line("slo", slo_text(*c.slo, *t.slo));
   if (t.offer) text += line("offer", offer_text(*t.offer));
   if (t.latency) text += latency_lines(*t.latency, r.config.batch.keys);

@@ -28,8 +28,8 @@ namespace {
 void describe_file(const Workload& workload, TrialResult& out) {
   out.trace = Measured<TraceAbout>::missing("the workload is no trace");
   out.wiscer = Measured<WiscerFile>::missing("the workload is no file of Wiscer");
-  out.workload_phases = Measured<std::vector<WorkloadPhase>>::missing("the workload is no file of phases");
-  if (!workload.phases().empty()) out.workload_phases = workload.phases();
+  out.workload_phases = Measured<std::vector<PhaseAbout>>::missing("the workload is no file of phases");
+  if (!workload.phases().empty()) out.workload_phases = about(workload.phases());
   if (workload.wiscer()) out.wiscer = *workload.wiscer();
   const auto& trace = workload.trace();
   if (!trace) return;
@@ -328,9 +328,9 @@ void describe(const RunParts& run, TrialResult& out) {
   }
   out.placement.requested = run.config.pin.text;
   out.placement.mem = run.config.mem.text;
-  out.placement.mem_by = !run.config.not_placed.empty()    ? Measured<std::string>::missing(run.config.not_placed)
-                          : run.config.places_chunks() ? Measured<std::string>("chunks")
-                                                    : Measured<std::string>("threads");
+  out.placement.mem_by = !run.config.not_placed.empty()    ? Measured<PlacedBy>::missing(run.config.not_placed)
+                          : run.config.places_chunks() ? Measured(PlacedBy::kChunks)
+                                                    : Measured(PlacedBy::kThreads);
   out.health.load_before = load_average();
   out.health.notes = disturbances();
   if (auto note = crowd(out.health.load_before, run.topology.processors.size())) out.health.notes.push_back(*note);

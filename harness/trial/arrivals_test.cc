@@ -178,7 +178,7 @@ TEST_CASE("the highest rate that keeps a bound is looked for, and the numbers ar
     CHECK(result.throughput->operations == 20);
     CHECK(result.latency->response->count == 20);
     CHECK(result.throughput->per_second == Approx(tries.back().done_per_second));
-    CHECK(result.latency->response->percentiles.front().second == *tries.back().response_ns);
+    CHECK(result.latency->response->percentiles.front().ns == *tries.back().response_ns);
     // The phase lasts a little longer than its operations come.
     CHECK(*result.offer->arrivals == 20);
     CHECK(result.offer->per_second > 0);

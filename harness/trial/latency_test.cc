@@ -58,7 +58,7 @@ TEST_CASE("with --latency=all every operation of the measured phase is timed, ea
   u64 in_buckets = 0;
   for (const auto& [ns, calls] : result.latency->all.histogram) in_buckets += calls;
   CHECK(in_buckets == result.latency->all.count);
-  CHECK(result.latency->all.min_ns <= result.latency->all.percentiles.front().second);
+  CHECK(result.latency->all.min_ns <= result.latency->all.percentiles.front().ns);
 }
 
 TEST_CASE("with a sample one call in so many is timed, whatever slices and stops make of the steps") {
@@ -70,7 +70,7 @@ TEST_CASE("with a sample one call in so many is timed, whatever slices and stops
   const TrialResult result = run_of<Toy<u64>>(config);
   REQUIRE(result.latency);
   CHECK(result.latency->all.count == 1234);
-  CHECK(result.latency->all.percentiles.back().first == 99.9);   // beyond it is one of them, beyond 99.99 none
+  CHECK(result.latency->all.percentiles.back().percent == 99.9);   // beyond it is one of them, beyond 99.99 none
 }
 
 TEST_CASE("a result says which part of its threads' time timed calls took, and what that cost") {
@@ -177,11 +177,11 @@ TEST_CASE("calls that fell back are told apart, and aborts by the kind of the op
   CHECK(counted(updates.aborts, "conflict") == fallbacks);
   CHECK(counted(updates.aborts, "zero") == 0);
   // One update in fifty: beyond the 90th percentile, before the 99th.
-  CHECK(updates.summary.percentiles[0].first == 50);
-  CHECK(updates.summary.percentiles[0].second < updates.summary.max_ns);
+  CHECK(updates.summary.percentiles[0].percent == 50);
+  CHECK(updates.summary.percentiles[0].ns < updates.summary.max_ns);
   REQUIRE(updates.summary.percentiles.size() > 2);
-  CHECK(updates.summary.percentiles[2].first == 99);
-  CHECK(updates.summary.percentiles[2].second >= 300'000);
+  CHECK(updates.summary.percentiles[2].percent == 99);
+  CHECK(updates.summary.percentiles[2].ns >= 300'000);
 }
 
 TEST_CASE("where every call fell back there are none to tell apart") {
@@ -201,7 +201,7 @@ TEST_CASE("what the policy met with is told for each thread and each interval") 
   // Whoever takes the samples may be kept from it for as long as the whole run lasts.
   TrialResult result;
   const auto tells = [&] {
-    const auto some = [](const SyncStats::Series& series) { return std::ranges::any_of(series.rates, [](double rate) { return rate > 0; }); };
+    const auto some = [](const SyncStats::Series& series) { return std::ranges::any_of(series.second, [](double rate) { return rate > 0; }); };
     return result.sync.series && std::ranges::all_of(*result.sync.series, some);
   };
   for (; !tells() && config.time_ns < 60'000'000'000; config.time_ns *= 2) result = run_of<Falling>(config);
@@ -218,9 +218,9 @@ TEST_CASE("what the policy met with is told for each thread and each interval") 
   REQUIRE(result.sync.series);
   REQUIRE(result.sync.series->size() == 2);   // it counts no restarts
   for (const SyncStats::Series& series : *result.sync.series) {
-    INFO(series.name);
-    CHECK(series.rates.size() <= result.throughput->series.size());
-    for (const double rate : series.rates) CHECK(rate <= .1);   // .4 of the operations are updates, of which one in fifty falls back
+    INFO(series.first);
+    CHECK(series.second.size() <= result.throughput->series.size());
+    for (const double rate : series.second) CHECK(rate <= .1);   // .4 of the operations are updates, of which one in fifty falls back
   }
   CHECK(tells());
   const TrialResult none = run_of<Toy<u64>>(small("mix:read=60,update=40"));

@@ -24,7 +24,7 @@ void RowCutter::end_section(std::size_t section) {
   if (!sections_.empty() && phases_.meter().operations() > operations_) cut(sections_[section], ran());
 }
 
-Rows RowCutter::finish() {
+std::vector<ResultRow> RowCutter::finish() {
   if (phases_.meter().operations() > operations_) cut(sections_.empty() ? "" : sections_[phases_.section()], ran());
   return std::move(rows_);
 }
@@ -56,7 +56,7 @@ std::vector<std::vector<PmuCount>> RowCutter::counted() {
 void RowCutter::cut(const std::string& name, const Slice& ran) {
   const u64 operations = phases_.meter().operations();
   const double seconds = phases_.rounds().seconds();
-  Rows::Row row{.name = name,
+  ResultRow row{.phase = name,
                 .operations = operations - std::exchange(operations_, operations),
                 .seconds = seconds - std::exchange(seconds_, seconds),
                 .nodes_per_fetch = count_nodes_(ran),
@@ -64,7 +64,7 @@ void RowCutter::cut(const std::string& name, const Slice& ran) {
   for (const PmuResult::Event& event : pmu_account(events_, counted(), {}, row.operations).events) {
     if (event.total) row.events.emplace_back(fmt::format("{}.{}", event.family, event.name), event.total->scaled);
   }
-  rows_.rows.push_back(std::move(row));
+  rows_.push_back(std::move(row));
   for (std::size_t t = 0; t < done_.size(); ++t) done_[t] = phases_.workers()[t].tally.operations();
 }
 

@@ -38,7 +38,7 @@ class RowCutter {
   void end_section(std::size_t section);
 
   /// Ends the last one, if anything is in it, and returns them all. When the phase is over, while its events are open.
-  [[nodiscard]] Rows finish();
+  [[nodiscard]] std::vector<ResultRow> finish();
 
  private:
   void cut(const std::string& name, const Slice& ran);
@@ -54,7 +54,7 @@ class RowCutter {
   double seconds_ = 0;
   std::vector<u64> done_;   // by the end of the last row, of each thread
   std::vector<std::vector<PmuCount>> counted_;   // by the end of the last row, of each thread, of each event
-  Rows rows_;
+  std::vector<ResultRow> rows_;
 };
 
 

@@ -47,10 +47,10 @@ TEST_CASE("rows are of so many operations each and add up to the measured phase"
     REQUIRE(result.rows);
     u64 operations = 0;
     double seconds = 0;
-    for (const Rows::Row& row : result.rows->rows) {
-      CHECK(row.name.empty());
+    for (const ResultRow& row : *result.rows) {
+      CHECK(row.phase.empty());
       CHECK(row.nodes_per_fetch.reason == "the index does not count the nodes that a lookup visits");
-      if (&row != &result.rows->rows.back()) CHECK(row.operations >= 30'000);
+      if (&row != &result.rows->back()) CHECK(row.operations >= 30'000);
       CHECK(row.operations < 30'000 + threads * kRound);
       CHECK(row.seconds > 0);
       operations += row.operations;
@@ -77,8 +77,8 @@ TEST_CASE("each phase of a file is a row with its name and exactly its operation
     REQUIRE(result.rows);
     std::vector<std::pair<std::string, u64>> rows;
     double seconds = 0;
-    for (const Rows::Row& row : result.rows->rows) {
-      rows.emplace_back(row.name, row.operations);
+    for (const ResultRow& row : *result.rows) {
+      rows.emplace_back(row.phase, row.operations);
       CHECK(row.seconds > 0);
       seconds += row.seconds;
     }
@@ -104,7 +104,7 @@ TEST_CASE("operations or time that end before the phases do leave a row of the o
   const TemporaryFile file(kPhases);
   const auto names = [](const TrialResult& result) {
     std::string all;
-    for (const Rows::Row& row : result.rows->rows) all += fmt::format("{}={} ", row.name, row.operations);
+    for (const ResultRow& row : *result.rows) all += fmt::format("{}={} ", row.phase, row.operations);
     return all;
   };
   Config config = counted("phases:" + file.path(), 100'000);
@@ -138,9 +138,9 @@ TEST_CASE("rows of so many operations take the place of those of phases") {
   config.rows = 100'000;
   const TrialResult result = run_of<Toy<u64>>(config);
   REQUIRE(result.rows);
-  REQUIRE(result.rows->rows.size() == 2);
-  CHECK(result.rows->rows[0].name.empty());
-  CHECK(result.rows->rows[0].operations >= 100'000);
+  REQUIRE(result.rows->size() == 2);
+  CHECK((*result.rows)[0].phase.empty());
+  CHECK((*result.rows)[0].operations >= 100'000);
 }
 
 TEST_CASE("a thread that was dealt nothing has run nothing") {
@@ -153,8 +153,8 @@ TEST_CASE("a thread that was dealt nothing has run nothing") {
   const TrialResult result = run_of<Toy<u64>>(config);
   if (*result.placement.oversubscribed) return;
   REQUIRE(result.rows);
-  REQUIRE(result.rows->rows.size() == 1);
-  CHECK(result.rows->rows[0].operations == kSliceSteps);
+  REQUIRE(result.rows->size() == 1);
+  CHECK((*result.rows)[0].operations == kSliceSteps);
 }
 
 /// Every key is one node away.
@@ -169,8 +169,8 @@ TEST_CASE("a row whose last operations look nothing up says so of them, not of t
   config.threads = 1;
   const TrialResult result = run_of<Near>(config);
   REQUIRE(result.rows);
-  REQUIRE(result.rows->rows.size() == 2);
-  CHECK_THAT(result.rows->rows[1].nodes_per_fetch.reason, Catch::StartsWith("none of the ") && Catch::EndsWith(" operations looked at is a lookup"));
+  REQUIRE(result.rows->size() == 2);
+  CHECK_THAT((*result.rows)[1].nodes_per_fetch.reason, Catch::StartsWith("none of the ") && Catch::EndsWith(" operations looked at is a lookup"));
 }
 
 TEST_CASE("a row's nodes are of operations of that row, whichever thread did them") {
@@ -181,10 +181,10 @@ TEST_CASE("a row's nodes are of operations of that row, whichever thread did the
   config.threads = 4;
   const TrialResult result = run_of<Near>(config);
   REQUIRE(result.rows);
-  REQUIRE(result.rows->rows.size() == 40);
-  for (const Rows::Row& row : result.rows->rows) {
-    CAPTURE(row.name);
-    if (row.name.starts_with("look")) {
+  REQUIRE(result.rows->size() == 40);
+  for (const ResultRow& row : *result.rows) {
+    CAPTURE(row.phase);
+    if (row.phase.starts_with("look")) {
       CHECK(row.nodes_per_fetch);
     } else {
       CHECK(row.nodes_per_fetch.reason == "none of the 256 operations looked at is a lookup");

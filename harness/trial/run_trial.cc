@@ -189,7 +189,7 @@ class Run {
     }
     const std::optional<MeasuredPhase> phase = config_.slo ? search(total) : run_measured("measure", total, config_.rate);
     if (!phase) return;
-    out_.rows = no_rows.empty() ? Measured<Rows>(rows.finish()) : Measured<Rows>::missing(no_rows);   // while its events are open
+    out_.rows = no_rows.empty() ? Measured(rows.finish()) : Measured<std::vector<ResultRow>>::missing(no_rows);   // while its events are open
     account_for(parts_, *phase, pages_before_, out_);
   }
 

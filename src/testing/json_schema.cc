@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <stdexcept>
 #include <utility>
 
@@ -32,6 +33,18 @@ std::vector<std::string> schema_violations(const std::string& schema, const std:
   std::filesystem::remove(file);
   if (status != 0) throw std::runtime_error("failed: " + command);
   return found;
+}
+
+void check_committed(const std::string& path, const std::string& text) {
+  std::ostringstream committed;
+  committed << std::ifstream(source_folder() + "/" + path).rdbuf();
+  if (committed.str() == text) {
+    SUCCEED();
+    return;
+  }
+  const std::string made = build_folder() + "/" + std::filesystem::path(path).filename().string();
+  std::ofstream(made) << text;
+  FAIL_CHECK(path << " is not what the sources say; copy " << made << " there and look at the difference");
 }
 
 }  // namespace latchlab::testing

@@ -9,4 +9,8 @@ namespace latchlab::testing {
 /// not run.
 [[nodiscard]] std::vector<std::string> schema_violations(const std::string& schema, const std::string& document);
 
+/// Checks that the file at `path`, from the top of the tree, holds this text, which is made from the sources. Where it does not, the
+/// text is written to the build folder and the failure says how to commit it.
+void check_committed(const std::string& path, const std::string& text);
+
 }  // namespace latchlab::testing

@@ -1,0 +1,143 @@
+#pragma once
+
+// What a result says of single calls of the measured phase: how long they took, how an open loop went, and how a bound on response
+// times was looked for.
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/config/arrivals.h"
+#include "harness/config/or_reason.h"
+#include "harness/config/slo.h"
+#include "harness/result/fields.h"
+#include "src/base/types.h"
+
+namespace latchlab {
+
+struct Percentile {
+  double percent = 0;
+  u64 ns = 0;
+};
+template <Like<Percentile> Self>
+void describe(Self& p, auto& field) {
+  field("percent", p.percent, "", Bounds{.most = 100});
+  field("ns", p.ns);
+}
+
+/// How long calls took.
+struct LatencySummary {
+  u64 count = 0;
+  double mean_ns = 0;
+  u64 min_ns = 0;
+  u64 max_ns = 0;
+  std::vector<Percentile> percentiles;
+  std::vector<std::pair<u64, u64>> histogram;
+};
+template <Like<LatencySummary> Self>
+void describe(Self& s, auto& field) {
+  field("count", s.count, "", kOneOrMore);
+  field("mean_ns", s.mean_ns);
+  field("min_ns", s.min_ns);
+  field("max_ns", s.max_ns);
+  field("percentiles", s.percentiles,
+        "the time that so many percent did not exceed, at most a thirty-second too large; those that no call lies beyond are left out");
+  field("histogram", s.histogram, "the largest time of a bucket, ns, and how many calls it holds; harness hdr exports it");
+}
+
+/// The timed calls of one kind of operation.
+struct OperationLatency {
+  std::string name;
+  LatencySummary summary;
+  Measured<LatencySummary> response;
+  Measured<u64> fallbacks;
+  Measured<std::vector<NamedCount>> aborts;
+};
+template <Like<OperationLatency> Self>
+void describe(Self& l, auto& field) {
+  field("time", l.summary);
+  field("response", l.response, "from when they were due, in an open loop");
+  field("fallbacks", l.fallbacks, "in these calls");
+  field("aborts", l.aborts, "in these calls, by cause");
+}
+template <Like<OperationLatency> Self>
+auto& named_value(Self& named) {
+  return named;
+}
+
+/// Of single calls in the measured phase (latency.h).
+struct Latency {
+  double clock_ns = 0;
+  /// What it is more than their part of the operations, timing costs a closed loop; and more, where so many are timed that their
+  /// neighbours hardly overlap either.
+  double share_of_time = 0;
+  LatencySummary all;
+  Measured<double> per_key_ns;
+  Measured<LatencySummary> response;
+  std::vector<OperationLatency> operations;
+  Measured<LatencySummary> fell_back;
+};
+template <Like<Latency> Self>
+void describe(Self& l, auto& field) {
+  field.about("of single calls in the measured phase: each stands alone between two readings of the clock, with clock_ns of them inside");
+  field("clock_ns", l.clock_ns, "what an empty call takes");
+  field("share_of_time", l.share_of_time, "of timed calls in throughput.seconds of all threads", kUpToOne);
+  field("all", l.all);
+  field("per_key_ns", l.per_key_ns,
+        "all.mean_ns over the keys of a call: config.batch, or those of a multi-get; null where calls differ in them");
+  field("response", l.response, "of an open loop: from when an operation was due to its end, where all is from its beginning");
+  field("per_operation", l.operations);
+  field("fell_back", l.fell_back, "calls in which an operation fell back; null where none did, or all");
+}
+
+/// How an open loop went (open_loop.h).
+struct Offer {
+  double per_second = 0;
+  Measured<u64> arrivals;
+  Lag lag;                 ///< the largest of all threads
+  bool late = false;
+};
+template <Like<Offer> Self>
+void describe(Self& o, auto& field) {
+  field.about("of an open loop: what came, where throughput is what was done");
+  field("per_second", o.per_second, "operations that were to come, on average; of a trace's own times those that came");
+  field("arrivals", o.arrivals, "operations that came in the measured phase");
+  field("largest_lag_ns", o.lag.largest, "between an arrival and when its operation began");
+  field("lag_at_end_ns", o.lag.at_end, "of the thread that was latest as it left: a queue that grows is a part of the phase");
+  field("late", o.late, "that is a queue that grows: response times say how long it was looked at");
+}
+
+/// How a bound was looked for (slo.h).
+struct SloSearch {
+  struct Try {
+    u64 per_second = 0;
+    double done_per_second = 0;
+    Measured<u64> response_ns;
+    bool late = false;
+    bool cut = false;
+    bool kept = false;
+  };
+  RateSearch::Answer answer = RateSearch::Answer::kFound;
+  double closed_per_second = 0;
+  std::vector<Try> tries;   ///< one at least
+};
+template <Like<SloSearch::Try> Self>
+void describe(Self& t, auto& field) {
+  field("per_second", t.per_second, "operations that came, on average", kOneOrMore);
+  field("done_per_second", t.done_per_second);
+  field("response_ns", t.response_ns, "at the percentile of the bound");
+  field("late", t.late, "the threads could not bear the rate");
+  field("cut", t.cut, "it was cut short, by a signal or a full index, and kept nothing");
+  field("kept", t.kept);
+}
+template <Like<SloSearch> Self>
+void describe(Self& s, auto& field) {
+  field.about("the search for the highest rate that keeps the bound of config.slo; the other numbers are those of the last try");
+  field("answer", s.answer,
+        "all-keep: even as many as a closed loop does; none-keeps: not even a thousandth of it, or the fewest that say anything in the "
+        "time; unfinished: the search ended before it had an answer; unsteady: what kept the bound broke it when it was tried again");
+  field("closed_per_second", s.closed_per_second, "operations of a closed loop, before");
+  field("tries", s.tries);
+}
+
+}  // namespace latchlab

@@ -1,0 +1,172 @@
+#pragma once
+
+// The fields of documents that are from other rooms: what was asked for, the machine, and what files of a workload say (fields.h).
+
+#include "harness/config/config.h"
+#include "harness/host/environment.h"
+#include "harness/host/limits.h"
+#include "harness/host/malloc_library.h"
+#include "harness/host/placement.h"
+#include "harness/result/fields.h"
+#include "workloads/wiscer.h"
+
+namespace latchlab {
+
+/// A value, or nothing for this reason, if there is one.
+template <class T>
+[[nodiscard]] Measured<T> unless(const std::string& why, T value) {
+  return why.empty() ? Measured<T>(std::move(value)) : Measured<T>::missing(why);
+}
+
+/// What was asked for and is in effect, as words: it is not read again, `point` is.
+void describe_config(const Config& c, auto& field) {
+  field("point", point_of(c), "the options that name this point again");
+  field("index", c.index.str());
+  field("index_options", c.index_options, "in effect");
+  field("sync", c.sync.str());
+  field("threads", c.threads, "of the run, whatever --threads counts them of", kOneOrMore);
+  field("threads_per", c.threads_per);
+  field("pin", c.pin.text);
+  field("smt", c.smt, "second hardware threads are used when every core has a thread, or before the next core");
+  field("alloc", unless(c.own_memory, c.alloc));
+  field("mem", c.mem.text, "--mem");
+  field("hugepages", c.huge_pages, "none holds for all memory of the process");
+  field("reclaim", unless(c.no_reclaim, c.reclaim));
+  field("workload", c.workload.str());
+  field("churn", unless(c.no_churn, c.churn.str()), "null where a file says how popularity changes");
+  field("keys", c.keys.str());
+  field("key_kind", c.key_kind());
+  field("dist", unless(c.no_distribution, c.distribution.str()), "null where no operation draws a key");
+  field("negative", c.negative, "share of lookups for absent keys", kUpToOne);
+  field("batch", c.batch.keys, "lookups, inserts, updates or erasures that are one call of the index", Bounds{.least = 1, .most = 64});
+  field("batch_order", unless(c.batch.keys > 1 ? "" : "one key is no batch", c.batch.order));
+  field("value_size", c.value_size, "bytes of a value: 8 is what the index keeps, and more are in payloads apart from it",
+        Bounds{.least = 8, .most = 65536, .multiple_of = 8});
+  field("records", c.records);
+  field.seconds("warmup_s", c.warmup_ns);
+  field("time_s", unless(c.time_ns != 0 ? "" : "the run ends after a number of operations", static_cast<double>(c.time_ns) / 1e9));
+  field("ops", unless(c.ops != 0       ? ""
+                      : c.time_ns != 0 ? "the run ends by time"
+                                       : "the run ends with its records",
+                      c.ops));
+  field.seconds("clear_accessed_s", c.clear_accessed_ns,
+                "between two clearings of all pages' Accessed bits in the measured phase; 0: none");
+  field.seconds("sample_s", c.sample_ns);
+  field("rows", unless(c.rows.value_or(0) != 0         ? ""
+                       : c.workload.name != "phases" ? "rows are asked for with --rows"
+                       : c.rate || c.slo             ? "phases of the file are rows in a closed loop only"
+                                                     : "each phase of the file is a row",
+                       c.rows.value_or(0)),
+        "operations of a row of the result; null also where a row is a phase of a workload's file", kOneOrMore);
+  field("latency_every", c.latency_every, "one call in so many is timed; 0: none");
+  field("pmu", c.pmu, "families and names of events to count, or off", kNotEmpty);
+  field("rate", unless(c.rate ? "" : c.slo ? "--slo looks for it" : "a closed loop", c.rate ? c.rate->str() : ""),
+        "when operations come in an open loop");
+  field("slo", unless(c.slo ? "" : "there is no bound to keep", c.slo ? c.slo->str() : ""),
+        "the bound on response times that a rate is looked for");
+  field("seed", c.seed);
+  field("validate", c.validate);
+  field("strict", c.strict);
+}
+
+template <Like<WiscerFile> Self>
+void describe(Self& f, auto& field) {
+  field.about("what a workload file of Wiscer says, or leaves to be the default");
+  field("zipf", f.zipf);
+  field("initial_size", f.initial_size);
+  field("operation_count", f.operations, "", kOneOrMore);
+  field("fetch", f.fetch, "", kUpToOne);
+  field("insert", f.insert, "", kUpToOne);
+  field("delete", f.erase, "", kUpToOne);
+  field("shift_share", f.shift_share, "", kUpToOne);
+  field.choice("key_pattern", f.sequential, "random", "sequential");
+  field.choice("key_order", f.sorted, "random", "sorted");
+  field.present("shift_every", f.shift_every, "popularity does not shift", "operations", kOneOrMore);
+}
+
+template <Like<CacheInfo> Self>
+void describe(Self& c, auto& field) {
+  field("level", c.level);
+  field("type", c.type);
+  field("bytes", c.bytes, "", kOneOrMore);
+  field("shared_by", c.shared_by, "processors", kOneOrMore);
+}
+
+template <Like<RtmInfo> Self>
+void describe(Self& r, auto& field) {
+  field.about("what the processor says, and what transactions did");
+  field("cpuid_rtm", r.cpuid_rtm);
+  field("cpuid_always_abort", r.cpuid_always_abort);
+  field("probe", r.probe);
+}
+
+template <Like<MachineInfo> Self>
+void describe(Self& m, auto& field) {
+  field("hostname", m.hostname);
+  field("model", m.model);
+  field("microcode", m.microcode);
+  field("topology", m.topology);
+  field("topology_digest", m.topology_digest);
+  field("processors", m.processors, "that the process may use");
+  field("sockets", m.sockets);
+  field("cores", m.cores);
+  field("numa_nodes", m.numa_nodes);
+  field("caches", m.caches);
+  field("memory_bytes", m.memory_bytes, "", kOneOrMore);
+  field("kernel", m.kernel);
+  field("mitigations", m.mitigations);
+  field("governor", m.governor);
+  field("thp", m.thp);
+  field("numa_balancing", m.numa_balancing);
+  field("damon", m.damon);
+  field("virtual_machine", m.virtual_machine);
+  field("rtm", m.rtm);
+  field("heavy_fence", m.heavy_fence,
+        "how reclamation by epochs makes all processors fence: a system call, or going to each in turn; none: both are forbidden");
+}
+
+template <Like<ThreadPlace> Self>
+void describe(Self& p, auto& field) {
+  field("requested_cpu", p.requested_cpu);
+  field("observed_cpu", p.observed_cpu);
+  field("socket", p.socket);
+  field("node", p.node);
+  field("cluster", p.cluster);
+  field("core", p.core);
+}
+
+template <Like<PageNodes::Share> Self>
+void describe(Self& s, auto& field) {
+  field("node", s.node);
+  field("share", s.share, "", kUpToOne);
+}
+
+template <Like<PageNodes> Self>
+void describe(Self& p, auto& field) {
+  field.about("after the measured phase, of the touched pages of the index, or a sample of them");
+  field("pages", p.pages, "", kOneOrMore);
+  field("shares", p.shares);
+}
+
+template <Like<MallocServer> Self>
+void describe(Self& m, auto& field) {
+  field("library", m.library, "", kNotEmpty);
+  field("version", m.version, "", kNotEmpty);
+}
+
+template <Like<Limits> Self>
+void describe(Self& l, auto& field) {
+  field.about("the same memory with no index in it");
+  field("footprint_bytes", l.footprint,
+        "of the lines that were walked: as many as the index and its payloads have, from 1 MiB to 4 GiB or half of what is free",
+        kOneOrMore);
+  field("page_bytes", l.page_bytes);
+  field("cycle_ns", l.cycle_ns, "of the processors' clock: an addition that waits for the one before it");
+  field("chase_ns", l.chase_ns, "one dependent line");
+  field("independent_ns", l.independent_ns, "one of many independent lines");
+  field("transaction_ns", l.transaction_ns, "a hardware transaction that reads one line of its thread's own");
+  field("chase_ratio", l.chase_ratio, "a thread's time for an operation / chase_ns");
+  field("independent_ratio", l.independent_ratio, "a thread's time for an operation / independent_ns");
+}
+
+}  // namespace latchlab

@@ -1,0 +1,98 @@
+#pragma once
+
+// A struct of a document says once what its fields are, in a function beside it:
+//
+//     struct Lag {
+//       u64 largest = 0;
+//       u64 at_end = 0;
+//     };
+//     template <Like<Lag> Self>
+//     void describe(Self& lag, auto& field) {
+//       field.about("how late operations of an open loop began");
+//       field("largest_ns", lag.largest, "between an arrival and when its operation began");
+//       field("at_end_ns", lag.at_end, "of the thread that was latest as it left");
+//     }
+//
+// The writer (write_fields.h), the reader (read_fields.h) and the JSON schema (schema.h) are three kinds of `field`. A field's
+// value says what it becomes in JSON:
+//
+//     bool, a number, a string     itself
+//     an enumeration with words    its word
+//     Measured<T>                  as T; or null, and beside it NAME_reason
+//     a described struct           an object
+//     std::vector                  an array; an object where its elements are pairs of a name and a value, or Named structs
+//     std::pair                    an array of two
+//
+// What is not quite what the struct holds:
+//
+//     field.seconds(name, ns)              seconds
+//     field.hex(name, number)              16 digits
+//     field.choice(name, flag, no, yes)    one of two words
+//     field.present(name, value, why)      an optional or a string; null with this reason where it is empty
+//     field.where(there, name, value)      left out where it is not
+//     field.constant(name, number)         the same in every document
+//     field.group(name, fields)            some of the struct's fields, in an object of their own
+//
+// Whatever is const, and so what is computed in the description, is not read.
+
+#include <concepts>
+#include <limits>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "harness/config/or_reason.h"
+#include "src/base/types.h"
+#include "src/base/words.h"
+
+namespace latchlab {
+
+/// T or const T.
+template <class Self, class T>
+concept Like = std::same_as<std::remove_const_t<Self>, T>;
+
+/// The numbers that a field, or each element of its list, may hold; of a string its length.
+struct Bounds {
+  double least = 0;
+  double most = std::numeric_limits<double>::infinity();
+  bool above = false;          ///< more than `least`
+  u64 multiple_of = 1;
+  const char* pattern = "";    ///< of a string, a regular expression; empty for any
+};
+inline constexpr Bounds kAny{}, kOneOrMore{.least = 1}, kNotEmpty = kOneOrMore, kAboveZero{.above = true}, kUpToOne{.most = 1};
+inline constexpr Bounds kHash{.pattern = "^[0-9a-f]{16}$"};
+
+/// A struct whose list is an object: its name is a key there, and this is the value.
+template <class T>
+concept Named = requires(T& named) {
+  { named.name } -> std::convertible_to<std::string>;
+  named_value(named);
+};
+
+/// One of several counts, each of which is named where it is counted.
+struct NamedCount {
+  std::string name;
+  u64 count = 0;
+};
+template <Like<NamedCount> Self>
+auto& named_value(Self& named) {
+  return named.count;
+}
+
+template <class T>
+inline constexpr bool kIsList = false;
+template <class T>
+inline constexpr bool kIsList<std::vector<T>> = true;
+
+template <class T>
+inline constexpr bool kIsMeasured = false;
+template <class T>
+inline constexpr bool kIsMeasured<Measured<T>> = true;
+
+template <class T>
+inline constexpr bool kIsNamedPair = false;
+template <class T>
+inline constexpr bool kIsNamedPair<std::pair<std::string, T>> = true;
+
+}  // namespace latchlab

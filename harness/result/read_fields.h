@@ -1,0 +1,124 @@
+#pragma once
+
+// Described structs from JSON. A field that the document lacks keeps what the struct has: documents of older schemas can be read.
+
+#include <optional>
+#include <string>
+#include <type_traits>
+
+#include <fmt/format.h>
+
+#include "harness/result/fields.h"
+#include "harness/result/write_fields.h"
+#include "src/base/error.h"
+
+namespace latchlab {
+
+/// Throws InputError, or an exception of Json, where a value is not of the field's type.
+template <class T>
+void read_json(const Json& json, T& value);
+
+/// Reads the fields of one struct from an object.
+class FieldReader {
+ public:
+  explicit FieldReader(const Json& object) : object_(object) {}
+
+  void about(const char*) {}
+  template <class T>
+  void operator()(const char* name, T&& value, const char* = "", const Bounds& = kAny) {
+    using Value = std::remove_reference_t<T>;
+    if constexpr (std::is_lvalue_reference_v<T> && !std::is_const_v<Value>) {
+      const Json* const json = at(name);
+      if (json == nullptr) return;
+      if constexpr (kIsMeasured<Value>) {
+        if (json->is_null()) return void(value = Value::missing(reason_at(name)));
+        read_json(*json, value.value.emplace());
+        value.reason.clear();
+      } else {
+        read_json(*json, value);
+      }
+    }
+  }
+  void seconds(const char*, const u64&, const char* = "") {}
+  void seconds(const char* name, u64& ns, const char* = "") {
+    double seconds = static_cast<double>(ns) / 1e9;
+    (*this)(name, seconds);
+    ns = static_cast<u64>(seconds * 1e9 + .5);
+  }
+  void hex(const char* name, u64& number) {
+    std::string digits = fmt::format("{:x}", number);
+    (*this)(name, digits);
+    number = std::stoull(digits, nullptr, 16);
+  }
+  void choice(const char* name, bool& flag, const char* no, const char* yes) {
+    std::string word = flag ? yes : no;
+    (*this)(name, word);
+    flag = word == yes;
+  }
+  void present(const char* name, std::string& text, const char*, const char* = "", const Bounds& = kAny) {
+    const Json* const json = at(name);
+    if (json != nullptr && !json->is_null()) read_json(*json, text);
+  }
+  template <class T>
+  void present(const char* name, std::optional<T>& value, const char*, const char* = "", const Bounds& = kAny) {
+    const Json* const json = at(name);
+    if (json != nullptr && !json->is_null()) read_json(*json, value.emplace());
+  }
+  template <class T>
+  void where(bool, const char* name, T& value, const char* = "", const Bounds& = kAny) {
+    (*this)(name, value);
+  }
+  void constant(const char*, u64) {}
+  template <class Fields>
+  void group(const char* name, const Fields& fields) {
+    if (const Json* const json = at(name); json != nullptr) {
+      FieldReader inner(*json);
+      fields(inner);
+    }
+  }
+
+ private:
+  const Json* at(const char* name) const {
+    const auto found = object_.find(name);
+    return found == object_.end() ? nullptr : &*found;
+  }
+  std::string reason_at(const char* name) const {
+    const Json* const reason = at((std::string(name) + "_reason").c_str());
+    return reason == nullptr ? "not measured" : reason->get<std::string>();
+  }
+
+  const Json& object_;
+};
+
+template <class T>
+void read_json(const Json& json, T& value) {
+  if constexpr (Worded<T>) {
+    const auto text = json.get<std::string>();
+    const auto found = value_of_word<T>(text);
+    if (!found) throw InputError(fmt::format("there is no '{}'; there are {}", text, fmt::join(kWords<T>, ", ")));
+    value = *found;
+  } else if constexpr (Described<T>) {
+    FieldReader reader(json);
+    describe(value, reader);
+  } else if constexpr (kIsList<T>) {
+    using Element = typename T::value_type;
+    value.clear();
+    for (const auto& [key, element] : json.items()) {
+      Element read{};
+      if constexpr (kIsNamedPair<Element>) {
+        read.first = key;
+        read_json(element, read.second);
+      } else if constexpr (Named<Element>) {
+        read.name = key;
+        read_json(element, named_value(read));
+      } else {
+        read_json(element, read);
+      }
+      value.push_back(std::move(read));
+    }
+  } else {
+    json.get_to(value);
+  }
+}
+
+}  // namespace latchlab
