@@ -62,7 +62,7 @@ class Arrivals {
 /// How late a thread was in an open loop, ns.
 struct Lag {
   u64 largest = 0;   ///< between an arrival and when its operation began
-  u64 at_end = 0;    ///< as the thread left
+  u64 at_end = 0;    ///< between an arrival that had not begun at the end and the end; of the last one where all have begun
 };
 
 /// How much of all arrivals is a thread's: `part` of `whole`.

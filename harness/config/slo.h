@@ -11,7 +11,8 @@
 // No rate above what a closed loop does is tried, and none below a thousandth of it, or with too few calls for the percentile
 // to mean anything: the answer may be that even the one keeps
 // the bound or that even the other breaks it. Arrivals are Poisson's: at fixed distances response times are better than clients
-// see. A try whose threads were late as it ended has not kept the bound, whatever its percentile.
+// see. A try whose threads were late as it ended, or that served less than 99 % of what came, has not kept the bound, whatever its
+// percentile.
 #pragma once
 
 #include <algorithm>

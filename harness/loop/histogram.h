@@ -31,8 +31,10 @@ class Histogram {
 
   /// The value with this rank, 1 to count(), from the smallest on: exact, or the largest of its bucket. O(buckets).
   u64 at_rank(u64 rank) const;
-  /// The rank that `thousandths` of a percent of the values do not exceed, rounded up.
-  u64 rank_of(u64 thousandths) const { return (count_ * thousandths + 99'999) / 100'000; }   // whole: 999 of 1000 for 99.9
+  /// The rank that `thousandths` of a percent of the values do not exceed, rounded up; with so many more `beyond` all of them.
+  u64 rank_of(u64 thousandths, u64 beyond = 0) const {
+    return ((count_ + beyond) * thousandths + 99'999) / 100'000;   // whole: 999 of 1000 for 99.9
+  }
 
   /// The buckets that hold something: the largest value of each, and how many it holds.
   std::vector<std::pair<u64, u64>> buckets() const;

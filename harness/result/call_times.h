@@ -94,16 +94,17 @@ void describe(Self& l, auto& field) {
 struct Offer {
   double per_second = 0;
   Measured<u64> arrivals;
-  Lag lag;                 ///< the largest of all threads
+  Lag lag;   ///< the largest of all threads; at the end of the time, where a thread has operations left
   bool late = false;
 };
 template <Like<Offer> Self>
 void describe(Self& o, auto& field) {
   field.about("of an open loop: what came, where throughput is what was done");
   field("per_second", o.per_second, "operations that were to come, on average; of a trace's own times those that came");
-  field("arrivals", o.arrivals, "operations that came in the measured phase");
+  field("arrivals", o.arrivals, "operations that came in the measured phase, up to the end that was asked for");
   field("largest_lag_ns", o.lag.largest, "between an arrival and when its operation began");
-  field("lag_at_end_ns", o.lag.at_end, "of the thread that was latest as it left: a queue that grows is a part of the phase");
+  field("lag_at_end_ns", o.lag.at_end, "between the oldest arrival that had not begun at the end and the end; where all have begun, of the last: a queue that grows is "
+        "a part of the phase");
   field("late", o.late, "that is a queue that grows: response times say how long it was looked at");
 }
 
@@ -111,7 +112,8 @@ void describe(Self& o, auto& field) {
 struct SloSearch {
   struct Try {
     u64 per_second = 0;
-    double done_per_second = 0;
+    Measured<double> offered;
+    double served = 0;
     Measured<u64> response_ns;
     bool late = false;
     bool cut = false;
@@ -123,12 +125,16 @@ struct SloSearch {
 };
 template <Like<SloSearch::Try> Self>
 void describe(Self& t, auto& field) {
-  field("per_second", t.per_second, "operations that came, on average", kOneOrMore);
-  field("done_per_second", t.done_per_second);
-  field("response_ns", t.response_ns, "at the percentile of the bound");
+  field("per_second", t.per_second, "operations that were to come, on average", kOneOrMore);
+  field("offered", t.offered,
+        "operations a second that came, up to the end that was asked for; null where too many waited to be counted");
+  field("served", t.served, "of them those that had begun at the end, and were done, over the same seconds");
+  field("response_ns", t.response_ns,
+        "at the percentile of the bound, where what was not served counts as longer than all that was; null where the percentile is "
+        "among the former");
   field("late", t.late, "the threads could not bear the rate");
   field("cut", t.cut, "it was cut short, by a signal or a full index, and kept nothing");
-  field("kept", t.kept);
+  field("kept", t.kept, "response_ns is within the bound, 99 % of what was offered was served, and it was neither late nor cut");
 }
 template <Like<SloSearch> Self>
 void describe(Self& s, auto& field) {

@@ -82,7 +82,7 @@ inline RunResult full_result() {
   t.offer = Offer{.per_second = 5.2e6, .arrivals = u64{5'100'000}, .lag = {.largest = 3'000'000, .at_end = 0}, .late = false};
   t.slo = SloSearch{.answer = RateSearch::Answer::kFound,
                     .closed_per_second = 9e6,
-                    .tries = {{.per_second = 5'200'000, .done_per_second = 5e6, .response_ns = u64{2'500'000}, .late = false, .kept = true}}};
+                    .tries = {{.per_second = 5'200'000, .offered = 5.1e6, .served = 5.09e6, .response_ns = u64{2'500'000}, .late = false, .kept = true}}};
   t.sync.options = {{"restarts", "20"}};
   t.sync.counters = std::vector<NamedCount>{{.name = "ops", .count = 5}};
   t.sync.aborts = std::vector<NamedCount>{{.name = "conflict", .count = 30}, {.name = "zero", .count = 10}};

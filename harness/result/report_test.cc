@@ -168,6 +168,8 @@ TEST_CASE("a document says what came in an open loop, and people see it", "[repo
   CHECK(document["config"]["slo"] == "p99:3ms");
   CHECK(document["slo"]["answer"] == "found");
   CHECK(document["slo"]["tries"][0]["response_ns"] == 2'500'000);
+  CHECK(document["slo"]["tries"][0]["offered"] == 5.1e6);
+  CHECK(document["slo"]["tries"][0]["served"] == 5.09e6);
   CHECK(document["offer"] == Json{{"per_second", 5.2e6}, {"arrivals", 5'100'000}, {"largest_lag_ns", 3'000'000}, {"lag_at_end_ns", 0},
                                   {"late", false}});
   const std::string block = block_of(result);
@@ -177,8 +179,10 @@ TEST_CASE("a document says what came in an open loop, and people see it", "[repo
   CHECK_THAT(block, !Catch::Contains("of a processor each"));
   CHECK_THAT(RunTable({}).row(result), Catch::Contains("ok, p99:3ms up to 5.20 M/s, response p50 400 ns"));
   result.trial.slo.value->tries[0].response_ns = Measured<u64>::missing("no call was timed");
+  result.trial.slo.value->tries[0].offered = Measured<double>::missing("they were too many");
   const Json untimed = document_of(result);
   CHECK(untimed["slo"]["tries"][0]["response_ns_reason"] == "no call was timed");
+  CHECK(untimed["slo"]["tries"][0]["offered_reason"] == "they were too many");
   CHECK(testing::schema_violations("harness/result/result.schema.json", untimed.dump()) == std::vector<std::string>{});
   CHECK_THAT(block, Catch::Contains("   with the waiting for operations\n"));
   result.trial.offer.value->arrivals = Measured<u64>::missing("they were too many");

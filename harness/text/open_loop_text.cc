@@ -21,7 +21,8 @@ std::string slo_text(const Slo& slo, const SloSearch& search) {
     case RateSearch::Answer::kFound: break;
     case RateSearch::Answer::kAllKeep: return fmt::format("{} even at that rate: {}", bound, closed);
     case RateSearch::Answer::kNoneKeeps:
-      return fmt::format("no rate has {}, not even {} a second; {}", bound, short_number(static_cast<double>(last)), closed);
+      return fmt::format("no rate has {}, not even {} a second, of which {} were served; {}", bound,
+                         short_number(static_cast<double>(last)), short_number(search.tries.back().served), closed);
     case RateSearch::Answer::kUnsteady: return fmt::format("no rate has {} twice; {}", bound, closed);
     case RateSearch::Answer::kUnfinished:
       return fmt::format("{}: the search ended at {} a second, its try {}; {}", bound, short_number(static_cast<double>(last)),

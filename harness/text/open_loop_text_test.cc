@@ -9,6 +9,7 @@ TEST_CASE("what a search came to is told, also in a row", "[report]") {
   const Slo slo = Slo::parse("p99:3ms");
   SloSearch search{.answer = RateSearch::Answer::kFound, .closed_per_second = 9e6, .tries = {SloSearch::Try()}};
   search.tries[0].per_second = 5'200'000;
+  search.tries[0].served = 5'100'000;
   const auto tells = [&](RateSearch::Answer answer, const std::string& text, const std::string& row) {
     search.answer = answer;
     CHECK(slo_text(slo, search) == text);
@@ -18,7 +19,8 @@ TEST_CASE("what a search came to is told, also in a row", "[report]") {
   const std::string closed = "a closed loop does 9.00 M operations/s";
   tells(kFound, "p99 of at most 3ms up to 5.20 M operations/s, of 1 tries; " + closed, ", p99:3ms up to 5.20 M/s");
   tells(kAllKeep, "p99 of at most 3ms even at that rate: " + closed, ", p99:3ms even at 5.20 M/s");
-  tells(kNoneKeeps, "no rate has p99 of at most 3ms, not even 5.20 M a second; " + closed, ", p99:3ms not even at 5.20 M/s");
+  tells(kNoneKeeps, "no rate has p99 of at most 3ms, not even 5.20 M a second, of which 5.10 M were served; " + closed,
+        ", p99:3ms not even at 5.20 M/s");
   tells(kUnsteady, "no rate has p99 of at most 3ms twice; " + closed, ", p99:3ms at no rate twice");
   tells(kUnfinished, "p99 of at most 3ms: the search ended at 5.20 M a second, its try 1; " + closed, ", p99:3ms looked for up to 5.20 M/s");
 }

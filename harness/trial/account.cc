@@ -206,17 +206,15 @@ class Account {
 
   /// An open loop that its threads cannot bear measures how long it was looked at.
   void report_offer() {
-    if (!phase_.rate) {
+    if (!phase_.offer) {
       out_.offer = Measured<Offer>::missing(kClosedLoop);
       return;
     }
     if (!out_.throughput) return;
-    const double seconds = out_.throughput->seconds;
-    const Offer offer = offer_of(run_.phases.workers(), *phase_.rate, seconds);
-    if (run_.config.rate && offer.late) {   // a search says it of every try
-      out_.worsen(Status::kDegraded, too_much(offer, out_.throughput->per_second));
+    if (run_.config.rate && phase_.offer->late) {   // a search says it of every try
+      out_.worsen(Status::kDegraded, too_much(*phase_.offer, out_.throughput->per_second));
     }
-    out_.offer = offer;
+    out_.offer = *phase_.offer;
   }
 
   void report_sync() {
@@ -276,7 +274,7 @@ class Account {
       const double threads_ns = all_calls.seconds * 1e9 * static_cast<double>(run_.phases.workers().size());
       latency.share_of_time = std::min(1.0, static_cast<double>(latency.all.count) * latency.all.mean_ns / threads_ns);
       latency.per_key_ns = per_key_ns(latency, all_calls.per_operation, run_.config.batch.keys);
-      if (!phase_.rate) out_.health.notes.push_back(cost_of_timing(latency, all_calls.operations, run_.config.batch.keys));
+      if (!phase_.offer) out_.health.notes.push_back(cost_of_timing(latency, all_calls.operations, run_.config.batch.keys));
       out_.latency = std::move(latency);
     }
   }

@@ -3,7 +3,6 @@
 
 #include <optional>
 
-#include "harness/config/arrivals.h"
 #include "harness/host/environment.h"
 #include "harness/result/result.h"
 #include "harness/trial/pmu_account.h"
@@ -15,7 +14,7 @@ namespace latchlab {
 struct MeasuredPhase {
   u64 total = 0;   ///< operations that there would have been without an end by time
   u64 left = 0;    ///< of the stream, as it began
-  std::optional<Rate> rate;   ///< none: a closed loop
+  std::optional<Offer> offer;   ///< none: a closed loop
   PackageCounters packages;   ///< they have ended
   Measured<ReclaimCounters> reclaim;
   Disturbance before;

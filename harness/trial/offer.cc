@@ -8,6 +8,9 @@
 
 namespace latchlab {
 
+namespace {
+
+/// The largest of all threads.
 Lag lag_of(const std::vector<Worker>& workers) {
   Lag all;
   for (const Worker& worker : workers) {
@@ -18,24 +21,23 @@ Lag lag_of(const std::vector<Worker>& workers) {
   return all;
 }
 
+/// Whether what waits at the end of so many seconds is a queue that grows.
 bool late(const Lag& lag, double seconds) {
   constexpr double kShare = .01, kSeconds = .01;
   const double at_end = static_cast<double>(lag.at_end) / 1e9;
   return at_end > kSeconds && at_end > kShare * seconds;
 }
 
-namespace {
-
 /// Those that came to each thread until it had no operation left, or until the end; nothing if they are too many to look at: of
 /// arrivals of chance that takes a draw for each that waited. A trace has no more than it holds.
-Measured<u64> arrivals_in(std::vector<Worker>& workers, const Rate& rate, double seconds) {
+Measured<u64> arrivals_in(std::vector<Worker>& workers, const Rate& rate, u64 ns) {
   constexpr u64 kMostDraws = 10'000'000;   // of each thread: as many take a third of a second
   const u64 most = rate.law == Rate::Law::kTrace ? ~u64{0} : kMostDraws;
   u64 all = 0;
   for (Worker& worker : workers) {
     if (!worker.loop) continue;   // it never began
-    const auto came = worker.until ? worker.loop->begun() : worker.loop->came(static_cast<u64>(seconds * 1e9), most);
-    if (!came) return Measured<u64>::missing(fmt::format("more than {} waited for a thread as it left: nobody counted them", kMostDraws));
+    const auto came = worker.until ? worker.loop->begun() : worker.loop->came(ns, most);
+    if (!came) return Measured<u64>::missing(fmt::format("more than {} waited for a thread at the end: nobody counted them", kMostDraws));
     all += *came;
   }
   return all;
@@ -43,16 +45,23 @@ Measured<u64> arrivals_in(std::vector<Worker>& workers, const Rate& rate, double
 
 }  // namespace
 
-Offer offer_of(std::vector<Worker>& workers, const Rate& rate, double seconds) {
-  Offer offer{.per_second = 0, .arrivals = arrivals_in(workers, rate, seconds), .lag = lag_of(workers)};
+u64 end_of_offer(double seconds, u64 length_ns) {
+  const u64 took_ns = static_cast<u64>(seconds * 1e9);
+  return length_ns == 0 ? took_ns : std::min(length_ns, took_ns);
+}
+
+Offer offer_of(std::vector<Worker>& workers, const Rate& rate, double seconds, u64 length_ns) {
+  const u64 end_ns = end_of_offer(seconds, length_ns);
+  Offer offer{.per_second = 0, .arrivals = arrivals_in(workers, rate, end_ns), .lag = {}};
+  offer.lag = lag_of(workers);   // now that what waits has been looked at
   offer.late = late(offer.lag, seconds);
   if (rate.law == Rate::Law::kTrace) {
     offer.per_second = static_cast<double>(*offer.arrivals) / seconds;
     return offer;
   }
   for (const Worker& worker : workers) {
-    const double until = worker.until ? static_cast<double>(*worker.until) / 1e9 : seconds;
-    offer.per_second += rate.expected(until) * worker.share.of_all() / seconds;
+    const double until_ns = static_cast<double>(worker.until.value_or(end_ns));
+    offer.per_second += rate.expected(until_ns / 1e9) * worker.share.of_all() / seconds;
   }
   return offer;
 }

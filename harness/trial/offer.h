@@ -9,15 +9,12 @@
 
 namespace latchlab {
 
-/// The largest of all threads.
-[[nodiscard]] Lag lag_of(const std::vector<Worker>& workers);
+/// When no more is offered, ns: the end of a phase that took `seconds` and was to take `length_ns` (0: as long as there are operations).
+[[nodiscard]] u64 end_of_offer(double seconds, u64 length_ns);
 
-/// Whether what waits at the end of so many seconds is a queue that grows.
-[[nodiscard]] bool late(const Lag& lag, double seconds);
-
-/// What came in the `seconds` of the phase: to each thread its share, until it had no operation left to wait for. Looks at what waited
-/// in the threads' loops as they left, which they forget by that.
-[[nodiscard]] Offer offer_of(std::vector<Worker>& workers, const Rate& rate, double seconds);
+/// What came in such a phase: to each thread its share, until that end or until it had no operation left to wait for. What comes
+/// while a late thread has yet to leave is nobody's. Once for each phase: the threads' loops are over by that.
+[[nodiscard]] Offer offer_of(std::vector<Worker>& workers, const Rate& rate, double seconds, u64 length_ns);
 
 /// That it was too much for the threads, who did so many operations a second.
 [[nodiscard]] std::string too_much(const Offer& offer, double done_per_second);

@@ -11,8 +11,9 @@
 //
 // The warm-up before is a closed loop: it is there to warm, and nothing of it is reported.
 //
-// How late a thread is when it leaves tells whether the loop could bear its rate: a queue that grows has no response time to
-// speak of, only one that depends on how long it was looked at.
+// What came by the end of the phase and has not begun tells whether the loop could bear its rate: a queue that grows has no response
+// time to speak of, only one that depends on how long it was looked at. That is asked when the phase is over: a thread that was
+// kept from its processor may leave with an old reading of the clock.
 #pragma once
 
 #include <algorithm>
@@ -52,12 +53,12 @@ class OpenLoop {
       if (!work(until - now_)) yields_ ? Native::yield() : Native::pause();
       now_ = clock_();
     }
-    lag_.at_end = now_ - std::min(now_, due_);
     waits_ = true;
     if (stop.load(kRelaxed) || due_ >= end_ || (now_ >= end_ && any_)) return false;
     any_ = true;   // who was kept from his processor for all of the time has yet to do something
     waits_ = false;
     ++begun_;
+    lag_.at_end = now_ - due_;
     lag_.largest = std::max(lag_.largest, lag_.at_end);
     return true;
   }
@@ -69,15 +70,17 @@ class OpenLoop {
   /// The operation is done, at `end` if anybody has looked.
   void done(std::optional<u64> end) { now_ = end ? *end : clock_(); }
 
+  /// Its end: before came() that of the last operation that has begun, after it that of the first one that has not.
   [[nodiscard]] const Lag& lag() const { return lag_; }
 
   /// How many were awaited and came in time.
   [[nodiscard]] u64 begun() const { return begun_; }
-  /// How many came in the first `ns`: those, and what has waited for them to be done; the loop is over. Looks at `most` of the latter,
-  /// and says nothing if there are more.
+  /// How many came in the first `ns`: those, and what had not begun by then; the loop is over. Looks at `most` of the latter, and
+  /// says nothing if there are more.
   [[nodiscard]] std::optional<u64> came(u64 ns, u64 most) {
-    u64 waited = 0;
-    for (u64 due = waits_ ? due_ - epoch_ : arrivals_->next(); due < ns; due = arrivals_->next()) {
+    u64 waited = 0, due = waits_ ? due_ - epoch_ : arrivals_->next();
+    lag_.at_end = ns - std::min(ns, due);
+    for (; due < ns; due = arrivals_->next()) {
       if (waited++ == most) return std::nullopt;
     }
     return begun_ + waited;

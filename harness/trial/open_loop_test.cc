@@ -46,6 +46,7 @@ u64 percentile(const Histogram& histogram, double percent) {
 struct Seen {
   Histogram service, response;
   Lag lag;
+  u64 came = 0;
 };
 
 /// Ten seconds of an open loop.
@@ -60,7 +61,8 @@ Seen seen_at(const char* rate, Operation operation) {
     loop.done(latencies.ended());
   }
   const Latencies::OfKind& reads = latencies.kinds()[static_cast<std::size_t>(OpKind::kRead)];
-  return {.service = reads.ns, .response = reads.response, .lag = loop.lag()};
+  const u64 came = *loop.came(10 * kSecond, ~u64{0});
+  return {.service = reads.ns, .response = reads.response, .lag = loop.lag(), .came = came};
 }
 
 TEST_CASE("a stall of 10 ms a second is in the p99 of the response time and not in that of the service time", "[arrivals]") {
@@ -106,6 +108,7 @@ TEST_CASE("at more than it can bear a loop falls behind, leaves nothing out and 
   CHECK(seen.lag.at_end > 5.1 * kSecond);
   CHECK(seen.lag.at_end < 5.13 * kSecond);
   CHECK(seen.lag.largest <= seen.lag.at_end);
+  CHECK(seen.came == 1'000'000);
   CHECK(percentile(seen.response, 50) > 2.4 * kSecond);
   CHECK(percentile(seen.response, 50) < 2.7 * kSecond);
 }
@@ -123,7 +126,8 @@ TEST_CASE("an operation begins when it is due and not before, and the loop lasts
   }
   CHECK(arrivals == 10);
   CHECK(clock_ns >= start + kSecond);
-  CHECK(loop.lag().at_end < 2 * kLookNs);
+  CHECK(loop.came(kSecond, 1000) == 10);
+  CHECK(loop.lag().at_end == 0);
 }
 
 TEST_CASE("who was kept from running until the end does one operation, and no more", "[arrivals]") {
@@ -134,7 +138,8 @@ TEST_CASE("who was kept from running until the end does one operation, and no mo
   CHECK(loop.lag().largest >= 2 * kSecond);
   loop.done({});
   CHECK_FALSE(loop.await(stop, kNothing));
-  CHECK(loop.lag().at_end >= 2 * kSecond - kMs);
+  CHECK(loop.came(kSecond, 1000) == 1000);
+  CHECK(loop.lag().at_end == kSecond - kMs);
   OpenLoop none(arrivals_of(Rate::parse("1"), 1, 1, 2), clock_ns, kSecond / 2, false, look);
   CHECK_FALSE(none.await(stop, kNothing));   // its first would come after the end
 }
@@ -167,8 +172,38 @@ TEST_CASE("a loop that is told to stop ends before the next arrival", "[arrivals
     return true;
   }));
   CHECK(clock_ns < before + kSecond);
-  CHECK(loop.lag().at_end == 0);
   CHECK_FALSE(loop.await(stop, kNothing));
+}
+
+TEST_CASE("what a stall at the end kept from beginning came all the same, and the thread is late by the oldest of it", "[arrivals]") {
+  std::atomic<bool> stop{false};
+  OpenLoop loop(arrivals_of(Rate::parse("1000"), 1, 0, 1), clock_ns, 100 * kMs, false, look);
+  for (u64 i = 0; i < 78; ++i) {
+    REQUIRE(loop.await(stop, kNothing));
+    loop.done({});
+  }
+  clock_ns += 30 * kMs;   // the thread has read the clock, and then others have its processor until the phase is over
+  stop = true;
+  CHECK_FALSE(loop.await(stop, kNothing));
+  CHECK(loop.begun() == 78);
+  CHECK(loop.came(100 * kMs, 1000) == 100);
+  CHECK(loop.lag().at_end == 22 * kMs);
+}
+
+TEST_CASE("a loop all of whose operations have begun is as late as the last of them, and more than it may look at is not counted",
+          "[arrivals]") {
+  const std::atomic<bool> stop{false};
+  OpenLoop loop(arrivals_of(Rate::parse("1000"), 1, 0, 1), clock_ns, 0, false, look);
+  clock_ns += 5 * kMs;
+  REQUIRE(loop.await(stop, kNothing));
+  loop.done({});
+  CHECK(loop.lag().at_end < kMs);   // it has looked at the clock as it began
+  clock_ns += 5 * kMs;
+  loop.done({});
+  REQUIRE(loop.await(stop, kNothing));
+  CHECK(loop.lag().at_end > 3 * kMs);
+  CHECK_FALSE(loop.came(100 * kMs, 97));
+  CHECK(loop.lag().at_end == 98 * kMs);
 }
 
 TEST_CASE("of calls that are sampled response times are too, and the clock is looked at for the others", "[arrivals]") {

@@ -211,7 +211,7 @@ class Run {
   /// A phase that may be the one that is reported, in an open loop where there is a rate; nothing where it cannot begin.
   std::optional<MeasuredPhase> run_measured(const std::string& name, u64 total, const std::optional<Rate>& rate) {
     if (!go_on()) return std::nullopt;   // what the one before has left behind stays
-    MeasuredPhase measured{.total = total, .left = phases_.left(), .rate = rate, .packages = {}, .reclaim = {}, .before = {}};
+    MeasuredPhase measured{.total = total, .left = phases_.left(), .offer = {}, .packages = {}, .reclaim = {}, .before = {}};
     phases_.limit_to(total);
     const u32 every = config_.latency_every;
     for (Worker& worker : phases_.workers()) {
@@ -242,6 +242,7 @@ class Run {
     note(phase);
     measured.accessed_cleared = phase.accessed_cleared;
     for (const auto& package : measured.packages) package->end();
+    if (rate) measured.offer = offer_of(phases_.workers(), *rate, phases_.rounds().seconds(), config_.time_ns);
     return measured;
   }
 
@@ -260,8 +261,9 @@ class Run {
       std::optional<MeasuredPhase> next = run_measured("try", total, Rate{.law = Rate::Law::kPoisson, .per_second = per_second});
       if (!next) return std::nullopt;
       last = std::move(next);
-      Tried one{.done_per_second = done_per_second(), .responses = {}, .late = false, .whole = goes_on()};
-      one.late = late(lag_of(phases_.workers()), phases_.rounds().seconds());
+      const double seconds = static_cast<double>(end_of_offer(phases_.rounds().seconds(), config_.time_ns)) / 1e9;
+      Tried one{.seconds = seconds, .offered = last->offer->arrivals, .served = phases_.meter().operations(),
+                .responses = {}, .late = last->offer->late, .whole = goes_on()};
       for (const Worker& worker : phases_.workers()) one.responses += worker.latencies->responses();
       return one;
     };

@@ -11,6 +11,26 @@
 
 namespace latchlab {
 
+namespace {
+
+/// At the percentile of the bound. Where not every call is timed, what was not served counts as those do that were.
+Measured<u64> response_ns(const Tried& tried, u32 thousandths) {
+  const u64 timed = tried.responses.count();
+  if (timed == 0) return Measured<u64>::missing("no call was timed");
+  if (!tried.offered) return Measured<u64>::missing(tried.offered.reason);
+  const u64 unserved = *tried.offered - tried.served;
+  const double beyond = static_cast<double>(unserved) * static_cast<double>(timed) / static_cast<double>(tried.served);
+  const u64 rank = tried.responses.rank_of(thousandths, static_cast<u64>(std::llround(beyond)));
+  if (rank <= timed) return tried.responses.at_rank(rank);
+  return Measured<u64>::missing(fmt::format("{} of {} operations that came had not begun at the end, and so have no response time",
+                                            unserved, *tried.offered));
+}
+
+/// But for one in a hundred: what comes just before the end may wait for its turn.
+bool serves(const Tried& tried) { return tried.offered && tried.served * 100 >= *tried.offered * 99; }
+
+}  // namespace
+
 SloSearch search_for_slo(const Slo& slo, double closed_per_second, u64 least,
                          const std::function<std::optional<Tried>(u64 per_second)>& try_at) {
   SloSearch told;
@@ -23,15 +43,13 @@ SloSearch search_for_slo(const Slo& slo, double closed_per_second, u64 least,
     if (!tried) return told;
     SloSearch::Try& one = told.tries.emplace_back();
     one.per_second = *rate;
-    one.done_per_second = tried->done_per_second;
+    const auto a_second = [&](u64 operations) { return tried->seconds > 0 ? static_cast<double>(operations) / tried->seconds : 0; };
+    one.offered = tried->offered ? Measured(a_second(*tried->offered)) : Measured<double>::missing(tried->offered.reason);
+    one.served = a_second(tried->served);
     one.late = tried->late;
     one.cut = !tried->whole;
-    if (tried->responses.count() > 0) {
-      one.response_ns = tried->responses.at_rank(tried->responses.rank_of(slo.thousandths));
-    } else {
-      one.response_ns = Measured<u64>::missing("no call was timed");
-    }
-    one.kept = tried->whole && !one.late && one.response_ns && *one.response_ns <= slo.bound_ns;
+    one.response_ns = response_ns(*tried, slo.thousandths);
+    one.kept = tried->whole && !one.late && serves(*tried) && one.response_ns && *one.response_ns <= slo.bound_ns;
     if (one.cut) return told;
     if (!one.kept && !std::exchange(missed, true)) continue;
     missed = false;
@@ -47,8 +65,9 @@ std::string why_no_rate(const Slo& slo, const SloSearch& told, bool full) {
     case RateSearch::Answer::kFound:
     case RateSearch::Answer::kAllKeep: break;
     case RateSearch::Answer::kNoneKeeps:
-      return fmt::format("no rate keeps --slo={}: not even {} operations a second, of which a closed loop does {}", slo.str(),
-                         short_number(static_cast<double>(told.tries.back().per_second)), short_number(told.closed_per_second));
+      return fmt::format("no rate keeps --slo={}: not even {} operations a second, of which {} were served, and a closed loop does {}",
+                         slo.str(), short_number(static_cast<double>(told.tries.back().per_second)),
+                         short_number(told.tries.back().served), short_number(told.closed_per_second));
     case RateSearch::Answer::kUnsteady:
       return fmt::format("no rate keeps --slo={} twice: what kept it broke it when it was tried again, in {} tries", slo.str(), tries);
     case RateSearch::Answer::kUnfinished:

@@ -2,6 +2,8 @@
 //
 // A try that was cut short, by a signal or by a full index, has kept nothing: its response times are those of a part. The search
 // ends with it and says that it has no answer; what was tried until then stays in what it tells.
+//
+// A request that came and was not served has no response time. It counts as a longer one than any that was measured.
 #pragma once
 
 #include <functional>
@@ -17,7 +19,9 @@ namespace latchlab {
 
 /// What a try at one rate came to.
 struct Tried {
-  double done_per_second = 0;
+  double seconds = 0;      ///< in which operations were offered
+  Measured<u64> offered;   ///< operations that came
+  u64 served = 0;          ///< of them begun by the end, and done
   Histogram responses;   ///< of the timed calls, ns
   bool late = false;     ///< the threads could not bear the rate
   bool whole = true;     ///< it came to its end

@@ -12,7 +12,7 @@ const Slo kBound = Slo::parse("p99:50us");
 
 /// A try all of whose calls took so long.
 Tried of_ns(u64 ns) {
-  Tried out{.done_per_second = 1000, .responses = {}, .late = false, .whole = true};
+  Tried out{.seconds = .2, .offered = u64{200}, .served = 200, .responses = {}, .late = false, .whole = true};
   for (int i = 0; i < 200; ++i) out.responses.add(ns);
   return out;
 }
@@ -91,9 +91,55 @@ TEST_CASE("who was late has not kept the bound, whatever his response times") {
   CHECK(told.answer == RateSearch::Answer::kNoneKeeps);
 }
 
+TEST_CASE("a rate is kept only if 99 % of what came was served, however fast that was", "[slo]") {
+  const auto first_of = [](u64 offered) {
+    return search_for_slo(Slo::parse("p50:50us"), 1000, 1, [&](u64) {
+      Tried tried = of_ns(10'000);
+      tried.offered = offered;
+      return tried;
+    }).tries.front();
+  };
+  CHECK(first_of(200).kept);
+  CHECK(first_of(202).kept);
+  CHECK_FALSE(first_of(203).kept);
+  CHECK(first_of(203).response_ns);   // the median is among those that were served
+  CHECK(*first_of(203).offered == Approx(1015));
+  CHECK(first_of(203).served == Approx(1000));
+}
+
+TEST_CASE("what was not served is beyond every response time, at its share of the calls that are timed", "[slo]") {
+  const auto response_with = [](u64 offered, u64 served) {
+    return search_for_slo(kBound, 1000, 1, [&](u64) {
+      Tried tried = of_ns(10'000);
+      for (int i = 0; i < 10; ++i) tried.responses.add(45'000);   // the slowest of 210
+      tried.offered = offered;
+      tried.served = served;
+      return tried;
+    }).tries.front().response_ns;
+  };
+  CHECK(*response_with(210, 210) == Approx(45'000).epsilon(.04));
+  CHECK(*response_with(212, 210) == Approx(45'000).epsilon(.04));
+  CHECK(response_with(213, 210).reason == "3 of 213 operations that came had not begun at the end, and so have no response time");
+  // One call in ten is timed, and 29 of the others are as good as 3 of those.
+  CHECK(response_with(2120, 2100));
+  CHECK_FALSE(response_with(2129, 2100));
+}
+
+TEST_CASE("a try whose arrivals are too many to count keeps no bound, and says why", "[slo]") {
+  const SloSearch told = search_for_slo(kBound, 1000, 1, [](u64) {
+    Tried tried = of_ns(10'000);
+    tried.offered = Measured<u64>::missing("too many");
+    return tried;
+  });
+  CHECK(told.answer == RateSearch::Answer::kNoneKeeps);
+  CHECK(told.tries.front().offered.reason == "too many");
+  CHECK(told.tries.front().response_ns.reason == "too many");
+}
+
 TEST_CASE("a search without a rate that keeps the bound says why", "[slo]") {
   SloSearch told{.answer = RateSearch::Answer::kFound, .closed_per_second = 2e6, .tries = {SloSearch::Try()}};
   told.tries[0].per_second = 1500;
+  told.tries[0].served = 1200;
   const auto why = [&](RateSearch::Answer answer, bool full = false) {
     told.answer = answer;
     return why_no_rate(kBound, told, full);
@@ -101,7 +147,7 @@ TEST_CASE("a search without a rate that keeps the bound says why", "[slo]") {
   CHECK(why(RateSearch::Answer::kFound).empty());
   CHECK(why(RateSearch::Answer::kAllKeep).empty());
   CHECK(why(RateSearch::Answer::kNoneKeeps) ==
-        "no rate keeps --slo=p99:50us: not even 1.50 k operations a second, of which a closed loop does 2.00 M");
+        "no rate keeps --slo=p99:50us: not even 1.50 k operations a second, of which 1.20 k were served, and a closed loop does 2.00 M");
   CHECK(why(RateSearch::Answer::kUnsteady) ==
         "no rate keeps --slo=p99:50us twice: what kept it broke it when it was tried again, in 1 tries");
   CHECK(why(RateSearch::Answer::kUnfinished) == "the search for --slo=p99:50us has no answer: it was interrupted after 1 tries");
