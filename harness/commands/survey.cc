@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <limits>
 #include <mutex>
 #include <new>
 #include <system_error>
+#include <tuple>
 #include <utility>
 
 #include "harness/host/environment.h"
@@ -32,39 +34,62 @@ double mean_of(const LimitsPlan& plan, const std::function<double(u32 thread, Ba
   return sum / static_cast<double>(of_threads.size());
 }
 
-/// `kInFlight` chases side by side; ns a line. Each has a way of its own, as far beside the cycle as its offset says: on one
-/// and the same cycle whoever comes behind would find in the cache what others have left there.
+/// `kInFlight` chases of a thread side by side. The first is that of limits.h, step for step: on the cycle through all lines. Each
+/// of the others has a way of its own, as far beside the cycle as its offset says: on one and the same whoever comes behind would
+/// find in the cache what others have left there.
 template <u32 kInFlight>
-double chase_side_by_side(const LineBuffer& buffer, u32 thread, u32 threads, u64 time_ns) {
-  const Line* const lines = buffer.lines();
-  const u64 n = buffer.size();
-  std::array<u64, kInFlight> at;
-  std::array<u64, kInFlight> offset;
-  for (u32 i = 0; i < kInFlight; ++i) {
-    const u64 which = u64{thread} * kInFlight + i;
-    at[i] = n / (threads * kInFlight) * which;
-    offset[i] = bounded(mix64(which + 1), n);
-  }
-  return best_batch_ns(time_ns, [&] {
-    std::array<u64, kInFlight> here = at;
-    for (u32 step = 0; step < kLines / kInFlight; ++step) {
-      for (u32 i = 0; i < kInFlight; ++i) {
-        const u64 next = lines[here[i]].next + offset[i];
-        here[i] = next - (n & (0 - u64{next >= n}));   // without a branch, which nobody could guess
-      }
+class Chases {
+ public:
+  Chases(const LineBuffer& buffer, u32 thread, u32 threads) : lines_(buffer.lines()), n_(buffer.size()) {
+    for (u32 i = 0; i < kInFlight; ++i) {
+      const u64 which = u64{thread} * kInFlight + i;
+      at_[i] = n_ / (threads * kInFlight) * which;
+      offset_[i] = bounded(mix64(which + 1), n_);
     }
-    at = here;
-    for (const u64 line : at) keep(line);
-  }) / (kLines / kInFlight * kInFlight);
-}
+  }
 
+  /// Goes on for `time_ns`; ns a line.
+  double go_on(u64 time_ns) {
+    const std::array<u64, kInFlight> offset = offset_;
+    return best_batch_ns(time_ns, [&] {
+      std::array<u64, kInFlight> here = at_;
+      for (u32 step = 0; step < kLines / kInFlight; ++step) {
+        here[0] = lines_[here[0]].next;
+        for (u32 i = 1; i < kInFlight; ++i) {
+          const u64 next = lines_[here[i]].next + offset[i];
+          here[i] = next - (n_ & (0 - u64{next >= n_}));   // without a branch, which nobody could guess
+        }
+      }
+      at_ = here;
+      for (const u64 line : at_) keep(line);
+    }) / (kLines / kInFlight * kInFlight);
+  }
+
+ private:
+  const Line* const lines_;
+  const u64 n_;
+  std::array<u64, kInFlight> at_;
+  std::array<u64, kInFlight> offset_;
+};
+
+/// In turns, as the chase of limits.h, and each thread's best of them.
 template <std::size_t... kIndices>
 std::vector<Survey::Batch> measure_batches(const LimitsPlan& plan, const LineBuffer& buffer, std::index_sequence<kIndices...>) {
   const auto threads = static_cast<u32>(plan.cpus.size());
-  return {Survey::Batch{.lines = kBatches[kIndices], .ns = mean_of(plan, [&](u32 t, Barrier& barrier) {
-                          barrier.arrive_and_wait();
-                          return chase_side_by_side<kBatches[kIndices]>(buffer, t, threads, plan.time_ns / 4);
-                        })}...};
+  std::vector<std::array<double, sizeof...(kIndices)>> of_threads(threads);
+  on_seats(plan, [&](u32 t, Barrier& barrier) {
+    std::tuple<Chases<kBatches[kIndices]>...> chases{Chases<kBatches[kIndices]>(buffer, t, threads)...};
+    std::array<double, sizeof...(kIndices)>& best = of_threads[t];
+    best.fill(std::numeric_limits<double>::infinity());
+    const auto turn = [&](double& ns, auto& of_a_number) {
+      barrier.arrive_and_wait();
+      ns = std::min(ns, of_a_number.go_on(plan.time_ns / plan.turns()));
+    };
+    for (u64 i = 0; i < plan.turns(); ++i) (turn(best[kIndices], std::get<kIndices>(chases)), ...);
+  });
+  std::vector<Survey::Batch> batches{Survey::Batch{.lines = kBatches[kIndices], .ns = 0}...};
+  for (const auto& best : of_threads) ((batches[kIndices].ns += best[kIndices] / threads), ...);
+  return batches;
 }
 
 /// Each thread its share of the buffer, again and again, all at the same time; 10^9 bytes a second of all. There is no best batch of
@@ -200,7 +225,7 @@ Survey survey_limits(const Config& config, const LimitsPlan& plan, const Topolog
   survey.machine = read_machine(topology);
   try {
     measure_lines(survey, plan, progress);
-    survey.operation_ns = measure_operation(config, plan, topology, progress);
+    measure_operation(survey, plan, topology, progress);
     progress.begin("locks", 0, 0);
     survey.locks = {measure_lock<FetchAdd>(plan, "fetch_add"), measure_lock<CompareAndSwap>(plan, "compare_and_swap"),
                     measure_lock<Locked<SpinLock<Native>>>(plan, "spin"), measure_lock<Locked<std::mutex>>(plan, "mutex")};

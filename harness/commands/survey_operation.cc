@@ -56,8 +56,8 @@ class Lines {
 
 }  // namespace
 
-Measured<double> measure_operation(const Config& config, const LimitsPlan& plan, const Topology& topology, Progress& progress) {
-  Config lookups = config;
+void measure_operation(Survey& survey, const LimitsPlan& plan, const Topology& topology, Progress& progress) {
+  Config lookups = survey.config;
   lookups.records = plan.footprint / sizeof(Line);
   lookups.index = {.name = "lines", .arg = std::to_string(lookups.records), .options = {}};
   lookups.sync = {.name = "none", .arg = {}, .options = {}};
@@ -69,9 +69,15 @@ Measured<double> measure_operation(const Config& config, const LimitsPlan& plan,
   lookups.time_ns = 2 * plan.time_ns;
   TrialOf<Lines> trial(lookups);
   const TrialResult result = run_trial(trial, lookups, topology, progress);
-  if (!result.throughput) return Measured<double>::missing(result.throughput.reason);
-  if (result.status > Status::kNoisy) return Measured<double>::missing(result.reason);
-  return result.throughput->seconds * 1e9 * *result.placement.processors / static_cast<double>(result.throughput->operations);
+  if (result.status == Status::kNoisy) survey.notes.push_back("noisy: " + result.reason);
+  if (!result.throughput) {
+    survey.operation_ns = Measured<double>::missing(result.throughput.reason);
+  } else if (result.status > Status::kNoisy) {
+    survey.operation_ns = Measured<double>::missing(result.reason);
+  } else {
+    survey.operation_ns = result.throughput->seconds * 1e9 * *result.placement.processors /
+                          static_cast<double>(result.throughput->operations);
+  }
 }
 
 }  // namespace latchlab

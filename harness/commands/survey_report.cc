@@ -1,4 +1,6 @@
 // What the survey says: a table for people, and the document that limits.schema.json describes.
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -39,6 +41,20 @@ std::string locks_text(const std::vector<Survey::Lock>& locks) {
   return text;
 }
 
+/// Those of the survey, and that one number which it has twice is not the same: one chase.
+std::vector<std::string> notes_of(const Survey& survey) {
+  constexpr double kApart = 1.2;
+  std::vector<std::string> notes = survey.notes;
+  if (!survey.batches || !survey.limits.chase_ns) return notes;
+  const auto [less, more] = std::minmax(*survey.limits.chase_ns, survey.batches->front().ns);
+  if (more > less * kApart) {
+    notes.push_back(fmt::format("a chase alone took {:.3g} ns a line, and {:.3g} as the first of those side by side: something "
+                                "disturbed one of them; run it again",
+                                *survey.limits.chase_ns, survey.batches->front().ns));
+  }
+  return notes;
+}
+
 }  // namespace
 
 std::string table_of(const Survey& survey) {
@@ -57,7 +73,9 @@ std::string table_of(const Survey& survey) {
   text += line("read", survey.read_gb, "GB/s", "one line after the other, all threads");
   text += line("write", survey.write_gb, "GB/s", "likewise");
   text += line("transaction", limits.transaction_ns, "ns", "one that reads a line of its thread's own");
-  return text + locks_text(survey.locks);
+  text += locks_text(survey.locks);
+  for (const std::string& note : notes_of(survey)) text += fmt::format("note: {}\n", note);
+  return text;
 }
 
 Json json_of(const Survey& survey) {
@@ -93,6 +111,7 @@ Json json_of(const Survey& survey) {
     put(one, "contended_ns", lock.contended_ns);
     o["locks"].push_back(std::move(one));
   }
+  o["notes"] = notes_of(survey);
   return o;
 }
 

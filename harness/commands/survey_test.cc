@@ -61,6 +61,27 @@ TEST_CASE("everything that this machine can do is measured, with a number or a r
   }
 }
 
+TEST_CASE("a chase alone that took two times far apart is noted, and so is all that the measurements noted") {
+  Survey survey;
+  survey.limits.chase_ns = 187.;
+  const auto notes_with = [&](double ns) {
+    survey.batches = std::vector<Survey::Batch>{{.lines = 1, .ns = ns}, {.lines = 2, .ns = 100}};
+    return checked_json(survey)["notes"];
+  };
+  CHECK(notes_with(187) == Json::array());
+  CHECK(notes_with(224) == Json::array());
+  CHECK(notes_with(156) == Json::array());
+  CHECK(notes_with(225).size() == 1);
+  CHECK(notes_with(155).size() == 1);
+  survey.notes = {"noisy: others had the processors"};
+  const std::string apart = "a chase alone took 187 ns a line, and 517 as the first of those side by side: something disturbed one of "
+                            "them; run it again";
+  CHECK(notes_with(517) == Json{"noisy: others had the processors", apart});
+  CHECK_THAT(table_of(survey), Catch::Contains("note: noisy: others had the processors\nnote: " + apart + "\n"));
+  survey.batches = Measured<std::vector<Survey::Batch>>::missing("interrupted");
+  CHECK(checked_json(survey)["notes"].size() == 1);
+}
+
 TEST_CASE("lines for which there is no memory leave all of it missing, with the reason") {
   const Survey survey = survey_of(1, u64{1} << 60);
   const Json document = checked_json(survey);

@@ -26,7 +26,6 @@ constexpr u64 kMaxFootprint = u64{4} << 30;
 constexpr u32 kTransactions = 1024;   // a batch of them
 constexpr u64 kCycleTime = 2'000'000;   // ns
 constexpr u32 kBatch = 16384;  // lines between two looks at the clock: some 100 us to 4 ms
-constexpr u64 kTurnNs = 50'000'000;   // ns, of one kind of line before it is the other's turn
 
 double elapsed_ns(Clock::time_point since) {
   return std::chrono::duration<double, std::nano>(Clock::now() - since).count();
@@ -60,7 +59,8 @@ double cycle_ns() {
   }) / kBatch;
 }
 
-LineTimes run_one(const LineBuffer& buffer, u32 thread, u32 threads, u64 time_ns, Barrier& barrier) {
+LineTimes run_one(const LineBuffer& buffer, u32 thread, const LimitsPlan& plan, Barrier& barrier) {
+  const u64 threads = plan.cpus.size();
   const Line* const lines = buffer.lines();
   const u64 n = buffer.size();
   LineTimes out;
@@ -85,18 +85,17 @@ LineTimes run_one(const LineBuffer& buffer, u32 thread, u32 threads, u64 time_ns
     }
     keep(sum);
   };
-  const auto best = [&](double so_far, u64 turn_ns, const auto& lines_of_a_kind) {
+  const auto best = [&](double so_far, const auto& lines_of_a_kind) {
     barrier.arrive_and_wait();
-    return std::min(so_far, best_batch_ns(turn_ns, lines_of_a_kind) / kBatch);
+    return std::min(so_far, best_batch_ns(plan.time_ns / plan.turns(), lines_of_a_kind) / kBatch);
   };
   out.chase = out.independent = std::numeric_limits<double>::infinity();
-  const u64 turns = std::max<u64>(1, time_ns / kTurnNs);
-  for (u64 turn = 0; turn < turns; ++turn) {
-    out.chase = best(out.chase, time_ns / turns, chase);
-    out.independent = best(out.independent, time_ns / turns, independent);
+  for (u64 turn = 0; turn < plan.turns(); ++turn) {
+    out.chase = best(out.chase, chase);
+    out.independent = best(out.independent, independent);
   }
   out.cycle = cycle_ns();
-  if (Native::transactions_work()) out.transaction = transaction_ns(time_ns / 4);
+  if (Native::transactions_work()) out.transaction = transaction_ns(plan.time_ns / 4);
   return out;
 }
 
@@ -169,7 +168,7 @@ Limits measure_limits(const LimitsPlan& plan, const LineBuffer& buffer) {
   const u32 threads = static_cast<u32>(plan.cpus.size());
   std::vector<LineTimes> times(threads);
   try {
-    on_seats(plan, [&](u32 t, Barrier& barrier) { times[t] = run_one(buffer, t, threads, plan.time_ns, barrier); });
+    on_seats(plan, [&](u32 t, Barrier& barrier) { times[t] = run_one(buffer, t, plan, barrier); });
   } catch (const std::system_error& error) {
     return no_limits(std::string("the threads cannot be started: ") + error.what());
   }

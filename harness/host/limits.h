@@ -17,6 +17,7 @@
 // neither the buffer's cache lines nor its pages. The buffer is gone when the call returns.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <vector>
@@ -58,6 +59,9 @@ struct LimitsPlan {
   std::vector<u32> cpus;  ///< one thread on each, the kernel's numbers
   bool pin = true;
   u64 time_ns = 200'000'000;  ///< of each measurement, of transactions a quarter, or the time of kMinBatches if that is more
+
+  /// How many turns of 50 ms that is, one kind of line after the other.
+  [[nodiscard]] u64 turns() const { return std::max<u64>(1, time_ns / 50'000'000); }
 };
 
 /// The ratios are left to fill in by the caller, with set_limit_ratios (aftermath.h). Reasons instead of values if memory
