@@ -63,7 +63,7 @@ def main(arguments):
         print(f"{seed:3}  {b['ratio']:.4f}  {b['interval'][0]:.4f} .. {b['interval'][1]:.4f}  {b['compared']:3} blocks  "
               f"{b['verdict']}", flush=True)
     found = sum(v in ("faster", "slower") for v in verdicts) if kind == "self" else verdicts.count("slower")
-    noisy = sum(v.startswith("too noisy") for v in verdicts)
+    noisy = sum(v in ("too noisy", "cannot be decided here") for v in verdicts)
     print(f"{found} of {times} {'differ' if kind == 'self' else 'slower'}, {noisy} too noisy to tell; over all "
           f"{len(ratios)} blocks the ratio is {statistics.median(ratios):.4f}")
 

@@ -117,7 +117,7 @@ RunCommand parse_run(const std::vector<std::string>& args, const Surroundings& h
       .registry = here.registry,
       .memory_available = elsewhere ? memory_of(topology, here.memory_available) : here.memory_available,
       .topology = topology};
-  const u64 reps = parse_count("--reps", take(given, "reps").value_or("1"), 1, 10'000);
+  const u64 reps = parse_count("--reps", take(given, "reps").value_or("1"), 1, kMostReplicates);
   Config base;
   base.strict = take(given, "strict").has_value();
   base.fit = take(given, "fit").has_value();

@@ -40,7 +40,7 @@ AbCommand parse_ab(const std::vector<std::string>& args, const Surroundings& sur
   if (const auto text = take(given, "replicates"); text && *text == "auto") {
     command.replicates = std::nullopt;
   } else if (text) {
-    command.replicates = static_cast<u32>(parse_count("--replicates", *text, 1, 10'000));
+    command.replicates = static_cast<u32>(parse_count("--replicates", *text, 1, kMostReplicates));
   }
   command.json = take(given, "json").has_value();
   command.progress = parse_progress(take(given, "progress"));

@@ -49,9 +49,9 @@ bool goes_on(std::vector<Comparison>& alone) {
   switch (look_at(contrasts, *comparison.planned_blocks)) {
     case Look::kGoOn: return true;
     case Look::kTight: comparison.ended_by = "the intervals are within 1 %"; break;
-    case Look::kMost: comparison.ended_by = fmt::format("{} blocks are the most", kMostReplicates); break;
+    case Look::kMost: comparison.ended_by = fmt::format("{} blocks are the most", kLastLook); break;
     case Look::kHopeless:
-      comparison.ended_by = fmt::format("{} blocks, the most, would not bring the intervals near 1 %", kMostReplicates);
+      comparison.ended_by = fmt::format("{} blocks, the most, would not bring the intervals near 1 %", kLastLook);
   }
   return false;
 }
@@ -75,7 +75,7 @@ Comparison run_ab(const AbCommand& command, Progress& progress, const RunReplica
     summary.command = variant.line;
     comparison.variants.push_back(std::move(summary));
   }
-  progress.begin("runs", u64{command.replicates.value_or(kMostReplicates)} * command.variants.size(), 0);
+  progress.begin("runs", u64{command.replicates.value_or(kLastLook)} * command.variants.size(), 0);
   for (u32 block = 0; !comparison.interrupted; ++block) {
     if (block == *comparison.planned_blocks) {
       if (command.replicates || !goes_on(alone)) break;

@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "harness/compare/comparison.h"
+#include "harness/config/commands.h"
 #include "harness/config/numbers.h"
 #include "harness/text/table.h"
 
@@ -49,15 +50,23 @@ std::string range(const Contrast& c) {
   return c.has_interval() ? three(c.interval.low) + " .. " + three(c.interval.high) : std::string("-");
 }
 
-/// The verdict, and what would help where there is none.
-std::string verdict_text(const Contrast& contrast) {
-  const Verdict verdict = verdict_of(contrast);
-  std::string text(word(verdict));
-  if (verdict == Verdict::kTooNoisy) text += fmt::format(": run {} more", more_replicates(contrast));
-  return text;
+bool has_verdict(const VariantSummary& v) { return v.withheld.empty() && v.verdict != "base"; }
+
+/// How many more would decide what these replicates do not, or why that is no answer.
+Measured<u64> more_replicates(const VariantSummary& v) {
+  using Number = Measured<u64>;
+  if (!has_verdict(v) || is_decided(verdict_of(*v.contrast))) return Number::missing("the verdict is " + v.verdict);
+  const double needed = needed_replicates(*v.contrast);
+  if (needed <= kMostReplicates) return static_cast<u64>(needed) - v.contrast->replicates;
+  return Number::missing(fmt::format("it would take {:.0f} replicates, and {} are the most", needed, kMostReplicates));
 }
 
-bool has_verdict(const VariantSummary& v) { return v.withheld.empty() && v.verdict != "base"; }
+/// The verdict, and what would help where it is no answer.
+std::string verdict_text(const VariantSummary& v) {
+  if (!has_verdict(v) || is_decided(verdict_of(*v.contrast))) return v.verdict;
+  const Measured<u64> more = more_replicates(v);
+  return v.verdict + ": " + (more ? fmt::format("run {} more", *more) : more.reason);
+}
 
 std::string_view unflagged_verdict(const Contrast& c) { return c.too_few > 0 ? "withheld" : word(verdict_of(c)); }
 
@@ -74,7 +83,7 @@ std::string flags_text(const VariantSummary& v) {
   if (!has_verdict(v) || !v.unflagged) return text;
   const Contrast& c = *v.unflagged;
   // Too few are left to say anything: that is worth a word where all of them together say something.
-  if (unflagged_verdict(c) == v.verdict || (c.too_few > 0 && v.verdict == word(Verdict::kTooNoisy))) return text;
+  if (unflagged_verdict(c) == v.verdict || (c.too_few > 0 && !is_decided(verdict_of(*v.contrast)))) return text;
   return text + fmt::format("{}  without what is flagged: {}: {}, 95 % {}, {} replicates\n", v.name, unflagged_verdict(c),
                             three(c.ratio), range(c), c.replicates);
 }
@@ -134,7 +143,7 @@ std::vector<Column> columns_of(const Comparison& comparison) {
     if (says_anything(of_elision)) columns.push_back(std::move(of_elision));
   }
   columns.push_back(words("runs", statuses_text));
-  columns.push_back(words("verdict", [](const V& v) { return has_verdict(v) ? verdict_text(*v.contrast) : v.verdict; }));
+  columns.push_back(words("verdict", verdict_text));
   return columns;
 }
 
@@ -187,11 +196,7 @@ Json json_of(const VariantSummary& v) {
   } else {
     for (const char* key : {"ratio", "interval", "probability", "compared"}) put_missing(o, key, v.contrast.reason);
   }
-  if (has_verdict(v) && verdict_of(*v.contrast) == Verdict::kTooNoisy) {
-    o["more_replicates"] = more_replicates(*v.contrast);
-  } else {
-    put_missing(o, "more_replicates", "the verdict is " + v.verdict);
-  }
+  put(o, "more_replicates", more_replicates(v));
   if (v.unflagged) {
     Json& without = o["unflagged"];
     without["verdict"] = unflagged_verdict(*v.unflagged);

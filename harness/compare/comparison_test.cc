@@ -246,6 +246,19 @@ TEST_CASE("replicates that scatter say how many it takes") {
   CHECK(table_of(c).find("too noisy: run " + std::to_string(more) + " more\n") != std::string::npos);
 }
 
+TEST_CASE("replicates that scatter beyond what may be asked for ask for no more") {
+  std::vector<Replicate> wild;
+  for (int i = 0; i < 10; ++i) wild.push_back(good(1e6 * (i % 2 == 0 ? 20 : .05)));
+  const Comparison c = comparison_of({series(1), wild});
+  CHECK(c.variants[1].verdict == "cannot be decided here");
+  const Json variant = checked_json(c)["variants"][1];
+  CHECK(variant["more_replicates"].is_null());
+  const std::string reason = variant["more_replicates_reason"];
+  CHECK(reason.starts_with("it would take "));
+  CHECK(reason.ends_with(" replicates, and 10000 are the most"));
+  CHECK(table_of(c).find("cannot be decided here: " + reason + '\n') != std::string::npos);
+}
+
 TEST_CASE("where no blocks pair them the medians are compared, whatever their order") {
   Comparison c;
   c.paired = false;

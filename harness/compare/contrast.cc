@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "harness/config/commands.h"
+
 namespace latchlab {
 
 namespace {
@@ -18,12 +20,6 @@ bool interval_differs(const Contrast& c) {
   return (c.interval.low > 1 || c.interval.high < 1) && std::abs(c.ratio - 1) >= kWorthAWord;
 }
 bool test_differs(const Contrast& c) { return c.probability < kLevel; }
-
-/// So many replicates for an interval within kWorthAWord: its width shrinks with the square root of their number.
-double enough_replicates(const Contrast& c) {
-  const double times = c.half_width() / kWorthAWord;
-  return c.replicates * times * times;
-}
 
 /// What the test comes to where every replicate of the one is beyond every one of the other: 2 / 2^n, 2 / (2n over n).
 double least_probability(u32 n, bool paired) {
@@ -74,21 +70,25 @@ void correct(const std::vector<Contrast*>& family) {
 
 Verdict verdict_of(const Contrast& c) {
   if (interval_differs(c) && test_differs(c)) return c.ratio > 1 ? Verdict::kFaster : Verdict::kSlower;
-  return tight(c) && !interval_differs(c) ? Verdict::kNoDifference : Verdict::kTooNoisy;
+  if (tight(c) && !interval_differs(c)) return Verdict::kNoDifference;
+  return needed_replicates(c) <= kMostReplicates ? Verdict::kTooNoisy : Verdict::kUndecidable;
 }
 
-u32 more_replicates(const Contrast& c) {
-  if (tight(c)) return kBetweenLooks;
-  return static_cast<u32>(std::max(1.0, std::ceil(std::min(enough_replicates(c), 1e6)) - c.replicates));
+bool is_decided(Verdict verdict) { return verdict != Verdict::kTooNoisy && verdict != Verdict::kUndecidable; }
+
+double needed_replicates(const Contrast& c) {
+  if (tight(c)) return c.replicates + kBetweenLooks;
+  const double times = c.half_width() / kWorthAWord;   // the width shrinks with the square root of their number
+  return std::max(c.replicates + 1.0, std::ceil(c.replicates * times * times));
 }
 
 Look look_at(const std::vector<Contrast>& contrasts, u32 replicates) {
   const auto settled = [](const Contrast& c) {
-    return tight(c) && c.too_few == 0 && verdict_of(c) != Verdict::kTooNoisy;
+    return tight(c) && c.too_few == 0 && is_decided(verdict_of(c));
   };
   if (std::all_of(contrasts.begin(), contrasts.end(), settled)) return Look::kTight;
-  if (replicates >= kMostReplicates) return Look::kMost;
-  const auto hopeless = [](const Contrast& c) { return enough_replicates(c) > kHopelessly * kMostReplicates; };
+  if (replicates >= kLastLook) return Look::kMost;
+  const auto hopeless = [](const Contrast& c) { return needed_replicates(c) > kHopelessly * kLastLook; };
   const bool any = std::any_of(contrasts.begin(), contrasts.end(), hopeless);
   return any && replicates >= kFewForForecasts ? Look::kHopeless : Look::kGoOn;
 }

@@ -5,6 +5,7 @@
 //   the interval leaves 1 out, and so does the test, and the ratio is 1 % or more from it     faster, slower
 //   they do not, and the interval is within 1 %                                               no difference seen
 //   neither: the replicates scatter                                                           too noisy: run N more
+//   nor would as many as may be asked for bring the interval within 1 %                       cannot be decided here: N would
 //
 // The interval is of the median, by bootstrap; the test, of ranks, counts what the median leaves out. A difference under 1 %
 // is not worth a word: where code and data happen to lie makes as much. The level of the test is 1 %, not 5, so that of twenty
@@ -49,15 +50,18 @@ struct Contrast {
 /// Corrects tests that belong together (Holm).
 void correct(const std::vector<Contrast*>& family);
 
-enum class Verdict { kFaster, kSlower, kNoDifference, kTooNoisy };
+enum class Verdict { kFaster, kSlower, kNoDifference, kTooNoisy, kUndecidable };
 template <>
-inline constexpr std::array kWords<Verdict>{"faster"sv, "slower"sv, "no difference seen"sv, "too noisy"sv};
+inline constexpr std::array kWords<Verdict>{"faster"sv, "slower"sv, "no difference seen"sv, "too noisy"sv, "cannot be decided here"sv};
 
 /// Not to be asked where there are too few.
 [[nodiscard]] Verdict verdict_of(const Contrast& contrast);
+/// Whether it is an answer, be it that no difference was seen.
+[[nodiscard]] bool is_decided(Verdict);
 
-/// How many more would bring the interval within 1 %, or test and interval together, as these scatter; one at least.
-[[nodiscard]] u32 more_replicates(const Contrast& contrast);
+/// How many replicates would bring the interval within 1 %, or test and interval together, as these scatter: more than there are. Up
+/// to kMostReplicates the verdict is "too noisy", beyond that "cannot be decided here".
+[[nodiscard]] double needed_replicates(const Contrast& contrast);
 
 /// How --replicates=auto goes on.
 enum class Look {
@@ -66,7 +70,7 @@ enum class Look {
   kHopeless,  ///< it would take several times as many replicates as there may be
   kMost,      ///< so many there may be
 };
-constexpr u32 kFirstLook = 10, kBetweenLooks = 5, kMostReplicates = 100;
+constexpr u32 kFirstLook = 10, kBetweenLooks = 5, kLastLook = 100;
 [[nodiscard]] Look look_at(const std::vector<Contrast>& contrasts, u32 replicates);
 
 }  // namespace latchlab

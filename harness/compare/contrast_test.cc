@@ -4,6 +4,7 @@
 #include <map>
 #include <numbers>
 
+#include "harness/config/commands.h"
 #include "src/base/rng.h"
 #include "src/testing/catch.h"
 
@@ -80,8 +81,8 @@ TEST_CASE("of replicates that scatter too much --replicates=auto says so early, 
     CAPTURE(seed);
     const Experiment experiment = automatic(seed, .3, 1);
     CHECK(experiment.ended == Look::kHopeless);
-    CHECK(experiment.contrast.replicates < kMostReplicates / 2);
-    CHECK(more_replicates(experiment.contrast) > 7 * kMostReplicates);
+    CHECK(experiment.contrast.replicates < kLastLook / 2);
+    CHECK(needed_replicates(experiment.contrast) > 8 * kLastLook);
   }
 }
 
@@ -110,8 +111,16 @@ TEST_CASE("a verdict of a difference takes interval, test and one percent") {
   // The interval is narrow by chance, says the test: neither a difference nor none.
   CHECK(verdict_of(contrast_of(1.05, .004, .02)) == Verdict::kTooNoisy);
   CHECK(look_at({contrast_of(1.05, .004, .02)}, 10) == Look::kGoOn);
-  CHECK(more_replicates(contrast_of(1.05, .004, .02)) == kBetweenLooks);
-  CHECK(more_replicates(contrast_of(1, .0199, 1)) == 30);   // twice as narrow takes four times as many
+  CHECK(needed_replicates(contrast_of(1.05, .004, .02)) == 10 + kBetweenLooks);
+  CHECK(needed_replicates(contrast_of(1, .0199, 1)) == 40);   // twice as narrow takes four times as many
+}
+
+TEST_CASE("what more replicates than may be asked for would decide cannot be decided") {
+  REQUIRE(needed_replicates(contrast_of(1, .3, 1)) < kMostReplicates);
+  CHECK(verdict_of(contrast_of(1, .3, 1)) == Verdict::kTooNoisy);
+  REQUIRE(needed_replicates(contrast_of(1, .33, 1)) > kMostReplicates);
+  CHECK(verdict_of(contrast_of(1, .33, 1)) == Verdict::kUndecidable);
+  CHECK(verdict_of(contrast_of(2, .9)) == Verdict::kFaster);   // a wide interval may well leave 1 out
 }
 
 TEST_CASE("auto goes on while one of the variants scatters, and not for ever") {
@@ -119,7 +128,7 @@ TEST_CASE("auto goes on while one of the variants scatters, and not for ever") {
   const Contrast wide = contrast_of(1, .02, 1);
   CHECK(look_at({narrow, narrow}, 10) == Look::kTight);
   CHECK(look_at({narrow, wide}, 10) == Look::kGoOn);
-  CHECK(look_at({narrow, wide}, kMostReplicates) == Look::kMost);
+  CHECK(look_at({narrow, wide}, kLastLook) == Look::kMost);
   CHECK(look_at({narrow, contrast_of(1, .5, 1)}, 10) == Look::kGoOn);   // of so few it may be chance
   CHECK(look_at({narrow, contrast_of(1, .5, 1)}, 20) == Look::kHopeless);
 }

@@ -12,6 +12,9 @@
 
 namespace latchlab {
 
+/// So many of a point may be asked for: by --reps of a run, by --replicates of ab.
+constexpr u32 kMostReplicates = 10'000;
+
 /// One point to run, or to report as skipped because its combination of words makes no sense.
 struct PlannedRun {
   Config config;
