@@ -53,6 +53,8 @@ template <class Make>
 auto named(std::string_view option, Make&& make) {
   try {
     return make();
+  } catch (const Contradiction& error) {
+    throw Contradiction(fmt::format("{}: {}", option, error.what()));
   } catch (const InputError& error) {
     throw InputError(fmt::format("{}: {}", option, error.what()));
   }
@@ -111,7 +113,8 @@ std::string take_phases(Config& config, const Workload& workload, const Defaults
   return fmt::format("--negative: it does not reach --workload={}: the file says what is read", config.workload.str());
 }
 
-/// Makes --isa an option of the index; why it cannot be one, if so.
+/// Makes --isa an option of the index; why it cannot be one, if so. Throws InputError for a word that there is none of, Contradiction
+/// for one that the other options do not bear.
 std::string take_isa(Config& config, const Registry& registry) {
   if (config.isa.empty()) return "";
   const auto pair = std::ranges::find(registry.pairs(), config.index.name, &Pair::index);
@@ -122,16 +125,10 @@ std::string take_isa(Config& config, const Registry& registry) {
   if (std::ranges::any_of(config.index.options, is_isa)) {
     return fmt::format("--isa: --index={} says which, too", config.index.str());
   }
-  // A word that there is none of is wrong in itself; with one that the other options do not bear the combination is at fault.
   const Spec alone{.name = config.index.name, .arg = {}, .options = {{"isa", config.isa}}};
   (void)named("--isa", [&] { return pair->resolve_index(alone); });
   config.index.options.emplace_back("isa", std::exchange(config.isa, ""));
-  try {
-    config.index_options = pair->resolve_index(config.index);
-  } catch (const InputError& error) {
-    config.index_options.clear();   // none is in effect
-    return fmt::format("--isa: {}", error.what());
-  }
+  config.index_options = named("--isa", [&] { return pair->resolve_index(config.index); });
   return "";
 }
 
@@ -250,8 +247,13 @@ class Completion {
   /// Of the index, its options, the policy and the events.
   void check_words() {
     surroundings_.registry.check_words(config_.index.name, config_.sync.name);
-    config_.index_options = index_in_effect(config_.index, surroundings_.registry).options;
-    no_isa_ = take_isa(config_, surroundings_.registry);
+    try {
+      config_.index_options = index_in_effect(config_.index, surroundings_.registry).options;
+      no_options_ = take_isa(config_, surroundings_.registry);
+    } catch (const Contradiction& error) {
+      config_.index_options.clear();   // none is in effect
+      no_options_ = error.what();
+    }
     (void)in_effect(config_.sync, surroundings_.registry);
     if (config_.pmu != kDefaultPmu) (void)pmu_events(config_.pmu);   // throws for what there is not
   }
@@ -336,7 +338,7 @@ class Completion {
       return error.what();
     }
     config_.own_memory = pair_->own_memory;
-    if (!no_isa_.empty()) return no_isa_;
+    if (!no_options_.empty()) return no_options_;
     if (!no_file_.empty()) return no_file_;
     config_.index_degraded = pair_->index_degraded(config_.index).value_or("");
     config_.widths = pair_->widths(config_.index);
@@ -425,7 +427,7 @@ class Completion {
   u64 capacity_ = 0;   // distinct keys
   Churn churn_;
   std::optional<Workload> workload_;
-  std::string no_isa_, no_file_;   // why those options do not go with the rest
+  std::string no_options_, no_file_;   // why those of the index, and of the file, do not go with the rest
   const Pair* pair_ = nullptr;
 };
 

@@ -44,7 +44,7 @@ void place_memory(Config& config, const Topology& topology);
 [[nodiscard]] Spec index_meant(Spec index, const Registry& registry);
 /// The policy with every option as it would be in effect, whatever the index; an unknown one as it is. Throws InputError.
 [[nodiscard]] Spec in_effect(const Spec& sync, const Registry& registry);
-/// The same of an index.
+/// The same of an index. Throws Contradiction, too.
 [[nodiscard]] Spec index_in_effect(const Spec& index, const Registry& registry);
 
 /// Fills in what was not given and checks the whole. Throws InputError for what is wrong in itself; returns

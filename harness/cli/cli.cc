@@ -76,7 +76,11 @@ u64 memory_of(const Topology& topology, u64 otherwise) {
 std::string meaning_of(const OptionRow& option, const std::string& value, const Registry& registry) {
   Config alone;
   apply(option, alone, value);
-  alone.index = index_in_effect(index_meant(alone.index, registry), registry);
+  alone.index = index_meant(alone.index, registry).plain();
+  try {
+    alone.index = index_in_effect(alone.index, registry);
+  } catch (const Contradiction&) {   // such a point is skipped, if any other runs
+  }
   alone.sync = in_effect(alone.sync, registry);
   for (Spec* const spec : {&alone.workload, &alone.keys, &alone.distribution, &alone.churn}) *spec = spec->plain();
   return point_of(alone) + alone.keys.str();

@@ -231,6 +231,22 @@ TEST_CASE("the instructions of kernels are an axis, for an index that has them",
   CHECK(some.runs[1].skip.empty());
 }
 
+TEST_CASE("a point of a list whose index has options that contradict one another is skipped", "[cli]") {
+  const RunCommand command = runs({"--index=vip:{99,60},isa={sse,avx}", "--keys=u32"});
+  REQUIRE(command.runs.size() == 4);
+  CHECK(command.runs[0].skip == "--index: index vip: 99 is not of isa=sse");
+  CHECK(command.runs[0].config.index.str() == "vip:99,isa=sse");
+  CHECK(command.runs[0].config.index_options.empty());
+  for (const std::size_t i : {1, 2, 3}) CHECK(command.runs[i].skip.empty());
+  // --isa is not to blame for what the index does not bear by itself.
+  const RunCommand both = runs({"--index={vip:99,isa=sse,vip:60}", "--isa=avx", "--keys=u32"});
+  CHECK(both.runs[0].skip == "--index: index vip: 99 is not of isa=sse");
+  CHECK(error_of({"--index=vip:99,isa=sse"}) == "--index: index vip: 99 is not of isa=sse");
+  CHECK(error_of({"--index=vip:99,isa=sse", "--threads=1..2"}) == "--index: index vip: 99 is not of isa=sse");   // none is left
+  CHECK(contains(error_of({"--index=vip:{99,60},isa={sse,mmx}"}), "isa=mmx is none of"));
+  CHECK(contains(error_of({"--index=vip:{99,099},isa=sse"}), "is the same as vip:99,isa=sse"));
+}
+
 TEST_CASE("an index with the option by which another is meant is that one", "[cli]") {
   const RunCommand command = runs({"--index={vip:isa=sse,vip:grain=3}", "--sync={spin,own}"});
   REQUIRE(command.runs.size() == 4);

@@ -63,7 +63,7 @@ inline Registry some_words() {
       const std::vector<std::string> isas{"any", "sse", "avx"};
       const std::size_t isa = reader.one_of("isa", 0, isas);
       reader.finish();
-      if (period == 99 && isa == 1) throw InputError("index vip: 99 is not of isa=sse");
+      if (period == 99 && isa == 1) throw Contradiction("index vip: 99 is not of isa=sse");
       return {{"period", std::to_string(period)}, {"isa", isas[isa]}};
     };
     if (pair.index == "tbb") {

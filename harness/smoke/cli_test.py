@@ -144,6 +144,23 @@ class EveryPair(Runs):
         (document,) = self.documents("--index=cuckoo:shape=2x4,key=32", "--keys=u32", *SHORT)
         self.assertEqual(document["config"]["index"], "simdht:shape=2x4,key=32")
 
+    def test_options_of_an_index_that_contradict_one_another_leave_out_their_point_alone(self):
+        if "simdht" not in {index for index, _, _ in self.pairs}:
+            self.skipTest("simdht is not in this build")
+        words = ("--index=simdht:shape={2x1,2x4},kernel={vertical,selective,horizontal}", "--sync=rwspin", "--json", *SHORT)
+        done = run(*words)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        documents = [json.loads(line) for line in done.stdout.splitlines()]
+        skipped = [d["config"]["index"] for d in documents if d["status"] == "skipped"]
+        self.assertEqual(len(documents), 6)
+        self.assertEqual(skipped, [f"simdht:shape=2x4,kernel={kernel}" for kernel in ("vertical", "selective")])
+        for document in documents:
+            self.conforms(self.results, document, words)
+            if document["status"] == "skipped":
+                self.assertIn("only of shapes with one slot", document["reason"])
+        alone = run("--index=simdht:shape=2x4,kernel=vertical", "--sync=rwspin", "--json", *SHORT)
+        self.assertEqual((alone.returncode, alone.stdout, len(alone.stderr.splitlines())), (2, "", 1))
+
     def test_an_insert_run_that_ends_by_time_says_so(self):
         # More records than a stall of some seconds lets it insert.
         (document,) = self.documents("--workload=insert", "--records=50M", "--time=5ms")

@@ -43,21 +43,21 @@ Options Options::parse(const Spec& spec) {
   reader.finish();
 
   if (std::ranges::find(kWidths, std::array{key_bits, value_bits}) == kWidths.end()) {
-    throw InputError(fmt::format("index simdht: the grid has no key={} with value={}; it has 16 with 32, 32 with 32, "
-                                 "32 with 64 and 64 with 64", key_bits, value_bits));
+    throw Contradiction(fmt::format("index simdht: the grid has no key={} with value={}; it has 16 with 32, 32 with 32, "
+                                    "32 with 64 and 64 with 64", key_bits, value_bits));
   }
   if (options.kernel != Kernel::kHorizontal && slots != 1) {
-    throw InputError(fmt::format("index simdht: kernel={}: only of shapes with one slot (2x1, 3x1, 4x1), and not of {}",
-                                 name_of(options.kernel), name_of(functions, slots)));
+    throw Contradiction(fmt::format("index simdht: kernel={}: only of shapes with one slot (2x1, 3x1, 4x1), and not of {}",
+                                    name_of(options.kernel), name_of(functions, slots)));
   }
   if (options.kernel != Kernel::kHorizontal && key_bits == 16) {
-    throw InputError(fmt::format("index simdht: kernel={}: not of key=16, since nothing gathers 16 bits; "
-                                 "write kernel=horizontal", name_of(options.kernel)));
+    throw Contradiction(fmt::format("index simdht: kernel={}: not of key=16, since nothing gathers 16 bits; "
+                                    "write kernel=horizontal", name_of(options.kernel)));
   }
   // The widest that the processor has is nobody's choice: where it has no such kernels the result is degraded.
   if (options.kernel != Kernel::kHorizontal && chosen && options.isa < Isa::kAvx2) {
-    throw InputError(fmt::format("index simdht: kernel={}: only of isa=avx2 and isa=avx512, and not of {}",
-                                 name_of(options.kernel), name_of(options.isa)));
+    throw Contradiction(fmt::format("index simdht: kernel={}: only of isa=avx2 and isa=avx512, and not of {}",
+                                    name_of(options.kernel), name_of(options.isa)));
   }
   return options;
 }

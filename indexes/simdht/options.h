@@ -23,8 +23,8 @@ struct Options {
   Kernel kernel = Kernel::kHorizontal;
   u64 slots = 0;   ///< to begin with, at least
 
-  /// simdht:shape=2x4,key=64,value=64,isa=avx2,kernel=horizontal,slots=1000. Throws InputError for what is not in the grid and
-  /// for a kernel that nobody wrote.
+  /// simdht:shape=2x4,key=64,value=64,isa=avx2,kernel=horizontal,slots=1000. Throws InputError for a word that there is
+  /// none of, Contradiction for widths that are not in the grid together and for a kernel that nobody wrote.
   static Options parse(const Spec& spec);
   /// What is asked for, as far as a processor whose widest is `best` has it.
   std::pair<Isa, Kernel> in_effect(Isa best = best_isa()) const;

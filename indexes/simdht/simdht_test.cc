@@ -281,6 +281,26 @@ TEST_CASE("simdht: what is not in the grid is refused in one line") {
   CHECK(refused("simdht:shape=3x4,key=32,value=64,isa=scalar,kernel=horizontal,slots=10").empty());
 }
 
+TEST_CASE("simdht: words that are right alone contradict one another, and a malformed one beside them comes first") {
+  const auto contradicts = [](const std::string& spec) {
+    try {
+      (void)Options::parse(Spec::parse(spec));
+    } catch (const Contradiction&) {
+      return true;
+    } catch (const InputError&) {
+    }
+    return false;
+  };
+  for (const std::string spec : {"simdht:key=16", "simdht:shape=2x4,kernel=vertical", "simdht:shape=2x1,kernel=vertical,isa=scalar",
+                                 "simdht:shape=2x1,key=16,value=32,kernel=selective"}) {
+    CAPTURE(spec);
+    CHECK(contradicts(spec));
+    CHECK_FALSE(contradicts(spec + ",slots=many"));
+  }
+  CHECK_FALSE(contradicts("simdht:shape=2x3"));
+  CHECK_FALSE(contradicts("simdht:shape=2x4"));
+}
+
 TEST_CASE("simdht: a kernel that a processor cannot run is another one, and that is said") {
   const auto options = [](const char* spec) { return Options::parse(Spec::parse(spec)); };
   const Options wide = options("simdht:isa=avx512"), gathering = options("simdht:shape=3x1,kernel=selective,isa=avx2");

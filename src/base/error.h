@@ -24,6 +24,11 @@ struct NoRoom : InputError {
   using InputError::InputError;
 };
 
+/// Options that are right by themselves contradict one another. A list leaves such a point out and runs the others.
+struct Contradiction : InputError {
+  using InputError::InputError;
+};
+
 /// Output could not be written: a full disk, a closed pipe. One line; main exits with status 1.
 struct OutputError : std::runtime_error {
   using std::runtime_error::runtime_error;
