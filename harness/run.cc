@@ -113,10 +113,11 @@ int run_all(const RunCommand& command, const std::vector<std::string>& command_l
 
     interrupted = result.trial.interrupted || stop_requested();
     if (!is_good(result.trial.status, planned.config.strict)) all_good = false;
-    const std::string document = document_of(result).dump(-1, ' ', false, Json::error_handler_t::replace);
-    const std::string not_kept = command.out.empty() ? "" : why_not_kept(command.out + "/" + result.run_id + ".json", document);
-    std::string shown = command.json ? document + '\n' : single ? block_of(result) : table.row(result);
-    if (!not_kept.empty() && !command.json) shown += (single ? "" : table.footer()) + document + '\n';
+    const Json document = document_of(result);
+    const std::string text = document.dump(-1, ' ', false, Json::error_handler_t::replace);
+    const std::string not_kept = command.out.empty() ? "" : why_not_kept(command.out + "/" + result.run_id + ".json", text);
+    std::string shown = command.json ? text + '\n' : single ? block_of(result) : table.row(planned.config, document);
+    if (!not_kept.empty() && !command.json) shown += (single ? "" : table.footer()) + text + '\n';
     try {
       print(shown);
     } catch (const OutputError& error) {

@@ -270,13 +270,14 @@ std::string block_of(const RunResult& r) {
   text += accessed_line(r);
   if (r.machine.numa_nodes > 1) text += line("nodes", page_nodes_text(t.placement));
   text += line("validation", validation_text(t.validation));
-  if (const auto times = grown_by_warmup(r)) {
+  const Json document = document_of(r);
+  if (const auto times = grown_by_warmup(c, document)) {
     text += line("note", fmt::format("the warm-up changed the index: the measured phase began with {} keys, {:.3g} "
                                      "times {}, and ended with {}",
                                      grouped(*t.memory.keys_at_start), *times, loaded_by(c),
                                      t.memory.keys ? grouped(*t.memory.keys) : "?"));
   }
-  for (const std::string& note : notes_of(r)) text += line("note", note);
+  for (const std::string& note : notes_of(document)) text += line("note", note);
   return text;
 }
 

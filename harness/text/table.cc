@@ -10,6 +10,7 @@
 #include "harness/config/numbers.h"
 #include "harness/config/values.h"
 #include "harness/host/topology.h"
+#include "harness/result/document.h"
 #include "harness/text/open_loop_text.h"
 #include "workloads/workload.h"
 
@@ -56,10 +57,20 @@ Words axes_of(const Config& c) {
 
 constexpr std::size_t kCommonAxes = 9;   // index to dist, said even where all runs have the same; the rest matters to who set it
 
-/// An insert run whose time was over first: another size of index than the records say.
-bool ended_before_its_records(const RunResult& result) {
-  return result.config.workload.name == "insert" && result.trial.throughput &&
-         result.trial.throughput->ended_by == Ending::kTime;
+/// The number at a place in the document as `text` has it, or "-".
+template <class Text>
+std::string cell(const Json& document, const char* place, const Text& text) {
+  const std::optional<double> number = number_at(document, place);
+  return number ? text(*number) : std::string("-");
+}
+
+std::string aborts_cell(const Json& document) {
+  const Json::json_pointer aborts("/sync/aborts");
+  const double operations = number_at(document, "/throughput/operations").value_or(0);
+  if (!document.contains(aborts) || !document[aborts].is_object() || operations == 0) return "-";
+  double total = 0;
+  for (const Json& count : document[aborts]) total += count.get<double>();
+  return fmt::format("{:.3g}", total / operations);
 }
 
 }  // namespace
@@ -70,22 +81,27 @@ u64 total_of(const std::vector<NamedCount>& counts) {
   return total;
 }
 
-std::optional<double> grown_by_warmup(const RunResult& result) {
-  const Measured<u64>& keys = result.trial.memory.keys_at_start;
-  if (!keys || !result.trial.throughput || result.config.workload.name == "insert" || result.config.records == 0) return std::nullopt;
-  const double times = static_cast<double>(*keys) / static_cast<double>(result.config.records);
+std::optional<double> grown_by_warmup(const Config& config, const Json& document) {
+  const std::optional<double> keys = number_at(document, "/memory/keys_at_start");
+  const bool measured = number_at(document, "/throughput/operations").has_value();
+  if (!keys || !measured || config.workload.name == "insert" || config.records == 0) return std::nullopt;
+  const double times = *keys / static_cast<double>(config.records);
   return std::abs(times - 1) < 0.01 ? std::nullopt : std::optional(times);
 }
 
 std::string_view loaded_by(const Config& config) { return Workload::by_file(config.workload.name) ? "what the file loads" : "--records"; }
 
-std::vector<std::string> notes_of(const RunResult& result) {
+std::vector<std::string> notes_of(const Json& document) {
   std::vector<std::string> notes;
-  if (const Measured<KeyFile>& file = result.trial.key_file; file && file->empty + file->repeated > 0) {
-    notes.push_back(fmt::format("of the key file's {} lines {} are empty and {} repeat earlier ones", grouped(file->lines),
-                                grouped(file->empty), grouped(file->repeated)));
+  const auto of_file = [&](const char* key) {
+    return static_cast<u64>(number_at(document, fmt::format("/config/key_file/{}", key)).value_or(0));
+  };
+  if (const u64 empty = of_file("empty"), repeated = of_file("repeated"); empty + repeated > 0) {
+    notes.push_back(fmt::format("of the key file's {} lines {} are empty and {} repeat earlier ones", grouped(of_file("lines")),
+                                grouped(empty), grouped(repeated)));
   }
-  notes.insert(notes.end(), result.trial.health.notes.begin(), result.trial.health.notes.end());
+  const Json::json_pointer health("/health/notes");
+  if (document.contains(health)) notes.insert(notes.end(), document[health].begin(), document[health].end());
   return notes;
 }
 
@@ -125,40 +141,37 @@ std::string RunTable::header() const {
                             "fallbacks", "aborts/op", "restarts/op", "B/key", "pages", "status");
 }
 
-std::string RunTable::row(const RunResult& result) {
+std::string RunTable::row(const Config& config, const Json& document) {
   ++rows_;
-  for (const std::string& note : notes_of(result)) add_note(note);
+  for (const std::string& note : notes_of(document)) add_note(note);
   std::string text;
-  const Words words = axes_of(result.config);
+  const Words words = axes_of(config);
   for (std::size_t i = 0; i < axes_.size(); ++i) {
     if (axes_[i].second != 0) text += fmt::format("{:<{}}  ", words[i].second, axes_[i].second);
   }
-  const TrialResult& t = result.trial;
-  const auto blank = [] { return std::string("-"); };
-  const u64 operations = t.throughput ? t.throughput->operations : 0;
-  const std::string aborts =
-      t.sync.aborts && operations > 0
-          ? fmt::format("{:.3g}", static_cast<double>(total_of(*t.sync.aborts)) / static_cast<double>(operations))
-          : blank();
+  const auto digits = [](const char* form) { return [form](double number) { return fmt::format(fmt::runtime(form), number); }; };
+  const auto pages = number_at(document, "/memory/page_bytes");
   text += fmt::format("{:>9}  {:>6}  {:>9}  {:>9}  {:>11}  {:>5}  {:>5}  ",
-                      t.throughput ? fmt::format("{:.3f}", t.throughput->per_second / 1e6) : blank(),
-                      number_text(t.limits.chase_ratio, 1),
-                      t.sync.fallback_rate ? percent(*t.sync.fallback_rate) : blank(), aborts,
-                      t.sync.restart_rate ? fmt::format("{:.2g}", *t.sync.restart_rate) : blank(),
-                      number_text(t.memory.bytes_per_key, 1), page_text(t.memory.page_bytes));
-  text += word(t.status);
-  if (t.interrupted) text += ", interrupted";
-  if (ended_before_its_records(result)) text += ", ended by --time";
-  if (t.throughput && t.throughput->ended_by == Ending::kFull) text += fmt::format(", full at {} keys", *t.memory.keys);
-  if (const auto times = grown_by_warmup(result)) text += fmt::format(", began with {:.3g} x {}", *times, loaded_by(result.config));
-  if (t.status != Status::kOk) {
-    const auto known = std::find(reasons_.begin(), reasons_.end(), t.reason);
+                      cell(document, "/throughput/per_second", [](double rate) { return fmt::format("{:.3f}", rate / 1e6); }),
+                      cell(document, "/limits/chase_ratio", digits("{:.1f}")), cell(document, "/sync/fallback_rate", percent),
+                      aborts_cell(document), cell(document, "/sync/restart_rate", digits("{:.2g}")),
+                      cell(document, "/memory/bytes_per_key", digits("{:.1f}")),
+                      page_text(pages ? Measured(static_cast<u64>(*pages)) : Measured<u64>()));
+  const std::string status = text_at(document, "/status"), ended_by = text_at(document, "/throughput/ended_by");
+  text += status;
+  if (text_at(document, "/interrupted") == "true") text += ", interrupted";
+  // Then the index is of another size than the records say.
+  if (config.workload.name == "insert" && ended_by == word(Ending::kTime)) text += ", ended by --time";
+  if (ended_by == word(Ending::kFull)) text += fmt::format(", full at {} keys", text_at(document, "/memory/keys"));
+  if (const auto times = grown_by_warmup(config, document)) text += fmt::format(", began with {:.3g} x {}", *times, loaded_by(config));
+  if (status != word(Status::kOk)) {
+    const std::string reason = text_at(document, "/reason");
+    const auto known = std::find(reasons_.begin(), reasons_.end(), reason);
     const auto index = known - reasons_.begin();
-    if (known == reasons_.end()) reasons_.push_back(t.reason);
+    if (known == reasons_.end()) reasons_.push_back(reason);
     text += fmt::format(" [{}]", index + 1);
   }
-  if (t.slo) text += found_text(*result.config.slo, *t.slo);
-  if (t.latency && t.latency->response) text += response_text(*t.latency->response);
+  text += found_text(document) + response_text(document);
   return text + '\n';
 }
 

@@ -13,7 +13,7 @@
 #include <fmt/format.h>
 
 #include "harness/config/commands.h"
-#include "harness/result/result.h"
+#include "harness/result/report.h"
 
 namespace latchlab {
 
@@ -26,7 +26,8 @@ class RunTable {
   explicit RunTable(const std::vector<PlannedRun>& runs);
 
   [[nodiscard]] std::string header() const;
-  [[nodiscard]] std::string row(const RunResult& result);
+  /// That of a run, which may have been another process's, as its document says it.
+  [[nodiscard]] std::string row(const Config& config, const Json& document);
 
   /// The reasons behind the marks, and each note with the numbers of its rows, counted from 1.
   [[nodiscard]] std::string footer() const;
@@ -48,11 +49,11 @@ class RunTable {
 };
 
 /// What a reader of a result should know beside its numbers, a line each.
-[[nodiscard]] std::vector<std::string> notes_of(const RunResult& result);
+[[nodiscard]] std::vector<std::string> notes_of(const Json& document);
 
 /// How many times the records were in the index as the measured phase began, if that is not about once: the
 /// warm-up is of the same operations.
-[[nodiscard]] std::optional<double> grown_by_warmup(const RunResult& result);
+[[nodiscard]] std::optional<double> grown_by_warmup(const Config& config, const Json& document);
 
 /// What says how many keys are loaded.
 [[nodiscard]] std::string_view loaded_by(const Config& config);
