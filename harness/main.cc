@@ -86,7 +86,9 @@ int run_harness(const std::vector<std::string>& command_line) {
             return 0;
           }
           stop_on_interrupt();   // only where somebody looks whether to stop: elsewhere a signal ends the process
-          serve_malloc_by(c.malloc, command_line);
+          for (const Alloc alloc : c.mallocs) {
+            c.mallocs.size() == 1 ? serve_malloc_by(alloc, command_line) : check_installed(alloc);
+          }
           return run_all(c, command_line, registry, topology);
         } else if constexpr (std::is_same_v<C, ListCommand>) {
           print(list_text(registry, c.topic));

@@ -6,12 +6,14 @@
 
 #include <fmt/format.h>
 
+#include "harness/commands/child_process.h"
 #include "harness/host/environment.h"
 #include "harness/host/interrupt.h"
 #include "harness/host/placement.h"
 #include "harness/host/progress.h"
 #include "harness/loop/trial.h"
 #include "harness/result/build_info.h"
+#include "harness/result/document.h"
 #include "harness/result/report.h"
 #include "harness/text/progress_lines.h"
 #include "harness/text/table.h"
@@ -70,6 +72,29 @@ TrialResult run_one(const PlannedRun& planned, const Registry& registry, const T
   }
 }
 
+/// What is left to say when a run is over.
+struct Outcome {
+  Json document;
+  bool good = false;
+  bool interrupted = false;
+};
+
+/// Runs a point in a process of its own. `result`: what is known before.
+Outcome run_apart(const PlannedRun& planned, RunResult result) {
+  std::vector<std::string> words = planned.words;
+  words.insert(words.end(), {"--json", "--progress=none"});
+  const Output output = run_process("/proc/self/exe", words);
+  Json document = Json::parse(output.out, nullptr, false);
+  if (document.is_object()) {
+    document["command"] = result.command;   // as it was typed
+  } else {
+    result.trial = without_run(Status::kFailed, output.complaint(), planned.config);
+    document = document_of(result);
+  }
+  const bool interrupted = text_at(document, "/interrupted") == "true";
+  return {.document = std::move(document), .good = output.wait_status == 0, .interrupted = interrupted};
+}
+
 /// Keeps a document; why it cannot be kept, if so.
 std::string why_not_kept(const std::string& path, const std::string& document) {
   try {
@@ -108,15 +133,24 @@ int run_all(const RunCommand& command, const std::vector<std::string>& command_l
     result.build = build;
     result.machine = machine;
     identify(result);
-    result.trial = run_one(planned, registry, topology, *progress);
+    Outcome outcome;
+    if (command.mallocs.size() > 1 && planned.skip.empty()) {
+      progress->begin("in a process of its own", 0, 0);
+      outcome = run_apart(planned, result);
+    } else {
+      result.trial = run_one(planned, registry, topology, *progress);
+      outcome = {.document = document_of(result),
+                 .good = is_good(result.trial.status, planned.config.strict),
+                 .interrupted = result.trial.interrupted};
+    }
     progress->end();
 
-    interrupted = result.trial.interrupted || stop_requested();
-    if (!is_good(result.trial.status, planned.config.strict)) all_good = false;
-    const Json document = document_of(result);
-    const std::string text = document.dump(-1, ' ', false, Json::error_handler_t::replace);
-    const std::string not_kept = command.out.empty() ? "" : why_not_kept(command.out + "/" + result.run_id + ".json", text);
-    std::string shown = command.json ? text + '\n' : single ? block_of(result) : table.row(planned.config, document);
+    interrupted = outcome.interrupted || stop_requested();
+    all_good = all_good && outcome.good;
+    const std::string text = outcome.document.dump(-1, ' ', false, Json::error_handler_t::replace);
+    const std::string path = fmt::format("{}/{}.json", command.out, text_at(outcome.document, "/run_id"));
+    const std::string not_kept = command.out.empty() ? "" : why_not_kept(path, text);
+    std::string shown = command.json ? text + '\n' : single ? block_of(result) : table.row(planned.config, outcome.document);
     if (!not_kept.empty() && !command.json) shown += (single ? "" : table.footer()) + text + '\n';
     try {
       print(shown);

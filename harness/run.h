@@ -1,7 +1,7 @@
 #pragma once
 
 // Runs the points of a command line one after the other and hands each result to whoever asked for it:
-// stdout, a folder, a table.
+// stdout, a folder, a table. Where runs need the mallocs of several libraries each is a process of its own.
 
 #include <string>
 #include <vector>

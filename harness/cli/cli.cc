@@ -19,6 +19,7 @@
 #include "harness/config/values.h"
 #include "src/base/error.h"
 #include "src/base/new_file.h"
+#include "workloads/workload.h"
 
 namespace latchlab {
 
@@ -86,6 +87,23 @@ std::string meaning_of(const OptionRow& option, const std::string& value, const 
   return point_of(alone) + alone.keys.str();
 }
 
+/// The options that ask for one run of the product of `axes`, that of its point number `point`, alone.
+std::vector<std::string> words_of_run(const Config& config, const Given& axes, std::size_t point, const Defaults& defaults) {
+  std::vector<std::string> words{fmt::format("--replicate={}", config.replicate)};
+  for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
+    const auto& [name, values] = *axis;
+    words.push_back(fmt::format("--{}={}", name, values[point % values.size()]));
+    point /= values.size();
+  }
+  // By default they are as many as there is memory for at the time.
+  if (defaults.records && !Workload::by_file(config.workload.name)) words.push_back(fmt::format("--records={}", config.records));
+  if (config.block) words.push_back(fmt::format("--block={}", *config.block));
+  if (config.order) words.push_back(fmt::format("--order={}", *config.order));
+  if (config.strict) words.emplace_back("--strict");
+  if (config.fit) words.emplace_back("--fit");
+  return words;
+}
+
 /// Throws InputError for what means nothing where a file's requests are written and nothing runs.
 void check_writes_requests(const RunCommand& command, const Given& given, const std::optional<std::string>& out) {
   const auto& run = *std::ranges::find_if(command.runs, [](const PlannedRun& one) { return !one.config.requests_to.empty(); });
@@ -142,6 +160,7 @@ RunCommand parse_run(const std::vector<std::string>& args, const Surroundings& h
 
   // The product: each axis multiplies what is there, so the last one changes fastest.
   std::vector<Config> points{base};
+  Given axes;
   for (const auto& [name, values] : given) {
     const OptionRow& option = option_row(name);
     const std::vector<std::string> axis = expand_axis("--" + name, values);
@@ -165,6 +184,7 @@ RunCommand parse_run(const std::vector<std::string>& args, const Surroundings& h
       }
     }
     points = std::move(product);
+    axes.emplace_back(name, axis);
   }
   if (points.size() * reps > kMostRuns) {
     throw InputError(fmt::format("--reps: {} points times {} repetitions is more than {} runs", points.size(),
@@ -198,17 +218,13 @@ RunCommand parse_run(const std::vector<std::string>& args, const Surroundings& h
     check_writes_requests(command, given, out);
     return command;
   }
-  const Config* from_malloc = nullptr;
   for (const PlannedRun& run : command.runs) {
-    if (!run.skip.empty() || !run.config.own_memory.empty() || !calls_malloc(run.config.alloc)) continue;
-    if (from_malloc != nullptr && from_malloc->alloc != run.config.alloc) {
-      throw InputError(fmt::format(
-          "--alloc: a process has one malloc, so {} and {} need one each; harness ab and harness experiment start one for each run",
-          word(from_malloc->alloc), word(run.config.alloc)));
-    }
-    from_malloc = &run.config;
+    const bool calls = run.skip.empty() && run.config.own_memory.empty() && calls_malloc(run.config.alloc);
+    if (calls && std::ranges::count(command.mallocs, run.config.alloc) == 0) command.mallocs.push_back(run.config.alloc);
   }
-  if (from_malloc != nullptr) command.malloc = from_malloc->alloc;
+  for (std::size_t i = 0; i < command.runs.size() && command.mallocs.size() > 1; ++i) {
+    command.runs[i].words = words_of_run(command.runs[i].config, axes, i / reps, defaults);
+  }
   command.out = check_out(out);
   return command;
 }

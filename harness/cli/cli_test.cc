@@ -1,6 +1,9 @@
 #include "harness/cli/cli.h"
 
+#include <algorithm>
 #include <variant>
+
+#include <fmt/format.h>
 
 #include "harness/cli/cli_testing.h"
 #include "harness/commands/list.h"
@@ -245,6 +248,30 @@ TEST_CASE("a point of a list whose index has options that contradict one another
   CHECK(error_of({"--index=vip:99,isa=sse", "--threads=1..2"}) == "--index: index vip: 99 is not of isa=sse");   // none is left
   CHECK(contains(error_of({"--index=vip:{99,60},isa={sse,mmx}"}), "isa=mmx is none of"));
   CHECK(contains(error_of({"--index=vip:{99,099},isa=sse"}), "is the same as vip:99,isa=sse"));
+}
+
+TEST_CASE("each run of a list with several mallocs has the words that ask for it alone", "[cli]") {
+  const RunCommand list = runs({"--sync={rtm:20,wait=0,none}", "--alloc={jemalloc,malloc,arena}", "--pin={list:0,2-3,compact}",
+                                "--threads={1,2}", "--workload={insert,lookup}", "--reps=2", "--block=3", "--order=1", "--fit"});
+  CHECK(list.mallocs == std::vector{Alloc::kJemalloc, Alloc::kMalloc});
+  REQUIRE(list.runs.size() == 96);
+  for (const PlannedRun& run : list.runs) {
+    if (!run.skip.empty()) continue;   // what is not run asks for nothing
+    const RunCommand alone = runs(run.words);
+    REQUIRE(alone.runs.size() == 1);
+    CHECK(point_of(alone.runs[0].config) == point_of(run.config));
+    CHECK(alone.runs[0].config.replicate == run.config.replicate);
+    CHECK(alone.runs[0].config.block == 3u);
+    CHECK(alone.runs[0].config.order == 1u);
+    CHECK(alone.runs[0].config.fit);
+  }
+  // They have as many records as the list has, whatever memory there is by then.
+  CHECK(std::ranges::count(list.runs[0].words, fmt::format("--records={}", list.runs[0].config.records)) == 1);
+  CHECK(std::ranges::count(runs({"--alloc={malloc,tbb}", "--strict"}).runs[0].words, "--strict") == 1);
+  const RunCommand one = runs({"--alloc={jemalloc,arena}"});
+  CHECK(one.mallocs == std::vector{Alloc::kJemalloc});
+  CHECK(one.runs[0].words.empty());
+  CHECK(runs({"--alloc={arena,arena+touch}"}).mallocs.empty());
 }
 
 TEST_CASE("an index with the option by which another is meant is that one", "[cli]") {

@@ -178,6 +178,7 @@ std::string help_text() {
       "Those from --index to --validate take lists {a,b} and ranges 1..8, 1..9+2, 1..56*2;\n"
       "also inside: rtm:{0,20}. An option may be given several times in a row, which is what a shell makes of a list.\n"
       "Given again behind other options it replaces what it was before.\n"
+      "A process has one malloc, so each run of --alloc={malloc,jemalloc} is a process of its own.\n"
       "In a list, key=value belongs to the name before it: {rtm:20,wait=0,none} is two policies.\n"
       "@FILE reads options, one a line; blank lines and those that begin with # are skipped. An option of the command line\n"
       "replaces that of the file, wherever @FILE stands.\n"

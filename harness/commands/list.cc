@@ -136,7 +136,7 @@ std::string allocators(const Registry&) {
   return line("malloc", "a call of malloc a node, of whichever library the process was started with") +
          line("tcmalloc", "a call of tcmalloc a node: the process begins again with the library preloaded") +
          line("jemalloc", "the same of jemalloc") + line("mimalloc", "the same of mimalloc") +
-         line("tbb", "the same of oneTBB's scalable allocator") +
+         line("tbb", "the same of oneTBB's scalable allocator; with several of these five in a list each run is a process of its own") +
          line("arena", "a pool a thread; pages are faulted in on first use") +
          line("arena+touch", "a pool a thread; pages are touched before they are handed out");
 }

@@ -19,11 +19,12 @@ constexpr u32 kMostReplicates = 10'000;
 struct PlannedRun {
   Config config;
   std::string skip;  ///< why; empty for a point that runs
+  std::vector<std::string> words{};  ///< the options that ask for this run alone, where it is a process of its own
 };
 
 struct RunCommand {
   std::vector<PlannedRun> runs;  ///< every point `reps` times in a row; one alone where it has Config::requests_to
-  Alloc malloc = Alloc::kMalloc; ///< whose malloc must serve the process
+  std::vector<Alloc> mallocs;    ///< whose malloc runs need, each once; with several, each run is a process of its own
   std::string machine;           ///< --topology, the machine for which the runs are planned, and not run; empty for this one
   std::string out;               ///< folder for result documents; empty for none
   bool json = false;             ///< documents on stdout instead of the table

@@ -72,6 +72,14 @@ MallocServer malloc_server() {
   return out;
 }
 
+void check_installed(Alloc alloc) {
+  const std::optional<MallocLibrary> wanted = library_of(alloc);
+  // Only to see that it is there: an allocator may be unable to join a process that runs already, which is another error.
+  if (!wanted || dlopen(std::string(wanted->file).c_str(), RTLD_LAZY | RTLD_LOCAL) != nullptr) return;
+  if (std::string_view(dlerror()).find("cannot open shared object file") == std::string_view::npos) return;
+  throw InputError(fmt::format("--alloc={}: {} is not installed: it is in the package {}", word(alloc), wanted->file, wanted->package));
+}
+
 void serve_malloc_by(Alloc alloc, const std::vector<std::string>& command_line) {
   const std::optional<MallocLibrary> wanted = library_of(alloc);
   if (!wanted) return;
@@ -81,14 +89,8 @@ void serve_malloc_by(Alloc alloc, const std::vector<std::string>& command_line) 
   if (std::getenv(kPreloaded) != nullptr) {
     throw fail(fmt::format("{} was preloaded and malloc is still that of {}", wanted->file, serving));
   }
-  // Only to see that it is there: an allocator may be unable to join a process that runs already, which is another error.
+  check_installed(alloc);
   const std::string file(wanted->file);
-  if (dlopen(file.c_str(), RTLD_LAZY | RTLD_LOCAL) == nullptr) {
-    const std::string why = dlerror();
-    if (why.find("cannot open shared object file") != std::string::npos) {
-      throw fail(fmt::format("{} is not installed: it is in the package {}", file, wanted->package));
-    }
-  }
   const char* const before = std::getenv("LD_PRELOAD");
   (void)setenv("LD_PRELOAD", (before == nullptr || *before == '\0' ? file : file + ":" + before).c_str(), 1);
   (void)setenv(kPreloaded, file.c_str(), 1);

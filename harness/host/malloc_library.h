@@ -30,6 +30,9 @@ struct MallocServer {
 
 [[nodiscard]] MallocServer malloc_server();
 
+/// Throws InputError where `alloc` names a library that is not installed. Loads it, so this is no process to measure in.
+void check_installed(Alloc alloc);
+
 /// Returns if the process's malloc is that of `alloc`, or if `alloc` names no library. Otherwise the process begins again, with
 /// the same command line and the library preloaded; what was done so far is lost. Throws InputError where the library is not
 /// installed, or does not serve malloc although it was preloaded.

@@ -15,7 +15,7 @@ import tempfile
 import time
 import unittest
 
-from smoke_testing import HARNESS, MEASURED, SHORT, Runs, kill_with_child, run
+from smoke_testing import HARNESS, MEASURED, SHORT, Runs, child_of, kill_with_child, run
 
 
 class Process(Runs):
@@ -40,6 +40,50 @@ class Process(Runs):
         # In lists it is the one library of the process.
         words = [d["config"]["alloc"] for d in self.documents("--alloc={arena,jemalloc}", *SHORT, count=2)]
         self.assertEqual(words, ["arena", "jemalloc"])
+
+    def test_runs_of_several_mallocs_are_one_list(self):
+        served = {"malloc": "libc.so", "tcmalloc": "libtcmalloc", "jemalloc": "libjemalloc", "arena": None, "mimalloc": "libmimalloc",
+                  "tbb": "libtbbmalloc"}
+        words = ["--alloc={%s}" % ",".join(served), "--sync=olc", *SHORT]
+        documents = self.documents(*words, count=len(served))
+        self.assertEqual([d["config"]["alloc"] for d in documents], list(served))
+        for document, library in zip(documents, served.values(), strict=True):
+            self.assertEqual(document["command"][1:], ["--json", *words])
+            if library is not None:
+                self.assertTrue(document["memory"]["malloc"]["library"].startswith(library), document["memory"])
+        with tempfile.TemporaryDirectory() as folder:
+            done = run(*words, f"--out={folder}")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(len(re.findall("Mops/s", done.stdout)), 1)
+            rows = re.findall(r"^(\S+) +\d+\.\d{3} .* (?:ok|noisy)", done.stdout, re.MULTILINE)
+            self.assertEqual(rows, list(served), done.stdout)
+            kept = {file.stem: json.loads(file.read_text()) for file in pathlib.Path(folder).iterdir()}
+            self.assertEqual(sorted(d["config"]["alloc"] for d in kept.values()), sorted(served))
+            self.assertEqual(list(kept), [d["run_id"] for d in kept.values()])
+
+    def test_a_run_that_dies_alone_is_a_row_that_failed(self):
+        words = ["--alloc={malloc,jemalloc}", "--sync=olc", "--records=20000", "--ops=30M", "--json"]
+        with subprocess.Popen([HARNESS, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            child = child_of(process.pid)
+            signal.pidfd_send_signal(child, signal.SIGKILL)
+            os.close(child)
+            out, err = process.communicate(timeout=300)
+        self.assertEqual(process.returncode, 1, err)
+        failed, good = (json.loads(line) for line in out.splitlines())
+        self.conforms(self.results, failed, words)
+        self.assertEqual((failed["status"], failed["reason"]), ("failed", "no result document; killed by signal 9"))
+        self.assertEqual(failed["config"]["alloc"], "malloc")
+        self.assertIn(self.checked(good, words)["status"], MEASURED)
+
+    def test_a_signal_ends_a_list_of_several_mallocs(self):
+        words = ["--alloc={malloc,jemalloc}", "--sync=olc", "--records=20000", "--time=60s", "--warmup=0", "--json"]
+        with subprocess.Popen([HARNESS, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            os.close(child_of(process.pid))
+            time.sleep(2)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=300)
+        self.assertEqual(process.returncode, 130, err)
+        self.assertEqual([json.loads(line)["config"]["alloc"] for line in out.splitlines()], ["malloc"])
 
     def test_a_malloc_that_somebody_preloads_is_told(self):
         environment = {**os.environ, "LD_PRELOAD": "libjemalloc.so.2"}

@@ -51,7 +51,7 @@ OPTIONS = """
 --pmu={core,} --pmu=CYCLES:sometimes --pin=socket:99 --pin=list:9999 --alloc=arena+ --hugepages=1G --workload=lokup
 --workload=mix:read=50,insert=60 --workload=mix:read=x --keys=u17 --keys=file:/nonexistent --negative=1.5 --records=-5
 --rate=0 --rate=fast --rate=1M,amplitude=1 --rate=poisson --rate=sine:1M,amplitude=1.5 --rate=sine:1M,period=5 --slo=99:1ms
---slo=p100:1ms --slo=p99 hdr --alloc={malloc,jemalloc} --alloc=jemaloc --records=1e999 --records=999Ti --warmup=5 --time=-1s
+--slo=p100:1ms --slo=p99 hdr --alloc=jemaloc --records=1e999 --records=999Ti --warmup=5 --time=-1s
 --time=1y --out=/dev/null/x --out=/proc/nowhere --frobnicate --frobnicate=1 stray --index --threads={1,1} --threads=nan
 --records=nan --records={} --time= --time=nan --time=99999999999s --seed=18446744073709551616 --out=/sys --json=x
 --rate= --rate=-1 --rate=1e99 --rate=nosuch:1M --rate=fixed: --rate=sine:1M,period=0 --rate=trace --rate=trace: --rate=trace:0 --rate=trace:-1 --rate=trace:x --rate=trace:1e99
