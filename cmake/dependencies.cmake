@@ -6,9 +6,10 @@ find_package(nlohmann_json REQUIRED)
 find_package(TBB REQUIRED)
 find_package(absl REQUIRED)
 find_package(libcuckoo REQUIRED)
+find_package(ZLIB REQUIRED)
 find_package(Boost CONFIG REQUIRED COMPONENTS context)
 
-# hwloc, libnuma and libpfm4 come without a CMake package.
+# hwloc, libnuma, libpfm4 and libzstd come without a CMake package.
 function(latchlab_find_library name header)
   if(TARGET latchlab::${name})
     return()
@@ -25,3 +26,4 @@ endfunction()
 latchlab_find_library(hwloc hwloc.h)
 latchlab_find_library(numa numa.h)
 latchlab_find_library(pfm perfmon/pfmlib_perf_event.h)
+latchlab_find_library(zstd zstd.h)

@@ -3,7 +3,7 @@
 
 # What `./bench` needs: a compiler, the libraries, a word list to use as real keys, and the allocators that --alloc preloads.
 bench_packages="g++ cmake ninja-build libfmt-dev nlohmann-json3-dev libhwloc-dev libnuma-dev libpfm4-dev
-  libtbb-dev libabsl-dev libcuckoo-dev libboost-context-dev wamerican libtcmalloc-minimal4 libjemalloc2 libmimalloc2.0 libtbbmalloc2"
+  libtbb-dev libabsl-dev libcuckoo-dev libboost-context-dev zlib1g-dev libzstd-dev wamerican libtcmalloc-minimal4 libjemalloc2 libmimalloc2.0 libtbbmalloc2"
 
 # What `./test` adds: the test framework, the JSON schema checker, objdump for the test of generated code, and a machine of four
 # NUMA nodes in software, with the kernel that it boots.

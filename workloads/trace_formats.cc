@@ -2,10 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
+#include <istream>
 #include <iterator>
 #include <optional>
 #include <span>
@@ -17,6 +14,7 @@
 
 #include "src/base/error.h"
 #include "src/base/spec.h"
+#include "workloads/compressed_input.h"
 #include "workloads/text_file.h"
 
 namespace latchlab {
@@ -189,10 +187,9 @@ bool read_trace(std::string_view format, const std::string& path, TraceWriter& w
                                  suggestion(format, names)));
   }
   const auto fail = [&](std::string_view why) { return InputError(fmt::format("trace '{}': {}", path, why)); };
-  std::error_code none;
-  if (std::filesystem::is_directory(path, none)) throw fail("is a directory, not a file");
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw fail(std::strerror(errno));
+  CompressedInput bytes(path);
+  std::istream file(&bytes);
+  file.exceptions(std::ios::badbit);   // or the stream would keep to itself what is wrong
   const std::unique_ptr<TraceLines> lines = known->make();
   u64 number = 0;
   // A line that does not end would fill the memory.
@@ -209,7 +206,6 @@ bool read_trace(std::string_view format, const std::string& path, TraceWriter& w
       throw fail(fmt::format("line {}: {}{}", number, error.what(), number == 1 ? hint(*known, line) : ""));
     }
   }
-  if (file.bad()) throw fail(fmt::format("cannot be read beyond line {}", number));
   if (writer.operations() == 0) throw fail(fmt::format("has no operation on its {} lines", number));
   return lines->has_times();
 }

@@ -92,7 +92,7 @@ TEST_CASE("lines that are none of the format are refused with their number", "[t
 
   TraceWriter writer;
   CHECK_THROWS_WITH(read_trace("twitter", "/no/such", writer), Contains("No such file"));
-  CHECK_THROWS_WITH(read_trace("twitter", "/tmp", writer), Contains("is a directory"));
+  CHECK_THROWS_WITH(read_trace("twitter", "/tmp", writer), Contains("trace '/tmp': Is a directory"));
 }
 
 TEST_CASE("what memory does not do for is refused before it is out", "[trace]") {

@@ -161,6 +161,7 @@ std::string help_text() {
       "  harness hdr RESULT [NAME]                         its latency histograms as an HdrHistogram log, or one as .hgrm\n"
       "  harness rows RESULT                               its rows of --rows in Wiscer's columns\n"
       "  harness trace convert FORMAT FROM TO              makes a trace that can be replayed; trace info FILE: what is in one\n"
+      "                                                    FROM is plain, gzip or zstd, or - for standard input\n"
       "  harness experiment [NAME] [--quick|--full]        redraws a figure; without a name: which there are\n"
       "  harness list [TOPIC]                              indexes, policies, workloads, ...\n"
       "  harness doctor                                    what this machine can measure\n"

@@ -93,7 +93,7 @@ std::array<char, 8> as_bytes(u64 key) {
 
 std::string run_trace_command(const TraceCommand& command) {
   if (command.format.empty()) return info(command.from);
-  check_differ(command.from, command.to);
+  check_differ(command.from == "-" ? "/dev/stdin" : command.from, command.to);
   const std::filesystem::path folder = std::filesystem::path(command.to).parent_path();
   NewFile::remove_abandoned(folder.empty() ? "." : folder);
   NewFile to("trace", command.to);   // before hours of reading, since it may fail

@@ -1,7 +1,7 @@
 #pragma once
 
 // `harness trace convert FORMAT FROM TO` makes a trace of ours (workloads/trace.h) of one that others have recorded
-// (workloads/trace_formats.h); `harness trace info FILE` says what is in one of ours.
+// (workloads/trace_formats.h), with `-` as FROM for standard input; `harness trace info FILE` says what is in one of ours.
 
 #include <string>
 

@@ -5,6 +5,7 @@ Run by CTest, which says where the binary is; by hand:
 LATCHLAB_HARNESS=build/release/harness python3 harness/smoke/cli_test.py
 """
 
+import gzip
 import json
 import os
 import pathlib
@@ -12,7 +13,7 @@ import subprocess
 import tempfile
 import unittest
 
-from smoke_testing import HARNESS, MEASURED, SHORT, Runs, cover, run
+from smoke_testing import HARNESS, MEASURED, SHORT, Runs, as_zstd, cover, run
 
 WORDS = pathlib.Path("/usr/share/dict/words")
 
@@ -296,6 +297,25 @@ class EveryPair(Runs):
             self.assertIn("operations   4,000: read 40.0 %, insert 42.9 %, upsert 10.0 %, erase 7.2 %", info.stdout)
             self.assertIn("keys         110,", info.stdout)
             self.assertEqual(run("trace", "info", ours).stdout, info.stdout)
+            # The same of standard input and compressed, whatever the name.
+            plain, before = pathlib.Path(recorded).read_bytes(), pathlib.Path(ours).read_bytes()
+            half = len(plain) // 2
+            packed = pathlib.Path(f"{folder}/packed")
+            for content in (plain, gzip.compress(plain), gzip.compress(plain[:half]) + gzip.compress(plain[half:]), as_zstd(plain)):
+                packed.write_bytes(content)
+                for source in (packed, "-"):
+                    to = pathlib.Path(f"{folder}/again.trace")
+                    done = subprocess.run([HARNESS, "trace", "convert", "twitter", source, to], input=content, capture_output=True,
+                                          timeout=300, check=False)
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                    self.assertEqual(to.read_bytes(), before)
+                    to.unlink()
+            packed.unlink()
+            with open(recorded, "rb") as source:
+                done = subprocess.run([HARNESS, "trace", "convert", "twitter", "-", recorded], stdin=source, capture_output=True,
+                                      timeout=300, check=False)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(b"is the file that is converted", done.stderr)
             prints = set()
             for threads in (1, 2, 3):
                 (document,) = self.documents("--index=art", "--sync=olc", f"--workload=trace:{ours}", f"--threads={threads}")
@@ -309,7 +329,6 @@ class EveryPair(Runs):
             self.assertEqual(document["config"]["rate"], "trace:10000")
             self.assertEqual(document["offer"]["arrivals"], 4000)
             self.assertGreaterEqual(document["throughput"]["seconds"], .19)   # two thousand seconds, but for the last operation's
-            before = pathlib.Path(ours).read_bytes()
             pathlib.Path(recorded).write_text("no such line", encoding="ascii")
             for to in (ours, recorded, "/dev/null", folder):
                 self.assertEqual(run("trace", "convert", "twitter", recorded, to).returncode, 2, to)

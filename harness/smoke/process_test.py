@@ -172,7 +172,7 @@ class Process(Runs):
             self.assertTrue(kill_with_child(process))
 
     def test_who_waits_for_input_is_stopped_by_a_signal_and_leaves_nothing(self):
-        for arguments in (["explain", "-"], ["trace", "convert", "twitter", "/dev/stdin", "never.trace"]):
+        for arguments in (["explain", "-"], ["trace", "convert", "twitter", "-", "never.trace"]):
             with tempfile.TemporaryDirectory() as folder, subprocess.Popen(
                 [HARNESS, *arguments], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=folder) as process:
                 if "never.trace" in arguments:

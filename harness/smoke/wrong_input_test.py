@@ -5,12 +5,15 @@ LATCHLAB_HARNESS=build/release/harness python3 harness/smoke/wrong_input_test.py
 """
 
 import concurrent.futures
+import gzip
 import os
 import pathlib
 import struct
 import subprocess
 import tempfile
 import unittest
+
+from smoke_testing import as_zstd
 
 TREE = pathlib.Path(__file__).resolve().parents[2]
 HARNESS = os.environ.get("LATCHLAB_HARNESS") or str(TREE / "build/release/harness")
@@ -264,6 +267,7 @@ RESULTS = [b'{"throughput": {}, "sync": {}' + rows + b"}" for rows in (
 
 # What is converted, and as what.
 META = b"key,op,op_count\n"
+LINES = b"1,k,1,1,1,get,0\n" * 1000
 CONVERTED = [
     ("twitter", SPARSE),
     ("meta-kv", SPARSE),
@@ -286,6 +290,16 @@ CONVERTED = [
     ("meta-kv", META + b"k,GET,-1\n"),
     ("meta-kv", META + b"k,GET,1000001\n"),
     ("meta-kv", META + b",GET,1\n"),
+    ("twitter", gzip.compress(LINES)[:-1]),
+    ("twitter", gzip.compress(LINES)[:20]),
+    ("twitter", gzip.compress(LINES)[:-8] + b"12345678"),
+    ("twitter", gzip.compress(LINES) + LINES),
+    ("twitter", gzip.compress(b"no line of it\n")),
+    ("twitter", as_zstd(LINES)[:-1]),
+    ("twitter", as_zstd(LINES)[:4]),
+    ("twitter", as_zstd(LINES)[:-len(LINES) - 1] + b"\xff" + LINES),
+    ("twitter", as_zstd(LINES) + LINES),
+    ("twitter", as_zstd(b"no line of it\n")),
 ]
 
 
