@@ -7,6 +7,7 @@
 #include "src/arch/sanitizer.h"
 #include "src/testing/catch.h"
 #include "src/testing/race_program.h"
+#include "sync/tiny_testing.h"
 
 namespace latchlab::testing {
 

@@ -71,13 +71,14 @@ class Adaptive : public ElidedLock<Adaptive<M, Bugs>, M, Bugs> {
   using Reclaimer = Epochs<M>;
   using Counters = AdaptiveCounters;
 
-  /// What a thread has learned.
-  struct Learned {
-    // For short programs every operation may have another budget, so that short schedules come to the lock.
-    std::conditional_t<M::kTiny, BudgetLearner<1, 1>, BudgetLearner<>> budget;
+  /// What a thread has learned. At Scale::kTiny every operation may have another budget, so that short schedules come to the lock.
+  template <Scale kScale>
+  struct LearnedAt {
+    std::conditional_t<kScale == Scale::kTiny, BudgetLearner<1, 1>, BudgetLearner<>> budget;
     u32 too_large = 0;   // rises with operations that did not fit, falls with those that did
     u32 skip = 0;        // operations, from now on
   };
+  using Learned = LearnedAt<Scale::kReal>;
 
   explicit Adaptive(const NoOptions&) : Base(M::transactions_work()) {}
 
@@ -117,7 +118,7 @@ class Adaptive : public ElidedLock<Adaptive<M, Bugs>, M, Bugs> {
   template <class Me, class Run>
   [[gnu::always_inline]] inline void run_elided(Me& me, Tx& tx, const Run& run) {
     if (!this->elides_) return Base::run_elided(me, tx, run);
-    Learned& learned = me.learned;
+    auto& learned = me.learned;
     if (learned.skip != 0 || learned.budget.budget() == 0) {
       if (learned.skip != 0) --learned.skip, ++me.counters.skips;
       ++me.counters.direct_lock;
@@ -209,7 +210,7 @@ class Adaptive : public ElidedLock<Adaptive<M, Bugs>, M, Bugs> {
     me.reclaim.idle();   // it may be long until the next one
   }
 
-  static void note_too_large(Learned& learned) {
+  static void note_too_large(auto& learned) {
     learned.too_large += kTooLargeStep;
     if (learned.too_large < kTooLargeMost) return;
     learned.too_large = kTooLargeMost / 2;

@@ -46,6 +46,7 @@
 #include <string_view>
 
 #include "src/base/key.h"
+#include "src/base/scale.h"
 #include "src/base/spec.h"
 #include "src/machine/machine.h"
 #include "src/memory/pool_lease.h"
@@ -54,7 +55,7 @@
 
 namespace latchlab {
 
-/// Which cells the fields of an index are, and what its nodes carry as a latch.
+/// Which cells the fields of an index are, what its nodes carry as a latch, and its scale.
 template <class L>
 concept Layout = Machine<typename L::Machine> && Cell<typename L::template Cell<u64>> &&
                  Row<typename L::template Row<u8, 16>> && std::default_initializable<typename L::Latch> &&
@@ -62,6 +63,7 @@ concept Layout = Machine<typename L::Machine> && Cell<typename L::template Cell<
                  requires {
                    L::Bugs::kDropValidation;
                    { L::kLatchFreeReaders } -> std::convertible_to<bool>;
+                   { L::kScale } -> std::convertible_to<Scale>;
                  };
 
 /// A node as the concepts see it: all that a transaction asks of one is its latch, and perhaps its tag.

@@ -5,6 +5,7 @@
 #include "sync/hybrid.h"
 #include "sync/race_crew_test.h"
 #include "sync/rtm.h"
+#include "sync/tiny_testing.h"
 
 namespace latchlab::testing {
 namespace {
@@ -15,14 +16,14 @@ constexpr std::string_view kNeverLatches = "hybrid:1000000", kSuspended = "hybri
 TEST_CASE("Races: an elided lock keeps operations apart", "[race]") {
   check_no_race<WriteAndRead<Rtm<Simulated>>>("rtm:1");
   check_no_race<WriteAndRead<Hle<Simulated>>>("hle:emulated");
-  check_no_race<WriteAndRead<Adaptive<Simulated>>>("adaptive");
+  check_no_race<WriteAndRead<Tiny<Adaptive<Simulated>>>>("adaptive");
 }
 
 TEST_CASE("Races: the versions that hybrid checks and changes keep operations apart", "[race]") {
-  check_no_race<WriteAndRead<Hybrid<Simulated>>>("hybrid:0");
-  check_no_race<WriteAndRead<Hybrid<Simulated>>>(kNeverLatches);
-  check_no_race<WriteAndRead<Hybrid<Simulated>>>("hybrid:0,suspend=1");
-  check_no_race<WriteAndRead<Hybrid<Simulated>>>(kSuspended);
+  check_no_race<WriteAndRead<Tiny<Hybrid<Simulated>>>>("hybrid:0");
+  check_no_race<WriteAndRead<Tiny<Hybrid<Simulated>>>>(kNeverLatches);
+  check_no_race<WriteAndRead<Tiny<Hybrid<Simulated>>>>("hybrid:0,suspend=1");
+  check_no_race<WriteAndRead<Tiny<Hybrid<Simulated>>>>(kSuspended);
 }
 
 TEST_CASE("Seeded bugs: an elided lock whose subscription or fallback is dropped is found", "[race]") {
@@ -31,7 +32,7 @@ TEST_CASE("Seeded bugs: an elided lock whose subscription or fallback is dropped
     const Seeded seeded(*bug);
     CHECK(mixes_operations<Rtm<Simulated, BugsOnRequest>>("rtm:1"));
     CHECK(mixes_operations<Hle<Simulated, BugsOnRequest>>("hle:emulated"));
-    CHECK(mixes_operations<Adaptive<Simulated, BugsOnRequest>>("adaptive"));
+    CHECK(mixes_operations<Tiny<Adaptive<Simulated, BugsOnRequest>>>("adaptive"));
   }
 }
 
@@ -40,7 +41,7 @@ TEST_CASE("Seeded bugs: a version that hybrid does not ask or does not change is
     CAPTURE(spec);
     const auto found = [&](bool& bug) {
       const Seeded seeded(bug);
-      return mixes_operations<Hybrid<Simulated, BugsOnRequest>>(spec);
+      return mixes_operations<Tiny<Hybrid<Simulated, BugsOnRequest>>>(spec);
     };
     CHECK(found(BugsOnRequest::kDropUpgrade));
     CHECK(found(BugsOnRequest::kDropChange));

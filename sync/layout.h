@@ -1,6 +1,7 @@
 #pragma once
-// How an index lays out what is shared: which cells its fields are, and what its nodes carry as a latch. A layout belongs
+// How an index lays out what is shared: which cells its fields are, what its nodes carry as a latch, and its scale. A layout belongs
 // to a class of transactions, so all coarse policies share one instantiation of an index.
+#include "src/base/scale.h"
 #include "src/machine/machine.h"
 #include "sync/seeded_bugs.h"
 #include "sync/version_latch.h"
@@ -18,6 +19,7 @@ template <class M, class SeededBugs = NoBugs>
 struct CoarseLayout {
   using Machine = M;
   using Bugs = SeededBugs;
+  static constexpr Scale kScale = Scale::kReal;
   using Latch = NoLatch;
   static constexpr bool kLatchFreeReaders = false;
   template <class T>
@@ -31,6 +33,7 @@ template <class M, class SeededBugs = NoBugs>
 struct VersionedLayout {
   using Machine = M;
   using Bugs = SeededBugs;
+  static constexpr Scale kScale = Scale::kReal;
   using Latch = VersionLatch<M>;
   static constexpr bool kLatchFreeReaders = false;
   template <class T>

@@ -30,6 +30,7 @@
 #include "sync/rtm.h"
 #include "sync/spin.h"
 #include "sync/spin_lock.h"
+#include "sync/tiny_testing.h"
 
 namespace latchlab::testing {
 namespace {
@@ -155,14 +156,14 @@ TEST_CASE("Lazy subscription: no policy that elides a lock lets a transaction se
   check_no_race<UnderPolicy<Rtm<Simulated>>>("rtm:1");
   check_no_race<UnderPolicy<Rtm<Simulated>>>("rtm:0,wait=0,busy_counts=0,respec=0,obey_retry=1");
   check_no_race<UnderPolicy<Hle<Simulated>>>("hle:emulated");
-  check_no_race<UnderPolicy<Adaptive<Simulated>>>("adaptive");
+  check_no_race<UnderPolicy<Tiny<Adaptive<Simulated>>>>("adaptive");
 }
 
 TEST_CASE("Lazy subscription: a policy that drops its subscription is found", "[race][no-tsan]") {
   const Seeded bug(BugsOnRequest::kDropSubscription);
   CHECK(fails_with<UnderPolicy<Rtm<Simulated, BugsOnRequest>>>(kRanOnHalf, "rtm:1"));
   CHECK(fails_with<UnderPolicy<Hle<Simulated, BugsOnRequest>>>(kRanOnHalf, "hle:emulated"));
-  CHECK(fails_with<UnderPolicy<Adaptive<Simulated, BugsOnRequest>>>(kRanOnHalf, "adaptive"));
+  CHECK(fails_with<UnderPolicy<Tiny<Adaptive<Simulated, BugsOnRequest>>>>(kRanOnHalf, "adaptive"));
 }
 
 }  // namespace

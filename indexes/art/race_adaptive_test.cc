@@ -9,19 +9,19 @@ namespace latchlab::testing {
 namespace {
 
 TEST_CASE("Races: ART under adaptive with numbers", "[race]") {
-  explore<Synchronized<Art, Adaptive<Simulated>, U64Key>>(number_mixes(), "adaptive", {.abort_rate = 0.2});
+  explore<Synchronized<Art, Tiny<Adaptive<Simulated>>, U64Key>>(number_mixes(), "adaptive", {.abort_rate = 0.2});
 }
 
 TEST_CASE("Races: ART's large nodes under adaptive", "[race]") {
-  explore<Synchronized<Art, Adaptive<Simulated>, U64Key>>(large_node_mixes(), "adaptive", {.abort_rate = 0.2});
+  explore<Synchronized<Art, Tiny<Adaptive<Simulated>>, U64Key>>(large_node_mixes(), "adaptive", {.abort_rate = 0.2});
 }
 
 TEST_CASE("Races: ART's scans under adaptive, across batches", "[race]") {
-  explore<Synchronized<ArtInSmallBatches, Adaptive<Simulated>, U64Key>>(scan_mixes(), "adaptive", {.abort_rate = 0.2});
+  explore<Synchronized<ArtInSmallBatches, Tiny<Adaptive<Simulated>>, U64Key>>(scan_mixes(), "adaptive", {.abort_rate = 0.2});
 }
 
 TEST_CASE("Races: ART under adaptive with strings", "[race]") {
-  explore<Synchronized<Art, Adaptive<Simulated>, BytesKey>>(string_mixes(), "adaptive", {.abort_rate = 0.2});
+  explore<Synchronized<Art, Tiny<Adaptive<Simulated>>, BytesKey>>(string_mixes(), "adaptive", {.abort_rate = 0.2});
 }
 
 }  // namespace

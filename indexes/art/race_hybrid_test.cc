@@ -9,24 +9,24 @@ namespace latchlab::testing {
 namespace {
 
 TEST_CASE("Races: ART under hybrid with numbers", "[race]") {
-  explore<Synchronized<Art, Hybrid<Simulated>, U64Key>>(number_mixes(), "hybrid:0", {.abort_rate = 0.2});
+  explore<Synchronized<Art, Tiny<Hybrid<Simulated>>, U64Key>>(number_mixes(), "hybrid:0", {.abort_rate = 0.2});
 }
 
 TEST_CASE("Races: ART's large nodes under hybrid", "[race]") {
-  explore<Synchronized<Art, Hybrid<Simulated>, U64Key>>(large_node_mixes(), "hybrid:0", {.abort_rate = 0.2});
+  explore<Synchronized<Art, Tiny<Hybrid<Simulated>>, U64Key>>(large_node_mixes(), "hybrid:0", {.abort_rate = 0.2});
 }
 
 TEST_CASE("Races: ART's scans under hybrid, across batches", "[race]") {
-  using Index = Synchronized<ArtInSmallBatches, Hybrid<Simulated>, U64Key>;
+  using Index = Synchronized<ArtInSmallBatches, Tiny<Hybrid<Simulated>>, U64Key>;
   explore<Index>(scan_mixes(), "hybrid:0", {.abort_rate = 0.2});
 }
 
 TEST_CASE("Races: ART under hybrid that descends with suspended loads", "[race]") {
-  explore<Synchronized<Art, Hybrid<Simulated>, U64Key>>(number_mixes(), "hybrid:1,suspend=1", {.abort_rate = 0.2});
+  explore<Synchronized<Art, Tiny<Hybrid<Simulated>>, U64Key>>(number_mixes(), "hybrid:1,suspend=1", {.abort_rate = 0.2});
 }
 
 TEST_CASE("Races: ART under hybrid with strings", "[race]") {
-  explore<Synchronized<Art, Hybrid<Simulated>, BytesKey>>(string_mixes(), "hybrid:1", {.abort_rate = 0.2});
+  explore<Synchronized<Art, Tiny<Hybrid<Simulated>>, BytesKey>>(string_mixes(), "hybrid:1", {.abort_rate = 0.2});
 }
 
 }  // namespace

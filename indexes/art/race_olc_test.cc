@@ -13,7 +13,7 @@ namespace latchlab::testing {
 namespace {
 
 /// Operations that do not announce themselves.
-struct UnderQsbr : Synchronized<Art, Olc<Simulated>, U64Key> {
+struct UnderQsbr : Synchronized<Art, Tiny<Olc<Simulated>>, U64Key> {
   UnderQsbr(const Spec& policy, MemoryConfig memory) : Synchronized(policy, with_qsbr(memory)) {}
   static MemoryConfig with_qsbr(MemoryConfig memory) {
     memory.reclaim = Reclaim::kQsbr;
@@ -22,7 +22,7 @@ struct UnderQsbr : Synchronized<Art, Olc<Simulated>, U64Key> {
 };
 
 TEST_CASE("Races: ART under olc with numbers", "[race]") {
-  explore<Synchronized<Art, Olc<Simulated>, U64Key>>(number_mixes(), "olc", {});
+  explore<Synchronized<Art, Tiny<Olc<Simulated>>, U64Key>>(number_mixes(), "olc", {});
 }
 
 TEST_CASE("Races: ART under olc with numbers, reclaimed at quiescent states", "[race]") {
@@ -30,22 +30,22 @@ TEST_CASE("Races: ART under olc with numbers, reclaimed at quiescent states", "[
 }
 
 TEST_CASE("Races: ART's large nodes under olc", "[race]") {
-  explore<Synchronized<Art, Olc<Simulated>, U64Key>>(large_node_mixes(), "olc", {});
+  explore<Synchronized<Art, Tiny<Olc<Simulated>>, U64Key>>(large_node_mixes(), "olc", {});
 }
 
 TEST_CASE("Races: ART's scans under olc, within a batch and across batches", "[race]") {
-  explore<Synchronized<Art, Olc<Simulated>, U64Key>>(scan_mixes(), "olc", {});
-  explore<Synchronized<ArtInSmallBatches, Olc<Simulated>, U64Key>>(scan_mixes(), "olc", {});
+  explore<Synchronized<Art, Tiny<Olc<Simulated>>, U64Key>>(scan_mixes(), "olc", {});
+  explore<Synchronized<ArtInSmallBatches, Tiny<Olc<Simulated>>, U64Key>>(scan_mixes(), "olc", {});
 }
 
 TEST_CASE("Races: ART under olc with strings", "[race]") {
-  explore<Synchronized<Art, Olc<Simulated>, BytesKey>>(string_mixes(), "olc", {});
+  explore<Synchronized<Art, Tiny<Olc<Simulated>>, BytesKey>>(string_mixes(), "olc", {});
 }
 
 /// Memory is out. One fiber looks up once, and its thread stays; the others erase what they can.
 template <Reclaim kReclaim>
 struct StarvedErasures {
-  using Index = Synchronized<Art, Olc<Simulated>, U64Key>;
+  using Index = Synchronized<Art, Tiny<Olc<Simulated>>, U64Key>;
   static constexpr u32 kFibers = 3, kKeysEach = 24;
 
   StarvedErasures() {

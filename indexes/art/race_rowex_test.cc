@@ -8,20 +8,20 @@ namespace latchlab::testing {
 namespace {
 
 TEST_CASE("Races: ART under rowex with numbers", "[race]") {
-  explore<Synchronized<Art, Rowex<Simulated>, U64Key>>(number_mixes(), "rowex", {});
+  explore<Synchronized<Art, Tiny<Rowex<Simulated>>, U64Key>>(number_mixes(), "rowex", {});
 }
 
 TEST_CASE("Races: ART's large nodes under rowex", "[race]") {
-  explore<Synchronized<Art, Rowex<Simulated>, U64Key>>(large_node_mixes(), "rowex", {});
+  explore<Synchronized<Art, Tiny<Rowex<Simulated>>, U64Key>>(large_node_mixes(), "rowex", {});
 }
 
 TEST_CASE("Races: ART's scans under rowex, within a batch and across batches", "[race]") {
-  explore<Synchronized<Art, Rowex<Simulated>, U64Key>>(scan_mixes(), "rowex", {});
-  explore<Synchronized<ArtInSmallBatches, Rowex<Simulated>, U64Key>>(scan_mixes(), "rowex", {});
+  explore<Synchronized<Art, Tiny<Rowex<Simulated>>, U64Key>>(scan_mixes(), "rowex", {});
+  explore<Synchronized<ArtInSmallBatches, Tiny<Rowex<Simulated>>, U64Key>>(scan_mixes(), "rowex", {});
 }
 
 TEST_CASE("Races: ART under rowex with strings", "[race]") {
-  explore<Synchronized<Art, Rowex<Simulated>, BytesKey>>(string_mixes(), "rowex", {});
+  explore<Synchronized<Art, Tiny<Rowex<Simulated>>, BytesKey>>(string_mixes(), "rowex", {});
 }
 
 }  // namespace

@@ -20,13 +20,13 @@
 namespace latchlab::testing {
 namespace {
 
-using OlcArt = Synchronized<Art, Olc<Simulated, BugsOnRequest>, U64Key>;
-using RowexArt = Synchronized<Art, Rowex<Simulated, BugsOnRequest>, U64Key>;
-using StripedArt = Synchronized<Art, Striped<Simulated, BugsOnRequest>, U64Key>;
-using RtmArt = Synchronized<Art, Rtm<Simulated, BugsOnRequest>, U64Key>;
-using HleArt = Synchronized<Art, Hle<Simulated, BugsOnRequest>, U64Key>;
-using AdaptiveArt = Synchronized<Art, Adaptive<Simulated, BugsOnRequest>, U64Key>;
-using HybridArt = Synchronized<Art, Hybrid<Simulated, BugsOnRequest>, U64Key>;
+using OlcArt = Synchronized<Art, Tiny<Olc<Simulated, BugsOnRequest>>, U64Key>;
+using RowexArt = Synchronized<Art, Tiny<Rowex<Simulated, BugsOnRequest>>, U64Key>;
+using StripedArt = Synchronized<Art, Tiny<Striped<Simulated, BugsOnRequest>>, U64Key>;
+using RtmArt = Synchronized<Art, Tiny<Rtm<Simulated, BugsOnRequest>>, U64Key>;
+using HleArt = Synchronized<Art, Tiny<Hle<Simulated, BugsOnRequest>>, U64Key>;
+using AdaptiveArt = Synchronized<Art, Tiny<Adaptive<Simulated, BugsOnRequest>>, U64Key>;
+using HybridArt = Synchronized<Art, Tiny<Hybrid<Simulated, BugsOnRequest>>, U64Key>;
 
 template <class Index>
 auto all_mixes(std::string policy, double abort_rate, std::vector<RaceMix<u64>> mixes = number_mixes()) {

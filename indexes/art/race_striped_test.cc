@@ -10,36 +10,36 @@ namespace latchlab::testing {
 namespace {
 
 TEST_CASE("Races: ART under striped with numbers", "[race]") {
-  explore<Synchronized<Art, Striped<Simulated>, U64Key>>(number_mixes(), "striped:3", {});
+  explore<Synchronized<Art, Tiny<Striped<Simulated>>, U64Key>>(number_mixes(), "striped:3", {});
 }
 
 TEST_CASE("Races: ART's large nodes under striped", "[race]") {
-  explore<Synchronized<Art, Striped<Simulated>, U64Key>>(large_node_mixes(), "striped:3", {});
+  explore<Synchronized<Art, Tiny<Striped<Simulated>>, U64Key>>(large_node_mixes(), "striped:3", {});
 }
 
 TEST_CASE("Races: ART's scans under striped, within a batch and across batches", "[race]") {
-  explore<Synchronized<Art, Striped<Simulated>, U64Key>>(scan_mixes(), "striped:3", {});
-  explore<Synchronized<ArtInSmallBatches, Striped<Simulated>, U64Key>>(scan_mixes(), "striped:3", {});
+  explore<Synchronized<Art, Tiny<Striped<Simulated>>, U64Key>>(scan_mixes(), "striped:3", {});
+  explore<Synchronized<ArtInSmallBatches, Tiny<Striped<Simulated>>, U64Key>>(scan_mixes(), "striped:3", {});
 }
 
 TEST_CASE("Races: ART under striped with strings", "[race]") {
-  explore<Synchronized<Art, Striped<Simulated>, BytesKey>>(string_mixes(), "striped:3", {});
+  explore<Synchronized<Art, Tiny<Striped<Simulated>>, BytesKey>>(string_mixes(), "striped:3", {});
 }
 
 TEST_CASE("Races: ART under striped, a stripe a node", "[race]") {
-  explore<Synchronized<Art, Striped<Simulated>, U64Key>>(number_mixes(), "striped", {});
+  explore<Synchronized<Art, Tiny<Striped<Simulated>>, U64Key>>(number_mixes(), "striped", {});
 }
 
 TEST_CASE("Races: ART under seq with numbers", "[race]") {
-  explore<Synchronized<Art, Seq<Simulated>, U64Key>>(number_mixes(), "seq", {});
+  explore<Synchronized<Art, Tiny<Seq<Simulated>>, U64Key>>(number_mixes(), "seq", {});
 }
 
 TEST_CASE("Races: ART's scans under seq, across batches", "[race]") {
-  explore<Synchronized<ArtInSmallBatches, Seq<Simulated>, U64Key>>(scan_mixes(), "seq", {});
+  explore<Synchronized<ArtInSmallBatches, Tiny<Seq<Simulated>>, U64Key>>(scan_mixes(), "seq", {});
 }
 
 TEST_CASE("Races: ART under seq with strings", "[race]") {
-  explore<Synchronized<Art, Seq<Simulated>, BytesKey>>(string_mixes(), "seq", {});
+  explore<Synchronized<Art, Tiny<Seq<Simulated>>, BytesKey>>(string_mixes(), "seq", {});
 }
 
 }  // namespace

@@ -225,18 +225,18 @@ void check_one_moment() {
 }
 
 TEST_CASE("Races: the pairs that a batch takes from one node are of one moment", "[race][scan]") {
-  check_one_moment<Olc<Simulated>>();
-  check_one_moment<Striped<Simulated>>();
+  check_one_moment<Tiny<Olc<Simulated>>>();
+  check_one_moment<Tiny<Striped<Simulated>>>();
 }
 
 TEST_CASE("Races: under rowex they need not be", "[race][scan]") {
-  CHECK(scan_one_node<Rowex<Simulated>>().failures != 0);   // as scan.h says
+  CHECK(scan_one_node<Tiny<Rowex<Simulated>>>().failures != 0);   // as scan.h says
 }
 
 TEST_CASE("Seeded bugs: a scan that does not validate the nodes that it leaves is found", "[race][scan]") {
   const Seeded bug(BugsOnRequest::kDropValidation);
-  CHECK(scan_one_node<Olc<Simulated, BugsOnRequest>>().failures != 0);
-  CHECK(scan_one_node<Striped<Simulated, BugsOnRequest>>().failures != 0);
+  CHECK(scan_one_node<Tiny<Olc<Simulated, BugsOnRequest>>>().failures != 0);
+  CHECK(scan_one_node<Tiny<Striped<Simulated, BugsOnRequest>>>().failures != 0);
 }
 
 }  // namespace

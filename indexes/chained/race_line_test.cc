@@ -13,27 +13,27 @@ namespace latchlab::testing {
 namespace {
 
 TEST_CASE("Races: chained_line under rtm", "[race]") {
-  explore<Synchronized<ChainedLine, Rtm<Simulated>, U64Key>>(chained_line_mixes(), "rtm:1", {.abort_rate = 0.2});
+  explore<Synchronized<ChainedLine, Tiny<Rtm<Simulated>>, U64Key>>(chained_line_mixes(), "rtm:1", {.abort_rate = 0.2});
 }
 
 TEST_CASE("Races: chained_line under adaptive", "[race]") {
-  explore<Synchronized<ChainedLine, Adaptive<Simulated>, U64Key>>(chained_line_mixes(), "adaptive", {.abort_rate = 0.2});
+  explore<Synchronized<ChainedLine, Tiny<Adaptive<Simulated>>, U64Key>>(chained_line_mixes(), "adaptive", {.abort_rate = 0.2});
 }
 
 TEST_CASE("Races: chained_line under olc", "[race]") {
-  explore<Synchronized<ChainedLine, Olc<Simulated>, U64Key>>(chained_line_mixes(), "olc", {});
+  explore<Synchronized<ChainedLine, Tiny<Olc<Simulated>>, U64Key>>(chained_line_mixes(), "olc", {});
 }
 
 TEST_CASE("Races: chained_line under striped", "[race]") {
-  explore<Synchronized<ChainedLine, Striped<Simulated>, U64Key>>(chained_line_mixes(), "striped:3", {});
+  explore<Synchronized<ChainedLine, Tiny<Striped<Simulated>>, U64Key>>(chained_line_mixes(), "striped:3", {});
 }
 
 TEST_CASE("Races: chained_line under hybrid", "[race]") {
-  explore<Synchronized<ChainedLine, Hybrid<Simulated>, U64Key>>(chained_line_mixes(), "hybrid:1", {.abort_rate = 0.2});
+  explore<Synchronized<ChainedLine, Tiny<Hybrid<Simulated>>, U64Key>>(chained_line_mixes(), "hybrid:1", {.abort_rate = 0.2});
 }
 
 TEST_CASE("Seeded bugs: whatever step of chained_line under olc is dropped is found", "[race]") {
-  using Index = Synchronized<ChainedLine, Olc<Simulated, BugsOnRequest>, U64Key>;
+  using Index = Synchronized<ChainedLine, Tiny<Olc<Simulated, BugsOnRequest>>, U64Key>;
   const auto run = find_in_mixes<Index>("olc", 0, chained_line_mixes());
   CHECK(caught("chained_line: validation", BugsOnRequest::kDropValidation, run));
   CHECK(caught("chained_line: upgrade", BugsOnRequest::kDropUpgrade, run));

@@ -10,7 +10,7 @@ namespace latchlab::testing {
 namespace {
 
 TEST_CASE("Seeded bugs: a dropped validation, upgrade or grace period of chained under olc is found", "[race]") {
-  using Index = Synchronized<Chained, Olc<Simulated, BugsOnRequest>, U64Key>;
+  using Index = Synchronized<Chained, Tiny<Olc<Simulated, BugsOnRequest>>, U64Key>;
   const auto run = find_in_mixes<Index>("olc", 0, chained_mixes());
   CHECK(caught("chained: validation", BugsOnRequest::kDropValidation, run));
   CHECK(caught("chained: upgrade", BugsOnRequest::kDropUpgrade, run));
@@ -18,7 +18,7 @@ TEST_CASE("Seeded bugs: a dropped validation, upgrade or grace period of chained
 }
 
 TEST_CASE("Seeded bugs: a miss beside a split that a reader without a latch trusts is found", "[race]") {
-  using Index = Synchronized<Chained, Rowex<Simulated, BugsOnRequest>, U64Key>;
+  using Index = Synchronized<Chained, Tiny<Rowex<Simulated, BugsOnRequest>>, U64Key>;
   CHECK(caught("chained: trusted miss", BugsOnRequest::kTrustMiss, find_in_mixes<Index>("rowex", 0, chained_mixes())));
 }
 

@@ -334,7 +334,7 @@ class Cuckoo {
       }
       for (u32 slot = 0; slot < kSlots; ++slot) {
         const auto& [key, hash, guess, at] = movers[slot];
-        if (Layout::Machine::kTiny && key % 2 != 0) continue;   // or programs of a few operations would never come to a search
+        if (Layout::kScale == Scale::kTiny && key % 2 != 0) continue;   // or programs of a few operations would never come to a search
         if (at == nullptr || !has_room(*at, guess)) continue;
         Place<Tx> other;
         if (!arrive(tx, hash, other)) return kRestart;

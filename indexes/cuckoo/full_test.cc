@@ -18,6 +18,7 @@
 #include "sync/olc.h"
 #include "sync/policy_testing.h"
 #include "sync/synchronized.h"
+#include "sync/tiny_testing.h"
 
 namespace latchlab::testing {
 namespace {
@@ -133,13 +134,8 @@ TEST_CASE("cuckoo: keys that were made to collide are refused before they fill t
   CHECK(secret.bytes() < u64{1} << 20);
 }
 
-/// Two buckets at first, two to a run, and every key is counted.
-struct Tiny : Native {
-  static constexpr bool kTiny = true;
-};
-
 TEST_CASE("cuckoo: a table is not full because a thread is late with its splits") {
-  using Policy = None<Tiny>;
+  using Policy = Tiny<None<Native>>;   // two buckets at first, two to a run, and every key is counted
   using Body = Cuckoo<Policy::Layout, U64Key>;
   House<Policy> house("none");
   House<Policy>::Thread me(house);

@@ -38,28 +38,28 @@ void explore_full(std::string_view policy, RaceOptions options) {
 }
 
 TEST_CASE("Races: cuckoo that becomes full", "[race]") {
-  explore_full<Rtm<Simulated>>("rtm:1", {.abort_rate = 0.2});
-  explore_full<Olc<Simulated>>("olc", {});
+  explore_full<Tiny<Rtm<Simulated>>>("rtm:1", {.abort_rate = 0.2});
+  explore_full<Tiny<Olc<Simulated>>>("olc", {});
 }
 
 TEST_CASE("Races: cuckoo under rtm", "[race]") {
-  explore<Synchronized<Cuckoo, Rtm<Simulated>, U64Key>>(cuckoo_mixes(), "rtm:1", {.abort_rate = 0.2});
+  explore<Synchronized<Cuckoo, Tiny<Rtm<Simulated>>, U64Key>>(cuckoo_mixes(), "rtm:1", {.abort_rate = 0.2});
 }
 
 TEST_CASE("Races: cuckoo under adaptive", "[race]") {
-  explore<Synchronized<Cuckoo, Adaptive<Simulated>, U64Key>>(cuckoo_mixes(), "adaptive", {.abort_rate = 0.2});
+  explore<Synchronized<Cuckoo, Tiny<Adaptive<Simulated>>, U64Key>>(cuckoo_mixes(), "adaptive", {.abort_rate = 0.2});
 }
 
 TEST_CASE("Races: cuckoo under olc", "[race]") {
-  explore<Synchronized<Cuckoo, Olc<Simulated>, U64Key>>(cuckoo_mixes(), "olc", {});
+  explore<Synchronized<Cuckoo, Tiny<Olc<Simulated>>, U64Key>>(cuckoo_mixes(), "olc", {});
 }
 
 TEST_CASE("Races: cuckoo under striped", "[race]") {
-  explore<Synchronized<Cuckoo, Striped<Simulated>, U64Key>>(cuckoo_mixes(), "striped:3", {});
+  explore<Synchronized<Cuckoo, Tiny<Striped<Simulated>>, U64Key>>(cuckoo_mixes(), "striped:3", {});
 }
 
 TEST_CASE("Races: cuckoo under hybrid", "[race]") {
-  explore<Synchronized<Cuckoo, Hybrid<Simulated>, U64Key>>(cuckoo_mixes(), "hybrid:1", {.abort_rate = 0.2});
+  explore<Synchronized<Cuckoo, Tiny<Hybrid<Simulated>>, U64Key>>(cuckoo_mixes(), "hybrid:1", {.abort_rate = 0.2});
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ namespace latchlab::testing {
 namespace {
 
 TEST_CASE("Seeded bugs: whatever step of cuckoo under olc is dropped is found", "[race]") {
-  using Index = Synchronized<Cuckoo, Olc<Simulated, BugsOnRequest>, U64Key>;
+  using Index = Synchronized<Cuckoo, Tiny<Olc<Simulated, BugsOnRequest>>, U64Key>;
   const auto run = find_in_mixes<Index>("olc", 0, cuckoo_mixes());
   CHECK(caught("cuckoo: validation", BugsOnRequest::kDropValidation, run));
   CHECK(caught("cuckoo: upgrade", BugsOnRequest::kDropUpgrade, run));

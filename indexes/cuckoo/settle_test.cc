@@ -7,17 +7,13 @@
 #include "src/machine/native.h"
 #include "sync/none.h"
 #include "sync/policy_testing.h"
+#include "sync/tiny_testing.h"
 
 namespace latchlab::testing {
 namespace {
 
-/// Two buckets at first, two to a run, and every key is counted.
-struct Tiny : Native {
-  static constexpr bool kTiny = true;
-};
-
 class Grown {
-  using Policy = None<Tiny>;
+  using Policy = Tiny<None<Native>>;   // two buckets at first, two to a run, and every key is counted
   using Body = Cuckoo<Policy::Layout, U64Key>;
 
  public:

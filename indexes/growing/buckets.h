@@ -14,6 +14,7 @@
 #include <bit>
 #include <new>
 
+#include "src/base/scale.h"
 #include "src/base/types.h"
 
 namespace latchlab::growing {
@@ -35,7 +36,7 @@ constexpr u32 bits_of(u64 word) { return static_cast<u32>(word >> kWordShift); }
 
 template <class Layout, BucketOf Bucket>
 class Buckets {
-  static constexpr bool kTiny = Layout::Machine::kTiny;
+  static constexpr bool kTiny = Layout::kScale == Scale::kTiny;
 
  public:
   static constexpr u64 kFirst = kTiny ? 2 : std::bit_floor(u64{256} / sizeof(Bucket));   ///< there from the beginning

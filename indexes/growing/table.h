@@ -24,7 +24,7 @@ class Table {
   using Buckets = growing::Buckets<Layout, Bucket>;
   using Piece = typename Buckets::Piece;
   using Level = typename Buckets::Level;
-  static constexpr bool kTiny = Layout::Machine::kTiny;
+  static constexpr bool kTiny = Layout::kScale == Scale::kTiny;
 
  public:
   template <class Tx>

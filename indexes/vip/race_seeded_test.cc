@@ -10,7 +10,7 @@ namespace latchlab::testing {
 namespace {
 
 TEST_CASE("Seeded bugs: a dropped validation, upgrade or grace period of vip under olc is found", "[race]") {
-  using Index = Synchronized<Vip, Olc<Simulated, BugsOnRequest>, U64Key>;
+  using Index = Synchronized<Vip, Tiny<Olc<Simulated, BugsOnRequest>>, U64Key>;
   const auto run = find_in_mixes<Index>("olc", 0, vip_mixes());
   CHECK(caught("vip: validation", BugsOnRequest::kDropValidation, run));
   CHECK(caught("vip: upgrade", BugsOnRequest::kDropUpgrade, run));
@@ -18,7 +18,7 @@ TEST_CASE("Seeded bugs: a dropped validation, upgrade or grace period of vip und
 }
 
 TEST_CASE("Seeded bugs: a key that is unlinked before it is where it moves is found", "[race]") {
-  using Index = Synchronized<Vip, Rowex<Simulated, BugsOnRequest>, U64Key>;
+  using Index = Synchronized<Vip, Tiny<Rowex<Simulated, BugsOnRequest>>, U64Key>;
   CHECK(caught("vip: unlinked first", BugsOnRequest::kUnlinkFirst, find_in_mixes<Index>("rowex", 0, vip_mixes())));
 }
 

@@ -14,32 +14,32 @@ namespace latchlab::testing {
 namespace {
 
 TEST_CASE("Races: vip under rwspin", "[race]") {
-  explore<Synchronized<Vip, RwSpin<Simulated>, U64Key>>(vip_mixes(), "rwspin", {});
+  explore<Synchronized<Vip, Tiny<RwSpin<Simulated>>, U64Key>>(vip_mixes(), "rwspin", {});
 }
 
 TEST_CASE("Races: vip under rtm", "[race]") {
-  explore<Synchronized<Vip, Rtm<Simulated>, U64Key>>(vip_mixes(), "rtm:1", {.abort_rate = 0.2});
+  explore<Synchronized<Vip, Tiny<Rtm<Simulated>>, U64Key>>(vip_mixes(), "rtm:1", {.abort_rate = 0.2});
 }
 
 TEST_CASE("Races: vip under adaptive", "[race]") {
-  explore<Synchronized<Vip, Adaptive<Simulated>, U64Key>>(vip_mixes(), "adaptive", {.abort_rate = 0.2});
+  explore<Synchronized<Vip, Tiny<Adaptive<Simulated>>, U64Key>>(vip_mixes(), "adaptive", {.abort_rate = 0.2});
 }
 
 TEST_CASE("Races: vip under olc", "[race]") {
-  explore<Synchronized<Vip, Olc<Simulated>, U64Key>>(vip_mixes(), "olc", {});
-  explore<Synchronized<Vip, Olc<Simulated>, BytesKey>>(vip_string_mixes(), "olc", {});
+  explore<Synchronized<Vip, Tiny<Olc<Simulated>>, U64Key>>(vip_mixes(), "olc", {});
+  explore<Synchronized<Vip, Tiny<Olc<Simulated>>, BytesKey>>(vip_string_mixes(), "olc", {});
 }
 
 TEST_CASE("Races: vip under rowex", "[race]") {
-  explore<Synchronized<Vip, Rowex<Simulated>, U64Key>>(vip_mixes(), "rowex", {});
+  explore<Synchronized<Vip, Tiny<Rowex<Simulated>>, U64Key>>(vip_mixes(), "rowex", {});
 }
 
 TEST_CASE("Races: vip under striped", "[race]") {
-  explore<Synchronized<Vip, Striped<Simulated>, U64Key>>(vip_mixes(), "striped:3", {});
+  explore<Synchronized<Vip, Tiny<Striped<Simulated>>, U64Key>>(vip_mixes(), "striped:3", {});
 }
 
 TEST_CASE("Races: vip under hybrid", "[race]") {
-  explore<Synchronized<Vip, Hybrid<Simulated>, U64Key>>(vip_mixes(), "hybrid:1", {.abort_rate = 0.2});
+  explore<Synchronized<Vip, Tiny<Hybrid<Simulated>>, U64Key>>(vip_mixes(), "hybrid:1", {.abort_rate = 0.2});
 }
 
 }  // namespace

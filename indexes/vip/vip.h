@@ -83,8 +83,9 @@ class Vip : public Chains<Layout, KeyType, vip::Popularity<Layout>, chained::New
   }
 
  private:
-  static constexpr u64 kSample = Layout::Machine::kTiny ? 2 : 1000;
-  static constexpr u64 kFewest = Layout::Machine::kTiny ? 1 : 30;   // finds that say anything of the others
+  static constexpr bool kTiny = Layout::kScale == Scale::kTiny;
+  static constexpr u64 kSample = kTiny ? 2 : 1000;
+  static constexpr u64 kFewest = kTiny ? 1 : 30;   // finds that say anything of the others
   static constexpr u32 kMostPassed = 8;   // that a key passes at once: they are copied, if their keys are not too long for that
   static_assert(kMostPassed + 1 <= AttemptBlocks<typename Layout::Machine>::kMaxBlocks);
 

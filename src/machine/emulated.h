@@ -77,7 +77,6 @@ struct Emulated : Cells<Emulated>, SoftwareTransactions<&EmulatedThread::mine> {
   static constexpr std::string_view kName = "emulated";
   static constexpr bool kReadsWholeLines = false;
   static constexpr bool kUndoesAllMemory = false;
-  static constexpr bool kTiny = false;
 
   using Mutex = std::mutex;
   using SharedMutex = std::shared_mutex;

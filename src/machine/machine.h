@@ -69,8 +69,6 @@ concept Machine = requires(typename M::template Atomic<u64>& a, void* p, void (*
   { M::kName } -> std::convertible_to<std::string_view>;
   { M::kReadsWholeLines } -> std::convertible_to<bool>;   // what a reader does not use of a line may be others', or free
   { M::kUndoesAllMemory } -> std::convertible_to<bool>;   // an abort takes back every store, and not only those to cells
-  // For programs of a few operations: what happens to many keys, or now and then, happens to a few.
-  { M::kTiny } -> std::convertible_to<bool>;
   requires Cell<typename M::template Plain<u64>>;
   requires Cell<typename M::template Racy<u64>>;
   requires AtomicCell<typename M::template Atomic<u64>>;

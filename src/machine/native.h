@@ -25,7 +25,6 @@ struct Native : Cells<Native> {
   static constexpr std::string_view kName = "native";
   static constexpr bool kReadsWholeLines = !kSanitized;
   static constexpr bool kUndoesAllMemory = true;
-  static constexpr bool kTiny = false;
 
   using Mutex = std::mutex;
   using SharedMutex = std::shared_mutex;

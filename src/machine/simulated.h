@@ -19,7 +19,6 @@ struct Simulated : Cells<Simulated>, SoftwareTransactions<&World::get> {
   static constexpr std::string_view kName = "simulated";
   static constexpr bool kReadsWholeLines = false;
   static constexpr bool kUndoesAllMemory = false;
-  static constexpr bool kTiny = true;
 
   class SharedMutex;
   using Mutex = SharedMutex;   // one that nobody shares

@@ -37,8 +37,8 @@
 //   leak         nothing; garbage waits for drain. What the others cost is the distance to this
 //
 // Costs are amortised: retired blocks collect in a batch that is stamped once, when it is full (later is safe), and only then
-// the thread tries to advance the epoch and frees what is due into its own pool. On the Simulated machine a batch is one block,
-// so that short schedules reach the frees.
+// the thread tries to advance the epoch and frees what is due into its own pool. At Scale::kTiny (sync/tiny_testing.h) a batch is
+// one block, so that short schedules reach the frees.
 //
 // Batches are recorded in blocks of the pool. A retired block cannot hold its own link: the smallest one is a key and a value,
 // and a reader inside may still load both. So retiring takes memory, at a moment when nothing may fail any more. Therefore each
@@ -66,12 +66,8 @@
 
 namespace latchlab {
 
-/// Blocks that are stamped together.
-template <class M>
-inline constexpr u32 kRetireBatch = M::kTiny ? 1 : 64;
-
-/// kGrace below 2 is a bug that tests plant on purpose.
-template <class M, u64 kGrace = 2, u32 kBatch = kRetireBatch<M>>
+/// kBatch blocks are stamped together. kGrace below 2 is a bug that tests plant on purpose.
+template <class M, u64 kGrace = 2, u32 kBatch = 64, u32 kQuietOps = 64>
 class Epochs {
  public:
   static constexpr std::string_view kName = "epoch";
@@ -336,8 +332,6 @@ class Epochs {
         }
       }
     }
-
-    static constexpr u32 kQuietOps = M::kTiny ? 1 : 64;
 
     Reclaim reclaim_;
     bool short_ = false;   // the reserve may not be whole

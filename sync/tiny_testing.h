@@ -1,0 +1,40 @@
+#pragma once
+// A policy for programs of a few operations: what happens to many keys, or now and then, happens to a few of them.
+#include "src/base/scale.h"
+#include "src/reclaim/epochs.h"
+#include "sync/adaptive.h"
+#include "sync/concepts.h"
+
+namespace latchlab::testing {
+
+template <class L>
+struct TinyLayout : L {
+  static constexpr Scale kScale = Scale::kTiny;
+};
+
+template <class R>
+struct TinyReclaimer {
+  using Type = R;
+};
+template <class M>
+struct TinyReclaimer<Epochs<M>> {
+  using Type = Epochs<M, 2, 1, 1>;
+};
+
+template <class P>
+struct Tiny : P {
+  using P::P;
+  using Layout = TinyLayout<typename P::Layout>;
+  using Reclaimer = typename TinyReclaimer<typename P::Reclaimer>::Type;
+};
+
+}  // namespace latchlab::testing
+
+namespace latchlab {
+
+template <class M, class Bugs>
+struct LearnedOf<testing::Tiny<Adaptive<M, Bugs>>> {
+  using Type = typename Adaptive<M, Bugs>::template LearnedAt<Scale::kTiny>;
+};
+
+}  // namespace latchlab
