@@ -32,8 +32,8 @@
 
 #include "indexes/art/child.h"
 #include "indexes/art/path.h"
-#include "src/arch/prefetch.h"
 #include "src/arch/simd.h"
+#include "src/machine/machine.h"
 
 namespace latchlab::art {
 
@@ -107,7 +107,7 @@ class Node {
   }
   /// Fetches the first lines of a node, or a leaf: all of a Node16, which nodes below a Node256 mostly are.
   [[gnu::always_inline]] static void prefetch_start(Child child) {
-    prefetch_object(static_cast<const Node16<Layout, Key>*>(child.line()));
+    prefetch_object<typename Layout::Machine>(static_cast<const Node16<Layout, Key>*>(child.line()), Access::kRead);
   }
   u32 children() const {
     return visit([&](auto& node) { return node.children(); });
@@ -175,7 +175,7 @@ class Node {
     return &slot;
   }
   [[gnu::always_inline]] static void prefetch_words(const Cell64* slots, u32 used) {
-    for (u32 i = 0; i < used; ++i) prefetch_read(Child(slots[i].load()).line());
+    for (u32 i = 0; i < used; ++i) Layout::Machine::prefetch(Child(slots[i].load()).line(), Access::kRead);
   }
 
  private:

@@ -7,7 +7,7 @@
 #include "indexes/art/child.h"
 #include "indexes/art/descent.h"
 #include "indexes/art/node.h"
-#include "src/arch/prefetch.h"
+#include "src/machine/machine.h"
 
 namespace latchlab::art {
 
@@ -106,8 +106,8 @@ class SideBySide {
       } else if (end != End::kFurther) {
         return answer(i, end, way);
       } else if constexpr (kDepth + 1 < Descent::kUnrolled) {
-        prefetch_read(child.line());
-        prefetch_read(child.template as_node<Node>()->slot_in_256(keys_[i][kDepth + 1]));
+        Layout::Machine::prefetch(child.line(), Access::kRead);
+        Layout::Machine::prefetch(child.template as_node<Node>()->slot_in_256(keys_[i][kDepth + 1]), Access::kRead);
         run_[in_run_++] = i;
       } else {
         depth_[i] = kDepth;
@@ -134,7 +134,7 @@ class SideBySide {
       further_[ways_++] = i;
     }
     [[gnu::always_inline]] void to_leaf(u32 i, Child leaf) {
-      prefetch_read(leaf.line());
+      Layout::Machine::prefetch(leaf.line(), Access::kRead);
       at_leaf_[leaves_++] = i;
     }
     [[gnu::always_inline]] bool answer(u32 i, End end, const Way& way) {

@@ -15,8 +15,8 @@
 #include "indexes/chained/hash.h"
 #include "indexes/chained/line.h"
 #include "indexes/growing/table.h"
-#include "src/arch/prefetch.h"
 #include "src/base/key.h"
+#include "src/machine/machine.h"
 #include "sync/attempt.h"
 
 namespace latchlab {
@@ -63,7 +63,7 @@ class ChainedLine {
   }
 
   [[gnu::always_inline]] void prefetch(const Key& key, Hint) const {
-    prefetch_write(table_.at(table_.guess(chained::hash_of(key))));
+    Layout::Machine::prefetch(table_.at(table_.guess(chained::hash_of(key))), Access::kWrite);
   }
 
   /// The same for as many keys: found[i] is of keys[i]. kGroup buckets are asked for side by side.
@@ -71,7 +71,9 @@ class ChainedLine {
   Attempt<bool> find_batch_in(Tx& tx, std::span<const Key> keys, std::span<Found> found) const {
     for (std::size_t first = 0; first < keys.size(); first += kGroup) {
       const std::size_t end = std::min(keys.size(), first + kGroup);
-      for (std::size_t i = first; i < end; ++i) prefetch_read(table_.at(table_.guess(chained::hash_of(keys[i]))));
+      for (std::size_t i = first; i < end; ++i) {
+        Layout::Machine::prefetch(table_.at(table_.guess(chained::hash_of(keys[i]))), Access::kRead);
+      }
       for (std::size_t i = first; i < end; ++i) {
         const auto one = find_in(tx, keys[i]);
         if (!one) [[unlikely]] return kRestart;

@@ -19,8 +19,8 @@
 #include "indexes/chained/node.h"
 #include "indexes/chained/word.h"
 #include "indexes/growing/table.h"
-#include "src/arch/prefetch.h"
 #include "src/base/key.h"
+#include "src/machine/machine.h"
 #include "sync/attempt.h"
 
 namespace latchlab {
@@ -78,7 +78,7 @@ class Chains {
   }
 
   [[gnu::always_inline]] void prefetch(const Key& key, Hint) const {
-    prefetch_write(table_.at(table_.guess(chained::hash_of(key))));
+    Layout::Machine::prefetch(table_.at(table_.guess(chained::hash_of(key))), Access::kWrite);
   }
 
   template <class Tx>
@@ -207,11 +207,11 @@ class Chains {
     const u32 count = static_cast<u32>(keys.size());
     for (u32 i = 0; i < count; ++i) {
       ways[i].hash = chained::hash_of(keys[i]);
-      prefetch_read(table_.at(table_.guess(ways[i].hash)));
+      Layout::Machine::prefetch(table_.at(table_.guess(ways[i].hash)), Access::kRead);
     }
     for (u32 i = 0; i < count; ++i) {
       if (!arrive(tx, ways[i])) return false;
-      prefetch_read(ways[i].node);
+      Layout::Machine::prefetch(ways[i].node, Access::kRead);
     }
     u64 on_the_way = ~u64{0} >> (64 - count);
     while (on_the_way != 0) {
@@ -225,7 +225,7 @@ class Chains {
           found[i] = *one;
         } else {
           way.node = way.node->next.load();
-          prefetch_read(way.node);
+          Layout::Machine::prefetch(way.node, Access::kRead);
         }
       }
     }

@@ -27,8 +27,8 @@
 #include "indexes/cuckoo/options.h"
 #include "indexes/growing/table.h"
 #include "indexes/path_search.h"
-#include "src/arch/prefetch.h"
 #include "src/base/key.h"
+#include "src/machine/machine.h"
 #include "sync/attempt.h"
 
 namespace latchlab {
@@ -266,9 +266,11 @@ class Cuckoo {
     return hashes.may_stray(word, [&] { return table_.settled(growing::bits_of(word)); });
   }
   /// Inlined: g++ takes a function that only prefetches for one without effect.
-  [[gnu::always_inline]] void prefetch_bucket(u64 hash) const { prefetch_object(table_.at(table_.guess(hash))); }
+  [[gnu::always_inline]] void prefetch_bucket(u64 hash, Access access = Access::kRead) const {
+    prefetch_object<typename Layout::Machine>(table_.at(table_.guess(hash)), access);
+  }
   /// Both lines together: a latch that is taken waits for the stores before it, and the loads behind it wait for it.
-  [[gnu::always_inline]] void prefetch_to_change(u64 hash) const { prefetch_object_write(table_.at(table_.guess(hash))); }
+  [[gnu::always_inline]] void prefetch_to_change(u64 hash) const { prefetch_bucket(hash, Access::kWrite); }
 
   /// Of the keys of a bucket that are in their secondary one.
   [[gnu::always_inline]] void prefetch_homes(u64 number) const {
@@ -330,7 +332,7 @@ class Cuckoo {
         const u64 hash = is_primary(both, from->number, growing::bits_of(from->word)) ? both.secondary() : both.primary();
         const u64 guess = table_.guess(hash);
         movers[slot] = {key, hash, guess, table_.at(guess)};
-        prefetch_read(movers[slot].at);
+        Layout::Machine::prefetch(movers[slot].at, Access::kRead);
       }
       for (u32 slot = 0; slot < kSlots; ++slot) {
         const auto& [key, hash, guess, at] = movers[slot];
@@ -464,7 +466,7 @@ class Cuckoo {
         const Hashes both(keys[slot]);
         const u64 primary = table_.guess(both.primary());
         others[slot] = primary == number ? table_.guess(both.secondary()) : primary;
-        prefetch_read(table_.at(others[slot]));
+        Layout::Machine::prefetch(table_.at(others[slot]), Access::kRead);
       }
       for (u32 slot = 0; slot < kSlots && !leaf && !search.full(); ++slot) {
         const Bucket* const other = table_.at(others[slot]);

@@ -201,6 +201,7 @@ struct Emulated : Cells<Emulated>, SoftwareTransactions<&EmulatedThread::mine> {
   static void heavy_fence() { std::atomic_thread_fence(kSeqCst); }      // pairs with light_fence and with itself
 
   static void touch(const void*, std::size_t, Access) {}
+  static void prefetch(const void*, Access) {}
   static void* allocate(std::size_t bytes);
   /// Inside a transaction the block is freed when that commits.
   static void deallocate(void* p, std::size_t bytes);

@@ -15,6 +15,7 @@
 //
 // All are initialised without an event (nobody sees them yet), are not copied, and need no destructor.
 #include <concepts>
+#include <cstddef>
 #include <string_view>
 
 #include "src/arch/rtm_status.h"
@@ -107,10 +108,18 @@ concept Machine = requires(typename M::template Atomic<u64>& a, void* p, void (*
   M::heavy_fence();                             // a heavy_fence: at least one of the loads sees the other's store
 
   M::touch(p, std::size_t{}, Access::kRead);    // bulk access that is not through a cell
+  M::prefetch(p, Access::kRead);                // a hint that its line is wanted soon; any p will do, and nothing is read
   { M::allocate(std::size_t{}) } -> std::same_as<void*>;   // null when out; at least 16-byte aligned, 64 from 64 bytes on
   M::deallocate(p, std::size_t{});
   M::poison(p, std::size_t{});                  // until unpoison, an access is a bug that the machine may report
   M::unpoison(p, std::size_t{});
 };
+
+/// A hint for every line of the object. Inlined, for the reason of Native::prefetch.
+template <class M, class T>
+[[gnu::always_inline]] inline void prefetch_object(const T* p, Access access) {
+  const char* const start = reinterpret_cast<const char*>(p);
+  for (std::size_t at = 0; at < sizeof(T); at += kLineBytes) M::prefetch(start + at, access);
+}
 
 }  // namespace latchlab

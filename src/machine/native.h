@@ -14,6 +14,7 @@
 #include "src/arch/features.h"
 #include "src/arch/heavy_fence.h"
 #include "src/arch/hle.h"
+#include "src/arch/prefetch.h"
 #include "src/arch/rtm.h"
 #include "src/arch/sanitizer.h"
 #include "src/machine/cells.h"
@@ -90,6 +91,14 @@ struct Native : Cells<Native> {
   static void heavy_fence() { fence_all_processors(); }
 
   static void touch(const void*, std::size_t, Access) {}
+  /// Inlined: g++ takes a function that only prefetches for one without effect.
+  [[gnu::always_inline]] static inline void prefetch(const void* p, Access access) {
+    if (access == Access::kRead) {
+      prefetch_read(p);
+    } else {
+      prefetch_write(p);
+    }
+  }
   static void* allocate(std::size_t bytes) {
     return bytes >= kLineBytes ? std::aligned_alloc(kLineBytes, (bytes + kLineBytes - 1) & ~(kLineBytes - 1))
                                : std::malloc(bytes);

@@ -42,6 +42,22 @@ TEST_CASE("race finder: a lost update is found, an atomic one is not lost", "[ra
   CHECK(good.schedules == 2000);
 }
 
+struct PrefetchingUpdate : AtomicUpdate {
+  void fiber(u32 id) {
+    for (const Access access : {Access::kRead, Access::kWrite}) {
+      Simulated::prefetch(&count, access);
+      Simulated::prefetch(nullptr, access);
+    }
+    AtomicUpdate::fiber(id);
+  }
+};
+
+TEST_CASE("race finder: a prefetch is no event", "[race]") {
+  const auto without = find_races<AtomicUpdate>({.schedules = 20}), with = find_races<PrefetchingUpdate>({.schedules = 20});
+  CHECK(with.trace == without.trace);
+  CHECK(with.events == without.events);
+}
+
 /// Peterson's lock needs sequential consistency, and that is what there is.
 template <bool kBroken>
 struct Peterson {

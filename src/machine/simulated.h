@@ -49,6 +49,7 @@ struct Simulated : Cells<Simulated>, SoftwareTransactions<&World::get> {
   static void heavy_fence() {}
 
   static void touch(const void* p, std::size_t bytes, Access access) { World::get().touch(p, bytes, access); }
+  static void prefetch(const void*, Access) {}   // no event: it changes nothing that another fiber could see
   static void* allocate(std::size_t bytes) { return World::get().allocate(bytes); }
   /// Inside a transaction the block is freed when that commits.
   static void deallocate(void* p, std::size_t bytes) { World::get().deallocate(p, bytes); }
