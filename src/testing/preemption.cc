@@ -1,0 +1,76 @@
+#include "src/testing/preemption.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <system_error>
+
+#include "src/arch/sanitizer.h"
+#include "src/machine/native.h"
+
+namespace latchlab::testing {
+
+namespace {
+
+// Nanoseconds until an interruption and inside it. Where arming takes longer than the wait, the signal comes before the operation
+// rather than inside it, hence the least.
+constexpr u64 kLeastBetween = 5'000, kMostBetween = 25'000, kMostInside = 20'000;
+
+constinit thread_local Preemption* mine = nullptr;
+
+void require(bool right, const char* what) {
+  if (!right) throw std::system_error(errno, std::generic_category(), what);
+}
+
+}  // namespace
+
+Preemption::Preemption(u64 seed) : rng_(seed) {
+  static const int signal = [] {
+    struct sigaction action{};
+    action.sa_handler = handle;
+    action.sa_flags = SA_RESTART;
+    require(sigaction(SIGRTMIN, &action, nullptr) == 0, "sigaction");
+    return SIGRTMIN;
+  }();
+  sigevent event{};
+  event.sigev_notify = SIGEV_THREAD_ID;
+  event.sigev_signo = signal;
+  event._sigev_un._tid = gettid();
+  require(timer_create(CLOCK_MONOTONIC, &event, &timer_) == 0, "timer_create");
+  mine = this;
+}
+
+Preemption::~Preemption() {
+  mine = nullptr;
+  std::atomic_signal_fence(kSeqCst);   // pairs with the handler: a signal that is on its way finds nothing to do
+  timer_delete(timer_);
+}
+
+void Preemption::arm() {
+  if (kThreadSanitizer || armed_) return;
+  armed_ = true;
+  itimerspec when{};
+  when.it_value.tv_nsec = static_cast<long>(kLeastBetween + rng_.below(kMostBetween - kLeastBetween));
+  timer_settime(timer_, 0, &when, nullptr);
+}
+
+void Preemption::handle(int) {
+  if (mine == nullptr) return;
+  const int error = errno;
+  mine->stay();
+  errno = error;
+}
+
+void Preemption::stay() {
+  const u64 until = Native::now() + rng_.below(kMostInside);
+  do {
+    Native::yield();
+  } while (Native::now() < until);
+  count_ = count_ + 1;
+  armed_ = false;
+}
+
+}  // namespace latchlab::testing

@@ -1,0 +1,28 @@
+#include "src/testing/preemption.h"
+
+#include "src/testing/catch.h"
+
+namespace latchlab::testing {
+namespace {
+
+TEST_CASE("Preemption: a loop that calls nothing is interrupted, as often as it asks for", "[no-tsan]") {
+  Preemption preemption(test_seed());
+  CHECK(preemption.count() == 0);
+  for (u64 wanted = 1; wanted <= 10; ++wanted) {
+    preemption.arm();
+    preemption.arm();
+    while (preemption.count() < wanted) {}
+    CHECK(preemption.count() == wanted);
+  }
+}
+
+TEST_CASE("Preemption: a signal that is late finds nothing to do") {
+  for (u32 i = 0; i < 100; ++i) {
+    Preemption preemption(i);
+    preemption.arm();
+  }
+  SUCCEED();
+}
+
+}  // namespace
+}  // namespace latchlab::testing
