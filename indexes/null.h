@@ -5,7 +5,6 @@
 // It finds nothing, changes nothing whatever it says, and counts as ordered, since nothing is always in
 // order. There is nothing to validate (kKeeps).
 #include <cstddef>
-#include <optional>
 #include <string_view>
 
 #include "src/base/types.h"
@@ -17,16 +16,9 @@ template <class Layout, class KeyType>
 class Null {
  public:
   using Key = KeyType;
-  using Found = std::optional<u64>;
   static constexpr std::string_view kName = "null";
   static constexpr bool kOrdered = true;
   static constexpr bool kKeeps = false;
-
-  enum class Put : u8 {
-    kInsert,
-    kUpdate,
-    kUpsert
-  };
 
   /// What a step of a scan collects: nothing.
   class Batch {

@@ -1,5 +1,6 @@
 #pragma once
 // What one run of a body came to: a value, or the reason why it has none.
+#include <optional>
 #include <utility>
 
 #include "src/base/types.h"
@@ -12,6 +13,16 @@ enum class Failure : u8 {
 };
 inline constexpr Failure kRestart = Failure::kRestart;
 inline constexpr Failure kNoMemory = Failure::kNoMemory;
+
+/// The value of a key; nothing where it is not there.
+using Found = std::optional<u64>;
+
+/// How a pair is put.
+enum class Put : u8 {
+  kInsert,   ///< if the key is absent
+  kUpdate,   ///< if it is there
+  kUpsert    ///< either way
+};
 
 /// What is about to be done with a key: an insert may need more of the index than a change of what is there.
 enum class Hint : u8 { kInsert, kChange };

@@ -7,11 +7,9 @@
 //   tx.enter(node)             begin to read a node                      coarse: nothing    optimistic: read its version
 //   reader.step_to(child)      go on to a child read from it             nothing            child's version, validate parent
 //   reader.step_to(child, tag) and say whether that is its tag           load it            it is in the version
-//   tx.begin(reader, child,    the same for a child of a node that is    load the tag       child's version, then ask the
-//            tag, link, word)  never unlinked: its cell `link` held                         link: an unlinked child must
-//                              `word`                                                       not come back to it
-//   tx.enter_late(reader,      enter a node after `link` in it was       nothing            read its version, then the
-//            node, link, word) read as `word`                                               link again
+//   tx.enter_by(reader, node,  the same without a reader of the parent:  load the tag       node's version, then ask the
+//            tag, link, word)  `link` led to it by `word`, a cell of a                      link: an unlinked node must
+//                              node that is never unlinked, or of `node`                    not come back to it
 //   reader.follow(p)           to something it guards (a leaf)           nothing            validate
 //   tx.confirm(value, r...)    "my answer, if what I read held"          nothing            validate all
 //   tx.upgrade(r...)           before the first store; also a span       nothing            lock all or none, each once
@@ -87,8 +85,7 @@ template <class Tx, class L>
 concept Transaction =
     Reader<decltype(std::declval<Tx&>().enter(std::declval<AnyNode<L>*>())), AnyNode<L>> &&
     requires(Tx& tx, AnyNode<L>* node, decltype(tx.enter(node)) reader, void* block) {
-      { tx.enter_late(reader, node, node->value, u64{}) } -> std::same_as<bool>;
-      { tx.begin(reader, node, u8{}, node->value, u64{}) } -> std::same_as<Arrival>;
+      { tx.enter_by(reader, node, u8{}, node->value, u64{}) } -> std::same_as<Arrival>;
       { tx.confirm(1, tx.enter(node), tx.enter(node)) } -> std::same_as<Attempt<int>>;
       { tx.upgrade(tx.enter(node), tx.enter(node)) } -> std::same_as<bool>;
       { tx.upgrade(std::span<const decltype(tx.enter(node))>()) } -> std::same_as<bool>;   // as many as turn out
@@ -136,7 +133,7 @@ concept GrowingBody = requires(Index& index, const Index& constant, Tx& tx, cons
 template <class Index, class Tx>
 concept MakesRoom = GrowingBody<Index, Tx> &&
                     requires(Index& index, const Index& constant, Tx& tx, const typename Index::Key& key) {
-  { index.put_in(tx, key, u64{}, Index::Put::kInsert) } -> std::same_as<Attempt<Placed>>;
+  { index.put_in(tx, key, u64{}, Put::kInsert) } -> std::same_as<Attempt<Placed>>;
   { constant.room_for(key) } -> std::same_as<typename Index::Growth>;
 };
 
@@ -180,10 +177,10 @@ concept IndexBody =
     std::default_initializable<Index> && requires(Index& index, const Index& constant, Tx& tx, const typename Index::Key& key,
                                                   Pool<typename Tx::Machine>& pool) {
       { constant.find_in(tx, key) } -> std::same_as<Attempt<std::optional<u64>>>;
-      { index.put_in(tx, key, u64{}, Index::Put::kInsert) } -> SaysWhetherPut;
+      { index.put_in(tx, key, u64{}, Put::kInsert) } -> SaysWhetherPut;
       // Makes nothing: it cannot fail half way through a batch.
-      { index.put_in(tx, key, u64{}, Index::Put::kUpdate) } -> SaysWhetherPut;
-      { index.put_in(tx, key, u64{}, Index::Put::kUpsert) } -> SaysWhetherPut;
+      { index.put_in(tx, key, u64{}, Put::kUpdate) } -> SaysWhetherPut;
+      { index.put_in(tx, key, u64{}, Put::kUpsert) } -> SaysWhetherPut;
       { index.erase_in(tx, key) } -> std::same_as<Attempt<bool>>;
       { Index::extra_bytes(key) } -> std::same_as<std::size_t>;   // of one attempt, beyond what a pool has ready (16 KiB)
       index.free_all(pool);                                       // while nobody else is there

@@ -46,13 +46,8 @@ class DirectTx {
     return Reader<N>(node);
   }
   template <class N, class Cell>
-  [[nodiscard]] bool enter_late(Reader<N>& reader, N* node, const Cell&, u64) {
-    reader = enter(node);
-    return true;
-  }
-  template <class N, class Cell>
-  [[nodiscard]] Arrival begin(Reader<N>& reader, N* child, u8 guess, const Cell&, u64) {
-    return reader.step_to(child, guess);
+  [[nodiscard]] Arrival enter_by(Reader<N>& reader, N* node, u8 guess, const Cell&, u64) {
+    return reader.step_to(node, guess);
   }
   template <class T, class... Readers>
   Attempt<T> confirm(T value, const Readers&...) const {

@@ -89,21 +89,16 @@ class VersionedTx {
   Reader<N> enter(N* node) {
     return Reader<N>(node, latches_);
   }
-  /// Enters a node of which `link` was read before, as `word`; false where it has changed since.
-  template <class N, class Cell>
-  [[nodiscard]] bool enter_late(Reader<N>& reader, N* node, const Cell& link, u64 word) {
-    reader = enter(node);
-    return link.load() == word;
-  }
-  /// Begins at a child of a node that is never unlinked: `link` is the cell there that led to it by `word`. If it holds
-  /// the word after the child's version was read, the child was linked then, so the version of its node is not asked, and
-  /// who begins at one child does not restart when another is added beside it. (The link may have led elsewhere in
+  /// Enters a child of a node that is never unlinked: `link` is the cell there that led to it by `word`. If it holds
+  /// the word after the child's version was read, the child was linked then, so the version of its parent is not asked, and
+  /// a descent by one child does not restart when another is added beside it. (The link may have led elsewhere in
   /// between, to a node that was put above the child and taken away again. An unlinked child never comes back to it: its
-  /// block is not made anew while somebody is inside an epoch who may know it.)
+  /// block is not made anew while somebody is inside an epoch who may know it.) Or enters that node itself, of which the link
+  /// alone was read.
   template <class N, class Cell>
-  [[nodiscard]] Arrival begin(Reader<N>& reader, N* child, u8 guess, const Cell& link, u64 word) {
+  [[nodiscard]] Arrival enter_by(Reader<N>& reader, N* node, u8 guess, const Cell& link, u64 word) {
     reader.latches_ = latches_;
-    return reader.arrive(child, guess, [&] { return Bugs::kDropLink || link.is(word); });
+    return reader.arrive(node, guess, [&] { return Bugs::kDropLink || link.is(word); });
   }
 
   /// `value` if everything that was read through the readers still holds.

@@ -135,7 +135,7 @@ TEST_CASE("A step with a guess arrives either way, and says whether the guess wa
   CHECK(late.node() == &parent);
 }
 
-TEST_CASE("Who begins at a child is told when its link has changed, and not when its parent has") {
+TEST_CASE("A reader that enters by a link is told when the link has changed, and not when its parent has") {
   Thread me;
   Tagged<VersionedLayout<Native>> parent(6), child(8);
   Tx tx(*me.pool);
@@ -144,20 +144,20 @@ TEST_CASE("Who begins at a child is told when its link has changed, and not when
   for (const u8 guess : {u8{8}, u8{6}}) {
     const u64 version = parent.latch.version();
     REQUIRE(parent.latch.try_lock(version));
-    CHECK(tx.begin(at, &child, guess, link, 7) == (guess == 8 ? Arrival::kGuessed : Arrival::kOther));
+    CHECK(tx.enter_by(at, &child, guess, link, 7) == (guess == 8 ? Arrival::kGuessed : Arrival::kOther));
     parent.latch.unlock(version);
     CHECK(at.node() == &child);
     CHECK(at.follow(nullptr));
   }
-  CHECK(tx.begin(at, &child, 8, link, 9) == Arrival::kChanged);
-  CHECK(tx.begin(at, &child, 6, link, 9) == Arrival::kChanged);
+  CHECK(tx.enter_by(at, &child, 8, link, 9) == Arrival::kChanged);
+  CHECK(tx.enter_by(at, &child, 6, link, 9) == Arrival::kChanged);
 
   DirectTx<Native> direct_tx(*me.pool);
   DirectTx<Native>::Reader<Tagged<CoarseLayout<Native>>> direct;
   Tagged<CoarseLayout<Native>> plain(6);
   const CoarseLayout<Native>::Cell<u64> plain_link(7);
-  CHECK(direct_tx.begin(direct, &plain, 6, plain_link, 7) == Arrival::kGuessed);
-  CHECK(direct_tx.begin(direct, &plain, 8, plain_link, 7) == Arrival::kOther);
+  CHECK(direct_tx.enter_by(direct, &plain, 6, plain_link, 7) == Arrival::kGuessed);
+  CHECK(direct_tx.enter_by(direct, &plain, 8, plain_link, 7) == Arrival::kOther);
   CHECK(direct.node() == &plain);
 }
 
@@ -202,8 +202,8 @@ TEST_CASE("Nodes that share a stripe are stepped between and locked once, and ch
   CHECK(late.follow(nullptr));
   UnlatchedLayout<Native>::Cell<u64> link(7);
   StripedTx::Reader<Striped> reader;   // of nothing, and of no table yet
-  CHECK(tx.begin(reader, &child, 8, link, 7) == Arrival::kGuessed);
-  CHECK(tx.begin(reader, &child, 8, link, 9) == Arrival::kChanged);
+  CHECK(tx.enter_by(reader, &child, 8, link, 7) == Arrival::kGuessed);
+  CHECK(tx.enter_by(reader, &child, 8, link, 9) == Arrival::kChanged);
 }
 
 TEST_CASE("Stripes: every address has one of them, and neighbours scatter") {
@@ -213,17 +213,6 @@ TEST_CASE("Stripes: every address has one of them, and neighbours scatter") {
   for (const u64& node : nodes) ++hits[&few.of(&node)];
   CHECK(hits.size() == 7);
   for (const auto& [latch, count] : hits) CHECK(count > nodes.size() / 14);
-}
-
-TEST_CASE("Who enters late is told when the link has changed before") {
-  Thread me;
-  Tx tx(*me.pool);
-  Tagged<VersionedLayout<Native>> node(6);
-  Tx::Reader<Tagged<VersionedLayout<Native>>> at;
-  const VersionedLayout<Native>::Cell<u64> link(7);
-  CHECK(tx.enter_late(at, &node, link, 7));
-  CHECK(at.node() == &node);
-  CHECK_FALSE(tx.enter_late(at, &node, link, 9));
 }
 
 TEST_CASE("An attempt that locks more nodes than a transaction can hold says which constant to raise") {

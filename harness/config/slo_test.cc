@@ -10,15 +10,15 @@
 namespace latchlab {
 namespace {
 
-struct Found {
+struct Outcome {
   std::vector<u64> tried;
   bool last_kept = false;
   RateSearch::Answer answer;
 };
 
-Found search(u64 most, const std::function<bool(u64 rate)>& keeps, u64 least = 1) {
+Outcome search(u64 most, const std::function<bool(u64 rate)>& keeps, u64 least = 1) {
   RateSearch search(most, least);
-  Found found{};
+  Outcome found{};
   while (const auto rate = search.next()) {
     found.tried.push_back(*rate);
     search.note(found.last_kept = keeps(*rate));
@@ -36,7 +36,7 @@ TEST_CASE("a search ends with a rate that keeps the bound, at most 3 % below the
     for (const double share : {.0011, .01, .0624, .0626, .3, .5, .9, .999}) {
       const auto highest = static_cast<u64>(share * static_cast<double>(most));
       CAPTURE(most, highest);
-      const Found found = search(most, [&](u64 rate) { return rate <= highest; });
+      const Outcome found = search(most, [&](u64 rate) { return rate <= highest; });
       CHECK(found.answer == RateSearch::Answer::kFound);
       CHECK(found.last_kept);
       CHECK(found.tried.back() <= highest);
@@ -47,10 +47,10 @@ TEST_CASE("a search ends with a rate that keeps the bound, at most 3 % below the
 }
 
 TEST_CASE("that all rates keep the bound or none does are answers", "[slo]") {
-  const Found all = search(1'000'000, [](u64) { return true; });
+  const Outcome all = search(1'000'000, [](u64) { return true; });
   CHECK(all.answer == RateSearch::Answer::kAllKeep);
   CHECK(all.tried == std::vector<u64>{62'500, 125'000, 250'000, 500'000, 1'000'000});
-  const Found none = search(1'000'000, [](u64) { return false; });
+  const Outcome none = search(1'000'000, [](u64) { return false; });
   CHECK(none.answer == RateSearch::Answer::kNoneKeeps);
   CHECK(none.tried.back() == 976);
   CHECK(none.tried.size() == 7);
@@ -62,7 +62,7 @@ TEST_CASE("that all rates keep the bound or none does are answers", "[slo]") {
     CHECK(search(most, [](u64) { return true; }).tried.back() == most);
     CHECK(search(most, [](u64) { return false; }).tried.back() == 1);
     for (u64 highest = 1; highest < most; ++highest) {
-      const Found found = search(most, [&](u64 rate) { return rate <= highest; });
+      const Outcome found = search(most, [&](u64 rate) { return rate <= highest; });
       CHECK(found.answer == RateSearch::Answer::kFound);
       CHECK(found.tried.back() == highest);
     }
@@ -71,7 +71,7 @@ TEST_CASE("that all rates keep the bound or none does are answers", "[slo]") {
 
 TEST_CASE("what kept the bound by luck and breaks it when it is tried again is not the answer", "[slo]") {
   u32 looks = 0;
-  const Found found = search(1'000'000, [&](u64 rate) { return rate <= 300'000 && !(rate > 200'000 && ++looks > 2); });
+  const Outcome found = search(1'000'000, [&](u64 rate) { return rate <= 300'000 && !(rate > 200'000 && ++looks > 2); });
   CHECK(found.last_kept);
   CHECK(found.answer == RateSearch::Answer::kFound);
   CHECK(found.tried.back() <= 200'000);
@@ -82,7 +82,7 @@ TEST_CASE("a search among answers of chance ends", "[slo]") {
   Rng random(test_seed());
   for (u32 i = 0; i < 1000; ++i) {
     const u64 chance = random.below(100);
-    const Found found = search(random.below(10'000'000) + 1, [&](u64) { return random.below(100) < chance; });
+    const Outcome found = search(random.below(10'000'000) + 1, [&](u64) { return random.below(100) < chance; });
     CHECK(found.tried.size() <= 40);
     if (found.answer == RateSearch::Answer::kFound || found.answer == RateSearch::Answer::kAllKeep) CHECK(found.last_kept);
     if (found.answer == RateSearch::Answer::kNoneKeeps) CHECK_FALSE(found.last_kept);

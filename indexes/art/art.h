@@ -14,7 +14,6 @@
 //
 // Depth: at most 8 nodes for u64 keys. Lookup: one dependent line a level below those that caches hold (the header of a
 // node and its slot are fetched side by side, since the level is predicted), and one for the leaf.
-#include <optional>
 #include <span>
 #include <tuple>
 #include <vector>
@@ -37,13 +36,10 @@ template <class Layout, class KeyType>
 class Art {
  public:
   using Key = KeyType;
-  using Found = std::optional<u64>;
   using Batch = art::Batch<Key>;
   static constexpr std::string_view kName = "art";
   static constexpr bool kOrdered = true;
   static constexpr bool kLatchFreeReaders = true;   // why: node.h and scan.h
-
-  enum class Put : u8 { kInsert, kUpdate, kUpsert };
 
   Art() = default;
   Art(const Art&) = delete;

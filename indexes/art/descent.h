@@ -1,6 +1,5 @@
 #pragma once
 // The way of a key down the tree: from the root to where the tree says what it has for the key.
-#include <optional>
 
 #include "indexes/art/child.h"
 #include "indexes/art/leaf.h"
@@ -23,7 +22,6 @@ class Descent {
   using Path = art::Path<Key>;
 
  public:
-  using Found = std::optional<u64>;
   template <class Tx>
   using ReaderOf = typename Tx::template Reader<Node>;
 
@@ -95,7 +93,8 @@ class Descent {
     const Child child(way.word);
     if (child && !child.is_leaf()) return End::kFurther;
     if constexpr (kDepth == 0) {
-      if (!tx.enter_late(at, root, *way.slot, way.word)) return End::kChanged;
+      constexpr u8 kTag = Path::tag_of(Kind::k256, 0);
+      if (tx.enter_by(at, root, kTag, *way.slot, way.word) == Arrival::kChanged) return End::kChanged;
     }
     return child ? End::kLeaf : End::kFreeSlot;
   }
@@ -106,7 +105,7 @@ class Descent {
   [[gnu::always_inline]] static Arrival go_on_256(Tx& tx, ReaderOf<Tx>& at, const Way& way) {
     constexpr u8 kGuess = Path::tag_of(Kind::k256, kDepth);
     Node* const node = Child(way.word).template as_node<Node>();
-    if constexpr (kDepth == 1) return tx.begin(at, node, kGuess, *way.slot, way.word);
+    if constexpr (kDepth == 1) return tx.enter_by(at, node, kGuess, *way.slot, way.word);
     return at.step_to(node, kGuess);
   }
 

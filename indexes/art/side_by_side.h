@@ -15,7 +15,6 @@ template <class Layout, class Key>
 class SideBySide {
   using Node = art::Node<Layout, Key>;
   using Descent = art::Descent<Layout, Key>;
-  using Found = typename Descent::Found;
   using Way = typename Descent::Way;
 
  public:

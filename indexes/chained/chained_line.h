@@ -7,7 +7,6 @@
 // prove the bucket: no readers without a latch (rowex).
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -34,12 +33,10 @@ class ChainedLine {
 
  public:
   using Key = KeyType;
-  using Found = std::optional<u64>;
   using Growth = typename Table::Growth;
   static constexpr std::string_view kName = "chained_line";
   static constexpr bool kOrdered = false;
   static constexpr bool kBearsScouts = true;   // links lead on and never back
-  enum class Put : u8 { kInsert, kUpdate, kUpsert };
 
   ChainedLine() = default;
   ChainedLine(const ChainedLine&) = delete;

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -43,11 +42,9 @@ class Chains {
 
  public:
   using Key = KeyType;
-  using Found = std::optional<u64>;
   using Growth = typename Table::Growth;
   static constexpr bool kOrdered = false;
   static constexpr bool kLatchFreeReaders = true;
-  enum class Put : u8 { kInsert, kUpdate, kUpsert };
 
   Chains() = default;
   Chains(const Chains&) = delete;

@@ -18,7 +18,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -46,12 +45,10 @@ class Cuckoo {
 
  public:
   using Key = KeyType;
-  using Found = std::optional<u64>;
   static constexpr std::string_view kName = "cuckoo";
   static constexpr bool kOrdered = false;
   static constexpr bool kBearsScouts = true;   // every loop over what is read is bounded
   using Options = cuckoo::Options;
-  enum class Put : u8 { kInsert, kUpdate, kUpsert };
 
   Cuckoo() : Cuckoo(Options()) {}
   explicit Cuckoo(const Options& options)

@@ -151,7 +151,7 @@ TEST_CASE("cuckoo: a table is not full because a thread is late with its splits"
   };
   const auto put = [&](u64 key) {
     for (;;) {
-      const auto insert = [&](auto& tx) { return body.put_in(tx, U64Key(key), key, Body::Put::kInsert); };
+      const auto insert = [&](auto& tx) { return body.put_in(tx, U64Key(key), key, Put::kInsert); };
       if (house.policy.write(me, insert) != Placed::kNoRoom) return true;
       for (Body::Growth growth = body.room_for(U64Key(key)); !growth.done(); step(growth)) {
         if (growth.full()) return false;

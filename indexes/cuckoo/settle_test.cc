@@ -70,7 +70,7 @@ class Grown {
  private:
   void put(u64 number) {
     const Placed placed =
-        house_.policy.write(me_, [&](auto& tx) { return body_.put_in(tx, U64Key(number), number, Body::Put::kInsert); });
+        house_.policy.write(me_, [&](auto& tx) { return body_.put_in(tx, U64Key(number), number, Put::kInsert); });
     REQUIRE(placed == Placed::kYes);
   }
 

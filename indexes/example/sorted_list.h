@@ -3,7 +3,6 @@
 //
 // It is written once. Under `none` it is a plain list, under `rtm` every operation is a transaction, under `olc` readers
 // validate versions and writers latch the one or two nodes that they change: nothing below knows which.
-#include <optional>
 #include <string_view>
 
 #include "src/base/key.h"
@@ -13,31 +12,29 @@ template <class Layout, class KeyType>
 class SortedList {
  public:
   using Key = KeyType;
-  using Found = std::optional<latchlab::u64>;
   static constexpr std::string_view kName = "list";
   static constexpr bool kOrdered = false;   // it is sorted, but it offers no scan
-  enum class Put { kInsert, kUpdate, kUpsert };
 
   static std::size_t extra_bytes(Key) { return 0; }
 
   template <class Tx>
-  latchlab::Attempt<Found> find_in(Tx& tx, Key key) const {
+  latchlab::Attempt<latchlab::Found> find_in(Tx& tx, Key key) const {
     auto before = tx.enter(&head_), at = before;
     if (!seek(before, at, key)) return latchlab::kRestart;
     const bool found = at.node() != &head_ && at->key == key.raw();
-    return tx.confirm(found ? Found(at->value.load()) : Found(), before, at);
+    return tx.confirm(found ? latchlab::Found(at->value.load()) : latchlab::Found(), before, at);
   }
 
   template <class Tx>
-  latchlab::Attempt<bool> put_in(Tx& tx, Key key, latchlab::u64 value, Put how) {
+  latchlab::Attempt<bool> put_in(Tx& tx, Key key, latchlab::u64 value, latchlab::Put how) {
     auto before = tx.enter(&head_), at = before;
     if (!seek(before, at, key)) return latchlab::kRestart;
     const bool found = at.node() != &head_ && at->key == key.raw();
-    if (found ? how == Put::kInsert : how == Put::kUpdate) return tx.confirm(false, before, at);
+    if (found ? how == latchlab::Put::kInsert : how == latchlab::Put::kUpdate) return tx.confirm(false, before, at);
     if (found) {
       if (!tx.upgrade(before, at)) return latchlab::kRestart;   // before the first store
       at->value.store(value);
-      return how == Put::kUpdate;
+      return how == latchlab::Put::kUpdate;
     }
     Node* const node = tx.template make<Node>(key.raw(), value, before->next.load());
     if (node == nullptr) return latchlab::kNoMemory;

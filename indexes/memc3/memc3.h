@@ -24,6 +24,7 @@
 #include "src/base/spec.h"
 #include "src/memory/memory_config.h"
 #include "sync/own.h"
+#include "sync/attempt.h"
 
 namespace latchlab {
 
@@ -101,7 +102,6 @@ class MemC3 {
   }
 
  private:
-  enum class Put : u8 { kInsert, kUpdate, kUpsert };
   static constexpr u64 kFirstBuckets = 256, kSlab = 4096, kVersions = 8192;
   static constexpr u32 kMostSpots = 512;
 

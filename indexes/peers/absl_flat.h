@@ -36,7 +36,6 @@ template <class Layout, class KeyType>
 class AbslFlat : public MapBody<KeyType, FlatMap<KeyType>> {
  public:
   using Key = KeyType;
-  using Put = typename MapBody<Key, FlatMap<Key>>::Put;
   static constexpr std::string_view kName = "absl_flat";
   static constexpr std::string_view kLibrary = "Abseil";
   static constexpr std::string_view kOwnMemory = "absl::flat_hash_map has its table from operator new";

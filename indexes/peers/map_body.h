@@ -10,7 +10,6 @@
 // A counting allocator would be one more such word, so a peer's bytes() counts what the map is made of: nodes, buckets, and
 // the heap part of long strings, without what the allocator adds.
 #include <new>
-#include <optional>
 #include <string>
 #include <type_traits>
 
@@ -25,10 +24,8 @@ template <class KeyType, class Map>
 class MapBody {
  public:
   using Key = KeyType;
-  using Found = std::optional<u64>;
   static constexpr bool kOrdered = false;
   static constexpr bool kNeedsExclusion = true;
-  enum class Put : u8 { kInsert, kUpdate, kUpsert };
 
   static std::size_t extra_bytes(const Key&) { return 0; }   // nothing is from a pool
 

@@ -132,7 +132,6 @@ TEST_CASE("Peers: the heap part of long strings counts") {
 
 template <class Body>
 void check_memory_out() {
-  using Put = typename Body::Put;
   struct {
   } tx;
   Body body;

@@ -11,7 +11,6 @@
 #include <functional>
 #include <memory>
 #include <new>
-#include <optional>
 #include <span>
 #include <string_view>
 
@@ -28,9 +27,7 @@ template <class Layout, class KeyType>
 class SimdHt {
  public:
   using Key = KeyType;
-  using Found = std::optional<u64>;
   using Options = simdht::Options;
-  using Put = simdht::Table::Put;
   static constexpr std::string_view kName = "simdht";
   static constexpr bool kOrdered = false;
   static constexpr bool kNeedsExclusion = true;

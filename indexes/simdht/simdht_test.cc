@@ -23,7 +23,6 @@
 namespace latchlab::simdht {
 namespace {
 
-using Put = Table::Put;
 using Oracle = std::unordered_map<u64, u64>;
 
 u64 narrow(u64 word, u32 bits) { return word & ~u64{0} >> (64 - bits); }

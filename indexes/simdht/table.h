@@ -11,12 +11,12 @@
 #include <memory>
 
 #include "indexes/simdht/kernels.h"
+#include "sync/attempt.h"
 
 namespace latchlab::simdht {
 
 class Table {
  public:
-  enum class Put : u8 { kInsert, kUpdate, kUpsert };
   static constexpr u32 kMostSpots = 512;
 
   virtual ~Table() = default;
