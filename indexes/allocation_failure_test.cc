@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "indexes/any_index.h"
+#include "indexes/erased_testing.h"
 #include "indexes/art/art.h"
 #include "indexes/pairs_test.h"
 #include "src/arch/sanitizer.h"
@@ -35,7 +35,7 @@ using Alloc = MemoryConfig::Alloc;
 struct Subject {
   std::string name;
   bool numbers;
-  std::function<std::unique_ptr<AnyIndex>(const MemoryConfig&)> make;
+  std::function<std::unique_ptr<Erased>(const MemoryConfig&)> make;
 };
 
 /// Everything that takes its memory from pools: all but peers.
@@ -52,16 +52,16 @@ std::vector<Subject> subjects() {
   }
   const Spec rtm = Spec::parse("rtm:2"), hybrid = Spec::parse("hybrid:2");
   all.push_back(
-      {"art:rtm:u64 on emulated", true, [rtm](const MemoryConfig& memory) -> std::unique_ptr<AnyIndex> {
-         return std::make_unique<AnyIndexOf<Synchronized<Art, Rtm<Emulated>, U64Key>>>(rtm, memory);
+      {"art:rtm:u64 on emulated", true, [rtm](const MemoryConfig& memory) -> std::unique_ptr<Erased> {
+         return std::make_unique<ErasedOf<Synchronized<Art, Rtm<Emulated>, U64Key>>>(rtm, memory, Spec::parse("art"));
        }});
   all.push_back(
-      {"art:rtm:bytes on emulated", false, [rtm](const MemoryConfig& memory) -> std::unique_ptr<AnyIndex> {
-         return std::make_unique<AnyIndexOf<Synchronized<Art, Rtm<Emulated>, BytesKey>>>(rtm, memory);
+      {"art:rtm:bytes on emulated", false, [rtm](const MemoryConfig& memory) -> std::unique_ptr<Erased> {
+         return std::make_unique<ErasedOf<Synchronized<Art, Rtm<Emulated>, BytesKey>>>(rtm, memory, Spec::parse("art"));
        }});
   all.push_back(
-      {"art:hybrid:u64 on emulated", true, [hybrid](const MemoryConfig& memory) -> std::unique_ptr<AnyIndex> {
-         return std::make_unique<AnyIndexOf<Synchronized<Art, Hybrid<Emulated>, U64Key>>>(hybrid, memory);
+      {"art:hybrid:u64 on emulated", true, [hybrid](const MemoryConfig& memory) -> std::unique_ptr<Erased> {
+         return std::make_unique<ErasedOf<Synchronized<Art, Hybrid<Emulated>, U64Key>>>(hybrid, memory, Spec::parse("art"));
        }});
   return all;
 }
@@ -75,7 +75,7 @@ std::vector<Alloc> allocs() {
 class Starved {
  public:
   Starved(const Subject& subject, Alloc alloc, Reclaim reclaim = Reclaim::kEpoch)
-      : index_(subject.make({.alloc = alloc, .reclaim = reclaim, .fail = &plan_})), session_(index_->join()) {}
+      : index_(subject.make({.alloc = alloc, .reclaim = reclaim, .fail = &plan_})), session_(another()) {}
 
   /// Runs `operation` with the n-th allocation failing, n = 1, 2, 3, ... until it returns; that must be
   /// `wanted`.
@@ -111,8 +111,8 @@ class Starved {
     session_->for_each([&](std::string_view key, u64 value) { seen.emplace(key, value); });
     return seen;
   }
-  AnyIndex::Session& session() { return *session_; }
-  std::unique_ptr<AnyIndex::Session> another() { return index_->join(); }
+  StringSession& session() { return *session_; }
+  std::unique_ptr<StringSession> another() { return std::make_unique<StringSession>(*index_); }
   FailurePlan& plan() { return plan_; }
   /// Ends the session: then nothing waits to be freed.
   u64 live_after_all() {
@@ -126,8 +126,8 @@ class Starved {
 
  private:
   FailurePlan plan_;
-  std::unique_ptr<AnyIndex> index_;
-  std::unique_ptr<AnyIndex::Session> session_;
+  std::unique_ptr<Erased> index_;
+  std::unique_ptr<StringSession> session_;
 };
 
 void starve(const Subject& subject, Alloc alloc, const KeyPattern& pattern) {
@@ -233,7 +233,7 @@ TEST_CASE("Allocation failure: an index that meets its limit goes on with what i
       for (const Alloc alloc : allocs()) {
         INFO(word(alloc));
         const auto index = subject.make({.alloc = alloc, .limit = u64{1} << 20});
-        const auto session = index->join();
+        const auto session = std::make_unique<StringSession>(*index);
         Rng rng(test_seed());
         Model model;
         const auto fill = [&] {

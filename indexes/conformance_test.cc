@@ -9,7 +9,7 @@
 #include <string>
 #include <tuple>
 
-#include "indexes/any_index.h"
+#include "indexes/erased_testing.h"
 #include "indexes/pairs_test.h"
 #include "src/arch/sanitizer.h"
 #include "src/testing/catch.h"
@@ -19,7 +19,7 @@
 namespace latchlab::testing {
 namespace {
 
-using SessionOracle = Oracle<AnyIndex::Session>;
+using SessionOracle = Oracle<StringSession>;
 
 constexpr std::size_t kLimits[] = {0, 1, 2, 63, 64, 65, ~std::size_t{0}};
 
@@ -103,9 +103,9 @@ void check_pattern(const Pair& pair, const std::string& variant, const KeyPatter
   const auto index = pair.make_index(Spec::parse(pair.policy), memory, Spec::parse(variant));
   u64 empty = 0;
   {
-    auto session = index->join();
+    StringSession session(*index);
     empty = index->bytes().live;
-    SessionOracle oracle(*session, index->ordered(), pair.no_erase.empty());
+    SessionOracle oracle(session, index->ordered(), pair.no_erase.empty());
     Rng rng(seed);
     fill_and_empty(oracle, pattern, numbers, rng);
     CHECK(oracle.complaint() == "");
@@ -113,8 +113,8 @@ void check_pattern(const Pair& pair, const std::string& variant, const KeyPatter
     const u32 most = 40 * static_cast<u32>(pattern.keys.size());
     if (oracle.ok()) swing(oracle, pattern, numbers, rng, std::min(operations, most));
     CHECK(oracle.complaint() == "");
-    CHECK(session->inconsistency() == "");
-    if (!pair.no_erase.empty()) CHECK_THROWS_AS(session->erase(pattern.keys.front()), std::logic_error);
+    CHECK(session.inconsistency() == "");
+    if (!pair.no_erase.empty()) CHECK_THROWS_AS(session.erase(pattern.keys.front()), std::logic_error);
   }
   // A peer may keep its buckets.
   if (pair.own_memory.empty()) CHECK(index->bytes().live - index->bytes().room == empty);

@@ -54,8 +54,8 @@ void check_history(const Pair& pair, const RaceMix<std::string>& mix, u32 thread
   const RaceProgram<std::string> program = draw_program(mix, test_seed(), threads);
   CHECK(ThreadsHistory(*index, program).run(test_seed()) == "");
   if (pair.no_erase.empty()) {
-    const auto session = index->join();
-    for (const std::string& key : program.keys) session->erase(key);
+    StringSession session(*index);
+    for (const std::string& key : program.keys) session.erase(key);
   }
   // A peer may keep its buckets.
   if (pair.own_memory.empty()) CHECK(index->bytes().live - index->bytes().room == empty);

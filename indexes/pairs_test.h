@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "harness/config/registry.h"
-#include "indexes/any_index.h"
+#include "indexes/erased_testing.h"
 #include "src/testing/catch.h"
 #include "src/testing/key_patterns.h"
 

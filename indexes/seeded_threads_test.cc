@@ -17,16 +17,14 @@
 #include "sync/olc.h"
 #include "sync/rowex.h"
 #include "sync/synchronized.h"
+#include "sync/tiny_testing.h"
 
 namespace latchlab::testing {
 namespace {
 
 /// Tables begin with two buckets, and what is retired is freed soon.
-struct TinyNative : Native {
-  static constexpr bool kTiny = true;
-};
-using OlcOnThreads = Olc<TinyNative, BugsOnRequest>;
-using RowexOnThreads = Rowex<TinyNative, BugsOnRequest>;
+using OlcOnThreads = Tiny<Olc<Native, BugsOnRequest>>;
+using RowexOnThreads = Tiny<Rowex<Native, BugsOnRequest>>;
 
 /// A table that grows all the time: many keys come into one that is empty at first.
 std::vector<RaceMix<u64>> growth() {
@@ -49,7 +47,7 @@ ProgramsReport run_histories(const std::vector<RaceMix<u64>>& mixes, u32 most, v
   for (u32 number = 0; number < most && report.failures == 0; ++number) {
     const RaceMix<u64>& mix = mixes[number % mixes.size()];
     const auto program = draw_program(for_threads(mix, 200), draw(test_seed(), 0, number), kHistoryThreads);
-    AnyIndexOf<Synchronized<Index, Policy, U64Key>> index(Spec::parse(Policy::kName), MemoryConfig{});
+    ErasedOf<Synchronized<Index, Policy, U64Key>> index(Spec::parse(Policy::kName), {}, Spec::parse("index"));
     before_each();
     const std::string complaint = ThreadsHistory(index, program).run(draw(test_seed(), 1, number));
     ++report.schedules;

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "indexes/any_index.h"
+#include "indexes/erased_testing.h"
 #include "src/testing/history.h"
 #include "src/testing/preemption.h"
 #include "src/testing/race_program.h"
@@ -19,7 +19,7 @@ namespace latchlab::testing {
 
 inline constexpr u32 kHistoryThreads = 4;
 
-/// The mix with keys as AnyIndex takes them, and so many operations of each thread.
+/// The mix with keys as a StringSession takes them, and so many operations of each thread.
 inline RaceMix<std::string> for_threads(const RaceMix<u64>& mix, u32 ops_each) {
   const auto spelled_all = [](const std::vector<u64>& numbers) {
     std::vector<std::string> keys;
@@ -38,7 +38,7 @@ inline RaceMix<std::string> for_threads(const RaceMix<u64>& mix, u32 ops_each) {
 /// One program on an index, which it finds empty.
 class ThreadsHistory {
  public:
-  ThreadsHistory(AnyIndex& index, const RaceProgram<std::string>& program)
+  ThreadsHistory(Erased& index, const RaceProgram<std::string>& program)
       : index_(index),
         program_(program),
         history_(program.keys.size(), static_cast<u32>(program.fibers.size())),
@@ -46,27 +46,27 @@ class ThreadsHistory {
 
   /// Empty, or what cannot have happened. Looks at everything once more when all threads have ended.
   std::string run(u64 seed) {
-    const auto session = index_.join();
-    load(*session);
+    StringSession session(index_);
+    load(session);
     std::atomic<u32> ready{0};
     std::vector<std::thread> threads;
     for (u32 id = 0; id < program_.fibers.size(); ++id) {
       threads.emplace_back([this, &ready, seed, id] {
-        const auto mine = index_.join();
+        StringSession mine(index_);
         // Relaxed: joining the index has ordered all that matters.
         ready.fetch_add(1, kRelaxed);
         while (ready.load(kRelaxed) < program_.fibers.size()) std::this_thread::yield();
         Preemption preemption(draw(seed, 1, id));
         for (const RaceOp& op : program_.fibers[id]) {
           preemption.arm();
-          call(*mine, id, op);
+          call(mine, id, op);
         }
-        if (complaints_[id].empty()) complaints_[id] = mine->inconsistency();
+        if (complaints_[id].empty()) complaints_[id] = mine.inconsistency();
       });
     }
     for (std::thread& thread : threads) thread.join();
-    for (u32 key = 0; key < program_.keys.size(); ++key) find(*session, 0, key);
-    look_at_all(*session);
+    for (u32 key = 0; key < program_.keys.size(); ++key) find(session, 0, key);
+    look_at_all(session);
     for (const std::string& complaint : complaints_) {
       if (!complaint.empty()) return complaint;
     }
@@ -74,7 +74,7 @@ class ThreadsHistory {
   }
 
  private:
-  void load(AnyIndex::Session& session) {
+  void load(StringSession& session) {
     for (std::size_t i = 0; i < program_.preload.size(); ++i) {
       const u32 key = program_.preload[i];
       session.insert(program_.keys[key], program_.values[i]);
@@ -86,7 +86,7 @@ class ThreadsHistory {
     }
   }
 
-  void call(AnyIndex::Session& session, u32 id, const RaceOp& op) {
+  void call(StringSession& session, u32 id, const RaceOp& op) {
     if (op.verb == RaceVerb::kScan && index_.ordered()) return scan(session, id, op);
     if (op.verb == RaceVerb::kScan) return find_batch(session, id, op);
     if (op.verb == RaceVerb::kFind) return find(session, id, op.key);
@@ -106,7 +106,7 @@ class ThreadsHistory {
     history_.add(op.key, call);
   }
 
-  void look_at_all(AnyIndex::Session& session) {
+  void look_at_all(StringSession& session) {
     const u64 called = history_.now();
     std::vector<std::optional<u64>> found(program_.keys.size());
     session.for_each([&](std::string_view key, u64 value) {
@@ -121,14 +121,14 @@ class ThreadsHistory {
     for (u32 key = 0; key < found.size(); ++key) found_is(0, key, found[key], called, returned);
   }
 
-  void find(AnyIndex::Session& session, u32 id, u32 key) {
+  void find(StringSession& session, u32 id, u32 key) {
     const u64 called = history_.now();
     const std::optional<u64> found = session.find(program_.keys[key]);
     found_is(id, key, found, called, history_.now());
   }
 
   /// A find of each key from the operation's on, for itself.
-  void find_batch(AnyIndex::Session& session, u32 id, const RaceOp& op) {
+  void find_batch(StringSession& session, u32 id, const RaceOp& op) {
     const u32 end = op.key + static_cast<u32>(std::min(limit_of(op), program_.keys.size() - op.key));
     const std::vector<std::string> keys(program_.keys.begin() + op.key, program_.keys.begin() + end);
     const u64 called = history_.now();
@@ -138,7 +138,7 @@ class ThreadsHistory {
   }
 
   /// One find for every key that it covers: up to the limit's last pair, or all.
-  void scan(AnyIndex::Session& session, u32 id, const RaceOp& op) {
+  void scan(StringSession& session, u32 id, const RaceOp& op) {
     const std::size_t limit = limit_of(op);
     std::vector<std::pair<u32, u64>> pairs;
     const u64 called = history_.now();
@@ -166,7 +166,7 @@ class ThreadsHistory {
     history_.add(key, {CallKind::kFind, found.has_value(), found.value_or(0), called, returned, id});
   }
 
-  AnyIndex& index_;
+  Erased& index_;
   const RaceProgram<std::string>& program_;
   History history_;
   std::vector<std::string> complaints_;   // of each thread

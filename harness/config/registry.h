@@ -25,7 +25,7 @@
 namespace latchlab {
 
 class Trial;          // trial.h: the run of one Config over one typed index
-class AnyIndex;       // any_index.h: an index behind virtual calls, for tests
+class Erased;         // indexes/erased.h: an index behind virtual calls
 struct MemoryConfig;  // src/memory
 
 /// One option of a policy or an index as `harness list` shows it.
@@ -72,7 +72,7 @@ struct Pair {
   /// Bits of the keys and the values that the index has room for with these options.
   Widths (*widths)(const Spec& index) = [](const Spec&) { return Widths(); };
   std::unique_ptr<Trial> (*make_trial)(const Config&) = nullptr;
-  std::unique_ptr<AnyIndex> (*make_index)(const Spec& sync, const MemoryConfig&, const Spec& index) = nullptr;
+  std::unique_ptr<Erased> (*make_index)(const Spec& sync, const MemoryConfig&, const Spec& index) = nullptr;
 };
 
 class Registry {

@@ -12,7 +12,7 @@
 
 #include "harness/config/registry.h"
 #include "harness/loop/trial_of.h"
-#include "indexes/any_index.h"
+#include "indexes/erased.h"
 #include "indexes/concepts.h"
 #include "sync/synchronized.h"
 
@@ -145,8 +145,8 @@ void add_pair(Registry& registry, std::string index, std::string policy, KeyKind
   pair.make_trial = [](const Config& config) -> std::unique_ptr<Trial> {
     return std::make_unique<TrialOf<SharedIndex>>(config);
   };
-  pair.make_index = [](const Spec& sync, const MemoryConfig& memory, const Spec& spec) -> std::unique_ptr<AnyIndex> {
-    return std::make_unique<AnyIndexOf<SharedIndex>>(sync, memory, spec);
+  pair.make_index = [](const Spec& sync, const MemoryConfig& memory, const Spec& spec) -> std::unique_ptr<Erased> {
+    return std::make_unique<TrialOf<SharedIndex>>(sync, memory, spec);
   };
   registry.add(std::move(pair));
 }

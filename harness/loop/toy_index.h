@@ -10,7 +10,7 @@
 #include <string_view>
 #include <type_traits>
 
-#include "harness/loop/session_of.h"
+#include "harness/loop/runner_of.h"
 #include "src/base/error.h"
 #include "src/base/spec.h"
 #include "src/memory/memory_config.h"

@@ -1,7 +1,7 @@
 // A trial is one run of one Config over one index: load, verify, warm up, measure, check. It is cut in two,
 // so that what must be compiled once a pair stays small:
 //
-//     run_trial (run_trial.h, once)           TrialOf<SharedIndex> (trial_of.h, session_of.h, once a pair)
+//     run_trial (run_trial.h, once)           TrialOf<SharedIndex> (trial_of.h, runner_of.h, once a pair)
 //     phases, threads, pinning, clocks,       the one hot loop: a virtual call hands it a slice of
 //     operations, progress, results    ──►    at most kSliceSteps prepared steps, which it runs with
 //                                             the index's operations inlined
@@ -32,6 +32,8 @@
 #include "harness/loop/payloads.h"
 #include "harness/loop/step.h"
 #include "harness/result/result.h"
+#include "indexes/erased.h"
+#include "src/base/batching.h"
 #include "src/base/types.h"
 #include "src/memory/chunk_source.h"
 #include "src/reclaim/reclaimer.h"
@@ -40,12 +42,6 @@
 namespace latchlab {
 
 class Latencies;
-
-/// Bytes of an index: in blocks that hold something, and in all that it keeps from the system.
-struct IndexBytes {
-  u64 live = 0;
-  u64 reserved = 0;
-};
 
 /// What walking over the idle index found: the counterpart of the tally.
 struct Contents {
@@ -88,11 +84,9 @@ struct Slice {
   const Step* gets = nullptr;   // the keys of multi-gets (Step::number)
 };
 
-/// One thread's access to the index. Made and used by that thread only.
-class Session {
+/// One thread's access to the index that also runs steps.
+class Runner : public Erased::Session {
  public:
-  virtual ~Session() = default;
-
   /// Runs the steps, looking at `stop` every `stop_steps`, at most kStopSteps; returns how many were run. Times calls where
   /// there are `latencies`. Throws std::bad_alloc if memory is out: the tally holds what was done before.
   virtual u32 run(const Slice& slice, const std::atomic<bool>& stop, Tally& tally, u32 stop_steps, Latencies* latencies) = 0;
@@ -104,38 +98,43 @@ class Session {
 };
 
 /// The typed half of a trial. A trial is run once.
-class Trial {
+class Trial : public Erased {
  public:
-  Trial() = default;
-  Trial(const Trial&) = delete;
-  Trial& operator=(const Trial&) = delete;
-  virtual ~Trial() = default;
+  /// What its runners are to know; before the first of them.
+  void prepare(const Config& config);
 
-  [[nodiscard]] virtual std::unique_ptr<Session> join() = 0;
-  /// Which are to be filled before a session runs; null where the index keeps the values.
-  [[nodiscard]] virtual Payloads* payloads() = 0;
-  [[nodiscard]] virtual KeyKind key_kind() const = 0;
+  /// For the calling thread. Of an index that is prepared.
+  [[nodiscard]] virtual std::unique_ptr<Runner> runner() = 0;
+  /// Which are to be filled before a runner runs; null where the index keeps the values.
+  [[nodiscard]] Payloads* payloads() const { return payloads_.get(); }
   /// Threads fill the index one after the other: only one may write at a time, or a lock sees to it and is slow to pass on.
   [[nodiscard]] virtual bool loads_in_turns() const = 0;
   [[nodiscard]] virtual bool elides() const = 0;
   /// Whether lookups by the batch, and so multi-gets, are one call of the index.
   [[nodiscard]] virtual bool finds_batches() const = 0;
-  /// False for an index that keeps nothing, so that there is nothing to check.
-  [[nodiscard]] virtual bool keeps() const = 0;
   /// What the policy's options and its counters, summed over all sessions that did `operations`, say.
   [[nodiscard]] virtual SyncReport sync_report(const std::vector<u64>& sums, u64 operations) const = 0;
   /// What the policy's reclaimer has counted, where it has a grace period. While no operation runs.
   [[nodiscard]] virtual Measured<ReclaimCounters> reclaim() const = 0;
-  [[nodiscard]] virtual IndexBytes bytes() const = 0;
   /// The mappings that it lies in, where it has them from the harness and they are known.
   [[nodiscard]] virtual std::vector<ChunkSource::Chunk> chunks() const = 0;
-  /// Whether the index counts the nodes that a lookup visits.
-  [[nodiscard]] virtual bool counts_nodes() const = 0;
-  /// Nodes a lookup, over the lookups among the steps; where they are counted. No session may be running.
-  [[nodiscard]] virtual Measured<double> nodes_per_fetch(const Slice& slice) = 0;
-  /// Walks over the whole index; no session may be running. O(keys).
-  [[nodiscard]] virtual Contents contents() = 0;
+  /// Nodes a lookup, over the lookups among the steps; where they are counted. No runner may be running.
+  [[nodiscard]] Measured<double> nodes_per_fetch(const Slice& slice);
+  /// Walks over the whole index; no runner may be running. O(keys).
+  [[nodiscard]] Contents contents();
+
+ protected:
+  Batching batch_;
+  u32 value_bits_ = 64;
+  std::unique_ptr<Payloads> payloads_;
 };
+
+/// What --alloc and --hugepages mean to an index; its limit is what payloads leave.
+[[nodiscard]] MemoryConfig memory_config_of(const Config& config);
+
+/// A key for an error message: a number, or text with everything unprintable escaped.
+[[nodiscard]] std::string shown(u64 key);
+[[nodiscard]] std::string shown(std::string_view key);
 
 /// Every counter of a list of fields with its name.
 template <CounterSet C>
@@ -146,6 +145,5 @@ template <CounterSet C>
   });
   return out;
 }
-
 
 }  // namespace latchlab

@@ -94,7 +94,7 @@ class Account {
     report_disturbed(disturbed);
     report_processors();
     for (Worker& worker : run_.phases.workers()) {
-      worker.counters_after = worker.session->counters();
+      worker.counters_after = worker.runner->counters();
       Tally done = worker.tally;
       worker.measured = (done -= worker.measured);
     }

@@ -41,7 +41,7 @@ class Aftermath {
     const auto missing = [this](const char* why) { out_.nodes_per_fetch = Measured<double>::missing(why); };
     const Mix& mix = run_.workload.mix();
     if (!mix.has(OpKind::kRead) && !mix.has(OpKind::kMultiGet)) return missing("the workload looks nothing up");
-    if (!run_.trial.counts_nodes()) return missing("the index does not count the nodes that a lookup visits");
+    if (!run_.trial.counts_visits()) return missing("the index does not count the nodes that a lookup visits");
     const u64 first = run_.phases.next();
     const u32 count = static_cast<u32>(std::min<u64>(kFetches / run_.stream().most_keys(), run_.phases.end_of_first() - first));
     if (count == 0) return missing("no operation of the workload is left whose way could be counted");
@@ -67,7 +67,7 @@ class Aftermath {
   /// The index against the tally; nobody uses it any more.
   void check() {
     if (!run_.trial.keeps()) return nothing_kept(out_);
-    const IndexBytes bytes = run_.trial.bytes();
+    const Footprint bytes = run_.trial.bytes();
     out_.memory.index_live = bytes.live;
     out_.memory.index_reserved = bytes.reserved;
     if (out_.throughput) out_.placement.page_nodes = page_nodes();

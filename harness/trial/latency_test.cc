@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "harness/loop/latency.h"
-#include "harness/loop/session_of.h"
+#include "harness/loop/runner_of.h"
 #include "harness/loop/toy_index.h"
 #include "harness/loop/trial.h"
 #include "harness/trial/latency_account.h"
@@ -106,7 +106,7 @@ TEST_CASE("a session times each n-th call, alone, and cuts its blocks there") {
   const std::vector<Step> steps(100);
   for (const u32 keys : {1u, 4u}) {
     CAPTURE(keys);
-    SessionOf<Toy<u64>> session(index, {.keys = keys}, 64, nullptr);
+    RunnerOf<Toy<u64>> session(index, {.keys = keys}, 64, nullptr);
     Latencies latencies(5, keys);
     const std::atomic<bool> stop{false};
     Tally tally;

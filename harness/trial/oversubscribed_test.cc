@@ -9,7 +9,7 @@
 
 #include "harness/host/placement.h"
 #include "harness/host/topology.h"
-#include "harness/loop/session_of.h"
+#include "harness/loop/runner_of.h"
 #include "harness/loop/toy_index.h"
 #include "harness/loop/trial.h"
 #include "harness/trial/trial_testing.h"
@@ -126,7 +126,7 @@ TEST_CASE("a session looks after every so many steps whether it is to stop") {
   Stopping index(Spec::parse("own"), {});
   const std::vector<Step> steps(kStopSteps);
   const auto ran = [&](u32 stop_steps, const Batching& batch) {
-    SessionOf<Stopping> session(index, batch, 64, nullptr);
+    RunnerOf<Stopping> session(index, batch, 64, nullptr);
     Stopping::stop = false;
     Stopping::lookups = 0;
     Tally tally;

@@ -55,7 +55,7 @@ struct BatchedPayloads : Toy<u64> {
 template <class Index = BatchedPayloads>
 class Spoilt {
  public:
-  explicit Spoilt(u32 batch) : trial_(config(batch)), session_(trial_.join()) {
+  explicit Spoilt(u32 batch) : trial_(config(batch)), session_(trial_.runner()) {
     trial_.payloads()->fill(0, 1, {});
     run(OpKind::kInsert, 1, 8);
     for (u64 key = 1; key <= kKeys; ++key) words_of(key)[3] ^= 8;
@@ -98,7 +98,7 @@ class Spoilt {
     return config;
   }
   TrialOf<Index> trial_;
-  std::unique_ptr<Session> session_;
+  std::unique_ptr<Runner> session_;
   const std::atomic<bool> stop_{false};
 };
 

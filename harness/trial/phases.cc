@@ -59,12 +59,12 @@ std::string Phases::begin() {
   return everyone([&](u32 t) {
     if (seats_.binds) workers_[t].pinned = pin_this_thread(seats_.cpus[t]);
     if (!config_.places_chunks()) (void)place_thread(config_.pages);   // a refusal is known from a try before the run
-    workers_[t].session = trial_.join();
+    workers_[t].runner = trial_.runner();
   });
 }
 
 std::string Phases::leave() {
-  return everyone([&](u32 t) { workers_[t].session.reset(); });
+  return everyone([&](u32 t) { workers_[t].runner.reset(); });
 }
 
 std::string Phases::count(const std::vector<PmuEvent>& events) {
@@ -162,7 +162,7 @@ bool Phases::next_section() {
 
 void Phases::run_section(u32 t) {
   Worker& me = workers_[t];
-  Troubles met = me.session->troubles();
+  Troubles met = me.runner->troubles();
   Rounds::Part part(rounds_);
   if (seats_.oversubscribed) part.begin();   // making steps takes processors from others, so it is inside
   // Where threads share processors a step may take long, above all if they pass a lock around: one is counted at once, since
@@ -188,7 +188,7 @@ void Phases::run_section(u32 t) {
         const Clock::time_point begun = seats_.oversubscribed ? Clock::now() : Clock::time_point();
         const u32 ran = run_until_full(me, slice, rounds_.halted(), stop_steps, me.latencies.get());
         if (seats_.oversubscribed && ran > 0) stop_steps = steps_between_looks(ns_since(begun), ran);
-        const Troubles now = me.session->troubles();
+        const Troubles now = me.runner->troubles();
         meter_.add(t, ran, now - std::exchange(met, now));
         me.steps.take(ran);
         halted = ran < slice.count;
@@ -210,7 +210,7 @@ void Phases::run_arrivals(u32 t, const Rate& rate, u64 length_ns) {
     return me.steps.left() + kSliceSteps <= most && hand_ns(me) < left_ns && make_more();
   };
   if (me.steps.left() == 0) make_more();
-  Troubles met = me.session->troubles();
+  Troubles met = me.runner->troubles();
   u64 untold = 0, told_at = 0;
   part.begin();
   const u64 epoch = static_cast<u64>(std::chrono::nanoseconds(rounds_.begun()->time_since_epoch()).count());
@@ -218,7 +218,7 @@ void Phases::run_arrivals(u32 t, const Rate& rate, u64 length_ns) {
   me.loop = std::make_unique<OpenLoop>(arrivals(t, rate), epoch, length_ns, seats_.oversubscribed);
   OpenLoop& loop = *me.loop;
   const auto tell = [&] {
-    const Troubles now = me.session->troubles();
+    const Troubles now = me.runner->troubles();
     meter_.add(t, std::exchange(untold, 0), now - std::exchange(met, now));
     told_at = loop.now();
   };
@@ -246,7 +246,7 @@ void Phases::run_arrivals(u32 t, const Rate& rate, u64 length_ns) {
 u32 Phases::run_until_full(Worker& me, const Slice& slice, const std::atomic<bool>& stopped, u32 stop_steps, Latencies* latencies) {
   const u64 before = me.tally.operations();
   try {
-    return me.session->run(slice, stopped, me.tally, stop_steps, latencies);
+    return me.runner->run(slice, stopped, me.tally, stop_steps, latencies);
   } catch (const IndexFull&) {
     full_.store(true, kRelaxed);   // relaxed: looked at when the threads are done
     stop();

@@ -38,7 +38,7 @@ namespace latchlab {
 
 /// What belongs to one thread of the crew and is touched by no other while a phase runs.
 struct alignas(kFalseSharingBytes) Worker {
-  std::unique_ptr<Session> session;
+  std::unique_ptr<Runner> runner;
   Tally tally;     // since the index was empty
   Tally measured;  // of the measured phase
   Steps steps;    // made and not yet run, also over the end of a phase

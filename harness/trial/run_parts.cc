@@ -16,7 +16,7 @@ std::string RunParts::full(std::string_view when) const {
 }
 
 Measured<double> RunParts::nodes_of(const Slice& steps) const {
-  if (trial.counts_nodes()) return trial.nodes_per_fetch(steps);
+  if (trial.counts_visits()) return trial.nodes_per_fetch(steps);
   return Measured<double>::missing("the index does not count the nodes that a lookup visits");
 }
 

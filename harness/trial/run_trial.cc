@@ -216,7 +216,7 @@ class Run {
     const u32 every = config_.latency_every;
     for (Worker& worker : phases_.workers()) {
       if (every != 0) worker.latencies = std::make_unique<Latencies>(every, config_.batch.keys);
-      worker.counters_before = worker.session->counters();
+      worker.counters_before = worker.runner->counters();
       worker.measured = worker.tally;
       worker.loop.reset();
       worker.until.reset();

@@ -16,7 +16,7 @@ struct SyncAccount {
   std::string reason;            ///< why it is not ok, one line
 };
 
-/// `counted`: what each thread counted in the phase, as Session::counters(). `operations` of the workload
+/// `counted`: what each thread counted in the phase, as Runner::counters(). `operations` of the workload
 /// were done, 0 if the phase failed; a call took up to `keys` of them.
 [[nodiscard]] SyncAccount sync_account(const Trial& trial, const std::vector<std::vector<u64>>& counted,
                                        const Meter::TroubleSeries& series, u64 operations, u32 keys);

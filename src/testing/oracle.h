@@ -2,8 +2,8 @@
 // An index beside a std::map: every operation is done on both, and the first difference is kept as one line.
 // For one thread.
 //
-// A Session has the operations of AnyIndex: find, insert, update, upsert, erase, scan, for_each, over byte
-// strings.
+// A Session has the operations of StringSession (indexes/erased_testing.h): find, insert, update, upsert, erase, scan, for_each, over
+// byte strings.
 #include <cstddef>
 #include <map>
 #include <optional>

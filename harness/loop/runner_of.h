@@ -26,7 +26,7 @@
 #include "harness/loop/payloads.h"
 #include "harness/loop/step.h"
 #include "harness/loop/trial.h"
-#include "indexes/any_index.h"
+#include "indexes/erased.h"
 #include "indexes/concepts.h"
 #include "src/arch/sanitizer.h"
 #include "src/base/batching.h"
@@ -65,13 +65,14 @@ class TagOf {
 
 /// On lines of its own: the counters are in it.
 template <SharedIndex Index>
-class alignas(kFalseSharingBytes) SessionOf final : public Session {
-  using Raw = typename Index::Raw;
-  using Thread = decltype(std::declval<Index&>().join());
+class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, Runner> {
+  using Base = ErasedSession<Index, Runner>;
+  using typename Base::Raw, typename Base::Thread;
+  using Base::index_, Base::me_;
 
  public:
-  SessionOf(Index& index, const Batching& batch, u32 value_bits, Payloads* payloads)
-      : index_(index), me_(index.join()), batch_(batch), tag_of_(value_bits), payloads_(payloads) {}
+  RunnerOf(Index& index, const Batching& batch, u32 value_bits, Payloads* payloads)
+      : Base(index), batch_(batch), tag_of_(value_bits), payloads_(payloads) {}
 
   u32 run(const Slice& slice, const std::atomic<bool>& stop, Tally& tally, u32 stop_steps, Latencies* latencies) override {
     if constexpr (kLearns<Index>) {
@@ -202,7 +203,7 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
       misses = look_up_batch(steps, count, tally);
     } else {
       for (u32 i = 0; i < count; ++i) {
-        const auto found = find(steps[i]);
+        const auto found = find_one(steps[i]);
         misses += !found_right(steps[i], found, tally);
         if (payloads_ != nullptr) read_payloads(std::span(&found, 1), tally);
       }
@@ -212,7 +213,7 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
     note(OpKind::kMultiGet, misses == 0, tally);
   }
   /// One lookup where a loop does more than look up: what a find becomes is compiled once for them all.
-  [[gnu::noinline]] std::optional<u64> find(const Step& step) { return index_.find(me_, key_of<Raw>(step)); }
+  [[gnu::noinline]] std::optional<u64> find_one(const Step& step) { return index_.find(me_, key_of<Raw>(step)); }
 
   /// Flattened: the whole find is part of the loop, whatever the compiler thinks of its size. What is as expected costs no
   /// counter, so that the processor's room is the index's: hits are what did not miss, and mistakes are counted apart.
@@ -270,7 +271,7 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
           if (all || changed[i]) session.note_change(kind, steps[i], changed[i], tally);
         }
       }
-      const SessionOf& session;
+      const RunnerOf& session;
       const OpKind kind;
       const Step* const steps;
       const std::size_t count;
@@ -330,7 +331,7 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
           break;
         }
         case OpKind::kErase: note_change(step.kind, step, index_.erase(me_, key_of<Raw>(step)), tally); break;
-        case OpKind::kScan: scan(step, tally); break;
+        case OpKind::kScan: scan_one(step, tally); break;
         case OpKind::kMultiGet: multi_get(gets + step.number, step.limit, tally); break;
         case OpKind::kRmw: read_modify_write(step, tally); break;
       }
@@ -339,7 +340,7 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
 
   /// Two operations of the index, as in YCSB: what others do in between is overwritten.
   void read_modify_write(const Step& step, Tally& tally) {
-    const auto found = find(step);
+    const auto found = find_one(step);
     (void)found_right(step, found, tally);
     if (payloads_ != nullptr) read_payloads(std::span(&found, 1), tally);
     const bool updated = found && index_.update(me_, key_of<Raw>(step), step.value);
@@ -355,7 +356,7 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
       const u64 before = tally.succeeded[kind];
       switch (step.kind) {
         case OpKind::kRead: {
-          const auto found = find(step);
+          const auto found = find_one(step);
           note(OpKind::kRead, found_right(step, found, tally), tally);
           read_payloads(std::span(&found, 1), tally);
           break;
@@ -388,7 +389,7 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
 
   /// Order and bounds of every pair; the tag of the last one only, since hashing each would cost as much as
   /// delivering it. Of a payload, every word.
-  [[gnu::noinline]] void scan(const Step& step, Tally& tally) {
+  [[gnu::noinline]] void scan_one(const Step& step, Tally& tally) {
     if constexpr (Index::kOrdered) {
       const Raw from = key_of<Raw>(step);
       u64 delivered = 0;
@@ -433,8 +434,6 @@ class alignas(kFalseSharingBytes) SessionOf final : public Session {
     tally.checksum += sign * tag_of_(step.value);
   }
 
-  Index& index_;
-  Thread me_;
   const Batching batch_;
   const TagOf<Index> tag_of_;
   OwnedKey<Raw> last_{};  ///< of the scan that runs

@@ -1,4 +1,4 @@
-#include "harness/loop/trial_of.h"
+#include "harness/loop/trial.h"
 
 #include <string>
 #include <string_view>

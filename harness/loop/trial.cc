@@ -1,0 +1,99 @@
+#include "harness/loop/trial.h"
+
+#include <algorithm>
+#include <span>
+#include <type_traits>
+
+#include <fmt/format.h>
+
+#include "harness/host/environment.h"
+
+namespace latchlab {
+
+std::string shown(u64 key) { return fmt::format("{}", key); }
+
+std::string shown(std::string_view key) {
+  std::string out = "\"";
+  for (const char c : key.substr(0, 64)) {
+    const auto byte = static_cast<unsigned char>(c);
+    out += byte >= 32 && byte < 127 ? std::string(1, c) : fmt::format("\\x{:02x}", byte);
+  }
+  return out + (key.size() > 64 ? "\"..." : "\"");
+}
+
+namespace {
+
+/// A copy of a key that outlives what it was a view of.
+template <class Raw>
+using Kept = std::conditional_t<std::is_same_v<Raw, std::string_view>, std::string, Raw>;
+
+template <class Raw>
+Contents walk(Erased& index, u32 value_bits) {
+  Contents out;
+  Kept<Raw> last{};
+  index.join()->for_each([&](ErasedKey erased, u64 value) {
+    const Raw key = raw_of<Raw>(erased);
+    if (!tag_matches(key, value, value_bits)) {
+      ++out.wrong_values;
+      if (out.example.empty()) out.example = fmt::format("key {} holds {:#x}, which is not its value", shown(key), value);
+    }
+    if (index.ordered()) {
+      if (out.keys > 0 && !(Raw(last) < key)) {
+        ++out.disorder;
+        if (out.example.empty()) out.example = fmt::format("key {} comes after key {}", shown(key), shown(Raw(last)));
+      }
+      last = key;
+    }
+    ++out.keys;
+    out.checksum += value >> value_bits / 2;
+  });
+  return out;
+}
+
+/// For index and payloads together.
+MemoryConfig memory_of_both(const Config& config) {
+  MemoryConfig out;
+  out.alloc = calls_malloc(config.alloc)        ? MemoryConfig::Alloc::kMalloc
+              : config.alloc == Alloc::kArena ? MemoryConfig::Alloc::kArena
+                                              : MemoryConfig::Alloc::kArenaTouch;
+  out.pages = config.pages;
+  out.reclaim = config.reclaim;
+  out.thp = config.huge_pages == HugePages::kThp;
+  // Chunks are reserved without being promised: beyond this, the kernel would end the process and not
+  // the run.
+  out.limit = std::min(available_memory(), available_memory_on(config.pages));
+  return out;
+}
+
+}  // namespace
+
+MemoryConfig memory_config_of(const Config& config) {
+  MemoryConfig out = memory_of_both(config);
+  out.limit -= std::min(out.limit - 1, config.payload_bytes());   // zero would be no limit
+  return out;
+}
+
+void Trial::prepare(const Config& config) {
+  batch_ = config.batch;
+  value_bits_ = config.widths.value;
+  if (config.payloads != 0) payloads_ = std::make_unique<Payloads>(config.payloads, config.value_size, memory_of_both(config));
+}
+
+Measured<double> Trial::nodes_per_fetch(const Slice& slice) {
+  u64 nodes = 0, fetches = 0;
+  const auto session = join();
+  const auto visit = [&](const Step& read) {
+    nodes += session->visits(numbers() ? ErasedKey(read.number) : ErasedKey(std::string_view(read.bytes, read.length)));
+    ++fetches;
+  };
+  for (const Step& step : std::span(slice.steps, slice.count)) {
+    if (step.kind == OpKind::kRead) visit(step);
+    if (step.kind == OpKind::kMultiGet) std::for_each_n(slice.gets + step.number, step.limit, visit);
+  }
+  if (fetches == 0) return Measured<double>::missing(fmt::format("none of the {} operations looked at is a lookup", slice.count));
+  return static_cast<double>(nodes) / static_cast<double>(fetches);
+}
+
+Contents Trial::contents() { return numbers() ? walk<u64>(*this, value_bits_) : walk<std::string_view>(*this, value_bits_); }
+
+}  // namespace latchlab

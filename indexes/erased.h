@@ -1,0 +1,231 @@
+#pragma once
+// Any index behind virtual calls: spans in, spans out, at most one call a batch. What is compiled once for all indexes speaks to
+// it: the harness, which derives from it what it adds (harness/loop/trial.h), and test suites.
+#include <algorithm>
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "indexes/concepts.h"
+#include "src/base/batching.h"
+#include "src/base/spec.h"
+#include "src/base/types.h"
+#include "src/memory/memory_config.h"
+#include "src/stats/counters.h"
+#include "sync/attempt.h"
+
+namespace latchlab {
+
+/// A key of either kind: an index of numbers looks at the number only, one of strings at the bytes, which outlive the call.
+struct ErasedKey {
+  ErasedKey() = default;
+  ErasedKey(u64 key) : number(key) {}                                             // NOLINT: a key is what it holds
+  ErasedKey(std::string_view key) : bytes(key.data()), length(key.size()) {}      // NOLINT
+
+  union {
+    u64 number = 0;
+    const char* bytes;
+  };
+  std::size_t length = 0;   ///< of the bytes
+};
+
+/// The key as an index takes it: `Raw` is u64 or std::string_view.
+template <class Raw>
+[[nodiscard]] Raw raw_of(const ErasedKey& key) {
+  if constexpr (std::is_same_v<Raw, u64>) {
+    return key.number;
+  } else {
+    return Raw(key.bytes, key.length);
+  }
+}
+
+/// Whether an index keeps what it is given; all do, but for `null`.
+template <SharedIndex Index>
+[[nodiscard]] constexpr bool keeps_pairs() {
+  if constexpr (requires { Index::Body::kKeeps; }) return Index::Body::kKeeps;
+  return true;
+}
+
+class Erased {
+ public:
+  /// Called for each pair; the key is valid during the call only.
+  using Visit = std::function<void(ErasedKey key, u64 value)>;
+
+  /// One thread's access: made, used and destroyed by that thread, before the index is. A span of one key is one call of the
+  /// index's operation; of more it is a batch where the index takes any. All spans are as long as `keys`.
+  class Session {
+   public:
+    Session() = default;
+    Session(const Session&) = delete;
+    Session& operator=(const Session&) = delete;
+    virtual ~Session() = default;
+
+    virtual void find(std::span<const ErasedKey> keys, std::span<Found> found, BatchOrder order) = 0;
+    /// done[i]: of an insert or an upsert whether keys[i] was absent, of an update whether it was there. Where memory is out it
+    /// throws std::bad_alloc (IndexFull where an index may not grow): what was done is done, and the rest of `done` as it was.
+    virtual void put(Put how, std::span<const ErasedKey> keys, std::span<const u64> values, std::span<bool> done,
+                     BatchOrder order) = 0;
+    /// done[i]: whether keys[i] was there.
+    virtual void erase(std::span<const ErasedKey> keys, std::span<bool> done, BatchOrder order) = 0;
+
+    /// Up to `limit` pairs from `from` on, in order; returns how many. None where the index is not ordered.
+    virtual std::size_t scan(ErasedKey from, std::size_t limit, const Visit& visit) = 0;
+    /// Every pair, in order where there is one, while nobody else uses the index.
+    virtual void for_each(const Visit& visit) = 0;
+
+    /// Nodes that find visits on its way to a key; 0 where the index does not count them.
+    [[nodiscard]] virtual u64 visits(ErasedKey key) = 0;
+
+    /// Which of the policy's counters of this session cannot all be right, in one line; empty if they can.
+    [[nodiscard]] virtual std::string inconsistency() const = 0;
+  };
+
+  Erased() = default;
+  Erased(const Erased&) = delete;
+  Erased& operator=(const Erased&) = delete;
+  virtual ~Erased() = default;
+
+  [[nodiscard]] virtual std::unique_ptr<Session> join() = 0;
+  [[nodiscard]] virtual bool ordered() const = 0;
+  /// Whether keys are numbers.
+  [[nodiscard]] virtual bool numbers() const = 0;
+  /// False for an index that keeps nothing: there is nothing to check.
+  [[nodiscard]] virtual bool keeps() const = 0;
+  /// Whether it counts the nodes that find visits.
+  [[nodiscard]] virtual bool counts_visits() const = 0;
+  /// Its own fields included.
+  [[nodiscard]] virtual Footprint bytes() const = 0;
+};
+
+/// Whether an index counts the nodes that find visits.
+template <class Index>
+inline constexpr bool kCountsVisits = requires(Index& index, decltype(index.join())& me, typename Index::Raw key) {
+  { index.visits(me, key) } -> std::convertible_to<u64>;
+};
+
+/// The session of an index as a Base: Erased::Session, or what is derived from it.
+template <SharedIndex Index, std::derived_from<Erased::Session> Base = Erased::Session>
+class ErasedSession : public Base {
+ protected:
+  using Raw = typename Index::Raw;
+  using Thread = decltype(std::declval<Index&>().join());
+
+ public:
+  explicit ErasedSession(Index& index) : index_(index), me_(index.join()) {}
+
+  void find(std::span<const ErasedKey> keys, std::span<Found> found, BatchOrder order) final {
+    if constexpr (kFindsBatches<Index>) {
+      if (keys.size() > 1) {
+        return in_batches(keys, [&](std::span<const Raw> raws, std::size_t first) {
+          index_.find_batch(me_, raws, found.subspan(first, raws.size()), order);
+        });
+      }
+    }
+    for (std::size_t i = 0; i < keys.size(); ++i) found[i] = index_.find(me_, raw_of<Raw>(keys[i]));
+  }
+  void put(Put how, std::span<const ErasedKey> keys, std::span<const u64> values, std::span<bool> done, BatchOrder order) final {
+    if constexpr (kChangesBatches<Index>) {
+      if (keys.size() > 1 && how != Put::kUpsert) {
+        return in_batches(keys, [&](std::span<const Raw> raws, std::size_t first) {
+          const auto some = values.subspan(first, raws.size());
+          const auto changed = done.subspan(first, raws.size());
+          how == Put::kInsert ? index_.insert_batch(me_, raws, some, changed, order) : index_.update_batch(me_, raws, some, changed, order);
+        });
+      }
+    }
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      const Raw key = raw_of<Raw>(keys[i]);
+      switch (how) {
+        case Put::kInsert: done[i] = index_.insert(me_, key, values[i]); break;
+        case Put::kUpdate: done[i] = index_.update(me_, key, values[i]); break;
+        case Put::kUpsert: done[i] = index_.upsert(me_, key, values[i]); break;
+      }
+    }
+  }
+  void erase(std::span<const ErasedKey> keys, std::span<bool> done, BatchOrder order) final {
+    if constexpr (kChangesBatches<Index>) {
+      if (keys.size() > 1) {
+        return in_batches(keys, [&](std::span<const Raw> raws, std::size_t first) {
+          index_.erase_batch(me_, raws, done.subspan(first, raws.size()), order);
+        });
+      }
+    }
+    for (std::size_t i = 0; i < keys.size(); ++i) done[i] = index_.erase(me_, raw_of<Raw>(keys[i]));
+  }
+  std::size_t scan(ErasedKey from, std::size_t limit, const Erased::Visit& visit) final {
+    if constexpr (Index::kOrdered) {
+      return index_.scan(me_, raw_of<Raw>(from), limit, visit);
+    } else {
+      return 0;
+    }
+  }
+  void for_each(const Erased::Visit& visit) final {
+    if constexpr (keeps_pairs<Index>()) index_.for_each(me_, visit);
+  }
+  [[nodiscard]] u64 visits(ErasedKey key) final {
+    if constexpr (kCountsVisits<Index>) return index_.visits(me_, raw_of<Raw>(key));
+    return 0;
+  }
+  [[nodiscard]] std::string inconsistency() const final {
+    if constexpr (requires { me_.counters.inconsistency(); }) return me_.counters.inconsistency();
+    return {};
+  }
+
+ protected:
+  Index& index_;
+  Thread me_;
+
+ private:
+  template <class Run>
+  static void in_batches(std::span<const ErasedKey> keys, const Run& run) {
+    std::array<Raw, 4 * kMostInAttempt> raws;   // a caller's batch may be longer than an attempt, and is to be one call
+    for (std::size_t first = 0; first < keys.size(); first += raws.size()) {
+      const std::size_t count = std::min(keys.size() - first, raws.size());
+      for (std::size_t i = 0; i < count; ++i) raws[i] = raw_of<Raw>(keys[first + i]);
+      run(std::span<const Raw>(raws.data(), count), first);
+    }
+  }
+};
+
+/// An index as a Base: Erased, or what is derived from it.
+template <SharedIndex Index, std::derived_from<Erased> Base = Erased>
+class ErasedOf : public Base {
+ public:
+  /// With the options of `index`, where it has any.
+  ErasedOf(const Spec& sync, const MemoryConfig& memory, const Spec& index) : index_(made(sync, memory, index)) {}
+
+  [[nodiscard]] std::unique_ptr<Erased::Session> join() final { return std::make_unique<ErasedSession<Index>>(index_); }
+  [[nodiscard]] bool ordered() const final { return Index::kOrdered; }
+  [[nodiscard]] bool numbers() const final { return std::is_same_v<typename Index::Raw, u64>; }
+  [[nodiscard]] bool keeps() const final { return keeps_pairs<Index>(); }
+  [[nodiscard]] bool counts_visits() const final { return kCountsVisits<Index>; }
+  [[nodiscard]] Footprint bytes() const final {
+    Footprint all = index_.bytes();
+    all.live += sizeof(Index);
+    all.reserved += sizeof(Index);
+    return all;
+  }
+
+ protected:
+  Index index_;
+
+ private:
+  static Index made(const Spec& sync, const MemoryConfig& memory, const Spec& index) {
+    if constexpr (std::constructible_from<Index, const Spec&, const MemoryConfig&, const Spec&>) {
+      return Index(sync, memory, index);
+    } else {
+      return Index(sync, memory);
+    }
+  }
+};
+
+}  // namespace latchlab
