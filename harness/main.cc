@@ -51,14 +51,14 @@ int show(const std::vector<Comparison>& comparisons, bool json) {
 }
 
 int run_limits(const LimitsCommand& command, const Topology& topology) {
-  const Seats seats = seat(topology, command.config);
+  const Seats& seats = command.plan.seats;
   LimitsPlan plan;
   plan.footprint = command.footprint;
-  plan.huge_pages = command.config.huge_pages;
+  plan.huge_pages = command.plan.config.huge_pages;
   plan.cpus = seats.cpus;
   plan.pin = seats.binds;
-  plan.pages = placement_of_limits(topology, seats, command.config.pages);
-  const Survey survey = survey_limits(command.config, plan, topology, *make_progress(command.progress));
+  plan.pages = placement_of_limits(topology, seats, command.plan.pages);
+  const Survey survey = survey_limits(command.plan.config, plan, topology, *make_progress(command.progress));
   print(command.json ? json_of(survey).dump(-1, ' ', false, Json::error_handler_t::replace) + '\n' : table_of(survey));
   return stop_requested() ? 130 : 0;
 }
@@ -81,7 +81,7 @@ int run_harness(const std::vector<std::string>& command_line) {
             print(plan_text(c.runs, Topology::read(c.machine)));
             return 0;
           }
-          if (const Config& first = c.runs.front().config; !first.requests_to.empty()) {
+          if (const Plan& first = c.runs.front(); !first.requests_to.empty()) {
             print(write_requests(first));
             return 0;
           }

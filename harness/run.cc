@@ -38,26 +38,25 @@ TrialResult without_run(Status status, const std::string& reason, const Config& 
 }
 
 /// What an index takes before anybody joins it lies where the first thread would have it: a thread of that seat makes it.
-std::unique_ptr<Trial> made_in_place(const Pair& pair, const Config& config, const Topology& topology) {
-  const Seats seats = seat(topology, config);
+std::unique_ptr<Trial> made_in_place(const Pair& pair, const Plan& plan) {
   return std::async(std::launch::async, [&] {
-           if (seats.binds) (void)pin_this_thread(seats.cpus[0]);
-           if (!config.places_chunks()) (void)place_thread(config.pages);
-           return pair.make_trial(config);
+           if (plan.seats.binds) (void)pin_this_thread(plan.seats.cpus[0]);
+           if (!plan.places_chunks()) (void)place_thread(plan.pages);
+           return pair.make_trial(plan);
          }).get();
 }
 
-TrialResult run_one(const PlannedRun& planned, const Registry& registry, const Topology& topology,
+TrialResult run_one(const Plan& plan, const Registry& registry, const Topology& topology,
                     Progress& progress) {
-  const Config& config = planned.config;
-  if (!planned.skip.empty()) return without_run(Status::kSkipped, planned.skip, config);
+  const Config& config = plan.config;
+  if (!plan.skip.empty()) return without_run(Status::kSkipped, plan.skip, config);
   const Pair& pair = registry.find(config.index.name, config.sync.name, config.key_kind());
   try {
     // Before the index takes any memory: not all of it asks for the page size.
     const bool sure = allow_huge_pages(config.huge_pages == HugePages::kThp);
-    const std::unique_ptr<Trial> trial = made_in_place(pair, config, topology);
-    TrialResult result = run_trial(*trial, config, topology, progress);
-    result.health.notes.insert(result.health.notes.end(), config.inert.begin(), config.inert.end());
+    const std::unique_ptr<Trial> trial = made_in_place(pair, plan);
+    TrialResult result = run_trial(*trial, plan, topology, progress);
+    result.health.notes.insert(result.health.notes.end(), plan.inert.begin(), plan.inert.end());
     if (!sure) {
       result.health.notes.push_back(
           "the kernel does not let a process refuse huge pages: malloc may have got some");
@@ -80,7 +79,7 @@ struct Outcome {
 };
 
 /// Runs a point in a process of its own. `result`: what is known before.
-Outcome run_apart(const PlannedRun& planned, RunResult result) {
+Outcome run_apart(const Plan& planned, RunResult result) {
   std::vector<std::string> words = planned.words;
   words.insert(words.end(), {"--json", "--progress=none"});
   const Output output = run_process("/proc/self/exe", words);
@@ -121,7 +120,7 @@ int run_all(const RunCommand& command, const std::vector<std::string>& command_l
   bool interrupted = false;
   bool all_good = true;
   for (std::size_t i = 0; i < command.runs.size() && !interrupted; ++i) {
-    const PlannedRun& planned = command.runs[i];
+    const Plan& planned = command.runs[i];
     if (!single) {
       progress->title(fmt::format("{}/{} {} {} {} thread{}", i + 1, command.runs.size(),
                                   planned.config.index.str(), planned.config.sync.str(),
@@ -129,7 +128,7 @@ int run_all(const RunCommand& command, const std::vector<std::string>& command_l
     }
     RunResult result;
     result.command = command_line;
-    result.config = planned.config;
+    result.plan = planned;
     result.build = build;
     result.machine = machine;
     identify(result);
@@ -150,7 +149,7 @@ int run_all(const RunCommand& command, const std::vector<std::string>& command_l
     const std::string text = outcome.document.dump(-1, ' ', false, Json::error_handler_t::replace);
     const std::string path = fmt::format("{}/{}.json", command.out, text_at(outcome.document, "/run_id"));
     const std::string not_kept = command.out.empty() ? "" : why_not_kept(path, text);
-    std::string shown = command.json ? text + '\n' : single ? block_of(result) : table.row(planned.config, outcome.document);
+    std::string shown = command.json ? text + '\n' : single ? block_of(result) : table.row(planned, outcome.document);
     if (!not_kept.empty() && !command.json) shown += (single ? "" : table.footer()) + text + '\n';
     try {
       print(shown);

@@ -63,6 +63,8 @@ void check_history(const Pair& pair, const RaceMix<std::string>& mix, u32 thread
 
 void check_mix(const Pair& pair, RaceMix<std::string> mix) {
   if (!pair.no_erase.empty()) mix.weights[static_cast<std::size_t>(RaceVerb::kErase)] = 0;
+  // Where threads queue for the lock, all wait whenever the next in the queue has no processor.
+  if (pair.policy == "ticket" || pair.policy == "mcs") mix.ops_each /= 4;
   check_history(pair, mix, pair.many_writers ? kHistoryThreads : 1);
   if (pair.many_writers || pair.learns) return;
   mix.weights = {5, 0, 0, 0, 0, 1};   // many may read

@@ -102,8 +102,10 @@ class Erased {
   [[nodiscard]] virtual bool keeps() const = 0;
   /// Whether it counts the nodes that find visits.
   [[nodiscard]] virtual bool counts_visits() const = 0;
-  /// Its own fields included.
+  /// Of all that it holds beside itself.
   [[nodiscard]] virtual Footprint bytes() const = 0;
+  /// Of itself.
+  [[nodiscard]] virtual std::size_t own_bytes() const = 0;
 };
 
 /// Whether an index counts the nodes that find visits.
@@ -208,12 +210,8 @@ class ErasedOf : public Base {
   [[nodiscard]] bool numbers() const final { return std::is_same_v<typename Index::Raw, u64>; }
   [[nodiscard]] bool keeps() const final { return keeps_pairs<Index>(); }
   [[nodiscard]] bool counts_visits() const final { return kCountsVisits<Index>; }
-  [[nodiscard]] Footprint bytes() const final {
-    Footprint all = index_.bytes();
-    all.live += sizeof(Index);
-    all.reserved += sizeof(Index);
-    return all;
-  }
+  [[nodiscard]] Footprint bytes() const final { return index_.bytes(); }
+  [[nodiscard]] std::size_t own_bytes() const final { return sizeof(Index); }
 
  protected:
   Index index_;

@@ -1,7 +1,7 @@
 #include "harness/cli/check.h"
 
 #include <algorithm>
-#include <optional>
+#include <memory>
 #include <utility>
 
 #include <fmt/format.h>
@@ -69,16 +69,18 @@ u64 payload_places(const Config& config, const Workload& workload, u64 records) 
 }
 
 /// Throws NoRoom.
-void check_room_for_payloads(const Config& config, u64 memory_available) {
-  const u64 least = config.payload_bytes() + config.records * least_bytes_per_key(config.keys);
-  if (config.payloads == 0 || least <= memory_available) return;
+void check_room_for_payloads(const Plan& plan, u64 memory_available) {
+  const Config& config = plan.config;
+  const u64 least = plan.payload_bytes() + config.records * least_bytes_per_key(config.keys);
+  if (plan.payloads == 0 || least <= memory_available) return;
   throw NoRoom(fmt::format("--value-size: {} payloads of {} bytes and their keys take at least {:.0f} GB; {:.1f} GB of memory "
-                           "are available", config.payloads, config.value_size, static_cast<double>(least) / 1e9,
+                           "are available", plan.payloads, config.value_size, static_cast<double>(least) / 1e9,
                            static_cast<double>(memory_available) / 1e9));
 }
 
 /// What a workload file says in place of options; why those that were given do not reach it.
-std::string take_file(Config& config, const Workload& workload, const Defaults& defaults) {
+std::string take_file(Plan& plan, const Workload& workload, const Defaults& defaults) {
+  Config& config = plan.config;
   if (const auto& file = workload.wiscer()) {
     config.keys = Spec{.name = file->sequential ? "dense" : "affine", .arg = {}, .options = {}};
     if (file->sorted) config.keys.options.emplace_back("in_order", "1");
@@ -90,8 +92,8 @@ std::string take_file(Config& config, const Workload& workload, const Defaults& 
     config.records = workload.trace()->loaded();
     if (defaults.time) config.ops = workload.trace()->ops().size();
   }
-  config.no_distribution = "the file says how popular they are";
-  config.no_churn = "the file says how popularity changes";
+  plan.no_distribution = "the file says how popular they are";
+  plan.no_churn = "the file says how popularity changes";
   const auto not_reached = [&](std::string_view option, std::string_view what) {
     return fmt::format("{}: it does not reach --workload={}: the file says {}", option, config.workload.str(), what);
   };
@@ -102,20 +104,22 @@ std::string take_file(Config& config, const Workload& workload, const Defaults& 
 }
 
 /// What a file of phases says in place of options; why those that were given do not reach it.
-std::string take_phases(Config& config, const Workload& workload, const Defaults& defaults) {
+std::string take_phases(Plan& plan, const Workload& workload, const Defaults& defaults) {
+  Config& config = plan.config;
   if (defaults.time) {
     config.ops = 0;
     for (const WorkloadPhase& phase : workload.phases()) config.ops += phase.operations;
   }
-  config.no_distribution = "the file says how popular they are";
-  config.no_churn = "the file says how popularity changes";
+  plan.no_distribution = "the file says how popular they are";
+  plan.no_churn = "the file says how popularity changes";
   if (config.negative <= 0) return "";
   return fmt::format("--negative: it does not reach --workload={}: the file says what is read", config.workload.str());
 }
 
 /// Makes --isa an option of the index; why it cannot be one, if so. Throws InputError for a word that there is none of, Contradiction
 /// for one that the other options do not bear.
-std::string take_isa(Config& config, const Registry& registry) {
+std::string take_isa(Plan& plan, const Registry& registry) {
+  Config& config = plan.config;
   if (config.isa.empty()) return "";
   const auto pair = std::ranges::find(registry.pairs(), config.index.name, &Pair::index);
   if (std::ranges::find(pair->index_options, "isa", &OptionAbout::key) == pair->index_options.end()) {
@@ -128,7 +132,7 @@ std::string take_isa(Config& config, const Registry& registry) {
   const Spec alone{.name = config.index.name, .arg = {}, .options = {{"isa", config.isa}}};
   (void)named("--isa", [&] { return pair->resolve_index(alone); });
   config.index.options.emplace_back("isa", std::exchange(config.isa, ""));
-  config.index_options = named("--isa", [&] { return pair->resolve_index(config.index); });
+  plan.index_options = named("--isa", [&] { return pair->resolve_index(config.index); });
   return "";
 }
 
@@ -157,20 +161,21 @@ std::vector<u32> nodes_meant(const Config& config, const Topology& topology) {
 
 }  // namespace
 
-void place_memory(Config& config, const Topology& topology) {
-  config.mem.nodes = nodes_meant(config, topology);
-  PagePlacement wanted{.kind = config.mem.kind, .nodes = config.mem.nodes};
-  if (wanted.kind == PagePlacement::Kind::kLocal) wanted.nodes = nodes_of_seats(topology, seat(topology, config));
+void place_memory(Plan& plan, const Topology& topology) {
+  Mem& mem = plan.config.mem;
+  mem.nodes = nodes_meant(plan.config, topology);
+  PagePlacement wanted{.kind = mem.kind, .nodes = mem.nodes};
+  if (wanted.kind == PagePlacement::Kind::kLocal) wanted.nodes = nodes_of_seats(topology, plan.seats);
   if (wanted.kind == PagePlacement::Kind::kFirstTouch) return;
   if (topology.nodes.size() == 1) {
-    config.not_placed = "there is one NUMA node";
+    plan.not_placed = "there is one NUMA node";
   } else if (!topology.this_system) {
-    config.not_placed = "the topology describes another machine";
+    plan.not_placed = "the topology describes another machine";
   } else if (const auto refusal = why_not_placed(wanted)) {
-    config.not_placed = config.mem_degraded = "--mem: " + *refusal;
+    plan.not_placed = plan.mem_degraded = "--mem: " + *refusal;
   } else {
-    config.pages = wanted;
-    config.not_placed.clear();
+    plan.pages = wanted;
+    plan.not_placed.clear();
   }
 }
 
@@ -205,35 +210,44 @@ Spec index_in_effect(const Spec& index, const Registry& registry) {
 
 namespace {
 
-/// A point on its way from options to a Config, in steps. Those that return nothing throw InputError for what is wrong in itself;
+/// A point on its way from options to a Plan, in steps. Those that return nothing throw InputError for what is wrong in itself;
 /// the others return why the combination is.
 class Completion {
  public:
-  Completion(Config& config, const Defaults& defaults, const Surroundings& surroundings, CapacityOfKeys& capacities)
-      : config_(config), defaults_(defaults), surroundings_(surroundings), capacities_(capacities) {}
+  Completion(Config config, const Defaults& defaults, const Surroundings& surroundings, CapacityOfKeys& capacities)
+      : defaults_(defaults), surroundings_(surroundings), capacities_(capacities) {
+    plan_.config = std::move(config);
+  }
 
-  std::string run() {
-    find_workload();
-    if (config_.requests_to.empty()) check_words();
-    find_seats();
-    find_operations();
-    find_records();
-    if (!config_.requests_to.empty()) return "";
-    for (const auto step : {&Completion::join, &Completion::fill, &Completion::combine, &Completion::refuse_degraded}) {
-      if (std::string why = (this->*step)(); !why.empty()) return why;
-    }
-    return "";
+  Planned run() {
+    plan_.skip = why_skipped();
+    const bool fits = plan_.skip.empty() || plan_.skip != no_room_;
+    return {.plan = std::move(plan_), .fits = fits};
   }
 
  private:
+  std::string why_skipped() {
+    find_workload();
+    if (plan_.requests_to.empty()) check_words();
+    find_seats();
+    find_operations();
+    find_records();
+    if (!plan_.requests_to.empty()) return "";
+    for (const auto step : {&Completion::join, &Completion::fill, &Completion::combine, &Completion::refuse_degraded}) {
+      if (std::string why = (this->*step)(); !why.empty()) return why;
+    }
+    if (config_.negative > 0) plan_.workload = std::make_shared<Workload>(config_.workload, config_.negative);
+    return "";
+  }
+
   /// Which it is. A file of Wiscer says also of which index it is, or that its requests are to be written.
   void find_workload() {
-    workload_.emplace(named("--workload", [&] { return Workload(config_.workload, 0); }));
-    const auto& file = workload_->wiscer();
+    plan_.workload = named("--workload", [&] { return std::make_shared<Workload>(config_.workload, 0); });
+    const auto& file = plan_.workload->wiscer();
     if (!file || !defaults_.index) return;
     const WiscerEngine engine = file->engine_in_effect();
     if (engine.index.empty()) {
-      config_.requests_to = file->output_in_effect();
+      plan_.requests_to = file->output_in_effect();
       return;
     }
     const std::vector<std::string> known = surroundings_.registry.indexes();
@@ -248,10 +262,10 @@ class Completion {
   void check_words() {
     surroundings_.registry.check_words(config_.index.name, config_.sync.name);
     try {
-      config_.index_options = index_in_effect(config_.index, surroundings_.registry).options;
-      no_options_ = take_isa(config_, surroundings_.registry);
+      plan_.index_options = index_in_effect(config_.index, surroundings_.registry).options;
+      no_options_ = take_isa(plan_, surroundings_.registry);
     } catch (const Contradiction& error) {
-      config_.index_options.clear();   // none is in effect
+      plan_.index_options.clear();   // none is in effect
       no_options_ = error.what();
     }
     (void)in_effect(config_.sync, surroundings_.registry);
@@ -261,28 +275,28 @@ class Completion {
   /// Threads, their processors and the nodes of the memory.
   void find_seats() {
     const Topology& topology = surroundings_.topology;
-    fits([&] { config_.groups = groups_of(topology, config_); });
-    if (config_.threads * config_.groups > kMostThreads) {
-      throw InputError(fmt::format("--threads-per: {} threads in each of {} {}s are more than {}", config_.threads, config_.groups,
+    fits([&] { plan_.groups = groups_of(topology, config_); });
+    if (config_.threads * plan_.groups > kMostThreads) {
+      throw InputError(fmt::format("--threads-per: {} threads in each of {} {}s are more than {}", config_.threads, plan_.groups,
                                    word(config_.threads_per), kMostThreads));
     }
-    config_.threads *= config_.groups;
+    config_.threads *= plan_.groups;
     fits([&] {
-      const Seats seats = seat(topology, config_);
+      const Seats& seats = plan_.seats = seat(topology, config_);
       if (!config_.fit || !seats.oversubscribed) return;
       throw NoRoom(fmt::format("{} threads would share {}", seats.threads(),
                                seats.processors == 1 ? "one processor" : fmt::format("{} processors", seats.processors)));
     });
-    fits([&] { place_memory(config_, topology); });
-    memory_available_ = std::min(surroundings_.memory_available, available_memory_on(config_.pages));
+    fits([&] { place_memory(plan_, topology); });
+    memory_available_ = std::min(surroundings_.memory_available, available_memory_on(plan_.pages));
   }
 
   /// On which keys the workload is, and for how long.
   void find_operations() {
     (void)named("--dist", [&] { return Distribution(config_.distribution); });   // also where another will take its place
     churn_ = named("--churn", [&] { return Churn::parse(config_.churn); });
-    const bool by_phases = !workload_->phases().empty();
-    if (!mix().draws_keys()) config_.no_distribution = "it takes the records in turn";
+    const bool by_phases = !plan_.workload->phases().empty();
+    if (!mix().draws_keys()) plan_.no_distribution = "it takes the records in turn";
     if (defaults_.dist && !mix().usual_distribution().empty()) config_.distribution = Spec::parse(mix().usual_distribution());
     if (mix().fills()) {
       leave_out_warmup("begins with an empty index");
@@ -292,8 +306,8 @@ class Completion {
       config_.warmup_ns = by_file() ? 0 : kDefaultWarmup;
     }
     if (defaults_.time && !mix().fills() && !by_file() && !by_phases) config_.time_ns = kDefaultTime;
-    no_file_ = by_file()   ? take_file(config_, *workload_, defaults_)
-               : by_phases ? take_phases(config_, *workload_, defaults_)
+    no_file_ = by_file()   ? take_file(plan_, *plan_.workload, defaults_)
+               : by_phases ? take_phases(plan_, *plan_.workload, defaults_)
                            : "";
     if ((config_.rate || config_.slo) && defaults_.latency) config_.latency_every = 1;   // every call stands alone there anyway
   }
@@ -301,7 +315,7 @@ class Completion {
   /// Says so where one was given.
   void leave_out_warmup(std::string_view why) {
     if (!defaults_.warmup && config_.warmup_ns > 0) {
-      config_.inert.push_back(
+      plan_.inert.push_back(
           fmt::format("--warmup={} is inert: --workload={} {}", duration_text(config_.warmup_ns), config_.workload.str(), why));
     }
     config_.warmup_ns = 0;
@@ -313,7 +327,7 @@ class Completion {
     if (defaults_.records && !by_file()) {
       // A mix that inserts needs keys that are not in the index.
       const u64 keys_left = !mix().fills() && mix().has(OpKind::kInsert) ? capacity_ / 2 : capacity_;
-      const u64 payload = payload_places(config_, *workload_, 1) * config_.value_size;
+      const u64 payload = payload_places(config_, *plan_.workload, 1) * config_.value_size;
       config_.records = std::min(default_records(memory_available_, payload), std::max<u64>(keys_left, 1));
     } else if (config_.records > capacity_) {
       throw InputError(fmt::format("--records: --keys={} has distinct keys for {} records, not for {}", config_.keys.str(), capacity_,
@@ -337,12 +351,12 @@ class Completion {
     } catch (const InputError& error) {
       return error.what();
     }
-    config_.own_memory = pair_->own_memory;
+    plan_.own_memory = pair_->own_memory;
     if (!no_options_.empty()) return no_options_;
     if (!no_file_.empty()) return no_file_;
-    config_.index_degraded = pair_->index_degraded(config_.index).value_or("");
-    config_.widths = pair_->widths(config_.index);
-    config_.no_reclaim = pair_->no_reclaim;
+    plan_.index_degraded = pair_->index_degraded(config_.index).value_or("");
+    plan_.widths = pair_->widths(config_.index);
+    plan_.no_reclaim = pair_->no_reclaim;
     return "";
   }
 
@@ -355,20 +369,20 @@ class Completion {
       });
     }
     const bool fills = mix().fills();
-    config_.most_keys = pair_->most_keys(config_.index);
+    plan_.most_keys = pair_->most_keys(config_.index);
     // By default nine tenths of a table are filled.
     if (defaults_.records && !fills && !by_file()) {
-      config_.records = std::min(config_.records, config_.most_keys - config_.most_keys / 10);
+      config_.records = std::min(config_.records, plan_.most_keys - plan_.most_keys / 10);
     }
-    if (!fills && config_.records > config_.most_keys) {
-      return fmt::format("--records: {} has {} slots, too few for {} records", config_.index.str(), config_.most_keys, config_.records);
+    if (!fills && config_.records > plan_.most_keys) {
+      return fmt::format("--records: {} has {} slots, too few for {} records", config_.index.str(), plan_.most_keys, config_.records);
     }
-    config_.payloads = payload_places(config_, *workload_, config_.records);
-    if (config_.payloads != 0 && config_.widths.value < 64) {
+    plan_.payloads = payload_places(config_, *plan_.workload, config_.records);
+    if (plan_.payloads != 0 && plan_.widths.value < 64) {
       return fmt::format("--value-size: {} keeps values of {} bits, too few to lead to payloads", config_.index.str(),
-                         config_.widths.value);
+                         plan_.widths.value);
     }
-    fits([&] { check_room_for_payloads(config_, memory_available_); });
+    fits([&] { check_room_for_payloads(plan_, memory_available_); });
     // What a file inserts has keys in the file.
     if (mix().has(OpKind::kInsert) && !fills && !mix().has(OpKind::kErase) && !by_file() && config_.records == capacity_) {
       if (defaults_.records) {
@@ -377,17 +391,17 @@ class Completion {
       return fmt::format("--records: --keys={} has {} keys, too few for {} records and one to insert; write fewer",
                          config_.keys.str(), capacity_, config_.records);
     }
-    if (config_.widths.key < bits_of(config_.keys)) {
-      return fmt::format("{0}: {1} holds keys of {2} bits{3}", key_option(), config_.index.str(), config_.widths.key,
-                         by_file() ? "" : fmt::format("; write --keys=u{}", config_.widths.key));
+    if (plan_.widths.key < bits_of(config_.keys)) {
+      return fmt::format("{0}: {1} holds keys of {2} bits{3}", key_option(), config_.index.str(), plan_.widths.key,
+                         by_file() ? "" : fmt::format("; write --keys=u{}", plan_.widths.key));
     }
     return "";
   }
 
   std::string combine() {
-    std::string why = why_not_together({.config = config_, .defaults = defaults_, .pair = *pair_, .workload = *workload_,
+    std::string why = why_not_together({.plan = plan_, .config = config_, .defaults = defaults_, .pair = *pair_, .workload = *plan_.workload,
                                         .churn = churn_, .capacity = capacity_});
-    return why.empty() ? config_.no_room : why;
+    return why.empty() ? no_room_ : why;
   }
 
   /// What is not measured as it was asked for, where --strict refuses that.
@@ -396,15 +410,15 @@ class Completion {
     const auto refuse = [](const std::string& why) {
       if (!why.empty()) throw InputError("--strict: the result would be degraded: " + why);
     };
-    refuse(config_.index_degraded);
-    refuse(config_.mem_degraded);
+    refuse(plan_.index_degraded);
+    refuse(plan_.mem_degraded);
     if (config_.clear_accessed_ns != 0) refuse(why_accessed_stay().value_or(""));
     if (pair_->elides_reads || writes(mix())) refuse(pair_->degraded(config_.sync).value_or(""));
     return "";
   }
 
-  const Mix& mix() const { return workload_->mix(); }
-  bool by_file() const { return workload_->by_file(); }
+  const Mix& mix() const { return plan_.workload->mix(); }
+  bool by_file() const { return plan_.workload->by_file(); }
   /// What says which keys there are.
   std::string key_option() const { return by_file() ? fmt::format("--workload={}", config_.workload.str()) : "--keys"; }
 
@@ -415,27 +429,27 @@ class Completion {
       look();
     } catch (const NoRoom& error) {
       if (!config_.fit) throw;
-      if (config_.no_room.empty()) config_.no_room = error.what();
+      if (no_room_.empty()) no_room_ = error.what();
     }
   }
 
-  Config& config_;
+  Plan plan_;
+  Config& config_ = plan_.config;
   const Defaults& defaults_;
   const Surroundings& surroundings_;
   CapacityOfKeys& capacities_;
   u64 memory_available_ = 0;
   u64 capacity_ = 0;   // distinct keys
   Churn churn_;
-  std::optional<Workload> workload_;
+  std::string no_room_;   // why this machine is too small for it, where --fit asks
   std::string no_options_, no_file_;   // why those of the index, and of the file, do not go with the rest
   const Pair* pair_ = nullptr;
 };
 
 }  // namespace
 
-std::string complete_and_check(Config& config, const Defaults& defaults, const Surroundings& surroundings,
-                               CapacityOfKeys& capacities) {
-  return Completion(config, defaults, surroundings, capacities).run();
+Planned planned(Config config, const Defaults& defaults, const Surroundings& surroundings, CapacityOfKeys& capacities) {
+  return Completion(std::move(config), defaults, surroundings, capacities).run();
 }
 
 u64 CapacityOfKeys::of(const Spec& keys, u64 memory) {

@@ -1,6 +1,6 @@
 #pragma once
 
-// The last step from options to a Config: defaults that depend on other options or on the machine, then every
+// The last step from options to a Plan: defaults that depend on other options or on the machine, then every
 // check that needs more than one option or more than the command line.
 
 #include <string>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "harness/cli/cli.h"
-#include "harness/config/config.h"
+#include "harness/config/plan.h"
 
 namespace latchlab {
 
@@ -37,7 +37,7 @@ class CapacityOfKeys {
 };
 
 /// Fills in what is to be done for --mem, or why nothing is. Throws InputError for a node that is not there.
-void place_memory(Config& config, const Topology& topology);
+void place_memory(Plan& plan, const Topology& topology);
 
 /// The index itself, or the one that is meant by one of its options (Pair::meant_by). Throws InputError for options that this one
 /// has not.
@@ -47,10 +47,13 @@ void place_memory(Config& config, const Topology& topology);
 /// The same of an index. Throws Contradiction, too.
 [[nodiscard]] Spec index_in_effect(const Spec& index, const Registry& registry);
 
-/// Fills in what was not given and checks the whole. Throws InputError for what is wrong in itself; returns
-/// why the point makes no sense where only the combination is at fault (two writers under `none`), so that a
-/// sweep can go on without it, or why there is no room for it if --fit asks; returns "" for a point that can run.
-[[nodiscard]] std::string complete_and_check(Config& config, const Defaults& defaults,
-                                             const Surroundings& surroundings, CapacityOfKeys& capacities);
+/// Fills in what was not given, checks the whole, and plans it. Throws InputError for what is wrong in itself; the plan is to be
+/// skipped where only the combination is at fault (two writers under `none`), so that a sweep can go on without it, or where there
+/// is no room for it and --fit asks.
+struct Planned {
+  Plan plan;
+  bool fits = true;   ///< false where it is skipped for want of room
+};
+[[nodiscard]] Planned planned(Config config, const Defaults& defaults, const Surroundings& surroundings, CapacityOfKeys& capacities);
 
 }  // namespace latchlab

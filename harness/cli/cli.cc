@@ -75,7 +75,8 @@ u64 memory_of(const Topology& topology, u64 otherwise) {
 /// The same for values of an option that mean the same: 1K and 1000, rtm and rtm:20. What other options say is left out, since it may
 /// keep this one from a point.
 std::string meaning_of(const OptionRow& option, const std::string& value, const Registry& registry) {
-  Config alone;
+  Plan plan;
+  Config& alone = plan.config;
   apply(option, alone, value);
   alone.index = index_meant(alone.index, registry).plain();
   try {
@@ -84,7 +85,7 @@ std::string meaning_of(const OptionRow& option, const std::string& value, const 
   }
   alone.sync = in_effect(alone.sync, registry);
   for (Spec* const spec : {&alone.workload, &alone.keys, &alone.distribution, &alone.churn}) *spec = spec->plain();
-  return point_of(alone) + alone.keys.str();
+  return point_of(plan) + alone.keys.str();
 }
 
 /// The options that ask for one run of the product of `axes`, that of its point number `point`, alone.
@@ -106,10 +107,10 @@ std::vector<std::string> words_of_run(const Config& config, const Given& axes, s
 
 /// Throws InputError for what means nothing where a file's requests are written and nothing runs.
 void check_writes_requests(const RunCommand& command, const Given& given, const std::optional<std::string>& out) {
-  const auto& run = *std::ranges::find_if(command.runs, [](const PlannedRun& one) { return !one.config.requests_to.empty(); });
+  const auto& run = *std::ranges::find_if(command.runs, [](const Plan& one) { return !one.requests_to.empty(); });
   const auto refuse = [&](std::string_view what) {
     throw InputError(fmt::format("{} --workload={}: its storageEngine=none writes the requests to {}, and runs nothing; an --index=NAME "
-                                 "would run it", what, run.config.workload.str(), run.config.requests_to));
+                                 "would run it", what, run.config.workload.str(), run.requests_to));
   };
   if (command.runs.size() > 1) refuse("--workload: several runs do not go with");
   for (const auto& [name, values] : given) {
@@ -204,22 +205,22 @@ RunCommand parse_run(const std::vector<std::string>& args, const Surroundings& h
   CapacityOfKeys capacities;
   std::string first_skip;
   bool any_runs = false;
-  for (Config& point : points) {
-    const std::string skip = complete_and_check(point, defaults, surroundings, capacities);
-    if (skip.empty() || skip == point.no_room) any_runs = true;
-    if (first_skip.empty()) first_skip = skip;
+  for (const Config& point : points) {
+    const auto [plan, fits] = planned(point, defaults, surroundings, capacities);
+    if (plan.skip.empty() || !fits) any_runs = true;
+    if (first_skip.empty()) first_skip = plan.skip;
     for (u32 i = 0; i < reps; ++i) {
-      command.runs.push_back({.config = point, .skip = skip});
+      command.runs.push_back(plan);
       command.runs.back().config.replicate += i;
     }
   }
   if (!any_runs) throw InputError(first_skip);
-  if (std::ranges::any_of(command.runs, [](const PlannedRun& run) { return !run.config.requests_to.empty(); })) {
+  if (std::ranges::any_of(command.runs, [](const Plan& run) { return !run.requests_to.empty(); })) {
     check_writes_requests(command, given, out);
     return command;
   }
-  for (const PlannedRun& run : command.runs) {
-    const bool calls = run.skip.empty() && run.config.own_memory.empty() && calls_malloc(run.config.alloc);
+  for (const Plan& run : command.runs) {
+    const bool calls = run.skip.empty() && run.own_memory.empty() && calls_malloc(run.config.alloc);
     if (calls && std::ranges::count(command.mallocs, run.config.alloc) == 0) command.mallocs.push_back(run.config.alloc);
   }
   for (std::size_t i = 0; i < command.runs.size() && command.mallocs.size() > 1; ++i) {

@@ -65,16 +65,16 @@ TEST_CASE("every option of a run is an axis", "[cli]") {
 }
 
 TEST_CASE("memory is placed where there are nodes to choose from, on this machine", "[cli]") {
-  const Config elsewhere = runs({"--mem=interleave"}).runs[0].config;
+  const Plan elsewhere = runs({"--mem=interleave"}).runs[0];
   CHECK(elsewhere.not_placed == "the topology describes another machine");
   CHECK(elsewhere.pages.kind == PagePlacement::Kind::kFirstTouch);
   CHECK(contains(point_of(elsewhere), "--mem=interleave"));
-  CHECK(runs({"--seed=1"}).runs[0].config.not_placed == "it is the system's own rule");
+  CHECK(runs({"--seed=1"}).runs[0].not_placed == "it is the system's own rule");
 
   const Topology one = Topology::synthetic("core:2 pu:1");
   const Surroundings surroundings{.registry = kRegistry, .memory_available = u64{8} << 30, .topology = one};
   const auto run = std::get<RunCommand>(parse_command_line({"--mem=bind:0"}, surroundings)).runs[0];
-  CHECK(run.config.not_placed == "there is one NUMA node");
+  CHECK(run.not_placed == "there is one NUMA node");
   CHECK_THROWS_WITH(parse_command_line({"--mem=bind:1"}, surroundings), Catch::Contains("this process may use node 0 only"));
 }
 
@@ -84,8 +84,8 @@ TEST_CASE("what the kernel refuses of --mem degrades the run, and --strict refus
   lies.nodes[1].os = kMostNodes - 1;   // which this machine does not have
   const Surroundings surroundings{.registry = kRegistry, .memory_available = u64{8} << 30, .topology = lies};
   const auto run = std::get<RunCommand>(parse_command_line({"--mem=bind:1023"}, surroundings)).runs[0];
-  CHECK(contains(run.config.mem_degraded, "--mem: the kernel does not let this process place memory"));
-  CHECK(run.config.not_placed == run.config.mem_degraded);
+  CHECK(contains(run.mem_degraded, "--mem: the kernel does not let this process place memory"));
+  CHECK(run.not_placed == run.mem_degraded);
   CHECK_THROWS_WITH(parse_command_line({"--mem=bind:1023", "--strict"}, surroundings),
                     Catch::Contains("would be degraded: --mem"));
   lies.nodes[1].allowed = false;
@@ -111,12 +111,12 @@ TEST_CASE("threads of a cluster or a socket are multiplied by those that --pin n
   const RunCommand command =
       runs({"--pin={cluster:0,socket:0,compact}", "--threads={1,2}", "--threads-per=cluster", "--smt=pack"});
   std::vector<u32> threads;
-  for (const PlannedRun& run : command.runs) threads.push_back(run.config.threads);
+  for (const Plan& run : command.runs) threads.push_back(run.config.threads);
   CHECK(threads == std::vector<u32>{1, 2, 2, 4, 4, 8});
-  const std::string point = point_of(command.runs.back().config);
+  const std::string point = point_of(command.runs.back());
   CHECK(contains(point, "--threads=2 --pin=compact --threads-per=cluster --smt=pack"));
-  CHECK(point_of(runs(split_like_shell(point)).runs[0].config) == point);
-  CHECK(contains(point_of(runs({"--threads=2"}).runs[0].config), "--threads=2 --pin=compact --alloc="));
+  CHECK(point_of(runs(split_like_shell(point)).runs[0]) == point);
+  CHECK(contains(point_of(runs({"--threads=2"}).runs[0]), "--threads=2 --pin=compact --alloc="));
 }
 
 TEST_CASE("repetitions are replicates of their point", "[cli]") {
@@ -124,18 +124,17 @@ TEST_CASE("repetitions are replicates of their point", "[cli]") {
   REQUIRE(command.runs.size() == 6);
   CHECK(command.runs[2].config.replicate == 2);
   CHECK(command.runs[2].config.sync.str() == "none");
-  CHECK(point_of(command.runs[0].config) == point_of(command.runs[2].config));
-  CHECK(point_of(command.runs[0].config) != point_of(command.runs[3].config));
+  CHECK(point_of(command.runs[0]) == point_of(command.runs[2]));
+  CHECK(point_of(command.runs[0]) != point_of(command.runs[3]));
 }
 
 TEST_CASE("a point names itself again", "[cli]") {
-  const Config config =
+  const Plan plan =
       runs({"--sync=rtm:20,wait=0", "--ops=12345", "--keys=dense", "--warmup=1500us", "--pin=list:0-1,3"})
-          .runs[0]
-          .config;
-  const Config again = runs(split_like_shell(point_of(config))).runs[0].config;
-  CHECK(point_of(again) == point_of(config));
-  CHECK(again.warmup_ns == 1'500'000);
+          .runs[0];
+  const Plan again = runs(split_like_shell(point_of(plan))).runs[0];
+  CHECK(point_of(again) == point_of(plan));
+  CHECK(again.config.warmup_ns == 1'500'000);
 }
 
 TEST_CASE("an index that begins larger than memory is a mistake", "[cli]") {
@@ -151,7 +150,7 @@ TEST_CASE("calls are timed all, by a sample, or not at all", "[cli]") {
   CHECK(every("--latency=sample:0.01") == 100);
   for (const char* latency : {"off", "all", "sample:0.01", "sample:1e-06"}) {
     const std::string option = "--latency=" + std::string(latency);
-    CHECK(contains(point_of(runs({option}).runs[0].config), option + " "));
+    CHECK(contains(point_of(runs({option}).runs[0]), option + " "));
   }
   CHECK(error_of({"--latency=some"}) == "--latency: 'some' is not off, all or sample:0.01");
   CHECK(every("--latency=sample:.33") == 3);
@@ -172,12 +171,12 @@ TEST_CASE("events to count: a comma joins families in one point, braces make poi
   CHECK(command.runs[0].config.pmu == "core");
   CHECK(command.runs[1].config.pmu == "tsx");
   // Points of before there were events keep their names.
-  CHECK(point_of(command.runs[0].config) == point_of(runs({"--threads=1"}).runs[0].config));
-  CHECK_FALSE(contains(point_of(command.runs[0].config), "--pmu"));
+  CHECK(point_of(command.runs[0]) == point_of(runs({"--threads=1"}).runs[0]));
+  CHECK_FALSE(contains(point_of(command.runs[0]), "--pmu"));
   for (const char* pmu : {"tsx,cache", "off", "CYCLES:u"}) {
-    const Config config = runs({"--pmu=" + std::string(pmu)}).runs[0].config;
-    CHECK(contains(point_of(config), "--pmu=" + std::string(pmu) + " "));
-    CHECK(point_of(runs(split_like_shell(point_of(config))).runs[0].config) == point_of(config));
+    const Plan plan = runs({"--pmu=" + std::string(pmu)}).runs[0];
+    CHECK(contains(point_of(plan), "--pmu=" + std::string(pmu) + " "));
+    CHECK(point_of(runs(split_like_shell(point_of(plan))).runs[0]) == point_of(plan));
   }
   CHECK(error_of({"--pmu=tsx,cach"}).ends_with("did you mean 'cache'?"));   // and not that a list would be right
   CHECK(contains(error_of({"--pmu={core,cach}"}), "did you mean 'cache'?"));
@@ -189,8 +188,8 @@ TEST_CASE("operations come at a rate, and then all calls are timed unless the li
   CHECK(command.runs[2].config.rate->str() == "fixed:4000");
   CHECK(command.runs[4].config.rate->str() == "sine:2000000,amplitude=0.1,period=10s");
   CHECK(command.runs[4].config.latency_every == 1);
-  CHECK(contains(point_of(command.runs[3].config), " --rate=poisson:1000000 "));
-  CHECK_FALSE(contains(point_of(runs({"--threads=1"}).runs[0].config), "--rate"));
+  CHECK(contains(point_of(command.runs[3]), " --rate=poisson:1000000 "));
+  CHECK_FALSE(contains(point_of(runs({"--threads=1"}).runs[0]), "--rate"));
   CHECK(runs({"--rate=1k", "--latency=sample:0.1"}).runs[0].config.latency_every == 10);
   CHECK(runs({"--rate=1k", "--latency=off"}).runs[0].config.latency_every == 0);
   CHECK(contains(error_of({"--rate={1M,fixed:1000k}"}), "--rate: fixed:1000k is the same as 1M"));
@@ -198,7 +197,7 @@ TEST_CASE("operations come at a rate, and then all calls are timed unless the li
   CHECK(error_of({"--rate=1M", "--batch=16"}) ==
         "--batch: with --rate operations come one by one, not 16 at a time; leave one of them out");
   CHECK(runs({"--slo={p99:50us,p99.9:1ms}"}).runs[1].config.latency_every == 1);
-  CHECK(contains(point_of(runs({"--slo=p99:50us"}).runs[0].config), " --slo=p99:50us "));
+  CHECK(contains(point_of(runs({"--slo=p99:50us"}).runs[0]), " --slo=p99:50us "));
   CHECK(error_of({"--slo=p99:50us", "--rate=1M"}) == "--slo: it looks for the rate that --rate gives; leave one of them out");
   CHECK(error_of({"--slo=p99:50us", "--latency=off"}) == "--slo: --latency=off times nothing; leave it out");
   CHECK(contains(error_of({"--slo=p99:50us", "--workload=insert"}), "fills the index once"));
@@ -214,7 +213,7 @@ TEST_CASE("the instructions of kernels are an axis, for an index that has them",
   REQUIRE(command.runs.size() == 4);
   CHECK(command.runs[0].config.index.str() == "vip:isa=avx");
   CHECK(command.runs[3].config.index.str() == "vip:32,isa=sse");
-  CHECK(command.runs[3].config.index_options == Options{{"period", "32"}, {"isa", "sse"}});
+  CHECK(command.runs[3].index_options == Options{{"period", "32"}, {"isa", "sse"}});
   CHECK(error_of({"--index=vip", "--isa=mmx"}) == "--isa: index vip: isa=mmx is none of any, sse, avx; did you mean 'avx'?");
   CHECK(error_of({"--index=vip:0", "--isa=sse"}).starts_with("--index: index vip: '0' must be"));
   const RunCommand borne = runs({"--index=vip:99", "--isa={sse,avx}"});
@@ -226,8 +225,8 @@ TEST_CASE("the instructions of kernels are an axis, for an index that has them",
   CHECK(contains(error_of({"--index=vip:isa=sse", "--isa=avx"}), "--index=vip:isa=sse says which, too"));
   CHECK(contains(error_of({"--index=art", "--isa=avx"}), "--isa: it does not reach art"));
   CHECK(contains(error_of({"--index=vip", "--isa={avx,avx}"}), "is given twice"));
-  CHECK(runs({"--index=vip", "--isa=avx"}).runs[0].config.index_degraded == "no avx here");
-  CHECK(runs({"--index=vip", "--isa=sse", "--strict"}).runs[0].config.index_degraded.empty());
+  CHECK(runs({"--index=vip", "--isa=avx"}).runs[0].index_degraded == "no avx here");
+  CHECK(runs({"--index=vip", "--isa=sse", "--strict"}).runs[0].index_degraded.empty());
   CHECK(error_of({"--index=vip", "--isa=avx", "--strict"}) == "--strict: the result would be degraded: no avx here");
   const RunCommand some = runs({"--index={art,vip}", "--isa=avx"});
   CHECK(contains(some.runs[0].skip, "does not reach art"));
@@ -239,7 +238,7 @@ TEST_CASE("a point of a list whose index has options that contradict one another
   REQUIRE(command.runs.size() == 4);
   CHECK(command.runs[0].skip == "--index: index vip: 99 is not of isa=sse");
   CHECK(command.runs[0].config.index.str() == "vip:99,isa=sse");
-  CHECK(command.runs[0].config.index_options.empty());
+  CHECK(command.runs[0].index_options.empty());
   for (const std::size_t i : {1, 2, 3}) CHECK(command.runs[i].skip.empty());
   // --isa is not to blame for what the index does not bear by itself.
   const RunCommand both = runs({"--index={vip:99,isa=sse,vip:60}", "--isa=avx", "--keys=u32"});
@@ -255,11 +254,11 @@ TEST_CASE("each run of a list with several mallocs has the words that ask for it
                                 "--threads={1,2}", "--workload={insert,lookup}", "--reps=2", "--block=3", "--order=1", "--fit"});
   CHECK(list.mallocs == std::vector{Alloc::kJemalloc, Alloc::kMalloc});
   REQUIRE(list.runs.size() == 96);
-  for (const PlannedRun& run : list.runs) {
+  for (const Plan& run : list.runs) {
     if (!run.skip.empty()) continue;   // what is not run asks for nothing
     const RunCommand alone = runs(run.words);
     REQUIRE(alone.runs.size() == 1);
-    CHECK(point_of(alone.runs[0].config) == point_of(run.config));
+    CHECK(point_of(alone.runs[0]) == point_of(run));
     CHECK(alone.runs[0].config.replicate == run.config.replicate);
     CHECK(alone.runs[0].config.block == 3u);
     CHECK(alone.runs[0].config.order == 1u);
@@ -280,8 +279,8 @@ TEST_CASE("an index with the option by which another is meant is that one", "[cl
   CHECK(command.runs[0].config.index.str() == "vip:isa=sse");
   CHECK(contains(command.runs[2].skip, "tbb does not run under spin"));
   CHECK(command.runs[3].config.index.str() == "tbb:grain=3");
-  CHECK(command.runs[3].config.own_memory == "it allocates itself");
-  CHECK(contains(point_of(command.runs[3].config), "--index=tbb:grain=3 "));
+  CHECK(command.runs[3].own_memory == "it allocates itself");
+  CHECK(contains(point_of(command.runs[3]), "--index=tbb:grain=3 "));
   CHECK(error_of({"--index=vip:isa=sse,grain=3", "--sync=own"}) ==
         "--index: 'vip:isa=sse,grain=3' is tbb, by its option grain, and that has no option isa");
   CHECK(error_of({"--index={vip:grain=3,tbb:grain=3}", "--sync=own"}) ==
@@ -455,18 +454,18 @@ TEST_CASE("wrong input is one line that says what would be right", "[cli]") {
 }
 
 TEST_CASE("memory options that do not reach an index are refused, and not part of its point", "[cli]") {
-  const Config tbb = runs({"--index=tbb", "--sync=own", "--hugepages=none"}).runs[0].config;
+  const Plan tbb = runs({"--index=tbb", "--sync=own", "--hugepages=none"}).runs[0];
   CHECK(tbb.own_memory == "it allocates itself");
   CHECK_FALSE(contains(point_of(tbb), "--alloc"));
   CHECK(contains(point_of(tbb), "--hugepages=none"));
-  CHECK(contains(point_of(runs({"--index=art"}).runs[0].config), "--alloc=arena+touch"));
+  CHECK(contains(point_of(runs({"--index=art"}).runs[0]), "--alloc=arena+touch"));
   CHECK(error_of({"--index=tbb", "--sync=own", "--alloc=arena+touch"}) ==
         "--alloc: it does not reach tbb: it allocates itself");
   CHECK(contains(error_of({"--index=tbb", "--sync=own", "--hugepages=thp"}), "thp does not reach tbb"));
   CHECK(contains(error_of({"--alloc=malloc", "--hugepages=thp"}), "does not reach --alloc=malloc"));
   CHECK(error_of({"--sync=none", "--reclaim=leak"}) == "--reclaim: it does not reach --sync=none: nothing waits");
-  CHECK_FALSE(contains(point_of(runs({"--sync=none"}).runs[0].config), "--reclaim"));
-  CHECK(contains(point_of(runs({"--sync=olc"}).runs[0].config), "--reclaim=epoch "));
+  CHECK_FALSE(contains(point_of(runs({"--sync=none"}).runs[0]), "--reclaim"));
+  CHECK(contains(point_of(runs({"--sync=olc"}).runs[0]), "--reclaim=epoch "));
   CHECK(runs({"--sync=olc", "--reclaim={epoch-fence,qsbr,leak}"}).runs[1].config.reclaim == Reclaim::kQsbr);
   const RunCommand sweep = runs({"--alloc={malloc,arena}", "--hugepages={none,thp}"});
   REQUIRE(sweep.runs.size() == 4);

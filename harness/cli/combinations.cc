@@ -14,14 +14,14 @@ namespace {
 /// Options of the process that do not reach this index, policy or placement.
 std::string not_reached(const Combination& point) {
   const Config& config = point.config;
-  if (!config.own_memory.empty() && !point.defaults.alloc) {
-    return fmt::format("--alloc: it does not reach {}: {}", config.index.name, config.own_memory);
+  if (!point.plan.own_memory.empty() && !point.defaults.alloc) {
+    return fmt::format("--alloc: it does not reach {}: {}", config.index.name, point.plan.own_memory);
   }
-  if (!config.no_reclaim.empty() && !point.defaults.reclaim) {
-    return fmt::format("--reclaim: it does not reach --sync={}: {}", config.sync.name, config.no_reclaim);
+  if (!point.plan.no_reclaim.empty() && !point.defaults.reclaim) {
+    return fmt::format("--reclaim: it does not reach --sync={}: {}", config.sync.name, point.plan.no_reclaim);
   }
-  if (config.huge_pages == HugePages::kThp && !config.own_memory.empty()) {
-    return fmt::format("--hugepages: thp does not reach {}: {}", config.index.name, config.own_memory);
+  if (config.huge_pages == HugePages::kThp && !point.plan.own_memory.empty()) {
+    return fmt::format("--hugepages: thp does not reach {}: {}", config.index.name, point.plan.own_memory);
   }
   if (config.huge_pages == HugePages::kThp && calls_malloc(config.alloc)) {
     return fmt::format("--hugepages: thp does not reach --alloc={}, which asks nobody for a page size", word(config.alloc));
@@ -130,11 +130,11 @@ std::string no_batch(const Combination& point) {
 std::string no_popularity(const Combination& point) {
   const Config& config = point.config;
   const Churn& churn = point.churn;
-  if (!config.no_distribution.empty() && !point.defaults.dist) {
-    return fmt::format("--dist: it does not reach --workload={}: {}", config.workload.str(), config.no_distribution);
+  if (!point.plan.no_distribution.empty() && !point.defaults.dist) {
+    return fmt::format("--dist: it does not reach --workload={}: {}", config.workload.str(), point.plan.no_distribution);
   }
-  if (churn.kind != Churn::Kind::kNone && !config.no_distribution.empty()) {
-    return fmt::format("--churn: it does not reach --workload={}: {}", config.workload.str(), config.no_distribution);
+  if (churn.kind != Churn::Kind::kNone && !point.plan.no_distribution.empty()) {
+    return fmt::format("--churn: it does not reach --workload={}: {}", config.workload.str(), point.plan.no_distribution);
   }
   const Distribution distribution(config.distribution);
   if (const std::string why = why_no_churn(churn, distribution, "--dist=" + config.distribution.str(), point.workload.mix());
@@ -146,7 +146,7 @@ std::string no_popularity(const Combination& point) {
   } catch (const InputError& error) {
     return fmt::format("--workload: with {} records {}", config.records, error.what());
   }
-  if (!config.no_distribution.empty()) return "";
+  if (!point.plan.no_distribution.empty()) return "";
   try {
     (void)distribution.law(config.records);
   } catch (const InputError& error) {

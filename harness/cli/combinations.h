@@ -6,7 +6,7 @@
 #include <string>
 
 #include "harness/cli/check.h"
-#include "harness/config/config.h"
+#include "harness/config/plan.h"
 #include "harness/config/registry.h"
 #include "workloads/churn.h"
 #include "workloads/workload.h"
@@ -15,7 +15,8 @@ namespace latchlab {
 
 /// A point of which all is known: what was not given is filled in.
 struct Combination {
-  const Config& config;
+  const Plan& plan;
+  const Config& config;   ///< of the plan
   const Defaults& defaults;
   const Pair& pair;
   const Workload& workload;

@@ -78,18 +78,18 @@ TEST_CASE("interleave:pin means the nodes of the processors that --pin names", "
   CHECK(nodes("--pin=socket:1,0") == std::vector<u32>{0, 1, 2, 3});
   CHECK(nodes("--pin=list:1,7") == std::vector<u32>{0, 3});
   CHECK(nodes("--pin=scatter") == std::vector<u32>{0, 1, 2, 3});
-  const Config config = runs_on_eight({"--mem=interleave:pin", "--pin=socket:1"}).runs[0].config;
-  CHECK(config.mem.kind == PagePlacement::Kind::kInterleave);
-  CHECK_THAT(point_of(config), Catch::Contains("--mem=interleave:pin"));
+  const Plan plan = runs_on_eight({"--mem=interleave:pin", "--pin=socket:1"}).runs[0];
+  CHECK(plan.config.mem.kind == PagePlacement::Kind::kInterleave);
+  CHECK_THAT(point_of(plan), Catch::Contains("--mem=interleave:pin"));
   CHECK_THAT(refusal_on_eight({"--mem=interleave:0"}), Catch::Contains("interleave:pin"));
 }
 
 TEST_CASE("Accessed bits are cleared so often, or not at all, and a point says so", "[cli]") {
   CHECK(runs_on_eight({"--clear-accessed=off"}).runs[0].config.clear_accessed_ns == 0);
-  CHECK(point_of(runs_on_eight({"--clear-accessed=off"}).runs[0].config) == point_of(runs_on_eight({"--seed=1"}).runs[0].config));
-  const Config config = runs_on_eight({"--clear-accessed={off,100ms}"}).runs[1].config;
-  CHECK(config.clear_accessed_ns == 100'000'000);
-  CHECK_THAT(point_of(config), Catch::Contains(" --clear-accessed=100ms "));
+  CHECK(point_of(runs_on_eight({"--clear-accessed=off"}).runs[0]) == point_of(runs_on_eight({"--seed=1"}).runs[0]));
+  const Plan plan = runs_on_eight({"--clear-accessed={off,100ms}"}).runs[1];
+  CHECK(plan.config.clear_accessed_ns == 100'000'000);
+  CHECK_THAT(point_of(plan), Catch::Contains(" --clear-accessed=100ms "));
   CHECK(refusal_on_eight({"--clear-accessed=0"}) != "");
 }
 

@@ -96,7 +96,7 @@ AbCommand parse_ab(const std::vector<std::string>& args, const Surroundings& sur
       const RunCommand run = parse_run(variant.args, surroundings);
       if (run.runs.size() != 1) throw InputError("a variant is one run: no lists, no ranges");
       const Config& config = run.runs.front().config;
-      if (!config.requests_to.empty()) {
+      if (!run.runs.front().requests_to.empty()) {
         throw InputError(fmt::format("--workload={} has storageEngine=none, which runs nothing; write --index=NAME",
                                      config.workload.str()));
       }
@@ -164,11 +164,11 @@ LimitsCommand parse_limits(const std::vector<std::string>& args, const Surroundi
     command.footprint = parse_count("--footprint", *footprint, kMiB, most) / kLineBytes * kLineBytes;
   }
   for (const std::string& name : kPlaces) {
-    if (const auto value = take(given, name)) option_row(name).apply(command.config, *value);
+    if (const auto value = take(given, name)) option_row(name).apply(command.plan.config, *value);
   }
-  (void)seat(surroundings.topology, command.config);   // throws for a processor that does not exist
-  place_memory(command.config, surroundings.topology);
-  if (!command.config.mem_degraded.empty()) throw InputError(command.config.mem_degraded);
+  command.plan.seats = seat(surroundings.topology, command.plan.config);
+  place_memory(command.plan, surroundings.topology);
+  if (!command.plan.mem_degraded.empty()) throw InputError(command.plan.mem_degraded);
   return command;
 }
 

@@ -71,25 +71,25 @@ TEST_CASE("compare takes files and folders, limits what a place is made of", "[c
           fmt::format("compare: '{}' is there twice; results do not differ from themselves", same));
   }
   const auto plain = std::get<LimitsCommand>(parse({"limits"}));
-  CHECK(plain.config.threads == 1);
+  CHECK(plain.plan.config.threads == 1);
   CHECK(plain.footprint > 0);
   const auto limits = std::get<LimitsCommand>(
       parse({"limits", "--footprint=64Mi", "--threads=2", "--hugepages=thp", "--pin=scatter", "--json"}));
   CHECK(limits.footprint == 64 << 20);
-  CHECK(limits.config.threads == 2);
-  CHECK(limits.config.huge_pages == HugePages::kThp);
-  CHECK(limits.config.pin.kind == Pin::Kind::kScatter);
+  CHECK(limits.plan.config.threads == 2);
+  CHECK(limits.plan.config.huge_pages == HugePages::kThp);
+  CHECK(limits.plan.config.pin.kind == Pin::Kind::kScatter);
   CHECK(limits.json);
-  CHECK(std::get<LimitsCommand>(parse({"limits", "--mem=interleave"})).config.mem.kind == PagePlacement::Kind::kInterleave);
+  CHECK(std::get<LimitsCommand>(parse({"limits", "--mem=interleave"})).plan.config.mem.kind == PagePlacement::Kind::kInterleave);
   CHECK(contains(error_of({"limits", "--mem=bind:999"}), "--mem=bind:999: there is no node 999"));
 }
 
 TEST_CASE("only a part of a comparison has a block", "[cli]") {
   CHECK_FALSE(runs({"--index=art"}).runs[0].config.block);
-  const Config part = runs({"--block=0", "--order=1", "--replicate=2"}).runs[0].config;
-  CHECK(part.block == 0);
-  CHECK(part.order == 1);
-  CHECK(part.replicate == 2);
+  const Plan part = runs({"--block=0", "--order=1", "--replicate=2"}).runs[0];
+  CHECK(part.config.block == 0);
+  CHECK(part.config.order == 1);
+  CHECK(part.config.replicate == 2);
 }
 
 TEST_CASE("a line is split as a shell would", "[cli]") {
@@ -134,7 +134,7 @@ TEST_CASE("help and list know every word", "[cli]") {
 /// The threads of all runs.
 std::vector<u32> threads_of(const std::vector<std::string>& args) {
   std::vector<u32> threads;
-  for (const PlannedRun& run : runs(args).runs) threads.push_back(run.config.threads);
+  for (const Plan& run : runs(args).runs) threads.push_back(run.config.threads);
   return threads;
 }
 
@@ -149,7 +149,7 @@ TEST_CASE("an option that comes again behind others replaces what it was before"
   CHECK(runs({"--reps=2", "--threads=1", "--reps=3"}).runs.size() == 3);
   CHECK(runs({"--json", "--threads=1", "--json"}).json);
   CHECK(error_of({"--json", "--json", "--threads=1"}) == "--json is given 2 times");
-  CHECK(std::get<LimitsCommand>(parse({"limits", "--threads=1", "--json", "--threads=2"})).config.threads == 2);
+  CHECK(std::get<LimitsCommand>(parse({"limits", "--threads=1", "--json", "--threads=2"})).plan.config.threads == 2);
   const auto ab = std::get<AbCommand>(parse({"ab", "--records=1k", "--a=--sync=none", "--records=2k", "--b=--sync=olc"}));
   CHECK(ab.variants[0].args == std::vector<std::string>{"--records=2k", "--sync=none"});
 }
@@ -183,7 +183,7 @@ TEST_CASE("options are read from a file, and those of the command line replace t
 TEST_CASE("files of options serve ab and limits, and a variant's replace common options", "[cli]") {
   const TemporaryFile file("--threads=2\n");
   const std::string at = "@" + file.path();
-  CHECK(std::get<LimitsCommand>(parse({"limits", at})).config.threads == 2);
+  CHECK(std::get<LimitsCommand>(parse({"limits", at})).plan.config.threads == 2);
   const auto ab = std::get<AbCommand>(parse({"ab", "--threads=1", "--a=--sync=none", "--b=--sync=olc " + at}));
   CHECK(ab.variants[0].args == std::vector<std::string>{"--threads=1", "--sync=none"});
   CHECK(ab.variants[1].args == std::vector<std::string>{"--threads=2", "--sync=olc"});

@@ -24,14 +24,14 @@ TEST_CASE("more records than memory holds at their smallest are a mistake", "[cl
 }
 
 TEST_CASE("a value is of so many bytes, and what is more than the index keeps has places apart from it", "[cli]") {
-  const auto config_of = [](const std::vector<std::string>& args) { return runs(args).runs.at(0).config; };
-  const Config plain = config_of({"--records=1000"});
-  CHECK(plain.value_size == 8);
+  const auto plan_of = [](const std::vector<std::string>& args) { return runs(args).runs.at(0); };
+  const Plan plain = plan_of({"--records=1000"});
+  CHECK(plain.config.value_size == 8);
   CHECK(plain.payload_bytes() == 0);
-  CHECK(point_of(config_of({"--records=1000", "--value-size=8"})) == point_of(plain));
+  CHECK(point_of(plan_of({"--records=1000", "--value-size=8"})) == point_of(plain));
   CHECK_FALSE(contains(point_of(plain), "value-size"));
-  const Config large = config_of({"--records=1000", "--value-size=64Ki"});
-  CHECK(large.value_size == 65536);
+  const Plan large = plan_of({"--records=1000", "--value-size=64Ki"});
+  CHECK(large.config.value_size == 65536);
   CHECK(large.payloads == 1000);
   CHECK(contains(point_of(large), " --value-size=65536 "));
   CHECK(runs({"--value-size=16..64*2", "--records=1000"}).runs.size() == 3);
@@ -43,7 +43,7 @@ TEST_CASE("a value is of so many bytes, and what is more than the index keeps ha
 
 TEST_CASE("there are as many places for payloads as records, and twice as many where more are inserted", "[cli]") {
   const auto places = [](const std::string& workload) {
-    return runs({"--value-size=64", "--records=1000", "--workload=" + workload, "--sync=spin"}).runs.at(0).config.payloads;
+    return runs({"--value-size=64", "--records=1000", "--workload=" + workload, "--sync=spin"}).runs.at(0).payloads;
   };
   CHECK(places("mix:read=50,update=50") == 1000);
   CHECK(places("mix:read=50,insert=50") == 2000);
@@ -63,18 +63,18 @@ TEST_CASE("payloads that memory does not hold are refused or skipped with --fit,
   CHECK(runs({"--value-size=64Ki", "--records=1M", "--fit"}).runs.at(0).skip == error);
   CHECK(runs({"--value-size=8Ki", "--records=1M"}).runs.size() == 1);
   const u64 usual = runs({"--value-size=8"}).runs.at(0).config.records;
-  const Config large = runs({"--value-size=4Ki"}).runs.at(0).config;
-  CHECK(large.records < usual / 16);
+  const Plan large = runs({"--value-size=4Ki"}).runs.at(0);
+  CHECK(large.config.records < usual / 16);
   CHECK(large.payload_bytes() < u64{8} << 28);   // a quarter
 }
 
 TEST_CASE("an index of narrow keys takes keys that are", "[cli]") {
-  CHECK(runs({"--index=vip:32", "--keys=u32"}).runs[0].config.widths.key == 32);
-  CHECK(runs({"--index=vip:64"}).runs[0].config.widths.key == 64);
-  CHECK(runs({"--keys=u32"}).runs[0].config.widths.key == 64);
+  CHECK(runs({"--index=vip:32", "--keys=u32"}).runs[0].widths.key == 32);
+  CHECK(runs({"--index=vip:64"}).runs[0].widths.key == 64);
+  CHECK(runs({"--keys=u32"}).runs[0].widths.key == 64);
   CHECK(error_of({"--index=vip:32"}) == "--keys: vip:32 holds keys of 32 bits; write --keys=u32");
   CHECK(contains(error_of({"--index=vip:32", "--keys=dense"}), "write --keys=u32"));
-  CHECK(runs({"--index=vip:32", "--keys=u16"}).runs[0].config.widths.key == 32);
+  CHECK(runs({"--index=vip:32", "--keys=u16"}).runs[0].widths.key == 32);
   CHECK(error_of({"--index=vip:16", "--keys=u32"}) == "--keys: vip:16 holds keys of 16 bits; write --keys=u16");
   CHECK(runs({"--index=vip:16", "--keys=u16"}).runs[0].config.records == 1 << 15);
 }
@@ -82,10 +82,10 @@ TEST_CASE("an index of narrow keys takes keys that are", "[cli]") {
 TEST_CASE("records that a table has no room for are refused, but not those of an insert run, which ends when it is full", "[cli]") {
   CHECK(error_of({"--index=vip:32", "--keys=u32", "--records=1000001"}) ==
         "--records: vip:32 has 1000000 slots, too few for 1000001 records");
-  CHECK(runs({"--index=vip:32", "--keys=u32", "--records=1000000"}).runs[0].config.most_keys == 1'000'000);
+  CHECK(runs({"--index=vip:32", "--keys=u32", "--records=1000000"}).runs[0].most_keys == 1'000'000);
   CHECK(runs({"--index=vip:32", "--keys=u32", "--records=1000001", "--workload=insert"}).runs[0].skip.empty());
   CHECK(runs({"--index=vip:32", "--keys=u32"}).runs[0].config.records == 900'000);
-  CHECK(runs({"--index=vip"}).runs[0].config.most_keys == ~u64{0});
+  CHECK(runs({"--index=vip"}).runs[0].most_keys == ~u64{0});
 }
 
 TEST_CASE("lookups are batched where the index and the workload have batches", "[cli]") {
@@ -94,7 +94,7 @@ TEST_CASE("lookups are batched where the index and the workload have batches", "
   CHECK(batch_of("--batch=16") == Batching{.keys = 16, .order = BatchOrder::kSideBySide});
   CHECK(batch_of("--batch=64:in-turn") == Batching{.keys = 64, .order = BatchOrder::kInTurn});
   for (const char* batch : {"1", "16", "64:in-turn"}) {
-    CHECK(contains(point_of(runs({"--batch=" + std::string(batch)}).runs[0].config), "--batch=" + std::string(batch) + " "));
+    CHECK(contains(point_of(runs({"--batch=" + std::string(batch)}).runs[0]), "--batch=" + std::string(batch) + " "));
   }
   CHECK(error_of({"--batch=24"}) == "--batch: 24 is not 1, 2, 4, 8, 16, 32 or 64");
   CHECK(contains(error_of({"--batch=128"}), "64"));
@@ -115,18 +115,19 @@ TEST_CASE("lookups are batched where the index and the workload have batches", "
 }
 
 TEST_CASE("insert ends with its records and has no warmup", "[cli]") {
-  const Config config = runs({"--workload=insert", "--records=1M"}).runs[0].config;
+  const Plan plan = runs({"--workload=insert", "--records=1M"}).runs[0];
+  const Config& config = plan.config;
   CHECK(config.time_ns == 0);
   CHECK(config.ops == 0);
   CHECK(config.warmup_ns == 0);
-  CHECK(config.inert.empty());
-  const Config warm = runs({"--workload=insert", "--records=1M", "--warmup=1s"}).runs[0].config;
-  CHECK(warm.warmup_ns == 0);
+  CHECK(plan.inert.empty());
+  const Plan warm = runs({"--workload=insert", "--records=1M", "--warmup=1s"}).runs[0];
+  CHECK(warm.config.warmup_ns == 0);
   CHECK(warm.inert == std::vector<std::string>{"--warmup=1s is inert: --workload=insert begins with an empty index"});
-  CHECK(point_of(warm) == point_of(config));
-  CHECK(runs({"--workload=insert", "--warmup=0"}).runs[0].config.inert.empty());
+  CHECK(point_of(warm) == point_of(plan));
+  CHECK(runs({"--workload=insert", "--warmup=0"}).runs[0].inert.empty());
   const RunCommand both = runs({"--workload={lookup,insert}", "--warmup=1s"});
-  CHECK(both.runs[0].config.inert.empty());
+  CHECK(both.runs[0].inert.empty());
   CHECK(both.runs[0].config.warmup_ns == 1'000'000'000);
   CHECK(both.runs[1].skip.empty());
 }
@@ -137,28 +138,29 @@ TEST_CASE("a distribution is refused where no key is drawn, and is not part of t
     INFO(option);
     CHECK(contains(error_of({option, "--dist=zipf:1"}), "--dist: it does not reach"));
     CHECK(contains(error_of({option, "--dist=uniform"}), "--dist: it does not reach"));
-    const Config config = runs({option}).runs[0].config;
-    CHECK_FALSE(contains(point_of(config), "--dist"));
-    CHECK(point_of(runs(split_like_shell(point_of(config))).runs[0].config) == point_of(config));
+    const Plan plan = runs({option}).runs[0];
+    CHECK_FALSE(contains(point_of(plan), "--dist"));
+    CHECK(point_of(runs(split_like_shell(point_of(plan))).runs[0]) == point_of(plan));
   }
   for (const char* kind : {"read", "update", "upsert", "scan"}) {
     const std::string option = std::string("--workload=mix:insert=90,") + kind + "=10";
     INFO(option);
-    CHECK(contains(point_of(runs({option, "--dist=zipf:1"}).runs[0].config), "--dist=zipf:1"));
+    CHECK(contains(point_of(runs({option, "--dist=zipf:1"}).runs[0]), "--dist=zipf:1"));
   }
 }
 
 TEST_CASE("a workload file says the keys, the records, their popularity and the end", "[cli]") {
-  const Config config = runs({"--workload=wiscer:steady-state"}).runs[0].config;
+  const Plan plan = runs({"--workload=wiscer:steady-state"}).runs[0];
+  const Config& config = plan.config;
   CHECK(config.keys.str() == "affine");
   CHECK(config.records == 1'000'000);
   CHECK(config.ops == 500'000'000);
   CHECK(config.time_ns == 0);
   CHECK(config.warmup_ns == 0);
-  CHECK_FALSE(config.no_distribution.empty());
+  CHECK_FALSE(plan.no_distribution.empty());
   CHECK(runs({"--workload=wiscer:steady-state", "--time=2s"}).runs[0].config.ops == 0);
   // What the file says is not part of the command that names the point again.
-  const std::string point = point_of(config);
+  const std::string point = point_of(plan);
   CHECK(contains(point, "--workload=wiscer:steady-state"));
   for (const char* option : {"--keys", "--records", "--dist", "--negative"}) CHECK_FALSE(contains(point, option));
   const std::string file = "--workload=wiscer:steady-state";
@@ -184,10 +186,10 @@ TEST_CASE("a file of Wiscer says which index runs, unless --index does", "[cli]"
   CHECK(both.runs[0].config.index.str() == "art");
   CHECK(both.runs[1].config.index.str() == "vip");
   CHECK(both.runs[2].config.index.str() == "chained");
-  const std::string point = point_of(both.runs[1].config);
+  const std::string point = point_of(both.runs[1]);
   CHECK(contains(point, "--index=vip "));
-  CHECK(point_of(runs(split_like_shell(point)).runs[0].config) == point);
-  CHECK(runs({"--workload=wiscer:test"}).runs[0].config.requests_to.empty());
+  CHECK(point_of(runs(split_like_shell(point)).runs[0]) == point);
+  CHECK(runs({"--workload=wiscer:test"}).runs[0].requests_to.empty());
 
   Registry art;
   art.add(*std::ranges::find(kRegistry.pairs(), "art", &Pair::index));
@@ -200,13 +202,14 @@ TEST_CASE("a file of Wiscer says which index runs, unless --index does", "[cli]"
 TEST_CASE("a file of Wiscer without a storage engine has its requests written, and nothing that is for a run", "[cli]") {
   const TemporaryFile file("initialSize=10\noperationCount=99\nstorageEngine=none\noutputFile=here.trace\n");
   const std::string none = "--workload=wiscer:" + file.path();
-  const Config config = runs({none, "--ops=7", "--seed=3"}).runs[0].config;
-  CHECK(config.requests_to == "here.trace");
+  const Plan plan = runs({none, "--ops=7", "--seed=3"}).runs[0];
+  const Config& config = plan.config;
+  CHECK(plan.requests_to == "here.trace");
   CHECK(config.ops == 7);
   CHECK(config.records == 10);
   const TemporaryFile plain("operationCount=99\nstorageEngine=none\n");
-  CHECK(runs({"--workload=wiscer:" + plain.path()}).runs[0].config.requests_to == "output.txt");
-  CHECK(runs({none, "--index=art"}).runs[0].config.requests_to.empty());
+  CHECK(runs({"--workload=wiscer:" + plain.path()}).runs[0].requests_to == "output.txt");
+  CHECK(runs({none, "--index=art"}).runs[0].requests_to.empty());
   CHECK(runs({none, "--index={art,vip}"}).runs.size() == 2);
 
   const std::string end = " " + none + ": its storageEngine=none writes the requests to here.trace, and runs nothing; an --index=NAME would run it";
@@ -224,14 +227,15 @@ TEST_CASE("a file of Wiscer without a storage engine has its requests written, a
 TEST_CASE("a file of phases says popularity and the end, and a point that it does not fit is skipped", "[cli]") {
   const TemporaryFile file("grow 1000 mix:insert=50,erase=50\nshrink 600 mix:erase=100\n");
   const std::string phases = "--workload=phases:" + file.path();
-  const Config config = runs({phases, "--sync=olc"}).runs[0].config;
+  const Plan plan = runs({phases, "--sync=olc"}).runs[0];
+  const Config& config = plan.config;
   CHECK(config.ops == 1792);   // whole blocks
   CHECK(config.time_ns == 0);
   CHECK(config.warmup_ns == 0);
-  CHECK(config.no_churn == "the file says how popularity changes");
+  CHECK(plan.no_churn == "the file says how popularity changes");
   CHECK(runs({phases, "--time=2s"}).runs[0].config.ops == 0);
-  const Config warm = runs({phases, "--warmup=1s"}).runs[0].config;
-  CHECK(warm.warmup_ns == 0);
+  const Plan warm = runs({phases, "--warmup=1s"}).runs[0];
+  CHECK(warm.config.warmup_ns == 0);
   CHECK(warm.inert == std::vector{"--warmup=1s is inert: " + phases + " measures each phase; make a warm-up its first"});
   CHECK(contains(error_of({phases, "--negative=0.5"}), "--negative: it does not reach " + phases));
   CHECK(contains(error_of({phases, "--dist=zipf:1"}), "--dist: it does not reach " + phases));
@@ -261,8 +265,8 @@ TEST_CASE("YCSB's workloads have their distribution unless another is given", "[
 }
 
 TEST_CASE("churn is part of a point where there is any, and needs something that can change", "[cli]") {
-  CHECK_FALSE(contains(point_of(runs({"--sync=none"}).runs[0].config), "--churn"));
-  CHECK(contains(point_of(runs({"--churn=flash:1M"}).runs[0].config), "--churn=flash:1M"));
+  CHECK_FALSE(contains(point_of(runs({"--sync=none"}).runs[0]), "--churn"));
+  CHECK(contains(point_of(runs({"--churn=flash:1M"}).runs[0]), "--churn=flash:1M"));
   CHECK(runs({"--churn={none,drift:1k,drift:2k}", "--dist=zipf:1"}).runs.size() == 3);
   CHECK(contains(error_of({"--churn=drift:1k"}), "under --dist=uniform no rank is more popular than another"));
   CHECK(contains(error_of({"--churn=drift:1k", "--dist=zipf:0"}), "no rank is more popular"));
@@ -300,11 +304,11 @@ std::string trace_of(const TemporaryFile& file, const std::vector<std::pair<std:
 TEST_CASE("a trace is run whatever of its keys are there when it begins", "[cli][trace]") {
   const TemporaryFile file("");
   const std::string read_first = trace_of(file, {{"a", OpKind::kRead}, {"b", OpKind::kRead}, {"a", OpKind::kInsert}});
-  const Config all = runs({read_first}).runs[0].config;
-  CHECK(all.records == 2);
-  CHECK(all.ops == 3);
-  CHECK(all.warmup_ns == 0);
-  CHECK(all.keys.str() == "trace:" + file.path());
+  const Plan all = runs({read_first}).runs[0];
+  CHECK(all.config.records == 2);
+  CHECK(all.config.ops == 3);
+  CHECK(all.config.warmup_ns == 0);
+  CHECK(all.config.keys.str() == "trace:" + file.path());
   const TemporaryFile other("");
   const std::string added_first = trace_of(other, {{"a", OpKind::kInsert}, {"a", OpKind::kRead}});
   CHECK(runs({added_first}).runs[0].config.records == 0);
@@ -327,7 +331,7 @@ TEST_CASE("operations come at the times of a trace where it has some", "[cli][tr
   CHECK(command.runs[0].config.rate->str() == "trace");
   CHECK(command.runs[1].config.rate->factor == 2.5);
   CHECK(command.runs[1].config.latency_every == 1);
-  CHECK(contains(point_of(command.runs[1].config), " --rate=trace:2.5 "));
+  CHECK(contains(point_of(command.runs[1]), " --rate=trace:2.5 "));
   CHECK(contains(error_of({trace, "--rate={trace,trace:1.0}"}), "--rate: trace:1.0 is the same as trace"));
   CHECK(error_of({trace, "--rate=trace", "--slo=p99:1ms"}) ==
         "--slo: a search needs a rate to vary, and --rate=trace has the trace's own times; leave one of them out");

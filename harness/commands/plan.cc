@@ -50,10 +50,10 @@ std::string memory_text(const Config& config, const std::set<u32>& own) {
   return "";
 }
 
-std::string block(const PlannedRun& run, const Topology& topology) {
-  const std::string point = point_of(run.config) + '\n';
+std::string block(const Plan& run, const Topology& topology) {
+  const std::string point = point_of(run) + '\n';
   if (!run.skip.empty()) return point + fmt::format("  skipped: {}\n", run.skip);
-  const Seats seats = seat(topology, run.config);
+  const Seats& seats = run.seats;
   std::string text = point;
   std::set<u32> own;
   for (const auto& [place, sitting] : sittings(seats, topology)) {
@@ -62,7 +62,7 @@ std::string block(const PlannedRun& run, const Topology& topology) {
     text += fmt::format("  socket {}  node {}  cluster {}  {} on {}\n", socket, node, cluster,
                         numbered("thread", sitting.threads), numbered("processor", sitting.cpus));
   }
-  text += fmt::format("  memory of {} from {}\n", run.config.places_chunks() ? "the index" : "the threads",
+  text += fmt::format("  memory of {} from {}\n", run.places_chunks() ? "the index" : "the threads",
                       memory_text(run.config, own));
   if (seats.oversubscribed) {
     text += fmt::format("  {} threads share {}\n", seats.threads(),
@@ -73,9 +73,9 @@ std::string block(const PlannedRun& run, const Topology& topology) {
 
 }  // namespace
 
-std::string plan_text(const std::vector<PlannedRun>& runs, const Topology& topology) {
+std::string plan_text(const std::vector<Plan>& runs, const Topology& topology) {
   std::string text = fmt::format("{}; a plan: nothing runs\n", topology.describe());
-  for (const PlannedRun& run : runs) text += '\n' + block(run, topology);
+  for (const Plan& run : runs) text += '\n' + block(run, topology);
   return text;
 }
 

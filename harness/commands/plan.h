@@ -12,6 +12,6 @@
 namespace latchlab {
 
 /// A block of lines for each run: a line for each cluster that has threads, and one for the memory.
-[[nodiscard]] std::string plan_text(const std::vector<PlannedRun>& runs, const Topology& topology);
+[[nodiscard]] std::string plan_text(const std::vector<Plan>& runs, const Topology& topology);
 
 }  // namespace latchlab

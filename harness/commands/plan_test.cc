@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <string>
 
+#include "harness/host/placement.h"
 #include "src/base/error.h"
 #include "src/testing/catch.h"
 
@@ -14,15 +15,19 @@ namespace {
 
 constexpr const char* kHaswellEp = "pack:2 numa:2 core:7 pu:2";
 
-PlannedRun planned(ThreadsPer per, u32 threads, const Mem& mem = {}) {
-  PlannedRun run;
+Plan planned(ThreadsPer per, u32 threads, const Mem& mem = {}) {
+  Plan run;
   run.config.threads = threads;
   run.config.threads_per = per;
   run.config.mem = mem;
   return run;
 }
 
-std::string plan_of(const PlannedRun& run) { return plan_text({run}, Topology::synthetic(kHaswellEp)); }
+std::string plan_of(Plan run, const std::string& machine = kHaswellEp) {
+  const Topology topology = Topology::synthetic(machine);
+  run.seats = seat(topology, run.config);
+  return plan_text({run}, topology);
+}
 
 TEST_CASE("a plan says where each thread would run") {
   const std::string plan = plan_of(planned(ThreadsPer::kCluster, 8));
@@ -31,7 +36,7 @@ TEST_CASE("a plan says where each thread would run") {
   CHECK_THAT(plan, Catch::Contains("\n  socket 0  node 0  cluster 0  threads 0-1 on processors 0,2\n"));
   CHECK_THAT(plan, Catch::Contains("\n  socket 1  node 3  cluster 3  threads 6-7 on processors 42,44\n"));
   CHECK_THAT(plan_of(planned(ThreadsPer::kRun, 1)), Catch::Contains("cluster 0  thread 0 on processor 0\n"));
-  PlannedRun shared = planned(ThreadsPer::kRun, 3);
+  Plan shared = planned(ThreadsPer::kRun, 3);
   shared.config.pin = {.kind = Pin::Kind::kList, .numbers = {5}, .text = "list:5"};
   CHECK_THAT(plan_of(shared), Catch::Contains("threads 0-2 on processors 5,5,5\n"));
   CHECK_THAT(plan_of(shared), Catch::Contains("\n  3 threads share one processor\n"));
@@ -47,12 +52,12 @@ TEST_CASE("a plan says where the memory would come from, or why nothing would ru
   CHECK_THAT(memory(Kind::kLocal, {}), Catch::Contains("from nodes 0,2, each page on that of the thread that asks"));
   CHECK_THAT(memory(Kind::kInterleave, {0, 1, 2, 3}), Catch::Contains("from nodes 0-3 in turn\n"));
   CHECK_THAT(memory(Kind::kBind, {3}), Catch::Contains("from node 3\n"));
-  CHECK_THAT(plan_text({planned(ThreadsPer::kRun, 9)}, Topology::synthetic("pack:2 [numa] l3:2 core:3 pu:2")),
+  CHECK_THAT(plan_of(planned(ThreadsPer::kRun, 9), "pack:2 [numa] l3:2 core:3 pu:2"),
              Catch::Contains("node 1  cluster 2") && Catch::Contains("from nodes 0-1, each page"));
-  PlannedRun malloc = planned(ThreadsPer::kRun, 1);
+  Plan malloc = planned(ThreadsPer::kRun, 1);
   malloc.config.alloc = Alloc::kMalloc;
   CHECK_THAT(plan_of(malloc), Catch::Contains("memory of the threads from node 0"));
-  PlannedRun skipped = planned(ThreadsPer::kRun, 2);
+  Plan skipped = planned(ThreadsPer::kRun, 2);
   skipped.skip = "two writers";
   CHECK_THAT(plan_of(skipped), Catch::EndsWith("\n  skipped: two writers\n"));
 }

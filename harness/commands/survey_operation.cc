@@ -2,10 +2,13 @@
 #include "harness/commands/survey.h"
 #include "harness/trial/run_trial.h"
 
+#include <memory>
 #include <optional>
 
+#include "harness/host/placement.h"
 #include "harness/loop/trial_of.h"
 #include "src/base/spec.h"
+#include "workloads/workload.h"
 
 namespace latchlab {
 
@@ -64,11 +67,15 @@ void measure_operation(Survey& survey, const LimitsPlan& plan, const Topology& t
   lookups.keys = {.name = "dense", .arg = {}, .options = {}};
   lookups.validate = Validate::kOff;
   lookups.pmu = "off";
-  lookups.pages = plan.pages;   // as the other lines lie, not all with the thread that makes them
   lookups.warmup_ns = plan.time_ns / 4;
   lookups.time_ns = 2 * plan.time_ns;
-  TrialOf<Lines> trial(lookups);
-  const TrialResult result = run_trial(trial, lookups, topology, progress);
+  Plan run;
+  run.config = lookups;
+  run.workload = std::make_shared<Workload>(lookups.workload, 0);
+  run.seats = seat(topology, lookups);
+  run.pages = plan.pages;   // as the other lines lie, not all with the thread that makes them
+  TrialOf<Lines> trial(run);
+  const TrialResult result = run_trial(trial, run, topology, progress);
   if (result.status == Status::kNoisy) survey.notes.push_back("noisy: " + result.reason);
   if (!result.throughput) {
     survey.operation_ns = Measured<double>::missing(result.throughput.reason);

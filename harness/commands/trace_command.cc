@@ -104,13 +104,13 @@ std::string run_trace_command(const TraceCommand& command) {
   return info(command.to);
 }
 
-std::string write_requests(const Config& config) {
-  check_differ(*config.workload.arg, config.requests_to);
-  NewFile to("trace", config.requests_to);
+std::string write_requests(const Plan& plan) {
+  const Config& config = plan.config;
+  check_differ(*config.workload.arg, plan.requests_to);
+  NewFile to("trace", plan.requests_to);
   TraceWriter writer(available_memory(), TraceWriter::Loaded::kByCaller);
   const KeySet keys(config.keys, config.seed);
-  const Workload workload(config.workload, 0);
-  const auto stream = workload.stream(config.seed, kMeasuredPhase, keys, 1, Distribution(config.distribution), config.records, Churn());
+  const auto stream = plan.workload->stream(config.seed, kMeasuredPhase, keys, 1, Distribution(config.distribution), config.records, Churn());
   const auto text_of = [](const std::array<char, 8>& bytes) { return std::string_view(bytes.data(), bytes.size()); };
   for (u64 n = 0; n < config.records; ++n) writer.load(text_of(as_bytes(keys.key<u64>(n))));
   std::vector<Op> ops(Mix::kBlock), gets;
@@ -121,7 +121,7 @@ std::string write_requests(const Config& config) {
   }
   writer.write(to, false);
   to.keep();
-  return info_line("written to", fmt::format("{0}; --workload=trace:{0} replays it", config.requests_to)) + info(config.requests_to);
+  return info_line("written to", fmt::format("{0}; --workload=trace:{0} replays it", plan.requests_to)) + info(plan.requests_to);
 }
 
 }  // namespace latchlab

@@ -14,8 +14,8 @@ namespace latchlab {
 /// NewFile does.
 [[nodiscard]] std::string run_trace_command(const TraceCommand& command);
 
-/// Writes the keys and the requests of a file of Wiscer to Config::requests_to, as a trace; returns what is to be printed. Throws
+/// Writes the keys and the requests of a file of Wiscer to Plan::requests_to, as a trace; returns what is to be printed. Throws
 /// InputError as the above does.
-[[nodiscard]] std::string write_requests(const Config& config);
+[[nodiscard]] std::string write_requests(const Plan& plan);
 
 }  // namespace latchlab

@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "harness/config/config.h"
+#include "harness/config/plan.h"
 #include "src/base/types.h"
 
 namespace latchlab {
@@ -15,15 +15,8 @@ namespace latchlab {
 /// So many of a point may be asked for: by --reps of a run, by --replicates of ab.
 constexpr u32 kMostReplicates = 10'000;
 
-/// One point to run, or to report as skipped because its combination of words makes no sense.
-struct PlannedRun {
-  Config config;
-  std::string skip;  ///< why; empty for a point that runs
-  std::vector<std::string> words{};  ///< the options that ask for this run alone, where it is a process of its own
-};
-
 struct RunCommand {
-  std::vector<PlannedRun> runs;  ///< every point `reps` times in a row; one alone where it has Config::requests_to
+  std::vector<Plan> runs;        ///< every point `reps` times in a row; one alone where it has Plan::requests_to
   std::vector<Alloc> mallocs;    ///< whose malloc runs need, each once; with several, each run is a process of its own
   std::string machine;           ///< --topology, the machine for which the runs are planned, and not run; empty for this one
   std::string out;               ///< folder for result documents; empty for none
@@ -85,7 +78,7 @@ struct CompareCommand {
 };
 
 struct LimitsCommand {
-  Config config;        ///< threads, placement and pages
+  Plan plan;            ///< threads, placement and pages
   u64 footprint = 0;    ///< bytes
   bool json = false;
   ProgressMode progress = ProgressMode::kAuto;

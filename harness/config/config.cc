@@ -4,7 +4,6 @@
 
 #include "harness/config/values.h"
 #include "workloads/keys.h"
-#include "workloads/workload.h"
 
 namespace latchlab {
 
@@ -17,36 +16,6 @@ std::string batch_text(const Batching& batch) {
 std::string latency_text(u32 every) {
   if (every == 0) return "off";
   return every == 1 ? "all" : fmt::format("sample:{}", 1.0 / every);
-}
-
-std::string point_of(const Config& c) {
-  std::string point = fmt::format("--index={} --sync={} --threads={} --pin={}", c.index.str(), c.sync.str(),
-                                  c.threads / c.groups, c.pin.text);
-  if (c.threads_per != ThreadsPer::kRun) point += fmt::format(" --threads-per={}", word(c.threads_per));
-  if (c.smt != Smt::kAvoid) point += fmt::format(" --smt={}", word(c.smt));
-  if (!c.isa.empty()) point += fmt::format(" --isa={}", c.isa);
-  if (c.own_memory.empty()) point += fmt::format(" --alloc={}", word(c.alloc));
-  if (c.no_reclaim.empty()) point += fmt::format(" --reclaim={}", word(c.reclaim));
-  if (c.mem.kind != PagePlacement::Kind::kFirstTouch) point += fmt::format(" --mem={}", c.mem.text);
-  point += fmt::format(" --hugepages={} --workload={}", word(c.huge_pages), c.workload.str());
-  const bool by_file = Workload::by_file(c.workload.name);   // then that says which keys and how many
-  if (!by_file) point += fmt::format(" --keys={}", c.keys.str());
-  if (c.no_distribution.empty()) point += fmt::format(" --dist={}", c.distribution.str());
-  if (c.churn.name != "none") point += fmt::format(" --churn={}", c.churn.str());
-  if (!by_file) point += fmt::format(" --negative={}", c.negative);
-  point += fmt::format(" --batch={}", batch_text(c.batch));
-  if (c.value_size != kPlainValueBytes) point += fmt::format(" --value-size={}", c.value_size);
-  if (!by_file) point += fmt::format(" --records={}", c.records);
-  point += fmt::format(" --warmup={}", duration_text(c.warmup_ns));
-  if (c.time_ns != 0) point += fmt::format(" --time={}", duration_text(c.time_ns));
-  if (c.ops != 0) point += fmt::format(" --ops={}", c.ops);
-  if (c.rate) point += fmt::format(" --rate={}", c.rate->str());
-  if (c.slo) point += fmt::format(" --slo={}", c.slo->str());
-  if (c.clear_accessed_ns != 0) point += fmt::format(" --clear-accessed={}", duration_text(c.clear_accessed_ns));
-  point += fmt::format(" --sample={} --latency={}", duration_text(c.sample_ns), latency_text(c.latency_every));
-  if (c.rows.value_or(0) != 0) point += fmt::format(" --rows={}", *c.rows);
-  if (c.pmu != kDefaultPmu) point += fmt::format(" --pmu={}", c.pmu);
-  return point + fmt::format(" --seed={} --validate={}", c.seed, word(c.validate));
 }
 
 }  // namespace latchlab

@@ -96,7 +96,7 @@ struct Config {
   /// them.
   std::string isa;
   Spec sync{.name = "none", .arg = {}, .options = {}};
-  u32 threads = 1;   ///< of the run: as given until complete_and_check knows the groups, then that many in each of them
+  u32 threads = 1;   ///< of the run; while it is planned, of each of Plan::groups
   ThreadsPer threads_per = ThreadsPer::kRun;
   Pin pin;
   Smt smt = Smt::kAvoid;
@@ -135,28 +135,6 @@ struct Config {
   std::optional<u32> order;  ///< ... and its position within that block
   u32 replicate = 0;         ///< which repetition of the same point, from 0
 
-  // What follows from the above: filled in by complete_and_check (check.h).
-
-  std::string requests_to;       ///< the file that the requests are written to, where nothing is to run; empty for a run
-  std::string no_room;           ///< why this machine is too small for it, where --fit asks; empty where it is not
-  PagePlacement pages;           ///< what is done for --mem
-  std::string not_placed = "it is the system's own rule";   ///< why nothing is done for it; empty where something is
-  std::string mem_degraded;      ///< why this process cannot do it; empty where it can
-  u32 groups = 1;   ///< that each have an equal share of the threads: the clusters or sockets of --threads-per
-  std::vector<std::pair<std::string, std::string>> index_options;   ///< what is in effect of the index's options
-  Widths widths;                 ///< of what the index has room for
-  u64 most_keys = ~u64{0};       ///< that the index has room for
-  u64 payloads = 0;              ///< places for them; 0 where the index keeps the values
-  std::string index_degraded;    ///< why this process cannot do what the index's options ask for; empty where it can
-  std::string own_memory;        ///< why --alloc does not reach this index, which has memory of its own; empty where it does
-  std::string no_reclaim;        ///< why --reclaim does not reach this policy; empty where it does
-  std::string no_distribution;   ///< why --dist does not reach this workload, which draws no keys; empty where it does
-  std::vector<std::string> inert;   ///< what was given and does nothing in this run, and why: a note each of its result
-  std::string no_churn;          ///< why --churn does not say how popularity changes; empty where it does
-
-  /// Whether mappings are placed one by one, or all that the threads of the run touch first.
-  [[nodiscard]] bool places_chunks() const { return own_memory.empty() && !calls_malloc(alloc); }
-  [[nodiscard]] u64 payload_bytes() const { return payloads * value_size; }
   [[nodiscard]] KeyKind key_kind() const;
 };
 
@@ -165,9 +143,5 @@ struct Config {
 
 /// As `--latency` is given: "off", "sample:0.01", "all".
 [[nodiscard]] std::string latency_text(u32 every);
-
-/// The options that name this point again, in one line and canonical order; `point_hash` is a hash of it, so
-/// it leaves out block, order and replicate, which tell replicates of one point apart.
-[[nodiscard]] std::string point_of(const Config&);
 
 }  // namespace latchlab

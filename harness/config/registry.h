@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include "harness/config/config.h"
+#include "harness/config/plan.h"
 #include "src/base/spec.h"
 
 namespace latchlab {
@@ -71,7 +71,7 @@ struct Pair {
   u64 (*most_keys)(const Spec& index) = [](const Spec&) { return ~u64{0}; };
   /// Bits of the keys and the values that the index has room for with these options.
   Widths (*widths)(const Spec& index) = [](const Spec&) { return Widths(); };
-  std::unique_ptr<Trial> (*make_trial)(const Config&) = nullptr;
+  std::unique_ptr<Trial> (*make_trial)(const Plan&) = nullptr;
   std::unique_ptr<Erased> (*make_index)(const Spec& sync, const MemoryConfig&, const Spec& index) = nullptr;
 };
 

@@ -7,6 +7,7 @@
 
 #include "src/base/hash.h"
 #include "src/base/rng.h"
+#include "src/memory/chunk_source.h"
 
 namespace latchlab {
 

@@ -23,8 +23,8 @@
 #include <string_view>
 #include <vector>
 
-#include "harness/config/config.h"
 #include "harness/config/or_reason.h"
+#include "harness/config/plan.h"
 #include "harness/host/topology.h"
 #include "src/base/types.h"
 #include "src/memory/chunk_source.h"
@@ -51,16 +51,6 @@ struct PageNodes {
   };
   u64 pages = 0;  ///< that were looked at: those of all chunks that have been touched, or a sample of them
   std::vector<Share> shares;
-};
-
-/// A processor for every thread.
-struct Seats {
-  std::vector<u32> cpus;        ///< one a thread, the kernel's numbers
-  u32 processors = 0;           ///< distinct ones among them
-  bool oversubscribed = false;  ///< more threads than processors that may be used this way
-  bool binds = true;            ///< false if the topology is not this machine: nothing is pinned then
-
-  u32 threads() const { return static_cast<u32>(cpus.size()); }
 };
 
 /// Seats the threads of the run, an equal share in each of groups_of. Throws NoRoom that names what exists if --pin asks

@@ -142,8 +142,8 @@ void add_pair(Registry& registry, std::string index, std::string policy, KeyKind
     pair.about = "the index synchronizes itself";
     pair.no_reclaim = "the index reclaims by itself";
   }
-  pair.make_trial = [](const Config& config) -> std::unique_ptr<Trial> {
-    return std::make_unique<TrialOf<SharedIndex>>(config);
+  pair.make_trial = [](const Plan& plan) -> std::unique_ptr<Trial> {
+    return std::make_unique<TrialOf<SharedIndex>>(plan);
   };
   pair.make_index = [](const Spec& sync, const MemoryConfig& memory, const Spec& spec) -> std::unique_ptr<Erased> {
     return std::make_unique<TrialOf<SharedIndex>>(sync, memory, spec);

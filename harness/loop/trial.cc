@@ -51,32 +51,33 @@ Contents walk(Erased& index, u32 value_bits) {
 }
 
 /// For index and payloads together.
-MemoryConfig memory_of_both(const Config& config) {
+MemoryConfig memory_of_both(const Plan& plan) {
+  const Config& config = plan.config;
   MemoryConfig out;
   out.alloc = calls_malloc(config.alloc)        ? MemoryConfig::Alloc::kMalloc
               : config.alloc == Alloc::kArena ? MemoryConfig::Alloc::kArena
                                               : MemoryConfig::Alloc::kArenaTouch;
-  out.pages = config.pages;
+  out.pages = plan.pages;
   out.reclaim = config.reclaim;
   out.thp = config.huge_pages == HugePages::kThp;
   // Chunks are reserved without being promised: beyond this, the kernel would end the process and not
   // the run.
-  out.limit = std::min(available_memory(), available_memory_on(config.pages));
+  out.limit = std::min(available_memory(), available_memory_on(plan.pages));
   return out;
 }
 
 }  // namespace
 
-MemoryConfig memory_config_of(const Config& config) {
-  MemoryConfig out = memory_of_both(config);
-  out.limit -= std::min(out.limit - 1, config.payload_bytes());   // zero would be no limit
+MemoryConfig memory_config_of(const Plan& plan) {
+  MemoryConfig out = memory_of_both(plan);
+  out.limit -= std::min(out.limit - 1, plan.payload_bytes());   // zero would be no limit
   return out;
 }
 
-void Trial::prepare(const Config& config) {
-  batch_ = config.batch;
-  value_bits_ = config.widths.value;
-  if (config.payloads != 0) payloads_ = std::make_unique<Payloads>(config.payloads, config.value_size, memory_of_both(config));
+void Trial::prepare(const Plan& plan) {
+  batch_ = plan.config.batch;
+  value_bits_ = plan.widths.value;
+  if (plan.payloads != 0) payloads_ = std::make_unique<Payloads>(plan.payloads, plan.config.value_size, memory_of_both(plan));
 }
 
 Measured<double> Trial::nodes_per_fetch(const Slice& slice) {

@@ -28,7 +28,7 @@
 #include <string_view>
 #include <vector>
 
-#include "harness/config/config.h"
+#include "harness/config/plan.h"
 #include "harness/loop/payloads.h"
 #include "harness/loop/step.h"
 #include "harness/result/result.h"
@@ -101,7 +101,7 @@ class Runner : public Erased::Session {
 class Trial : public Erased {
  public:
   /// What its runners are to know; before the first of them.
-  void prepare(const Config& config);
+  void prepare(const Plan& plan);
 
   /// For the calling thread. Of an index that is prepared.
   [[nodiscard]] virtual std::unique_ptr<Runner> runner() = 0;
@@ -116,6 +116,9 @@ class Trial : public Erased {
   [[nodiscard]] virtual SyncReport sync_report(const std::vector<u64>& sums, u64 operations) const = 0;
   /// What the policy's reclaimer has counted, where it has a grace period. While no operation runs.
   [[nodiscard]] virtual Measured<ReclaimCounters> reclaim() const = 0;
+  /// Bytes in blocks that hold something, and in all that it keeps from the system; itself included.
+  [[nodiscard]] u64 live_bytes() const { return own_bytes() + bytes().live; }
+  [[nodiscard]] u64 reserved_bytes() const { return own_bytes() + bytes().reserved; }
   /// The mappings that it lies in, where it has them from the harness and they are known.
   [[nodiscard]] virtual std::vector<ChunkSource::Chunk> chunks() const = 0;
   /// Nodes a lookup, over the lookups among the steps; where they are counted. No runner may be running.
@@ -130,7 +133,7 @@ class Trial : public Erased {
 };
 
 /// What --alloc and --hugepages mean to an index; its limit is what payloads leave.
-[[nodiscard]] MemoryConfig memory_config_of(const Config& config);
+[[nodiscard]] MemoryConfig memory_config_of(const Plan& plan);
 
 /// A key for an error message: a number, or text with everything unprintable escaped.
 [[nodiscard]] std::string shown(u64 key);

@@ -32,7 +32,7 @@ class TrialOf final : public ErasedOf<Index, Trial> {
  public:
   TrialOf(const Spec& sync, const MemoryConfig& memory, const Spec& index) : Base(sync, memory, index), spec_(sync) {}
   /// The index of a run, prepared.
-  explicit TrialOf(const Config& config) : TrialOf(config.sync, memory_config_of(config), config.index) { this->prepare(config); }
+  explicit TrialOf(const Plan& plan) : TrialOf(plan.config.sync, memory_config_of(plan), plan.config.index) { this->prepare(plan); }
 
   [[nodiscard]] std::unique_ptr<Runner> runner() override {
     return std::make_unique<RunnerOf<Index>>(index_, this->batch_, this->value_bits_, this->payloads_.get());

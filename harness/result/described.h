@@ -2,7 +2,7 @@
 
 // The fields of documents that are from other rooms: what was asked for, the machine, and what files of a workload say (fields.h).
 
-#include "harness/config/config.h"
+#include "harness/config/plan.h"
 #include "harness/host/environment.h"
 #include "harness/host/limits.h"
 #include "harness/host/malloc_library.h"
@@ -19,24 +19,25 @@ template <class T>
 }
 
 /// What was asked for and is in effect, as words: it is not read again, `point` is.
-void describe_config(const Config& c, auto& field) {
-  field("point", point_of(c), "the options that name this point again");
+void describe_plan(const Plan& plan, auto& field) {
+  const Config& c = plan.config;
+  field("point", point_of(plan), "the options that name this point again");
   field("index", c.index.str());
-  field("index_options", c.index_options, "in effect");
+  field("index_options", plan.index_options, "in effect");
   field("sync", c.sync.str());
   field("threads", c.threads, "of the run, whatever --threads counts them of", kOneOrMore);
   field("threads_per", c.threads_per);
   field("pin", c.pin.text);
   field("smt", c.smt, "second hardware threads are used when every core has a thread, or before the next core");
-  field("alloc", unless(c.own_memory, c.alloc));
+  field("alloc", unless(plan.own_memory, c.alloc));
   field("mem", c.mem.text, "--mem");
   field("hugepages", c.huge_pages, "none holds for all memory of the process");
-  field("reclaim", unless(c.no_reclaim, c.reclaim));
+  field("reclaim", unless(plan.no_reclaim, c.reclaim));
   field("workload", c.workload.str());
-  field("churn", unless(c.no_churn, c.churn.str()), "null where a file says how popularity changes");
+  field("churn", unless(plan.no_churn, c.churn.str()), "null where a file says how popularity changes");
   field("keys", c.keys.str());
   field("key_kind", c.key_kind());
-  field("dist", unless(c.no_distribution, c.distribution.str()), "null where no operation draws a key");
+  field("dist", unless(plan.no_distribution, c.distribution.str()), "null where no operation draws a key");
   field("negative", c.negative, "share of lookups for absent keys", kUpToOne);
   field("batch", c.batch.keys, "lookups, inserts, updates or erasures that are one call of the index", Bounds{.least = 1, .most = 64});
   field("batch_order", unless(c.batch.keys > 1 ? "" : "one key is no batch", c.batch.order));

@@ -17,15 +17,15 @@ namespace latchlab::testing {
 inline RunResult full_result() {
   RunResult r;
   r.command = {"harness", "--index=art"};
-  r.config.records = 1000;
-  r.config.value_size = 64;
-  r.config.payloads = 1000;
-  r.config.latency_every = 100;
-  r.config.clear_accessed_ns = 100'000'000;
-  r.config.slo = Slo::parse("p99:3ms");
-  r.config.batch.keys = 2;
-  r.config.block = r.config.order = 0;
-  r.config.time_ns = 1'000'000'000;
+  r.plan.config.records = 1000;
+  r.plan.config.value_size = 64;
+  r.plan.payloads = 1000;
+  r.plan.config.latency_every = 100;
+  r.plan.config.clear_accessed_ns = 100'000'000;
+  r.plan.config.slo = Slo::parse("p99:3ms");
+  r.plan.config.batch.keys = 2;
+  r.plan.config.block = r.plan.config.order = 0;
+  r.plan.config.time_ns = 1'000'000'000;
   r.build = {.commit = "abc",
              .dirty = true,
              .compiler = "GNU 12",

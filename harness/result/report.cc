@@ -34,8 +34,8 @@ RunResult result_of(const Json& document) {
 
 std::string result_schema() { return schema_text("result.schema.json", "Result of one run", schema_of<RunResult>()); }
 
-std::string point_hash(const Config& config) {
-  return fmt::format("{:016x}", hash_bytes(point_of(config), 0));
+std::string point_hash(const Plan& plan) {
+  return fmt::format("{:016x}", hash_bytes(point_of(plan), 0));
 }
 
 void identify(RunResult& result) {
@@ -51,7 +51,7 @@ void identify(RunResult& result) {
   result.run_id =
       fmt::format("{:%Y%m%dT%H%M%S}-{:08x}-{}-{}", utc, hash_bytes(host, static_cast<u64>(since_epoch)) >> 32,
                   getpid(), counter.fetch_add(1, kRelaxed));
-  result.point_hash = point_hash(result.config);
+  result.point_hash = point_hash(result.plan);
 }
 
 void print(const std::string& text) {

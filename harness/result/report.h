@@ -17,7 +17,7 @@ namespace latchlab {
 /// The whole document.
 [[nodiscard]] Json document_of(const RunResult& result);
 
-/// The result that a document holds, but for its Config, of which only block, order and replicate are read. Throws InputError where
+/// The result that a document holds, but for its Plan, of which only block, order and replicate are read. Throws InputError where
 /// a value is not what the schema says.
 [[nodiscard]] RunResult result_of(const Json& document);
 
@@ -29,7 +29,7 @@ namespace latchlab {
 void identify(RunResult& result);
 
 /// 16 hex digits, equal for all runs of the same point.
-[[nodiscard]] std::string point_hash(const Config& config);
+[[nodiscard]] std::string point_hash(const Plan& plan);
 
 /// Prints `text` to stdout at once. Throws OutputError if it does not get there.
 void print(const std::string& text);

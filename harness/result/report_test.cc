@@ -51,7 +51,7 @@ TEST_CASE("a document that is read again says the same", "[report]") {
   for (const RunResult& result : {full_result(), empty_result()}) {
     const Json document = document_of(result);
     RunResult read = result_of(document);
-    read.config = result.config;
+    read.plan = result.plan;
     CHECK(document_of(read) == document);
   }
   Json document = document_of(full_result());
@@ -93,9 +93,9 @@ TEST_CASE("what was not measured is null with a reason, never zero", "[report]")
 
 TEST_CASE("a document says which options did not reach the index and what its key file holds", "[report]") {
   RunResult result = full_result();
-  result.config.own_memory = "it allocates itself";
-  result.config.no_reclaim = "nothing waits";
-  result.config.no_distribution = "it takes the records in turn";
+  result.plan.own_memory = "it allocates itself";
+  result.plan.no_reclaim = "nothing waits";
+  result.plan.no_distribution = "it takes the records in turn";
   const Json document = document_of(result);
   CHECK(violations(document) == std::vector<std::string>{});
   CHECK(document["config"]["alloc"].is_null());
@@ -177,7 +177,7 @@ TEST_CASE("a document says what came in an open loop, and people see it", "[repo
   CHECK_THAT(block, Catch::Contains("p99 of at most 3ms up to 5.20 M operations/s, of 1 tries; a closed loop does 9.00 M operations/s"));
   CHECK_THAT(block, Catch::Contains("max 2.5 ms   from when they were due"));
   CHECK_THAT(block, !Catch::Contains("of a processor each"));
-  CHECK_THAT(RunTable({}).row(result.config, document_of(result)), Catch::Contains("ok, p99:3ms up to 5.20 M/s, response p50 400 ns"));
+  CHECK_THAT(RunTable({}).row(result.plan, document_of(result)), Catch::Contains("ok, p99:3ms up to 5.20 M/s, response p50 400 ns"));
   result.trial.slo.value->tries[0].response_ns = Measured<u64>::missing("no call was timed");
   result.trial.slo.value->tries[0].offered = Measured<double>::missing("they were too many");
   const Json untimed = document_of(result);
@@ -194,8 +194,8 @@ TEST_CASE("a document says what came in an open loop, and people see it", "[repo
   result.trial.offer = Measured<Offer>::missing("a closed loop");
   CHECK_THAT(block_of(result), !Catch::Contains("with the waiting"));
   CHECK_THAT(block_of(result), Catch::Contains("ns of a processor each"));
-  result.config.slo.reset();
-  result.config.rate = Rate::parse("poisson:5.2M");
+  result.plan.config.slo.reset();
+  result.plan.config.rate = Rate::parse("poisson:5.2M");
   CHECK(document_of(result)["config"]["rate"] == "poisson:5200000");
 }
 
@@ -232,10 +232,10 @@ TEST_CASE("a document says why nothing is said of a key where calls differ in th
 
 TEST_CASE("a document says phases of a file to be rows only where they are", "[report]") {
   RunResult result = full_result();
-  result.config.workload = Spec::parse("phases:x");
-  result.config.slo.reset();
+  result.plan.config.workload = Spec::parse("phases:x");
+  result.plan.config.slo.reset();
   CHECK(document_of(result)["config"]["rows_reason"] == "each phase of the file is a row");
-  result.config.rate = Rate::parse("1M");
+  result.plan.config.rate = Rate::parse("1M");
   CHECK(document_of(result)["config"]["rows_reason"] == "phases of the file are rows in a closed loop only");
 }
 
@@ -272,11 +272,11 @@ TEST_CASE("identity: runs differ, replicates share their point", "[report]") {
   RunResult b = full_result();
   CHECK(a.run_id != b.run_id);
   CHECK(a.point_hash == b.point_hash);
-  b.config.replicate = 7;
-  b.config.block = 7;
-  CHECK(point_hash(b.config) == a.point_hash);
-  b.config.seed = 2;
-  CHECK(point_hash(b.config) != a.point_hash);
+  b.plan.config.replicate = 7;
+  b.plan.config.block = 7;
+  CHECK(point_hash(b.plan) == a.point_hash);
+  b.plan.config.seed = 2;
+  CHECK(point_hash(b.plan) != a.point_hash);
 }
 
 }  // namespace

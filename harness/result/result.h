@@ -6,7 +6,7 @@
 // forgetting it.
 //
 //   RunResult            front end: who, when, which command, which build
-//     Config config      what was asked for, resolved                          its fields, and those of all structs from
+//     Plan               what was asked for, and what follows from it          its fields, and those of all structs from
 //     MachineInfo        where it ran (environment.cc)                         other rooms, are in described.h
 //     TrialResult        what the trial saw: placement, phases, throughput, sync, memory, limits, ...
 
@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "harness/config/config.h"
+#include "harness/config/plan.h"
 #include "harness/config/or_reason.h"
 #include "harness/host/environment.h"
 #include "harness/host/limits.h"
@@ -494,12 +494,12 @@ struct RunResult {
   std::string point_hash;
   std::string started;
   std::vector<std::string> command;
-  Config config;
+  Plan plan;
   BuildInfo build;
   MachineInfo machine;
   TrialResult trial;
 };
-/// Its Config is what it was read as: documents hold it as words.
+/// Its plan is not read again: documents hold it as words.
 template <Like<RunResult> Self>
 void describe(Self& r, auto& field) {
   constexpr const char* kAlone = "the run is not part of a comparison";
@@ -508,14 +508,14 @@ void describe(Self& r, auto& field) {
   field.constant("schema_version", RunResult::kSchemaVersion);
   field("run_id", r.run_id, "unique: time, process, counter");
   field("point_hash", r.point_hash, "equal for all runs of the same point, on any machine", kHash);
-  field.present("block", r.config.block, kAlone, "of an interleaved comparison");
-  field.present("order", r.config.order, kAlone, "position within the block");
-  field("replicate", r.config.replicate);
+  field.present("block", r.plan.config.block, kAlone, "of an interleaved comparison");
+  field.present("order", r.plan.config.order, kAlone, "position within the block");
+  field("replicate", r.plan.config.replicate);
   describe_outcome(r.trial, field);
   field("started", r.started, "UTC, ISO 8601");
   field("command", r.command);
   field.group("config", [&](auto& config) {
-    describe_config(r.config, config);
+    describe_plan(r.plan, config);
     describe_files(r.trial, config);
   });
   field("build", r.build);

@@ -181,10 +181,10 @@ std::string pmu_lines(const PmuResult& pmu, bool asked, bool open) {
 
 /// How often Accessed bits were cleared, to who asked for it.
 std::string accessed_line(const RunResult& r) {
-  if (r.config.clear_accessed_ns == 0) return "";
+  if (r.plan.config.clear_accessed_ns == 0) return "";
   const Measured<u64>& cleared = r.trial.memory.accessed_cleared;
   return line("accessed", cleared ? fmt::format("bits of all pages cleared {} times, every {} or later", grouped(*cleared),
-                                                duration_text(r.config.clear_accessed_ns))
+                                                duration_text(r.plan.config.clear_accessed_ns))
                                   : "-: " + cleared.reason);
 }
 
@@ -210,11 +210,11 @@ std::string validation_text(const Validation& v) {
 }  // namespace
 
 std::string block_of(const RunResult& r) {
-  const Config& c = r.config;
+  const Config& c = r.plan.config;
   const TrialResult& t = r.trial;
   std::string text = fmt::format("{}  {}  {} thread{}  {}  {} {} keys  {}\n", c.index.str(), c.sync.str(),
                                  c.threads, c.threads == 1 ? "" : "s", c.workload.str(), grouped(c.records),
-                                 c.keys.str(), c.no_distribution.empty() ? c.distribution.str() : "in turn");
+                                 c.keys.str(), r.plan.no_distribution.empty() ? c.distribution.str() : "in turn");
   if (t.status != Status::kOk) text += line(word(t.status), t.reason);
   if (t.interrupted && t.throughput) text += line("interrupted", "the numbers cover the part that ran");
   text += line("throughput", throughput_text(t));
@@ -244,7 +244,7 @@ std::string block_of(const RunResult& r) {
   if (t.rows && !t.rows->empty()) text += rows_lines(*t.rows);
   if (t.slo) text += line("slo", slo_text(*c.slo, *t.slo));
   if (t.offer) text += line("offer", offer_text(*t.offer));
-  if (t.latency) text += latency_lines(*t.latency, r.config.batch.keys);
+  if (t.latency) text += latency_lines(*t.latency, r.plan.config.batch.keys);
   if (t.offer && !t.latency) text += line("response", "-: " + t.latency.reason);
   if (t.nodes_per_fetch) text += line("nodes", fmt::format("{:.3f} on the way of a lookup", *t.nodes_per_fetch));
   text += line("limit", limits_text(t.limits));
@@ -264,7 +264,7 @@ std::string block_of(const RunResult& r) {
     text += line("memory", "-: " + t.memory.index_live.reason);
   }
   if (t.memory.payload) {
-    text += line("payloads", fmt::format("{} of {} bytes   {} apart from the index", grouped(c.payloads), grouped(c.value_size),
+    text += line("payloads", fmt::format("{} of {} bytes   {} apart from the index", grouped(r.plan.payloads), grouped(c.value_size),
                                          bytes_text(*t.memory.payload)));
   }
   text += accessed_line(r);

@@ -21,17 +21,18 @@ namespace {
 using Words = std::vector<std::pair<std::string, std::string>>;
 
 /// What tells runs apart, in the order of the options.
-Words axes_of(const Config& c) {
+Words axes_of(const Plan& plan) {
+  const Config& c = plan.config;
   return {{"index", c.index.str()},
           {"sync", c.sync.str()},
           {"threads", fmt::format("{}", c.threads)},
           {"pin", c.pin.text},
-          {"alloc", c.own_memory.empty() ? std::string(word(c.alloc)) : "-"},
+          {"alloc", plan.own_memory.empty() ? std::string(word(c.alloc)) : "-"},
           {"hugepages", std::string(word(c.huge_pages))},
           {"workload", c.workload.str()},
           {"keys", c.keys.str()},
-          {"dist", c.no_distribution.empty() ? c.distribution.str() : "-"},
-          {"churn", c.no_churn.empty() ? c.churn.str() : "-"},
+          {"dist", plan.no_distribution.empty() ? c.distribution.str() : "-"},
+          {"churn", plan.no_churn.empty() ? c.churn.str() : "-"},
           {"negative", fmt::format("{}", c.negative)},
           {"batch", batch_text(c.batch)},
           {"value-size", fmt::format("{}", c.value_size)},
@@ -47,7 +48,7 @@ Words axes_of(const Config& c) {
           {"pmu", c.pmu},
           {"seed", fmt::format("{}", c.seed)},
           {"validate", std::string(word(c.validate))},
-          {"reclaim", c.no_reclaim.empty() ? std::string(word(c.reclaim)) : "-"},
+          {"reclaim", plan.no_reclaim.empty() ? std::string(word(c.reclaim)) : "-"},
           {"threads-per", std::string(word(c.threads_per))},
           {"mem", c.mem.text},
           {"clear-accessed", c.clear_accessed_ns == 0 ? "off" : duration_text(c.clear_accessed_ns)},
@@ -105,11 +106,11 @@ std::vector<std::string> notes_of(const Json& document) {
   return notes;
 }
 
-RunTable::RunTable(const std::vector<PlannedRun>& runs) {
+RunTable::RunTable(const std::vector<Plan>& runs) {
   std::vector<std::set<std::string>> values;
   std::vector<std::size_t> widths;
-  for (const PlannedRun& run : runs) {
-    const Words words = axes_of(run.config);
+  for (const Plan& run : runs) {
+    const Words words = axes_of(run);
     values.resize(words.size());
     widths.resize(words.size());
     for (std::size_t i = 0; i < words.size(); ++i) {
@@ -118,7 +119,7 @@ RunTable::RunTable(const std::vector<PlannedRun>& runs) {
     }
   }
   if (runs.empty()) return;
-  const Words words = axes_of(runs.front().config);
+  const Words words = axes_of(runs.front());
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (i >= kCommonAxes) values[i].erase("-");   // a run that an option does not reach differs in nothing
     if (values[i].size() > 1) {
@@ -141,11 +142,12 @@ std::string RunTable::header() const {
                             "fallbacks", "aborts/op", "restarts/op", "B/key", "pages", "status");
 }
 
-std::string RunTable::row(const Config& config, const Json& document) {
+std::string RunTable::row(const Plan& plan, const Json& document) {
+  const Config& config = plan.config;
   ++rows_;
   for (const std::string& note : notes_of(document)) add_note(note);
   std::string text;
-  const Words words = axes_of(config);
+  const Words words = axes_of(plan);
   for (std::size_t i = 0; i < axes_.size(); ++i) {
     if (axes_[i].second != 0) text += fmt::format("{:<{}}  ", words[i].second, axes_[i].second);
   }

@@ -23,11 +23,11 @@ namespace latchlab {
 class RunTable {
  public:
   /// Leading columns are the axes in which `runs` differ.
-  explicit RunTable(const std::vector<PlannedRun>& runs);
+  explicit RunTable(const std::vector<Plan>& runs);
 
   [[nodiscard]] std::string header() const;
   /// That of a run, which may have been another process's, as its document says it.
-  [[nodiscard]] std::string row(const Config& config, const Json& document);
+  [[nodiscard]] std::string row(const Plan& plan, const Json& document);
 
   /// The reasons behind the marks, and each note with the numbers of its rows, counted from 1.
   [[nodiscard]] std::string footer() const;

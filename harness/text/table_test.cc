@@ -11,7 +11,7 @@ using Catch::Contains;
 using testing::empty_result;
 using testing::full_result;
 
-std::string row(RunTable& table, const RunResult& result) { return table.row(result.config, document_of(result)); }
+std::string row(RunTable& table, const RunResult& result) { return table.row(result.plan, document_of(result)); }
 
 TEST_CASE("people see status and reason once", "[table]") {
   RunResult degraded = full_result();
@@ -26,8 +26,8 @@ TEST_CASE("people see status and reason once", "[table]") {
   }
 
   RunResult other = degraded;
-  other.config.threads = 2;
-  RunTable table({{.config = degraded.config, .skip = ""}, {.config = other.config, .skip = ""}});
+  other.plan.config.threads = 2;
+  RunTable table({degraded.plan, other.plan});
   CHECK(table.header().find("threads") != std::string::npos);
   const std::string rows = row(table, degraded) + row(table, other);
   CHECK(rows.find("5.000") != std::string::npos);
@@ -42,7 +42,7 @@ TEST_CASE("people see that a run is noisy, and why, once", "[table]") {
   noisy.trial.reason = "others had its processor";
   const std::string block = block_of(noisy);
   CHECK_THAT(block, Contains("\n  noisy ") && Contains("others had its processor"));
-  RunTable table({{.config = noisy.config, .skip = ""}});
+  RunTable table({noisy.plan});
   CHECK_THAT(row(table, noisy), Contains("  noisy [1]"));
   CHECK_THAT(table.footer(), Contains("[1] others had its processor\n"));
 }
@@ -60,20 +60,20 @@ TEST_CASE("people see that an upsert of a key that is there is no failure", "[ta
 TEST_CASE("a table has a column for what somebody set", "[table]") {
   RunResult olc = full_result();
   RunResult none = olc;
-  none.config.no_reclaim = "nothing waits";
+  none.plan.no_reclaim = "nothing waits";
   const auto header = [](const RunResult& a, const RunResult& b) {
-    return RunTable({{.config = a.config, .skip = ""}, {.config = b.config, .skip = ""}}).header();
+    return RunTable({a.plan, b.plan}).header();
   };
   CHECK_THAT(header(olc, none), !Contains("reclaim"));
   RunResult quiescent = olc;
-  quiescent.config.reclaim = Reclaim::kQsbr;
+  quiescent.plan.config.reclaim = Reclaim::kQsbr;
   CHECK_THAT(header(olc, quiescent), Contains("reclaim"));
 }
 
 TEST_CASE("a table says which insert runs ended before their records", "[table]") {
   RunResult result = full_result();
-  result.config.workload = Spec::parse("insert");
-  RunTable table({{.config = result.config, .skip = ""}});
+  result.plan.config.workload = Spec::parse("insert");
+  RunTable table({result.plan});
   CHECK(row(table, result).find("ok, ended by --time") != std::string::npos);
   result.trial.throughput.value->ended_by = Ending::kRecords;
   CHECK(row(table, result).find("ended by") == std::string::npos);
@@ -81,7 +81,7 @@ TEST_CASE("a table says which insert runs ended before their records", "[table]"
 
 TEST_CASE("people see that a warm-up changed the index", "[table]") {
   RunResult result = full_result();
-  RunTable table({{.config = result.config, .skip = ""}});
+  RunTable table({result.plan});
   for (const u64 little : {991, 1009}) {
     result.trial.memory.keys_at_start = little;
     CHECK(block_of(result).find("warm-up") == std::string::npos);
@@ -92,9 +92,9 @@ TEST_CASE("people see that a warm-up changed the index", "[table]") {
   CHECK_THAT(row(table, result), Contains("ok, began with 4.32 x --records"));
   result.trial.memory.keys_at_start = u64{500};
   CHECK_THAT(row(table, result), Contains("ok, began with 0.5 x --records"));
-  result.config.workload = Spec::parse("wiscer:read-mostly");
+  result.plan.config.workload = Spec::parse("wiscer:read-mostly");
   CHECK_THAT(row(table, result), Contains("ok, began with 0.5 x what the file loads"));
-  result.config.records = 0;   // of which nothing is a multiple
+  result.plan.config.records = 0;   // of which nothing is a multiple
   CHECK(row(table, result).find("began") == std::string::npos);
   CHECK(block_of(result).find("warm-up") == std::string::npos);
 }
@@ -146,7 +146,7 @@ TEST_CASE("people who ask for events see why there are none, a line for each rea
   missing("DE_NO", "named", "ENOENT: none");
   // What is counted whether or not anybody asks is left out where it is not there.
   CHECK_THAT(block_of(result), !Contains("not counted"));
-  result.config.pmu_given = true;
+  result.plan.config.pmu_given = true;
   CHECK_THAT(block_of(result), Contains("\n  counted      2e-05 cycles an operation"));
   CHECK_THAT(block_of(result), Contains("\n  not counted  tsx: no RTM\n  not counted  cache, tlb, instructions, DE_NO: ENOENT: none\n"));
   pmu.events = {};
@@ -159,7 +159,7 @@ TEST_CASE("people see how often Accessed bits were cleared", "[table]") {
   CHECK_THAT(block_of(result), Contains("accessed     bits of all pages cleared 2 times, every 100ms or later\n"));
   result.trial.memory.accessed_cleared = Measured<u64>::missing("this kernel has none");
   CHECK_THAT(block_of(result), Contains("accessed     -: this kernel has none\n"));
-  result.config.clear_accessed_ns = 0;
+  result.plan.config.clear_accessed_ns = 0;
   CHECK_THAT(block_of(result), !Contains("accessed"));
 }
 
@@ -169,7 +169,7 @@ TEST_CASE("a table says each note once, with the rows that it is of", "[table]")
   first.trial.health.notes.push_back("the load average was 4.1 before the run");
   third.trial.health.notes.push_back("the load average was 3.75 before the run");
   second.trial.health.notes.push_back("the index was full");
-  RunTable table({{.config = first.config, .skip = ""}});
+  RunTable table({first.plan});
   for (const RunResult& result : {first, second, third}) (void)row(table, result);
   CHECK_THAT(table.footer(), Catch::EndsWith("is worth in time\nall rows: DAMON is running\n"
                                              "rows 1,3: the load average was 4.1 before the run (so row 1, and others alike)\n"

@@ -102,8 +102,8 @@ class Account {
     report_offer();
     report_sync();
     report_pmu();
-    if (!run_.config.index_degraded.empty()) out_.worsen(Status::kDegraded, run_.config.index_degraded);
-    if (!run_.config.mem_degraded.empty()) out_.worsen(Status::kDegraded, run_.config.mem_degraded);
+    if (!run_.plan.index_degraded.empty()) out_.worsen(Status::kDegraded, run_.plan.index_degraded);
+    if (!run_.plan.mem_degraded.empty()) out_.worsen(Status::kDegraded, run_.plan.mem_degraded);
     report_reclaim();
     if (run_.config.latency_every != 0) report_latency();
     report_memory(disturbed);
@@ -120,7 +120,7 @@ class Account {
   void report_processors() {
     std::vector<std::optional<ProcessorTime>> times;
     for (const Worker& worker : run_.phases.workers()) times.push_back(worker.processor_time);
-    out_.health.on_processor = run_.seats.oversubscribed ? Measured<double>::missing("threads that share processors take turns")
+    out_.health.on_processor = run_.plan.seats.oversubscribed ? Measured<double>::missing("threads that share processors take turns")
                                                          : on_processor(times);
     judge_processors(out_);
   }
@@ -326,8 +326,8 @@ void describe(const RunParts& run, TrialResult& out) {
   }
   out.placement.requested = run.config.pin.text;
   out.placement.mem = run.config.mem.text;
-  out.placement.mem_by = !run.config.not_placed.empty()    ? Measured<PlacedBy>::missing(run.config.not_placed)
-                          : run.config.places_chunks() ? Measured(PlacedBy::kChunks)
+  out.placement.mem_by = !run.plan.not_placed.empty()    ? Measured<PlacedBy>::missing(run.plan.not_placed)
+                          : run.plan.places_chunks() ? Measured(PlacedBy::kChunks)
                                                     : Measured(PlacedBy::kThreads);
   out.health.load_before = load_average();
   out.health.notes = disturbances();
@@ -350,17 +350,17 @@ void describe(const RunParts& run, TrialResult& out) {
   if (const auto& trace = run.workload.trace()) {
     if (auto note = resized(*trace, run.config.value_size)) out.health.notes.push_back(*note);
   }
-  out.memory.payload = run.config.payloads != 0 ? Measured<u64>(run.config.payload_bytes())
+  out.memory.payload = run.plan.payloads != 0 ? Measured<u64>(run.plan.payload_bytes())
                                                 : Measured<u64>::missing("values are in the index: --value-size=8");
-  if (!run.config.own_memory.empty()) {
-    out.memory.malloc = Measured<MallocServer>::missing(run.config.own_memory);
+  if (!run.plan.own_memory.empty()) {
+    out.memory.malloc = Measured<MallocServer>::missing(run.plan.own_memory);
   } else if (calls_malloc(run.config.alloc)) {
     out.memory.malloc = malloc_server();
   } else {
     out.memory.malloc = Measured<MallocServer>::missing("nodes are not from malloc");
   }
-  out.placement.processors = run.seats.processors;
-  out.placement.oversubscribed = run.seats.oversubscribed;
+  out.placement.processors = run.plan.seats.processors;
+  out.placement.oversubscribed = run.plan.seats.oversubscribed;
 }
 
 void account_for(const RunParts& run, const MeasuredPhase& phase, const PageUse& pages_before, TrialResult& out) {

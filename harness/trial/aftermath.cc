@@ -67,14 +67,14 @@ class Aftermath {
   /// The index against the tally; nobody uses it any more.
   void check() {
     if (!run_.trial.keeps()) return nothing_kept(out_);
-    const Footprint bytes = run_.trial.bytes();
-    out_.memory.index_live = bytes.live;
-    out_.memory.index_reserved = bytes.reserved;
+    const u64 reserved = run_.trial.reserved_bytes();
+    out_.memory.index_live = run_.trial.live_bytes();
+    out_.memory.index_reserved = reserved;
     if (out_.throughput) out_.placement.page_nodes = page_nodes();
     const Tally all = run_.tally_of_all();
     out_.memory.keys = all.keys;
     if (all.keys > 0) {
-      out_.memory.bytes_per_key = static_cast<double>(bytes.reserved) / static_cast<double>(all.keys);
+      out_.memory.bytes_per_key = static_cast<double>(reserved) / static_cast<double>(all.keys);
     } else {
       out_.memory.bytes_per_key = Measured<double>::missing("the index is empty");
     }
@@ -91,13 +91,13 @@ class Aftermath {
     out_.add_phase("validate", seconds_since(start), all.keys);
     if (*out_.validation.passed) return;
     // An operation that memory ran out in may have counted and not returned, in an index with memory of its own.
-    if (out_.status == Status::kFailed && !run_.config.own_memory.empty()) return;
+    if (out_.status == Status::kFailed && !run_.plan.own_memory.empty()) return;
     out_.worsen(Status::kInvalid, out_.validation.detail);
   }
 
   Measured<PageNodes> page_nodes() const {
     using Nodes = Measured<PageNodes>;
-    if (!run_.config.own_memory.empty()) return Nodes::missing(run_.config.own_memory);
+    if (!run_.plan.own_memory.empty()) return Nodes::missing(run_.plan.own_memory);
     if (calls_malloc(run_.config.alloc)) return Nodes::missing("nodes are from malloc, which does not say where its memory is");
     return page_nodes_of(run_.trial.chunks());
   }
@@ -111,29 +111,29 @@ class Aftermath {
     const auto start = Clock::now();
     progress_.begin("limits", 0, 0);
     LimitsPlan plan;
-    plan.footprint = limits_footprint(run_.trial.bytes().reserved + run_.config.payload_bytes(), available_memory());
+    plan.footprint = limits_footprint(run_.trial.reserved_bytes() + run_.plan.payload_bytes(), available_memory());
     // The pages that the process got, the index most of all, which need not be those that were asked for.
     const bool huge = out_.memory.page_bytes.value.value_or(0) > 4096;
     plan.huge_pages = huge ? HugePages::kThp : HugePages::kNone;
-    plan.pages = placement_of_limits(run_.topology, run_.seats, run_.config.pages);
+    plan.pages = placement_of_limits(run_.topology, run_.plan.seats, run_.plan.pages);
     const u64 measured_ns = static_cast<u64>(run_.phases.rounds().wall_seconds() * 1e9);
     plan.time_ns = std::clamp(measured_ns, kMinLimitsNs, plan.time_ns);  // a short run is not kept waiting
-    const std::set<u32> distinct(run_.seats.cpus.begin(), run_.seats.cpus.end());
+    const std::set<u32> distinct(run_.plan.seats.cpus.begin(), run_.plan.seats.cpus.end());
     plan.cpus.assign(distinct.begin(), distinct.end());
-    plan.pin = run_.seats.binds;
+    plan.pin = run_.plan.seats.binds;
     out_.limits = measure_limits(plan);
     if (out_.offer) {
       constexpr const char* kWaits = "threads of an open loop wait for operations, too: what one takes is its latency";
       out_.limits.chase_ratio = out_.limits.independent_ratio = Measured<double>::missing(kWaits);
     } else {
-      set_limit_ratios(out_.limits, *out_.throughput, run_.seats.processors);
+      set_limit_ratios(out_.limits, *out_.throughput, run_.plan.seats.processors);
     }
     out_.add_phase("limits", seconds_since(start), 0);
   }
   std::vector<ThreadPlace> places_of_threads() const {
     std::vector<std::optional<u32>> seen_on;
     for (const Worker& worker : run_.phases.workers()) seen_on.push_back(worker.seen_on);
-    return thread_places(run_.topology, run_.seats, seen_on,
+    return thread_places(run_.topology, run_.plan.seats, seen_on,
                          out_.throughput ? "the kernel does not say" : out_.throughput.reason);
   }
 

@@ -20,6 +20,7 @@ namespace {
 
 using testing::phase_of;
 using testing::phases_of;
+using testing::plan_of;
 using testing::run_of;
 using testing::small;
 using toy::Toy;
@@ -119,13 +120,13 @@ TEST_CASE("a policy that elided nothing, or otherwise than asked, is degraded wh
 }
 
 TEST_CASE("a result that is degraded for its policy and for its index says both") {
-  Config config = small("lookup");
-  config.index_degraded = "no such instructions";
-  const TrialResult both = run_of<Eliding<Elision::kDegraded>>(config);
+  Plan plan = plan_of(small("lookup"));
+  plan.index_degraded = "no such instructions";
+  const TrialResult both = run_of<Eliding<Elision::kDegraded>>(plan);
   CHECK(both.status == Status::kDegraded);
   CHECK(both.reason == "it runs on its lock; no such instructions");
-  CHECK(run_of<Eliding<Elision::kWorks>>(config).reason == "no such instructions");
-  CHECK(run_of<Eliding<Elision::kSilent>>(config).status == Status::kInvalid);
+  CHECK(run_of<Eliding<Elision::kWorks>>(plan).reason == "no such instructions");
+  CHECK(run_of<Eliding<Elision::kSilent>>(plan).status == Status::kInvalid);
 }
 
 /// Of a policy whose lookups are nothing to elide.

@@ -13,6 +13,7 @@
 namespace latchlab {
 namespace {
 
+using testing::plan_of;
 using testing::run_of;
 using testing::small;
 using toy::Mistake;
@@ -65,14 +66,18 @@ class NarrowToy : public Toy<u64> {
 TEST_CASE("values of 32 bits are told apart too") {
   Config config = small("lookup");
   config.keys = Spec::parse("u32");
-  config.widths = NarrowToy::Options().widths();
-  CHECK(run_of<NarrowToy>(config).status <= Status::kNoisy);
+  const auto run = [&] {
+    Plan plan = plan_of(config);
+    plan.widths = NarrowToy::Options().widths();
+    return run_of<NarrowToy>(plan);
+  };
+  CHECK(run().status <= Status::kNoisy);
   NarrowToy::wrong_bits = u64{1} << 16;   // the lowest of the tag
-  CHECK_THAT(run_of<NarrowToy>(config).reason, Catch::Contains("values of other keys"));
+  CHECK_THAT(run().reason, Catch::Contains("values of other keys"));
   config.workload = Spec::parse("insert");   // here only the check at the end looks
-  CHECK_THAT(run_of<NarrowToy>(config).reason, Catch::Contains("hold values of other keys"));
+  CHECK_THAT(run().reason, Catch::Contains("hold values of other keys"));
   NarrowToy::wrong_bits = 0;
-  CHECK(run_of<NarrowToy>(config).status <= Status::kNoisy);
+  CHECK(run().status <= Status::kNoisy);
 }
 
 TEST_CASE("a key that is in no record must not be found") {
@@ -130,8 +135,9 @@ TEST_CASE("an operation that memory ran out in may have counted, but only in an 
     CHECK(run_toy(config).status == Status::kInvalid);
   }
   const Plant plant(Mistake::kLateThrow);
-  config.own_memory = "it allocates itself";
-  const TrialResult result = run_toy(config);
+  Plan plan = plan_of(config);
+  plan.own_memory = "it allocates itself";
+  const TrialResult result = run_of<Toy<u64>>(plan);
   CHECK(result.status == Status::kFailed);
   CHECK_THAT(result.reason, Catch::Contains("memory ran out"));
   CHECK_FALSE(result.validation.passed.value.value_or(true));

@@ -13,6 +13,7 @@
 namespace latchlab {
 namespace {
 
+using testing::plan_of;
 using testing::run_of;
 using testing::small;
 using toy::Toy;
@@ -141,10 +142,10 @@ TEST_CASE("an index that learns from lookups learns from those of the workload, 
 }
 
 TEST_CASE("a run that cannot do what the index's options and --mem ask for is measured and said to be degraded") {
-  Config config = small("lookup");
-  config.index_degraded = "no such instructions";
-  config.mem_degraded = config.not_placed = "no such nodes";
-  const TrialResult result = run_of<Toy<u64>>(config);
+  Plan plan = plan_of(small("lookup"));
+  plan.index_degraded = "no such instructions";
+  plan.mem_degraded = plan.not_placed = "no such nodes";
+  const TrialResult result = run_of<Toy<u64>>(plan);
   CHECK(result.status == Status::kDegraded);
   CHECK(result.reason == "no such instructions; no such nodes");
   CHECK(result.placement.mem_by.reason == "no such nodes");

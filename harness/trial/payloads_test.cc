@@ -23,15 +23,17 @@ namespace {
 using testing::phase_of;
 using testing::phases_of;
 using testing::rate_of;
+using testing::plan_of;
 using testing::run_of;
 using testing::small;
 using toy::Toy;
 
-Config with_payloads(std::string_view workload) {
+Plan with_payloads(std::string_view workload) {
   Config config = small(workload);
   config.value_size = 136;
-  config.payloads = 2 * config.records;
-  return config;
+  Plan plan = plan_of(config);
+  plan.payloads = 2 * config.records;
+  return plan;
 }
 
 /// By the batch, too.
@@ -55,7 +57,7 @@ struct BatchedPayloads : Toy<u64> {
 template <class Index = BatchedPayloads>
 class Spoilt {
  public:
-  explicit Spoilt(u32 batch) : trial_(config(batch)), session_(trial_.runner()) {
+  explicit Spoilt(u32 batch) : trial_(plan(batch)), session_(trial_.runner()) {
     trial_.payloads()->fill(0, 1, {});
     run(OpKind::kInsert, 1, 8);
     for (u64 key = 1; key <= kKeys; ++key) words_of(key)[3] ^= 8;
@@ -91,11 +93,11 @@ class Spoilt {
 
  private:
   static constexpr u64 kKeys = 8;
-  static Config config(u32 batch) {
-    Config config = with_payloads("lookup");
-    config.payloads = 10'000;   // no two of the keys share one
-    config.batch.keys = batch;
-    return config;
+  static Plan plan(u32 batch) {
+    Plan plan = with_payloads("lookup");
+    plan.payloads = 10'000;   // no two of the keys share one
+    plan.config.batch.keys = batch;
+    return plan;
   }
   TrialOf<Index> trial_;
   std::unique_ptr<Runner> session_;
@@ -146,8 +148,7 @@ bool says_another_loop(const TrialResult& result) {
 }
 
 TEST_CASE("a run with payloads fills them, uses them and says how large they are", "[trial]") {
-  const Config config = with_payloads("mix:read=30,insert=10,update=20,upsert=10,erase=10,scan=10,rmw=10");
-  const TrialResult result = run_of<Toy<u64>>(config);
+  const TrialResult result = run_of<Toy<u64>>(with_payloads("mix:read=30,insert=10,update=20,upsert=10,erase=10,scan=10,rmw=10"));
   CAPTURE(result.reason);
   CHECK(result.status <= Status::kNoisy);
   CHECK(phases_of(result)[0] == "payloads");
@@ -173,25 +174,26 @@ struct Spoiling : Toy<u64> {
 };
 
 TEST_CASE("batches run in the loop that they have without payloads, so that no note says otherwise", "[trial]") {
-  Config config = with_payloads("lookup");
-  config.batch.keys = 4;
-  CHECK_FALSE(says_another_loop(run_of<BatchedPayloads>(config)));
+  Plan plan = with_payloads("lookup");
+  plan.config.batch.keys = 4;
+  CHECK_FALSE(says_another_loop(run_of<BatchedPayloads>(plan)));
 }
 
 TEST_CASE("a payload that is wrong makes a run invalid", "[trial]") {
-  Config config = with_payloads("lookup");
-  config.threads = 1;
-  config.payloads = 10;
-  TrialOf<Spoiling> trial(config);
+  Plan plan = with_payloads("lookup");
+  plan.config.threads = 1;
+  plan.seats = seat(Topology::discover(), plan.config);
+  plan.payloads = 10;
+  TrialOf<Spoiling> trial(plan);
   Spoiling::payloads = trial.payloads();
-  const TrialResult result = run_trial(trial, config, Topology::discover(), *make_progress(ProgressMode::kNone));
+  const TrialResult result = run_trial(trial, plan, Topology::discover(), *make_progress(ProgressMode::kNone));
   CHECK(result.status == Status::kInvalid);
   CHECK_THAT(result.reason, Catch::Contains("wrong payloads were read"));
 }
 
 TEST_CASE("where the index keeps the values there are no payloads", "[trial]") {
   const Config config = small("lookup");
-  CHECK(TrialOf<Toy<u64>>(config).payloads() == nullptr);
+  CHECK(TrialOf<Toy<u64>>(plan_of(config)).payloads() == nullptr);
   const TrialResult result = run_of<Toy<u64>>(config);
   CHECK(phases_of(result)[0] == "load");
   CHECK_FALSE(result.memory.payload);
@@ -201,12 +203,12 @@ TEST_CASE("where the index keeps the values there are no payloads", "[trial]") {
 }
 
 TEST_CASE("what payloads take is not left for the index", "[trial]") {
-  Config config = with_payloads("lookup");
-  const u64 before = memory_config_of(small("lookup")).limit;
-  config.payloads = before / 2 / config.value_size;
-  CHECK(memory_config_of(config).limit < before * 3 / 4);
-  config.payloads = 2 * before / config.value_size;
-  CHECK(memory_config_of(config).limit == 1);
+  Plan plan = with_payloads("lookup");
+  const u64 before = memory_config_of(plan_of(small("lookup"))).limit;
+  plan.payloads = before / 2 / plan.config.value_size;
+  CHECK(memory_config_of(plan).limit < before * 3 / 4);
+  plan.payloads = 2 * before / plan.config.value_size;
+  CHECK(memory_config_of(plan).limit == 1);
 }
 
 TEST_CASE("a multi-get reads the payloads of all its keys, by the batch or not", "[trial][multi-get]") {

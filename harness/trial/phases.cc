@@ -58,7 +58,7 @@ std::string Phases::begin() {
   crew_ = std::make_unique<Crew>(config_.threads);
   return everyone([&](u32 t) {
     if (seats_.binds) workers_[t].pinned = pin_this_thread(seats_.cpus[t]);
-    if (!config_.places_chunks()) (void)place_thread(config_.pages);   // a refusal is known from a try before the run
+    if (!plan_.places_chunks()) (void)place_thread(plan_.pages);   // a refusal is known from a try before the run
     workers_[t].runner = trial_.runner();
   });
 }

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "harness/config/arrivals.h"
-#include "harness/config/config.h"
+#include "harness/config/plan.h"
 #include "harness/host/crew.h"
 #include "harness/host/on_processor.h"
 #include "harness/host/placement.h"
@@ -73,15 +73,14 @@ class Phases {
 
   /// `window`: how many records the index holds while the workload replaces them, 0 where it does not (dealer.h). All that is
   /// referred to must outlive this.
-  Phases(Trial& trial, const Config& config, const Seats& seats, const StepMaker& maker, u64 window, Progress& progress)
+  Phases(Trial& trial, const Plan& plan, const StepMaker& maker, u64 window, Progress& progress)
       : trial_(trial),
-        config_(config),
-        seats_(seats),
+        plan_(plan),
         maker_(maker),
         progress_(progress),
         in_turns_(trial.loads_in_turns()),
-        dealer_(config.threads, window, maker.stream().parts(), maker.stream().sections(), maker.stream().most_keys()),
-        workers_(config.threads) {}
+        dealer_(config_.threads, window, maker.stream().parts(), maker.stream().sections(), maker.stream().most_keys()),
+        workers_(config_.threads) {}
 
   /// Starts the threads, each on its seat and with a session of its own. Returns what one threw while it joined; throws
   /// std::system_error if the system has no more threads.
@@ -146,8 +145,9 @@ class Phases {
   bool next_section();
 
   Trial& trial_;
-  const Config& config_;
-  const Seats& seats_;
+  const Plan& plan_;
+  const Config& config_ = plan_.config;
+  const Seats& seats_ = plan_.seats;
   const StepMaker& maker_;
   Progress& progress_;
   const bool in_turns_;  // threads load and verify one after the other

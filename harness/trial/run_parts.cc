@@ -11,7 +11,7 @@ Tally RunParts::tally_of_all() const {
 }
 
 std::string RunParts::full(std::string_view when) const {
-  const std::string room = config.most_keys == ~u64{0} ? std::string() : fmt::format(" in {} slots", config.most_keys);
+  const std::string room = plan.most_keys == ~u64{0} ? std::string() : fmt::format(" in {} slots", plan.most_keys);
   return fmt::format("the index was full, with {} keys{}, {}", tally_of_all().keys, room, when);
 }
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "harness/config/config.h"
+#include "harness/config/plan.h"
 #include "harness/host/placement.h"
 #include "harness/host/pmu_events.h"
 #include "harness/host/topology.h"
@@ -22,9 +22,9 @@ inline constexpr u64 kMeasuredPhase = 1;   ///< the stream's phase of warm-up an
 /// All of it outlives this.
 struct RunParts {
   Trial& trial;
-  const Config& config;
+  const Plan& plan;
+  const Config& config;   ///< of the plan
   const Topology& topology;
-  const Seats& seats;
   const KeySet& keys;
   const Workload& workload;
   const StepMaker& maker;

@@ -43,20 +43,17 @@ constexpr u64 kSamples = 1'000'000;  // reads of the verify phase; all records i
 /// One run, phase after phase.
 class Run {
  public:
-  Run(Trial& trial, const Config& config, const Topology& topology, Progress& progress)
+  Run(Trial& trial, const Plan& plan, const Topology& topology, Progress& progress)
       : trial_(trial),
-        config_(config),
+        plan_(plan),
         topology_(topology),
         progress_(progress),
-        seats_(seat(topology, config)),
-        keys_(config.keys, config.seed),
-        workload_(config.workload, config.negative),
-        mix_(workload_.mix()),
-        stream_(workload_.stream(config.seed, kMeasuredPhase, keys_, config.threads, Distribution(config.distribution), config.records,
-                                 Churn::parse(config.churn))),
-        maker_(*stream_, mix_.has(OpKind::kErase) || !trial.keeps(), config.widths.value),
-        phases_(trial, config, seats_, maker_,
-                mix_.has(OpKind::kErase) && !workload_.trace() ? workload_.least_records(config.records, keys_.capacity()) : 0,
+        keys_(config_.keys, config_.seed),
+        stream_(workload_.stream(config_.seed, kMeasuredPhase, keys_, config_.threads, Distribution(config_.distribution),
+                                 config_.records, Churn::parse(config_.churn))),
+        maker_(*stream_, mix_.has(OpKind::kErase) || !trial.keeps(), plan.widths.value),
+        phases_(trial, plan, maker_,
+                mix_.has(OpKind::kErase) && !workload_.trace() ? workload_.least_records(config_.records, keys_.capacity()) : 0,
                 progress) {}
 
   TrialResult run() {
@@ -107,7 +104,7 @@ class Run {
   bool enter() {
     const std::string failure = phases_.begin();
     if (!failure.empty()) out_.worsen(Status::kFailed, fmt::format("a thread cannot join the index: {}", failure));
-    if (!seats_.binds) {
+    if (!plan_.seats.binds) {
       out_.health.notes.push_back("threads are not pinned: the topology describes another machine");
     }
     const std::vector<Worker>& workers = phases_.workers();
@@ -130,14 +127,14 @@ class Run {
     if (config_.batch.keys == 1) {   // batches see to their payloads in the loop that they have without
       out_.health.notes.push_back("with payloads operations run in a loop of their own: a ratio to --value-size=8 has that in it");
     }
-    note(phases_.phase("payloads", 0, 0, [&](u32 t) { payloads->fill(t, config_.threads, config_.pages); }));
+    note(phases_.phase("payloads", 0, 0, [&](u32 t) { payloads->fill(t, config_.threads, plan_.pages); }));
     return go_on();
   }
 
   bool load() {
     if (config_.records == 0) return true;   // a file may say so
     const MixStream loading = MixStream::loading(config_.seed, keys_, config_.records);
-    const StepMaker maker(loading, false, config_.widths.value);
+    const StepMaker maker(loading, false, plan_.widths.value);
     note(phases_.chunks("load", config_.records, [&](Worker& me, u64 first, u32 count) {
       return me.steps.only(maker, first, count);
     }));
@@ -150,7 +147,7 @@ class Run {
   bool verify() {
     const u64 samples = std::min(kSamples, config_.records);
     note(phases_.chunks("verify", samples, [&](Worker& me, u64 first, u32 count) {
-      return make_checks(keys_, config_.records, samples, first, count, me.steps.only(), config_.widths.value);
+      return make_checks(keys_, config_.records, samples, first, count, me.steps.only(), plan_.widths.value);
     }));
     return go_on() && no_mistakes("verifying what was loaded");
   }
@@ -205,7 +202,7 @@ class Run {
     const bool of_phases = config_.rows.value_or(0) == 0;
     if (of_phases && workload_.phases().empty()) return "rows are asked for with --rows";
     if (config_.rate || config_.slo) return "an open loop has no rounds to cut between";
-    return seats_.oversubscribed && !of_phases ? "threads that share processors have no rounds to cut between" : "";
+    return plan_.seats.oversubscribed && !of_phases ? "threads that share processors have no rounds to cut between" : "";
   }
 
   /// A phase that may be the one that is reported, in an open loop where there is a rate; nothing where it cannot begin.
@@ -278,7 +275,7 @@ class Run {
   PackageCounters count_events() {
     if (events_.empty()) return {};
     if (const std::string failure = phases_.count(events_); !failure.empty()) out_.worsen(Status::kFailed, failure);
-    return count_packages(events_, topology_, seats_);
+    return count_packages(events_, topology_, plan_.seats);
   }
 
   void note(const Phases::Outcome& phase) {
@@ -294,26 +291,26 @@ class Run {
   }
 
   Trial& trial_;
-  const Config& config_;
+  const Plan& plan_;
+  const Config& config_ = plan_.config;
+  const Workload& workload_ = *plan_.workload;
+  const Mix& mix_ = workload_.mix();
   const Topology& topology_;
   Progress& progress_;
-  const Seats seats_;
   const KeySet keys_;
-  const Workload workload_;
-  const Mix& mix_;
   const std::unique_ptr<const Stream> stream_;
   const StepMaker maker_;
   const std::vector<PmuEvent> events_ = pmu_events(config_.pmu);
   Phases phases_;
-  const RunParts parts_{trial_, config_, topology_, seats_, keys_, workload_, maker_, events_, phases_};
+  const RunParts parts_{trial_, plan_, config_, topology_, keys_, workload_, maker_, events_, phases_};
   PageUse pages_before_;
   TrialResult out_;
 };
 
 }  // namespace
 
-TrialResult run_trial(Trial& trial, const Config& config, const Topology& topology, Progress& progress) {
-  return Run(trial, config, topology, progress).run();
+TrialResult run_trial(Trial& trial, const Plan& plan, const Topology& topology, Progress& progress) {
+  return Run(trial, plan, topology, progress).run();
 }
 
 }  // namespace latchlab

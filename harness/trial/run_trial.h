@@ -1,7 +1,7 @@
 // One run, phase after phase: load, verify, warm up, measure, check.
 #pragma once
 
-#include "harness/config/config.h"
+#include "harness/config/plan.h"
 #include "harness/host/progress.h"
 #include "harness/host/topology.h"
 #include "harness/loop/trial.h"
@@ -10,9 +10,8 @@
 namespace latchlab {
 
 /// Runs all phases. Never throws for what happens during the run: memory that runs out, a mismatch or an
-/// interruption end in a TrialResult that says so. Throws InputError if the config cannot be placed on this
-/// machine or its key file is wrong.
-[[nodiscard]] TrialResult run_trial(Trial& trial, const Config& config, const Topology& topology,
+/// interruption end in a TrialResult that says so. Throws InputError if its key file is wrong.
+[[nodiscard]] TrialResult run_trial(Trial& trial, const Plan& plan, const Topology& topology,
                                     Progress& progress);
 
 }  // namespace latchlab

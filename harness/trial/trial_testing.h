@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "harness/config/config.h"
+#include "harness/config/plan.h"
+#include "harness/host/placement.h"
 #include "harness/host/progress.h"
 #include "harness/host/topology.h"
 #include "harness/loop/trial.h"
@@ -18,6 +20,7 @@
 #include "harness/text/progress_lines.h"
 #include "harness/trial/run_trial.h"
 #include "src/base/spec.h"
+#include "workloads/workload.h"
 
 namespace latchlab::testing {
 
@@ -36,14 +39,31 @@ inline Config small(std::string_view workload) {
   return config;
 }
 
+/// What follows from a Config whatever the index.
+inline Plan plan_of(const Config& config) {
+  Plan plan;
+  plan.config = config;
+  plan.workload = std::make_shared<Workload>(config.workload, config.negative);
+  plan.seats = seat(Topology::discover(), config);
+  return plan;
+}
+
+template <class Index>
+TrialResult run_of(const Plan& plan, Progress& progress) {
+  TrialOf<Index> trial(plan);
+  return run_trial(trial, plan, Topology::discover(), progress);
+}
+template <class Index>
+TrialResult run_of(const Plan& plan) {
+  return run_of<Index>(plan, *make_progress(ProgressMode::kNone));
+}
 template <class Index>
 TrialResult run_of(const Config& config, Progress& progress) {
-  TrialOf<Index> trial(config);
-  return run_trial(trial, config, Topology::discover(), progress);
+  return run_of<Index>(plan_of(config), progress);
 }
 template <class Index>
 TrialResult run_of(const Config& config) {
-  return run_of<Index>(config, *make_progress(ProgressMode::kNone));
+  return run_of<Index>(plan_of(config));
 }
 
 inline std::vector<std::string> phases_of(const TrialResult& result) {
