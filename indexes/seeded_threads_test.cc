@@ -90,7 +90,8 @@ TEST_CASE("Seeded bugs on threads: chained", "[threads]") {
   CHECK(caught("threads: validation", B::kDropValidation, histories<Chained, OlcOnThreads>(growth(), 10'000)));
   CHECK(caught("threads: upgrade", B::kDropUpgrade, histories<Chained, OlcOnThreads>(growth(), 100)));
   CHECK(complaint_of<Chained, RowexOnThreads>(growth()) == "");
-  CHECK(caught("threads, rowex: trusted miss", B::kTrustMiss, histories<Chained, RowexOnThreads>(growth(), 10'000)));
+  CHECK(caught("threads, rowex: trusted miss", chained::BugFlags<bool>::kTrustMiss,
+               histories<Chained, RowexOnThreads>(growth(), 10'000)));
 }
 
 TEST_CASE("Seeded bugs on threads: chained_line", "[threads]") {
@@ -114,11 +115,12 @@ TEST_CASE("Seeded bugs on threads: cuckoo", "[threads]") {
   CHECK(complaint_of<Cuckoo, OlcOnThreads>(mixes) == "");
   CHECK(caught("threads: validation", B::kDropValidation, histories<Cuckoo, OlcOnThreads>(mixes, 4000)));
   CHECK(caught("threads: upgrade", B::kDropUpgrade, histories<Cuckoo, OlcOnThreads>(mixes, 200)));
-  CHECK(caught("threads: mark", B::kDropMark, histories<Cuckoo, OlcOnThreads>(mixes, 200)));
-  CHECK(caught("threads: strays", B::kForgetStrays, histories<Cuckoo, OlcOnThreads>(mixes, 500)));
-  CHECK(caught("threads: stale path", B::kTrustPath, histories<Cuckoo, OlcOnThreads>(mixes, 1500)));
+  CHECK(caught("threads: mark", cuckoo::BugFlags<bool>::kDropMark, histories<Cuckoo, OlcOnThreads>(mixes, 200)));
+  CHECK(caught("threads: strays", cuckoo::BugFlags<bool>::kForgetStrays, histories<Cuckoo, OlcOnThreads>(mixes, 500)));
+  CHECK(caught("threads: stale path", cuckoo::BugFlags<bool>::kTrustPath, histories<Cuckoo, OlcOnThreads>(mixes, 1500)));
   CHECK(complaint_of<Cuckoo, OlcOnThreads>(growth()) == "");
-  CHECK(caught("threads: settling waits for splits", B::kSettleEarly, histories<Cuckoo, OlcOnThreads>(growth(), 5000)));
+  CHECK(caught("threads: settling waits for splits", growing::BugFlags<bool>::kSettleEarly,
+               histories<Cuckoo, OlcOnThreads>(growth(), 5000)));
 }
 
 }  // namespace

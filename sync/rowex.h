@@ -5,7 +5,7 @@
 // What that leaves to be proved, the index proves (kLatchFreeReaders): each change of it is one store for who reads, and
 // a node that was unlinked stays as its last writer left it, for as long as somebody inside an epoch may read it. What a
 // reader finds in it was so at the unlinking, which came after the reader had found its way there. A body may still ask
-// for a restart by itself (ART does in scans that find nothing where something must have been), and read_restarts counts
+// for a restart by itself (as in scans that find nothing where something must have been), and read_restarts counts
 // those.
 #include "sync/direct_tx.h"
 #include "sync/layout.h"

@@ -2,7 +2,7 @@
 // An index and a policy, joined: what callers see. Every operation hands bodies of the index to the policy's read or
 // write, and does what the index asks for besides; nothing here knows which index or which policy.
 //
-//     Synchronized<Art, Rtm<Native>, U64Key> index(Spec::parse("rtm:20"), MemoryConfig{});
+//     Synchronized<Index, Rtm<Native>, U64Key> index(Spec::parse("rtm:20"), MemoryConfig{});
 //     auto me = index.join();                 // one per thread, on that thread; ends before the index does
 //     index.insert(me, 7, 42);
 //     std::optional<u64> value = index.find(me, 7);

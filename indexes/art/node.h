@@ -32,6 +32,7 @@
 
 #include "indexes/art/child.h"
 #include "indexes/art/path.h"
+#include "indexes/art/seeded_bugs.h"
 #include "src/arch/simd.h"
 #include "src/machine/machine.h"
 
@@ -350,7 +351,7 @@ class alignas(kLineBytes) Node48 : public Node<Layout, Key> {
   bool full() const { return used() == 48; }
   void add(u8 byte, u64 word) {
     const u32 slot = used();
-    if (Layout::Bugs::kChildAfterIndex) index_[byte].store(static_cast<u8>(slot + 1));
+    if (BugFlags<typename Layout::Bugs::Flag>::kChildAfterIndex) index_[byte].store(static_cast<u8>(slot + 1));
     slot_[slot].store(word);
     index_[byte].store(static_cast<u8>(slot + 1));
     this->state_.store((slot + 1) << 16 | (children() + 1));
@@ -370,6 +371,8 @@ class alignas(kLineBytes) Node48 : public Node<Layout, Key> {
 
 template <class Layout, class Key>
 class alignas(kLineBytes) Node256 : public Node<Layout, Key> {
+  using Bugs = BugFlags<typename Layout::Bugs::Flag>;
+
  public:
   explicit Node256(const Path<Key>& path) : Node<Layout, Key>(Kind::k256, path) {}
 
@@ -384,7 +387,7 @@ class alignas(kLineBytes) Node256 : public Node<Layout, Key> {
     if (word != 0) [[likely]] return at;
     if (!this->holds_values(level) || !present(byte)) return nullptr;
     if constexpr (Layout::kLatchFreeReaders) {
-      if (!Layout::Bugs::kDropProofOfZero) return proved(byte, word);
+      if (!Bugs::kDropProofOfZero) return proved(byte, word);
     }
     return this->loaded(*at, word);   // once more: the value was stored before its bit, and may be 0
   }
@@ -441,9 +444,9 @@ class alignas(kLineBytes) Node256 : public Node<Layout, Key> {
   void replace(u8 byte, u64 word) { slot_[byte].store(word); }
   void remove(u8 byte) {
     const bool has_bit = this->holds_values();
-    if (has_bit && Layout::Bugs::kBitBeforeSlot) flip_present(byte);
+    if (has_bit && Bugs::kBitBeforeSlot) flip_present(byte);
     slot_[byte].store(0);
-    if (has_bit && !Layout::Bugs::kBitBeforeSlot) flip_present(byte);
+    if (has_bit && !Bugs::kBitBeforeSlot) flip_present(byte);
   }
 
  private:

@@ -1,4 +1,4 @@
-// The race finder finds what it is for: with one step of a protocol left out (sync/seeded_bugs.h) it must
+// The race finder finds what it is for: with one step of a protocol (sync/seeded_bugs.h) or of art (seeded_bugs.h) left out it must
 // fail, on the programs that the sound code gets through or on more of their kind (seeded_test.h).
 
 #include <array>
@@ -20,6 +20,7 @@
 namespace latchlab::testing {
 namespace {
 
+using ArtBugs = art::BugFlags<bool>;
 using OlcArt = Synchronized<Art, Tiny<Olc<Simulated, BugsOnRequest>>, U64Key>;
 using RowexArt = Synchronized<Art, Tiny<Rowex<Simulated, BugsOnRequest>>, U64Key>;
 using StripedArt = Synchronized<Art, Tiny<Striped<Simulated, BugsOnRequest>>, U64Key>;
@@ -45,8 +46,8 @@ TEST_CASE("Seeded bugs: a dropped validation, upgrade, unlock or grace period of
 }
 
 TEST_CASE("Seeded bugs: what readers of rowex lean on is found where it is dropped", "[race]") {
-  CHECK(caught("rowex: child first", BugsOnRequest::kChildAfterIndex, all_mixes<RowexArt>("rowex", 0)));
-  CHECK(caught("rowex: proof of zero", BugsOnRequest::kDropProofOfZero, all_mixes<RowexArt>("rowex", 0, large_node_mixes())));
+  CHECK(caught("rowex: child first", ArtBugs::kChildAfterIndex, all_mixes<RowexArt>("rowex", 0)));
+  CHECK(caught("rowex: proof of zero", ArtBugs::kDropProofOfZero, all_mixes<RowexArt>("rowex", 0, large_node_mixes())));
   CHECK(caught("rowex: grace period", BugsOnRequest::kDropGracePeriod, all_mixes<RowexArt>("rowex", 0)));
   CHECK(caught("rowex: upgrade", BugsOnRequest::kDropUpgrade, all_mixes<RowexArt>("rowex", 0)));
 }
@@ -287,17 +288,17 @@ TEST_CASE("Seeded bugs: a value that is gone before its slot is, or 0 and of two
       return ProgramsReport{.schedules = one.schedules, .failures = one.failures, .message = one.str()};
     };
   };
-  CHECK(caught("bit before slot", BugsOnRequest::kBitBeforeSlot, run(Goes())));
-  CHECK(caught("proof of zero", BugsOnRequest::kDropProofOfZero, run(ComesAndGoes())));
+  CHECK(caught("bit before slot", ArtBugs::kBitBeforeSlot, run(Goes())));
+  CHECK(caught("proof of zero", ArtBugs::kDropProofOfZero, run(ComesAndGoes())));
 }
 
 TEST_CASE("Seeded bugs: an index that is published before its child is found", "[race]") {
-  CHECK(caught("child after index", BugsOnRequest::kChildAfterIndex, read_without_latch<BugsOnRequest, 1>));
-  CHECK(caught("value after index", BugsOnRequest::kChildAfterIndex, read_without_latch<BugsOnRequest, 7>));
+  CHECK(caught("child after index", ArtBugs::kChildAfterIndex, read_without_latch<BugsOnRequest, 1>));
+  CHECK(caught("value after index", ArtBugs::kChildAfterIndex, read_without_latch<BugsOnRequest, 7>));
 }
 
 TEST_CASE("Seeded bugs: a value 0 of two moments is found", "[race]") {
-  CHECK(caught("proof of zero", BugsOnRequest::kDropProofOfZero, read_without_latch<BugsOnRequest, 7>));
+  CHECK(caught("proof of zero", ArtBugs::kDropProofOfZero, read_without_latch<BugsOnRequest, 7>));
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 
 #include "indexes/chained/bucket.h"
 #include "indexes/chained/node.h"
+#include "indexes/chained/seeded_bugs.h"
 #include "indexes/chained/word.h"
 #include "indexes/growing/table.h"
 #include "src/base/key.h"
@@ -189,7 +190,7 @@ class Chains {
   [[gnu::always_inline]] static Attempt<Found> answer(Tx& tx, const Way<Tx>& way) {
     if (way.node != nullptr) return tx.confirm(Found(way.node->value.load()), way.at);
     if constexpr (Layout::kLatchFreeReaders) {
-      if (!Layout::Bugs::kTrustMiss &&
+      if (!chained::BugFlags<typename Layout::Bugs::Flag>::kTrustMiss &&
           (way.word.splitting() || Word(way.at->word.load()).bits() != way.word.bits())) {
         return kRestart;
       }

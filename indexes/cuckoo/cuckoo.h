@@ -24,6 +24,7 @@
 
 #include "indexes/cuckoo/bucket.h"
 #include "indexes/cuckoo/options.h"
+#include "indexes/cuckoo/seeded_bugs.h"
 #include "indexes/growing/table.h"
 #include "indexes/path_search.h"
 #include "src/base/key.h"
@@ -36,6 +37,7 @@ template <class Layout, class KeyType>
 class Cuckoo {
   using Hashes = cuckoo::Hashes;
   using Bucket = cuckoo::Bucket<Layout>;
+  using Bugs = cuckoo::BugFlags<typename Layout::Bugs::Flag>;
   using Table = growing::Table<Layout, Bucket>;
   template <class Tx>
   using ReaderOf = typename Table::template ReaderOf<Tx>;
@@ -356,7 +358,7 @@ class Cuckoo {
   static void mark_who_leaves(Bucket& bucket, u64 number, u64 key) {
     const Hashes hashes(key);
     const u64 word = bucket.word.load();
-    if (!Layout::Bugs::kDropMark && is_primary(hashes, number, growing::bits_of(word))) bucket.word.store(word | hashes.mark());
+    if (!Bugs::kDropMark && is_primary(hashes, number, growing::bits_of(word))) bucket.word.store(word | hashes.mark());
   }
   template <class Tx>
   Attempt<bool> clear(Tx& tx, Hashes hashes, const Place<Tx>& place, u32 slot) {
@@ -426,7 +428,7 @@ class Cuckoo {
         if (to != kSlots) {
           readers[home]->put(to, key, bucket->value[slot].load());
           bucket->key[slot].store(cuckoo::free_key(number));
-        } else if (!Layout::Bugs::kForgetStrays) {
+        } else if (!Bugs::kForgetStrays) {
           readers[home]->word.store(readers[home]->word.load() | Hashes(key).mark());
         }
       }
@@ -521,8 +523,8 @@ class Cuckoo {
       const bool sound = bits != 0 && (i == 0 || answers(Hashes(growth.moved_[i - 1]).primary()) ||
                                        answers(Hashes(growth.moved_[i - 1]).secondary()));
       if (i < moves) from[i] = readers[i]->slot_of(growth.moved_[i]);
-      if (Layout::Bugs::kTrustPath && i < moves && from[i] == kSlots) from[i] = 0;
-      if (!Layout::Bugs::kTrustPath && (!sound || (i < moves && from[i] == kSlots))) return stale(growth, after);
+      if (Bugs::kTrustPath && i < moves && from[i] == kSlots) from[i] = 0;
+      if (!Bugs::kTrustPath && (!sound || (i < moves && from[i] == kSlots))) return stale(growth, after);
     }
     const u32 last = readers[moves]->slot_of(cuckoo::free_key(growth.bucket_[moves]));
     if (last == kSlots) return stale(growth, after);

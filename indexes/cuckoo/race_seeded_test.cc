@@ -14,10 +14,10 @@ TEST_CASE("Seeded bugs: whatever step of cuckoo under olc is dropped is found", 
   CHECK(caught("cuckoo: validation", BugsOnRequest::kDropValidation, run));
   CHECK(caught("cuckoo: upgrade", BugsOnRequest::kDropUpgrade, run));
   CHECK(caught("cuckoo: unlock", BugsOnRequest::kDropUnlockAfterFailedUpgrade, run));
-  CHECK(caught("cuckoo: mark", BugsOnRequest::kDropMark, run));
-  CHECK(caught("cuckoo: strays", BugsOnRequest::kForgetStrays, run));
-  CHECK(caught("cuckoo: settling waits for splits", BugsOnRequest::kSettleEarly, run));
-  CHECK(caught("cuckoo: stale path", BugsOnRequest::kTrustPath, run));
+  CHECK(caught("cuckoo: mark", cuckoo::BugFlags<bool>::kDropMark, run));
+  CHECK(caught("cuckoo: strays", cuckoo::BugFlags<bool>::kForgetStrays, run));
+  CHECK(caught("cuckoo: settling waits for splits", growing::BugFlags<bool>::kSettleEarly, run));
+  CHECK(caught("cuckoo: stale path", cuckoo::BugFlags<bool>::kTrustPath, run));
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "indexes/growing/buckets.h"
+#include "indexes/growing/seeded_bugs.h"
 #include "sync/attempt.h"
 
 namespace latchlab::growing {
@@ -269,7 +270,7 @@ class Table {
     }
     if (!wanted || bits == most_bits_) {
       const u64 settling = meter->settling.load();
-      const bool may_settle = meter->splitting.load() == 0 || Layout::Bugs::kSettleEarly;
+      const bool may_settle = meter->splitting.load() == 0 || BugFlags<typename Layout::Bugs::Flag>::kSettleEarly;
       if (!kSettles<Tx, Rules> || settling >= buckets || !may_settle) {
         after.step_ = Growth::Step::kDone;
         return tx.confirm(Stepped::kChanged, meter);

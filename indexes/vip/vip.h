@@ -25,6 +25,7 @@
 
 #include "indexes/chained/chains.h"
 #include "indexes/vip/popularity.h"
+#include "indexes/vip/seeded_bugs.h"
 #include "indexes/vip/watch.h"
 #include "src/base/spec.h"
 #include "src/memory/attempt_blocks.h"
@@ -161,7 +162,7 @@ class Vip : public Chains<Layout, KeyType, vip::Popularity<Layout>, chained::New
     after = copy(tx, way.node, after, watch.round(), finds);
     if (after == nullptr) return kNoMemory;
     if (!tx.upgrade(way.at)) return kRestart;
-    if (Layout::Bugs::kUnlinkFirst) passed[count - 1]->next.store(way.node->next.load());
+    if (vip::BugFlags<typename Layout::Bugs::Flag>::kUnlinkFirst) passed[count - 1]->next.store(way.node->next.load());
     if (before == nullptr) {
       way.at->word.store(way.word.with(after).word());
     } else {

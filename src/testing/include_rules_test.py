@@ -37,7 +37,7 @@ ROOMS_BELOW = {
 ON_TOP = {"harness/main.cc": set(ROOMS_BELOW), "harness/run.h": set(ROOMS_BELOW) - {"cli"}, "harness/run.cc": set(ROOMS_BELOW) - {"cli"}}
 
 # What an index may know of sync: the verbs and the layouts that it is written against.
-SYNC_FOR_INDEXES = {"sync/concepts.h", "sync/attempt.h", "sync/layout.h", "sync/seeded_bugs.h", "sync/own.h"}
+SYNC_FOR_INDEXES = {"sync/concepts.h", "sync/attempt.h", "sync/layout.h", "sync/own.h"}
 
 # Tests of an index join it to policies, machines and the registry; tools for tests may drive anything below the harness.
 FOR_TESTS = {
