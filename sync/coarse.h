@@ -14,19 +14,19 @@
 #include "sync/direct_tx.h"
 #include "sync/layout.h"
 #include "sync/no_options.h"
+#include "sync/promises.h"
 
 namespace latchlab {
 
 /// The types of a coarse policy, which derives from this. One with options or counters names its own instead.
 template <class M, class Bugs = NoBugs>
-struct CoarsePolicy {
+struct CoarsePolicy : Promises {
   using Machine = M;
   using Layout = CoarseLayout<M, Bugs>;
   using Tx = DirectTx<M>;
   using Reclaimer = Immediate<M>;
   using Options = NoOptions;
   using Counters = NoCounters;
-  /// Whoever operates is alone: nothing that needs no memory can fail, and several updates may be one attempt.
   static constexpr bool kExcludes = true;
 };
 

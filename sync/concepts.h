@@ -50,6 +50,7 @@
 #include "src/memory/pool_lease.h"
 #include "src/reclaim/reclaimer.h"
 #include "sync/attempt.h"
+#include "sync/promises.h"
 
 namespace latchlab {
 
@@ -199,19 +200,14 @@ struct ReadTxOf<P> {
   using Type = typename P::ReadTx;
 };
 
-/// A policy that runs bodies for nothing but the pages that they touch, on what nothing proves.
-template <class P>
-concept Scouts = requires { requires P::kScouts; };
-
 /// A policy that runs bodies on what nothing proves: readers without a latch, or scouts.
 template <class P>
-concept RunsUnproved = P::Layout::kLatchFreeReaders || Scouts<P>;
+concept RunsUnproved = P::Layout::kLatchFreeReaders || P::kScouts;
 
 /// A policy under which a body that changes the index is alone with it, whatever memory it uses: it runs under a lock, or in
 /// transactions that take back every store, and not only those to cells.
 template <class P>
-concept RunsAlone = !RunsUnproved<P> && requires { requires P::kExcludes; } &&
-                    (P::Machine::kUndoesAllMemory || !requires { requires P::kElides; });
+concept RunsAlone = !RunsUnproved<P> && P::kExcludes && (P::Machine::kUndoesAllMemory || !P::kElides);
 
 /// An index whose bodies come to no harm before their upgrade, whatever they see.
 template <class Index>
@@ -221,7 +217,7 @@ concept BearsScouts = requires { requires Index::kLatchFreeReaders; } || require
 /// that are no cells, and bears nothing but to be alone.
 template <class Index, class P>
 concept Admits = (!P::Layout::kLatchFreeReaders || requires { requires Index::kLatchFreeReaders; }) &&
-                 (!Scouts<P> || BearsScouts<Index>) && (RunsAlone<P> || !requires { requires Index::kNeedsExclusion; });
+                 (!P::kScouts || BearsScouts<Index>) && (RunsAlone<P> || !requires { requires Index::kNeedsExclusion; });
 
 /// What a thread learns under a policy: Learned, where it has something to learn.
 template <class P>
@@ -256,10 +252,11 @@ struct PolicyThread {
 };
 
 /// `read` and `write` run a body until one run counts and return its value. They throw std::bad_alloc for a body that says
-/// kNoMemory, with everything unlocked and nothing changed. What a policy may say beyond this is in harness/loop/registry_add.h.
+/// kNoMemory, with everything unlocked and nothing changed.
 template <class P>
 concept Policy =
-    Machine<typename P::Machine> && Layout<typename P::Layout> && Transaction<typename P::Tx, typename P::Layout> &&
+    std::derived_from<P, Promises> && Machine<typename P::Machine> && Layout<typename P::Layout> &&
+    Transaction<typename P::Tx, typename P::Layout> &&
     Transaction<typename ReadTxOf<P>::Type, typename P::Layout> && Reclaimer<typename P::Reclaimer> &&
     std::constructible_from<P, const typename P::Options&> && ThreadContext<PolicyThread<P>, P> &&
     requires(P& policy, PolicyThread<P>& me, Attempt<int> (*body)(typename P::Tx&),

@@ -19,13 +19,14 @@
 #include "sync/backoff.h"
 #include "sync/latch_places.h"
 #include "sync/no_options.h"
+#include "sync/promises.h"
 #include "sync/seeded_bugs.h"
 #include "sync/versioned_tx.h"
 
 namespace latchlab {
 
 template <class LayoutType, class Latches = LatchInNode<typename LayoutType::Machine>>
-class Optimistic {
+class Optimistic : public Promises {
   using M = typename LayoutType::Machine;
   using Bugs = typename LayoutType::Bugs;
 

@@ -8,10 +8,11 @@
 
 #include "src/stats/counters.h"
 #include "sync/no_options.h"
+#include "sync/promises.h"
 
 namespace latchlab {
 
-struct Own {
+struct Own : Promises {
   static constexpr std::string_view kName = "own";
   static constexpr std::string_view kAbout = "the index synchronizes itself";
   using Options = NoOptions;

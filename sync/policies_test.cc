@@ -273,18 +273,12 @@ TEST_CASE("Without synchronization one thread may write, and atomic adds once an
 }
 
 // Threads that load the index pass the lock around once a chunk (harness/trial/run_trial.cc).
-template <class P>
-constexpr bool takes_turns() {
-  if constexpr (requires { P::kWritersTakeTurns; }) return P::kWritersTakeTurns;
-  return false;
-}
-
 TEST_CASE("Policies that are one lock say that writers take turns, those that elide or latch nodes do not") {
-  static_assert(takes_turns<Mutex<Native>>() && takes_turns<Spin<Native>>() && takes_turns<Ticket<Native>>());
-  static_assert(takes_turns<Mcs<Native>>() && takes_turns<RwSpin<Native>>() && takes_turns<SharedMutex<Native>>());
-  static_assert(takes_turns<TbbRw<Native>>());
-  static_assert(!takes_turns<Rtm<Native>>() && !takes_turns<Hle<Native>>() && !takes_turns<Adaptive<Native>>());
-  static_assert(!takes_turns<Olc<Native>>() && !takes_turns<Rowex<Native>>() && !takes_turns<Hybrid<Native>>());
+  static_assert(Mutex<Native>::kWritersTakeTurns && Spin<Native>::kWritersTakeTurns && Ticket<Native>::kWritersTakeTurns);
+  static_assert(Mcs<Native>::kWritersTakeTurns && RwSpin<Native>::kWritersTakeTurns && SharedMutex<Native>::kWritersTakeTurns);
+  static_assert(TbbRw<Native>::kWritersTakeTurns);
+  static_assert(!Rtm<Native>::kWritersTakeTurns && !Hle<Native>::kWritersTakeTurns && !Adaptive<Native>::kWritersTakeTurns);
+  static_assert(!Olc<Native>::kWritersTakeTurns && !Rowex<Native>::kWritersTakeTurns && !Hybrid<Native>::kWritersTakeTurns);
   SUCCEED("it is said to the compiler");
 }
 

@@ -48,7 +48,7 @@ class Synchronized {
   /// Whether the lookups of a batch go side by side, if they may.
   static constexpr bool kSideBySide = BatchBody<Body, typename Policy::Tx>;
   /// Whether the updates of a batch are one attempt. Elsewhere each upgrades by itself.
-  static constexpr bool kUpdatesAtOnce = requires { requires Policy::kExcludes; };
+  static constexpr bool kUpdatesAtOnce = Policy::kExcludes;
   /// Whether the keys of other batches are asked for side by side.
   static constexpr bool kHints = HintingBody<Body>;
   static_assert(IndexBody<Body, typename Policy::Tx>, "the index lacks something: see IndexBody in sync/concepts.h");

@@ -30,12 +30,6 @@ std::vector<OptionAbout> options_of(const std::string& word) {
   return out;
 }
 
-/// Throws InputError if anything is set where there is nothing to set. `what`: "index " or "policy ".
-inline std::vector<std::pair<std::string, std::string>> no_options(const Spec& spec, const char* what) {
-  SpecReader(spec, what + spec.name).finish();
-  return {};
-}
-
 /// What Options make of a spec, for Pair's functions: one function for all pairs that have them.
 template <class Options>
 auto resolved_by(const Spec& spec) {
@@ -57,10 +51,6 @@ template <class Options>
 auto widths_by(const Spec& spec) {
   return Options::parse(spec).widths();
 }
-template <class Policy>
-auto policy_degraded(const Spec& sync) {
-  return Policy::degraded(Policy::Options::parse(sync));
-}
 
 /// What an index says of itself, whatever policy it is joined to.
 template <class Written>
@@ -79,7 +69,10 @@ void describe_index(Pair& pair) {
     if constexpr (requires(const Options& options) { options.least_bytes(); }) pair.least_bytes = least_bytes_by<Options>;
     if constexpr (requires(const Options& options) { options.widths(); }) pair.widths = widths_by<Options>;
   } else {
-    pair.resolve_index = [](const Spec& spec) { return no_options(spec, "index "); };
+    pair.resolve_index = [](const Spec& spec) {
+      SpecReader(spec, "index " + spec.name).finish();
+      return std::vector<std::pair<std::string, std::string>>();
+    };
   }
 }
 
@@ -88,16 +81,16 @@ template <class Policy>
 void describe_policy(Pair& pair) {
   using Options = typename Policy::Options;
   pair.resolve = resolved_by<Options>;
-  if constexpr (requires { Policy::kManyWriters; }) pair.many_writers = Policy::kManyWriters;
-  if constexpr (requires { Policy::kElides; }) pair.elides = Policy::kElides;
-  if constexpr (requires { Policy::kElidesReads; }) pair.elides_reads = Policy::kElidesReads;
-  if constexpr (requires(const Options& options) { Policy::degraded(options); }) pair.degraded = policy_degraded<Policy>;
+  pair.about = Policy::kAbout;
+  pair.many_writers = Policy::kManyWriters;
+  pair.elides = Policy::kElides;
+  pair.elides_reads = Policy::kElidesReads;
+  pair.degraded = [](const Spec& sync) { return Policy::degraded(Options::parse(sync)); };
   if constexpr (!requires { typename Policy::Reclaimer; }) {
     pair.no_reclaim = "the index reclaims by itself";
   } else if constexpr (Policy::Reclaimer::kName == "immediate") {
     pair.no_reclaim = "under it unlinked memory is free at once";
   }
-  if constexpr (requires { Policy::kAbout; }) pair.about = Policy::kAbout;
   pair.options = options_of<Options>(pair.policy);
 }
 
@@ -113,15 +106,8 @@ void describe_policy(Pair& pair) {
 ///   Options::widths()      the bits of its keys and values, where they may be fewer than 64
 ///   Options::most_keys()   how many keys it has room for at most, where it may not grow beyond that
 ///   Options::variants()    specs with 64 bits of key and value that each stand for a code of its own
-/// The same of a policy:
-///   kAbout                 one line for `harness list`
-///   kManyWriters           false when only one thread may write (default true)
-///   kWritersTakeTurns      true when one lock lets in one writer after the other, so that threads load a chunk each in turn
-///                          (default false)
-///   kElides                true when operations may need no lock, by hardware transactions or prefixes (default false)
-///   kElidesReads           false when that is said of changes only (default true)
-///   degraded(options)      why this process cannot do what the word promises, if so
-///   Options::about(key)    the meaning of one option in a few words; of an index's Options, too
+///   Options::about(key)    the meaning of one option in a few words
+/// What a policy says of itself is in sync/promises.h.
 template <class SharedIndex>
   requires latchlab::SharedIndex<SharedIndex>
 void add_pair(Registry& registry, std::string index, std::string policy, KeyKind keys) {
@@ -135,13 +121,7 @@ void add_pair(Registry& registry, std::string index, std::string policy, KeyKind
   if constexpr (requires { SharedIndex::kHints; }) pair.hints = SharedIndex::kHints;
   pair.learns = kLearns<SharedIndex>;
   describe_index<typename WrittenAs<SharedIndex>::Type>(pair);
-  if constexpr (requires { typename SharedIndex::Policy::Options; }) {
-    describe_policy<typename SharedIndex::Policy>(pair);
-  } else {
-    pair.resolve = [](const Spec& sync) { return no_options(sync, "policy "); };
-    pair.about = "the index synchronizes itself";
-    pair.no_reclaim = "the index reclaims by itself";
-  }
+  describe_policy<PolicyOf<SharedIndex>>(pair);
   pair.make_trial = [](const Plan& plan) -> std::unique_ptr<Trial> {
     return std::make_unique<TrialOf<SharedIndex>>(plan);
   };

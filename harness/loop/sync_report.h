@@ -13,16 +13,17 @@
 #include "src/arch/rtm_status.h"
 #include "src/base/spec.h"
 #include "src/stats/counters.h"
+#include "sync/own.h"
 
 namespace latchlab {
 
-/// An index's policy; void if it has none that says what it is.
+/// An index's policy; Own where it names none.
 template <class Index>
 struct PolicyOfIndex {
-  using Type = void;
+  using Type = Own;
 };
 template <class Index>
-  requires requires { typename Index::Policy::Options; }
+  requires requires { typename Index::Policy; }
 struct PolicyOfIndex<Index> {
   using Type = typename Index::Policy;
 };
@@ -129,11 +130,9 @@ void report_counters(const std::vector<u64>& sums, u64 operations, SyncReport& o
 template <class Policy, class Counters>
 SyncReport sync_report_of(const Spec& sync, const std::vector<u64>& sums, u64 operations) {
   SyncReport out;
-  if constexpr (!std::is_void_v<Policy>) {
-    const auto options = Policy::Options::parse(sync);
-    out.stats.options = options.resolved();
-    if constexpr (requires { Policy::degraded(options); }) out.degraded = Policy::degraded(options);
-  }
+  const auto options = Policy::Options::parse(sync);
+  out.stats.options = options.resolved();
+  out.degraded = Policy::degraded(options);
   out.stats.counters = Measured<SyncStats::Counts>::missing("the policy counts nothing");
   out.stats.aborts = Measured<SyncStats::Counts>::missing("the policy has no transactions");
   out.stats.fallback_rate = Measured<double>::missing("the policy has no fallback");

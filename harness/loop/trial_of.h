@@ -38,14 +38,9 @@ class TrialOf final : public ErasedOf<Index, Trial> {
     return std::make_unique<RunnerOf<Index>>(index_, this->batch_, this->value_bits_, this->payloads_.get());
   }
   [[nodiscard]] bool loads_in_turns() const override {
-    if constexpr (requires { Index::Policy::kManyWriters; }) return !Index::Policy::kManyWriters;
-    if constexpr (requires { Index::Policy::kWritersTakeTurns; }) return Index::Policy::kWritersTakeTurns;
-    return false;
+    return !PolicyOf<Index>::kManyWriters || PolicyOf<Index>::kWritersTakeTurns;
   }
-  [[nodiscard]] bool elides() const override {
-    if constexpr (requires { Index::Policy::kElides; }) return Index::Policy::kElides;
-    return false;
-  }
+  [[nodiscard]] bool elides() const override { return PolicyOf<Index>::kElides; }
   [[nodiscard]] bool finds_batches() const override { return kFindsBatches<Index>; }
 
   [[nodiscard]] SyncReport sync_report(const std::vector<u64>& sums, u64 operations) const override {

@@ -11,7 +11,7 @@
 #include "sync/adaptive.h"
 #include "sync/hle.h"
 #include "sync/hybrid.h"
-#include "sync/no_options.h"
+#include "sync/own.h"
 #include "sync/rtm_counters.h"
 #include "sync/tbb_elision.h"
 
@@ -33,8 +33,7 @@ enum class Elision {
 };
 
 template <Elision kElision>
-struct ElidingPolicy {
-  using Options = NoOptions;
+struct ElidingPolicy : Own {
   static constexpr bool kElides = true;
   static std::optional<std::string> degraded(const Options&) {
     if (kElision == Elision::kOtherwise) return "it begins later";

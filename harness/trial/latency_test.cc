@@ -13,7 +13,7 @@
 #include "harness/trial/latency_account.h"
 #include "harness/trial/trial_testing.h"
 #include "src/testing/catch.h"
-#include "sync/no_options.h"
+#include "sync/own.h"
 #include "sync/rtm_counters.h"
 
 namespace latchlab {
@@ -126,8 +126,7 @@ TEST_CASE("a session times each n-th call, alone, and cuts its blocks there") {
 
 constexpr auto kNap = std::chrono::microseconds(300);
 
-struct CountingPolicy {
-  using Options = NoOptions;
+struct CountingPolicy : Own {
   static constexpr bool kElides = true;
 };
 

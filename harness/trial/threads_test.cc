@@ -13,6 +13,7 @@
 #include "harness/loop/trial.h"
 #include "harness/trial/trial_testing.h"
 #include "src/testing/catch.h"
+#include "sync/own.h"
 
 namespace latchlab {
 namespace {
@@ -22,11 +23,11 @@ using testing::run_of;
 using testing::small;
 using toy::Toy;
 
-struct NothingSaid {};
-struct OneWriter {
+struct NothingSaid : Own {};
+struct OneWriter : Own {
   static constexpr bool kManyWriters = false;
 };
-struct WritersInTurn {
+struct WritersInTurn : Own {
   static constexpr bool kWritersTakeTurns = true;
 };
 /// Notes which threads insert, and whether two do at once.
