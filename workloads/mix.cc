@@ -179,6 +179,12 @@ u32 Mix::ppm(OpKind kind) const {
   return ppm_[static_cast<std::size_t>(kind)] + absent;
 }
 
+bool Mix::changes() const {
+  bool any = false;
+  for (u8 kind = 0; kind < kOpKinds; ++kind) any |= has(OpKind{kind}) && about(OpKind{kind}).changes();
+  return any;
+}
+
 std::vector<std::pair<std::string, double>> Mix::shares() const {
   std::vector<std::pair<std::string, double>> result;
   for (std::size_t kind = 0; kind < kOpKinds; ++kind) {

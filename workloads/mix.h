@@ -65,6 +65,8 @@ class Mix {
 
   /// Does any operation of this kind occur?
   [[nodiscard]] bool has(OpKind kind) const { return ppm(kind) > 0; }
+  /// Does any operation change the index?
+  [[nodiscard]] bool changes() const;
 
   /// Pairs that a scan asks for: uniform from the shortest to the longest, by a random word.
   [[nodiscard]] u16 scan_length(u64 word) const {

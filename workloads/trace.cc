@@ -204,7 +204,7 @@ void TraceWriter::check_memory() const {
 void TraceWriter::add(u64 time_ns, std::string_view key, OpKind kind, u64 value_bytes) {
   if (!ops_.empty() && time_ns < ops_.back().time_ns) throw InputError("its time is before that of the operation before");
   TraceOp op;
-  op.key = number_of(key, says_loaded_ == Loaded::kByOperations && kind != OpKind::kInsert && kind != OpKind::kUpsert);
+  op.key = number_of(key, says_loaded_ == Loaded::kByOperations && !about(kind).inserts);
   op.time_ns = time_ns;
   op.value_bytes = static_cast<u32>(std::min<u64>(value_bytes, TraceOp::kMostValueBytes)) & TraceOp::kMostValueBytes;
   op.kind = static_cast<u8>(kind);

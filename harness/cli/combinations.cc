@@ -47,7 +47,7 @@ std::string not_possible(const Combination& point) {
     return fmt::format("--sync: {} allows one writing thread, but --threads={} and {} learns from lookups", config.sync.name,
                        config.threads, config.index.name);
   }
-  if (config.threads > 1 && writes(mix) && !pair.many_writers) {
+  if (config.threads > 1 && mix.changes() && !pair.many_writers) {
     return fmt::format("--sync: {} allows one writing thread, but --threads={} and --workload={} writes",
                        config.sync.name, config.threads, config.workload.str());
   }
@@ -107,20 +107,19 @@ std::string no_open_loop(const Combination& point) {
 std::string no_batch(const Combination& point) {
   const Config& config = point.config;
   if (config.batch.keys == 1) return "";
-  const auto only = point.workload.mix().only();
-  const auto is = [&](OpKind kind) { return only == static_cast<std::size_t>(kind); };
-  const bool reads = is(OpKind::kRead);
+  const std::size_t only = point.workload.mix().only();
+  const OpTraits all = only < kOpKinds ? about(static_cast<OpKind>(only)) : OpTraits{};
   if (point.workload.mix().has(OpKind::kMultiGet)) {
     return fmt::format("--batch: multi-gets say themselves how many keys a call has; write multi_get_keys={} in the mix",
                        config.batch.keys);
   }
-  if (!reads && !is(OpKind::kInsert) && !is(OpKind::kUpdate) && !is(OpKind::kErase)) {
+  if (!all.batches) {
     return fmt::format("--batch: --workload={} is not of one kind: all lookups, inserts, updates or erasures",
                        config.workload.str());
   }
   if (!point.pair.no_batch.empty()) return fmt::format("--batch: it does not reach {}: {}", config.index.name, point.pair.no_batch);
-  if (config.batch.order == BatchOrder::kSideBySide && !(reads ? point.pair.side_by_side : point.pair.hints)) {
-    return fmt::format("--batch: {} of {} do not go side by side; write --batch={}:in-turn", reads ? "lookups" : "changes",
+  if (config.batch.order == BatchOrder::kSideBySide && !(all.reads ? point.pair.side_by_side : point.pair.hints)) {
+    return fmt::format("--batch: {} of {} do not go side by side; write --batch={}:in-turn", all.reads ? "lookups" : "changes",
                        config.index.name, config.batch.keys);
   }
   return "";
@@ -161,11 +160,6 @@ std::string no_popularity(const Combination& point) {
 }
 
 }  // namespace
-
-bool writes(const Mix& mix) {
-  return mix.has(OpKind::kInsert) || mix.has(OpKind::kUpdate) || mix.has(OpKind::kUpsert) ||
-         mix.has(OpKind::kErase) || mix.has(OpKind::kRmw);
-}
 
 std::string why_not_together(const Combination& point) {
   for (const auto why : {not_reached, not_possible, no_open_loop, no_batch, no_popularity}) {

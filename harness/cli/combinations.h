@@ -24,9 +24,6 @@ struct Combination {
   u64 capacity = 0;              ///< keys that there are
 };
 
-/// Whether any operation of the workload changes the index.
-[[nodiscard]] bool writes(const Mix& mix);
-
 /// One line, which begins with the option that is at fault; empty where all goes together.
 [[nodiscard]] std::string why_not_together(const Combination& point);
 

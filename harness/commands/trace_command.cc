@@ -117,7 +117,7 @@ std::string write_requests(const Plan& plan) {
   for (u64 first = 0; first < config.ops; first += ops.size()) {
     ops.resize(std::min<u64>(ops.size(), config.ops - first));
     stream->fill(first, ops, gets);
-    for (const Op& op : ops) writer.add(0, text_of(as_bytes(op.key)), op.kind, op.kind == OpKind::kErase ? 0 : kPlainValueBytes);
+    for (const Op& op : ops) writer.add(0, text_of(as_bytes(op.key)), op.kind, about(op.kind).erases ? 0 : kPlainValueBytes);
   }
   writer.write(to, false);
   to.keep();

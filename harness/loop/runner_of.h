@@ -138,8 +138,7 @@ class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, R
       run_with_payloads(steps, count, slice.gets, tally);
     } else if (only == OpKind::kRead) {
       reads(steps, count, tally);
-    } else if (kChangesBatches<Index> && batch_.keys > 1 &&
-               (only == OpKind::kInsert || only == OpKind::kUpdate || only == OpKind::kErase)) {
+    } else if (kChangesBatches<Index> && calls_batches(only)) {
       change_batches(*only, steps, count, tally);
     } else if (only == OpKind::kInsert) {
       inserts(steps, count, tally);
@@ -149,9 +148,8 @@ class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, R
   }
 
   bool calls_batches(const std::optional<OpKind>& only) const {
-    if (batch_.keys == 1 || !only) return false;
-    if (*only == OpKind::kRead) return kFindsBatches<Index>;
-    return kChangesBatches<Index> && (*only == OpKind::kInsert || *only == OpKind::kUpdate || *only == OpKind::kErase);
+    if (batch_.keys == 1 || !only || !about(*only).batches) return false;
+    return about(*only).reads ? kFindsBatches<Index> : kChangesBatches<Index>;
   }
 
   /// What the policy counts for this thread.
@@ -286,7 +284,10 @@ class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, R
       default: index_.update_batch(me_, keys, values, changed, batch_.order); break;
     }
     done.all = true;
-    if (payloads_ != nullptr && kind != OpKind::kErase) write_payloads(changed, steps);
+    if (payloads_ == nullptr || !about(kind).writes()) return;
+    for (std::size_t i = 0; i < changed.size(); ++i) {
+      if (changed[i]) payloads_->write(steps[i].value);
+    }
   }
 
   /// Flattened likewise. An insert may throw: what was done before it is added all the same.
@@ -344,7 +345,6 @@ class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, R
     (void)found_right(step, found, tally);
     if (payloads_ != nullptr) read_payloads(std::span(&found, 1), tally);
     const bool updated = found && index_.update(me_, key_of<Raw>(step), step.value);
-    if (payloads_ != nullptr) write_payloads(std::span(&updated, 1), &step);
     tally.missing += found && !updated && step.expect == Expect::kHit;
     note(OpKind::kRmw, updated, tally);
   }
@@ -352,39 +352,22 @@ class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, R
   /// A loop of its own, so that those above know nothing of payloads. Batches see to theirs when the call is over.
   [[gnu::noinline]] void run_with_payloads(const Step* steps, u32 count, const Step* gets, Tally& tally) {
     for (const Step& step : std::span(steps, count)) {
-      const auto kind = static_cast<std::size_t>(step.kind);
-      const u64 before = tally.succeeded[kind];
-      switch (step.kind) {
-        case OpKind::kRead: {
-          const auto found = find_one(step);
-          note(OpKind::kRead, found_right(step, found, tally), tally);
-          read_payloads(std::span(&found, 1), tally);
-          break;
-        }
-        case OpKind::kInsert:
-        case OpKind::kUpdate:
-        case OpKind::kUpsert: {
-          mixed(&step, 1, gets, tally);
-          const bool written = tally.succeeded[kind] != before || step.kind == OpKind::kUpsert;   // which is one in either case
-          write_payloads(std::span(&written, 1), &step);
-          break;
-        }
-        case OpKind::kErase:
-        case OpKind::kMultiGet:
-        case OpKind::kScan:
-        case OpKind::kRmw: mixed(&step, 1, gets, tally); break;   // which see to payloads themselves
+      if (step.kind == OpKind::kRead) {
+        const auto found = find_one(step);
+        note(OpKind::kRead, found_right(step, found, tally), tally);
+        read_payloads(std::span(&found, 1), tally);
+        continue;
       }
+      const OpTraits kind = about(step.kind);
+      const u64& succeeded = tally.succeeded[static_cast<std::size_t>(step.kind)];
+      const u64 before = succeeded;
+      mixed(&step, 1, gets, tally);   // which sees to what the others read
+      if (kind.writes() && (succeeded != before || (kind.inserts && kind.updates))) payloads_->write(step.value);
     }
   }
   /// Those of the keys that were found.
   [[gnu::noinline]] void read_payloads(std::span<const std::optional<u64>> found, Tally& tally) const {
     for (const std::optional<u64>& value : found) tally.wrong_values += value && !payloads_->read(*value);
-  }
-  /// Those of the keys that were written.
-  [[gnu::noinline]] void write_payloads(std::span<const bool> written, const Step* steps) {
-    for (std::size_t i = 0; i < written.size(); ++i) {
-      if (written[i]) payloads_->write(steps[i].value);
-    }
   }
 
   /// Order and bounds of every pair; the tag of the last one only, since hashing each would cost as much as

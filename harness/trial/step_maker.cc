@@ -66,19 +66,9 @@ void fill_steps(std::span<Step> steps, std::span<const u64> keys, const Op& op, 
 
 /// `may_miss`: a record may be gone, or not there yet. `may_hit`: what is to be inserted may be there.
 Expect expectation(OpKind kind, bool absent, bool may_miss, bool may_hit) {
-  switch (kind) {
-    case OpKind::kRead:
-      if (absent) return Expect::kMiss;
-      [[fallthrough]];
-    case OpKind::kUpdate:
-    case OpKind::kUpsert:
-    case OpKind::kRmw: return may_miss ? Expect::kEither : Expect::kHit;
-    case OpKind::kInsert: return may_hit ? Expect::kEither : Expect::kMiss;
-    case OpKind::kErase:
-    case OpKind::kScan:
-    case OpKind::kMultiGet: break;   // its keys are reads
-  }
-  return Expect::kEither;
+  if (absent) return Expect::kMiss;
+  if (about(kind).inserts && !about(kind).updates) return may_hit ? Expect::kEither : Expect::kMiss;
+  return may_miss ? Expect::kEither : Expect::kHit;
 }
 
 Expectations expectations(const Stream& stream, bool may_be_gone) {
