@@ -11,6 +11,7 @@
 // All of it on one buffer, pinned, on the page size that was asked for, and on the nodes of the threads or those of --mem.
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -28,25 +29,62 @@ struct Survey {
   Limits limits;
 
   struct Batch {
-    u32 lines = 0;   ///< in flight, of each thread
-    double ns = 0;   ///< a line
+    u32 lines = 0;
+    double ns = 0;
   };
   Measured<std::vector<Batch>> batches;
-  Measured<double> read_gb;    ///< 10^9 bytes a second
+  Measured<double> read_gb;
   Measured<double> write_gb;
-  Measured<double> operation_ns;   ///< of a processor's time
+  Measured<double> operation_ns;
 
   struct Lock {
-    std::string name;   ///< fetch_add, compare_and_swap, spin, mutex
+    std::string name;
     Measured<double> alone_ns;
-    Measured<double> contended_ns;   ///< from one increment to the next, whoever's it is
+    Measured<double> contended_ns;
   };
   std::vector<Lock> locks;
   std::vector<std::string> notes;   ///< on how far it may be believed, from its measurements
 
   /// The one at which a line costs least. `batches` must be there.
   [[nodiscard]] const Batch& best_batch() const;
+  /// `notes`, and that the number which it has twice, of one chase, is not the same.
+  [[nodiscard]] std::vector<std::string> all_notes() const;
 };
+template <Like<Survey::Batch> Self>
+void describe(Self& b, auto& field) {
+  field("lines", b.lines, "in flight, of each thread", kOneOrMore);
+  field("ns", b.ns, "a line", kAboveZero);
+}
+template <Like<Survey::Lock> Self>
+void describe(Self& l, auto& field) {
+  field.one_of("name", l.name, std::array{"fetch_add", "compare_and_swap", "spin", "mutex"});
+  field("alone_ns", l.alone_ns, "each thread its own", kAboveZero);
+  field("contended_ns", l.contended_ns, "all the same one: from one increment to the next, whoever's it is", kAboveZero);
+}
+template <Like<Survey> Self>
+void describe(Self& s, auto& field) {
+  field.about("What was not measured is null, and the property of the same name with _reason says why; it is never zero.");
+  field.constant("schema_version", RunResult::kSchemaVersion);
+  field("machine", s.machine);
+  field("threads", s.config.threads, "", kOneOrMore);
+  field("pin", s.config.pin.text, "", kNotEmpty);
+  field("mem", s.config.mem.text, "asked for; first-touch and local: on the nodes of all threads in turn", kNotEmpty);
+  field("hugepages", s.config.huge_pages, "asked for; page_bytes is what was had");
+  field("footprint_bytes", s.limits.footprint, "of the buffer that all of it ran over", kOneOrMore);
+  field("page_bytes", s.limits.page_bytes, "of most of the buffer, as observed", kOneOrMore);
+  field("cycle_ns", s.limits.cycle_ns, "of the processors' clock: an addition that waits for the one before it", kAboveZero);
+  field("chase_ns", s.limits.chase_ns, "one line, whose address is in the one before it", kAboveZero);
+  field("independent_ns", s.limits.independent_ns, "one line, all addresses known beforehand", kAboveZero);
+  field("batches", s.batches, "chases side by side, so many of each thread: ns a line; the first is of one alone, as chase_ns is");
+  field("best_batch", then(s.batches, [&](const auto&) { return s.best_batch(); }), "the one at which a line costs least");
+  field("operation_ns", s.operation_ns, "of a processor's time: one random line an operation, by the loop of a run", kAboveZero);
+  field("read_gb_per_second", s.read_gb, "10^9 bytes, one line after the other, all threads at the same time", kAboveZero);
+  field("write_gb_per_second", s.write_gb, "likewise", kAboveZero);
+  field("transaction_ns", s.limits.transaction_ns, "of the hardware, that reads one line of its thread's own", kAboveZero);
+  field("locks", s.locks, "an increment, by an atomic instruction or under a lock");
+  field("notes", s.all_notes(),
+        "on how far the numbers may be believed: noisy, or one chase alone took 20 % more or less in batches than in chase_ns", kNotEmpty);
+}
 
 /// Some twenty times time_ns, and a second or two per GiB. `config` says threads, pin and hugepages; plan.cpus and plan.pin
 /// are its seats. Reasons instead of values where memory is out or somebody interrupted.
@@ -58,5 +96,6 @@ void measure_operation(Survey& survey, const LimitsPlan& plan, const Topology& t
 /// For people, and the document that limits.schema.json describes (survey_report.cc).
 [[nodiscard]] std::string table_of(const Survey& survey);
 [[nodiscard]] Json json_of(const Survey& survey);
+[[nodiscard]] std::string limits_schema();
 
 }  // namespace latchlab

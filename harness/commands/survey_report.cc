@@ -6,6 +6,7 @@
 
 #include "harness/commands/survey.h"
 #include "harness/config/numbers.h"
+#include "harness/result/schema.h"
 
 namespace latchlab {
 
@@ -41,21 +42,20 @@ std::string locks_text(const std::vector<Survey::Lock>& locks) {
   return text;
 }
 
-/// Those of the survey, and that one number which it has twice is not the same: one chase.
-std::vector<std::string> notes_of(const Survey& survey) {
-  constexpr double kApart = 1.2;
-  std::vector<std::string> notes = survey.notes;
-  if (!survey.batches || !survey.limits.chase_ns) return notes;
-  const auto [less, more] = std::minmax(*survey.limits.chase_ns, survey.batches->front().ns);
-  if (more > less * kApart) {
-    notes.push_back(fmt::format("a chase alone took {:.3g} ns a line, and {:.3g} as the first of those side by side: something "
-                                "disturbed one of them; run it again",
-                                *survey.limits.chase_ns, survey.batches->front().ns));
-  }
-  return notes;
-}
-
 }  // namespace
+
+std::vector<std::string> Survey::all_notes() const {
+  constexpr double kApart = 1.2;
+  std::vector<std::string> all = notes;
+  if (!batches || !limits.chase_ns) return all;
+  const auto [less, more] = std::minmax(*limits.chase_ns, batches->front().ns);
+  if (more > less * kApart) {
+    all.push_back(fmt::format("a chase alone took {:.3g} ns a line, and {:.3g} as the first of those side by side: something "
+                              "disturbed one of them; run it again",
+                              *limits.chase_ns, batches->front().ns));
+  }
+  return all;
+}
 
 std::string table_of(const Survey& survey) {
   const Limits& limits = survey.limits;
@@ -74,45 +74,14 @@ std::string table_of(const Survey& survey) {
   text += line("write", survey.write_gb, "GB/s", "likewise");
   text += line("transaction", limits.transaction_ns, "ns", "one that reads a line of its thread's own");
   text += locks_text(survey.locks);
-  for (const std::string& note : notes_of(survey)) text += fmt::format("note: {}\n", note);
+  for (const std::string& note : survey.all_notes()) text += fmt::format("note: {}\n", note);
   return text;
 }
 
-Json json_of(const Survey& survey) {
-  const Limits& limits = survey.limits;
-  Json o;
-  o["schema_version"] = RunResult::kSchemaVersion;
-  o["machine"] = json_of(survey.machine);
-  o["threads"] = survey.config.threads;
-  o["pin"] = survey.config.pin.text;
-  o["mem"] = survey.config.mem.text;
-  o["hugepages"] = word(survey.config.huge_pages);
-  put(o, "footprint_bytes", limits.footprint);
-  put(o, "page_bytes", limits.page_bytes);
-  put(o, "cycle_ns", limits.cycle_ns);
-  put(o, "chase_ns", limits.chase_ns);
-  put(o, "independent_ns", limits.independent_ns);
-  if (survey.batches) {
-    o["batches"] = Json::array();
-    for (const Survey::Batch& batch : *survey.batches) o["batches"].push_back({{"lines", batch.lines}, {"ns", batch.ns}});
-    o["best_batch"] = {{"lines", survey.best_batch().lines}, {"ns", survey.best_batch().ns}};
-  } else {
-    put_missing(o, "batches", survey.batches.reason);
-    put_missing(o, "best_batch", survey.batches.reason);
-  }
-  put(o, "operation_ns", survey.operation_ns);
-  put(o, "read_gb_per_second", survey.read_gb);
-  put(o, "write_gb_per_second", survey.write_gb);
-  put(o, "transaction_ns", limits.transaction_ns);
-  o["locks"] = Json::array();
-  for (const Survey::Lock& lock : survey.locks) {
-    Json one{{"name", lock.name}};
-    put(one, "alone_ns", lock.alone_ns);
-    put(one, "contended_ns", lock.contended_ns);
-    o["locks"].push_back(std::move(one));
-  }
-  o["notes"] = notes_of(survey);
-  return o;
+Json json_of(const Survey& survey) { return to_json(survey); }
+
+std::string limits_schema() {
+  return schema_text("limits.schema.json", "What a machine can do at best, with no index", schema_of<Survey>());
 }
 
 }  // namespace latchlab

@@ -30,6 +30,10 @@ Json checked_json(const Survey& survey) {
   return Json::parse(text);
 }
 
+TEST_CASE("the committed schema of limits is that of their structs") {
+  testing::check_committed("harness/commands/limits.schema.json", limits_schema());
+}
+
 TEST_CASE("everything that this machine can do is measured, with a number or a reason") {
   for (const u32 threads : {1U, 3U}) {
     CAPTURE(threads);

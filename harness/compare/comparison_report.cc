@@ -8,28 +8,23 @@
 #include "harness/compare/comparison.h"
 #include "harness/config/commands.h"
 #include "harness/config/numbers.h"
+#include "harness/result/schema.h"
 #include "harness/text/table.h"
 
 namespace latchlab {
 
 namespace {
 
-std::map<std::string, u32> statuses_of(const VariantSummary& variant) {
+bool has_verdict(const VariantSummary& v) { return v.contrast && v.withheld.empty() && v.verdict != "base"; }
+
+}  // namespace
+
+std::vector<std::pair<std::string, u32>> statuses_of(const VariantSummary& variant) {
   std::map<std::string, u32> statuses;
   for (const Replicate& replicate : variant.replicates) ++statuses[replicate.status];
-  return statuses;
+  return {statuses.begin(), statuses.end()};
 }
 
-std::string statuses_text(const VariantSummary& variant) {
-  std::vector<std::string> parts;
-  for (const auto& [status, count] : statuses_of(variant)) {
-    parts.push_back(fmt::format("{} {}", count, status));
-  }
-  return fmt::format("{}", fmt::join(parts, ", "));
-}
-
-/// Reasons of all replicates that are not ok, each once, and whether some ended since the index was full. Why one is noisy its flags
-/// say.
 std::vector<std::string> reasons_of(const VariantSummary& variant) {
   std::vector<std::string> reasons;
   const auto add = [&](std::string text) {
@@ -45,14 +40,6 @@ std::vector<std::string> reasons_of(const VariantSummary& variant) {
   return reasons;
 }
 
-std::string three(double value) { return fmt::format("{:.3f}", value); }
-std::string range(const Contrast& c) {
-  return c.has_interval() ? three(c.interval.low) + " .. " + three(c.interval.high) : std::string("-");
-}
-
-bool has_verdict(const VariantSummary& v) { return v.withheld.empty() && v.verdict != "base"; }
-
-/// How many more would decide what these replicates do not, or why that is no answer.
 Measured<u64> more_replicates(const VariantSummary& v) {
   using Number = Measured<u64>;
   if (!has_verdict(v) || is_decided(verdict_of(*v.contrast))) return Number::missing("the verdict is " + v.verdict);
@@ -61,14 +48,36 @@ Measured<u64> more_replicates(const VariantSummary& v) {
   return Number::missing(fmt::format("it would take {:.0f} replicates, and {} are the most", needed, kMostReplicates));
 }
 
+std::vector<std::vector<std::string>> Comparison::named_orders() const {
+  std::vector<std::vector<std::string>> named;
+  for (const auto& order : orders) {
+    std::vector<std::string>& names = named.emplace_back();
+    for (const u32 which : order) names.push_back(variants[which].name);
+  }
+  return named;
+}
+
+namespace {
+
+std::string statuses_text(const VariantSummary& variant) {
+  std::vector<std::string> parts;
+  for (const auto& [status, count] : statuses_of(variant)) {
+    parts.push_back(fmt::format("{} {}", count, status));
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string three(double value) { return fmt::format("{:.3f}", value); }
+std::string range(const Contrast& c) {
+  return c.has_interval() ? three(c.interval.low) + " .. " + three(c.interval.high) : std::string("-");
+}
+
 /// The verdict, and what would help where it is no answer.
 std::string verdict_text(const VariantSummary& v) {
   if (!has_verdict(v) || is_decided(verdict_of(*v.contrast))) return v.verdict;
   const Measured<u64> more = more_replicates(v);
   return v.verdict + ": " + (more ? fmt::format("run {} more", *more) : more.reason);
 }
-
-std::string_view unflagged_verdict(const Contrast& c) { return c.too_few > 0 ? "withheld" : word(verdict_of(c)); }
 
 /// Of those that are flagged, each with its reasons, and what the verdict would be without them.
 std::string flags_text(const VariantSummary& v) {
@@ -83,8 +92,8 @@ std::string flags_text(const VariantSummary& v) {
   if (!has_verdict(v) || !v.unflagged) return text;
   const Contrast& c = *v.unflagged;
   // Too few are left to say anything: that is worth a word where all of them together say something.
-  if (unflagged_verdict(c) == v.verdict || (c.too_few > 0 && !is_decided(verdict_of(*v.contrast)))) return text;
-  return text + fmt::format("{}  without what is flagged: {}: {}, 95 % {}, {} replicates\n", v.name, unflagged_verdict(c),
+  if (verdict_word(c) == v.verdict || (c.too_few > 0 && !is_decided(verdict_of(*v.contrast)))) return text;
+  return text + fmt::format("{}  without what is flagged: {}: {}, 95 % {}, {} replicates\n", v.name, verdict_word(c),
                             three(c.ratio), range(c), c.replicates);
 }
 
@@ -159,63 +168,6 @@ std::string line_of(const std::vector<Column>& columns, const std::vector<std::s
   return text + '\n';
 }
 
-Json json_of(const Interval& i) { return {i.low, i.high}; }
-
-void put_contrast(Json& o, const Contrast& c) {
-  o["ratio"] = c.ratio;
-  c.has_interval() ? void(o["interval"] = json_of(c.interval))
-                   : put_missing(o, "interval", "so few replicates have none of 95 %");
-  o["probability"] = c.probability;
-  o["compared"] = c.replicates;
-}
-
-Json json_of(const Replicate& r) {
-  Json o;
-  o["status"] = r.status;
-  o["reason"] = r.reason;
-  r.per_second ? void(o["per_second"] = *r.per_second)
-               : put_missing(o, "per_second", "a run that is " + r.status + " does not count");
-  r.response_ns ? void(o["response_ns"] = *r.response_ns)
-                : put_missing(o, "response_ns", r.counts() ? "it is judged by its throughput" : "it does not count");
-  o["flags"] = r.flags;
-  r.document.is_null() ? put_missing(o, "document", r.reason) : void(o["document"] = r.document);
-  return o;
-}
-
-Json json_of(const VariantSummary& v) {
-  Json o;
-  o["name"] = v.name;
-  o["command"] = v.command;
-  o["verdict"] = v.verdict;
-  o["withheld"] = v.withheld;
-  put(o, "median_per_second", v.median);
-  v.quartiles ? void(o["quartiles"] = json_of(*v.quartiles)) : put_missing(o, "quartiles", v.quartiles.reason);
-  put(o, "response_ns", v.response_ns);
-  if (v.contrast) {
-    put_contrast(o, *v.contrast);
-  } else {
-    for (const char* key : {"ratio", "interval", "probability", "compared"}) put_missing(o, key, v.contrast.reason);
-  }
-  put(o, "more_replicates", more_replicates(v));
-  if (v.unflagged) {
-    Json& without = o["unflagged"];
-    without["verdict"] = unflagged_verdict(*v.unflagged);
-    put_contrast(without, *v.unflagged);
-  } else {
-    put_missing(o, "unflagged", v.unflagged.reason);
-  }
-  put(o, "bytes_per_key", v.bytes_per_key);
-  put(o, "page_bytes", v.page_bytes);
-  put(o, "commits_per_begin", v.commits_per_begin);
-  put(o, "fallback_rate", v.fallback_rate);
-  put(o, "zero_aborts_per_operation", v.zero_aborts_per_operation);
-  o["statuses"] = statuses_of(v);
-  o["reasons"] = reasons_of(v);
-  o["replicates"] = Json::array();
-  for (const Replicate& r : v.replicates) o["replicates"].push_back(json_of(r));
-  return o;
-}
-
 /// How the replicates were had.
 std::string heading(const Comparison& comparison) {
   std::string text;
@@ -231,10 +183,6 @@ std::string heading(const Comparison& comparison) {
   if (comparison.interrupted) text += "; interrupted";
   return text + '\n';
 }
-
-}  // namespace
-
-namespace {
 
 /// Without its notes.
 std::string figures_of(const Comparison& comparison) {
@@ -293,26 +241,10 @@ std::string table_of(const std::vector<Comparison>& comparisons) {
   return common.empty() ? text : text + '\n' + common;
 }
 
-Json json_of(const Comparison& comparison) {
-  Json o;
-  o["schema_version"] = RunResult::kSchemaVersion;
-  o["seed"] = comparison.seed;
-  o["common"] = comparison.common;
-  comparison.planned_blocks ? void(o["planned_blocks"] = *comparison.planned_blocks)
-                            : put_missing(o, "planned_blocks", comparison.planned_blocks.reason);
-  o["paired"] = comparison.paired;
-  o["ended_by"] = comparison.ended_by;
-  o["notes"] = comparison.notes;
-  o["interrupted"] = comparison.interrupted;
-  o["orders"] = Json::array();
-  for (const auto& order : comparison.orders) {
-    Json names = Json::array();
-    for (const u32 which : order) names.push_back(comparison.variants[which].name);
-    o["orders"].push_back(std::move(names));
-  }
-  o["variants"] = Json::array();
-  for (const VariantSummary& v : comparison.variants) o["variants"].push_back(json_of(v));
-  return o;
+Json json_of(const Comparison& comparison) { return to_json(comparison); }
+
+std::string comparison_schema() {
+  return schema_text("comparison.schema.json", "Result of one comparison", schema_of<Comparison>());
 }
 
 }  // namespace latchlab

@@ -46,6 +46,10 @@ Json checked_json(const Comparison& comparison) {
   return Json::parse(text);
 }
 
+TEST_CASE("the committed schema of comparisons is that of their structs") {
+  testing::check_committed("harness/compare/comparison.schema.json", comparison_schema());
+}
+
 /// The cells of the line that begins with `first`, which two spaces divide.
 std::vector<std::string> cells_of(const std::string& table, const std::string& first) {
   std::istringstream lines(table.substr(table.rfind("Mops/s") - 3));

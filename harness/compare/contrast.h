@@ -16,9 +16,12 @@
 // interval hardly knows where it lies. contrast_test.cc does whole comparisons of made-up replicates that way, equal ones
 // and others, and counts the verdicts.
 
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "harness/compare/statistics.h"
+#include "harness/result/fields.h"
 #include "src/base/types.h"
 #include "src/base/words.h"
 
@@ -47,6 +50,12 @@ struct Contrast {
 [[nodiscard]] Contrast unpaired_contrast(const std::vector<double>& base, const std::vector<double>& variant, u64 seed,
                                          u32 resamples = 10'000);
 
+/// The ends of an interval, as documents hold it.
+using Ends = std::pair<double, double>;
+[[nodiscard]] inline Ends ends_of(const Interval& interval) { return {interval.low, interval.high}; }
+/// Those of the ratio's.
+[[nodiscard]] Measured<Ends> interval_of(const Measured<Contrast>& contrast);
+
 /// Corrects tests that belong together (Holm).
 void correct(const std::vector<Contrast*>& family);
 
@@ -56,6 +65,17 @@ inline constexpr std::array kWords<Verdict>{"faster"sv, "slower"sv, "no differen
 
 /// Not to be asked where there are too few.
 [[nodiscard]] Verdict verdict_of(const Contrast& contrast);
+/// Its word, or "withheld" where there are too few.
+[[nodiscard]] std::string verdict_word(const Contrast& contrast);
+template <Like<Contrast> Self>
+void describe(Self& c, auto& field) {
+  field.one_of("verdict", verdict_word(c), words_and<Verdict>({"withheld"}));
+  field("ratio", c.ratio, "", kAboveZero);
+  field("interval", interval_of(c), "", kAboveZero);
+  field("probability", c.probability, "", kUpToOne);
+  field("compared", c.replicates, "", kOneOrMore);
+}
+
 /// Whether it is an answer, be it that no difference was seen.
 [[nodiscard]] bool is_decided(Verdict);
 

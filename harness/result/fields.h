@@ -22,12 +22,14 @@
 //     a described struct           an object
 //     std::vector                  an array; an object where its elements are pairs of a name and a value, or Named structs
 //     std::pair                    an array of two
+//     Json                         an object, whatever is in it
 //
 // What is not quite what the struct holds:
 //
 //     field.seconds(name, ns)              seconds
 //     field.hex(name, number)              16 digits
 //     field.choice(name, flag, no, yes)    one of two words
+//     field.one_of(name, text, words)      a string that is one of these; not read
 //     field.present(name, value, why)      an optional or a string; null with this reason where it is empty
 //     field.where(there, name, value)      left out where it is not
 //     field.constant(name, number)         the same in every document
@@ -36,8 +38,10 @@
 // Whatever is const, and so what is computed in the description, is not read.
 
 #include <concepts>
+#include <functional>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -94,5 +98,19 @@ template <class T>
 inline constexpr bool kIsNamedPair = false;
 template <class T>
 inline constexpr bool kIsNamedPair<std::pair<std::string, T>> = true;
+
+/// What `next` makes of the value, or the reason why there is none.
+template <class T, class Next>
+[[nodiscard]] auto then(const Measured<T>& measured, const Next& next) {
+  using Made = Measured<std::remove_cvref_t<std::invoke_result_t<Next, const T&>>>;
+  return measured ? Made(std::invoke(next, *measured)) : Made::missing(measured.reason);
+}
+
+/// The words of an enumeration, and more of them.
+template <Worded E>
+[[nodiscard]] std::vector<std::string_view> words_and(std::vector<std::string_view> more) {
+  more.insert(more.begin(), kWords<E>.begin(), kWords<E>.end());
+  return more;
+}
 
 }  // namespace latchlab

@@ -18,8 +18,6 @@
 
 namespace latchlab {
 
-Json json_of(const MachineInfo& machine) { return to_json(machine); }
-
 Json document_of(const RunResult& result) { return to_json(result); }
 
 RunResult result_of(const Json& document) {

@@ -11,9 +11,6 @@
 
 namespace latchlab {
 
-/// The machine, as every document says it.
-[[nodiscard]] Json json_of(const MachineInfo& machine);
-
 /// The whole document.
 [[nodiscard]] Json document_of(const RunResult& result);
 

@@ -30,6 +30,7 @@ class FieldSchema {
   void seconds(const char* name, u64, const char* about = "") { add(name, schema_of<double>(), about); }
   void hex(const char* name, u64) { add(name, schema_of<std::string>(kHash), ""); }
   void choice(const char* name, bool, const char* no, const char* yes) { add(name, {{"enum", {no, yes}}}, ""); }
+  void one_of(const char* name, const std::string&, const auto& words, const char* about = "") { add(name, {{"enum", words}}, about); }
   void present(const char* name, const std::string&, const char*, const char* about = "", const Bounds& bounds = kNotEmpty) {
     add_missable(name, schema_of<std::string>(bounds), about);
   }
@@ -84,6 +85,8 @@ Json schema_of(const Bounds& bounds) {
     } else {
       return {{"type", "array"}, {"items", schema_of<Element>(bounds)}};
     }
+  } else if constexpr (std::is_same_v<T, Json>) {
+    return {{"type", "object"}};
   } else if constexpr (std::is_same_v<T, bool>) {
     return {{"type", "boolean"}};
   } else if constexpr (std::is_integral_v<T>) {

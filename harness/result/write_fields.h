@@ -52,6 +52,7 @@ class FieldWriter {
   void seconds(const char* name, u64 ns, const char* = "") { object_[name] = static_cast<double>(ns) / 1e9; }
   void hex(const char* name, u64 number) { object_[name] = fmt::format("{:016x}", number); }
   void choice(const char* name, bool flag, const char* no, const char* yes) { object_[name] = flag ? yes : no; }
+  void one_of(const char* name, const std::string& text, const auto&, const char* = "") { object_[name] = text; }
   void present(const char* name, const std::string& text, const char* why, const char* = "", const Bounds& = kAny) {
     text.empty() ? put_missing(object_, name, why) : void(object_[name] = text);
   }
