@@ -90,7 +90,7 @@ TEST_CASE("an arena for which there is no room is memory that is out", "[payload
   CHECK_NOTHROW(Payloads(1000, 4096, {.limit = 4'096'000}));
 }
 
-TEST_CASE("payloads that are read while others write them are right", "[payloads][threads]") {
+TEST_CASE("payloads that are read while others write them are right", "[payloads]") {
   const auto payloads = filled(1, 3);   // all threads meet in every place
   std::vector<std::thread> threads;
   std::vector<u64> wrong(4);
