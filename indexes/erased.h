@@ -102,9 +102,9 @@ class Erased {
   [[nodiscard]] virtual bool keeps() const = 0;
   /// Whether it counts the nodes that find visits.
   [[nodiscard]] virtual bool counts_visits() const = 0;
-  /// Of all that it holds beside itself.
+  /// The memory of all that it holds beside itself.
   [[nodiscard]] virtual Footprint bytes() const = 0;
-  /// Of itself.
+  /// Bytes of the index object itself.
   [[nodiscard]] virtual std::size_t own_bytes() const = 0;
 };
 
@@ -189,7 +189,7 @@ class ErasedSession : public Base {
  private:
   template <class Run>
   static void in_batches(std::span<const ErasedKey> keys, const Run& run) {
-    std::array<Raw, 4 * kMostInAttempt> raws;   // a caller's batch may be longer than an attempt, and is to be one call
+    std::array<Raw, 4 * kMostInAttempt> raws;   // a batch of up to so many is one call, though it is several attempts
     for (std::size_t first = 0; first < keys.size(); first += raws.size()) {
       const std::size_t count = std::min(keys.size() - first, raws.size());
       for (std::size_t i = 0; i < count; ++i) raws[i] = raw_of<Raw>(keys[first + i]);

@@ -177,7 +177,7 @@ template <class Index, class Tx>
 concept IndexBody =
     std::default_initializable<Index> && requires(Index& index, const Index& constant, Tx& tx, const typename Index::Key& key,
                                                   Pool<typename Tx::Machine>& pool) {
-      { constant.find_in(tx, key) } -> std::same_as<Attempt<std::optional<u64>>>;
+      { constant.find_in(tx, key) } -> std::same_as<Attempt<Found>>;
       { index.put_in(tx, key, u64{}, Put::kInsert) } -> SaysWhetherPut;
       // Makes nothing: it cannot fail half way through a batch.
       { index.put_in(tx, key, u64{}, Put::kUpdate) } -> SaysWhetherPut;

@@ -227,7 +227,6 @@ class Synchronized {
   ReclaimCounters reclaim_counters() const { return reclaimer_.counters(); }
 
  private:
-
   /// The keys of an attempt, spelled before it: a transaction has nothing to do with that.
   class Spelled {
    public:

@@ -16,9 +16,9 @@ template <class R>
 struct TinyReclaimer {
   using Type = R;
 };
-template <class M>
-struct TinyReclaimer<Epochs<M>> {
-  using Type = Epochs<M, 2, 1, 1>;
+template <class M, u64 kGrace, u32 kBatch, u32 kQuietOps>
+struct TinyReclaimer<Epochs<M, kGrace, kBatch, kQuietOps>> {
+  using Type = Epochs<M, kGrace, 1, 1>;
 };
 
 template <class P>

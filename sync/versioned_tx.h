@@ -93,7 +93,7 @@ class VersionedTx {
   /// the word after the child's version was read, the child was linked then, so the version of its parent is not asked, and
   /// a descent by one child does not restart when another is added beside it. (The link may have led elsewhere in
   /// between, to a node that was put above the child and taken away again. An unlinked child never comes back to it: its
-  /// block is not made anew while somebody is inside an epoch who may know it.) Or enters that node itself, of which the link
+  /// block is not made anew while a thread that may know it is inside an epoch.) Or enters that node itself, of which the link
   /// alone was read.
   template <class N, class Cell>
   [[nodiscard]] Arrival enter_by(Reader<N>& reader, N* node, u8 guess, const Cell& link, u64 word) {

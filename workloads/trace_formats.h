@@ -27,8 +27,8 @@ struct TraceFormat {
 [[nodiscard]] std::span<const TraceFormat> trace_formats();
 
 /// Reads the file at `path` ("-" is standard input), line by line, into `writer`; true if it has times. It may be compressed
-/// (compressed_input.h). Throws InputError with the file and the line for an unknown format, a file that is missing or whose
-/// compressed data are cut off or corrupt, and a line that is none of its format, or too long for any.
+/// (compressed_input.h). Throws InputError with the file for an unknown format, and a file that is missing or whose
+/// compressed data are cut off or corrupt; with the line, too, for a line that is none of its format, or too long for any.
 [[nodiscard]] bool read_trace(std::string_view format, const std::string& path, TraceWriter& writer);
 
 }  // namespace latchlab

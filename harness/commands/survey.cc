@@ -225,7 +225,9 @@ Survey survey_limits(const Config& config, const LimitsPlan& plan, const Topolog
   survey.machine = read_machine(topology);
   try {
     measure_lines(survey, plan, progress);
-    measure_operation(survey, plan, topology, progress);
+    OperationCost operation = measure_operation(config, plan, topology, progress);
+    survey.operation_ns = std::move(operation.ns);
+    if (!operation.note.empty()) survey.notes.push_back(std::move(operation.note));
     progress.begin("locks", 0, 0);
     survey.locks = {measure_lock<FetchAdd>(plan, "fetch_add"), measure_lock<CompareAndSwap>(plan, "compare_and_swap"),
                     measure_lock<Locked<SpinLock<Native>>>(plan, "spin"), measure_lock<Locked<std::mutex>>(plan, "mutex")};

@@ -90,8 +90,12 @@ void describe(Self& s, auto& field) {
 /// are its seats. Reasons instead of values where memory is out or somebody interrupted.
 [[nodiscard]] Survey survey_limits(const Config& config, const LimitsPlan& plan, const Topology& topology, Progress& progress);
 
-/// One random line an operation, by the loop of a run (survey_operation.cc); a note where that run is noisy.
-void measure_operation(Survey& survey, const LimitsPlan& plan, const Topology& topology, Progress& progress);
+/// One random line an operation, by the loop of a run (survey_operation.cc), in ns; a note where that run is noisy.
+struct OperationCost {
+  Measured<double> ns;
+  std::string note;   ///< empty where there is nothing to say
+};
+[[nodiscard]] OperationCost measure_operation(const Config& config, const LimitsPlan& plan, const Topology& topology, Progress& progress);
 
 /// For people, and the document that limits.schema.json describes (survey_report.cc).
 [[nodiscard]] std::string table_of(const Survey& survey);

@@ -59,8 +59,8 @@ class Lines {
 
 }  // namespace
 
-void measure_operation(Survey& survey, const LimitsPlan& plan, const Topology& topology, Progress& progress) {
-  Config lookups = survey.config;
+OperationCost measure_operation(const Config& config, const LimitsPlan& plan, const Topology& topology, Progress& progress) {
+  Config lookups = config;
   lookups.records = plan.footprint / sizeof(Line);
   lookups.index = {.name = "lines", .arg = std::to_string(lookups.records), .options = {}};
   lookups.sync = {.name = "none", .arg = {}, .options = {}};
@@ -76,15 +76,16 @@ void measure_operation(Survey& survey, const LimitsPlan& plan, const Topology& t
   run.pages = plan.pages;   // as the other lines lie, not all with the thread that makes them
   TrialOf<Lines> trial(run);
   const TrialResult result = run_trial(trial, run, topology, progress);
-  if (result.status == Status::kNoisy) survey.notes.push_back("noisy: " + result.reason);
+  OperationCost cost;
+  if (result.status == Status::kNoisy) cost.note = "noisy: " + result.reason;
   if (!result.throughput) {
-    survey.operation_ns = Measured<double>::missing(result.throughput.reason);
+    cost.ns = Measured<double>::missing(result.throughput.reason);
   } else if (result.status > Status::kNoisy) {
-    survey.operation_ns = Measured<double>::missing(result.reason);
+    cost.ns = Measured<double>::missing(result.reason);
   } else {
-    survey.operation_ns = result.throughput->seconds * 1e9 * *result.placement.processors /
-                          static_cast<double>(result.throughput->operations);
+    cost.ns = result.throughput->seconds * 1e9 * *result.placement.processors / static_cast<double>(result.throughput->operations);
   }
+  return cost;
 }
 
 }  // namespace latchlab

@@ -1,7 +1,7 @@
 #pragma once
 
-// What follows from a Config, once, before anything runs: seats, workload, what is in effect of its options, what is inert and why.
-// cli/check.h makes it; a run reads it and changes nothing in it.
+// Plan: everything that follows from a Config, once, before anything runs: seats, workload, what is in effect of its options, what is
+// inert and why. cli/check.h makes it for a command line; a run reads it and changes nothing in it.
 
 #include <memory>
 #include <string>

@@ -24,7 +24,7 @@
 
 namespace latchlab {
 
-class Trial;          // trial.h: the run of one Config over one typed index
+class Trial;          // trial.h: the run of one Plan over one typed index
 class Erased;         // indexes/erased.h: an index behind virtual calls
 struct MemoryConfig;  // src/memory
 

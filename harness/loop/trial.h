@@ -1,4 +1,4 @@
-// A trial is one run of one Config over one index: load, verify, warm up, measure, check. It is cut in two,
+// A trial is one run of one Plan over one index: load, verify, warm up, measure, check. It is cut in two,
 // so that what must be compiled once a pair stays small:
 //
 //     run_trial (run_trial.h, once)           TrialOf<SharedIndex> (trial_of.h, runner_of.h, once a pair)
@@ -112,7 +112,7 @@ class Trial : public Erased {
   [[nodiscard]] virtual bool elides() const = 0;
   /// Whether lookups by the batch, and so multi-gets, are one call of the index.
   [[nodiscard]] virtual bool finds_batches() const = 0;
-  /// What the policy's options and its counters, summed over all sessions that did `operations`, say.
+  /// What the policy's options and its counters, summed over all runners that did `operations`, say.
   [[nodiscard]] virtual SyncReport sync_report(const std::vector<u64>& sums, u64 operations) const = 0;
   /// What the policy's reclaimer has counted, where it has a grace period. While no operation runs.
   [[nodiscard]] virtual Measured<ReclaimCounters> reclaim() const = 0;

@@ -2,17 +2,10 @@
 // the words of the result; what its policy says is in sync_report.h. Compiled once for each pair of index and policy.
 #pragma once
 
-#include <concepts>
 #include <memory>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
-
-#include <fmt/format.h>
 
 #include "harness/loop/runner_of.h"
 #include "harness/loop/sync_report.h"

@@ -94,7 +94,7 @@ void describe(Self& l, auto& field) {
 struct Offer {
   double per_second = 0;
   Measured<u64> arrivals;
-  Lag lag;   ///< the largest of all threads; at the end of the time, where a thread has operations left
+  Lag lag;   ///< the largest of all threads
   bool late = false;
 };
 template <Like<Offer> Self>

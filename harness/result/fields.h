@@ -2,15 +2,14 @@
 
 // A struct of a document says once what its fields are, in a function beside it:
 //
-//     struct Lag {
-//       u64 largest = 0;
-//       u64 at_end = 0;
+//     struct Percentile {
+//       double percent = 0;
+//       u64 ns = 0;
 //     };
-//     template <Like<Lag> Self>
-//     void describe(Self& lag, auto& field) {
-//       field.about("how late operations of an open loop began");
-//       field("largest_ns", lag.largest, "between an arrival and when its operation began");
-//       field("at_end_ns", lag.at_end, "of the thread that was latest as it left");
+//     template <Like<Percentile> Self>
+//     void describe(Self& p, auto& field) {
+//       field("percent", p.percent, "", Bounds{.most = 100});
+//       field("ns", p.ns, "that so many percent of the calls did not exceed");
 //     }
 //
 // The writer (write_fields.h), the reader (read_fields.h) and the JSON schema (schema.h) are three kinds of `field`. A field's

@@ -2,8 +2,10 @@
 
 // Described structs from JSON. A field that the document lacks keeps what the struct has: documents of older schemas can be read.
 
+#include <charconv>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <type_traits>
 
 #include <fmt/format.h>
@@ -14,14 +16,17 @@
 
 namespace latchlab {
 
-/// Throws InputError, or an exception of Json, where a value is not of the field's type.
+/// Throws InputError where a value is not of the field's type.
 template <class T>
 void read_json(const Json& json, T& value);
 
 /// Reads the fields of one struct from an object.
 class FieldReader {
  public:
-  explicit FieldReader(const Json& object) : object_(object) {}
+  /// Throws InputError if it is none.
+  explicit FieldReader(const Json& object) : object_(object) {
+    if (!object.is_object()) throw InputError(fmt::format("{} is no object", object.dump()));
+  }
 
   void about(const char*) {}
   template <class T>
@@ -32,10 +37,10 @@ class FieldReader {
       if (json == nullptr) return;
       if constexpr (kIsMeasured<Value>) {
         if (json->is_null()) return void(value = Value::missing(reason_at(name)));
-        read_json(*json, value.value.emplace());
+        read(name, *json, value.value.emplace());
         value.reason.clear();
       } else {
-        read_json(*json, value);
+        read(name, *json, value);
       }
     }
   }
@@ -48,7 +53,10 @@ class FieldReader {
   void hex(const char* name, u64& number) {
     std::string digits = fmt::format("{:x}", number);
     (*this)(name, digits);
-    number = std::stoull(digits, nullptr, 16);
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number, 16);
+    if (error != std::errc() || end != digits.data() + digits.size()) {
+      throw InputError(fmt::format("{}: '{}' are no hex digits", name, digits));
+    }
   }
   void choice(const char* name, bool& flag, const char* no, const char* yes) {
     std::string word = flag ? yes : no;
@@ -57,12 +65,12 @@ class FieldReader {
   }
   void present(const char* name, std::string& text, const char*, const char* = "", const Bounds& = kAny) {
     const Json* const json = at(name);
-    if (json != nullptr && !json->is_null()) read_json(*json, text);
+    if (json != nullptr && !json->is_null()) read(name, *json, text);
   }
   template <class T>
   void present(const char* name, std::optional<T>& value, const char*, const char* = "", const Bounds& = kAny) {
     const Json* const json = at(name);
-    if (json != nullptr && !json->is_null()) read_json(*json, value.emplace());
+    if (json != nullptr && !json->is_null()) read(name, *json, value.emplace());
   }
   template <class T>
   void where(bool, const char* name, T& value, const char* = "", const Bounds& = kAny) {
@@ -78,6 +86,15 @@ class FieldReader {
   }
 
  private:
+  /// What is wrong with it begins with its name.
+  template <class T>
+  static void read(const char* name, const Json& json, T& value) {
+    try {
+      read_json(json, value);
+    } catch (const InputError& error) {
+      throw InputError(fmt::format("{}: {}", name, error.what()));
+    }
+  }
   const Json* at(const char* name) const {
     const auto found = object_.find(name);
     return found == object_.end() ? nullptr : &*found;
@@ -93,7 +110,8 @@ class FieldReader {
 template <class T>
 void read_json(const Json& json, T& value) {
   if constexpr (Worded<T>) {
-    const auto text = json.get<std::string>();
+    std::string text;
+    read_json(json, text);
     const auto found = value_of_word<T>(text);
     if (!found) throw InputError(fmt::format("there is no '{}'; there are {}", text, fmt::join(kWords<T>, ", ")));
     value = *found;
@@ -102,6 +120,10 @@ void read_json(const Json& json, T& value) {
     describe(value, reader);
   } else if constexpr (kIsList<T>) {
     using Element = typename T::value_type;
+    constexpr bool kObject = kIsNamedPair<Element> || Named<Element>;
+    if (kObject ? !json.is_object() : !json.is_array()) {
+      throw InputError(fmt::format("{} is no {}", json.dump(), kObject ? "object" : "array"));
+    }
     value.clear();
     for (const auto& [key, element] : json.items()) {
       Element read{};
@@ -116,8 +138,16 @@ void read_json(const Json& json, T& value) {
       }
       value.push_back(std::move(read));
     }
-  } else {
+  } else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+    static_assert(std::is_unsigned_v<T>);
+    if (!json.is_number_unsigned()) throw InputError(fmt::format("{} is no whole number", json.dump()));
     json.get_to(value);
+  } else {
+    try {
+      json.get_to(value);
+    } catch (const Json::exception& error) {
+      throw InputError(error.what());
+    }
   }
 }
 

@@ -58,10 +58,18 @@ TEST_CASE("a document that is read again says the same", "[report]") {
   document.erase("stream");   // as an older one
   CHECK_FALSE(result_of(document).trial.stream);
   document["status"] = "fine";
-  CHECK_THROWS_WITH(result_of(document), "there is no 'fine'; there are ok, noisy, degraded, skipped, failed, invalid");
+  CHECK_THROWS_WITH(result_of(document), "status: there is no 'fine'; there are ok, noisy, degraded, skipped, failed, invalid");
   document["status"] = "ok";
   document["throughput"]["seconds"] = "long";
-  CHECK_THROWS_AS(result_of(document), InputError);
+  CHECK_THROWS_WITH(result_of(document), Catch::StartsWith("throughput: seconds: "));
+  document["throughput"] = 5;
+  CHECK_THROWS_WITH(result_of(document), "throughput: 5 is no object");
+  document.erase("throughput");
+  document["config"]["trace"]["checksum"] = "fog";
+  CHECK_THROWS_WITH(result_of(document), Catch::EndsWith("checksum: 'fog' are no hex digits"));
+  document["config"]["trace"]["checksum"] = "f0";
+  document["placement"]["threads"] = {{{"requested_cpu", -1}}};
+  CHECK_THROWS_WITH(result_of(document), "placement: threads: requested_cpu: -1 is no whole number");
 }
 
 TEST_CASE("what was not measured is null with a reason, never zero", "[report]") {

@@ -489,7 +489,7 @@ void describe(Self& b, auto& field) {
 }
 
 struct RunResult {
-  static constexpr u32 kSchemaVersion = 10;
+  static constexpr u32 kSchemaVersion = 11;
   std::string run_id;
   std::string point_hash;
   std::string started;

@@ -82,7 +82,7 @@ class Phases {
         dealer_(config_.threads, window, maker.stream().parts(), maker.stream().sections(), maker.stream().most_keys()),
         workers_(config_.threads) {}
 
-  /// Starts the threads, each on its seat and with a session of its own. Returns what one threw while it joined; throws
+  /// Starts the threads, each on its seat and with a runner of its own. Returns what one threw while it joined; throws
   /// std::system_error if the system has no more threads.
   [[nodiscard]] std::string begin();
   /// Sessions end on the threads that began them, and before the index is looked at: leaving drains what they retired. Returns what

@@ -26,7 +26,7 @@ namespace {
 
 TEST_CASE("a step knows what must come of it") {
   const KeySet keys(Spec::parse("u64"), 1);
-  const Mix mix(Spec::parse("mix:read=40,insert=30,update=30"), .5);
+  const Mix mix(Spec::parse("mix:read=40,insert=20,update=20,upsert=10,rmw=10"), .5);
   const Distribution uniform(Spec::parse("uniform"));
   const MixStream stream(1, 1, keys, uniform, mix, 100);
   Steps made;
@@ -40,7 +40,7 @@ TEST_CASE("a step knows what must come of it") {
       const Step& step = slice.steps[i];
       CHECK(tag_matches(step.number, step.value));
       if (step.kind == OpKind::kInsert) CHECK(step.expect == (may_be_gone ? Expect::kEither : Expect::kMiss));
-      if (step.kind == OpKind::kUpdate) CHECK(step.expect == (may_be_gone ? Expect::kEither : Expect::kHit));
+      if (about(step.kind).updates) CHECK(step.expect == (may_be_gone ? Expect::kEither : Expect::kHit));
       if (step.kind == OpKind::kRead && ops[i].absent) CHECK(step.expect == Expect::kMiss);
       if (step.kind == OpKind::kRead && !ops[i].absent) {
         CHECK(step.expect == (may_be_gone ? Expect::kEither : Expect::kHit));

@@ -28,6 +28,7 @@
 #include "indexes/growing/table.h"
 #include "indexes/path_search.h"
 #include "src/base/key.h"
+#include "src/base/scale.h"
 #include "src/machine/machine.h"
 #include "sync/attempt.h"
 

@@ -23,8 +23,8 @@
 #include "src/base/key.h"
 #include "src/base/spec.h"
 #include "src/memory/memory_config.h"
-#include "sync/own.h"
 #include "sync/attempt.h"
+#include "sync/own.h"
 
 namespace latchlab {
 

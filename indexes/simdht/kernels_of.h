@@ -43,7 +43,7 @@ u64 find_horizontally(const View& view, const u64* keys, u32 count, u64* values)
     const auto key = static_cast<KeyWord>(keys[i]);
     const auto seed = static_cast<Hash>(view.seeds[function]);
     at[i] = &buckets[bucket_number<Hash, Hash>(key, seed, static_cast<Hash>(view.mask))];
-    __builtin_prefetch(at[i]);
+    __builtin_prefetch(at[i]);   // a kernel knows no machine
   };
   u64 found = 0;
   const auto look = [&](u32 i) __attribute__((always_inline)) {

@@ -27,6 +27,7 @@
 #include "indexes/vip/popularity.h"
 #include "indexes/vip/seeded_bugs.h"
 #include "indexes/vip/watch.h"
+#include "src/base/scale.h"
 #include "src/base/spec.h"
 #include "src/memory/attempt_blocks.h"
 

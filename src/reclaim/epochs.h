@@ -37,8 +37,8 @@
 //   leak         nothing; garbage waits for drain. What the others cost is the distance to this
 //
 // Costs are amortised: retired blocks collect in a batch that is stamped once, when it is full (later is safe), and only then
-// the thread tries to advance the epoch and frees what is due into its own pool. At Scale::kTiny (sync/tiny_testing.h) a batch is
-// one block, so that short schedules reach the frees.
+// the thread tries to advance the epoch and frees what is due into its own pool. Tests make a batch of one
+// block, so that short schedules reach the frees.
 //
 // Batches are recorded in blocks of the pool. A retired block cannot hold its own link: the smallest one is a key and a value,
 // and a reader inside may still load both. So retiring takes memory, at a moment when nothing may fail any more. Therefore each
@@ -66,7 +66,8 @@
 
 namespace latchlab {
 
-/// kBatch blocks are stamped together. kGrace below 2 is a bug that tests plant on purpose.
+/// kBatch blocks are stamped together; under qsbr a thread announces at every kQuietOps-th operation. kGrace below 2 is a bug that
+/// tests plant on purpose.
 template <class M, u64 kGrace = 2, u32 kBatch = 64, u32 kQuietOps = 64>
 class Epochs {
  public:
