@@ -112,7 +112,7 @@ Finding heavy_fence(const Probes& probes) {
 }
 
 Finding damon(const Root& root) {
-  const Measured<bool> runs = damon_runs(root);
+  const OrReason<bool> runs = damon_runs(root);
   if (!runs) return {Grade::kMind, "DAMON", "unknown: " + runs.reason, "run doctor as root to see"};
   if (!*runs) return {Grade::kGood, "DAMON", "not running", {}};
   std::vector<std::string> commands;
@@ -124,7 +124,7 @@ Finding damon(const Root& root) {
 }
 
 Finding numa_balancing(const Topology& topology, const Root& root) {
-  const Measured<bool> on = numa_balancing_on(root);
+  const OrReason<bool> on = numa_balancing_on(root);
   if (!on) return {Grade::kGood, "NUMA balancing", "not in this kernel", {}};
   if (!*on) return {Grade::kGood, "NUMA balancing", "off", {}};
   return {Grade::kMind, "NUMA balancing",
@@ -212,7 +212,7 @@ Finding clock(const Root& root) {
 }
 
 Finding load(const Topology& topology, const Root& root) {
-  const Measured<double> average = load_average(root);
+  const OrReason<double> average = load_average(root);
   if (!average) return {Grade::kMind, "load", "unknown: " + average.reason, {}};
   const bool idle = *average < .1 * topology.allowed_count() + .2;
   return {idle ? Grade::kGood : Grade::kMind, "load",

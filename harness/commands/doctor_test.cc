@@ -284,7 +284,7 @@ TEST_CASE(
   CHECK(disturbed.voluntary_switches);
   // Nor does getrusage where it fails.
   disturbed = disturbed_between({}, {});
-  for (const Measured<u64>& count : {disturbed.voluntary_switches, disturbed.involuntary_switches,
+  for (const OrReason<u64>& count : {disturbed.voluntary_switches, disturbed.involuntary_switches,
                                      disturbed.minor_faults, disturbed.major_faults}) {
     CHECK_FALSE(count);
     CHECK(count.reason == "the kernel does not tell (getrusage)");
@@ -355,7 +355,7 @@ TEST_CASE("a load that our own earlier runs explain is no note, a higher one is"
   CHECK_FALSE(crowd(2.5, 2));
   CHECK_THAT(crowd(2.6, 2).value_or(""), Catch::StartsWith("the load average was 2.6 before the run, on 2 processors"));
   CHECK_FALSE(crowd(2.6, 3));
-  CHECK_FALSE(crowd(Measured<double>::missing("not told"), 2));
+  CHECK_FALSE(crowd(OrReason<double>::missing("not told"), 2));
 }
 
 TEST_CASE("machine facts that no file tells are missing, not zero") {
@@ -385,7 +385,7 @@ TEST_CASE("steal is a share of all processor time between two looks") {
   const Disturbance before = disturbance_now(fixture.root());
   fixture.put("/proc/stat", "cpu  10 0 20 300 5 0 1 24 0 0\n");
   Disturbance after = disturbance_now(fixture.root());
-  Measured<double> steal = disturbed_between(before, after).steal_share;
+  OrReason<double> steal = disturbed_between(before, after).steal_share;
   REQUIRE(steal);
   CHECK(*steal == Approx(1));
   fixture.put("/proc/stat", "cpu  10 0 80 300 5 0 1 24 0 0\n");

@@ -190,14 +190,14 @@ template <class Way>
 Survey::Lock measure_lock(const LimitsPlan& plan, const char* name) {
   return {.name = name,
           .alone_ns = alone_ns<Way>(plan),
-          .contended_ns = plan.cpus.size() > 1 ? Measured<double>(contended_ns<Way>(plan))
-                                               : Measured<double>::missing("one thread has nobody to contend with")};
+          .contended_ns = plan.cpus.size() > 1 ? OrReason<double>(contended_ns<Way>(plan))
+                                               : OrReason<double>::missing("one thread has nobody to contend with")};
 }
 
 void leave_out(Survey& survey, const std::string& why) {
   survey.limits = no_limits(why);
-  survey.batches = Measured<std::vector<Survey::Batch>>::missing(why);
-  for (auto* value : {&survey.read_gb, &survey.write_gb, &survey.operation_ns}) *value = Measured<double>::missing(why);
+  survey.batches = OrReason<std::vector<Survey::Batch>>::missing(why);
+  for (auto* value : {&survey.read_gb, &survey.write_gb, &survey.operation_ns}) *value = OrReason<double>::missing(why);
   survey.locks.clear();
 }
 

@@ -32,15 +32,15 @@ struct Survey {
     u32 lines = 0;
     double ns = 0;
   };
-  Measured<std::vector<Batch>> batches;
-  Measured<double> read_gb;
-  Measured<double> write_gb;
-  Measured<double> operation_ns;
+  OrReason<std::vector<Batch>> batches;
+  OrReason<double> read_gb;
+  OrReason<double> write_gb;
+  OrReason<double> operation_ns;
 
   struct Lock {
     std::string name;
-    Measured<double> alone_ns;
-    Measured<double> contended_ns;
+    OrReason<double> alone_ns;
+    OrReason<double> contended_ns;
   };
   std::vector<Lock> locks;
   std::vector<std::string> notes;   ///< on how far it may be believed, from its measurements
@@ -92,7 +92,7 @@ void describe(Self& s, auto& field) {
 
 /// One random line an operation, by the loop of a run (survey_operation.cc), in ns; a note where that run is noisy.
 struct OperationCost {
-  Measured<double> ns;
+  OrReason<double> ns;
   std::string note;   ///< empty where there is nothing to say
 };
 [[nodiscard]] OperationCost measure_operation(const Config& config, const LimitsPlan& plan, const Topology& topology, Progress& progress);

@@ -79,9 +79,9 @@ OperationCost measure_operation(const Config& config, const LimitsPlan& plan, co
   OperationCost cost;
   if (result.status == Status::kNoisy) cost.note = "noisy: " + result.reason;
   if (!result.throughput) {
-    cost.ns = Measured<double>::missing(result.throughput.reason);
+    cost.ns = OrReason<double>::missing(result.throughput.reason);
   } else if (result.status > Status::kNoisy) {
-    cost.ns = Measured<double>::missing(result.reason);
+    cost.ns = OrReason<double>::missing(result.reason);
   } else {
     cost.ns = result.throughput->seconds * 1e9 * *result.placement.processors / static_cast<double>(result.throughput->operations);
   }

@@ -13,17 +13,17 @@ namespace latchlab {
 namespace {
 
 /// A line of the table: a name, a number with its unit, and what it is of. Where there is no number its reason stands there.
-std::string line(std::string_view name, const Measured<double>& value, std::string_view unit, const std::string& meaning) {
+std::string line(std::string_view name, const OrReason<double>& value, std::string_view unit, const std::string& meaning) {
   const std::string number = value ? fmt::format("{:.2f}", *value) : std::string("-");
   return fmt::format("{:<17} {:>9} {:<5} {}\n", name, number, value ? unit : "", value ? meaning : value.reason);
 }
 
-std::string gigahertz(const Measured<double>& cycle_ns) {
+std::string gigahertz(const OrReason<double>& cycle_ns) {
   return cycle_ns ? fmt::format("an addition that waits for the one before it: {:.2f} GHz", 1 / *cycle_ns) : "";
 }
 
 std::string batches_text(const Survey& survey) {
-  if (!survey.batches) return line("best batch", Measured<double>::missing(survey.batches.reason), "", "");
+  if (!survey.batches) return line("best batch", OrReason<double>::missing(survey.batches.reason), "", "");
   const Survey::Batch& best = survey.best_batch();
   std::vector<std::string> all;
   for (const Survey::Batch& batch : *survey.batches) all.push_back(fmt::format("{}: {:.3g}", batch.lines, batch.ns));
@@ -33,7 +33,7 @@ std::string batches_text(const Survey& survey) {
 
 std::string locks_text(const std::vector<Survey::Lock>& locks) {
   if (locks.empty()) return "";
-  const auto ns = [](const Measured<double>& value) { return value ? fmt::format("{:.2f} ns", *value) : std::string("-"); };
+  const auto ns = [](const OrReason<double>& value) { return value ? fmt::format("{:.2f} ns", *value) : std::string("-"); };
   std::string text = fmt::format("\n{:<17} {:>9}     {:>12}   one increment\n", "", "alone", "contended");
   for (const Survey::Lock& lock : locks) {
     text += fmt::format("{:<17} {:>12}  {:>15}\n", lock.name, ns(lock.alone_ns), ns(lock.contended_ns));

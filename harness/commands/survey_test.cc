@@ -82,7 +82,7 @@ TEST_CASE("a chase alone that took two times far apart is noted, and so is all t
                             "them; run it again";
   CHECK(notes_with(517) == Json{"noisy: others had the processors", apart});
   CHECK_THAT(table_of(survey), Catch::Contains("note: noisy: others had the processors\nnote: " + apart + "\n"));
-  survey.batches = Measured<std::vector<Survey::Batch>>::missing("interrupted");
+  survey.batches = OrReason<std::vector<Survey::Batch>>::missing("interrupted");
   CHECK(checked_json(survey)["notes"].size() == 1);
 }
 

@@ -13,7 +13,7 @@ namespace latchlab {
 
 namespace {
 
-using Figure = Measured<double>;
+using Figure = OrReason<double>;
 
 /// The number at a place in a document, or the reason that the document gives for its absence.
 Figure figure_at(const Json& document, const std::string& pointer) {
@@ -35,7 +35,7 @@ Figure ratio_at(const Json& document, const std::string& above, const std::strin
 
 /// A figure of every replicate that counts.
 template <class Read>
-Measured<std::vector<double>> figures_of(const VariantSummary& variant, Read&& read) {
+OrReason<std::vector<double>> figures_of(const VariantSummary& variant, Read&& read) {
   std::vector<double> values;
   std::string why = "no replicate counts";
   for (const Replicate& replicate : variant.replicates) {
@@ -43,16 +43,16 @@ Measured<std::vector<double>> figures_of(const VariantSummary& variant, Read&& r
     const Figure figure = read(replicate.document);
     figure ? values.push_back(*figure) : void(why = figure.reason);
   }
-  using Figures = Measured<std::vector<double>>;
+  using Figures = OrReason<std::vector<double>>;
   return values.empty() ? Figures::missing(why) : Figures(std::move(values));
 }
 
-Figure median_of(const Measured<std::vector<double>>& figures) {
+Figure median_of(const OrReason<std::vector<double>>& figures) {
   return figures ? Figure(median(*figures)) : Figure::missing(figures.reason);
 }
 
 /// There is no page size in the middle between two.
-Figure agreed(const Measured<std::vector<double>>& figures) {
+Figure agreed(const OrReason<std::vector<double>>& figures) {
   if (!figures) return Figure::missing(figures.reason);
   const auto [least, most] = std::minmax_element(figures->begin(), figures->end());
   return *least == *most ? Figure(*least) : Figure::missing("the replicates differ");
@@ -94,12 +94,12 @@ void summarize_alone(VariantSummary& variant) {
     if (replicate.counts()) values.push_back(*replicate.per_second);
   }
   if (values.empty()) {
-    variant.median = Measured<double>::missing("no replicate counts");
-    variant.quartiles = Measured<Interval>::missing(variant.median.reason);
+    variant.median = OrReason<double>::missing("no replicate counts");
+    variant.quartiles = OrReason<Interval>::missing(variant.median.reason);
   } else {
     variant.median = median(values);
-    variant.quartiles = values.size() > 1 ? Measured(Interval{.low = quantile(values, 0.25), .high = quantile(values, 0.75)})
-                                          : Measured<Interval>::missing("one replicate has no quartiles");
+    variant.quartiles = values.size() > 1 ? OrReason(Interval{.low = quantile(values, 0.25), .high = quantile(values, 0.75)})
+                                          : OrReason<Interval>::missing("one replicate has no quartiles");
   }
   variant.response_ns = response_of(variant);
   read_documents(variant);
@@ -111,11 +111,11 @@ bool any_flagged(const VariantSummary& variant) {
 }
 
 /// Over the replicates, or blocks, that `use` takes.
-Measured<Contrast> contrast_of(const Comparison& comparison, const VariantSummary& variant,
+OrReason<Contrast> contrast_of(const Comparison& comparison, const VariantSummary& variant,
                                const std::function<bool(const Replicate&)>& use) {
   const VariantSummary& base = comparison.variants.front();
   if (variant.median && base.median && bool{variant.response_ns} != bool{base.response_ns}) {
-    return Measured<Contrast>::missing("response times of a given rate do not compare with the throughput of a run that has none");
+    return OrReason<Contrast>::missing("response times of a given rate do not compare with the throughput of a run that has none");
   }
   const auto rate = [&](const VariantSummary& of, std::size_t i) {
     const bool used = i < of.replicates.size() && use(of.replicates[i]) && *of.replicates[i].per_second > 0;
@@ -131,7 +131,7 @@ Measured<Contrast> contrast_of(const Comparison& comparison, const VariantSummar
     if (own && (of_base || !paired)) rates.push_back(*own);
   }
   if (base_rates.empty() || rates.empty()) {
-    return Measured<Contrast>::missing(!variant.median ? variant.median.reason
+    return OrReason<Contrast>::missing(!variant.median ? variant.median.reason
                                        : paired ? fmt::format("there is no block in which both {} and {} count",
                                                               base.name, variant.name)
                                                 : fmt::format("no replicate of {} counts",
@@ -144,13 +144,13 @@ Measured<Contrast> contrast_of(const Comparison& comparison, const VariantSummar
 void find_contrasts(const Comparison& comparison, VariantSummary& variant) {
   variant.contrast = contrast_of(comparison, variant, [](const Replicate& r) { return r.counts(); });
   if (&variant == &comparison.variants.front()) {
-    variant.unflagged = Measured<Contrast>::missing("this is the base");
+    variant.unflagged = OrReason<Contrast>::missing("this is the base");
   } else if (any_flagged(variant) || any_flagged(comparison.variants.front())) {
     variant.unflagged =
         contrast_of(comparison, variant, [](const Replicate& r) { return r.counts() && r.flags.empty(); });
     if (!variant.unflagged) variant.unflagged.reason = "all of them are flagged";
   } else {
-    variant.unflagged = Measured<Contrast>::missing("no replicate is flagged");
+    variant.unflagged = OrReason<Contrast>::missing("no replicate is flagged");
   }
 }
 
@@ -166,7 +166,7 @@ std::string bad_replicates(const VariantSummary& variant) {
                                 status);
 }
 
-void correct_all(std::vector<Comparison>& comparisons, Measured<Contrast> VariantSummary::*which) {
+void correct_all(std::vector<Comparison>& comparisons, OrReason<Contrast> VariantSummary::*which) {
   std::vector<Contrast*> family;
   for (Comparison& comparison : comparisons) {
     for (VariantSummary& variant : comparison.variants) {

@@ -50,7 +50,7 @@ void describe(Self& r, auto& field) {
   field.present("response_ns", r.response_ns, r.counts() ? "it is judged by its throughput" : "it does not count",
                 "as that of the variant", kAboveZero);
   field("flags", r.flags, "what was out of line around it: steal, involuntary switches, load, frequency", kNotEmpty);
-  field("document", r.document.is_null() ? Measured<Json>::missing(r.reason) : Measured<Json>(r.document), "as result.schema.json says");
+  field("document", r.document.is_null() ? OrReason<Json>::missing(r.reason) : OrReason<Json>(r.document), "as result.schema.json says");
 }
 
 /// What a result document says of its run; `failed` if it is none, with this reason.
@@ -60,21 +60,21 @@ struct VariantSummary {
   std::string name;
   std::string command;
   std::vector<Replicate> replicates;
-  Measured<double> median;
-  Measured<Interval> quartiles;
-  Measured<double> response_ns;
-  Measured<Contrast> contrast;   ///< to the first variant, over blocks in which both count
-  Measured<Contrast> unflagged;  ///< the same over those in which neither is flagged
-  Measured<double> bytes_per_key;
-  Measured<double> page_bytes;
-  Measured<double> commits_per_begin;
-  Measured<double> fallback_rate;
-  Measured<double> zero_aborts_per_operation;
+  OrReason<double> median;
+  OrReason<Interval> quartiles;
+  OrReason<double> response_ns;
+  OrReason<Contrast> contrast;   ///< to the first variant, over blocks in which both count
+  OrReason<Contrast> unflagged;  ///< the same over those in which neither is flagged
+  OrReason<double> bytes_per_key;
+  OrReason<double> page_bytes;
+  OrReason<double> commits_per_begin;
+  OrReason<double> fallback_rate;
+  OrReason<double> zero_aborts_per_operation;
   std::string verdict;
   std::string withheld;
 };
 /// How many more would decide what these replicates do not, or why that is no answer.
-[[nodiscard]] Measured<u64> more_replicates(const VariantSummary& variant);
+[[nodiscard]] OrReason<u64> more_replicates(const VariantSummary& variant);
 [[nodiscard]] std::vector<std::pair<std::string, u32>> statuses_of(const VariantSummary& variant);
 /// Reasons of all replicates that are not ok, each once, and whether some ended since the index was full. Why one is noisy its flags
 /// say.
@@ -119,7 +119,7 @@ void describe(Self& v, auto& field) {
 struct Comparison {
   u64 seed = 0;
   std::string common;
-  Measured<u32> planned_blocks = Measured<u32>::missing("the runs were not planned together");
+  OrReason<u32> planned_blocks = OrReason<u32>::missing("the runs were not planned together");
   bool paired = true;
   std::vector<std::vector<u32>> orders;  ///< the order of variants in each block
   std::string ended_by;

@@ -40,8 +40,8 @@ std::vector<std::string> reasons_of(const VariantSummary& variant) {
   return reasons;
 }
 
-Measured<u64> more_replicates(const VariantSummary& v) {
-  using Number = Measured<u64>;
+OrReason<u64> more_replicates(const VariantSummary& v) {
+  using Number = OrReason<u64>;
   if (!has_verdict(v) || is_decided(verdict_of(*v.contrast))) return Number::missing("the verdict is " + v.verdict);
   const double needed = needed_replicates(*v.contrast);
   if (needed <= kMostReplicates) return static_cast<u64>(needed) - v.contrast->replicates;
@@ -75,7 +75,7 @@ std::string range(const Contrast& c) {
 /// The verdict, and what would help where it is no answer.
 std::string verdict_text(const VariantSummary& v) {
   if (!has_verdict(v) || is_decided(verdict_of(*v.contrast))) return v.verdict;
-  const Measured<u64> more = more_replicates(v);
+  const OrReason<u64> more = more_replicates(v);
   return v.verdict + ": " + (more ? fmt::format("run {} more", *more) : more.reason);
 }
 
@@ -106,7 +106,7 @@ struct Column {
 
 /// `text` of the figure of each variant, and "-" where there is none.
 template <class T, class Text>
-Column column(const Comparison& comparison, const char* name, Measured<T> VariantSummary::*figure,
+Column column(const Comparison& comparison, const char* name, OrReason<T> VariantSummary::*figure,
               const Text& text) {
   Column out{.name = name, .cells = {}};
   for (const VariantSummary& v : comparison.variants) {

@@ -76,9 +76,9 @@ Verdict verdict_of(const Contrast& c) {
 
 std::string verdict_word(const Contrast& c) { return c.too_few > 0 ? "withheld" : std::string(word(verdict_of(c))); }
 
-Measured<Ends> interval_of(const Measured<Contrast>& c) {
+OrReason<Ends> interval_of(const OrReason<Contrast>& c) {
   if (!c || c->has_interval()) return then(c, [](const Contrast& has) { return ends_of(has.interval); });
-  return Measured<Ends>::missing("so few replicates have none of 95 %");
+  return OrReason<Ends>::missing("so few replicates have none of 95 %");
 }
 
 bool is_decided(Verdict verdict) { return verdict != Verdict::kTooNoisy && verdict != Verdict::kUndecidable; }

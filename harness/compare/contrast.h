@@ -54,7 +54,7 @@ struct Contrast {
 using Ends = std::pair<double, double>;
 [[nodiscard]] inline Ends ends_of(const Interval& interval) { return {interval.low, interval.high}; }
 /// Those of the ratio's.
-[[nodiscard]] Measured<Ends> interval_of(const Measured<Contrast>& contrast);
+[[nodiscard]] OrReason<Ends> interval_of(const OrReason<Contrast>& contrast);
 
 /// Corrects tests that belong together (Holm).
 void correct(const std::vector<Contrast*>& family);

@@ -20,7 +20,7 @@ std::string three_digits(double value) {
   return value < 999.5 ? fmt::format("{:.3g}", value) : grouped(static_cast<u64>(value + .5));
 }
 
-std::string page_text(const Measured<u64>& page_bytes) {
+std::string page_text(const OrReason<u64>& page_bytes) {
   if (!page_bytes) return "?";
   return *page_bytes >= 1 << 20 ? fmt::format("{}M", *page_bytes >> 20)
                                 : fmt::format("{}K", *page_bytes >> 10);

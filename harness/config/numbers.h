@@ -19,12 +19,12 @@ namespace latchlab {
 
 /// A number with so many decimals, or "-".
 template <class T>
-[[nodiscard]] std::string number_text(const Measured<T>& measured, int decimals) {
+[[nodiscard]] std::string number_text(const OrReason<T>& measured, int decimals) {
   return measured ? fmt::format("{:.{}f}", static_cast<double>(*measured), decimals) : "-";
 }
 
 /// "4K", "2M", or "?" where nobody looked.
-[[nodiscard]] std::string page_text(const Measured<u64>& page_bytes);
+[[nodiscard]] std::string page_text(const OrReason<u64>& page_bytes);
 
 /// "99.8 %"; rates of a few per million do not look like none.
 [[nodiscard]] std::string percent(double share);

@@ -10,16 +10,16 @@ namespace latchlab {
 
 /// A value, or why there is none.
 template <class T>
-struct Measured {
+struct OrReason {
   std::optional<T> value;
   std::string reason = "not measured";  ///< meaningful while there is no value
 
-  Measured() = default;
-  Measured(T v) : value(std::move(v)), reason() {}  // NOLINT: a measured value converts, that is its purpose
-  [[nodiscard]] static Measured missing(std::string why) {
-    Measured m;
-    m.reason = std::move(why);
-    return m;
+  OrReason() = default;
+  OrReason(T v) : value(std::move(v)), reason() {}  // NOLINT: a value converts, that is its purpose
+  [[nodiscard]] static OrReason missing(std::string why) {
+    OrReason none;
+    none.reason = std::move(why);
+    return none;
   }
   [[nodiscard]] explicit operator bool() const { return value.has_value(); }
   [[nodiscard]] const T& operator*() const { return *value; }

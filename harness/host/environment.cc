@@ -28,8 +28,8 @@ namespace fs = std::filesystem;
 constexpr const char* kNoUsage = "the kernel does not tell (getrusage)";
 
 /// How much a running total grew between two looks, if both saw it.
-Measured<u64> grown(const std::optional<u64>& before, const std::optional<u64>& after, const char* why_not) {
-  if (!before || !after) return Measured<u64>::missing(why_not);
+OrReason<u64> grown(const std::optional<u64>& before, const std::optional<u64>& after, const char* why_not) {
+  if (!before || !after) return OrReason<u64>::missing(why_not);
   return *after - std::min(*before, *after);
 }
 
@@ -59,8 +59,8 @@ std::optional<u64> kilobytes(std::string_view text, std::string_view name) {
 }
 
 template <class T>
-Measured<T> measured(std::optional<T> value, std::string why) {
-  return value ? Measured<T>(std::move(*value)) : Measured<T>::missing(std::move(why));
+OrReason<T> measured(std::optional<T> value, std::string why) {
+  return value ? OrReason<T>(std::move(*value)) : OrReason<T>::missing(std::move(why));
 }
 
 std::vector<fs::path> entries(const Root& root, std::string_view folder) {
@@ -88,38 +88,38 @@ std::vector<CacheInfo> read_caches(const Root& root, u32 cpu) {
                    [](unsigned char c) { return std::tolower(c); });
     const u64 unit = size->back() == 'K' ? 1024 : size->back() == 'M' ? 1024 * 1024 : 1;
     const auto bytes = parse_u64(unit == 1 ? *size : size->substr(0, size->size() - 1));
-    cache.bytes = bytes ? Measured<u64>(*bytes * unit)
-                        : Measured<u64>::missing("the kernel's size is no number");
+    cache.bytes = bytes ? OrReason<u64>(*bytes * unit)
+                        : OrReason<u64>::missing("the kernel's size is no number");
     // "0000,00000003": the processors that share it, as bits.
     u32 shared_by = 0;
     for (const char c : read_fact(root, folder + "/shared_cpu_map").value_or("")) {
       const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : 0;
       shared_by += static_cast<u32>(std::popcount(static_cast<u32>(digit)));
     }
-    cache.shared_by = shared_by > 0 ? Measured<u32>(shared_by)
-                                    : Measured<u32>::missing("the kernel does not say who shares it");
+    cache.shared_by = shared_by > 0 ? OrReason<u32>(shared_by)
+                                    : OrReason<u32>::missing("the kernel does not say who shares it");
     out.push_back(std::move(cache));
   }
   return out;
 }
 
-Measured<std::vector<std::pair<std::string, std::string>>> read_mitigations(const Root& root) {
+OrReason<std::vector<std::pair<std::string, std::string>>> read_mitigations(const Root& root) {
   std::vector<std::pair<std::string, std::string>> out;
   const std::string folder = "/sys/devices/system/cpu/vulnerabilities";
   for (const fs::path& path : entries(root, folder)) {
     const std::string name = path.filename().string();
     if (auto text = read_fact(root, folder + "/" + name)) out.emplace_back(name, std::move(*text));
   }
-  using Mitigations = Measured<std::vector<std::pair<std::string, std::string>>>;
+  using Mitigations = OrReason<std::vector<std::pair<std::string, std::string>>>;
   return out.empty() ? Mitigations::missing("the kernel does not list them") : Mitigations(std::move(out));
 }
 
-Measured<bool> read_virtual(const Root& root, std::string_view cpuinfo) {
+OrReason<bool> read_virtual(const Root& root, std::string_view cpuinfo) {
   if (const auto flags = field(cpuinfo, "flags")) {
     return (" " + *flags + " ").find(" hypervisor ") != std::string::npos;
   }
   if (read_fact(root, "/sys/hypervisor/type")) return true;
-  return Measured<bool>::missing("/proc/cpuinfo lists no flags");
+  return OrReason<bool>::missing("/proc/cpuinfo lists no flags");
 }
 
 std::optional<u64> migrations_of_threads(const Root& root) {
@@ -183,21 +183,21 @@ std::vector<std::pair<std::string, std::string>> damon_switches(const Root& root
   return on;
 }
 
-Measured<bool> damon_runs(const Root& root) {
+OrReason<bool> damon_runs(const Root& root) {
   if (!damon_switches(root).empty()) return true;
   for (const std::string& path : damon_states(root)) {
-    if (!read_fact(root, path)) return Measured<bool>::missing("the state of DAMON's workers is for root to read");
+    if (!read_fact(root, path)) return OrReason<bool>::missing("the state of DAMON's workers is for root to read");
   }
   std::error_code error;
   if (!fs::exists(root + "/sys/kernel/mm", error) && !fs::exists(root + "/sys/module", error)) {
-    return Measured<bool>::missing("/sys/kernel/mm does not exist");
+    return OrReason<bool>::missing("/sys/kernel/mm does not exist");
   }
   return false;
 }
 
-Measured<bool> numa_balancing_on(const Root& root) {
+OrReason<bool> numa_balancing_on(const Root& root) {
   const auto text = read_fact(root, "/proc/sys/kernel/numa_balancing");
-  if (!text) return Measured<bool>::missing("the kernel has no NUMA balancing setting");
+  if (!text) return OrReason<bool>::missing("the kernel has no NUMA balancing setting");
   return *text != "0";
 }
 
@@ -249,22 +249,22 @@ PageUse page_use(const Root& root) {
   return {.rss = rss.value_or(0), .huge = huge.value_or(0), .known = rss && huge};
 }
 
-Measured<double> huge_share_between(const PageUse& before, const PageUse& after) {
+OrReason<double> huge_share_between(const PageUse& before, const PageUse& after) {
   if (!before.known || !after.known) {
-    return Measured<double>::missing("/proc/self/smaps_rollup cannot be read");
+    return OrReason<double>::missing("/proc/self/smaps_rollup cannot be read");
   }
   // Then none of what came can be, and it need not show in the growth: an index may live in memory that an
   // earlier run of this process has left.
   if (after.huge == 0) return 0.0;
-  if (after.rss <= before.rss) return Measured<double>::missing("the process did not grow");
+  if (after.rss <= before.rss) return OrReason<double>::missing("the process did not grow");
   const double grown = static_cast<double>(after.rss - before.rss);
   const double huge = after.huge > before.huge ? static_cast<double>(after.huge - before.huge) : 0;
   return std::min(1.0, huge / grown);
 }
 
-Measured<u64> page_bytes_between(const PageUse& before, const PageUse& after) {
-  const Measured<double> share = huge_share_between(before, after);
-  if (!share) return Measured<u64>::missing(share.reason);
+OrReason<u64> page_bytes_between(const PageUse& before, const PageUse& after) {
+  const OrReason<double> share = huge_share_between(before, after);
+  if (!share) return OrReason<u64>::missing(share.reason);
   return *share > .5 ? kHugePageBytes : kSmallPageBytes;
 }
 
@@ -308,9 +308,9 @@ Disturbed disturbed_between(const Disturbance& before, const Disturbance& after)
   out.involuntary_switches = grown(before.involuntary_switches, after.involuntary_switches, kNoUsage);
   out.migrations = grown(before.migrations, after.migrations, "the kernel does not count migrations (/proc/self/task/*/sched)");
   if (!before.all_ticks || !after.all_ticks) {
-    out.steal_share = Measured<double>::missing("/proc/stat cannot be read");
+    out.steal_share = OrReason<double>::missing("/proc/stat cannot be read");
   } else if (*after.all_ticks <= *before.all_ticks) {
-    out.steal_share = Measured<double>::missing("the phase was shorter than a tick");
+    out.steal_share = OrReason<double>::missing("the phase was shorter than a tick");
   } else {
     out.steal_share = static_cast<double>(*after.steal_ticks - std::min(*before.steal_ticks, *after.steal_ticks)) /
                       static_cast<double>(*after.all_ticks - *before.all_ticks);
@@ -318,13 +318,13 @@ Disturbed disturbed_between(const Disturbance& before, const Disturbance& after)
   return out;
 }
 
-Measured<double> load_average(const Root& root) {
+OrReason<double> load_average(const Root& root) {
   const auto text = read_fact(root, "/proc/loadavg");
   return measured(text ? parse_double(text->substr(0, text->find(' '))) : std::nullopt,
                   "/proc/loadavg cannot be read");
 }
 
-std::optional<std::string> crowd(const Measured<double>& load, std::size_t processors) {
+std::optional<std::string> crowd(const OrReason<double>& load, std::size_t processors) {
   if (!load || *load <= static_cast<double>(processors) + 0.5) return std::nullopt;
   return fmt::format("the load average was {:.1f} before the run, on {} processors: others were running", *load, processors);
 }
@@ -336,7 +336,7 @@ MachineInfo read_machine(const Topology& topology, const Root& root) {
     out.hostname = std::string(name.nodename);
     out.kernel = fmt::format("{} {}", name.sysname, name.release);
   } else {
-    out.hostname = out.kernel = Measured<std::string>::missing("uname fails");
+    out.hostname = out.kernel = OrReason<std::string>::missing("uname fails");
   }
   const std::string cpuinfo = read_fact(root, "/proc/cpuinfo").value_or("");
   out.model = measured(field(cpuinfo, "model name"), "/proc/cpuinfo has no model name");
@@ -355,8 +355,8 @@ MachineInfo read_machine(const Topology& topology, const Root& root) {
   out.governor = measured(read_fact(root, "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
                           "the kernel does not set frequencies here (no cpufreq)");
   const auto thp = read_fact(root, "/sys/kernel/mm/transparent_hugepage/enabled");
-  out.thp = thp ? Measured<std::string>(chosen_word(*thp))
-                : Measured<std::string>::missing("the kernel has no transparent huge pages");
+  out.thp = thp ? OrReason<std::string>(chosen_word(*thp))
+                : OrReason<std::string>::missing("the kernel has no transparent huge pages");
   out.numa_balancing = numa_balancing_on(root);
   out.damon = damon_runs(root);
   out.virtual_machine = read_virtual(root, cpuinfo);

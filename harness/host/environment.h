@@ -24,8 +24,8 @@ using Root = std::string;
 struct CacheInfo {
   u32 level = 0;
   std::string type;  ///< data, instruction, unified
-  Measured<u64> bytes;
-  Measured<u32> shared_by;  ///< processors
+  OrReason<u64> bytes;
+  OrReason<u32> shared_by;  ///< processors
 };
 
 /// RTM according to the processor and according to running transactions; the two may differ.
@@ -36,9 +36,9 @@ struct RtmInfo {
 };
 
 struct MachineInfo {
-  Measured<std::string> hostname;
-  Measured<std::string> model;
-  Measured<std::string> microcode;
+  OrReason<std::string> hostname;
+  OrReason<std::string> model;
+  OrReason<std::string> microcode;
   std::string topology;         ///< e.g. "1 socket, 1 NUMA node, 1 cluster, 2 cores, 2 processors (all allowed)"
   std::string topology_digest;  ///< equal for equal topologies
   u32 processors = 0;           ///< that this process may use
@@ -46,14 +46,14 @@ struct MachineInfo {
   u32 cores = 0;
   u32 numa_nodes = 0;
   std::vector<CacheInfo> caches;
-  Measured<u64> memory_bytes;
-  Measured<std::string> kernel;
-  Measured<std::vector<std::pair<std::string, std::string>>> mitigations;
-  Measured<std::string> governor;
-  Measured<std::string> thp;  ///< /sys/kernel/mm/transparent_hugepage/enabled, the chosen word
-  Measured<bool> numa_balancing;
-  Measured<bool> damon;
-  Measured<bool> virtual_machine;
+  OrReason<u64> memory_bytes;
+  OrReason<std::string> kernel;
+  OrReason<std::vector<std::pair<std::string, std::string>>> mitigations;
+  OrReason<std::string> governor;
+  OrReason<std::string> thp;  ///< /sys/kernel/mm/transparent_hugepage/enabled, the chosen word
+  OrReason<bool> numa_balancing;
+  OrReason<bool> damon;
+  OrReason<bool> virtual_machine;
   RtmInfo rtm;
   HeavyFence heavy_fence = HeavyFence::kMembarrier;
 };
@@ -69,13 +69,13 @@ struct MachineInfo {
 
 /// Whether any DAMON worker runs: it clears Accessed bits of page tables, and a transaction that touches such
 /// a page aborts with status 0. Nothing if the kernel does not let us see.
-[[nodiscard]] Measured<bool> damon_runs(const Root& root = {});
+[[nodiscard]] OrReason<bool> damon_runs(const Root& root = {});
 
 /// The files under /sys that say so, each with the word that ends it: "/sys/module/damon_reclaim/parameters/enabled", "N".
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> damon_switches(const Root& root = {});
 
 /// Whether NUMA balancing is on: it unmaps pages to see who touches them, which aborts transactions too.
-[[nodiscard]] Measured<bool> numa_balancing_on(const Root& root = {});
+[[nodiscard]] OrReason<bool> numa_balancing_on(const Root& root = {});
 
 /// One line for each thing that disturbs measurements here, for Health::notes.
 [[nodiscard]] std::vector<std::string> disturbances(const Root& root = {});
@@ -101,8 +101,8 @@ struct PageUse {
 
 /// Of the memory that came between two looks: the share on huge pages, and the page size of most of it. Where
 /// the process has no huge page at all both are known even if it did not grow.
-[[nodiscard]] Measured<double> huge_share_between(const PageUse& before, const PageUse& after);
-[[nodiscard]] Measured<u64> page_bytes_between(const PageUse& before, const PageUse& after);
+[[nodiscard]] OrReason<double> huge_share_between(const PageUse& before, const PageUse& after);
+[[nodiscard]] OrReason<u64> page_bytes_between(const PageUse& before, const PageUse& after);
 
 /// Processor time of the calling thread: what it costs, without waiting for a processor.
 [[nodiscard]] std::optional<u64> thread_time_ns();
@@ -121,21 +121,21 @@ struct Disturbance {
 
 /// The disturbances of a phase.
 struct Disturbed {
-  Measured<u64> minor_faults;
-  Measured<u64> major_faults;
-  Measured<u64> voluntary_switches;
-  Measured<u64> involuntary_switches;
-  Measured<u64> migrations;
-  Measured<double> steal_share;   ///< 0..1 of all processor time
+  OrReason<u64> minor_faults;
+  OrReason<u64> major_faults;
+  OrReason<u64> voluntary_switches;
+  OrReason<u64> involuntary_switches;
+  OrReason<u64> migrations;
+  OrReason<double> steal_share;   ///< 0..1 of all processor time
 };
 /// The disturbances between two looks.
 [[nodiscard]] Disturbed disturbed_between(const Disturbance& before, const Disturbance& after);
 
 /// The load average of one minute.
-[[nodiscard]] Measured<double> load_average(const Root& root = {});
+[[nodiscard]] OrReason<double> load_average(const Root& root = {});
 
 /// A line for Health::notes where `load` says that others were running. Earlier runs of ours leave no more than a thread a
 /// processor, unless they were oversubscribed.
-[[nodiscard]] std::optional<std::string> crowd(const Measured<double>& load, std::size_t processors);
+[[nodiscard]] std::optional<std::string> crowd(const OrReason<double>& load, std::size_t processors);
 
 }  // namespace latchlab

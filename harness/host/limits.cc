@@ -121,10 +121,10 @@ double best_batch_ns(u64 time_ns, const std::function<void()>& batch) {
 
 Limits no_limits(const std::string& why) {
   Limits out;
-  for (auto* value : {&out.footprint, &out.page_bytes}) *value = Measured<u64>::missing(why);
+  for (auto* value : {&out.footprint, &out.page_bytes}) *value = OrReason<u64>::missing(why);
   for (auto* value : {&out.cycle_ns, &out.chase_ns, &out.independent_ns, &out.transaction_ns, &out.chase_ratio,
                       &out.independent_ratio}) {
-    *value = Measured<double>::missing(why);
+    *value = OrReason<double>::missing(why);
   }
   return out;
 }
@@ -184,8 +184,8 @@ Limits measure_limits(const LimitsPlan& plan, const LineBuffer& buffer) {
   out.cycle_ns = mean.cycle;
   out.chase_ns = mean.chase;
   out.independent_ns = mean.independent;
-  out.transaction_ns = Native::transactions_work() ? Measured<double>(mean.transaction)
-                                                   : Measured<double>::missing(why_no_rtm().value_or("transactions do not work"));
+  out.transaction_ns = Native::transactions_work() ? OrReason<double>(mean.transaction)
+                                                   : OrReason<double>::missing(why_no_rtm().value_or("transactions do not work"));
   return out;
 }
 

@@ -42,14 +42,14 @@ namespace latchlab {
 
 /// The same memory with no index in it: the floor under every result, measured in the same run.
 struct Limits {
-  Measured<u64> footprint;  ///< bytes that the chase ran over: as many as the index and its payloads have, cut to what fits
-  Measured<u64> page_bytes;
-  Measured<double> cycle_ns;        ///< of a processor's clock
-  Measured<double> chase_ns;        ///< one dependent line
-  Measured<double> independent_ns;  ///< one of many independent lines
-  Measured<double> transaction_ns;  ///< a hardware transaction that reads one line of its thread's own
-  Measured<double> chase_ratio;  ///< thread time of an operation / chase_ns: dependent lines that it is worth
-  Measured<double> independent_ratio;  ///< thread time of an operation / independent_ns
+  OrReason<u64> footprint;  ///< bytes that the chase ran over: as many as the index and its payloads have, cut to what fits
+  OrReason<u64> page_bytes;
+  OrReason<double> cycle_ns;        ///< of a processor's clock
+  OrReason<double> chase_ns;        ///< one dependent line
+  OrReason<double> independent_ns;  ///< one of many independent lines
+  OrReason<double> transaction_ns;  ///< a hardware transaction that reads one line of its thread's own
+  OrReason<double> chase_ratio;  ///< thread time of an operation / chase_ns: dependent lines that it is worth
+  OrReason<double> independent_ratio;  ///< thread time of an operation / independent_ns
 };
 
 struct LimitsPlan {

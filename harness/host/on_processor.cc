@@ -31,19 +31,19 @@ std::optional<ProcessorTime> processor_time(const Root& root) {
   return ProcessorTime{.ran_ns = *ran_ns, .waited_ns = *waited_ns, .sleeps = static_cast<u64>(usage.ru_nvcsw)};
 }
 
-Measured<double> on_processor(const std::vector<std::optional<ProcessorTime>>& threads) {
+OrReason<double> on_processor(const std::vector<std::optional<ProcessorTime>>& threads) {
   double least = 1;
   for (const std::optional<ProcessorTime>& time : threads) {
-    if (!time) return Measured<double>::missing("the kernel does not tell how long a thread waited (/proc/thread-self/schedstat)");
+    if (!time) return OrReason<double>::missing("the kernel does not tell how long a thread waited (/proc/thread-self/schedstat)");
     const double all_ns = static_cast<double>(time->ran_ns) + static_cast<double>(time->waited_ns);
-    if (time->ran_ns == 0) return Measured<double>::missing("a thread did not run");
+    if (time->ran_ns == 0) return OrReason<double>::missing("a thread did not run");
     if (static_cast<double>(time->sleeps) > kSleepsPerSecond * all_ns / 1e9) {
-      return Measured<double>::missing(fmt::format("a thread slept {} times, and waking up is not told from a wait for a processor",
+      return OrReason<double>::missing(fmt::format("a thread slept {} times, and waking up is not told from a wait for a processor",
                                                    time->sleeps));
     }
     least = std::min(least, static_cast<double>(time->ran_ns) / all_ns);
   }
-  return threads.empty() ? Measured<double>::missing("there are no threads") : Measured<double>(least);
+  return threads.empty() ? OrReason<double>::missing("there are no threads") : OrReason<double>(least);
 }
 
 }  // namespace latchlab

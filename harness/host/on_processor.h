@@ -40,7 +40,7 @@ struct ProcessorTime {
 
 /// The smallest share of a thread, 0..1, from what each has had in the measured phase. Missing where one did not find out, did not
 /// run, or slept more often than 100 times in a second of its time.
-[[nodiscard]] Measured<double> on_processor(const std::vector<std::optional<ProcessorTime>>& threads);
+[[nodiscard]] OrReason<double> on_processor(const std::vector<std::optional<ProcessorTime>>& threads);
 
 /// Of a thread, less is a disturbance.
 constexpr double kEnoughOnProcessor = .9;

@@ -31,7 +31,7 @@ constexpr u64 kOneSecond = 1'000'000'000;
 using ThreadTimes = std::vector<std::optional<ProcessorTime>>;
 
 TEST_CASE("the share on a processor is the smallest of a thread") {
-  const Measured<double> share = on_processor({ProcessorTime{.ran_ns = 9 * kOneSecond, .waited_ns = kOneSecond, .sleeps = 0},
+  const OrReason<double> share = on_processor({ProcessorTime{.ran_ns = 9 * kOneSecond, .waited_ns = kOneSecond, .sleeps = 0},
                                                ProcessorTime{.ran_ns = kOneSecond, .waited_ns = 3 * kOneSecond, .sleeps = 0}});
   REQUIRE(share);
   CHECK(*share == .25);
@@ -64,7 +64,7 @@ TEST_CASE("a thread's wait is the second number of its schedstat") {
 }
 
 /// A result of threads that had so much of their time, while the host took so much.
-TrialResult judged(const Measured<double>& on_processor, double steal_share, Status status = Status::kOk) {
+TrialResult judged(const OrReason<double>& on_processor, double steal_share, Status status = Status::kOk) {
   TrialResult result;
   result.status = status;
   result.reason = status == Status::kOk ? "" : "the reason before";
@@ -79,7 +79,7 @@ TEST_CASE("a run whose threads were kept from processors is noisy, and one that 
   CHECK(starved.status == Status::kNoisy);
   CHECK_THAT(starved.reason, Catch::StartsWith("a thread was on a processor for 47.0 % of the time"));
   CHECK(starved.health.notes.empty());
-  for (const auto& enough : {Measured<double>(.9), Measured<double>::missing("threads that share processors take turns")}) {
+  for (const auto& enough : {OrReason<double>(.9), OrReason<double>::missing("threads that share processors take turns")}) {
     const TrialResult fine = judged(enough, .049);
     CHECK(fine.status == Status::kOk);
     CHECK(fine.reason.empty());

@@ -196,7 +196,7 @@ std::vector<ThreadPlace> thread_places(const Topology& topology, const Seats& se
   for (u32 t = 0; t < seats.threads(); ++t) {
     ThreadPlace place;
     place.requested_cpu = seats.cpus[t];
-    place.observed_cpu = place.socket = place.node = place.cluster = place.core = Measured<u32>::missing(unseen);
+    place.observed_cpu = place.socket = place.node = place.cluster = place.core = OrReason<u32>::missing(unseen);
     if (seen_on[t]) place.observed_cpu = *seen_on[t];
     for (const Processor& p : topology.processors) {
       if (!place.observed_cpu || p.os != *place.observed_cpu) continue;
@@ -220,10 +220,10 @@ std::vector<u64> sample_of(u64 pages, u64 most) {
   return sample;
 }
 
-Measured<PageNodes> page_nodes_of(const std::vector<ChunkSource::Chunk>& chunks, u64 most_pages) {
+OrReason<PageNodes> page_nodes_of(const std::vector<ChunkSource::Chunk>& chunks, u64 most_pages) {
   u64 all = 0;
   for (const ChunkSource::Chunk& chunk : chunks) all += chunk.bytes / kSmallPageBytes;
-  if (all == 0) return Measured<PageNodes>::missing("the index has no memory");
+  if (all == 0) return OrReason<PageNodes>::missing("the index has no memory");
   std::vector<void*> pages;
   auto chunk = chunks.begin();
   u64 before = 0;   // pages of the chunks before this one
@@ -232,7 +232,7 @@ Measured<PageNodes> page_nodes_of(const std::vector<ChunkSource::Chunk>& chunks,
     pages.push_back(static_cast<char*>(chunk->start) + (page - before) * kSmallPageBytes);
   }
   const std::optional<std::vector<int>> nodes = nodes_of(pages);
-  if (!nodes) return Measured<PageNodes>::missing(fmt::format("the kernel does not say (move_pages: {})", std::strerror(errno)));
+  if (!nodes) return OrReason<PageNodes>::missing(fmt::format("the kernel does not say (move_pages: {})", std::strerror(errno)));
   std::map<int, u64> counts;
   for (const int node : *nodes) ++counts[node];
   counts.erase(-1);
@@ -241,7 +241,7 @@ Measured<PageNodes> page_nodes_of(const std::vector<ChunkSource::Chunk>& chunks,
   for (const auto& [node, count] : counts) {
     out.shares.push_back({.node = static_cast<u32>(node), .share = static_cast<double>(count) / static_cast<double>(out.pages)});
   }
-  if (out.pages == 0) return Measured<PageNodes>::missing("no page of the index has been touched");
+  if (out.pages == 0) return OrReason<PageNodes>::missing("no page of the index has been touched");
   return out;
 }
 

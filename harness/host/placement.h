@@ -35,12 +35,12 @@ namespace latchlab {
 /// phase.
 struct ThreadPlace {
   u32 requested_cpu = 0;
-  Measured<u32> observed_cpu;
+  OrReason<u32> observed_cpu;
   // Of the observed processor, logical numbers but for the node, which is the operating system's.
-  Measured<u32> socket;
-  Measured<u32> node;
-  Measured<u32> cluster;
-  Measured<u32> core;
+  OrReason<u32> socket;
+  OrReason<u32> node;
+  OrReason<u32> cluster;
+  OrReason<u32> core;
 };
 
 /// On which NUMA nodes pages of the index lie, after the measured phase.
@@ -83,6 +83,6 @@ struct PageNodes {
 /// On which nodes the touched pages of these mappings lie, by a look at all of them or at a sample; for the reason that is given where
 /// the kernel does not say.
 inline constexpr u64 kMostPagesSeen = 32'768;
-[[nodiscard]] Measured<PageNodes> page_nodes_of(const std::vector<ChunkSource::Chunk>& chunks, u64 most_pages = kMostPagesSeen);
+[[nodiscard]] OrReason<PageNodes> page_nodes_of(const std::vector<ChunkSource::Chunk>& chunks, u64 most_pages = kMostPagesSeen);
 
 }  // namespace latchlab

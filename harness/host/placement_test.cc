@@ -8,10 +8,10 @@
 namespace latchlab {
 namespace {
 
-Measured<PageNodes> looked_at(const ChunkSource& source) { return page_nodes_of(source.chunks()); }
+OrReason<PageNodes> looked_at(const ChunkSource& source) { return page_nodes_of(source.chunks()); }
 
 /// A container, or a kernel without NUMA.
-bool refused(const Measured<PageNodes>& nodes) { return !nodes && nodes.reason.find("move_pages") != std::string::npos; }
+bool refused(const OrReason<PageNodes>& nodes) { return !nodes && nodes.reason.find("move_pages") != std::string::npos; }
 
 TEST_CASE("pages are counted by node once they have been touched") {
   ChunkSource source(MemoryConfig{.alloc = MemoryConfig::Alloc::kArena});
@@ -22,7 +22,7 @@ TEST_CASE("pages are counted by node once they have been touched") {
   CHECK(looked_at(source).reason == "no page of the index has been touched");
   std::memset(chunks[0].start, 1, chunks[0].bytes);
   std::memset(chunks[2].start, 1, 2 * kSmallPageBytes);
-  const Measured<PageNodes> nodes = looked_at(source);
+  const OrReason<PageNodes> nodes = looked_at(source);
   REQUIRE(nodes);
   CHECK(nodes->pages == 5);
   double sum = 0;
@@ -39,7 +39,7 @@ TEST_CASE("of many pages a sample is looked at, over the ends of chunks") {
     CAPTURE(most);
     u64 touched = 0;   // 1001 to 1100 are the second chunk's beginning
     for (const u64 page : sample_of(7007, most)) touched += page >= 1001 && page < 1101;
-    const Measured<PageNodes> nodes = page_nodes_of(source.chunks(), most);
+    const OrReason<PageNodes> nodes = page_nodes_of(source.chunks(), most);
     REQUIRE(nodes);
     CHECK(nodes->pages == touched);
   }

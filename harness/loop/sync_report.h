@@ -89,8 +89,8 @@ void report_counters(const std::vector<u64>& sums, u64 operations, SyncReport& o
     out.stats.counters = std::move(counters);
     const auto rate = [&](u64 events) {
       return operations > 0
-                 ? Measured<double>(static_cast<double>(events) / static_cast<double>(operations))
-                 : Measured<double>::missing("no operation was counted");
+                 ? OrReason<double>(static_cast<double>(events) / static_cast<double>(operations))
+                 : OrReason<double>::missing("no operation was counted");
     };
     if (restarts_counted) out.stats.restart_rate = rate(restarts);
     if constexpr (requires { Counters::abort_fields(); }) {
@@ -108,18 +108,18 @@ void report_counters(const std::vector<u64>& sums, u64 operations, SyncReport& o
         out.stats.aborts = std::move(aborts);
         out.stats.abort_statuses = std::move(statuses);
       } else {
-        out.stats.aborts = Measured<SyncStats::Counts>::missing(
+        out.stats.aborts = OrReason<SyncStats::Counts>::missing(
             all.elided() != 0 ? "the processor does not tell of aborts under its prefixes" : "no transaction was begun");
       }
     } else if constexpr (requires { all.commits; }) {
-      out.stats.aborts = Measured<SyncStats::Counts>::missing("the policy does not see its aborts");
+      out.stats.aborts = OrReason<SyncStats::Counts>::missing("the policy does not see its aborts");
     }
     if constexpr (requires { all.elided(); }) {
       if (const u64 could = all.elided() + by_choice(all) + all.fallbacks; could != 0) {
         out.elided = all.elided() + by_choice(all);
         out.stats.fallback_rate = static_cast<double>(by_choice(all) + all.fallbacks) / static_cast<double>(could);
       } else {
-        out.stats.fallback_rate = Measured<double>::missing("there was nothing to elide");
+        out.stats.fallback_rate = OrReason<double>::missing("there was nothing to elide");
       }
     }
     if constexpr (requires { all.inconsistency(); }) out.contradiction = all.inconsistency();
@@ -133,12 +133,12 @@ SyncReport sync_report_of(const Spec& sync, const std::vector<u64>& sums, u64 op
   const auto options = Policy::Options::parse(sync);
   out.stats.options = options.resolved();
   out.degraded = Policy::degraded(options);
-  out.stats.counters = Measured<SyncStats::Counts>::missing("the policy counts nothing");
-  out.stats.aborts = Measured<SyncStats::Counts>::missing("the policy has no transactions");
-  out.stats.fallback_rate = Measured<double>::missing("the policy has no fallback");
-  out.stats.restart_rate = Measured<double>::missing("the policy has no optimistic runs to restart");
+  out.stats.counters = OrReason<SyncStats::Counts>::missing("the policy counts nothing");
+  out.stats.aborts = OrReason<SyncStats::Counts>::missing("the policy has no transactions");
+  out.stats.fallback_rate = OrReason<double>::missing("the policy has no fallback");
+  out.stats.restart_rate = OrReason<double>::missing("the policy has no optimistic runs to restart");
   report_counters<Counters>(sums, operations, out);
-  if (!out.stats.aborts) out.stats.abort_statuses = Measured<SyncStats::Counts>::missing(out.stats.aborts.reason);
+  if (!out.stats.aborts) out.stats.abort_statuses = OrReason<SyncStats::Counts>::missing(out.stats.aborts.reason);
   return out;
 }
 

@@ -80,7 +80,7 @@ void Trial::prepare(const Plan& plan) {
   if (plan.payloads != 0) payloads_ = std::make_unique<Payloads>(plan.payloads, plan.config.value_size, memory_of_both(plan));
 }
 
-Measured<double> Trial::nodes_per_fetch(const Slice& slice) {
+OrReason<double> Trial::nodes_per_fetch(const Slice& slice) {
   u64 nodes = 0, fetches = 0;
   const auto session = join();
   const auto visit = [&](const Step& read) {
@@ -91,7 +91,7 @@ Measured<double> Trial::nodes_per_fetch(const Slice& slice) {
     if (step.kind == OpKind::kRead) visit(step);
     if (step.kind == OpKind::kMultiGet) std::for_each_n(slice.gets + step.number, step.limit, visit);
   }
-  if (fetches == 0) return Measured<double>::missing(fmt::format("none of the {} operations looked at is a lookup", slice.count));
+  if (fetches == 0) return OrReason<double>::missing(fmt::format("none of the {} operations looked at is a lookup", slice.count));
   return static_cast<double>(nodes) / static_cast<double>(fetches);
 }
 

@@ -115,14 +115,14 @@ class Trial : public Erased {
   /// What the policy's options and its counters, summed over all runners that did `operations`, say.
   [[nodiscard]] virtual SyncReport sync_report(const std::vector<u64>& sums, u64 operations) const = 0;
   /// What the policy's reclaimer has counted, where it has a grace period. While no operation runs.
-  [[nodiscard]] virtual Measured<ReclaimCounters> reclaim() const = 0;
+  [[nodiscard]] virtual OrReason<ReclaimCounters> reclaim() const = 0;
   /// Bytes in blocks that hold something, and in all that it keeps from the system; itself included.
   [[nodiscard]] u64 live_bytes() const { return own_bytes() + bytes().live; }
   [[nodiscard]] u64 reserved_bytes() const { return own_bytes() + bytes().reserved; }
   /// The mappings that it lies in, where it has them from the harness and they are known.
   [[nodiscard]] virtual std::vector<ChunkSource::Chunk> chunks() const = 0;
   /// Nodes a lookup, over the lookups among the steps; where they are counted. No runner may be running.
-  [[nodiscard]] Measured<double> nodes_per_fetch(const Slice& slice);
+  [[nodiscard]] OrReason<double> nodes_per_fetch(const Slice& slice);
   /// Walks over the whole index; no runner may be running. O(keys).
   [[nodiscard]] Contents contents();
 

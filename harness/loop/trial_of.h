@@ -40,15 +40,15 @@ class TrialOf final : public ErasedOf<Index, Trial> {
     return sync_report_of<PolicyOf<Index>, CountersOf<SessionThread>>(spec_, sums, operations);
   }
 
-  [[nodiscard]] Measured<ReclaimCounters> reclaim() const override {
+  [[nodiscard]] OrReason<ReclaimCounters> reclaim() const override {
     if constexpr (requires { typename Index::Policy::Reclaimer; }) {
       using Machine = typename Index::Policy::Machine;
       if constexpr (!std::is_same_v<typename Index::Policy::Reclaimer, Immediate<Machine>>) {
         return index_.reclaim_counters();
       }
-      return Measured<ReclaimCounters>::missing("the policy frees at once: it needs no grace period");
+      return OrReason<ReclaimCounters>::missing("the policy frees at once: it needs no grace period");
     }
-    return Measured<ReclaimCounters>::missing("the index reclaims by itself and does not say how");
+    return OrReason<ReclaimCounters>::missing("the index reclaims by itself and does not say how");
   }
 
   [[nodiscard]] std::vector<ChunkSource::Chunk> chunks() const override {

@@ -49,9 +49,9 @@ void describe(Self& s, auto& field) {
 struct OperationLatency {
   std::string name;
   LatencySummary summary;
-  Measured<LatencySummary> response;
-  Measured<u64> fallbacks;
-  Measured<std::vector<NamedCount>> aborts;
+  OrReason<LatencySummary> response;
+  OrReason<u64> fallbacks;
+  OrReason<std::vector<NamedCount>> aborts;
 };
 template <Like<OperationLatency> Self>
 void describe(Self& l, auto& field) {
@@ -72,10 +72,10 @@ struct Latency {
   /// neighbours hardly overlap either.
   double share_of_time = 0;
   LatencySummary all;
-  Measured<double> per_key_ns;
-  Measured<LatencySummary> response;
+  OrReason<double> per_key_ns;
+  OrReason<LatencySummary> response;
   std::vector<OperationLatency> operations;
-  Measured<LatencySummary> fell_back;
+  OrReason<LatencySummary> fell_back;
 };
 template <Like<Latency> Self>
 void describe(Self& l, auto& field) {
@@ -93,7 +93,7 @@ void describe(Self& l, auto& field) {
 /// How an open loop went (open_loop.h).
 struct Offer {
   double per_second = 0;
-  Measured<u64> arrivals;
+  OrReason<u64> arrivals;
   Lag lag;   ///< the largest of all threads
   bool late = false;
 };
@@ -112,9 +112,9 @@ void describe(Self& o, auto& field) {
 struct SloSearch {
   struct Try {
     u64 per_second = 0;
-    Measured<double> offered;
+    OrReason<double> offered;
     double served = 0;
-    Measured<u64> response_ns;
+    OrReason<u64> response_ns;
     bool late = false;
     bool cut = false;
     bool kept = false;

@@ -14,8 +14,8 @@ namespace latchlab {
 
 /// A value, or nothing for this reason, if there is one.
 template <class T>
-[[nodiscard]] Measured<T> unless(const std::string& why, T value) {
-  return why.empty() ? Measured<T>(std::move(value)) : Measured<T>::missing(why);
+[[nodiscard]] OrReason<T> unless(const std::string& why, T value) {
+  return why.empty() ? OrReason<T>(std::move(value)) : OrReason<T>::missing(why);
 }
 
 /// What was asked for and is in effect, as words: it is not read again, `point` is.

@@ -17,7 +17,7 @@
 //
 //     bool, a number, a string     itself
 //     an enumeration with words    its word
-//     Measured<T>                  as T; or null, and beside it NAME_reason
+//     OrReason<T>                  as T; or null, and beside it NAME_reason
 //     a described struct           an object
 //     std::vector                  an array; an object where its elements are pairs of a name and a value, or Named structs
 //     std::pair                    an array of two
@@ -89,9 +89,9 @@ template <class T>
 inline constexpr bool kIsList<std::vector<T>> = true;
 
 template <class T>
-inline constexpr bool kIsMeasured = false;
+inline constexpr bool kIsOrReason = false;
 template <class T>
-inline constexpr bool kIsMeasured<Measured<T>> = true;
+inline constexpr bool kIsOrReason<OrReason<T>> = true;
 
 template <class T>
 inline constexpr bool kIsNamedPair = false;
@@ -100,8 +100,8 @@ inline constexpr bool kIsNamedPair<std::pair<std::string, T>> = true;
 
 /// What `next` makes of the value, or the reason why there is none.
 template <class T, class Next>
-[[nodiscard]] auto then(const Measured<T>& measured, const Next& next) {
-  using Made = Measured<std::remove_cvref_t<std::invoke_result_t<Next, const T&>>>;
+[[nodiscard]] auto then(const OrReason<T>& measured, const Next& next) {
+  using Made = OrReason<std::remove_cvref_t<std::invoke_result_t<Next, const T&>>>;
   return measured ? Made(std::invoke(next, *measured)) : Made::missing(measured.reason);
 }
 

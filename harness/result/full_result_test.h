@@ -104,7 +104,7 @@ inline RunResult full_result() {
   t.trace = TraceAbout{.checksum = 0xfade, .operations = 5, .keys = 3, .loaded = 2, .has_times = true};
   t.wiscer = WiscerFile::read("steady-state");
   t.workload_phases = about(read_phases(TemporaryFile("warm 1000 lookup zipf:0.99 drift:10\ngrow 256 mix:insert=100\n").path()));
-  t.memory = {.malloc = Measured<MallocServer>::missing("nodes are not from malloc"),
+  t.memory = {.malloc = OrReason<MallocServer>::missing("nodes are not from malloc"),
               .index_live = u64{43'000},
               .index_reserved = u64{50'000},
               .payload = u64{64'000},

@@ -35,7 +35,7 @@ class FieldReader {
     if constexpr (std::is_lvalue_reference_v<T> && !std::is_const_v<Value>) {
       const Json* const json = at(name);
       if (json == nullptr) return;
-      if constexpr (kIsMeasured<Value>) {
+      if constexpr (kIsOrReason<Value>) {
         if (json->is_null()) return void(value = Value::missing(reason_at(name)));
         read(name, *json, value.value.emplace());
         value.reason.clear();

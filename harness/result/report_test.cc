@@ -91,7 +91,7 @@ TEST_CASE("what was not measured is null with a reason, never zero", "[report]")
   CHECK(document["order"].is_null());
   // A reason that is known is kept.
   TrialResult failed;
-  failed.sync.aborts = Measured<SyncStats::Counts>::missing("the policy has no transactions");
+  failed.sync.aborts = OrReason<SyncStats::Counts>::missing("the policy has no transactions");
   failed.memory.rss = u64{5};
   nothing_measured(failed, "memory ran out");
   CHECK(failed.sync.aborts.reason == "the policy has no transactions");
@@ -149,7 +149,7 @@ TEST_CASE("numbers that are alike stand under their own names", "[report]") {
 TEST_CASE("a document says what was counted and why the rest was not, and people see it", "[report]") {
   RunResult result = full_result();
   PmuResult& pmu = *result.trial.pmu.value;
-  pmu.events.push_back({.name = "cycles-t", .family = "tsx", .total = Measured<PmuTotal>::missing("ENOENT: there is none")});
+  pmu.events.push_back({.name = "cycles-t", .family = "tsx", .total = OrReason<PmuTotal>::missing("ENOENT: there is none")});
   Json document = document_of(result)["pmu"];
   CHECK(violations(document_of(result)) == std::vector<std::string>{});
   CHECK(document["events"][0]["count"] == Json{{"here", "perf::CYCLES"}, {"user_only", false}, {"raw", 40}, {"scaled", 100.0},
@@ -186,20 +186,20 @@ TEST_CASE("a document says what came in an open loop, and people see it", "[repo
   CHECK_THAT(block, Catch::Contains("max 2.5 ms   from when they were due"));
   CHECK_THAT(block, !Catch::Contains("of a processor each"));
   CHECK_THAT(RunTable({}).row(result.plan, document_of(result)), Catch::Contains("ok, p99:3ms up to 5.20 M/s, response p50 400 ns"));
-  result.trial.slo.value->tries[0].response_ns = Measured<u64>::missing("no call was timed");
-  result.trial.slo.value->tries[0].offered = Measured<double>::missing("they were too many");
+  result.trial.slo.value->tries[0].response_ns = OrReason<u64>::missing("no call was timed");
+  result.trial.slo.value->tries[0].offered = OrReason<double>::missing("they were too many");
   const Json untimed = document_of(result);
   CHECK(untimed["slo"]["tries"][0]["response_ns_reason"] == "no call was timed");
   CHECK(untimed["slo"]["tries"][0]["offered_reason"] == "they were too many");
   CHECK(testing::schema_violations("harness/result/result.schema.json", untimed.dump()) == std::vector<std::string>{});
   CHECK_THAT(block, Catch::Contains("   with the waiting for operations\n"));
-  result.trial.offer.value->arrivals = Measured<u64>::missing("they were too many");
-  result.trial.latency = Measured<Latency>::missing(kUntimed);
+  result.trial.offer.value->arrivals = OrReason<u64>::missing("they were too many");
+  result.trial.latency = OrReason<Latency>::missing(kUntimed);
   const Json uncounted = document_of(result);
   CHECK(uncounted["offer"]["arrivals_reason"] == "they were too many");
   CHECK(testing::schema_violations("harness/result/result.schema.json", uncounted.dump()) == std::vector<std::string>{});
   CHECK_THAT(block_of(result), Catch::Contains("response     -: --latency=off: no call was timed, and so no response time either\n"));
-  result.trial.offer = Measured<Offer>::missing("a closed loop");
+  result.trial.offer = OrReason<Offer>::missing("a closed loop");
   CHECK_THAT(block_of(result), !Catch::Contains("with the waiting"));
   CHECK_THAT(block_of(result), Catch::Contains("ns of a processor each"));
   result.plan.config.slo.reset();
@@ -221,7 +221,7 @@ TEST_CASE("a document says how long calls took, and people see it", "[report]") 
   CHECK(latency["per_operation"]["read"]["response"]["max_ns"] == 2'500'000);
   CHECK_THAT(block_of(result), Catch::Contains("p50 400 ns   p99.9 12.3 us   max 2.5 ms   of 5,000 timed batches of 2"));
   CHECK_THAT(block_of(result), Catch::Contains("fell back  p50"));
-  result.trial.latency = Measured<Latency>::missing("nobody asked");
+  result.trial.latency = OrReason<Latency>::missing("nobody asked");
   CHECK(document_of(result)["latency"].is_null());
   CHECK_THAT(block_of(result), !Catch::Contains("p50"));
   CHECK(document_of(full_result())["sync"]["series"]["aborts"] == Json{.1, .2});
@@ -230,7 +230,7 @@ TEST_CASE("a document says how long calls took, and people see it", "[report]") 
 
 TEST_CASE("a document says why nothing is said of a key where calls differ in their keys", "[report]") {
   RunResult result = full_result();
-  result.trial.latency.value->per_key_ns = Measured<double>::missing("they do");
+  result.trial.latency.value->per_key_ns = OrReason<double>::missing("they do");
   Json document = document_of(result);
   CHECK(document["latency"]["per_key_ns_reason"] == "they do");
   CHECK(violations(document) == std::vector<std::string>{});

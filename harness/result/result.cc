@@ -52,7 +52,7 @@ class Blame {
   template <class T>
   void operator()(const char*, T&& value, const char* = "", const Bounds& = kAny) {
     using Value = std::remove_reference_t<T>;
-    if constexpr (kIsMeasured<Value>) {
+    if constexpr (kIsOrReason<Value>) {
       if (!value && value.reason == Value().reason) value.reason = why_;
     } else if constexpr (requires { describe(value, *this); }) {
       describe(value, *this);

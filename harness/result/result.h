@@ -2,7 +2,7 @@
 
 // Everything that is known about one run. The document that a run leaves behind is a RunResult as JSON: each struct is described
 // once, beside it (fields.h), and writer, reader and result.schema.json follow. The rule of the house: what was not measured is
-// null with a reason, never zero. So whatever may be missing is a Measured<T> (or_reason.h), which cannot be filled in by
+// null with a reason, never zero. So whatever may be missing is a OrReason<T> (or_reason.h), which cannot be filled in by
 // forgetting it.
 //
 //   RunResult            front end: who, when, which command, which build
@@ -52,11 +52,11 @@ inline constexpr std::array kWords<PlacedBy>{"chunks"sv, "threads"sv};
 struct Placement {
   std::string requested;  ///< the word of --pin
   std::string mem;        ///< the word of --mem
-  Measured<PlacedBy> mem_by;
-  Measured<PageNodes> page_nodes;
+  OrReason<PlacedBy> mem_by;
+  OrReason<PageNodes> page_nodes;
   std::vector<ThreadPlace> threads;
-  Measured<u32> processors;
-  Measured<bool> oversubscribed;  ///< more threads than processors: allowed, said and recorded
+  OrReason<u32> processors;
+  OrReason<bool> oversubscribed;  ///< more threads than processors: allowed, said and recorded
 };
 template <Like<Placement> Self>
 void describe(Self& p, auto& field) {
@@ -76,7 +76,7 @@ struct PhaseTime {
   std::string name;
   double seconds = 0;
   u64 operations = 0;
-  Measured<double> per_second = Measured<double>::missing("this phase has no operations");
+  OrReason<double> per_second = OrReason<double>::missing("this phase has no operations");
 };
 template <Like<PhaseTime> Self>
 void describe(Self& p, auto& field) {
@@ -131,8 +131,8 @@ struct Throughput {
   u64 interval_ns = 0;
   std::vector<double> series;
   std::vector<double> per_thread;
-  Measured<double> jain;
-  Measured<double> generator_ns;
+  OrReason<double> jain;
+  OrReason<double> generator_ns;
 };
 template <Like<Throughput> Self>
 void describe(Self& t, auto& field) {
@@ -165,14 +165,14 @@ struct SyncStats {
   using Counts = std::vector<NamedCount>;
   using Series = std::pair<std::string, std::vector<double>>;   ///< its name, and a rate an interval
   Options options;
-  Measured<Counts> counters;
-  Measured<Counts> aborts;
-  Measured<Counts> abort_statuses;
-  Measured<double> fallback_rate;
-  Measured<double> restart_rate;
-  Measured<std::vector<Series>> series;
-  Measured<std::vector<Counts>> per_thread;
-  Measured<Counts> reclaim;
+  OrReason<Counts> counters;
+  OrReason<Counts> aborts;
+  OrReason<Counts> abort_statuses;
+  OrReason<double> fallback_rate;
+  OrReason<double> restart_rate;
+  OrReason<std::vector<Series>> series;
+  OrReason<std::vector<Counts>> per_thread;
+  OrReason<Counts> reclaim;
 };
 template <Like<SyncStats> Self>
 void describe(Self& s, auto& field) {
@@ -211,19 +211,19 @@ void describe(Self& f, auto& field) {
 }
 
 struct MemoryUse {
-  Measured<MallocServer> malloc;
-  Measured<u64> index_live;
-  Measured<u64> index_reserved;
-  Measured<u64> payload;
-  Measured<u64> keys;
-  Measured<u64> keys_at_start;
-  Measured<double> bytes_per_key;
-  Measured<u64> page_bytes;
-  Measured<double> huge_share;
-  Measured<u64> rss;
-  Measured<u64> minor_faults;
-  Measured<u64> major_faults;
-  Measured<u64> accessed_cleared;
+  OrReason<MallocServer> malloc;
+  OrReason<u64> index_live;
+  OrReason<u64> index_reserved;
+  OrReason<u64> payload;
+  OrReason<u64> keys;
+  OrReason<u64> keys_at_start;
+  OrReason<double> bytes_per_key;
+  OrReason<u64> page_bytes;
+  OrReason<double> huge_share;
+  OrReason<u64> rss;
+  OrReason<u64> minor_faults;
+  OrReason<u64> major_faults;
+  OrReason<u64> accessed_cleared;
 };
 template <Like<MemoryUse> Self>
 void describe(Self& m, auto& field) {
@@ -275,7 +275,7 @@ struct PmuResult {
   struct Event {
     std::string name;
     std::string family;
-    Measured<PmuTotal> total;
+    OrReason<PmuTotal> total;
   };
   std::vector<Event> events;
   std::vector<std::pair<std::string, double>> derived;
@@ -298,12 +298,12 @@ void describe(Self& p, auto& field) {
 
 /// What disturbed the measured phase, over the whole process.
 struct Health {
-  Measured<u64> voluntary_switches;
-  Measured<u64> involuntary_switches;
-  Measured<u64> migrations;
-  Measured<double> steal_share;
-  Measured<double> on_processor;
-  Measured<double> load_before;
+  OrReason<u64> voluntary_switches;
+  OrReason<u64> involuntary_switches;
+  OrReason<u64> migrations;
+  OrReason<double> steal_share;
+  OrReason<double> on_processor;
+  OrReason<double> load_before;
   std::vector<std::string> notes;
 };
 template <Like<Health> Self>
@@ -320,9 +320,9 @@ void describe(Self& h, auto& field) {
 
 struct Validation {
   Validate mode = Validate::kTally;
-  Measured<bool> passed;
-  Measured<u64> expected_keys;
-  Measured<u64> found_keys;
+  OrReason<bool> passed;
+  OrReason<u64> expected_keys;
+  OrReason<u64> found_keys;
   std::string detail;
 };
 template <Like<Validation> Self>
@@ -339,7 +339,7 @@ struct ResultRow {
   std::string phase;
   u64 operations = 0;
   double seconds = 0;
-  Measured<double> nodes_per_fetch;
+  OrReason<double> nodes_per_fetch;
   std::vector<std::pair<std::string, double>> events;
 };
 template <Like<ResultRow> Self>
@@ -400,22 +400,22 @@ struct TrialResult {
   Status status = Status::kOk;
   std::string reason;        ///< why the status is not ok, one line
   bool interrupted = false;  ///< ended early by a signal; the numbers cover the part that ran
-  Measured<KeyFile> key_file;
-  Measured<TraceAbout> trace;
-  Measured<WiscerFile> wiscer;
-  Measured<std::vector<PhaseAbout>> workload_phases;
-  Measured<StreamPrint> stream;
+  OrReason<KeyFile> key_file;
+  OrReason<TraceAbout> trace;
+  OrReason<WiscerFile> wiscer;
+  OrReason<std::vector<PhaseAbout>> workload_phases;
+  OrReason<StreamPrint> stream;
   Placement placement;
   std::vector<PhaseTime> phases;   ///< of the run
-  Measured<Throughput> throughput;
-  Measured<std::vector<ResultRow>> rows;
-  Measured<Latency> latency;
-  Measured<Offer> offer;
-  Measured<SloSearch> slo;
+  OrReason<Throughput> throughput;
+  OrReason<std::vector<ResultRow>> rows;
+  OrReason<Latency> latency;
+  OrReason<Offer> offer;
+  OrReason<SloSearch> slo;
   /// Nodes that a lookup of the workload visits, as the index is after the measured phase, where the index counts them.
-  Measured<double> nodes_per_fetch;
+  OrReason<double> nodes_per_fetch;
   SyncStats sync;
-  Measured<PmuResult> pmu;
+  OrReason<PmuResult> pmu;
   MemoryUse memory;
   Limits limits;
   Health health;

@@ -21,7 +21,7 @@ class FieldSchema {
   void about(const char* text) { about_ = text; }
   template <class T>
   void operator()(const char* name, const T&, const char* about = "", const Bounds& bounds = kAny) {
-    if constexpr (kIsMeasured<T>) {
+    if constexpr (kIsOrReason<T>) {
       add_missable(name, schema_of<std::remove_cvref_t<decltype(*std::declval<T>())>>(bounds), about);
     } else {
       add(name, schema_of<T>(bounds), about);

@@ -26,7 +26,7 @@ template <class T>
 
 /// "key": the value, or null with the reason.
 template <class T>
-void put(Json& object, const std::string& key, const Measured<T>& measured) {
+void put(Json& object, const std::string& key, const OrReason<T>& measured) {
   if (!measured) return put_missing(object, key, measured.reason);
   if constexpr (std::is_floating_point_v<T>) {
     // JSON has no infinity; a division by zero upstream must not turn into a bare null.
@@ -43,7 +43,7 @@ class FieldWriter {
   void about(const char*) {}
   template <class T>
   void operator()(const char* name, const T& value, const char* = "", const Bounds& = kAny) {
-    if constexpr (kIsMeasured<T>) {
+    if constexpr (kIsOrReason<T>) {
       put(object_, name, value);
     } else {
       object_[name] = to_json(value);

@@ -182,7 +182,7 @@ std::string pmu_lines(const PmuResult& pmu, bool asked, bool open) {
 /// How often Accessed bits were cleared, to who asked for it.
 std::string accessed_line(const RunResult& r) {
   if (r.plan.config.clear_accessed_ns == 0) return "";
-  const Measured<u64>& cleared = r.trial.memory.accessed_cleared;
+  const OrReason<u64>& cleared = r.trial.memory.accessed_cleared;
   return line("accessed", cleared ? fmt::format("bits of all pages cleared {} times, every {} or later", grouped(*cleared),
                                                 duration_text(r.plan.config.clear_accessed_ns))
                                   : "-: " + cleared.reason);

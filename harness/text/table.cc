@@ -158,7 +158,7 @@ std::string RunTable::row(const Plan& plan, const Json& document) {
                       cell(document, "/limits/chase_ratio", digits("{:.1f}")), cell(document, "/sync/fallback_rate", percent),
                       aborts_cell(document), cell(document, "/sync/restart_rate", digits("{:.2g}")),
                       cell(document, "/memory/bytes_per_key", digits("{:.1f}")),
-                      page_text(pages ? Measured(static_cast<u64>(*pages)) : Measured<u64>()));
+                      page_text(pages ? OrReason(static_cast<u64>(*pages)) : OrReason<u64>()));
   const std::string status = text_at(document, "/status"), ended_by = text_at(document, "/throughput/ended_by");
   text += status;
   if (text_at(document, "/interrupted") == "true") text += ", interrupted";

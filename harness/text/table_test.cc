@@ -113,7 +113,7 @@ TEST_CASE("numbers for people", "[table]") {
   CHECK(grouped(16'000'000) == "16,000,000");
   CHECK(page_text(u64{4096}) == "4K");
   CHECK(page_text(u64{2} << 20) == "2M");
-  CHECK(page_text(Measured<u64>::missing("no")) == "?");
+  CHECK(page_text(OrReason<u64>::missing("no")) == "?");
   CHECK(short_number(0) == "0");
   CHECK(short_number(789) == "789");
   CHECK(short_number(999.7) == "1.00 k");
@@ -136,7 +136,7 @@ TEST_CASE("people who ask for events see why there are none, a line for each rea
   RunResult result = full_result();
   PmuResult& pmu = *result.trial.pmu.value;
   const auto missing = [&](const char* name, const char* family, const char* why) {
-    pmu.events.push_back({.name = name, .family = family, .total = Measured<PmuTotal>::missing(why)});
+    pmu.events.push_back({.name = name, .family = family, .total = OrReason<PmuTotal>::missing(why)});
   };
   missing("cycles-t", "tsx", "no RTM");
   missing("cycles-ct", "tsx", "no RTM");
@@ -157,7 +157,7 @@ TEST_CASE("people who ask for events see why there are none, a line for each rea
 TEST_CASE("people see how often Accessed bits were cleared", "[table]") {
   RunResult result = full_result();
   CHECK_THAT(block_of(result), Contains("accessed     bits of all pages cleared 2 times, every 100ms or later\n"));
-  result.trial.memory.accessed_cleared = Measured<u64>::missing("this kernel has none");
+  result.trial.memory.accessed_cleared = OrReason<u64>::missing("this kernel has none");
   CHECK_THAT(block_of(result), Contains("accessed     -: this kernel has none\n"));
   result.plan.config.clear_accessed_ns = 0;
   CHECK_THAT(block_of(result), !Contains("accessed"));
@@ -165,7 +165,7 @@ TEST_CASE("people see how often Accessed bits were cleared", "[table]") {
 
 TEST_CASE("a table says each note once, with the rows that it is of", "[table]") {
   RunResult first = full_result(), second = first, third = first;
-  first.trial.key_file = second.trial.key_file = third.trial.key_file = Measured<KeyFile>::missing("none");
+  first.trial.key_file = second.trial.key_file = third.trial.key_file = OrReason<KeyFile>::missing("none");
   first.trial.health.notes.push_back("the load average was 4.1 before the run");
   third.trial.health.notes.push_back("the load average was 3.75 before the run");
   second.trial.health.notes.push_back("the index was full");

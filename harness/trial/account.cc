@@ -26,9 +26,9 @@ namespace {
 
 /// What a workload file says, which may change while its name stays.
 void describe_file(const Workload& workload, TrialResult& out) {
-  out.trace = Measured<TraceAbout>::missing("the workload is no trace");
-  out.wiscer = Measured<WiscerFile>::missing("the workload is no file of Wiscer");
-  out.workload_phases = Measured<std::vector<PhaseAbout>>::missing("the workload is no file of phases");
+  out.trace = OrReason<TraceAbout>::missing("the workload is no trace");
+  out.wiscer = OrReason<WiscerFile>::missing("the workload is no file of Wiscer");
+  out.workload_phases = OrReason<std::vector<PhaseAbout>>::missing("the workload is no file of phases");
   if (!workload.phases().empty()) out.workload_phases = about(workload.phases());
   if (workload.wiscer()) out.wiscer = *workload.wiscer();
   const auto& trace = workload.trace();
@@ -75,11 +75,11 @@ std::optional<std::string> rounded_up(const std::vector<WorkloadPhase>& phases) 
 /// The mean time of a call over its keys.
 constexpr double kMuchSteal = .05;
 
-Measured<double> per_key_ns(const Latency& latency, const std::vector<OperationRate>& rates, u32 batch) {
+OrReason<double> per_key_ns(const Latency& latency, const std::vector<OperationRate>& rates, u32 batch) {
   const auto timed = [&](OpKind kind) { return std::ranges::count(latency.operations, word(kind), &OperationLatency::name) != 0; };
-  if (timed(OpKind::kScan)) return Measured<double>::missing("a scan has as many keys as it finds");
+  if (timed(OpKind::kScan)) return OrReason<double>::missing("a scan has as many keys as it finds");
   if (!timed(OpKind::kMultiGet)) return latency.all.mean_ns / batch;
-  if (latency.operations.size() > 1) return Measured<double>::missing("multi-gets have several keys, and other timed calls one");
+  if (latency.operations.size() > 1) return OrReason<double>::missing("multi-gets have several keys, and other timed calls one");
   const OperationRate& gets = *std::ranges::find(rates, word(OpKind::kMultiGet), &OperationRate::name);
   return latency.all.mean_ns * static_cast<double>(gets.count) / static_cast<double>(gets.keys);
 }
@@ -120,7 +120,7 @@ class Account {
   void report_processors() {
     std::vector<std::optional<ProcessorTime>> times;
     for (const Worker& worker : run_.phases.workers()) times.push_back(worker.processor_time);
-    out_.health.on_processor = run_.plan.seats.oversubscribed ? Measured<double>::missing("threads that share processors take turns")
+    out_.health.on_processor = run_.plan.seats.oversubscribed ? OrReason<double>::missing("threads that share processors take turns")
                                                          : on_processor(times);
     judge_processors(out_);
   }
@@ -153,8 +153,8 @@ class Account {
                           : run_.config.ops > 0 && run_.config.ops <= phase_.left ? Ending::kOperations
                                                                                   : Ending::kRecords;
     throughput.generator_ns =
-        clocked ? Measured<double>(static_cast<double>(making) / static_cast<double>(made))
-                : Measured<double>::missing("the kernel does not tell a thread's time");
+        clocked ? OrReason<double>(static_cast<double>(making) / static_cast<double>(made))
+                : OrReason<double>::missing("the kernel does not tell a thread's time");
     throughput.timed_share = wall > 0 ? std::min(1.0, seconds / wall) : 1;
     note_early_end(throughput);
     constexpr std::size_t kGets = static_cast<std::size_t>(OpKind::kMultiGet);
@@ -207,7 +207,7 @@ class Account {
   /// An open loop that its threads cannot bear measures how long it was looked at.
   void report_offer() {
     if (!phase_.offer) {
-      out_.offer = Measured<Offer>::missing(kClosedLoop);
+      out_.offer = OrReason<Offer>::missing(kClosedLoop);
       return;
     }
     if (!out_.throughput) return;
@@ -238,17 +238,17 @@ class Account {
     }
     for (const auto& package : phase_.packages) of_packages.push_back(package->counts());
     if (run_.events.empty()) {
-      out_.pmu = Measured<PmuResult>::missing("--pmu=off");
+      out_.pmu = OrReason<PmuResult>::missing("--pmu=off");
     } else if (out_.throughput) {
       out_.pmu = pmu_account(run_.events, of_threads, of_packages, out_.throughput->operations);
     }
   }
 
   void report_reclaim() {
-    const Measured<ReclaimCounters>& before = phase_.reclaim;
-    const Measured<ReclaimCounters> after = run_.trial.reclaim();
+    const OrReason<ReclaimCounters>& before = phase_.reclaim;
+    const OrReason<ReclaimCounters> after = run_.trial.reclaim();
     if (!before || !after) {
-      out_.sync.reclaim = Measured<std::vector<NamedCount>>::missing(after.reason);
+      out_.sync.reclaim = OrReason<std::vector<NamedCount>>::missing(after.reason);
       return;
     }
     ReclaimCounters counts = counters_since(*before, *after);
@@ -268,7 +268,7 @@ class Account {
     if (!out_.throughput) return;
     Latency latency = latency_of(all, out_.sync);
     if (latency.all.count == 0) {
-      out_.latency = Measured<Latency>::missing(fmt::format("no call was timed: one in {} is, and there were fewer", every));
+      out_.latency = OrReason<Latency>::missing(fmt::format("no call was timed: one in {} is, and there were fewer", every));
     } else {
       const Throughput& all_calls = *out_.throughput;
       const double threads_ns = all_calls.seconds * 1e9 * static_cast<double>(run_.phases.workers().size());
@@ -283,15 +283,15 @@ class Account {
     const PageUse pages = page_use();
     out_.memory.minor_faults = disturbed.minor_faults;
     out_.memory.major_faults = disturbed.major_faults;
-    out_.memory.rss = pages.known ? Measured<u64>(pages.rss)
-                                  : Measured<u64>::missing("/proc/self/smaps_rollup cannot be read");
+    out_.memory.rss = pages.known ? OrReason<u64>(pages.rss)
+                                  : OrReason<u64>::missing("/proc/self/smaps_rollup cannot be read");
     out_.memory.huge_share = huge_share_between(pages_before_, pages);
     out_.memory.page_bytes = page_bytes_between(pages_before_, pages);
     if (run_.config.clear_accessed_ns == 0) {
-      out_.memory.accessed_cleared = Measured<u64>::missing("--clear-accessed=off");
+      out_.memory.accessed_cleared = OrReason<u64>::missing("--clear-accessed=off");
     } else if (phase_.accessed_cleared == 0) {
       const std::string why = why_accessed_stay().value_or(fmt::format("{} was written in vain", kClearRefs));
-      out_.memory.accessed_cleared = Measured<u64>::missing(why);
+      out_.memory.accessed_cleared = OrReason<u64>::missing(why);
       out_.worsen(Status::kDegraded, "Accessed bits are not cleared: " + why);
     } else {
       out_.memory.accessed_cleared = phase_.accessed_cleared;
@@ -320,15 +320,15 @@ void judge_processors(TrialResult& result) {
 
 void describe(const RunParts& run, TrialResult& out) {
   out.validation.mode = run.config.validate;
-  if (!run.config.slo) out.slo = Measured<SloSearch>::missing("there is no bound to keep");
+  if (!run.config.slo) out.slo = OrReason<SloSearch>::missing("there is no bound to keep");
   if (run.config.latency_every == 0) {
-    out.latency = Measured<Latency>::missing(run.config.rate ? kUntimed : "single calls are timed with --latency");
+    out.latency = OrReason<Latency>::missing(run.config.rate ? kUntimed : "single calls are timed with --latency");
   }
   out.placement.requested = run.config.pin.text;
   out.placement.mem = run.config.mem.text;
-  out.placement.mem_by = !run.plan.not_placed.empty()    ? Measured<PlacedBy>::missing(run.plan.not_placed)
-                          : run.plan.places_chunks() ? Measured(PlacedBy::kChunks)
-                                                    : Measured(PlacedBy::kThreads);
+  out.placement.mem_by = !run.plan.not_placed.empty()    ? OrReason<PlacedBy>::missing(run.plan.not_placed)
+                          : run.plan.places_chunks() ? OrReason(PlacedBy::kChunks)
+                                                    : OrReason(PlacedBy::kThreads);
   out.health.load_before = load_average();
   out.health.notes = disturbances();
   if (auto note = crowd(out.health.load_before, run.topology.processors.size())) out.health.notes.push_back(*note);
@@ -341,7 +341,7 @@ void describe(const RunParts& run, TrialResult& out) {
     const KeySet::Lines& lines = run.keys.lines();
     out.key_file = KeyFile{.lines = lines.total, .empty = lines.empty, .repeated = lines.repeated};
   } else {
-    out.key_file = Measured<KeyFile>::missing("the keys are from no file");
+    out.key_file = OrReason<KeyFile>::missing("the keys are from no file");
   }
   describe_file(run.workload, out);
   if (const auto& file = run.workload.wiscer()) {
@@ -350,14 +350,14 @@ void describe(const RunParts& run, TrialResult& out) {
   if (const auto& trace = run.workload.trace()) {
     if (auto note = resized(*trace, run.config.value_size)) out.health.notes.push_back(*note);
   }
-  out.memory.payload = run.plan.payloads != 0 ? Measured<u64>(run.plan.payload_bytes())
-                                                : Measured<u64>::missing("values are in the index: --value-size=8");
+  out.memory.payload = run.plan.payloads != 0 ? OrReason<u64>(run.plan.payload_bytes())
+                                                : OrReason<u64>::missing("values are in the index: --value-size=8");
   if (!run.plan.own_memory.empty()) {
-    out.memory.malloc = Measured<MallocServer>::missing(run.plan.own_memory);
+    out.memory.malloc = OrReason<MallocServer>::missing(run.plan.own_memory);
   } else if (calls_malloc(run.config.alloc)) {
     out.memory.malloc = malloc_server();
   } else {
-    out.memory.malloc = Measured<MallocServer>::missing("nodes are not from malloc");
+    out.memory.malloc = OrReason<MallocServer>::missing("nodes are not from malloc");
   }
   out.placement.processors = run.plan.seats.processors;
   out.placement.oversubscribed = run.plan.seats.oversubscribed;

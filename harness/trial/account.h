@@ -16,7 +16,7 @@ struct MeasuredPhase {
   u64 left = 0;    ///< of the stream, as it began
   std::optional<Offer> offer;   ///< none: a closed loop
   PackageCounters packages;   ///< they have ended
-  Measured<ReclaimCounters> reclaim;
+  OrReason<ReclaimCounters> reclaim;
   Disturbance before;
   u64 accessed_cleared = 0;   ///< how often
 };

@@ -38,7 +38,7 @@ class Aftermath {
   void count_nodes() {
     constexpr u32 kFetches = 250'000;
     if (!out_.throughput) return;
-    const auto missing = [this](const char* why) { out_.nodes_per_fetch = Measured<double>::missing(why); };
+    const auto missing = [this](const char* why) { out_.nodes_per_fetch = OrReason<double>::missing(why); };
     const Mix& mix = run_.workload.mix();
     if (!mix.has(OpKind::kRead) && !mix.has(OpKind::kMultiGet)) return missing("the workload looks nothing up");
     if (!run_.trial.counts_visits()) return missing("the index does not count the nodes that a lookup visits");
@@ -76,7 +76,7 @@ class Aftermath {
     if (all.keys > 0) {
       out_.memory.bytes_per_key = static_cast<double>(reserved) / static_cast<double>(all.keys);
     } else {
-      out_.memory.bytes_per_key = Measured<double>::missing("the index is empty");
+      out_.memory.bytes_per_key = OrReason<double>::missing("the index is empty");
     }
     if (const std::string mistakes = describe_errors(all); !mistakes.empty()) {
       out_.worsen(Status::kInvalid, "during the run: " + mistakes);
@@ -95,8 +95,8 @@ class Aftermath {
     out_.worsen(Status::kInvalid, out_.validation.detail);
   }
 
-  Measured<PageNodes> page_nodes() const {
-    using Nodes = Measured<PageNodes>;
+  OrReason<PageNodes> page_nodes() const {
+    using Nodes = OrReason<PageNodes>;
     if (!run_.plan.own_memory.empty()) return Nodes::missing(run_.plan.own_memory);
     if (calls_malloc(run_.config.alloc)) return Nodes::missing("nodes are from malloc, which does not say where its memory is");
     return page_nodes_of(run_.trial.chunks());
@@ -124,7 +124,7 @@ class Aftermath {
     out_.limits = measure_limits(plan);
     if (out_.offer) {
       constexpr const char* kWaits = "threads of an open loop wait for operations, too: what one takes is its latency";
-      out_.limits.chase_ratio = out_.limits.independent_ratio = Measured<double>::missing(kWaits);
+      out_.limits.chase_ratio = out_.limits.independent_ratio = OrReason<double>::missing(kWaits);
     } else {
       set_limit_ratios(out_.limits, *out_.throughput, run_.plan.seats.processors);
     }

@@ -26,8 +26,8 @@ LatencySummary summary_of(const Histogram& ns) {
   return out;
 }
 
-Measured<LatencySummary> response_of(const Histogram& ns) {
-  return ns.count() > 0 ? Measured(summary_of(ns)) : Measured<LatencySummary>::missing(kClosedLoop);
+OrReason<LatencySummary> response_of(const Histogram& ns) {
+  return ns.count() > 0 ? OrReason(summary_of(ns)) : OrReason<LatencySummary>::missing(kClosedLoop);
 }
 
 /// What an empty call takes, ns.
@@ -53,8 +53,8 @@ Latency latency_of(const Latencies& all, const SyncStats& sync) {
     of.name = kWords<OpKind>[k];
     of.summary = summary_of(kind.ns);
     of.response = response_of(kind.response);
-    of.fallbacks = sync.fallback_rate ? Measured<u64>(kind.fallbacks) : Measured<u64>::missing(sync.fallback_rate.reason);
-    of.aborts = Measured<std::vector<NamedCount>>::missing(sync.aborts.reason);
+    of.fallbacks = sync.fallback_rate ? OrReason<u64>(kind.fallbacks) : OrReason<u64>::missing(sync.fallback_rate.reason);
+    of.aborts = OrReason<std::vector<NamedCount>>::missing(sync.aborts.reason);
     if (!sync.aborts) continue;
     std::vector<NamedCount> causes;
     for (std::size_t i = 0; i < kind.aborts.size(); ++i) causes.push_back({std::string(kWords<AbortCause>[i]), kind.aborts[i]});
@@ -66,7 +66,7 @@ Latency latency_of(const Latencies& all, const SyncStats& sync) {
   if (fell_back != 0 && fell_back != sum.count()) {
     out.fell_back = summary_of(all.fell_back());
   } else {
-    out.fell_back = Measured<LatencySummary>::missing(!sync.fallback_rate ? sync.fallback_rate.reason
+    out.fell_back = OrReason<LatencySummary>::missing(!sync.fallback_rate ? sync.fallback_rate.reason
                                                       : fell_back == 0    ? "no timed call fell back"
                                                                           : "every timed call fell back");
   }

@@ -30,7 +30,7 @@ const OperationLatency* latency_of(const TrialResult& result, std::string_view o
   }
   return nullptr;
 }
-u64 counted(const Measured<std::vector<NamedCount>>& counts, std::string_view name) {
+u64 counted(const OrReason<std::vector<NamedCount>>& counts, std::string_view name) {
   for (const NamedCount& c : *counts) {
     if (c.name == name) return c.count;
   }

@@ -69,8 +69,8 @@ Throughput Meter::throughput(double seconds) const {
   out.series = series_;
   out.jain =
       squares > 0
-          ? Measured<double>(std::min(1.0, sum * sum / (static_cast<double>(threads_.size()) * squares)))
-          : Measured<double>::missing("no thread did anything");
+          ? OrReason<double>(std::min(1.0, sum * sum / (static_cast<double>(threads_.size()) * squares)))
+          : OrReason<double>::missing("no thread did anything");
   return out;
 }
 

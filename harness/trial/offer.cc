@@ -30,14 +30,14 @@ bool late(const Lag& lag, double seconds) {
 
 /// Those that came to each thread until it had no operation left, or until the end; nothing if they are too many to look at: of
 /// arrivals of chance that takes a draw for each that waited. A trace has no more than it holds.
-Measured<u64> arrivals_in(std::vector<Worker>& workers, const Rate& rate, u64 ns) {
+OrReason<u64> arrivals_in(std::vector<Worker>& workers, const Rate& rate, u64 ns) {
   constexpr u64 kMostDraws = 10'000'000;   // of each thread: as many take a third of a second
   const u64 most = rate.law == Rate::Law::kTrace ? ~u64{0} : kMostDraws;
   u64 all = 0;
   for (Worker& worker : workers) {
     if (!worker.loop) continue;   // it never began
     const auto came = worker.until ? worker.loop->begun() : worker.loop->came(ns, most);
-    if (!came) return Measured<u64>::missing(fmt::format("more than {} waited for a thread at the end: nobody counted them", kMostDraws));
+    if (!came) return OrReason<u64>::missing(fmt::format("more than {} waited for a thread at the end: nobody counted them", kMostDraws));
     all += *came;
   }
   return all;

@@ -14,9 +14,9 @@ namespace {
 constexpr double kJoulesPerCount = 0x1p-32;   // of energy-pkg, whatever the processor counts in itself
 
 /// One event over all threads, or packages.
-Measured<PmuTotal> total_of(const PmuEvent& event, std::size_t index, const std::vector<std::vector<PmuCount>>& all,
+OrReason<PmuTotal> total_of(const PmuEvent& event, std::size_t index, const std::vector<std::vector<PmuCount>>& all,
                             u64 operations, const Root& root) {
-  using Total = Measured<PmuTotal>;
+  using Total = OrReason<PmuTotal>;
   if (!event.missing.empty()) return Total::missing(event.missing);
   const std::string_view who = event.of_packages ? "packages" : "threads";
   const auto some = [&](std::ptrdiff_t of_them) {

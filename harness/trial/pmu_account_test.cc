@@ -28,7 +28,7 @@ PmuCount count(u64 raw, u64 enabled_ns, u64 running_ns) {
 PmuCount failed(int error) { return {.error = error}; }
 
 /// What becomes of one event that these threads counted.
-Measured<PmuTotal> total(Counts threads, u64 operations = 100) {
+OrReason<PmuTotal> total(Counts threads, u64 operations = 100) {
   std::vector<Counts> all;
   for (const PmuCount& one : threads) all.push_back({one});
   return pmu_account({event("a", "a")}, all, {}, operations).events[0].total;

@@ -25,7 +25,7 @@ namespace latchlab {
 
 class RowCutter {
  public:
-  using CountNodes = std::function<Measured<double>(const Slice&)>;
+  using CountNodes = std::function<OrReason<double>(const Slice&)>;
 
   /// Rows of `every` operations, 1 or more, or of a section of the stream each, which have these names. All that is referred to
   /// must outlive this. `count_nodes`: that the reads among some steps visit. While no phase runs.

@@ -15,9 +15,9 @@ std::string RunParts::full(std::string_view when) const {
   return fmt::format("the index was full, with {} keys{}, {}", tally_of_all().keys, room, when);
 }
 
-Measured<double> RunParts::nodes_of(const Slice& steps) const {
+OrReason<double> RunParts::nodes_of(const Slice& steps) const {
   if (trial.counts_visits()) return trial.nodes_per_fetch(steps);
-  return Measured<double>::missing("the index does not count the nodes that a lookup visits");
+  return OrReason<double>::missing("the index does not count the nodes that a lookup visits");
 }
 
 }  // namespace latchlab

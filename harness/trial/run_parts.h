@@ -36,7 +36,7 @@ struct RunParts {
   /// That the index was full: with what in it, and `when`.
   [[nodiscard]] std::string full(std::string_view when) const;
   /// Of the reads among these steps, in the index as it is.
-  [[nodiscard]] Measured<double> nodes_of(const Slice& steps) const;
+  [[nodiscard]] OrReason<double> nodes_of(const Slice& steps) const;
 };
 
 }  // namespace latchlab

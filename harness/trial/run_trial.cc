@@ -186,7 +186,7 @@ class Run {
     }
     const std::optional<MeasuredPhase> phase = config_.slo ? search(total) : run_measured("measure", total, config_.rate);
     if (!phase) return;
-    out_.rows = no_rows.empty() ? Measured(rows.finish()) : Measured<std::vector<ResultRow>>::missing(no_rows);   // while its events are open
+    out_.rows = no_rows.empty() ? OrReason(rows.finish()) : OrReason<std::vector<ResultRow>>::missing(no_rows);   // while its events are open
     account_for(parts_, *phase, pages_before_, out_);
   }
 
@@ -267,7 +267,7 @@ class Run {
     SloSearch told = search_for_slo(*config_.slo, done_per_second(),
                                     least_rate(*config_.slo, config_.latency_every, config_.time_ns), try_at);
     if (const std::string why = why_no_rate(*config_.slo, told, phases_.full()); !why.empty()) out_.worsen(Status::kDegraded, why);
-    out_.slo = !told.tries.empty() ? Measured(std::move(told)) : Measured<SloSearch>::missing("no rate was tried");
+    out_.slo = !told.tries.empty() ? OrReason(std::move(told)) : OrReason<SloSearch>::missing("no rate was tried");
     return last;
   }
 

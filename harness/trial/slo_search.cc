@@ -14,15 +14,15 @@ namespace latchlab {
 namespace {
 
 /// At the percentile of the bound. Where not every call is timed, what was not served counts as those do that were.
-Measured<u64> response_ns(const Tried& tried, u32 thousandths) {
+OrReason<u64> response_ns(const Tried& tried, u32 thousandths) {
   const u64 timed = tried.responses.count();
-  if (timed == 0) return Measured<u64>::missing("no call was timed");
-  if (!tried.offered) return Measured<u64>::missing(tried.offered.reason);
+  if (timed == 0) return OrReason<u64>::missing("no call was timed");
+  if (!tried.offered) return OrReason<u64>::missing(tried.offered.reason);
   const u64 unserved = *tried.offered - tried.served;
   const double beyond = static_cast<double>(unserved) * static_cast<double>(timed) / static_cast<double>(tried.served);
   const u64 rank = tried.responses.rank_of(thousandths, static_cast<u64>(std::llround(beyond)));
   if (rank <= timed) return tried.responses.at_rank(rank);
-  return Measured<u64>::missing(fmt::format("{} of {} operations that came had not begun at the end, and so have no response time",
+  return OrReason<u64>::missing(fmt::format("{} of {} operations that came had not begun at the end, and so have no response time",
                                             unserved, *tried.offered));
 }
 
@@ -44,7 +44,7 @@ SloSearch search_for_slo(const Slo& slo, double closed_per_second, u64 least,
     SloSearch::Try& one = told.tries.emplace_back();
     one.per_second = *rate;
     const auto a_second = [&](u64 operations) { return tried->seconds > 0 ? static_cast<double>(operations) / tried->seconds : 0; };
-    one.offered = tried->offered ? Measured(a_second(*tried->offered)) : Measured<double>::missing(tried->offered.reason);
+    one.offered = tried->offered ? OrReason(a_second(*tried->offered)) : OrReason<double>::missing(tried->offered.reason);
     one.served = a_second(tried->served);
     one.late = tried->late;
     one.cut = !tried->whole;

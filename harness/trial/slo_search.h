@@ -20,7 +20,7 @@ namespace latchlab {
 /// What a try at one rate came to.
 struct Tried {
   double seconds = 0;      ///< in which operations were offered
-  Measured<u64> offered;   ///< operations that came
+  OrReason<u64> offered;   ///< operations that came
   u64 served = 0;          ///< of them begun by the end, and done
   Histogram responses;   ///< of the timed calls, ns
   bool late = false;     ///< the threads could not bear the rate

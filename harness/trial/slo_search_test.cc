@@ -128,7 +128,7 @@ TEST_CASE("what was not served is beyond every response time, at its share of th
 TEST_CASE("a try whose arrivals are too many to count keeps no bound, and says why", "[slo]") {
   const SloSearch told = search_for_slo(kBound, 1000, 1, [](u64) {
     Tried tried = of_ns(10'000);
-    tried.offered = Measured<u64>::missing("too many");
+    tried.offered = OrReason<u64>::missing("too many");
     return tried;
   });
   CHECK(told.answer == RateSearch::Answer::kNoneKeeps);

@@ -19,20 +19,20 @@ Counts counters_and_aborts(const SyncStats& stats) {
   return all;
 }
 
-Measured<std::vector<Counts>> per_thread(const Trial& trial, const std::vector<std::vector<u64>>& counted, const SyncStats& sum) {
-  if (!sum.counters) return Measured<std::vector<Counts>>::missing(sum.counters.reason);
+OrReason<std::vector<Counts>> per_thread(const Trial& trial, const std::vector<std::vector<u64>>& counted, const SyncStats& sum) {
+  if (!sum.counters) return OrReason<std::vector<Counts>>::missing(sum.counters.reason);
   std::vector<Counts> threads;
   for (const std::vector<u64>& own : counted) threads.push_back(counters_and_aborts(trial.sync_report(own, 0).stats));
   return threads;
 }
 
 /// The intervals of what the policy counts.
-Measured<std::vector<Series>> series_of(const Meter::TroubleSeries& troubles, const SyncStats& sum) {
+OrReason<std::vector<Series>> series_of(const Meter::TroubleSeries& troubles, const SyncStats& sum) {
   std::vector<Series> all;
   if (sum.aborts) all.push_back({"aborts", troubles.aborts});
   if (sum.fallback_rate) all.push_back({"fallbacks", troubles.fallbacks});
   if (sum.restart_rate) all.push_back({"restarts", troubles.restarts});
-  if (all.empty()) return Measured<std::vector<Series>>::missing("the policy counts nothing of the kind");
+  if (all.empty()) return OrReason<std::vector<Series>>::missing("the policy counts nothing of the kind");
   return all;
 }
 

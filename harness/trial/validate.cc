@@ -42,8 +42,8 @@ Validation no_validation() {
   constexpr const char* kWhy = "--validate=off";
   Validation out;
   out.mode = Validate::kOff;
-  out.passed = Measured<bool>::missing(kWhy);
-  out.expected_keys = out.found_keys = Measured<u64>::missing(kWhy);
+  out.passed = OrReason<bool>::missing(kWhy);
+  out.expected_keys = out.found_keys = OrReason<u64>::missing(kWhy);
   return out;
 }
 
