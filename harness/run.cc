@@ -1,6 +1,6 @@
 #include "harness/run.h"
 
-#include <future>
+#include <exception>
 #include <memory>
 #include <new>
 
@@ -9,6 +9,7 @@
 #include "harness/commands/child_process.h"
 #include "harness/host/environment.h"
 #include "harness/host/interrupt.h"
+#include "harness/host/native_team.h"
 #include "harness/host/placement.h"
 #include "harness/host/progress.h"
 #include "harness/loop/trial.h"
@@ -37,13 +38,17 @@ TrialResult without_run(Status status, const std::string& reason, const Config& 
   return result;
 }
 
-/// What an index takes before anybody joins it lies where the first thread would have it: a thread of that seat makes it.
+/// What an index takes before a thread joins it lies where the first thread would have it: a thread of that seat makes it.
 std::unique_ptr<Trial> made_in_place(const Pair& pair, const Plan& plan) {
-  return std::async(std::launch::async, [&] {
-           if (plan.seats.binds) (void)pin_this_thread(plan.seats.cpus[0]);
-           if (!plan.places_chunks()) (void)place_thread(plan.pages);
-           return pair.make_trial(plan);
-         }).get();
+  std::unique_ptr<Trial> trial;
+  NativeTeam maker(1);
+  const auto make = [&](u32) {
+    if (plan.seats.binds) (void)maker.pin(plan.seats.cpus[0]);
+    if (!plan.places_chunks()) (void)place_thread(plan.pages);
+    trial = pair.make_trial(plan);
+  };
+  if (const auto failure = maker.run(make, [] { return wall_clock().now() + 1'000'000'000; }, [] {})) std::rethrow_exception(failure);
+  return trial;
 }
 
 TrialResult run_one(const Plan& plan, const Registry& registry, const Topology& topology,
@@ -55,7 +60,8 @@ TrialResult run_one(const Plan& plan, const Registry& registry, const Topology& 
     // Before the index takes any memory: not all of it asks for the page size.
     const bool sure = allow_huge_pages(config.huge_pages == HugePages::kThp);
     const std::unique_ptr<Trial> trial = made_in_place(pair, plan);
-    TrialResult result = run_trial(*trial, plan, topology, progress);
+    NativeTeam team;
+    TrialResult result = run_trial(*trial, plan, topology, team, progress);
     result.health.notes.insert(result.health.notes.end(), plan.inert.begin(), plan.inert.end());
     if (!sure) {
       result.health.notes.push_back(

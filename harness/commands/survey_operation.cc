@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 
+#include "harness/host/native_team.h"
 #include "harness/host/placement.h"
 #include "harness/loop/trial_of.h"
 #include "src/base/spec.h"
@@ -75,7 +76,8 @@ OperationCost measure_operation(const Config& config, const LimitsPlan& plan, co
   run.seats = seat(topology, lookups);
   run.pages = plan.pages;   // as the other lines lie, not all with the thread that makes them
   TrialOf<Lines> trial(run);
-  const TrialResult result = run_trial(trial, run, topology, progress);
+  NativeTeam team;
+  const TrialResult result = run_trial(trial, run, topology, team, progress);
   OperationCost cost;
   if (result.status == Status::kNoisy) cost.note = "noisy: " + result.reason;
   if (!result.throughput) {

@@ -1,13 +1,21 @@
 #pragma once
 
-// The clock on the wall, by which phases are timed.
+// Time, by which phases are cut. It belongs to the machine: the processor's passes by itself, that of a virtual one passes as its
+// threads spend it.
 
-#include <chrono>
+#include "src/base/types.h"
 
 namespace latchlab {
 
-using Clock = std::chrono::steady_clock;
+/// Nanoseconds since some moment. They never go back.
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  [[nodiscard]] virtual u64 now() = 0;
+  [[nodiscard]] double seconds_since(u64 start) { return static_cast<double>(now() - start) / 1e9; }
+};
 
-[[nodiscard]] inline double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+/// The clock on the wall (CLOCK_MONOTONIC). Any thread.
+[[nodiscard]] Clock& wall_clock();
 
 }  // namespace latchlab

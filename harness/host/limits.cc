@@ -2,15 +2,14 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <limits>
 #include <new>
 #include <system_error>
 
 #include "harness/host/barrier.h"
-#include "harness/host/crew.h"
 #include "harness/host/environment.h"
 #include "harness/host/interrupt.h"
+#include "harness/host/native_team.h"
 #include "harness/host/placement.h"
 #include "src/arch/features.h"
 #include "src/arch/opaque.h"
@@ -26,10 +25,6 @@ constexpr u64 kMaxFootprint = u64{4} << 30;
 constexpr u32 kTransactions = 1024;   // a batch of them
 constexpr u64 kCycleTime = 2'000'000;   // ns
 constexpr u32 kBatch = 16384;  // lines between two looks at the clock: some 100 us to 4 ms
-
-double elapsed_ns(Clock::time_point since) {
-  return std::chrono::duration<double, std::nano>(Clock::now() - since).count();
-}
 
 struct LineTimes {
   double cycle = 0;
@@ -106,17 +101,15 @@ u64 limits_footprint(u64 reserved, u64 available) {
   return std::max(kMinFootprint, std::min(reserved, most)) / sizeof(Line) * sizeof(Line);
 }
 
-double best_batch_ns(u64 time_ns, const std::function<void()>& batch) {
-  double best = std::numeric_limits<double>::infinity();
-  const auto start = Clock::now();
-  for (u32 done = 0; done == 0 || ((done < kMinBatches || elapsed_ns(start) < static_cast<double>(time_ns)) &&
-                                   !stop_requested());
-       ++done) {
-    const auto batch_start = Clock::now();
+double best_batch_ns(u64 time_ns, const std::function<void()>& batch, Clock& clock) {
+  u64 best = ~u64{0};
+  const u64 start = clock.now();
+  for (u32 done = 0; done == 0 || ((done < kMinBatches || clock.now() - start < time_ns) && !stop_requested()); ++done) {
+    const u64 batch_start = clock.now();
     batch();
-    best = std::min(best, elapsed_ns(batch_start));
+    best = std::min(best, clock.now() - batch_start);
   }
-  return best;
+  return static_cast<double>(best);
 }
 
 Limits no_limits(const std::string& why) {
@@ -138,15 +131,15 @@ PagePlacement placement_of_limits(const Topology& topology, const Seats& seats, 
 
 void on_seats(const LimitsPlan& plan, const std::function<void(u32 thread, Barrier& barrier)>& task) {
   Barrier barrier(static_cast<u32>(plan.cpus.size()));
-  Crew crew(static_cast<u32>(plan.cpus.size()));
-  const std::exception_ptr failure = crew.run(
+  NativeTeam team(static_cast<u32>(plan.cpus.size()));
+  const std::exception_ptr failure = team.run(
       [&](u32 t) {
         // An unpinned thread measures the same memory, only less repeatably: placement reports the refusal
         // already.
         if (plan.pin) (void)pin_this_thread(plan.cpus[t]);
         task(t, barrier);
       },
-      [] { return Clock::now() + std::chrono::seconds(1); }, [] {});
+      [] { return wall_clock().now() + 1'000'000'000; }, [] {});
   if (failure) std::rethrow_exception(failure);
 }
 

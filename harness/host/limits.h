@@ -25,6 +25,7 @@
 #include "harness/config/config.h"
 #include "harness/config/or_reason.h"
 #include "harness/host/barrier.h"
+#include "harness/host/clock.h"
 #include "harness/host/line_buffer.h"
 #include "harness/host/placement.h"
 #include "harness/host/topology.h"
@@ -81,7 +82,7 @@ void on_seats(const LimitsPlan& plan, const std::function<void(u32 thread, Barri
 /// how long the shortest took: a batch is long enough to be typical, and a disturbance only makes it longer.
 /// So of a single batch nobody could say which of the two it was.
 constexpr u32 kMinBatches = 5;
-[[nodiscard]] double best_batch_ns(u64 time_ns, const std::function<void()>& batch);
+[[nodiscard]] double best_batch_ns(u64 time_ns, const std::function<void()>& batch, Clock& clock = wall_clock());
 
 /// The result of every load goes into a sum that is kept, so that no load can be left out.
 inline void keep(u64 value) { asm volatile("" : : "r"(value) : "memory"); }

@@ -24,7 +24,7 @@ namespace latchlab {
 namespace {
 
 using Catch::Matchers::Contains;
-using testing::run_of;
+using testing::run_on_threads;
 using testing::small;
 
 constexpr u64 kOneSecond = 1'000'000'000;
@@ -136,13 +136,13 @@ class Busy {
   std::thread threads_[3];
 };
 
-TEST_CASE("a run whose processor others use says so") {
+TEST_CASE("a run whose processor others use says so", "[realtime]") {
   if (!processor_time()) return;   // this kernel does not tell
   Config config = small("lookup");
   config.threads = 1;
   config.time_ns = 300'000'000;   // many turns of the scheduler
   const Busy busy(seat(Topology::discover(), config).cpus.front());
-  const TrialResult result = run_of<toy::Toy<u64>>(config);
+  const TrialResult result = run_on_threads<toy::Toy<u64>>(config);
   REQUIRE(result.health.on_processor);
   CHECK(*result.health.on_processor < kEnoughOnProcessor);
   CHECK(*result.health.on_processor > 0);
@@ -170,24 +170,24 @@ struct Slow : toy::Toy<u64> {
   }
 };
 
-TEST_CASE("waiting for the others at the end of a phase is no time without a processor") {
+TEST_CASE("waiting for the others at the end of a phase is no time without a processor", "[realtime]") {
   if (!processor_time()) return;   // this kernel does not tell
   const TemporaryFile file("both 4k lookup\none 256 mix:update=100\n");   // in the second one thread works, and the other naps
   Config config = small("phases:" + file.path());
   config.records = 1000;
   config.warmup_ns = 0;
   config.time_ns = 0;
-  const TrialResult result = run_of<Slow>(config);
+  const TrialResult result = run_on_threads<Slow>(config);
   CAPTURE(result.reason, result.health.on_processor.reason);
   REQUIRE(result.throughput);
   if (*result.placement.oversubscribed) return;
   CHECK(result.health.on_processor);
 }
 
-TEST_CASE("of more threads than processors the share on a processor is not known") {
+TEST_CASE("of more threads than processors the share on a processor is not known", "[realtime]") {
   Config config = small("lookup");
   config.threads = 2 * Topology::discover().allowed_count();
-  const TrialResult result = run_of<toy::Toy<u64>>(config);
+  const TrialResult result = run_on_threads<toy::Toy<u64>>(config);
   CHECK_THAT(result.health.on_processor.reason, Contains("take turns"));
   CHECK(result.status == Status::kOk);
 }

@@ -1,10 +1,6 @@
 #include "harness/loop/latency.h"
 
-#include "src/machine/native.h"
-
 namespace latchlab {
-
-Latencies::Latencies(u32 every, u32 keys) : Latencies(every, keys, Native::now) {}
 
 Latencies& Latencies::operator+=(const Latencies& more) {
   for (std::size_t k = 0; k < kOpKinds; ++k) {

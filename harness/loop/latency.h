@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/host/clock.h"
 #include "harness/loop/histogram.h"
 #include "src/arch/rtm_status.h"
 #include "src/base/types.h"
@@ -27,8 +28,6 @@ namespace latchlab {
 /// The timed calls of one thread, by that thread; summed when nothing runs.
 class Latencies {
  public:
-  using Now = u64 (*)();   // of a clock, in ns
-
   struct OfKind {
     Histogram ns;
     Histogram response;   ///< of the same calls, ns; in an open loop
@@ -36,10 +35,8 @@ class Latencies {
     std::array<u64, kWords<AbortCause>.size()> aborts{};
   };
 
-  /// One call in `every`, 1 or more, of `keys` steps each.
-  Latencies(u32 every, u32 keys);
-  /// By that clock.
-  Latencies(u32 every, u32 keys, Now now) : now_(now), gap_((every - 1) * keys), left_(gap_) {}
+  /// One call in `every`, 1 or more, of `keys` steps each, by that clock.
+  Latencies(u32 every, u32 keys, Clock& clock = wall_clock()) : clock_(clock), gap_((every - 1) * keys), left_(gap_) {}
 
   /// Steps before the next timed call; 0: it is next.
   u32 untimed() const { return left_; }
@@ -55,9 +52,9 @@ class Latencies {
   template <class Call, class Counters>
   void time(OpKind kind, const Counters& counts, const Call& call) {
     const Counters before = counts;
-    const u64 start = arrival_ ? arrival_->began : now_();
+    const u64 start = arrival_ ? arrival_->began : clock_.now();
     call();
-    const u64 end = now_();
+    const u64 end = clock_.now();
     const u64 ns = end - start;
     OfKind& of_kind = kinds_[static_cast<std::size_t>(kind)];
     of_kind.ns.add(ns);
@@ -84,7 +81,7 @@ class Latencies {
     u64 due, began;
   };
 
-  Now now_;
+  Clock& clock_;
   u32 gap_, left_;   // in steps
   std::optional<Arrival> arrival_;   // none: a closed loop
   std::optional<u64> ended_;

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "harness/host/virtual_team_testing.h"
 #include "harness/loop/runner_of.h"
 #include "src/base/error.h"
 #include "src/base/spec.h"
@@ -50,6 +51,9 @@ inline bool strikes(Mistake m, u64 period) {
   return mistake == m && occasions.fetch_add(1) % period == period - 1;
 }
 
+/// What an operation takes in virtual time.
+inline constexpr u64 kOperationNs = 500;
+
 template <class RawKey>
 class Toy {
  public:
@@ -65,6 +69,7 @@ class Toy {
   Thread join() { return {}; }
 
   std::optional<u64> find(Thread&, Raw key) {
+    testing::VirtualTeam::spend(kOperationNs);
     const std::lock_guard lock(mutex_);
     const auto found = map_.find(Owned(key));
     if (found == map_.end()) {
@@ -75,6 +80,7 @@ class Toy {
     return found->second;
   }
   bool insert(Thread&, Raw key, u64 value) {
+    testing::VirtualTeam::spend(kOperationNs);
     const std::lock_guard lock(mutex_);
     if (mistake == Mistake::kFull && map_.size() >= 5000 && !map_.contains(Owned(key))) throw IndexFull();
     if (mistake == Mistake::kNoMemory && occasions.fetch_add(1) >= 5000) throw std::bad_alloc();
@@ -87,6 +93,7 @@ class Toy {
     return inserted;
   }
   bool update(Thread&, Raw key, u64 value) {
+    testing::VirtualTeam::spend(kOperationNs);
     const std::lock_guard lock(mutex_);
     const auto found = map_.find(Owned(key));
     if (found == map_.end()) return false;
@@ -94,16 +101,19 @@ class Toy {
     return true;
   }
   bool upsert(Thread&, Raw key, u64 value) {
+    testing::VirtualTeam::spend(kOperationNs);
     const std::lock_guard lock(mutex_);
     return map_.insert_or_assign(Owned(key), value).second;
   }
   bool erase(Thread&, Raw key) {
+    testing::VirtualTeam::spend(kOperationNs);
     const std::lock_guard lock(mutex_);
     if (strikes(Mistake::kDoubleErase, 100)) return map_.contains(Owned(key));
     return map_.erase(Owned(key)) > 0;
   }
   template <class Visit>
   std::size_t scan(Thread&, Raw from, std::size_t limit, Visit&& visit) {
+    testing::VirtualTeam::spend(kOperationNs);
     const std::lock_guard lock(mutex_);
     std::size_t seen = 0;
     for (auto at = map_.lower_bound(Owned(from)); at != map_.end() && seen < limit; ++at, ++seen) {

@@ -33,7 +33,7 @@ class VisibleProgress : public Progress {
     total_ = total;
     length_s_ = static_cast<double>(length_ns) / 1e9;
     done_ = 0;
-    start_ = Clock::now();
+    start_ = wall_clock().now();
     begun();
   }
 
@@ -61,7 +61,7 @@ class VisibleProgress : public Progress {
   u64 total_ = 0;
   double length_s_ = 0;
   u64 done_ = 0;
-  Clock::time_point start_;
+  u64 start_ = 0;
 };
 
 /// One line that rewrites itself.
@@ -73,15 +73,15 @@ class TerminalProgress final : public VisibleProgress {
   void begun() override { draw(); }
 
   void advanced() override {
-    if (seconds_since(last_draw_) >= 0.1) draw();
+    if (wall_clock().seconds_since(last_draw_) >= 0.1) draw();
   }
 
   void ended() override { clear(); }
 
  private:
   void draw() {
-    last_draw_ = Clock::now();
-    const double elapsed = seconds_since(start_);
+    last_draw_ = wall_clock().now();
+    const double elapsed = wall_clock().seconds_since(start_);
     double share = -1;
     if (total_ > 0) share = static_cast<double>(done_) / static_cast<double>(total_);
     if (total_ == 0 && length_s_ > 0) share = elapsed / length_s_;
@@ -103,7 +103,7 @@ class TerminalProgress final : public VisibleProgress {
     drawn_ = false;
   }
 
-  Clock::time_point last_draw_;
+  u64 last_draw_ = 0;
   bool drawn_ = false;
 };
 
@@ -114,7 +114,7 @@ class PlainProgress final : public VisibleProgress {
   void advanced() override {}
 
   void ended() override {
-    const double elapsed = seconds_since(start_);
+    const double elapsed = wall_clock().seconds_since(start_);
     std::string line = fmt::format("{}: {}", head(), short_duration(elapsed));
     if (done_ > 0 && elapsed > 0) {
       line += fmt::format(", {} at {}/s", short_number(static_cast<double>(done_)),

@@ -85,10 +85,10 @@ class Aftermath {
       out_.validation = no_validation();
       return;
     }
-    const auto start = Clock::now();
+    const u64 start = wall_clock().now();
     progress_.begin("validate", 0, 0);
     out_.validation = validate(all, run_.trial.contents());
-    out_.add_phase("validate", seconds_since(start), all.keys);
+    out_.add_phase("validate", wall_clock().seconds_since(start), all.keys);
     if (*out_.validation.passed) return;
     // An operation that memory ran out in may have counted and not returned, in an index with memory of its own.
     if (out_.status == Status::kFailed && !run_.plan.own_memory.empty()) return;
@@ -108,7 +108,7 @@ class Aftermath {
       return;
     }
     if (!run_.trial.keeps()) return;
-    const auto start = Clock::now();
+    const u64 start = wall_clock().now();
     progress_.begin("limits", 0, 0);
     LimitsPlan plan;
     plan.footprint = limits_footprint(run_.trial.reserved_bytes() + run_.plan.payload_bytes(), available_memory());
@@ -128,7 +128,7 @@ class Aftermath {
     } else {
       set_limit_ratios(out_.limits, *out_.throughput, run_.plan.seats.processors);
     }
-    out_.add_phase("limits", seconds_since(start), 0);
+    out_.add_phase("limits", wall_clock().seconds_since(start), 0);
   }
   std::vector<ThreadPlace> places_of_threads() const {
     std::vector<std::optional<u32>> seen_on;

@@ -124,7 +124,7 @@ TEST_CASE("a session times each n-th call, alone, and cuts its blocks there") {
   }
 }
 
-constexpr auto kNap = std::chrono::microseconds(300);
+constexpr u64 kNapNs = 300'000;
 
 struct CountingPolicy : Own {
   static constexpr bool kElides = true;
@@ -146,7 +146,7 @@ struct Falling : Toy<u64> {
   bool update(Thread& me, u64 key, u64 value) {
     if (++me.updates % 50 == 0) {
       ++me.counters.ops, ++me.counters.begins, me.counters.abort(kAbortConflict), ++me.counters.fallbacks;
-      std::this_thread::sleep_for(kNap);
+      testing::VirtualTeam::spend(kNapNs);
     } else {
       commit(me);
     }
@@ -160,15 +160,15 @@ TEST_CASE("calls that fell back are told apart, and aborts by the kind of the op
   config.latency_every = 1;
   const TrialResult result = run_of<Falling>(config);
   CAPTURE(result.reason);
-  REQUIRE(result.status <= Status::kNoisy);
+  REQUIRE(result.status == Status::kOk);
   REQUIRE(result.latency);
   const u64 fallbacks = counted(result.sync.counters, "fallbacks");
   REQUIRE(fallbacks > 0);
   REQUIRE(result.latency->fell_back);
   const LatencySummary& fell_back = *result.latency->fell_back;
   CHECK(fell_back.count == fallbacks);
-  CHECK(fell_back.min_ns >= 300'000);
-  CHECK(result.latency->all.max_ns >= 300'000);
+  CHECK(fell_back.min_ns >= kNapNs);
+  CHECK(fell_back.max_ns < kNapNs + 2000);   // the operation itself, and looking at the clock
   const OperationLatency &reads = *latency_of(result, "read"), &updates = *latency_of(result, "update");
   CHECK(*reads.fallbacks == 0);
   CHECK(*updates.fallbacks == fallbacks);
@@ -197,13 +197,7 @@ TEST_CASE("where every call fell back there are none to tell apart") {
 
 TEST_CASE("what the policy met with is told for each thread and each interval") {
   Config config = small("mix:read=60,update=40");
-  // Whoever takes the samples may be kept from it for as long as the whole run lasts.
-  TrialResult result;
-  const auto tells = [&] {
-    const auto some = [](const SyncStats::Series& series) { return std::ranges::any_of(series.second, [](double rate) { return rate > 0; }); };
-    return result.sync.series && std::ranges::all_of(*result.sync.series, some);
-  };
-  for (; !tells() && config.time_ns < 60'000'000'000; config.time_ns *= 2) result = run_of<Falling>(config);
+  const TrialResult result = run_of<Falling>(config);
   REQUIRE(result.sync.per_thread);
   REQUIRE(result.sync.per_thread->size() == 2);
   for (const char* name : {"ops", "fallbacks"}) {
@@ -220,8 +214,8 @@ TEST_CASE("what the policy met with is told for each thread and each interval") 
     INFO(series.first);
     CHECK(series.second.size() <= result.throughput->series.size());
     for (const double rate : series.second) CHECK(rate <= .1);   // .4 of the operations are updates, of which one in fifty falls back
+    CHECK(std::ranges::any_of(series.second, [](double rate) { return rate > 0; }));
   }
-  CHECK(tells());
   const TrialResult none = run_of<Toy<u64>>(small("mix:read=60,update=40"));
   CHECK_FALSE(none.sync.per_thread);
   CHECK(none.sync.series.reason == "the policy counts nothing of the kind");

@@ -4,50 +4,47 @@
 // meanwhile, since they may be more than there are processors; a round (rounds.h) begins for all at once anyway.
 
 #include <atomic>
-#include <chrono>
-#include <condition_variable>
-#include <mutex>
 
+#include "harness/host/thread_team.h"
 #include "src/base/types.h"
 
 namespace latchlab {
 
 class Meeting {
  public:
-  /// Of so many threads; nobody may be waiting.
+  explicit Meeting(ThreadTeam& team) : team_(team) {}
+
+  /// Of so many threads. While no thread waits.
   void start(u32 threads) {
     threads_ = threads;
-    here_ = 0;
+    here_.store(0, kRelaxed);   // relaxed: the team brings it to the threads
   }
 
-  /// Waits until all have come, the last of whom calls `what`, and returns what that returned. False as soon as `stop` is set,
-  /// before which somebody may have left without coming.
+  /// Waits until all have come, the last of which calls `what`, and returns what that returned. False as soon as `stop` is set,
+  /// before which a thread may have left without coming.
   template <class What>
   [[nodiscard]] bool meet(const std::atomic<bool>& stop, const What& what) {
-    std::unique_lock lock(mutex_);
     if (stop.load(kRelaxed)) return false;   // relaxed, here and below: it publishes nothing
-    if (++here_ == threads_) {
-      here_ = 0;
+    const u64 before = held_.load(kRelaxed);   // relaxed: it cannot change before this thread has come
+    // Each arrival pairs with the later ones, so the last one has seen what all did before.
+    if (here_.fetch_add(1, kAcqRel) + 1 == threads_) {
+      here_.store(0, kRelaxed);   // relaxed: ordered before the next meeting by the release below
       answer_ = what();
-      ++held_;
-      changed_.notify_all();
+      held_.store(before + 1, kRelease);   // pairs with the acquire
+      team_.wake();
       return answer_;
     }
-    for (const u64 before = held_; held_ == before;) {
-      if (stop.load(kRelaxed)) return false;
-      // Looked at now and then, since who sets it wakes nobody.
-      changed_.wait_for(lock, std::chrono::milliseconds(10));
-    }
-    return answer_;
+    const auto held = [&] { return held_.load(kAcquire) != before; };   // pairs with the last one's release
+    team_.sleep_until([&] { return held() || stop.load(kRelaxed); });
+    return held() && answer_;
   }
 
  private:
-  std::mutex mutex_;   // guards the rest
-  std::condition_variable changed_;
+  ThreadTeam& team_;
   u32 threads_ = 0;
-  u32 here_ = 0;
-  u64 held_ = 0;
-  bool answer_ = false;
+  std::atomic<u32> here_{0};
+  std::atomic<u64> held_{0};
+  bool answer_ = false;   // of the last meeting
 };
 
 }  // namespace latchlab

@@ -12,6 +12,7 @@
 #include <mutex>
 #include <vector>
 
+#include "harness/host/thread_team.h"
 #include "harness/loop/trial.h"
 #include "harness/result/result.h"
 #include "src/base/types.h"
@@ -57,7 +58,7 @@ class Meter {
     Troubles troubles;
   };
   struct alignas(kFalseSharingBytes) Lane {
-    mutable std::mutex mutex;   // guards `done`
+    mutable ThreadTeam::Mutex mutex;   // guards `done`
     Done done;
     std::atomic<bool> finished{false};
   };

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "harness/host/virtual_team_testing.h"
 #include "src/testing/catch.h"
 
 namespace latchlab {
@@ -11,8 +12,8 @@ namespace {
 
 constexpr u64 kMillisecond = 1'000'000;
 
-u64 offered_at = 0;   // the time of this world: it passes when it is told to
-u64 look_at_it() { return offered_at; }
+testing::VirtualTeam offering(0);   // its time passes when it is told to
+u64& offered_at = offering.outside();
 const auto kNextIsDue = [](u64 left) {
   offered_at += left;
   return true;
@@ -26,7 +27,7 @@ std::vector<Worker> workers_that_did(const std::vector<u64>& operations, u64 len
     offered_at = 0;
     workers[t].share = {.part = 1, .whole = operations.size()};
     workers[t].loop = std::make_unique<OpenLoop>(arrivals_of(Rate::parse("2000"), 1, t, static_cast<u32>(operations.size())), 0,
-                                                 length_ns, false, look_at_it);
+                                                 length_ns, false, offering);
     for (u64 i = 0; i < operations[t]; ++i) {
       REQUIRE(workers[t].loop->await(stop, kNextIsDue));
       workers[t].loop->done({});

@@ -23,24 +23,22 @@
 #include <utility>
 
 #include "harness/config/arrivals.h"
+#include "harness/host/thread_team.h"
 #include "src/base/types.h"
-#include "src/machine/native.h"
 
 namespace latchlab {
 
 class OpenLoop {
  public:
-  using Now = u64 (*)();   // of a clock, in ns
-
-  /// From `epoch`, by the clock, for `length_ns`; 0: without an end. `yields`: gives the processor away while it waits, as
-  /// threads must that share one; who has his own keeps it, lest somebody else be on it when the next is due.
-  OpenLoop(std::unique_ptr<Arrivals> arrivals, u64 epoch, u64 length_ns, bool yields, Now clock = Native::now)
+  /// In a thread of the team, from `epoch`, by its clock, for `length_ns`; 0: without an end. `yields`: gives the processor away
+  /// while it waits, as threads must that share one; a thread with one of its own keeps it, lest another be on it when the next is due.
+  OpenLoop(std::unique_ptr<Arrivals> arrivals, u64 epoch, u64 length_ns, bool yields, ThreadTeam& team)
       : arrivals_(std::move(arrivals)),
-        clock_(clock),
+        team_(team),
         epoch_(epoch),
         end_(length_ns == 0 ? ~u64{0} : epoch + length_ns),
         yields_(yields),
-        now_(clock()) {}
+        now_(team.clock().now()) {}
 
   /// Waits for the next arrival; not at all if it is late. Meanwhile calls work(ns left) as long as that does something, which
   /// it says. False when the time is over or `stop` is set.
@@ -50,8 +48,8 @@ class OpenLoop {
     const u64 until = std::min(due_, end_);
     // Relaxed: the flag publishes nothing.
     while (!stop.load(kRelaxed) && now_ < until) {
-      if (!work(until - now_)) yields_ ? Native::yield() : Native::pause();
-      now_ = clock_();
+      if (!work(until - now_)) team_.idle(until, yields_);
+      now_ = team_.clock().now();
     }
     waits_ = true;
     if (stop.load(kRelaxed) || due_ >= end_ || (now_ >= end_ && any_)) return false;
@@ -68,7 +66,7 @@ class OpenLoop {
   [[nodiscard]] u64 now() const { return now_; }
 
   /// The operation is done, at `end` if anybody has looked.
-  void done(std::optional<u64> end) { now_ = end ? *end : clock_(); }
+  void done(std::optional<u64> end) { now_ = end ? *end : team_.clock().now(); }
 
   /// Its end: before came() that of the last operation that has begun, after it that of the first one that has not.
   [[nodiscard]] const Lag& lag() const { return lag_; }
@@ -88,7 +86,7 @@ class OpenLoop {
 
  private:
   const std::unique_ptr<Arrivals> arrivals_;
-  const Now clock_;
+  ThreadTeam& team_;
   const u64 epoch_, end_;
   const bool yields_;
   u64 now_;

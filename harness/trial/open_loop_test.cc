@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "harness/host/virtual_team_testing.h"
 #include "harness/loop/histogram.h"
 #include "harness/loop/latency.h"
 #include "src/stats/counters.h"
@@ -13,10 +14,9 @@ namespace {
 
 constexpr u64 kMs = 1'000'000, kSecond = 1'000'000'000;
 
-u64 clock_ns = 0;   // of the world
 constexpr u64 kLookNs = 500;
-
-u64 look() { return clock_ns += kLookNs; }
+testing::VirtualTeam alone(kLookNs);   // with its one thread, this one
+u64& clock_ns = alone.outside();
 
 /// What a thread does while it waits: nothing, which lets time pass and never too much of it.
 const auto kNothing = [](u64 left) {
@@ -53,8 +53,8 @@ struct Seen {
 template <class Operation>
 Seen seen_at(const char* rate, Operation operation) {
   std::atomic<bool> stop{false};
-  Latencies latencies(1, 1, look);
-  OpenLoop loop(arrivals_of(Rate::parse(rate), 1, 0, 1), clock_ns, 10 * kSecond, false, look);
+  Latencies latencies(1, 1, alone.clock());
+  OpenLoop loop(arrivals_of(Rate::parse(rate), 1, 0, 1), clock_ns, 10 * kSecond, false, alone);
   while (loop.await(stop, kNothing)) {
     latencies.arrived(loop.due(), loop.now());
     latencies.time(OpKind::kRead, NoCounters(), [&] { operation(); });
@@ -86,7 +86,7 @@ TEST_CASE("a stall of 10 ms a second is in the p99 of the response time and not 
 }
 
 TEST_CASE("a closed loop that measures the same sees the stall in a call in so many thousands", "[arrivals]") {
-  Latencies latencies(1, 1, look);
+  Latencies latencies(1, 1, alone.clock());
   Stalling operation;
   for (const u64 end = clock_ns + 10 * kSecond; clock_ns < end;) {
     latencies.time(OpKind::kRead, NoCounters(), [&] { operation(); });
@@ -116,7 +116,7 @@ TEST_CASE("at more than it can bear a loop falls behind, leaves nothing out and 
 TEST_CASE("an operation begins when it is due and not before, and the loop lasts to its end", "[arrivals]") {
   const std::atomic<bool> stop{false};
   const u64 start = clock_ns;
-  OpenLoop loop(arrivals_of(Rate::parse("10"), 1, 0, 1), start, kSecond, false, look);
+  OpenLoop loop(arrivals_of(Rate::parse("10"), 1, 0, 1), start, kSecond, false, alone);
   u64 arrivals = 0;
   for (; loop.await(stop, kNothing); ++arrivals) {
     CHECK(loop.due() == start + arrivals * kSecond / 10);
@@ -133,20 +133,20 @@ TEST_CASE("an operation begins when it is due and not before, and the loop lasts
 TEST_CASE("who was kept from running until the end does one operation, and no more", "[arrivals]") {
   const std::atomic<bool> stop{false};
   clock_ns += 2 * kSecond;
-  OpenLoop loop(arrivals_of(Rate::parse("1000"), 1, 0, 1), clock_ns - 2 * kSecond, kSecond, false, look);
+  OpenLoop loop(arrivals_of(Rate::parse("1000"), 1, 0, 1), clock_ns - 2 * kSecond, kSecond, false, alone);
   REQUIRE(loop.await(stop, kNothing));
   CHECK(loop.lag().largest >= 2 * kSecond);
   loop.done({});
   CHECK_FALSE(loop.await(stop, kNothing));
   CHECK(loop.came(kSecond, 1000) == 1000);
   CHECK(loop.lag().at_end == kSecond - kMs);
-  OpenLoop none(arrivals_of(Rate::parse("1"), 1, 1, 2), clock_ns, kSecond / 2, false, look);
+  OpenLoop none(arrivals_of(Rate::parse("1"), 1, 1, 2), clock_ns, kSecond / 2, false, alone);
   CHECK_FALSE(none.await(stop, kNothing));   // its first would come after the end
 }
 
 TEST_CASE("while a thread waits it works as long as there is something to do, with the time that is left", "[arrivals]") {
   const std::atomic<bool> stop{false};
-  OpenLoop loop(arrivals_of(Rate::parse("1000"), 1, 0, 1), clock_ns, kSecond, false, look);
+  OpenLoop loop(arrivals_of(Rate::parse("1000"), 1, 0, 1), clock_ns, kSecond, false, alone);
   REQUIRE(loop.await(stop, kNothing));
   loop.done({});
   std::vector<u64> left;
@@ -163,7 +163,7 @@ TEST_CASE("while a thread waits it works as long as there is something to do, wi
 
 TEST_CASE("a loop that is told to stop ends before the next arrival", "[arrivals]") {
   std::atomic<bool> stop{false};
-  OpenLoop loop(arrivals_of(Rate::parse("1"), 1, 0, 1), clock_ns, 0, true, look);
+  OpenLoop loop(arrivals_of(Rate::parse("1"), 1, 0, 1), clock_ns, 0, true, alone);
   REQUIRE(loop.await(stop, kNothing));
   loop.done({});
   const u64 before = clock_ns;
@@ -177,7 +177,7 @@ TEST_CASE("a loop that is told to stop ends before the next arrival", "[arrivals
 
 TEST_CASE("what a stall at the end kept from beginning came all the same, and the thread is late by the oldest of it", "[arrivals]") {
   std::atomic<bool> stop{false};
-  OpenLoop loop(arrivals_of(Rate::parse("1000"), 1, 0, 1), clock_ns, 100 * kMs, false, look);
+  OpenLoop loop(arrivals_of(Rate::parse("1000"), 1, 0, 1), clock_ns, 100 * kMs, false, alone);
   for (u64 i = 0; i < 78; ++i) {
     REQUIRE(loop.await(stop, kNothing));
     loop.done({});
@@ -193,7 +193,7 @@ TEST_CASE("what a stall at the end kept from beginning came all the same, and th
 TEST_CASE("a loop all of whose operations have begun is as late as the last of them, and more than it may look at is not counted",
           "[arrivals]") {
   const std::atomic<bool> stop{false};
-  OpenLoop loop(arrivals_of(Rate::parse("1000"), 1, 0, 1), clock_ns, 0, false, look);
+  OpenLoop loop(arrivals_of(Rate::parse("1000"), 1, 0, 1), clock_ns, 0, false, alone);
   clock_ns += 5 * kMs;
   REQUIRE(loop.await(stop, kNothing));
   loop.done({});
@@ -207,9 +207,9 @@ TEST_CASE("a loop all of whose operations have begun is as late as the last of t
 }
 
 TEST_CASE("of calls that are sampled response times are too, and the clock is looked at for the others", "[arrivals]") {
-  Latencies latencies(10, 1, look);
+  Latencies latencies(10, 1, alone.clock());
   const std::atomic<bool> stop{false};
-  OpenLoop loop(arrivals_of(Rate::parse("1000"), 1, 0, 1), clock_ns, kSecond, false, look);
+  OpenLoop loop(arrivals_of(Rate::parse("1000"), 1, 0, 1), clock_ns, kSecond, false, alone);
   for (u64 i = 1; loop.await(stop, kNothing); ++i) {
     latencies.arrived(loop.due(), loop.now());
     if (latencies.untimed() != 0) {

@@ -52,7 +52,7 @@ struct Idle : Toy<std::string_view> {
 struct Sluggish : Toy<u64> {
   using Toy<u64>::Toy;
   std::optional<u64> find(Thread& me, u64 key) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    testing::VirtualTeam::spend(10'000'000);
     return Toy<u64>::find(me, key);
   }
 };
@@ -84,8 +84,8 @@ struct Looped : Toy<u64> {
     static constexpr bool kKeeps = false;
   };
   Thread join() { return {}; }
-  // Without the toy's mutex, for which so many threads wait that a lookup is no quick one.
   std::optional<u64> find(Thread, u64) {
+    testing::VirtualTeam::spend(10);
     lookups.fetch_add(1);
     return std::nullopt;
   }
@@ -142,7 +142,7 @@ TEST_CASE("a session looks after every so many steps whether it is to stop") {
   CHECK(ran(1, {.keys = 16}) == 16);   // a batch is not cut; this index looks up its keys one by one
 }
 
-TEST_CASE("with more threads than processors the seconds that count have all making of steps in them") {
+TEST_CASE("with more threads than processors the seconds that count have all making of steps in them", "[realtime]") {
   const Lines lines(100, 4000);
   Config config = small("lookup");
   config.keys = Spec{.name = "file", .arg = lines.path(), .options = {}};
@@ -151,7 +151,7 @@ TEST_CASE("with more threads than processors the seconds that count have all mak
   config.ops = u64{config.threads} * kRoundSteps;   // each thread makes steps once, and runs them all
   const u32 cpu = this_cpu().value_or(0);
   config.pin = Pin{.kind = Pin::Kind::kList, .numbers = {cpu}, .text = "one"};
-  const TrialResult result = run_of<Idle>(config);
+  const TrialResult result = testing::run_on_threads<Idle>(config);
   CAPTURE(result.reason);
   REQUIRE(result.throughput);
   for (const std::string& note : result.health.notes) {

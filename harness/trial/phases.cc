@@ -1,7 +1,6 @@
 #include "harness/trial/phases.h"
 
 #include <algorithm>
-#include <chrono>
 #include <exception>
 #include <new>
 #include <utility>
@@ -15,12 +14,8 @@
 namespace latchlab {
 namespace {
 
-constexpr auto kWatchPeriod = std::chrono::milliseconds(20);  // of looks at interruption and progress
-constexpr auto kBeginPeriod = std::chrono::microseconds(200);  // of looks whether the time has begun to run
-
-u64 ns_since(Clock::time_point start) {
-  return static_cast<u64>(std::chrono::nanoseconds(Clock::now() - start).count());
-}
+constexpr u64 kWatchNs = 20'000'000;   // between looks at interruption and progress
+constexpr u64 kBeginNs = 200'000;      // between looks whether the time has begun to run
 
 /// What making as many steps as are dealt at once has taken so far.
 u64 hand_ns(const Worker& me) { return me.made == 0 ? 0 : me.making_ns * kSliceSteps / me.made; }
@@ -55,9 +50,9 @@ std::string said_by(const std::exception_ptr& failure) {
 }  // namespace
 
 std::string Phases::begin() {
-  crew_ = std::make_unique<Crew>(config_.threads);
+  team_.begin(config_.threads);
   return everyone([&](u32 t) {
-    if (seats_.binds) workers_[t].pinned = pin_this_thread(seats_.cpus[t]);
+    if (seats_.binds) workers_[t].pinned = team_.pin(seats_.cpus[t]);
     if (!plan_.places_chunks()) (void)place_thread(plan_.pages);   // a refusal is known from a try before the run
     workers_[t].runner = trial_.runner();
   });
@@ -76,7 +71,7 @@ std::string Phases::count(const std::vector<PmuEvent>& events) {
 
 /// Outside of all phases.
 std::string Phases::everyone(const std::function<void(u32)>& task) {
-  return said_by(crew_->run(task, [] { return Clock::now() + kWatchPeriod; }, [] {}));
+  return said_by(team_.run(task, [&] { return clock_.now() + kWatchNs; }, [] {}));
 }
 
 /// Ends the current phase.
@@ -143,7 +138,7 @@ void Phases::run_steps(u32 t) {
 /// processor that others have.
 bool Phases::meet(Worker& me) {
   // Of threads that share processors nobody asks, and looking takes time of those that still run.
-  const auto look = [&] { return seats_.oversubscribed ? std::nullopt : processor_time(); };
+  const auto look = [&] { return seats_.oversubscribed ? std::nullopt : team_.processor_time(); };
   const auto before = look();
   const bool goes_on = section_over_.meet(stop_, [&] { return next_section(); });
   const auto after = look();
@@ -185,9 +180,9 @@ void Phases::run_section(u32 t) {
       while (!halted && me.steps.left() > 0) {
         Slice slice = me.steps.rest();
         slice.count = std::min(std::exchange(most, kSliceSteps), me.steps.left());
-        const Clock::time_point begun = seats_.oversubscribed ? Clock::now() : Clock::time_point();
+        const u64 begun = seats_.oversubscribed ? clock_.now() : 0;
         const u32 ran = run_until_full(me, slice, rounds_.halted(), stop_steps, me.latencies.get());
-        if (seats_.oversubscribed && ran > 0) stop_steps = steps_between_looks(ns_since(begun), ran);
+        if (seats_.oversubscribed && ran > 0) stop_steps = steps_between_looks(clock_.now() - begun, ran);
         const Troubles now = me.runner->troubles();
         meter_.add(t, ran, now - std::exchange(met, now));
         me.steps.take(ran);
@@ -213,9 +208,9 @@ void Phases::run_arrivals(u32 t, const Rate& rate, u64 length_ns) {
   Troubles met = me.runner->troubles();
   u64 untold = 0, told_at = 0;
   part.begin();
-  const u64 epoch = static_cast<u64>(std::chrono::nanoseconds(rounds_.begun()->time_since_epoch()).count());
+  const u64 epoch = *rounds_.begun();
   if (me.pmu) me.pmu->begin();   // to the end: an edge costs more than an operation, so waiting is counted too
-  me.loop = std::make_unique<OpenLoop>(arrivals(t, rate), epoch, length_ns, seats_.oversubscribed);
+  me.loop = std::make_unique<OpenLoop>(arrivals(t, rate), epoch, length_ns, seats_.oversubscribed, team_);
   OpenLoop& loop = *me.loop;
   const auto tell = [&] {
     const Troubles now = me.runner->troubles();
@@ -259,13 +254,13 @@ u32 Phases::run_until_full(Worker& me, const Slice& slice, const std::atomic<boo
 
 /// Fills up the steps that are ready, to `most`, with what this thread is dealt; false if that was nothing.
 bool Phases::make_ready(Worker& me, u32 most) {
-  const std::optional<u64> start = thread_time_ns();
+  const std::optional<u64> start = team_.ran_ns();
   const u32 left = me.steps.left();
   const Dealer::Hand dealt = dealer_.deal(static_cast<u32>(&me - workers_.data()), most - left);
   if (dealt.count == 0 && left == 0) return false;   // what was run stays known (Steps::ran)
   me.steps.refill(maker_, dealt.first, dealt.count);
   me.made += dealt.count;
-  const std::optional<u64> now = thread_time_ns();
+  const std::optional<u64> now = team_.ran_ns();
   me.clocked &= start && now;
   me.making_ns += me.clocked ? *now - *start : 0;
   if (dealt.first < StreamPrint::kMost) {   // outside of what making takes
@@ -277,49 +272,48 @@ bool Phases::make_ready(Worker& me, u32 most) {
 Phases::Outcome Phases::phase(const std::string& name, u64 total, u64 length_ns, const std::function<void(u32)>& task,
                               u64 sample_ns, bool open) {
   progress_.begin(name, total, length_ns);
-  stop_.store(false, kRelaxed);   // relaxed: the crew's mutex brings it to the threads
+  stop_.store(false, kRelaxed);   // relaxed: the team brings it to the threads
   rounds_.start(config_.threads, open                   ? Rounds::Cut::kOpenLoop
                                  : seats_.oversubscribed ? Rounds::Cut::kWindow
                                                          : Rounds::Cut::kRounds);
   meter_.start(config_.threads);
   dealer_.in_sections(!open);
   section_over_.start(config_.threads);
-  const auto start = Clock::now();
-  const auto period = std::chrono::nanoseconds(sample_ns);
-  auto next_sample = sample_ns > 0 ? start + period : Clock::time_point::max();
-  const auto clear_period = std::chrono::nanoseconds(config_.clear_accessed_ns);
+  constexpr u64 kNever = ~u64{0};
+  const u64 start = clock_.now();
+  u64 next_sample = sample_ns > 0 ? start + sample_ns : kNever;
   const bool clears = sample_ns > 0 && config_.clear_accessed_ns > 0;
   u64 cleared = clears && clear_accessed() ? 1 : 0;   // however soon the phase is over
-  auto next_clear = clears ? Clock::now() + clear_period : Clock::time_point::max();
-  const std::exception_ptr failure = crew_->run(
+  u64 next_clear = clears ? clock_.now() + config_.clear_accessed_ns : kNever;
+  const std::exception_ptr failure = team_.run(
       [&](u32 t) {
         task(t);
         meter_.finish(t);
       },
       [&] {
-        const auto now = Clock::now();
-        auto end = Clock::time_point::max();
+        const u64 now = clock_.now();
+        u64 end = kNever;
         if (length_ns > 0) {
-          const auto begun = rounds_.begun();
-          if (!begun) return now + kBeginPeriod;
-          end = *begun + std::chrono::nanoseconds(length_ns);
+          const std::optional<u64> begun = rounds_.begun();
+          if (!begun) return now + kBeginNs;
+          end = *begun + length_ns;
         }
         // A thread that the system kept from its processor meanwhile has yet to do something.
         if ((now >= end && meter_.operations() > 0) || stop_requested()) stop();
         if (now >= next_sample) {
           meter_.sample(rounds_.seconds());
           // A late sample makes its interval longer, not the next one shorter.
-          next_sample = std::max(next_sample + period, now + period / 2);
+          next_sample = std::max(next_sample + sample_ns, now + sample_ns / 2);
         }
         if (now >= next_clear) {
           if (clear_accessed()) ++cleared;
-          next_clear = Clock::now() + clear_period;   // from its end: it takes what it takes
+          next_clear = clock_.now() + config_.clear_accessed_ns;   // from its end: it takes what it takes
         }
         progress_.advance(meter_.operations());
-        return std::min({next_clear, end > now ? end : now + kBeginPeriod, next_sample, now + kWatchPeriod});
+        return std::min({next_clear, end > now ? end : now + kBeginNs, next_sample, now + kWatchNs});
       },
       [&] { stop(); });
-  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  const double seconds = clock_.seconds_since(start);
   return {.name = name, .seconds = seconds, .operations = meter_.operations(), .failure = said_by(failure),
           .accessed_cleared = cleared};
 }

@@ -17,11 +17,11 @@
 
 #include "harness/config/arrivals.h"
 #include "harness/config/plan.h"
-#include "harness/host/crew.h"
 #include "harness/host/on_processor.h"
 #include "harness/host/placement.h"
 #include "harness/host/pmu_groups.h"
 #include "harness/host/progress.h"
+#include "harness/host/thread_team.h"
 #include "harness/loop/latency.h"
 #include "harness/loop/step.h"
 #include "harness/loop/trial.h"
@@ -36,7 +36,7 @@
 
 namespace latchlab {
 
-/// What belongs to one thread of the crew and is touched by no other while a phase runs.
+/// What belongs to one thread of the team and is touched by no other while a phase runs.
 struct alignas(kFalseSharingBytes) Worker {
   std::unique_ptr<Runner> runner;
   Tally tally;     // since the index was empty
@@ -71,12 +71,13 @@ class Phases {
     u64 accessed_cleared = 0;   ///< how often
   };
 
-  /// `window`: how many records the index holds while the workload replaces them, 0 where it does not (dealer.h). All that is
-  /// referred to must outlive this.
-  Phases(Trial& trial, const Plan& plan, const StepMaker& maker, u64 window, Progress& progress)
+  /// On that team, which has not begun. `window`: how many records the index holds while the workload replaces them, 0 where it does
+  /// not (dealer.h). All that is referred to must outlive this.
+  Phases(Trial& trial, const Plan& plan, const StepMaker& maker, u64 window, ThreadTeam& team, Progress& progress)
       : trial_(trial),
         plan_(plan),
         maker_(maker),
+        team_(team),
         progress_(progress),
         in_turns_(trial.loads_in_turns()),
         dealer_(config_.threads, window, maker.stream().parts(), maker.stream().sections(), maker.stream().most_keys()),
@@ -89,7 +90,7 @@ class Phases {
   /// one threw.
   [[nodiscard]] std::string leave();
   /// Ends the threads, if there are any.
-  void end() { crew_.reset(); }
+  void end() { team_.end(); }
 
   /// A phase of `total` steps that has nothing to measure: thread t does chunks t, t + threads, ... of what `make` makes.
   [[nodiscard]] Outcome chunks(const std::string& name, u64 total, const std::function<Slice(Worker&, u64 first, u32 count)>& make);
@@ -132,7 +133,7 @@ class Phases {
   /// The section of the stream that run_steps has come to, from 0.
   [[nodiscard]] std::size_t section() const { return dealer_.section(); }
   /// An insert found no room, which ended its phase.
-  [[nodiscard]] bool full() const { return full_.load(kRelaxed); }   // relaxed: the crew's mutex has brought it
+  [[nodiscard]] bool full() const { return full_.load(kRelaxed); }   // relaxed: the team has brought it
 
  private:
   std::string everyone(const std::function<void(u32)>& task);
@@ -149,20 +150,21 @@ class Phases {
   const Config& config_ = plan_.config;
   const Seats& seats_ = plan_.seats;
   const StepMaker& maker_;
+  ThreadTeam& team_;
+  Clock& clock_ = team_.clock();
   Progress& progress_;
   const bool in_turns_;  // threads load and verify one after the other
-  Turns turns_;
+  Turns turns_{team_};
   Dealer dealer_;
   u64 recorded_begin_ns_ = 0;   // when the first operation came that limit_to has left, where somebody has recorded it
   std::vector<Worker> workers_;
   Meter meter_;
   std::atomic<bool> full_{false};  // an insert found no room
   std::atomic<bool> stop_{false};  // ends the current phase; looks are relaxed, since it publishes nothing
-  Rounds rounds_{stop_};
+  Rounds rounds_{team_, stop_};
   std::function<void(const Worker&)> between_rounds_;
   std::function<void(std::size_t)> between_sections_;
-  Meeting section_over_;
-  std::unique_ptr<Crew> crew_;
+  Meeting section_over_{team_};
 };
 
 }  // namespace latchlab

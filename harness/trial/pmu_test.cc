@@ -14,7 +14,7 @@
 namespace latchlab {
 namespace {
 
-using testing::run_of;
+using testing::run_on_threads;
 using testing::small;
 using toy::Toy;
 
@@ -47,7 +47,7 @@ TEST_CASE("page faults of operations are counted, on all threads, and those of m
   config.warmup_ns = 0;   // so that a thread's first steps, 48 pages of them, are made in the measured phase
   config.time_ns = 0;
   config.ops = 40'000;
-  const TrialResult result = run_of<Faulting>(config);
+  const TrialResult result = run_on_threads<Faulting>(config);
   REQUIRE(result.throughput->operations == config.ops);
   const PmuTotal* faults = counted(result, "page-faults");
   if (faults == nullptr) return;
@@ -67,7 +67,7 @@ TEST_CASE("threads that share processors count their operations, too", "[pmu]") 
   config.pin = {.kind = Pin::Kind::kList, .numbers = {here->os}, .text = "one"};
   config.time_ns = 0;
   config.ops = 20'000;
-  const TrialResult result = run_of<Faulting>(config);
+  const TrialResult result = run_on_threads<Faulting>(config);
   REQUIRE(*result.placement.oversubscribed);
   const PmuTotal* faults = counted(result, "page-faults");
   if (faults == nullptr) return;
@@ -78,7 +78,7 @@ TEST_CASE("threads that share processors count their operations, too", "[pmu]") 
 TEST_CASE("with --pmu=off nothing is counted, and the result says so", "[pmu]") {
   Config config = small("lookup");
   config.pmu = "off";
-  const TrialResult result = run_of<Toy<u64>>(config);
+  const TrialResult result = run_on_threads<Toy<u64>>(config);
   CHECK_FALSE(result.pmu);
   CHECK(result.pmu.reason == "--pmu=off");
 }
@@ -86,7 +86,7 @@ TEST_CASE("with --pmu=off nothing is counted, and the result says so", "[pmu]") 
 TEST_CASE("every event that was asked for is in the result, with a count or a reason", "[pmu]") {
   Config config = small("lookup");
   config.pmu = "tsx,energy,core";
-  const TrialResult result = run_of<Toy<u64>>(config);
+  const TrialResult result = run_on_threads<Toy<u64>>(config);
   REQUIRE(result.pmu);
   CHECK(result.pmu->events.size() == pmu_events(config.pmu).size());
   for (const PmuResult::Event& event : result.pmu->events) {

@@ -1,15 +1,12 @@
 #include "harness/trial/rounds.h"
 
 #include <algorithm>
-
-#include "src/machine/native.h"
+#include <mutex>
 
 namespace latchlab {
 namespace {
 
-double in_seconds(Clock::duration duration) {
-  return std::chrono::duration<double>(duration).count();
-}
+double in_seconds(u64 ns) { return static_cast<double>(ns) / 1e9; }
 
 }  // namespace
 
@@ -19,7 +16,7 @@ void Rounds::start(u32 threads, Cut cut) {
   open_ = false;
   in_ = threads;
   ready_ = running_ = 0;
-  timed_ = {};
+  timed_ = 0;
   begun_.reset();
   halt_.store(false, kRelaxed);   // relaxed: no thread of the phase runs yet
 }
@@ -38,9 +35,9 @@ void Rounds::open() {
   open_ = true;
   running_ = threads_ = in_;
   ready_ = 0;
-  of_round_ = {};
+  of_round_ = 0;
   first_stop_.reset();
-  opened_ = closed_ = Clock::now();
+  opened_ = closed_ = team_.clock().now();
   if (!begun_) begun_ = opened_;
   round_.store(round_.load(kRelaxed) + 1, kRelease);   // pairs with begin; the load: only written under the mutex
 }
@@ -53,15 +50,15 @@ void Rounds::begin() {
     if (cut_ == Cut::kWindow ? !open_ : ++ready_ == in_) open();
     if (cut_ == Cut::kWindow) return;
   }
-  Native::wait_until(round_, [&](u64 round) { return round != before; });   // acquire: pairs with open
+  team_.wait_while(round_, before);   // acquires: pairs with open
 }
 
-Clock::time_point Rounds::stop() {
+u64 Rounds::stop() {
   halt_.store(true, kRelaxed);   // relaxed: it publishes nothing, and the mutex of end puts it before the next open
-  return Clock::now();   // before that mutex: waiting for it is not running
+  return team_.clock().now();   // before that mutex: waiting for it is not running
 }
 
-bool Rounds::end(Clock::time_point stopped) {
+bool Rounds::end(u64 stopped) {
   const std::lock_guard lock(mutex_);
   if (!first_stop_ || stopped < *first_stop_) first_stop_ = stopped;
   closed_ = std::max(closed_, stopped);
@@ -80,14 +77,14 @@ void Rounds::leave(bool runs) {
     if (in_ > 0 && ready_ == in_) open();
   } else {
     // A window counts everybody from its beginning, also those who never did anything.
-    closed_ = Clock::now();
+    closed_ = team_.clock().now();
     if (--running_ > 0) return;
     open_ = false;
     timed_ += closed_ - opened_;
   }
 }
 
-std::optional<Clock::time_point> Rounds::begun() const {
+std::optional<u64> Rounds::begun() const {
   const std::lock_guard lock(mutex_);
   return begun_;
 }
@@ -95,8 +92,8 @@ std::optional<Clock::time_point> Rounds::begun() const {
 double Rounds::seconds() const {
   const std::lock_guard lock(mutex_);
   // Once a thread has stopped the round goes on in its average only, which comes when all have.
-  const auto end = first_stop_ ? *first_stop_ : Clock::now();
-  return in_seconds(timed_ + (open_ ? end - opened_ : Clock::duration{}));
+  const auto end = first_stop_ ? *first_stop_ : team_.clock().now();
+  return in_seconds(timed_ + (open_ ? end - opened_ : 0));
 }
 
 double Rounds::wall_seconds() const {

@@ -26,11 +26,9 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
-#include <mutex>
 #include <optional>
 
-#include "harness/host/clock.h"
+#include "harness/host/thread_team.h"
 #include "src/base/types.h"
 
 namespace latchlab {
@@ -40,8 +38,8 @@ class Rounds {
   /// How the time of a phase is cut.
   enum class Cut { kRounds, kWindow, kOpenLoop };
 
-  /// `stop` ends the phase; whoever sets it (seq_cst) calls halt() afterwards.
-  explicit Rounds(const std::atomic<bool>& stop) : stop_(stop) {}
+  /// `stop` ends the phase; whoever sets it (seq_cst) calls halt() afterwards. By the team's clock.
+  Rounds(ThreadTeam& team, const std::atomic<bool>& stop) : team_(team), stop_(stop) {}
 
   /// A new phase of `threads` threads. While none of them runs.
   void start(u32 threads, Cut cut);
@@ -79,15 +77,15 @@ class Rounds {
    private:
     Rounds& rounds_;
     bool runs_ = false;
-    std::optional<Clock::time_point> stopped_;
+    std::optional<u64> stopped_;
   };
 
   /// True when the round or the phase is over. Relaxed looks are enough: it publishes nothing.
   [[nodiscard]] const std::atomic<bool>& halted() const { return halt_; }
   void halt() { halt_.store(true, kSeqCst); }   // pairs with open, which clears it and then looks at stop_
 
-  /// When the first operation could begin; nothing before that.
-  [[nodiscard]] std::optional<Clock::time_point> begun() const;
+  /// When the first operation could begin, in ns; nothing before that.
+  [[nodiscard]] std::optional<u64> begun() const;
   /// Seconds that count, up to now; while threads run, by a few steps inexact.
   [[nodiscard]] double seconds() const;
   /// Seconds on the wall from the first beginning to the last end. When all threads have left.
@@ -95,27 +93,29 @@ class Rounds {
 
  private:
   void begin();
-  Clock::time_point stop();
-  bool end(Clock::time_point stopped);
+  u64 stop();
+  bool end(u64 stopped);
   void leave(bool runs);
   void open();
 
+  ThreadTeam& team_;
   const std::atomic<bool>& stop_;
   std::atomic<bool> halt_{false};
   std::atomic<u64> round_{0};   // those who wait watch it
-  mutable std::mutex mutex_;    // guards the rest, but for cut_, which is fixed while threads run
+  mutable ThreadTeam::Mutex mutex_;    // guards the rest, but for cut_, which is fixed while threads run
   Cut cut_ = Cut::kRounds;
   bool open_ = false;
   u32 in_ = 0;        // threads that have not left
   u32 ready_ = 0;     // of them waiting for the next round
   u32 running_ = 0;   // of them running in this one
   u32 threads_ = 0;   // that began this round
-  Clock::duration timed_{};     // of the rounds and windows that are over
-  Clock::duration of_round_{};  // summed over the threads that have stopped
-  std::optional<Clock::time_point> begun_;
-  std::optional<Clock::time_point> first_stop_;   // of this round
-  Clock::time_point opened_;
-  Clock::time_point closed_;   // by the last stop so far
+  // In ns:
+  u64 timed_ = 0;      // of the rounds and windows that are over
+  u64 of_round_ = 0;   // summed over the threads that have stopped
+  std::optional<u64> begun_;
+  std::optional<u64> first_stop_;   // of this round
+  u64 opened_ = 0;
+  u64 closed_ = 0;   // by the last stop so far
 };
 
 }  // namespace latchlab

@@ -2,30 +2,34 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
+#include <atomic>
 #include <stdexcept>
-#include <thread>
 #include <vector>
 
 #include "harness/host/barrier.h"
+#include "harness/host/native_team.h"
+#include "harness/host/run_on_testing.h"
+#include "harness/host/virtual_team_testing.h"
 #include "src/testing/catch.h"
 
 namespace latchlab {
 namespace {
 
-using std::chrono::milliseconds;
+using testing::run_on;
+using testing::VirtualTeam;
 
-void on_threads(u32 threads, const std::function<void(u32)>& task) {
-  std::vector<std::thread> crew;
-  for (u32 t = 0; t < threads; ++t) crew.emplace_back([&, t] { task(t); });
-  for (std::thread& thread : crew) thread.join();
-}
+constexpr u64 kMillisecond = 1'000'000;
+/// What looks at the clock and waits may take in all.
+constexpr double kSlack = 20e-6;
+
+void spend_ms(u64 ms) { VirtualTeam::spend(ms * kMillisecond); }
 
 TEST_CASE("in rounds nobody runs while another is not ready, and who is through first ends it for all") {
   constexpr u32 kThreads = 4;
   constexpr u32 kRounds = 300;
   std::atomic<bool> stop{false};
-  Rounds rounds(stop);
+  NativeTeam team;
+  Rounds rounds(team, stop);
   std::atomic<u32> preparing{0};
   std::atomic<u32> overlaps{0};
   Barrier all(kThreads);
@@ -33,14 +37,14 @@ TEST_CASE("in rounds nobody runs while another is not ready, and who is through 
     preparing = kThreads;
     rounds.start(kThreads, Rounds::Cut::kRounds);
     CHECK_FALSE(rounds.begun());
-    on_threads(kThreads, [&](u32 t) {
+    run_on(team, kThreads, [&](u32 t) {
       Rounds::Part part(rounds);
       for (u32 round = 0; round < kRounds; ++round) {
         preparing.fetch_sub(1);
         part.begin();
         if (preparing.load() != 0) overlaps.fetch_add(1);
         // One of them has little to do; the others go on until it is through.
-        while (t != round % kThreads && !rounds.halted().load(kRelaxed)) std::this_thread::yield();
+        while (t != round % kThreads && !rounds.halted().load(kRelaxed)) team.idle(0, true);
         part.end();
         all.arrive_and_wait();
         preparing.fetch_add(1);
@@ -55,88 +59,67 @@ TEST_CASE("in rounds nobody runs while another is not ready, and who is through 
 }
 
 TEST_CASE("what happens between rounds does not count, and all that threads wait for in them does") {
-  std::atomic<bool> stop{false};
-  Rounds rounds(stop);
+  const std::atomic<bool> stop{false};
+  VirtualTeam team;
+  Rounds rounds(team, stop);
   rounds.start(2, Rounds::Cut::kRounds);
-  std::atomic<Clock::duration::rep> inside{0};
-  on_threads(2, [&](u32) {
+  run_on(team, 2, [&](u32) {
     Rounds::Part part(rounds);
     for (u32 round = 0; round < 3; ++round) {
-      std::this_thread::sleep_for(milliseconds(20));
+      spend_ms(20);
       part.begin();
-      const auto start = Clock::now();
-      std::this_thread::sleep_for(milliseconds(5));
-      inside += (Clock::now() - start).count();
+      spend_ms(5);
       part.end();
     }
   });
-  const double slept = std::chrono::duration<double>(Clock::duration(inside.load())).count();
-  CHECK(rounds.seconds() >= slept / 2);
-  CHECK(rounds.wall_seconds() - rounds.seconds() >= 2 * .020);
+  CHECK(rounds.seconds() == Approx(3 * .005).margin(kSlack));
+  CHECK(rounds.wall_seconds() == Approx(3 * .005 + 2 * .020).margin(kSlack));
 }
 
 TEST_CASE("what a thread does between its stop and its end takes no time of the round") {
-  std::atomic<bool> stop{false};
-  Rounds rounds(stop);
+  const std::atomic<bool> stop{false};
+  VirtualTeam team;
+  Rounds rounds(team, stop);
   rounds.start(1, Rounds::Cut::kRounds);
-  {
+  run_on(team, 1, [&](u32) {
     Rounds::Part part(rounds);
     part.begin();
     part.stop();
     CHECK(rounds.halted().load());
-    std::this_thread::sleep_for(milliseconds(20));
+    spend_ms(20);
     part.end();
     part.begin();
     CHECK_FALSE(rounds.halted().load());
     part.end();
-  }
-  CHECK(rounds.wall_seconds() - rounds.seconds() >= .020);
+  });
+  CHECK(rounds.seconds() < kSlack);
+  CHECK(rounds.wall_seconds() == Approx(.020).margin(kSlack));
 }
 
-TEST_CASE("one who stays behind delays a round by his share") {
-  std::atomic<bool> stop{false};
-  Rounds rounds(stop);
+TEST_CASE("a thread that stays behind delays a round by its share") {
+  const std::atomic<bool> stop{false};
+  VirtualTeam team;
+  Rounds rounds(team, stop);
   rounds.start(2, Rounds::Cut::kRounds);
-  // Every thread's times before and after each of its calls: between them is what the round goes by, however
-  // long the system keeps a thread from its processor.
-  constexpr u32 kRounds = 20;
-  struct Times {
-    Clock::time_point to_begin, begun, to_end, ended;
-  };
-  std::array<std::array<Times, kRounds>, 2> times;
-  on_threads(2, [&](u32 t) {
+  run_on(team, 2, [&](u32 t) {
     Rounds::Part part(rounds);
-    for (u32 round = 0; round < kRounds; ++round) {
-      Times& mine = times[t][round];
-      mine.to_begin = Clock::now();
+    for (u32 round = 0; round < 20; ++round) {
       part.begin();
-      mine.begun = Clock::now();
-      if (t == round % 2) std::this_thread::sleep_for(milliseconds(2));
-      mine.to_end = Clock::now();
+      if (t == round % 2) spend_ms(2);
       part.end();
-      mine.ended = Clock::now();
     }
   });
-  double least = 0;
-  double most = 0;
-  for (u32 round = 0; round < kRounds; ++round) {
-    const auto earliest = std::max(times[0][round].to_begin, times[1][round].to_begin);
-    const auto latest = std::min(times[0][round].begun, times[1][round].begun);
-    for (const auto& of_thread : times) {
-      least += std::chrono::duration<double>(of_thread[round].to_end - latest).count() / 2;
-      most += std::chrono::duration<double>(of_thread[round].ended - earliest).count() / 2;
-    }
-  }
-  CHECK(rounds.seconds() >= least * (1 - 1e-9));
-  CHECK(rounds.seconds() <= most * (1 + 1e-9));
+  CHECK(rounds.seconds() == Approx(20 * .002 / 2).margin(kSlack));
+  CHECK(rounds.wall_seconds() == Approx(20 * .002).margin(2 * kSlack));
 }
 
-TEST_CASE("a round goes on without those who leave, by an exception too") {
-  std::atomic<bool> stop{false};
-  Rounds rounds(stop);
+TEMPLATE_TEST_CASE("a round goes on without those that leave, by an exception too", "", NativeTeam, VirtualTeam) {
+  const std::atomic<bool> stop{false};
+  TestType team;
+  Rounds rounds(team, stop);
   rounds.start(3, Rounds::Cut::kRounds);
-  std::atomic<u32> rounds_of_last{0};
-  on_threads(3, [&](u32 t) {
+  u32 rounds_of_last = 0;
+  run_on(team, 3, [&](u32 t) {
     try {
       Rounds::Part part(rounds);
       if (t == 0) return;
@@ -144,34 +127,36 @@ TEST_CASE("a round goes on without those who leave, by an exception too") {
         part.begin();
         if (t == 1 && round == 10) throw std::runtime_error("out");
         part.end();
-        if (t == 2) rounds_of_last.fetch_add(1);
+        if (t == 2) ++rounds_of_last;
       }
     } catch (const std::runtime_error&) {
     }
   });
-  CHECK(rounds_of_last.load() == 50);
+  CHECK(rounds_of_last == 50);
 }
 
-TEST_CASE("a stop ends the round that runs and the one that begins") {
+TEMPLATE_TEST_CASE("a stop ends the round that runs and the one that begins", "", NativeTeam, VirtualTeam) {
   std::atomic<bool> stop{false};
-  Rounds rounds(stop);
+  TestType team;
+  Rounds rounds(team, stop);
   rounds.start(2, Rounds::Cut::kRounds);
-  std::thread stopper([&] {
-    while (!rounds.begun()) std::this_thread::yield();
-    stop.store(true);
-    rounds.halt();
-  });
-  on_threads(2, [&](u32) {
+  run_on(team, 3, [&](u32 t) {
+    const auto pause = [&] { team.idle(team.clock().now() + 1000, true); };
+    if (t == 2) {
+      while (!rounds.begun()) pause();
+      stop.store(true);
+      rounds.halt();
+      return;
+    }
     Rounds::Part part(rounds);
     while (!stop.load()) {
       part.begin();
-      while (!rounds.halted().load(kRelaxed)) std::this_thread::yield();
+      while (!rounds.halted().load(kRelaxed)) pause();
       part.end();
     }
   });
-  stopper.join();
   rounds.start(1, Rounds::Cut::kRounds);
-  on_threads(1, [&](u32) {
+  run_on(team, 1, [&](u32) {
     Rounds::Part part(rounds);
     part.begin();
     CHECK(rounds.halted().load());
@@ -179,79 +164,68 @@ TEST_CASE("a stop ends the round that runs and the one that begins") {
   });
 }
 
-TEST_CASE("one window lasts from the first who begins to the last who leaves, however late he is") {
-  std::atomic<bool> stop{false};
-  Rounds rounds(stop);
+TEST_CASE("one window lasts from the first that begins to the last that leaves, however late it is") {
+  const std::atomic<bool> stop{false};
+  VirtualTeam team;
+  Rounds rounds(team, stop);
   rounds.start(3, Rounds::Cut::kWindow);
-  std::array<Clock::time_point, 3> begun, to_leave;
-  std::atomic<bool> not_halted{true};
-  on_threads(3, [&](u32 t) {
-    std::this_thread::sleep_for(milliseconds(t * 10));
+  run_on(team, 3, [&](u32 t) {
+    spend_ms(10 * t);
     Rounds::Part part(rounds);
     part.begin();
-    begun[t] = Clock::now();
     part.end();
     part.begin();
-    if (rounds.halted().load()) not_halted = false;
-    to_leave[t] = Clock::now();
+    CHECK_FALSE(rounds.halted().load());
+    spend_ms(1);
   });
-  CHECK(not_halted.load());
-  const auto first = *std::min_element(begun.begin(), begun.end());
-  const auto last = *std::max_element(to_leave.begin(), to_leave.end());
-  CHECK(rounds.seconds() >= std::chrono::duration<double>(last - first).count());
+  CHECK(rounds.seconds() == Approx(.021).margin(kSlack));
   CHECK(rounds.seconds() == rounds.wall_seconds());
 }
 
 TEST_CASE("the window of an open loop opens when all are ready or have left, and closes with the last") {
-  std::atomic<bool> stop{false};
-  Rounds rounds(stop);
+  const std::atomic<bool> stop{false};
   for (const bool one_fails : {false, true}) {
     CAPTURE(one_fails);
+    VirtualTeam team;
+    Rounds rounds(team, stop);
     rounds.start(3, Rounds::Cut::kOpenLoop);
-    std::array<Clock::time_point, 3> ready, begun, to_leave;
-    std::atomic<bool> early{false};
-    on_threads(3, [&](u32 t) {
+    std::array<u64, 3> ready{}, begun{};
+    run_on(team, 3, [&](u32 t) {
       Rounds::Part part(rounds);
-      std::this_thread::sleep_for(milliseconds(t * 5));
-      if (rounds.begun()) early = true;
-      ready[t] = to_leave[t] = Clock::now();
+      spend_ms(5 * t);
+      CHECK_FALSE(rounds.begun());
+      ready[t] = team.clock().now();
       if (one_fails && t == 2) return;
       part.begin();
-      begun[t] = Clock::now();
+      begun[t] = team.clock().now();
       part.end();
-      std::this_thread::sleep_for(milliseconds(t * 5));
-      to_leave[t] = Clock::now();
+      spend_ms(5 * t);
     });
-    CHECK_FALSE(early.load());
-    const auto opened = *rounds.begun();
+    const u64 opened = *rounds.begun();
     CHECK(opened >= *std::max_element(ready.begin(), ready.end()));
     CHECK(begun[0] >= opened);
-    const auto last = *std::max_element(to_leave.begin(), to_leave.end());
-    CHECK(rounds.seconds() >= std::chrono::duration<double>(last - opened).count());
+    CHECK(rounds.seconds() == Approx(one_fails ? .005 : .010).margin(kSlack));
     CHECK(rounds.seconds() == rounds.wall_seconds());
   }
 }
 
 TEST_CASE("a phase that all have left can be resumed, and its time is that of all its parts") {
   for (const auto cut : {Rounds::Cut::kRounds, Rounds::Cut::kWindow}) {
-    std::atomic<bool> stop{false};
-    Rounds rounds(stop);
+    const std::atomic<bool> stop{false};
+    VirtualTeam team;
+    Rounds rounds(team, stop);
     rounds.start(2, cut);
-    double before = 0;
-    for (u32 part_of_phase = 0; part_of_phase < 3; ++part_of_phase) {
-      if (part_of_phase > 0) rounds.resume(2);
-      on_threads(2, [&](u32) {
+    for (u32 part_of_phase = 1; part_of_phase <= 3; ++part_of_phase) {
+      if (part_of_phase > 1) rounds.resume(2);
+      run_on(team, 2, [&](u32) {
         Rounds::Part part(rounds);
         part.begin();
-        std::this_thread::sleep_for(milliseconds(5));
+        spend_ms(5);
       });
-      const double now = rounds.seconds();
-      CHECK(now - before >= .005);
-      CHECK(rounds.wall_seconds() >= now);
-      before = now;
-      std::this_thread::sleep_for(milliseconds(5));
+      CHECK(rounds.seconds() == Approx(part_of_phase * .005).margin(kSlack));
+      team.outside() += 5 * kMillisecond;
     }
-    CHECK(rounds.wall_seconds() - rounds.seconds() >= .010);   // what was between them
+    CHECK(rounds.wall_seconds() - rounds.seconds() == Approx(.010).margin(kSlack));   // what was between them
   }
 }
 

@@ -72,7 +72,7 @@ TEST_CASE("each phase of a file is a row with its name and exactly its operation
     config.threads = threads;
     const TrialResult result = run_of<Toy<u64>>(config);
     CAPTURE(result.reason, result.rows.reason);
-    REQUIRE(result.status <= Status::kNoisy);
+    REQUIRE(result.status == Status::kOk);
     CHECK(result.throughput->ended_by == Ending::kWorkload);
     REQUIRE(result.rows);
     std::vector<std::pair<std::string, u64>> rows;
@@ -120,12 +120,10 @@ TEST_CASE("operations or time that end before the phases do leave a row of the o
 
   const TemporaryFile longer("a 256 lookup\nb 1G lookup\n");
   config = counted("phases:" + longer.path(), 0);
-  // A slow machine may still be in the first when time is up.
-  for (config.time_ns = 20'000'000; config.time_ns < 60'000'000'000; config.time_ns *= 2) {
-    result = run_of<Toy<u64>>(config);
-    REQUIRE(result.throughput);
-    if (result.throughput->operations > 256) break;
-  }
+  config.time_ns = 20'000'000;
+  result = run_of<Toy<u64>>(config);
+  REQUIRE(result.throughput);
+  REQUIRE(result.throughput->operations > 256);
   CHECK(names(result) == fmt::format("a=256 b={} ", result.throughput->operations - 256));
   CHECK(result.throughput->ended_by == Ending::kTime);
   CHECK(std::ranges::count(result.health.notes, "the run stopped in phase 2 of 2, b") == 1);

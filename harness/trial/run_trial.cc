@@ -11,11 +11,11 @@
 
 #include <fmt/format.h>
 
-#include "harness/host/clock.h"
 #include "harness/host/environment.h"
 #include "harness/host/interrupt.h"
 #include "harness/host/placement.h"
 #include "harness/host/progress.h"
+#include "harness/host/thread_team.h"
 #include "harness/loop/latency.h"
 #include "harness/loop/trial.h"
 #include "harness/trial/account.h"
@@ -43,10 +43,11 @@ constexpr u64 kSamples = 1'000'000;  // reads of the verify phase; all records i
 /// One run, phase after phase.
 class Run {
  public:
-  Run(Trial& trial, const Plan& plan, const Topology& topology, Progress& progress)
+  Run(Trial& trial, const Plan& plan, const Topology& topology, ThreadTeam& team, Progress& progress)
       : trial_(trial),
         plan_(plan),
         topology_(topology),
+        team_(team),
         progress_(progress),
         keys_(config_.keys, config_.seed),
         stream_(workload_.stream(config_.seed, kMeasuredPhase, keys_, config_.threads, Distribution(config_.distribution),
@@ -54,7 +55,7 @@ class Run {
         maker_(*stream_, mix_.has(OpKind::kErase) || !trial.keeps(), plan.widths.value),
         phases_(trial, plan, maker_,
                 mix_.has(OpKind::kErase) && !workload_.trace() ? workload_.least_records(config_.records, keys_.capacity()) : 0,
-                progress) {}
+                team, progress) {}
 
   TrialResult run() {
     describe(parts_, out_);
@@ -156,10 +157,10 @@ class Run {
   /// reads it; one plain read repairs it. So before an elided run everything is walked over once.
   void retouch() {
     if (!trial_.elides() || mix_.fills() || !go_on()) return;
-    const auto start = Clock::now();
+    const u64 start = team_.clock().now();
     progress_.begin("touch", 0, 0);
     const Contents contents = trial_.contents();
-    out_.add_phase("touch", seconds_since(start), contents.keys);
+    out_.add_phase("touch", team_.clock().seconds_since(start), contents.keys);
   }
 
   void warm_up() {
@@ -212,7 +213,7 @@ class Run {
     phases_.limit_to(total);
     const u32 every = config_.latency_every;
     for (Worker& worker : phases_.workers()) {
-      if (every != 0) worker.latencies = std::make_unique<Latencies>(every, config_.batch.keys);
+      if (every != 0) worker.latencies = std::make_unique<Latencies>(every, config_.batch.keys, team_.clock());
       worker.counters_before = worker.runner->counters();
       worker.measured = worker.tally;
       worker.loop.reset();
@@ -228,11 +229,11 @@ class Run {
     const auto task = [&](u32 t) {
       Worker& me = phases_.workers()[t];
       me.meetings = {};
-      const auto begin = processor_time();
+      const auto begin = team_.processor_time();
       rate ? phases_.run_arrivals(t, *rate, config_.time_ns) : phases_.run_steps(t);
-      const auto end = processor_time();
+      const auto end = team_.processor_time();
       me.processor_time = begin && end ? std::optional(*end - *begin - me.meetings) : std::nullopt;
-      me.seen_on = this_cpu();
+      me.seen_on = team_.cpu();
     };
     const Phases::Outcome phase =
         phases_.phase(name, endless ? 0 : total, config_.time_ns, task, config_.sample_ns, rate.has_value());
@@ -296,6 +297,7 @@ class Run {
   const Workload& workload_ = *plan_.workload;
   const Mix& mix_ = workload_.mix();
   const Topology& topology_;
+  ThreadTeam& team_;
   Progress& progress_;
   const KeySet keys_;
   const std::unique_ptr<const Stream> stream_;
@@ -309,8 +311,8 @@ class Run {
 
 }  // namespace
 
-TrialResult run_trial(Trial& trial, const Plan& plan, const Topology& topology, Progress& progress) {
-  return Run(trial, plan, topology, progress).run();
+TrialResult run_trial(Trial& trial, const Plan& plan, const Topology& topology, ThreadTeam& team, Progress& progress) {
+  return Run(trial, plan, topology, team, progress).run();
 }
 
 }  // namespace latchlab

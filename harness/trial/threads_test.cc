@@ -19,7 +19,7 @@ namespace latchlab {
 namespace {
 
 using testing::phase_of;
-using testing::run_of;
+using testing::run_on_threads;
 using testing::small;
 using toy::Toy;
 
@@ -53,7 +53,7 @@ struct Filled : Toy<u64> {
 };
 template <class P>
 void check_that_all_load(bool in_turns) {
-  const TrialResult result = run_of<Filled<P>>(small("lookup"));
+  const TrialResult result = run_on_threads<Filled<P>>(small("lookup"));
   CHECK(result.status <= Status::kNoisy);
   CHECK(phase_of(result, "load").operations == 20'000);
   CHECK(phase_of(result, "verify").operations == 20'000);
@@ -61,7 +61,7 @@ void check_that_all_load(bool in_turns) {
   if (in_turns) CHECK_FALSE(Filled<P>::together);
 }
 
-TEST_CASE("where one thread may write at a time threads load in turns, and everything is verified") {
+TEST_CASE("where one thread may write at a time threads load in turns, and everything is verified", "[realtime]") {
   check_that_all_load<OneWriter>(true);
   check_that_all_load<WritersInTurn>(true);
   check_that_all_load<NothingSaid>(false);
@@ -71,15 +71,15 @@ TEST_CASE("where one thread may write at a time threads load in turns, and every
 struct Moved : Toy<u64> {
   using Toy<u64>::Toy;
   std::optional<u64> find(Thread& me, u64 key) {
-    static thread_local bool moved = false;
     if (!std::exchange(moved, true)) may_move = pin_this_thread(elsewhere);
     return Toy<u64>::find(me, key);
   }
+  static inline bool moved = false;
   static inline u32 elsewhere = 0;
   static inline bool may_move = false;
 };
 
-TEST_CASE("the processor observed is the one that a thread was on, whatever was requested") {
+TEST_CASE("the processor observed is the one that a thread was on, whatever was requested", "[realtime]") {
   std::vector<u32> cpus;
   for (const Processor& processor : Topology::discover().processors) {
     if (processor.allowed) cpus.push_back(processor.os);
@@ -92,7 +92,7 @@ TEST_CASE("the processor observed is the one that a thread was on, whatever was 
   config.threads = 1;
   config.pin = Pin{.kind = Pin::Kind::kList, .numbers = {cpus[0]}, .text = "one"};
   Moved::elsewhere = cpus[1];
-  const TrialResult result = run_of<Moved>(config);
+  const TrialResult result = run_on_threads<Moved>(config);
   if (!Moved::may_move) {
     WARN("skipped: the kernel refuses to pin threads");
     return;

@@ -68,7 +68,7 @@ TEST_CASE("a trace that begins with nothing is replayed from an empty index") {
     REQUIRE(config.records == 0);
     const TrialResult result = run(config);
     CAPTURE(threads, result.reason);
-    REQUIRE(result.status <= Status::kNoisy);
+    REQUIRE(result.status == Status::kOk);
     CHECK(result.throughput->operations == 2000);
     CHECK(result.throughput->ended_by == Ending::kWorkload);
     CHECK(result.trace->operations == 2000);
@@ -90,7 +90,7 @@ TEST_CASE("keys that are looked up before they are added may be added all the sa
   CHECK(config.records == 1000);   // a replay cannot know that the first lookups missed
   const TrialResult result = run(config);
   CAPTURE(result.reason);
-  REQUIRE(result.status <= Status::kNoisy);
+  REQUIRE(result.status == Status::kOk);
   CHECK(rate_of(result, "insert")->succeeded == 0);
   CHECK_THAT(notes_of(result), !Contains("were in the index"));
 }
@@ -136,13 +136,12 @@ TEST_CASE("a trace ends by itself where time or operations would have it go on, 
   CHECK_THAT(notes_of(result), !Contains("the trace ended"));
 
   config = whole;
-  config.warmup_ns = 1'000;   // one slice of each thread at least
+  config.warmup_ns = 1'000'000;
   result = run(config);
-  if (result.throughput) {    // but the warm-up may have been all
-    CHECK(result.throughput->operations < 30'000);
-    CHECK(result.throughput->ended_by == Ending::kWorkload);
-    CHECK_THAT(notes_of(result), Contains("of the trace's 30000"));
-  }
+  REQUIRE(result.throughput);
+  CHECK(result.throughput->operations < 30'000);
+  CHECK(result.throughput->ended_by == Ending::kWorkload);
+  CHECK_THAT(notes_of(result), Contains("of the trace's 30000"));
 
   config.warmup_ns = 3600'000'000'000;
   result = run(config);
@@ -196,16 +195,16 @@ TEST_CASE("in an open loop a trace comes at its own times, whichever threads do 
     config.time_ns = kSecond / 20 * 2;
     result = run(config);
     CHECK(result.throughput->ended_by == Ending::kTime);
-    if (result.throughput->seconds < 3. / 20) CHECK(*result.offer->arrivals == 901);   // unless it lasted until the others came
-    CHECK(result.throughput->operations <= *result.offer->arrivals);
+    CHECK(*result.offer->arrivals == 901);
+    CHECK(result.throughput->operations == 901);
   }
 }
 
-/// A lookup takes 300 us at least.
+/// A lookup takes 300 us.
 struct SlowBytes : Toy<std::string_view> {
   using Toy<std::string_view>::Toy;
   std::optional<u64> find(Thread& me, std::string_view key) {
-    std::this_thread::sleep_for(std::chrono::microseconds(300));
+    testing::VirtualTeam::spend(300'000);
     return Toy<std::string_view>::find(me, key);
   }
 };
@@ -234,14 +233,10 @@ TEST_CASE("after a warm-up the times of a trace count from the first operation t
   Config config = recorded.config(1);
   config.rate = Rate::parse("trace:1000");   // what comes first, and is warmed up with, lasts a second
   config.ops = 0;
-  config.warmup_ns = 1'000;                  // a slice at least
+  config.warmup_ns = 100'000;                // a slice
   config.time_ns = 20'000'000;
   const TrialResult result = run(config);
   CAPTURE(result.reason);
-  if (result.status == Status::kFailed) {    // the warm-up has done all of it
-    CHECK_THAT(result.reason, Contains("the warm-up did all "));
-    return;
-  }
   CHECK(result.throughput->ended_by != Ending::kSignal);
   CHECK(*result.offer->arrivals > 100);
 }
@@ -257,7 +252,7 @@ TEST_CASE("a Wiscer file may begin with an empty index") {
     config.threads = threads;
     const TrialResult result = run_of<Toy<u64>>(config);
     CAPTURE(threads, result.reason);
-    REQUIRE(result.status <= Status::kNoisy);
+    REQUIRE(result.status == Status::kOk);
     CHECK(result.throughput->ended_by == Ending::kOperations);
     CHECK(result.wiscer->insert == .4);
     CHECK(rate_of(result, "insert")->succeeded == Approx(8000).margin(200));

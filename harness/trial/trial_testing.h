@@ -1,4 +1,5 @@
-// What the tests of trials share: a run that is over soon, and how to run it over any index.
+// What the tests of trials share: a run that is over soon, and how to run it over any index: in virtual time, where everything but
+// what the kernel says is the same in every run, or on threads of the system.
 #pragma once
 
 #include <unistd.h>
@@ -12,9 +13,11 @@
 #include <vector>
 
 #include "harness/config/plan.h"
+#include "harness/host/native_team.h"
 #include "harness/host/placement.h"
 #include "harness/host/progress.h"
 #include "harness/host/topology.h"
+#include "harness/host/virtual_team_testing.h"
 #include "harness/loop/trial.h"
 #include "harness/loop/trial_of.h"
 #include "harness/text/progress_lines.h"
@@ -24,7 +27,7 @@
 
 namespace latchlab::testing {
 
-/// 20'000 records and two threads. A run that is right may be noisy, since others may have the processors of the test's machine.
+/// 20'000 records and two threads.
 inline Config small(std::string_view workload) {
   Config config;
   config.index = Spec::parse("toy");
@@ -48,22 +51,29 @@ inline Plan plan_of(const Config& config) {
   return plan;
 }
 
-template <class Index>
+template <class Index, class Team = VirtualTeam>
 TrialResult run_of(const Plan& plan, Progress& progress) {
+  Team team;
   TrialOf<Index> trial(plan);
-  return run_trial(trial, plan, Topology::discover(), progress);
+  return run_trial(trial, plan, Topology::discover(), team, progress);
 }
-template <class Index>
+template <class Index, class Team = VirtualTeam>
 TrialResult run_of(const Plan& plan) {
-  return run_of<Index>(plan, *make_progress(ProgressMode::kNone));
+  return run_of<Index, Team>(plan, *make_progress(ProgressMode::kNone));
 }
-template <class Index>
+template <class Index, class Team = VirtualTeam>
 TrialResult run_of(const Config& config, Progress& progress) {
-  return run_of<Index>(plan_of(config), progress);
+  return run_of<Index, Team>(plan_of(config), progress);
 }
-template <class Index>
+template <class Index, class Team = VirtualTeam>
 TrialResult run_of(const Config& config) {
-  return run_of<Index>(plan_of(config));
+  return run_of<Index, Team>(plan_of(config));
+}
+
+/// On threads of the system: what depends on them may be noisy, since others may have the processors of the test's machine.
+template <class Index, class What>
+TrialResult run_on_threads(const What& plan_or_config) {
+  return run_of<Index, NativeTeam>(plan_or_config);
 }
 
 inline std::vector<std::string> phases_of(const TrialResult& result) {

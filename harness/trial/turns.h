@@ -4,42 +4,35 @@
 // this hands it over once a piece and not once an operation, and every thread still does its share on its own processor.
 
 #include <atomic>
-#include <chrono>
-#include <condition_variable>
-#include <mutex>
 
+#include "harness/host/thread_team.h"
 #include "src/base/types.h"
 
 namespace latchlab {
 
 class Turns {
  public:
-  /// Turn 0 is the next; nobody may be waiting.
-  void start() { next_ = 0; }
+  explicit Turns(ThreadTeam& team) : team_(team) {}
+
+  /// Turn 0 is the next. While no thread waits.
+  void start() { next_.store(0, kRelaxed); }   // relaxed: the team brings it to the threads
 
   /// Waits until it is `turn`'s turn, which every turn must come to, in whichever thread. False as soon as `stop` is set.
   [[nodiscard]] bool await(u64 turn, const std::atomic<bool>& stop) {
-    std::unique_lock lock(mutex_);
-    while (next_ != turn) {
-      // Relaxed: it publishes nothing. Looked at now and then, since who sets it wakes nobody.
-      if (stop.load(kRelaxed)) return false;
-      changed_.wait_for(lock, std::chrono::milliseconds(10));
-    }
-    return true;
+    // Acquire: pairs with end. The flag's load is relaxed: it publishes nothing.
+    const auto come = [&] { return next_.load(kAcquire) == turn; };
+    team_.sleep_until([&] { return come() || stop.load(kRelaxed); });
+    return come();
   }
 
   void end() {
-    {
-      const std::lock_guard lock(mutex_);
-      ++next_;
-    }
-    changed_.notify_all();
+    next_.fetch_add(1, kRelease);   // pairs with await
+    team_.wake();
   }
 
  private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  u64 next_ = 0;
+  ThreadTeam& team_;
+  std::atomic<u64> next_{0};
 };
 
 }  // namespace latchlab

@@ -1,41 +1,43 @@
 #include "harness/trial/turns.h"
 
-#include <thread>
+#include <atomic>
 #include <vector>
 
+#include "harness/host/native_team.h"
+#include "harness/host/run_on_testing.h"
+#include "harness/host/virtual_team_testing.h"
 #include "src/testing/catch.h"
 
 namespace latchlab {
 namespace {
 
-TEST_CASE("turns come in their order, whichever threads they are in") {
-  Turns turns;
+TEMPLATE_TEST_CASE("turns come in their order, whichever threads they are in", "", NativeTeam, testing::VirtualTeam) {
+  TestType team;
+  Turns turns(team);
   turns.start();
   const std::atomic<bool> stop{false};
   std::vector<u32> order;
-  std::vector<std::thread> threads;
-  for (u32 t = 0; t < 3; ++t) {
-    threads.emplace_back([&, t] {
-      for (u32 turn = t; turn < 300; turn += 3) {
-        if (!turns.await(turn, stop)) return;
-        order.push_back(turn);   // by one thread at a time, or the thread sanitizer objects
-        turns.end();
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
+  testing::run_on(team, 3, [&](u32 t) {
+    for (u32 turn = t; turn < 300; turn += 3) {
+      if (!turns.await(turn, stop)) return;
+      order.push_back(turn);   // by one thread at a time, or the thread sanitizer objects
+      turns.end();
+    }
+  });
   REQUIRE(order.size() == 300);
   for (u32 turn = 0; turn < 300; ++turn) CHECK(order[turn] == turn);
 }
 
-TEST_CASE("who waits for a turn that does not come hears that all is to stop") {
-  Turns turns;
+TEMPLATE_TEST_CASE("a thread that waits for a turn that does not come hears that all is to stop", "", NativeTeam, testing::VirtualTeam) {
+  TestType team;
+  Turns turns(team);
   turns.start();
   std::atomic<bool> stop{false};
   bool came = true;
-  std::thread waiting([&] { came = turns.await(1, stop); });
-  stop = true;
-  waiting.join();
+  testing::run_on(team, 2, [&](u32 t) {
+    if (t == 0) stop = true;
+    if (t == 1) came = turns.await(1, stop);
+  });
   CHECK_FALSE(came);
 }
 

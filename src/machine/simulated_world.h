@@ -99,6 +99,13 @@ class World {
   void park(const void* p);
   /// A pause or a yield; aborts a transaction.
   void pass(Event event);
+  /// Whether a fiber runs.
+  static bool inside() { return me != nullptr; }
+  // In a fiber:
+  /// What is not simulated takes its time all the same: no event, and no other fiber runs meanwhile.
+  static void spend(u64 ns) { me->clock += ns; }
+  /// Returns when no other fiber is earlier.
+  static void await_turn() { get_unchecked().await_turn(*me); }
   u64 now() { return current().clock; }
   /// The number of the fiber that runs; 0 outside virtual time.
   u32 fiber() { return current().id; }

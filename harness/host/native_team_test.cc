@@ -1,7 +1,6 @@
-#include "harness/host/crew.h"
+#include "harness/host/native_team.h"
 
 #include <atomic>
-#include <chrono>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -12,16 +11,16 @@
 namespace latchlab {
 namespace {
 
-Clock::time_point soon() { return Clock::now() + std::chrono::milliseconds(1); }
+u64 soon() { return wall_clock().now() + 1'000'000; }
 
-TEST_CASE("every thread of a crew runs every phase once, on the same thread") {
+TEST_CASE("every thread of a team runs every phase once, on the same thread") {
   for (const u32 threads : {1U, 2U, 16U}) {
-    Crew crew(threads);
+    NativeTeam team(threads);
     std::vector<std::thread::id> ids(threads);
     std::vector<u32> runs(threads, 0);
     std::vector<u32> moved(threads, 0);
     for (u32 phase = 0; phase < 20; ++phase) {
-      CHECK_FALSE(crew.run(
+      CHECK_FALSE(team.run(
           [&](u32 t) {
             if (phase == 0) ids[t] = std::this_thread::get_id();
             moved[t] += ids[t] != std::this_thread::get_id();
@@ -34,11 +33,11 @@ TEST_CASE("every thread of a crew runs every phase once, on the same thread") {
   }
 }
 
-TEST_CASE("the caller watches while the crew works, and can end a phase") {
-  Crew crew(3);
+TEST_CASE("the caller watches while the team works, and can end a phase") {
+  NativeTeam team(3);
   std::atomic<bool> stop{false};
   u32 looks = 0;
-  CHECK_FALSE(crew.run(
+  CHECK_FALSE(team.run(
       [&](u32) {
         while (!stop.load()) std::this_thread::yield();
       },
@@ -50,10 +49,10 @@ TEST_CASE("the caller watches while the crew works, and can end a phase") {
   CHECK(looks >= 5);
 }
 
-TEST_CASE("what a thread throws comes back, stops the others, and leaves the crew usable") {
-  Crew crew(4);
+TEST_CASE("what a thread throws comes back, stops the others, and leaves the team usable") {
+  NativeTeam team(4);
   std::atomic<bool> stop{false};
-  const std::exception_ptr failure = crew.run(
+  const std::exception_ptr failure = team.run(
       [&](u32 t) {
         if (t == 2) throw std::runtime_error("thread two");
         while (!stop.load()) std::this_thread::yield();
@@ -61,7 +60,7 @@ TEST_CASE("what a thread throws comes back, stops the others, and leaves the cre
       soon, [&] { stop.store(true); });
   REQUIRE(failure);
   CHECK_THROWS_WITH(std::rethrow_exception(failure), "thread two");
-  CHECK_FALSE(crew.run([](u32) {}, soon, [] {}));
+  CHECK_FALSE(team.run([](u32) {}, soon, [] {}));
 }
 
 TEST_CASE("a barrier holds until all have come, phase after phase") {

@@ -1,0 +1,111 @@
+#include "harness/host/native_team.h"
+
+#include <chrono>
+
+#include "harness/host/environment.h"
+#include "harness/host/placement.h"
+#include "src/machine/native.h"
+
+namespace latchlab {
+namespace {
+
+class WallClock final : public Clock {
+ public:
+  u64 now() override { return Native::now(); }
+};
+
+}  // namespace
+
+Clock& wall_clock() {
+  static WallClock clock;
+  return clock;
+}
+
+void NativeTeam::begin(u32 threads) {
+  start_ = std::make_unique<Barrier>(threads);
+  threads_.reserve(threads);
+  try {
+    for (u32 t = 0; t < threads; ++t) threads_.emplace_back([this, t] { work(t); });
+  } catch (...) {
+    end();   // those that started must not outlive this object
+    throw;
+  }
+}
+
+void NativeTeam::end() {
+  {
+    const std::lock_guard lock(mutex_);
+    over_ = true;
+  }
+  begin_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
+  over_ = false;
+  phase_ = 0;
+}
+
+std::exception_ptr NativeTeam::run(const std::function<void(u32)>& task, const std::function<u64()>& watch,
+                                   const std::function<void()>& on_failure) {
+  std::unique_lock lock(mutex_);
+  task_ = &task;
+  on_failure_ = &on_failure;
+  failure_ = nullptr;
+  busy_ = static_cast<u32>(threads_.size());
+  ++phase_;
+  begin_.notify_all();
+  while (busy_ > 0) {
+    lock.unlock();
+    const std::chrono::nanoseconds next(watch());
+    lock.lock();
+    // The wall clock's nanoseconds are the steady clock's.
+    finished_.wait_until(lock, std::chrono::steady_clock::time_point(next), [&] { return busy_ == 0; });
+  }
+  return failure_;
+}
+
+void NativeTeam::work(u32 thread) {
+  for (u64 seen = 0;;) {
+    {
+      std::unique_lock lock(mutex_);
+      begin_.wait(lock, [&] { return over_ || phase_ != seen; });
+      if (over_) return;
+      seen = phase_;
+    }
+    start_->arrive_and_wait();
+    try {
+      (*task_)(thread);
+    } catch (...) {
+      const std::lock_guard lock(mutex_);
+      if (!failure_) failure_ = std::current_exception();
+      (*on_failure_)();
+    }
+    const std::lock_guard lock(mutex_);
+    if (--busy_ == 0) finished_.notify_one();
+  }
+}
+
+void NativeTeam::wait_while(const std::atomic<u64>& word, u64 value) {
+  Native::wait_until(word, [value](u64 now) { return now != value; });
+}
+
+void NativeTeam::sleep_until(const std::function<bool()>& done) {
+  std::unique_lock lock(sleepers_);
+  while (!done()) changed_.wait_for(lock, std::chrono::milliseconds(10));
+}
+
+void NativeTeam::wake() {
+  { const std::lock_guard lock(sleepers_); }
+  changed_.notify_all();
+}
+
+void NativeTeam::idle(u64, bool yields) { yields ? Native::yield() : Native::pause(); }
+
+bool NativeTeam::pin(u32 cpu) { return pin_this_thread(cpu); }
+
+std::optional<u32> NativeTeam::cpu() { return this_cpu(); }
+
+std::optional<u64> NativeTeam::ran_ns() { return thread_time_ns(); }
+
+std::optional<ProcessorTime> NativeTeam::processor_time() { return latchlab::processor_time(); }
+
+}  // namespace latchlab

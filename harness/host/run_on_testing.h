@@ -1,0 +1,19 @@
+#pragma once
+
+#include <exception>
+#include <functional>
+
+#include "harness/host/thread_team.h"
+#include "src/base/types.h"
+
+namespace latchlab::testing {
+
+/// Runs task(t) on threads 0 to `threads` - 1 of a team that has not begun, and throws what one of them throws.
+inline void run_on(ThreadTeam& team, u32 threads, const std::function<void(u32)>& task) {
+  team.begin(threads);
+  const std::exception_ptr failure = team.run(task, [&] { return team.clock().now() + 1'000'000'000; }, [] {});
+  team.end();
+  if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace latchlab::testing

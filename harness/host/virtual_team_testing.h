@@ -1,0 +1,134 @@
+// A team whose threads are fibers in virtual time: the same program takes the same turns and the same time wherever and however
+// often it runs, and a second of it takes what its work takes.
+//
+// Time passes where somebody spends it: an operation of a test's index by spend(), a look at the clock by being one, a wait by waiting.
+// What does neither takes none. Fibers take turns where they spend or wait, so what is between is done at once; a loop that does
+// neither never ends.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <exception>
+#include <functional>
+#include <optional>
+#include <stdexcept>
+
+#include "harness/host/thread_team.h"
+#include "src/machine/simulated_costs.h"
+#include "src/machine/simulated_world.h"
+
+namespace latchlab::testing {
+
+class VirtualTeam final : public ThreadTeam {
+ public:
+  /// A look at the clock takes so long.
+  explicit VirtualTeam(u64 look_ns = 20) : clock_(look_ns) {}
+
+  /// The fiber that calls is busy for so long. Nothing in a thread of the system.
+  static void spend(u64 ns) {
+    if (!World::inside()) return;
+    World::spend(ns);
+    World::await_turn();
+  }
+
+  [[nodiscard]] Clock& clock() override { return clock_; }
+  /// What it says while no thread runs.
+  [[nodiscard]] u64& outside() { return clock_.outside; }
+
+  /// At most 63.
+  void begin(u32 threads) override { threads_ = threads; }
+  void end() override { threads_ = 0; }
+
+  [[nodiscard]] std::exception_ptr run(const std::function<void(u32)>& task, const std::function<u64()>& watch,
+                                       const std::function<void()>& on_failure) override {
+    std::exception_ptr failure;
+    u32 busy = threads_;
+    u64 end = clock_.outside;
+    Start costs(clock_.outside);
+    const World::Outcome outcome = World::get().run(threads_ + 1, costs, ~u64{0}, [&](u32 fiber) {
+      if (fiber == threads_) {
+        while (busy > 0) wait_until(watch());
+        return;
+      }
+      try {
+        task(fiber);
+      } catch (...) {
+        if (!failure) failure = std::current_exception();
+        on_failure();
+      }
+      --busy;
+      end = std::max(end, World::get().now());
+    });
+    clock_.outside = end;
+    if (!outcome.failure.empty()) throw std::logic_error(outcome.failure);
+    return failure;
+  }
+
+  void wait_while(const std::atomic<u64>& word, u64 value) override {
+    while (word.load(kRelaxed) == value) look_again();   // relaxed, here as in all: there is one thread
+  }
+  void sleep_until(const std::function<bool()>& done) override {
+    while (!done()) look_again();
+  }
+  void wake() override {}
+  void idle(u64 ns, bool) override {
+    if (World::inside()) return wait_until(std::min(ns, World::get().now() + kWaitNs));
+    clock_.outside += std::min(ns - std::min(ns, clock_.outside), kWaitNs);
+  }
+
+  bool pin(u32 cpu) override {
+    seats_[World::get().fiber()] = cpu;
+    return true;
+  }
+  [[nodiscard]] std::optional<u32> cpu() override { return seats_[World::get().fiber()]; }
+  [[nodiscard]] std::optional<u64> ran_ns() override { return clock_.now(); }
+  [[nodiscard]] std::optional<ProcessorTime> processor_time() override {
+    return ProcessorTime{.ran_ns = clock_.now(), .waited_ns = 0, .sleeps = 0};
+  }
+
+ private:
+  static constexpr u64 kWaitNs = 1000;   // between two looks of a thread that waits
+  static constexpr u64 kEndOfTimes = 3'600'000'000'000;
+
+  class VirtualClock final : public Clock {
+   public:
+    explicit VirtualClock(u64 look_ns) : look_ns_(look_ns) {}
+    /// No turn is taken: mutexes may be held.
+    u64 now() override {
+      if (!World::inside()) return outside += look_ns_;
+      World::spend(look_ns_);
+      return World::get().now();
+    }
+    u64 outside = 1'000'000'000;   // not 0, which a program may take for no time
+
+   private:
+    const u64 look_ns_;
+  };
+
+  /// All fibers start at one time; nothing else of a Costs is asked.
+  class Start final : public Costs {
+   public:
+    explicit Start(u64 at) : at_(at) {}
+    u64 start(u32) override { return at_; }
+    u64 cost(const FiberStep&) override { return 0; }
+    u64 wake(u32, u64 asleep, u64) override { return asleep; }
+
+   private:
+    const u64 at_;
+  };
+
+  static void wait_until(u64 ns) {
+    const u64 now = World::get().now();
+    if (now > kEndOfTimes) World::get().fail("an hour of virtual time has passed");
+    World::spend(ns > now ? ns - now : 1);
+    World::await_turn();
+  }
+  static void look_again() { wait_until(World::get().now() + kWaitNs); }
+
+  u32 threads_ = 0;
+  std::array<std::optional<u32>, World::kMaxFibers> seats_;
+  VirtualClock clock_;
+};
+
+}  // namespace latchlab::testing
