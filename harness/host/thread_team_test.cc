@@ -1,19 +1,27 @@
-#include "harness/host/native_team.h"
+// What both teams promise.
+#include "harness/host/thread_team.h"
 
 #include <atomic>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "harness/host/barrier.h"
+#include "harness/host/native_team.h"
+#include "harness/host/virtual_team_testing.h"
 #include "harness/trial/meter.h"
 #include "src/testing/catch.h"
 
 namespace latchlab {
 namespace {
 
-u64 soon() { return wall_clock().now() + 1'000'000; }
+using testing::VirtualTeam;
 
-TEST_CASE("every thread of a team runs every phase once, on the same thread") {
+u64 soon(ThreadTeam& team) { return team.clock().now() + 1'000'000; }
+void pause(ThreadTeam& team) { team.idle(team.clock().now() + 1000, true); }
+
+TEST_CASE("every thread of a team of the system's runs every phase once, on the same thread") {
   for (const u32 threads : {1U, 2U, 16U}) {
     NativeTeam team(threads);
     std::vector<std::thread::id> ids(threads);
@@ -26,41 +34,63 @@ TEST_CASE("every thread of a team runs every phase once, on the same thread") {
             moved[t] += ids[t] != std::this_thread::get_id();
             ++runs[t];
           },
-          soon, [] {}));
+          [&] { return soon(team); }, [] {}));
     }
     CHECK(runs == std::vector<u32>(threads, 20));
     CHECK(moved == std::vector<u32>(threads, 0));
   }
 }
 
-TEST_CASE("the caller watches while the team works, and can end a phase") {
-  NativeTeam team(3);
+TEMPLATE_TEST_CASE("the caller watches while a team works, and can end a phase", "", NativeTeam, VirtualTeam) {
+  TestType team;
+  team.begin(3);
   std::atomic<bool> stop{false};
   u32 looks = 0;
   CHECK_FALSE(team.run(
       [&](u32) {
-        while (!stop.load()) std::this_thread::yield();
+        while (!stop.load()) pause(team);
       },
       [&] {
         if (++looks == 5) stop.store(true);
-        return soon();
+        return soon(team);
       },
       [] {}));
   CHECK(looks >= 5);
+  team.end();
 }
 
-TEST_CASE("what a thread throws comes back, stops the others, and leaves the team usable") {
-  NativeTeam team(4);
+TEMPLATE_TEST_CASE("what a thread throws comes back, stops the others, and leaves a team usable", "", NativeTeam, VirtualTeam) {
+  TestType team;
+  team.begin(4);
   std::atomic<bool> stop{false};
   const std::exception_ptr failure = team.run(
       [&](u32 t) {
         if (t == 2) throw std::runtime_error("thread two");
-        while (!stop.load()) std::this_thread::yield();
+        while (!stop.load()) pause(team);
       },
-      soon, [&] { stop.store(true); });
+      [&] { return soon(team); }, [&] { stop.store(true); });
   REQUIRE(failure);
   CHECK_THROWS_WITH(std::rethrow_exception(failure), "thread two");
-  CHECK_FALSE(team.run([](u32) {}, soon, [] {}));
+  CHECK_FALSE(team.run([](u32) {}, [&] { return soon(team); }, [] {}));
+  team.end();
+}
+
+TEST_CASE("in virtual time the earliest thread goes on, a phase lasts as long as its last thread, and a second takes no second") {
+  VirtualTeam team;
+  team.begin(3);
+  const u64 start = team.clock().now();
+  std::string order;
+  CHECK_FALSE(team.run(
+      [&](u32 t) {
+        for (u32 i = 0; i < 3; ++i) {
+          VirtualTeam::spend((t + 1) * 1'000'000'000);
+          order += static_cast<char>('0' + t);
+        }
+      },
+      [&] { return team.clock().now() + 400'000'000; }, [] {}));
+  CHECK(order == "001021212");   // at 1, 2, 2, 3, 3, 4, 6, 6 and 9 seconds
+  CHECK(team.clock().now() - start == Approx(9e9));
+  team.end();
 }
 
 TEST_CASE("a barrier holds until all have come, phase after phase") {
