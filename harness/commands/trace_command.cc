@@ -12,7 +12,7 @@
 
 #include "harness/config/numbers.h"
 #include "harness/host/environment.h"
-#include "harness/trial/run_parts.h"
+#include "harness/trial/measurement.h"
 #include "src/base/error.h"
 #include "src/base/key.h"
 #include "src/base/new_file.h"

@@ -1,5 +1,5 @@
 #include "harness/host/limits.h"
-#include "harness/trial/aftermath.h"
+#include "harness/trial/account.h"
 
 #include <algorithm>
 #include <utility>

@@ -15,7 +15,6 @@
 #include "harness/host/placement.h"
 #include "harness/host/topology.h"
 #include "harness/loop/toy_index.h"
-#include "harness/trial/account.h"
 #include "harness/trial/trial_testing.h"
 #include "src/testing/catch.h"
 #include "src/testing/temporary_file.h"
@@ -61,48 +60,6 @@ TEST_CASE("a thread's wait is the second number of its schedstat") {
   CHECK_FALSE(waited("17 x 3\n"));
   std::filesystem::remove_all(root);
   CHECK_FALSE(processor_time(root));
-}
-
-/// A result of threads that had so much of their time, while the host took so much.
-TrialResult judged(const OrReason<double>& on_processor, double steal_share, Status status = Status::kOk) {
-  TrialResult result;
-  result.status = status;
-  result.reason = status == Status::kOk ? "" : "the reason before";
-  result.health.on_processor = on_processor;
-  result.health.steal_share = steal_share;
-  judge_processors(result);
-  return result;
-}
-
-TEST_CASE("a run whose threads were kept from processors is noisy, and one that does not know is not") {
-  const TrialResult starved = judged(.47, 0);
-  CHECK(starved.status == Status::kNoisy);
-  CHECK_THAT(starved.reason, Catch::StartsWith("a thread was on a processor for 47.0 % of the time"));
-  CHECK(starved.health.notes.empty());
-  for (const auto& enough : {OrReason<double>(.9), OrReason<double>::missing("threads that share processors take turns")}) {
-    const TrialResult fine = judged(enough, .049);
-    CHECK(fine.status == Status::kOk);
-    CHECK(fine.reason.empty());
-    CHECK(fine.health.notes.empty());
-  }
-  const TrialResult robbed = judged(1.0, .12);   // by the host, which shows in no thread's time
-  CHECK(robbed.status == Status::kOk);
-  REQUIRE(robbed.health.notes.size() == 1);
-  CHECK_THAT(robbed.health.notes[0], Contains("took 12.0 % of the processors' time"));
-}
-
-TEST_CASE("a worse status stays and its reason, and that the run is noisy becomes a note") {
-  for (const Status worse : {Status::kDegraded, Status::kSkipped, Status::kFailed, Status::kInvalid}) {
-    const TrialResult before = judged(.47, 0, worse);
-    TrialResult after = judged(.47, 0);
-    after.worsen(worse, "the reason before");
-    for (const TrialResult& result : {before, after}) {
-      CHECK(result.status == worse);
-      CHECK(result.reason == "the reason before");
-      REQUIRE(result.health.notes.size() == 1);
-      CHECK_THAT(result.health.notes[0], Contains("on a processor for 47.0 % of the time"));
-    }
-  }
 }
 
 TEST_CASE("a noisy run ends with exit status 0, and with --strict as a degraded one does") {

@@ -1,8 +1,8 @@
 #include "harness/trial/account.h"
 
 #include <algorithm>
-#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -11,30 +11,39 @@
 
 #include "harness/config/numbers.h"
 #include "harness/config/values.h"
-#include "harness/host/interrupt.h"
-#include "harness/host/malloc_library.h"
 #include "harness/host/on_processor.h"
-#include "harness/loop/latency.h"
+#include "harness/host/placement.h"
 #include "harness/trial/latency_account.h"
 #include "harness/trial/offer.h"
+#include "harness/trial/pmu_account.h"
+#include "harness/trial/slo_search.h"
 #include "harness/trial/sync_account.h"
+#include "harness/trial/validate.h"
 #include "src/base/printable.h"
 #include "src/memory/accessed_bits.h"
+#include "workloads/workload.h"
 
 namespace latchlab {
 namespace {
 
-/// What a workload file says, which may change while its name stays.
-void describe_file(const Workload& workload, TrialResult& out) {
+constexpr double kMuchSteal = .05;
+
+/// What files of the workload say, which may change while their names stay.
+void describe_inputs(const Plan& plan, const Measurement& m, TrialResult& out) {
+  const Workload& workload = *plan.workload;
+  out.key_file = OrReason<KeyFile>::missing("the keys are from no file");
   out.trace = OrReason<TraceAbout>::missing("the workload is no trace");
   out.wiscer = OrReason<WiscerFile>::missing("the workload is no file of Wiscer");
   out.workload_phases = OrReason<std::vector<PhaseAbout>>::missing("the workload is no file of phases");
+  if (const auto& lines = m.key_lines) {
+    out.key_file = KeyFile{.lines = lines->total, .empty = lines->empty, .repeated = lines->repeated};
+  }
   if (!workload.phases().empty()) out.workload_phases = about(workload.phases());
   if (workload.wiscer()) out.wiscer = *workload.wiscer();
-  const auto& trace = workload.trace();
-  if (!trace) return;
-  out.trace = TraceAbout{.checksum = trace->checksum(), .operations = trace->ops().size(), .keys = trace->keys(),
-                          .loaded = trace->loaded(), .has_times = trace->has_times()};
+  if (const auto& trace = workload.trace()) {
+    out.trace = TraceAbout{.checksum = trace->checksum(), .operations = trace->ops().size(), .keys = trace->keys(),
+                            .loaded = trace->loaded(), .has_times = trace->has_times()};
+  }
 }
 
 /// What a Wiscer file says of the run and options say otherwise.
@@ -72,299 +81,380 @@ std::optional<std::string> rounded_up(const std::vector<WorkloadPhase>& phases) 
   return fmt::format("phases are whole blocks of {} operations: {}", Mix::kBlock, fmt::join(longer, ", "));
 }
 
-/// The mean time of a call over its keys.
-constexpr double kMuchSteal = .05;
-
-OrReason<double> per_key_ns(const Latency& latency, const std::vector<OperationRate>& rates, u32 batch) {
-  const auto timed = [&](OpKind kind) { return std::ranges::count(latency.operations, word(kind), &OperationLatency::name) != 0; };
-  if (timed(OpKind::kScan)) return OrReason<double>::missing("a scan has as many keys as it finds");
-  if (!timed(OpKind::kMultiGet)) return latency.all.mean_ns / batch;
-  if (latency.operations.size() > 1) return OrReason<double>::missing("multi-gets have several keys, and other timed calls one");
-  const OperationRate& gets = *std::ranges::find(rates, word(OpKind::kMultiGet), &OperationRate::name);
-  return latency.all.mean_ns * static_cast<double>(gets.count) / static_cast<double>(gets.keys);
+std::vector<std::string> notes_of_inputs(const Plan& plan, const Topology& topology, const Measurement& m) {
+  std::vector<std::string> notes = m.disturbances;
+  const auto note = [&](std::optional<std::string> text) {
+    if (text) notes.push_back(std::move(*text));
+  };
+  const Workload& workload = *plan.workload;
+  note(crowd(m.load_before, topology.processors.size()));
+  if (workload.mix().has(OpKind::kMultiGet) && !m.finds_batches) {
+    note(fmt::format("{} takes no batches: the keys of a multi-get are looked up by a call each", plan.config.index.name));
+  }
+  note(rounded_up(workload.phases()));
+  if (const auto& file = workload.wiscer()) {
+    for (std::string& text : overridden(*file, plan.config)) note(std::move(text));
+  }
+  if (const auto& trace = workload.trace()) note(resized(*trace, plan.config.value_size));
+  return notes;
 }
 
-class Account {
- public:
-  Account(const RunParts& run, const MeasuredPhase& phase, const PageUse& pages_before, TrialResult& out)
-      : run_(run), phase_(phase), pages_before_(pages_before), out_(out) {}
+bool has_run(const Measurement& m, std::string_view phase) {
+  return std::ranges::find(m.phases, phase, &Phases::Outcome::name) != m.phases.end();
+}
 
-  void report() {
-    const Disturbed disturbed = disturbed_between(phase_.before, disturbance_now());
-    report_disturbed(disturbed);
-    report_processors();
-    for (Worker& worker : run_.phases.workers()) {
-      worker.counters_after = worker.runner->counters();
-      Tally done = worker.tally;
-      worker.measured = (done -= worker.measured);
-    }
-    report_throughput();
-    report_offer();
-    report_sync();
-    report_pmu();
-    if (!run_.plan.index_degraded.empty()) out_.worsen(Status::kDegraded, run_.plan.index_degraded);
-    if (!run_.plan.mem_degraded.empty()) out_.worsen(Status::kDegraded, run_.plan.mem_degraded);
-    report_reclaim();
-    if (run_.config.latency_every != 0) report_latency();
-    report_memory(disturbed);
+/// How the run came to its measured phase, or did not.
+Remarks remarks_of_phases(const Plan& plan, const Measurement& m) {
+  Remarks out;
+  const auto fail = [&](std::string text) { out.push_back({Status::kFailed, std::move(text)}); };
+  if (!m.join_failure.empty()) fail(fmt::format("a thread cannot join the index: {}", m.join_failure));
+  if (!plan.seats.binds) out.push_back({Status::kOk, "threads are not pinned: the topology describes another machine"});
+  if (!m.pinned) out.push_back({Status::kOk, "the kernel refuses to pin threads"});
+  if (has_run(m, "payloads") && plan.config.batch.keys == 1) {   // batches see to their payloads in the loop that they have without
+    out.push_back({Status::kOk, "with payloads operations run in a loop of their own: a ratio to --value-size=8 has that in it"});
   }
-
- private:
-  void report_disturbed(const Disturbed& disturbed) {
-    out_.health.voluntary_switches = disturbed.voluntary_switches;
-    out_.health.involuntary_switches = disturbed.involuntary_switches;
-    out_.health.migrations = disturbed.migrations;
-    out_.health.steal_share = disturbed.steal_share;
+  for (const Phases::Outcome& phase : m.phases) {
+    if (!phase.failure.empty()) fail(fmt::format("{} in phase {}", phase.failure, phase.name));
   }
-
-  void report_processors() {
-    std::vector<std::optional<ProcessorTime>> times;
-    for (const Worker& worker : run_.phases.workers()) times.push_back(worker.processor_time);
-    out_.health.on_processor = run_.plan.seats.oversubscribed ? OrReason<double>::missing("threads that share processors take turns")
-                                                         : on_processor(times);
-    judge_processors(out_);
+  if (!m.measured) {
+    if (const auto found = obstacle(plan, m)) out.push_back(*found);
   }
+  if (!m.count_failure.empty()) fail(m.count_failure);
+  return out;
+}
 
-  void report_throughput() {
-    const double seconds = run_.phases.rounds().seconds();
-    const double wall = run_.phases.rounds().wall_seconds();
-    Tally all;
-    u64 making = 0;
-    u64 made = 0;
-    bool clocked = true;
-    for (const Worker& worker : run_.phases.workers()) {
-      all += worker.measured;
-      clocked &= worker.clocked;
-      making += worker.making_ns;
-      made += worker.made;
-    }
-    Throughput throughput = run_.phases.meter().throughput(seconds);
-    if (throughput.operations == 0 || seconds <= 0) {
-      out_.worsen(Status::kFailed,
-             run_.phases.full() ? run_.full("before an operation was done") : "no operation was done in the measured phase");
-      return;
-    }
-    throughput.interval_ns = run_.config.sample_ns;
-    const bool ends = run_.workload.trace() || !run_.workload.phases().empty();
-    throughput.ended_by = stop_requested()                                        ? Ending::kSignal
-                          : run_.phases.full()                                    ? Ending::kFull
-                          : ends && throughput.operations >= phase_.left          ? Ending::kWorkload
-                          : throughput.operations < phase_.total                  ? Ending::kTime
-                          : run_.config.ops > 0 && run_.config.ops <= phase_.left ? Ending::kOperations
-                                                                                  : Ending::kRecords;
-    throughput.generator_ns =
-        clocked ? OrReason<double>(static_cast<double>(making) / static_cast<double>(made))
-                : OrReason<double>::missing("the kernel does not tell a thread's time");
-    throughput.timed_share = wall > 0 ? std::min(1.0, seconds / wall) : 1;
-    note_early_end(throughput);
-    constexpr std::size_t kGets = static_cast<std::size_t>(OpKind::kMultiGet);
-    for (std::size_t k = 0; k < kOpKinds; ++k) {
-      if (all.count[k] == 0) continue;
-      const double share = static_cast<double>(all.count[k]) / static_cast<double>(throughput.operations);
-      throughput.per_operation.push_back({.name = std::string(kWords<OpKind>[k]),
-                                          .count = all.count[k],
-                                          .succeeded = all.succeeded[k],
-                                          .per_second = throughput.per_second * share,
-                                          .keys = k == kGets ? all.gets : 0,
-                                          .found = k == kGets ? all.got : 0});
-    }
-    out_.throughput = std::move(throughput);
+/// That the index was full: with what in it, and `when`.
+std::string full(const Plan& plan, const Measurement& m, std::string_view when) {
+  const std::string room = plan.most_keys == ~u64{0} ? std::string() : fmt::format(" in {} slots", plan.most_keys);
+  return fmt::format("the index was full, with {} keys{}, {}", m.tally.keys, room, when);
+}
+
+/// Whether inserts can only fail from now on.
+bool used_up(const Workload& workload, const Measurement& m) {
+  if (workload.by_file() || !workload.phases().empty()) return false;   // its inserts are of keys that it has for them
+  const Mix& mix = workload.mix();
+  const bool only_grows = mix.has(OpKind::kInsert) && !mix.fills() && !mix.has(OpKind::kErase);
+  return only_grows && m.keeps && m.tally.keys == m.key_capacity;
+}
+
+Ending ending_of(const Plan& plan, const Measurement& m) {
+  const MeasuredPhase& phase = *m.measured;
+  const u64 done = phase.metered.operations, asked = plan.config.ops;
+  const bool ends = plan.workload->trace() || !plan.workload->phases().empty();
+  return phase.stopped                       ? Ending::kSignal
+         : m.full                            ? Ending::kFull
+         : ends && done >= phase.left        ? Ending::kWorkload
+         : done < phase.total                ? Ending::kTime
+         : asked > 0 && asked <= phase.left  ? Ending::kOperations
+                                             : Ending::kRecords;
+}
+
+/// An end that may come as a surprise: of the two of an insert run the nearer one, and of any run a full index.
+Remarks early_end(const Plan& plan, const Measurement& m, const Throughput& t) {
+  Remarks out;
+  if (m.failed()) return out;
+  const auto note = [&](std::string text) { out.push_back({Status::kOk, std::move(text)}); };
+  const Config& config = plan.config;
+  const Workload& workload = *plan.workload;
+  const u64 before = m.stream_size - m.measured->left;   // operations that the warm-up did
+  if (t.ended_by == Ending::kFull) note(full(plan, m, "and so the run ended"));
+  if (workload.trace() && before > 0) {
+    note(fmt::format("the warm-up did the first {} operations of the trace's {}", before, m.stream_size));
   }
-
-  /// An end that may come as a surprise: of the two of an insert run the nearer one, and of any run a full index.
-  void note_early_end(const Throughput& t) {
-    if (out_.status >= Status::kFailed) return;
-    if (t.ended_by == Ending::kFull) {
-      out_.health.notes.push_back(run_.full("and so the run ended"));
-    }
-    if (run_.workload.trace() && phase_.left < run_.stream().size()) {
-      out_.health.notes.push_back(fmt::format("the warm-up did the first {} operations of the trace's {}",
-                                              run_.stream().size() - phase_.left, run_.stream().size()));
-    }
-    if (t.ended_by == Ending::kWorkload && (run_.config.time_ns > 0 || run_.config.ops > run_.stream().size())) {
-      out_.health.notes.push_back(fmt::format("the {} ended before the end that {} sets",
-                                              run_.workload.trace() ? "trace" : "workload",
-                                              run_.config.time_ns > 0 ? "--time" : "--ops"));
-    }
-    if (const auto& phases = run_.workload.phases(); !phases.empty() && t.ended_by != Ending::kWorkload) {
-      const u64 last = run_.stream().size() - phase_.left + t.operations - 1;   // operation that was done
-      const std::vector<u64> ends = run_.stream().sections();
-      const auto phase = static_cast<std::size_t>(std::ranges::upper_bound(ends, last) - ends.begin());
-      out_.health.notes.push_back(fmt::format("the run stopped in phase {} of {}, {}", phase + 1, phases.size(),
-                                              phases[phase].name));
-    }
-    if (!run_.workload.mix().fills()) return;
-    if (t.ended_by == Ending::kTime) {
-      out_.health.notes.push_back(
-          fmt::format("--time={} ended the run: {} of {} records were inserted, so the index was smaller",
-                      duration_text(run_.config.time_ns), t.operations, run_.config.records));
-    } else if (t.ended_by == Ending::kRecords && (run_.config.time_ns > 0 || run_.config.ops > 0)) {
-      out_.health.notes.push_back(fmt::format("all {} records were inserted before the end that {} sets",
-                                              run_.config.records, run_.config.ops > 0 ? "--ops" : "--time"));
-    }
+  if (t.ended_by == Ending::kWorkload && (config.time_ns > 0 || config.ops > m.stream_size)) {
+    note(fmt::format("the {} ended before the end that {} sets", workload.trace() ? "trace" : "workload",
+                     config.time_ns > 0 ? "--time" : "--ops"));
   }
-
-  /// An open loop that its threads cannot bear measures how long it was looked at.
-  void report_offer() {
-    if (!phase_.offer) {
-      out_.offer = OrReason<Offer>::missing(kClosedLoop);
-      return;
-    }
-    if (!out_.throughput) return;
-    if (run_.config.rate && phase_.offer->late) {   // a search says it of every try
-      out_.worsen(Status::kDegraded, too_much(*phase_.offer, out_.throughput->per_second));
-    }
-    out_.offer = *phase_.offer;
+  if (const auto& phases = workload.phases(); !phases.empty() && t.ended_by != Ending::kWorkload) {
+    std::size_t phase = 0;
+    for (u64 end = phases[0].operations; end < before + t.operations; end += phases[phase].operations) ++phase;
+    note(fmt::format("the run stopped in phase {} of {}, {}", phase + 1, phases.size(), phases[phase].name));
   }
-
-  void report_sync() {
-    std::vector<std::vector<u64>> counted;
-    for (const Worker& worker : run_.phases.workers()) {
-      std::vector<u64>& own = counted.emplace_back(worker.counters_after);
-      for (std::size_t i = 0; i < own.size(); ++i) own[i] -= worker.counters_before[i];
-    }
-    const u64 operations = out_.throughput ? out_.throughput->operations : 0;
-    SyncAccount account = sync_account(run_.trial, counted, run_.phases.meter().troubles(), operations, run_.config.batch.keys);
-    out_.sync = std::move(account.stats);
-    out_.worsen(account.status, account.reason);
+  if (!workload.mix().fills()) return out;
+  if (t.ended_by == Ending::kTime) {
+    note(fmt::format("--time={} ended the run: {} of {} records were inserted, so the index was smaller",
+                     duration_text(config.time_ns), t.operations, config.records));
+  } else if (t.ended_by == Ending::kRecords && (config.time_ns > 0 || config.ops > 0)) {
+    note(fmt::format("all {} records were inserted before the end that {} sets", config.records,
+                     config.ops > 0 ? "--ops" : "--time"));
   }
+  return out;
+}
 
-  /// Closes the threads' events.
-  void report_pmu() {
-    std::vector<std::vector<PmuCount>> of_threads, of_packages;
-    for (Worker& worker : run_.phases.workers()) {
-      if (worker.pmu) of_threads.push_back(worker.pmu->counts());
-      worker.pmu.reset();
-    }
-    for (const auto& package : phase_.packages) of_packages.push_back(package->counts());
-    if (run_.events.empty()) {
-      out_.pmu = OrReason<PmuResult>::missing("--pmu=off");
-    } else if (out_.throughput) {
-      out_.pmu = pmu_account(run_.events, of_threads, of_packages, out_.throughput->operations);
-    }
+/// An open loop that its threads cannot bear measures how long it was looked at.
+Account<OrReason<Offer>> offer_account(const Config& config, const MeasuredPhase& phase, const OrReason<Throughput>& throughput) {
+  if (!phase.offer) return {OrReason<Offer>::missing(kClosedLoop), {}};
+  if (!throughput) return {};
+  Account<OrReason<Offer>> out{*phase.offer, {}};
+  if (config.rate && phase.offer->late) {   // a search says it of every try
+    out.remarks.push_back({Status::kDegraded, too_much(*phase.offer, throughput->per_second)});
   }
+  return out;
+}
 
-  void report_reclaim() {
-    const OrReason<ReclaimCounters>& before = phase_.reclaim;
-    const OrReason<ReclaimCounters> after = run_.trial.reclaim();
-    if (!before || !after) {
-      out_.sync.reclaim = OrReason<std::vector<NamedCount>>::missing(after.reason);
-      return;
-    }
-    ReclaimCounters counts = counters_since(*before, *after);
-    counts.pending = after->pending;
-    out_.sync.reclaim = counts_of(counts);
-    if (counts.stalled > 0) {
-      out_.health.notes.push_back(
-          fmt::format("memory to reclaim piled up {} times: a thread was long in its operation", counts.stalled));
-    }
+OrReason<PmuResult> pmu_of(const Measurement& m, const OrReason<Throughput>& throughput) {
+  if (m.events.empty()) return OrReason<PmuResult>::missing("--pmu=off");
+  if (!throughput) return {};
+  std::vector<std::vector<PmuCount>> threads;
+  for (const MeasuredThread& thread : m.measured->threads) threads.push_back(thread.events);
+  return pmu_account(m.events, threads, m.measured->packages, throughput->operations);
+}
+
+/// But for the threads'.
+Placement placement_of(const Plan& plan, const Measurement& m) {
+  using Nodes = OrReason<PageNodes>;
+  Placement out;
+  out.requested = plan.config.pin.text;
+  out.mem = plan.config.mem.text;
+  out.mem_by = !plan.not_placed.empty() ? OrReason<PlacedBy>::missing(plan.not_placed)
+               : plan.places_chunks()   ? OrReason(PlacedBy::kChunks)
+                                        : OrReason(PlacedBy::kThreads);
+  out.processors = plan.seats.processors;
+  out.oversubscribed = plan.seats.oversubscribed;
+  if (m.operations() == 0) return out;
+  out.page_nodes = !plan.own_memory.empty() ? Nodes::missing(plan.own_memory)
+                   : plan.places_chunks()   ? m.page_nodes
+                                            : Nodes::missing("nodes are from malloc, which does not say where its memory is");
+  return out;
+}
+
+/// A processor that was not seen is missing for the reason `unseen`.
+std::vector<ThreadPlace> places_of_threads(const Plan& plan, const Topology& topology, const Measurement& m,
+                                           const std::string& unseen) {
+  std::vector<std::optional<u32>> seen_on(plan.seats.threads());
+  for (std::size_t t = 0; m.measured && t < m.measured->threads.size(); ++t) seen_on[t] = m.measured->threads[t].seen_on;
+  return thread_places(topology, plan.seats, seen_on, unseen);
+}
+
+Validation validation_of(const Config& config, const Measurement& m) {
+  Validation out;
+  out.mode = config.validate;
+  if (!m.keeps) return out;
+  if (config.validate == Validate::kOff) return no_validation();
+  return m.contents ? validate(m.tally, *m.contents) : out;
+}
+
+/// The limits with what an operation is worth in them.
+Limits limits_of(const Plan& plan, const Measurement& m, const Throughput& throughput) {
+  constexpr const char* kWaits = "threads of an open loop wait for operations, too: what one takes is its latency";
+  Limits out = m.limits;
+  if (m.measured->offer) {
+    out.chase_ratio = out.independent_ratio = OrReason<double>::missing(kWaits);
+  } else {
+    set_limit_ratios(out, throughput, plan.seats.processors);
   }
-
-  /// After report_sync, which says what the policy counts.
-  void report_latency() {
-    const u32 every = run_.config.latency_every;
-    Latencies all(every, run_.config.batch.keys);
-    for (const Worker& worker : run_.phases.workers()) all += *worker.latencies;
-    if (!out_.throughput) return;
-    Latency latency = latency_of(all, out_.sync);
-    if (latency.all.count == 0) {
-      out_.latency = OrReason<Latency>::missing(fmt::format("no call was timed: one in {} is, and there were fewer", every));
-    } else {
-      const Throughput& all_calls = *out_.throughput;
-      const double threads_ns = all_calls.seconds * 1e9 * static_cast<double>(run_.phases.workers().size());
-      latency.share_of_time = std::min(1.0, static_cast<double>(latency.all.count) * latency.all.mean_ns / threads_ns);
-      latency.per_key_ns = per_key_ns(latency, all_calls.per_operation, run_.config.batch.keys);
-      if (!phase_.offer) out_.health.notes.push_back(cost_of_timing(latency, all_calls.operations, run_.config.batch.keys));
-      out_.latency = std::move(latency);
-    }
-  }
-
-  void report_memory(const Disturbed& disturbed) {
-    const PageUse pages = page_use();
-    out_.memory.minor_faults = disturbed.minor_faults;
-    out_.memory.major_faults = disturbed.major_faults;
-    out_.memory.rss = pages.known ? OrReason<u64>(pages.rss)
-                                  : OrReason<u64>::missing("/proc/self/smaps_rollup cannot be read");
-    out_.memory.huge_share = huge_share_between(pages_before_, pages);
-    out_.memory.page_bytes = page_bytes_between(pages_before_, pages);
-    if (run_.config.clear_accessed_ns == 0) {
-      out_.memory.accessed_cleared = OrReason<u64>::missing("--clear-accessed=off");
-    } else if (phase_.accessed_cleared == 0) {
-      const std::string why = why_accessed_stay().value_or(fmt::format("{} was written in vain", kClearRefs));
-      out_.memory.accessed_cleared = OrReason<u64>::missing(why);
-      out_.worsen(Status::kDegraded, "Accessed bits are not cleared: " + why);
-    } else {
-      out_.memory.accessed_cleared = phase_.accessed_cleared;
-    }
-  }
-
-  const RunParts& run_;
-  const MeasuredPhase& phase_;
-  const PageUse& pages_before_;
-  TrialResult& out_;
-};
+  return out;
+}
 
 }  // namespace
 
-void judge_processors(TrialResult& result) {
-  const Health& health = result.health;
+std::optional<Remark> obstacle(const Plan& plan, const Measurement& m) {
+  const auto failed = [](std::string text) { return Remark{Status::kFailed, std::move(text)}; };
+  if (!m.loaded) {
+    const std::string mistakes = m.keeps ? describe_errors(m.tally) : std::string();
+    if (!mistakes.empty()) {
+      const char* const when = has_run(m, "verify") ? "verifying what was loaded" : "loading";
+      return Remark{Status::kInvalid, fmt::format("while {}: {}", when, mistakes)};
+    }
+    if (m.full) return failed(full(plan, m, fmt::format("before all {} records were loaded", plan.config.records)));
+    return std::nullopt;
+  }
+  if (plan.workload->trace() && m.left == 0) {
+    return failed(fmt::format("the warm-up did all {} operations of the trace; --warmup=0 leaves it out", m.stream_size));
+  }
+  if (m.full) return failed(full(plan, m, "in the warm-up, which inserts too; --warmup=0 leaves it out"));
+  if (!used_up(*plan.workload, m)) return std::nullopt;
+  return failed(fmt::format("no key is left to insert: all {} of --keys={} were in the index after the warm-up, which inserts too; "
+                            "load fewer --records", m.key_capacity, plan.config.keys.str()));
+}
+
+Account<Health> health_account(const Plan& plan, const Measurement& m) {
+  Account<Health> out;
+  Health& health = out.part;
+  health.load_before = m.load_before;
+  if (!m.measured) return out;
+  const Disturbed disturbed = disturbed_between(m.measured->before, m.measured->after);
+  health.voluntary_switches = disturbed.voluntary_switches;
+  health.involuntary_switches = disturbed.involuntary_switches;
+  health.migrations = disturbed.migrations;
+  health.steal_share = disturbed.steal_share;
+  std::vector<std::optional<ProcessorTime>> times;
+  for (const MeasuredThread& thread : m.measured->threads) times.push_back(thread.processor_time);
+  health.on_processor = plan.seats.oversubscribed ? OrReason<double>::missing("threads that share processors take turns")
+                                                  : on_processor(times);
   if (health.on_processor && *health.on_processor < kEnoughOnProcessor) {
-    const std::string share = percent(*health.on_processor);
-    result.worsen(Status::kNoisy, fmt::format("a thread was on a processor for {} of the time in which it could have run: others "
-                                              "had it, and an idle machine does more", share));
+    out.remarks.push_back({Status::kNoisy, fmt::format("a thread was on a processor for {} of the time in which it could have run: "
+                                                        "others had it, and an idle machine does more",
+                                                        percent(*health.on_processor))});
   }
   if (health.steal_share && *health.steal_share >= kMuchSteal) {
-    result.health.notes.push_back(fmt::format("the host took {} of the processors' time", percent(*health.steal_share)));
+    out.remarks.push_back({Status::kOk, fmt::format("the host took {} of the processors' time", percent(*health.steal_share))});
+  }
+  return out;
+}
+
+Account<OrReason<Throughput>> throughput_account(const Plan& plan, const Measurement& m) {
+  if (m.operations() == 0) {
+    const std::string why = m.full ? full(plan, m, "before an operation was done") : "no operation was done in the measured phase";
+    return {{}, {{Status::kFailed, why}}};
+  }
+  const MeasuredPhase& phase = *m.measured;
+  Throughput t = phase.metered;
+  t.interval_ns = plan.config.sample_ns;
+  t.ended_by = ending_of(plan, m);
+  t.generator_ns = phase.generator_ns ? OrReason(*phase.generator_ns)
+                                      : OrReason<double>::missing("the kernel does not tell a thread's time");
+  t.timed_share = phase.wall_seconds > 0 ? std::min(1.0, t.seconds / phase.wall_seconds) : 1;
+  const Tally& all = phase.done;
+  constexpr std::size_t kGets = static_cast<std::size_t>(OpKind::kMultiGet);
+  for (std::size_t k = 0; k < kOpKinds; ++k) {
+    if (all.count[k] == 0) continue;
+    const double share = static_cast<double>(all.count[k]) / static_cast<double>(t.operations);
+    t.per_operation.push_back({.name = std::string(kWords<OpKind>[k]),
+                               .count = all.count[k],
+                               .succeeded = all.succeeded[k],
+                               .per_second = t.per_second * share,
+                               .keys = k == kGets ? all.gets : 0,
+                               .found = k == kGets ? all.got : 0});
+  }
+  Remarks remarks = early_end(plan, m, t);
+  return {std::move(t), std::move(remarks)};
+}
+
+Account<OrReason<std::vector<NamedCount>>> reclaim_account(const MeasuredPhase& phase) {
+  const auto &before = phase.reclaim_before, &after = phase.reclaim_after;
+  if (!before || !after) return {OrReason<std::vector<NamedCount>>::missing(after.reason), {}};
+  ReclaimCounters counts = counters_since(*before, *after);
+  counts.pending = after->pending;
+  Account<OrReason<std::vector<NamedCount>>> out{counts_of(counts), {}};
+  if (counts.stalled > 0) {
+    out.remarks.push_back({Status::kOk, fmt::format("memory to reclaim piled up {} times: a thread was long in its operation",
+                                                     counts.stalled)});
+  }
+  return out;
+}
+
+Account<MemoryUse> memory_account(const Plan& plan, const Measurement& m) {
+  using Malloc = OrReason<MallocServer>;
+  using Bytes = OrReason<u64>;
+  Account<MemoryUse> out;
+  MemoryUse& memory = out.part;
+  memory.payload = plan.payloads != 0 ? Bytes(plan.payload_bytes()) : Bytes::missing("values are in the index: --value-size=8");
+  memory.malloc = !plan.own_memory.empty()        ? Malloc::missing(plan.own_memory)
+                  : calls_malloc(plan.config.alloc) ? Malloc(m.malloc)
+                                                    : Malloc::missing("nodes are not from malloc");
+  if (m.keeps) {
+    memory.index_live = m.live_bytes;
+    memory.index_reserved = m.reserved_bytes;
+    memory.keys = m.tally.keys;
+    if (m.keys_at_start) memory.keys_at_start = *m.keys_at_start;
+    memory.bytes_per_key = m.tally.keys > 0 ? OrReason(static_cast<double>(m.reserved_bytes) / static_cast<double>(m.tally.keys))
+                                            : OrReason<double>::missing("the index is empty");
+  }
+  if (!m.measured) return out;
+  const MeasuredPhase& phase = *m.measured;
+  const Disturbed disturbed = disturbed_between(phase.before, phase.after);
+  memory.minor_faults = disturbed.minor_faults;
+  memory.major_faults = disturbed.major_faults;
+  memory.rss = phase.pages.known ? Bytes(phase.pages.rss) : Bytes::missing("/proc/self/smaps_rollup cannot be read");
+  memory.huge_share = huge_share_between(m.pages_before, phase.pages);
+  memory.page_bytes = page_bytes_between(m.pages_before, phase.pages);
+  if (plan.config.clear_accessed_ns == 0) {
+    memory.accessed_cleared = Bytes::missing("--clear-accessed=off");
+  } else if (phase.accessed_cleared == 0) {
+    const std::string why = phase.accessed_stay.value_or(fmt::format("{} was written in vain", kClearRefs));
+    memory.accessed_cleared = Bytes::missing(why);
+    out.remarks.push_back({Status::kDegraded, "Accessed bits are not cleared: " + why});
+  } else {
+    memory.accessed_cleared = phase.accessed_cleared;
+  }
+  return out;
+}
+
+void set_limit_ratios(Limits& limits, const Throughput& throughput, u32 processors) {
+  const double operation_ns =
+      throughput.seconds * 1e9 * processors / static_cast<double>(throughput.operations);
+  if (limits.chase_ns && *limits.chase_ns > 0) limits.chase_ratio = operation_ns / *limits.chase_ns;
+  if (limits.independent_ns && *limits.independent_ns > 0) {
+    limits.independent_ratio = operation_ns / *limits.independent_ns;
   }
 }
 
-void describe(const RunParts& run, TrialResult& out) {
-  out.validation.mode = run.config.validate;
-  if (!run.config.slo) out.slo = OrReason<SloSearch>::missing("there is no bound to keep");
-  if (run.config.latency_every == 0) {
-    out.latency = OrReason<Latency>::missing(run.config.rate ? kUntimed : "single calls are timed with --latency");
+TrialResult document(const Plan& plan, const Topology& topology, const Measurement& m) {
+  const Config& config = plan.config;
+  TrialResult out;
+  const auto found = [&](Status status, const std::string& text) {
+    status == Status::kOk ? out.health.notes.push_back(text) : out.worsen(status, text);
+  };
+  const auto fold = [&](const Remarks& remarks) {
+    for (const Remark& remark : remarks) found(remark.status, remark.text);
+  };
+  const auto take = [&](auto& part, auto account) {
+    part = std::move(account.part);
+    fold(account.remarks);
+  };
+  const auto health = health_account(plan, m);
+  out.health = health.part;
+  out.health.notes = notes_of_inputs(plan, topology, m);
+  out.interrupted = m.interrupted;
+  out.placement = placement_of(plan, m);
+  out.stream = m.print;
+  out.rows = m.rows;
+  out.nodes_per_fetch = m.nodes_per_fetch;
+  describe_inputs(plan, m, out);
+  if (config.latency_every == 0) {
+    out.latency = OrReason<Latency>::missing(config.rate ? kUntimed : "single calls are timed with --latency");
   }
-  out.placement.requested = run.config.pin.text;
-  out.placement.mem = run.config.mem.text;
-  out.placement.mem_by = !run.plan.not_placed.empty()    ? OrReason<PlacedBy>::missing(run.plan.not_placed)
-                          : run.plan.places_chunks() ? OrReason(PlacedBy::kChunks)
-                                                    : OrReason(PlacedBy::kThreads);
-  out.health.load_before = load_average();
-  out.health.notes = disturbances();
-  if (auto note = crowd(out.health.load_before, run.topology.processors.size())) out.health.notes.push_back(*note);
-  if (run.workload.mix().has(OpKind::kMultiGet) && !run.trial.finds_batches()) {
-    out.health.notes.push_back(fmt::format("{} takes no batches: the keys of a multi-get are looked up by a call each",
-                                           run.config.index.name));
+  if (!config.slo) {
+    out.slo = OrReason<SloSearch>::missing("there is no bound to keep");
+  } else if (m.slo) {
+    out.slo = !m.slo->tries.empty() ? OrReason(*m.slo) : OrReason<SloSearch>::missing("no rate was tried");
   }
-  if (auto note = rounded_up(run.workload.phases())) out.health.notes.push_back(*note);
-  if (run.keys.from_lines()) {
-    const KeySet::Lines& lines = run.keys.lines();
-    out.key_file = KeyFile{.lines = lines.total, .empty = lines.empty, .repeated = lines.repeated};
-  } else {
-    out.key_file = OrReason<KeyFile>::missing("the keys are from no file");
-  }
-  describe_file(run.workload, out);
-  if (const auto& file = run.workload.wiscer()) {
-    for (std::string& note : overridden(*file, run.config)) out.health.notes.push_back(std::move(note));
-  }
-  if (const auto& trace = run.workload.trace()) {
-    if (auto note = resized(*trace, run.config.value_size)) out.health.notes.push_back(*note);
-  }
-  out.memory.payload = run.plan.payloads != 0 ? OrReason<u64>(run.plan.payload_bytes())
-                                                : OrReason<u64>::missing("values are in the index: --value-size=8");
-  if (!run.plan.own_memory.empty()) {
-    out.memory.malloc = OrReason<MallocServer>::missing(run.plan.own_memory);
-  } else if (calls_malloc(run.config.alloc)) {
-    out.memory.malloc = malloc_server();
-  } else {
-    out.memory.malloc = OrReason<MallocServer>::missing("nodes are not from malloc");
-  }
-  out.placement.processors = run.plan.seats.processors;
-  out.placement.oversubscribed = run.plan.seats.oversubscribed;
-}
+  for (const Phases::Outcome& phase : m.phases) out.add_phase(phase.name, phase.seconds, phase.operations);
 
-void account_for(const RunParts& run, const MeasuredPhase& phase, const PageUse& pages_before, TrialResult& out) {
-  Account(run, phase, pages_before, out).report();
+  fold(remarks_of_phases(plan, m));
+  if (m.slo) {
+    if (const std::string why = why_no_rate(*config.slo, *m.slo, m.full); !why.empty()) found(Status::kDegraded, why);
+  }
+  fold(health.remarks);
+  if (m.measured) {
+    const MeasuredPhase& phase = *m.measured;
+    take(out.throughput, throughput_account(plan, m));
+    take(out.offer, offer_account(config, phase, out.throughput));
+    take(out.sync, sync_account(phase, m.elides, config.batch.keys));
+    out.pmu = pmu_of(m, out.throughput);
+    for (const std::string& why : {plan.index_degraded, plan.mem_degraded}) {
+      if (!why.empty()) found(Status::kDegraded, why);
+    }
+    take(out.sync.reclaim, reclaim_account(phase));
+    if (config.latency_every != 0 && out.throughput) take(out.latency, latency_account(config, phase, *out.throughput, out.sync));
+  }
+  take(out.memory, memory_account(plan, m));
+  if (m.measured && used_up(*plan.workload, m)) {
+    found(Status::kOk, fmt::format("at the end all {} of --keys={} were in the index: inserts that came after the last of them "
+                                   "failed", m.key_capacity, config.keys.str()));
+  }
+  if (!m.leave_failure.empty()) found(Status::kFailed, fmt::format("a thread cannot leave the index: {}", m.leave_failure));
+  if (!m.start_failure.empty()) found(Status::kFailed, fmt::format("the threads cannot be started: {}", m.start_failure));
+  if (!out.throughput) {
+    if (m.interrupted) found(Status::kFailed, "the run was interrupted before the measured phase");
+    nothing_measured(out, out.status == Status::kOk ? "the measured phase did not run" : out.reason);
+  }
+
+  out.placement.threads = places_of_threads(plan, topology, m, out.throughput ? "the kernel does not say" : out.throughput.reason);
+  out.validation = validation_of(config, m);
+  if (!m.keeps) {
+    nothing_kept(out);
+  } else {
+    const std::string mistakes = describe_errors(m.tally);
+    if (!mistakes.empty()) found(Status::kInvalid, "during the run: " + mistakes);
+    // An operation that memory ran out in may have counted and not returned, in an index with memory of its own.
+    const bool excused = out.status == Status::kFailed && !plan.own_memory.empty();
+    if (!out.validation.passed.value.value_or(true) && !excused) found(Status::kInvalid, out.validation.detail);
+    if (out.throughput) out.limits = limits_of(plan, m, *out.throughput);
+  }
+  if (!out.throughput) out.limits = no_limits("there is no throughput to compare with");
+  return out;
 }
 
 }  // namespace latchlab

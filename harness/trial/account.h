@@ -1,34 +1,36 @@
-// What is said of a run, before its threads begin and of its measured phase.
+// Accounts: what a Measurement means, part by part. They are functions of a plan and of what was observed, and of nothing else;
+// document() puts their parts together.
 #pragma once
 
 #include <optional>
 
-#include "harness/host/environment.h"
+#include "harness/config/plan.h"
+#include "harness/host/topology.h"
 #include "harness/result/result.h"
-#include "harness/trial/pmu_account.h"
-#include "harness/trial/run_parts.h"
+#include "harness/trial/remark.h"
+#include "harness/trial/measurement.h"
 
 namespace latchlab {
 
-/// The phase that is reported: what there was as it began, and how it was run.
-struct MeasuredPhase {
-  u64 total = 0;   ///< operations that there would have been without an end by time
-  u64 left = 0;    ///< of the stream, as it began
-  std::optional<Offer> offer;   ///< none: a closed loop
-  PackageCounters packages;   ///< they have ended
-  OrReason<ReclaimCounters> reclaim;
-  Disturbance before;
-  u64 accessed_cleared = 0;   ///< how often
-};
+/// The whole document. The worst remark is its status (TrialResult::worsen), and notes are in the order of the run.
+[[nodiscard]] TrialResult document(const Plan& plan, const Topology& topology, const Measurement& m);
 
-/// What is known before anything is done. `pages`: of the process as it is then.
-void describe(const RunParts& run, TrialResult& out);
+/// Why a run ends before its measured phase although no thread failed: the index is wrong or full, or nothing is left to do.
+[[nodiscard]] std::optional<Remark> obstacle(const Plan& plan, const Measurement& m);
 
-/// When the phase is over; closes the threads' events.
-void account_for(const RunParts& run, const MeasuredPhase& phase, const PageUse& pages_before, TrialResult& out);
+/// The remarks say whether others had the processors of a run: it is noisy where a thread had less than kEnoughOnProcessor, and a
+/// note says where the host took a twentieth of the machine's time or more.
+[[nodiscard]] Account<Health> health_account(const Plan& plan, const Measurement& m);
 
-/// Judges by what is known of its health whether others had the processors of a run: it is noisy where a thread had less than
-/// kEnoughOnProcessor, and a note says where the host took a twentieth of the machine's time or more.
-void judge_processors(TrialResult& result);
+/// No part where no operation was done. `m` has a measured phase, here and where it is asked for below.
+[[nodiscard]] Account<OrReason<Throughput>> throughput_account(const Plan& plan, const Measurement& m);
+
+[[nodiscard]] Account<OrReason<std::vector<NamedCount>>> reclaim_account(const MeasuredPhase& phase);
+
+[[nodiscard]] Account<MemoryUse> memory_account(const Plan& plan, const Measurement& m);
+
+/// How many lines one operation is worth in a thread's time on its processor, without the time in which it
+/// waited for its turn on a shared one: `processors` is how many the threads had together.
+void set_limit_ratios(Limits& limits, const Throughput& throughput, u32 processors);
 
 }  // namespace latchlab

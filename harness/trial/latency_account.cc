@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "harness/config/numbers.h"
-#include "src/machine/native.h"
+#include "workloads/op.h"
 
 namespace latchlab {
 
@@ -30,20 +30,20 @@ OrReason<LatencySummary> response_of(const Histogram& ns) {
   return ns.count() > 0 ? OrReason(summary_of(ns)) : OrReason<LatencySummary>::missing(kClosedLoop);
 }
 
-/// What an empty call takes, ns.
-double clock_ns() {
-  Histogram empty;
-  for (int i = 0; i < 1001; ++i) {
-    const u64 start = Native::now();
-    empty.add(Native::now() - start);
-  }
-  return static_cast<double>(empty.at_rank(501));
+/// The mean time of a call over its keys.
+OrReason<double> per_key_ns(const Latency& latency, const std::vector<OperationRate>& rates, u32 batch) {
+  const auto timed = [&](OpKind kind) { return std::ranges::count(latency.operations, word(kind), &OperationLatency::name) != 0; };
+  if (timed(OpKind::kScan)) return OrReason<double>::missing("a scan has as many keys as it finds");
+  if (!timed(OpKind::kMultiGet)) return latency.all.mean_ns / batch;
+  if (latency.operations.size() > 1) return OrReason<double>::missing("multi-gets have several keys, and other timed calls one");
+  const OperationRate& gets = *std::ranges::find(rates, word(OpKind::kMultiGet), &OperationRate::name);
+  return latency.all.mean_ns * static_cast<double>(gets.count) / static_cast<double>(gets.keys);
 }
 
-}  // namespace
-
-Latency latency_of(const Latencies& all, const SyncStats& sync) {
-  Latency out{.clock_ns = clock_ns(), .share_of_time = 0, .all = {}, .per_key_ns = {}, .response = {}, .operations = {}, .fell_back = {}};
+/// But for share_of_time and per_key_ns.
+Latency latency_of(const Latencies& all, const SyncStats& sync, double clock_ns) {
+  Latency out{.clock_ns = clock_ns, .share_of_time = 0, .all = {}, .per_key_ns = {}, .response = {}, .operations = {},
+              .fell_back = {}};
   Histogram sum;
   for (std::size_t k = 0; k < kOpKinds; ++k) {
     const Latencies::OfKind& kind = all.kinds()[k];
@@ -73,10 +73,28 @@ Latency latency_of(const Latencies& all, const SyncStats& sync) {
   return out;
 }
 
+/// That timing costs throughput in a closed loop. `operations`: of the measured phase, `batch` of them in a call.
 std::string cost_of_timing(const Latency& latency, u64 operations, u32 batch) {
   const double timed = static_cast<double>(latency.all.count) * batch / static_cast<double>(operations);
   return fmt::format("timed calls overlap with no others, which costs throughput: {} of the operations took {} of the time",
                      percent(timed), percent(latency.share_of_time));
+}
+
+}  // namespace
+
+Account<OrReason<Latency>> latency_account(const Config& config, const MeasuredPhase& phase, const Throughput& throughput,
+                                           const SyncStats& sync) {
+  Latency latency = latency_of(*phase.latencies, sync, phase.clock_ns);
+  if (latency.all.count == 0) {
+    const std::string why = fmt::format("no call was timed: one in {} is, and there were fewer", config.latency_every);
+    return {OrReason<Latency>::missing(why), {}};
+  }
+  const double threads_ns = throughput.seconds * 1e9 * static_cast<double>(phase.threads.size());
+  latency.share_of_time = std::min(1.0, static_cast<double>(latency.all.count) * latency.all.mean_ns / threads_ns);
+  latency.per_key_ns = per_key_ns(latency, throughput.per_operation, config.batch.keys);
+  Remarks remarks;
+  if (!phase.offer) remarks.push_back({Status::kOk, cost_of_timing(latency, throughput.operations, config.batch.keys)});
+  return {std::move(latency), std::move(remarks)};
 }
 
 }  // namespace latchlab

@@ -4,8 +4,11 @@
 
 #include <string>
 
+#include "harness/config/config.h"
 #include "harness/loop/latency.h"
 #include "harness/result/result.h"
+#include "harness/trial/remark.h"
+#include "harness/trial/measurement.h"
 
 namespace latchlab {
 
@@ -16,10 +19,9 @@ inline constexpr const char* kClosedLoop =
 /// The same of an open loop in which no call is timed.
 inline constexpr const char* kUntimed = "--latency=off: no call was timed, and so no response time either";
 
-/// That they cost throughput in a closed loop, in one line. `operations`: of the measured phase, `batch` of them in a call.
-[[nodiscard]] std::string cost_of_timing(const Latency& latency, u64 operations, u32 batch);
-
-/// What a result says of them, but for share_of_time; `sync` says what the policy counts, or why it does not.
-[[nodiscard]] Latency latency_of(const Latencies& all, const SyncStats& sync);
+/// What a result says of them; no part where none was timed. In a closed loop a note says what timing cost it. `sync` says what the
+/// policy counts, or why it does not.
+[[nodiscard]] Account<OrReason<Latency>> latency_account(const Config& config, const MeasuredPhase& phase,
+                                                         const Throughput& throughput, const SyncStats& sync);
 
 }  // namespace latchlab

@@ -10,7 +10,6 @@
 #include "harness/loop/runner_of.h"
 #include "harness/loop/toy_index.h"
 #include "harness/loop/trial.h"
-#include "harness/trial/latency_account.h"
 #include "harness/trial/trial_testing.h"
 #include "src/testing/catch.h"
 #include "sync/own.h"
@@ -83,12 +82,6 @@ TEST_CASE("a result says which part of its threads' time timed calls took, and w
   CHECK(result.latency->share_of_time == std::min(1.0, static_cast<double>(all.count) * all.mean_ns / (result.throughput->seconds * 2e9)));
   const auto says_so = [](const std::string& note) { return note.starts_with("timed calls overlap with no others"); };
   CHECK(std::ranges::count_if(result.health.notes, says_so) == 1);
-
-  Latency latency;
-  latency.share_of_time = .05;
-  latency.all.count = 100;
-  CHECK(cost_of_timing(latency, 40'000, 4) ==
-        "timed calls overlap with no others, which costs throughput: 1.0 % of the operations took 5.0 % of the time");
 }
 
 TEST_CASE("fewer calls than one in so many are none") {
@@ -181,18 +174,6 @@ TEST_CASE("calls that fell back are told apart, and aborts by the kind of the op
   REQUIRE(updates.summary.percentiles.size() > 2);
   CHECK(updates.summary.percentiles[2].percent == 99);
   CHECK(updates.summary.percentiles[2].ns >= 300'000);
-}
-
-TEST_CASE("where every call fell back there are none to tell apart") {
-  Latencies latencies(1, 1);
-  RtmCounters counters;
-  SyncStats sync;
-  sync.fallback_rate = 1.0;
-  latencies.time(OpKind::kRead, counters, [&] { ++counters.fallbacks; });
-  CHECK(latency_of(latencies, sync).fell_back.reason == "every timed call fell back");
-  latencies.time(OpKind::kRead, counters, [] {});
-  REQUIRE(latency_of(latencies, sync).fell_back);
-  CHECK(latency_of(latencies, sync).fell_back->count == 1);
 }
 
 TEST_CASE("what the policy met with is told for each thread and each interval") {

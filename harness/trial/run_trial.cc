@@ -4,30 +4,30 @@
 #include <memory>
 #include <optional>
 #include <set>
-#include <span>
 #include <string>
-#include <string_view>
+#include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
+#include "harness/host/clock.h"
 #include "harness/host/environment.h"
 #include "harness/host/interrupt.h"
+#include "harness/host/limits.h"
+#include "harness/host/malloc_library.h"
 #include "harness/host/placement.h"
+#include "harness/host/pmu_events.h"
 #include "harness/host/progress.h"
 #include "harness/host/thread_team.h"
+#include "harness/loop/histogram.h"
 #include "harness/loop/latency.h"
 #include "harness/loop/trial.h"
 #include "harness/trial/account.h"
-#include "harness/trial/aftermath.h"
+#include "harness/trial/measurement.h"
 #include "harness/trial/offer.h"
 #include "harness/trial/phases.h"
-#include "harness/trial/pmu_account.h"
 #include "harness/trial/rows.h"
-#include "harness/trial/run_parts.h"
 #include "harness/trial/slo_search.h"
 #include "harness/trial/step_maker.h"
-#include "harness/trial/validate.h"
+#include "src/memory/accessed_bits.h"
 #include "workloads/distribution.h"
 #include "workloads/keys.h"
 #include "workloads/mix.h"
@@ -40,6 +40,16 @@ namespace {
 
 constexpr u64 kSamples = 1'000'000;  // reads of the verify phase; all records if there are fewer
 
+/// What timing an empty call says, ns.
+double look_ns(Clock& clock) {
+  Histogram empty;
+  for (int i = 0; i < 1001; ++i) {
+    const u64 start = clock.now();
+    empty.add(clock.now() - start);
+  }
+  return static_cast<double>(empty.at_rank(501));
+}
+
 /// One run, phase after phase.
 class Run {
  public:
@@ -50,86 +60,63 @@ class Run {
         team_(team),
         progress_(progress),
         keys_(config_.keys, config_.seed),
-        stream_(workload_.stream(config_.seed, kMeasuredPhase, keys_, config_.threads, Distribution(config_.distribution),
-                                 config_.records, Churn::parse(config_.churn))),
+        stream_(stream_for(config_.threads)),
         maker_(*stream_, mix_.has(OpKind::kErase) || !trial.keeps(), plan.widths.value),
         phases_(trial, plan, maker_,
                 mix_.has(OpKind::kErase) && !workload_.trace() ? workload_.least_records(config_.records, keys_.capacity()) : 0,
                 team, progress) {}
 
   TrialResult run() {
-    describe(parts_, out_);
-    pages_before_ = page_use();
+    look_before();
     try {
       if (enter() && fill_payloads() && (mix_.fills() || (load() && verify()))) {
+        m_.loaded = true;
         retouch();
         if (!mix_.fills() && config_.warmup_ns > 0) warm_up();
-        if (workload_.trace() && phases_.left() == 0) {
-          out_.worsen(Status::kFailed,
-                      fmt::format("the warm-up did all {} operations of the trace; --warmup=0 leaves it out", stream_->size()));
-        }
-        if (phases_.full()) {
-          out_.worsen(Status::kFailed, parts_.full("in the warm-up, which inserts too; --warmup=0 leaves it out"));
-        }
-        if (used_up()) {
-          out_.worsen(Status::kFailed,
-                 fmt::format("no key is left to insert: all {} of --keys={} were in the index after the warm-up, which inserts "
-                             "too; load fewer --records", keys_.capacity(), config_.keys.str()));
-        }
-        if (go_on()) {
-          measure();
-          if (used_up()) {
-            out_.health.notes.push_back(fmt::format("at the end all {} of --keys={} were in the index: inserts that came after "
-                                                    "the last of them failed", keys_.capacity(), config_.keys.str()));
-          }
-        }
+        m_.left = phases_.left();
+        if (unobstructed()) measure();
       }
-      leave();
+      m_.leave_failure = phases_.leave();
     } catch (const std::exception& e) {
-      out_.worsen(Status::kFailed, fmt::format("the threads cannot be started: {}", e.what()));
+      m_.start_failure = e.what();
     }
     phases_.end();
-    out_.interrupted = stop_requested();
-    if (!out_.throughput) {
-      if (out_.interrupted) out_.worsen(Status::kFailed, "the run was interrupted before the measured phase");
-      nothing_measured(out_, out_.status == Status::kOk ? "the measured phase did not run" : out_.reason);
-    }
-    look_over(parts_, progress_, out_);
+    m_.interrupted = stop_requested();
+    look_after();
     progress_.end();
-    return std::move(out_);
+    return document(plan_, topology_, m_);
   }
 
  private:
-  bool go_on() const { return !stop_requested() && out_.status < Status::kSkipped; }
+  bool goes_on() const { return !stop_requested() && !m_.failed(); }
+  bool unobstructed() const { return goes_on() && !obstacle(plan_, m_); }
 
-  bool enter() {
-    const std::string failure = phases_.begin();
-    if (!failure.empty()) out_.worsen(Status::kFailed, fmt::format("a thread cannot join the index: {}", failure));
-    if (!plan_.seats.binds) {
-      out_.health.notes.push_back("threads are not pinned: the topology describes another machine");
-    }
-    const std::vector<Worker>& workers = phases_.workers();
-    if (std::any_of(workers.begin(), workers.end(), [](const Worker& w) { return !w.pinned; })) {
-      out_.health.notes.push_back("the kernel refuses to pin threads");
-    }
-    return failure.empty();
+  void look_before() {
+    m_.load_before = load_average();
+    m_.disturbances = disturbances();
+    m_.malloc = malloc_server();
+    m_.pages_before = page_use();
+    if (keys_.from_lines()) m_.key_lines = keys_.lines();
+    m_.key_capacity = keys_.capacity();
+    m_.stream_size = stream_->size();
+    m_.keeps = trial_.keeps();
+    m_.elides = trial_.elides();
+    m_.finds_batches = trial_.finds_batches();
+    m_.events = pmu_events(config_.pmu);
   }
 
-  void leave() {
-    if (const std::string failure = phases_.leave(); !failure.empty()) {
-      out_.worsen(Status::kFailed, fmt::format("a thread cannot leave the index: {}", failure));
-    }
+  bool enter() {
+    m_.join_failure = phases_.begin();
+    m_.pinned = std::ranges::all_of(phases_.workers(), &Worker::pinned);
+    return m_.join_failure.empty();
   }
 
   /// As the pages of the index, they are touched by the threads that will use them.
   bool fill_payloads() {
     Payloads* const payloads = trial_.payloads();
     if (payloads == nullptr) return true;
-    if (config_.batch.keys == 1) {   // batches see to their payloads in the loop that they have without
-      out_.health.notes.push_back("with payloads operations run in a loop of their own: a ratio to --value-size=8 has that in it");
-    }
     note(phases_.phase("payloads", 0, 0, [&](u32 t) { payloads->fill(t, config_.threads, plan_.pages); }));
-    return go_on();
+    return goes_on();
   }
 
   bool load() {
@@ -139,10 +126,7 @@ class Run {
     note(phases_.chunks("load", config_.records, [&](Worker& me, u64 first, u32 count) {
       return me.steps.only(maker, first, count);
     }));
-    if (phases_.full()) {
-      out_.worsen(Status::kFailed, parts_.full(fmt::format("before all {} records were loaded", config_.records)));
-    }
-    return go_on() && no_mistakes("loading");
+    return unobstructed();
   }
 
   bool verify() {
@@ -150,45 +134,36 @@ class Run {
     note(phases_.chunks("verify", samples, [&](Worker& me, u64 first, u32 count) {
       return make_checks(keys_, config_.records, samples, first, count, me.steps.only(), plan_.widths.value);
     }));
-    return go_on() && no_mistakes("verifying what was loaded");
+    return unobstructed();
   }
 
   /// A page whose Accessed bit is clear (the kernel looked at it meanwhile) aborts every transaction that
   /// reads it; one plain read repairs it. So before an elided run everything is walked over once.
   void retouch() {
-    if (!trial_.elides() || mix_.fills() || !go_on()) return;
-    const u64 start = team_.clock().now();
-    progress_.begin("touch", 0, 0);
-    const Contents contents = trial_.contents();
-    out_.add_phase("touch", team_.clock().seconds_since(start), contents.keys);
+    if (!trial_.elides() || mix_.fills() || !goes_on()) return;
+    timed("touch", [&] { return trial_.contents().keys; });
   }
 
   void warm_up() {
-    if (!go_on()) return;
+    if (!goes_on()) return;
     note(phases_.phase("warmup", 0, config_.warmup_ns, [&](u32 t) { phases_.run_steps(t); }));
-  }
-
-  /// Whether inserts can only fail from now on.
-  bool used_up() const {
-    if (workload_.by_file() || !workload_.phases().empty()) return false;   // its inserts are of keys that it has for them
-    const bool only_grows = mix_.has(OpKind::kInsert) && !mix_.fills() && !mix_.has(OpKind::kErase);
-    return only_grows && trial_.keeps() && parts_.tally_of_all().keys == keys_.capacity();
   }
 
   void measure() {
     const u64 total = std::min(config_.ops > 0 ? config_.ops : ~u64{0}, phases_.left());
     const u64 every = config_.rows.value_or(0);
-    RowCutter rows(every, every != 0 ? std::vector<std::string>() : names_of_phases(), phases_, events_,
-                   [&](const Slice& ran) { return parts_.nodes_of(ran); });
+    RowCutter rows(every, every != 0 ? std::vector<std::string>() : names_of_phases(), phases_, m_.events,
+                   [&](const Slice& ran) { return nodes_of(ran); });
     const std::string no_rows = why_no_rows();
     if (no_rows.empty()) {
       phases_.between_rounds([&](const Worker& worker) { rows.look(worker); });
       phases_.between_sections([&](std::size_t section) { rows.end_section(section); });
     }
-    const std::optional<MeasuredPhase> phase = config_.slo ? search(total) : run_measured("measure", total, config_.rate);
-    if (!phase) return;
-    out_.rows = no_rows.empty() ? OrReason(rows.finish()) : OrReason<std::vector<ResultRow>>::missing(no_rows);   // while its events are open
-    account_for(parts_, *phase, pages_before_, out_);
+    m_.measured = config_.slo ? search(total) : run_measured("measure", total, config_.rate);
+    if (!m_.measured) return;
+    // While the threads' events are open.
+    m_.rows = no_rows.empty() ? OrReason(rows.finish()) : OrReason<std::vector<ResultRow>>::missing(no_rows);
+    for (Worker& worker : phases_.workers()) worker.pmu.reset();
   }
 
   /// Those of the workload.
@@ -208,8 +183,10 @@ class Run {
 
   /// A phase that may be the one that is reported, in an open loop where there is a rate; nothing where it cannot begin.
   std::optional<MeasuredPhase> run_measured(const std::string& name, u64 total, const std::optional<Rate>& rate) {
-    if (!go_on()) return std::nullopt;   // what the one before has left behind stays
-    MeasuredPhase measured{.total = total, .left = phases_.left(), .offer = {}, .packages = {}, .reclaim = {}, .before = {}};
+    if (!goes_on()) return std::nullopt;   // what the one before has left behind stays
+    MeasuredPhase measured;
+    measured.total = total;
+    measured.left = phases_.left();
     phases_.limit_to(total);
     const u32 every = config_.latency_every;
     for (Worker& worker : phases_.workers()) {
@@ -219,12 +196,12 @@ class Run {
       worker.loop.reset();
       worker.until.reset();
     }
-    if (trial_.keeps()) out_.memory.keys_at_start = parts_.tally_of_all().keys;
-    measured.packages = count_events();
-    if (out_.status >= Status::kSkipped) return std::nullopt;
-    measured.reclaim = trial_.reclaim();
+    m_.keys_at_start = m_.tally.keys;
+    const PackageCounters packages = count_events();
+    if (!m_.count_failure.empty()) return std::nullopt;
+    measured.reclaim_before = trial_.reclaim();
     measured.before = disturbance_now();
-    for (const auto& package : measured.packages) package->begin();
+    for (const auto& package : packages) package->begin();
     const bool endless = total == ~u64{0} || total >= Stream::kEndless;
     const auto task = [&](u32 t) {
       Worker& me = phases_.workers()[t];
@@ -238,57 +215,162 @@ class Run {
     const Phases::Outcome phase =
         phases_.phase(name, endless ? 0 : total, config_.time_ns, task, config_.sample_ns, rate.has_value());
     note(phase);
+    for (const auto& package : packages) {
+      package->end();
+      measured.packages.push_back(package->counts());
+    }
+    observe(measured);
     measured.accessed_cleared = phase.accessed_cleared;
-    for (const auto& package : measured.packages) package->end();
-    if (rate) measured.offer = offer_of(phases_.workers(), *rate, phases_.rounds().seconds(), config_.time_ns);
+    if (config_.clear_accessed_ns > 0 && phase.accessed_cleared == 0) measured.accessed_stay = why_accessed_stay();
+    if (rate) measured.offer = offer_of(phases_.workers(), *rate, measured.metered.seconds, config_.time_ns);
     return measured;
   }
 
-  double done_per_second() const {
-    const double seconds = phases_.rounds().seconds();
-    return seconds > 0 ? static_cast<double>(phases_.meter().operations()) / seconds : 0;
+  /// What the threads have left behind.
+  void observe(MeasuredPhase& measured) {
+    measured.after = disturbance_now();
+    measured.pages = page_use();
+    measured.reclaim_after = trial_.reclaim();
+    measured.stopped = stop_requested();
+    measured.metered = phases_.meter().throughput(phases_.rounds().seconds());
+    measured.wall_seconds = phases_.rounds().wall_seconds();
+    measured.troubles = phases_.meter().troubles();
+    if (config_.latency_every != 0) {
+      measured.latencies.emplace(config_.latency_every, config_.batch.keys);
+      measured.clock_ns = look_ns(team_.clock());
+    }
+    u64 making = 0, made = 0;
+    bool clocked = true;
+    std::vector<u64> sums;
+    for (const Worker& worker : phases_.workers()) {
+      std::vector<u64> counted = worker.runner->counters();
+      sums.resize(counted.size());
+      for (std::size_t i = 0; i < counted.size(); ++i) sums[i] += counted[i] -= worker.counters_before[i];
+      Tally done = worker.tally;
+      measured.done += done -= worker.measured;
+      clocked &= worker.clocked;
+      making += worker.making_ns;
+      made += worker.made;
+      if (worker.latencies) *measured.latencies += *worker.latencies;
+      measured.threads.push_back({.sync = trial_.sync_report(counted, 0).stats,
+                                  .events = worker.pmu ? worker.pmu->counts() : std::vector<PmuCount>(),
+                                  .processor_time = worker.processor_time,
+                                  .seen_on = worker.seen_on});
+    }
+    measured.sync = trial_.sync_report(sums, measured.operations());
+    if (clocked) measured.generator_ns = static_cast<double>(making) / static_cast<double>(made);
   }
 
   /// Tries rates until one is the answer; returns the last try.
   std::optional<MeasuredPhase> search(u64 total) {
     std::optional<MeasuredPhase> last = run_measured("closed", total, std::nullopt);
     if (!last) return last;
-    const auto goes_on = [&] { return go_on() && !phases_.full(); };
+    const double closed_per_second = last->metered.per_second;
+    const auto whole = [&] { return goes_on() && !m_.full; };
     const auto try_at = [&](u64 per_second) -> std::optional<Tried> {
-      if (!goes_on()) return std::nullopt;
+      if (!whole()) return std::nullopt;
       std::optional<MeasuredPhase> next = run_measured("try", total, Rate{.law = Rate::Law::kPoisson, .per_second = per_second});
       if (!next) return std::nullopt;
       last = std::move(next);
-      const double seconds = static_cast<double>(end_of_offer(phases_.rounds().seconds(), config_.time_ns)) / 1e9;
-      Tried one{.seconds = seconds, .offered = last->offer->arrivals, .served = phases_.meter().operations(),
-                .responses = {}, .late = last->offer->late, .whole = goes_on()};
-      for (const Worker& worker : phases_.workers()) one.responses += worker.latencies->responses();
-      return one;
+      return Tried{.seconds = static_cast<double>(end_of_offer(last->metered.seconds, config_.time_ns)) / 1e9,
+                   .offered = last->offer->arrivals, .served = last->metered.operations,
+                   .responses = last->latencies->responses(), .late = last->offer->late, .whole = whole()};
     };
-    SloSearch told = search_for_slo(*config_.slo, done_per_second(),
-                                    least_rate(*config_.slo, config_.latency_every, config_.time_ns), try_at);
-    if (const std::string why = why_no_rate(*config_.slo, told, phases_.full()); !why.empty()) out_.worsen(Status::kDegraded, why);
-    out_.slo = !told.tries.empty() ? OrReason(std::move(told)) : OrReason<SloSearch>::missing("no rate was tried");
+    m_.slo = search_for_slo(*config_.slo, closed_per_second,
+                            least_rate(*config_.slo, config_.latency_every, config_.time_ns), try_at);
     return last;
   }
 
   /// On all threads; and on the packages that they run in, for what is counted of those.
   PackageCounters count_events() {
-    if (events_.empty()) return {};
-    if (const std::string failure = phases_.count(events_); !failure.empty()) out_.worsen(Status::kFailed, failure);
-    return count_packages(events_, topology_, plan_.seats);
+    if (m_.events.empty()) return {};
+    m_.count_failure = phases_.count(m_.events);
+    return count_packages(m_.events, topology_, plan_.seats);
   }
 
   void note(const Phases::Outcome& phase) {
-    if (!phase.failure.empty()) out_.worsen(Status::kFailed, fmt::format("{} in phase {}", phase.failure, phase.name));
-    out_.add_phase(phase.name, phase.seconds, phase.operations);
+    m_.phases.push_back(phase);
+    sum_up();
   }
 
-  bool no_mistakes(std::string_view when) {
-    const std::string mistakes = trial_.keeps() ? describe_errors(parts_.tally_of_all()) : std::string();
-    if (mistakes.empty()) return true;
-    out_.worsen(Status::kInvalid, fmt::format("while {}: {}", when, mistakes));
-    return false;
+  void sum_up() {
+    m_.full = phases_.full();
+    m_.tally = {};
+    for (const Worker& worker : phases_.workers()) m_.tally += worker.tally;
+  }
+
+  /// What is looked at when nobody uses the index any more, outside all times.
+  void look_after() {
+    sum_up();   // also where a phase threw here
+    m_.print = fingerprint();
+    if (m_.operations() > 0) m_.nodes_per_fetch = nodes_of_next();
+    if (!m_.keeps) return;
+    m_.live_bytes = trial_.live_bytes();
+    m_.reserved_bytes = trial_.reserved_bytes();
+    if (m_.operations() > 0 && plan_.places_chunks()) m_.page_nodes = page_nodes_of(trial_.chunks());
+    if (config_.validate != Validate::kOff) {
+      timed("validate", [&] { return m_.contents = trial_.contents(), m_.tally.keys; });
+    }
+    if (m_.operations() > 0) timed("limits", [&] { return m_.limits = measure_limits(plan_of_limits()), u64{0}; });
+  }
+
+  /// A phase without the threads. `what` returns how many operations it had.
+  template <class Do>
+  void timed(const char* name, const Do& what) {
+    const u64 start = team_.clock().now();
+    progress_.begin(name, 0, 0);
+    const u64 operations = what();
+    m_.phases.push_back({.name = name, .seconds = team_.clock().seconds_since(start), .operations = operations, .failure = {}});
+  }
+
+  /// Of the reads among these steps, in the index as it is.
+  OrReason<double> nodes_of(const Slice& steps) const {
+    if (trial_.counts_visits()) return trial_.nodes_per_fetch(steps);
+    return OrReason<double>::missing("the index does not count the nodes that a lookup visits");
+  }
+
+  /// On the way to the keys of the next lookups, as the index is now: not of those that were done, from which it may have
+  /// learned.
+  OrReason<double> nodes_of_next() const {
+    constexpr u32 kFetches = 250'000;
+    if (!mix_.has(OpKind::kRead) && !mix_.has(OpKind::kMultiGet)) return OrReason<double>::missing("the workload looks nothing up");
+    if (!trial_.counts_visits()) return nodes_of({});
+    const u64 first = phases_.next();
+    const u32 count = static_cast<u32>(std::min<u64>(kFetches / stream_->most_keys(), phases_.end_of_first() - first));
+    if (count == 0) return OrReason<double>::missing("no operation of the workload is left whose way could be counted");
+    Steps steps;
+    return nodes_of(steps.only(maker_, first, count));
+  }
+
+  /// Of the beginning of the stream: of what threads made, which adds up to the same in whichever hands it was, and behind that
+  /// of what they would have made. How far they came depends on the machine. In parts, operations have other numbers for other
+  /// numbers of threads: then all are made once more, as for one.
+  StreamPrint fingerprint() const {
+    if (stream_->parts().size() != 2) return print_of(*stream_for(1));
+    u64 made = 0;
+    for (const Worker& worker : phases_.workers()) made += worker.print;
+    return print_of(*stream_, phases_.next(), made);
+  }
+
+  std::unique_ptr<const Stream> stream_for(u32 threads) const {
+    return workload_.stream(config_.seed, kMeasuredPhase, keys_, threads, Distribution(config_.distribution), config_.records,
+                            Churn::parse(config_.churn));
+  }
+
+  LimitsPlan plan_of_limits() const {
+    constexpr u64 kMinLimitsNs = 10'000'000;
+    LimitsPlan plan;
+    plan.footprint = limits_footprint(m_.reserved_bytes + plan_.payload_bytes(), available_memory());
+    // The pages that the process got, the index most of all, which need not be those that were asked for.
+    const bool huge = page_bytes_between(m_.pages_before, m_.measured->pages).value.value_or(0) > 4096;
+    plan.huge_pages = huge ? HugePages::kThp : HugePages::kNone;
+    plan.pages = placement_of_limits(topology_, plan_.seats, plan_.pages);
+    const u64 measured_ns = static_cast<u64>(m_.measured->wall_seconds * 1e9);
+    plan.time_ns = std::clamp(measured_ns, kMinLimitsNs, plan.time_ns);  // a short run is not kept waiting
+    const std::set<u32> distinct(plan_.seats.cpus.begin(), plan_.seats.cpus.end());
+    plan.cpus.assign(distinct.begin(), distinct.end());
+    plan.pin = plan_.seats.binds;
+    return plan;
   }
 
   Trial& trial_;
@@ -302,11 +384,8 @@ class Run {
   const KeySet keys_;
   const std::unique_ptr<const Stream> stream_;
   const StepMaker maker_;
-  const std::vector<PmuEvent> events_ = pmu_events(config_.pmu);
+  Measurement m_;
   Phases phases_;
-  const RunParts parts_{trial_, plan_, config_, topology_, keys_, workload_, maker_, events_, phases_};
-  PageUse pages_before_;
-  TrialResult out_;
 };
 
 }  // namespace

@@ -1,7 +1,9 @@
 #include "harness/trial/sync_account.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -19,11 +21,11 @@ Counts counters_and_aborts(const SyncStats& stats) {
   return all;
 }
 
-OrReason<std::vector<Counts>> per_thread(const Trial& trial, const std::vector<std::vector<u64>>& counted, const SyncStats& sum) {
+OrReason<std::vector<Counts>> per_thread(const std::vector<MeasuredThread>& threads, const SyncStats& sum) {
   if (!sum.counters) return OrReason<std::vector<Counts>>::missing(sum.counters.reason);
-  std::vector<Counts> threads;
-  for (const std::vector<u64>& own : counted) threads.push_back(counters_and_aborts(trial.sync_report(own, 0).stats));
-  return threads;
+  std::vector<Counts> all;
+  for (const MeasuredThread& thread : threads) all.push_back(counters_and_aborts(thread.sync));
+  return all;
 }
 
 /// The intervals of what the policy counts.
@@ -45,32 +47,23 @@ bool counts_too_few(const SyncStats& stats, u64 operations, u32 keys) {
 
 }  // namespace
 
-SyncAccount sync_account(const Trial& trial, const std::vector<std::vector<u64>>& counted, const Meter::TroubleSeries& series,
-                         u64 operations, u32 keys) {
-  std::vector<u64> sums;
-  for (const std::vector<u64>& own : counted) {
-    sums.resize(own.size());
-    for (std::size_t i = 0; i < own.size(); ++i) sums[i] += own[i];
-  }
-  SyncReport report = trial.sync_report(sums, operations);
-  SyncAccount out;
-  out.stats = std::move(report.stats);
-  out.stats.per_thread = per_thread(trial, counted, out.stats);
-  out.stats.series = series_of(series, out.stats);
+Account<SyncStats> sync_account(const MeasuredPhase& phase, bool elides, u32 keys) {
+  const u64 operations = phase.operations();
+  const SyncReport& report = phase.sync;
+  Account<SyncStats> out{report.stats, {}};
+  out.part.per_thread = per_thread(phase.threads, report.stats);
+  out.part.series = series_of(phase.troubles, report.stats);
 
-  const bool had_to_elide = trial.elides() && report.elided && operations != 0;
-  if (counts_too_few(out.stats, operations, keys)) {
-    out.status = Status::kInvalid;
-    out.reason = fmt::format("the policy counted fewer operations than the {} that were done", operations);
+  const auto found = [&](Status status, std::string why) { out.remarks.push_back({status, std::move(why)}); };
+  const bool had_to_elide = elides && report.elided && operations != 0;
+  if (counts_too_few(report.stats, operations, keys)) {
+    found(Status::kInvalid, fmt::format("the policy counted fewer operations than the {} that were done", operations));
   } else if (!report.contradiction.empty()) {
-    out.status = Status::kInvalid;
-    out.reason = "counters contradict each other: " + report.contradiction;
+    found(Status::kInvalid, "counters contradict each other: " + report.contradiction);
   } else if (had_to_elide && report.degraded) {
-    out.status = Status::kDegraded;
-    out.reason = *report.degraded;
+    found(Status::kDegraded, *report.degraded);
   } else if (had_to_elide && *report.elided == 0) {
-    out.status = Status::kInvalid;
-    out.reason = "no operation was elided, although the probe says that they can be here";
+    found(Status::kInvalid, "no operation was elided, although the probe says that they can be here");
   }
   return out;
 }
