@@ -43,7 +43,6 @@ struct alignas(kFalseSharingBytes) Worker {
   Tally measured;  // of the measured phase
   Steps steps;    // made and not yet run, also over the end of a phase
   std::vector<u64> counters_before;
-  std::vector<u64> counters_after;
   std::unique_ptr<Latencies> latencies;   // of the measured phase, where calls are timed
   std::unique_ptr<PmuGroups> pmu;         // of the measured phase, where events are counted
   Share share;   // of the operations that come in an open loop
