@@ -36,7 +36,7 @@ class Latencies {
   };
 
   /// One call in `every`, 1 or more, of `keys` steps each, by that clock.
-  Latencies(u32 every, u32 keys, Clock& clock = wall_clock()) : clock_(clock), gap_((every - 1) * keys), left_(gap_) {}
+  Latencies(u32 every, u32 keys, Clock& clock = wall_clock()) : clock_(&clock), gap_((every - 1) * keys), left_(gap_) {}
 
   /// Steps before the next timed call; 0: it is next.
   u32 untimed() const { return left_; }
@@ -52,9 +52,9 @@ class Latencies {
   template <class Call, class Counters>
   void time(OpKind kind, const Counters& counts, const Call& call) {
     const Counters before = counts;
-    const u64 start = arrival_ ? arrival_->began : clock_.now();
+    const u64 start = arrival_ ? arrival_->began : clock_->now();
     call();
-    const u64 end = clock_.now();
+    const u64 end = clock_->now();
     const u64 ns = end - start;
     OfKind& of_kind = kinds_[static_cast<std::size_t>(kind)];
     of_kind.ns.add(ns);
@@ -81,7 +81,7 @@ class Latencies {
     u64 due, began;
   };
 
-  Clock& clock_;
+  Clock* clock_;
   u32 gap_, left_;   // in steps
   std::optional<Arrival> arrival_;   // none: a closed loop
   std::optional<u64> ended_;

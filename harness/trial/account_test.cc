@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "harness/host/virtual_team_testing.h"
 #include "harness/trial/latency_account.h"
 #include "harness/trial/sync_account.h"
 #include "harness/trial/trial_testing.h"
@@ -244,12 +245,10 @@ TEST_CASE("timed calls say what they cost, and where every call fell back there 
   Config config = small("lookup");
   config.latency_every = 1;
   config.batch.keys = 4;
-  u64 now = 0;
-  static u64* clock = nullptr;
-  clock = &now;
+  testing::VirtualTeam team(0);   // its time passes when it is told to
   MeasuredPhase phase;
   phase.threads.resize(1);
-  phase.latencies.emplace(1, 4, [] { return *clock; });
+  phase.latencies.emplace(1, 4, team.clock());
   RtmCounters counters;
   SyncStats sync;
   sync.fallback_rate = 1.0;
@@ -258,7 +257,7 @@ TEST_CASE("timed calls say what they cost, and where every call fell back there 
   throughput.seconds = 1e-6;
   const auto account = [&] { return latency_account(config, phase, throughput, sync); };
   CHECK(account().part.reason == "no call was timed: one in 1 is, and there were fewer");
-  phase.latencies->time(OpKind::kRead, counters, [&] { ++counters.fallbacks, now += 50; });
+  phase.latencies->time(OpKind::kRead, counters, [&] { ++counters.fallbacks, team.outside() += 50; });
   CHECK(account().part->fell_back.reason == "every timed call fell back");
   CHECK(*account().part->per_key_ns == Approx(12.5));
   REQUIRE(account().remarks.size() == 1);
