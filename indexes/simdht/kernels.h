@@ -2,15 +2,15 @@
 // The kernels that look keys up in a table of the grid.
 #include <array>
 #include <cstddef>
-#include <string_view>
 
 #include "indexes/simdht/shape.h"
+#include "src/base/words.h"
 
-namespace latchlab::simdht {
+namespace latchlab {
+namespace simdht {
 
 /// Which instructions a kernel is made of.
 enum class Isa : u8 { kScalar, kSse42, kAvx2, kAvx512 };
-inline constexpr std::array<std::string_view, 4> kIsaNames{"scalar", "sse4.2", "avx2", "avx512"};
 
 /// What the lanes of a vector are.
 enum class Kernel : u8 {
@@ -18,7 +18,15 @@ enum class Kernel : u8 {
   kVertical,     ///< one key each, gathered from all of its buckets: buckets of one slot, and no keys of 16 bits
   kSelective,    ///< the same, but a bucket is asked for what the ones before did not have
 };
-inline constexpr std::array<std::string_view, 3> kKernelNames{"horizontal", "vertical", "selective"};
+
+}  // namespace simdht
+
+template <>
+inline constexpr std::array kWords<simdht::Isa>{"scalar"sv, "sse4.2"sv, "avx2"sv, "avx512"sv};
+template <>
+inline constexpr std::array kWords<simdht::Kernel>{"horizontal"sv, "vertical"sv, "selective"sv};
+
+namespace simdht {
 
 /// A table as kernels see it: 2^n buckets of one shape, side by side. Nothing beyond them is read.
 struct View {
@@ -42,4 +50,5 @@ Find kernel_of_sse42(Kernel kernel, std::size_t shape);
 Find kernel_of_avx2(Kernel kernel, std::size_t shape);
 Find kernel_of_avx512(Kernel kernel, std::size_t shape);
 
-}  // namespace latchlab::simdht
+}  // namespace simdht
+}  // namespace latchlab

@@ -12,8 +12,6 @@ namespace latchlab::simdht {
 namespace {
 
 std::string name_of(u32 functions, u32 slots) { return fmt::format("{}x{}", functions, slots); }
-std::string_view name_of(Isa isa) { return kIsaNames[static_cast<std::size_t>(isa)]; }
-std::string_view name_of(Kernel kernel) { return kKernelNames[static_cast<std::size_t>(kernel)]; }
 
 }  // namespace
 
@@ -33,12 +31,8 @@ Options Options::parse(const Spec& spec) {
   const u32 key_bits = u32{16} << reader.one_of("key", 2, {"16", "32", "64"});
   const u32 value_bits = u32{32} << reader.one_of("value", 1, {"32", "64"});
   options.shape = {functions, slots, key_bits, value_bits};
-  const std::vector<std::string> isas(kIsaNames.begin(), kIsaNames.end());
-  const std::size_t isa = reader.one_of("isa", isas.size(), isas);
-  const bool chosen = isa != isas.size();
-  if (chosen) options.isa = static_cast<Isa>(isa);
-  options.kernel =
-      static_cast<Kernel>(reader.one_of("kernel", 0, std::vector<std::string>(kKernelNames.begin(), kKernelNames.end())));
+  options.isa = reader.word("isa", options.isa);
+  options.kernel = reader.word("kernel", options.kernel);
   options.slots = reader.number("slots", 0, 0, u64{1} << 40);
   reader.finish();
 
@@ -48,16 +42,17 @@ Options Options::parse(const Spec& spec) {
   }
   if (options.kernel != Kernel::kHorizontal && slots != 1) {
     throw Contradiction(fmt::format("index simdht: kernel={}: only of shapes with one slot (2x1, 3x1, 4x1), and not of {}",
-                                    name_of(options.kernel), name_of(functions, slots)));
+                                    word(options.kernel), name_of(functions, slots)));
   }
   if (options.kernel != Kernel::kHorizontal && key_bits == 16) {
     throw Contradiction(fmt::format("index simdht: kernel={}: not of key=16, since nothing gathers 16 bits; "
-                                    "write kernel=horizontal", name_of(options.kernel)));
+                                    "write kernel=horizontal", word(options.kernel)));
   }
   // The widest that the processor has is nobody's choice: where it has no such kernels the result is degraded.
+  const bool chosen = std::ranges::any_of(spec.options, [](const auto& option) { return option.first == "isa"; });
   if (options.kernel != Kernel::kHorizontal && chosen && options.isa < Isa::kAvx2) {
     throw Contradiction(fmt::format("index simdht: kernel={}: only of isa=avx2 and isa=avx512, and not of {}",
-                                    name_of(options.kernel), name_of(options.isa)));
+                                    word(options.kernel), word(options.isa)));
   }
   return options;
 }
@@ -70,17 +65,17 @@ std::pair<Isa, Kernel> Options::in_effect(Isa best) const {
 std::optional<std::string> Options::degraded(Isa best) const {
   const auto [here, there] = in_effect(best);
   if (here == isa && there == kernel) return std::nullopt;
-  const std::string why = here != isa ? fmt::format("the processor has no {}", name_of(isa))
-                                      : fmt::format("{} ones are of AVX2 and AVX-512", name_of(kernel));
-  return fmt::format("simdht runs {} {} kernels: {}", name_of(here), name_of(there), why);
+  const std::string why = here != isa ? fmt::format("the processor has no {}", word(isa))
+                                      : fmt::format("{} ones are of AVX2 and AVX-512", word(kernel));
+  return fmt::format("simdht runs {} {} kernels: {}", word(here), word(there), why);
 }
 
 std::vector<std::pair<std::string, std::string>> Options::resolved() const {
   return {{"shape", name_of(shape.functions, shape.slots)},
           {"key", std::to_string(shape.key_bits)},
           {"value", std::to_string(shape.value_bits)},
-          {"isa", std::string(name_of(isa))},
-          {"kernel", std::string(name_of(kernel))},
+          {"isa", std::string(word(isa))},
+          {"kernel", std::string(word(kernel))},
           {"slots", std::to_string(slots)}};
 }
 

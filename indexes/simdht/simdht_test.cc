@@ -135,7 +135,7 @@ TEST_CASE("simdht: every kernel finds what is there and nothing else, in calls o
         CHECK((find != nullptr) == (kernel == Kernel::kHorizontal || gathers));
         if (find == nullptr) continue;
         ++kernels;
-        INFO(kIsaNames[static_cast<std::size_t>(isa)] << " " << kKernelNames[static_cast<std::size_t>(kernel)]);
+        INFO(word(isa) << " " << word(kernel));
         u64 missing = 0, phantoms = 0, wrong = 0, hits = 0;
         for (std::size_t first = 0; first < keys.size();) {
           const u32 count = static_cast<u32>(std::min<std::size_t>(keys.size() - first, 1 + rng() % kMostKeys));

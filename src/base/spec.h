@@ -8,6 +8,7 @@
 // option. The argument of a name that takes a path (file:, histogram:) is the rest of the text, commas and all, since
 // paths are not ours to cut.
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "src/base/types.h"
+#include "src/base/words.h"
 
 namespace latchlab {
 
@@ -70,6 +72,12 @@ class SpecReader {
   [[nodiscard]] double real(std::string_view key, double standard, double min, double max);
   /// Which of `words` the option `key` is, or `standard`. Throws InputError for any other.
   [[nodiscard]] std::size_t one_of(std::string_view key, std::size_t standard, const std::vector<std::string>& words);
+  /// The enumerator whose word the option `key` is, or `standard`. Throws InputError for any other.
+  template <Worded E>
+  [[nodiscard]] E word(std::string_view key, E standard) {
+    const std::vector<std::string> words(kWords<E>.begin(), kWords<E>.end());
+    return static_cast<E>(one_of(key, static_cast<std::size_t>(standard), words));
+  }
   /// Throws InputError for an argument or an option that nobody has read.
   void finish();
 
