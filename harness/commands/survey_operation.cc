@@ -2,14 +2,12 @@
 #include "harness/commands/survey.h"
 #include "harness/trial/run_trial.h"
 
-#include <memory>
 #include <optional>
 
 #include "harness/host/native_team.h"
 #include "harness/host/placement.h"
 #include "harness/loop/trial_of.h"
 #include "src/base/spec.h"
-#include "workloads/workload.h"
 
 namespace latchlab {
 
@@ -66,14 +64,12 @@ OperationCost measure_operation(const Config& config, const LimitsPlan& plan, co
   lookups.index = {.name = "lines", .arg = std::to_string(lookups.records), .options = {}};
   lookups.sync = {.name = "none", .arg = {}, .options = {}};
   lookups.keys = {.name = "dense", .arg = {}, .options = {}};
+  lookups.negative = 0;
   lookups.validate = Validate::kOff;
   lookups.pmu = "off";
   lookups.warmup_ns = plan.time_ns / 4;
   lookups.time_ns = 2 * plan.time_ns;
-  Plan run;
-  run.config = lookups;
-  run.workload = std::make_shared<Workload>(lookups.workload, 0);
-  run.seats = seat(topology, lookups);
+  Plan run = plan_of(lookups, topology);
   run.pages = plan.pages;   // as the other lines lie, not all with the thread that makes them
   TrialOf<Lines> trial(run);
   NativeTeam team;

@@ -17,6 +17,7 @@
 #include "src/base/error.h"
 #include "src/base/hash.h"
 #include "src/base/rng.h"
+#include "workloads/workload.h"
 
 namespace latchlab {
 namespace {
@@ -169,6 +170,14 @@ Seats seat(const Topology& topology, const Config& config) {
   out.oversubscribed = out.threads() > out.processors;
   out.binds = topology.this_system;
   return out;
+}
+
+Plan plan_of(const Config& config, const Topology& topology) {
+  Plan plan;
+  plan.config = config;
+  plan.workload = std::make_shared<Workload>(config.workload, config.negative);
+  plan.seats = seat(topology, config);
+  return plan;
 }
 
 std::vector<u32> nodes_of_seats(const Topology& topology, const Seats& seats) {
