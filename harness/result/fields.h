@@ -32,6 +32,7 @@
 //     field.present(name, value, why)      an optional or a string; null with this reason where it is empty
 //     field.where(there, name, value)      left out where it is not
 //     field.constant(name, number)         the same in every document
+//     field.keyed(name, list, keys)        an object that has these keys only
 //     field.group(name, fields)            some of the struct's fields, in an object of their own
 //
 // Whatever is const, and so what is computed in the description, is not read.
@@ -65,6 +66,12 @@ struct Bounds {
 };
 inline constexpr Bounds kAny{}, kOneOrMore{.least = 1}, kNotEmpty = kOneOrMore, kAboveZero{.above = true}, kUpToOne{.most = 1};
 inline constexpr Bounds kHash{.pattern = "^[0-9a-f]{16}$"};
+
+/// The keys that a list of names and values may have, with their descriptions.
+struct Keys {
+  std::vector<std::pair<std::string, const char*>> names;
+  bool all = false;   ///< every one of them is there
+};
 
 /// A struct whose list is an object: its name is a key there, and this is the value.
 template <class T>

@@ -77,6 +77,10 @@ class FieldReader {
     (*this)(name, value);
   }
   void constant(const char*, u64) {}
+  template <class T>
+  void keyed(const char* name, T& list, const Keys&, const char* = "") {
+    (*this)(name, list);
+  }
   template <class Fields>
   void group(const char* name, const Fields& fields) {
     if (const Json* const json = at(name); json != nullptr) {

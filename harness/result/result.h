@@ -26,6 +26,7 @@
 #include "harness/result/fields.h"
 #include "src/base/types.h"
 #include "src/base/words.h"
+#include "src/reclaim/reclaimer.h"
 #include "workloads/phases_file.h"
 #include "workloads/wiscer.h"
 
@@ -191,7 +192,9 @@ void describe(Self& s, auto& field) {
         "that the policy counts. Intervals in which there was nothing to take a share of have the rate of the next in which there was, "
         "joined; at the end they are left out");
   field("per_thread", s.per_thread, "counters and aborts of each thread");
-  field("reclaim", s.reclaim,
+  Keys reclaim{.names = {}, .all = true};
+  for (const auto& counter : ReclaimCounters::fields()) reclaim.names.emplace_back(counter.name, "");
+  field.keyed("reclaim", s.reclaim, reclaim,
         "blocks retired and freed, advances of the epoch, and batches that ended with too much garbage (stalled), all in the measured "
         "phase; pending: waiting at its end");
 }
@@ -291,9 +294,14 @@ void describe(Self& p, auto& field) {
   field.about("events counted while threads ran operations of the measured phase, not while they made them or waited for each other; "
               "sums over the threads. Events of a family are on the processor's counters together as far as it has enough");
   field("events", p.events);
-  field("derived", p.derived,
-        "ratios both parts of which were counted, from the same group of counters where they are of one family. transactional_cycles: "
-        "cycles-t / cycles, the share in transactions; aborted_cycles: (cycles-t - cycles-ct) / cycles, the share in those that aborted");
+  const Keys keys{.names = {{"instructions_per_cycle", ""},
+                                {"branch_misses_per_instruction", ""},
+                                {"transactional_cycles", "cycles-t / cycles: the share in transactions"},
+                                {"aborted_cycles", "(cycles-t - cycles-ct) / cycles: the share in transactions that aborted"},
+                                {"package_joules", ""},
+                                {"package_joules_per_operation", ""}}};
+  field.keyed("derived", p.derived, keys,
+              "ratios both parts of which were counted, from the same group of counters where they are of one family");
 }
 
 /// What disturbed the measured phase, over the whole process.

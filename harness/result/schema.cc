@@ -1,6 +1,7 @@
 #include "harness/result/schema.h"
 
 #include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -63,6 +64,15 @@ void FieldSchema::add_missable(const char* name, Json schema, const char* about)
   const std::string reason = fmt::format("{}_reason", name);
   properties_[reason] = schema_of_text(kNotEmpty);
   reasons_.push_back({{"if", {{"properties", {{name, {{"type", "null"}}}}}}}, {"then", {{"required", {reason}}}}});
+}
+
+void FieldSchema::only(Json& object, const Keys& keys) {
+  const Json value = std::exchange(object["additionalProperties"], false);
+  for (const auto& [name, about] : keys.names) {
+    Json& property = object["properties"][name] = value;
+    if (*about != '\0') property["description"] = about;
+    if (keys.all) object["required"].push_back(name);
+  }
 }
 
 Json FieldSchema::object() const {

@@ -44,6 +44,11 @@ class FieldSchema {
     required_.erase(required_.size() - 1);
   }
   void constant(const char* name, u64 number) { add(name, {{"const", number}}, ""); }
+  template <class T>
+  void keyed(const char* name, const T& list, const Keys& keys, const char* about = "") {
+    (*this)(name, list, about);
+    only(kIsOrReason<T> ? properties_[name]["anyOf"][0] : properties_[name], keys);
+  }
   template <class Fields>
   void group(const char* name, const Fields& fields) {
     FieldSchema inner;
@@ -55,6 +60,8 @@ class FieldSchema {
   [[nodiscard]] Json object() const;
 
  private:
+  /// Leaves the object that a schema describes these keys, of its values, and no others.
+  static void only(Json& object, const Keys& keys);
   void add(const char* name, Json schema, const char* about);
   void add_missable(const char* name, Json schema, const char* about);
 

@@ -65,6 +65,10 @@ class FieldWriter {
     if (there) (*this)(name, value, about, bounds);
   }
   void constant(const char* name, u64 number) { object_[name] = number; }
+  template <class T>
+  void keyed(const char* name, const T& list, const Keys&, const char* = "") {
+    (*this)(name, list);
+  }
   template <class Fields>
   void group(const char* name, const Fields& fields) {
     Json& object = object_[name] = Json::object();
