@@ -1,4 +1,4 @@
-// Bugs of art on request (sync/seeded_bugs.h says what they are for). No history of threads finds them.
+// Bugs of art on request (sync/seeded_bugs.h says what they are for).
 #pragma once
 
 namespace latchlab::art {
