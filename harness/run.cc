@@ -14,7 +14,6 @@
 #include "harness/host/progress.h"
 #include "harness/loop/trial.h"
 #include "harness/result/build_info.h"
-#include "harness/result/document.h"
 #include "harness/result/report.h"
 #include "harness/text/progress_lines.h"
 #include "harness/text/table.h"
@@ -81,7 +80,7 @@ TrialResult run_one(const Plan& plan, const Registry& registry, const Topology& 
 struct Outcome {
   Json document;
   bool good = false;
-  bool interrupted = false;
+  RunResult result;
 };
 
 /// Runs a point in a process of its own. `result`: what is known before.
@@ -92,12 +91,13 @@ Outcome run_apart(const Plan& planned, RunResult result) {
   Json document = Json::parse(output.out, nullptr, false);
   if (document.is_object()) {
     document["command"] = result.command;   // as it was typed
+    result = result_of(document);
+    result.plan = planned;
   } else {
     result.trial = without_run(Status::kFailed, output.complaint(), planned.config);
     document = document_of(result);
   }
-  const bool interrupted = text_at(document, "/interrupted") == "true";
-  return {.document = std::move(document), .good = output.wait_status == 0, .interrupted = interrupted};
+  return {.document = std::move(document), .good = output.wait_status == 0, .result = std::move(result)};
 }
 
 /// Keeps a document; why it cannot be kept, if so.
@@ -141,21 +141,21 @@ int run_all(const RunCommand& command, const std::vector<std::string>& command_l
     Outcome outcome;
     if (command.mallocs.size() > 1 && planned.skip.empty()) {
       progress->begin("in a process of its own", 0, 0);
-      outcome = run_apart(planned, result);
+      outcome = run_apart(planned, std::move(result));
     } else {
       result.trial = run_one(planned, registry, topology, *progress);
-      outcome = {.document = document_of(result),
-                 .good = is_good(result.trial.status, planned.config.strict),
-                 .interrupted = result.trial.interrupted};
+      outcome.document = document_of(result);
+      outcome.good = is_good(result.trial.status, planned.config.strict);
+      outcome.result = std::move(result);
     }
     progress->end();
 
-    interrupted = outcome.interrupted || stop_requested();
+    interrupted = outcome.result.trial.interrupted || stop_requested();
     all_good = all_good && outcome.good;
     const std::string text = outcome.document.dump(-1, ' ', false, Json::error_handler_t::replace);
-    const std::string path = fmt::format("{}/{}.json", command.out, text_at(outcome.document, "/run_id"));
+    const std::string path = fmt::format("{}/{}.json", command.out, outcome.result.run_id);
     const std::string not_kept = command.out.empty() ? "" : why_not_kept(path, text);
-    std::string shown = command.json ? text + '\n' : single ? block_of(result) : table.row(planned, outcome.document);
+    std::string shown = command.json ? text + '\n' : single ? block_of(outcome.result) : table.row(outcome.result);
     if (!not_kept.empty() && !command.json) shown += (single ? "" : table.footer()) + text + '\n';
     try {
       print(shown);

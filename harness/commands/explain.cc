@@ -28,71 +28,91 @@ struct Remark {
   std::string text;
 };
 
-/// A result document, asked by path.
+template <class T>
+double or_zero(const OrReason<T>& measured) {
+  return measured ? static_cast<double>(*measured) : 0;
+}
+bool holds(const OrReason<bool>& measured) { return measured && *measured; }
+
+template <class Value>
+std::optional<Value> value_of(const std::vector<std::pair<std::string, Value>>& pairs, std::string_view name) {
+  const auto found = std::ranges::find(pairs, name, &std::pair<std::string, Value>::first);
+  return found == pairs.end() ? std::nullopt : std::optional(found->second);
+}
+
+/// A result document: its options as words, the rest as structs.
 class Result {
  public:
-  explicit Result(const Json& document) : document_(document) {}
+  explicit Result(const Json& document) : document_(document), run_(result_of(document)) {
+    const TrialResult& t = run_.trial;
+    if (t.throughput) done_ = *t.throughput;
+    if (t.sync.counters) counters_ = *t.sync.counters;
+    if (t.sync.aborts) aborts_ = *t.sync.aborts;
+  }
 
-  std::optional<double> number(const std::string& path) const { return number_at(document_, path); }
-  double or_zero(const std::string& path) const { return number(path).value_or(0); }
-  std::string word(const std::string& path) const { return text_at(document_, path); }
-  bool is(const char* path) const { return word(path) == "true"; }
+  std::string option(const char* name) const { return option_at(document_, name); }
+  const MachineInfo& machine() const { return run_.machine; }
+  const TrialResult& trial() const { return run_.trial; }
+  const Throughput& done() const { return done_; }
+  double operations() const { return static_cast<double>(done_.operations); }
+  double counter(std::string_view name) const { return static_cast<double>(count_of(counters_, name)); }
+  const SyncStats::Counts& aborts() const { return aborts_; }
 
-  double operations() const { return or_zero("/throughput/operations"); }
   /// Threads wait for operations, too.
-  bool open() const { return number("/offer/per_second").has_value(); }
+  bool open() const { return bool{trial().offer}; }
   /// Time of a processor for one operation, ns. In an open loop that of a call, and nothing where calls were not timed.
   std::optional<double> operation_ns() const {
-    if (open()) return number("/latency/all/mean_ns");
-    return or_zero("/placement/processors") * 1e9 / or_zero("/throughput/per_second");
+    if (!open()) return or_zero(trial().placement.processors) * 1e9 / done_.per_second;
+    return trial().latency ? std::optional(trial().latency->all.mean_ns) : std::nullopt;
   }
   /// Of all threads in the measured phase, ns; of an open loop in which no call was timed with the time that they waited in.
   double time_ns() const {
     const auto of_one = operation_ns();
-    return of_one ? *of_one * operations() : or_zero("/placement/processors") * 1e9 * or_zero("/throughput/seconds");
+    return of_one ? *of_one * operations() : or_zero(trial().placement.processors) * 1e9 * done_.seconds;
   }
-  double per_operation(const char* path) const { return or_zero(path) / operations(); }
+  double per_operation(std::string_view name) const { return counter(name) / operations(); }
   /// Of the threads' time, 0..1.
-  double share(const char* path) const { return or_zero(path) / time_ns(); }
-  bool begins() const { return or_zero("/sync/counters/begins") > 0; }
+  double share(std::string_view name) const { return counter(name) / time_ns(); }
+  bool begins() const { return counter("begins") > 0; }
   /// Whether transactions were tried, or left out by choice; else all ran on the lock, and the result's reason says why.
-  bool elides() const {
-    return begins() || or_zero("/sync/fallback_rate") < 1 || or_zero("/sync/counters/direct_lock") > 0;
-  }
-  bool changes() const { return word("/config/workload") != "lookup"; }
+  bool elides() const { return begins() || or_zero(trial().sync.fallback_rate) < 1 || counter("direct_lock") > 0; }
+  bool changes() const { return option("workload") != "lookup"; }
 
  private:
   const Json& document_;
+  const RunResult run_;
+  // Empty where there are none.
+  Throughput done_;
+  SyncStats::Counts counters_, aborts_;
 };
 
 std::string head(const Result& r) {
-  const auto came = r.number("/offer/per_second");
   const auto takes = r.operation_ns();
-  return fmt::format("{} under {}, {} thread{}, {}{}{}{}.\n", r.word("/config/index"),
-                     r.word("/config/sync"), r.word("/config/threads"), r.word("/config/threads") == "1" ? "" : "s",
-                     r.word("/config/workload"), came ? fmt::format(", of which {} a second came", short_number(*came)) : "",
+  const Limits& limits = r.trial().limits;
+  return fmt::format("{} under {}, {} thread{}, {}{}{}{}.\n", r.option("index"), r.option("sync"), r.option("threads"),
+                     r.option("threads") == "1" ? "" : "s", r.option("workload"),
+                     r.open() ? fmt::format(", of which {} a second came", short_number(r.trial().offer->per_second)) : "",
                      takes ? fmt::format(": {:.4g} ns of a processor an operation", *takes) : "",
-                     r.number("/limits/chase_ratio") ? fmt::format(", as long as {:.2g} dependent cache lines of {:.3g} ns",
-                                                                   r.or_zero("/limits/chase_ratio"),
-                                                                   r.or_zero("/limits/chase_ns"))
-                                                     : std::string());
+                     limits.chase_ratio ? fmt::format(", as long as {:.2g} dependent cache lines of {:.3g} ns", *limits.chase_ratio,
+                                                      or_zero(limits.chase_ns))
+                                        : std::string());
 }
 
 /// Why aborts of a cause happen, and what to try.
 std::string advice(const Result& r, std::string_view cause) {
   if (cause == "zero") {
     std::string text;
-    if (r.changes() && r.word("/config/alloc") != "arena+touch") {
+    if (r.changes() && r.option("alloc") != "arena+touch") {
       text = "pages of new nodes were not touched before: try --alloc=arena+touch";
     } else {
       text = "pages that were never touched, system calls and interrupts end so";
     }
-    if (r.is("/machine/damon") || r.is("/machine/numa_balancing")) {
+    if (holds(r.machine().damon) || holds(r.machine().numa_balancing)) {
       text += "; the kernel clears Accessed bits here (harness doctor says who), and a transaction that meets one ends so too";
     }
-    if (const double scouts = r.or_zero("/sync/counters/scouts"); scouts > 0) {
+    if (const double scouts = r.counter("scouts"); scouts > 0) {
       text += fmt::format("; of {:.0f} runs that touched the pages outside, {} let the next try commit", scouts,
-                          percent(r.or_zero("/sync/counters/scout_repaired") / scouts));
+                          percent(r.counter("scout_repaired") / scouts));
     } else {
       text += "; --sync=adaptive touches the pages outside, where a retry alone never helps";
     }
@@ -103,7 +123,7 @@ std::string advice(const Result& r, std::string_view cause) {
            "none";
   }
   if (cause == "capacity") {
-    return r.or_zero("/config/batch") > 1 ? "a transaction touches more lines than the caches can watch: try a smaller --batch"
+    return r.option("batch") != "1" ? "a transaction touches more lines than the caches can watch: try a smaller --batch"
                                           : "an operation touches more lines than the caches can watch: --sync=adaptive gives up "
                                             "sooner, olc has no such limit";
   }
@@ -122,52 +142,49 @@ std::string advice(const Result& r, std::string_view cause) {
 double later_commits(const Result& r) {
   double later = 0;
   for (const auto& field : TransactionCounters::later_commit_fields()) {
-    later += r.or_zero(fmt::format("/sync/counters/{}", field.name));
+    later += r.counter(field.name);
   }
   return later;
 }
 
-void find_aborts(const Result& r, const Json& document, std::vector<Remark>& out) {
+void find_aborts(const Result& r, std::vector<Remark>& out) {
   if (!r.begins()) return;
-  const double retry = r.share("/sync/counters/retry_ns"), wait = r.share("/sync/counters/wait_ns");
-  const double hold = r.share("/sync/counters/hold_ns");
+  const double retry = r.share("retry_ns"), wait = r.share("wait_ns");
+  const double hold = r.share("hold_ns");
   if (retry + hold > kRare) {
     out.push_back({retry + hold, fmt::format("{} of the threads' time was behind a first abort: {} trying again, {} with the lock; "
                                              "{} was waiting for the lock.",
                                              percent(retry + hold), percent(retry), percent(hold), percent(wait))});
   }
-  double aborts = 0;
-  for (const auto& [cause, count] : document["sync"]["aborts"].items()) aborts += count.get<double>();
-  for (const auto& [cause, count] : document["sync"]["aborts"].items()) {
-    const double rate = count.get<double>() / r.operations();
+  for (const auto& [cause, count] : r.aborts()) {
+    const double times = static_cast<double>(count), rate = times / r.operations();
     if (rate < kRare) continue;
-    out.push_back({(retry + hold) * count.get<double>() / aborts,
+    out.push_back({(retry + hold) * times / static_cast<double>(total_of(r.aborts())),
                    fmt::format("{} abort{} an operation by {}: {}.", percent(rate), rate == 1 ? "" : "s", cause,
                                advice(r, cause))});
   }
-  if (const double at_once = 1 - later_commits(r) / std::max(1.0, r.or_zero("/sync/counters/commits")); at_once < 1 - kLittle) {
+  if (const double at_once = 1 - later_commits(r) / std::max(1.0, r.counter("commits")); at_once < 1 - kLittle) {
     out.push_back({retry / 2, fmt::format("{} of commits were at the first try.", percent(at_once))});
   }
 }
 
 void find_fallbacks(const Result& r, std::vector<Remark>& out) {
-  const double rate = r.or_zero("/sync/fallback_rate");
+  const double rate = or_zero(r.trial().sync.fallback_rate);
   if (rate < kRare || !r.elides()) return;
-  const double chosen = r.per_operation("/sync/counters/direct_lock");
+  const double chosen = r.per_operation("direct_lock");
   std::string text = fmt::format("{} of what could be elided took the lock", percent(rate));
   if (chosen >= kRare) text += fmt::format(", {} by choice, because it was cheaper", percent(chosen));
-  if (const std::string restarts = r.word("/sync/options/restarts"); restarts.size() == 1) {
-    text += fmt::format(": {} restarts are few, try rtm:20", restarts);
+  if (const auto restarts = value_of(r.trial().sync.options, "restarts"); restarts && restarts->size() == 1) {
+    text += fmt::format(": {} restarts are few, try rtm:20", *restarts);
   }
-  if (r.word("/sync/options/respec") == "0") text += "; respec=0 lets one fallback bring about the next, try respec=1";
+  if (value_of(r.trial().sync.options, "respec") == "0") text += "; respec=0 lets one fallback bring about the next, try respec=1";
   out.push_back({std::max(rate - chosen, 0.0), text + "."});
 }
 
 /// A collapse that began in the measured phase: the last quarter of the intervals beside the first.
-void find_collapse(const Result& r, const Json& document, std::vector<Remark>& out) {
-  const Json::json_pointer at("/sync/series/fallbacks");
-  if (!document.contains(at) || !r.elides()) return;
-  const auto rates = document[at].get<std::vector<double>>();
+void find_collapse(const Result& r, std::vector<Remark>& out) {
+  if (!r.trial().sync.series || !r.elides()) return;
+  const std::vector<double> rates = value_of(*r.trial().sync.series, "fallbacks").value_or(std::vector<double>());
   const auto quarter = static_cast<std::ptrdiff_t>(rates.size() / 4);
   if (quarter == 0) return;
   const auto mean = [&](auto from) { return std::accumulate(from, from + quarter, 0.0) / static_cast<double>(quarter); };
@@ -178,18 +195,12 @@ void find_collapse(const Result& r, const Json& document, std::vector<Remark>& o
                                            percent(first), percent(last))});
 }
 
-void find_latency(const Json& document, std::vector<Remark>& out) {
-  const auto percentile = [&](const char* path, double percent) -> std::optional<double> {
-    const Json::json_pointer at(path);
-    if (!document.contains(at) || document[at].is_null()) return std::nullopt;
-    for (const Json& p : document[at]["percentiles"]) {
-      if (p["percent"] == percent) return p["ns"].get<double>();
-    }
-    return std::nullopt;
-  };
-  const auto median = percentile("/latency/all", 50), all = percentile("/latency/all", 99.9);
-  const auto fallen = percentile("/latency/fell_back", 99.9);
-  const auto call = percentile("/latency/all", 99), response = percentile("/latency/response", 99);
+void find_latency(const Result& r, std::vector<Remark>& out) {
+  if (!r.trial().latency) return;
+  const Latency& latency = *r.trial().latency;
+  const auto if_any = [](const OrReason<LatencySummary>& s, double percent) { return s ? time_at(*s, percent) : std::nullopt; };
+  const auto median = time_at(latency.all, 50), all = time_at(latency.all, 99.9), fallen = if_any(latency.fell_back, 99.9);
+  const auto call = time_at(latency.all, 99), response = if_any(latency.response, 99);
   if (call && response && *response >= 2 * *call) {
     out.push_back({.1, fmt::format("Operations waited for those before them: one in a hundred was done {} or more after it was "
                                    "due, while one call in a hundred took {}. More threads or a smaller --rate make it less.",
@@ -203,111 +214,112 @@ void find_latency(const Json& document, std::vector<Remark>& out) {
 }
 
 /// The count of an event for an operation, where there is one.
-std::optional<double> counted(const Json& document, std::string_view family, std::string_view name) {
-  const Json::json_pointer at("/pmu/events");
-  if (!document.contains(at)) return std::nullopt;
-  for (const Json& event : document[at]) {
-    if (event["family"] == family && event["name"] == name && !event["count"].is_null()) {
-      return event["count"]["per_operation"].get<double>();
-    }
+std::optional<double> counted(const PmuResult& pmu, std::string_view family, std::string_view name) {
+  for (const PmuResult::Event& event : pmu.events) {
+    if (event.family == family && event.name == name && event.total) return event.total->per_operation;
   }
   return std::nullopt;
 }
 
 /// What the processor counted, where it could.
-void find_counted(const Result& r, const Json& document, std::vector<Remark>& out) {
-  if (const auto rate = r.number("/pmu/derived/instructions_per_cycle")) {
+void find_counted(const Result& r, std::vector<Remark>& out) {
+  if (!r.trial().pmu) return;
+  const PmuResult& pmu = *r.trial().pmu;
+  if (const auto rate = value_of(pmu.derived, "instructions_per_cycle")) {
     std::string text = fmt::format("{} instructions an operation, {:.2g} a cycle",
-                                   three_digits(counted(document, "core", "instructions").value_or(0)), *rate);
+                                   three_digits(counted(pmu, "core", "instructions").value_or(0)), *rate);
     const auto add = [&](std::optional<double> misses, const char* of) {
       if (misses) text += fmt::format("; {:.3g} misses of the {}", *misses, of);
     };
-    add(counted(document, "cache", "cache-misses"), "last cache");
-    add(counted(document, "tlb", "dTLB-load-misses"), "TLB");
+    add(counted(pmu, "cache", "cache-misses"), "last cache");
+    add(counted(pmu, "tlb", "dTLB-load-misses"), "TLB");
     text += r.open()    ? ", those among them in which threads waited for operations."
             : *rate < 1 ? ": it mostly waited for memory."
                         : ".";
     out.push_back({kLittle, text});
   }
-  if (const double lost = r.or_zero("/pmu/derived/aborted_cycles"); lost >= kLittle) {
-    out.push_back({lost, fmt::format("{} of the cycles were in transactions that aborted.", percent(lost))});
+  if (const auto lost = value_of(pmu.derived, "aborted_cycles"); lost && *lost >= kLittle) {
+    out.push_back({*lost, fmt::format("{} of the cycles were in transactions that aborted.", percent(*lost))});
   }
 }
 
 void find_rest(const Result& r, std::vector<Remark>& out) {
-  if (r.word("/throughput/ended_by") == "full") {
+  const TrialResult& trial = r.trial();
+  const Limits& limits = trial.limits;
+  const Health& health = trial.health;
+  const double chase = or_zero(limits.chase_ns), independent = or_zero(limits.independent_ns);
+  const bool beyond_caches = or_zero(limits.footprint) >= kBeyondCaches;
+  if (r.done().ended_by == Ending::kFull) {
     out.push_back({1, "The run ended since the index was full: the rate is that of a table on its way to the last free slot. More "
                       "room, or fewer inserts, make it another one."});
   }
-  if (const double rate = r.or_zero("/sync/restart_rate"); rate >= kLittle) {
+  if (const double rate = or_zero(trial.sync.restart_rate); rate >= kLittle) {
     out.push_back({rate, fmt::format("{:.3g} restarts an operation: writers changed what readers were in. Fewer threads or less "
                                      "skew make it rarer; under rowex readers never restart.",
                                      rate)});
   }
-  if (r.is("/placement/oversubscribed")) {
+  if (holds(trial.placement.oversubscribed)) {
     out.push_back({.5, fmt::format("{} threads shared {} processors: the scheduler is in every number. Try --threads={}.",
-                                   r.word("/config/threads"), r.word("/placement/processors"),
-                                   r.word("/placement/processors"))});
-  } else if (const double timed = r.or_zero("/throughput/timed_share"); timed > 0 && timed < .5) {
+                                   r.option("threads"), or_zero(trial.placement.processors),
+                                   or_zero(trial.placement.processors))});
+  } else if (const double timed = r.done().timed_share; timed > 0 && timed < .5) {
     out.push_back({.05, fmt::format("Operations ran for {} of the wall time; the rest went into making them and is in no rate.",
                                     percent(timed))});
   }
-  if (const double faults = r.per_operation("/memory/minor_faults"); faults >= kLittle) {
+  if (const double faults = or_zero(trial.memory.minor_faults) / r.operations(); faults >= kLittle) {
     out.push_back({std::min(1.0, faults * 500 * r.operations() / r.time_ns()),
                    fmt::format("{:.2g} page faults an operation: memory came from the kernel in the measured phase{}.", faults,
-                               r.changes() && r.word("/config/alloc") != "arena+touch" ? "; try --alloc=arena+touch" : "")});
+                               r.changes() && r.option("alloc") != "arena+touch" ? "; try --alloc=arena+touch" : "")});
   }
-  if (r.or_zero("/memory/page_bytes") == 4096 && r.or_zero("/limits/footprint_bytes") >= kBeyondCaches &&
-      !r.word("/config/alloc").empty() && r.word("/machine/thp") != "never") {
+  if (or_zero(trial.memory.page_bytes) == 4096 && beyond_caches && !r.option("alloc").empty() &&
+      r.machine().thp.value != "never") {
     out.push_back({.2, fmt::format("A dependent cache line cost {:.3g} ns on 4K pages, which caches of translations do not cover: "
                                    "try --hugepages=thp.",
-                                   r.or_zero("/limits/chase_ns"))});
+                                   chase)});
   }
-  if (const double chase = r.or_zero("/limits/chase_ns"), independent = r.or_zero("/limits/independent_ns");
-      !r.changes() && r.or_zero("/config/batch") == 1 && independent > 0 && chase > 4 * independent &&
-      r.or_zero("/limits/footprint_bytes") >= kBeyondCaches && r.word("/config/index") == "art") {
+  if (!r.changes() && r.option("batch") == "1" && independent > 0 && chase > 4 * independent && beyond_caches &&
+      r.option("index") == "art") {
     out.push_back({.3, fmt::format("A lookup waits for one line after the other, {:.3g} ns each; independent ones cost {:.2g} ns. "
                                    "If lookups come together, try --batch=16.",
                                    chase, independent)});
   }
-  if (const double jain = r.number("/throughput/jain").value_or(1); jain < .95) {
+  if (const double jain = r.done().jain.value.value_or(1); jain < .95) {
     out.push_back({1 - jain, fmt::format("Threads were unequal: Jain's index is {:.3f} (1 is equal).", jain)});
   }
-  if (const double steal = r.or_zero("/health/steal_share"); steal >= kLittle) {
+  if (const double steal = or_zero(health.steal_share); steal >= kLittle) {
     out.push_back({steal, fmt::format("The host took {} of the processors' time for others.", percent(steal))});
   }
-  const bool told = r.word("/status") == "noisy";
-  if (const double share = r.number("/health/on_processor").value_or(1); share < kEnoughOnProcessor && !told) {
+  const double share = health.on_processor.value.value_or(1);
+  if (share < kEnoughOnProcessor && trial.status != Status::kNoisy) {   // else it is told
     out.push_back({1 - share, fmt::format("A thread was on a processor for {} of the time in which it could have run: others had it, "
                                           "and this is a number of the crowd.",
                                           percent(share))});
   }
-  const double processors = r.or_zero("/machine/processors");
-  if (r.or_zero("/health/load_before") > processors / 2) {
-    out.push_back({.1, fmt::format("The load average was {:.1f} on {:.0f} processors before the run: others were running.",
-                                   r.or_zero("/health/load_before"), processors)});
+  const u32 processors = r.machine().processors;
+  if (const double load = or_zero(health.load_before); load > processors / 2.0) {
+    out.push_back({.1, fmt::format("The load average was {:.1f} on {} processors before the run: others were running.", load,
+                                   processors)});
   }
 }
 
 /// Where the difference to the base went.
-std::string distance(const Result& r, const Json& document, const Result& base) {
+std::string distance(const Result& r, const Result& base) {
   const auto own = r.operation_ns(), of_base = base.operation_ns();
   if (!own || !of_base) throw InputError("explain: without --latency nothing says what an operation takes in an open loop");
   const double more = *own - *of_base;
-  std::string text = fmt::format("{} takes {:.4g} ns: this is {:.3g} times that, {:.4g} ns {}.\n", base.word("/config/sync"),
+  std::string text = fmt::format("{} takes {:.4g} ns: this is {:.3g} times that, {:.4g} ns {}.\n", base.option("sync"),
                                  *of_base, *own / *of_base, std::abs(more), more < 0 ? "less" : "more");
   if (more <= 0 || !r.begins()) return text;
-  double aborts = 0;
-  for (const auto& [cause, count] : document["sync"]["aborts"].items()) aborts += count.get<double>();
-  const double retry = r.per_operation("/sync/counters/retry_ns"), hold = r.per_operation("/sync/counters/hold_ns");
-  const double zero = aborts > 0 ? retry * r.or_zero("/sync/aborts/zero") / aborts : 0;
+  const double retry = r.per_operation("retry_ns"), hold = r.per_operation("hold_ns");
+  const u64 aborts = total_of(r.aborts());
+  const double zero = aborts > 0 ? retry * static_cast<double>(count_of(r.aborts(), "zero")) / static_cast<double>(aborts) : 0;
   text += fmt::format("  {:8.2f} ns  page repair: trying again, as far as aborts were by status zero\n", zero);
   text += fmt::format("  {:8.2f} ns  trying again for other reasons, waits included\n", retry - zero);
   text += fmt::format("  {:8.2f} ns  with the lock\n", hold);
   const double rest = more - retry - hold;
-  if (const auto transaction = r.number("/limits/transaction_ns")) {
+  if (const auto& transaction = r.trial().limits.transaction_ns) {
     // Commits at the first try: the others are part of trying again.
-    const double committed = *transaction * std::max(0.0, r.or_zero("/sync/counters/commits") - later_commits(r)) / r.operations();
+    const double committed = *transaction * std::max(0.0, r.counter("commits") - later_commits(r)) / r.operations();
     text += fmt::format("  {:8.2f} ns  transactions themselves: an empty one took {:.3g} ns in this run\n", committed,
                         *transaction);
     text += fmt::format("  {:8.2f} ns  the rest, above all lost overlap: they keep the misses of successive operations apart\n",
@@ -324,20 +336,17 @@ std::string distance(const Result& r, const Json& document, const Result& base) 
 
 std::string explained(const Json& document, const Json& base) {
   const Result r(document);
-  const std::string status = r.word("/status");
-  if (!(r.or_zero("/throughput/per_second") > 0)) {
-    const std::string reason = r.word("/reason");
-    return fmt::format("{} under {}: {}: {}\n", r.word("/config/index"), r.word("/config/sync"), status,
+  const Status status = r.trial().status;
+  const std::string& reason = r.trial().reason;
+  if (!(r.done().per_second > 0)) {
+    return fmt::format("{} under {}: {}: {}\n", r.option("index"), r.option("sync"), word(status),
                        reason.empty() ? "no operation was done" : reason);
   }
   std::string text = head(r);
-  if (status == "noisy") text += fmt::format("Noisy, so that this is a number of the crowd: {}\n", r.word("/reason"));
-  if (status == "degraded") {
-    text += fmt::format("Degraded, so that this is a number of what ran instead: {}\n", r.word("/reason"));
-  }
-  if (status == "invalid" || status == "failed") {
-    text += fmt::format("{}: {}. Its numbers mean nothing.\n", status == "invalid" ? "Invalid" : "Failed", r.word("/reason"));
-    return text;
+  if (status == Status::kNoisy) text += fmt::format("Noisy, so that this is a number of the crowd: {}\n", reason);
+  if (status == Status::kDegraded) text += fmt::format("Degraded, so that this is a number of what ran instead: {}\n", reason);
+  if (status == Status::kInvalid || status == Status::kFailed) {
+    return text + fmt::format("{}: {}. Its numbers mean nothing.\n", status == Status::kInvalid ? "Invalid" : "Failed", reason);
   }
   if (!base.is_null()) {
     for (const char* option : {"index", "threads", "threads_per", "pin", "smt", "workload", "keys", "dist", "churn", "negative",
@@ -347,17 +356,16 @@ std::string explained(const Json& document, const Json& base) {
       if (own == of_base) continue;
       throw InputError(fmt::format("explain: the results differ in {}: {} and {}; only sync may", option, own, of_base));
     }
-    if (!(Result(base).or_zero("/throughput/per_second") > 0)) {
-      throw InputError("explain: the result to compare with has no throughput");
-    }
-    text += distance(r, document, Result(base));
+    const Result of_base(base);
+    if (!(of_base.done().per_second > 0)) throw InputError("explain: the result to compare with has no throughput");
+    text += distance(r, of_base);
   }
   std::vector<Remark> remarks;
-  find_aborts(r, document, remarks);
+  find_aborts(r, remarks);
   find_fallbacks(r, remarks);
-  find_collapse(r, document, remarks);
-  find_latency(document, remarks);
-  find_counted(r, document, remarks);
+  find_collapse(r, remarks);
+  find_latency(r, remarks);
+  find_counted(r, remarks);
   find_rest(r, remarks);
   std::stable_sort(remarks.begin(), remarks.end(), [](const auto& a, const auto& b) { return a.weight > b.weight; });
   for (const Remark& remark : remarks) text += "- " + remark.text + '\n';

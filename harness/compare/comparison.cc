@@ -8,51 +8,37 @@
 
 #include "harness/compare/flags.h"
 #include "harness/result/document.h"
+#include "src/base/error.h"
 
 namespace latchlab {
 
 namespace {
 
 using Figure = OrReason<double>;
+using Figures = OrReason<std::vector<double>>;
 
-/// The number at a place in a document, or the reason that the document gives for its absence.
-Figure figure_at(const Json& document, const std::string& pointer) {
-  if (const std::optional<double> value = number_at(document, pointer)) return *value;
-  const std::string reason = text_at(document, pointer + "_reason");
-  return Figure::missing(reason.empty() ? "the documents do not say" : reason);
+/// One count by another. Without transactions there are no aborts, and no ratio to anything.
+Figure ratio_of(const TrialResult& trial, u64 above, u64 below) {
+  if (!trial.sync.aborts) return Figure::missing(trial.sync.aborts.reason);
+  return below > 0 ? Figure(static_cast<double>(above) / static_cast<double>(below)) : Figure::missing("there were none");
 }
 
-/// One number of a document by another. Without transactions there are no aborts, and no ratio to anything.
-Figure ratio_at(const Json& document, const std::string& above, const std::string& below) {
-  const Json::json_pointer aborts("/sync/aborts");
-  if (!document.contains(aborts) || document.at(aborts).is_null()) return figure_at(document, "/sync/aborts");
-  const Figure numerator = figure_at(document, above);
-  const Figure denominator = figure_at(document, below);
-  if (!numerator) return numerator;
-  if (!denominator) return denominator;
-  return *denominator > 0 ? Figure(*numerator / *denominator) : Figure::missing("there were none");
-}
-
-/// A figure of every replicate that counts.
+/// A figure of every trial.
 template <class Read>
-OrReason<std::vector<double>> figures_of(const VariantSummary& variant, Read&& read) {
+Figures figures_of(const std::vector<TrialResult>& trials, Read&& read) {
   std::vector<double> values;
   std::string why = "no replicate counts";
-  for (const Replicate& replicate : variant.replicates) {
-    if (!replicate.counts()) continue;
-    const Figure figure = read(replicate.document);
+  for (const TrialResult& trial : trials) {
+    const Figure figure = read(trial);
     figure ? values.push_back(*figure) : void(why = figure.reason);
   }
-  using Figures = OrReason<std::vector<double>>;
   return values.empty() ? Figures::missing(why) : Figures(std::move(values));
 }
 
-Figure median_of(const OrReason<std::vector<double>>& figures) {
-  return figures ? Figure(median(*figures)) : Figure::missing(figures.reason);
-}
+Figure median_of(const Figures& figures) { return then(figures, median); }
 
 /// There is no page size in the middle between two.
-Figure agreed(const OrReason<std::vector<double>>& figures) {
+Figure agreed(const Figures& figures) {
   if (!figures) return Figure::missing(figures.reason);
   const auto [least, most] = std::minmax_element(figures->begin(), figures->end());
   return *least == *most ? Figure(*least) : Figure::missing("the replicates differ");
@@ -68,17 +54,23 @@ Figure response_of(const VariantSummary& variant) {
 }
 
 void read_documents(VariantSummary& variant) {
-  const auto at = [&](const char* place) {
-    return figures_of(variant, [=](const Json& document) { return figure_at(document, place); });
-  };
-  const auto ratio = [&](const char* above, const char* below) {
-    return figures_of(variant, [=](const Json& document) { return ratio_at(document, above, below); });
-  };
-  variant.bytes_per_key = median_of(at("/memory/bytes_per_key"));
-  variant.page_bytes = agreed(at("/memory/page_bytes"));
-  variant.fallback_rate = median_of(at("/sync/fallback_rate"));
-  variant.commits_per_begin = median_of(ratio("/sync/counters/commits", "/sync/counters/begins"));
-  variant.zero_aborts_per_operation = median_of(ratio("/sync/aborts/zero", "/throughput/operations"));
+  std::vector<TrialResult> trials;   // of those that count
+  for (const Replicate& replicate : variant.replicates) {
+    if (replicate.counts()) trials.push_back(result_of(replicate.document).trial);
+  }
+  const auto figures = [&](const auto& read) { return figures_of(trials, read); };
+  const SyncStats::Counts none;
+  variant.bytes_per_key = median_of(figures([](const TrialResult& t) { return t.memory.bytes_per_key; }));
+  variant.page_bytes =
+      agreed(figures([](const TrialResult& t) { return then(t.memory.page_bytes, [](u64 bytes) { return static_cast<double>(bytes); }); }));
+  variant.fallback_rate = median_of(figures([](const TrialResult& t) { return t.sync.fallback_rate; }));
+  variant.commits_per_begin = median_of(figures([&](const TrialResult& t) {
+    const SyncStats::Counts& counters = t.sync.counters ? *t.sync.counters : none;
+    return ratio_of(t, count_of(counters, "commits"), count_of(counters, "begins"));
+  }));
+  variant.zero_aborts_per_operation = median_of(figures([&](const TrialResult& t) {
+    return ratio_of(t, count_of(t.sync.aborts ? *t.sync.aborts : none, "zero"), t.throughput ? t.throughput->operations : 0);
+  }));
 }
 
 void raise_flags(VariantSummary& variant) {
@@ -176,32 +168,44 @@ void correct_all(std::vector<Comparison>& comparisons, OrReason<Contrast> Varian
   correct(family);
 }
 
-/// The 99th percentile of response times.
-std::optional<double> response_at(const Json& document) {
-  const Json::json_pointer at("/latency/response/percentiles");
-  if (!document.contains(at) || !document.at(at).is_array()) return std::nullopt;
-  for (const Json& percentile : document.at(at)) {
-    const auto ns = number_at(percentile, "/ns");
-    if (number_at(percentile, "/percent") == 99. && ns && *ns > 0) return ns;
-  }
-  return std::nullopt;
-}
-
 /// Finds what an open loop is judged by; why it has nothing of the kind, if so.
-std::string judge_open_loop(Replicate& replicate) {
-  if (!text_at(replicate.document, "/config/rate").empty()) {
-    if (text_at(replicate.document, "/offer/late") == "true") {
+std::string judge_open_loop(Replicate& replicate, const TrialResult& trial) {
+  if (!option_at(replicate.document, "rate").empty()) {
+    if (trial.offer && trial.offer->late) {
       return "its threads could not bear its --rate: what waits is a queue that grows, and its p99 says how long it was looked at";
     }
-    replicate.response_ns = response_at(replicate.document);
+    if (trial.latency && trial.latency->response) replicate.response_ns = time_at(*trial.latency->response, 99);
+    if (replicate.response_ns == 0.) replicate.response_ns.reset();
     if (!replicate.response_ns) return "its throughput is its --rate, and without a p99 of --latency nothing says how fast it was";
-  } else if (const std::string slo = text_at(replicate.document, "/config/slo"); !slo.empty()) {
-    const std::string answer = text_at(replicate.document, "/slo/answer");
-    if (answer == "found" || answer == "all-keep") return "";
-    return answer.empty() || answer == "unfinished" ? fmt::format("the search for --slo={} did not come to its end", slo)
-                                                    : fmt::format("no rate keeps --slo={}: {}", slo, answer);
+  } else if (const std::string slo = option_at(replicate.document, "slo"); !slo.empty()) {
+    using enum RateSearch::Answer;
+    const auto answer = trial.slo ? trial.slo->answer : kUnfinished;
+    if (answer == kFound || answer == kAllKeep) return "";
+    return answer == kUnfinished ? fmt::format("the search for --slo={} did not come to its end", slo)
+                                 : fmt::format("no rate keeps --slo={}: {}", slo, word(answer));
   }
   return "";
+}
+
+/// Fills in what the document says. Throws InputError where that is no result.
+void read_document(Replicate& replicate) {
+  const TrialResult trial = result_of(replicate.document).trial;
+  replicate.status = word(trial.status);
+  replicate.reason = trial.reason;
+  if (trial.interrupted) {
+    replicate.status = "interrupted";
+    replicate.reason = "ended early by a signal";
+  } else if (trial.status < Status::kSkipped) {
+    if (!trial.throughput) {
+      replicate.status = "failed";
+      replicate.reason = "the document has no throughput";
+    } else if (std::string why = judge_open_loop(replicate, trial); !why.empty()) {
+      replicate.status = "unjudged";
+      replicate.reason = std::move(why);
+    } else {
+      replicate.per_second = trial.throughput->per_second;
+    }
+  }
 }
 
 }  // namespace
@@ -209,28 +213,14 @@ std::string judge_open_loop(Replicate& replicate) {
 Replicate replicate_of(Json document, const std::string& why_not) {
   Replicate replicate;
   replicate.status = "failed";
+  replicate.reason = why_not;
+  if (!document.is_object() || !document.contains("status")) return replicate;
   replicate.document = std::move(document);
-  if (!replicate.document.is_object() || !replicate.document.contains("status") ||
-      !replicate.document["status"].is_string()) {
+  try {
+    read_document(replicate);
+  } catch (const InputError& error) {
     replicate.document = nullptr;
-    replicate.reason = why_not;
-    return replicate;
-  }
-  replicate.status = text_at(replicate.document, "/status");
-  replicate.reason = text_at(replicate.document, "/reason");
-  if (text_at(replicate.document, "/interrupted") == "true") {
-    replicate.status = "interrupted";
-    replicate.reason = "ended early by a signal";
-  } else if (replicate.status == "ok" || replicate.status == "noisy" || replicate.status == "degraded") {
-    replicate.per_second = number_at(replicate.document, "/throughput/per_second");
-    if (!replicate.per_second) {
-      replicate.status = "failed";
-      replicate.reason = "the document has no throughput";
-    } else if (std::string why = judge_open_loop(replicate); !why.empty()) {
-      replicate.status = "unjudged";
-      replicate.reason = std::move(why);
-      replicate.per_second.reset();
-    }
+    replicate.reason = error.what();
   }
   return replicate;
 }
@@ -271,7 +261,7 @@ int exit_status(const Comparison& comparison) {
     if (!bad_replicates(variant).empty()) return 1;
     for (const Replicate& replicate : variant.replicates) {
       const bool refused = replicate.status == "noisy" || replicate.status == "degraded";
-      if (refused && text_at(replicate.document, "/config/strict") == "true") return 1;
+      if (refused && option_at(replicate.document, "strict") == "true") return 1;
     }
   }
   return 0;

@@ -113,7 +113,7 @@ Replicate open(double response_ns, bool late = false) {
                        {"offer", {{"late", late}}},
                        {"throughput", {{"per_second", 1e6}}},
                        {"latency", {{"response", {{"percentiles", {{{"percent", 50.0}, {"ns", 100}},
-                                                                   {{"percent", 99.0}, {"ns", response_ns}}}}}}}}},
+                                                                   {{"percent", 99.0}, {"ns", static_cast<u64>(response_ns)}}}}}}}}},
                       "");
 }
 

@@ -9,7 +9,6 @@
 #include "harness/compare/statistics.h"
 #include "harness/config/numbers.h"
 #include "harness/host/on_processor.h"
-#include "harness/result/document.h"
 
 namespace latchlab {
 
@@ -18,28 +17,27 @@ namespace {
 using Number = std::optional<double>;
 
 /// Of the threads of the run, in the measured phase.
-Number switches_a_second(const Json& document) {
-  const Number switches = number_at(document, "/health/involuntary_switches");
-  const Number timed = number_at(document, "/throughput/seconds");
-  const Number share = number_at(document, "/throughput/timed_share");
-  if (!switches || !timed || !share || *timed <= 0 || *share <= 0) return std::nullopt;
-  return *switches / (*timed / *share);
+Number switches_a_second(const TrialResult& trial) {
+  const OrReason<u64>& switches = trial.health.involuntary_switches;
+  if (!switches || !trial.throughput) return std::nullopt;
+  const double wall = trial.throughput->seconds / trial.throughput->timed_share;
+  return wall > 0 && std::isfinite(wall) ? Number(static_cast<double>(*switches) / wall) : std::nullopt;
 }
 
 struct Sign {
-  std::function<Number(const Json&)> of;
+  std::function<Number(const TrialResult&)> of;
   /// Why a replicate is out of line with the middle one; empty if it is not.
   std::function<std::string(double value, double middle)> judge;
 };
 
 const std::vector<Sign>& signs() {
-  const auto at = [](const char* place) { return [place](const Json& document) { return number_at(document, place); }; };
+  const auto health = [](OrReason<double> Health::*figure) { return [=](const TrialResult& t) { return (t.health.*figure).value; }; };
   static const std::vector<Sign> all{
-      {at("/health/steal_share"),
+      {health(&Health::steal_share),
        [](double share, double) {
          return share >= .01 ? fmt::format("the host took {} of the processors' time", percent(share)) : "";
        }},
-      {at("/health/on_processor"),
+      {health(&Health::on_processor),
        [](double share, double) {
          return share < kEnoughOnProcessor ? fmt::format("a thread was on a processor {} of its time", percent(share)) : "";
        }},
@@ -49,11 +47,11 @@ const std::vector<Sign>& signs() {
                     ? fmt::format("{:.0f} involuntary switches a second, {:.0f} in the middle", rate, middle)
                     : "";
        }},
-      {at("/health/load_before"),
+      {health(&Health::load_before),
        [](double load, double middle) {
          return load > middle + 1 ? fmt::format("load {:.1f} before it, {:.1f} in the middle", load, middle) : "";
        }},
-      {at("/limits/cycle_ns"),
+      {[](const TrialResult& t) { return t.limits.cycle_ns.value; },
        [](double cycle, double middle) {
          return std::abs(cycle / middle - 1) > .03
                     ? fmt::format("{:.2f} GHz, {:.2f} in the middle", 1 / cycle, 1 / middle)
@@ -66,16 +64,18 @@ const std::vector<Sign>& signs() {
 }  // namespace
 
 std::vector<std::vector<std::string>> flags_of(const std::vector<Json>& documents) {
+  std::vector<TrialResult> trials;
+  for (const Json& document : documents) trials.push_back(document.is_null() ? TrialResult() : result_of(document).trial);
   std::vector<std::vector<std::string>> flags(documents.size());
   for (const Sign& sign : signs()) {
     std::vector<double> values;
-    for (const Json& document : documents) {
-      if (const Number value = sign.of(document)) values.push_back(*value);
+    for (const TrialResult& trial : trials) {
+      if (const Number value = sign.of(trial)) values.push_back(*value);
     }
     if (values.empty()) continue;
     const double middle = median(values);
     for (std::size_t i = 0; i < documents.size(); ++i) {
-      const Number value = sign.of(documents[i]);
+      const Number value = sign.of(trials[i]);
       std::string why = value ? sign.judge(*value, middle) : "";
       if (!why.empty()) flags[i].push_back(std::move(why));
     }

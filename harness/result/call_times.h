@@ -3,6 +3,8 @@
 // What a result says of single calls of the measured phase: how long they took, how an open loop went, and how a bound on response
 // times was looked for.
 
+#include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -43,6 +45,12 @@ void describe(Self& s, auto& field) {
   field("percentiles", s.percentiles,
         "the time that so many percent did not exceed, at most a thirty-second too large; those that no call lies beyond are left out");
   field("histogram", s.histogram, "the largest time of a bucket, ns, and how many calls it holds; harness hdr exports it");
+}
+
+/// The time that so many percent of the calls did not exceed, ns; nothing where the summary does not say.
+[[nodiscard]] inline std::optional<double> time_at(const LatencySummary& summary, double percent) {
+  const auto found = std::ranges::find(summary.percentiles, percent, &Percentile::percent);
+  return found == summary.percentiles.end() ? std::nullopt : std::optional(static_cast<double>(found->ns));
 }
 
 /// The timed calls of one kind of operation.

@@ -37,9 +37,11 @@
 //
 // Whatever is const, and so what is computed in the description, is not read.
 
+#include <algorithm>
 #include <concepts>
 #include <functional>
 #include <limits>
+#include <numeric>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -88,6 +90,15 @@ struct NamedCount {
 template <Like<NamedCount> Self>
 auto& named_value(Self& named) {
   return named.count;
+}
+
+/// The count of that name; 0 where there is none.
+[[nodiscard]] inline u64 count_of(const std::vector<NamedCount>& counts, std::string_view name) {
+  const auto found = std::ranges::find(counts, name, &NamedCount::name);
+  return found == counts.end() ? 0 : found->count;
+}
+[[nodiscard]] inline u64 total_of(const std::vector<NamedCount>& counts) {
+  return std::transform_reduce(counts.begin(), counts.end(), u64{0}, std::plus(), [](const NamedCount& one) { return one.count; });
 }
 
 template <class T>

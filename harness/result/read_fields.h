@@ -1,6 +1,7 @@
 #pragma once
 
-// Described structs from JSON. A field that the document lacks keeps what the struct has: documents of older schemas can be read.
+// Described structs from JSON. A field that the document lacks, or that is null, keeps what the struct has: documents of older schemas
+// can be read.
 
 #include <charconv>
 #include <optional>
@@ -39,7 +40,7 @@ class FieldReader {
         if (json->is_null()) return void(value = Value::missing(reason_at(name)));
         read(name, *json, value.value.emplace());
         value.reason.clear();
-      } else {
+      } else if (!json->is_null()) {
         read(name, *json, value);
       }
     }
@@ -144,7 +145,10 @@ void read_json(const Json& json, T& value) {
     }
   } else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
     static_assert(std::is_unsigned_v<T>);
-    if (!json.is_number_unsigned()) throw InputError(fmt::format("{} is no whole number", json.dump()));
+    // A document that was not parsed holds a whole number as it was made, often as a signed one.
+    if (!json.is_number_unsigned() && !(json.is_number_integer() && json.get<i64>() >= 0)) {
+      throw InputError(fmt::format("{} is no whole number", json.dump()));
+    }
     json.get_to(value);
   } else {
     try {

@@ -191,12 +191,10 @@ std::string accessed_line(const RunResult& r) {
 std::string fallbacks_text(const SyncStats& sync) {
   std::string text = percent(*sync.fallback_rate) + " of what could be elided";
   if (!sync.counters) return text;
-  u64 ops = 0, by_choice = 0;
-  for (const NamedCount& c : *sync.counters) {
-    if (c.name == "ops") ops = c.count;
-    if (c.name == "direct_lock") by_choice = c.count;
+  const double operations = static_cast<double>(count_of(*sync.counters, "ops"));
+  if (const u64 chosen = count_of(*sync.counters, "direct_lock"); chosen > 0) {
+    text += fmt::format("   {} by choice", percent(static_cast<double>(chosen) / operations));
   }
-  if (by_choice > 0) text += fmt::format("   {} by choice", percent(static_cast<double>(by_choice) / static_cast<double>(ops)));
   return text;
 }
 
@@ -270,14 +268,13 @@ std::string block_of(const RunResult& r) {
   text += accessed_line(r);
   if (r.machine.numa_nodes > 1) text += line("nodes", page_nodes_text(t.placement));
   text += line("validation", validation_text(t.validation));
-  const Json document = document_of(r);
-  if (const auto times = grown_by_warmup(c, document)) {
+  if (const auto times = grown_by_warmup(c, t)) {
     text += line("note", fmt::format("the warm-up changed the index: the measured phase began with {} keys, {:.3g} "
                                      "times {}, and ended with {}",
                                      grouped(*t.memory.keys_at_start), *times, loaded_by(c),
                                      t.memory.keys ? grouped(*t.memory.keys) : "?"));
   }
-  for (const std::string& note : notes_of(document)) text += line("note", note);
+  for (const std::string& note : notes_of(t)) text += line("note", note);
   return text;
 }
 

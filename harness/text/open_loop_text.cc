@@ -4,7 +4,6 @@
 
 #include "harness/config/numbers.h"
 #include "harness/config/values.h"
-#include "harness/result/document.h"
 
 namespace latchlab {
 
@@ -33,26 +32,22 @@ std::string slo_text(const Slo& slo, const SloSearch& search) {
                      search.tries.size(), closed);
 }
 
-std::string found_text(const Json& document) {
-  const Json::json_pointer tries("/slo/tries");
-  if (!document.contains(tries) || document[tries].empty()) return "";
-  const std::string slo = text_at(document, "/config/slo"), answer = text_at(document, "/slo/answer");
-  const std::string last = short_number(number_at(document[tries].back(), "/per_second").value_or(0));
-  using enum RateSearch::Answer;
-  if (answer == word(kFound)) return fmt::format(", {} up to {}/s", slo, last);
-  if (answer == word(kAllKeep)) return fmt::format(", {} even at {}/s", slo, last);
-  if (answer == word(kNoneKeeps)) return fmt::format(", {} not even at {}/s", slo, last);
-  if (answer == word(kUnsteady)) return fmt::format(", {} at no rate twice", slo);
-  return fmt::format(", {} looked for up to {}/s", slo, last);
+std::string found_text(const Slo& slo, const SloSearch& search) {
+  const std::string bound = slo.str(), last = short_number(static_cast<double>(search.tries.back().per_second));
+  switch (search.answer) {
+    case RateSearch::Answer::kFound: return fmt::format(", {} up to {}/s", bound, last);
+    case RateSearch::Answer::kAllKeep: return fmt::format(", {} even at {}/s", bound, last);
+    case RateSearch::Answer::kNoneKeeps: return fmt::format(", {} not even at {}/s", bound, last);
+    case RateSearch::Answer::kUnsteady: return fmt::format(", {} at no rate twice", bound);
+    case RateSearch::Answer::kUnfinished: break;
+  }
+  return fmt::format(", {} looked for up to {}/s", bound, last);
 }
 
-std::string response_text(const Json& document) {
-  const Json::json_pointer percentiles("/latency/response/percentiles");
-  if (!document.contains(percentiles)) return "";
+std::string response_text(const LatencySummary& response) {
   std::string text = ", response";
-  for (const Json& one : document[percentiles]) {
-    const double percent = number_at(one, "/percent").value_or(0), ns = number_at(one, "/ns").value_or(0);
-    if (percent == 50 || percent == 99) text += fmt::format(" p{} {}", percent, short_duration(ns / 1e9));
+  for (const double percent : {50., 99.}) {
+    if (const auto ns = time_at(response, percent)) text += fmt::format(" p{} {}", percent, short_duration(*ns / 1e9));
   }
   return text;
 }

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "harness/result/report.h"
+#include "harness/result/call_times.h"
 
 namespace latchlab {
 
@@ -12,10 +12,10 @@ namespace latchlab {
 
 /// What a search came to.
 [[nodiscard]] std::string slo_text(const Slo& slo, const SloSearch& search);
-/// The same for the row of a run among others, behind what is there; empty without a search.
-[[nodiscard]] std::string found_text(const Json& document);
+/// The same for the row of a run among others, behind what is there.
+[[nodiscard]] std::string found_text(const Slo& slo, const SloSearch& search);
 
-/// For such a row, too; empty of a closed loop.
-[[nodiscard]] std::string response_text(const Json& document);
+/// The response times for such a row, too.
+[[nodiscard]] std::string response_text(const LatencySummary& response);
 
 }  // namespace latchlab

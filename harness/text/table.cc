@@ -10,7 +10,6 @@
 #include "harness/config/numbers.h"
 #include "harness/config/values.h"
 #include "harness/host/topology.h"
-#include "harness/result/document.h"
 #include "harness/text/open_loop_text.h"
 #include "workloads/workload.h"
 
@@ -58,51 +57,34 @@ Words axes_of(const Plan& plan) {
 
 constexpr std::size_t kCommonAxes = 9;   // index to dist, said even where all runs have the same; the rest matters to who set it
 
-/// The number at a place in the document as `text` has it, or "-".
+/// The number as `text` has it, or "-".
 template <class Text>
-std::string cell(const Json& document, const char* place, const Text& text) {
-  const std::optional<double> number = number_at(document, place);
+std::string cell(const OrReason<double>& number, const Text& text) {
   return number ? text(*number) : std::string("-");
 }
 
-std::string aborts_cell(const Json& document) {
-  const Json::json_pointer aborts("/sync/aborts");
-  const double operations = number_at(document, "/throughput/operations").value_or(0);
-  if (!document.contains(aborts) || !document[aborts].is_object() || operations == 0) return "-";
-  double total = 0;
-  for (const Json& count : document[aborts]) total += count.get<double>();
-  return fmt::format("{:.3g}", total / operations);
+std::string aborts_cell(const TrialResult& trial) {
+  if (!trial.sync.aborts || !trial.throughput || trial.throughput->operations == 0) return "-";
+  return fmt::format("{:.3g}", static_cast<double>(total_of(*trial.sync.aborts)) / static_cast<double>(trial.throughput->operations));
 }
 
 }  // namespace
 
-u64 total_of(const std::vector<NamedCount>& counts) {
-  u64 total = 0;
-  for (const NamedCount& count : counts) total += count.count;
-  return total;
-}
-
-std::optional<double> grown_by_warmup(const Config& config, const Json& document) {
-  const std::optional<double> keys = number_at(document, "/memory/keys_at_start");
-  const bool measured = number_at(document, "/throughput/operations").has_value();
-  if (!keys || !measured || config.workload.name == "insert" || config.records == 0) return std::nullopt;
-  const double times = *keys / static_cast<double>(config.records);
+std::optional<double> grown_by_warmup(const Config& config, const TrialResult& trial) {
+  const OrReason<u64>& keys = trial.memory.keys_at_start;
+  if (!keys || !trial.throughput || config.workload.name == "insert" || config.records == 0) return std::nullopt;
+  const double times = static_cast<double>(*keys) / static_cast<double>(config.records);
   return std::abs(times - 1) < 0.01 ? std::nullopt : std::optional(times);
 }
 
 std::string_view loaded_by(const Config& config) { return Workload::by_file(config.workload.name) ? "what the file loads" : "--records"; }
 
-std::vector<std::string> notes_of(const Json& document) {
-  std::vector<std::string> notes;
-  const auto of_file = [&](const char* key) {
-    return static_cast<u64>(number_at(document, fmt::format("/config/key_file/{}", key)).value_or(0));
-  };
-  if (const u64 empty = of_file("empty"), repeated = of_file("repeated"); empty + repeated > 0) {
-    notes.push_back(fmt::format("of the key file's {} lines {} are empty and {} repeat earlier ones", grouped(of_file("lines")),
-                                grouped(empty), grouped(repeated)));
+std::vector<std::string> notes_of(const TrialResult& trial) {
+  std::vector<std::string> notes = trial.health.notes;
+  if (const auto& file = trial.key_file; file && file->empty + file->repeated > 0) {
+    notes.insert(notes.begin(), fmt::format("of the key file's {} lines {} are empty and {} repeat earlier ones", grouped(file->lines),
+                                            grouped(file->empty), grouped(file->repeated)));
   }
-  const Json::json_pointer health("/health/notes");
-  if (document.contains(health)) notes.insert(notes.end(), document[health].begin(), document[health].end());
   return notes;
 }
 
@@ -142,38 +124,36 @@ std::string RunTable::header() const {
                             "fallbacks", "aborts/op", "restarts/op", "B/key", "pages", "status");
 }
 
-std::string RunTable::row(const Plan& plan, const Json& document) {
-  const Config& config = plan.config;
+std::string RunTable::row(const RunResult& result) {
+  const Config& config = result.plan.config;
+  const TrialResult& trial = result.trial;
   ++rows_;
-  for (const std::string& note : notes_of(document)) add_note(note);
+  for (const std::string& note : notes_of(trial)) add_note(note);
   std::string text;
-  const Words words = axes_of(plan);
+  const Words words = axes_of(result.plan);
   for (std::size_t i = 0; i < axes_.size(); ++i) {
     if (axes_[i].second != 0) text += fmt::format("{:<{}}  ", words[i].second, axes_[i].second);
   }
   const auto digits = [](const char* form) { return [form](double number) { return fmt::format(fmt::runtime(form), number); }; };
-  const auto pages = number_at(document, "/memory/page_bytes");
-  text += fmt::format("{:>9}  {:>6}  {:>9}  {:>9}  {:>11}  {:>5}  {:>5}  ",
-                      cell(document, "/throughput/per_second", [](double rate) { return fmt::format("{:.3f}", rate / 1e6); }),
-                      cell(document, "/limits/chase_ratio", digits("{:.1f}")), cell(document, "/sync/fallback_rate", percent),
-                      aborts_cell(document), cell(document, "/sync/restart_rate", digits("{:.2g}")),
-                      cell(document, "/memory/bytes_per_key", digits("{:.1f}")),
-                      page_text(pages ? OrReason(static_cast<u64>(*pages)) : OrReason<u64>()));
-  const std::string status = text_at(document, "/status"), ended_by = text_at(document, "/throughput/ended_by");
-  text += status;
-  if (text_at(document, "/interrupted") == "true") text += ", interrupted";
+  text += fmt::format("{:>9}  {:>6}  {:>9}  {:>9}  {:>11}  {:>5}  {:>5}  {}",
+                      trial.throughput ? fmt::format("{:.3f}", trial.throughput->per_second / 1e6) : "-",
+                      cell(trial.limits.chase_ratio, digits("{:.1f}")), cell(trial.sync.fallback_rate, percent), aborts_cell(trial),
+                      cell(trial.sync.restart_rate, digits("{:.2g}")), cell(trial.memory.bytes_per_key, digits("{:.1f}")),
+                      page_text(trial.memory.page_bytes), word(trial.status));
+  if (trial.interrupted) text += ", interrupted";
+  const std::optional<Ending> ended_by = trial.throughput ? std::optional(trial.throughput->ended_by) : std::nullopt;
   // Then the index is of another size than the records say.
-  if (config.workload.name == "insert" && ended_by == word(Ending::kTime)) text += ", ended by --time";
-  if (ended_by == word(Ending::kFull)) text += fmt::format(", full at {} keys", text_at(document, "/memory/keys"));
-  if (const auto times = grown_by_warmup(config, document)) text += fmt::format(", began with {:.3g} x {}", *times, loaded_by(config));
-  if (status != word(Status::kOk)) {
-    const std::string reason = text_at(document, "/reason");
-    const auto known = std::find(reasons_.begin(), reasons_.end(), reason);
+  if (config.workload.name == "insert" && ended_by == Ending::kTime) text += ", ended by --time";
+  if (ended_by == Ending::kFull) text += fmt::format(", full at {} keys", number_text(trial.memory.keys, 0));
+  if (const auto times = grown_by_warmup(config, trial)) text += fmt::format(", began with {:.3g} x {}", *times, loaded_by(config));
+  if (trial.status != Status::kOk) {
+    const auto known = std::ranges::find(reasons_, trial.reason);
     const auto index = known - reasons_.begin();
-    if (known == reasons_.end()) reasons_.push_back(reason);
+    if (known == reasons_.end()) reasons_.push_back(trial.reason);
     text += fmt::format(" [{}]", index + 1);
   }
-  text += found_text(document) + response_text(document);
+  if (trial.slo) text += found_text(*config.slo, *trial.slo);
+  if (trial.latency && trial.latency->response) text += response_text(*trial.latency->response);
   return text + '\n';
 }
 

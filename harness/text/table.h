@@ -26,8 +26,7 @@ class RunTable {
   explicit RunTable(const std::vector<Plan>& runs);
 
   [[nodiscard]] std::string header() const;
-  /// That of a run, which may have been another process's, as its document says it.
-  [[nodiscard]] std::string row(const Plan& plan, const Json& document);
+  [[nodiscard]] std::string row(const RunResult& result);
 
   /// The reasons behind the marks, and each note with the numbers of its rows, counted from 1.
   [[nodiscard]] std::string footer() const;
@@ -49,16 +48,13 @@ class RunTable {
 };
 
 /// What a reader of a result should know beside its numbers, a line each.
-[[nodiscard]] std::vector<std::string> notes_of(const Json& document);
+[[nodiscard]] std::vector<std::string> notes_of(const TrialResult& trial);
 
 /// How many times the records were in the index as the measured phase began, if that is not about once: the
 /// warm-up is of the same operations.
-[[nodiscard]] std::optional<double> grown_by_warmup(const Config& config, const Json& document);
+[[nodiscard]] std::optional<double> grown_by_warmup(const Config& config, const TrialResult& trial);
 
 /// What says how many keys are loaded.
 [[nodiscard]] std::string_view loaded_by(const Config& config);
-
-[[nodiscard]] u64 total_of(const std::vector<NamedCount>& counts);
-
 
 }  // namespace latchlab

@@ -11,8 +11,6 @@ using Catch::Contains;
 using testing::empty_result;
 using testing::full_result;
 
-std::string row(RunTable& table, const RunResult& result) { return table.row(result.plan, document_of(result)); }
-
 TEST_CASE("people see status and reason once", "[table]") {
   RunResult degraded = full_result();
   degraded.trial.status = Status::kDegraded;
@@ -29,7 +27,7 @@ TEST_CASE("people see status and reason once", "[table]") {
   other.plan.config.threads = 2;
   RunTable table({degraded.plan, other.plan});
   CHECK(table.header().find("threads") != std::string::npos);
-  const std::string rows = row(table, degraded) + row(table, other);
+  const std::string rows = table.row(degraded) + table.row(other);
   CHECK(rows.find("5.000") != std::string::npos);
   CHECK(rows.find("degraded [1]") != std::string::npos);
   CHECK(rows.find("[2]") == std::string::npos);
@@ -43,7 +41,7 @@ TEST_CASE("people see that a run is noisy, and why, once", "[table]") {
   const std::string block = block_of(noisy);
   CHECK_THAT(block, Contains("\n  noisy ") && Contains("others had its processor"));
   RunTable table({noisy.plan});
-  CHECK_THAT(row(table, noisy), Contains("  noisy [1]"));
+  CHECK_THAT(table.row(noisy), Contains("  noisy [1]"));
   CHECK_THAT(table.footer(), Contains("[1] others had its processor\n"));
 }
 
@@ -74,9 +72,9 @@ TEST_CASE("a table says which insert runs ended before their records", "[table]"
   RunResult result = full_result();
   result.plan.config.workload = Spec::parse("insert");
   RunTable table({result.plan});
-  CHECK(row(table, result).find("ok, ended by --time") != std::string::npos);
+  CHECK(table.row(result).find("ok, ended by --time") != std::string::npos);
   result.trial.throughput.value->ended_by = Ending::kRecords;
-  CHECK(row(table, result).find("ended by") == std::string::npos);
+  CHECK(table.row(result).find("ended by") == std::string::npos);
 }
 
 TEST_CASE("people see that a warm-up changed the index", "[table]") {
@@ -85,17 +83,17 @@ TEST_CASE("people see that a warm-up changed the index", "[table]") {
   for (const u64 little : {991, 1009}) {
     result.trial.memory.keys_at_start = little;
     CHECK(block_of(result).find("warm-up") == std::string::npos);
-    CHECK(row(table, result).find("--records") == std::string::npos);
+    CHECK(table.row(result).find("--records") == std::string::npos);
   }
   result.trial.memory.keys_at_start = u64{4321};
   CHECK_THAT(block_of(result), Contains("began with 4,321 keys, 4.32 times --records, and ended with 1,000"));
-  CHECK_THAT(row(table, result), Contains("ok, began with 4.32 x --records"));
+  CHECK_THAT(table.row(result), Contains("ok, began with 4.32 x --records"));
   result.trial.memory.keys_at_start = u64{500};
-  CHECK_THAT(row(table, result), Contains("ok, began with 0.5 x --records"));
+  CHECK_THAT(table.row(result), Contains("ok, began with 0.5 x --records"));
   result.plan.config.workload = Spec::parse("wiscer:read-mostly");
-  CHECK_THAT(row(table, result), Contains("ok, began with 0.5 x what the file loads"));
+  CHECK_THAT(table.row(result), Contains("ok, began with 0.5 x what the file loads"));
   result.plan.config.records = 0;   // of which nothing is a multiple
-  CHECK(row(table, result).find("began") == std::string::npos);
+  CHECK(table.row(result).find("began") == std::string::npos);
   CHECK(block_of(result).find("warm-up") == std::string::npos);
 }
 
@@ -170,7 +168,7 @@ TEST_CASE("a table says each note once, with the rows that it is of", "[table]")
   third.trial.health.notes.push_back("the load average was 3.75 before the run");
   second.trial.health.notes.push_back("the index was full");
   RunTable table({first.plan});
-  for (const RunResult& result : {first, second, third}) (void)row(table, result);
+  for (const RunResult& result : {first, second, third}) (void)table.row(result);
   CHECK_THAT(table.footer(), Catch::EndsWith("is worth in time\nall rows: DAMON is running\n"
                                              "rows 1,3: the load average was 4.1 before the run (so row 1, and others alike)\n"
                                              "row 2: the index was full\n"));
