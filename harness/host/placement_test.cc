@@ -3,7 +3,10 @@
 #include <cstring>
 #include <vector>
 
+#include "harness/host/topology.h"
+#include "src/base/spec.h"
 #include "src/testing/catch.h"
+#include "workloads/workload.h"
 
 namespace latchlab {
 namespace {
@@ -64,6 +67,19 @@ TEST_CASE("a sample of pages is one of each run of neighbours, whichever node th
       }
     }
   }
+}
+
+TEST_CASE("a Plan of a Config seats its threads and draws its misses") {
+  Config config;
+  config.workload = Spec::parse("lookup");
+  config.negative = .25;
+  config.threads = 3;
+  const Topology topology = Topology::synthetic("pack:1 numa:1 core:2 pu:1");
+  const Plan plan = plan_of(config, topology);
+  CHECK(plan.config.threads == 3);
+  CHECK(plan.seats.cpus == seat(topology, config).cpus);
+  CHECK(plan.seats.oversubscribed);
+  CHECK(plan.workload->mix().absent_read_ppm() == 250'000);
 }
 
 }  // namespace

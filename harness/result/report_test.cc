@@ -57,6 +57,11 @@ TEST_CASE("a document that is read again says the same", "[report]") {
   Json document = document_of(full_result());
   document.erase("stream");   // as an older one
   CHECK_FALSE(result_of(document).trial.stream);
+  const u64 footprint = *result_of(document).trial.limits.footprint;
+  document["limits"]["footprint_bytes"] = static_cast<int>(footprint);   // not parsed, so signed
+  document["health"] = nullptr;
+  CHECK(result_of(document).trial.limits.footprint.value == footprint);
+  CHECK(result_of(document).trial.health.notes.empty());
   document["status"] = "fine";
   CHECK_THROWS_WITH(result_of(document), "status: there is no 'fine'; there are ok, noisy, degraded, skipped, failed, invalid");
   document["status"] = "ok";
@@ -265,6 +270,9 @@ TEST_CASE("the schema refuses what does not conform", "[report]") {
   CHECK(violations_after([](Json& d) { d["memory"]["rss_bytes"] = "many"; }) > 0);
   CHECK(violations_after([](Json& d) { d["throughput"]["series"][0] = -1; }) > 0);
   CHECK(violations_after([](Json& d) { d["config"]["negative"] = 1.5; }) > 0);
+  CHECK(violations_after([](Json& d) { d["pmu"]["derived"]["cycles_per_day"] = 1.5; }) > 0);
+  CHECK(violations_after([](Json& d) { d["pmu"]["derived"].clear(); }) == 0);
+  CHECK(violations_after([](Json& d) { d["sync"]["reclaim"].erase("stalled"); }) > 0);
 }
 
 TEST_CASE("a number that is not finite is missing, not null alone", "[report]") {
