@@ -1,16 +1,11 @@
 // The harness: one process, one command. See cli.h for the grammar.
 
 #include <algorithm>
-#include <cstdio>
 #include <exception>
-#include <memory>
 #include <string>
-#include <string_view>
 #include <type_traits>
 #include <variant>
 #include <vector>
-
-#include <fmt/format.h>
 
 #include "harness/cli/cli.h"
 #include "harness/commands/ab.h"
@@ -28,7 +23,6 @@
 #include "harness/host/environment.h"
 #include "harness/host/interrupt.h"
 #include "harness/host/malloc_library.h"
-#include "harness/host/placement.h"
 #include "harness/host/topology.h"
 #include "harness/result/report.h"
 #include "harness/run.h"

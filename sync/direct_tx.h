@@ -2,7 +2,6 @@
 // The transaction of who need not prove what was read, so that entering and confirming are nothing at all and the verbs
 // compile away: of coarse policies, which exclude everybody (by a lock, by a hardware transaction, or because there is
 // one thread), and of readers of an index that bears them without a latch (rowex).
-#include <new>
 #include <span>
 #include <utility>
 

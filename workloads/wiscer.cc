@@ -11,7 +11,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "src/base/error.h"
 #include "src/base/file_error.h"
 #include "src/base/spec.h"
 #include "workloads/shipped.h"

@@ -1,6 +1,5 @@
 #include "workloads/wiscer_requests.h"
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <memory>

@@ -14,7 +14,7 @@
 #include <fmt/format.h>
 
 #include "harness/host/interrupt.h"
-#include "harness/result/report.h"
+#include "src/base/error.h"
 
 namespace latchlab {
 

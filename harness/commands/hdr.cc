@@ -4,7 +4,6 @@
 #include <bit>
 #include <cmath>
 #include <map>
-#include <span>
 #include <string_view>
 #include <utility>
 

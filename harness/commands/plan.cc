@@ -6,8 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "harness/host/placement.h"
-
 namespace latchlab {
 
 namespace {

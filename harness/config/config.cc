@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "harness/config/values.h"
 #include "workloads/keys.h"
 
 namespace latchlab {

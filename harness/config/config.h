@@ -9,13 +9,11 @@
 
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "harness/config/arrivals.h"
 #include "harness/config/slo.h"
 #include "src/base/batching.h"
-#include "src/base/key.h"
 #include "src/base/spec.h"
 #include "src/base/types.h"
 #include "src/base/words.h"

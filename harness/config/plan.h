@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "harness/config/config.h"
+#include "src/base/key.h"
 #include "src/base/types.h"
 #include "src/memory/numa.h"
 

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "harness/config/plan.h"
+#include "src/base/key.h"
 #include "src/base/spec.h"
 
 namespace latchlab {

@@ -20,7 +20,6 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "src/base/types.h"
 #include "src/base/words.h"

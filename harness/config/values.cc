@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cctype>
-#include <charconv>
 #include <cmath>
 #include <optional>
 #include <set>

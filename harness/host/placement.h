@@ -20,7 +20,6 @@
 
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "harness/config/or_reason.h"

@@ -12,7 +12,6 @@
 // Each edge is one read a group, about a microsecond; that of the end takes no time of a round (rounds.h).
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "harness/host/placement.h"

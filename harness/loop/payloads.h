@@ -16,8 +16,6 @@
 // Words of eight bytes, by relaxed loads and stores, in order.
 #pragma once
 
-#include <algorithm>
-#include <atomic>
 #include <span>
 
 #include "src/base/types.h"

@@ -4,7 +4,6 @@
 // registry. Only those generated units, and tests with an index of their own, may include it: it pulls in the
 // hot loop.
 
-#include <concepts>
 #include <memory>
 #include <string>
 #include <utility>

@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <string>
-#include <string_view>
 
 #include "src/base/types.h"
 #include "workloads/op.h"

@@ -6,8 +6,6 @@
 #include <mutex>
 #include <new>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <type_traits>
 
 #include "harness/host/virtual_team_testing.h"

@@ -10,7 +10,6 @@
 //     MachineInfo        where it ran (environment.cc)                         other rooms, are in described.h
 //     TrialResult        what the trial saw: placement, phases, throughput, sync, memory, limits, ...
 
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>

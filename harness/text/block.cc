@@ -1,6 +1,5 @@
 // What is said of a single run.
 #include <algorithm>
-#include <optional>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,7 +1,6 @@
 #include "harness/text/progress_lines.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <utility>
 

@@ -10,8 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "harness/config/commands.h"
 #include "harness/result/report.h"
 

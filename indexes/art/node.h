@@ -28,7 +28,6 @@
 // Between the two stores of an erase the slot is 0 and the bit set, and the reader waits. Were the bit cleared first, who
 // has seen the slot 0 of a value before and then no bit would call a key absent whose slot is not 0 yet.
 #include <bit>
-#include <type_traits>
 
 #include "indexes/art/child.h"
 #include "indexes/art/path.h"

@@ -37,7 +37,6 @@
 // has forgotten a node and found nothing since can not tell that this is the end, and the run begins again.
 //
 // Cost: a validation for each node, each leaf and each return to a node; O(depth) a batch to begin.
-#include <array>
 #include <memory>
 
 #include "indexes/art/batch.h"

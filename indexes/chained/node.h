@@ -6,7 +6,6 @@
 //
 // A node has no latch: its bucket guards it. Key and hash are fixed; a value changes by one store.
 #include <cstring>
-#include <string_view>
 #include <type_traits>
 
 #include "indexes/chained/hash.h"

@@ -14,7 +14,6 @@
 // Keys may share a mark, so none is cleared when its key goes. But a split makes all marks older ones, and who settles a bucket
 // marks again what strays he has to leave: when the table says that all have been settled, the older marks say nothing any
 // more. Until the next doubling, where many keys come and go, misses come to read two.
-#include <bit>
 #include <new>
 
 #include "indexes/growing/buckets.h"

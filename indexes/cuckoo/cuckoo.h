@@ -20,7 +20,6 @@
 #include <bit>
 #include <span>
 #include <string_view>
-#include <utility>
 
 #include "indexes/cuckoo/bucket.h"
 #include "indexes/cuckoo/options.h"

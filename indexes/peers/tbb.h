@@ -9,7 +9,6 @@
 // strings, without what the allocator adds.
 #include <oneapi/tbb/concurrent_hash_map.h>
 
-#include <functional>
 #include <optional>
 #include <string_view>
 #include <type_traits>

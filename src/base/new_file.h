@@ -11,8 +11,6 @@
 #include <string>
 #include <string_view>
 
-#include "src/base/error.h"
-
 namespace latchlab {
 
 class NewFile {

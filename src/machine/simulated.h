@@ -7,7 +7,6 @@
 // is sequentially consistent, so orders and fences mean nothing. Missing ones are ThreadSanitizer's to find,
 // on Emulated.
 #include <string_view>
-#include <type_traits>
 
 #include "src/machine/cells.h"
 #include "src/machine/machine.h"

@@ -22,7 +22,6 @@
 #include <cstddef>
 #include <string_view>
 #include <type_traits>
-#include <utility>
 
 #include "src/base/types.h"
 
