@@ -16,8 +16,7 @@ namespace latchlab {
 namespace {
 
 /// The number that follows the colon. Throws InputError unless it is there and `fits`.
-template <class Fits>
-double parameter_of(const Spec& spec, std::string_view what, std::string_view range, std::string_view example, Fits&& fits) {
+double parameter_of(const Spec& spec, std::string_view what, std::string_view range, std::string_view example, auto&& fits) {
   if (!spec.arg) {
     throw InputError(fmt::format("distribution {} needs {}, {}, as in {}", spec.name, what, range, example));
   }

@@ -53,8 +53,7 @@ std::string suffix_without_key(const std::vector<std::string_view>& keys) {
 
 /// Calls `loop` with what makes a key of a number, where that is nothing but arithmetic: one loop for each kind, which asks for no
 /// kind. False elsewhere.
-template <class Loop>
-bool KeySet::by_arithmetic(Loop loop) const {
+bool KeySet::by_arithmetic(auto loop) const {
   switch (kind_) {
     case Kind::kSparse: loop([offset = offset_](u64 n) { return stafford64(n + offset); }); return true;
     case Kind::kStride: loop([stride = stride_, offset = offset_](u64 n) { return n * stride + offset; }); return true;

@@ -168,8 +168,7 @@ class KeySet {
   [[nodiscard]] u64 place_of(u64 n) const { return place_(wrapped(n)); }
   [[nodiscard]] u64 beside(u64 place) const;
 
-  template <class Loop>
-  [[nodiscard]] bool by_arithmetic(Loop loop) const;
+  [[nodiscard]] bool by_arithmetic(auto loop) const;
 
   void make(const Spec& spec, u64 seed, u64 memory);
   void take_lines(std::string_view what, std::string_view text, u64 seed);

@@ -32,8 +32,7 @@ constexpr std::string_view kMailDomains[] = {"mail.example",   "post.example",  
 constexpr std::string_view kSections[] = {"news", "reviews", "products", "articles/archive", "users", "tags", "2024/11", "wiki"};
 
 /// The first of n words is the commonest: each has half of what those before it leave.
-template <class Words>
-std::string_view skewed(const Words& words, u64 word) {
+std::string_view skewed(const auto& words, u64 word) {
   const u64 at = static_cast<u64>(std::countl_zero(word | 1));
   return words[at % std::size(words)];
 }

@@ -29,8 +29,7 @@ inline constexpr u32 kMostValueBytes = 64 << 10;
 }
 [[nodiscard]] inline u64 tag_hash(std::string_view key) { return hash_bytes(key); }
 
-template <class Raw>
-[[nodiscard]] constexpr u32 tag_of(const Raw& key) {
+[[nodiscard]] constexpr u32 tag_of(const auto& key) {
   return static_cast<u32>(tag_hash(key) >> 32);
 }
 
@@ -41,8 +40,7 @@ template <class Raw>
   return (tag_hash(key) >> (64 - bits) & ~stamp_bits) | (stamp & stamp_bits);
 }
 
-template <class Raw>
-[[nodiscard]] constexpr bool tag_matches(const Raw& key, u64 value, u32 bits = 64) {
+[[nodiscard]] constexpr bool tag_matches(const auto& key, u64 value, u32 bits = 64) {
   const u32 half = bits / 2;
   return tag_of(key) >> (32 - half) == value >> half;
 }

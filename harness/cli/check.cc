@@ -49,8 +49,7 @@ u64 default_records(u64 memory_available, u64 payload) {
 }
 
 /// What `make` makes; its errors begin with the option's name.
-template <class Make>
-auto named(std::string_view option, Make&& make) {
+auto named(std::string_view option, auto&& make) {
   try {
     return make();
   } catch (const Contradiction& error) {
@@ -423,8 +422,7 @@ class Completion {
   std::string key_option() const { return by_file() ? fmt::format("--workload={}", config_.workload.str()) : "--keys"; }
 
   /// What --fit takes for an answer where it is NoRoom, and goes on: a word that is wrong in itself comes before it.
-  template <class Look>
-  void fits(const Look& look) {
+  void fits(const auto& look) {
     try {
       look();
     } catch (const NoRoom& error) {

@@ -31,8 +31,7 @@ E parse_word(std::string_view option, const std::string& text) {
 }
 
 /// 0 for "off"; else what `parse` makes of it, whose errors say that there is that word, too.
-template <class Parse>
-u64 number_or_off(const std::string& text, const Parse& parse) {
+u64 number_or_off(const std::string& text, const auto& parse) {
   if (text == "off") return 0;
   try {
     return parse();

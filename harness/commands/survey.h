@@ -50,19 +50,16 @@ struct Survey {
   /// `notes`, and that the number which it has twice, of one chase, is not the same.
   [[nodiscard]] std::vector<std::string> all_notes() const;
 };
-template <Like<Survey::Batch> Self>
-void describe(Self& b, auto& field) {
+void describe(Like<Survey::Batch> auto& b, auto& field) {
   field("lines", b.lines, "in flight, of each thread", kOneOrMore);
   field("ns", b.ns, "a line", kAboveZero);
 }
-template <Like<Survey::Lock> Self>
-void describe(Self& l, auto& field) {
+void describe(Like<Survey::Lock> auto& l, auto& field) {
   field.one_of("name", l.name, std::array{"fetch_add", "compare_and_swap", "spin", "mutex"});
   field("alone_ns", l.alone_ns, "each thread its own", kAboveZero);
   field("contended_ns", l.contended_ns, "all the same one: from one increment to the next, whoever's it is", kAboveZero);
 }
-template <Like<Survey> Self>
-void describe(Self& s, auto& field) {
+void describe(Like<Survey> auto& s, auto& field) {
   field.about("What was not measured is null, and the property of the same name with _reason says why; it is never zero.");
   field.constant("schema_version", RunResult::kSchemaVersion);
   field("machine", s.machine);

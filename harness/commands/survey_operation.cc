@@ -44,8 +44,7 @@ class Lines {
   bool update(Thread&, u64, u64) { return false; }
   bool upsert(Thread&, u64, u64) { return false; }
   bool erase(Thread&, u64) { return false; }
-  template <class Visit>
-  void for_each(Thread&, Visit&& visit) {
+  void for_each(Thread&, auto&& visit) {
     for (u64 key = 0; key < buffer_.size(); ++key) {
       if (buffer_.lines()[key].rest[0] != 0) visit(key, buffer_.lines()[key].next);
     }

@@ -24,8 +24,7 @@ Figure ratio_of(const TrialResult& trial, u64 above, u64 below) {
 }
 
 /// A figure of every trial.
-template <class Read>
-Figures figures_of(const std::vector<TrialResult>& trials, Read&& read) {
+Figures figures_of(const std::vector<TrialResult>& trials, auto&& read) {
   std::vector<double> values;
   std::string why = "no replicate counts";
   for (const TrialResult& trial : trials) {

@@ -41,8 +41,7 @@ struct Replicate {
   /// More is faster. Only of those that count.
   [[nodiscard]] double speed() const { return response_ns ? 1e9 / *response_ns : *per_second; }
 };
-template <Like<Replicate> Self>
-void describe(Self& r, auto& field) {
+void describe(Like<Replicate> auto& r, auto& field) {
   field.one_of("status", r.status, words_and<Status>({"interrupted", "unjudged"}),
                "of the document; failed too where there is none; unjudged: it does not say how fast it was");
   field("reason", r.reason, "why the status is not ok");
@@ -79,8 +78,7 @@ struct VariantSummary {
 /// Reasons of all replicates that are not ok, each once, and whether some ended since the index was full. Why one is noisy its flags
 /// say.
 [[nodiscard]] std::vector<std::string> reasons_of(const VariantSummary& variant);
-template <Like<VariantSummary> Self>
-void describe(Self& v, auto& field) {
+void describe(Like<VariantSummary> auto& v, auto& field) {
   field("name", v.name, "", kNotEmpty);
   field("command", v.command, "its own options, or where its results are");
   field.one_of("verdict", v.verdict, words_and<Verdict>({"base", "withheld"}),
@@ -129,8 +127,7 @@ struct Comparison {
 
   [[nodiscard]] std::vector<std::vector<std::string>> named_orders() const;
 };
-template <Like<Comparison> Self>
-void describe(Self& c, auto& field) {
+void describe(Like<Comparison> auto& c, auto& field) {
   field.about("What is not known is null, and the property of the same name with _reason says why; it is never zero. Figures of a variant "
               "are medians over the replicates that count: those that are ok, noisy or degraded and were not interrupted.");
   field.constant("schema_version", RunResult::kSchemaVersion);

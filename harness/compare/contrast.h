@@ -67,8 +67,7 @@ inline constexpr std::array kWords<Verdict>{"faster"sv, "slower"sv, "no differen
 [[nodiscard]] Verdict verdict_of(const Contrast& contrast);
 /// Its word, or "withheld" where there are too few.
 [[nodiscard]] std::string verdict_word(const Contrast& contrast);
-template <Like<Contrast> Self>
-void describe(Self& c, auto& field) {
+void describe(Like<Contrast> auto& c, auto& field) {
   field.one_of("verdict", verdict_word(c), words_and<Verdict>({"withheld"}));
   field("ratio", c.ratio, "", kAboveZero);
   field("interval", interval_of(c), "", kAboveZero);

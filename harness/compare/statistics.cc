@@ -25,8 +25,7 @@ void draw_again(const std::vector<double>& observed, Rng& rng, std::vector<doubl
 }
 
 /// The middle 95 % of what `statistic` makes of `resamples` resamples.
-template <class Statistic>
-Interval percentiles(u32 resamples, Statistic&& statistic) {
+Interval percentiles(u32 resamples, auto&& statistic) {
   std::vector<double> values(resamples);
   for (double& value : values) value = statistic();
   return {.low = quantile(values, 0.025), .high = quantile(values, 0.975)};

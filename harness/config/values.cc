@@ -25,8 +25,7 @@ constexpr Unit kTimeUnits[] = {
 };
 
 /// "0-3,5"; `fail` makes an InputError of what is wrong.
-template <class Fail>
-std::vector<u32> parse_numbers(std::string_view text, const Fail& fail) {
+std::vector<u32> parse_numbers(std::string_view text, const auto& fail) {
   const auto number = [&](std::string_view digits) {
     const std::optional<u64> value = parse_u64(digits);
     if (!value || *value > kMostProcessors) {

@@ -85,8 +85,7 @@ Info sized() {
   return info;
 }
 
-template <class Visit>
-void for_each_pmu(Visit&& visit) {
+void for_each_pmu(auto&& visit) {
   if (!library_works()) return;
   for (int id = PFM_PMU_NONE; id < PFM_PMU_MAX; ++id) {
     auto pmu = sized<pfm_pmu_info_t>();

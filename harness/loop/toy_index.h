@@ -109,8 +109,7 @@ class Toy {
     if (strikes(Mistake::kDoubleErase, 100)) return map_.contains(Owned(key));
     return map_.erase(Owned(key)) > 0;
   }
-  template <class Visit>
-  std::size_t scan(Thread&, Raw from, std::size_t limit, Visit&& visit) {
+  std::size_t scan(Thread&, Raw from, std::size_t limit, auto&& visit) {
     testing::VirtualTeam::spend(kOperationNs);
     const std::lock_guard lock(mutex_);
     std::size_t seen = 0;
@@ -120,8 +119,7 @@ class Toy {
     }
     return seen;
   }
-  template <class Visit>
-  void for_each(Thread&, Visit&& visit) {
+  void for_each(Thread&, auto&& visit) {
     for (const auto& [key, value] : map_) visit(Raw(key), value);
   }
   Footprint bytes() const { return {.live = map_.size() * 64, .reserved = map_.size() * 96}; }

@@ -140,8 +140,7 @@ class Trial : public Erased {
 [[nodiscard]] std::string shown(std::string_view key);
 
 /// Every counter of a list of fields with its name.
-template <CounterSet C>
-[[nodiscard]] std::vector<NamedCount> counts_of(const C& counters) {
+[[nodiscard]] std::vector<NamedCount> counts_of(const CounterSet auto& counters) {
   std::vector<NamedCount> out;
   for_each_counter(counters, [&](std::string_view name, u64 value) {
     out.push_back({std::string(name), value});

@@ -21,8 +21,7 @@ struct Percentile {
   double percent = 0;
   u64 ns = 0;
 };
-template <Like<Percentile> Self>
-void describe(Self& p, auto& field) {
+void describe(Like<Percentile> auto& p, auto& field) {
   field("percent", p.percent, "", Bounds{.most = 100});
   field("ns", p.ns);
 }
@@ -36,8 +35,7 @@ struct LatencySummary {
   std::vector<Percentile> percentiles;
   std::vector<std::pair<u64, u64>> histogram;
 };
-template <Like<LatencySummary> Self>
-void describe(Self& s, auto& field) {
+void describe(Like<LatencySummary> auto& s, auto& field) {
   field("count", s.count, "", kOneOrMore);
   field("mean_ns", s.mean_ns);
   field("min_ns", s.min_ns);
@@ -61,15 +59,13 @@ struct OperationLatency {
   OrReason<u64> fallbacks;
   OrReason<std::vector<NamedCount>> aborts;
 };
-template <Like<OperationLatency> Self>
-void describe(Self& l, auto& field) {
+void describe(Like<OperationLatency> auto& l, auto& field) {
   field("time", l.summary);
   field("response", l.response, "from when they were due, in an open loop");
   field("fallbacks", l.fallbacks, "in these calls");
   field("aborts", l.aborts, "in these calls, by cause");
 }
-template <Like<OperationLatency> Self>
-auto& named_value(Self& named) {
+auto& named_value(Like<OperationLatency> auto& named) {
   return named;
 }
 
@@ -85,8 +81,7 @@ struct Latency {
   std::vector<OperationLatency> operations;
   OrReason<LatencySummary> fell_back;
 };
-template <Like<Latency> Self>
-void describe(Self& l, auto& field) {
+void describe(Like<Latency> auto& l, auto& field) {
   field.about("of single calls in the measured phase: each stands alone between two readings of the clock, with clock_ns of them inside");
   field("clock_ns", l.clock_ns, "what an empty call takes");
   field("share_of_time", l.share_of_time, "of timed calls in throughput.seconds of all threads", kUpToOne);
@@ -105,8 +100,7 @@ struct Offer {
   Lag lag;   ///< the largest of all threads
   bool late = false;
 };
-template <Like<Offer> Self>
-void describe(Self& o, auto& field) {
+void describe(Like<Offer> auto& o, auto& field) {
   field.about("of an open loop: what came, where throughput is what was done");
   field("per_second", o.per_second, "operations that were to come, on average; of a trace's own times those that came");
   field("arrivals", o.arrivals, "operations that came in the measured phase, up to the end that was asked for");
@@ -131,8 +125,7 @@ struct SloSearch {
   double closed_per_second = 0;
   std::vector<Try> tries;   ///< one at least
 };
-template <Like<SloSearch::Try> Self>
-void describe(Self& t, auto& field) {
+void describe(Like<SloSearch::Try> auto& t, auto& field) {
   field("per_second", t.per_second, "operations that were to come, on average", kOneOrMore);
   field("offered", t.offered,
         "operations a second that came, up to the end that was asked for; null where too many waited to be counted");
@@ -144,8 +137,7 @@ void describe(Self& t, auto& field) {
   field("cut", t.cut, "it was cut short, by a signal or a full index, and kept nothing");
   field("kept", t.kept, "response_ns is within the bound, 99 % of what was offered was served, and it was neither late nor cut");
 }
-template <Like<SloSearch> Self>
-void describe(Self& s, auto& field) {
+void describe(Like<SloSearch> auto& s, auto& field) {
   field.about("the search for the highest rate that keeps the bound of config.slo; the other numbers are those of the last try");
   field("answer", s.answer,
         "all-keep: even as many as a closed loop does; none-keeps: not even a thousandth of it, or the fewest that say anything in the "

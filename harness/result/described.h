@@ -70,8 +70,7 @@ void describe_plan(const Plan& plan, auto& field) {
   field("strict", c.strict);
 }
 
-template <Like<WiscerFile> Self>
-void describe(Self& f, auto& field) {
+void describe(Like<WiscerFile> auto& f, auto& field) {
   field.about("what a workload file of Wiscer says, or leaves to be the default");
   field("zipf", f.zipf);
   field("initial_size", f.initial_size);
@@ -85,24 +84,21 @@ void describe(Self& f, auto& field) {
   field.present("shift_every", f.shift_every, "popularity does not shift", "operations", kOneOrMore);
 }
 
-template <Like<CacheInfo> Self>
-void describe(Self& c, auto& field) {
+void describe(Like<CacheInfo> auto& c, auto& field) {
   field("level", c.level);
   field("type", c.type);
   field("bytes", c.bytes, "", kOneOrMore);
   field("shared_by", c.shared_by, "processors", kOneOrMore);
 }
 
-template <Like<RtmInfo> Self>
-void describe(Self& r, auto& field) {
+void describe(Like<RtmInfo> auto& r, auto& field) {
   field.about("what the processor says, and what transactions did");
   field("cpuid_rtm", r.cpuid_rtm);
   field("cpuid_always_abort", r.cpuid_always_abort);
   field("probe", r.probe);
 }
 
-template <Like<MachineInfo> Self>
-void describe(Self& m, auto& field) {
+void describe(Like<MachineInfo> auto& m, auto& field) {
   field("hostname", m.hostname);
   field("model", m.model);
   field("microcode", m.microcode);
@@ -126,8 +122,7 @@ void describe(Self& m, auto& field) {
         "how reclamation by epochs makes all processors fence: a system call, or going to each in turn; none: both are forbidden");
 }
 
-template <Like<ThreadPlace> Self>
-void describe(Self& p, auto& field) {
+void describe(Like<ThreadPlace> auto& p, auto& field) {
   field("requested_cpu", p.requested_cpu);
   field("observed_cpu", p.observed_cpu);
   field("socket", p.socket);
@@ -136,27 +131,23 @@ void describe(Self& p, auto& field) {
   field("core", p.core);
 }
 
-template <Like<PageNodes::Share> Self>
-void describe(Self& s, auto& field) {
+void describe(Like<PageNodes::Share> auto& s, auto& field) {
   field("node", s.node);
   field("share", s.share, "", kUpToOne);
 }
 
-template <Like<PageNodes> Self>
-void describe(Self& p, auto& field) {
+void describe(Like<PageNodes> auto& p, auto& field) {
   field.about("after the measured phase, of the touched pages of the index, or a sample of them");
   field("pages", p.pages, "", kOneOrMore);
   field("shares", p.shares);
 }
 
-template <Like<MallocServer> Self>
-void describe(Self& m, auto& field) {
+void describe(Like<MallocServer> auto& m, auto& field) {
   field("library", m.library, "", kNotEmpty);
   field("version", m.version, "", kNotEmpty);
 }
 
-template <Like<Limits> Self>
-void describe(Self& l, auto& field) {
+void describe(Like<Limits> auto& l, auto& field) {
   field.about("the same memory with no index in it");
   field("footprint_bytes", l.footprint,
         "of the lines that were walked: as many as the index and its payloads have, from 1 MiB to 4 GiB or half of what is free",

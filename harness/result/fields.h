@@ -6,8 +6,7 @@
 //       double percent = 0;
 //       u64 ns = 0;
 //     };
-//     template <Like<Percentile> Self>
-//     void describe(Self& p, auto& field) {
+//     void describe(Like<Percentile> auto& p, auto& field) {
 //       field("percent", p.percent, "", Bounds{.most = 100});
 //       field("ns", p.ns, "that so many percent of the calls did not exceed");
 //     }
@@ -87,8 +86,7 @@ struct NamedCount {
   std::string name;
   u64 count = 0;
 };
-template <Like<NamedCount> Self>
-auto& named_value(Self& named) {
+auto& named_value(Like<NamedCount> auto& named) {
   return named.count;
 }
 

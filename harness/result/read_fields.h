@@ -73,17 +73,14 @@ class FieldReader {
     const Json* const json = at(name);
     if (json != nullptr && !json->is_null()) read(name, *json, value.emplace());
   }
-  template <class T>
-  void where(bool, const char* name, T& value, const char* = "", const Bounds& = kAny) {
+  void where(bool, const char* name, auto& value, const char* = "", const Bounds& = kAny) {
     (*this)(name, value);
   }
   void constant(const char*, u64) {}
-  template <class T>
-  void keyed(const char* name, T& list, const Keys&, const char* = "") {
+  void keyed(const char* name, auto& list, const Keys&, const char* = "") {
     (*this)(name, list);
   }
-  template <class Fields>
-  void group(const char* name, const Fields& fields) {
+  void group(const char* name, const auto& fields) {
     if (const Json* const json = at(name); json != nullptr) {
       FieldReader inner(*json);
       fields(inner);
@@ -92,8 +89,7 @@ class FieldReader {
 
  private:
   /// What is wrong with it begins with its name.
-  template <class T>
-  static void read(const char* name, const Json& json, T& value) {
+  static void read(const char* name, const Json& json, auto& value) {
     try {
       read_json(json, value);
     } catch (const InputError& error) {

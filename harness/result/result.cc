@@ -58,12 +58,10 @@ class Blame {
       describe(value, *this);
     }
   }
-  template <class T>
-  void keyed(const char* name, T& list, const Keys&, const char* = "") {
+  void keyed(const char* name, auto& list, const Keys&, const char* = "") {
     (*this)(name, list);
   }
-  template <class Fields>
-  void group(const char*, const Fields& fields) {
+  void group(const char*, const auto& fields) {
     fields(*this);
   }
 

@@ -58,8 +58,7 @@ struct Placement {
   OrReason<u32> processors;
   OrReason<bool> oversubscribed;  ///< more threads than processors: allowed, said and recorded
 };
-template <Like<Placement> Self>
-void describe(Self& p, auto& field) {
+void describe(Like<Placement> auto& p, auto& field) {
   field("requested", p.requested);
   field("processors", p.processors, "distinct ones in use", kOneOrMore);
   field("oversubscribed", p.oversubscribed);
@@ -78,8 +77,7 @@ struct PhaseTime {
   u64 operations = 0;
   OrReason<double> per_second = OrReason<double>::missing("this phase has no operations");
 };
-template <Like<PhaseTime> Self>
-void describe(Self& p, auto& field) {
+void describe(Like<PhaseTime> auto& p, auto& field) {
   field("name", p.name);
   field("seconds", p.seconds);
   field("operations", p.operations);
@@ -95,16 +93,14 @@ struct OperationRate {
   u64 keys = 0;
   u64 found = 0;
 };
-template <Like<OperationRate> Self>
-void describe(Self& r, auto& field) {
+void describe(Like<OperationRate> auto& r, auto& field) {
   field("count", r.count);
   field("succeeded", r.succeeded, "found or changed something; of upserts: inserted; of multi-gets: found all");
   field("per_second", r.per_second);
   field.where(r.keys > 0, "keys", r.keys, "that multi-gets looked up", kOneOrMore);
   field.where(r.keys > 0, "found", r.found, "of those");
 }
-template <Like<OperationRate> Self>
-auto& named_value(Self& named) {
+auto& named_value(Like<OperationRate> auto& named) {
   return named;
 }
 
@@ -134,8 +130,7 @@ struct Throughput {
   OrReason<double> jain;
   OrReason<double> generator_ns;
 };
-template <Like<Throughput> Self>
-void describe(Self& t, auto& field) {
+void describe(Like<Throughput> auto& t, auto& field) {
   field.about("of the measured phase; rates are operations a second, all over the same seconds");
   field("operations", t.operations);
   field("seconds", t.seconds,
@@ -174,8 +169,7 @@ struct SyncStats {
   OrReason<std::vector<Counts>> per_thread;
   OrReason<Counts> reclaim;
 };
-template <Like<SyncStats> Self>
-void describe(Self& s, auto& field) {
+void describe(Like<SyncStats> auto& s, auto& field) {
   field("options", s.options, "of the policy, as they were in effect");
   field("counters", s.counters, "of the policy in the measured phase; aborts are counted in `aborts` only");
   field("aborts", s.aborts, "by cause; null where no transaction was begun. counters.begins = counters.commits + their sum");
@@ -204,8 +198,7 @@ struct KeyFile {
   u64 empty = 0;
   u64 repeated = 0;
 };
-template <Like<KeyFile> Self>
-void describe(Self& f, auto& field) {
+void describe(Like<KeyFile> auto& f, auto& field) {
   field.about("lines of the file, and of them those skipped as empty and those equal to an earlier one, which are one record");
   field("lines", f.lines, "", kOneOrMore);
   field("empty", f.empty);
@@ -227,8 +220,7 @@ struct MemoryUse {
   OrReason<u64> major_faults;
   OrReason<u64> accessed_cleared;
 };
-template <Like<MemoryUse> Self>
-void describe(Self& m, auto& field) {
+void describe(Like<MemoryUse> auto& m, auto& field) {
   field("malloc", m.malloc, "the file in which malloc was found and its version, as it says; null where nodes are not from malloc");
   field("index_live_bytes", m.index_live, "in blocks of the index after the measured phase");
   field("index_reserved_bytes", m.index_reserved, "that the index holds from the system, free ones included");
@@ -261,8 +253,7 @@ struct PmuTotal {
 
   [[nodiscard]] double running_share() const { return static_cast<double>(running_ns) / static_cast<double>(enabled_ns); }
 };
-template <Like<PmuTotal> Self>
-void describe(Self& t, auto& field) {
+void describe(Like<PmuTotal> auto& t, auto& field) {
   field("here", t.here, "what the event is on this processor, in libpfm4's words", kNotEmpty);
   field("user_only", t.user_only, "without what happened in the kernel, which lets nobody count that");
   field("raw", t.raw, "of energy-pkg: in units of 2^-32 joules, of whole packages, over the phase on the wall");
@@ -282,14 +273,12 @@ struct PmuResult {
   std::vector<Event> events;
   std::vector<std::pair<std::string, double>> derived;
 };
-template <Like<PmuResult::Event> Self>
-void describe(Self& e, auto& field) {
+void describe(Like<PmuResult::Event> auto& e, auto& field) {
   field("name", e.name, "", kNotEmpty);
   field("family", e.family, "named: asked for by its libpfm4 name", kNotEmpty);
   field("count", e.total);
 }
-template <Like<PmuResult> Self>
-void describe(Self& p, auto& field) {
+void describe(Like<PmuResult> auto& p, auto& field) {
   field.about("events counted while threads ran operations of the measured phase, not while they made them or waited for each other; "
               "sums over the threads. Events of a family are on the processor's counters together as far as it has enough");
   field("events", p.events);
@@ -313,8 +302,7 @@ struct Health {
   OrReason<double> load_before;
   std::vector<std::string> notes;
 };
-template <Like<Health> Self>
-void describe(Self& h, auto& field) {
+void describe(Like<Health> auto& h, auto& field) {
   field("voluntary_switches", h.voluntary_switches);
   field("involuntary_switches", h.involuntary_switches);
   field("migrations", h.migrations);
@@ -332,8 +320,7 @@ struct Validation {
   OrReason<u64> found_keys;
   std::string detail;
 };
-template <Like<Validation> Self>
-void describe(Self& v, auto& field) {
+void describe(Like<Validation> auto& v, auto& field) {
   field("mode", v.mode);
   field("passed", v.passed);
   field("expected_keys", v.expected_keys);
@@ -349,8 +336,7 @@ struct ResultRow {
   OrReason<double> nodes_per_fetch;
   std::vector<std::pair<std::string, double>> events;
 };
-template <Like<ResultRow> Self>
-void describe(Self& r, auto& field) {
+void describe(Like<ResultRow> auto& r, auto& field) {
   field("operations", r.operations, "", kOneOrMore);
   field("seconds", r.seconds, "as those of throughput");
   field("events", r.events, "family.name and scaled count of the events of pmu that are counted");
@@ -366,8 +352,7 @@ struct StreamPrint {
   u64 operations = 0;    ///< that it is of, at most kMost
   u64 fingerprint = 0;
 };
-template <Like<StreamPrint> Self>
-void describe(Self& s, auto& field) {
+void describe(Like<StreamPrint> auto& s, auto& field) {
   field("operations", s.operations, "that it is of", kOneOrMore);
   field.hex("fingerprint", s.fingerprint);
 }
@@ -377,8 +362,7 @@ struct TraceAbout {
   u64 checksum = 0, operations = 0, keys = 0, loaded = 0;
   bool has_times = false;
 };
-template <Like<TraceAbout> Self>
-void describe(Self& t, auto& field) {
+void describe(Like<TraceAbout> auto& t, auto& field) {
   field.hex("checksum", t.checksum);
   field("operations", t.operations, "", kOneOrMore);
   field("keys", t.keys, "", kOneOrMore);
@@ -392,8 +376,7 @@ struct PhaseAbout {
   u64 operations = 0;
   std::string workload, distribution, churn;
 };
-template <Like<PhaseAbout> Self>
-void describe(Self& p, auto& field) {
+void describe(Like<PhaseAbout> auto& p, auto& field) {
   field("name", p.name, "", kNotEmpty);
   field("operations", p.operations, "that it has: what the file says, rounded up", Bounds{.least = 256, .multiple_of = 256});
   field("workload", p.workload, "", kNotEmpty);
@@ -434,23 +417,20 @@ struct TrialResult {
   void add_phase(const std::string& name, double seconds, u64 operations);
 };
 /// What it says first; the rest is below.
-template <Like<TrialResult> Self>
-void describe_outcome(Self& t, auto& field) {
+void describe_outcome(Like<TrialResult> auto& t, auto& field) {
   field("status", t.status, "noisy: health.on_processor is below 0.9, and nothing worse is the case");
   field("reason", t.reason, "why the status is not ok");
   field("interrupted", t.interrupted, "ended early by a signal: the numbers cover the part that ran");
 }
 /// What files of the workload said, which documents have in `config`.
-template <Like<TrialResult> Self>
-void describe_files(Self& t, auto& field) {
+void describe_files(Like<TrialResult> auto& t, auto& field) {
   field("key_file", t.key_file);
   field("trace", t.trace);
   field("wiscer", t.wiscer);
   field("phases", t.workload_phases,
         "what a workload file of phases says, or leaves to be the default; all of them are parts of the measured phase of the run");
 }
-template <Like<TrialResult> Self>
-void describe(Self& t, auto& field) {
+void describe(Like<TrialResult> auto& t, auto& field) {
   field("stream", t.stream);
   field("placement", t.placement);
   field("phases", t.phases,
@@ -485,8 +465,7 @@ struct BuildInfo {
   std::string type;
   std::vector<std::pair<std::string, std::string>> libraries;
 };
-template <Like<BuildInfo> Self>
-void describe(Self& b, auto& field) {
+void describe(Like<BuildInfo> auto& b, auto& field) {
   field("commit", b.commit);
   field("dirty", b.dirty);
   field("compiler", b.compiler);
@@ -507,8 +486,7 @@ struct RunResult {
   TrialResult trial;
 };
 /// Its plan is not read again: documents hold it as words.
-template <Like<RunResult> Self>
-void describe(Self& r, auto& field) {
+void describe(Like<RunResult> auto& r, auto& field) {
   constexpr const char* kAlone = "the run is not part of a comparison";
   field.about("One document a run. What was not measured is null, and the property of the same name with _reason says why; it is never "
               "zero.");

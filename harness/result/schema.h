@@ -38,8 +38,7 @@ class FieldSchema {
   void present(const char* name, const std::optional<T>&, const char*, const char* about = "", const Bounds& bounds = kAny) {
     add_missable(name, schema_of<T>(bounds), about);
   }
-  template <class T>
-  void where(bool, const char* name, const T& value, const char* about = "", const Bounds& bounds = kAny) {
+  void where(bool, const char* name, const auto& value, const char* about = "", const Bounds& bounds = kAny) {
     (*this)(name, value, about, bounds);
     required_.erase(required_.size() - 1);
   }
@@ -49,8 +48,7 @@ class FieldSchema {
     (*this)(name, list, about);
     only(kIsOrReason<T> ? properties_[name]["anyOf"][0] : properties_[name], keys);
   }
-  template <class Fields>
-  void group(const char* name, const Fields& fields) {
+  void group(const char* name, const auto& fields) {
     FieldSchema inner;
     fields(inner);
     add(name, inner.object(), "");

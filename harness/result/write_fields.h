@@ -60,17 +60,14 @@ class FieldWriter {
   void present(const char* name, const std::optional<T>& value, const char* why, const char* = "", const Bounds& = kAny) {
     value ? void(object_[name] = to_json(*value)) : put_missing(object_, name, why);
   }
-  template <class T>
-  void where(bool there, const char* name, const T& value, const char* about = "", const Bounds& bounds = kAny) {
+  void where(bool there, const char* name, const auto& value, const char* about = "", const Bounds& bounds = kAny) {
     if (there) (*this)(name, value, about, bounds);
   }
   void constant(const char* name, u64 number) { object_[name] = number; }
-  template <class T>
-  void keyed(const char* name, const T& list, const Keys&, const char* = "") {
+  void keyed(const char* name, const auto& list, const Keys&, const char* = "") {
     (*this)(name, list);
   }
-  template <class Fields>
-  void group(const char* name, const Fields& fields) {
+  void group(const char* name, const auto& fields) {
     Json& object = object_[name] = Json::object();
     FieldWriter inner(object);
     fields(inner);

@@ -58,8 +58,7 @@ Words axes_of(const Plan& plan) {
 constexpr std::size_t kCommonAxes = 9;   // index to dist, said even where all runs have the same; the rest matters to who set it
 
 /// The number as `text` has it, or "-".
-template <class Text>
-std::string cell(const OrReason<double>& number, const Text& text) {
+std::string cell(const OrReason<double>& number, const auto& text) {
   return number ? text(*number) : std::string("-");
 }
 
