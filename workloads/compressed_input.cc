@@ -60,7 +60,8 @@ class Gzip final : public Decoder {
     if (status != Z_OK && status != Z_STREAM_END && status != Z_BUF_ERROR) {   // the last: there was nothing to do
       throw InputError(fmt::format("its gzip data are corrupt: {}", stream_.msg != nullptr ? stream_.msg : zError(status)));
     }
-    const Step done{.taken = from.size() - stream_.avail_in, .made = into.size() - stream_.avail_out, .ends_frame = status == Z_STREAM_END};
+    const Step done{
+        .taken = from.size() - stream_.avail_in, .made = into.size() - stream_.avail_out, .ends_frame = status == Z_STREAM_END};
     if (done.ends_frame) (void)inflateReset(&stream_);   // another one may follow
     return done;
   }

@@ -48,7 +48,9 @@ Distribution::Distribution(const Spec& spec) : what_("distribution " + spec.name
       sums.operations += numbers[1];
     });
     if (stretches_.empty()) throw file.error("has no line with two shares");
-    if (!std::isfinite(sums.records) || !std::isfinite(sums.operations)) throw file.error("has shares whose sum is beyond all numbers");
+    if (!std::isfinite(sums.records) || !std::isfinite(sums.operations)) {
+      throw file.error("has shares whose sum is beyond all numbers");
+    }
     if (!(sums.operations > 0)) throw file.error("leaves no share of the operations to any line");
     for (Stretch& stretch : stretches_) {
       stretch.records /= sums.records;

@@ -123,7 +123,9 @@ void KeySet::make(const Spec& spec, u64 seed, u64 memory) {
   } else if (spec.name == "clustered") {
     kind_ = Kind::kClustered;
     const u64 run = reader.arg_u64(64, 2, u64{1} << 32);
-    if (!std::has_single_bit(run)) throw InputError(fmt::format("keys clustered: {} is not a power of two, as in clustered:64", run));
+    if (!std::has_single_bit(run)) {
+      throw InputError(fmt::format("keys clustered: {} is not a power of two, as in clustered:64", run));
+    }
     run_bits_ = std::countr_zero(run);
     place_ = Bijection(u64{1} << (64 - run_bits_), seed, kLineStream);
   } else if (spec.name == "email" || spec.name == "url") {
@@ -164,7 +166,9 @@ void KeySet::take_sosd(const std::string& path, u64 seed, u64 memory) {
                            file.size() % sizeof(u64) != 0 ? " and a part" : ""));
   }
   if (count == 0) throw fail("has no key");
-  if (file.size() > memory) throw fail(fmt::format("has {}; {} of memory are available", gigabytes(file.size()), gigabytes(memory)));
+  if (file.size() > memory) {
+    throw fail(fmt::format("has {}; {} of memory are available", gigabytes(file.size()), gigabytes(memory)));
+  }
   sorted_.resize(count);
   const std::size_t bytes = count * sizeof(u64);
   if (file.read({reinterpret_cast<char*>(sorted_.data()), bytes}) < bytes) throw fail("became shorter while it was read");

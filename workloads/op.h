@@ -13,7 +13,8 @@ enum class OpKind : u8 { kRead, kInsert, kUpdate, kUpsert, kErase, kScan, kRmw, 
 /// The words of mix: and of results. rmw: read-modify-write, a lookup and an update of its key; multi_get: lookups of several keys
 /// in one call.
 template <>
-inline constexpr std::array kWords<OpKind>{"read"sv, "insert"sv, "update"sv, "upsert"sv, "erase"sv, "scan"sv, "rmw"sv, "multi_get"sv};
+inline constexpr std::array kWords<OpKind>{"read"sv,  "insert"sv, "update"sv, "upsert"sv,
+                                           "erase"sv, "scan"sv,   "rmw"sv,    "multi_get"sv};
 inline constexpr std::size_t kOpKinds = kWords<OpKind>.size();
 
 /// What an operation of a kind does.

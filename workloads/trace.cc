@@ -119,8 +119,8 @@ void Trace::look_at(const std::string& path) {
                             : sizeof(header) + header.keys * sizeof(u64) + filled_up(header.key_bytes) +
                                   header.operations * sizeof(TraceOp);
   if (wanted != size_) {
-    throw fail(path, fmt::format("has {} bytes, not what its {} operations on {} keys of {} bytes take: it is cut off or damaged", size_,
-                                 header.operations, header.keys, header.key_bytes));
+    throw fail(path, fmt::format("has {} bytes, not what its {} operations on {} keys of {} bytes take: it is cut off or damaged",
+                                 size_, header.operations, header.keys, header.key_bytes));
   }
   const char* const ends = mapped_ + sizeof(header);
   ends_ = {reinterpret_cast<const u64*>(ends), header.keys};
@@ -145,7 +145,9 @@ void Trace::look_at_keys(const std::string& path, u64 key_bytes) const {
   std::vector<u32> places(std::bit_ceil(2 * keys() + 1));
   u64 before = 0;
   for (u64 n = 0; n < keys(); ++n) {
-    if (ends_[n] <= before || ends_[n] > key_bytes) throw fail(path, fmt::format("key {} ends at byte {}, after {}", n, ends_[n], before));
+    if (ends_[n] <= before || ends_[n] > key_bytes) {
+      throw fail(path, fmt::format("key {} ends at byte {}, after {}", n, ends_[n], before));
+    }
     before = ends_[n];
     const std::string_view own = key(n);
     if (own.size() > KeySet::kLongestKey) {

@@ -132,7 +132,9 @@ class MetaColumns {
 
 class MetaLines final : public TraceLines {
  public:
-  void take(std::string_view line, TraceWriter& writer) override { columns_ ? columns_->add(line, writer) : void(columns_.emplace(line)); }
+  void take(std::string_view line, TraceWriter& writer) override {
+    columns_ ? columns_->add(line, writer) : void(columns_.emplace(line));
+  }
   [[nodiscard]] bool has_times() const override { return columns_ && columns_->has_times(); }
 
  private:
@@ -198,7 +200,9 @@ bool read_trace(std::string_view format, const std::string& path, TraceWriter& w
     ++number;
     std::string_view line;
     try {
-      if (!file && !file.eof()) throw InputError(fmt::format("has more than {} bytes, the longest that a line may have", kLongestLine));
+      if (!file && !file.eof()) {
+        throw InputError(fmt::format("has more than {} bytes, the longest that a line may have", kLongestLine));
+      }
       line = std::string_view(buffer.data(), static_cast<std::size_t>(file.gcount()) - (file.eof() ? 0 : 1));
       if (line.ends_with('\r')) line.remove_suffix(1);
       if (!line.empty()) lines->take(line, writer);

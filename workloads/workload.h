@@ -47,8 +47,8 @@ class Workload {
 
   /// The operations of a phase, for `threads` threads; what follows `threads` is of a mix. `keys` must outlive them. Throws
   /// InputError as MixStream does.
-  [[nodiscard]] std::unique_ptr<Stream> stream(u64 seed, u64 phase, const KeySet& keys, u32 threads, const Distribution& distribution,
-                                               u64 records, const Churn& churn) const;
+  [[nodiscard]] std::unique_ptr<Stream> stream(u64 seed, u64 phase, const KeySet& keys, u32 threads,
+                                               const Distribution& distribution, u64 records, const Churn& churn) const;
 
  private:
   [[nodiscard]] Mix mix_of(const Spec& spec, double negative) const;

@@ -251,8 +251,9 @@ class Completion {
     }
     const std::vector<std::string> known = surroundings_.registry.indexes();
     if (std::ranges::find(known, engine.index) == known.end()) {
-      throw InputError(fmt::format("--workload: {} is for storageEngine={}, which is --index={}; this build has {}: write --index=NAME",
-                                   config_.workload.str(), engine.word, engine.index, fmt::join(known, ", ")));
+      throw InputError(
+          fmt::format("--workload: {} is for storageEngine={}, which is --index={}; this build has {}: write --index=NAME",
+                      config_.workload.str(), engine.word, engine.index, fmt::join(known, ", ")));
     }
     config_.index = Spec{.name = std::string(engine.index), .arg = {}, .options = {}};
   }
@@ -329,8 +330,8 @@ class Completion {
       const u64 payload = payload_places(config_, *plan_.workload, 1) * config_.value_size;
       config_.records = std::min(default_records(memory_available_, payload), std::max<u64>(keys_left, 1));
     } else if (config_.records > capacity_) {
-      throw InputError(fmt::format("--records: --keys={} has distinct keys for {} records, not for {}", config_.keys.str(), capacity_,
-                                   config_.records));
+      throw InputError(fmt::format("--records: --keys={} has distinct keys for {} records, not for {}", config_.keys.str(),
+                                   capacity_, config_.records));
     }
     const u64 least = least_bytes_per_key(config_.keys);
     if (config_.records <= memory_available_ / least) return;
@@ -374,7 +375,8 @@ class Completion {
       config_.records = std::min(config_.records, plan_.most_keys - plan_.most_keys / 10);
     }
     if (!fills && config_.records > plan_.most_keys) {
-      return fmt::format("--records: {} has {} slots, too few for {} records", config_.index.str(), plan_.most_keys, config_.records);
+      return fmt::format("--records: {} has {} slots, too few for {} records", config_.index.str(), plan_.most_keys,
+                         config_.records);
     }
     plan_.payloads = payload_places(config_, *plan_.workload, config_.records);
     if (plan_.payloads != 0 && plan_.widths.value < 64) {
@@ -398,8 +400,13 @@ class Completion {
   }
 
   std::string combine() {
-    std::string why = why_not_together({.plan = plan_, .config = config_, .defaults = defaults_, .pair = *pair_, .workload = *plan_.workload,
-                                        .churn = churn_, .capacity = capacity_});
+    std::string why = why_not_together({.plan = plan_,
+                                        .config = config_,
+                                        .defaults = defaults_,
+                                        .pair = *pair_,
+                                        .workload = *plan_.workload,
+                                        .churn = churn_,
+                                        .capacity = capacity_});
     return why.empty() ? no_room_ : why;
   }
 

@@ -54,6 +54,7 @@ struct Planned {
   Plan plan;
   bool fits = true;   ///< false where it is skipped for want of room
 };
-[[nodiscard]] Planned planned(Config config, const Defaults& defaults, const Surroundings& surroundings, CapacityOfKeys& capacities);
+[[nodiscard]] Planned planned(Config config, const Defaults& defaults, const Surroundings& surroundings,
+                              CapacityOfKeys& capacities);
 
 }  // namespace latchlab

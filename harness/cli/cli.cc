@@ -109,8 +109,10 @@ std::vector<std::string> words_of_run(const Config& config, const Given& axes, s
 void check_writes_requests(const RunCommand& command, const Given& given, const std::optional<std::string>& out) {
   const auto& run = *std::ranges::find_if(command.runs, [](const Plan& one) { return !one.requests_to.empty(); });
   const auto refuse = [&](std::string_view what) {
-    throw InputError(fmt::format("{} --workload={}: its storageEngine=none writes the requests to {}, and runs nothing; an --index=NAME "
-                                 "would run it", what, run.config.workload.str(), run.requests_to));
+    throw InputError(
+        fmt::format("{} --workload={}: its storageEngine=none writes the requests to {}, and runs nothing; an --index=NAME "
+                    "would run it",
+                    what, run.config.workload.str(), run.requests_to));
   };
   if (command.runs.size() > 1) refuse("--workload: several runs do not go with");
   for (const auto& [name, values] : given) {

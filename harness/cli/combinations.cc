@@ -61,7 +61,8 @@ std::string not_possible(const Combination& point) {
 std::string why_no_times(const Config& config, const Workload& workload) {
   const std::string given = config.rate->str(), instead = "write another rate, as --rate=1M";
   if (config.slo) {
-    return fmt::format("--slo: a search needs a rate to vary, and --rate={} has the trace's own times; leave one of them out", given);
+    return fmt::format("--slo: a search needs a rate to vary, and --rate={} has the trace's own times; leave one of them out",
+                       given);
   }
   const auto& trace = workload.trace();
   if (!trace) {

@@ -51,9 +51,7 @@ const std::vector<OptionRow>& option_rows() {
       {"sync", "POLICY", "none", "how it is synchronized, e.g. rtm:20,respec=0",
        [](Config& c, const std::string& v) { c.sync = parse_spec("--sync", v); }},
       {"threads", "N", "1", "threads; more than processors is allowed",
-       [](Config& c, const std::string& v) {
-         c.threads = static_cast<u32>(parse_count("--threads", v, 1, kMostThreads));
-       }},
+       [](Config& c, const std::string& v) { c.threads = static_cast<u32>(parse_count("--threads", v, 1, kMostThreads)); }},
       {"threads-per", "KIND", "run", "... of the run, or in each cluster or socket that --pin names: run, cluster or socket",
        [](Config& c, const std::string& v) { c.threads_per = parse_word<ThreadsPer>("--threads-per", v); }},
       {"pin", "PLACEMENT", "compact", "compact, scatter, cluster:0-1, socket:0 or list:0-3,5",
@@ -62,13 +60,15 @@ const std::vector<OptionRow>& option_rows() {
        [](Config& c, const std::string& v) { c.smt = parse_word<Smt>("--smt", v); }},
       {"alloc", "KIND", "arena+touch", "malloc, tcmalloc, jemalloc, mimalloc, tbb, arena or arena+touch",
        [](Config& c, const std::string& v) { c.alloc = parse_word<Alloc>("--alloc", v); }},
-      {"mem", "NODES", "first-touch", "NUMA nodes of the index's memory: first-touch, local, interleave, interleave:pin or bind:0-1",
+      {"mem", "NODES", "first-touch",
+       "NUMA nodes of the index's memory: first-touch, local, interleave, interleave:pin or bind:0-1",
        [](Config& c, const std::string& v) { c.mem = parse_mem(v); }},
       {"hugepages", "KIND", "none", "none or thp",
        [](Config& c, const std::string& v) { c.huge_pages = parse_word<HugePages>("--hugepages", v); }},
       {"reclaim", "KIND", "epoch", "epoch, epoch-fence, qsbr or leak: when unlinked memory is free",
        [](Config& c, const std::string& v) { c.reclaim = parse_word<Reclaim>("--reclaim", v); }},
-      {"workload", "MIX", "lookup", "lookup, insert, mix:read=90,insert=5,erase=5, ycsb-a to ycsb-f, wiscer:, trace: or phases:FILE",
+      {"workload", "MIX", "lookup",
+       "lookup, insert, mix:read=90,insert=5,erase=5, ycsb-a to ycsb-f, wiscer:, trace: or phases:FILE",
        [](Config& c, const std::string& v) { c.workload = parse_spec("--workload", v); }},
       {"keys", "KEYS", "u64", "u64, u32, u16, dense, file:PATH (one key a line), sosd:PATH, email, url, ...: harness list keys",
        [](Config& c, const std::string& v) {
@@ -100,14 +100,14 @@ const std::vector<OptionRow>& option_rows() {
          c.clear_accessed_ns = number_or_off(v, [&] { return parse_duration("--clear-accessed", v, 1'000'000, kLongest); });
        }},
       {"sample", "TIME", "100ms", "interval of the throughput series",
-       [](Config& c, const std::string& v) {
-         c.sample_ns = parse_duration("--sample", v, 1'000'000, kLongest);
-       }},
-      {"rows", "N", "off; 1M of Wiscer's files", "a row of the result for every so many operations, else for each of phases:FILE; harness rows prints them",
+       [](Config& c, const std::string& v) { c.sample_ns = parse_duration("--sample", v, 1'000'000, kLongest); }},
+      {"rows", "N", "off; 1M of Wiscer's files",
+       "a row of the result for every so many operations, else for each of phases:FILE; harness rows prints them",
        [](Config& c, const std::string& v) {
          c.rows = number_or_off(v, [&] { return parse_count("--rows", v, 1'000, u64{1} << 60); });
        }},
-      {"rate", "RATE", "", "open loop: operations a second, 1M, poisson:1M or sine:1M, or a trace's own times: trace; harness list arrivals",
+      {"rate", "RATE", "",
+       "open loop: operations a second, 1M, poisson:1M or sine:1M, or a trace's own times: trace; harness list arrivals",
        [](Config& c, const std::string& v) { c.rate = Rate::parse(v); }},
       {"slo", "BOUND", "", "... or the highest rate at which response times keep a bound: p99:50us; each is tried for --time",
        [](Config& c, const std::string& v) { c.slo = Slo::parse(v); }},
@@ -120,7 +120,8 @@ const std::vector<OptionRow>& option_rows() {
       {"validate", "KIND", "tally", "check the index against what was done: tally or off",
        [](Config& c, const std::string& v) { c.validate = parse_word<Validate>("--validate", v); }},
       {"reps", "N", "1", "repetitions of every run", nullptr},
-      {"topology", "MACHINE", "", "plan for another machine, and run nothing: lstopo's XML, or \"pack:2 numa:2 core:7 pu:2\"", nullptr},
+      {"topology", "MACHINE", "", "plan for another machine, and run nothing: lstopo's XML, or \"pack:2 numa:2 core:7 pu:2\"",
+       nullptr},
       {"out", "FOLDER", "none", "write a JSON document a run there", nullptr},
       {"json", "", "", "print the documents, one a line, instead of the table", nullptr},
       {"progress", "KIND", "auto", "auto, plain or none; on stderr", nullptr},

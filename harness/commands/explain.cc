@@ -291,9 +291,10 @@ void find_rest(const Result& r, std::vector<Remark>& out) {
   }
   const double share = health.on_processor.value.value_or(1);
   if (share < kEnoughOnProcessor && trial.status != Status::kNoisy) {   // else it is told
-    out.push_back({1 - share, fmt::format("A thread was on a processor for {} of the time in which it could have run: others had it, "
-                                          "and this is a number of the crowd.",
-                                          percent(share))});
+    out.push_back(
+        {1 - share, fmt::format("A thread was on a processor for {} of the time in which it could have run: others had it, "
+                                "and this is a number of the crowd.",
+                                percent(share))});
   }
   const u32 processors = r.machine().processors;
   if (const double load = or_zero(health.load_before); load > processors / 2.0) {

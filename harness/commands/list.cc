@@ -77,15 +77,15 @@ std::string policies(const Registry& registry) {
 }
 
 std::string workloads(const Registry&) {
-  std::string text = line("lookup", "reads only") +
-                     line("insert", "every record once, into an empty index; ends with the records") +
-                     line("mix:read=90,insert=10",
-                          "percent of read, insert, update, upsert, erase, scan, rmw (read-modify-write), multi_get; sum 100") +
-                     line("  multi_get_keys=16", "keys that a multi-get looks up in one call, at most 64") +
-                     line("  scan_length=100", "pairs that a scan asks for; 1-100: uniform from 1 to 100") +
-                     line("ycsb-a ... ycsb-f", "YCSB's: read=50,update=50; read=95,update=5; reads; read=95,insert=5 by age;") +
-                     line("", "scan=95,insert=5; read=50,rmw=50; each under its distribution where --dist says no other") +
-                     line("wiscer:FILE", "a workload file of Wiscer, which says the index, the keys, their popularity and the operations;");
+  std::string text =
+      line("lookup", "reads only") + line("insert", "every record once, into an empty index; ends with the records") +
+      line("mix:read=90,insert=10",
+           "percent of read, insert, update, upsert, erase, scan, rmw (read-modify-write), multi_get; sum 100") +
+      line("  multi_get_keys=16", "keys that a multi-get looks up in one call, at most 64") +
+      line("  scan_length=100", "pairs that a scan asks for; 1-100: uniform from 1 to 100") +
+      line("ycsb-a ... ycsb-f", "YCSB's: read=50,update=50; read=95,update=5; reads; read=95,insert=5 by age;") +
+      line("", "scan=95,insert=5; read=50,rmw=50; each under its distribution where --dist says no other") +
+      line("wiscer:FILE", "a workload file of Wiscer, which says the index, the keys, their popularity and the operations;");
   std::string names;
   for (const Shipped& shipped : shipped_wiscer_files()) names += fmt::format("{}{}", names.empty() ? "" : ", ", shipped.name);
   return text + line("", fmt::format("its own are here by name: {}", names)) +
@@ -136,7 +136,8 @@ std::string allocators(const Registry&) {
   return line("malloc", "a call of malloc a node, of whichever library the process was started with") +
          line("tcmalloc", "a call of tcmalloc a node: the process begins again with the library preloaded") +
          line("jemalloc", "the same of jemalloc") + line("mimalloc", "the same of mimalloc") +
-         line("tbb", "the same of oneTBB's scalable allocator; with several of these five in a list each run is a process of its own") +
+         line("tbb",
+              "the same of oneTBB's scalable allocator; with several of these five in a list each run is a process of its own") +
          line("arena", "a pool a thread; pages are faulted in on first use") +
          line("arena+touch", "a pool a thread; pages are touched before they are handed out");
 }

@@ -80,7 +80,8 @@ void describe(Like<Survey> auto& s, auto& field) {
   field("transaction_ns", s.limits.transaction_ns, "of the hardware, that reads one line of its thread's own", kAboveZero);
   field("locks", s.locks, "an increment, by an atomic instruction or under a lock");
   field("notes", s.all_notes(),
-        "on how far the numbers may be believed: noisy, or one chase alone took 20 % more or less in batches than in chase_ns", kNotEmpty);
+        "on how far the numbers may be believed: noisy, or one chase alone took 20 % more or less in batches than in chase_ns",
+        kNotEmpty);
 }
 
 /// Some twenty times time_ns, and a second or two per GiB. `config` says threads, pin and hugepages; plan.cpus and plan.pin
@@ -92,7 +93,8 @@ struct OperationCost {
   OrReason<double> ns;
   std::string note;   ///< empty where there is nothing to say
 };
-[[nodiscard]] OperationCost measure_operation(const Config& config, const LimitsPlan& plan, const Topology& topology, Progress& progress);
+[[nodiscard]] OperationCost measure_operation(const Config& config, const LimitsPlan& plan, const Topology& topology,
+                                              Progress& progress);
 
 /// For people, and the document that limits.schema.json describes (survey_report.cc).
 [[nodiscard]] std::string table_of(const Survey& survey);

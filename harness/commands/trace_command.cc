@@ -31,7 +31,9 @@ namespace {
 
 std::string info_line(std::string_view name, const std::string& text) { return fmt::format("  {:<13}{}\n", name, text); }
 
-std::string percent_of(u64 part, u64 all) { return fmt::format("{:.1f} %", 100.0 * static_cast<double>(part) / static_cast<double>(all)); }
+std::string percent_of(u64 part, u64 all) {
+  return fmt::format("{:.1f} %", 100.0 * static_cast<double>(part) / static_cast<double>(all));
+}
 
 /// The share of the operations that the hottest keys have.
 std::string skew_text(const Trace& trace) {
@@ -60,13 +62,16 @@ std::string info(const std::string& path) {
   }
   std::string kinds;
   for (std::size_t kind = 0; kind < kOpKinds; ++kind) {
-    if (counts[kind] > 0) kinds += fmt::format("{}{} {}", kinds.empty() ? "" : ", ", kWords<OpKind>[kind], percent_of(counts[kind], all));
+    if (counts[kind] > 0) {
+      kinds += fmt::format("{}{} {}", kinds.empty() ? "" : ", ", kWords<OpKind>[kind], percent_of(counts[kind], all));
+    }
   }
   const auto mean = [](u64 sum, u64 count) { return static_cast<double>(sum) / static_cast<double>(count); };
   std::string text = info_line("operations", fmt::format("{}: {}", grouped(all), kinds));
   text += info_line("keys", fmt::format("{}, {:.1f} bytes on average, at most {}; {} were there before (those not written first)",
                                    grouped(trace.keys()), mean(key_bytes, trace.keys()), longest_key, grouped(trace.loaded())));
-  text += info_line("values", fmt::format("{:.1f} bytes on average, at most {}", mean(values.bytes, std::max<u64>(values.count, 1)), values.longest));
+  text += info_line("values", fmt::format("{:.1f} bytes on average, at most {}", mean(values.bytes, std::max<u64>(values.count, 1)),
+                                          values.longest));
   text += info_line("skew", skew_text(trace));
   if (!trace.has_times()) return text + info_line("times", "none");
   const double seconds = static_cast<double>(trace.ops().back().time_ns) / 1e9;
@@ -110,7 +115,8 @@ std::string write_requests(const Plan& plan) {
   NewFile to("trace", plan.requests_to);
   TraceWriter writer(available_memory(), TraceWriter::Loaded::kByCaller);
   const KeySet keys(config.keys, config.seed);
-  const auto stream = plan.workload->stream(config.seed, kMeasuredPhase, keys, 1, Distribution(config.distribution), config.records, Churn());
+  const auto stream =
+      plan.workload->stream(config.seed, kMeasuredPhase, keys, 1, Distribution(config.distribution), config.records, Churn());
   const auto text_of = [](const std::array<char, 8>& bytes) { return std::string_view(bytes.data(), bytes.size()); };
   for (u64 n = 0; n < config.records; ++n) writer.load(text_of(as_bytes(keys.key<u64>(n))));
   std::vector<Op> ops(Mix::kBlock), gets;

@@ -233,7 +233,9 @@ std::vector<Comparison> compare(std::vector<ResultSet> sets, u64 seed) {
     throw InputError(fmt::format("compare: '{}' has no point in common with the others; its options that vary are {}",
                                  sets.front().name, fmt::join(options.points, ", ")));
   }
-  for (Comparison& comparison : comparisons) comparison.notes.insert(comparison.notes.end(), not_compared.begin(), not_compared.end());
+  for (Comparison& comparison : comparisons) {
+    comparison.notes.insert(comparison.notes.end(), not_compared.begin(), not_compared.end());
+  }
   summarize(comparisons);
   return comparisons;
 }

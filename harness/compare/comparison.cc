@@ -60,8 +60,8 @@ void read_documents(VariantSummary& variant) {
   const auto figures = [&](const auto& read) { return figures_of(trials, read); };
   const SyncStats::Counts none;
   variant.bytes_per_key = median_of(figures([](const TrialResult& t) { return t.memory.bytes_per_key; }));
-  variant.page_bytes =
-      agreed(figures([](const TrialResult& t) { return then(t.memory.page_bytes, [](u64 bytes) { return static_cast<double>(bytes); }); }));
+  variant.page_bytes = agreed(figures(
+      [](const TrialResult& t) { return then(t.memory.page_bytes, [](u64 bytes) { return static_cast<double>(bytes); }); }));
   variant.fallback_rate = median_of(figures([](const TrialResult& t) { return t.sync.fallback_rate; }));
   variant.commits_per_begin = median_of(figures([&](const TrialResult& t) {
     const SyncStats::Counts& counters = t.sync.counters ? *t.sync.counters : none;

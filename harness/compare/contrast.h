@@ -61,7 +61,8 @@ void correct(const std::vector<Contrast*>& family);
 
 enum class Verdict { kFaster, kSlower, kNoDifference, kTooNoisy, kUndecidable };
 template <>
-inline constexpr std::array kWords<Verdict>{"faster"sv, "slower"sv, "no difference seen"sv, "too noisy"sv, "cannot be decided here"sv};
+inline constexpr std::array kWords<Verdict>{"faster"sv, "slower"sv, "no difference seen"sv, "too noisy"sv,
+                                            "cannot be decided here"sv};
 
 /// Not to be asked where there are too few.
 [[nodiscard]] Verdict verdict_of(const Contrast& contrast);

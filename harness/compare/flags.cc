@@ -31,7 +31,9 @@ struct Sign {
 };
 
 const std::vector<Sign>& signs() {
-  const auto health = [](OrReason<double> Health::*figure) { return [=](const TrialResult& t) { return (t.health.*figure).value; }; };
+  const auto health = [](OrReason<double> Health::*figure) {
+    return [=](const TrialResult& t) { return (t.health.*figure).value; };
+  };
   static const std::vector<Sign> all{
       {health(&Health::steal_share),
        [](double share, double) {

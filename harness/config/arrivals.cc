@@ -123,8 +123,10 @@ double factor_of(std::string_view text) {
   constexpr double kLeast = 1e-6, kMost = 1e6;
   const std::optional<double> factor = parse_double(text);
   if (factor && *factor >= kLeast && *factor <= kMost) return *factor;
-  throw InputError(fmt::format("--rate: trace: '{}' is no number from 0.000001 to 1000000; write trace:2 for twice as fast as it was "
-                               "recorded", text));
+  throw InputError(
+      fmt::format("--rate: trace: '{}' is no number from 0.000001 to 1000000; write trace:2 for twice as fast as it was "
+                  "recorded",
+                  text));
 }
 
 /// The option `key` of a spec.

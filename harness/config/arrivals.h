@@ -80,6 +80,7 @@ struct Share {
 }
 
 /// The next `count` of a recording, `factor` times as fast, from `begin_ns` of it on, which is not after the first of them.
-[[nodiscard]] std::unique_ptr<Arrivals> recorded_arrivals(std::unique_ptr<RecordedTimes> times, u64 count, u64 begin_ns, double factor);
+[[nodiscard]] std::unique_ptr<Arrivals> recorded_arrivals(std::unique_ptr<RecordedTimes> times, u64 count, u64 begin_ns,
+                                                          double factor);
 
 }  // namespace latchlab

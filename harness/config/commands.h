@@ -84,7 +84,7 @@ struct LimitsCommand {
   ProgressMode progress = ProgressMode::kAuto;
 };
 
-using Command = std::variant<RunCommand, ListCommand, DoctorCommand, HelpCommand, ExplainCommand, HdrCommand, RowsCommand, ExperimentCommand,
-                             AbCommand, CompareCommand, LimitsCommand, TraceCommand>;
+using Command = std::variant<RunCommand, ListCommand, DoctorCommand, HelpCommand, ExplainCommand, HdrCommand, RowsCommand,
+                             ExperimentCommand, AbCommand, CompareCommand, LimitsCommand, TraceCommand>;
 
 }  // namespace latchlab

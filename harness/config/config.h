@@ -30,7 +30,8 @@ inline constexpr std::array kWords<KeyKind>{"u64"sv, "bytes"sv};
 /// Where node memory comes from: `--alloc`.
 enum class Alloc { kMalloc, kTcmalloc, kJemalloc, kMimalloc, kTbb, kArena, kArenaTouch };
 template <>
-inline constexpr std::array kWords<Alloc>{"malloc"sv, "tcmalloc"sv, "jemalloc"sv, "mimalloc"sv, "tbb"sv, "arena"sv, "arena+touch"sv};
+inline constexpr std::array kWords<Alloc>{"malloc"sv, "tcmalloc"sv, "jemalloc"sv,   "mimalloc"sv,
+                                          "tbb"sv,    "arena"sv,    "arena+touch"sv};
 
 /// Whether every node is a call of malloc, of whichever library.
 constexpr bool calls_malloc(Alloc alloc) { return alloc != Alloc::kArena && alloc != Alloc::kArenaTouch; }

@@ -77,7 +77,8 @@ void check_installed(Alloc alloc) {
   // Only to see that it is there: an allocator may be unable to join a process that runs already, which is another error.
   if (!wanted || dlopen(std::string(wanted->file).c_str(), RTLD_LAZY | RTLD_LOCAL) != nullptr) return;
   if (std::string_view(dlerror()).find("cannot open shared object file") == std::string_view::npos) return;
-  throw InputError(fmt::format("--alloc={}: {} is not installed: it is in the package {}", word(alloc), wanted->file, wanted->package));
+  throw InputError(
+      fmt::format("--alloc={}: {} is not installed: it is in the package {}", word(alloc), wanted->file, wanted->package));
 }
 
 void serve_malloc_by(Alloc alloc, const std::vector<std::string>& command_line) {

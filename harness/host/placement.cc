@@ -92,7 +92,8 @@ std::vector<Processor> within(const Topology& topology, const Pin& pin, const Le
                                                     : fmt::format("{}s 0-{}", level.name, level.count - 1)));
     }
     const std::size_t before = inside.size();
-    std::ranges::copy_if(allowed(topology), std::back_inserter(inside), [&](const Processor& p) { return p.*level.number == number; });
+    std::ranges::copy_if(allowed(topology), std::back_inserter(inside),
+                         [&](const Processor& p) { return p.*level.number == number; });
     if (inside.size() == before) {
       throw NoRoom(fmt::format("--pin={}: no processor of {} {} is allowed; this process may use {}", pin.text, level.name, number,
                                    topology.allowed_list()));

@@ -67,7 +67,8 @@ std::vector<std::string> why_not_here(const std::vector<PmuEvent>& events, PerfC
   std::vector<std::string> whys;
   for (std::size_t i = 0; i < events.size(); ++i) {
     const bool asked = events[i].missing.empty() && counts[i].error != 0;
-    whys.push_back(asked ? why_not_counted(counts[i].error, events[i], root).why + " (harness doctor says more)" : events[i].missing);
+    whys.push_back(asked ? why_not_counted(counts[i].error, events[i], root).why + " (harness doctor says more)"
+                         : events[i].missing);
   }
   return whys;
 }

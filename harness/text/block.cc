@@ -261,8 +261,8 @@ std::string block_of(const RunResult& r) {
     text += line("memory", "-: " + t.memory.index_live.reason);
   }
   if (t.memory.payload) {
-    text += line("payloads", fmt::format("{} of {} bytes   {} apart from the index", grouped(r.plan.payloads), grouped(c.value_size),
-                                         bytes_text(*t.memory.payload)));
+    text += line("payloads", fmt::format("{} of {} bytes   {} apart from the index", grouped(r.plan.payloads),
+                                         grouped(c.value_size), bytes_text(*t.memory.payload)));
   }
   text += accessed_line(r);
   if (r.machine.numa_nodes > 1) text += line("nodes", page_nodes_text(t.placement));

@@ -64,7 +64,8 @@ std::string cell(const OrReason<double>& number, const auto& text) {
 
 std::string aborts_cell(const TrialResult& trial) {
   if (!trial.sync.aborts || !trial.throughput || trial.throughput->operations == 0) return "-";
-  return fmt::format("{:.3g}", static_cast<double>(total_of(*trial.sync.aborts)) / static_cast<double>(trial.throughput->operations));
+  return fmt::format("{:.3g}",
+                     static_cast<double>(total_of(*trial.sync.aborts)) / static_cast<double>(trial.throughput->operations));
 }
 
 }  // namespace
@@ -76,13 +77,15 @@ std::optional<double> grown_by_warmup(const Config& config, const TrialResult& t
   return std::abs(times - 1) < 0.01 ? std::nullopt : std::optional(times);
 }
 
-std::string_view loaded_by(const Config& config) { return Workload::by_file(config.workload.name) ? "what the file loads" : "--records"; }
+std::string_view loaded_by(const Config& config) {
+  return Workload::by_file(config.workload.name) ? "what the file loads" : "--records";
+}
 
 std::vector<std::string> notes_of(const TrialResult& trial) {
   std::vector<std::string> notes = trial.health.notes;
   if (const auto& file = trial.key_file; file && file->empty + file->repeated > 0) {
-    notes.insert(notes.begin(), fmt::format("of the key file's {} lines {} are empty and {} repeat earlier ones", grouped(file->lines),
-                                            grouped(file->empty), grouped(file->repeated)));
+    notes.insert(notes.begin(), fmt::format("of the key file's {} lines {} are empty and {} repeat earlier ones",
+                                            grouped(file->lines), grouped(file->empty), grouped(file->repeated)));
   }
   return notes;
 }
@@ -170,8 +173,10 @@ std::string RunTable::footer() const {
   std::string text = "\nlines: how many dependent cache lines an operation is worth in time\n";
   for (std::size_t i = 0; i < reasons_.size(); ++i) text += fmt::format("[{}] {}\n", i + 1, reasons_[i]);
   for (const Note& note : notes_) {
-    const std::string rows = note.rows.size() == rows_ ? "all rows" : (note.rows.size() == 1 ? "row " : "rows ") + fold_numbers(note.rows);
-    text += fmt::format("{}: {}{}\n", rows, note.text, note.same ? "" : fmt::format(" (so row {}, and others alike)", note.rows.front()));
+    const std::string rows =
+        note.rows.size() == rows_ ? "all rows" : (note.rows.size() == 1 ? "row " : "rows ") + fold_numbers(note.rows);
+    text += fmt::format("{}: {}{}\n", rows, note.text,
+                        note.same ? "" : fmt::format(" (so row {}, and others alike)", note.rows.front()));
   }
   return text;
 }
