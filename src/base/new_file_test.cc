@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "src/base/error.h"
 #include "src/testing/catch.h"
 
 namespace latchlab {
