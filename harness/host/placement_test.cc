@@ -17,7 +17,7 @@ OrReason<PageNodes> looked_at(const ChunkSource& source) { return page_nodes_of(
 bool refused(const OrReason<PageNodes>& nodes) { return !nodes && nodes.reason.find("move_pages") != std::string::npos; }
 
 TEST_CASE("pages are counted by node once they have been touched") {
-  ChunkSource source(MemoryConfig{.alloc = MemoryConfig::Alloc::kArena});
+  ChunkSource source({.alloc = MemoryConfig::Alloc::kArena}, &system_pages());
   CHECK(looked_at(source).reason == "the index has no memory");
   std::vector<ChunkSource::Chunk> chunks;
   for (const u64 pages : {3, 1, 8}) chunks.push_back(source.take(pages * kSmallPageBytes, kSmallPageBytes));
@@ -34,7 +34,7 @@ TEST_CASE("pages are counted by node once they have been touched") {
 }
 
 TEST_CASE("of many pages a sample is looked at, over the ends of chunks") {
-  ChunkSource source(MemoryConfig{.alloc = MemoryConfig::Alloc::kArena});
+  ChunkSource source({.alloc = MemoryConfig::Alloc::kArena}, &system_pages());
   for (int i = 0; i < 7; ++i) REQUIRE(source.take(1001 * kSmallPageBytes, kSmallPageBytes).start != nullptr);
   std::memset(source.chunks()[1].start, 1, 100 * kSmallPageBytes);
   if (refused(looked_at(source))) return;

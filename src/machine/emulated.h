@@ -205,6 +205,7 @@ struct Emulated : Cells<Emulated>, SoftwareTransactions<&EmulatedThread::mine> {
   static void* allocate(std::size_t bytes);
   /// Inside a transaction the block is freed when that commits.
   static void deallocate(void* p, std::size_t bytes);
+  static PageSource* pages() { return &system_pages(); }
   static void poison(const void* p, std::size_t bytes) { poison_memory(p, bytes); }
   static void unpoison(const void* p, std::size_t bytes) { unpoison_memory(p, bytes); }
 

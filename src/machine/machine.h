@@ -20,6 +20,7 @@
 
 #include "src/arch/rtm_status.h"
 #include "src/base/types.h"
+#include "src/memory/page_source.h"
 
 namespace latchlab {
 
@@ -111,6 +112,7 @@ concept Machine = requires(typename M::template Atomic<u64>& a, void* p, void (*
   M::prefetch(p, Access::kRead);                // a hint that its line is wanted soon; any p will do, and nothing is read
   { M::allocate(std::size_t{}) } -> std::same_as<void*>;   // null when out; at least 16-byte aligned, 64 from 64 bytes on
   M::deallocate(p, std::size_t{});
+  { M::pages() } -> std::same_as<PageSource*>;  // where pools get chunks from; null: nowhere, each block is an allocate
   M::poison(p, std::size_t{});                  // until unpoison, an access is a bug that the machine may report
   M::unpoison(p, std::size_t{});
 };

@@ -104,6 +104,7 @@ struct Native : Cells<Native> {
                                : std::malloc(bytes);
   }
   static void deallocate(void* p, std::size_t) { std::free(p); }
+  static PageSource* pages() { return &system_pages(); }
   static void poison(const void* p, std::size_t bytes) { poison_memory(p, bytes); }
   static void unpoison(const void* p, std::size_t bytes) { unpoison_memory(p, bytes); }
 

@@ -52,6 +52,7 @@ struct Simulated : Cells<Simulated>, SoftwareTransactions<&World::get> {
   static void* allocate(std::size_t bytes) { return World::get().allocate(bytes); }
   /// Inside a transaction the block is freed when that commits.
   static void deallocate(void* p, std::size_t bytes) { World::get().deallocate(p, bytes); }
+  static PageSource* pages() { return nullptr; }   // blocks one by one: the memory map knows when each is freed
   static void poison(const void* p, std::size_t bytes) { World::get().memory().poison(p, bytes); }
   static void unpoison(const void* p, std::size_t bytes) { World::get().memory().unpoison(p, bytes); }
 

@@ -5,7 +5,7 @@
 // region; the next one to join goes on with it. So a phase that loads with other threads than it measures with wastes nothing,
 // and an index has as many pools as it ever had threads at once. Pools never move: reclaimers keep references to theirs.
 //
-// The Simulated machine has its own model of an allocator, so its pools always pass every block on to it.
+// A machine without pages (M::pages is null) has a model of an allocator instead: its pools pass every block on to that.
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -19,7 +19,7 @@ namespace latchlab {
 template <class M>
 class Memory {
  public:
-  explicit Memory(const MemoryConfig& config) : source_(adapted(config)) {}
+  explicit Memory(const MemoryConfig& config) : source_(config, M::pages()) {}
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
 
@@ -59,11 +59,6 @@ class Memory {
   const MemoryConfig& config() const { return source_.config(); }
 
  private:
-  static MemoryConfig adapted(MemoryConfig config) {
-    if (M::kName == "simulated") config.alloc = MemoryConfig::Alloc::kMalloc;
-    return config;
-  }
-
   ChunkSource source_;
   mutable std::mutex mutex_;   // guards what follows
   std::vector<std::unique_ptr<Pool<M>>> pools_;

@@ -11,7 +11,7 @@ namespace {
 using Kind = PagePlacement::Kind;
 
 TEST_CASE("A page has a node once it has been touched, if the kernel tells", "[memory]") {
-  ChunkSource source(MemoryConfig{.alloc = MemoryConfig::Alloc::kArena});
+  ChunkSource source({.alloc = MemoryConfig::Alloc::kArena}, &system_pages());
   const ChunkSource::Chunk chunk = source.take(2 * kSmallPageBytes, 2 * kSmallPageBytes);
   REQUIRE(chunk.start != nullptr);
   char* const start = static_cast<char*>(chunk.start);
@@ -45,7 +45,7 @@ TEST_CASE("Calls that change nothing are refused by who refuses all of them", "[
 TEST_CASE("Chunks that cannot be placed are had all the same", "[memory]") {
   MemoryConfig config;
   config.pages = {.kind = Kind::kBind, .nodes = {kMostNodes - 1}};
-  ChunkSource source(config);
+  ChunkSource source(config, &system_pages());
   CHECK(source.take(kSmallPageBytes, kSmallPageBytes).start != nullptr);
   CHECK(source.chunks().size() == 1);
 }
