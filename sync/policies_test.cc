@@ -95,7 +95,7 @@ struct Hammered {
 template <class P>
 Hammered<P> hammer(std::string_view spec, u32 writes) {
   House<P> house(spec);
-  Twins<typename P::Layout> twins(kYieldEvery);
+  Twins<typename P::Layout> twins;
   std::atomic<u64> torn{0}, repeated{0};
   std::atomic<u32> ready{0};
   Hammered<P> result;
@@ -106,12 +106,16 @@ Hammered<P> hammer(std::string_view spec, u32 writes) {
       typename House<P>::Thread me(house);
       ready.fetch_add(1);
       while (ready.load() < kThreads) std::this_thread::yield();
+      // Now and then for a thread that waits for this one. No hardware transaction survives that.
+      auto yield_at_times = [operations = u32{0}]() mutable {
+        if (++operations % kYieldEvery == 0) std::this_thread::yield();
+      };
       u64 next = 0;
       for (u32 i = 0; i < writes; ++i) {
-        const u64 before = house.policy.write(me, [&](auto& tx) { return twins.add_in(tx); });
+        const u64 before = house.policy.write(me, [&](auto& tx) { return twins.add_in(tx, yield_at_times); });
         if (before < next) repeated.fetch_add(1);
         next = before + 1;
-        const auto both = house.policy.read(me, [&](auto& tx) { return twins.read_in(tx); });
+        const auto both = house.policy.read(me, [&](auto& tx) { return twins.read_in(tx, yield_at_times); });
         if (both.first != both.second || both.first < next) torn.fetch_add(1);
       }
       result.counters[t] = me.counters;

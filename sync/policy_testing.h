@@ -50,7 +50,13 @@ Attempt<int> make_large_nodes(Tx& tx) {
 }
 inline constexpr u64 kLargeNodesBytes = 12 * sizeof(Large);
 
-/// Two numbers that every operation leaves equal. Who sees them differ has seen half an operation.
+/// What happens in the middle of an operation, where nothing else does.
+struct Nothing {
+  void operator()() const {}
+};
+
+/// Two numbers that every operation leaves equal. Who sees them differ has seen half an operation. An operation lingers between the
+/// two, long enough for another processor to come by, and then does what its caller passes along, if anything.
 template <class Layout>
 class Twins {
  public:
@@ -58,26 +64,24 @@ class Twins {
     u64 first, second;
   };
 
-  /// Every so many operations one gives the processor away in its middle; 0: none does. No hardware
-  /// transaction survives that.
-  explicit Twins(u32 yield_every = 0) : yield_every_(yield_every) {}
-
-  template <class Tx>
-  Attempt<Both> read_in(Tx& tx) {
+  template <class Tx, class Middle = Nothing>
+  Attempt<Both> read_in(Tx& tx, Middle&& middle = {}) {
     auto node = tx.enter(&node_);
     const u64 first = node->first.load();
     linger();
+    middle();
     return tx.confirm(Both{first, node->second.load()}, node);
   }
 
   /// The number before.
-  template <class Tx>
-  Attempt<u64> add_in(Tx& tx) {
+  template <class Tx, class Middle = Nothing>
+  Attempt<u64> add_in(Tx& tx, Middle&& middle = {}) {
     auto node = tx.enter(&node_);
     if (!tx.upgrade(node)) return kRestart;
     const u64 before = node->first.load();
     node->first.store(before + 1);
     linger();
+    middle();
     node->second.store(node->second.load() + 1);
     return before;
   }
@@ -86,13 +90,9 @@ class Twins {
   Both now() const { return {node_.first.load(), node_.second.load()}; }
 
  private:
-  // In the middle of an operation: long enough for another processor to come by, and now and then for a
-  // thread that waits for this one.
-  void linger() const {
+  static void linger() {
     // The fence is for the compiler, which would drop an empty loop; it pairs with nothing.
     for (int i = 0; i < 30; ++i) std::atomic_signal_fence(kSeqCst);
-    static thread_local u32 lingered = 0;
-    if (yield_every_ != 0 && ++lingered % yield_every_ == 0) std::this_thread::yield();
   }
 
   struct Node {
@@ -100,7 +100,6 @@ class Twins {
     typename Layout::template Cell<u64> first, second;
   };
   Node node_;
-  const u32 yield_every_;
 };
 
 /// The emulated machine, but whoever waits or exchanges is noticed. It is how tests know that the other thread has come as far

@@ -32,12 +32,15 @@ const PmuTotal* counted(const TrialResult& result, std::string_view name) {
 class Faulting : public Toy<u64> {
  public:
   using Toy<u64>::Toy;
+  static constexpr std::size_t kPage = 4096;
+  struct Thread : Toy<u64>::Thread {
+    alignas(kPage) char page[kPage];
+  };
+  Thread join() { return {}; }
 
   std::optional<u64> find(Thread& me, u64 key) {
-    constexpr std::size_t kPage = 4096;
-    thread_local void* const page = mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    (void)madvise(page, kPage, MADV_DONTNEED);
-    *static_cast<volatile char*>(page) = 1;
+    (void)madvise(me.page, kPage, MADV_DONTNEED);
+    *static_cast<volatile char*>(me.page) = 1;
     return Toy<u64>::find(me, key);
   }
 };

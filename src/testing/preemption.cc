@@ -3,7 +3,6 @@
 #include <sched.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <system_error>
@@ -19,8 +18,6 @@ namespace {
 // rather than inside it, hence the least.
 constexpr u64 kLeastBetween = 5'000, kMostBetween = 25'000, kMostInside = 20'000;
 
-constinit thread_local Preemption* mine = nullptr;
-
 void require(bool right, const char* what) {
   if (!right) throw std::system_error(errno, std::generic_category(), what);
 }
@@ -30,24 +27,21 @@ void require(bool right, const char* what) {
 Preemption::Preemption(u64 seed) : rng_(seed) {
   static const int signal = [] {
     struct sigaction action{};
-    action.sa_handler = handle;
-    action.sa_flags = SA_RESTART;
+    action.sa_sigaction = handle;
+    action.sa_flags = SA_RESTART | SA_SIGINFO;
     require(sigaction(SIGRTMIN, &action, nullptr) == 0, "sigaction");
     return SIGRTMIN;
   }();
   sigevent event{};
   event.sigev_notify = SIGEV_THREAD_ID;
   event.sigev_signo = signal;
+  event.sigev_value.sival_ptr = this;
   event._sigev_un._tid = gettid();
   require(timer_create(CLOCK_MONOTONIC, &event, &timer_) == 0, "timer_create");
-  mine = this;
 }
 
-Preemption::~Preemption() {
-  mine = nullptr;
-  std::atomic_signal_fence(kSeqCst);   // pairs with the handler: a signal that is on its way finds nothing to do
-  timer_delete(timer_);
-}
+// A signal that is on its way is handled before the call returns: it is this thread's.
+Preemption::~Preemption() { timer_delete(timer_); }
 
 void Preemption::arm() {
   if (kThreadSanitizer || armed_) return;
@@ -57,10 +51,9 @@ void Preemption::arm() {
   timer_settime(timer_, 0, &when, nullptr);
 }
 
-void Preemption::handle(int) {
-  if (mine == nullptr) return;
+void Preemption::handle(int, siginfo_t* info, void*) {
   const int error = errno;
-  mine->stay();
+  static_cast<Preemption*>(info->si_value.sival_ptr)->stay();
   errno = error;
 }
 

@@ -5,6 +5,7 @@
 // A timer sends the thread a signal at a random moment. The handler keeps the thread there for a random while, in which it gives its
 // processor to others. Under ThreadSanitizer there are no interruptions: it keeps a signal until the thread next calls the C library,
 // which is outside the operation, and then takes what that call does for the handler's.
+#include <csignal>
 #include <ctime>
 
 #include "src/base/rng.h"
@@ -29,7 +30,7 @@ class Preemption {
   [[nodiscard]] u64 count() const { return count_; }
 
  private:
-  static void handle(int signal);
+  static void handle(int signal, siginfo_t* info, void* context);
   void stay();
 
   Rng rng_;
