@@ -23,6 +23,8 @@ constexpr u32 kAtomicityTries = 2000;
 // it, and the thread sanitizer does not know that transactions synchronize.
 #define LATCHLAB_UNINSTRUMENTED [[gnu::noinline, gnu::no_sanitize("address", "thread", "undefined")]]
 
+// Of the thread, as a handler gets nothing passed along. No fiber gets here: a probe runs on a thread of its own or, like the call
+// that begins it, to its end without an access at which a fiber could be left.
 thread_local sigjmp_buf illegal_instruction;
 thread_local volatile sig_atomic_t illegal_instruction_expected = 0;
 

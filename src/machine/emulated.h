@@ -33,7 +33,8 @@
 
 namespace latchlab {
 
-/// The transaction of one thread. Cells find it through `running`, which is null outside transactions.
+/// The transaction of one thread, which is one of the system's: fibers run on Simulated, whose world keeps theirs. Cells find
+/// it through `running`, which is null outside transactions.
 class EmulatedThread {
  public:
   static inline constinit thread_local EmulatedThread* running = nullptr;

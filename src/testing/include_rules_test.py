@@ -1,8 +1,8 @@
 """The house rules that a compiler does not check, over every source file of the tree.
 
 A folder includes only what stands below it (DESIGN: src <- sync <- indexes <- harness, src <- workloads <- harness), and so does a
-room of the harness; an index knows sync's concepts and never a policy, and only src/arch knows processors and sanitizers through
-the preprocessor. Run by CTest; by hand: python3 src/testing/include_rules_test.py
+room of the harness; an index knows sync's concepts and never a policy, only src/arch knows processors and sanitizers through
+the preprocessor, and nothing that fibers run is kept for a thread. Run by CTest; by hand: python3 src/testing/include_rules_test.py
 """
 
 import pathlib
@@ -49,7 +49,11 @@ FOR_TESTS = {
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
+THREAD_LOCAL = re.compile(r"\b(?:thread_local|__thread)\b")
 CONDITIONAL = re.compile(r"^\s*#\s*(?:if|ifdef|ifndef|elif|else|endif)\b")
+
+# What is kept for a thread is shared by the fibers that it runs. These keep something, and say why no fiber gets there.
+FOR_THREADS = {"src/arch/features.cc", "src/machine/emulated.h", "src/machine/emulated.cc"}
 
 
 def is_test(path):
@@ -90,6 +94,8 @@ def broken_rules(path, text, exists):
         where = f"{path}:{number}"
         if CONDITIONAL.match(line) and not may_have_conditionals(path):
             yield f"{where}: preprocessor conditional outside src/arch: {line.strip()}"
+        if THREAD_LOCAL.search(line.split("//")[0]) and path.as_posix() not in FOR_THREADS:
+            yield f"{where}: fibers of one thread would share this; pass it along instead: {line.strip()}"
         include = INCLUDE.match(line)
         if not include:
             continue
@@ -150,6 +156,13 @@ class Rules(unittest.TestCase):
     def test_conditionals(self):
         self.assertEqual(len(self.broken("sync/a.cc", "  # ifdef __RTM__\n#endif\n")), 2)
         self.assertEqual(self.broken("src/arch/a.cc", "#ifdef __RTM__\n#endif\n"), [])
+
+    def test_what_fibers_would_share(self):
+        line = "static constinit thread_local u32 state = 0;   // of this thread\n"
+        for path in ("sync/a.cc", "indexes/a_test.cc", "src/testing/a.cc", "harness/trial/a.cc"):
+            self.assertEqual(len(self.broken(path, line)), 1, path)
+        self.assertEqual(self.broken("src/machine/emulated.cc", line), [])
+        self.assertEqual(self.broken("sync/a.cc", "// not a thread_local\n"), [])
 
     def test_no_pragma_once(self):
         self.assertEqual(len(self.broken("src/base/a.h", "")), 1)
