@@ -66,9 +66,9 @@ class Definitions(unittest.TestCase):
                 if any(argument.startswith("--workload=wiscer:") for argument in point.arguments):
                     short = ["--ops=2000"]   # the file says the rest
                 else:
-                    short = ["--records=2000", "--time=5ms"]
-                    if "--workload=insert" not in point.arguments:   # that has no warm-up
-                        short.append("--warmup=1ms")
+                    short = ["--records=2000", "--ops=2000", "--warmup=0"]
+                if any(argument.startswith("--slo=") for argument in point.arguments):   # looked for at rates, down to few a second
+                    short = ["--records=2000", "--time=5ms", "--warmup=1ms"]
                 point = dataclasses.replace(point, arguments=definition.merged(point.arguments, short))
                 # Each curve once, and each x once; of numbers of threads the first is enough.
                 is_first = (point.panel, point.curve) not in curves
@@ -324,7 +324,7 @@ class Runs(unittest.TestCase):
                          [f"left out: {names[1]} at {place} in 1 of 3 runs: nothing of {names[0]} to compare with"])
 
     def test_a_point_is_one_run(self):
-        point = definition.load("policies", "quick", ("--records=2000", "--time=5ms", "--reps=2")).points[0]
+        point = definition.load("policies", "quick", ("--records=2000", "--ops=2000", "--reps=2")).points[0]
         with self.assertRaisesRegex(definition.InputError, "makes several runs of one point"):
             runner.measure(HARNESS, point, 0, 0)
 
@@ -523,7 +523,7 @@ class Words(unittest.TestCase):
     def test_an_interrupt_is_told_and_nothing_is_lost(self):
         with tempfile.TemporaryDirectory() as folder:
             process = subprocess.Popen(
-                [HARNESS, "experiment", "policies", f"--out={folder}", "--", "--records=2000", "--time=5ms"],
+                [HARNESS, "experiment", "policies", f"--out={folder}", "--", "--records=2000", "--ops=2000", "--warmup=0"],
                 stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, start_new_session=True,
             )
             for _ in range(3):

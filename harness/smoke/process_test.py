@@ -62,7 +62,7 @@ class Process(Runs):
             self.assertEqual(list(kept), [d["run_id"] for d in kept.values()])
 
     def test_a_run_that_dies_alone_is_a_row_that_failed(self):
-        words = ["--alloc={malloc,jemalloc}", "--sync=olc", "--records=20000", "--ops=30M", "--json"]
+        words = ["--alloc={malloc,jemalloc}", "--sync=olc", "--records=20000", "--ops=30M", "--warmup=0", "--json"]
         with subprocess.Popen([HARNESS, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
             child = child_of(process.pid)
             signal.pidfd_send_signal(child, signal.SIGKILL)
@@ -74,16 +74,6 @@ class Process(Runs):
         self.assertEqual((failed["status"], failed["reason"]), ("failed", "no result document; killed by signal 9"))
         self.assertEqual(failed["config"]["alloc"], "malloc")
         self.assertIn(self.checked(good, words)["status"], MEASURED)
-
-    def test_a_signal_ends_a_list_of_several_mallocs(self):
-        words = ["--alloc={malloc,jemalloc}", "--sync=olc", "--records=20000", "--time=60s", "--warmup=0", "--json"]
-        with subprocess.Popen([HARNESS, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-            os.close(child_of(process.pid))
-            time.sleep(2)
-            process.send_signal(signal.SIGINT)
-            out, err = process.communicate(timeout=300)
-        self.assertEqual(process.returncode, 130, err)
-        self.assertEqual([json.loads(line)["config"]["alloc"] for line in out.splitlines()], ["malloc"])
 
     def test_a_malloc_that_somebody_preloads_is_told(self):
         environment = {**os.environ, "LD_PRELOAD": "libjemalloc.so.2"}
@@ -150,26 +140,6 @@ class Process(Runs):
                 self.assertRegex(done.stderr.splitlines()[-1], says)
                 (kept,) = pathlib.Path(folder).iterdir()   # and no part of another
                 self.assertEqual(json.loads(kept.read_text())["config"]["threads"], 1)
-
-    def test_a_stop_that_is_asked_for_twice_loses_nothing(self):
-        """timeout(1) signals the process and then its group."""
-        arguments = ["--json", "--progress=plain", "--records=20000", "--time=60s"]
-        pipe = subprocess.PIPE
-        with subprocess.Popen([HARNESS, *arguments], stdout=pipe, stderr=pipe, text=True) as process:
-            process.stderr.readline()   # a phase has begun, so the handlers are there
-            process.send_signal(signal.SIGINT)
-            time.sleep(0.001)   # two that wait are one
-            process.send_signal(signal.SIGINT)
-            out, _ = process.communicate(timeout=300)
-        self.assertEqual(process.returncode, 130)
-        document = json.loads(out)
-        self.conforms(self.results, document, arguments)
-        self.assertTrue(document["interrupted"])
-
-    def test_a_comparison_that_is_killed_takes_its_child_along(self):
-        command = [HARNESS, "ab", "--a=--sync=none", "--b=--sync=olc", "--records=20000", "--time=5min", "--progress=none"]
-        with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
-            self.assertTrue(kill_with_child(process))
 
     def test_who_waits_for_input_is_stopped_by_a_signal_and_leaves_nothing(self):
         for arguments in (["explain", "-"], ["trace", "convert", "twitter", "-", "never.trace"]):

@@ -20,7 +20,9 @@ except ImportError:
 TREE = pathlib.Path(__file__).resolve().parents[2]
 HARNESS = os.path.abspath(os.environ.get("LATCHLAB_HARNESS") or TREE / "build/release/harness")
 MEASURED = ("ok", "noisy")   # of a run on a machine whose processors others may have
-SHORT = ["--time=10ms", "--warmup=2ms", "--sample=4ms", "--records=20000"]   # limits take as long as the measured phase
+SHORT = ["--ops=2000", "--warmup=0", "--records=20000"]
+# Where locks serve in order of arrival and threads share processors, every operation waits for a switch.
+IN_TURN = {"ticket": ["--ops=300"], "mcs": ["--ops=300"]}
 
 
 def run(*arguments):
