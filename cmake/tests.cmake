@@ -80,8 +80,12 @@ function(latchlab_add_tests folder)
   endif()
   # Tests run the harness too, so whoever builds a test executable alone must get it.
   add_dependencies(${target} harness)
+  set(elsewhere "~[nightly]~[threads]")
+  if(folder STREQUAL "harness")
+    string(APPEND elsewhere "~[realtime]")
+  endif()
   # A name that CMake garbles (an unbalanced bracket) would select nothing and pass: NoTests makes it fail.
-  catch_discover_tests(${target} TEST_PREFIX "${folder}/" TEST_SPEC "${test_spec}~[nightly]~[threads]" EXTRA_ARGS --warn NoTests
+  catch_discover_tests(${target} TEST_PREFIX "${folder}/" TEST_SPEC "${test_spec}${elsewhere}" EXTRA_ARGS --warn NoTests
     PROPERTIES LABELS ${folder} TIMEOUT 600)
 endfunction()
 
@@ -95,6 +99,10 @@ latchlab_add_tests(harness harness_pairs latchlab::harness)
 # while nothing else runs that they would have to wait for.
 catch_discover_tests(indexes_test TEST_PREFIX "indexes/" TEST_SPEC "${test_spec}[threads]" EXTRA_ARGS --warn NoTests
   PROPERTIES LABELS indexes TIMEOUT 600 RUN_SERIAL TRUE COST 2000)
+
+# Tests of the harness that take a time rather than a number of operations: ctest -L realtime
+catch_discover_tests(harness_test TEST_PREFIX "harness/" TEST_SPEC "${test_spec}[realtime]" EXTRA_ARGS --warn NoTests
+  PROPERTIES LABELS realtime TIMEOUT 600)
 
 # The rest says nothing new under a sanitizer.
 # Parsers meet wrong input here under the address sanitizer, too.
@@ -120,6 +128,9 @@ foreach(script IN LISTS scripts)
   file(RELATIVE_PATH name "${PROJECT_SOURCE_DIR}" "${script}")
   add_test(NAME ${name} COMMAND "${LATCHLAB_PYTHON}" "${script}" WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
   set_tests_properties(${name} PROPERTIES TIMEOUT 600 COST 900 ENVIRONMENT "LATCHLAB_HARNESS=$<TARGET_FILE:harness>")
+  if(name MATCHES "/realtime_test[.]py$")
+    set_tests_properties(${name} PROPERTIES LABELS realtime)
+  endif()
 endforeach()
 # By itself: ctest -L emulated. The emulator keeps a processor busy for its guest and another, now and then, for its devices: beside
 # other tests it would come near the end of its time.

@@ -34,7 +34,7 @@ TEST_CASE("the committed schema of limits is that of their structs") {
   testing::check_committed("harness/commands/limits.schema.json", limits_schema());
 }
 
-TEST_CASE("everything that this machine can do is measured, with a number or a reason") {
+TEST_CASE("everything that this machine can do is measured, with a number or a reason", "[realtime]") {
   for (const u32 threads : {1U, 3U}) {
     CAPTURE(threads);
     const Survey survey = survey_of(threads, 2 * kMiB);
@@ -86,7 +86,7 @@ TEST_CASE("a chase alone that took two times far apart is noted, and so is all t
   CHECK(checked_json(survey)["notes"].size() == 1);
 }
 
-TEST_CASE("lines for which there is no memory leave all of it missing, with the reason") {
+TEST_CASE("lines for which there is no memory leave all of it missing, with the reason", "[realtime]") {
   const Survey survey = survey_of(1, u64{1} << 60);
   const Json document = checked_json(survey);
   for (const char* name : {"footprint_bytes", "chase_ns", "batches", "best_batch", "operation_ns", "read_gb_per_second"}) {
