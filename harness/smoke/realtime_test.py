@@ -1,5 +1,5 @@
-"""What takes a time rather than a number of operations: phases that end by the clock, warm-ups, operations that arrive at a rate, and
-signals to a run that would go on.
+"""What takes a time rather than a number of operations: phases that end by the clock, warm-ups, operations that arrive at a
+rate, and signals to a run that would go on.
 
 Run by CTest, which says where the binary is; by hand:
 LATCHLAB_HARNESS=build/release/harness python3 harness/smoke/realtime_test.py
@@ -110,7 +110,8 @@ class RealTime(Runs):
             recorded, ours = pathlib.Path(folder, "recorded.csv"), f"{folder}/ours.trace"
             recorded.write_text("".join(f"{second},k{second % 97},8,100,1,get,0\n" for second in range(2000)), encoding="ascii")
             self.assertEqual(run("trace", "convert", "twitter", str(recorded), ours).returncode, 0)
-            (document,) = self.documents("--index=art", "--sync=olc", f"--workload=trace:{ours}", "--threads=2", "--rate=trace:10000")
+            (document,) = self.documents("--index=art", "--sync=olc", f"--workload=trace:{ours}", "--threads=2",
+                                         "--rate=trace:10000")
         self.assertEqual(document["config"]["rate"], "trace:10000")
         self.assertEqual(document["offer"]["arrivals"], 2000)
         self.assertGreaterEqual(document["throughput"]["seconds"], .19)   # two thousand seconds, but for the last operation's
