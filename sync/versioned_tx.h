@@ -94,9 +94,9 @@ class VersionedTx {
   /// a descent by one child does not restart when another is added beside it. (The link may have led elsewhere in
   /// between, to a node that was put above the child and taken away again. An unlinked child never comes back to it: its
   /// block is not made anew while a thread that may know it is inside an epoch.) Or enters that node itself, of which the link
-  /// alone was read.
+  /// alone was read. Always inlined: a descent calls it twice, which is enough for g++ to make it a function.
   template <class N, class Cell>
-  [[nodiscard]] Arrival enter_by(Reader<N>& reader, N* node, u8 guess, const Cell& link, u64 word) {
+  [[nodiscard, gnu::always_inline]] Arrival enter_by(Reader<N>& reader, N* node, u8 guess, const Cell& link, u64 word) {
     reader.latches_ = latches_;
     return reader.arrive(node, guess, [&] { return Bugs::kDropLink || link.is(word); });
   }
