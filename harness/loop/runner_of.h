@@ -339,8 +339,9 @@ class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, R
     }
   }
 
-  /// Two operations of the index, as in YCSB: what others do in between is overwritten.
-  void read_modify_write(const Step& step, Tally& tally) {
+  /// Two operations of the index, as in YCSB: what others do in between is overwritten. Not inlined: it would take registers
+  /// from the other kinds of mixed().
+  [[gnu::noinline]] void read_modify_write(const Step& step, Tally& tally) {
     const auto found = find_one(step);
     (void)found_right(step, found, tally);
     if (payloads_ != nullptr) read_payloads(std::span(&found, 1), tally);
