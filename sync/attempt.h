@@ -31,13 +31,14 @@ enum class Hint : u8 { kInsert, kChange };
 enum class Placed : u8 {
   kNo,       ///< it is not new, and an insert changed nothing; or it is not there to be updated
   kYes,
-  kNoRoom,   ///< nothing was changed: to be tried again after room_for
+  kNoRoom,   ///< nothing was changed: to be tried again when room has been made
 };
 
-/// What came of a step of growth.
+/// What came of a step of a task.
 enum class Stepped : u8 {
   kOneDone,   ///< one of many things alike was done
   kChanged,   ///< what is left has been written
+  kFull,      ///< the index may have no more, and that was all
 };
 
 /// What came of a step to a child with a guess.

@@ -114,47 +114,28 @@ concept BatchBody = requires(const Index& constant, Tx& tx, std::span<const type
 template <class Index>
 concept HintingBody = requires(const Index& constant, const typename Index::Key& key) { constant.prefetch(key, Hint::kInsert); };
 
-/// What an index may have to grow in steps: whoever has inserted a key that asks for it makes steps until none is left, each
-/// an attempt of its own, so that no operation stands for the whole index. A Growth is what is left; what a step needs to
-/// be made is made between them. A step says kOneDone, the most frequent, or writes what is left then.
-template <class Index, class Tx>
-concept GrowingBody = requires(Index& index, const Index& constant, Tx& tx, const typename Index::Key& key,
-                               typename Index::Growth growth, typename Index::Growth& after, Pool<typename Tx::Machine>& pool) {
-  { constant.asks_to_grow(key) } -> std::same_as<bool>;
-  { growth.done() } -> std::same_as<bool>;
-  { growth.full() } -> std::same_as<bool>;          // it may have no more, and that was all
-  { growth.prepare(pool) } -> std::same_as<bool>;   // outside attempts; false: memory is out, and that was all
-  { index.grow_in(tx, growth, after) } -> std::same_as<Attempt<Stepped>>;   // what is left; what is left then
-  growth.one_done();                                // what kOneDone means
-  growth.release(pool);                             // at the end
-};
-
-/// What a growing index may need before it can put a pair: where put_in answers kNoRoom, steps from room_for on, then it
-/// again, until there is room. Its put_in says Placed.
-template <class Index, class Tx>
-concept MakesRoom = GrowingBody<Index, Tx> &&
-                    requires(Index& index, const Index& constant, Tx& tx, const typename Index::Key& key) {
-  { index.put_in(tx, key, u64{}, Put::kInsert) } -> std::same_as<Attempt<Placed>>;
-  { constant.room_for(key) } -> std::same_as<typename Index::Growth>;
-};
+/// Work that follows an operation of a key, outside of its attempt: growth, making room, learning from what a lookup saw.
+///   1. A Task is what is left of the work, with the state that it needs. IndexBody says which ones an index may name.
+///   2. Synchronized takes steps until the task is done: one at least. Each is an attempt of its own, so that no operation stands
+///      for the whole index. What a step needs to be made is made between them.
+///   3. A step says kOneDone, the most frequent answer, or writes what is left then.
+///   4. Where memory is out the work is given up. What it followed was right all the same. A put that lacks room throws.
+template <class Index, class Tx, class Task>
+concept Maintains = std::semiregular<Task> &&
+                    requires(Index& index, Tx& tx, const typename Index::Key& key, const Task& task, Task& after,
+                             Pool<typename Tx::Machine>& pool) {
+                      { index.maintain_in(tx, key, task, after) } -> std::same_as<Attempt<Stepped>>;   // a step; what is left then
+                      { task.done() } -> std::same_as<bool>;            // after a step: no other follows this operation
+                      { after.prepare(pool) } -> std::same_as<bool>;    // for a step, outside attempts; false: memory is out
+                      after.one_done();                                 // what kOneDone means
+                      after.release(pool);                              // when the last step is done
+                    };
 
 /// What an index may say of the way to a key: how many nodes find_in visits.
 template <class Index, class Tx>
 concept CountsVisits = requires(const Index& constant, Tx& tx, const typename Index::Key& key) {
   { constant.visits_in(tx, key) } -> std::same_as<Attempt<u64>>;
 };
-
-/// What an index may have that learns from what it is asked: a Watch for each thread, which counts its operations and says of
-/// how many lookups the index is to see the keys. That is an attempt of its own, after the lookup, and may change
-/// the index; where it finds no memory the lookup has been right all the same.
-template <class Index, class Tx>
-concept LearningBody = std::default_initializable<typename Index::Watch> &&
-                       requires(Index& index, Tx& tx, const typename Index::Key& key, typename Index::Watch& watch) {
-                         { watch.lookups(u64{}) } -> std::same_as<u64>;
-                         watch.sleep();       // no time passes from now on, and the index is to see nothing
-                         watch.pass(u64{});   // so many operations of other kinds
-                         { index.watch_in(tx, key, watch) } -> std::same_as<Attempt<typename Index::Watch>>;
-                       };
 
 /// The Watch of an index, where it has one.
 template <class Index>
@@ -172,7 +153,10 @@ template <class A>
 concept SaysWhetherPut = std::same_as<A, Attempt<bool>> || std::same_as<A, Attempt<Placed>>;
 
 /// An index as somebody writes it: bodies for a transaction, once, for every policy. What each answers is said where callers
-/// see it, in Synchronized.
+/// see it, in Synchronized. It may name two tasks (Maintains):
+///   Growth   follows the insert of a key that asks_to_grow. Where put_in says kNoRoom, a Growth::for_room() comes before it is
+///            tried again, until there is room or a step says kFull.
+///   Watch    follows lookups. Each thread keeps one. It counts the thread's operations, and says how many lookups it follows.
 template <class Index, class Tx>
 concept IndexBody =
     std::default_initializable<Index> && requires(Index& index, const Index& constant, Tx& tx, const typename Index::Key& key,
@@ -187,6 +171,15 @@ concept IndexBody =
       index.free_all(pool);                                       // while nobody else is there
       { Index::kOrdered } -> std::convertible_to<bool>;
       requires !Index::kOrdered || OrderedBody<Index, Tx>;
+      requires (!requires { typename Index::Growth; }) || (Maintains<Index, Tx, typename Index::Growth> && requires {
+        { constant.asks_to_grow(key) } -> std::same_as<bool>;
+      });
+      requires (!requires { typename Index::Watch; }) || (Maintains<Index, Tx, typename Index::Watch> &&
+                                                          requires(typename Index::Watch& watch) {
+        { watch.lookups(u64{}) } -> std::same_as<u64>;   // so many pass: it follows so many of them
+        watch.pass(u64{});                               // so many other operations pass, or lookups that found no memory
+        watch.sleep();                                   // no time passes from now on: it follows none
+      });
     };
 
 /// The transaction of a policy's readers: ReadTx, where it has one of its own.

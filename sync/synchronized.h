@@ -18,6 +18,7 @@
 #include <new>
 #include <optional>
 #include <span>
+#include <type_traits>
 #include <utility>
 
 #include "src/base/batching.h"
@@ -44,7 +45,7 @@ class Synchronized {
   using Learned = typename LearnedOf<Policy>::Type;
   static constexpr bool kOrdered = Body::kOrdered;
   /// Whether the index learns from lookups, which then may change it.
-  static constexpr bool kLearns = LearningBody<Body, typename Policy::Tx>;
+  static constexpr bool kLearns = requires { typename Body::Watch; };
   /// Whether the lookups of a batch go side by side, if they may.
   static constexpr bool kSideBySide = BatchBody<Body, typename Policy::Tx>;
   /// Whether the updates of a batch are one attempt. Elsewhere each upgrades by itself.
@@ -123,7 +124,7 @@ class Synchronized {
     });
     if constexpr (kLearns) {
       Thread& thread = thread_of(me);
-      if (thread.watch.lookups(1) != 0) [[unlikely]] show(thread, spelling.key());
+      if (thread.watch.lookups(1) != 0) [[unlikely]] watch(thread, spelling.key());
     }
     return found;
   }
@@ -259,7 +260,7 @@ class Synchronized {
       Thread& thread = thread_of(me);
       const auto seen = keys.last(thread.watch.lookups(keys.size()));
       for (std::size_t i = 0; i < seen.size(); ++i) {
-        if (i == 0 || thread.watch.lookups(1) != 0) show(thread, seen[i]);   // it may have seen enough
+        if (i == 0 || thread.watch.lookups(1) != 0) watch(thread, seen[i]);   // it may have seen enough
       }
     }
   }
@@ -289,10 +290,8 @@ class Synchronized {
         // Only a scout is refused, and it goes on: it is after the pages of all keys.
         if (!one) {
           all = one.failure();
-        } else if constexpr (MakesRoom<Body, typename Policy::Tx>) {
-          changed[i] = *one == Placed::kYes;
         } else {
-          changed[i] = *one;
+          changed[i] = was_put(*one);
         }
       }
       return all;
@@ -334,28 +333,27 @@ class Synchronized {
       if (how != Put::kUpdate) reserve(me);
       return policy_.write(me, [this, key, value, how](auto& tx) { return index_.put_in(tx, key, value, how); });
     };
-    if constexpr (MakesRoom<Body, typename Policy::Tx>) {
-      Placed placed = once();
+    auto placed = once();
+    if constexpr (std::same_as<decltype(placed), Placed>) {
       for (; placed == Placed::kNoRoom; placed = once()) {
-        switch (grow(me, index_.room_for(key))) {
-          case Grown::kDone: break;
-          case Grown::kFull: throw IndexFull();
-          case Grown::kMemoryOut: throw std::bad_alloc();
+        switch (maintain(me, key, Body::Growth::for_room())) {
+          case Maintained::kDone: break;
+          case Maintained::kFull: throw IndexFull();
+          case Maintained::kMemoryOut: throw std::bad_alloc();
         }
       }
-      return grown(me, key, how, placed == Placed::kYes);
-    } else if constexpr (GrowingBody<Body, typename Policy::Tx>) {
-      return grown(me, key, how, once());
-    } else {
-      return once();
     }
-  }
-
-  /// After a put. An index that cannot grow is slow and not wrong.
-  bool grown(Thread& me, const Key& key, Put how, bool changed) {
-    if (changed && how != Put::kUpdate && index_.asks_to_grow(key)) [[unlikely]] (void)grow(me, typename Body::Growth());
+    const bool changed = was_put(placed);
+    if constexpr (requires { typename Body::Growth; }) {
+      // An index that cannot grow is slow and not wrong.
+      if (changed && how != Put::kUpdate && index_.asks_to_grow(key)) [[unlikely]] {
+        (void)maintain(me, key, typename Body::Growth());
+      }
+    }
     return changed;
   }
+  static bool was_put(bool put) { return put; }
+  static bool was_put(Placed placed) { return placed == Placed::kYes; }
 
   static Thread& thread_of(Thread& me) { return me; }
   template <class Me>
@@ -363,38 +361,38 @@ class Synchronized {
     return me.thread;
   }
 
-  /// Shows the index a key that was looked up. Without memory it learns nothing from it.
-  [[gnu::noinline]] void show(Thread& me, const Key& key) const {
+  /// After a lookup of the key that the thread's watch follows. Without memory it learns nothing from it.
+  [[gnu::noinline]] void watch(Thread& me, const Key& key) const {
     try {
-      reserve(me);
-      me.watch = policy_.write(me, [&](auto& tx) { return index_.watch_in(tx, key, me.watch); });
-    } catch (const std::bad_alloc&) {
-      me.watch.pass(1);
+      if (maintain(me, key, me.watch) == Maintained::kDone) return;
+    } catch (const std::bad_alloc&) {   // in a step
     }
+    me.watch.pass(1);
   }
 
-  enum class Grown : u8 { kDone, kFull, kMemoryOut };
+  enum class Maintained : u8 { kDone, kFull, kMemoryOut };
 
-  /// All steps.
-  template <class Growth>
-  [[nodiscard, gnu::noinline]] Grown grow(Thread& me, Growth growth) {
+  /// The steps of a task that follows an operation of the key: one at least.
+  template <class Task>
+  [[nodiscard, gnu::noinline]] Maintained maintain(Thread& me, const Key& key, Task&& task) const {
     struct Release {
-      ~Release() { growth.release(pool); }
-      Growth& growth;
+      ~Release() { task.release(pool); }
+      std::remove_reference_t<Task>& task;
       Pool<Machine>& pool;
-    } const release{growth, *me.pool};
-    Growth after;
-    while (!growth.done()) {
-      if (growth.full()) return Grown::kFull;
-      if (!growth.prepare(*me.pool) || !me.reclaim.reserve()) return Grown::kMemoryOut;
-      const Stepped stepped = policy_.write(me, [this, &growth, &after](auto& tx) { return index_.grow_in(tx, growth, after); });
+    } const release{task, *me.pool};
+    std::remove_reference_t<Task> after;
+    do {
+      if (!task.prepare(*me.pool) || !me.reclaim.reserve()) return Maintained::kMemoryOut;
+      const auto step = [&](auto& tx) { return index_.maintain_in(tx, key, std::as_const(task), after); };
+      const Stepped stepped = policy_.write(me, step);
+      if (stepped == Stepped::kFull) [[unlikely]] return Maintained::kFull;
       if (stepped == Stepped::kOneDone) {
-        growth.one_done();
+        task.one_done();
       } else {
-        growth = after;
+        task = after;
       }
-    }
-    return Grown::kDone;
+    } while (!task.done());
+    return Maintained::kDone;
   }
 
   /// The next pairs, up to `most`, in a batch that has room for one at least. Apart from what visits them, so that it is compiled once.

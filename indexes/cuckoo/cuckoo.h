@@ -168,8 +168,12 @@ class Cuckoo {
   class Growth {
    public:
     Growth() = default;
+    static Growth for_room() {
+      Growth growth;
+      growth.step_ = Step::kSearch;
+      return growth;
+    }
     bool done() const { return step_ == Step::kTable && table_.done(); }
-    bool full() const { return table_.full(); }
     template <class Pool>
     [[nodiscard]] bool prepare(Pool& pool) {
       return table_.prepare(pool);
@@ -187,7 +191,6 @@ class Cuckoo {
     Step step_ = Step::kTable;
     typename Table::Growth table_;
     typename Table::Seen seen_;   // before the search
-    u64 key_ = 0;     // that found no room
     u32 stale_ = 0;   // paths so far
     u32 moves_ = 0;
     std::array<u64, kMostMoves + 1> bucket_{};   // key i moves from bucket i to bucket i + 1
@@ -195,16 +198,10 @@ class Cuckoo {
   };
 
   bool asks_to_grow(const Key& key) const { return Table::asks_to_grow(Hashes(seeded(key)).all()); }
-  Growth room_for(const Key& key) const {
-    Growth growth;
-    growth.step_ = Growth::Step::kSearch;
-    growth.key_ = seeded(key);
-    return growth;
-  }
   template <class Tx>
-  Attempt<Stepped> grow_in(Tx& tx, const Growth& growth, Growth& after) {
+  Attempt<Stepped> maintain_in(Tx& tx, const Key& key, const Growth& growth, Growth& after) {
     switch (growth.step_) {
-      case Growth::Step::kSearch: return search_in(tx, growth, after);
+      case Growth::Step::kSearch: return search_in(tx, key, growth, after);
       case Growth::Step::kMove: return move_in(tx, growth, after);
       case Growth::Step::kTable: break;
     }
@@ -438,11 +435,11 @@ class Cuckoo {
 
   /// Looks for a path: of most buckets by one line, and where they are guessed to be. What it finds is proved by who moves.
   template <class Tx>
-  Attempt<Stepped> search_in(Tx& tx, const Growth& growth, Growth& after) {
+  Attempt<Stepped> search_in(Tx& tx, const Key& key, const Growth& growth, Growth& after) {
     const auto seen = table_.seen();
     u64 unborn = 0;   // one that was come across, if not 0
     Search search;
-    const Hashes wanted(growth.key_);
+    const Hashes wanted(seeded(key));
     for (const u64 hash : {wanted.primary(), wanted.secondary()}) {
       Place<Tx> place;
       if (!arrive(tx, hash, place)) return kRestart;

@@ -140,21 +140,20 @@ TEST_CASE("cuckoo: a table is not full because a thread is late with its splits"
   House<Policy> house("none");
   House<Policy>::Thread me(house);
   Body body(cuckoo::Options{.most_slots = 56, .seed = 0});   // eight buckets
-  const auto step = [&](Body::Growth& growth) {
+  const auto step = [&](Body::Growth& growth, u64 key = 0) {
     REQUIRE(growth.prepare(*me.pool));
     Body::Growth after;
-    if (house.policy.write(me, [&](auto& tx) { return body.grow_in(tx, growth, after); }) == Stepped::kOneDone) {
-      growth.one_done();
-    } else {
-      growth = after;
-    }
+    const Stepped stepped = house.policy.write(me, [&](auto& tx) { return body.maintain_in(tx, U64Key(key), growth, after); });
+    if (stepped == Stepped::kOneDone) growth.one_done();
+    if (stepped == Stepped::kChanged) growth = after;
+    return stepped;
   };
   const auto put = [&](u64 key) {
     for (;;) {
       const auto insert = [&](auto& tx) { return body.put_in(tx, U64Key(key), key, Put::kInsert); };
       if (house.policy.write(me, insert) != Placed::kNoRoom) return true;
-      for (Body::Growth growth = body.room_for(U64Key(key)); !growth.done(); step(growth)) {
-        if (growth.full()) return false;
+      for (Body::Growth growth = Body::Growth::for_room(); !growth.done();) {
+        if (step(growth, key) == Stepped::kFull) return false;
       }
     }
   };

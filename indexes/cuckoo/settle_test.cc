@@ -53,7 +53,7 @@ class Grown {
   void step(Growth& growth) {
     REQUIRE(growth.prepare(*me_.pool));
     Growth after;
-    const Stepped stepped = house_.policy.write(me_, [&](auto& tx) { return body_.grow_in(tx, growth, after); });
+    const Stepped stepped = house_.policy.write(me_, [&](auto& tx) { return body_.maintain_in(tx, U64Key(), growth, after); });
     if (stepped == Stepped::kOneDone) {
       growth.one_done();
     } else {

@@ -50,8 +50,6 @@ class Table {
     bool done() const { return step_ == Step::kDone; }
     /// Nothing is left to be done.
     void finish() { step_ = Step::kDone; }
-    /// A run of splits is wanted, and the table may have no more buckets.
-    bool full() const { return full_; }
     /// Makes what the next step lacks, outside attempts. False when memory is out.
     template <class Pool>
     [[nodiscard]] bool prepare(Pool& pool) {
@@ -109,7 +107,6 @@ class Table {
     Step step_ = Step::kClaim;
     bool forced_ = false;       // a run is wanted however many keys there are, unless the table has grown
     Seen seen_;                 // since then
-    bool full_ = false;
     u32 bits_ = 0;              // of the run's buckets; each that is split gets one more
     u64 next_ = 0, end_ = 0;    // of the run, what is left
     u64 reported_ = 0;          // buckets that the report says are done: the run, or none if one had not the bits to be settled
@@ -264,10 +261,7 @@ class Table {
     bool hopeless = false;
     if constexpr (requires { rules.hopeless(keys, bits); }) hopeless = rules.hopeless(keys, bits);
     after = growth;
-    if (forced && (bits == most_bits_ || hopeless)) {
-      after.full_ = true;
-      return tx.confirm(Stepped::kChanged, meter);
-    }
+    if (forced && (bits == most_bits_ || hopeless)) return tx.confirm(Stepped::kFull, meter);
     if (!wanted || bits == most_bits_) {
       const u64 settling = meter->settling.load();
       const bool may_settle = meter->splitting.load() == 0 || BugFlags<typename Layout::Bugs::Flag>::kSettleEarly;

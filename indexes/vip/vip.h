@@ -30,6 +30,7 @@
 #include "src/base/scale.h"
 #include "src/base/spec.h"
 #include "src/memory/attempt_blocks.h"
+#include "sync/attempt.h"
 
 namespace latchlab {
 
@@ -66,9 +67,11 @@ class Vip : public Chains<Layout, KeyType, vip::Popularity<Layout>, chained::New
   Vip() = default;
   explicit Vip(const Options& options) : period_(options.period) {}
 
-  /// Shows the index a key that was looked up; what the thread's watch is afterwards.
+  using Base::maintain_in;
+  /// Sees a key that was looked up; what the thread's watch is afterwards.
   template <class Tx>
-  Attempt<Watch> watch_in(Tx& tx, const Key& key, Watch watch) {
+  Attempt<Stepped> maintain_in(Tx& tx, const Key& key, const Watch& before, Watch& watch) {
+    watch = before;
     if (watch.phase() == Watch::Phase::kNew) return conclude_in(tx, watch);
     if (watch.over()) {
       if (watch.phase() != Watch::Phase::kLearn) return conclude_in(tx, watch);
@@ -81,7 +84,7 @@ class Vip : public Chains<Layout, KeyType, vip::Popularity<Layout>, chained::New
     u64 nodes = 1;
     for (; way.node != nullptr && !way.node->has(key, way.hash); ++nodes) way.node = way.node->next.load();
     if (way.node != nullptr) watch.found_after(nodes);
-    return tx.confirm(watch, way.at);
+    return tx.confirm(Stepped::kChanged, way.at);
   }
 
  private:
@@ -104,7 +107,7 @@ class Vip : public Chains<Layout, KeyType, vip::Popularity<Layout>, chained::New
 
   /// After a sample, and for a thread that is new: what to do with the next lookups.
   template <class Tx>
-  Attempt<Watch> conclude_in(Tx& tx, Watch watch) {
+  Attempt<Stepped> conclude_in(Tx& tx, Watch& watch) {
     auto attention = tx.enter(&attention_);
     const u32 round = static_cast<u32>(attention->round.load());
     const vip::Displacement now = watch.displacement(kFewest);
@@ -114,23 +117,23 @@ class Vip : public Chains<Layout, KeyType, vip::Popularity<Layout>, chained::New
     if (is_new ? !known.known() : watch.phase() == Watch::Phase::kSense && now.above(known)) {
       const bool begins = round == watch.round();   // or others have since this thread has last looked, and it joins them
       watch.learn(round + begins, epoch());
-      if (!begins) return tx.confirm(watch, attention);
+      if (!begins) return tx.confirm(Stepped::kChanged, attention);
       if (!tx.upgrade(attention)) return kRestart;
       attention->round.store(watch.round());
-      return watch;
+      return Stepped::kChanged;
     }
     const bool news = now.known() && (watch.phase() == Watch::Phase::kMeasure || known.above(now));
     watch.rest(round, period_ * epoch(), kSample);
-    if (!news) return tx.confirm(watch, attention);
+    if (!news) return tx.confirm(Stepped::kChanged, attention);
     if (!tx.upgrade(attention)) return kRestart;
     attention->mean.store(std::bit_cast<u64>(now.mean));
     attention->width.store(std::bit_cast<u64>(now.width));
-    return watch;
+    return Stepped::kChanged;
   }
 
   /// Counts the key, and moves it up.
   template <class Tx>
-  Attempt<Watch> learn_in(Tx& tx, const Key& key, const Watch& watch) {
+  Attempt<Stepped> learn_in(Tx& tx, const Key& key, const Watch& watch) {
     Way<Tx> way(chained::hash_of(key));
     if (!this->arrive(tx, way)) return kRestart;
     std::array<Node*, kMostPassed> passed;   // the last ones, and who is before them
@@ -142,18 +145,18 @@ class Vip : public Chains<Layout, KeyType, vip::Popularity<Layout>, chained::New
         std::shift_left(passed.begin(), passed.end(), 1);
         --count;
       }
-      if (way.node->mark.later(watch.round())) return tx.confirm(watch, way.at);
+      if (way.node->mark.later(watch.round())) return tx.confirm(Stepped::kChanged, way.at);
       passed[count++] = way.node;
     }
     // Where others are a round further this thread has nothing to say.
-    if (way.node == nullptr || way.node->mark.later(watch.round())) return tx.confirm(watch, way.at);
+    if (way.node == nullptr || way.node->mark.later(watch.round())) return tx.confirm(Stepped::kChanged, way.at);
     const u32 finds = way.node->mark.next(watch.round());
     u32 place = 0;
     while (place < count && passed[place]->mark.finds(watch.round()) >= finds) before = passed[place++];
     if (place == count) {
       if (!tx.upgrade(way.at)) return kRestart;
       way.node->mark.note(watch.round(), finds);
-      return watch;
+      return Stepped::kChanged;
     }
     Node* after = way.node->next.load();
     for (u32 i = count; i-- > place;) {
@@ -171,7 +174,7 @@ class Vip : public Chains<Layout, KeyType, vip::Popularity<Layout>, chained::New
     }
     for (u32 i = place; i < count; ++i) tx.retire(passed[i], passed[i]->bytes());
     tx.retire(way.node, way.node->bytes());
-    return watch;
+    return Stepped::kChanged;
   }
   /// Null when memory is out.
   template <class Tx>

@@ -30,6 +30,12 @@ class Watch {
  public:
   enum class Phase : u8 { kNew, kLearn, kMeasure, kSense };
 
+  /// A task of one step a lookup, for which nothing is made.
+  static constexpr bool done() { return true; }
+  static constexpr bool prepare(auto&) { return true; }
+  static constexpr void one_done() {}
+  static constexpr void release(auto&) {}
+
   /// So many lookups pass: the index is to see so many of their keys.
   u64 lookups(u64 count) {
     if (rest_ >= count) [[likely]] {
