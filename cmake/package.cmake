@@ -11,7 +11,7 @@ install(EXPORT latchlabTargets NAMESPACE latchlab:: DESTINATION "${package_dir}"
 # Not what only tests need.
 foreach(folder src sync indexes workloads harness)
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/${folder}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/latchlab"
-    FILES_MATCHING PATTERN "*.h" PATTERN "*test*" EXCLUDE PATTERN "toy_index.h" EXCLUDE PATTERN "example" EXCLUDE)
+    FILES_MATCHING PATTERN "*.h" PATTERN "*test*" EXCLUDE PATTERN "example" EXCLUDE)
 endforeach()
 install(FILES "${latchlab_main}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/latchlab/harness")
 

@@ -14,7 +14,7 @@
 
 #include "harness/host/placement.h"
 #include "harness/host/topology.h"
-#include "harness/loop/toy_index.h"
+#include "harness/loop/toy_index_testing.h"
 #include "harness/trial/trial_testing.h"
 #include "src/testing/catch.h"
 #include "src/testing/temporary_file.h"

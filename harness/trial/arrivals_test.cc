@@ -12,7 +12,7 @@
 
 #include "harness/host/interrupt.h"
 #include "harness/loop/latency.h"
-#include "harness/loop/toy_index.h"
+#include "harness/loop/toy_index_testing.h"
 #include "harness/loop/trial.h"
 #include "harness/trial/latency_account.h"
 #include "harness/trial/trial_testing.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "harness/loop/toy_index.h"
+#include "harness/loop/toy_index_testing.h"
 #include "harness/loop/trial.h"
 #include "harness/trial/trial_testing.h"
 #include "src/testing/catch.h"

@@ -15,7 +15,7 @@
 #include "harness/host/environment.h"
 #include "harness/host/interrupt.h"
 #include "harness/host/progress.h"
-#include "harness/loop/toy_index.h"
+#include "harness/loop/toy_index_testing.h"
 #include "harness/loop/trial.h"
 #include "harness/trial/trial_testing.h"
 #include "src/testing/catch.h"

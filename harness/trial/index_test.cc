@@ -5,7 +5,7 @@
 #include <string>
 #include <type_traits>
 
-#include "harness/loop/toy_index.h"
+#include "harness/loop/toy_index_testing.h"
 #include "harness/loop/trial.h"
 #include "harness/trial/trial_testing.h"
 #include "src/testing/catch.h"

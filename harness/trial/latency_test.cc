@@ -8,7 +8,7 @@
 
 #include "harness/loop/latency.h"
 #include "harness/loop/runner_of.h"
-#include "harness/loop/toy_index.h"
+#include "harness/loop/toy_index_testing.h"
 #include "harness/loop/trial.h"
 #include "harness/trial/trial_testing.h"
 #include "src/testing/catch.h"

@@ -4,7 +4,7 @@
 #include <optional>
 #include <span>
 
-#include "harness/loop/toy_index.h"
+#include "harness/loop/toy_index_testing.h"
 #include "harness/trial/trial_testing.h"
 #include "src/base/batching.h"
 #include "src/testing/catch.h"

@@ -11,7 +11,7 @@
 
 #include "harness/host/environment.h"
 #include "harness/host/limits.h"
-#include "harness/loop/toy_index.h"
+#include "harness/loop/toy_index_testing.h"
 #include "harness/text/progress_lines.h"
 #include "harness/trial/run_trial.h"
 #include "harness/trial/trial_testing.h"

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "harness/host/pmu_events.h"
-#include "harness/loop/toy_index.h"
+#include "harness/loop/toy_index_testing.h"
 #include "harness/loop/trial.h"
 #include "harness/trial/trial_testing.h"
 #include "src/arch/sanitizer.h"

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "harness/commands/rows_table.h"
-#include "harness/loop/toy_index.h"
+#include "harness/loop/toy_index_testing.h"
 #include "harness/trial/phases.h"
 #include "harness/trial/rows.h"
 #include "harness/trial/trial_testing.h"

@@ -9,7 +9,7 @@
 
 #include "harness/host/environment.h"
 #include "harness/host/limits.h"
-#include "harness/loop/toy_index.h"
+#include "harness/loop/toy_index_testing.h"
 #include "harness/loop/trial.h"
 #include "harness/trial/trial_testing.h"
 #include "src/memory/accessed_bits.h"

@@ -9,7 +9,7 @@
 
 #include "harness/host/placement.h"
 #include "harness/host/topology.h"
-#include "harness/loop/toy_index.h"
+#include "harness/loop/toy_index_testing.h"
 #include "harness/loop/trial.h"
 #include "harness/trial/trial_testing.h"
 #include "src/testing/catch.h"

@@ -2,7 +2,8 @@
 
 A folder includes only what stands below it (DESIGN: src <- sync <- indexes <- harness, src <- workloads <- harness), and so does a
 room of the harness; an index knows sync's concepts and never a policy, only src/arch knows processors and sanitizers through
-the preprocessor, and nothing that fibers run is kept for a thread. Run by CTest; by hand: python3 src/testing/include_rules_test.py
+the preprocessor, nothing that fibers run is kept for a thread, and the harness has threads and time from its team. Run by CTest; by
+hand: python3 src/testing/include_rules_test.py
 """
 
 import pathlib
@@ -55,6 +56,10 @@ CONDITIONAL = re.compile(r"^\s*#\s*(?:if|ifdef|ifndef|elif|else|endif)\b")
 # What is kept for a thread is shared by the fibers that it runs. These keep something, and say why no fiber gets there.
 FOR_THREADS = {"src/arch/features.cc", "src/machine/emulated.h", "src/machine/emulated.cc"}
 
+# The harness runs on a ThreadTeam and by a Clock, which need not be the system's. That of native_team is.
+SYSTEM_TIME = re.compile(r"\b(?:std::(?:jthread|thread|async|barrier|latch|condition_variable)|this_thread|steady_clock)\b")
+FOR_SYSTEM_TIME = {"harness/host/native_team.h", "harness/host/native_team.cc"}
+
 
 def is_test(path):
     # The program of the example stands for one of somebody else's, above all folders.
@@ -96,6 +101,8 @@ def broken_rules(path, text, exists):
             yield f"{where}: preprocessor conditional outside src/arch: {line.strip()}"
         if THREAD_LOCAL.search(line.split("//")[0]) and path.as_posix() not in FOR_THREADS:
             yield f"{where}: fibers of one thread would share this; pass it along instead: {line.strip()}"
+        if folder == "harness" and not is_test(path) and SYSTEM_TIME.search(line.split("//")[0]) and path.as_posix() not in FOR_SYSTEM_TIME:
+            yield f"{where}: the harness has threads from a ThreadTeam and time from a Clock: {line.strip()}"
         include = INCLUDE.match(line)
         if not include:
             continue
@@ -163,6 +170,12 @@ class Rules(unittest.TestCase):
             self.assertEqual(len(self.broken(path, line)), 1, path)
         self.assertEqual(self.broken("src/machine/emulated.cc", line), [])
         self.assertEqual(self.broken("sync/a.cc", "// not a thread_local\n"), [])
+
+    def test_threads_and_time_of_the_system_in_the_harness(self):
+        for line in ("std::thread thread([] {});", "std::this_thread::yield();", "const auto now = std::chrono::steady_clock::now();"):
+            self.assertEqual(len(self.broken("harness/trial/a.cc", line)), 1, line)
+            for path in ("harness/trial/a_test.cc", "harness/host/native_team.cc", "sync/a.cc"):
+                self.assertEqual(self.broken(path, line), [], path)
 
     def test_no_pragma_once(self):
         self.assertEqual(len(self.broken("src/base/a.h", "")), 1)
