@@ -36,8 +36,11 @@ class VirtualTeam final : public ThreadTeam {
   /// What it says while no thread runs.
   [[nodiscard]] u64& outside() { return clock_.outside; }
 
-  /// At most 63.
-  void begin(u32 threads) override { threads_ = threads; }
+  /// At most 63: one fiber watches. Throws std::invalid_argument for more.
+  void begin(u32 threads) override {
+    if (threads >= World::kMaxFibers) throw std::invalid_argument("a virtual team has at most 63 threads");
+    threads_ = threads;
+  }
   void end() override { threads_ = 0; }
 
   [[nodiscard]] std::exception_ptr run(const std::function<void(u32)>& task, const std::function<u64()>& watch,
