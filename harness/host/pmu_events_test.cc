@@ -91,13 +91,13 @@ TEST_CASE("What is no event anywhere is refused in one line", "[pmu]") {
 }
 
 TEST_CASE("A comma joins families, braces make points of them", "[pmu]") {
-  using Points = std::vector<std::string>;
-  CHECK(expand_axis("--pmu", {"tsx,cache"}) == Points{"tsx,cache"});
-  CHECK(expand_axis("--pmu", {"{tsx,cache}"}) == Points{"tsx", "cache"});
-  CHECK(expand_axis("--pmu", {"core", "tsx,cache"}) == Points{"core", "tsx,cache"});
-  CHECK(expand_axis("--pmu", {"core,{tlb,cache}"}) == Points{"core,tlb", "core,cache"});
-  CHECK(expand_axis("--pmu", {"skx::RTM_RETIRED:START:u=1,tlb"}) == Points{"skx::RTM_RETIRED:START:u=1,tlb"});
-  CHECK(expand_axis("--pmu", {"{RTM_RETIRED:START:u=1,tlb}"}) == Points{"RTM_RETIRED:START:u=1", "tlb"});
+  using Axis = std::vector<std::string>;
+  CHECK(expand_axis("--pmu", {"tsx,cache"}) == Axis{"tsx,cache"});
+  CHECK(expand_axis("--pmu", {"{tsx,cache}"}) == Axis{"tsx", "cache"});
+  CHECK(expand_axis("--pmu", {"core", "tsx,cache"}) == Axis{"core", "tsx,cache"});
+  CHECK(expand_axis("--pmu", {"core,{tlb,cache}"}) == Axis{"core,tlb", "core,cache"});
+  CHECK(expand_axis("--pmu", {"skx::RTM_RETIRED:START:u=1,tlb"}) == Axis{"skx::RTM_RETIRED:START:u=1,tlb"});
+  CHECK(expand_axis("--pmu", {"{RTM_RETIRED:START:u=1,tlb}"}) == Axis{"RTM_RETIRED:START:u=1", "tlb"});
 }
 
 TEST_CASE("Families name what they count", "[pmu]") {

@@ -8,6 +8,9 @@ namespace {
 
 double in_seconds(u64 ns) { return static_cast<double>(ns) / 1e9; }
 
+/// Threads' looks at a virtual clock may be a little out of order.
+u64 between(u64 from, u64 to) { return to > from ? to - from : 0; }
+
 }  // namespace
 
 void Rounds::start(u32 threads, Cut cut) {
@@ -62,7 +65,7 @@ bool Rounds::end(u64 stopped) {
   const std::lock_guard lock(mutex_);
   if (!first_stop_ || stopped < *first_stop_) first_stop_ = stopped;
   closed_ = std::max(closed_, stopped);
-  of_round_ += stopped - opened_;
+  of_round_ += between(opened_, stopped);
   if (--running_ > 0) return false;
   open_ = false;
   timed_ += of_round_ / threads_;
@@ -80,7 +83,7 @@ void Rounds::leave(bool runs) {
     closed_ = team_.clock().now();
     if (--running_ > 0) return;
     open_ = false;
-    timed_ += closed_ - opened_;
+    timed_ += between(opened_, closed_);
   }
 }
 
@@ -93,12 +96,12 @@ double Rounds::seconds() const {
   const std::lock_guard lock(mutex_);
   // Once a thread has stopped the round goes on in its average only, which comes when all have.
   const auto end = first_stop_ ? *first_stop_ : team_.clock().now();
-  return in_seconds(timed_ + (open_ ? end - opened_ : 0));
+  return in_seconds(timed_ + (open_ ? between(opened_, end) : 0));
 }
 
 double Rounds::wall_seconds() const {
   const std::lock_guard lock(mutex_);
-  return begun_ ? in_seconds(closed_ - *begun_) : 0;
+  return begun_ ? in_seconds(between(*begun_, closed_)) : 0;
 }
 
 }  // namespace latchlab

@@ -68,8 +68,8 @@ class Rounds {
     /// The same, if that was not said, and this thread is done with the round. True for the last one: the round is over, and
     /// the next begins with this thread at the earliest.
     bool end() {
-      const bool over = rounds_.cut_ == Cut::kRounds && rounds_.end(stopped_ ? *stopped_ : rounds_.stop());
-      stopped_.reset();
+      const bool over = rounds_.cut_ == Cut::kRounds && rounds_.end(stopped_ != kRuns ? stopped_ : rounds_.stop());
+      stopped_ = kRuns;
       runs_ = rounds_.cut_ != Cut::kRounds;
       return over;
     }
@@ -77,7 +77,8 @@ class Rounds {
    private:
     Rounds& rounds_;
     bool runs_ = false;
-    std::optional<u64> stopped_;
+    static constexpr u64 kRuns = ~u64{0};
+    u64 stopped_ = kRuns;   // when, in ns
   };
 
   /// True when the round or the phase is over. Relaxed looks are enough: it publishes nothing.
