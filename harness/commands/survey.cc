@@ -51,7 +51,7 @@ class Chases {
   /// Goes on for `time_ns`; ns a line.
   double go_on(u64 time_ns) {
     const std::array<u64, kInFlight> offset = offset_;
-    return best_batch_ns(time_ns, [&] {
+    return best_batch_ns(wall_clock(), time_ns, [&] {
       std::array<u64, kInFlight> here = at_;
       for (u32 step = 0; step < kLines / kInFlight; ++step) {
         here[0] = lines_[here[0]].next;
@@ -160,7 +160,7 @@ double alone_ns(const LimitsPlan& plan) {
   return mean_of(plan, [&](u32, Barrier& barrier) {
     Way own;
     barrier.arrive_and_wait();
-    return best_batch_ns(plan.time_ns / 4, [&] {
+    return best_batch_ns(wall_clock(), plan.time_ns / 4, [&] {
       for (u32 i = 0; i < kIncrements; ++i) own.add();
     }) / kIncrements;
   });

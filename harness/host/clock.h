@@ -7,10 +7,11 @@
 
 namespace latchlab {
 
-/// Nanoseconds since some moment. They never go back.
+/// Nanoseconds since some moment. For one thread they never go back; those of two threads in virtual time may be a little apart.
 class Clock {
  public:
   virtual ~Clock() = default;
+  /// Waits for nothing: a mutex may be held.
   [[nodiscard]] virtual u64 now() = 0;
   [[nodiscard]] double seconds_since(u64 start) { return static_cast<double>(now() - start) / 1e9; }
 };

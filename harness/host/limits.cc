@@ -36,7 +36,7 @@ struct LineTimes {
 double transaction_ns(u64 time_ns) {
   alignas(kFalseSharingBytes) std::atomic<u64> word{0};
   [[maybe_unused]] const Native::Elision elision;
-  return best_batch_ns(time_ns, [&] {
+  return best_batch_ns(wall_clock(), time_ns, [&] {
     for (u32 i = 0; i < kTransactions; ++i) {
       (void)Native::transact([&] { keep(word.load(kRelaxed)); });   // relaxed: nobody else knows it
     }
@@ -46,7 +46,7 @@ double transaction_ns(u64 time_ns) {
 /// An addition takes one cycle, and each of these waits for the one before it.
 double cycle_ns() {
   u64 sum = 0;
-  return best_batch_ns(kCycleTime, [&] {
+  return best_batch_ns(wall_clock(), kCycleTime, [&] {
     u64 here = opaque(sum);
     const u64 step = opaque(u64{3});   // in a register: one that is a constant may be folded on the way to the adder
     for (u32 i = 0; i < kBatch; ++i) here = opaque(here + step);
@@ -82,7 +82,7 @@ LineTimes run_one(const LineBuffer& buffer, u32 thread, const LimitsPlan& plan, 
   };
   const auto best = [&](double so_far, const auto& lines_of_a_kind) {
     barrier.arrive_and_wait();
-    return std::min(so_far, best_batch_ns(plan.time_ns / plan.turns(), lines_of_a_kind) / kBatch);
+    return std::min(so_far, best_batch_ns(wall_clock(), plan.time_ns / plan.turns(), lines_of_a_kind) / kBatch);
   };
   out.chase = out.independent = std::numeric_limits<double>::infinity();
   for (u64 turn = 0; turn < plan.turns(); ++turn) {
@@ -101,7 +101,7 @@ u64 limits_footprint(u64 reserved, u64 available) {
   return std::max(kMinFootprint, std::min(reserved, most)) / sizeof(Line) * sizeof(Line);
 }
 
-double best_batch_ns(u64 time_ns, const std::function<void()>& batch, Clock& clock) {
+double best_batch_ns(Clock& clock, u64 time_ns, const std::function<void()>& batch) {
   u64 best = ~u64{0};
   const u64 start = clock.now();
   for (u32 done = 0; done == 0 || ((done < kMinBatches || clock.now() - start < time_ns) && !stop_requested()); ++done) {

@@ -82,7 +82,7 @@ void on_seats(const LimitsPlan& plan, const std::function<void(u32 thread, Barri
 /// how long the shortest took: a batch is long enough to be typical, and a disturbance only makes it longer.
 /// So of a single batch nobody could say which of the two it was.
 constexpr u32 kMinBatches = 5;
-[[nodiscard]] double best_batch_ns(u64 time_ns, const std::function<void()>& batch, Clock& clock = wall_clock());
+[[nodiscard]] double best_batch_ns(Clock& clock, u64 time_ns, const std::function<void()>& batch);
 
 /// The result of every load goes into a sum that is kept, so that no load can be left out.
 inline void keep(u64 value) { asm volatile("" : : "r"(value) : "memory"); }

@@ -76,7 +76,7 @@ TEST_CASE("however short the time, the best of several batches counts") {
   testing::VirtualTeam team;
   u64 batches = 0;
   // The first one is disturbed.
-  const double best = best_batch_ns(0, [&] { team.outside() += ++batches == 1 ? 20'000'000 : 1000 + batches; }, team.clock());
+  const double best = best_batch_ns(team.clock(), 0, [&] { team.outside() += ++batches == 1 ? 20'000'000 : 1000 + batches; });
   CHECK(batches == kMinBatches);
   CHECK(best == 1002 + 20);   // with a look at the clock
 }

@@ -53,14 +53,31 @@ std::exception_ptr NativeTeam::run(const std::function<void(u32)>& task, const s
   busy_ = static_cast<u32>(threads_.size());
   ++phase_;
   begin_.notify_all();
-  while (busy_ > 0) {
+  const auto done = [&] { return busy_ == 0; };
+  while (!done()) {
     lock.unlock();
-    const std::chrono::nanoseconds next(watch());
+    std::optional<u64> next;
+    try {
+      next = watch();
+    } catch (...) {
+      fail();
+    }
     lock.lock();
-    // The wall clock's nanoseconds are the steady clock's.
-    finished_.wait_until(lock, std::chrono::steady_clock::time_point(next), [&] { return busy_ == 0; });
+    if (next) {
+      // The wall clock's nanoseconds are the steady clock's.
+      finished_.wait_until(lock, std::chrono::steady_clock::time_point(std::chrono::nanoseconds(*next)), done);
+    } else {
+      finished_.wait(lock, done);
+    }
   }
   return failure_;
+}
+
+/// Keeps what was thrown, in the thread that has caught it.
+void NativeTeam::fail() {
+  const std::lock_guard lock(mutex_);
+  if (!failure_) failure_ = std::current_exception();
+  (*on_failure_)();
 }
 
 void NativeTeam::work(u32 thread) {
@@ -75,9 +92,7 @@ void NativeTeam::work(u32 thread) {
     try {
       (*task_)(thread);
     } catch (...) {
-      const std::lock_guard lock(mutex_);
-      if (!failure_) failure_ = std::current_exception();
-      (*on_failure_)();
+      fail();
     }
     const std::lock_guard lock(mutex_);
     if (--busy_ == 0) finished_.notify_one();
@@ -107,5 +122,7 @@ std::optional<u32> NativeTeam::cpu() { return this_cpu(); }
 std::optional<u64> NativeTeam::ran_ns() { return thread_time_ns(); }
 
 std::optional<ProcessorTime> NativeTeam::processor_time() { return latchlab::processor_time(); }
+
+Limits NativeTeam::limits(const LimitsPlan& plan) { return measure_limits(plan); }
 
 }  // namespace latchlab

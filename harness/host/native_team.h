@@ -33,29 +33,31 @@ class NativeTeam final : public ThreadTeam {
   void wait_while(const std::atomic<u64>& word, u64 value) override;
   void sleep_until(const std::function<bool()>& done) override;
   void wake() override;
-  void idle(u64 ns, bool yields) override;
+  void idle(u64 until_ns, bool yields) override;
 
   bool pin(u32 cpu) override;
   [[nodiscard]] std::optional<u32> cpu() override;
   [[nodiscard]] std::optional<u64> ran_ns() override;
   [[nodiscard]] std::optional<ProcessorTime> processor_time() override;
+  [[nodiscard]] Limits limits(const LimitsPlan& plan) override;
 
  private:
   void work(u32 thread);
+  void fail();
 
   std::unique_ptr<Barrier> start_;
-  std::mutex mutex_;                  // guards the rest but for what sleepers have
-  std::condition_variable begin_;     // a phase has begun, or all is over
-  std::condition_variable finished_;  // the last thread of a phase is done
+  std::vector<std::thread> threads_;
   std::mutex sleepers_;               // orders a sleeper's look before the call that is to wake it
   std::condition_variable changed_;
+  std::condition_variable begin_;     // a phase has begun, or all is over
+  std::condition_variable finished_;  // the last thread of a phase is done
+  std::mutex mutex_;                  // guards what follows
   u64 phase_ = 0;
   u32 busy_ = 0;
   bool over_ = false;
   std::exception_ptr failure_;
   const std::function<void(u32)>* task_ = nullptr;
   const std::function<void()>* on_failure_ = nullptr;
-  std::vector<std::thread> threads_;
 };
 
 }  // namespace latchlab

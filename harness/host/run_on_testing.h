@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <exception>
 #include <functional>
 
@@ -14,6 +15,11 @@ inline void run_on(ThreadTeam& team, u32 threads, const std::function<void(u32)>
   const std::exception_ptr failure = team.run(task, [&] { return team.clock().now() + 1'000'000'000; }, [] {});
   team.end();
   if (failure) std::rethrow_exception(failure);
+}
+
+/// Returns when another thread of the team has said that it is about to wait, and most likely does.
+inline void let_it_wait(ThreadTeam& team, const std::atomic<bool>& waits) {
+  for (u32 idles = 0; idles < 100; idles += waits.load()) team.idle(team.clock().now() + 1000, true);
 }
 
 }  // namespace latchlab::testing

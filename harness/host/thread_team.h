@@ -1,8 +1,8 @@
 #pragma once
 
 // The threads of a trial, and the time that they share. They live through all of its phases, so that the thread that loads is the
-// thread that measures: the same pool, the same processor, the same epoch. What meets, waits or watches does it through the team, so
-// that the same phases run on threads of the system (native_team.h) and on fibers in virtual time (virtual_team_testing.h).
+// thread that measures: the same pool, the same processor, the same epoch. What meets, waits or watches does it through the team.
+// So the same phases run on threads of the system (native_team.h) and on fibers in virtual time (virtual_team_testing.h).
 
 #include <atomic>
 #include <exception>
@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "harness/host/clock.h"
+#include "harness/host/limits.h"
 #include "harness/host/on_processor.h"
 #include "src/base/types.h"
 
@@ -18,7 +19,7 @@ namespace latchlab {
 
 class ThreadTeam {
  public:
-  /// Guards a few words. Nothing waits while holding one, so fibers, of which one runs until it waits, never meet at it.
+  /// Guards a few words. Nothing waits while it holds one. So fibers never meet at it: each runs until it waits.
   using Mutex = std::mutex;
 
   virtual ~ThreadTeam() = default;
@@ -31,8 +32,9 @@ class ThreadTeam {
   virtual void end() = 0;
 
   /// Runs task(t) on every thread t and returns when all are done. All begin within a microsecond. Meanwhile the caller runs
-  /// watch(), at once and then whenever the time comes that it returned last. What a task throws is caught; the first of them is
-  /// returned, and on_failure() is called at once by the thread that failed, so that it can stop the others.
+  /// watch(), at once and then whenever the time comes that it returned last, in ns of the clock. What a task or watch() throws is
+  /// caught. The first of them is returned, and on_failure() is called at once by the thread that failed, so that it can stop the
+  /// others.
   [[nodiscard]] virtual std::exception_ptr run(const std::function<void(u32)>& task, const std::function<u64()>& watch,
                                                const std::function<void()>& on_failure) = 0;
 
@@ -40,12 +42,13 @@ class ThreadTeam {
 
   /// Returns once `word` is another than `value`: a short wait, awake. An acquire, which pairs with the store that ends it.
   virtual void wait_while(const std::atomic<u64>& word, u64 value) = 0;
-  /// Sleeps until done() is true, which is asked when somebody calls wake(), and now and then: what else it looks at may come late.
+  /// Sleeps until done() is true. It is asked when a thread calls wake(), and every 10 ms or so. A lock of the team is held then: it
+  /// must not call the team.
   virtual void sleep_until(const std::function<bool()>& done) = 0;
-  /// What a sleeper waits for may have come.
+  /// What a sleeper waits for may have come: done() then sees what this thread did before.
   virtual void wake() = 0;
-  /// Lets a moment pass, but not more than until `ns`. `yields`: others may have the processor meanwhile.
-  virtual void idle(u64 ns, bool yields) = 0;
+  /// Lets a moment pass, but not beyond that time of the clock, in ns. `yields`: others may have the processor meanwhile.
+  virtual void idle(u64 until_ns, bool yields) = 0;
 
   /// Binds the thread to a processor; false if that is refused.
   virtual bool pin(u32 cpu) = 0;
@@ -54,6 +57,9 @@ class ThreadTeam {
   /// How long it has had a processor, and that with what it waited for one; if the kernel says so.
   [[nodiscard]] virtual std::optional<u64> ran_ns() = 0;
   [[nodiscard]] virtual std::optional<ProcessorTime> processor_time() = 0;
+
+  /// What the memory under the threads can do at best. While none of them runs.
+  [[nodiscard]] virtual Limits limits(const LimitsPlan& plan) = 0;
 };
 
 }  // namespace latchlab

@@ -2,6 +2,7 @@
 #include "harness/host/thread_team.h"
 
 #include <atomic>
+#include <concepts>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -9,6 +10,7 @@
 
 #include "harness/host/barrier.h"
 #include "harness/host/native_team.h"
+#include "harness/host/run_on_testing.h"
 #include "harness/host/virtual_team_testing.h"
 #include "harness/trial/meter.h"
 #include "src/testing/catch.h"
@@ -73,6 +75,47 @@ TEMPLATE_TEST_CASE("what a thread throws comes back, stops the others, and leave
   CHECK_THROWS_WITH(std::rethrow_exception(failure), "thread two");
   CHECK_FALSE(team.run([](u32) {}, [&] { return soon(team); }, [] {}));
   team.end();
+}
+
+TEMPLATE_TEST_CASE("a thread waits for a word, sleeps without being woken, and idles not beyond a time", "", NativeTeam, VirtualTeam) {
+  TestType team;
+  std::atomic<u64> word{0};
+  std::atomic<bool> waits{false}, asleep{false}, done{false};
+  u64 late = 0;
+  testing::run_on(team, 3, [&](u32 t) {
+    if (t == 0) {
+      testing::let_it_wait(team, waits);
+      word.store(1, kRelease);   // pairs with wait_while
+      testing::let_it_wait(team, asleep);
+      done = true;
+    } else if (t == 1) {
+      waits = true;
+      team.wait_while(word, 0);
+      CHECK(word.load() == 1);
+    } else {
+      const u64 now = team.clock().now();
+      for (u32 i = 0; i < 10; ++i) team.idle(now, false);
+      late = team.clock().now() - now;
+      asleep = true;
+      team.sleep_until([&] { return done.load(); });
+      CHECK(done.load());
+    }
+  });
+  if constexpr (std::same_as<TestType, VirtualTeam>) CHECK(late < 1000);   // the kernel may take the system's threads away for longer
+}
+
+TEMPLATE_TEST_CASE("what watch() throws comes back, too", "", NativeTeam, VirtualTeam) {
+  TestType team;
+  team.begin(2);
+  std::atomic<bool> stop{false};
+  const std::exception_ptr failure = team.run(
+      [&](u32) {
+        while (!stop.load()) pause(team);
+      },
+      []() -> u64 { throw std::runtime_error("watch"); }, [&] { stop.store(true); });
+  team.end();
+  REQUIRE(failure);
+  CHECK_THROWS_WITH(std::rethrow_exception(failure), "watch");
 }
 
 TEST_CASE("in virtual time the earliest thread goes on, a phase lasts as long as its last thread, and a second takes no second") {

@@ -49,17 +49,22 @@ class VirtualTeam final : public ThreadTeam {
     u32 busy = threads_;
     u64 end = clock_.outside;
     Start costs(clock_.outside);
-    const World::Outcome outcome = World::get().run(threads_ + 1, costs, ~u64{0}, [&](u32 fiber) {
-      if (fiber == threads_) {
-        while (busy > 0) wait_until(watch());
-        return;
-      }
+    const auto attempt = [&](const auto& what) {
       try {
-        task(fiber);
+        what();
       } catch (...) {
         if (!failure) failure = std::current_exception();
         on_failure();
       }
+    };
+    const World::Outcome outcome = World::get().run(threads_ + 1, costs, ~u64{0}, [&](u32 fiber) {
+      if (fiber == threads_) {
+        attempt([&] {
+          while (busy > 0) wait_until(watch());
+        });
+        return;
+      }
+      attempt([&] { task(fiber); });
       --busy;
       end = std::max(end, World::get().now());
     });
@@ -75,9 +80,9 @@ class VirtualTeam final : public ThreadTeam {
     while (!done()) look_again();
   }
   void wake() override {}
-  void idle(u64 ns, bool) override {
-    if (World::inside()) return wait_until(std::min(ns, World::get().now() + kWaitNs));
-    clock_.outside += std::min(ns - std::min(ns, clock_.outside), kWaitNs);
+  void idle(u64 until_ns, bool) override {
+    if (World::inside()) return wait_until(std::min(until_ns, World::get().now() + kWaitNs));
+    clock_.outside += std::min(until_ns - std::min(until_ns, clock_.outside), kWaitNs);
   }
 
   bool pin(u32 cpu) override {
@@ -89,6 +94,7 @@ class VirtualTeam final : public ThreadTeam {
   [[nodiscard]] std::optional<ProcessorTime> processor_time() override {
     return ProcessorTime{.ran_ns = clock_.now(), .waited_ns = 0, .sleeps = 0};
   }
+  [[nodiscard]] Limits limits(const LimitsPlan&) override { return no_limits("virtual time"); }
 
  private:
   static constexpr u64 kWaitNs = 1000;   // between two looks of a thread that waits
@@ -97,7 +103,6 @@ class VirtualTeam final : public ThreadTeam {
   class VirtualClock final : public Clock {
    public:
     explicit VirtualClock(u64 look_ns) : look_ns_(look_ns) {}
-    /// No turn is taken: mutexes may be held.
     u64 now() override {
       if (!World::inside()) return outside += look_ns_;
       World::spend(look_ns_);

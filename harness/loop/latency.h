@@ -36,7 +36,7 @@ class Latencies {
   };
 
   /// One call in `every`, 1 or more, of `keys` steps each, by that clock.
-  Latencies(u32 every, u32 keys, Clock& clock = wall_clock()) : clock_(&clock), gap_((every - 1) * keys), left_(gap_) {}
+  Latencies(u32 every, u32 keys, Clock& clock) : clock_(&clock), gap_((every - 1) * keys), left_(gap_) {}
 
   /// Steps before the next timed call; 0: it is next.
   u32 untimed() const { return left_; }

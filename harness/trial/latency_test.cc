@@ -100,7 +100,7 @@ TEST_CASE("a session times each n-th call, alone, and cuts its blocks there") {
   for (const u32 keys : {1u, 4u}) {
     CAPTURE(keys);
     RunnerOf<Toy<u64>> session(index, {.keys = keys}, 64, nullptr);
-    Latencies latencies(5, keys);
+    Latencies latencies(5, keys, wall_clock());
     const std::atomic<bool> stop{false};
     Tally tally;
     u64 timed = 0;

@@ -236,7 +236,7 @@ class Run {
     measured.wall_seconds = phases_.rounds().wall_seconds();
     measured.troubles = phases_.meter().troubles();
     if (config_.latency_every != 0) {
-      measured.latencies.emplace(config_.latency_every, config_.batch.keys);
+      measured.latencies.emplace(config_.latency_every, config_.batch.keys, team_.clock());
       measured.clock_ns = look_ns(team_.clock());
     }
     u64 making = 0, made = 0;
@@ -311,7 +311,7 @@ class Run {
     if (config_.validate != Validate::kOff) {
       timed("validate", [&] { return m_.contents = trial_.contents(), m_.tally.keys; });
     }
-    if (m_.operations() > 0) timed("limits", [&] { return m_.limits = measure_limits(plan_of_limits()), u64{0}; });
+    if (m_.operations() > 0) timed("limits", [&] { return m_.limits = team_.limits(plan_of_limits()), u64{0}; });
   }
 
   /// A phase without the threads. `what` returns how many operations it had.

@@ -61,15 +61,7 @@ TEST_CASE("a trial of lookups loads, verifies, measures and validates") {
   CHECK(*result.memory.bytes_per_key == Approx(96).epsilon(0.001));   // what it holds from the system, itself included
   CHECK(result.placement.threads.size() == 2);
   CHECK(result.placement.threads[0].observed_cpu);
-  REQUIRE(result.limits.footprint);
-  CHECK(*result.limits.footprint == limits_footprint(*result.memory.index_reserved, available_memory()));
-  REQUIRE(result.limits.chase_ns);
-  CHECK(*result.limits.chase_ns > 0);
-  CHECK(*result.limits.independent_ns > 0);
-  const double operation_ns =
-      t.seconds * 1e9 * *result.placement.processors / static_cast<double>(t.operations);
-  CHECK(*result.limits.chase_ratio == Approx(operation_ns / *result.limits.chase_ns));
-  CHECK(*result.limits.independent_ratio == Approx(operation_ns / *result.limits.independent_ns));
+  CHECK(result.limits.chase_ns.reason == "virtual time");
   CHECK(phases_of(result) ==
         std::vector<std::string>{"load", "verify", "warmup", "measure", "validate", "limits"});
 }

@@ -67,6 +67,19 @@ TEST_CASE("where one thread may write at a time threads load in turns, and every
   check_that_all_load<NothingSaid>(false);
 }
 
+TEST_CASE("a run on threads measures what the memory under its index can do, and compares", "[realtime]") {
+  const TrialResult result = run_on_threads<Toy<u64>>(small("lookup"));
+  const Throughput& t = *result.throughput;
+  REQUIRE(result.limits.footprint);
+  CHECK(*result.limits.footprint == limits_footprint(*result.memory.index_reserved, available_memory()));
+  REQUIRE(result.limits.chase_ns);
+  CHECK(*result.limits.chase_ns > 0);
+  CHECK(*result.limits.independent_ns > 0);
+  const double operation_ns = t.seconds * 1e9 * *result.placement.processors / static_cast<double>(t.operations);
+  CHECK(*result.limits.chase_ratio == Approx(operation_ns / *result.limits.chase_ns));
+  CHECK(*result.limits.independent_ratio == Approx(operation_ns / *result.limits.independent_ns));
+}
+
 /// Its threads go to another processor than they were sent to.
 struct Moved : Toy<u64> {
   using Toy<u64>::Toy;

@@ -28,15 +28,22 @@ TEMPLATE_TEST_CASE("turns come in their order, whichever threads they are in", "
   for (u32 turn = 0; turn < 300; ++turn) CHECK(order[turn] == turn);
 }
 
-TEMPLATE_TEST_CASE("a thread that waits for a turn that does not come hears that all is to stop", "", NativeTeam, testing::VirtualTeam) {
+TEMPLATE_TEST_CASE("a thread that waits for a turn that does not come hears that all is to stop", "", NativeTeam,
+                   testing::VirtualTeam) {
   TestType team;
   Turns turns(team);
   turns.start();
   std::atomic<bool> stop{false};
+  std::atomic<bool> waits{false};
   bool came = true;
   testing::run_on(team, 2, [&](u32 t) {
-    if (t == 0) stop = true;
-    if (t == 1) came = turns.await(1, stop);
+    if (t == 0) {
+      testing::let_it_wait(team, waits);
+      stop = true;   // and nobody wakes it
+    } else {
+      waits = true;
+      came = turns.await(1, stop);
+    }
   });
   CHECK_FALSE(came);
 }

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <exception>
 #include <new>
+#include <stdexcept>
 
 #include "src/arch/sanitizer.h"
 
@@ -90,6 +91,7 @@ void World::prepare(u32 id) {
 }
 
 World::Outcome World::run(u32 fibers, Costs& costs, u64 event_limit, const std::function<void(u32)>& body) {
+  if (fibers > kMaxFibers) throw std::invalid_argument(std::to_string(fibers) + " fibers: a world has room for 64");
   outcome_ = {};
   costs_ = &costs;
   body_ = &body;

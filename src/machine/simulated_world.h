@@ -50,8 +50,8 @@ class World {
   /// Forgets all simulated memory: whatever still lives there is gone.
   void reset();
 
-  /// Runs body(0) to body(fibers - 1), at most kMaxFibers, until all have returned or the schedule has
-  /// failed.
+  /// Runs body(0) to body(fibers - 1) until all have returned or the schedule has failed. Throws std::invalid_argument for more
+  /// than kMaxFibers.
   Outcome run(u32 fibers, Costs& costs, u64 event_limit, const std::function<void(u32)>& body);
 
   // What cells call: the event of an access to `bytes` bytes at p. A store or a read-modify-write that

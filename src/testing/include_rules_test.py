@@ -56,9 +56,16 @@ CONDITIONAL = re.compile(r"^\s*#\s*(?:if|ifdef|ifndef|elif|else|endif)\b")
 # What is kept for a thread is shared by the fibers that it runs. These keep something, and say why no fiber gets there.
 FOR_THREADS = {"src/arch/features.cc", "src/machine/emulated.h", "src/machine/emulated.cc"}
 
-# The harness runs on a ThreadTeam and by a Clock, which need not be the system's. That of native_team is.
-SYSTEM_TIME = re.compile(r"\b(?:std::(?:jthread|thread|async|barrier|latch|condition_variable)|this_thread|steady_clock)\b")
-FOR_SYSTEM_TIME = {"harness/host/native_team.h", "harness/host/native_team.cc"}
+# The harness runs on a ThreadTeam and by a Clock, which need not be the system's. Those of native_team are; the others measure the
+# machine itself, on threads of its own.
+SYSTEM_TIME = re.compile(
+    r"\b(?:std::(?:jthread|thread|async|barrier|latch|condition_variable|mutex|shared_mutex|future|promise|counting_semaphore)"
+    r"|this_thread|steady_clock|sleep_for|Native::(?:now|wait_until|yield|pause)|pthread_\w+)\b"
+)
+FOR_SYSTEM_TIME = {f"harness/host/{file}" for file in ("native_team.h", "native_team.cc", "barrier.h", "limits.cc")} | {
+    "harness/host/thread_team.h",   # names the mutex that any team has
+    "harness/commands/survey.cc",
+}
 
 
 def is_test(path):
