@@ -94,7 +94,11 @@ class VirtualTeam final : public ThreadTeam {
   [[nodiscard]] std::optional<ProcessorTime> processor_time() override {
     return ProcessorTime{.ran_ns = clock_.now(), .waited_ns = 0, .sleeps = 0};
   }
-  [[nodiscard]] Limits limits(const LimitsPlan&) override { return no_limits("virtual time"); }
+  [[nodiscard]] Limits limits(const LimitsPlan& plan) override {
+    Limits none = no_limits("virtual time");
+    none.footprint = plan.footprint;   // which was asked for
+    return none;
+  }
 
  private:
   static constexpr u64 kWaitNs = 1000;   // between two looks of a thread that waits
