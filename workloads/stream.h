@@ -19,6 +19,9 @@
 
 namespace latchlab {
 
+/// The phase of warm-up and measurement; loading is phase 0.
+inline constexpr u64 kMeasuredPhase = 1;
+
 /// When operations came that somebody has recorded, one after the other. One thread's.
 class RecordedTimes {
  public:

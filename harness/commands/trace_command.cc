@@ -12,7 +12,6 @@
 
 #include "harness/config/numbers.h"
 #include "harness/host/environment.h"
-#include "harness/trial/measurement.h"
 #include "src/base/error.h"
 #include "src/base/key.h"
 #include "src/base/new_file.h"

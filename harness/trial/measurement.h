@@ -22,8 +22,6 @@
 
 namespace latchlab {
 
-inline constexpr u64 kMeasuredPhase = 1;   ///< the stream's phase of warm-up and measurement; loading is phase 0
-
 /// One thread in the measured phase.
 struct MeasuredThread {
   SyncStats sync;                   ///< what the policy counted
