@@ -23,7 +23,7 @@ constexpr double kLongTail = 10;   // medians
 constexpr double kBeyondCaches = 64 << 20;   // bytes
 
 /// One thing that is worth knowing.
-struct Remark {
+struct Observation {
   double weight = 0;   ///< share of the threads' time, measured or guessed: only for the order
   std::string text;
 };
@@ -147,7 +147,7 @@ double later_commits(const Result& r) {
   return later;
 }
 
-void find_aborts(const Result& r, std::vector<Remark>& out) {
+void find_aborts(const Result& r, std::vector<Observation>& out) {
   if (!r.begins()) return;
   const double retry = r.share("retry_ns"), wait = r.share("wait_ns");
   const double hold = r.share("hold_ns");
@@ -168,7 +168,7 @@ void find_aborts(const Result& r, std::vector<Remark>& out) {
   }
 }
 
-void find_fallbacks(const Result& r, std::vector<Remark>& out) {
+void find_fallbacks(const Result& r, std::vector<Observation>& out) {
   const double rate = or_zero(r.trial().sync.fallback_rate);
   if (rate < kRare || !r.elides()) return;
   const double chosen = r.per_operation("direct_lock");
@@ -182,7 +182,7 @@ void find_fallbacks(const Result& r, std::vector<Remark>& out) {
 }
 
 /// A collapse that began in the measured phase: the last quarter of the intervals beside the first.
-void find_collapse(const Result& r, std::vector<Remark>& out) {
+void find_collapse(const Result& r, std::vector<Observation>& out) {
   if (!r.trial().sync.series || !r.elides()) return;
   const std::vector<double> rates = value_of(*r.trial().sync.series, "fallbacks").value_or(std::vector<double>());
   const auto quarter = static_cast<std::ptrdiff_t>(rates.size() / 4);
@@ -195,7 +195,7 @@ void find_collapse(const Result& r, std::vector<Remark>& out) {
                                            percent(first), percent(last))});
 }
 
-void find_latency(const Result& r, std::vector<Remark>& out) {
+void find_latency(const Result& r, std::vector<Observation>& out) {
   if (!r.trial().latency) return;
   const Latency& latency = *r.trial().latency;
   const auto if_any = [](const OrReason<LatencySummary>& s, double percent) { return s ? time_at(*s, percent) : std::nullopt; };
@@ -222,7 +222,7 @@ std::optional<double> counted(const PmuResult& pmu, std::string_view family, std
 }
 
 /// What the processor counted, where it could.
-void find_counted(const Result& r, std::vector<Remark>& out) {
+void find_counted(const Result& r, std::vector<Observation>& out) {
   if (!r.trial().pmu) return;
   const PmuResult& pmu = *r.trial().pmu;
   if (const auto rate = value_of(pmu.derived, "instructions_per_cycle")) {
@@ -243,7 +243,7 @@ void find_counted(const Result& r, std::vector<Remark>& out) {
   }
 }
 
-void find_rest(const Result& r, std::vector<Remark>& out) {
+void find_rest(const Result& r, std::vector<Observation>& out) {
   const TrialResult& trial = r.trial();
   const Limits& limits = trial.limits;
   const Health& health = trial.health;
@@ -361,16 +361,16 @@ std::string explained(const Json& document, const Json& base) {
     if (!(of_base.done().per_second > 0)) throw InputError("explain: the result to compare with has no throughput");
     text += distance(r, of_base);
   }
-  std::vector<Remark> remarks;
-  find_aborts(r, remarks);
-  find_fallbacks(r, remarks);
-  find_collapse(r, remarks);
-  find_latency(r, remarks);
-  find_counted(r, remarks);
-  find_rest(r, remarks);
-  std::stable_sort(remarks.begin(), remarks.end(), [](const auto& a, const auto& b) { return a.weight > b.weight; });
-  for (const Remark& remark : remarks) text += "- " + remark.text + '\n';
-  if (remarks.empty()) text += "Nothing stands out.\n";
+  std::vector<Observation> observations;
+  find_aborts(r, observations);
+  find_fallbacks(r, observations);
+  find_collapse(r, observations);
+  find_latency(r, observations);
+  find_counted(r, observations);
+  find_rest(r, observations);
+  std::stable_sort(observations.begin(), observations.end(), [](const auto& a, const auto& b) { return a.weight > b.weight; });
+  for (const Observation& observation : observations) text += "- " + observation.text + '\n';
+  if (observations.empty()) text += "Nothing stands out.\n";
   return text;
 }
 
