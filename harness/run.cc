@@ -61,7 +61,6 @@ TrialResult run_one(const Plan& plan, const Registry& registry, const Topology& 
     const std::unique_ptr<Trial> trial = made_in_place(pair, plan);
     NativeTeam team;
     TrialResult result = run_trial(*trial, plan, topology, team, progress);
-    result.health.notes.insert(result.health.notes.end(), plan.inert.begin(), plan.inert.end());
     if (!sure) {
       result.health.notes.push_back(
           "the kernel does not let a process refuse huge pages: malloc may have got some");

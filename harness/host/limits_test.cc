@@ -59,15 +59,14 @@ TEST_CASE("an operation is worth the lines of all processors' time for it") {
   Throughput throughput;
   throughput.operations = 1000;
   throughput.seconds = 200e-6;
-  set_limit_ratios(limits, throughput, 1);
+  limits = with_limit_ratios(limits, throughput, 1);
   CHECK(*limits.chase_ratio == Approx(2.5));
   CHECK(*limits.independent_ratio == Approx(20));
-  set_limit_ratios(limits, throughput, 4);
+  limits = with_limit_ratios(limits, throughput, 4);
   CHECK(*limits.chase_ratio == Approx(10));
   CHECK(*limits.independent_ratio == Approx(80));
 
-  Limits none = no_limits("why");
-  set_limit_ratios(none, throughput, 1);
+  const Limits none = with_limit_ratios(no_limits("why"), throughput, 1);
   CHECK_FALSE(none.chase_ratio);
   CHECK_FALSE(none.independent_ratio);
 }

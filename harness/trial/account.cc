@@ -28,22 +28,28 @@ namespace {
 
 constexpr double kMuchSteal = .05;
 
-/// What files of the workload say, which may change while their names stay.
-void describe_inputs(const Plan& plan, const Measurement& m, TrialResult& out) {
-  const Workload& workload = *plan.workload;
-  out.key_file = OrReason<KeyFile>::missing("the keys are from no file");
-  out.trace = OrReason<TraceAbout>::missing("the workload is no trace");
-  out.wiscer = OrReason<WiscerFile>::missing("the workload is no file of Wiscer");
-  out.workload_phases = OrReason<std::vector<PhaseAbout>>::missing("the workload is no file of phases");
-  if (const auto& lines = m.key_lines) {
-    out.key_file = KeyFile{.lines = lines->total, .empty = lines->empty, .repeated = lines->repeated};
-  }
-  if (!workload.phases().empty()) out.workload_phases = about(workload.phases());
-  if (workload.wiscer()) out.wiscer = *workload.wiscer();
-  if (const auto& trace = workload.trace()) {
-    out.trace = TraceAbout{.checksum = trace->checksum(), .operations = trace->ops().size(), .keys = trace->keys(),
-                            .loaded = trace->loaded(), .has_times = trace->has_times()};
-  }
+// Files may change while their names stay, so a document has what they say.
+
+OrReason<KeyFile> key_file_of(const Measurement& m) {
+  const auto& lines = m.key_lines;
+  if (!lines) return OrReason<KeyFile>::missing("the keys are from no file");
+  return KeyFile{.lines = lines->total, .empty = lines->empty, .repeated = lines->repeated};
+}
+
+OrReason<TraceAbout> trace_of(const Workload& workload) {
+  const auto& trace = workload.trace();
+  if (!trace) return OrReason<TraceAbout>::missing("the workload is no trace");
+  return TraceAbout{.checksum = trace->checksum(), .operations = trace->ops().size(), .keys = trace->keys(),
+                    .loaded = trace->loaded(), .has_times = trace->has_times()};
+}
+
+OrReason<WiscerFile> wiscer_file_of(const Workload& workload) {
+  return workload.wiscer() ? OrReason(*workload.wiscer()) : OrReason<WiscerFile>::missing("the workload is no file of Wiscer");
+}
+
+OrReason<std::vector<PhaseAbout>> workload_phases_of(const Workload& workload) {
+  using About = OrReason<std::vector<PhaseAbout>>;
+  return workload.phases().empty() ? About::missing("the workload is no file of phases") : About(about(workload.phases()));
 }
 
 /// What a Wiscer file says of the run and options say otherwise.
@@ -237,12 +243,9 @@ Validation validation_of(const Config& config, const Measurement& m) {
 /// The limits with what an operation is worth in them.
 Limits limits_of(const Plan& plan, const Measurement& m, const Throughput& throughput) {
   constexpr const char* kWaits = "threads of an open loop wait for operations, too: what one takes is its latency";
+  if (!m.measured->offer) return with_limit_ratios(m.limits, throughput, plan.seats.processors);
   Limits out = m.limits;
-  if (m.measured->offer) {
-    out.chase_ratio = out.independent_ratio = OrReason<double>::missing(kWaits);
-  } else {
-    set_limit_ratios(out, throughput, plan.seats.processors);
-  }
+  out.chase_ratio = out.independent_ratio = OrReason<double>::missing(kWaits);
   return out;
 }
 
@@ -371,13 +374,14 @@ Account<MemoryUse> memory_account(const Plan& plan, const Measurement& m) {
   return out;
 }
 
-void set_limit_ratios(Limits& limits, const Throughput& throughput, u32 processors) {
+Limits with_limit_ratios(Limits limits, const Throughput& throughput, u32 processors) {
   const double operation_ns =
       throughput.seconds * 1e9 * processors / static_cast<double>(throughput.operations);
   if (limits.chase_ns && *limits.chase_ns > 0) limits.chase_ratio = operation_ns / *limits.chase_ns;
   if (limits.independent_ns && *limits.independent_ns > 0) {
     limits.independent_ratio = operation_ns / *limits.independent_ns;
   }
+  return limits;
 }
 
 TrialResult document(const Plan& plan, const Topology& topology, const Measurement& m) {
@@ -401,7 +405,10 @@ TrialResult document(const Plan& plan, const Topology& topology, const Measureme
   out.stream = m.print;
   out.rows = m.rows;
   out.nodes_per_fetch = m.nodes_per_fetch;
-  describe_inputs(plan, m, out);
+  out.key_file = key_file_of(m);
+  out.trace = trace_of(*plan.workload);
+  out.wiscer = wiscer_file_of(*plan.workload);
+  out.workload_phases = workload_phases_of(*plan.workload);
   if (config.latency_every == 0) {
     out.latency = OrReason<Latency>::missing(config.rate ? kUntimed : "single calls are timed with --latency");
   }
@@ -454,6 +461,7 @@ TrialResult document(const Plan& plan, const Topology& topology, const Measureme
     if (out.throughput) out.limits = limits_of(plan, m, *out.throughput);
   }
   if (!out.throughput) out.limits = no_limits("there is no throughput to compare with");
+  for (const std::string& text : plan.inert) found(Status::kOk, text);
   return out;
 }
 

@@ -12,7 +12,8 @@
 
 namespace latchlab {
 
-/// The whole document. The worst remark is its status (TrialResult::worsen), and notes are in the order of the run.
+/// The whole document. The worst remark is its status (TrialResult::worsen), and notes are in the order of the run;
+/// those of options that are inert are the last.
 [[nodiscard]] TrialResult document(const Plan& plan, const Topology& topology, const Measurement& m);
 
 /// Why a run ends before its measured phase although no thread failed: the index is wrong or full, or nothing is left to do.
@@ -29,8 +30,8 @@ namespace latchlab {
 
 [[nodiscard]] Account<MemoryUse> memory_account(const Plan& plan, const Measurement& m);
 
-/// How many lines one operation is worth in a thread's time on its processor, without the time in which it
+/// Adds how many lines one operation is worth in a thread's time on its processor, without the time in which it
 /// waited for its turn on a shared one: `processors` is how many the threads had together.
-void set_limit_ratios(Limits& limits, const Throughput& throughput, u32 processors);
+[[nodiscard]] Limits with_limit_ratios(Limits limits, const Throughput& throughput, u32 processors);
 
 }  // namespace latchlab

@@ -65,6 +65,16 @@ TEST_CASE("a run that saw nothing wrong is ok, without a note", "[account]") {
   CHECK(*result.validation.passed);
 }
 
+TEST_CASE("options that do nothing in a run are notes behind those of what it saw", "[account]") {
+  Plan plan = plan_of(small("lookup"));
+  plan.seats.oversubscribed = false;
+  plan.inert = {"--warmup is inert", "--dist is inert"};
+  const TrialResult result = document(plan, Topology::discover(), disturbed(100, 5));
+  CHECK(result.status == Status::kOk);
+  CHECK(result.health.notes ==
+        std::vector<std::string>{"the host took 5.0 % of the processors' time", "--warmup is inert", "--dist is inert"});
+}
+
 TEST_CASE("a run whose threads were kept from processors is noisy, and one that does not know is not", "[account]") {
   Plan plan = plan_of(small("lookup"));
   plan.seats.oversubscribed = false;
