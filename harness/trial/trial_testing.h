@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,7 +22,6 @@
 #include "harness/text/progress_lines.h"
 #include "harness/trial/run_trial.h"
 #include "src/base/spec.h"
-#include "workloads/workload.h"
 
 namespace latchlab::testing {
 
@@ -42,14 +40,8 @@ inline Config small(std::string_view workload) {
   return config;
 }
 
-/// What follows from a Config whatever the index.
-inline Plan plan_of(const Config& config) {
-  Plan plan;
-  plan.config = config;
-  plan.workload = std::make_shared<Workload>(config.workload, config.negative);
-  plan.seats = seat(Topology::discover(), config);
-  return plan;
-}
+/// What follows from a Config whatever the index, on this machine.
+inline Plan plan_of(const Config& config) { return latchlab::plan_of(config, Topology::discover()); }
 
 template <class Index, class Team = VirtualTeam>
 TrialResult run_of(const Plan& plan, Progress& progress) {
