@@ -23,12 +23,13 @@ Figure ratio_of(const TrialResult& trial, u64 above, u64 below) {
   return below > 0 ? Figure(static_cast<double>(above) / static_cast<double>(below)) : Figure::missing("there were none");
 }
 
-/// A figure of every trial.
-Figures figures_of(const std::vector<TrialResult>& trials, auto&& read) {
+/// A figure of every replicate that counts.
+Figures figures_of(const VariantSummary& variant, auto&& read) {
   std::vector<double> values;
   std::string why = "no replicate counts";
-  for (const TrialResult& trial : trials) {
-    const Figure figure = read(trial);
+  for (const Replicate& replicate : variant.replicates) {
+    if (!replicate.counts()) continue;
+    const Figure figure = read(replicate.trial);
     figure ? values.push_back(*figure) : void(why = figure.reason);
   }
   return values.empty() ? Figures::missing(why) : Figures(std::move(values));
@@ -52,12 +53,8 @@ Figure response_of(const VariantSummary& variant) {
   return values.empty() ? Figure::missing("it is judged by its throughput") : Figure(median(std::move(values)));
 }
 
-void read_documents(VariantSummary& variant) {
-  std::vector<TrialResult> trials;   // of those that count
-  for (const Replicate& replicate : variant.replicates) {
-    if (replicate.counts()) trials.push_back(result_of(replicate.document).trial);
-  }
-  const auto figures = [&](const auto& read) { return figures_of(trials, read); };
+void find_figures(VariantSummary& variant) {
+  const auto figures = [&](const auto& read) { return figures_of(variant, read); };
   const SyncStats::Counts none;
   variant.bytes_per_key = median_of(figures([](const TrialResult& t) { return t.memory.bytes_per_key; }));
   variant.page_bytes = agreed(figures(
@@ -73,9 +70,9 @@ void read_documents(VariantSummary& variant) {
 }
 
 void raise_flags(VariantSummary& variant) {
-  std::vector<Json> documents;
-  for (const Replicate& replicate : variant.replicates) documents.push_back(replicate.document);
-  const auto flags = flags_of(documents);
+  std::vector<const TrialResult*> trials;
+  for (const Replicate& replicate : variant.replicates) trials.push_back(&replicate.trial);
+  const auto flags = flags_of(trials);
   for (std::size_t i = 0; i < flags.size(); ++i) variant.replicates[i].flags = flags[i];
 }
 
@@ -93,7 +90,7 @@ void summarize_alone(VariantSummary& variant) {
                                           : OrReason<Interval>::missing("one replicate has no quartiles");
   }
   variant.response_ns = response_of(variant);
-  read_documents(variant);
+  find_figures(variant);
   raise_flags(variant);
 }
 
@@ -168,7 +165,8 @@ void correct_all(std::vector<Comparison>& comparisons, OrReason<Contrast> Varian
 }
 
 /// Finds what an open loop is judged by; why it has nothing of the kind, if so.
-std::string judge_open_loop(Replicate& replicate, const TrialResult& trial) {
+std::string judge_open_loop(Replicate& replicate) {
+  const TrialResult& trial = replicate.trial;
   if (!option_at(replicate.document, "rate").empty()) {
     if (trial.offer && trial.offer->late) {
       return "its threads could not bear its --rate: what waits is a queue that grows, and its p99 says how long it was looked at";
@@ -188,7 +186,7 @@ std::string judge_open_loop(Replicate& replicate, const TrialResult& trial) {
 
 /// Fills in what the document says. Throws InputError where that is no result.
 void read_document(Replicate& replicate) {
-  const TrialResult trial = result_of(replicate.document).trial;
+  const TrialResult& trial = replicate.trial = result_of(replicate.document).trial;
   replicate.status = word(trial.status);
   replicate.reason = trial.reason;
   if (trial.interrupted) {
@@ -198,7 +196,7 @@ void read_document(Replicate& replicate) {
     if (!trial.throughput) {
       replicate.status = "failed";
       replicate.reason = "the document has no throughput";
-    } else if (std::string why = judge_open_loop(replicate, trial); !why.empty()) {
+    } else if (std::string why = judge_open_loop(replicate); !why.empty()) {
       replicate.status = "unjudged";
       replicate.reason = std::move(why);
     } else {

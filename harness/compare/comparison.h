@@ -33,6 +33,7 @@ struct Replicate {
   std::string status;
   std::string reason;
   Json document;                     ///< null where there is none
+  TrialResult trial;                 ///< that of the document; nothing was measured where there is none
   std::optional<double> per_second;  ///< only of runs that count: ok, noisy or degraded, and not interrupted
   std::optional<double> response_ns; ///< of an open loop of a given rate: the 99th percentile; nothing where throughput judges
   std::vector<std::string> flags;

@@ -9,35 +9,36 @@
 namespace latchlab {
 namespace {
 
-Replicate good(double per_second) {
-  Json document{{"status", "ok"},
-                {"throughput", {{"per_second", per_second}}},
-                {"memory", {{"bytes_per_key", 43.5}, {"page_bytes", 4096}}}};
-  return replicate_of(std::move(document), "");
+Json good_document(double per_second) {
+  return {{"status", "ok"},
+          {"throughput", {{"per_second", per_second}}},
+          {"memory", {{"bytes_per_key", 43.5}, {"page_bytes", 4096}}}};
 }
+
+Replicate good(double per_second) { return replicate_of(good_document(per_second), ""); }
 
 /// One of a policy that elides: of a million operations 999,000 commit, after 10,000 aborts with status zero
 /// and 30,000 with another.
 Replicate elided(double per_second) {
-  Replicate r = good(per_second);
-  r.document["throughput"]["operations"] = 1'000'000;
-  r.document["sync"] = {{"counters", {{"begins", 1'039'000}, {"commits", 999'000}}},
-                        {"aborts", {{"conflict", 30'000}, {"zero", 10'000}}},
-                        {"fallback_rate", 0.001}};
-  return r;
+  Json document = good_document(per_second);
+  document["throughput"]["operations"] = 1'000'000;
+  document["sync"] = {{"counters", {{"begins", 1'039'000}, {"commits", 999'000}}},
+                      {"aborts", {{"conflict", 30'000}, {"zero", 10'000}}},
+                      {"fallback_rate", 0.001}};
+  return replicate_of(std::move(document), "");
 }
 
 /// One of a policy that would elide, where transactions do not work.
 Replicate degraded(double per_second) {
-  Replicate r = good(per_second);
-  r.status = "degraded";
-  r.reason = "every operation took the lock";
-  r.document["throughput"]["operations"] = 1'000'000;
-  r.document["sync"] = {{"counters", {{"begins", 0}, {"commits", 0}}},
-                        {"aborts", nullptr},
-                        {"aborts_reason", "no transaction was begun"},
-                        {"fallback_rate", 1.0}};
-  return r;
+  Json document = good_document(per_second);
+  document["status"] = "degraded";
+  document["reason"] = "every operation took the lock";
+  document["throughput"]["operations"] = 1'000'000;
+  document["sync"] = {{"counters", {{"begins", 0}, {"commits", 0}}},
+                      {"aborts", nullptr},
+                      {"aborts_reason", "no transaction was begun"},
+                      {"fallback_rate", 1.0}};
+  return replicate_of(std::move(document), "");
 }
 
 Json checked_json(const Comparison& comparison) {
@@ -210,8 +211,8 @@ TEST_CASE("a noisy replicate is flagged, and says why once", "[ab]") {
 TEST_CASE("a bad replicate is shown and withholds the verdict", "[ab]") {
   std::vector<Replicate> broken = series(2);
   broken[3] = {
-      .status = "invalid", .reason = "a key is lost", .document = nullptr, .per_second = std::nullopt,
-      .response_ns = std::nullopt, .flags = {}};
+      .status = "invalid", .reason = "a key is lost", .document = nullptr, .trial = {},
+      .per_second = std::nullopt, .response_ns = std::nullopt, .flags = {}};
   const Comparison c = comparison_of({series(1), broken, series(3)});
   CHECK(c.variants[1].verdict == "withheld");
   CHECK(c.variants[1].withheld == "1 of 10 replicates of b invalid");
@@ -289,7 +290,7 @@ TEST_CASE("where no blocks pair them the medians are compared, whatever their or
 std::vector<Replicate> disturbed(double factor, std::size_t bad) {
   std::vector<Replicate> replicates = series(factor, 12);
   for (std::size_t i = 0; i < replicates.size(); ++i) {
-    Json document = good(*replicates[i].per_second * (i < bad ? .5 : 1)).document;
+    Json document = good_document(*replicates[i].per_second * (i < bad ? .5 : 1));
     document["health"] = {{"steal_share", i < bad ? .4 : 0.}};
     replicates[i] = replicate_of(std::move(document), "");
   }
@@ -328,7 +329,9 @@ TEST_CASE("bytes a key and page size stand beside the ratio", "[ab]") {
   CHECK(checked_json(c)["variants"][0]["page_bytes"] == 4096);
 
   std::vector<Replicate> changing = series(2);
-  changing[4].document["memory"]["page_bytes"] = 2 << 20;
+  Json document = changing[4].document;
+  document["memory"]["page_bytes"] = 2 << 20;
+  changing[4] = replicate_of(std::move(document), "");
   Json variant = checked_json(comparison_of({series(1), changing}))["variants"][1];
   CHECK(variant["page_bytes"].is_null());
   CHECK(variant["page_bytes_reason"] == "the replicates differ");

@@ -65,19 +65,17 @@ const std::vector<Sign>& signs() {
 
 }  // namespace
 
-std::vector<std::vector<std::string>> flags_of(const std::vector<Json>& documents) {
-  std::vector<TrialResult> trials;
-  for (const Json& document : documents) trials.push_back(document.is_null() ? TrialResult() : result_of(document).trial);
-  std::vector<std::vector<std::string>> flags(documents.size());
+std::vector<std::vector<std::string>> flags_of(const std::vector<const TrialResult*>& trials) {
+  std::vector<std::vector<std::string>> flags(trials.size());
   for (const Sign& sign : signs()) {
     std::vector<double> values;
-    for (const TrialResult& trial : trials) {
-      if (const Number value = sign.of(trial)) values.push_back(*value);
+    for (const TrialResult* trial : trials) {
+      if (const Number value = sign.of(*trial)) values.push_back(*value);
     }
     if (values.empty()) continue;
     const double middle = median(values);
-    for (std::size_t i = 0; i < documents.size(); ++i) {
-      const Number value = sign.of(trials[i]);
+    for (std::size_t i = 0; i < trials.size(); ++i) {
+      const Number value = sign.of(*trials[i]);
       std::string why = value ? sign.judge(*value, middle) : "";
       if (!why.empty()) flags[i].push_back(std::move(why));
     }

@@ -16,11 +16,11 @@
 #include <string>
 #include <vector>
 
-#include "harness/result/report.h"
+#include "harness/result/result.h"
 
 namespace latchlab {
 
-/// For each of these documents of one variant, null where there is none, why it is flagged; mostly for nothing.
-[[nodiscard]] std::vector<std::vector<std::string>> flags_of(const std::vector<Json>& documents);
+/// For each of these runs of one variant why it is flagged; mostly for nothing. A run without figures has no flag.
+[[nodiscard]] std::vector<std::vector<std::string>> flags_of(const std::vector<const TrialResult*>& trials);
 
 }  // namespace latchlab
