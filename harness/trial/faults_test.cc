@@ -1,10 +1,19 @@
 // What goes wrong in a trial and what its result says of it: an index that answers wrongly or loses keys, memory that runs out,
-// an index that is full, a policy that does not count right.
+// an index that is full, a policy that does not count right, a system that has no threads left.
 #include <array>
+#include <atomic>
+#include <exception>
+#include <functional>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
+#include <system_error>
 
+#include "harness/host/native_team.h"
+#include "harness/host/progress.h"
+#include "harness/host/thread_team.h"
+#include "harness/host/virtual_team_testing.h"
 #include "harness/loop/toy_index_testing.h"
 #include "harness/loop/trial.h"
 #include "harness/trial/trial_testing.h"
@@ -209,6 +218,57 @@ TEST_CASE("a policy that counts fewer operations than were done makes the result
       CHECK(result.reason == "the policy counted fewer operations than the 30000 that were done");
       CHECK(result.sync.counters->front().count < 30'000);
     }
+  }
+}
+
+/// A team that the system has no threads for.
+class NoThreads final : public ThreadTeam {
+ public:
+  Clock& clock() override { return idle_.clock(); }
+  void begin(u32) override { throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again)); }
+  void end() override {}
+  std::exception_ptr run(const std::function<void(u32)>&, const std::function<u64()>&, const std::function<void()>&) override {
+    throw std::logic_error("no thread was started");
+  }
+  void wait_while(const std::atomic<u64>&, u64) override {}
+  void sleep_until(const std::function<bool()>&) override {}
+  void wake() override {}
+  void idle(u64, bool) override {}
+  bool pin(u32) override { return false; }
+  std::optional<u32> cpu() override { return std::nullopt; }
+  std::optional<u64> ran_ns() override { return std::nullopt; }
+  std::optional<ProcessorTime> processor_time() override { return std::nullopt; }
+
+ private:
+  testing::VirtualTeam idle_;
+};
+
+TEST_CASE("a run for which the system has no threads fails, and asks nothing of threads") {
+  const TrialResult result = run_of<Toy<u64>, NoThreads>(small("lookup"));
+  CHECK(result.status == Status::kFailed);
+  CHECK_THAT(result.reason, Catch::StartsWith("the threads cannot be started: "));
+  CHECK(result.phases.size() == 1);   // validate
+}
+
+/// Throws where the phase `name` begins.
+class ThrowsAsItBegins final : public Progress {
+ public:
+  explicit ThrowsAsItBegins(std::string_view name) : name_(name) {}
+  void begin(std::string_view phase, u64, u64) override {
+    if (phase == name_) throw std::runtime_error("the caller is in trouble");
+  }
+  void advance(u64) override {}
+  void end() override {}
+  void title(std::string) override {}
+
+ private:
+  const std::string_view name_;
+};
+
+TEST_CASE("an exception of the caller is no failure of a thread: it leaves the run") {
+  for (const char* phase : {"measure", "validate"}) {
+    ThrowsAsItBegins progress(phase);
+    CHECK_THROWS_WITH((run_of<Toy<u64>, NativeTeam>(small("insert"), progress)), "the caller is in trouble");
   }
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -68,18 +69,14 @@ class Run {
 
   TrialResult run() {
     look_before();
-    try {
-      if (enter() && fill_payloads() && (mix_.fills() || (load() && verify()))) {
-        m_.loaded = true;
-        retouch();
-        if (!mix_.fills() && config_.warmup_ns > 0) warm_up();
-        m_.left = phases_.left();
-        if (unobstructed()) measure();
-      }
-      m_.leave_failure = phases_.leave();
-    } catch (const std::exception& e) {
-      m_.start_failure = e.what();
+    if (enter() && fill_payloads() && (mix_.fills() || (load() && verify()))) {
+      m_.loaded = true;
+      retouch();
+      if (!mix_.fills() && config_.warmup_ns > 0) warm_up();
+      m_.left = phases_.left();
+      if (unobstructed()) measure();
     }
+    if (m_.start_failure.empty()) m_.leave_failure = phases_.leave();
     phases_.end();
     m_.interrupted = stop_requested();
     look_after();
@@ -105,8 +102,14 @@ class Run {
     m_.events = pmu_events(config_.pmu);
   }
 
+  /// Whether there are threads, and all of them have joined the index.
   bool enter() {
-    m_.join_failure = phases_.begin();
+    try {
+      m_.join_failure = phases_.begin();
+    } catch (const std::system_error& error) {
+      m_.start_failure = error.what();
+      return false;
+    }
     m_.pinned = std::ranges::all_of(phases_.workers(), &Worker::pinned);
     return m_.join_failure.empty();
   }

@@ -10,9 +10,10 @@
 
 namespace latchlab {
 
-/// Runs all phases. Never throws for what happens during the run: memory that runs out, a mismatch or an
-/// interruption end in a TrialResult that says so. Throws InputError if its key file is wrong. The team has not begun, and has ended
-/// afterwards.
+/// Runs all phases. What a thread of the team throws ends in a TrialResult that says so, as do a mismatch, an interruption and a
+/// system that has no more threads. Throws InputError if its key file is wrong, and what the calling thread meets itself, as
+/// std::bad_alloc: then no thread is in a phase any more, and the team's destructor ends them. The team has not begun, and has
+/// ended when this returns.
 [[nodiscard]] TrialResult run_trial(Trial& trial, const Plan& plan, const Topology& topology, ThreadTeam& team, Progress& progress);
 
 }  // namespace latchlab
