@@ -258,7 +258,7 @@ class Completion {
     config_.index = Spec{.name = std::string(engine.index), .arg = {}, .options = {}};
   }
 
-  /// Of the index, its options, the policy and the events.
+  /// Checks the names of index and policy, the index's and the policy's options, and the events.
   void check_words() {
     surroundings_.registry.check_words(config_.index.name, config_.sync.name);
     try {

@@ -65,13 +65,13 @@ class Result {
     if (!open()) return or_zero(trial().placement.processors) * 1e9 / done_.per_second;
     return trial().latency ? std::optional(trial().latency->all.mean_ns) : std::nullopt;
   }
-  /// Of all threads in the measured phase, ns; of an open loop in which no call was timed with the time that they waited in.
+  /// The time of all threads in the measured phase, ns. In an open loop without timed calls it includes the time that they waited.
   double time_ns() const {
     const auto of_one = operation_ns();
     return of_one ? *of_one * operations() : or_zero(trial().placement.processors) * 1e9 * done_.seconds;
   }
   double per_operation(std::string_view name) const { return counter(name) / operations(); }
-  /// Of the threads' time, 0..1.
+  /// A counter of ns as a share of the threads' time, 0..1.
   double share(std::string_view name) const { return counter(name) / time_ns(); }
   bool begins() const { return counter("begins") > 0; }
   /// Whether transactions were tried, or left out by choice; else all ran on the lock, and the result's reason says why.

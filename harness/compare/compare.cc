@@ -18,7 +18,7 @@ namespace latchlab {
 
 namespace {
 
-/// Of the configuration, what no option says or what changes no result.
+/// Whether this member of the configuration is an option that changes a result.
 bool is_option(const std::string& key) {
   constexpr std::string_view kNone[] = {"point", "index_options", "key_kind", "key_file", "trace", "wiscer", "phases", "strict"};
   return std::ranges::count(kNone, key) == 0 && !key.ends_with("_reason");

@@ -44,7 +44,7 @@ Figure agreed(const Figures& figures) {
   return *least == *most ? Figure(*least) : Figure::missing("the replicates differ");
 }
 
-/// Of those that count.
+/// The median response time of the replicates that count.
 Figure response_of(const VariantSummary& variant) {
   std::vector<double> values;
   for (const Replicate& replicate : variant.replicates) {

@@ -79,7 +79,7 @@ std::string verdict_text(const VariantSummary& v) {
   return v.verdict + ": " + (more ? fmt::format("run {} more", *more) : more.reason);
 }
 
-/// Of those that are flagged, each with its reasons, and what the verdict would be without them.
+/// Lists the flagged replicates with their reasons, and says what the verdict would be without them.
 std::string flags_text(const VariantSummary& v) {
   constexpr u32 kShown = 5;   // the document has all of them
   std::string text;
@@ -207,7 +207,7 @@ std::string figures_of(const Comparison& comparison) {
   return text;
 }
 
-/// Of these `noted`, and of its variants.
+/// The lines below a table: `noted`, then what there is to say of each variant.
 std::string notes_of(const Comparison& comparison, const std::vector<std::string>& noted) {
   std::string notes;
   for (const std::string& note : noted) notes += note + '\n';

@@ -16,7 +16,7 @@ namespace {
 
 using Number = std::optional<double>;
 
-/// Of the threads of the run, in the measured phase.
+/// How often a second the kernel took a processor from a thread of the measured phase.
 Number switches_a_second(const TrialResult& trial) {
   const OrReason<u64>& switches = trial.health.involuntary_switches;
   if (!switches || !trial.throughput) return std::nullopt;

@@ -60,7 +60,7 @@ double beyond(double apart, double deviation) {
   return std::erfc(std::max(0.0, apart - 1) / deviation / std::numbers::sqrt2);   // half a rank, doubled, for continuity
 }
 
-/// Of the sum of n1 doubled ranks that are drawn from all without replacement.
+/// The distribution of the sum of n1 doubled ranks, drawn from all without replacement: entry s is the probability of sum s.
 std::vector<double> sums_of_drawn(const std::vector<u32>& ranks, std::size_t n1, std::size_t most) {
   // chosen[k][s]: how many ways there are to choose k of the ranks so far with sum s, over all ways.
   std::vector<std::vector<double>> chosen(n1 + 1, std::vector<double>(most + 1));

@@ -72,7 +72,7 @@ struct Share {
 };
 
 /// Those of thread `thread`, which has that share; of a share of nothing none may be asked for. The shares of all threads add up to one.
-/// Of all laws but a trace's.
+/// The arrivals of one thread, under any law but a trace's.
 [[nodiscard]] std::unique_ptr<Arrivals> arrivals_of(const Rate& rate, u64 seed, u32 thread, const Share& share);
 /// Those of thread `thread` of `threads`, of which each has the same share.
 [[nodiscard]] inline std::unique_ptr<Arrivals> arrivals_of(const Rate& rate, u64 seed, u32 thread, u32 threads) {

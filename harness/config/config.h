@@ -84,7 +84,7 @@ enum class ThreadsPer { kRun, kCluster, kSocket };
 template <>
 inline constexpr std::array kWords<ThreadsPer>{"run"sv, "cluster"sv, "socket"sv};
 
-/// Of a run.
+/// The most threads that a run may have.
 inline constexpr u32 kMostThreads = 1024;
 /// What --pmu counts where nobody says what.
 inline constexpr const char* kDefaultPmu = "core";

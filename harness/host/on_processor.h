@@ -34,14 +34,14 @@ struct ProcessorTime {
   }
 };
 
-/// Of the calling thread, some microseconds' work; nothing if the kernel does not tell all of it.
+/// Reads the times of the calling thread, which takes some microseconds; nothing if the kernel does not tell all of them.
 [[nodiscard]] std::optional<ProcessorTime> processor_time(const Root& root = {});
 
 /// The smallest share of a thread, 0..1, from what each has had in the measured phase. Missing where one did not find out, did not
 /// run, or slept more often than 100 times in a second of its time.
 [[nodiscard]] OrReason<double> on_processor(const std::vector<std::optional<ProcessorTime>>& threads);
 
-/// Of a thread, less is a disturbance.
+/// A thread that is on a processor for a smaller share of its time was disturbed.
 constexpr double kEnoughOnProcessor = .9;
 
 }  // namespace latchlab

@@ -35,7 +35,7 @@ struct PmuFamily {
 
 /// The family that is counted whatever else is.
 inline constexpr std::string_view kSoftwareFamily = "software";
-/// Of events that were asked for by name.
+/// The family of events that were asked for by name.
 inline constexpr std::string_view kNamedFamily = "named";
 
 /// What `words` (of --pmu) ask for, family by family, the software events first; nothing for "off". Throws InputError for a

@@ -43,7 +43,7 @@ class PmuGroups {
   void begin();
   void end();
 
-  /// Of each event, in the order of the events; those that are not counted by this have no error either.
+  /// A count for each event, in the order of the events. An event that this does not count has neither a value nor an error.
   [[nodiscard]] std::vector<PmuCount> counts() const;
 
  private:
@@ -68,7 +68,7 @@ class PmuGroups {
 
 /// Counters of whole packages.
 using PackageCounters = std::vector<std::unique_ptr<PmuGroups>>;
-/// Of those that threads on these seats run in, for the events that are counted of packages.
+/// Opens the events that packages count, on every package that threads on these seats run in.
 [[nodiscard]] PackageCounters count_packages(const std::vector<PmuEvent>& events, const Topology& topology, const Seats& seats);
 
 /// What `now` counts beyond what `before` did, of each event: what is scaled by its own times, since the difference of two scaled

@@ -69,11 +69,11 @@ auto& named_value(Like<OperationLatency> auto& named) {
   return named;
 }
 
-/// Of single calls in the measured phase (latency.h).
+/// How long single calls took in the measured phase (latency.h).
 struct Latency {
   double clock_ns = 0;
-  /// What it is more than their part of the operations, timing costs a closed loop; and more, where so many are timed that their
-  /// neighbours hardly overlap either.
+  /// The share of the threads' time that the timed calls took. What exceeds their share of the operations is what timing costs
+  /// a closed loop. Timing costs more where so many calls are timed that their neighbours hardly overlap either.
   double share_of_time = 0;
   LatencySummary all;
   OrReason<double> per_key_ns;

@@ -116,7 +116,7 @@ enum class Ending {
 template <>
 inline constexpr std::array kWords<Ending>{"time"sv, "operations"sv, "records"sv, "workload"sv, "full"sv, "signal"sv};
 
-/// Of the measured phase (rounds.h).
+/// How many operations the measured phase did, and how fast (rounds.h).
 struct Throughput {
   u64 operations = 0;
   double seconds = 0;

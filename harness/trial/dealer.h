@@ -124,7 +124,8 @@ class Dealer {
     return static_cast<u32>(std::max<u64>(share, kSliceSteps));
   }
 
-  /// Of what is left of a section, in slices, one at least; everything elsewhere.
+  /// The most operations that a thread is dealt at once: its share of what is left of a section, in whole slices, at least one.
+  /// There is no such limit where the stream has no sections.
   u32 fair_share(const Lane& lane) const {
     if (!in_sections_) return ~u32{0};
     const u64 left = lane.end - lane.undealt();

@@ -14,7 +14,7 @@ class Meeting {
  public:
   explicit Meeting(ThreadTeam& team) : team_(team) {}
 
-  /// Of so many threads. While no thread waits.
+  /// Begins a meeting of so many threads. Call it while no thread waits.
   void start(u32 threads) {
     threads_ = threads;
     here_.store(0, kRelaxed);   // relaxed: the team brings it to the threads
