@@ -43,6 +43,8 @@ class Cuckoo {
   using ReaderOf = typename Table::template ReaderOf<Tx>;
   static constexpr u32 kSlots = Bucket::kSlots;
   static constexpr u32 kMostMoves = 5, kMostSpots = 256;
+  /// Keys that an insert may displace: where each may, a program of a few operations never comes to a search.
+  static constexpr u64 kDisplacedOneIn = Layout::kScale == Scale::kTiny ? 2 : 1;
   using Search = PathSearch<u64, kMostSpots>;   // by keys: what they are worth is proved by who moves
 
  public:
@@ -332,7 +334,7 @@ class Cuckoo {
       }
       for (u32 slot = 0; slot < kSlots; ++slot) {
         const auto& [key, hash, guess, at] = movers[slot];
-        if (Layout::kScale == Scale::kTiny && key % 2 != 0) continue;   // or programs of a few operations would never come to a search
+        if (key % kDisplacedOneIn != 0) continue;
         if (at == nullptr || !has_room(*at, guess)) continue;
         Place<Tx> other;
         if (!arrive(tx, hash, other)) return kRestart;
