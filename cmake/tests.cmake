@@ -100,9 +100,9 @@ latchlab_add_tests(harness harness_pairs latchlab::harness)
 catch_discover_tests(indexes_test TEST_PREFIX "indexes/" TEST_SPEC "${test_spec}[threads]" EXTRA_ARGS --warn NoTests
   PROPERTIES LABELS indexes TIMEOUT 600 RUN_SERIAL TRUE COST 2000)
 
-# Tests of the harness that take a time rather than a number of operations: ctest -L realtime
+# Tests of the harness that take a time rather than a number of operations, and so need the processors: ctest -L realtime
 catch_discover_tests(harness_test TEST_PREFIX "harness/" TEST_SPEC "${test_spec}[realtime]" EXTRA_ARGS --warn NoTests
-  PROPERTIES LABELS realtime TIMEOUT 600)
+  PROPERTIES LABELS realtime TIMEOUT 600 RUN_SERIAL TRUE)
 
 # The rest says nothing new under a sanitizer.
 # Parsers meet wrong input here under the address sanitizer, too.
