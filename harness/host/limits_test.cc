@@ -24,7 +24,7 @@ TEST_CASE("the buffer stands for the index, within what fits") {
   CHECK(limits_footprint(kMiB + 1, 1024 * kMiB) % 64 == 0);
 }
 
-TEST_CASE("limits are measured by one thread and by several") {
+TEST_CASE("limits are measured by one thread and by several", "[realtime]") {
   for (const auto& [threads, ms] : {std::pair{1u, 10u}, {3u, 10u}, {2u, 120u}}) {   // of the last the kinds of line take turns
     LimitsPlan plan;
     plan.footprint = 8 * kMiB;

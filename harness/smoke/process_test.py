@@ -4,14 +4,17 @@ Run by CTest, which says where the binary is; by hand:
 LATCHLAB_HARNESS=build/release/harness python3 harness/smoke/process_test.py
 """
 
+import fcntl
 import json
 import os
 import pathlib
 import re
 import resource
 import signal
+import struct
 import subprocess
 import tempfile
+import termios
 import time
 import unittest
 
@@ -148,10 +151,20 @@ class Process(Runs):
                 if "never.trace" in arguments:
                     self.begun(folder)
                 else:
-                    time.sleep(0.3)   # it reads by then, or has yet to begin, where a signal ends it as well
+                    self.read(process.stdin)
                 process.send_signal(signal.SIGTERM)
                 self.assertEqual(process.wait(60), -signal.SIGTERM, arguments)
                 self.assertEqual(os.listdir(folder), [])
+
+    def read(self, pipe):
+        """Waits until what is written there is read, so that the reader waits for more."""
+        pipe.write(b"{")
+        pipe.flush()
+        for _ in range(6000):
+            if struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, bytes(4))) == (0,):
+                return
+            time.sleep(.01)
+        self.fail("nothing is read")
 
     def begun(self, folder, already=0):
         """Waits until something more is written there."""

@@ -68,6 +68,7 @@ TEST_CASE("threads that share processors count their operations, too", "[pmu]") 
   const Topology topology = Topology::discover();
   const auto here = std::ranges::find(topology.processors, true, &Processor::allowed);
   config.pin = {.kind = Pin::Kind::kList, .numbers = {here->os}, .text = "one"};
+  config.warmup_ns = 0;
   config.time_ns = 0;
   config.ops = 20'000;
   const TrialResult result = run_on_threads<Faulting>(config);
@@ -81,6 +82,9 @@ TEST_CASE("threads that share processors count their operations, too", "[pmu]") 
 TEST_CASE("with --pmu=off nothing is counted, and the result says so", "[pmu]") {
   Config config = small("lookup");
   config.pmu = "off";
+  config.warmup_ns = 0;
+  config.time_ns = 0;
+  config.ops = 20'000;
   const TrialResult result = run_on_threads<Toy<u64>>(config);
   CHECK_FALSE(result.pmu);
   CHECK(result.pmu.reason == "--pmu=off");
@@ -89,6 +93,9 @@ TEST_CASE("with --pmu=off nothing is counted, and the result says so", "[pmu]") 
 TEST_CASE("every event that was asked for is in the result, with a count or a reason", "[pmu]") {
   Config config = small("lookup");
   config.pmu = "tsx,energy,core";
+  config.warmup_ns = 0;
+  config.time_ns = 0;
+  config.ops = 20'000;
   const TrialResult result = run_on_threads<Toy<u64>>(config);
   REQUIRE(result.pmu);
   CHECK(result.pmu->events.size() == pmu_events(config.pmu).size());
