@@ -80,7 +80,10 @@ TEST_CASE("a trial of inserts fills an empty index and ends by itself") {
   CHECK(rate_of(result, "insert")->succeeded == 20'000);
   CHECK(result.throughput->ended_by == Ending::kRecords);
   std::vector<std::string> notes = result.health.notes;
-  std::erase_if(notes, [](const std::string& note) { return note.starts_with("the load average"); });
+  // What others do on this machine meanwhile.
+  std::erase_if(notes, [](std::string_view note) {
+    return note.starts_with("the load average") || note.starts_with("the host took");
+  });
   CHECK(notes == disturbances());
   CHECK(*result.validation.found_keys == 20'000);
 }
