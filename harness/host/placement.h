@@ -56,7 +56,8 @@ struct PageNodes {
 /// for a cluster, a socket or a processor that does not exist or is outside the allowed mask.
 [[nodiscard]] Seats seat(const Topology& topology, const Config& config);
 
-/// A Plan with the workload and the seats of a complete Config, for an index that no registry knows. Throws as seat and Workload do.
+/// A Plan with the workload and the seats of a complete Config, for an index that no registry knows. Throws as seat and Workload
+/// do.
 [[nodiscard]] Plan plan_of(const Config& config, const Topology& topology);
 
 /// The nodes of all processors that --pin names, the kernel's numbers, ascending. Throws as seat does.

@@ -1,7 +1,7 @@
 #pragma once
 
-// Described structs from JSON. A field that the document lacks, or that is null, keeps what the struct has: documents of older schemas
-// can be read.
+// Described structs from JSON. A field that the document lacks, or that is null, keeps what the struct has: documents of older
+// schemas can be read.
 
 #include <charconv>
 #include <optional>

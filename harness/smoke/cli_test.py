@@ -57,7 +57,8 @@ class EveryPair(Runs):
         pairs = (pair for pair in self.pairs if pair[1] not in one_writes or "learns from lookups" not in pair[2])
         for index, policy, _ in cover(pairs):
             with self.subTest(index=index, policy=policy):
-                (document,) = self.documents(f"--index={index}", f"--sync={policy}", "--threads=8", *SHORT, *IN_TURN.get(policy, []))
+                pair = (f"--index={index}", f"--sync={policy}")
+                (document,) = self.documents(*pair, "--threads=8", *SHORT, *IN_TURN.get(policy, []))
                 self.assertEqual(document["config"]["threads"], 8)
                 self.assertEqual(document["placement"]["oversubscribed"], len(os.sched_getaffinity(0)) < 8)
 

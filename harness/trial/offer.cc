@@ -37,7 +37,9 @@ OrReason<u64> arrivals_in(std::vector<Worker>& workers, const Rate& rate, u64 ns
   for (Worker& worker : workers) {
     if (!worker.loop) continue;   // it never began
     const auto came = worker.until ? worker.loop->begun() : worker.loop->came(ns, most);
-    if (!came) return OrReason<u64>::missing(fmt::format("more than {} waited for a thread at the end: nobody counted them", kMostDraws));
+    if (!came) {
+      return OrReason<u64>::missing(fmt::format("more than {} waited for a thread at the end: nobody counted them", kMostDraws));
+    }
     all += *came;
   }
   return all;

@@ -31,7 +31,8 @@ namespace latchlab {
 class OpenLoop {
  public:
   /// In a thread of the team, from `epoch`, by its clock, for `length_ns`; 0: without an end. `yields`: gives the processor away
-  /// while it waits, as threads must that share one; a thread with one of its own keeps it, lest another be on it when the next is due.
+  /// while it waits, as threads must that share one; a thread with one of its own keeps it, lest another be on it when the next is
+  /// due.
   OpenLoop(std::unique_ptr<Arrivals> arrivals, u64 epoch, u64 length_ns, bool yields, ThreadTeam& team)
       : arrivals_(std::move(arrivals)),
         team_(team),

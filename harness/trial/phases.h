@@ -70,8 +70,8 @@ class Phases {
     u64 accessed_cleared = 0;   ///< how often
   };
 
-  /// On that team, which has not begun. `window`: how many records the index holds while the workload replaces them, 0 where it does
-  /// not (dealer.h). All that is referred to must outlive this.
+  /// On that team, which has not begun. `window`: how many records the index holds while the workload replaces them, 0 where it
+  /// does not (dealer.h). All that is referred to must outlive this.
   Phases(Trial& trial, const Plan& plan, const StepMaker& maker, u64 window, ThreadTeam& team, Progress& progress)
       : trial_(trial),
         plan_(plan),

@@ -70,7 +70,8 @@ TEST_CASE("each phase of a file is a row with its name and exactly its operation
     CAPTURE(threads);
     Config config = counted("phases:" + file.path(), 190'720);
     config.threads = threads;
-    if (threads == 16) config.pin = Pin{.kind = Pin::Kind::kList, .numbers = {this_cpu().value_or(0)}, .text = "one"};   // without rounds
+    // Without rounds.
+    if (threads == 16) config.pin = Pin{.kind = Pin::Kind::kList, .numbers = {this_cpu().value_or(0)}, .text = "one"};
     const TrialResult result = run_of<Toy<u64>>(config);
     CAPTURE(result.reason, result.rows.reason);
     REQUIRE(result.status == Status::kOk);

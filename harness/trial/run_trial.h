@@ -10,10 +10,9 @@
 
 namespace latchlab {
 
-/// Runs all phases. What a thread of the team throws ends in a TrialResult that says so, as do a mismatch, an interruption and a
-/// system that has no more threads. Throws InputError if its key file is wrong, and what the calling thread meets itself, as
-/// std::bad_alloc: then no thread is in a phase any more, and the team's destructor ends them. The team has not begun, and has
-/// ended when this returns.
+/// Runs all phases. What is thrown in a phase ends in a TrialResult that says so, as do a mismatch, an interruption and a system that
+/// has no more threads. Throws InputError if its key file is wrong, and what the calling thread meets between phases, as
+/// std::bad_alloc: the team's destructor then ends its threads. The team has not begun, and has ended when this returns.
 [[nodiscard]] TrialResult run_trial(Trial& trial, const Plan& plan, const Topology& topology, ThreadTeam& team, Progress& progress);
 
 }  // namespace latchlab

@@ -106,9 +106,10 @@ def broken_rules(path, text, exists):
         where = f"{path}:{number}"
         if CONDITIONAL.match(line) and not may_have_conditionals(path):
             yield f"{where}: preprocessor conditional outside src/arch: {line.strip()}"
-        if THREAD_LOCAL.search(line.split("//")[0]) and path.as_posix() not in FOR_THREADS:
+        code = line.split("//")[0]
+        if THREAD_LOCAL.search(code) and path.as_posix() not in FOR_THREADS:
             yield f"{where}: fibers of one thread would share this; pass it along instead: {line.strip()}"
-        if folder == "harness" and not is_test(path) and SYSTEM_TIME.search(line.split("//")[0]) and path.as_posix() not in FOR_SYSTEM_TIME:
+        if folder == "harness" and not is_test(path) and SYSTEM_TIME.search(code) and path.as_posix() not in FOR_SYSTEM_TIME:
             yield f"{where}: the harness has threads from a ThreadTeam and time from a Clock: {line.strip()}"
         include = INCLUDE.match(line)
         if not include:
@@ -179,7 +180,8 @@ class Rules(unittest.TestCase):
         self.assertEqual(self.broken("sync/a.cc", "// not a thread_local\n"), [])
 
     def test_threads_and_time_of_the_system_in_the_harness(self):
-        for line in ("std::thread thread([] {});", "std::this_thread::yield();", "const auto now = std::chrono::steady_clock::now();"):
+        lines = "std::thread thread([] {});", "std::this_thread::yield();", "const auto now = std::chrono::steady_clock::now();"
+        for line in lines:
             self.assertEqual(len(self.broken("harness/trial/a.cc", line)), 1, line)
             for path in ("harness/trial/a_test.cc", "harness/host/native_team.cc", "sync/a.cc"):
                 self.assertEqual(self.broken(path, line), [], path)
