@@ -29,8 +29,7 @@ class LineBuffer {
  private:
   u64 bytes_;
   u64 lines_;
-  void* mapped_ = nullptr;
-  Line* first_ = nullptr;
+  Line* first_;
 };
 
 }  // namespace latchlab
