@@ -3,7 +3,6 @@
 #include <new>
 
 #include "harness/host/interrupt.h"
-#include "src/memory/page_source.h"
 
 namespace latchlab {
 namespace {
@@ -25,8 +24,8 @@ MemoryConfig untouched(MemoryConfig memory) {
 
 }  // namespace
 
-Payloads::Payloads(u64 places, u32 bytes, const MemoryConfig& memory)
-    : source_(untouched(memory), &system_pages()), places_(places), words_(bytes / sizeof(u64)) {
+Payloads::Payloads(u64 places, u32 bytes, const MemoryConfig& memory, PageSource& pages)
+    : source_(untouched(memory), &pages), places_(places), words_(bytes / sizeof(u64)) {
   const u64 all = places * bytes;
   arena_ = static_cast<u64*>(source_.take(all, all).start);
   if (arena_ == nullptr) throw std::bad_alloc();

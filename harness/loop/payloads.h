@@ -22,6 +22,7 @@
 #include "src/memory/chunk_source.h"
 #include "src/memory/memory_config.h"
 #include "src/memory/numa.h"
+#include "src/memory/page_source.h"
 #include "workloads/value.h"
 
 namespace latchlab {
@@ -35,8 +36,8 @@ inline constexpr u64 kMostPlaces = u64{1} << 32;
 class Payloads {
  public:
   /// `places`: 1 to kMostPlaces, of `bytes` each, a multiple of 8 up to kMostValueBytes. Of `memory`, its page size and its limit
-  /// count. Nothing is written yet. Throws std::bad_alloc.
-  Payloads(u64 places, u32 bytes, const MemoryConfig& memory);
+  /// count. From `pages`, which outlive this. Nothing is written yet. Throws std::bad_alloc.
+  Payloads(u64 places, u32 bytes, const MemoryConfig& memory, PageSource& pages);
 
   /// Writes the first content of one of `parts` equal parts, whose pages will lie as `pages` says to the calling thread: that is
   /// whose memory they are by the system's own rule. Every part by one thread, at the same time as others. Ends early where the

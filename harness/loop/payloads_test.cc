@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "src/memory/page_source.h"
 #include "src/testing/catch.h"
 
 namespace latchlab {
@@ -16,7 +17,7 @@ constexpr u64 kPlaces = 1000;
 constexpr u32 kBytes = 72;   // no divisor of a page: payloads cross them
 
 std::unique_ptr<Payloads> filled(u32 parts, u64 places = kPlaces, u32 bytes = kBytes, const MemoryConfig& memory = {}) {
-  auto payloads = std::make_unique<Payloads>(places, bytes, memory);
+  auto payloads = std::make_unique<Payloads>(places, bytes, memory, system_pages());
   for (u32 part = 0; part < parts; ++part) payloads->fill(part, parts, {});
   return payloads;
 }
@@ -62,7 +63,7 @@ TEST_CASE("what is in a payload is the same whoever filled it, and in no two wor
 }
 
 TEST_CASE("a part of an arena that nobody has filled is seen", "[payloads]") {
-  Payloads payloads(kPlaces, kBytes, {});
+  Payloads payloads(kPlaces, kBytes, {}, system_pages());
   for (const u32 part : {0u, 2u}) payloads.fill(part, 3, {});
   CHECK(payloads.read(leads_to(0)));
   CHECK_FALSE(payloads.read(leads_to(kPlaces / 2)));
@@ -86,8 +87,8 @@ TEST_CASE("one wrong word is seen, and a write makes the whole payload right", "
 }
 
 TEST_CASE("an arena for which there is no room is memory that is out", "[payloads]") {
-  CHECK_THROWS_AS(Payloads(1000, 4096, {.limit = 4'095'999}), std::bad_alloc);
-  CHECK_NOTHROW(Payloads(1000, 4096, {.limit = 4'096'000}));
+  CHECK_THROWS_AS(Payloads(1000, 4096, {.limit = 4'095'999}, system_pages()), std::bad_alloc);
+  CHECK_NOTHROW(Payloads(1000, 4096, {.limit = 4'096'000}, system_pages()));
 }
 
 TEST_CASE("payloads that are read while others write them are right", "[payloads]") {

@@ -74,10 +74,11 @@ MemoryConfig memory_config_of(const Plan& plan) {
   return out;
 }
 
-void Trial::prepare(const Plan& plan) {
+void Trial::prepare(const Plan& plan, PageSource& pages) {
   batch_ = plan.config.batch;
   value_bits_ = plan.widths.value;
-  if (plan.payloads != 0) payloads_ = std::make_unique<Payloads>(plan.payloads, plan.config.value_size, memory_of_both(plan));
+  if (plan.payloads == 0) return;
+  payloads_ = std::make_unique<Payloads>(plan.payloads, plan.config.value_size, memory_of_both(plan), pages);
 }
 
 OrReason<double> Trial::nodes_per_fetch(const Slice& slice) {

@@ -36,6 +36,7 @@
 #include "src/base/batching.h"
 #include "src/base/types.h"
 #include "src/memory/chunk_source.h"
+#include "src/memory/page_source.h"
 #include "src/reclaim/reclaimer.h"
 #include "src/stats/counters.h"
 
@@ -100,8 +101,8 @@ class Runner : public Erased::Session {
 /// The typed half of a trial. A trial is run once.
 class Trial : public Erased {
  public:
-  /// What its runners are to know; before the first of them.
-  void prepare(const Plan& plan);
+  /// What its runners are to know, and payloads from `pages`; before the first of them.
+  void prepare(const Plan& plan, PageSource& pages);
 
   /// For the calling thread. Of an index that is prepared.
   [[nodiscard]] virtual std::unique_ptr<Runner> runner() = 0;

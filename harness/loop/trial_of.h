@@ -13,6 +13,7 @@
 #include "indexes/concepts.h"
 #include "indexes/erased.h"
 #include "src/memory/memory_config.h"
+#include "src/memory/page_source.h"
 #include "src/reclaim/immediate.h"
 
 namespace latchlab {
@@ -25,7 +26,9 @@ class TrialOf final : public ErasedOf<Index, Trial> {
  public:
   TrialOf(const Spec& sync, const MemoryConfig& memory, const Spec& index) : Base(sync, memory, index), spec_(sync) {}
   /// The index of a run, prepared.
-  explicit TrialOf(const Plan& plan) : TrialOf(plan.config.sync, memory_config_of(plan), plan.config.index) { this->prepare(plan); }
+  explicit TrialOf(const Plan& plan) : TrialOf(plan.config.sync, memory_config_of(plan), plan.config.index) {
+    this->prepare(plan, pages());
+  }
 
   [[nodiscard]] std::unique_ptr<Runner> runner() override {
     return std::make_unique<RunnerOf<Index>>(index_, this->batch_, this->value_bits_, this->payloads_.get());
@@ -58,6 +61,14 @@ class TrialOf final : public ErasedOf<Index, Trial> {
 
  private:
   using SessionThread = decltype(std::declval<Index&>().join());
+
+  /// Of the policy's machine; the system's where the policy has no machine, or the machine no pages.
+  static PageSource& pages() {
+    if constexpr (requires { typename PolicyOf<Index>::Machine; }) {
+      if (PageSource* const own = PolicyOf<Index>::Machine::pages()) return *own;
+    }
+    return system_pages();
+  }
 
   const Spec spec_;
 };

@@ -15,7 +15,10 @@
 #include "harness/text/progress_lines.h"
 #include "harness/trial/run_trial.h"
 #include "harness/trial/trial_testing.h"
+#include "src/memory/numa.h"
+#include "src/memory/page_source.h"
 #include "src/testing/catch.h"
+#include "sync/own.h"
 
 namespace latchlab {
 namespace {
@@ -190,6 +193,47 @@ TEST_CASE("a payload that is wrong makes a run invalid", "[trial]") {
   const TrialResult result = run_trial(trial, plan, Topology::discover(), team, *make_progress(ProgressMode::kNone));
   CHECK(result.status == Status::kInvalid);
   CHECK_THAT(result.reason, Catch::Contains("wrong payloads were read"));
+}
+
+/// A machine with pages of its own.
+struct CountedMachine {
+  class Pages final : public PageSource {
+   public:
+    bool grants_huge_pages() override { return system_pages().grants_huge_pages(); }
+    Mapping map(u64 bytes, bool huge, const PagePlacement& placement) override {
+      mapped += bytes;
+      return system_pages().map(bytes, huge, placement);
+    }
+    void populate(void* start, u64 bytes) override { system_pages().populate(start, bytes); }
+    void unmap(void* start, u64 bytes) override {
+      mapped -= bytes;
+      system_pages().unmap(start, bytes);
+    }
+    u64 mapped = 0;
+  };
+  static PageSource* pages() {
+    static Pages all;
+    return &all;
+  }
+};
+struct OnCountedMachine : Toy<u64> {
+  using Toy<u64>::Toy;
+  struct Policy : Own {
+    using Machine = CountedMachine;
+  };
+};
+
+TEST_CASE("payloads are of the pages of the trial's machine, and of the system's where it has none", "[trial]") {
+  const Plan plan = with_payloads("lookup");
+  const u64& mapped = static_cast<CountedMachine::Pages*>(CountedMachine::pages())->mapped;
+  {
+    const TrialOf<OnCountedMachine> trial(plan);
+    CHECK(mapped >= plan.payload_bytes());
+    const u64 before = mapped;
+    CHECK(TrialOf<Toy<u64>>(plan).payloads() != nullptr);
+    CHECK(mapped == before);
+  }
+  CHECK(mapped == 0);
 }
 
 TEST_CASE("where the index keeps the values there are no payloads", "[trial]") {
