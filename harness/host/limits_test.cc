@@ -1,7 +1,6 @@
 #include "harness/host/limits.h"
 #include "harness/trial/account.h"
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 

@@ -14,8 +14,6 @@
 //      |<----- response time ------>|
 #include <array>
 #include <optional>
-#include <string>
-#include <vector>
 
 #include "harness/host/clock.h"
 #include "harness/loop/histogram.h"

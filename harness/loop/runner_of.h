@@ -13,13 +13,11 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 #include "harness/loop/latency.h"

@@ -7,8 +7,8 @@
 #include "harness/config/plan.h"
 #include "harness/host/topology.h"
 #include "harness/result/result.h"
-#include "harness/trial/remark.h"
 #include "harness/trial/measurement.h"
+#include "harness/trial/remark.h"
 
 namespace latchlab {
 

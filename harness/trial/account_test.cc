@@ -2,8 +2,6 @@
 #include "harness/trial/account.h"
 
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "harness/host/virtual_team_testing.h"
 #include "harness/trial/latency_account.h"

@@ -2,13 +2,12 @@
 
 // What a result says of the calls that were timed.
 
-#include <string>
 
 #include "harness/config/config.h"
 #include "harness/loop/latency.h"
 #include "harness/result/result.h"
-#include "harness/trial/remark.h"
 #include "harness/trial/measurement.h"
+#include "harness/trial/remark.h"
 
 namespace latchlab {
 

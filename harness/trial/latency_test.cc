@@ -1,9 +1,7 @@
 // Single calls of the index, timed: which, how long, and what happened in them.
 #include <algorithm>
-#include <chrono>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "harness/loop/latency.h"

@@ -4,7 +4,6 @@
 #include <array>
 #include <atomic>
 #include <stdexcept>
-#include <vector>
 
 #include "harness/host/barrier.h"
 #include "harness/host/native_team.h"

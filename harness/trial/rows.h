@@ -11,9 +11,7 @@
 #pragma once
 
 #include <functional>
-#include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "harness/host/pmu_events.h"

@@ -1,9 +1,7 @@
 // Which phases a trial has and what they measure: throughput and its series, memory, keys.
-#include <atomic>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 

@@ -1,8 +1,8 @@
 #pragma once
 // What the policy's counters say of the measured phase, and what they say against it.
 #include "harness/result/result.h"
-#include "harness/trial/remark.h"
 #include "harness/trial/measurement.h"
+#include "harness/trial/remark.h"
 #include "src/base/types.h"
 
 namespace latchlab {

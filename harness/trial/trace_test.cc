@@ -1,9 +1,6 @@
 // Trials of what a file describes: traces, and Wiscer files that begin with nothing.
-#include <algorithm>
-#include <chrono>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <tuple>
 #include <vector>
 
