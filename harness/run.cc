@@ -46,7 +46,8 @@ std::unique_ptr<Trial> made_in_place(const Pair& pair, const Plan& plan) {
     if (!plan.places_chunks()) (void)place_thread(plan.pages);
     trial = pair.make_trial(plan);
   };
-  if (const auto failure = maker.run(make, [] { return wall_clock().now() + 1'000'000'000; }, [] {})) std::rethrow_exception(failure);
+  const auto failure = maker.run(make, [] { return wall_clock().now() + 1'000'000'000; }, [] {});
+  if (failure) std::rethrow_exception(failure);
   return trial;
 }
 

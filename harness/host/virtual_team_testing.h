@@ -1,7 +1,8 @@
 // A team whose threads are fibers in virtual time: the same program takes the same turns and the same time wherever and however
 // often it runs, and a second of it takes what its work takes.
 //
-// Time passes where somebody spends it: an operation of a test's index by spend(), a look at the clock by being one, a wait by waiting.
+// Time passes where it is spent: an operation of a test's index spends it by spend(), a look at the clock by being one, a wait by
+// waiting.
 // What does neither takes none. Fibers take turns where they spend or wait, so what is between is done at once; a loop that does
 // neither never ends.
 #pragma once
@@ -20,7 +21,7 @@
 
 namespace latchlab::testing {
 
-class VirtualTeam final : public ThreadTeam {
+class VirtualTeam : public ThreadTeam {
  public:
   /// A look at the clock takes so long.
   explicit VirtualTeam(u64 look_ns = 20) : clock_(look_ns) {}

@@ -222,25 +222,9 @@ TEST_CASE("a policy that counts fewer operations than were done makes the result
 }
 
 /// A team that the system has no threads for.
-class NoThreads final : public ThreadTeam {
+class NoThreads final : public testing::VirtualTeam {
  public:
-  Clock& clock() override { return idle_.clock(); }
   void begin(u32) override { throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again)); }
-  void end() override {}
-  std::exception_ptr run(const std::function<void(u32)>&, const std::function<u64()>&, const std::function<void()>&) override {
-    throw std::logic_error("no thread was started");
-  }
-  void wait_while(const std::atomic<u64>&, u64) override {}
-  void sleep_until(const std::function<bool()>&) override {}
-  void wake() override {}
-  void idle(u64, bool) override {}
-  bool pin(u32) override { return false; }
-  std::optional<u32> cpu() override { return std::nullopt; }
-  std::optional<u64> ran_ns() override { return std::nullopt; }
-  std::optional<ProcessorTime> processor_time() override { return std::nullopt; }
-
- private:
-  testing::VirtualTeam idle_;
 };
 
 TEST_CASE("a run for which the system has no threads fails, and asks nothing of threads") {

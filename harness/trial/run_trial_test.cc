@@ -71,7 +71,8 @@ TEST_CASE("in virtual time a run is the same to the nanosecond, however often it
     config.seed = 7;
     const TrialResult result = run(config);
     std::vector<double> all = result.throughput->series;
-    all.insert(all.end(), {result.throughput->seconds, static_cast<double>(result.throughput->operations), *result.throughput->jain});
+    const Throughput& t = *result.throughput;
+    all.insert(all.end(), {t.seconds, static_cast<double>(t.operations), *t.jain});
     for (const PhaseTime& phase : result.phases) all.push_back(phase.seconds);
     return all;
   };
