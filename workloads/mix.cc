@@ -64,10 +64,6 @@ Mix::Mix(const Spec& spec, double negative) {
   if (!(negative >= 0 && negative <= 1)) {
     throw InputError(fmt::format("negative={} must be a share from 0 to 1 of the reads", negative));
   }
-  if (negative > 0 && ppm_[kRead] == 0) {
-    throw InputError(
-        fmt::format("negative={} is a share of the reads, but workload {} has none", negative, spec.str()));
-  }
   ppm_[kAbsentRead] = static_cast<u32>(std::lround(ppm_[kRead] * negative));
   ppm_[kRead] -= ppm_[kAbsentRead];
   settle();

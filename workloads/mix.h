@@ -40,9 +40,8 @@ class Mix {
   static constexpr std::size_t kScheduled = kOpKinds + 1;
   static constexpr std::size_t kAbsentRead = kOpKinds;
 
-  /// `negative` in [0, 1]. Throws InputError for an unknown workload or kind, shares that are negative, not
-  /// a number, below 0.0001 % yet not 0, or do not sum to 100 (within 1e-9), and a negative share without
-  /// reads.
+  /// `negative` in [0, 1]: of the reads; without reads it says nothing. Throws InputError for an unknown workload or kind, and
+  /// shares that are negative, not a number, below 0.0001 % yet not 0, or do not sum to 100 (within 1e-9).
   Mix(const Spec& spec, double negative);
 
   /// Of operations that were counted, by OpKind, one of them at least. What there is of a kind has a part in a million at least.

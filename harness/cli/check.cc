@@ -235,13 +235,12 @@ class Completion {
     for (const auto step : {&Completion::join, &Completion::fill, &Completion::combine, &Completion::refuse_degraded}) {
       if (std::string why = (this->*step)(); !why.empty()) return why;
     }
-    if (config_.negative > 0) plan_.workload = std::make_shared<Workload>(config_.workload, config_.negative);
     return "";
   }
 
   /// Which it is. A file of Wiscer says also of which index it is, or that its requests are to be written.
   void find_workload() {
-    plan_.workload = named("--workload", [&] { return std::make_shared<Workload>(config_.workload, 0); });
+    plan_.workload = named("--workload", [&] { return std::make_shared<Workload>(config_.workload, config_.negative); });
     const auto& file = plan_.workload->wiscer();
     if (!file || !defaults_.index) return;
     const WiscerEngine engine = file->engine_in_effect();

@@ -8,6 +8,7 @@
 #include "harness/cli/cli_testing.h"
 #include "harness/commands/list.h"
 #include "src/testing/catch.h"
+#include "workloads/workload.h"
 
 namespace latchlab {
 namespace {
@@ -306,6 +307,10 @@ TEST_CASE("combinations without sense are skipped in a sweep and refused alone",
   CHECK(contains(error_of({"--index=tbb", "--sync=own", "--workload=mix:read=50,insert=25,erase=25"}),
                  "tbb does not erase: what is there stays"));
   CHECK(contains(error_of({"--workload=insert", "--negative=0.5"}), "reads nothing"));
+  const RunCommand absent = runs({"--workload={lookup,insert}", "--negative=0.5"});
+  REQUIRE(absent.runs.size() == 2);
+  CHECK(absent.runs[0].workload->mix().absent_read_ppm() == Mix::kMillion / 2);
+  CHECK(absent.runs[1].skip == "--negative: --workload=insert reads nothing");
   const RunCommand mixed = runs({"--workload={lookup,insert}", "--dist=zipf:1"});
   REQUIRE(mixed.runs.size() == 2);
   CHECK(mixed.runs[0].skip.empty());

@@ -108,8 +108,10 @@ std::string no_open_loop(const Combination& point) {
 std::string no_batch(const Combination& point) {
   const Config& config = point.config;
   if (config.batch.keys == 1) return "";
-  const std::size_t only = point.workload.mix().only();
-  const OpTraits all = only < kOpKinds ? about(static_cast<OpKind>(only)) : OpTraits{};
+  OpTraits all;   // the traits of the one kind that all operations are of; reads of absent keys are reads
+  for (u8 kind = 0; kind < kOpKinds; ++kind) {
+    if (point.workload.mix().ppm(OpKind{kind}) == Mix::kMillion) all = about(OpKind{kind});
+  }
   if (point.workload.mix().has(OpKind::kMultiGet)) {
     return fmt::format("--batch: multi-gets say themselves how many keys a call has; write multi_get_keys={} in the mix",
                        config.batch.keys);
