@@ -65,7 +65,7 @@ struct LimitsPlan {
   [[nodiscard]] u64 turns() const { return std::max<u64>(1, time_ns / 50'000'000); }
 };
 
-/// The ratios are left to fill in by the caller, with set_limit_ratios (account.h). Reasons instead of values if memory
+/// The ratios are left to fill in by the caller, with with_limit_ratios (account.h). Reasons instead of values if memory
 /// is out or the run was interrupted. Takes a little more than twice time_ns, and a second per GiB to lay out the cycle.
 [[nodiscard]] Limits measure_limits(const LimitsPlan& plan);
 /// The same over lines that are there already; of their pages it knows nothing.
