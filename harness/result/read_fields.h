@@ -8,6 +8,7 @@
 #include <string>
 #include <system_error>
 #include <type_traits>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -81,20 +82,25 @@ class FieldReader {
     (*this)(name, list);
   }
   void group(const char* name, const auto& fields) {
-    if (const Json* const json = at(name); json != nullptr) {
+    const Json* const json = at(name);
+    if (json == nullptr || json->is_null()) return;
+    named(name, [&] {
       FieldReader inner(*json);
       fields(inner);
-    }
+    });
   }
 
  private:
-  /// What is wrong with it begins with its name.
-  static void read(const char* name, const Json& json, auto& value) {
+  /// An error in it begins with its name.
+  static void named(const char* name, const auto& read) {
     try {
-      read_json(json, value);
+      read();
     } catch (const InputError& error) {
       throw InputError(fmt::format("{}: {}", name, error.what()));
     }
+  }
+  static void read(const char* name, const Json& json, auto& value) {
+    named(name, [&] { read_json(json, value); });
   }
   const Json* at(const char* name) const {
     const auto found = object_.find(name);
@@ -102,7 +108,7 @@ class FieldReader {
   }
   std::string reason_at(const char* name) const {
     const Json* const reason = at((std::string(name) + "_reason").c_str());
-    return reason == nullptr ? "not measured" : reason->get<std::string>();
+    return reason != nullptr && reason->is_string() ? reason->get<std::string>() : "not measured";
   }
 
   const Json& object_;
@@ -145,11 +151,21 @@ void read_json(const Json& json, T& value) {
     if (!json.is_number_unsigned() && !(json.is_number_integer() && json.get<i64>() >= 0)) {
       throw InputError(fmt::format("{} is no whole number", json.dump()));
     }
-    json.get_to(value);
+    const u64 number = json.get<u64>();
+    if (!std::in_range<T>(number)) throw InputError(fmt::format("{} is too large", number));
+    value = static_cast<T>(number);
   } else {
+    const bool fits = std::is_same_v<T, std::string> ? json.is_string()
+                      : std::is_same_v<T, bool>      ? json.is_boolean()
+                      : std::is_same_v<T, double>    ? json.is_number()
+                                                     : true;
+    if (!fits) {
+      const char* const type = std::is_same_v<T, std::string> ? "text" : std::is_same_v<T, bool> ? "true or false" : "number";
+      throw InputError(fmt::format("{} is no {}", json.dump(), type));
+    }
     try {
       json.get_to(value);
-    } catch (const Json::exception& error) {
+    } catch (const Json::exception& error) {   // a pair of numbers that is something else
       throw InputError(error.what());
     }
   }
