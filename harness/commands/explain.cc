@@ -62,15 +62,19 @@ class Result {
   bool open() const { return bool{trial().offer}; }
   /// Time of a processor for one operation, ns. In an open loop that of a call, and nothing where calls were not timed.
   std::optional<double> operation_ns() const {
-    if (!open()) return or_zero(trial().placement.processors) * 1e9 / done_.per_second;
-    return trial().latency ? std::optional(trial().latency->all.mean_ns) : std::nullopt;
+    const double ns = !open()            ? or_zero(trial().placement.processors) * 1e9 / done_.per_second
+                      : trial().latency ? trial().latency->all.mean_ns
+                                        : 0;
+    return ns > 0 && std::isfinite(ns) ? std::optional(ns) : std::nullopt;   // a document may lack what it follows from
   }
   /// The time of all threads in the measured phase, ns. In an open loop without timed calls it includes the time that they waited.
   double time_ns() const {
     const auto of_one = operation_ns();
     return of_one ? *of_one * operations() : or_zero(trial().placement.processors) * 1e9 * done_.seconds;
   }
-  double per_operation(std::string_view name) const { return counter(name) / operations(); }
+  /// 0 where there were no operations.
+  double per_operation(double count) const { return done_.operations > 0 ? count / operations() : 0; }
+  double per_operation(std::string_view name) const { return per_operation(counter(name)); }
   /// A counter of ns as a share of the threads' time, 0..1.
   double share(std::string_view name) const { return counter(name) / time_ns(); }
   bool begins() const { return counter("begins") > 0; }
@@ -91,7 +95,9 @@ std::string head(const Result& r) {
   const Limits& limits = r.trial().limits;
   return fmt::format("{} under {}, {} thread{}, {}{}{}{}.\n", r.option("index"), r.option("sync"), r.option("threads"),
                      r.option("threads") == "1" ? "" : "s", r.option("workload"),
-                     r.open() ? fmt::format(", of which {} a second came", short_number(r.trial().offer->per_second)) : "",
+                     r.open() && r.trial().offer->per_second > 0
+                         ? fmt::format(", of which {} a second came", short_number(r.trial().offer->per_second))
+                         : "",
                      takes ? fmt::format(": {:.4g} ns of a processor an operation", *takes) : "",
                      limits.chase_ratio ? fmt::format(", as long as {:.2g} dependent cache lines of {:.3g} ns", *limits.chase_ratio,
                                                       or_zero(limits.chase_ns))
@@ -157,7 +163,7 @@ void find_aborts(const Result& r, std::vector<Observation>& out) {
                                              percent(retry + hold), percent(retry), percent(hold), percent(wait))});
   }
   for (const auto& [cause, count] : r.aborts()) {
-    const double times = static_cast<double>(count), rate = times / r.operations();
+    const double times = static_cast<double>(count), rate = r.per_operation(times);
     if (rate < kRare) continue;
     out.push_back({(retry + hold) * times / static_cast<double>(total_of(r.aborts())),
                    fmt::format("{} abort{} an operation by {}: {}.", percent(rate), rate == 1 ? "" : "s", cause,
@@ -266,7 +272,7 @@ void find_rest(const Result& r, std::vector<Observation>& out) {
     out.push_back({.05, fmt::format("Operations ran for {} of the wall time; the rest went into making them and is in no rate.",
                                     percent(timed))});
   }
-  if (const double faults = or_zero(trial.memory.minor_faults) / r.operations(); faults >= kLittle) {
+  if (const double faults = r.per_operation(or_zero(trial.memory.minor_faults)); faults >= kLittle) {
     out.push_back({std::min(1.0, faults * 500 * r.operations() / r.time_ns()),
                    fmt::format("{:.2g} page faults an operation: memory came from the kernel in the measured phase{}.", faults,
                                r.changes() && r.option("alloc") != "arena+touch" ? "; try --alloc=arena+touch" : "")});

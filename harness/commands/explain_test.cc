@@ -48,6 +48,15 @@ TEST_CASE("of a run that did nothing no cost is told") {
   CHECK_THROWS_WITH(explained(plain(), idle), "explain: the result to compare with has no throughput");
 }
 
+TEST_CASE("what a document lacks is not told as zero") {
+  Json r = plain();
+  r["placement"]["processors"] = nullptr;
+  CHECK_THAT(said(r), !Contains(" 0 ns"));
+  r["throughput"]["operations"] = 0;
+  r["memory"]["minor_faults"] = 5;
+  CHECK_THAT(said(r), !Contains("inf"));
+}
+
 TEST_CASE("aborts are told by cause with what to try") {
   Json r = plain();
   r["config"]["workload"] = "insert";
