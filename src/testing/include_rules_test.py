@@ -49,7 +49,7 @@ FOR_TESTS = {
     "harness": set(FOLDERS),
 }
 
-INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
+INCLUDE = re.compile(rf'^\s*#\s*include\s+(?:"([^"]+)"|<((?:{"|".join(FOLDERS)})/[^>]+)>)')
 THREAD_LOCAL = re.compile(r"\b(?:thread_local|__thread)\b")
 CONDITIONAL = re.compile(r"^\s*#\s*(?:if|ifdef|ifndef|elif|else|endif)\b")
 
@@ -114,13 +114,15 @@ def broken_rules(path, text, exists):
         include = INCLUDE.match(line)
         if not include:
             continue
-        target = pathlib.PurePosixPath(include.group(1))
+        target = pathlib.PurePosixPath(include.group(1) or include.group(2))
         if not exists(target):
             yield f'{where}: "{target}" is not a path from the top of the tree'
         elif is_test(target) and not is_test(path):
             yield f"{where}: only tests may include {target}"
         elif target.parts[0] not in allowed:
             yield f"{where}: {folder} may not include {target}: it may include {', '.join(sorted(allowed))}"
+        elif rooms is not None and target.as_posix() in ON_TOP and path.as_posix() not in ON_TOP:
+            yield f"{where}: a room of the harness may not include {target}, which stands above all of them"
         elif rooms is not None and room_of(target) is not None and room_of(target) not in rooms:
             yield f"{where}: {path.parent} may not include {target}: of the harness it may include {', '.join(sorted(rooms))}"
         elif folder == "indexes" and not is_test(path) and target.parts[0] == "sync" and str(target) not in SYNC_FOR_INDEXES:
@@ -154,6 +156,14 @@ class Rules(unittest.TestCase):
         self.assertEqual(len(self.broken("sync/a.cc", '#include "indexes/art/art.h"\n')), 1)
         self.assertEqual(len(self.broken("workloads/a.cc", '#include "sync/concepts.h"\n')), 1)
         self.assertEqual(len(self.broken("indexes/a.cc", '#include "harness/loop/trial.h"\n')), 1)
+
+    def test_a_room_above(self):
+        for room, target in (("config", "host/topology.h"), ("host", "result/result.h"), ("loop", "trial/phases.h"), ("commands", "cli/cli.h")):
+            self.assertEqual(len(self.broken(f"harness/{room}/a.cc", f'#include "harness/{target}"\n')), 1, room)
+            self.assertEqual(len(self.broken(f"harness/{room}/a.cc", f"#include <harness/{target}>\n")), 1, room)
+            self.assertEqual(len(self.broken(f"harness/{room}/a.cc", '#include "harness/run.h"\n')), 1, room)
+            self.assertEqual(self.broken("harness/main.cc", f'#include "harness/{target}"\n'), [], room)
+        self.assertEqual(len(self.broken("harness/attic/a.cc", "")), 1)
 
     def test_an_index_that_knows_a_policy(self):
         self.assertEqual(len(self.broken("indexes/art/a.cc", '#include "sync/rtm.h"\n')), 1)
