@@ -129,7 +129,7 @@ foreach(script IN LISTS scripts)
   add_test(NAME ${name} COMMAND "${LATCHLAB_PYTHON}" "${script}" WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
   set_tests_properties(${name} PROPERTIES TIMEOUT 600 COST 900 ENVIRONMENT "LATCHLAB_HARNESS=$<TARGET_FILE:harness>")
   if(name MATCHES "/realtime_test[.]py$")
-    set_tests_properties(${name} PROPERTIES LABELS realtime)
+    set_tests_properties(${name} PROPERTIES LABELS realtime RUN_SERIAL TRUE)
   endif()
 endforeach()
 # By itself: ctest -L emulated. The emulator keeps a processor busy for its guest and another, now and then, for its devices: beside
