@@ -17,6 +17,7 @@
 #include "harness/result/report.h"
 #include "harness/text/progress_lines.h"
 #include "harness/text/table.h"
+#include "harness/trial/account.h"
 #include "harness/trial/run_trial.h"
 #include "src/base/error.h"
 #include "src/base/new_file.h"
@@ -43,7 +44,7 @@ std::unique_ptr<Trial> made_in_place(const Pair& pair, const Plan& plan) {
   NativeTeam maker(1);
   const auto make = [&](u32) {
     if (plan.seats.binds) (void)maker.pin(plan.seats.cpus[0]);
-    if (!plan.places_chunks()) (void)place_thread(plan.pages);
+    if (!plan.places_chunks()) (void)maker.place(plan.pages);
     trial = pair.make_trial(plan);
   };
   const auto failure = maker.run(make, [] { return wall_clock().now() + 1'000'000'000; }, [] {});
@@ -61,7 +62,7 @@ TrialResult run_one(const Plan& plan, const Registry& registry, const Topology& 
     const bool sure = allow_huge_pages(config.huge_pages == HugePages::kThp);
     const std::unique_ptr<Trial> trial = made_in_place(pair, plan);
     NativeTeam team;
-    TrialResult result = run_trial(*trial, plan, topology, team, progress);
+    TrialResult result = document(plan, topology, run_trial(*trial, plan, topology, team, progress));
     if (!sure) {
       result.health.notes.push_back(
           "the kernel does not let a process refuse huge pages: malloc may have got some");

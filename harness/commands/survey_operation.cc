@@ -1,5 +1,6 @@
 // One random line an operation, by the loop of a run: a trial of an index that is nothing but lines.
 #include "harness/commands/survey.h"
+#include "harness/trial/account.h"
 #include "harness/trial/run_trial.h"
 
 #include <optional>
@@ -72,7 +73,7 @@ OperationCost measure_operation(const Config& config, const LimitsPlan& plan, co
   run.pages = plan.pages;   // as the other lines lie, not all with the thread that makes them
   TrialOf<Lines> trial(run);
   NativeTeam team;
-  const TrialResult result = run_trial(trial, run, topology, team, progress);
+  const TrialResult result = document(run, topology, run_trial(trial, run, topology, team, progress));
   OperationCost cost;
   if (result.status == Status::kNoisy) cost.note = "noisy: " + result.reason;
   if (!result.throughput) {

@@ -117,6 +117,8 @@ void NativeTeam::idle(u64, bool yields) { yields ? Native::yield() : Native::pau
 
 bool NativeTeam::pin(u32 cpu) { return pin_this_thread(cpu); }
 
+bool NativeTeam::place(const PagePlacement& pages) { return place_thread(pages); }
+
 std::optional<u32> NativeTeam::cpu() { return this_cpu(); }
 
 std::optional<u64> NativeTeam::ran_ns() { return thread_time_ns(); }

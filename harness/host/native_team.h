@@ -36,6 +36,7 @@ class NativeTeam final : public ThreadTeam {
   void idle(u64 until_ns, bool yields) override;
 
   bool pin(u32 cpu) override;
+  bool place(const PagePlacement& pages) override;
   [[nodiscard]] std::optional<u32> cpu() override;
   [[nodiscard]] std::optional<u64> ran_ns() override;
   [[nodiscard]] std::optional<ProcessorTime> processor_time() override;

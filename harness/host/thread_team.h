@@ -14,6 +14,7 @@
 #include "harness/host/limits.h"
 #include "harness/host/on_processor.h"
 #include "src/base/types.h"
+#include "src/memory/numa.h"
 
 namespace latchlab {
 
@@ -52,6 +53,8 @@ class ThreadTeam {
 
   /// Binds the thread to a processor; false if that is refused.
   virtual bool pin(u32 cpu) = 0;
+  /// Pages that the thread touches first lie so from here on; false if that is refused.
+  virtual bool place(const PagePlacement& pages) = 0;
   /// The processor that it is on, if the kernel says so.
   [[nodiscard]] virtual std::optional<u32> cpu() = 0;
   /// How long it has had a processor, and that with what it waited for one; if the kernel says so.

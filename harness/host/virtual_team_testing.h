@@ -1,10 +1,9 @@
 // A team whose threads are fibers in virtual time: the same program takes the same turns and the same time wherever and however
 // often it runs, and a second of it takes what its work takes.
 //
-// Time passes where it is spent: an operation of a test's index spends it by spend(), a look at the clock by being one, a wait by
-// waiting.
-// What does neither takes none. Fibers take turns where they spend or wait, so what is between is done at once; a loop that does
-// neither never ends.
+// Time passes where it is spent: an operation of a test's index calls spend(), a look at the clock takes some, and so does a wait.
+// All else takes none. Fibers take turns where they spend or wait, so what is between is done at once. A loop that does neither
+// never ends.
 #pragma once
 
 #include <algorithm>
@@ -90,6 +89,7 @@ class VirtualTeam : public ThreadTeam {
     seats_[World::get().fiber()] = cpu;
     return true;
   }
+  bool place(const PagePlacement&) override { return true; }
   [[nodiscard]] std::optional<u32> cpu() override { return seats_[World::get().fiber()]; }
   [[nodiscard]] std::optional<u64> ran_ns() override { return clock_.now(); }
   [[nodiscard]] std::optional<ProcessorTime> processor_time() override {

@@ -54,7 +54,7 @@ class OpenLoop {
     }
     waits_ = true;
     if (stop.load(kRelaxed) || due_ >= end_ || (now_ >= end_ && any_)) return false;
-    any_ = true;   // who was kept from his processor for all of the time has yet to do something
+    any_ = true;   // a thread that had no processor for all of the time has yet to do something
     waits_ = false;
     ++begun_;
     lag_.at_end = now_ - due_;

@@ -190,7 +190,8 @@ TEST_CASE("a payload that is wrong makes a run invalid", "[trial]") {
   TrialOf<Spoiling> trial(plan);
   Spoiling::payloads = trial.payloads();
   testing::VirtualTeam team;
-  const TrialResult result = run_trial(trial, plan, Topology::discover(), team, *make_progress(ProgressMode::kNone));
+  const Topology topology = Topology::discover();
+  const TrialResult result = document(plan, topology, run_trial(trial, plan, topology, team, *make_progress(ProgressMode::kNone)));
   CHECK(result.status == Status::kInvalid);
   CHECK_THAT(result.reason, Catch::Contains("wrong payloads were read"));
 }

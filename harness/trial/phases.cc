@@ -53,7 +53,7 @@ std::string Phases::begin() {
   team_.begin(config_.threads);
   return everyone([&](u32 t) {
     if (seats_.binds) workers_[t].pinned = team_.pin(seats_.cpus[t]);
-    if (!plan_.places_chunks()) (void)place_thread(plan_.pages);   // a refusal is known from a try before the run
+    if (!plan_.places_chunks()) (void)team_.place(plan_.pages);   // a refusal is known from a try before the run
     workers_[t].runner = trial_.runner();
   });
 }
@@ -134,7 +134,7 @@ void Phases::run_steps(u32 t) {
   } while (dealer_.in_sections() && meet(workers_[t]));
 }
 
-/// Waits for all threads where a section ends; false if none follows. Who sleeps here does so for no lock, and waits for no
+/// Waits for all threads where a section ends; false if none follows. A thread sleeps here for no lock, and waits for no
 /// processor that others have.
 bool Phases::meet(Worker& me) {
   // Of threads that share processors nobody asks, and looking takes time of those that still run.

@@ -11,8 +11,8 @@
 // others stop within kStopSteps steps and keep the rest for the next round. So no thread ever has the index
 // to itself for more than that, less than one in a hundred of a round. How long a round is, the clock on the
 // wall says: from its beginning to a thread's stop, whatever the thread waits for, averaged over its threads.
-// (Not to the last stop: when the kernel gives a thread's processor to somebody else, those who then wait
-// here would lose that time too, which they would not without rounds.) No operation is done outside of a round:
+// (Not to the last stop: when the kernel gives a thread's processor to another program, the threads that then
+// wait here would lose that time too, which they would not without rounds.) No operation is done outside of a round:
 //
 //     throughput = operations / seconds of all rounds
 //                = operations / wall seconds of the phase / timed share

@@ -67,7 +67,7 @@ class Run {
                 mix_.has(OpKind::kErase) && !workload_.trace() ? workload_.least_records(config_.records, keys_.capacity()) : 0,
                 team, progress) {}
 
-  TrialResult run() {
+  Measurement run() {
     look_before();
     if (enter() && fill_payloads() && (mix_.fills() || (load() && verify()))) {
       m_.loaded = true;
@@ -81,7 +81,7 @@ class Run {
     m_.interrupted = stop_requested();
     look_after();
     progress_.end();
-    return document(plan_, topology_, m_);
+    return std::move(m_);
   }
 
  private:
@@ -393,7 +393,7 @@ class Run {
 
 }  // namespace
 
-TrialResult run_trial(Trial& trial, const Plan& plan, const Topology& topology, ThreadTeam& team, Progress& progress) {
+Measurement run_trial(Trial& trial, const Plan& plan, const Topology& topology, ThreadTeam& team, Progress& progress) {
   return Run(trial, plan, topology, team, progress).run();
 }
 

@@ -20,6 +20,7 @@
 #include "harness/loop/trial.h"
 #include "harness/loop/trial_of.h"
 #include "harness/text/progress_lines.h"
+#include "harness/trial/account.h"
 #include "harness/trial/run_trial.h"
 #include "src/base/spec.h"
 
@@ -47,7 +48,8 @@ template <class Index, class Team = VirtualTeam>
 TrialResult run_of(const Plan& plan, Progress& progress) {
   Team team;
   TrialOf<Index> trial(plan);
-  return run_trial(trial, plan, Topology::discover(), team, progress);
+  const Topology topology = Topology::discover();
+  return document(plan, topology, run_trial(trial, plan, topology, team, progress));
 }
 template <class Index, class Team = VirtualTeam>
 TrialResult run_of(const Plan& plan) {

@@ -23,7 +23,7 @@ class PageSource {
   /// Whether a mapping that asks for huge pages gets them, in principle.
   [[nodiscard]] virtual bool grants_huge_pages() = 0;
   /// `bytes` of zeros that nobody has touched: whole pages, huge ones if `huge` says so and they are to be had, and aligned to the
-  /// size that was asked for. They will lie as `placement` says; where that is refused, as the machine's rule says.
+  /// size that was asked for. They will lie as `placement` says; where that is refused, where the machine puts pages by itself.
   [[nodiscard]] virtual Mapping map(u64 bytes, bool huge, const PagePlacement& placement) = 0;
   /// Writes to every page of a mapping, as the calling thread.
   virtual void populate(void* start, u64 bytes) = 0;
