@@ -43,8 +43,8 @@ class ThreadTeam {
 
   /// Returns once `word` is another than `value`: a short wait, awake. An acquire, which pairs with the store that ends it.
   virtual void wait_while(const std::atomic<u64>& word, u64 value) = 0;
-  /// Sleeps until done() is true. It is asked when a thread calls wake(), and every 10 ms or so. It must not call the team, a lock of
-  /// which is held then.
+  /// Sleeps until done() is true. It is asked when a thread calls wake(), and every 10 ms or so. A lock of the team is held then,
+  /// so done() must not call the team.
   virtual void sleep_until(const std::function<bool()>& done) = 0;
   /// What a sleeper waits for may have come: done() then sees what this thread did before.
   virtual void wake() = 0;

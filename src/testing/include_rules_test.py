@@ -158,7 +158,8 @@ class Rules(unittest.TestCase):
         self.assertEqual(len(self.broken("indexes/a.cc", '#include "harness/loop/trial.h"\n')), 1)
 
     def test_a_room_above(self):
-        for room, target in (("config", "host/topology.h"), ("host", "result/result.h"), ("loop", "trial/phases.h"), ("commands", "cli/cli.h")):
+        upwards = {"config": "host/topology.h", "host": "result/result.h", "loop": "trial/phases.h", "commands": "cli/cli.h"}
+        for room, target in upwards.items():
             self.assertEqual(len(self.broken(f"harness/{room}/a.cc", f'#include "harness/{target}"\n')), 1, room)
             self.assertEqual(len(self.broken(f"harness/{room}/a.cc", f"#include <harness/{target}>\n")), 1, room)
             self.assertEqual(len(self.broken(f"harness/{room}/a.cc", '#include "harness/run.h"\n')), 1, room)
