@@ -81,6 +81,17 @@ TEST_CASE("in virtual time a run is the same to the nanosecond, however often it
   CHECK(seen() == first);
 }
 
+TEST_CASE("a phase that time ends lasts as long, however short that is") {
+  for (const u64 ms : {1, 7, 30}) {
+    Config config = small("lookup");
+    config.time_ns = ms * 1'000'000;
+    const double seconds = run(config).throughput->seconds;
+    CAPTURE(ms, seconds);
+    CHECK(seconds >= 1e-3 * static_cast<double>(ms));
+    CHECK(seconds <= 1e-3 * static_cast<double>(ms) + 300e-6);   // a look whether it has begun, and steps between two looks
+  }
+}
+
 TEST_CASE("no erase overtakes the insert of its key, although threads hold operations that the others have gone past") {
   Config config = small("mix:insert=50,erase=50");
   config.records = 4'000;   // the window: that many inserts lie between a key's two ends
