@@ -47,8 +47,7 @@ std::unique_ptr<Trial> made_in_place(const Pair& pair, const Plan& plan) {
     if (!plan.places_chunks()) (void)maker.place(plan.pages);
     trial = pair.make_trial(plan);
   };
-  const auto failure = maker.run(make, [] { return wall_clock().now() + 1'000'000'000; }, [] {});
-  if (failure) std::rethrow_exception(failure);
+  if (const auto failure = maker.run_all(make)) std::rethrow_exception(failure);
   return trial;
 }
 

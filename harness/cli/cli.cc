@@ -65,7 +65,7 @@ void apply(const OptionRow& option, Config& config, const std::string& value) {
   }
 }
 
-/// The memory of the machine that the topology describes, in bytes; `otherwise` where it does not say.
+/// The memory of the machine that the topology describes, in bytes; `otherwise` where that is not known.
 u64 memory_of(const Topology& topology, u64 otherwise) {
   u64 bytes = 0;
   for (const MemoryNode& node : topology.nodes) bytes += node.bytes;

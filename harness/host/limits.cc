@@ -132,14 +132,11 @@ PagePlacement placement_of_limits(const Topology& topology, const Seats& seats, 
 void on_seats(const LimitsPlan& plan, const std::function<void(u32 thread, Barrier& barrier)>& task) {
   Barrier barrier(static_cast<u32>(plan.cpus.size()));
   NativeTeam team(static_cast<u32>(plan.cpus.size()));
-  const std::exception_ptr failure = team.run(
-      [&](u32 t) {
-        // An unpinned thread measures the same memory, only less repeatably: placement reports the refusal
-        // already.
-        if (plan.pin) (void)pin_this_thread(plan.cpus[t]);
-        task(t, barrier);
-      },
-      [] { return wall_clock().now() + 1'000'000'000; }, [] {});
+  const std::exception_ptr failure = team.run_all([&](u32 t) {
+    // An unpinned thread measures the same memory, only less repeatably: placement reports the refusal already.
+    if (plan.pin) (void)team.pin(plan.cpus[t]);
+    task(t, barrier);
+  });
   if (failure) std::rethrow_exception(failure);
 }
 

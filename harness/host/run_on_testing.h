@@ -12,7 +12,7 @@ namespace latchlab::testing {
 /// Runs task(t) on threads 0 to `threads` - 1 of a team that has not begun, and throws what one of them throws.
 inline void run_on(ThreadTeam& team, u32 threads, const std::function<void(u32)>& task) {
   team.begin(threads);
-  const std::exception_ptr failure = team.run(task, [&] { return team.clock().now() + 1'000'000'000; }, [] {});
+  const std::exception_ptr failure = team.run_all(task);
   team.end();
   if (failure) std::rethrow_exception(failure);
 }
@@ -20,6 +20,20 @@ inline void run_on(ThreadTeam& team, u32 threads, const std::function<void(u32)>
 /// Returns when another thread of the team has said that it is about to wait, and most likely does.
 inline void let_it_wait(ThreadTeam& team, const std::atomic<bool>& waits) {
   for (u32 idles = 0; idles < 100; idles += waits.load()) team.idle(team.clock().now() + 1000, true);
+}
+
+/// One thread calls wait(). When it most likely waits the other sets `stop`, and wakes nobody.
+inline void stop_one_that_waits(ThreadTeam& team, std::atomic<bool>& stop, const std::function<void()>& wait) {
+  std::atomic<bool> waits{false};
+  run_on(team, 2, [&](u32 t) {
+    if (t == 0) {
+      let_it_wait(team, waits);
+      stop = true;
+    } else {
+      waits = true;
+      wait();
+    }
+  });
 }
 
 }  // namespace latchlab::testing

@@ -38,6 +38,10 @@ class ThreadTeam {
   /// others.
   [[nodiscard]] virtual std::exception_ptr run(const std::function<void(u32)>& task, const std::function<u64()>& watch,
                                                const std::function<void()>& on_failure) = 0;
+  /// The same where nothing is watched and no thread stops another.
+  [[nodiscard]] std::exception_ptr run_all(const std::function<void(u32)>& task) {
+    return run(task, [this] { return clock().now() + 1'000'000'000; }, [] {});
+  }
 
   // By a thread of the team:
 

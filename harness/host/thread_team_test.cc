@@ -30,13 +30,11 @@ TEST_CASE("every thread of a team of the system's runs every phase once, on the 
     std::vector<u32> runs(threads, 0);
     std::vector<u32> moved(threads, 0);
     for (u32 phase = 0; phase < 20; ++phase) {
-      CHECK_FALSE(team.run(
-          [&](u32 t) {
-            if (phase == 0) ids[t] = std::this_thread::get_id();
-            moved[t] += ids[t] != std::this_thread::get_id();
-            ++runs[t];
-          },
-          [&] { return soon(team); }, [] {}));
+      CHECK_FALSE(team.run_all([&](u32 t) {
+        if (phase == 0) ids[t] = std::this_thread::get_id();
+        moved[t] += ids[t] != std::this_thread::get_id();
+        ++runs[t];
+      }));
     }
     CHECK(runs == std::vector<u32>(threads, 20));
     CHECK(moved == std::vector<u32>(threads, 0));
@@ -73,7 +71,7 @@ TEMPLATE_TEST_CASE("what a thread throws comes back, stops the others, and leave
       [&] { return soon(team); }, [&] { stop.store(true); });
   REQUIRE(failure);
   CHECK_THROWS_WITH(std::rethrow_exception(failure), "thread two");
-  CHECK_FALSE(team.run([](u32) {}, [&] { return soon(team); }, [] {}));
+  CHECK_FALSE(team.run_all([](u32) {}));
   team.end();
 }
 

@@ -41,17 +41,8 @@ TEMPLATE_TEST_CASE("a thread that waits for one that does not come to a meeting 
   meeting.start(2);
   std::atomic<bool> stop{false};
   bool held = false;
-  std::atomic<bool> waits{false};
   bool answer = true;
-  testing::run_on(team, 2, [&](u32 t) {
-    if (t == 0) {
-      testing::let_it_wait(team, waits);
-      stop = true;   // and nobody wakes it
-    } else {
-      waits = true;
-      answer = meeting.meet(stop, [&] { return held = true; });
-    }
-  });
+  testing::stop_one_that_waits(team, stop, [&] { answer = meeting.meet(stop, [&] { return held = true; }); });
   CHECK_FALSE(answer);
   CHECK_FALSE(meeting.meet(stop, [&] { return held = true; }));   // although it is the last
   CHECK_FALSE(held);

@@ -34,17 +34,8 @@ TEMPLATE_TEST_CASE("a thread that waits for a turn that does not come hears that
   Turns turns(team);
   turns.start();
   std::atomic<bool> stop{false};
-  std::atomic<bool> waits{false};
   bool came = true;
-  testing::run_on(team, 2, [&](u32 t) {
-    if (t == 0) {
-      testing::let_it_wait(team, waits);
-      stop = true;   // and nobody wakes it
-    } else {
-      waits = true;
-      came = turns.await(1, stop);
-    }
-  });
+  testing::stop_one_that_waits(team, stop, [&] { came = turns.await(1, stop); });
   CHECK_FALSE(came);
 }
 
