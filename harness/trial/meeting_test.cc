@@ -41,6 +41,8 @@ TEMPLATE_TEST_CASE("a thread that waits for one that does not come to a meeting 
   meeting.start(2);
   std::atomic<bool> stop{false};
   bool held = false;
+  // One that all come to, whose answer is not that of the next.
+  testing::run_on(team, 2, [&](u32) { CHECK(meeting.meet(stop, [] { return true; })); });
   bool answer = true;
   testing::stop_one_that_waits(team, stop, [&] { answer = meeting.meet(stop, [&] { return held = true; }); });
   CHECK_FALSE(answer);

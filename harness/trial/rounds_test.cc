@@ -95,6 +95,22 @@ TEST_CASE("what a thread does between its stop and its end takes no time of the 
   CHECK(rounds.wall_seconds() == Approx(.020).margin(kSlack));
 }
 
+TEST_CASE("a phase ends with the last stop, in whichever order threads end their rounds") {
+  const std::atomic<bool> stop{false};
+  VirtualTeam team;
+  Rounds rounds(team, stop);
+  rounds.start(2, Rounds::Cut::kRounds);
+  run_on(team, 2, [&](u32 t) {
+    Rounds::Part part(rounds);
+    part.begin();
+    if (t == 0) part.stop();
+    spend_ms(t == 0 ? 5 : 3);
+    part.end();
+  });
+  CHECK(rounds.wall_seconds() == Approx(.003).margin(kSlack));
+  CHECK(rounds.seconds() == Approx(.003 / 2).margin(kSlack));
+}
+
 TEST_CASE("a thread that stays behind delays a round by its share") {
   const std::atomic<bool> stop{false};
   VirtualTeam team;
