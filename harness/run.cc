@@ -38,7 +38,8 @@ TrialResult without_run(Status status, const std::string& reason, const Config& 
   return result;
 }
 
-/// What an index takes before a thread joins it lies where the first thread would have it: a thread of that seat makes it.
+/// What an index takes before a thread joins it lies where the first thread would have it: a thread of that seat makes
+/// it.
 std::unique_ptr<Trial> made_in_place(const Pair& pair, const Plan& plan) {
   std::unique_ptr<Trial> trial;
   NativeTeam maker(1);
@@ -51,8 +52,7 @@ std::unique_ptr<Trial> made_in_place(const Pair& pair, const Plan& plan) {
   return trial;
 }
 
-TrialResult run_one(const Plan& plan, const Registry& registry, const Topology& topology,
-                    Progress& progress) {
+TrialResult run_one(const Plan& plan, const Registry& registry, const Topology& topology, Progress& progress) {
   const Config& config = plan.config;
   if (!plan.skip.empty()) return without_run(Status::kSkipped, plan.skip, config);
   const Pair& pair = registry.find(config.index.name, config.sync.name, config.key_kind());
@@ -63,8 +63,7 @@ TrialResult run_one(const Plan& plan, const Registry& registry, const Topology& 
     NativeTeam team;
     TrialResult result = document(plan, topology, run_trial(*trial, plan, topology, team, progress));
     if (!sure) {
-      result.health.notes.push_back(
-          "the kernel does not let a process refuse huge pages: malloc may have got some");
+      result.health.notes.push_back("the kernel does not let a process refuse huge pages: malloc may have got some");
     }
     return result;
   } catch (const InputError&) {
@@ -90,7 +89,7 @@ Outcome run_apart(const Plan& planned, RunResult result) {
   const Output output = run_process("/proc/self/exe", words);
   Json document = Json::parse(output.out, nullptr, false);
   if (document.is_object()) {
-    document["command"] = result.command;   // as it was typed
+    document["command"] = result.command;  // as it was typed
     result = result_of(document);
     result.plan = planned;
   } else {
@@ -107,7 +106,8 @@ std::string why_not_kept(const std::string& path, const std::string& document) {
     file.write(document + '\n');
     file.keep();
     return "";
-  } catch (const std::runtime_error& error) {   // InputError where it cannot be begun, OutputError where it cannot be ended
+  } catch (
+      const std::runtime_error& error) {  // InputError where it cannot be begun, OutputError where it cannot be ended
     return error.what();
   }
 }
@@ -128,9 +128,9 @@ int run_all(const RunCommand& command, const std::vector<std::string>& command_l
   for (std::size_t i = 0; i < command.runs.size() && !interrupted; ++i) {
     const Plan& planned = command.runs[i];
     if (!single) {
-      progress->title(fmt::format("{}/{} {} {} {} thread{}", i + 1, command.runs.size(),
-                                  planned.config.index.str(), planned.config.sync.str(),
-                                  planned.config.threads, planned.config.threads == 1 ? "" : "s"));
+      progress->title(fmt::format("{}/{} {} {} {} thread{}", i + 1, command.runs.size(), planned.config.index.str(),
+                                  planned.config.sync.str(), planned.config.threads,
+                                  planned.config.threads == 1 ? "" : "s"));
     }
     RunResult result;
     result.command = command_line;
@@ -166,8 +166,9 @@ int run_all(const RunCommand& command, const std::vector<std::string>& command_l
     if (not_kept.empty()) continue;
     // What follows could not be kept either, so nobody waits for it.
     const std::size_t left = command.runs.size() - i - 1;
-    throw OutputError(fmt::format("{}; its document is on stdout{}", not_kept,
-                                  left == 0 ? "" : fmt::format(", and {} of {} runs were not begun", left, command.runs.size())));
+    throw OutputError(
+        fmt::format("{}; its document is on stdout{}", not_kept,
+                    left == 0 ? "" : fmt::format(", and {} of {} runs were not begun", left, command.runs.size())));
   }
   if (!single && !command.json) print(table.footer());
   if (interrupted) return 130;

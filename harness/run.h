@@ -13,8 +13,8 @@
 namespace latchlab {
 
 /// `command_line` is the whole of it, for the documents. Returns the exit status: 0, 1 if a run failed or is
-/// invalid, 130 if interrupted. Throws InputError if the machine refuses a point, and OutputError if a result cannot be written: then
-/// its document is on stdout, and what follows is not run.
+/// invalid, 130 if interrupted. Throws InputError if the machine refuses a point, and OutputError if a result cannot be
+/// written: then its document is on stdout, and what follows is not run.
 [[nodiscard]] int run_all(const RunCommand& command, const std::vector<std::string>& command_line,
                           const Registry& registry, const Topology& topology);
 

@@ -44,25 +44,24 @@ std::vector<Subject> subjects() {
   for (const Pair& pair : kept_pairs()) {
     const Spec spec = Spec::parse(pair.policy);
     if (!pair.own_memory.empty()) continue;
-    all.push_back(
-        {pair.index + ":" + pair.policy + ":" + std::string(word(pair.keys)), pair.keys == KeyKind::kU64,
-         [make = pair.make_index, spec, index = Spec::parse(pair.index)](const MemoryConfig& memory) {
-           return make(spec, memory, index);
-         }});
+    all.push_back({pair.index + ":" + pair.policy + ":" + std::string(word(pair.keys)), pair.keys == KeyKind::kU64,
+                   [make = pair.make_index, spec, index = Spec::parse(pair.index)](const MemoryConfig& memory) {
+                     return make(spec, memory, index);
+                   }});
   }
   const Spec rtm = Spec::parse("rtm:2"), hybrid = Spec::parse("hybrid:2");
-  all.push_back(
-      {"art:rtm:u64 on emulated", true, [rtm](const MemoryConfig& memory) -> std::unique_ptr<Erased> {
-         return std::make_unique<ErasedOf<Synchronized<Art, Rtm<Emulated>, U64Key>>>(rtm, memory, Spec::parse("art"));
-       }});
-  all.push_back(
-      {"art:rtm:bytes on emulated", false, [rtm](const MemoryConfig& memory) -> std::unique_ptr<Erased> {
-         return std::make_unique<ErasedOf<Synchronized<Art, Rtm<Emulated>, BytesKey>>>(rtm, memory, Spec::parse("art"));
-       }});
-  all.push_back(
-      {"art:hybrid:u64 on emulated", true, [hybrid](const MemoryConfig& memory) -> std::unique_ptr<Erased> {
-         return std::make_unique<ErasedOf<Synchronized<Art, Hybrid<Emulated>, U64Key>>>(hybrid, memory, Spec::parse("art"));
-       }});
+  all.push_back({"art:rtm:u64 on emulated", true, [rtm](const MemoryConfig& memory) -> std::unique_ptr<Erased> {
+                   return std::make_unique<ErasedOf<Synchronized<Art, Rtm<Emulated>, U64Key>>>(rtm, memory,
+                                                                                               Spec::parse("art"));
+                 }});
+  all.push_back({"art:rtm:bytes on emulated", false, [rtm](const MemoryConfig& memory) -> std::unique_ptr<Erased> {
+                   return std::make_unique<ErasedOf<Synchronized<Art, Rtm<Emulated>, BytesKey>>>(rtm, memory,
+                                                                                                 Spec::parse("art"));
+                 }});
+  all.push_back({"art:hybrid:u64 on emulated", true, [hybrid](const MemoryConfig& memory) -> std::unique_ptr<Erased> {
+                   return std::make_unique<ErasedOf<Synchronized<Art, Hybrid<Emulated>, U64Key>>>(hybrid, memory,
+                                                                                                  Spec::parse("art"));
+                 }});
   return all;
 }
 
@@ -134,30 +133,26 @@ void starve(const Subject& subject, Alloc alloc, const KeyPattern& pattern) {
   INFO(subject.name << ", " << word(alloc) << ", " << pattern.name);
   Starved index(subject, alloc);
   std::vector<std::string> keys = pattern.keys;
-  if (keys.size() > 60) keys.resize(60);   // enough for every kind of node
+  if (keys.size() > 60) keys.resize(60);  // enough for every kind of node
   u64 value = 0;
   const auto then = [&] { return value % 2 == 0 ? FailurePlan::Then::kOnce : FailurePlan::Then::kForEver; };
   for (const std::string& key : keys) {
     ++value;
     const bool insert = value % 3 != 0;
-    index.until_done((insert ? "insert " : "upsert ") + shown(key), then(), true, [&] {
-      return insert ? index.session().insert(key, value) : index.session().upsert(key, value);
-    });
+    index.until_done((insert ? "insert " : "upsert ") + shown(key), then(), true,
+                     [&] { return insert ? index.session().insert(key, value) : index.session().upsert(key, value); });
     index.model[key] = value;
     if (value % 8 != 0) continue;
     ++value;
-    index.until_done("upsert again " + shown(key), then(), false,
-                     [&] { return index.session().upsert(key, value); });
+    index.until_done("upsert again " + shown(key), then(), false, [&] { return index.session().upsert(key, value); });
     index.model[key] = value;
     ++value;
-    index.until_done("update " + shown(key), then(), true,
-                     [&] { return index.session().update(key, value); });
+    index.until_done("update " + shown(key), then(), true, [&] { return index.session().update(key, value); });
     index.model[key] = value;
   }
   CHECK((index.contents() == index.model));
   CHECK(index.failures > 0);
-  std::sort(keys.begin(), keys.end(),
-            [](const auto& a, const auto& b) { return hash_bytes(a, 3) < hash_bytes(b, 3); });
+  std::sort(keys.begin(), keys.end(), [](const auto& a, const auto& b) { return hash_bytes(a, 3) < hash_bytes(b, 3); });
   for (const std::string& key : keys) {
     ++value;
     index.until_done("erase " + shown(key), then(), true, [&] { return index.session().erase(key); });
@@ -168,7 +163,7 @@ void starve(const Subject& subject, Alloc alloc, const KeyPattern& pattern) {
 }
 
 TEST_CASE("Allocation failure: every operation succeeds or changes nothing, whichever allocation fails",
-          "[no-tsan]") {   // one thread
+          "[no-tsan]") {  // one thread
   for (const Subject& subject : subjects()) {
     const auto& patterns = patterns_of(subject.numbers ? KeyKind::kU64 : KeyKind::kBytes);
     DYNAMIC_SECTION(subject.name) {
@@ -198,7 +193,7 @@ u64 erase_starved(Starved& index) {
 }
 
 TEST_CASE("Allocation failure: an erase beside a thread that looked up once succeeds or is refused",
-          "[no-tsan]") {   // one thread
+          "[no-tsan]") {  // one thread
   for (const Subject& subject : subjects()) {
     DYNAMIC_SECTION(subject.name) {
       for (const Alloc alloc : allocs()) {
@@ -206,7 +201,7 @@ TEST_CASE("Allocation failure: an erase beside a thread that looked up once succ
           INFO(word(alloc) << ", " << word(reclaim));
           Starved index(subject, alloc, reclaim);
           for (u64 i = 0; i < 2000; ++i) {
-            const std::string key = number_key(i << 40);   // each in a leaf of its own
+            const std::string key = number_key(i << 40);  // each in a leaf of its own
             REQUIRE(index.session().insert(key, i));
             index.model[key] = i;
           }
@@ -227,7 +222,7 @@ TEST_CASE("Allocation failure: an erase beside a thread that looked up once succ
   }
 }
 
-TEST_CASE("Allocation failure: an index that meets its limit goes on with what it has", "[no-tsan]") {   // one thread
+TEST_CASE("Allocation failure: an index that meets its limit goes on with what it has", "[no-tsan]") {  // one thread
   for (const Subject& subject : subjects()) {
     DYNAMIC_SECTION(subject.name) {
       for (const Alloc alloc : allocs()) {

@@ -34,7 +34,7 @@ using NodeByHand = art::Node<CoarseLayout<Native>, U64Key>;
 using LeafByHand = art::Leaf<CoarseLayout<Native>, U64Key>;
 
 struct TreeByHand {
-  u64 size = 0;   // as in any tree, the root is not the first member: finding it is an instruction
+  u64 size = 0;  // as in any tree, the root is not the first member: finding it is an instruction
   art::Node256<CoarseLayout<Native>, U64Key> root{art::U64Path(U64Key(), 0)};
 };
 
@@ -152,8 +152,8 @@ class Twins {
   static constexpr u64 kBelowOne = 0x02ull << 56;
   static constexpr u64 kBelowTwo = kBelowOne | 7ull << 48;
   static constexpr u64 kValues = 0x03ull << 56;
-  static constexpr u64 kManyValues = 0x05ull << 56;   // that of i is i, and so one of them 0
-  static constexpr u64 kMany = 60;   // more than a Node48 holds
+  static constexpr u64 kManyValues = 0x05ull << 56;  // that of i is i, and so one of them 0
+  static constexpr u64 kMany = 60;                   // more than a Node48 holds
 
   Twins() : index(Spec::parse("none"), {}), me(index.join()) {
     add_leaf(tree.root, kBelowRoot);
@@ -206,7 +206,7 @@ TEST_CASE("Codegen: none finds as a lookup by hand does", "[release]") {
                               Twins::kValues + 5,
                               Twins::kValues + 6,
                               Twins::kManyValues + 5,
-                              Twins::kManyValues,   // its value is 0
+                              Twins::kManyValues,  // its value is 0
                               Twins::kManyValues + Twins::kMany,
                               4ull << 56};
   for (const u64 key : keys) {
@@ -225,7 +225,7 @@ TEST_CASE("Codegen: none finds as a lookup by hand does", "[release]") {
 }
 
 TEST_CASE("Codegen: an optimistic find locks nothing", "[release]") {
-  REQUIRE(objdump_is_there());   // of the package binutils, which set-up installs
+  REQUIRE(objdump_is_there());  // of the package binutils, which set-up installs
   const std::vector<std::string> finds = symbols("codegen_olc_find");
   REQUIRE(finds.size() == kWords<Reclaim>.size());
   for (const std::string& find : finds) {
@@ -236,7 +236,7 @@ TEST_CASE("Codegen: an optimistic find locks nothing", "[release]") {
     const auto locks = std::count_if(instructions.begin(), instructions.end(), [](const Instruction& instruction) {
       return instruction.named("lock ") || instruction.named("xchg") || instruction.named("mfence");
     });
-    const bool fences = find.find("7ReclaimE1E") != std::string::npos;   // epoch-fence, as types spell it
+    const bool fences = find.find("7ReclaimE1E") != std::string::npos;  // epoch-fence, as types spell it
     static_assert(static_cast<int>(Reclaim::kEpochFence) == 1);
     CHECK(locks == (fences ? 1 : 0));
   }

@@ -1,9 +1,10 @@
 #pragma once
-// What an index is to callers, to the harness and to the tests: a SharedIndex. Synchronized<Index, Policy, Key> makes one of
-// what somebody has written (IndexBody, sync/concepts.h); a peer that synchronizes itself implements it directly.
+// What an index is to callers, to the harness and to the tests: a SharedIndex. Synchronized<Index, Policy, Key> makes
+// one of what somebody has written (IndexBody, sync/concepts.h); a peer that synchronizes itself implements it
+// directly.
 //
-// Operations: find, insert (false if present), update (false if absent), upsert (true if it was absent), erase (false if
-// absent); ordered ones scan; some find batches. Keys are u64 or byte strings, values any u64.
+// Operations: find, insert (false if present), update (false if absent), upsert (true if it was absent), erase (false
+// if absent); ordered ones scan; some find batches. Keys are u64 or byte strings, values any u64.
 #include <concepts>
 #include <optional>
 #include <span>
@@ -16,22 +17,25 @@
 namespace latchlab {
 
 template <class S>
-concept SharedIndex =
-    std::constructible_from<S, const Spec&, const MemoryConfig&> &&
-    requires(S& index, const S& constant, typename S::Thread& me, typename S::Raw key, void (*visit)(typename S::Raw, u64)) {
-      { index.join() } -> std::same_as<typename S::Thread>;   // by the thread that uses it
-      { S::kOrdered } -> std::convertible_to<bool>;
-      { index.find(me, key) } -> std::same_as<std::optional<u64>>;
-      { index.insert(me, key, u64{}) } -> std::same_as<bool>;
-      { index.update(me, key, u64{}) } -> std::same_as<bool>;
-      { index.upsert(me, key, u64{}) } -> std::same_as<bool>;
-      { index.erase(me, key) } -> std::same_as<bool>;
-      index.for_each(me, visit);                              // while nobody changes it
-      { constant.bytes() } -> std::same_as<Footprint>;
-      requires !S::kOrdered || requires { { index.scan(me, key, std::size_t{}, visit) } -> std::same_as<std::size_t>; };
-    };
+concept SharedIndex = std::constructible_from<S, const Spec&, const MemoryConfig&> &&
+                      requires(S& index, const S& constant, typename S::Thread& me, typename S::Raw key,
+                               void (*visit)(typename S::Raw, u64)) {
+                        { index.join() } -> std::same_as<typename S::Thread>;  // by the thread that uses it
+                        { S::kOrdered } -> std::convertible_to<bool>;
+                        { index.find(me, key) } -> std::same_as<std::optional<u64>>;
+                        { index.insert(me, key, u64{}) } -> std::same_as<bool>;
+                        { index.update(me, key, u64{}) } -> std::same_as<bool>;
+                        { index.upsert(me, key, u64{}) } -> std::same_as<bool>;
+                        { index.erase(me, key) } -> std::same_as<bool>;
+                        index.for_each(me, visit);  // while nobody changes it
+                        { constant.bytes() } -> std::same_as<Footprint>;
+                        requires !S::kOrdered || requires {
+                          { index.scan(me, key, std::size_t{}, visit) } -> std::same_as<std::size_t>;
+                        };
+                      };
 
-/// What somebody has written and what says of itself what it is: a shared index, or the bodies that a policy was joined to.
+/// What somebody has written and what says of itself what it is: a shared index, or the bodies that a policy was joined
+/// to.
 template <class S>
 struct WrittenAs {
   using Type = S;
@@ -58,8 +62,8 @@ inline constexpr bool kFindsBatches =
 /// Whether it takes changes by the batch.
 template <class Index>
 inline constexpr bool kChangesBatches =
-    requires(Index& index, typename Index::Thread& me, std::span<const typename Index::Raw> keys, std::span<const u64> values,
-             std::span<bool> changed, BatchOrder order) {
+    requires(Index& index, typename Index::Thread& me, std::span<const typename Index::Raw> keys,
+             std::span<const u64> values, std::span<bool> changed, BatchOrder order) {
       index.insert_batch(me, keys, values, changed, order);
       index.update_batch(me, keys, values, changed, order);
       index.erase_batch(me, keys, changed, order);

@@ -130,11 +130,11 @@ void check_pairs(KeyKind keys, const std::vector<KeyPattern>& patterns) {
   }
 }
 
-TEST_CASE("Conformance: every index of numbers does what a map does", "[no-tsan]") {   // one thread
+TEST_CASE("Conformance: every index of numbers does what a map does", "[no-tsan]") {  // one thread
   check_pairs(KeyKind::kU64, patterns_of(KeyKind::kU64));
 }
 
-TEST_CASE("Conformance: every index of strings does what a map does", "[no-tsan]") {   // one thread
+TEST_CASE("Conformance: every index of strings does what a map does", "[no-tsan]") {  // one thread
   static const std::vector<KeyPattern> patterns = [] {
     std::vector<KeyPattern> all = patterns_of(KeyKind::kBytes);
     for (const KeyPattern& pattern : patterns_of(KeyKind::kU64)) all.push_back(pattern);
@@ -143,8 +143,9 @@ TEST_CASE("Conformance: every index of strings does what a map does", "[no-tsan]
   check_pairs(KeyKind::kBytes, patterns);
 }
 
-// Under one policy that frees at once and one that waits for readers: what else a policy does is nothing to where memory is from.
-TEST_CASE("Conformance: every way to get memory serves every index that takes it", "[no-tsan]") {   // one thread
+// Under one policy that frees at once and one that waits for readers: what else a policy does is nothing to where
+// memory is from.
+TEST_CASE("Conformance: every way to get memory serves every index that takes it", "[no-tsan]") {  // one thread
   std::set<std::tuple<std::string, KeyKind, bool>> seen;
   for (const Pair& pair : kept_pairs()) {
     if (!pair.own_memory.empty()) continue;
@@ -170,7 +171,8 @@ void check_variants(bool every_policy) {
     for (const std::string& variant : pair.variants) {
       any = true;
       DYNAMIC_SECTION(variant << ":" << pair.policy << ":" << word(pair.keys)) {
-        for (const KeyPattern& pattern : patterns_of(pair.keys)) check_pattern(pair, variant, pattern, test_seed(), 600, {});
+        for (const KeyPattern& pattern : patterns_of(pair.keys))
+          check_pattern(pair, variant, pattern, test_seed(), 600, {});
       }
     }
   }

@@ -1,5 +1,5 @@
-// Every pair of this build under four threads that are interrupted inside their operations, on few keys and on many. What they saw
-// must be linearizable, and the index must give all memory back.
+// Every pair of this build under four threads that are interrupted inside their operations, on few keys and on many.
+// What they saw must be linearizable, and the index must give all memory back.
 //
 // seeded_threads_test.cc shows that such histories find bugs.
 #include <algorithm>
@@ -29,11 +29,13 @@ RaceMix<std::string> mix_of(std::string name, std::vector<std::string> keys, std
                            .hot = {first, first + static_cast<std::ptrdiff_t>(count)},
                            .weights = {5, 5, 2, 2, 4, 1},
                            .ops_each = ops_each};
-  std::copy_if(keys.begin(), keys.end(), std::back_inserter(mix.preload), [&](const std::string&) { return rng.below(2) == 0; });
+  std::copy_if(keys.begin(), keys.end(), std::back_inserter(mix.preload),
+               [&](const std::string&) { return rng.below(2) == 0; });
   return mix;
 }
 
-/// A few keys of each pattern, so that threads meet in every shape of a node, and a quarter of all keys, so that tables grow.
+/// A few keys of each pattern, so that threads meet in every shape of a node, and a quarter of all keys, so that tables
+/// grow.
 std::vector<RaceMix<std::string>> mixes_of(KeyKind kind) {
   std::vector<RaceMix<std::string>> mixes;
   std::vector<std::string> many;
@@ -67,12 +69,13 @@ void check_mix(const Pair& pair, RaceMix<std::string> mix) {
   if (pair.policy == "ticket" || pair.policy == "mcs") mix.ops_each /= 4;
   check_history(pair, mix, pair.many_writers ? kHistoryThreads : 1);
   if (pair.many_writers || pair.learns) return;
-  mix.weights = {5, 0, 0, 0, 0, 1};   // many may read
+  mix.weights = {5, 0, 0, 0, 0, 1};  // many may read
   check_history(pair, mix, kHistoryThreads);
 }
 
 void check_pairs(KeyKind kind) {
-  static const std::vector<RaceMix<std::string>> of_numbers = mixes_of(KeyKind::kU64), of_strings = mixes_of(KeyKind::kBytes);
+  static const std::vector<RaceMix<std::string>> of_numbers = mixes_of(KeyKind::kU64),
+                                                 of_strings = mixes_of(KeyKind::kBytes);
   for (const Pair& pair : kept_pairs()) {
     if (pair.keys != kind) continue;
     DYNAMIC_SECTION(pair.index << ":" << pair.policy << ":" << word(kind)) {

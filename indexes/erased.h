@@ -1,6 +1,6 @@
 #pragma once
-// Any index behind virtual calls: spans in, spans out, at most one call a batch. What is compiled once for all indexes speaks to
-// it: the harness, which derives from it what it adds (harness/loop/trial.h), and test suites.
+// Any index behind virtual calls: spans in, spans out, at most one call a batch. What is compiled once for all indexes
+// speaks to it: the harness, which derives from it what it adds (harness/loop/trial.h), and test suites.
 #include <algorithm>
 #include <array>
 #include <concepts>
@@ -23,17 +23,18 @@
 
 namespace latchlab {
 
-/// A key of either kind: an index of numbers looks at the number only, one of strings at the bytes, which outlive the call.
+/// A key of either kind: an index of numbers looks at the number only, one of strings at the bytes, which outlive the
+/// call.
 struct ErasedKey {
   ErasedKey() = default;
-  ErasedKey(u64 key) : number(key) {}                                             // NOLINT: a key is what it holds
-  ErasedKey(std::string_view key) : bytes(key.data()), length(key.size()) {}      // NOLINT
+  ErasedKey(u64 key) : number(key) {}                                         // NOLINT: a key is what it holds
+  ErasedKey(std::string_view key) : bytes(key.data()), length(key.size()) {}  // NOLINT
 
   union {
     u64 number = 0;
     const char* bytes;
   };
-  std::size_t length = 0;   ///< of the bytes
+  std::size_t length = 0;  ///< of the bytes
 };
 
 /// The key as an index takes it: `Raw` is u64 or std::string_view.
@@ -58,8 +59,8 @@ class Erased {
   /// Called for each pair; the key is valid during the call only.
   using Visit = std::function<void(ErasedKey key, u64 value)>;
 
-  /// One thread's access: made, used and destroyed by that thread, before the index is. A span of one key is one call of the
-  /// index's operation; of more it is a batch where the index takes any. All spans are as long as `keys`.
+  /// One thread's access: made, used and destroyed by that thread, before the index is. A span of one key is one call
+  /// of the index's operation; of more it is a batch where the index takes any. All spans are as long as `keys`.
   class Session {
    public:
     Session() = default;
@@ -68,8 +69,9 @@ class Erased {
     virtual ~Session() = default;
 
     virtual void find(std::span<const ErasedKey> keys, std::span<Found> found, BatchOrder order) = 0;
-    /// done[i]: of an insert or an upsert whether keys[i] was absent, of an update whether it was there. Where memory is out it
-    /// throws std::bad_alloc (IndexFull where an index may not grow): what was done is done, and the rest of `done` as it was.
+    /// done[i]: of an insert or an upsert whether keys[i] was absent, of an update whether it was there. Where memory
+    /// is out it throws std::bad_alloc (IndexFull where an index may not grow): what was done is done, and the rest of
+    /// `done` as it was.
     virtual void put(Put how, std::span<const ErasedKey> keys, std::span<const u64> values, std::span<bool> done,
                      BatchOrder order) = 0;
     /// done[i]: whether keys[i] was there.
@@ -132,13 +134,15 @@ class ErasedSession : public Base {
     }
     for (std::size_t i = 0; i < keys.size(); ++i) found[i] = index_.find(me_, raw_of<Raw>(keys[i]));
   }
-  void put(Put how, std::span<const ErasedKey> keys, std::span<const u64> values, std::span<bool> done, BatchOrder order) final {
+  void put(Put how, std::span<const ErasedKey> keys, std::span<const u64> values, std::span<bool> done,
+           BatchOrder order) final {
     if constexpr (kChangesBatches<Index>) {
       if (keys.size() > 1 && how != Put::kUpsert) {
         return in_batches(keys, [&](std::span<const Raw> raws, std::size_t first) {
           const auto some = values.subspan(first, raws.size());
           const auto changed = done.subspan(first, raws.size());
-          how == Put::kInsert ? index_.insert_batch(me_, raws, some, changed, order) : index_.update_batch(me_, raws, some, changed, order);
+          how == Put::kInsert ? index_.insert_batch(me_, raws, some, changed, order)
+                              : index_.update_batch(me_, raws, some, changed, order);
         });
       }
     }
@@ -187,7 +191,7 @@ class ErasedSession : public Base {
  private:
   template <class Run>
   static void in_batches(std::span<const ErasedKey> keys, const Run& run) {
-    std::array<Raw, 4 * kMostInAttempt> raws;   // a batch of up to so many is one call, though it is several attempts
+    std::array<Raw, 4 * kMostInAttempt> raws;  // a batch of up to so many is one call, though it is several attempts
     for (std::size_t first = 0; first < keys.size(); first += raws.size()) {
       const std::size_t count = std::min(keys.size() - first, raws.size());
       for (std::size_t i = 0; i < count; ++i) raws[i] = raw_of<Raw>(keys[first + i]);

@@ -1,6 +1,7 @@
 #pragma once
-// An index as an oracle sees it, which is a std::map<std::string, u64> for every index: keys are strings. An index of numbers takes
-// them as eight bytes, most significant first, so that the order of the strings is the order of the numbers.
+// An index as an oracle sees it, which is a std::map<std::string, u64> for every index: keys are strings. An index of
+// numbers takes them as eight bytes, most significant first, so that the order of the strings is the order of the
+// numbers.
 #include <functional>
 #include <memory>
 #include <optional>
@@ -37,7 +38,7 @@ class StringSession {
   explicit StringSession(Erased& index) : numbers_(index.numbers()), session_(index.join()) {}
 
   Found find(std::string_view key) {
-    Found found = ~u64{0};   // to be overwritten
+    Found found = ~u64{0};  // to be overwritten
     const ErasedKey erased = key_of(key);
     session_->find(std::span(&erased, 1), std::span(&found, 1), BatchOrder::kInTurn);
     return found;

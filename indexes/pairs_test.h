@@ -1,5 +1,6 @@
 #pragma once
-// What tests of every pair begin with. Made once, since Catch runs a test case from its beginning for each of its sections.
+// What tests of every pair begin with. Made once, since Catch runs a test case from its beginning for each of its
+// sections.
 #include <vector>
 
 #include "harness/config/registry.h"

@@ -16,11 +16,11 @@ TEST_CASE("path search: no bucket is on a path twice, and two paths may share on
   search.begin(20);
   REQUIRE(search.come_to(30, 'a', 0));
   REQUIRE(search.come_to(40, 'b', 2));
-  CHECK_FALSE(search.come_to(40, 'c', 3));   // itself
-  CHECK_FALSE(search.come_to(30, 'c', 3));   // where it comes from
-  CHECK_FALSE(search.come_to(10, 'c', 3));   // where it began
+  CHECK_FALSE(search.come_to(40, 'c', 3));  // itself
+  CHECK_FALSE(search.come_to(30, 'c', 3));  // where it comes from
+  CHECK_FALSE(search.come_to(10, 'c', 3));  // where it began
   CHECK(search.size() == 4);
-  CHECK(search.come_to(20, 'c', 3));   // the other beginning is on another path
+  CHECK(search.come_to(20, 'c', 3));  // the other beginning is on another path
   CHECK(search.come_to(40, 'd', 1));
   CHECK(search.size() == 6);
 }

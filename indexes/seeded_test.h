@@ -22,7 +22,8 @@ bool caught(const char* name, bool& bug, Run&& run) {
   std::fflush(nullptr);
   const pid_t child = fork();
   if (child == 0) {
-    for (const int fatal : {SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE}) std::signal(fatal, SIG_DFL);   // Catch would tell a story
+    for (const int fatal : {SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE})
+      std::signal(fatal, SIG_DFL);  // Catch would tell a story
     bug = true;
     const ProgramsReport report = run();
     const std::string text =
@@ -41,12 +42,15 @@ bool caught(const char* name, bool& bug, Run&& run) {
   const bool stuck = signal == SIGPROF;
   const bool crashed =
       text.empty() && (signal == SIGSEGV || signal == SIGBUS || signal == SIGABRT || signal == SIGILL || stuck);
-  std::printf("seeded bug %-20s %s\n", name, !crashed ? text.c_str() : stuck ? "caught: it does not end" : "caught by a crash");
+  std::printf("seeded bug %-20s %s\n", name,
+              !crashed ? text.c_str()
+              : stuck  ? "caught: it does not end"
+                       : "caught by a crash");
   return crashed || (WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-/// A bug shows in some programs and not in others: a search goes on through more of them than sound code is run with, and ends with
-/// the first find.
+/// A bug shows in some programs and not in others: a search goes on through more of them than sound code is run with,
+/// and ends with the first find.
 inline constexpr u32 kSearchedPrograms = 4 * kRacePrograms;
 
 template <class Index>
@@ -54,8 +58,8 @@ auto find_in_mixes(std::string policy, double abort_rate, std::vector<RaceMix<u6
   return [=] {
     ProgramsReport all;
     for (const auto& mix : mixes) {
-      const ProgramsReport one = run_programs<Index>(mix, policy, kSearchedPrograms,
-                                                     {.schedules = kRaceSchedules / kRacePrograms, .abort_rate = abort_rate});
+      const ProgramsReport one = run_programs<Index>(
+          mix, policy, kSearchedPrograms, {.schedules = kRaceSchedules / kRacePrograms, .abort_rate = abort_rate});
       all.schedules += one.schedules;
       all.failures += one.failures;
       all.message = one.message;

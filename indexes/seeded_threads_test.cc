@@ -1,5 +1,5 @@
-// Histories of real threads find what they are for: with one step of a protocol left out (sync/seeded_bugs.h) they are not
-// linearizable. Bugs that threads find seldom or never have no row here: the race finder finds them.
+// Histories of real threads find what they are for: with one step of a protocol left out (sync/seeded_bugs.h) they are
+// not linearizable. Bugs that threads find seldom or never have no row here: the race finder finds them.
 #include <sys/time.h>
 
 #include "indexes/art/art.h"
@@ -33,8 +33,8 @@ std::vector<RaceMix<u64>> growth() {
   return {{"growth", {}, {}, keys, {5, 6, 1, 1, 2, 0}}};
 }
 
-/// A broken index may make its threads wait for each other without end. A history takes some milliseconds of the processors' time,
-/// and SIGPROF ends the process after a hundred times as much.
+/// A broken index may make its threads wait for each other without end. A history takes some milliseconds of the
+/// processors' time, and SIGPROF ends the process after a hundred times as much.
 void watch_history() {
   const itimerval watch{.it_interval = {}, .it_value = {.tv_sec = 0, .tv_usec = 300'000}};
   setitimer(ITIMER_PROF, &watch, nullptr);
@@ -117,7 +117,8 @@ TEST_CASE("Seeded bugs on threads: cuckoo", "[threads]") {
   CHECK(caught("threads: upgrade", B::kDropUpgrade, histories<Cuckoo, OlcOnThreads>(mixes, 200)));
   CHECK(caught("threads: mark", cuckoo::BugFlags<bool>::kDropMark, histories<Cuckoo, OlcOnThreads>(mixes, 200)));
   CHECK(caught("threads: strays", cuckoo::BugFlags<bool>::kForgetStrays, histories<Cuckoo, OlcOnThreads>(mixes, 500)));
-  CHECK(caught("threads: stale path", cuckoo::BugFlags<bool>::kTrustPath, histories<Cuckoo, OlcOnThreads>(mixes, 1500)));
+  CHECK(
+      caught("threads: stale path", cuckoo::BugFlags<bool>::kTrustPath, histories<Cuckoo, OlcOnThreads>(mixes, 1500)));
   CHECK(complaint_of<Cuckoo, OlcOnThreads>(growth()) == "");
   CHECK(caught("threads: settling waits for splits", growing::BugFlags<bool>::kSettleEarly,
                histories<Cuckoo, OlcOnThreads>(growth(), 5000)));

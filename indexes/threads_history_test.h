@@ -1,6 +1,6 @@
 #pragma once
-// Programs of few keys (src/testing/race_program.h) on real threads that are interrupted inside their operations, over any index
-// behind virtual calls. What every call answered must be linearizable.
+// Programs of few keys (src/testing/race_program.h) on real threads that are interrupted inside their operations, over
+// any index behind virtual calls. What every call answered must be linearizable.
 #include <algorithm>
 #include <atomic>
 #include <memory>
@@ -100,7 +100,7 @@ class ThreadsHistory {
         default: call.yes = session.erase(key);
       }
     } catch (const IndexFull&) {
-      call.kind = CallKind::kFind;   // and it was not there
+      call.kind = CallKind::kFind;  // and it was not there
     }
     call.returned = history_.now();
     history_.add(op.key, call);
@@ -145,7 +145,8 @@ class ThreadsHistory {
     const std::size_t seen = session.scan(program_.keys[op.key], limit, [&](std::string_view key, u64 value) {
       const u32 number = program_.number_of(key);
       const bool in_order = number >= (pairs.empty() ? op.key : pairs.back().first + 1);
-      if (number == ~u32{0} || !in_order) complaints_[id] = "a scan is out of order, or returned a key that nobody inserted";
+      if (number == ~u32{0} || !in_order)
+        complaints_[id] = "a scan is out of order, or returned a key that nobody inserted";
       pairs.emplace_back(number, value);
     });
     const u64 returned = history_.now();
@@ -169,7 +170,7 @@ class ThreadsHistory {
   Erased& index_;
   const RaceProgram<std::string>& program_;
   History history_;
-  std::vector<std::string> complaints_;   // of each thread
+  std::vector<std::string> complaints_;  // of each thread
 };
 
 }  // namespace latchlab::testing

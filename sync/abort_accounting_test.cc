@@ -44,7 +44,9 @@ TEST_CASE("An operation that commits at once reads no clock") {
 }
 
 TEST_CASE("Commits are counted by the number of their try") {
-  const auto at = [](std::size_t aborts) { return after<Rtm<Ticking>>("rtm:20", std::vector<u32>(aborts, kAbortConflict)); };
+  const auto at = [](std::size_t aborts) {
+    return after<Rtm<Ticking>>("rtm:20", std::vector<u32>(aborts, kAbortConflict));
+  };
   CHECK(at(1).commits_at_2 == 1);
   CHECK(at(2).commits_at_3 == 1);
   CHECK(at(3).commits_at_4_to_7 == 1);

@@ -3,19 +3,19 @@
 //
 //     lock busy    its holder will be done: wait until it is free. Costs nothing of the budget
 //     pool dry     fill it outside, more each time; the lock when memory is out
-//     zero         a page that nobody has touched, or whose Accessed bit was cleared: scout (scouting_tx.h), try again, twice at
-//                  most, then the lock. A retry alone never helps: the page stays as it is
+//     zero         a page that nobody has touched, or whose Accessed bit was cleared: scout (scouting_tx.h), try again,
+//                  twice at most, then the lock. A retry alone never helps: the page stays as it is
 //     capacity     once may be bad luck; after the second the lock. A thread whose operations are often too large skips
 //                  speculation for a while
 //     conflict     wait a random time; from the third on in a queue, one at a time, while the others run
 //     any other    try again, while there is budget
 //
-// When the budget is used up: lock free? take it : wait and speculate with a new one, as `rtm` with respec=1. The budget
-// is learned (budget_learner.h), and 0 is one of them: a thread that is alone is better off with the lock. What it costs then
-// is counted as direct_lock and not as a fallback.
+// When the budget is used up: lock free? take it : wait and speculate with a new one, as `rtm` with respec=1. The
+// budget is learned (budget_learner.h), and 0 is one of them: a thread that is alone is better off with the lock. What
+// it costs then is counted as direct_lock and not as a fallback.
 //
-// Scouts read beside transactions and beside who holds the lock, so cells are racy, and what is unlinked waits for a grace
-// period; only scouts enter an epoch, since everybody else excludes or is excluded.
+// Scouts read beside transactions and beside who holds the lock, so cells are racy, and what is unlinked waits for a
+// grace period; only scouts enter an epoch, since everybody else excludes or is excluded.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -34,12 +34,12 @@ namespace latchlab {
 
 /// ops = commits + fallbacks + direct_lock.
 struct AdaptiveCounters : RtmCounters {
-  u64 direct_lock = 0;   ///< operations that did not speculate: the lock is cheaper, or they are skipped
-  u64 skips = 0;         ///< of these, because earlier ones were too large for a transaction
-  u64 scouts = 0;        ///< runs for the pages that they touch
-  u64 scout_repaired = 0;   ///< of these, behind which the next try committed
-  u64 queued = 0;        ///< operations that went into the queue of conflicts
-  u64 budget_changes = 0;   ///< how often another budget became the cheapest
+  u64 direct_lock = 0;     ///< operations that did not speculate: the lock is cheaper, or they are skipped
+  u64 skips = 0;           ///< of these, because earlier ones were too large for a transaction
+  u64 scouts = 0;          ///< runs for the pages that they touch
+  u64 scout_repaired = 0;  ///< of these, behind which the next try committed
+  u64 queued = 0;          ///< operations that went into the queue of conflicts
+  u64 budget_changes = 0;  ///< how often another budget became the cheapest
 
   static constexpr auto fields() {
     using C = AdaptiveCounters;
@@ -63,7 +63,8 @@ class Adaptive : public ElidedLock<Adaptive<M, Bugs>, M, Bugs> {
 
  public:
   static constexpr std::string_view kName = "adaptive";
-  static constexpr std::string_view kAbout = "one global lock, elided by who heeds why transactions abort, and learns its budget";
+  static constexpr std::string_view kAbout =
+      "one global lock, elided by who heeds why transactions abort, and learns its budget";
   /// Bodies are run on what nothing proves.
   static constexpr bool kScouts = true;
   using Layout = UnlatchedLayout<M, Bugs>;
@@ -71,12 +72,13 @@ class Adaptive : public ElidedLock<Adaptive<M, Bugs>, M, Bugs> {
   using Reclaimer = Epochs<M>;
   using Counters = AdaptiveCounters;
 
-  /// What a thread has learned. At Scale::kTiny every operation may have another budget, so that short schedules come to the lock.
+  /// What a thread has learned. At Scale::kTiny every operation may have another budget, so that short schedules come
+  /// to the lock.
   template <Scale kScale>
   struct LearnedAt {
     std::conditional_t<kScale == Scale::kTiny, BudgetLearner<1, 1>, BudgetLearner<>> budget;
-    u32 too_large = 0;   // rises with operations that did not fit, falls with those that did
-    u32 skip = 0;        // operations, from now on
+    u32 too_large = 0;  // rises with operations that did not fit, falls with those that did
+    u32 skip = 0;       // operations, from now on
   };
   using Learned = LearnedAt<Scale::kReal>;
 
@@ -112,7 +114,7 @@ class Adaptive : public ElidedLock<Adaptive<M, Bugs>, M, Bugs> {
   }
 
  private:
-  static constexpr u32 kMostTopUps = 8, kMostScouts = 2, kMostCapacity = 1, kQueueFrom = 3;   // of one operation
+  static constexpr u32 kMostTopUps = 8, kMostScouts = 2, kMostCapacity = 1, kQueueFrom = 3;  // of one operation
   static constexpr u32 kTooLargeStep = 64, kTooLargeMost = 256, kSkip = 64;
 
   template <class Me, class Run>
@@ -137,9 +139,10 @@ class Adaptive : public ElidedLock<Adaptive<M, Bugs>, M, Bugs> {
   template <class Me, class Run>
   [[nodiscard, gnu::always_inline]] inline u32 try_once(Me& me, Tx& tx, const Run& run) {
     this->await_free(me.counters);
-    (void)me.pool->top_up();   // when memory is out this fails, and only who needs memory must fall back and fail
+    (void)me.pool->top_up();  // when memory is out this fails, and only who needs memory must fall back and fail
     const u32 status = this->transact(me.counters, tx.blocks(), run);
-    if (status == kCommitted) [[likely]] me.learned.too_large -= me.learned.too_large != 0;
+    if (status == kCommitted) [[likely]]
+      me.learned.too_large -= me.learned.too_large != 0;
     return status;
   }
 
@@ -148,12 +151,11 @@ class Adaptive : public ElidedLock<Adaptive<M, Bugs>, M, Bugs> {
     AdaptiveCounters& count = me.counters;
     std::optional<typename McsLock<M>::Guard> queued;
     u32 top_ups = 0, scouts = 0, too_large = 0, conflicts = 0, left = me.learned.budget.budget();
-    u64 extra = 0;   // bytes
+    u64 extra = 0;  // bytes
     for (;;) {
       bool scouted = false, costs = false;
       switch (classify(status)) {
-        case AbortCause::kLockBusy:
-          break;   // try_once waits
+        case AbortCause::kLockBusy: break;  // try_once waits
         case AbortCause::kArena:
           if (++top_ups > kMostTopUps) return take_lock();
           extra = std::clamp(2 * extra, Pool<M>::kAttemptBytes, Pool<M>::kLargestCarved);
@@ -179,8 +181,7 @@ class Adaptive : public ElidedLock<Adaptive<M, Bugs>, M, Bugs> {
             back_off<M>(conflicts);
           }
           break;
-        default:
-          costs = true;
+        default: costs = true;
       }
       if (costs && left-- == 0) {
         if (Bugs::kDropFallbackLock) return false;
@@ -207,7 +208,7 @@ class Adaptive : public ElidedLock<Adaptive<M, Bugs>, M, Bugs> {
     me.reclaim.enter();
     tx.scout(run);
     me.reclaim.leave();
-    me.reclaim.idle();   // it may be long until the next one
+    me.reclaim.idle();  // it may be long until the next one
   }
 
   static void note_too_large(auto& learned) {

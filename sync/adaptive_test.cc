@@ -20,7 +20,7 @@ using testing::Twins;
 using testing::Watched;
 
 using P = Adaptive<Emulated>;
-constexpr u32 kBudget = kBudgets.back();   // of a thread that has learned nothing yet
+constexpr u32 kBudget = kBudgets.back();  // of a thread that has learned nothing yet
 
 const std::vector<u32> kStatuses{explicit_status(kBusyCode),
                                  explicit_status(kArenaCode),
@@ -33,8 +33,8 @@ const std::vector<u32> kStatuses{explicit_status(kBusyCode),
                                  kAbortRetry,
                                  0};
 
-/// What the essay says of one operation whose lock nobody else wants: the transactions abort with the statuses given, then the
-/// next one is left alone.
+/// What the essay says of one operation whose lock nobody else wants: the transactions abort with the statuses given,
+/// then the next one is left alone.
 AdaptiveCounters decide(const std::vector<u32>& statuses) {
   AdaptiveCounters c;
   c.ops = 1;
@@ -54,9 +54,7 @@ AdaptiveCounters decide(const std::vector<u32>& statuses) {
         scouted = true;
         break;
       case AbortCause::kCapacity: gives_up = ++too_large == 2; break;
-      case AbortCause::kConflict:
-        c.queued += ++conflicts == 3;
-        [[fallthrough]];
+      case AbortCause::kConflict: c.queued += ++conflicts == 3; [[fallthrough]];
       default: gives_up = costly++ == kBudget;
     }
     if (!gives_up) continue;
@@ -91,8 +89,8 @@ void check_one_operation(const std::vector<u32>& statuses, AbortMoment at, u32 a
   for (const auto& field : AdaptiveCounters::fields()) {
     UNSCOPED_INFO(field.name << " " << me.counters.*field.member << ", wanted " << wanted.*field.member);
   }
-  FAIL(statuses.size() << " aborts, first 0x" << std::hex << statuses[0] << ", moment " << static_cast<int>(at) << ", access "
-                       << access);
+  FAIL(statuses.size() << " aborts, first 0x" << std::hex << statuses[0] << ", moment " << static_cast<int>(at)
+                       << ", access " << access);
 }
 
 TEST_CASE("Each status has its answer, as often as is said and not once more") {
@@ -136,7 +134,7 @@ TEST_CASE("A scout runs the body outside transactions and leaves nothing behind"
   CHECK(outside == 1);
   CHECK(inside == 1);
   REQUIRE(made.size() == 2);
-  CHECK(made[0] == made[1]);   // the block whose page the scout has touched
+  CHECK(made[0] == made[1]);  // the block whose page the scout has touched
   CHECK(house.memory.bytes().live == sizeof(Block));
   CHECK(me.counters.scout_repaired == 1);
 }
@@ -153,7 +151,7 @@ TEST_CASE("What is unlinked waits for scouts") {
     block = tx.template make<Block>();
     return 0;
   });
-  other.reclaim.enter();   // as a scout does
+  other.reclaim.enter();  // as a scout does
   house.policy.write(me, [&](auto& tx) -> Attempt<int> {
     tx.retire(block, sizeof(Block));
     return 0;
@@ -173,7 +171,7 @@ TEST_CASE("From its third conflict on an operation is in the queue") {
         AbortInjection::Script(conflicts, PlannedAbort{.at = AbortMoment::kCommit, .status = kAbortConflict})));
     house.policy.write(me, [](auto&) -> Attempt<int> { return 0; });
     CHECK(me.counters.commits == 1);
-    CHECK(Watched::exchanges == (conflicts == 3));   // of the queue's end; the lock is not taken
+    CHECK(Watched::exchanges == (conflicts == 3));  // of the queue's end; the lock is not taken
   }
 }
 

@@ -19,14 +19,14 @@ class OneAtomic : public CoarsePolicy<M> {
 
   template <class Me, class Body>
   auto read(Me& me, Body&& body) {
-    operations_.fetch_add(1, kRelaxed);   // counts; orders nothing
+    operations_.fetch_add(1, kRelaxed);  // counts; orders nothing
     DirectTx<M> tx(*me.pool);
     auto attempt = body(tx);
     return finish_reading(attempt);
   }
   template <class Me, class Body>
   auto write(Me& me, Body&& body) {
-    operations_.fetch_add(1, kRelaxed);   // counts; orders nothing
+    operations_.fetch_add(1, kRelaxed);  // counts; orders nothing
     DirectTx<M> tx(*me.pool);
     auto attempt = body(tx);
     return finish_writing(tx, attempt);

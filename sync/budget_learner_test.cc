@@ -9,7 +9,7 @@ namespace latchlab {
 namespace {
 
 constexpr u64 kOps = 4'000'000;
-constexpr u64 kStart = 1'000'000;   // ns; no clock begins at 0
+constexpr u64 kStart = 1'000'000;  // ns; no clock begins at 0
 
 struct Spent {
   std::array<u64, kBudgets.size()> ops{};
@@ -91,7 +91,7 @@ TEST_CASE("What a thread does between operations decides nothing if it is told")
       if (learner.count()) learner.end_window(now);
       if (i % 8192 != 8191) continue;
       if (told) learner.pause(now);
-      now += u64{8192} * 25;   // the next operations are made ready
+      now += u64{8192} * 25;  // the next operations are made ready
     }
     CAPTURE(told, learner.changes());
     CHECK((learner.changes() <= 1) == told);
@@ -111,14 +111,14 @@ TEST_CASE("A pause within a window leaves it as long as it was") {
     }
     return windows;
   };
-  CHECK(run(4, 100) == 1);   // not timed: nobody knows when it began
+  CHECK(run(4, 100) == 1);  // not timed: nobody knows when it began
   CHECK(run(2, 100) == 0);
   learner.pause(now);
-  learner.pause(now + 50);   // still the same
+  learner.pause(now + 50);  // still the same
   now += 1'000'000;
-  CHECK(run(1, 100) == 1);   // ends the pause
+  CHECK(run(1, 100) == 1);  // ends the pause
   CHECK(run(1, 100) == 0);
-  CHECK(run(1, 100) == 1);   // the fourth of the window
+  CHECK(run(1, 100) == 1);  // the fourth of the window
 }
 
 TEST_CASE("A pause before the first window is none") {
@@ -130,9 +130,8 @@ TEST_CASE("A pause before the first window is none") {
 
 TEST_CASE("An interruption between operations decides nothing") {
   BudgetLearner<> learner;
-  const Spent spent = run(learner, [](u32 budget, u64 i) {
-    return (budget == 2 ? 100.0 : 130.0) + (i % 100'000 == 99'999 ? 1e9 : 0.0);
-  });
+  const Spent spent = run(
+      learner, [](u32 budget, u64 i) { return (budget == 2 ? 100.0 : 130.0) + (i % 100'000 == 99'999 ? 1e9 : 0.0); });
   CHECK(spent.share(2) > .97);
 }
 

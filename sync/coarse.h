@@ -1,8 +1,8 @@
 #pragma once
 // What every coarse policy has and does alike: the types that it is made of, and the cleaning up behind an operation.
 //
-// The body runs and the cleaning up follows apart from it, because the first happens under the lock (or inside a hardware
-// transaction) and the second must not: linking and freeing blocks there would lengthen what everybody waits
+// The body runs and the cleaning up follows apart from it, because the first happens under the lock (or inside a
+// hardware transaction) and the second must not: linking and freeing blocks there would lengthen what everybody waits
 // for, and an exception would leave it locked.
 #include <new>
 #include <stdexcept>
@@ -47,11 +47,12 @@ template <class M, class T>
   return std::move(*attempt);
 }
 
-/// The same for an operation that only read: it has made nothing and retired nothing, so there is nothing to clean up. A
-/// lookup keeps the instructions of one that was written by hand (indexes/codegen_test.cc).
+/// The same for an operation that only read: it has made nothing and retired nothing, so there is nothing to clean up.
+/// A lookup keeps the instructions of one that was written by hand (indexes/codegen_test.cc).
 template <class T>
 [[gnu::always_inline]] inline T finish_reading(Attempt<T>& attempt) {
-  if (!attempt) [[unlikely]] throw std::logic_error("a reading body failed although a coarse policy excludes everybody");
+  if (!attempt) [[unlikely]]
+    throw std::logic_error("a reading body failed although a coarse policy excludes everybody");
   return std::move(*attempt);
 }
 

@@ -31,7 +31,8 @@ class DirectTx {
     }
     [[nodiscard]] Arrival step_to(N* child, u8 guess) {
       node_ = child;
-      if (child->tag() == guess) [[likely]] return Arrival::kGuessed;
+      if (child->tag() == guess) [[likely]]
+        return Arrival::kGuessed;
       return Arrival::kOther;
     }
     [[nodiscard]] bool follow(const void*) const { return true; }

@@ -6,21 +6,23 @@
 //       '--- the policy decides how often <------ abort
 //                   else: under the lock, a fallback
 //
-// The invariant: a transaction commits only while nobody holds the lock. It reads the word first, so it has the word in its
-// read set for as long as it sees anything of the index, and the exchange of whoever takes the lock aborts it. (Reading it
-// last would be cheaper and is unsound: a transaction beside a lock holder sees half-done work and may run anywhere.)
+// The invariant: a transaction commits only while nobody holds the lock. It reads the word first, so it has the word in
+// its read set for as long as it sees anything of the index, and the exchange of whoever takes the lock aborts it.
+// (Reading it last would be cheaper and is unsound: a transaction beside a lock holder sees half-done work and may run
+// anywhere.)
 //
-// Inside a transaction there is nothing but the subscription, the body, and one store of its result: no counter (its line
-// would be written by everybody), no PAUSE, no allocation that can reach the kernel: pools are topped up before each try.
+// Inside a transaction there is nothing but the subscription, the body, and one store of its result: no counter (its
+// line would be written by everybody), no PAUSE, no allocation that can reach the kernel: pools are topped up before
+// each try.
 //
 // A policy derives with itself as `Self`, and decides in
 //
 //     u32 try_once(me, tx, run)            // a transact(), and what must come before it
-//     bool speculate(me, tx, run, status)  // behind a first try that aborted with it. true: `run` has committed in another;
+//     bool speculate(me, tx, run, status)  // after a first try that aborted with it. true: `run` committed in another;
 //                                          // false: this thread now holds lock_
 //
-// which are called only where the lock is elided; elsewhere every operation is a fallback. A policy that elides in another way
-// has a run_elided of its own.
+// which are called only where the lock is elided; elsewhere every operation is a fallback. A policy that elides in
+// another way has a run_elided of its own.
 #include <optional>
 #include <type_traits>
 
@@ -59,7 +61,8 @@ class ElidedLock : public CoarsePolicy<M, Bugs> {
   [[gnu::always_inline]] inline void run_elided(Me& me, Tx& tx, const Run& run) {
     if (elides_) [[likely]] {
       const u32 status = static_cast<Self&>(*this).try_once(me, tx, run);
-      if (status != kCommitted) [[unlikely]] return run_again(me, tx, run, status);
+      if (status != kCommitted) [[unlikely]]
+        return run_again(me, tx, run, status);
       ++me.counters.commits;
     } else {
       ++me.counters.fallbacks;
@@ -71,7 +74,8 @@ class ElidedLock : public CoarsePolicy<M, Bugs> {
 
   /// Waits until nobody holds the lock, and counts how long.
   [[gnu::always_inline]] inline void await_free(RtmCounters& count) const {
-    if (!lock_.busy()) [[likely]] return;
+    if (!lock_.busy()) [[likely]]
+      return;
     const u64 since = M::now();
     lock_.await_free();
     count.wait_ns += M::now() - since;

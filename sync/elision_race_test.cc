@@ -1,5 +1,5 @@
-// Elided locks and hybrid on the race finder: transactions, and the fallbacks of those that are told to abort, side by side.
-// Nobody sees half an operation and none is lost; with a step left out (seeded_bugs.h) some are.
+// Elided locks and hybrid on the race finder: transactions, and the fallbacks of those that are told to abort, side by
+// side. Nobody sees half an operation and none is lost; with a step left out (seeded_bugs.h) some are.
 #include "sync/adaptive.h"
 #include "sync/hle.h"
 #include "sync/hybrid.h"
@@ -45,7 +45,7 @@ TEST_CASE("Seeded bugs: a version that hybrid does not ask or does not change is
     };
     CHECK(found(BugsOnRequest::kDropUpgrade));
     CHECK(found(BugsOnRequest::kDropChange));
-    CHECK(found(BugsOnRequest::kDropValidation));   // of readers; there is no link to be found by
+    CHECK(found(BugsOnRequest::kDropValidation));  // of readers; there is no link to be found by
   }
 }
 

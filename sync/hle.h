@@ -1,6 +1,6 @@
 #pragma once
-// `hle`: the global lock of `spin` under the prefixes of hardware lock elision; `hle:emulated`: the same decisions, made with
-// transactions.
+// `hle`: the global lock of `spin` under the prefixes of hardware lock elision; `hle:emulated`: the same decisions,
+// made with transactions.
 //
 //     XACQUIRE exchange -> body -> XRELEASE store                  elided: nobody's exchange is seen
 //           ^                       |
@@ -8,12 +8,13 @@
 //           |                       | was held
 //           '------ spin until free-'
 //
-// What the software decides is little: the processor runs the exchange for real after every abort, so one abort makes one
-// holder, which aborts everybody who elides. That is why this elision does not scale and `rtm` exists.
+// What the software decides is little: the processor runs the exchange for real after every abort, so one abort makes
+// one holder, which aborts everybody who elides. That is why this elision does not scale and `rtm` exists.
 //
-// Current processors ignore the prefixes. Then every operation takes the lock, and degraded() says so. Under the prefixes the
-// processor tells of no transaction and of no abort: an operation counts as prefix_elided if XTEST said so behind the exchange
-// that it ended with, and as a fallback otherwise. `emulated` needs working transactions and counts as `rtm` does.
+// Current processors ignore the prefixes. Then every operation takes the lock, and degraded() says so. Under the
+// prefixes the processor tells of no transaction and of no abort: an operation counts as prefix_elided if XTEST said so
+// behind the exchange that it ended with, and as a fallback otherwise. `emulated` needs working transactions and counts
+// as `rtm` does.
 #include <array>
 #include <optional>
 #include <string>
@@ -27,7 +28,7 @@
 namespace latchlab {
 
 struct HleOptions {
-  bool emulated = false;   ///< by transactions; the word after the colon
+  bool emulated = false;  ///< by transactions; the word after the colon
 
   /// Throws InputError for any other word.
   static HleOptions parse(const Spec& spec);
@@ -37,7 +38,7 @@ struct HleOptions {
 };
 
 struct HleCounters : RtmCounters {
-  u64 prefix_elided = 0;   ///< operations that the prefixes elided; how often they had begun, nobody knows
+  u64 prefix_elided = 0;  ///< operations that the prefixes elided; how often they had begun, nobody knows
 
   static constexpr auto fields() {
     using C = HleCounters;
@@ -71,14 +72,12 @@ class Hle : public ElidedLock<Hle<M, Bugs>, M, Bugs> {
   }
 
  private:
-  static bool elides(const Options& options) {
-    return options.emulated ? M::transactions_work() : M::prefixes_elide();
-  }
+  static bool elides(const Options& options) { return options.emulated ? M::transactions_work() : M::prefixes_elide(); }
 
   template <class Me, class Run>
   [[gnu::always_inline]] inline void run_elided(Me& me, DirectTx<M>& tx, const Run& run) {
     if (options_.emulated) return Base::run_elided(me, tx, run);
-    (void)me.pool->top_up();   // what follows may be a transaction
+    (void)me.pool->top_up();  // what follows may be a transaction
     this->lock_.lock_by_prefix();
     const bool elided = this->elides_ && M::in_elision();
     run();
@@ -88,7 +87,7 @@ class Hle : public ElidedLock<Hle<M, Bugs>, M, Bugs> {
 
   template <class Me, class Run>
   [[nodiscard, gnu::always_inline]] inline u32 try_once(Me& me, DirectTx<M>& tx, const Run& run) {
-    (void)me.pool->top_up();   // when memory is out this fails, and only who needs memory must fall back and fail
+    (void)me.pool->top_up();  // when memory is out this fails, and only who needs memory must fall back and fail
     return this->transact(me.counters, tx.blocks(), run);
   }
 

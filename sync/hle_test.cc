@@ -1,5 +1,5 @@
-// Every decision that hle takes: what the processor takes under the prefixes is made of transactions on the emulated machine,
-// and what it tells of them is played.
+// Every decision that hle takes: what the processor takes under the prefixes is made of transactions on the emulated
+// machine, and what it tells of them is played.
 #include "sync/hle.h"
 
 #include <string_view>
@@ -40,7 +40,8 @@ TEST_CASE("One abort, of whatever status and wherever, and the exchange is run f
       House<P>::Thread me(house);
       Twins<P::Layout> twins;
       Watched::exchanges = 0;
-      const auto injected = Watched::inject(AbortInjection::script({PlannedAbort{.at = at, .status = status, .access = 1}}));
+      const auto injected =
+          Watched::inject(AbortInjection::script({PlannedAbort{.at = at, .status = status, .access = 1}}));
       house.policy.write(me, [&](auto& tx) { return twins.add_in(tx); });
       house.policy.write(me, [&](auto& tx) { return twins.add_in(tx); });
       CHECK(twins.now().second == 2);
@@ -65,7 +66,7 @@ TEST_CASE("An exchange that finds the lock held is in vain, and is run all the s
   CHECK(seen.counters.commits == 1);
   CHECK(seen.counters.fallbacks == 0);
   CHECK(seen.counters.inconsistency() == "");
-  CHECK(Watched::exchanges == 2);   // the holder's and the vain one, which aborts everybody who elides
+  CHECK(Watched::exchanges == 2);  // the holder's and the vain one, which aborts everybody who elides
 }
 
 TEST_CASE("Each try of hle is preceded by a top-up") {

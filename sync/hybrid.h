@@ -2,18 +2,18 @@
 // `hybrid:N`: readers and descents are those of `olc`; what an operation changes, it changes in one small hardware
 // transaction instead of under latches.
 //
-//     enter epoch -> descend, validating -> upgrade: begin -> versions still as read? -> change them -> stores -> commit
-//          ^                                   |                    | no: abort 0xff
-//          '------- tries left: N + 1 --- abort -------------------'
+//     enter epoch -> descend, validating -> upgrade: begin -> versions as read? -> change them -> stores -> commit
+//          ^                                   |              | no: abort 0xff
+//          '------- tries left: N + 1 --- abort -------------'
 //                   else: the same with latches, on the nodes that upgrade names
 //
 // The invariant: a transaction commits only if every version that it was given still stood when it committed, and it
-// leaves each of them changed. So for readers it is a latch that was taken and released in no time: whoever reads a node
-// before and after the commit validates against two versions, and nobody waits. A latch that is held, or taken later, is a
-// version that differs, or a conflict.
+// leaves each of them changed. So for readers it is a latch that was taken and released in no time: whoever reads a
+// node before and after the commit validates against two versions, and nobody waits. A latch that is held, or taken
+// later, is a version that differs, or a conflict.
 //
-// A transaction is a few lines long and has no misses but those of its stores: the descent, which is what a transaction of
-// `rtm` spends its time on, is outside. Blocks are made before it, so it never calls the kernel for memory.
+// A transaction is a few lines long and has no misses but those of its stores: the descent, which is what a transaction
+// of `rtm` spends its time on, is outside. Blocks are made before it, so it never calls the kernel for memory.
 //
 // An abort begins the operation anew, as a restart does: what aborted it has most likely changed what was read. Every
 // status costs one of the N restarts. Where transactions do not work, everything is latched: `olc`.
@@ -22,13 +22,13 @@
 //
 //     enter epoch -> begin, suspend -> descend, validating -> upgrade: resume -> versions still as read? -> as above
 //
-// The transaction is long, but what the descent reads is neither watched nor counted: nobody's store to a node that was only
-// passed aborts it, and no capacity bounds it. Nor does it prove anything, so the versions are loaded again after the resume
-// and watched from there to the commit: the invariant is the same. (It needs versions: the nodes of `rtm` have none, which
-// is why this is an option here and not there.) Blocks are made inside, the only thing that a descent stores to: the pool is
-// topped up before, and what needs more aborts and gets it outside (up to 1 MiB a block). A body that ends without an
-// upgrade has nothing to commit; its transaction is ended all the same, and counted apart. Where loads cannot be suspended,
-// it is as without suspend.
+// The transaction is long, but what the descent reads is neither watched nor counted: nobody's store to a node that was
+// only passed aborts it, and no capacity bounds it. Nor does it prove anything, so the versions are loaded again after
+// the resume and watched from there to the commit: the invariant is the same. (It needs versions: the nodes of `rtm`
+// have none, which is why this is an option here and not there.) Blocks are made inside, the only thing that a descent
+// stores to: the pool is topped up before, and what needs more aborts and gets it outside (up to 1 MiB a block). A body
+// that ends without an upgrade has nothing to commit; its transaction is ended all the same, and counted apart. Where
+// loads cannot be suspended, it is as without suspend.
 #include <optional>
 #include <span>
 #include <string>
@@ -45,8 +45,8 @@
 namespace latchlab {
 
 struct HybridOptions {
-  u64 restarts = 3;       ///< tries by transaction after the first, 0 to 1,000,000; the number after the colon
-  bool suspend = false;   ///< begin before the descent, whose loads are not tracked
+  u64 restarts = 3;      ///< tries by transaction after the first, 0 to 1,000,000; the number after the colon
+  bool suspend = false;  ///< begin before the descent, whose loads are not tracked
 
   /// Throws InputError for a number out of range, or a word that is none of these.
   static HybridOptions parse(const Spec& spec);
@@ -56,21 +56,21 @@ struct HybridOptions {
 };
 
 struct HybridCounters : TransactionCounters {
-  u64 fallbacks = 0;        ///< changes that were made under latches: all of them where transactions do not work
-  u64 read_restarts = 0;    ///< runs of a reading body that were given up
-  u64 write_restarts = 0;   ///< of a writing one, aborted ones included
-  u64 unused = 0;           ///< transactions that ended without a change, neither begins nor commits; none without suspend
+  u64 fallbacks = 0;       ///< changes that were made under latches: all of them where transactions do not work
+  u64 read_restarts = 0;   ///< runs of a reading body that were given up
+  u64 write_restarts = 0;  ///< of a writing one, aborted ones included
+  u64 unused = 0;  ///< transactions that ended without a change, neither begins nor commits; none without suspend
 
   static constexpr auto fields() {
     using C = HybridCounters;
-    return fields_beside(std::array{CounterField{"fallbacks", &C::fallbacks},
-                                    CounterField{"read_restarts", &C::read_restarts},
-                                    CounterField{"write_restarts", &C::write_restarts},
-                                    CounterField{"unused", &C::unused}});
+    return fields_beside(
+        std::array{CounterField{"fallbacks", &C::fallbacks}, CounterField{"read_restarts", &C::read_restarts},
+                   CounterField{"write_restarts", &C::write_restarts}, CounterField{"unused", &C::unused}});
   }
 };
 
-/// A transaction whose upgrade begins one of the hardware, or goes on with one that was begun before, or locks as any other.
+/// A transaction whose upgrade begins one of the hardware, or goes on with one that was begun before, or locks as any
+/// other.
 template <class M, class Bugs = NoBugs>
 class HybridTx : public VersionedTx<M, Bugs> {
   using Base = VersionedTx<M, Bugs>;
@@ -81,14 +81,15 @@ class HybridTx : public VersionedTx<M, Bugs> {
 
   /// For the policy, before a body that shall descend with suspended loads. False where the transaction has aborted.
   [[nodiscard]] bool begin_suspended() {
-    if (!begun()) [[unlikely]] return false;
+    if (!begun()) [[unlikely]]
+      return false;
     M::suspend_loads();
     return suspended_ = true;
   }
   /// For the policy, after a body that has not upgraded: ends what was begun before it, if anything was.
   void end_unused() {
     if (!suspended_) return;
-    resume();   // before it an end would abort
+    resume();  // before it an end would abort
     M::end();
     unused_ = true;
   }
@@ -116,8 +117,8 @@ class HybridTx : public VersionedTx<M, Bugs> {
     }
   }
 
-  /// For the policy: whether an upgrade has succeeded, whether a transaction has ended without one, and the status of one that
-  /// has aborted.
+  /// For the policy: whether an upgrade has succeeded, whether a transaction has ended without one, and the status of
+  /// one that has aborted.
   bool changes() const { return changes_; }
   bool unused() const { return unused_; }
   u32 status() const { return status_; }
@@ -128,14 +129,16 @@ class HybridTx : public VersionedTx<M, Bugs> {
     for (u32 i = 0; i < noted_; ++i) {
       if (note_[i].latch == lock.latch) return note_[i].version == lock.version;
     }
-    if (noted_ == Base::kMaxLocks) [[unlikely]] Base::overflow();
+    if (noted_ == Base::kMaxLocks) [[unlikely]]
+      Base::overflow();
     note_[noted_++] = lock;
     return true;
   }
   /// What is stored from here on is undone by an abort, suspended_ and changes_ too.
   [[nodiscard]] bool begun() {
     const u32 status = M::begin();
-    if (status == kCommitted) [[likely]] return true;
+    if (status == kCommitted) [[likely]]
+      return true;
     status_ = status;
     return false;
   }
@@ -193,13 +196,13 @@ class Hybrid : public Optimistic<VersionedLayout<M, Bugs>> {
   template <class Me, class Body>
   auto write(Me& me, const Body& body) {
     me.reclaim.enter();
-    u64 tries_left = tries_;   // each abort costs one
+    u64 tries_left = tries_;  // each abort costs one
     for (u32 restarts = 0;; ++restarts) {
       Tx tx(*me.pool, tries_left > 0);
       std::optional<std::invoke_result_t<const Body&, Tx&>> attempt;
       u32 status = M::contain([&] {
         if (tries_left > 0 && suspends_) {
-          (void)me.pool->top_up();   // the body makes its blocks inside
+          (void)me.pool->top_up();  // the body makes its blocks inside
           if (!tx.begin_suspended()) return;
         }
         attempt.emplace(body(tx));
@@ -217,7 +220,8 @@ class Hybrid : public Optimistic<VersionedLayout<M, Bugs>> {
         --tries_left;
         tx.blocks().abandon();
         // Of what is made inside, with suspend.
-        if (classify(status) == AbortCause::kArena) [[unlikely]] (void)me.pool->top_up(Pool<M>::kLargestCarved);
+        if (classify(status) == AbortCause::kArena) [[unlikely]]
+          (void)me.pool->top_up(Pool<M>::kLargestCarved);
         this->give_up(me, kRestart, me.counters.write_restarts, restarts);
       } else if (*attempt) [[likely]] {
         if (!tx.changes()) {

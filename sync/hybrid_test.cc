@@ -1,5 +1,5 @@
-// Every decision that hybrid:N takes after an abort, with aborts planned on the emulated machine, and what its transactions
-// leave for readers.
+// Every decision that hybrid:N takes after an abort, with aborts planned on the emulated machine, and what its
+// transactions leave for readers.
 #include "sync/hybrid.h"
 
 #include <atomic>
@@ -37,9 +37,17 @@ TEST_CASE("The options of hybrid") {
   CHECK_THROWS_AS(parse("hybrid:3,suspend=2"), InputError);
 }
 
-const std::vector<u32> kStatuses{explicit_status(kBusyCode), explicit_status(0x5a), kAbortNested, kAbortDebug,
-                                 kAbortCapacity, kAbortConflict, kAbortConflict | kAbortRetry, kAbortRetry, 0};
-constexpr u32 kAccesses = 7;   // the version, loaded and stored; the first number, loaded and stored; the second, likewise
+const std::vector<u32> kStatuses{explicit_status(kBusyCode),
+                                 explicit_status(0x5a),
+                                 kAbortNested,
+                                 kAbortDebug,
+                                 kAbortCapacity,
+                                 kAbortConflict,
+                                 kAbortConflict | kAbortRetry,
+                                 kAbortRetry,
+                                 0};
+// The version, loaded and stored; the first number, loaded and stored; the second, likewise.
+constexpr u32 kAccesses = 7;
 
 // Whatever an abort says and wherever it comes, it costs one of the restarts; then the change is made under latches.
 void check_one_change(bool suspend, u64 restarts, u64 aborts, u32 status, AbortMoment at, u32 access) {
@@ -67,19 +75,20 @@ void check_one_change(bool suspend, u64 restarts, u64 aborts, u32 status, AbortM
   for (const auto& field : HybridCounters::fields()) same &= me.counters.*field.member == wanted.*field.member;
   if (same) return;
   for_each_counter(me.counters, [](auto name, u64 value) { UNSCOPED_INFO(name << " " << value); });
-  FAIL("hybrid:" << restarts << ",suspend=" << suspend << ", " << aborts << " aborts of status " << status << ", moment "
-                 << static_cast<int>(at) << ", access " << access);
+  FAIL("hybrid:" << restarts << ",suspend=" << suspend << ", " << aborts << " aborts of status " << status
+                 << ", moment " << static_cast<int>(at) << ", access " << access);
 }
 
 TEST_CASE("Every abort of a change costs one restart, and then it is made under latches") {
   for (const bool suspend : {false, true}) {
-    const u32 accesses = kAccesses + suspend;   // the version, loaded by the descent
+    const u32 accesses = kAccesses + suspend;  // the version, loaded by the descent
     for (const u64 restarts : {0, 1, 3}) {
       for (u64 aborts = 0; aborts <= restarts + 2; ++aborts) {
         for (const u32 status : kStatuses) {
           check_one_change(suspend, restarts, aborts, status, AbortMoment::kBegin, 1);
           check_one_change(suspend, restarts, aborts, status, AbortMoment::kCommit, 1);
-          for (u32 k = 1; k < accesses; ++k) check_one_change(suspend, restarts, aborts, status, AbortMoment::kAccess, k);
+          for (u32 k = 1; k < accesses; ++k)
+            check_one_change(suspend, restarts, aborts, status, AbortMoment::kAccess, k);
         }
       }
     }
@@ -111,7 +120,7 @@ TEST_CASE("A change leaves its versions changed and unlocked, by transaction as 
       const auto injected = Emulated::inject(AbortInjection::script(AbortInjection::Script(aborts, PlannedAbort{})));
       house.policy.write(me, [&](auto& tx) -> Attempt<bool> {
         const auto first = tx.enter(&one), second = tx.enter(&other);
-        if (!tx.upgrade(first, second, first)) return kRestart;   // a latch that is named twice is changed once
+        if (!tx.upgrade(first, second, first)) return kRestart;  // a latch that is named twice is changed once
         one.value.store(1);
         return true;
       });
@@ -130,7 +139,7 @@ TEST_CASE("A change of what is not as it was read aborts or restarts, and nothin
   u32 runs = 0;
   house.policy.write(me, [&](auto& tx) -> Attempt<bool> {
     const auto first = tx.enter(&one), second = tx.enter(&other);
-    if (++runs == 1) {   // somebody is faster
+    if (++runs == 1) {  // somebody is faster
       const u64 version = other.latch.version();
       REQUIRE(other.latch.try_lock(version));
       other.latch.unlock(version);
@@ -144,7 +153,7 @@ TEST_CASE("A change of what is not as it was read aborts or restarts, and nothin
   CHECK(me.counters.lock_busy == 1);
   CHECK(me.counters.commits == 1);
   CHECK(one.value.load() == 1);
-  CHECK(one.latch.word() == 256);   // the transaction that aborted has changed it and taken that back
+  CHECK(one.latch.word() == 256);  // the transaction that aborted has changed it and taken that back
 }
 
 TEST_CASE("One latch of two moments is a restart, not a transaction") {
@@ -168,7 +177,9 @@ TEST_CASE("One latch of two moments is a restart, not a transaction") {
   CHECK(me.counters.write_restarts == 1);
 }
 
-TEST_CASE("With suspend the body descends inside the transaction, and what others change beside it aborts nothing but itself") {
+TEST_CASE(
+    "With suspend the body descends inside the transaction, and what others change beside it aborts nothing but "
+    "itself") {
   House<P> house("hybrid:3,suspend=1");
   House<P>::Thread me(house);
   // How often the body runs where another thread changes a node between its descent and its upgrade.
@@ -180,15 +191,15 @@ TEST_CASE("With suspend the body descends inside the transaction, and what other
     house.policy.write(me, [&](auto& tx) -> Attempt<bool> {
       inside &= Emulated::in_transaction();
       const auto reader = tx.enter(&one);
-      if (++runs == 1) {   // somebody is faster
+      if (++runs == 1) {  // somebody is faster
         other = std::thread([&] {
           const u64 version = changed.latch.version();
           if (changed.latch.try_lock(version)) changed.latch.unlock(version);
-          done.store(true, kRelease);   // pairs with the loads below
+          done.store(true, kRelease);  // pairs with the loads below
         });
         const u64 deadline = Emulated::now() + 10'000'000'000;
         while (!done.load(kAcquire) && Emulated::now() < deadline) std::this_thread::yield();
-        CHECK(done.load(kAcquire));   // the transaction keeps nobody out
+        CHECK(done.load(kAcquire));  // the transaction keeps nobody out
       }
       if (!tx.upgrade(reader)) return kRestart;
       one.value.store(one.value.load() + 1);
@@ -251,7 +262,8 @@ struct Large {
   u64 words[32 << 10];
 };
 
-TEST_CASE("With suspend blocks are made inside: the pool is ready for most, and made so for the others after an abort") {
+TEST_CASE(
+    "With suspend blocks are made inside: the pool is ready for most, and made so for the others after an abort") {
   House<P> house("hybrid:1,suspend=1");
   House<P>::Thread me(house);
   CHECK(house.policy.write(me, [](auto& tx) { return Attempt<bool>(tx.template make<Node>() != nullptr); }));
@@ -259,11 +271,11 @@ TEST_CASE("With suspend blocks are made inside: the pool is ready for most, and 
   CHECK(house.policy.write(me, [](auto& tx) { return Attempt<bool>(tx.template make<Large>() != nullptr); }));
   CHECK(me.counters.arena == 1);
   CHECK(me.counters.begins == 1);
-  CHECK(me.counters.unused == 2);   // it did not come to the last try, which has no transaction
+  CHECK(me.counters.unused == 2);  // it did not come to the last try, which has no transaction
 }
 
-/// One fiber changes `below`, and while its body is on the way the other changes `top`, which it has passed. Not both at
-/// once: a store to what the other stores to would be a conflict that suspending cannot avert.
+/// One fiber changes `below`, and while its body is on the way the other changes `top`, which it has passed. Not both
+/// at once: a store to what the other stores to would be a conflict that suspending cannot avert.
 struct Passing {
   using S = Hybrid<Simulated>;
   struct alignas(kLineBytes) SimulatedNode {
@@ -290,7 +302,7 @@ struct Passing {
         below.value.store(below.value.load() + 1);
         return looks != 0;
       });
-      done.store(1, kRelease);   // pairs with the load below
+      done.store(1, kRelease);  // pairs with the load below
     } else {
       while (done.load(kAcquire) == 0) {
         house.policy.write(beside, [&](auto& tx) -> Attempt<bool> {
@@ -308,12 +320,13 @@ struct Passing {
     passed += changed;
     return passer.counters.inconsistency();
   }
-  static inline u32 passed = 0;   // schedules in which the other was fast enough
+  static inline u32 passed = 0;  // schedules in which the other was fast enough
 };
 
 TEST_CASE("With suspend a node that was only passed is not in the read set", "[race]") {
   Passing::passed = 0;
-  const RaceReport report = find_races<Passing>({.schedules = 200, .fibers = 2}, std::string_view("hybrid:3,suspend=1"));
+  const RaceReport report =
+      find_races<Passing>({.schedules = 200, .fibers = 2}, std::string_view("hybrid:3,suspend=1"));
   INFO(report.str());
   CHECK(report.failures == 0);
   CHECK(Passing::passed > 100);

@@ -5,9 +5,9 @@
 //   LatchInStripe  in a table beside them   nodes carry nothing; a further line a node, and strangers share a latch
 //
 // Sharing is safe, since a version then counts the changes of all its nodes: who reads one of them restarts too often
-// and never too seldom. A parent and its child may share: a step asks one latch twice, an upgrade locks it once. A node's
-// stripe is a function of its address, so a block that comes back as another node has the same, and its version never
-// goes back.
+// and never too seldom. A parent and its child may share: a step asks one latch twice, an upgrade locks it once. A
+// node's stripe is a function of its address, so a block that comes back as another node has the same, and its version
+// never goes back.
 #include <memory>
 
 #include "src/base/hash.h"
@@ -17,7 +17,7 @@ namespace latchlab {
 
 template <class M>
 struct LatchInNode {
-  static constexpr bool kTagged = true;   ///< the latch was made with the node's tag
+  static constexpr bool kTagged = true;  ///< the latch was made with the node's tag
   template <class N>
   static VersionLatch<M>& of(N* node) {
     return node->latch;
@@ -49,7 +49,7 @@ class LatchInStripe {
  public:
   static constexpr bool kTagged = false;
 
-  LatchInStripe() = default;   // of no table: to be assigned
+  LatchInStripe() = default;  // of no table: to be assigned
   explicit LatchInStripe(const Stripes<M>& stripes) : stripes_(&stripes) {}
   VersionLatch<M>& of(const void* node) const { return stripes_->of(node); }
 

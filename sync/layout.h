@@ -1,6 +1,6 @@
 #pragma once
-// How an index lays out what is shared: which cells its fields are, what its nodes carry as a latch, and its scale. A layout belongs
-// to a class of transactions, so all coarse policies share one instantiation of an index.
+// How an index lays out what is shared: which cells its fields are, what its nodes carry as a latch, and its scale. A
+// layout belongs to a class of transactions, so all coarse policies share one instantiation of an index.
 #include "src/base/scale.h"
 #include "src/machine/machine.h"
 #include "sync/seeded_bugs.h"
@@ -11,7 +11,7 @@ namespace latchlab {
 /// What a node carries that has no latch of its own.
 struct NoLatch {
   NoLatch() = default;
-  explicit NoLatch(u8) {}   // who wants a node's tag asks the node
+  explicit NoLatch(u8) {}  // who wants a node's tag asks the node
 };
 
 /// Nodes that are protected as a whole by the policy: plain fields, no latch.
@@ -49,7 +49,8 @@ struct LatchFreeLayout : VersionedLayout<M, SeededBugs> {
   static constexpr bool kLatchFreeReaders = true;
 };
 
-/// Racy fields and no latch in a node: versions are in a table beside the nodes, or there are none and a lock covers all.
+/// Racy fields and no latch in a node: versions are in a table beside the nodes, or there are none and a lock covers
+/// all.
 template <class M, class SeededBugs = NoBugs>
 struct UnlatchedLayout : VersionedLayout<M, SeededBugs> {
   using Latch = NoLatch;

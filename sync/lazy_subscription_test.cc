@@ -1,11 +1,11 @@
-// Why a transaction looks at the lock first. Looking last, before the commit (lazy subscription), would keep the word in its
-// read set for a moment only, and that it sees half of what a holder does is mostly repaired: the holder's next store aborts it.
-// But until then it runs on values that no operation leaves, and what it does with them may decide which word it looks at in
-// the end (Dice et al., "Pitfalls of lazy subscription", 2014, know more such ways):
+// Why a transaction looks at the lock first. Looking last, before the commit (lazy subscription), would keep the word
+// in its read set for a moment only, and that it sees half of what a holder does is mostly repaired: the holder's next
+// store aborts it. But until then it runs on values that no operation leaves, and what it does with them may decide
+// which word it looks at in the end (Dice et al., "Pitfalls of lazy subscription", 2014, know more such ways):
 //
 //     holder of word 0             transaction
 //     exchange, first = 1
-//                                  begin; first is 1, second is 0; note[first - second] = 1, where the word's number was
+//                                  begin; first is 1, second is 0; note[first - second] = 1, over the word's number
 //                                  look at word 1: free; commit
 //     second = 1, word 0 = 0
 //
@@ -42,7 +42,8 @@ constexpr std::string_view kCommittedHalf = "a transaction committed what it saw
 enum class Subscribes { kNever, kBefore, kLast, kFirst };
 enum class Asked { kRuns, kCommits, kCommitsAstray };
 
-/// What a thread keeps in memory of itself: scratch space, and behind it the number of the word that it takes for the lock.
+/// What a thread keeps in memory of itself: scratch space, and behind it the number of the word that it takes for the
+/// lock.
 struct alignas(kLineBytes) Note {
   Simulated::Plain<u64> scratch_and_word[2];
 };
@@ -86,7 +87,7 @@ template <Subscribes kWhen, Asked kAsked>
 struct ByHand : Litmus<Spin<Simulated>> {
   static constexpr std::string_view kPolicy = "by hand";
 
-  std::array<SpinLock<Simulated>, 2> words;   // nobody takes the second
+  std::array<SpinLock<Simulated>, 2> words;  // nobody takes the second
 
   void fiber(u32 id) {
     take_turns(id, kAsked == Asked::kRuns, kAsked == Asked::kCommitsAstray,
@@ -124,19 +125,21 @@ struct UnderPolicy : Litmus<P> {
   using Litmus<P>::Litmus;
 
   void fiber(u32 id) {
-    this->take_turns(id, true, true, [&](const auto& body) { return this->house.policy.write(this->threads[id], body); });
+    this->take_turns(id, true, true,
+                     [&](const auto& body) { return this->house.policy.write(this->threads[id], body); });
   }
 };
 
 TEST_CASE("Lazy subscription: a transaction that looks at the lock last commits half an operation", "[race][no-tsan]") {
   constexpr auto kLast = Subscribes::kLast;
   CHECK(fails_with<ByHand<kLast, Asked::kRuns>>(kRanOnHalf));
-  check_no_race<ByHand<kLast, Asked::kCommits>>();   // repaired, as long as it still finds the lock
+  check_no_race<ByHand<kLast, Asked::kCommits>>();  // repaired, as long as it still finds the lock
   CHECK(fails_with<ByHand<kLast, Asked::kCommitsAstray>>(kCommittedHalf));
 }
 
-TEST_CASE("Lazy subscription: a transaction that is begun beside a free lock or looks at none commits half an operation",
-          "[race][no-tsan]") {
+TEST_CASE(
+    "Lazy subscription: a transaction that is begun beside a free lock or looks at none commits half an operation",
+    "[race][no-tsan]") {
   CHECK(fails_with<ByHand<Subscribes::kBefore, Asked::kRuns>>(kRanOnHalf));
   CHECK(fails_with<ByHand<Subscribes::kBefore, Asked::kCommits>>(kCommittedHalf));
   CHECK(fails_with<ByHand<Subscribes::kBefore, Asked::kCommitsAstray>>(kCommittedHalf));
@@ -152,7 +155,8 @@ TEST_CASE("Lazy subscription: a transaction that looks at the lock first sees no
   check_no_race<ByHand<kFirst, Asked::kCommitsAstray>>();
 }
 
-TEST_CASE("Lazy subscription: no policy that elides a lock lets a transaction see half an operation", "[race][no-tsan]") {
+TEST_CASE("Lazy subscription: no policy that elides a lock lets a transaction see half an operation",
+          "[race][no-tsan]") {
   check_no_race<UnderPolicy<Rtm<Simulated>>>("rtm:1");
   check_no_race<UnderPolicy<Rtm<Simulated>>>("rtm:0,wait=0,busy_counts=0,respec=0,obey_retry=1");
   check_no_race<UnderPolicy<Hle<Simulated>>>("hle:emulated");

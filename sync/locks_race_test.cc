@@ -21,7 +21,7 @@ TEST_CASE("Races: every global lock keeps operations apart", "[race]") {
   check_no_race<WriteAndRead<SharedMutex<Simulated>>>();
   check_no_race<WriteAndRead<Ticket<Simulated>>>();
   check_no_race<WriteAndRead<Mcs<Simulated>>>();
-  check_no_race<WriteAndRead<Hle<Simulated>>>("hle");   // the prefixes, on a machine that does not heed them
+  check_no_race<WriteAndRead<Hle<Simulated>>>("hle");  // the prefixes, on a machine that does not heed them
 }
 
 /// Each stays inside until all have come: a deadlock unless readers share.
@@ -47,8 +47,8 @@ TEST_CASE("Races: readers are inside together where a lock lets them share", "[r
 
 /// The simulated machine, but who waits, and on which word, is noted: as bits and by the numbers of the fibers.
 struct Noting : Simulated {
-  static inline u64 called = 0;    // ask for the lock and have not had it
-  static inline u64 waiting = 0;   // those of them that have been seen to wait
+  static inline u64 called = 0;   // ask for the lock and have not had it
+  static inline u64 waiting = 0;  // those of them that have been seen to wait
   static inline std::array<const void*, kFibers> word{};
   static inline bool word_is_shared = false;
 

@@ -1,5 +1,6 @@
 #pragma once
-// `make`, the same for every transaction: a block of the thread's pool that goes back to it if the attempt is abandoned.
+// `make`, the same for every transaction: a block of the thread's pool that goes back to it if the attempt is
+// abandoned.
 #include <new>
 #include <type_traits>
 #include <utility>
@@ -16,7 +17,8 @@ template <class N, class M, class... Args>
   std::size_t bytes = sizeof(N);
   if constexpr (requires { N::bytes_for(args...); }) bytes = N::bytes_for(args...);
   void* const block = blocks.make(bytes);
-  if (block == nullptr) [[unlikely]] return nullptr;
+  if (block == nullptr) [[unlikely]]
+    return nullptr;
   M::touch(block, bytes, Access::kWrite);
   return new (block) N(std::forward<Args>(args)...);
 }

@@ -42,18 +42,18 @@ class McsLock {
     // it is about to write. Release: pairs with the exchange of the one behind, which writes ours.
     Guard* const before = tail_.exchange(&mine, kAcqRel);
     if (before == nullptr) return;
-    before->next_.store(&mine, kRelease);   // pairs with leave, which writes our turn
-    M::wait_until(mine.turn_, [](u32 turn) { return turn != 0; });   // its acquire pairs with leave
+    before->next_.store(&mine, kRelease);                           // pairs with leave, which writes our turn
+    M::wait_until(mine.turn_, [](u32 turn) { return turn != 0; });  // its acquire pairs with leave
   }
 
   void leave(Guard& mine) {
-    Guard* behind = mine.next_.load(kAcquire);   // pairs with enter
+    Guard* behind = mine.next_.load(kAcquire);  // pairs with enter
     if (behind == nullptr) {
       Guard* last = &mine;
-      if (tail_.compare_exchange(last, nullptr, kRelease)) return;   // pairs with the exchange in enter
-      behind = M::wait_until(mine.next_, [](Guard* next) { return next != nullptr; });   // its acquire pairs with enter
+      if (tail_.compare_exchange(last, nullptr, kRelease)) return;  // pairs with the exchange in enter
+      behind = M::wait_until(mine.next_, [](Guard* next) { return next != nullptr; });  // its acquire pairs with enter
     }
-    behind->turn_.store(1, kRelease);   // pairs with the wait in enter
+    behind->turn_.store(1, kRelease);  // pairs with the wait in enter
   }
 
   typename M::template Atomic<Guard*> tail_{nullptr};

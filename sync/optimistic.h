@@ -38,8 +38,8 @@ class Optimistic : public Promises {
   using Options = NoOptions;
 
   struct Counters {
-    u64 read_restarts = 0;    ///< runs of a reading body that were given up
-    u64 write_restarts = 0;   ///< of a writing one
+    u64 read_restarts = 0;   ///< runs of a reading body that were given up
+    u64 write_restarts = 0;  ///< of a writing one
 
     static constexpr auto fields() {
       return std::array{CounterField{"read_restarts", &Counters::read_restarts},
@@ -78,18 +78,21 @@ class Optimistic : public Promises {
     return me.reclaim.decide([&](const auto& reclaim) __attribute__((always_inline)) {
       reclaim.enter();
       auto attempt = run_once(body, begin);
-      if (!attempt) [[unlikely]] return run_again(me, body, begin, attempt.failure());
-      reclaim.leave();   // nothing was latched or retired
+      if (!attempt) [[unlikely]]
+        return run_again(me, body, begin, attempt.failure());
+      reclaim.leave();  // nothing was latched or retired
       return *std::move(attempt);
     });
   }
 
-  /// One run of a reading body. What it made, if it did, goes back here: where it makes nothing the lists stay in registers.
+  /// One run of a reading body. What it made, if it did, goes back here: where it makes nothing the lists stay in
+  /// registers.
   template <class Body, class Begin>
   [[gnu::always_inline]] static auto run_once(const Body& body, const Begin& begin) {
     auto tx = begin();
     auto attempt = body(tx);
-    if (!attempt) [[unlikely]] tx.blocks().abandon();
+    if (!attempt) [[unlikely]]
+      tx.blocks().abandon();
     return attempt;
   }
   /// The runs after one that failed. Apart, with copies of its own, so that the loop of lookups keeps its registers.

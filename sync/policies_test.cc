@@ -40,8 +40,7 @@ namespace {
 template <class M>
 constexpr bool kRunsOn = Policy<None<M>> && Policy<OneAtomic<M>> && Policy<Mutex<M>> && Policy<Spin<M>> &&
                          Policy<Ticket<M>> && Policy<Mcs<M>> && Policy<RwSpin<M>> && Policy<SharedMutex<M>> &&
-                         Policy<Rtm<M>> && Policy<Olc<M>> && Policy<Rowex<M>> && Policy<Striped<M>> &&
-                         Policy<Seq<M>>;
+                         Policy<Rtm<M>> && Policy<Olc<M>> && Policy<Rowex<M>> && Policy<Striped<M>> && Policy<Seq<M>>;
 static_assert(kRunsOn<Native> && kRunsOn<Emulated> && kRunsOn<Simulated>);
 static_assert(Policy<TbbRw<Native>> && Policy<TbbSpec<Native>> && Policy<TbbSpecRw<Native>>);
 
@@ -79,8 +78,8 @@ using testing::House;
 using testing::Twins;
 
 constexpr u32 kThreads = 4;
-constexpr u32 kYieldEvery = 61;   // operations
-constexpr u32 kWrites = 10000;  // of each thread, and as many reads
+constexpr u32 kYieldEvery = 61;  // operations
+constexpr u32 kWrites = 10000;   // of each thread, and as many reads
 // Under a lock that serves in order of arrival: where threads share processors every operation waits for a switch.
 constexpr u32 kFairWrites = 300;
 
@@ -88,7 +87,7 @@ template <class P>
 struct Hammered {
   typename Twins<typename P::Layout>::Both end;
   u64 torn_reads = 0;
-  u64 repeated_values = 0;   // what a write returned must grow from call to call of one thread
+  u64 repeated_values = 0;  // what a write returned must grow from call to call of one thread
   std::vector<typename P::Counters> counters;
 };
 
@@ -272,17 +271,21 @@ TEST_CASE("Without synchronization one thread may write, and atomic adds once an
   check_one_writer<None<Counting>>();
   CHECK(Counting::additions == 0);
   check_one_writer<OneAtomic<Counting>>();
-  CHECK(Counting::additions == 200);   // a hundred writes and a hundred reads
+  CHECK(Counting::additions == 200);  // a hundred writes and a hundred reads
   static_assert(!None<Native>::kManyWriters && !OneAtomic<Native>::kManyWriters);
 }
 
 // Threads that load the index pass the lock around once a chunk (harness/trial/run_trial.cc).
 TEST_CASE("Policies that are one lock say that writers take turns, those that elide or latch nodes do not") {
-  static_assert(Mutex<Native>::kWritersTakeTurns && Spin<Native>::kWritersTakeTurns && Ticket<Native>::kWritersTakeTurns);
-  static_assert(Mcs<Native>::kWritersTakeTurns && RwSpin<Native>::kWritersTakeTurns && SharedMutex<Native>::kWritersTakeTurns);
+  static_assert(Mutex<Native>::kWritersTakeTurns && Spin<Native>::kWritersTakeTurns &&
+                Ticket<Native>::kWritersTakeTurns);
+  static_assert(Mcs<Native>::kWritersTakeTurns && RwSpin<Native>::kWritersTakeTurns &&
+                SharedMutex<Native>::kWritersTakeTurns);
   static_assert(TbbRw<Native>::kWritersTakeTurns);
-  static_assert(!Rtm<Native>::kWritersTakeTurns && !Hle<Native>::kWritersTakeTurns && !Adaptive<Native>::kWritersTakeTurns);
-  static_assert(!Olc<Native>::kWritersTakeTurns && !Rowex<Native>::kWritersTakeTurns && !Hybrid<Native>::kWritersTakeTurns);
+  static_assert(!Rtm<Native>::kWritersTakeTurns && !Hle<Native>::kWritersTakeTurns &&
+                !Adaptive<Native>::kWritersTakeTurns);
+  static_assert(!Olc<Native>::kWritersTakeTurns && !Rowex<Native>::kWritersTakeTurns &&
+                !Hybrid<Native>::kWritersTakeTurns);
   SUCCEED("it is said to the compiler");
 }
 
@@ -573,8 +576,9 @@ TEST_CASE("striped takes a number of stripes in range, and says which range") {
   CHECK(stripes("striped:1048576") == Resolved{{"stripes", "1048576"}});
   CHECK(!StripedOptions::about("stripes").empty());
   for (const auto* number : {"0", "1048577", "-1", "some"}) {
-    CHECK_THROWS_WITH(stripes("striped:" + std::string(number)),
-                      Catch::StartsWith("policy striped: '" + std::string(number) + "' must be a whole number from 1 to 1048576"));
+    CHECK_THROWS_WITH(
+        stripes("striped:" + std::string(number)),
+        Catch::StartsWith("policy striped: '" + std::string(number) + "' must be a whole number from 1 to 1048576"));
   }
   CHECK_THROWS_AS(stripes("striped:64,wait=1"), InputError);
 }

@@ -55,8 +55,9 @@ struct Nothing {
   void operator()() const {}
 };
 
-/// Two numbers that every operation leaves equal. Who sees them differ has seen half an operation. An operation lingers between the
-/// two, long enough for another processor to come by, and then does what its caller passes along, if anything.
+/// Two numbers that every operation leaves equal. Who sees them differ has seen half an operation. An operation lingers
+/// between the two, long enough for another processor to come by, and then does what its caller passes along, if
+/// anything.
 template <class Layout>
 class Twins {
  public:
@@ -102,8 +103,8 @@ class Twins {
   Node node_;
 };
 
-/// The emulated machine, but whoever waits or exchanges is noticed. It is how tests know that the other thread has come as far
-/// as the lock, without looking at a clock.
+/// The emulated machine, but whoever waits or exchanges is noticed. It is how tests know that the other thread has come
+/// as far as the lock, without looking at a clock.
 struct Watched : Emulated {
   static inline std::atomic<u32> waits{0}, exchanges{0};
   // Relaxed, both counts: they order nothing.
@@ -128,8 +129,8 @@ struct Beside {
   bool done_while_held = false;
 };
 
-/// One operation beside a thread that falls back and holds the lock until the other either waits for it or is through. P runs
-/// on Watched.
+/// One operation beside a thread that falls back and holds the lock until the other either waits for it or is through.
+/// P runs on Watched.
 template <class P>
 Beside<typename P::Counters> run_beside_a_held_lock(std::string_view spec) {
   House<P> house(spec);

@@ -1,6 +1,6 @@
 #pragma once
-// The promises of a policy beyond the types and functions that concept Policy asks for (concepts.h). Every policy derives from
-// Promises, whose members are the defaults, and names again what it promises otherwise.
+// The promises of a policy beyond the types and functions that concept Policy asks for (concepts.h). Every policy
+// derives from Promises, whose members are the defaults, and names again what it promises otherwise.
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,7 +18,8 @@ struct Promises {
   static constexpr bool kElides = false;
   /// If so: those that only read, too.
   static constexpr bool kElidesReads = true;
-  /// An operation is alone with the index: nothing that needs no memory can fail, and several updates may be one attempt.
+  /// An operation is alone with the index: nothing that needs no memory can fail, and several updates may be one
+  /// attempt.
   static constexpr bool kExcludes = false;
   /// Bodies are also run for nothing but the pages that they touch, on what nothing proves.
   static constexpr bool kScouts = false;

@@ -1,6 +1,6 @@
 #pragma once
-// Policies on the race finder: a crew of fibers under one policy, an operation that can be torn, and how a test says that a
-// race is found, or that none is.
+// Policies on the race finder: a crew of fibers under one policy, an operation that can be torn, and how a test says
+// that a race is found, or that none is.
 #include <deque>
 #include <string>
 #include <string_view>

@@ -35,7 +35,7 @@ namespace latchlab {
 
 /// The words of the essay above, with their defaults.
 struct RtmOptions {
-  u64 restarts = 20;   ///< tries after the first, 0 to 1,000,000; the number after the colon
+  u64 restarts = 20;  ///< tries after the first, 0 to 1,000,000; the number after the colon
   bool wait = true;
   bool busy_counts = true;
   bool obey_retry = false;
@@ -71,14 +71,14 @@ class Rtm : public ElidedLock<Rtm<M, Bugs>, M, Bugs> {
   template <class Me, class Run>
   [[nodiscard, gnu::always_inline]] inline u32 try_once(Me& me, DirectTx<M>& tx, const Run& run) {
     if (options_.wait) this->await_free(me.counters);
-    (void)me.pool->top_up();   // when memory is out this fails, and only who needs memory must fall back and fail
+    (void)me.pool->top_up();  // when memory is out this fails, and only who needs memory must fall back and fail
     return this->transact(me.counters, tx.blocks(), run);
   }
 
   template <class Me, class Run>
   [[nodiscard]] bool speculate(Me& me, DirectTx<M>& tx, const Run& run, u32 status) {
     RtmCounters& count = me.counters;
-    u64 extra = 0;   // what the pool must hold beyond the usual, once an attempt has needed more
+    u64 extra = 0;  // what the pool must hold beyond the usual, once an attempt has needed more
     u64 tries_left = options_.restarts + 1;
     while (status != kCommitted) {
       const AbortCause cause = classify(status);

@@ -17,13 +17,13 @@ namespace latchlab {
 
 /// Of every policy that runs transactions.
 struct TransactionCounters {
-  u64 begins = 0;         ///< transactions begun
-  u64 commits = 0;        ///< transactions committed
-  u64 lock_busy = 0, arena = 0, explicit_other = 0;   ///< aborts by class, see AbortCause
+  u64 begins = 0;                                    ///< transactions begun
+  u64 commits = 0;                                   ///< transactions committed
+  u64 lock_busy = 0, arena = 0, explicit_other = 0;  ///< aborts by class, see AbortCause
   u64 nested = 0, debug = 0, capacity = 0, conflict = 0, retry_only = 0, zero = 0;
   /// Commits by the number of the try, from the second on; what is missing to `commits` are first ones.
   u64 commits_at_2 = 0, commits_at_3 = 0, commits_at_4_to_7 = 0, commits_at_8_to_15 = 0, commits_at_16_on = 0;
-  std::array<u64, kAbortBits + 1> histogram{};   ///< aborts by the bits of their status
+  std::array<u64, kAbortBits + 1> histogram{};  ///< aborts by the bits of their status
 
   /// The counter of each class, in the order of AbortCause. Their names are those of kWords<AbortCause>.
   static constexpr auto abort_fields() {
@@ -99,7 +99,8 @@ struct TransactionCounters {
 
 static_assert(TransactionCounters::abort_fields().size() == kWords<AbortCause>.size());
 
-/// What contradicts what, in one line; empty when each of `ops` operations was elided, as counted by `name`, or fell back.
+/// What contradicts what, in one line; empty when each of `ops` operations was elided, as counted by `name`, or fell
+/// back.
 inline std::string unaccounted(u64 ops, const char* name, u64 elided, u64 fallbacks) {
   if (ops == elided + fallbacks) return "";
   return "ops " + std::to_string(ops) + " are not " + name + " " + std::to_string(elided) + " + fallbacks " +
@@ -108,12 +109,12 @@ inline std::string unaccounted(u64 ops, const char* name, u64 elided, u64 fallba
 
 /// Of an elided lock.
 struct RtmCounters : TransactionCounters {
-  u64 ops = 0;            ///< operations begun
-  u64 fallbacks = 0;      ///< operations that took the lock: all of them where transactions do not work
-  u64 respeculations = 0; ///< new budgets because the lock was held when the old one was used up
-  u64 wait_ns = 0;        ///< until the lock was free
-  u64 retry_ns = 0;       ///< from the first abort of an operation to its commit, or until it had the lock; waits included
-  u64 hold_ns = 0;        ///< with the lock after that
+  u64 ops = 0;             ///< operations begun
+  u64 fallbacks = 0;       ///< operations that took the lock: all of them where transactions do not work
+  u64 respeculations = 0;  ///< new budgets because the lock was held when the old one was used up
+  u64 wait_ns = 0;         ///< until the lock was free
+  u64 retry_ns = 0;  ///< from the first abort of an operation to its commit, or until it had the lock; waits included
+  u64 hold_ns = 0;   ///< with the lock after that
 
   /// All fields of a struct C that has these and its `own`.
   template <class C, std::size_t kOwn>

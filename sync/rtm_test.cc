@@ -108,7 +108,7 @@ const std::vector<u32> kStatuses{explicit_status(kBusyCode),
                                  kAbortConflict | kAbortRetry,
                                  kAbortRetry,
                                  0};
-constexpr u32 kAccesses = 5;   // of a transaction that adds: the lock word, and each of the twins twice
+constexpr u32 kAccesses = 5;  // of a transaction that adds: the lock word, and each of the twins twice
 
 RtmOptions with(u64 restarts, u32 flags) {
   return {.restarts = restarts,
@@ -124,8 +124,7 @@ std::string spec_of(const RtmOptions& options) {
   return spec.str();
 }
 
-void check_one_operation(const RtmOptions& options, const std::vector<u32>& statuses, AbortMoment at,
-                         u32 access) {
+void check_one_operation(const RtmOptions& options, const std::vector<u32>& statuses, AbortMoment at, u32 access) {
   using P = Rtm<Emulated>;
   House<P> house(spec_of(options));
   House<P>::Thread me(house);
@@ -159,9 +158,8 @@ void check_one_operation(const RtmOptions& options, const std::vector<u32>& stat
   same &= before == 0 && twins.now().first == 1 && twins.now().second == 1;
   if (same) return;
   for_each_counter(me.counters, [](auto name, u64 value) { UNSCOPED_INFO(name << " " << value); });
-  FAIL(spec_of(options) << ", " << statuses.size() << " aborts, first 0x" << std::hex << statuses[0]
-                        << ", moment " << static_cast<int>(at) << ", access " << access
-                        << ", expected begins " << expected.begins);
+  FAIL(spec_of(options) << ", " << statuses.size() << " aborts, first 0x" << std::hex << statuses[0] << ", moment "
+                        << static_cast<int>(at) << ", access " << access << ", expected begins " << expected.begins);
 }
 
 TEST_CASE("Budgets are exact for every status, moment and combination of options") {
@@ -198,11 +196,11 @@ TEST_CASE("While the lock is held nobody commits, and the options say what happe
     u64 begins, commits, fallbacks, lock_busy, respeculations;
   };
   const Case cases[] = {
-      {"rtm:2,wait=1,busy_counts=1,respec=1", 1, 1, 0, 0, 0},   // waits, then runs
+      {"rtm:2,wait=1,busy_counts=1,respec=1", 1, 1, 0, 0, 0},  // waits, then runs
       {"rtm:2,wait=1,busy_counts=1,respec=0", 1, 1, 0, 0, 0},
-      {"rtm:2,wait=0,busy_counts=1,respec=1", 4, 1, 0, 3, 1},   // burns its budget, waits, speculates again
-      {"rtm:2,wait=0,busy_counts=1,respec=0", 3, 0, 1, 3, 0},   // burns its budget, queues for the lock
-      {"rtm:0,wait=0,busy_counts=0,respec=1", 2, 1, 0, 1, 0},   // does not pay, but waits
+      {"rtm:2,wait=0,busy_counts=1,respec=1", 4, 1, 0, 3, 1},  // burns its budget, waits, speculates again
+      {"rtm:2,wait=0,busy_counts=1,respec=0", 3, 0, 1, 3, 0},  // burns its budget, queues for the lock
+      {"rtm:0,wait=0,busy_counts=0,respec=1", 2, 1, 0, 1, 0},  // does not pay, but waits
       {"rtm:0,wait=0,busy_counts=0,respec=0", 2, 1, 0, 1, 0},
       // Our own abort carries no advice about retrying.
       {"rtm:2,wait=0,busy_counts=1,respec=0,obey_retry=1", 3, 0, 1, 3, 0},

@@ -20,20 +20,20 @@ template <class M>
 class RwSpinLock {
  public:
   void lock_shared() {
-    while (word_.fetch_add(kReader, kAcquire) & (kWriter | kPending)) {   // pairs with unlock
-      word_.fetch_add(-kReader, kRelaxed);   // has read nothing that a writer would have to wait for
+    while (word_.fetch_add(kReader, kAcquire) & (kWriter | kPending)) {  // pairs with unlock
+      word_.fetch_add(-kReader, kRelaxed);  // has read nothing that a writer would have to wait for
       M::wait_until(word_, [](u32 word) { return (word & (kWriter | kPending)) == 0; });
     }
   }
   void unlock_shared() {
-    word_.fetch_add(-kReader, kRelease);   // pairs with lock: our reads come before its stores
+    word_.fetch_add(-kReader, kRelease);  // pairs with lock: our reads come before its stores
   }
 
   void lock() {
     const auto nobody_inside = [](u32 word) { return (word & ~kPending) == 0; };
-    for (u32 word = word_.load(kRelaxed);;) {   // relaxed: a guess, which the exchange proves
+    for (u32 word = word_.load(kRelaxed);;) {  // relaxed: a guess, which the exchange proves
       if (nobody_inside(word)) {
-        if (word_.compare_exchange(word, kWriter, kAcquire)) return;   // pairs with unlock and unlock_shared
+        if (word_.compare_exchange(word, kWriter, kAcquire)) return;  // pairs with unlock and unlock_shared
       } else if (!(word & kPending)) {
         // Relaxed: the bit asks readers to wait and publishes nothing.
         if (word_.compare_exchange(word, word | kPending, kRelaxed)) word |= kPending;
@@ -43,7 +43,7 @@ class RwSpinLock {
     }
   }
   void unlock() {
-    word_.fetch_add(-kWriter, kRelease);   // pairs with lock and lock_shared
+    word_.fetch_add(-kWriter, kRelease);  // pairs with lock and lock_shared
   }
 
  private:

@@ -1,13 +1,13 @@
 #pragma once
 // A direct transaction that can also scout: run a body for nothing but the pages that it touches.
 //
-// A scout reads what the operation will read, without a lock and outside hardware transactions, and makes the blocks that it
-// will make, which go back to the pool, from where the next run takes them again. It stops at the upgrade. So a page that
-// aborts transactions because nobody has touched it, or because its Accessed bit was cleared, is repaired, and nothing is
-// changed. (A page that can be read and not written is not: only the operation itself may store.)
+// A scout reads what the operation will read, without a lock and outside hardware transactions, and makes the blocks
+// that it will make, which go back to the pool, from where the next run takes them again. It stops at the upgrade. So a
+// page that aborts transactions because nobody has touched it, or because its Accessed bit was cleared, is repaired,
+// and nothing is changed. (A page that can be read and not written is not: only the operation itself may store.)
 //
-// What a scout sees is proved by nothing. It needs an index whose bodies come to no harm by that (BearsScouts, concepts.h), racy
-// cells, and a grace period for what others unlink.
+// What a scout sees is proved by nothing. It needs an index whose bodies come to no harm by that (BearsScouts,
+// concepts.h), racy cells, and a grace period for what others unlink.
 #include "sync/direct_tx.h"
 
 namespace latchlab {

@@ -1,14 +1,15 @@
 // Bugs on request, so that the race finder and the histories of real threads can prove that they find them.
 //
 // A test that has never failed guards nothing. Every protocol step whose loss would be a silent race has a
-// flag: one of sync's own here, one of an index in the seeded_bugs.h of its folder. Policies and transactions take the type with the
-// flags here as their last template parameter, NoBugs by default. An index finds it in its Layout, and its own flags are of the
-// same kind: BugFlags<typename Layout::Bugs::Flag>. The step is left out under `if (Bugs::kDropX)`. Tests use flags that they
-// can turn on (seeded_bugs_testing.h).
+// flag: one of sync's own here, one of an index in the seeded_bugs.h of its folder. Policies and transactions take the
+// type with the flags here as their last template parameter, NoBugs by default. An index finds it in its Layout, and
+// its own flags are of the same kind: BugFlags<typename Layout::Bugs::Flag>. The step is left out under `if
+// (Bugs::kDropX)`. Tests use flags that they can turn on (seeded_bugs_testing.h).
 //
-// The race finder finds every one of them: race_seeded_test.cc and race_line_test.cc of the indexes, elision_race_test.cc of the
-// policies. "On threads" says that indexes/seeded_threads_test.cc finds it too, and where. Without these words it does not: there are
-// no transactions on every processor, or the bug stops all threads, or what it breaks is some instructions wide.
+// The race finder finds every one of them: race_seeded_test.cc and race_line_test.cc of the indexes,
+// elision_race_test.cc of the policies. "On threads" says that indexes/seeded_threads_test.cc finds it too, and where.
+// Without these words it does not: there are no transactions on every processor, or the bug stops all threads, or what
+// it breaks is some instructions wide.
 //
 // Product code compiles to what it would be without the parameter.
 #pragma once

@@ -11,7 +11,7 @@
 namespace latchlab {
 
 struct StripedOptions {
-  u64 stripes = 1024;   ///< 1 to 1,048,576, a line each; the number after the colon
+  u64 stripes = 1024;  ///< 1 to 1,048,576, a line each; the number after the colon
 
   /// Throws InputError for a number out of range, or an option.
   static StripedOptions parse(const Spec& spec);
@@ -28,7 +28,7 @@ class OverStripes : private Stripes<M>, public Optimistic<UnlatchedLayout<M, Bug
       : Stripes<M>(stripes), Optimistic<UnlatchedLayout<M, Bugs>, LatchInStripe<M>>(LatchInStripe<M>(*this)) {}
 
  public:
-  OverStripes(const OverStripes&) = delete;   // transactions know where it is
+  OverStripes(const OverStripes&) = delete;  // transactions know where it is
   OverStripes& operator=(const OverStripes&) = delete;
 };
 

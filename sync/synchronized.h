@@ -7,10 +7,11 @@
 //     index.insert(me, 7, 42);
 //     std::optional<u64> value = index.find(me, 7);
 //
-// Any thread may call any operation with its own Thread at any time, as far as the policy allows (`none`: one that writes,
-// or any number that read, if the index does not learn from it). Nothing that a caller gets points into the index. When memory
-// is out, insert, upsert and erase throw std::bad_alloc and have changed nothing; IndexFull where an index that may not grow has
-// no room. An erase needs memory to record what it unlinks while others may read it: it never waits for them.
+// Any thread may call any operation with its own Thread at any time, as far as the policy allows (`none`: one that
+// writes, or any number that read, if the index does not learn from it). Nothing that a caller gets points into the
+// index. When memory is out, insert, upsert and erase throw std::bad_alloc and have changed nothing; IndexFull where an
+// index that may not grow has no room. An erase needs memory to record what it unlinks while others may read it: it
+// never waits for them.
 #include <algorithm>
 #include <array>
 #include <concepts>
@@ -40,7 +41,7 @@ class Synchronized {
   using Machine = typename Policy::Machine;
   using Key = KeyType;
   using Raw = typename Key::Raw;
-  using Body = Index<typename Policy::Layout, Key>;   ///< the index as it was written
+  using Body = Index<typename Policy::Layout, Key>;  ///< the index as it was written
   using Counters = typename Policy::Counters;
   using Learned = typename LearnedOf<Policy>::Type;
   static constexpr bool kOrdered = Body::kOrdered;
@@ -53,17 +54,18 @@ class Synchronized {
   /// Whether the keys of other batches are asked for side by side.
   static constexpr bool kHints = HintingBody<Body>;
   static_assert(IndexBody<Body, typename Policy::Tx>, "the index lacks something: see IndexBody in sync/concepts.h");
-  static_assert(Admits<Body, Policy>,
-                "bodies are run on what nothing proves, and the index does not say that it bears it; or not alone, and it "
-                "says kNeedsExclusion");
+  static_assert(
+      Admits<Body, Policy>,
+      "bodies are run on what nothing proves, and the index does not say that it bears it; or not alone, and it "
+      "says kNeedsExclusion");
 
   /// What one thread brings: memory, its place in the reclaimer, what it has counted and learned.
   class Thread {
    public:
     explicit Thread(Synchronized& index) : pool(index.memory_), reclaim(index.reclaimer_, *pool) {}
 
-    /// `run(me)`, where `me` is this thread to `find`, and what must be asked before every operation is answered: for loops
-    /// that look up much.
+    /// `run(me)`, where `me` is this thread to `find`, and what must be asked before every operation is answered: for
+    /// loops that look up much.
     template <class Run>
     [[gnu::always_inline]] void decide(const Run& run) {
       reclaim.decide([&](auto& decided) {
@@ -107,8 +109,8 @@ class Synchronized {
   /// For the calling thread. Takes a mutex. Throws std::bad_alloc.
   Thread join() { return Thread(*this); }
 
-  /// The thread does not operate for a while. Without this, what others unlink may have to wait for it (--reclaim=qsbr), and a
-  /// policy that learns what operations cost takes the time for theirs (adaptive).
+  /// The thread does not operate for a while. Without this, what others unlink may have to wait for it
+  /// (--reclaim=qsbr), and a policy that learns what operations cost takes the time for theirs (adaptive).
   void idle(Thread& me) const {
     me.reclaim.idle();
     if constexpr (requires { policy_.idle(me); }) policy_.idle(me);
@@ -119,12 +121,12 @@ class Synchronized {
   std::optional<u64> find(Me& me, Raw raw) const {
     const typename Key::Spelling spelling(raw);
     // Inlined into whoever looks up: a call would keep the misses of successive lookups apart.
-    const auto found = policy_.read(me, [this, key = spelling.key()](auto& tx) __attribute__((always_inline)) {
-      return index_.find_in(tx, key);
-    });
+    const auto found = policy_.read(
+        me, [this, key = spelling.key()](auto& tx) __attribute__((always_inline)) { return index_.find_in(tx, key); });
     if constexpr (kLearns) {
       Thread& thread = thread_of(me);
-      if (thread.watch.lookups(1) != 0) [[unlikely]] watch(thread, spelling.key());
+      if (thread.watch.lookups(1) != 0) [[unlikely]]
+        watch(thread, spelling.key());
     }
     return found;
   }
@@ -136,8 +138,8 @@ class Synchronized {
     return policy_.read(me, [this, key = spelling.key()](auto& tx) { return index_.visits_in(tx, key); });
   }
   /// found[i] becomes the value of keys[i], as find would say it at some moment of the call: each for itself. Up to
-  /// kMostInAttempt keys are one attempt of the policy. The index looks them up side by side where it can, or one after the
-  /// other, if `order` says so. As many `found` as keys, in the caller's storage.
+  /// kMostInAttempt keys are one attempt of the policy. The index looks them up side by side where it can, or one after
+  /// the other, if `order` says so. As many `found` as keys, in the caller's storage.
   template <ThreadContext<Policy> Me>
   void find_batch(Me& me, std::span<const Raw> keys, std::span<std::optional<u64>> found,
                   BatchOrder order = BatchOrder::kSideBySide) const {
@@ -146,23 +148,26 @@ class Synchronized {
       find_in_one_attempt(me, keys.subspan(first, count), found.subspan(first, count), order);
     }
   }
-  // Calls of changes by the batch, of which each has many keys, are not inlined: whoever calls them, they are compiled once.
+  // Calls of changes by the batch, of which each has many keys, are not inlined: whoever calls them, they are compiled
+  // once.
 
-  /// changed[i] becomes what update says of keys[i] and values[i], in turn, each for itself. Up to kMostInAttempt keys are one
-  /// attempt of the policy, if it excludes everybody else. As many `values` and `changed` as keys, in the caller's storage.
+  /// changed[i] becomes what update says of keys[i] and values[i], in turn, each for itself. Up to kMostInAttempt keys
+  /// are one attempt of the policy, if it excludes everybody else. As many `values` and `changed` as keys, in the
+  /// caller's storage.
   [[gnu::noinline]] void update_batch(Thread& me, std::span<const Raw> keys, std::span<const u64> values,
                                       std::span<bool> changed, BatchOrder order = BatchOrder::kSideBySide) {
     in_groups(me, keys, order, Hint::kChange, [&](std::size_t first, std::size_t count) {
       if constexpr (kUpdatesAtOnce) {
-        update_in_one_attempt(me, keys.subspan(first, count), values.subspan(first, count), changed.subspan(first, count));
+        update_in_one_attempt(me, keys.subspan(first, count), values.subspan(first, count),
+                              changed.subspan(first, count));
       } else {
         for (std::size_t i = first; i < first + count; ++i) changed[i] = update(me, keys[i], values[i]);
       }
     });
   }
-  /// inserted[i] becomes what insert says of keys[i] and values[i], in turn, each an attempt for itself. Where it throws, what
-  /// was done is done: `inserted` of the others is as it was. Asking for the lines beforehand is one more operation of the
-  /// policy, and it counts it.
+  /// inserted[i] becomes what insert says of keys[i] and values[i], in turn, each an attempt for itself. Where it
+  /// throws, what was done is done: `inserted` of the others is as it was. Asking for the lines beforehand is one more
+  /// operation of the policy, and it counts it.
   [[gnu::noinline]] void insert_batch(Thread& me, std::span<const Raw> keys, std::span<const u64> values,
                                       std::span<bool> inserted, BatchOrder order = BatchOrder::kSideBySide) {
     in_groups(me, keys, order, Hint::kInsert, [&](std::size_t first, std::size_t count) {
@@ -191,9 +196,9 @@ class Synchronized {
   }
 
   /// Calls `visit(key, value)` for the first `limit` pairs from `from` on, in order, and returns how many there were.
-  /// Beside changes: order is strict, a key that stayed throughout is not missed, and every pair was there at some moment of
-  /// the scan; there may be no moment at which all were. `visit` is called outside transactions, on copies. O(pairs), and
-  /// O(depth) for each batch of them (64, if nothing changes meanwhile).
+  /// Beside changes: order is strict, a key that stayed throughout is not missed, and every pair was there at some
+  /// moment of the scan; there may be no moment at which all were. `visit` is called outside transactions, on copies.
+  /// O(pairs), and O(depth) for each batch of them (64, if nothing changes meanwhile).
   template <class Visit>
     requires(kOrdered)
   std::size_t scan(Thread& me, Raw from, std::size_t limit, Visit&& visit) const {
@@ -211,10 +216,12 @@ class Synchronized {
     }
   }
 
-  /// Bytes of everything that the index holds beside itself, values included. Exact only while no operation runs. An index
-  /// that has its memory from elsewhere counts by itself.
+  /// Bytes of everything that the index holds beside itself, values included. Exact only while no operation runs. An
+  /// index that has its memory from elsewhere counts by itself.
   Footprint bytes() const {
-    if constexpr (requires { { index_.bytes() } -> std::same_as<Footprint>; }) {
+    if constexpr (requires {
+                    { index_.bytes() } -> std::same_as<Footprint>;
+                  }) {
       return index_.bytes();
     } else {
       Footprint all = memory_.bytes();
@@ -240,19 +247,20 @@ class Synchronized {
         }
       }
     }
-    Spelled(const Spelled&) = delete;   // keys may look into spellings
+    Spelled(const Spelled&) = delete;  // keys may look into spellings
     Spelled& operator=(const Spelled&) = delete;
     std::span<const Key> keys() const { return {keys_.data(), count_}; }
 
    private:
-    static constexpr bool kSpellsItself = Key::kFixedSize != 0;   // such a key views nothing that would have to be kept
+    static constexpr bool kSpellsItself = Key::kFixedSize != 0;  // such a key views nothing that would have to be kept
     const std::size_t count_;
     std::array<std::optional<typename Key::Spelling>, kSpellsItself ? 0 : kMostInAttempt> spellings_;
     std::array<Key, kMostInAttempt> keys_;
   };
 
   template <class Me>
-  void find_in_one_attempt(Me& me, std::span<const Raw> raws, std::span<std::optional<u64>> found, BatchOrder order) const {
+  void find_in_one_attempt(Me& me, std::span<const Raw> raws, std::span<std::optional<u64>> found,
+                           BatchOrder order) const {
     const Spelled spelled(raws);
     const std::span<const Key> keys = spelled.keys();
     find_spelled(me, keys, found, order);
@@ -260,7 +268,7 @@ class Synchronized {
       Thread& thread = thread_of(me);
       const auto seen = keys.last(thread.watch.lookups(keys.size()));
       for (std::size_t i = 0; i < seen.size(); ++i) {
-        if (i == 0 || thread.watch.lookups(1) != 0) watch(thread, seen[i]);   // it may have seen enough
+        if (i == 0 || thread.watch.lookups(1) != 0) watch(thread, seen[i]);  // it may have seen enough
       }
     }
   }
@@ -279,7 +287,8 @@ class Synchronized {
     });
   }
 
-  void update_in_one_attempt(Thread& me, std::span<const Raw> raws, std::span<const u64> values, std::span<bool> changed) {
+  void update_in_one_attempt(Thread& me, std::span<const Raw> raws, std::span<const u64> values,
+                             std::span<bool> changed) {
     if constexpr (kLearns) me.watch.pass(raws.size());
     const Spelled spelled(raws);
     const std::span<const Key> keys = spelled.keys();
@@ -320,7 +329,8 @@ class Synchronized {
 
   /// Before a body that may retire. Updates retire nothing, and never fail.
   [[gnu::always_inline]] static void reserve(Thread& me) {
-    if (!me.reclaim.reserve()) [[unlikely]] throw std::bad_alloc();
+    if (!me.reclaim.reserve()) [[unlikely]]
+      throw std::bad_alloc();
   }
 
   bool put(Thread& me, Raw raw, u64 value, Put how) {
@@ -365,7 +375,7 @@ class Synchronized {
   [[gnu::noinline]] void watch(Thread& me, const Key& key) const {
     try {
       if (maintain(me, key, me.watch) == Maintained::kDone) return;
-    } catch (const std::bad_alloc&) {   // in a step
+    } catch (const std::bad_alloc&) {  // in a step
     }
     me.watch.pass(1);
   }
@@ -385,7 +395,8 @@ class Synchronized {
       if (!task.prepare(*me.pool) || !me.reclaim.reserve()) return Maintained::kMemoryOut;
       const auto step = [&](auto& tx) { return index_.maintain_in(tx, key, std::as_const(task), after); };
       const Stepped stepped = policy_.write(me, step);
-      if (stepped == Stepped::kFull) [[unlikely]] return Maintained::kFull;
+      if (stepped == Stepped::kFull) [[unlikely]]
+        return Maintained::kFull;
       if (stepped == Stepped::kOneDone) {
         task.one_done();
       } else {
@@ -395,7 +406,8 @@ class Synchronized {
     return Maintained::kDone;
   }
 
-  /// The next pairs, up to `most`, in a batch that has room for one at least. Apart from what visits them, so that it is compiled once.
+  /// The next pairs, up to `most`, in a batch that has room for one at least. Apart from what visits them, so that it
+  /// is compiled once.
   [[gnu::noinline]] void gather(Thread& me, const Key& from, bool after, std::size_t most, auto& batch) const {
     do {
       if (batch.too_small()) batch.enlarge();
@@ -420,8 +432,8 @@ class Synchronized {
 
   Memory<Machine> memory_;
   mutable typename Policy::Reclaimer reclaimer_;
-  mutable Policy policy_;   // reading takes locks
-  mutable Body index_;      // looking up may teach it
+  mutable Policy policy_;  // reading takes locks
+  mutable Body index_;     // looking up may teach it
 };
 
 }  // namespace latchlab

@@ -31,9 +31,9 @@ namespace latchlab {
 
 /// What can be seen of oneTBB's elision, per thread: ops = commits + fallbacks between operations.
 struct TbbElisionCounters {
-  u64 ops = 0;         ///< operations begun
-  u64 commits = 0;     ///< that needed no lock
-  u64 fallbacks = 0;   ///< that took it: all of them where oneTBB does not speculate
+  u64 ops = 0;        ///< operations begun
+  u64 commits = 0;    ///< that needed no lock
+  u64 fallbacks = 0;  ///< that took it: all of them where oneTBB does not speculate
 
   static constexpr auto fields() {
     using C = TbbElisionCounters;
@@ -98,7 +98,7 @@ class TbbElision : public CoarsePolicy<M> {
     return attempt;
   }
 
-  Lock lock_;   // which sees to it that it is alone on its lines
+  Lock lock_;  // which sees to it that it is alone on its lines
 };
 
 }  // namespace latchlab

@@ -17,8 +17,7 @@ struct TbbSpecRwGuard : tbb::speculative_spin_rw_mutex::scoped_lock {
 };
 
 template <class M>
-class TbbSpecRw
-    : public TbbElision<M, tbb::speculative_spin_rw_mutex, TbbSpecRwGuard<false>, TbbSpecRwGuard<true>> {
+class TbbSpecRw : public TbbElision<M, tbb::speculative_spin_rw_mutex, TbbSpecRwGuard<false>, TbbSpecRwGuard<true>> {
  public:
   static constexpr std::string_view kName = "tbb-spec-rw";
   static constexpr std::string_view kAbout = "one global tbb::speculative_spin_rw_mutex, elided as oneTBB does";

@@ -19,8 +19,8 @@ template <class M>
 class TicketLock {
  public:
   void lock() {
-    const u32 mine = next_.fetch_add(1, kRelaxed);   // relaxed: the number is the whole message
-    M::wait_until(serving_, [mine](u32 now) { return now == mine; });   // its acquire pairs with unlock
+    const u32 mine = next_.fetch_add(1, kRelaxed);                     // relaxed: the number is the whole message
+    M::wait_until(serving_, [mine](u32 now) { return now == mine; });  // its acquire pairs with unlock
   }
   void unlock() {
     // Relaxed: the word is this thread's own until the store. That pairs with the wait in lock.

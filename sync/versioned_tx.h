@@ -1,12 +1,12 @@
 #pragma once
 // The transaction of optimistic lock coupling: a reader holds the version of its node, upgrade locks what will be
-// changed, and the transaction owns what is locked until the policy commits it or gives it up. Where the latch of a node
-// is Latches says (latch_places.h); several nodes may share one.
+// changed, and the transaction owns what is locked until the policy commits it or gives it up. Where the latch of a
+// node is Latches says (latch_places.h); several nodes may share one.
 //
 // A step reads the child's version and then validates the parent once. That one validation proves three things: the
 // pointer to the child was current, the child was linked when its version was read, and all that was read of the parent
-// held. (A second one, between the pointer and the child's version, protects against dereferencing a stale pointer; here
-// the grace period keeps stale nodes readable, so it would be a load and a branch a level for nothing.)
+// held. (A second one, between the pointer and the child's version, protects against dereferencing a stale pointer;
+// here the grace period keeps stale nodes readable, so it would be a load and a branch a level for nothing.)
 #include <cstdio>
 #include <cstdlib>
 #include <span>
@@ -35,7 +35,7 @@ class VersionedTx {
   template <class N>
   class Reader {
    public:
-    Reader() = default;   // of nothing: to begin or to be assigned
+    Reader() = default;  // of nothing: to begin or to be assigned
     Reader(N* node, Latches latches) : node_(node), latches_(latches), version_(latches.of(node).version()) {}
     N* operator->() const { return node_; }
     N* node() const { return node_; }
@@ -43,12 +43,14 @@ class VersionedTx {
     /// Goes on to a child that was read from this node; false where the node has changed since.
     [[nodiscard]] bool step_to(N* child) {
       const u64 version = latches_.of(child).version();
-      if (!unchanged()) [[unlikely]] return false;
+      if (!unchanged()) [[unlikely]]
+        return false;
       node_ = child;
       version_ = version;
       return true;
     }
-    /// The same for a child that is guessed to have this tag: then it takes no second branch to see that it is unlocked.
+    /// The same for a child that is guessed to have this tag: then it takes no second branch to see that it is
+    /// unlocked.
     [[nodiscard]] Arrival step_to(N* child, u8 guess) {
       return arrive(child, guess, [this] { return unchanged(); });
     }
@@ -63,16 +65,19 @@ class VersionedTx {
       return latches_.of(node_).unchanged(version_);
     }
 
-    /// The version first, then the proof that the child was linked when it was read: the acquire of the one orders them.
+    /// The version first, then the proof that the child was linked when it was read: the acquire of the one orders
+    /// them.
     template <class Linked>
     [[gnu::always_inline]] Arrival arrive(N* child, u8 guess, const Linked& linked) {
       constexpr bool kTagged = Latches::kTagged;
       const Latch& latch = latches_.of(child);
       u64 version = latch.word();
-      if (!linked()) [[unlikely]] return Arrival::kChanged;
-      if (Latch::tag(version) != (kTagged ? guess : 0)) [[unlikely]] {   // another node, or locked: a tag is even
+      if (!linked()) [[unlikely]]
+        return Arrival::kChanged;
+      if (Latch::tag(version) != (kTagged ? guess : 0)) [[unlikely]] {  // another node, or locked: a tag is even
         version = latch.version();
-        if (!linked()) [[unlikely]] return Arrival::kChanged;
+        if (!linked()) [[unlikely]]
+          return Arrival::kChanged;
       }
       node_ = child;
       version_ = version;
@@ -90,11 +95,12 @@ class VersionedTx {
     return Reader<N>(node, latches_);
   }
   /// Enters a child of a node that is never unlinked: `link` is the cell there that led to it by `word`. If it holds
-  /// the word after the child's version was read, the child was linked then, so the version of its parent is not asked, and
-  /// a descent by one child does not restart when another is added beside it. (The link may have led elsewhere in
-  /// between, to a node that was put above the child and taken away again. An unlinked child never comes back to it: its
-  /// block is not made anew while a thread that may know it is inside an epoch.) Or enters that node itself, of which the link
-  /// alone was read. Always inlined: a descent calls it twice, which is enough for g++ to make it a function.
+  /// the word after the child's version was read, the child was linked then, so the version of its parent is not asked,
+  /// and a descent by one child does not restart when another is added beside it. (The link may have led elsewhere in
+  /// between, to a node that was put above the child and taken away again. An unlinked child never comes back to it:
+  /// its block is not made anew while a thread that may know it is inside an epoch.) Or enters that node itself, of
+  /// which the link alone was read. Always inlined: a descent calls it twice, which is enough for g++ to make it a
+  /// function.
   template <class N, class Cell>
   [[nodiscard, gnu::always_inline]] Arrival enter_by(Reader<N>& reader, N* node, u8 guess, const Cell& link, u64 word) {
     reader.latches_ = latches_;
@@ -104,7 +110,8 @@ class VersionedTx {
   /// `value` if everything that was read through the readers still holds.
   template <class T, class... Readers>
   [[gnu::always_inline]] Attempt<T> confirm(T value, const Readers&... readers) const {
-    if (!(readers.unchanged() && ...)) [[unlikely]] return kRestart;
+    if (!(readers.unchanged() && ...)) [[unlikely]]
+      return kRestart;
     return value;
   }
 
@@ -153,7 +160,8 @@ class VersionedTx {
   }
   // A restart would come back here for ever.
   [[noreturn, gnu::noinline, gnu::cold]] static void overflow() {
-    std::fprintf(stderr, "VersionedTx: one attempt locks more than %u nodes; raise VersionedTx::kMaxLocks\n", kMaxLocks);
+    std::fprintf(stderr, "VersionedTx: one attempt locks more than %u nodes; raise VersionedTx::kMaxLocks\n",
+                 kMaxLocks);
     std::abort();
   }
 
@@ -164,7 +172,8 @@ class VersionedTx {
     for (u32 i = 0; i < locks_; ++i) {
       if (lock_[i].latch == wanted.latch) return lock_[i].version == wanted.version;
     }
-    if (locks_ == kMaxLocks) [[unlikely]] overflow();
+    if (locks_ == kMaxLocks) [[unlikely]]
+      overflow();
     if (!wanted.latch->try_lock(wanted.version)) return false;
     lock_[locks_++] = wanted;
     return true;

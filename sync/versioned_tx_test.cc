@@ -51,7 +51,7 @@ TEST_CASE("A span of readers is upgraded under every transaction") {
   CHECK(add_to_all<VersionedLayout<Native>>(tx, nodes));
   for (Node& node : nodes) CHECK_FALSE(node.latch.try_lock(0));
   tx.commit();
-  CHECK(nodes[0].value.load() == 2);   // named twice, locked once
+  CHECK(nodes[0].value.load() == 2);  // named twice, locked once
   for (Node& node : nodes) CHECK(node.latch.version() == 256);
 }
 
@@ -85,7 +85,7 @@ TEST_CASE("A node that was read at two moments is not upgraded if it has changed
   REQUIRE(node.latch.try_lock(0));
   node.latch.unlock(0);
   const auto late = tx.enter(&node);
-  CHECK_FALSE(tx.upgrade(late, early));   // the late one locks it, and the early one finds its lock
+  CHECK_FALSE(tx.upgrade(late, early));  // the late one locks it, and the early one finds its lock
   CHECK(node.latch.word() == 256);
   CHECK_FALSE(tx.upgrade(std::span<const Tx::Reader<Node>>(std::array{late, early})));
   CHECK(node.latch.word() == 256);
@@ -140,7 +140,7 @@ TEST_CASE("A reader that enters by a link is told when the link has changed, and
   Tagged<VersionedLayout<Native>> parent(6), child(8);
   Tx tx(*me.pool);
   Tx::Reader<Tagged<VersionedLayout<Native>>> at;
-  VersionedLayout<Native>::Cell<u64> link(7);   // in parent
+  VersionedLayout<Native>::Cell<u64> link(7);  // in parent
   for (const u8 guess : {u8{8}, u8{6}}) {
     const u64 version = parent.latch.version();
     REQUIRE(parent.latch.try_lock(version));
@@ -168,7 +168,7 @@ TEST_CASE("A step with a guess waits for a child that is locked, and still knows
   REQUIRE(child.latch.try_lock(version));
   Tx tx(*me.pool);
   auto at = tx.enter(&parent);
-  std::thread other([&] { child.latch.unlock(version); });   // at once or while we wait
+  std::thread other([&] { child.latch.unlock(version); });  // at once or while we wait
   CHECK(at.step_to(&child, 8) == Arrival::kGuessed);
   other.join();
   CHECK(at.follow(nullptr));
@@ -197,11 +197,11 @@ TEST_CASE("Nodes that share a stripe are stepped between and locked once, and ch
   auto late = tx.enter(&parent);
   CHECK_FALSE(before.step_to(&child));
   CHECK(before.step_to(&stranger, 8) == Arrival::kChanged);
-  CHECK_FALSE(tx.upgrade(late, at));   // one latch, of two moments
-  CHECK(latch.version() == 256);   // and free again
+  CHECK_FALSE(tx.upgrade(late, at));  // one latch, of two moments
+  CHECK(latch.version() == 256);      // and free again
   CHECK(late.follow(nullptr));
   UnlatchedLayout<Native>::Cell<u64> link(7);
-  StripedTx::Reader<Striped> reader;   // of nothing, and of no table yet
+  StripedTx::Reader<Striped> reader;  // of nothing, and of no table yet
   CHECK(tx.enter_by(reader, &child, 8, link, 7) == Arrival::kGuessed);
   CHECK(tx.enter_by(reader, &child, 8, link, 9) == Arrival::kChanged);
 }

@@ -9,9 +9,10 @@
 //           right ^= F(left) mod 2^bits        are a bijection of [0, a * 2^bits)
 //           left  += F(right) mod a
 //
-// With bits = half of n's, rounded up, the domain exceeds n by less than 2^bits <= 2 sqrt(n). A result of n or more is permuted
-// again (cycle walking): following the cycle from an x < n must come back below n, and it does so at once except with probability
-// 2/sqrt(n). A Feistel network in the usual form has a power of four as domain and walks up to four times.
+// With bits = half of n's, rounded up, the domain exceeds n by less than 2^bits <= 2 sqrt(n). A result of n or more is
+// permuted again (cycle walking): following the cycle from an x < n must come back below n, and it does so at once
+// except with probability 2/sqrt(n). A Feistel network in the usual form has a power of four as domain and walks up to
+// four times.
 //
 // Halves are words of 32 bits, of which vectors hold four or eight: many images at once take a third of the time.
 
@@ -29,7 +30,9 @@ class Bijection {
  public:
   /// The permutation of [0, n) that (seed, stream) names; n in [1, 2^63].
   constexpr Bijection(u64 n, u64 seed, u64 stream)
-      : n_(n), bits_((std::bit_width(n) + 1) / 2), mask_(static_cast<u32>((u64{1} << bits_) - 1)),
+      : n_(n),
+        bits_((std::bit_width(n) + 1) / 2),
+        mask_(static_cast<u32>((u64{1} << bits_) - 1)),
         lefts_(static_cast<u32>((n + mask_) >> bits_)),
         keys_{static_cast<u32>(draw(seed, stream, 0)), static_cast<u32>(draw(seed, stream, 1)),
               static_cast<u32>(draw(seed, stream, 2))} {}
@@ -69,14 +72,15 @@ class Bijection {
     for (std::size_t k = 0; k < xs.size(); ++k) xs[k] = me.joined(left[k], right[k]);
     u32 most = 0;
     for (std::size_t k = 0; k < xs.size(); ++k) most = std::max(most, left[k]);
-    if (most < lefts_ - 1) [[likely]] return;   // what is n or more has the highest left half of all
+    if (most < lefts_ - 1) [[likely]]
+      return;  // what is n or more has the highest left half of all
     for (u64& x : xs) x = x < n_ ? x : (*this)(x);
   }
 
   /// Two multiplications, because one is linear: with it even five rounds leave neighbours at regular
   /// distances.
   [[nodiscard]] static constexpr u32 scramble(u32 half, u32 key) {
-    u32 x = (half ^ key) * 0x7feb352du;   // the factors of mix32
+    u32 x = (half ^ key) * 0x7feb352du;  // the factors of mix32
     x ^= x >> 15;
     return x * 0x846ca68bu;
   }
@@ -87,14 +91,16 @@ class Bijection {
 
   [[nodiscard]] constexpr u32 turned(u32 left, u32 right, u32 key) const {
     left += static_cast<u32>(u64{scramble(right, key)} * lefts_ >> 32);
-    return std::min(left, left - lefts_);   // which is beyond all words where it would be negative
+    return std::min(left, left - lefts_);  // which is beyond all words where it would be negative
   }
-  [[nodiscard]] constexpr u32 flipped(u32 right, u32 left) const { return right ^ (scramble(left, keys_[1]) >> (32 - bits_)); }
+  [[nodiscard]] constexpr u32 flipped(u32 right, u32 left) const {
+    return right ^ (scramble(left, keys_[1]) >> (32 - bits_));
+  }
 
   u64 n_;
-  int bits_;   // 1 to 32
+  int bits_;  // 1 to 32
   u32 mask_;
-  u32 lefts_;   // at most 2^31, so that the sum of two is a word
+  u32 lefts_;  // at most 2^31, so that the sum of two is a word
   u32 keys_[3];
 };
 

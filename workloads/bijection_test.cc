@@ -10,8 +10,8 @@ namespace latchlab {
 namespace {
 
 TEST_CASE("a bijection reaches every number below n once, for awkward n") {
-  for (const u64 n : {u64{1}, u64{2}, u64{3}, u64{4}, u64{5}, u64{7}, u64{8}, u64{15}, u64{16}, u64{17},
-                      u64{255}, u64{1000}, u64{4097}, u64{65535}, u64{1000003}, (u64{1} << 20) + 7}) {
+  for (const u64 n : {u64{1}, u64{2}, u64{3}, u64{4}, u64{5}, u64{7}, u64{8}, u64{15}, u64{16}, u64{17}, u64{255},
+                      u64{1000}, u64{4097}, u64{65535}, u64{1000003}, (u64{1} << 20) + 7}) {
     for (const u64 seed : {u64{1}, u64{2}, test_seed()}) {
       const Bijection permuted(n, seed, 9);
       std::vector<bool> reached(n);
@@ -41,8 +41,8 @@ TEST_CASE("a bijection of a huge domain stays below n and does not repeat itself
 }
 
 TEST_CASE("many images at once are those of one by one") {
-  for (const u64 n : {u64{1}, u64{2}, u64{3}, u64{7}, u64{1000}, u64{65537}, u64{1000003}, u64{1} << 24, (u64{1} << 32) + 1,
-                      u64{3} << 60, (u64{7} << 59) + 1, u64{1} << 62, u64{1} << 63}) {
+  for (const u64 n : {u64{1}, u64{2}, u64{3}, u64{7}, u64{1000}, u64{65537}, u64{1000003}, u64{1} << 24,
+                      (u64{1} << 32) + 1, u64{3} << 60, (u64{7} << 59) + 1, u64{1} << 62, u64{1} << 63}) {
     const Bijection permuted(n, test_seed(), 9);
     std::vector<u64> images;
     for (u64 x = 0; x < 1111; ++x) images.push_back(x % 2 == 0 ? x % n : n - 1 - x % n);
@@ -58,9 +58,7 @@ TEST_CASE("many images at once are those of one by one") {
 class Spread {
  public:
   explicit Spread(u64 n) : n_(n) {}
-  void add(u64 x) {
-    ++counts_[static_cast<std::size_t>(static_cast<double>(x) / static_cast<double>(n_) * 64)];
-  }
+  void add(u64 x) { ++counts_[static_cast<std::size_t>(static_cast<double>(x) / static_cast<double>(n_) * 64)]; }
   [[nodiscard]] double value() const {
     double total = 0;
     for (const double count : counts_) total += count;

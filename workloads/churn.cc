@@ -15,8 +15,8 @@ Churn Churn::parse(const Spec& spec) {
     churn.every = reader.arg_u64(0, 1, kMost);
     churn.kind = Kind::kDrift;
   } else if (spec.name != "none") {
-    throw InputError(fmt::format("unknown churn '{}'; there are none, drift:EVERY and flash:EVERY,share=0.5{}", spec.name,
-                                 suggestion(spec.name, {"none", "drift", "flash"})));
+    throw InputError(fmt::format("unknown churn '{}'; there are none, drift:EVERY and flash:EVERY,share=0.5{}",
+                                 spec.name, suggestion(spec.name, {"none", "drift", "flash"})));
   }
   if (spec.name == "flash") {
     churn.kind = Kind::kFlash;
@@ -24,8 +24,8 @@ Churn Churn::parse(const Spec& spec) {
     churn.records = reader.number("records", 100, 1, kMost);
     churn.length = reader.number("length", churn.every / 10 + 1, 1, kMost);
     if (churn.length > churn.every) {
-      throw InputError(fmt::format("churn flash: length={} is longer than the {} operations from one to the next", churn.length,
-                                   churn.every));
+      throw InputError(fmt::format("churn flash: length={} is longer than the {} operations from one to the next",
+                                   churn.length, churn.every));
     }
   }
   reader.finish();
@@ -34,7 +34,8 @@ Churn Churn::parse(const Spec& spec) {
 
 void Churn::check(u64 among) const {
   if (kind == Kind::kFlash && records > among) {
-    throw InputError(fmt::format("churn flash: a crowd of records={0} among {1}; write records={1} or fewer", records, among));
+    throw InputError(
+        fmt::format("churn flash: a crowd of records={0} among {1}; write records={1} or fewer", records, among));
   }
 }
 

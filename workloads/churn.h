@@ -3,10 +3,12 @@
 // How popularity changes while a workload runs; `--churn` says it. All of it is a function of an operation's number:
 //
 //   none
-//   drift:EVERY                                after every so many operations each popularity rank takes the record of the
-//                                              next rank, so what was hottest becomes the coldest, and the rest warms up
-//   flash:EVERY,share=S,records=K,length=L     a flash crowd: in the first L of every EVERY operations (a tenth of them) the
-//                                              share S of them (0.5) addresses K records alike (100), each time others
+//   drift:EVERY                                after every so many operations each popularity rank takes the record of
+//                                              the next rank, so what was hottest becomes the coldest, and the rest
+//                                              warms up
+//   flash:EVERY,share=S,records=K,length=L     a flash crowd: in the first L of every EVERY operations (a tenth of
+//                                              them) the share S of them (0.5) addresses K records alike (100), each
+//                                              time others
 //
 // Wiscer's shifts are in its files (wiscer.h).
 

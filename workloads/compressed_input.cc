@@ -19,8 +19,8 @@ namespace latchlab {
 class Decoder {
  public:
   struct Step {
-    std::size_t taken, made;   // bytes
-    bool ends_frame;           // the input may end here
+    std::size_t taken, made;  // bytes
+    bool ends_frame;          // the input may end here
   };
 
   virtual ~Decoder() = default;
@@ -45,24 +45,26 @@ class Copy final : public Decoder {
 class Gzip final : public Decoder {
  public:
   Gzip() {
-    constexpr int kOnlyGzip = 16;   // zlib's: added to the size of the window
+    constexpr int kOnlyGzip = 16;  // zlib's: added to the size of the window
     if (inflateInit2(&stream_, MAX_WBITS + kOnlyGzip) != Z_OK) throw std::bad_alloc();
   }
   ~Gzip() override { (void)inflateEnd(&stream_); }
 
   Step step(std::span<const char> from, std::span<char> into) override {
-    stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(from.data()));   // zlib does not write to it
+    stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(from.data()));  // zlib does not write to it
     stream_.avail_in = static_cast<uInt>(from.size());
     stream_.next_out = reinterpret_cast<Bytef*>(into.data());
     stream_.avail_out = static_cast<uInt>(into.size());
     const int status = inflate(&stream_, Z_NO_FLUSH);
     if (status == Z_MEM_ERROR) throw std::bad_alloc();
-    if (status != Z_OK && status != Z_STREAM_END && status != Z_BUF_ERROR) {   // the last: there was nothing to do
-      throw InputError(fmt::format("its gzip data are corrupt: {}", stream_.msg != nullptr ? stream_.msg : zError(status)));
+    if (status != Z_OK && status != Z_STREAM_END && status != Z_BUF_ERROR) {  // the last: there was nothing to do
+      throw InputError(
+          fmt::format("its gzip data are corrupt: {}", stream_.msg != nullptr ? stream_.msg : zError(status)));
     }
-    const Step done{
-        .taken = from.size() - stream_.avail_in, .made = into.size() - stream_.avail_out, .ends_frame = status == Z_STREAM_END};
-    if (done.ends_frame) (void)inflateReset(&stream_);   // another one may follow
+    const Step done{.taken = from.size() - stream_.avail_in,
+                    .made = into.size() - stream_.avail_out,
+                    .ends_frame = status == Z_STREAM_END};
+    if (done.ends_frame) (void)inflateReset(&stream_);  // another one may follow
     return done;
   }
 
@@ -80,7 +82,8 @@ class Zstd final : public Decoder {
     ZSTD_inBuffer in{.src = from.data(), .size = from.size(), .pos = 0};
     ZSTD_outBuffer out{.dst = into.data(), .size = into.size(), .pos = 0};
     const std::size_t left = ZSTD_decompressStream(context_.get(), &out, &in);
-    if (ZSTD_isError(left) != 0) throw InputError(fmt::format("its zstd data are corrupt: {}", ZSTD_getErrorName(left)));
+    if (ZSTD_isError(left) != 0)
+      throw InputError(fmt::format("its zstd data are corrupt: {}", ZSTD_getErrorName(left)));
     return {.taken = in.pos, .made = out.pos, .ends_frame = left == 0};
   }
 
@@ -100,7 +103,10 @@ std::unique_ptr<Decoder> decoder_of(std::string_view first) {
 }  // namespace
 
 CompressedInput::CompressedInput(const std::string& path)
-    : path_(path), fd_(path == "-" ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC)), from_(kBlock), into_(kBlock) {
+    : path_(path),
+      fd_(path == "-" ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC)),
+      from_(kBlock),
+      into_(kBlock) {
   if (fd_ < 0) throw error(std::strerror(errno));
 }
 
@@ -142,6 +148,8 @@ void CompressedInput::read() {
   }
 }
 
-InputError CompressedInput::error(std::string_view why) const { return InputError(fmt::format("trace '{}': {}", path_, why)); }
+InputError CompressedInput::error(std::string_view why) const {
+  return InputError(fmt::format("trace '{}': {}", path_, why));
+}
 
 }  // namespace latchlab

@@ -49,7 +49,7 @@ std::string contents(const std::string& path) {
   std::istream file(&bytes);
   file.exceptions(std::ios::badbit);
   std::string text;
-  std::string block(70'001, '\0');   // no divisor of the buffers'
+  std::string block(70'001, '\0');  // no divisor of the buffers'
   while (file.read(block.data(), static_cast<std::streamsize>(block.size())), file.gcount() > 0) {
     text.append(block.data(), static_cast<std::size_t>(file.gcount()));
   }
@@ -88,14 +88,16 @@ TEST_CASE("what is compressed is read as what it was", "[trace]") {
 TEST_CASE("compressed bytes that are cut off or corrupt are refused", "[trace]") {
   const std::string text = letters(1'000'000);
   for (const std::string& whole : {gzip(text), zstd(text), gzip(text) + gzip(text), zstd(text) + zstd(text)}) {
-    for (const std::size_t cut : {whole.size() - 1, whole.size() - 4, whole.size() / 3, std::size_t{20}, std::size_t{4}}) {
-      CHECK_THAT(refused(whole.substr(0, cut)), Contains("trace '") && Contains("ends in the middle of its compressed data"));
+    for (const std::size_t cut :
+         {whole.size() - 1, whole.size() - 4, whole.size() / 3, std::size_t{20}, std::size_t{4}}) {
+      CHECK_THAT(refused(whole.substr(0, cut)),
+                 Contains("trace '") && Contains("ends in the middle of its compressed data"));
     }
     std::string broken = whole;
     broken[whole.size() / 3] ^= 1;
     CHECK_THAT(refused(broken), Contains("data are corrupt: "));
     broken = whole;
-    broken.end()[-5] ^= 1;   // in the sum over everything of gzip, in the last block of zstd
+    broken.end()[-5] ^= 1;  // in the sum over everything of gzip, in the last block of zstd
     CHECK_THAT(refused(broken), Contains("data are corrupt: "));
     CHECK_THAT(refused(whole + "no more"), Contains("data are corrupt: "));
   }

@@ -16,15 +16,17 @@ namespace latchlab {
 namespace {
 
 /// The number that follows the colon. Throws InputError unless it is there and `fits`.
-double parameter_of(const Spec& spec, std::string_view what, std::string_view range, std::string_view example, auto&& fits) {
+double parameter_of(const Spec& spec, std::string_view what, std::string_view range, std::string_view example,
+                    auto&& fits) {
   if (!spec.arg) {
     throw InputError(fmt::format("distribution {} needs {}, {}, as in {}", spec.name, what, range, example));
   }
   const std::optional<double> value = parse_double(*spec.arg);
   if (!value || !fits(*value)) {
-    throw InputError(fmt::format("distribution {}: {} '{}' must be {}, as in {}", spec.name, what, *spec.arg, range, example));
+    throw InputError(
+        fmt::format("distribution {}: {} '{}' must be {}, as in {}", spec.name, what, *spec.arg, range, example));
   }
-  return *value == 0 ? 0 : *value;   // -0 is 0
+  return *value == 0 ? 0 : *value;  // -0 is 0
 }
 
 bool is_inner_share(double value) { return value > 0 && value < 1; }
@@ -61,12 +63,13 @@ Distribution::Distribution(const Spec& spec) : what_("distribution " + spec.name
   SpecReader reader(spec, what_);
   if (spec.name == "zipf") {
     kind_ = Kind::kZipf;
-    parameter_ = parameter_of(spec, "its exponent", "a number of 0 or more", "zipf:0.99", [](double q) { return q >= 0; });
+    parameter_ =
+        parameter_of(spec, "its exponent", "a number of 0 or more", "zipf:0.99", [](double q) { return q >= 0; });
   } else if (spec.name == "latest") {
     kind_ = Kind::kLatest;
-    parameter_ = !spec.arg ? 0.99 : parameter_of(spec, "its exponent", "a number of 0 or more", "latest:0.99", [](double q) {
-      return q >= 0;
-    });
+    parameter_ = !spec.arg ? 0.99
+                           : parameter_of(spec, "its exponent", "a number of 0 or more", "latest:0.99",
+                                          [](double q) { return q >= 0; });
   } else if (spec.name == "exponential") {
     kind_ = Kind::kExponential;
     parameter_ = parameter_of(spec, "the fall of its weights", "a number from 1e-6 to 1e9", "exponential:3.495",
@@ -77,14 +80,18 @@ Distribution::Distribution(const Spec& spec) : what_("distribution " + spec.name
                               [](double h) { return h >= 1e-9 && h <= .5; });
   } else if (spec.name == "hotspot") {
     kind_ = Kind::kHotspot;
-    const double hot = !spec.arg ? 0.2 : parameter_of(spec, "its share of the records", "between 0 and 1", "hotspot:0.2",
-                                                      is_inner_share);
+    const double hot =
+        !spec.arg ? 0.2
+                  : parameter_of(spec, "its share of the records", "between 0 and 1", "hotspot:0.2", is_inner_share);
     const double hits = reader.real("hits", 0.8, 0, 1);
     stretches_ = {{.records = hot, .operations = hits}, {.records = 1 - hot, .operations = 1 - hits}};
   } else if (spec.name != "uniform") {
-    const std::vector<std::string> words{"uniform", "zipf", "hotspot", "self-similar", "exponential", "latest", "histogram"};
-    throw InputError(fmt::format("unknown distribution '{}'; there are uniform, zipf:Q, hotspot:F, self-similar:H, exponential:A, "
-                                 "latest:Q and histogram:FILE{}", spec.name, suggestion(spec.name, words)));
+    const std::vector<std::string> words{"uniform",     "zipf",   "hotspot",  "self-similar",
+                                         "exponential", "latest", "histogram"};
+    throw InputError(
+        fmt::format("unknown distribution '{}'; there are uniform, zipf:Q, hotspot:F, self-similar:H, exponential:A, "
+                    "latest:Q and histogram:FILE{}",
+                    spec.name, suggestion(spec.name, words)));
   }
   if (kind_ != Kind::kUniform) (void)reader.arg_text();
   reader.finish();
@@ -133,7 +140,7 @@ void Popularity::fill(const Draws& draws, u64 i, u64 now, u64 step, std::span<u6
     if (churn_.kind == Churn::Kind::kDrift) drift(now, step, records);
     if (!by_age_) record_of_rank_.permute(records);
   } else {
-    const Draws words = draws;   // in registers, since no store changes a copy
+    const Draws words = draws;  // in registers, since no store changes a copy
     const u64 n = record_of_rank_.size();
     for (std::size_t k = 0; k < records.size(); ++k) records[k] = bounded(words(i + k), n);
   }
@@ -151,7 +158,7 @@ void Popularity::drift(u64 now, u64 step, std::span<u64> ranks) const {
 
 /// A crowd's records are neighbours in the order of popularity, which the permutation scatters, from a random one on.
 void Popularity::flash(const Draws& draws, u64 i, u64 now, u64 step, std::span<u64> records) const {
-  constexpr u64 kTry = u64{1} << 40;   // beyond all tries of a draw of a rank
+  constexpr u64 kTry = u64{1} << 40;  // beyond all tries of a draw of a rank
   const u64 n = record_of_rank_.size();
   for (u64& record : records) {
     const u64 crowd = now / churn_.every;

@@ -69,8 +69,8 @@ class Popularity {
   /// records in [1, Ranks::kMost].
   Popularity(const Distribution& distribution, u64 records, u64 seed, const Churn& churn = {});
 
-  /// The records, in [0, records), of positions i, i + 1, ...: each a function of the stream and its position. Of ages: the
-  /// ages. At most Ranks::kBatch. Where churn moves on, each is as of the operation of its position.
+  /// The records, in [0, records), of positions i, i + 1, ...: each a function of the stream and its position. Of ages:
+  /// the ages. At most Ranks::kBatch. Where churn moves on, each is as of the operation of its position.
   void fill(const Draws& draws, u64 i, std::span<u64> records) const { fill(draws, i, i, 1, records); }
   /// The same, all as of operation `now`.
   void fill_as_of(u64 now, const Draws& draws, u64 i, std::span<u64> records) const { fill(draws, i, now, 0, records); }

@@ -33,10 +33,30 @@ TEST_CASE("wrong distributions are refused in one line that says what would be r
   CHECK_THROWS_WITH(distribution("zipf"), Contains("needs its exponent, a number of 0 or more, as in zipf:0.99"));
   CHECK_THROWS_WITH(distribution("hotspot:1"), Contains("'1' must be between 0 and 1, as in hotspot:0.2"));
   CHECK_THROWS_WITH(distribution("hotspot:0.2,hits=1.1"), Contains("hits=1.1 must be a number from 0 to 1"));
-  for (const char* text : {"zipf", "zipf:-1", "zipf:nan", "zipf:inf", "zipf:1e999", "zipf:x", "zipf:1x", "zipf:1,skew=2",
-                           "uniform:1", "uniform,a=1", "zipf:q=1", "latest:-1", "latest:x", "exponential", "exponential:0",
-                           "exponential:1e10", "self-similar", "self-similar:0", "self-similar:0.6", "hotspot:0", "hotspot:-1",
-                           "hotspot:0.2,hits=nan", "hotspot:0.2,hot=1", "histogram"}) {
+  for (const char* text : {"zipf",
+                           "zipf:-1",
+                           "zipf:nan",
+                           "zipf:inf",
+                           "zipf:1e999",
+                           "zipf:x",
+                           "zipf:1x",
+                           "zipf:1,skew=2",
+                           "uniform:1",
+                           "uniform,a=1",
+                           "zipf:q=1",
+                           "latest:-1",
+                           "latest:x",
+                           "exponential",
+                           "exponential:0",
+                           "exponential:1e10",
+                           "self-similar",
+                           "self-similar:0",
+                           "self-similar:0.6",
+                           "hotspot:0",
+                           "hotspot:-1",
+                           "hotspot:0.2,hits=nan",
+                           "hotspot:0.2,hot=1",
+                           "histogram"}) {
     INFO(text);
     CHECK_THROWS_AS(distribution(text), InputError);
   }
@@ -138,7 +158,8 @@ TEST_CASE("the popular records are scattered, and the same in every phase") {
 TEST_CASE("a batch of records is what its positions give one by one") {
   const Draws draws(3, 3);
   for (const char* churned : {"none", "drift:7", "flash:50,share=0.5,records=9,length=20"}) {
-    for (const char* text : {"uniform", "zipf:0.5", "zipf:1", "latest", "hotspot", "exponential:3", "self-similar:0.1"}) {
+    for (const char* text :
+         {"uniform", "zipf:0.5", "zipf:1", "latest", "hotspot", "exponential:3", "self-similar:0.1"}) {
       const Popularity popularity(distribution(text), 1000, 7, Churn::parse(Spec::parse(churned)));
       std::vector<u64> batch(100), one(1);
       popularity.fill(draws, 77, batch);
@@ -204,7 +225,8 @@ TEST_CASE("wrong churn is refused") {
   CHECK_THROWS_WITH(churn("drfit:1"), Contains("did you mean 'drift'"));
   CHECK_THROWS_WITH(churn("drift"), Contains("needs a number of operations, as in drift:10M"));
   CHECK_THROWS_WITH(churn("flash:10,length=11"), Contains("length=11 is longer than the 10"));
-  for (const char* text : {"none:1", "drift:0", "drift:x", "drift:10,share=1", "flash:10,share=2", "flash:10,records=0", "shift:1"}) {
+  for (const char* text :
+       {"none:1", "drift:0", "drift:x", "drift:10,share=1", "flash:10,share=2", "flash:10,records=0", "shift:1"}) {
     INFO(text);
     CHECK_THROWS_AS(churn(text), InputError);
   }
@@ -218,15 +240,18 @@ TEST_CASE("uniform reaches every record about as often") {
 }
 
 TEST_CASE("which distributions leave all records alike, and shares that no law can have") {
-  for (const char* spec : {"uniform", "zipf:0", "zipf:0.0", "zipf:0e5", "latest:0"}) CHECK(Distribution(Spec::parse(spec)).alike());
+  for (const char* spec : {"uniform", "zipf:0", "zipf:0.0", "zipf:0e5", "latest:0"})
+    CHECK(Distribution(Spec::parse(spec)).alike());
   for (const char* spec : {"zipf:1e-3", "latest", "hotspot:0.2", "self-similar:0.2", "exponential:1"}) {
     CHECK_FALSE(Distribution(Spec::parse(spec)).alike());
   }
-  CHECK_THROWS_WITH(Distribution(Spec::parse("self-similar:1e-10")), Catch::Matchers::Contains("must be a number from 1e-9 to 0.5"));
+  CHECK_THROWS_WITH(Distribution(Spec::parse("self-similar:1e-10")),
+                    Catch::Matchers::Contains("must be a number from 1e-9 to 0.5"));
   CHECK_NOTHROW(Distribution(Spec::parse("self-similar:1e-9")));
   for (const char* lines : {"1e308 1\n1e308 1\n", "1 1e308\n1 1e308\n"}) {
     const TemporaryFile file(lines);
-    CHECK_THROWS_WITH(Distribution(Spec::parse("histogram:" + file.path())), Catch::Matchers::Contains("beyond all numbers"));
+    CHECK_THROWS_WITH(Distribution(Spec::parse("histogram:" + file.path())),
+                      Catch::Matchers::Contains("beyond all numbers"));
   }
 }
 

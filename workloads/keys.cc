@@ -51,8 +51,8 @@ std::string suffix_without_key(const std::vector<std::string_view>& keys) {
 
 }  // namespace
 
-/// Calls `loop` with what makes a key of a number, where that is nothing but arithmetic: one loop for each kind, which asks for no
-/// kind. False elsewhere.
+/// Calls `loop` with what makes a key of a number, where that is nothing but arithmetic: one loop for each kind, which
+/// asks for no kind. False elsewhere.
 bool KeySet::by_arithmetic(auto loop) const {
   switch (kind_) {
     case Kind::kSparse: loop([offset = offset_](u64 n) { return stafford64(n + offset); }); return true;
@@ -63,7 +63,7 @@ bool KeySet::by_arithmetic(auto loop) const {
 
 void KeySet::put_all(std::span<Op> ops, std::span<const u64> numbers) const {
   const u64 mask = numbers_ - 1, absent_bit = numbers_;
-  const bool done = by_arithmetic([=](auto key_of) {   // of copies, which stay in registers since no store changes them
+  const bool done = by_arithmetic([=](auto key_of) {  // of copies, which stay in registers since no store changes them
     for (std::size_t i = 0; i < ops.size(); ++i) {
       ops[i].key = key_of((numbers[i] & mask) | (absent_bit & -u64{ops[i].absent}));
     }
@@ -94,9 +94,9 @@ void KeySet::make(const Spec& spec, u64 seed, u64 memory) {
     if (spec.name == "sosd") return take_sosd(*spec.arg, seed, memory);
     from_lines_ = true;
     RegularFile file("key", *spec.arg);
-    if (file.size() > memory / 2) {   // the file, and keys side by side
-      throw file.error(fmt::format("has {}, which are twice in memory for a while; {} are available", gigabytes(file.size()),
-                                   gigabytes(memory)));
+    if (file.size() > memory / 2) {  // the file, and keys side by side
+      throw file.error(fmt::format("has {}, which are twice in memory for a while; {} are available",
+                                   gigabytes(file.size()), gigabytes(memory)));
     }
     return take_lines(fmt::format("key file '{}'", *spec.arg), file.contents(), seed);
   }
@@ -129,12 +129,12 @@ void KeySet::make(const Spec& spec, u64 seed, u64 memory) {
     run_bits_ = std::countr_zero(run);
     place_ = Bijection(u64{1} << (64 - run_bits_), seed, kLineStream);
   } else if (spec.name == "email" || spec.name == "url") {
-    constexpr u64 kBytesPerKey = 100;   // at least: a line, a key, and what is known of each
+    constexpr u64 kBytesPerKey = 100;  // at least: a line, a key, and what is known of each
     const u64 count = reader.arg_u64(1'000'000, 1, u64{1} << 31);
     reader.finish();
     if (count > memory / kBytesPerKey) {
-      throw InputError(fmt::format("keys {}: {} of them take at least {} to make up; {} are available", spec.name, count,
-                                   gigabytes(count * kBytesPerKey), gigabytes(memory)));
+      throw InputError(fmt::format("keys {}: {} of them take at least {} to make up; {} are available", spec.name,
+                                   count, gigabytes(count * kBytesPerKey), gigabytes(memory)));
     }
     return take_lines(spec.name, spec.name == "email" ? made_up_emails(count, seed) : made_up_urls(count, seed), seed);
   } else if (spec.name == "u32") {
@@ -144,10 +144,12 @@ void KeySet::make(const Spec& spec, u64 seed, u64 memory) {
     kind_ = Kind::kSparse16;
     numbers_ = u64{1} << 15;
   } else if (spec.name != "u64") {
-    const std::vector<std::string> words{"u64", "u32", "u16", "dense", "stride", "affine", "clustered",
-                                         "file", "sosd", "email", "url", "trace"};
-    throw InputError(fmt::format("unknown keys '{}'; there are u64, u32, u16, dense, stride:N, affine, clustered:N, "
-                                 "file:PATH, sosd:PATH, email:N, url:N and trace:PATH{}", spec.name, suggestion(spec.name, words)));
+    const std::vector<std::string> words{"u64",       "u32",  "u16",  "dense", "stride", "affine",
+                                         "clustered", "file", "sosd", "email", "url",    "trace"};
+    throw InputError(
+        fmt::format("unknown keys '{}'; there are u64, u32, u16, dense, stride:N, affine, clustered:N, "
+                    "file:PATH, sosd:PATH, email:N, url:N and trace:PATH{}",
+                    spec.name, suggestion(spec.name, words)));
   }
   reader.finish();
 }
@@ -171,7 +173,8 @@ void KeySet::take_sosd(const std::string& path, u64 seed, u64 memory) {
   }
   sorted_.resize(count);
   const std::size_t bytes = count * sizeof(u64);
-  if (file.read({reinterpret_cast<char*>(sorted_.data()), bytes}) < bytes) throw fail("became shorter while it was read");
+  if (file.read({reinterpret_cast<char*>(sorted_.data()), bytes}) < bytes)
+    throw fail("became shorter while it was read");
   // The files are sorted, but some repeat keys.
   if (!std::ranges::is_sorted(sorted_)) std::ranges::sort(sorted_);
   sorted_.erase(std::ranges::unique(sorted_).begin(), sorted_.end());
@@ -218,8 +221,8 @@ void KeySet::take_lines(std::string_view what, std::string_view text, u64 seed) 
       continue;
     }
     if (line.size() > kLongestKey) {
-      throw InputError(fmt::format("{}: line {} has {} bytes; a key may have {}", what,
-                                   lines_.total, line.size(), kLongestKey));
+      throw InputError(
+          fmt::format("{}: line {} has {} bytes; a key may have {}", what, lines_.total, line.size(), kLongestKey));
     }
     u32& place = place_of(line);
     if (place != 0) {
@@ -227,8 +230,8 @@ void KeySet::take_lines(std::string_view what, std::string_view text, u64 seed) 
       continue;
     }
     if (keys.size() == ~u32{0}) {
-      throw InputError(fmt::format("{}: line {} is one key more than the {} supported", what,
-                                   lines_.total, keys.size()));
+      throw InputError(
+          fmt::format("{}: line {} is one key more than the {} supported", what, lines_.total, keys.size()));
     }
     keys.push_back(line);
     place = static_cast<u32>(keys.size());
@@ -240,8 +243,7 @@ void KeySet::take_lines(std::string_view what, std::string_view text, u64 seed) 
     }
   }
   if (keys.empty()) {
-    throw InputError(fmt::format("{}: has no key on its {} lines; it needs one key a line", what,
-                                 lines_.total));
+    throw InputError(fmt::format("{}: has no key on its {} lines; it needs one key a line", what, lines_.total));
   }
 
   std::vector<std::string_view> in_order(keys.size());

@@ -3,8 +3,8 @@
 // The keys of a run: a mapping from record numbers to keys. Nothing else in a workload knows what a key is.
 //
 //   dense       record n has the key n; with in_order=1 records are loaded in this order, not in a random one
-//   stride:N    record n has the key n * N modulo 2^64: what breaks weak hashing (4096, 2^20, 2^32, 2^32 + 1, 2^64 - 1). As many
-//               records as half of the different keys that there are
+//   stride:N    record n has the key n * N modulo 2^64: what breaks weak hashing (4096, 2^20, 2^32, 2^32 + 1, 2^64 -
+//               1). As many records as half of the different keys that there are
 //   u64         record n has a key scattered over all 64 bits: stafford64, a bijection, of n plus an offset from
 //               the seed, so keys are distinct without being remembered
 //   u32         the same over 32 bits, with mix32: 2^31 records
@@ -59,17 +59,17 @@ class KeySet {
   static constexpr std::size_t kLongestKey = 64 * 1024;  ///< bytes of a line without its end
 
   struct Lines {
-    u64 total = 0;        ///< lines in the file
-    u64 empty = 0;        ///< of them skipped because nothing is on them
-    u64 repeated = 0;     ///< of them equal to an earlier one
-    u64 key_bytes = 0;    ///< of all distinct keys together
-    u64 longest = 0;      ///< bytes of the longest key
+    u64 total = 0;      ///< lines in the file
+    u64 empty = 0;      ///< of them skipped because nothing is on them
+    u64 repeated = 0;   ///< of them equal to an earlier one
+    u64 key_bytes = 0;  ///< of all distinct keys together
+    u64 longest = 0;    ///< bytes of the longest key
   };
 
-  /// Reads the file, or makes it up. Throws InputError with the file, and the line where there is one, for a word that is
-  /// unknown and a file that is missing, unreadable, not a regular file, without keys, of another length than it says, or
-  /// has a line of more than kLongestKey bytes; and, before it begins, for keys that surely take more than `memory` bytes. O(bytes of
-  /// the file).
+  /// Reads the file, or makes it up. Throws InputError with the file, and the line where there is one, for a word that
+  /// is unknown and a file that is missing, unreadable, not a regular file, without keys, of another length than it
+  /// says, or has a line of more than kLongestKey bytes; and, before it begins, for keys that surely take more than
+  /// `memory` bytes. O(bytes of the file).
   KeySet(const Spec& spec, u64 seed, u64 memory = ~u64{0}) { make(spec, seed, memory); }
 
   KeySet(const KeySet&) = delete;
@@ -82,9 +82,11 @@ class KeySet {
     return name == "file" || name == "email" || name == "url" || name == "trace";
   }
 
-  /// How many records can have distinct keys: the distinct lines or numbers of a file, 2^31 of `u32`, 2^15 of `u16`, fewer
-  /// than kNumbers of an even stride, else kNumbers.
-  [[nodiscard]] u64 capacity() const { return bytes() ? entries_.size() : kind_ == Kind::kSosd ? sorted_.size() : numbers_; }
+  /// How many records can have distinct keys: the distinct lines or numbers of a file, 2^31 of `u32`, 2^15 of `u16`,
+  /// fewer than kNumbers of an even stride, else kNumbers.
+  [[nodiscard]] u64 capacity() const {
+    return bytes() ? entries_.size() : kind_ == Kind::kSosd ? sorted_.size() : numbers_;
+  }
 
   /// Whether the keys are from a file, and what its lines were; zeroes for the other kinds.
   [[nodiscard]] bool from_lines() const { return from_lines_; }
@@ -117,8 +119,8 @@ class KeySet {
     }
   }
 
-  /// Sets the keys of these operations to those of so many numbers: the absent ones where the operation says `absent`. What
-  /// put() and put_absent() do, but faster.
+  /// Sets the keys of these operations to those of so many numbers: the absent ones where the operation says `absent`.
+  /// What put() and put_absent() do, but faster.
   void put_all(std::span<Op> ops, std::span<const u64> numbers) const;
   /// In the place of each number its key, or its absent key. Of integers.
   void put_keys(std::span<u64> numbers, bool absent) const;
@@ -177,17 +179,17 @@ class KeySet {
   void take_sosd(const std::string& path, u64 seed, u64 memory);
 
   Kind kind_ = Kind::kSparse;
-  u64 numbers_ = kNumbers;   // a power of two
+  u64 numbers_ = kNumbers;  // a power of two
   u64 stride_ = 1;
   u64 offset_ = 0;
-  int run_bits_ = 0;                  // of kClustered
-  Bijection place_{1, 0, kLineStream};   // of kClustered: where a run is; of kSosd: which number a record has
+  int run_bits_ = 0;                    // of kClustered
+  Bijection place_{1, 0, kLineStream};  // of kClustered: where a run is; of kSosd: which number a record has
   bool in_order_ = false;
   bool from_lines_ = false;
   u32 suffix_bytes_ = 0;
   std::string blob_;
   std::vector<Entry> entries_;
-  std::vector<u64> sorted_;   // of kSosd
+  std::vector<u64> sorted_;  // of kSosd
   Lines lines_;
 };
 

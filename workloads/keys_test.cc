@@ -116,8 +116,11 @@ TEST_CASE("keys of 16 bits are distinct too, and the absent ones are all others"
 }
 
 TEST_CASE("keys of a stride are its multiples, and half of those that are different are absent") {
-  for (const auto& [stride, capacity] : {std::pair{u64{1}, u64{1} << 63}, {4096, u64{1} << 51}, {u64{1} << 32, u64{1} << 31},
-                                         {(u64{1} << 32) + 1, u64{1} << 63}, {~u64{0}, u64{1} << 63},
+  for (const auto& [stride, capacity] : {std::pair{u64{1}, u64{1} << 63},
+                                         {4096, u64{1} << 51},
+                                         {u64{1} << 32, u64{1} << 31},
+                                         {(u64{1} << 32) + 1, u64{1} << 63},
+                                         {~u64{0}, u64{1} << 63},
                                          {u64{3} << 60, u64{1} << 3}}) {
     INFO(stride);
     const KeySet keys(Spec::parse("stride:" + std::to_string(stride)), 1);
@@ -142,8 +145,8 @@ TEST_CASE("a file gives one key a line, each once, with every byte that is not a
   const KeySet keys(spec_of(file), 1);
   CHECK(keys.bytes());
   CHECK(keys.capacity() == 8);
-  CHECK(all_keys(keys) == std::multiset<std::string>{"apple", "bat", "\xff\xfe", "apple pie", "nul\0byte"s,
-                                                     "tab\there\r", " 7 ", "7"});
+  CHECK(all_keys(keys) ==
+        std::multiset<std::string>{"apple", "bat", "\xff\xfe", "apple pie", "nul\0byte"s, "tab\there\r", " 7 ", "7"});
   CHECK(keys.lines().total == 11);
   CHECK(keys.lines().empty == 2);
   CHECK(keys.lines().repeated == 1);
@@ -183,9 +186,7 @@ TEST_CASE("absent keys are absent whatever bytes end the lines") {
   SECTION("all but the line's ends, which no key can end with") {
     check_absent_keys(KeySet(spec_of(TemporaryFile(every_byte)), 1));
   }
-  SECTION("all endings but \\n") {
-    check_absent_keys(KeySet(spec_of(TemporaryFile(every_byte + "x\r\r\n")), 1));
-  }
+  SECTION("all endings but \\n") { check_absent_keys(KeySet(spec_of(TemporaryFile(every_byte + "x\r\r\n")), 1)); }
 }
 
 TEST_CASE("files without keys are refused, and the message says which and where") {
@@ -224,7 +225,7 @@ TEST_CASE("a SOSD file's numbers are the keys, each once, and those beside them 
   constexpr u64 kMax = ~u64{0};
   const std::set<u64> numbers{0, 1, 2, 3, 7, 1000, 1001, 1u << 31, kMax - 2, kMax - 1, kMax};
   std::vector<u64> in_file(numbers.begin(), numbers.end());
-  std::swap(in_file[1], in_file[5]);   // not every file is sorted
+  std::swap(in_file[1], in_file[5]);  // not every file is sorted
   in_file.push_back(7);
   const TemporaryFile file(sosd(in_file));
   const KeySet keys = made("sosd:" + file.path());
@@ -286,7 +287,7 @@ TEST_CASE("made-up addresses are distinct, of their count, and the same for a se
     const KeySet keys = made(kind + ":20000");
     CHECK(keys.bytes());
     CHECK_FALSE(keys.from_lines());
-    CHECK(keys.capacity() == 20'000);   // repeated lines would be one
+    CHECK(keys.capacity() == 20'000);  // repeated lines would be one
     CHECK(keys.key<std::string_view>(77) == made(kind + ":20000").key<std::string_view>(77));
     CHECK(keys.key<std::string_view>(77) != made(kind + ":20000", 2).key<std::string_view>(77));
     u64 bytes = 0, shortest = 1000, longest = 0;
@@ -348,11 +349,13 @@ TEST_CASE("keys that memory does not do for are refused before any are made or r
   refused("email:2Gi", "keys email: 2147483648 of them take at least 214.7 GB to make up; 8.0 GB are available");
   refused("url:100M", "10.0 GB to make up");
   const TemporaryFile sparse("");
-  std::filesystem::resize_file(sparse.path(), u64{1} << 36);   // which a trace maps, also where sanitizers leave less than a terabyte
+  std::filesystem::resize_file(sparse.path(),
+                               u64{1} << 36);  // which a trace maps, also where sanitizers leave less than a terabyte
   refused("file:" + sparse.path(), "has 68.7 GB, which are twice in memory for a while; 8.0 GB are available");
   {
     const u64 count = (u64{1} << 33) - 1;
-    std::fstream(sparse.path(), std::ios::in | std::ios::out | std::ios::binary).write(reinterpret_cast<const char*>(&count), 8);
+    std::fstream(sparse.path(), std::ios::in | std::ios::out | std::ios::binary)
+        .write(reinterpret_cast<const char*>(&count), 8);
   }
   refused("sosd:" + sparse.path(), "has 68.7 GB; 8.0 GB of memory are available");
   CHECK_THROWS_WITH(Distribution(Spec::parse("histogram:" + sparse.path())), Catch::Contains("has 68719476736 bytes"));

@@ -48,7 +48,9 @@ class ExponentialLaw final : public Law {
   [[nodiscard]] double mass(u64 first, u64 length) const override {
     return std::exp(-rate_ * static_cast<double>(first - 1)) * -std::expm1(-rate_ * static_cast<double>(length));
   }
-  [[nodiscard]] double relative(u64, u64 offset) const override { return std::exp(-rate_ * static_cast<double>(offset)); }
+  [[nodiscard]] double relative(u64, u64 offset) const override {
+    return std::exp(-rate_ * static_cast<double>(offset));
+  }
 
  private:
   double rate_;
@@ -69,7 +71,7 @@ class SelfSimilarLaw final : public Law {
  private:
   [[nodiscard]] double weight(u64 rank) const {
     const double k = static_cast<double>(rank);
-    return std::pow(k, theta_) * -std::expm1(theta_ * std::log1p(-1 / k));   // k^theta - (k - 1)^theta
+    return std::pow(k, theta_) * -std::expm1(theta_ * std::log1p(-1 / k));  // k^theta - (k - 1)^theta
   }
 
   double theta_;
@@ -80,8 +82,8 @@ class SelfSimilarLaw final : public Law {
 class StepLaw final : public Law {
  public:
   struct Step {
-    u64 end;       ///< the first rank that is not in it
-    double mass;   ///< of all its ranks together
+    u64 end;      ///< the first rank that is not in it
+    double mass;  ///< of all its ranks together
   };
   /// In order, without gap, from rank 1 on; each with a rank at least.
   explicit StepLaw(std::vector<Step> steps) : steps_(std::move(steps)) {}

@@ -17,19 +17,23 @@ namespace {
 
 using Words = std::array<std::string_view, 32>;
 
-constexpr Words kFirst = {"anna",  "bruno", "carla", "david", "elena", "frank", "grace", "hugo",  "irene", "jonas", "karin",
-                          "leo",   "maria", "nils",  "olga",  "paul",  "quinn", "rosa",  "simon", "tanya", "ugo",   "vera",
-                          "wanda", "xenia", "yusuf", "zoe",   "amir",  "bela",  "chen",  "dipti", "emeka", "fatima"};
-constexpr Words kLast = {"smith",  "garcia", "mueller", "rossi", "tanaka", "petrov",  "kim",     "silva", "novak",  "jensen",  "brown",
-                         "martin", "kowal",  "nguyen",  "haas",  "okafor", "singh",   "leclerc", "ivers", "fischer", "moreno", "laine",
-                         "weber",  "costa",  "patel",   "berg",  "sato",   "andrade", "dubois",  "yilmaz", "horvat", "kaya"};
-constexpr Words kWords = {"amber", "bridge", "canyon", "delta", "ember",  "forge",  "garden", "harbor", "island", "jasper", "kernel",
-                          "lunar", "meadow", "nova",   "orbit", "prairie", "quartz", "river",  "summit", "timber", "umbra",  "valley",
-                          "willow", "yonder", "zephyr", "cedar", "drift",  "falcon", "glacier", "horizon", "iron",  "juniper"};
-constexpr std::string_view kMailDomains[] = {"mail.example",   "post.example",        "web.example",  "inbox.example",
-                                             "uni.example",    "corp.example",        "cloud.example", "letters.example",
-                                             "office.example", "department.gov.example"};
-constexpr std::string_view kSections[] = {"news", "reviews", "products", "articles/archive", "users", "tags", "2024/11", "wiki"};
+constexpr Words kFirst = {"anna",  "bruno", "carla", "david", "elena", "frank", "grace", "hugo",
+                          "irene", "jonas", "karin", "leo",   "maria", "nils",  "olga",  "paul",
+                          "quinn", "rosa",  "simon", "tanya", "ugo",   "vera",  "wanda", "xenia",
+                          "yusuf", "zoe",   "amir",  "bela",  "chen",  "dipti", "emeka", "fatima"};
+constexpr Words kLast = {"smith", "garcia",  "mueller", "rossi",   "tanaka", "petrov", "kim",    "silva",
+                         "novak", "jensen",  "brown",   "martin",  "kowal",  "nguyen", "haas",   "okafor",
+                         "singh", "leclerc", "ivers",   "fischer", "moreno", "laine",  "weber",  "costa",
+                         "patel", "berg",    "sato",    "andrade", "dubois", "yilmaz", "horvat", "kaya"};
+constexpr Words kWords = {"amber",  "bridge", "canyon", "delta",  "ember",   "forge",   "garden", "harbor",
+                          "island", "jasper", "kernel", "lunar",  "meadow",  "nova",    "orbit",  "prairie",
+                          "quartz", "river",  "summit", "timber", "umbra",   "valley",  "willow", "yonder",
+                          "zephyr", "cedar",  "drift",  "falcon", "glacier", "horizon", "iron",   "juniper"};
+constexpr std::string_view kMailDomains[] = {
+    "mail.example", "post.example",  "web.example",     "inbox.example",  "uni.example",
+    "corp.example", "cloud.example", "letters.example", "office.example", "department.gov.example"};
+constexpr std::string_view kSections[] = {"news",  "reviews", "products", "articles/archive",
+                                          "users", "tags",    "2024/11",  "wiki"};
 
 /// The first of n words is the commonest: each has half of what those before it leave.
 std::string_view skewed(const auto& words, u64 word) {
@@ -47,7 +51,7 @@ std::string made_up_emails(u64 count, u64 seed) {
   const Draws draws(seed, kMadeUpStream);
   std::string text;
   for (u64 n = 0; n < count; ++n) {
-    const u64 who = person(n);   // of one name there are several, told apart by a number
+    const u64 who = person(n);  // of one name there are several, told apart by a number
     fmt::format_to(std::back_inserter(text), "{}.{}", alike(kFirst, who), alike(kLast, who / kFirst.size()));
     if (who >= kNames) fmt::format_to(std::back_inserter(text), "{}", who / kNames);
     fmt::format_to(std::back_inserter(text), "@{}\n", skewed(kMailDomains, draws(n)));

@@ -31,13 +31,12 @@ constexpr NamedMix kNamedMixes[] = {
 };
 
 std::size_t kind_of(std::string_view name) {
-  return static_cast<std::size_t>(std::find(kWords<OpKind>.begin(), kWords<OpKind>.end(), name) - kWords<OpKind>.begin());
+  return static_cast<std::size_t>(std::find(kWords<OpKind>.begin(), kWords<OpKind>.end(), name) -
+                                  kWords<OpKind>.begin());
 }
 
 /// floor(count * ppm / million) without overflow.
-u64 part(u64 count, u32 ppm) {
-  return count / Mix::kMillion * ppm + count % Mix::kMillion * ppm / Mix::kMillion;
-}
+u64 part(u64 count, u32 ppm) { return count / Mix::kMillion * ppm + count % Mix::kMillion * ppm / Mix::kMillion; }
 
 }  // namespace
 
@@ -80,8 +79,9 @@ InputError Mix::unknown(std::string_view name, const std::vector<std::string>& a
   words.insert(words.end(), also.begin(), also.end());
   std::string files;
   for (const std::string& one : also) files += fmt::format("{}{}:FILE", &one == &also.back() ? " and " : ", ", one);
-  return InputError(fmt::format("unknown workload '{}'; there are lookup, insert, mix:read=90,insert=10{}ycsb-a to ycsb-f{}{}",
-                                name, also.empty() ? " and " : ", ", files, suggestion(std::string(name), words)));
+  return InputError(
+      fmt::format("unknown workload '{}'; there are lookup, insert, mix:read=90,insert=10{}ycsb-a to ycsb-f{}{}", name,
+                  also.empty() ? " and " : ", ", files, suggestion(std::string(name), words)));
 }
 
 Mix Mix::of(const std::array<u64, kOpKinds>& counts) {
@@ -98,9 +98,7 @@ Mix Mix::of(const std::array<u64, kOpKinds>& counts) {
   return mix;
 }
 
-void Mix::settle() {
-  commonest_ = static_cast<std::size_t>(std::max_element(ppm_.begin(), ppm_.end()) - ppm_.begin());
-}
+void Mix::settle() { commonest_ = static_cast<std::size_t>(std::max_element(ppm_.begin(), ppm_.end()) - ppm_.begin()); }
 
 void Mix::read_shares(const Spec& spec) {
   double sum = 0;
@@ -141,13 +139,15 @@ void Mix::read_shares(const Spec& spec) {
   for (const u32 ppm : ppm_) rounded += ppm;
   *std::max_element(ppm_.begin(), ppm_.end()) += kMillion - rounded;
   if (scan_length_given && !has(OpKind::kScan)) throw InputError("workload mix: scan_length without a share of scan");
-  if (keys_given && !has(OpKind::kMultiGet)) throw InputError("workload mix: multi_get_keys without a share of multi_get");
+  if (keys_given && !has(OpKind::kMultiGet))
+    throw InputError("workload mix: multi_get_keys without a share of multi_get");
 }
 
 void Mix::read_multi_get_keys(const std::string& text) {
   const std::optional<Scaled> count = count_of(text);
   if (!count || !count->fits || count->value < 1 || count->value > kMostInAttempt) {
-    throw InputError(fmt::format("workload mix: multi_get_keys={} must be a whole number from 1 to {}", text, kMostInAttempt));
+    throw InputError(
+        fmt::format("workload mix: multi_get_keys={} must be a whole number from 1 to {}", text, kMostInAttempt));
   }
   multi_get_keys_ = static_cast<u16>(count->value);
 }
@@ -158,8 +158,9 @@ void Mix::read_scan_length(const std::string& text) {
   const auto length = [&](std::string_view digits) -> u16 {
     const std::optional<Scaled> count = count_of(digits);
     if (!count || !count->fits || count->value < 1 || count->value > kLongestScan) {
-      throw InputError(fmt::format("workload mix: scan_length={} must be a whole number from 1 to {}, or two of them: 1-100", text,
-                                   kLongestScan));
+      throw InputError(
+          fmt::format("workload mix: scan_length={} must be a whole number from 1 to {}, or two of them: 1-100", text,
+                      kLongestScan));
     }
     return static_cast<u16>(count->value);
   };

@@ -40,11 +40,12 @@ class Mix {
   static constexpr std::size_t kScheduled = kOpKinds + 1;
   static constexpr std::size_t kAbsentRead = kOpKinds;
 
-  /// `negative` in [0, 1]: of the reads; without reads it says nothing. Throws InputError for an unknown workload or kind, and
-  /// shares that are negative, not a number, below 0.0001 % yet not 0, or do not sum to 100 (within 1e-9).
+  /// `negative` in [0, 1]: of the reads; without reads it says nothing. Throws InputError for an unknown workload or
+  /// kind, and shares that are negative, not a number, below 0.0001 % yet not 0, or do not sum to 100 (within 1e-9).
   Mix(const Spec& spec, double negative);
 
-  /// Of operations that were counted, by OpKind, one of them at least. What there is of a kind has a part in a million at least.
+  /// Of operations that were counted, by OpKind, one of them at least. What there is of a kind has a part in a million
+  /// at least.
   [[nodiscard]] static Mix of(const std::array<u64, kOpKinds>& counts);
 
   /// Is this `insert`: a run that starts on an empty index and ends when every record is in it?
@@ -56,7 +57,8 @@ class Mix {
 
   /// Whether `name` is that of a mix: lookup, insert, mix, ycsb-a to ycsb-f.
   [[nodiscard]] static bool knows(std::string_view name);
-  /// What an unknown workload is answered with: that there are mixes, `also` with names of their own, and which one is meant.
+  /// What an unknown workload is answered with: that there are mixes, `also` with names of their own, and which one is
+  /// meant.
   [[nodiscard]] static InputError unknown(std::string_view name, const std::vector<std::string>& also);
 
   /// Does any operation take its key from the distribution (mix_stream.h)?

@@ -25,8 +25,7 @@ u64 checked(u64 records, const KeySet& keys) {
         fmt::format("records={} is more than the {} distinct keys that there are", records, keys.capacity()));
   }
   if (records > Ranks::kMost) {
-    throw InputError(
-        fmt::format("records={} is more than the {} that a distribution covers", records, Ranks::kMost));
+    throw InputError(fmt::format("records={} is more than the {} that a distribution covers", records, Ranks::kMost));
   }
   return records;
 }
@@ -57,11 +56,11 @@ MixStream::MixStream(u64 seed, u64 phase, const KeySet& keys, const Distribution
 
 MixStream MixStream::loading(u64 seed, const KeySet& keys, u64 records) {
   return MixStream(seed, 0, keys, Distribution(Spec{.name = "uniform", .arg = {}, .options = {}}),
-                Mix(Spec{.name = "insert", .arg = {}, .options = {}}, 0), records);
+                   Mix(Spec{.name = "insert", .arg = {}, .options = {}}, 0), records);
 }
 
-/// Which record a slot stands for, in one block: that in the window [erased, erased + records) which is congruent to it, or the
-/// one of that age.
+/// Which record a slot stands for, in one block: that in the window [erased, erased + records) which is congruent to
+/// it, or the one of that age.
 class MixStream::Records {
  public:
   Records(const MixStream& stream, u64 block) : stream_(stream) {
@@ -172,21 +171,16 @@ void MixStream::fill_block(u64 block, std::span<Op, Mix::kBlock> ops) const {
       }
       op = Op{.kind = static_cast<OpKind>(kind)};
       switch (op.kind) {
-        case OpKind::kInsert:
-          numbers[at] = (gone_ + records_ + ordinal) & number_mask_;
-          break;
-        case OpKind::kErase:
-          numbers[at] = (gone_ + ordinal) & number_mask_;
-          break;
+        case OpKind::kInsert: numbers[at] = (gone_ + records_ + ordinal) & number_mask_; break;
+        case OpKind::kErase: numbers[at] = (gone_ + ordinal) & number_mask_; break;
         case OpKind::kScan:
           op.keys = mix_.scan_length(scan_lengths_(block * Mix::kBlock + at));
           numbers[at] = record_of(slots[at]) & number_mask_;
           break;
         case OpKind::kMultiGet:
           op.keys = mix_.multi_get_keys();
-          [[fallthrough]];   // its own key stands for none: those that it looks up follow (fill_gets)
-        default:
-          numbers[at] = record_of(slots[at]) & number_mask_;
+          [[fallthrough]];  // its own key stands for none: those that it looks up follow (fill_gets)
+        default: numbers[at] = record_of(slots[at]) & number_mask_;
       }
     }
   }
@@ -194,12 +188,13 @@ void MixStream::fill_block(u64 block, std::span<Op, Mix::kBlock> ops) const {
   keys().put_all(ops, numbers);
 }
 
-/// The keys of the multi-gets among operations `from` to `to` of the block `ops`. The next that comes in the block has the next
-/// draws, so that all of the stream's have draws of their own.
-void MixStream::fill_gets(u64 block, std::span<const Op> ops, std::size_t from, std::size_t to, std::vector<Op>& gets) const {
+/// The keys of the multi-gets among operations `from` to `to` of the block `ops`. The next that comes in the block has
+/// the next draws, so that all of the stream's have draws of their own.
+void MixStream::fill_gets(u64 block, std::span<const Op> ops, std::size_t from, std::size_t to,
+                          std::vector<Op>& gets) const {
   const u64 keys_each = mix_.multi_get_keys();
   u64 draw = mix_.before(block, static_cast<std::size_t>(OpKind::kMultiGet)) * keys_each;
-  u64 left = 0;   // to draw
+  u64 left = 0;  // to draw
   for (std::size_t at = 0; at < to; ++at) {
     if (ops[at].kind == OpKind::kMultiGet) (at < from ? draw : left) += keys_each;
   }
@@ -209,7 +204,7 @@ void MixStream::fill_gets(u64 block, std::span<const Op> ops, std::size_t from, 
     const auto here = std::span(numbers).first(std::min<u64>(left, numbers.size()));
     popularity_.fill_as_of(block * Mix::kBlock, gets_, draw, here);
     for (u64& number : here) number = record_of(number) & number_mask_;
-    gets.resize(gets.size() + here.size());   // reads
+    gets.resize(gets.size() + here.size());  // reads
     keys().put_all(std::span(gets).last(here.size()), here);
     draw += here.size();
     left -= here.size();
@@ -221,8 +216,9 @@ std::string why_no_churn(const Churn& churn, const Distribution& distribution, s
     return fmt::format("under {} no rank is more popular than another, so none can drift", words);
   }
   if (churn.kind == Churn::Kind::kFlash && distribution.by_age() && mix.has(OpKind::kInsert)) {
-    return fmt::format("a flash crowd addresses the same records for a while, but under {} every insert makes all of them older",
-                       words);
+    return fmt::format(
+        "a flash crowd addresses the same records for a while, but under {} every insert makes all of them older",
+        words);
   }
   return "";
 }

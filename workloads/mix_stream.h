@@ -19,25 +19,25 @@
 //
 // Under a distribution by age (latest) slot 0 is not record 0 but the newest that was inserted before kLatestLag
 // operations, slot 1 the one before, and so on. So what a read addresses has mostly been inserted, although other
-// threads hold the operations just before it; those that come too early nevertheless are misses, and so are the oldest where records are
-// erased.
+// threads hold the operations just before it; those that come too early nevertheless are misses, and so are the oldest
+// where records are erased.
 //
 // So a mix with as many inserts as erases stays at R records for ever, and inserts insert, erases erase and
 // reads hit, but for these, which the tally counts and the checks expect:
 //   - operations overtake each other, between threads and within a block of 256, so that those at the edges of the
 //     window may come early or late: share / R of the 256 and of what is under way, which the harness keeps
-//     below R / 16 where threads keep their processors (harness/trial/dealer.h). An erase that comes before the insert of its
-//     record leaves it behind, and so does one before an upsert. That it does not stay for ever, numbers go round:
-//     in such a mix n means record n mod 2^k, 2^k >= 2 R, so that the next erase of its number takes it away;
+//     below R / 16 where threads keep their processors (harness/trial/dealer.h). An erase that comes before the insert
+//     of its record leaves it behind, and so does one before an upsert. That it does not stay for ever, numbers go
+//     round: in such a mix n means record n mod 2^k, 2^k >= 2 R, so that the next erase of its number takes it away;
 //   - a mix that erases more than it inserts runs dry: what is addressed is gone, then erases fail as well;
-//   - keys that end (lines of a file, u32, even strides) go round: when all C are used, number n means record n mod C. Inserts
-//     insert as long as R + I - E <= C: load fewer records than there are keys.
+//   - keys that end (lines of a file, u32, even strides) go round: when all C are used, number n means record n mod C.
+//     Inserts insert as long as R + I - E <= C: load fewer records than there are keys.
 //
 // The kinds of a block of 256 operations are a permutation of the exact counts that Mix::before gives
 // (mix.h).
 //
-// Where a stream follows others (phased_stream.h), E counts what those erased, too, and R is what they left: slots of as many
-// records are those of the stream before.
+// Where a stream follows others (phased_stream.h), E counts what those erased, too, and R is what they left: slots of
+// as many records are those of the stream before.
 //
 // `insert` (Mix::fills) is the stream of size() = R operations in which number i inserts record pi(i), pi a
 // permutation from the seed: every record once. MixStream::loading is the same for loading before any other
@@ -62,7 +62,7 @@ namespace latchlab {
 /// Constant once built.
 class MixStream final : public Stream {
  public:
-  static constexpr u64 kLatestLag = 65'536;   ///< operations; a multiple of Mix::kBlock
+  static constexpr u64 kLatestLag = 65'536;  ///< operations; a multiple of Mix::kBlock
 
   /// The records that there are as a stream begins, if others were there before: `gone` to gone + records - 1.
   struct Window {
@@ -118,7 +118,7 @@ class MixStream final : public Stream {
   u64 gone_;
   u64 records_;
   bool fills_;
-  u64 number_mask_;   // of a mix whose numbers go round; else all ones
+  u64 number_mask_;  // of a mix whose numbers go round; else all ones
   Popularity popularity_;
   Bijection insert_order_;
   Draws slots_;

@@ -48,8 +48,9 @@ struct Made {
   MixStream stream;
 };
 
-const char* const kWorkloads[] = {"lookup", "mix:read=90,insert=5,erase=5",
-                                  "mix:read=25,insert=20,update=10,upsert=10,erase=10,scan=10,rmw=5,multi_get=10,scan_length=1-50,multi_get_keys=7"};
+const char* const kWorkloads[] = {
+    "lookup", "mix:read=90,insert=5,erase=5",
+    "mix:read=25,insert=20,update=10,upsert=10,erase=10,scan=10,rmw=5,multi_get=10,scan_length=1-50,multi_get_keys=7"};
 
 TEST_CASE("a stream is the same however many threads make it, in chunks of whatever size") {
   constexpr u64 kOps = 10'000;
@@ -135,7 +136,8 @@ TEST_CASE("loading inserts every record once, and insert is the same stream") {
 
 TEST_CASE("the kinds have their shares in every stretch, and no fixed place") {
   const Made made({.workload = "mix:read=40,insert=20,update=10,upsert=10,erase=10,scan=10,scan_length=33",
-                   .records = 100'000, .negative = 0.5});
+                   .records = 100'000,
+                   .negative = 0.5});
   constexpr u64 kOps = 256 * 2000;
   const std::vector<Op> ops = made.ops(0, kOps);
   std::map<OpKind, u64> counts;
@@ -207,8 +209,11 @@ Tally execute(const Made& made, u64 ops) {
 TEST_CASE("as many inserts as erases keep the size: inserts insert, erases erase, reads hit") {
   for (const char* keys : {"u64", "dense"}) {
     for (const char* distribution : {"uniform", "zipf:0.99"}) {
-      const Made made({.keys = keys, .workload = "mix:read=60,insert=20,erase=20",
-                       .distribution = distribution, .records = 20'000, .negative = 0.1});
+      const Made made({.keys = keys,
+                       .workload = "mix:read=60,insert=20,erase=20",
+                       .distribution = distribution,
+                       .records = 20'000,
+                       .negative = 0.1});
       // Whole blocks, in which every record is replaced four times.
       Tally tally = execute<u64>(made, 256 * 5 * 320);
       INFO(keys << " " << distribution);
@@ -232,7 +237,7 @@ TEST_CASE("what an erase has left behind because it came too early does not stay
         made.keys.put(op, record);
         index.insert(made.keys.raw<u64>(op));
       }
-      for (u64 i = 0; i < 100; ++i) {   // one stretch overtakes another, each longer than the window
+      for (u64 i = 0; i < 100; ++i) {  // one stretch overtakes another, each longer than the window
         for (const Op& op : made.ops((i ^ 1) * kStretch, kStretch)) {
           const u64 key = made.keys.raw<u64>(op);
           if (op.kind == OpKind::kInsert || op.kind == OpKind::kUpsert) index.insert(key);
@@ -245,8 +250,7 @@ TEST_CASE("what an erase has left behind because it came too early does not stay
 }
 
 TEST_CASE("reads and updates without erases always hit, also where the index grows") {
-  const Made made({.workload = "mix:read=40,insert=30,update=20,upsert=10", .distribution = "zipf:1",
-                   .records = 500});
+  const Made made({.workload = "mix:read=40,insert=30,update=20,upsert=10", .distribution = "zipf:1", .records = 500});
   Tally tally = execute<u64>(made, 256 * 400);
   CHECK(tally.rate(OpKind::kRead) == 1);
   CHECK(tally.rate(OpKind::kUpdate) == 1);
@@ -256,8 +260,7 @@ TEST_CASE("reads and updates without erases always hit, also where the index gro
 }
 
 TEST_CASE("popularity survives replacement: a successor is read as often as the most read record was") {
-  const Made made({.workload = "mix:read=80,insert=10,erase=10", .distribution = "zipf:1.5",
-                   .records = 1000});
+  const Made made({.workload = "mix:read=80,insert=10,erase=10", .distribution = "zipf:1.5", .records = 1000});
   const auto hottest_share = [&](u64 first) {
     std::map<u64, u64> reads;
     u64 total = 0;
@@ -279,8 +282,8 @@ TEST_CASE("keys from a file go round while the index has room for them") {
   const std::string path = source_folder() + "/workloads/mix_stream_test.cc";
   const KeySet lines(Spec::parse("file:" + path), 1);
   const u64 records = lines.capacity() * 3 / 4;
-  const Made made({.keys = "file:" + path, .workload = "mix:read=80,insert=10,erase=10", .records = records,
-                   .negative = 0.2});
+  const Made made(
+      {.keys = "file:" + path, .workload = "mix:read=80,insert=10,erase=10", .records = records, .negative = 0.2});
   Tally tally = execute<std::string_view>(made, 100'000);
   CHECK(tally.absent_found == 0);
   // Blocks of 256 with some 26 erases are a tenth of these few records, so that operations overtake visibly.
@@ -290,11 +293,12 @@ TEST_CASE("keys from a file go round while the index has room for them") {
 }
 
 TEST_CASE("latest reads what was inserted last, as of 65,536 operations ago") {
-  const Made made({.keys = "dense", .workload = "mix:read=90,insert=10", .distribution = "latest:1.5", .records = 5000});
+  const Made made(
+      {.keys = "dense", .workload = "mix:read=90,insert=10", .distribution = "latest:1.5", .records = 5000});
   CHECK(made.stream.addresses_new());
   constexpr u64 kOps = 300 * Mix::kBlock;
   const std::vector<Op> ops = made.ops(0, kOps);
-  std::vector<u64> inserted_before(kOps + 1);   // records by then
+  std::vector<u64> inserted_before(kOps + 1);  // records by then
   for (u64 i = 0; i < kOps; ++i) inserted_before[i + 1] = inserted_before[i] + (ops[i].kind == OpKind::kInsert);
   u64 reads = 0, newest = 0;
   for (u64 i = 0; i < kOps; ++i) {

@@ -76,7 +76,7 @@ TEST_CASE("a negative share is taken from the reads") {
   CHECK(mix.ppm(OpKind::kRead) == 800'000);
   CHECK(mix.absent_read_ppm() == 200'000);
   CHECK(mix_of("lookup", 1).absent_read_ppm() == Mix::kMillion);
-  CHECK(mix_of("mix:update=100", 0.25).absent_read_ppm() == 0);   // there is nothing to take it from
+  CHECK(mix_of("mix:update=100", 0.25).absent_read_ppm() == 0);  // there is nothing to take it from
 }
 
 TEST_CASE("wrong workloads are refused in one line that says what would be right") {
@@ -85,14 +85,33 @@ TEST_CASE("wrong workloads are refused in one line that says what would be right
   CHECK_THROWS_WITH(mix_of("mix:reed=100"), Contains("did you mean 'read'"));
   CHECK_THROWS_WITH(mix_of("lokup"), Contains("did you mean 'lookup'"));
   CHECK_THROWS_WITH(mix_of("mix"), Contains("sum to 0"));
-  for (const char* text : {"mix:read=-1,insert=101", "mix:read=nan", "mix:read=inf", "mix:read=",
-                           "mix:read=50,read=50", "mix:90", "mix:read=100.1", "lookup:3", "insert,a=1",
-                           "mix:read=99.99999,insert=0.00001", "mix:scan=100,scan_length=0",
-                           "mix:scan=100,scan_length=65536", "mix:multi_get=100,multi_get_keys=0",
-                           "mix:multi_get=100,multi_get_keys=65", "mix:multi_get=100,multi_get_keys=1-8",
-                           "mix:read=100,multi_get_keys=8", "mix:read=100,scan_length=7", "mix:scan=100,scan_length=9-8",
-                           "mix:scan=100,scan_length=0-8", "mix:scan=100,scan_length=8-", "mix:scan=100,scan_length=-8",
-                           "mix:read=100,scan_length=100", "ycsb-g", "ycsb-a:1", "ycsb-a,read=1", "ycsb", "wiscer:x",
+  for (const char* text : {"mix:read=-1,insert=101",
+                           "mix:read=nan",
+                           "mix:read=inf",
+                           "mix:read=",
+                           "mix:read=50,read=50",
+                           "mix:90",
+                           "mix:read=100.1",
+                           "lookup:3",
+                           "insert,a=1",
+                           "mix:read=99.99999,insert=0.00001",
+                           "mix:scan=100,scan_length=0",
+                           "mix:scan=100,scan_length=65536",
+                           "mix:multi_get=100,multi_get_keys=0",
+                           "mix:multi_get=100,multi_get_keys=65",
+                           "mix:multi_get=100,multi_get_keys=1-8",
+                           "mix:read=100,multi_get_keys=8",
+                           "mix:read=100,scan_length=7",
+                           "mix:scan=100,scan_length=9-8",
+                           "mix:scan=100,scan_length=0-8",
+                           "mix:scan=100,scan_length=8-",
+                           "mix:scan=100,scan_length=-8",
+                           "mix:read=100,scan_length=100",
+                           "ycsb-g",
+                           "ycsb-a:1",
+                           "ycsb-a,read=1",
+                           "ycsb",
+                           "wiscer:x",
                            "mix:read=99.999999,update=0.00001"}) {
     INFO(text);
     CHECK_THROWS_AS(mix_of(text), InputError);

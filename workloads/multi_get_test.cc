@@ -82,7 +82,9 @@ TEST_CASE("multi-gets draw their keys as reads do, with draws of their own", "[m
   }
   CHECK(std::ranges::equal(reads.ops, gets.gets) == false);
   // Nor are the draws of one multi-get, block or phase those of another.
-  const auto part = [&](std::size_t first) { return std::vector<Op>(gets.gets.begin() + first, gets.gets.begin() + first + 16); };
+  const auto part = [&](std::size_t first) {
+    return std::vector<Op>(gets.gets.begin() + first, gets.gets.begin() + first + 16);
+  };
   std::set<std::vector<u64>> different;
   for (std::size_t first = 0; first < gets.gets.size(); first += 16) {
     std::vector<u64> keys;
@@ -95,17 +97,18 @@ TEST_CASE("multi-gets draw their keys as reads do, with draws of their own", "[m
   CHECK(other.gets != gets.gets);
 }
 
-TEST_CASE("multi-gets look where the window of records is by then, and where churn has moved what is popular", "[multi-get]") {
+TEST_CASE("multi-gets look where the window of records is by then, and where churn has moved what is popular",
+          "[multi-get]") {
   GetStream moving("mix:multi_get=20,insert=40,erase=40", "uniform", 1000);
   for (const u64 block : {0, 1003}) {
     moving.make(256 * block, 256);
     const u64 erased = 256 * block * 4 / 10;
-    for (const Op& get : moving.gets) REQUIRE((get.key - erased) % 2048 < 1000);   // numbers go round at 2048
+    for (const Op& get : moving.gets) REQUIRE((get.key - erased) % 2048 < 1000);  // numbers go round at 2048
   }
 
   const KeySet keys(Spec::parse("dense"), 1);
-  const MixStream drifting(1, 1, keys, Distribution(Spec::parse("zipf:3")), Mix(Spec::parse("mix:multi_get=100"), 0), 1000,
-                           Churn::parse(Spec::parse("drift:1k")));
+  const MixStream drifting(1, 1, keys, Distribution(Spec::parse("zipf:3")), Mix(Spec::parse("mix:multi_get=100"), 0),
+                           1000, Churn::parse(Spec::parse("drift:1k")));
   const auto most_read = [&](u64 first) {
     std::vector<Op> ops(256), gets;
     drifting.fill(first, ops, gets);
@@ -113,7 +116,7 @@ TEST_CASE("multi-gets look where the window of records is by then, and where chu
     for (const Op& get : gets) ++count[get.key];
     return std::ranges::max_element(count, {}, [](const auto& one) { return one.second; })->first;
   };
-  CHECK(most_read(0) == most_read(512));         // as of the operation, not of the key's draw: 512 operations are 8,192 keys
+  CHECK(most_read(0) == most_read(512));  // as of the operation, not of the key's draw: 512 operations are 8,192 keys
   CHECK(most_read(0) != most_read(1024));
 }
 

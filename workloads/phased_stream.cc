@@ -34,7 +34,8 @@ std::vector<MixStream::Window> windows_of(const std::vector<WorkloadPhase>& phas
   return windows;
 }
 
-PhasedStream::PhasedStream(u64 seed, u64 phase, const KeySet& keys, const std::vector<WorkloadPhase>& phases, u64 records)
+PhasedStream::PhasedStream(u64 seed, u64 phase, const KeySet& keys, const std::vector<WorkloadPhase>& phases,
+                           u64 records)
     : Stream(keys) {
   const std::vector<MixStream::Window> windows = windows_of(phases, records, keys.capacity());
   u64 begin = 0;
@@ -42,9 +43,10 @@ PhasedStream::PhasedStream(u64 seed, u64 phase, const KeySet& keys, const std::v
     const WorkloadPhase& one = phases[i];
     // The phases of a file draw from streams of their own, far from those of other phases of a run.
     const u64 number = (phase << 20) + i;
-    parts_.push_back({.stream = std::make_unique<MixStream>(seed, number, keys, one.distribution, one.mix, windows[i], one.churn),
-                      .begin = begin,
-                      .end = begin + one.operations});
+    parts_.push_back(
+        {.stream = std::make_unique<MixStream>(seed, number, keys, one.distribution, one.mix, windows[i], one.churn),
+         .begin = begin,
+         .end = begin + one.operations});
     most_keys_ = std::max<u32>(most_keys_, one.mix.most_keys());
     begin += one.operations;
     inserts_ |= one.mix.has(OpKind::kInsert);

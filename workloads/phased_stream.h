@@ -1,12 +1,13 @@
 #pragma once
 
-// The phases of a file (phases_file.h) one after the other as one stream. Each is the stream of its mix over the records that the
-// phases before it have left: with R of them and E gone, the window [E, E + R) of mix_stream.h. So that it finds them, nobody
-// begins a phase before all operations of the one before are done: each is a section of the stream. Where threads cannot wait for
-// each other, in an open loop, those at the edge may come early or late, as within a phase.
+// The phases of a file (phases_file.h) one after the other as one stream. Each is the stream of its mix over the
+// records that the phases before it have left: with R of them and E gone, the window [E, E + R) of mix_stream.h. So
+// that it finds them, nobody begins a phase before all operations of the one before are done: each is a section of the
+// stream. Where threads cannot wait for each other, in an open loop, those at the edge may come early or late, as
+// within a phase.
 //
-// What is popular stays so from phase to phase as long as the number of records is the same, also where they were replaced;
-// another number is another permutation. Churn begins anew with each phase.
+// What is popular stays so from phase to phase as long as the number of records is the same, also where they were
+// replaced; another number is another permutation. Churn begins anew with each phase.
 
 #include <memory>
 #include <span>
@@ -21,10 +22,11 @@
 
 namespace latchlab {
 
-/// What each of these phases finds where `records` are loaded, and behind the last one what that leaves. Throws InputError that
-/// names the phase which erases as many as there are, leaves more than there are keys (`capacity`) or than a distribution covers,
-/// or finds too few for its distribution (a histogram's stretches).
-[[nodiscard]] std::vector<MixStream::Window> windows_of(const std::vector<WorkloadPhase>& phases, u64 records, u64 capacity);
+/// What each of these phases finds where `records` are loaded, and behind the last one what that leaves. Throws
+/// InputError that names the phase which erases as many as there are, leaves more than there are keys (`capacity`) or
+/// than a distribution covers, or finds too few for its distribution (a histogram's stretches).
+[[nodiscard]] std::vector<MixStream::Window> windows_of(const std::vector<WorkloadPhase>& phases, u64 records,
+                                                        u64 capacity);
 
 class PhasedStream final : public Stream {
  public:
@@ -47,7 +49,7 @@ class PhasedStream final : public Stream {
     u64 end;
   };
   std::vector<Part> parts_;
-  bool inserts_ = false;   // any of them
+  bool inserts_ = false;  // any of them
   u32 most_keys_ = 1;
   bool upserts_ = false;
 };

@@ -39,8 +39,9 @@ std::vector<Op> all_of(const Stream& stream, u64 chunk) {
 
 TEST_CASE("phases follow each other, and each addresses the records that those before it have left") {
   const KeySet keys(Spec::parse("u64"), 7);
-  const auto phases = phases_in("a 1000 mix:insert=30,read=70\nb 777 lookup zipf:1\nc 3000 mix:erase=50,read=25,update=25 latest\n"
-                                "d 1500 mix:insert=50,upsert=25,rmw=25 zipf:0.5\n");
+  const auto phases = phases_in(
+      "a 1000 mix:insert=30,read=70\nb 777 lookup zipf:1\nc 3000 mix:erase=50,read=25,update=25 latest\n"
+      "d 1500 mix:insert=50,upsert=25,rmw=25 zipf:0.5\n");
   const PhasedStream stream(3, 1, keys, phases, 5'000);
   REQUIRE(stream.size() == 6'656);
   const std::vector<Op> ops = all_of(stream, 6'656);
@@ -65,16 +66,17 @@ TEST_CASE("phases follow each other, and each addresses the records that those b
     }
     begin += phase.operations;
   }
-  CHECK(there.size() == 5'000 + 307 - 1'536 + 768);   // of 4, 12 and 6 blocks
+  CHECK(there.size() == 5'000 + 307 - 1'536 + 768);  // of 4, 12 and 6 blocks
 }
 
 TEST_CASE("what is popular stays so while records are replaced, from phase to phase and within one") {
   constexpr u64 kRecords = 1000;
-  const KeySet keys(Spec::parse("dense"), 7);   // record n has the key n
-  const auto phases = phases_in("before 5k lookup zipf:1.5\nreplace 5k mix:insert=20,erase=20,update=60 zipf:1.5\n"
-                                "after 5k lookup zipf:1.5\nwrite 5k mix:update=50,read=50 zipf:1.5\n");
+  const KeySet keys(Spec::parse("dense"), 7);  // record n has the key n
+  const auto phases = phases_in(
+      "before 5k lookup zipf:1.5\nreplace 5k mix:insert=20,erase=20,update=60 zipf:1.5\n"
+      "after 5k lookup zipf:1.5\nwrite 5k mix:update=50,read=50 zipf:1.5\n");
   const PhasedStream stream(3, 1, keys, phases, kRecords);
-  REQUIRE(windows_of(phases, kRecords, keys.capacity()).back().gone % kRecords != 0);   // or nothing could move
+  REQUIRE(windows_of(phases, kRecords, keys.capacity()).back().gone % kRecords != 0);  // or nothing could move
   const std::vector<Op> ops = all_of(stream, 4096);
   const std::vector<u64> ends = stream.sections();
   std::set<u64> hottest;
@@ -105,12 +107,16 @@ TEST_CASE("what phases leave is known, and refused where there are no keys or ra
   };
   CHECK(window_after("a 512 mix:insert=100\nb 256 mix:erase=100\n", 5) == std::pair<u64, u64>(256, 261));
   CHECK(window_after("a 512 mix:insert=100\nb 256 mix:erase=100\n", 5, 517) == std::pair<u64, u64>(256, 261));
-  CHECK(refused("a 512 mix:insert=100\nb 256 mix:erase=100\n", 5, 516) == "phase a leaves 517 records, and there are keys for 516");
-  CHECK(refused("a 512 lookup\nb 256 mix:erase=100\n", 256) == "phase b erases 256 records, and there are no more than 256");
-  CHECK(refused("a 256 mix:erase=100\nb 256 lookup hotspot:0.001\n", 600).starts_with("phase b finds too few records: "));
+  CHECK(refused("a 512 mix:insert=100\nb 256 mix:erase=100\n", 5, 516) ==
+        "phase a leaves 517 records, and there are keys for 516");
+  CHECK(refused("a 512 lookup\nb 256 mix:erase=100\n", 256) ==
+        "phase b erases 256 records, and there are no more than 256");
+  CHECK(
+      refused("a 256 mix:erase=100\nb 256 lookup hotspot:0.001\n", 600).starts_with("phase b finds too few records: "));
   CHECK(refused("a 256 mix:erase=100\nb 256 lookup zipf:1 flash:10,records=345\n", 600) ==
         "phase b finds too few records: churn flash: a crowd of records=345 among 344; write records=344 or fewer");
-  CHECK(refused("a 256 mix:insert=100\n", Ranks::kMost).starts_with("phase a leaves 4503599627370752 records, and a distribution"));
+  CHECK(refused("a 256 mix:insert=100\n", Ranks::kMost)
+            .starts_with("phase a leaves 4503599627370752 records, and a distribution"));
 }
 
 TEST_CASE("the fewest records that there are at any time are known") {
@@ -118,7 +124,7 @@ TEST_CASE("the fewest records that there are at any time are known") {
     const TemporaryFile file(text);
     return Workload(Spec::parse("phases:" + file.path()), 0).least_records(records, ~u64{0});
   };
-  CHECK(least("a 512 mix:erase=100\nb 512 mix:insert=100\n", 1000) == 488);   // between them
+  CHECK(least("a 512 mix:erase=100\nb 512 mix:insert=100\n", 1000) == 488);  // between them
   CHECK(least("a 512 mix:insert=100\nb 256 mix:erase=100\n", 1000) == 1000);
   CHECK(least("a 512 mix:erase=100\n", 1000) == 488);
   CHECK(Workload(Spec::parse("ycsb-a"), 0).least_records(1000, ~u64{0}) == 1000);
@@ -133,7 +139,8 @@ TEST_CASE("a phase may not erase more records than there are") {
 
 TEST_CASE("a line that is wrong is named") {
   CHECK(complaint("# nothing\n").find("has no phase") != std::string::npos);
-  CHECK(complaint("a 10k\n").find("line 1 'a 10k' needs a name, a number of operations and a workload") != std::string::npos);
+  CHECK(complaint("a 10k\n").find("line 1 'a 10k' needs a name, a number of operations and a workload") !=
+        std::string::npos);
   CHECK(complaint("a 10k lookup uniform none more\n").find("needs a name") != std::string::npos);
   CHECK(complaint("a many lookup\n").find("needs a number of operations from 1") != std::string::npos);
   CHECK(complaint("a 0 lookup\n").find("needs a number of operations from 1") != std::string::npos);
@@ -147,19 +154,23 @@ TEST_CASE("a line that is wrong is named") {
 TEST_CASE("what is refused of options is refused in a file, with the line") {
   CHECK_THAT(complaint("a 1k lookup\nb 1k mix:insert=100 uniform\n"),
              Catch::Contains("line 2 'b 1k mix:insert=100 uniform' is wrong: uniform does not reach mix:insert=100"));
-  CHECK_THAT(complaint("a 1k lookup uniform drift:10\n"), Catch::Contains("line 1") && Catch::Contains("under uniform no rank"));
+  CHECK_THAT(complaint("a 1k lookup uniform drift:10\n"),
+             Catch::Contains("line 1") && Catch::Contains("under uniform no rank"));
   CHECK_THAT(complaint("a 1k mix:insert=100 latest:0 drift:10\n"), Catch::Contains("does not reach"));
-  CHECK_THAT(complaint("a 1k ycsb-d latest flash:10\n"), Catch::Contains("line 1") && Catch::Contains("under latest every insert"));
+  CHECK_THAT(complaint("a 1k ycsb-d latest flash:10\n"),
+             Catch::Contains("line 1") && Catch::Contains("under latest every insert"));
   CHECK(complaint("a 1k ycsb-d zipf:1 flash:10\n").empty());
   CHECK(complaint("a 1k lookup latest flash:10\nb 1k mix:insert=100\n").empty());
 }
 
 TEST_CASE("within a file of phases there are no other files") {
   for (const char* workload : {"wiscer:high-churn", "trace:x", "phases:y"}) {
-    CHECK_THAT(complaint(fmt::format("a 1k {}\n", workload)), Catch::EndsWith(" is a workload of its own, and no part of another"));
+    CHECK_THAT(complaint(fmt::format("a 1k {}\n", workload)),
+               Catch::EndsWith(" is a workload of its own, and no part of another"));
   }
-  CHECK_THAT(complaint("a 1k lokup\n"), Catch::EndsWith("unknown workload 'lokup'; there are lookup, insert, mix:read=90,insert=10 and "
-                                                        "ycsb-a to ycsb-f; did you mean 'lookup'?"));
+  CHECK_THAT(complaint("a 1k lokup\n"),
+             Catch::EndsWith("unknown workload 'lokup'; there are lookup, insert, mix:read=90,insert=10 and "
+                             "ycsb-a to ycsb-f; did you mean 'lookup'?"));
 }
 
 }  // namespace

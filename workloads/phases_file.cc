@@ -46,7 +46,8 @@ WorkloadPhase phase_of(const std::vector<std::string>& words, u64 asked) {
   if (!mix.draws_keys() && words.size() > 3) {
     throw InputError(fmt::format("{} does not reach {}, which takes the records in turn", words[3], workload.str()));
   }
-  if (const std::string why = why_no_churn(churn, distribution, popularity.str(), mix); !why.empty()) throw InputError(why);
+  if (const std::string why = why_no_churn(churn, distribution, popularity.str(), mix); !why.empty())
+    throw InputError(why);
   const bool draws = mix.draws_keys();
   return {.name = words[0],
           .operations = (asked + Mix::kBlock - 1) / Mix::kBlock * Mix::kBlock,

@@ -68,7 +68,8 @@ void Ranks::fill_cells() {
     const u32 poor = small.back();
     const u32 rich = large.back();
     small.pop_back();
-    cells_[poor] = {.own_share = static_cast<u64>(left[poor] * 0x1p64) & ~(cells * sizeof(Cell) - 1), .strata = {poor, rich}};
+    cells_[poor] = {.own_share = static_cast<u64>(left[poor] * 0x1p64) & ~(cells * sizeof(Cell) - 1),
+                    .strata = {poor, rich}};
     left[rich] -= 1 - left[poor];
     if (left[rich] < 1) {
       large.pop_back();

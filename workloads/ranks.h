@@ -12,10 +12,10 @@
 //   1. one random word picks the stratum by Walker's alias method: exact, one comparison;
 //   2. a second word picks a rank uniformly in [a, b), and its low half decides whether it stays: rank k is kept with
 //      the probability of its weight in that of rank a. It is the first one times the golden ratio: the words that
-//      mean a stratum are sixteen intervals of equally spaced ones, and such multiples of each are spread evenly to one part in
-//      their number, of 2^46 and more, whatever the interval. All ranks of a stratum are nearly alike, so the smallest of
-//      these probabilities, one number a stratum, keeps 98 % of the tries at Zipf 1; only beyond it is the weight
-//      computed. A rejected try draws again in its stratum, whose mass is exact already.
+//      mean a stratum are sixteen intervals of equally spaced ones, and such multiples of each are spread evenly to one
+//      part in their number, of 2^46 and more, whatever the interval. All ranks of a stratum are nearly alike, so the
+//      smallest of these probabilities, one number a stratum, keeps 98 % of the tries at Zipf 1; only beyond it is the
+//      weight computed. A rejected try draws again in its stratum, whose mass is exact already.
 //
 // Both approximations of textbooks are absent: Gray et al. (YCSB, PiBench) get rank 3 wrong by a fifth and cannot do
 // Zipf 1; a table of the cumulative distribution costs a search of cache misses. Rejection-inversion (Hoermann and
@@ -86,8 +86,9 @@ class Ranks {
   std::shared_ptr<const Law> law_;
   std::vector<Stratum> strata_;
   std::vector<Cell> cells_;
-  // Bits of a word say which cell, those with which its place in bytes needs no shift; the high bits say which stratum of the cell.
-  u64 last_cell_ = 0;   // their number less one, all ones
+  // Bits of a word say which cell, those with which its place in bytes needs no shift; the high bits say which stratum
+  // of the cell.
+  u64 last_cell_ = 0;  // their number less one, all ones
 };
 
 }  // namespace latchlab

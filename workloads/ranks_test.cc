@@ -11,7 +11,7 @@
 namespace latchlab {
 namespace {
 
-using Weight = std::function<double(double rank)>;   // ranks counted from 1
+using Weight = std::function<double(double rank)>;  // ranks counted from 1
 
 /// The cumulative weights of ranks 1..n by plain summation: what the sampler is judged against.
 std::vector<double> cumulative(u64 n, const Weight& weight) {
@@ -44,9 +44,7 @@ Fit fit(u64 n, const Weight& weight, u64 samples, const std::function<u64(u64)>&
   u64 begin = 1;
   while (begin <= n) {
     u64 end = std::min(n, std::max(begin, begin <= 64 ? begin : begin + begin * 3 / 100));
-    const auto expected = [&] {
-      return (sums[end] - sums[begin - 1]) / sums[n] * static_cast<double>(samples);
-    };
+    const auto expected = [&] { return (sums[end] - sums[begin - 1]) / sums[n] * static_cast<double>(samples); };
     while (end < n && expected() < 50) end = std::min(n, end + end / 2 + 1);
     if (expected() < 50 && !ends.empty()) {
       ends.back() = end;
@@ -110,12 +108,17 @@ TEST_CASE("every other law is as exact") {
       Weight weight;
     } laws[] = {
         {"exponential:1e-6", std::make_shared<ExponentialLaw>(1e-6, n), [](double) { return 1; }},
-        {"exponential:3.495", std::make_shared<ExponentialLaw>(3.495, n), [=](double k) { return std::exp(-3.495 * k / size); }},
-        {"exponential:500", std::make_shared<ExponentialLaw>(500, n), [=](double k) { return std::exp(-500 * k / size); }},
-        {"self-similar:0.2", std::make_shared<SelfSimilarLaw>(0.2, n), [=](double k) { return below(k) - below(k - 1); }},
+        {"exponential:3.495", std::make_shared<ExponentialLaw>(3.495, n),
+         [=](double k) { return std::exp(-3.495 * k / size); }},
+        {"exponential:500", std::make_shared<ExponentialLaw>(500, n),
+         [=](double k) { return std::exp(-500 * k / size); }},
+        {"self-similar:0.2", std::make_shared<SelfSimilarLaw>(0.2, n),
+         [=](double k) { return below(k) - below(k - 1); }},
         {"self-similar:0.5", std::make_shared<SelfSimilarLaw>(0.5, n), [](double) { return 1; }},
         {"steps", std::make_shared<StepLaw>(std::vector<StepLaw::Step>{{hot + 1, .8}, {n + 1, .2}}),
-         [=](double k) { return k <= static_cast<double>(hot) ? .8 / static_cast<double>(hot) : .2 / static_cast<double>(n - hot); }},
+         [=](double k) {
+           return k <= static_cast<double>(hot) ? .8 / static_cast<double>(hot) : .2 / static_cast<double>(n - hot);
+         }},
         {"steps that rise", std::make_shared<StepLaw>(std::vector<StepLaw::Step>{{2, 0}, {hot + 2, 1}, {n + 1, 6}}),
          [=](double k) {
            const double first = static_cast<double>(hot);

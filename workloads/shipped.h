@@ -8,7 +8,7 @@
 namespace latchlab {
 
 struct Shipped {
-  std::string_view name;   ///< of the file, without folder and .txt
+  std::string_view name;  ///< of the file, without folder and .txt
   std::string_view text;
 };
 

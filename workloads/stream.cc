@@ -9,7 +9,8 @@ namespace latchlab {
 namespace {
 
 u64 hash_of(u64 number, const Op& op) {
-  const u64 rest = u64{op.key_bytes} << 32 | u64{op.keys} << 16 | u64{static_cast<u8>(op.kind)} << 8 | static_cast<u64>(op.absent);
+  const u64 rest =
+      u64{op.key_bytes} << 32 | u64{op.keys} << 16 | u64{static_cast<u8>(op.kind)} << 8 | static_cast<u64>(op.absent);
   return mix64(mix64(mix64(number) + op.key) + rest);
 }
 

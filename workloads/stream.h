@@ -40,21 +40,22 @@ class Stream {
   /// How many operations there are; kEndless for no end.
   [[nodiscard]] virtual u64 size() const = 0;
 
-  /// Writes the operations number first, first + 1, ... to `ops`; first + ops.size() <= size(). Of each multi-get (OpKind) the
-  /// keys, as reads, go to the end of `gets`, in the order of `ops`. Any thread, at any time.
+  /// Writes the operations number first, first + 1, ... to `ops`; first + ops.size() <= size(). Of each multi-get
+  /// (OpKind) the keys, as reads, go to the end of `gets`, in the order of `ops`. Any thread, at any time.
   virtual void fill(u64 first, std::span<Op> ops, std::vector<Op>& gets) const = 0;
 
-  /// What all operations are but for their keys, where they are alike and keys are integers; fill_keys() is then defined.
+  /// What all operations are but for their keys, where they are alike and keys are integers; fill_keys() is then
+  /// defined.
   [[nodiscard]] virtual std::optional<Op> alike() const { return std::nullopt; }
   /// The keys of operations that are alike, of the numbers first, first + 1, ...: those that fill() gives. Any thread.
   virtual void fill_keys(u64 /*first*/, std::span<u64> /*keys*/) const { assert(false); }
 
-  /// Where the parts of a stream begin that a thread each must do in order, and the end of the last: for a stream that is one
-  /// for all threads just {0, size()}.
+  /// Where the parts of a stream begin that a thread each must do in order, and the end of the last: for a stream that
+  /// is one for all threads just {0, size()}.
   [[nodiscard]] virtual std::vector<u64> parts() const { return {0, size()}; }
 
-  /// Where a stream that is one for all threads has sections, their ends in order, the last of them size(): all operations before
-  /// such an end are to be done before the next one begins.
+  /// Where a stream that is one for all threads has sections, their ends in order, the last of them size(): all
+  /// operations before such an end are to be done before the next one begins.
   [[nodiscard]] virtual std::vector<u64> sections() const { return {}; }
 
   /// Whether what an operation addresses may not be there yet, although nothing was erased, because operations overtake
@@ -67,8 +68,8 @@ class Stream {
   /// The most keys that one operation looks up in one call: of a multi-get all.
   [[nodiscard]] virtual u32 most_keys() const { return 1; }
 
-  /// When the operations number first, first + 1, ... of a part came, to its end; null where nobody has recorded it. The stream must
-  /// outlive it. Any thread.
+  /// When the operations number first, first + 1, ... of a part came, to its end; null where nobody has recorded it.
+  /// The stream must outlive it. Any thread.
   [[nodiscard]] virtual std::unique_ptr<RecordedTimes> times_from(u64 /*first*/) const { return nullptr; }
 
   [[nodiscard]] const KeySet& keys() const { return keys_; }

@@ -32,10 +32,10 @@ RegularFile::RegularFile(std::string_view what, const std::string& path)
   if (fd_ < 0) throw error(std::strerror(errno));
   struct stat about{};
   const int failure = ::fstat(fd_, &about) == 0 ? 0 : errno;
-  const char* const why = failure != 0                ? std::strerror(failure)
-                          : S_ISDIR(about.st_mode)    ? "is a directory, not a file"
-                          : !S_ISREG(about.st_mode)   ? "is not a regular file"
-                                                      : nullptr;
+  const char* const why = failure != 0              ? std::strerror(failure)
+                          : S_ISDIR(about.st_mode)  ? "is a directory, not a file"
+                          : !S_ISREG(about.st_mode) ? "is not a regular file"
+                                                    : nullptr;
   if (why != nullptr) {
     ::close(fd_);
     throw error(why);
@@ -47,7 +47,7 @@ RegularFile::~RegularFile() { ::close(fd_); }
 
 std::size_t RegularFile::read(std::span<char> into) {
   std::size_t filled = 0;
-  while (filled < into.size()) {   // a read delivers at most 2 GB
+  while (filled < into.size()) {  // a read delivers at most 2 GB
     const ssize_t got = ::read(fd_, into.data() + filled, into.size() - filled);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) throw error(std::strerror(errno));
@@ -59,7 +59,7 @@ std::size_t RegularFile::read(std::span<char> into) {
 
 std::string RegularFile::contents() {
   std::string text(size_, '\0');
-  text.resize(read(text));   // it may have shrunk meanwhile
+  text.resize(read(text));  // it may have shrunk meanwhile
   return text;
 }
 
@@ -69,7 +69,8 @@ std::string cut_short(std::string_view text) {
   constexpr std::size_t kShown = 60;
   if (text.size() <= kShown) return printable(text);
   std::size_t end = kShown;
-  while (end > kShown - 3 && (text[end] & 0xc0) == 0x80) --end;   // not within a character of UTF-8, which has four bytes at most
+  while (end > kShown - 3 && (text[end] & 0xc0) == 0x80)
+    --end;  // not within a character of UTF-8, which has four bytes at most
   return printable(text.substr(0, end)) + "...";
 }
 
@@ -77,7 +78,8 @@ std::string gigabytes(u64 bytes) { return fmt::format("{:.1f} GB", static_cast<d
 
 TextFile::TextFile(std::string_view what, const std::string& path) : what_(what), path_(path) {
   RegularFile file(what, path);
-  if (file.size() > kMostBytes) throw error(fmt::format("has {} bytes; more than {} is no such file", file.size(), kMostBytes));
+  if (file.size() > kMostBytes)
+    throw error(fmt::format("has {} bytes; more than {} is no such file", file.size(), kMostBytes));
   text_ = file.contents();
 }
 

@@ -46,17 +46,18 @@ class RegularFile {
 
 class TextFile {
  public:
-  static constexpr std::size_t kMostBytes = 16 << 20;   ///< of what people write by hand
+  static constexpr std::size_t kMostBytes = 16 << 20;  ///< of what people write by hand
 
   /// Throws InputError as RegularFile does, and for more than kMostBytes, before any is read.
   TextFile(std::string_view what, const std::string& path);
   /// One that has been read already.
-  TextFile(std::string_view what, const std::string& path, std::string_view text) : what_(what), path_(path), text_(text) {}
+  TextFile(std::string_view what, const std::string& path, std::string_view text)
+      : what_(what), path_(path), text_(text) {}
 
   struct Line {
     const TextFile& file;
-    u64 number;              ///< counted from 1
-    std::string_view text;   ///< without comment and without blanks at its ends
+    u64 number;             ///< counted from 1
+    std::string_view text;  ///< without comment and without blanks at its ends
 
     /// Its words as finite numbers; `needs` says in errors what it should have been.
     [[nodiscard]] std::vector<double> numbers(std::string_view needs) const;
@@ -64,8 +65,8 @@ class TextFile {
     [[nodiscard]] InputError error(std::string_view why) const;
   };
   enum class Comments {
-    kAnywhere,     ///< `#` begins one wherever it stands
-    kWholeLines,   ///< ... where it is the first of a line: elsewhere it may be part of a word
+    kAnywhere,    ///< `#` begins one wherever it stands
+    kWholeLines,  ///< ... where it is the first of a line: elsewhere it may be part of a word
   };
   void for_each_line(const std::function<void(const Line&)>& take, Comments comments = Comments::kAnywhere) const;
 

@@ -40,8 +40,8 @@ struct Header {
   u64 checksum = 0;
   u64 unused = 0;
 };
-// While they are collected: what a vector of operations takes at most as it grows, and a key in a table and a list, apart from its
-// bytes, which are there twice in the end.
+// While they are collected: what a vector of operations takes at most as it grows, and a key in a table and a list,
+// apart from its bytes, which are there twice in the end.
 constexpr u64 kBytesPerOp = 3 * sizeof(TraceOp);
 constexpr u64 kBytesPerKey = 100;
 
@@ -77,7 +77,10 @@ Trace::Trace(const std::string& path) {
   }
   const int error = errno;
   ::close(fd);
-  identity_ = {.device = about.st_dev, .inode = about.st_ino, .size = size_, .changed_s = about.st_mtim.tv_sec,
+  identity_ = {.device = about.st_dev,
+               .inode = about.st_ino,
+               .size = size_,
+               .changed_s = about.st_mtim.tv_sec,
                .changed_ns = about.st_mtim.tv_nsec};
   if (!known || (mapped_ == nullptr && size_ > 0)) throw fail(path, std::strerror(error));
   if (mapped_ == nullptr) throw fail(path, S_ISREG(about.st_mode) ? "is empty" : "is not a regular file");
@@ -98,8 +101,11 @@ std::shared_ptr<const Trace> Trace::at(const std::string& path) {
   std::shared_ptr<const Trace>& known = traces[path];
   struct stat about{};
   const bool there = ::stat(path.c_str(), &about) == 0;
-  const Identity now{.device = about.st_dev, .inode = about.st_ino, .size = static_cast<u64>(about.st_size),
-                     .changed_s = about.st_mtim.tv_sec, .changed_ns = about.st_mtim.tv_nsec};
+  const Identity now{.device = about.st_dev,
+                     .inode = about.st_ino,
+                     .size = static_cast<u64>(about.st_size),
+                     .changed_s = about.st_mtim.tv_sec,
+                     .changed_ns = about.st_mtim.tv_nsec};
   if (!known || !there || known->identity_ != now) known = std::make_shared<const Trace>(path);
   return known;
 }
@@ -119,8 +125,10 @@ void Trace::look_at(const std::string& path) {
                             : sizeof(header) + header.keys * sizeof(u64) + filled_up(header.key_bytes) +
                                   header.operations * sizeof(TraceOp);
   if (wanted != size_) {
-    throw fail(path, fmt::format("has {} bytes, not what its {} operations on {} keys of {} bytes take: it is cut off or damaged",
-                                 size_, header.operations, header.keys, header.key_bytes));
+    throw fail(
+        path,
+        fmt::format("has {} bytes, not what its {} operations on {} keys of {} bytes take: it is cut off or damaged",
+                    size_, header.operations, header.keys, header.key_bytes));
   }
   const char* const ends = mapped_ + sizeof(header);
   ends_ = {reinterpret_cast<const u64*>(ends), header.keys};
@@ -133,7 +141,8 @@ void Trace::look_at(const std::string& path) {
   // What was written in good faith by another program may be wrong all the same.
   look_at_keys(path, header.key_bytes);
   look_at_ops(path);
-  if (header.loaded > keys()) throw fail(path, fmt::format("says that {} of {} keys were there before", header.loaded, keys()));
+  if (header.loaded > keys())
+    throw fail(path, fmt::format("says that {} of {} keys were there before", header.loaded, keys()));
   loaded_ = header.loaded;
   has_times_ = header.has_times != 0;
   checksum_ = header.checksum;
@@ -190,7 +199,8 @@ u32 TraceWriter::number_of(std::string_view key, bool was_there) {
   const auto [known, is_new] = numbers_.try_emplace(std::string(key), static_cast<u32>(keys_.size()));
   if (!is_new) return known->second;
   bytes_ += 2 * key.size() + kBytesPerKey;
-  if (keys_.size() == ~u32{0}) throw InputError(fmt::format("it is on one key more than the {} supported", keys_.size()));
+  if (keys_.size() == ~u32{0})
+    throw InputError(fmt::format("it is on one key more than the {} supported", keys_.size()));
   keys_.push_back(&known->first);
   was_there_.push_back(was_there);
   check_memory();
@@ -199,12 +209,13 @@ u32 TraceWriter::number_of(std::string_view key, bool was_there) {
 
 void TraceWriter::check_memory() const {
   if (bytes_ <= memory_) return;
-  throw InputError(fmt::format("the {} operations on {} keys up to here take {} of memory; no more are available", ops_.size(),
-                               keys_.size(), gigabytes(bytes_)));
+  throw InputError(fmt::format("the {} operations on {} keys up to here take {} of memory; no more are available",
+                               ops_.size(), keys_.size(), gigabytes(bytes_)));
 }
 
 void TraceWriter::add(u64 time_ns, std::string_view key, OpKind kind, u64 value_bytes) {
-  if (!ops_.empty() && time_ns < ops_.back().time_ns) throw InputError("its time is before that of the operation before");
+  if (!ops_.empty() && time_ns < ops_.back().time_ns)
+    throw InputError("its time is before that of the operation before");
   TraceOp op;
   op.key = number_of(key, says_loaded_ == Loaded::kByOperations && !about(kind).inserts);
   op.time_ns = time_ns;
@@ -251,10 +262,11 @@ void TraceWriter::write(NewFile& file, bool has_times) {
   header.loaded = static_cast<u64>(std::ranges::count(was_there_, true));
   header.key_bytes = bytes.size();
   bytes.resize(filled_up(bytes.size()));
-  const std::string_view key_ends = bytes_of(std::span<const u64>(ends)), ops = bytes_of(std::span<const TraceOp>(ops_));
+  const std::string_view key_ends = bytes_of(std::span<const u64>(ends)),
+                         ops = bytes_of(std::span<const TraceOp>(ops_));
   header.checksum = checksum_of(header, key_ends, bytes, ops);
-  for (const std::string_view part : {std::string_view(reinterpret_cast<const char*>(&header), sizeof(header)), key_ends,
-                                      std::string_view(bytes), ops}) {
+  for (const std::string_view part : {std::string_view(reinterpret_cast<const char*>(&header), sizeof(header)),
+                                      key_ends, std::string_view(bytes), ops}) {
     file.write(part);
   }
 }

@@ -6,9 +6,9 @@
 //     | header, 64 bytes | where each key ends, u64[keys] | the keys' bytes | operations, 16 bytes each |
 //                                                           (filled up to a multiple of 8)
 //
-// Numbers are little-endian. Keys are in the order of their first operation, but those that were there before come first:
-// the keys that are read, updated or erased before anybody writes them. They are what a replay loads. The checksum is of
-// everything else.
+// Numbers are little-endian. Keys are in the order of their first operation, but those that were there before come
+// first: the keys that are read, updated or erased before anybody writes them. They are what a replay loads. The
+// checksum is of everything else.
 
 #include <array>
 #include <cstddef>
@@ -26,12 +26,12 @@
 namespace latchlab {
 
 struct TraceOp {
-  u64 time_ns = 0;        ///< since the first operation; 0 of all in a trace without times
-  u32 key = 0;            ///< its number
-  u32 value_bytes : 24;   ///< of what was read or written; cut off at kMostValueBytes
-  u32 kind : 8;           ///< an OpKind below kKinds
+  u64 time_ns = 0;       ///< since the first operation; 0 of all in a trace without times
+  u32 key = 0;           ///< its number
+  u32 value_bytes : 24;  ///< of what was read or written; cut off at kMostValueBytes
+  u32 kind : 8;          ///< an OpKind below kKinds
 
-  static constexpr u32 kKinds = static_cast<u32>(OpKind::kMultiGet);   ///< an operation of a trace has one key
+  static constexpr u32 kKinds = static_cast<u32>(OpKind::kMultiGet);  ///< an operation of a trace has one key
   static constexpr u32 kMostValueBytes = (1u << 24) - 1;
 };
 static_assert(sizeof(TraceOp) == 16, "a part of the file format");
@@ -39,8 +39,9 @@ static_assert(sizeof(TraceOp) == 16, "a part of the file format");
 /// A trace file, mapped while this lives.
 class Trace {
  public:
-  /// Maps the file and looks at all of it: O(bytes). Throws InputError with the file and the place for one that is missing,
-  /// of another kind or version, shorter or longer than it says, not what was written, or with keys that are too long or twice there.
+  /// Maps the file and looks at all of it: O(bytes). Throws InputError with the file and the place for one that is
+  /// missing, of another kind or version, shorter or longer than it says, not what was written, or with keys that are
+  /// too long or twice there.
   explicit Trace(const std::string& path);
   /// The same, once for a file however often somebody asks, unless the file is another meanwhile. Any thread.
   [[nodiscard]] static std::shared_ptr<const Trace> at(const std::string& path);
@@ -58,8 +59,8 @@ class Trace {
   /// The values that operations say the size of: one of no bytes says nothing.
   struct Values {
     u64 count = 0;
-    u64 bytes = 0;       ///< together
-    u32 shortest = ~u32{0}, longest = 0;   ///< bytes
+    u64 bytes = 0;                        ///< together
+    u32 shortest = ~u32{0}, longest = 0;  ///< bytes
   };
   [[nodiscard]] const Values& values() const { return values_; }
   /// Of everything: the same for the same trace, wherever it is.
@@ -100,19 +101,20 @@ class TraceWriter {
  public:
   /// Who says which keys were there before the first operation.
   enum class Loaded : u8 {
-    kByOperations,   ///< those that are read, updated or erased before anybody writes them
-    kByCaller,       ///< load() does
+    kByOperations,  ///< those that are read, updated or erased before anybody writes them
+    kByCaller,      ///< load() does
   };
 
   /// `memory`: bytes that there are for it.
-  explicit TraceWriter(u64 memory = ~u64{0}, Loaded loaded = Loaded::kByOperations) : memory_(memory), says_loaded_(loaded) {}
+  explicit TraceWriter(u64 memory = ~u64{0}, Loaded loaded = Loaded::kByOperations)
+      : memory_(memory), says_loaded_(loaded) {}
 
-  /// Adds a key that was there before, whether any operation is on it or none, while there is no operation. Throws InputError as add
-  /// does.
+  /// Adds a key that was there before, whether any operation is on it or none, while there is no operation. Throws
+  /// InputError as add does.
   void load(std::string_view key) { (void)number_of(key, true); }
 
-  /// `time_ns`: not before the last one's. Throws InputError for a key that is empty or longer than KeySet::kLongestKey, for
-  /// more than 2^32 - 1 keys, for a time that goes back, and where memory would not do.
+  /// `time_ns`: not before the last one's. Throws InputError for a key that is empty or longer than
+  /// KeySet::kLongestKey, for more than 2^32 - 1 keys, for a time that goes back, and where memory would not do.
   void add(u64 time_ns, std::string_view key, OpKind kind, u64 value_bytes);
 
   [[nodiscard]] u64 operations() const { return ops_.size(); }
@@ -129,11 +131,11 @@ class TraceWriter {
 
   u64 memory_;
   Loaded says_loaded_;
-  u64 bytes_ = 0;   // taken, at the most
+  u64 bytes_ = 0;  // taken, at the most
   std::vector<TraceOp> ops_;
   std::unordered_map<std::string, u32> numbers_;
-  std::vector<const std::string*> keys_;   // of numbers_, which does not move them
-  std::vector<bool> was_there_;            // by key
+  std::vector<const std::string*> keys_;  // of numbers_, which does not move them
+  std::vector<bool> was_there_;           // by key
 };
 
 }  // namespace latchlab

@@ -23,10 +23,10 @@ namespace {
 
 using Word = std::pair<std::string_view, OpKind>;
 
-constexpr Word kTwitterWords[] = {
-    {"get", OpKind::kRead},      {"gets", OpKind::kRead},    {"set", OpKind::kUpsert}, {"cas", OpKind::kUpsert},
-    {"add", OpKind::kInsert},    {"replace", OpKind::kUpdate}, {"delete", OpKind::kErase}, {"append", OpKind::kRmw},
-    {"prepend", OpKind::kRmw},   {"incr", OpKind::kRmw},     {"decr", OpKind::kRmw}};
+constexpr Word kTwitterWords[] = {{"get", OpKind::kRead},     {"gets", OpKind::kRead},  {"set", OpKind::kUpsert},
+                                  {"cas", OpKind::kUpsert},   {"add", OpKind::kInsert}, {"replace", OpKind::kUpdate},
+                                  {"delete", OpKind::kErase}, {"append", OpKind::kRmw}, {"prepend", OpKind::kRmw},
+                                  {"incr", OpKind::kRmw},     {"decr", OpKind::kRmw}};
 constexpr Word kMetaWords[] = {{"GET", OpKind::kRead},
                                {"GET_LEASE", OpKind::kRead},
                                {"SET", OpKind::kUpsert},
@@ -34,7 +34,7 @@ constexpr Word kMetaWords[] = {{"GET", OpKind::kRead},
                                {"DELETE", OpKind::kErase}};
 constexpr std::size_t kLongestLine = 1 << 20;
 constexpr u64 kMostRepeats = 1'000'000;
-constexpr u64 kMostSeconds = 10'000'000'000;   // in nanoseconds it fits into 64 bits
+constexpr u64 kMostSeconds = 10'000'000'000;  // in nanoseconds it fits into 64 bits
 
 OpKind kind_of(std::string_view word, std::span<const Word> words) {
   const auto found = std::ranges::find(words, word, &Word::first);
@@ -46,7 +46,8 @@ OpKind kind_of(std::string_view word, std::span<const Word> words) {
 
 u64 number_of(std::string_view text, std::string_view what, u64 most) {
   const std::optional<u64> number = parse_u64(text);
-  if (!number || *number > most) throw InputError(fmt::format("{} '{}' is no whole number up to {}", what, cut_short(text), most));
+  if (!number || *number > most)
+    throw InputError(fmt::format("{} '{}' is no whole number up to {}", what, cut_short(text), most));
   return *number;
 }
 
@@ -114,7 +115,8 @@ class MetaColumns {
 
   void add(std::string_view line, TraceWriter& writer) const {
     const std::vector<std::string_view> fields = fields_of(line);
-    if (fields.size() != count_) throw InputError(fmt::format("has {} fields; the first line names {}", fields.size(), count_));
+    if (fields.size() != count_)
+      throw InputError(fmt::format("has {} fields; the first line names {}", fields.size(), count_));
     const u64 times = repeats_ ? number_of(fields[*repeats_], "op_count", kMostRepeats) : 1;
     const u64 time = time_ ? nanoseconds(fields[*time_]) : 0;
     const u64 size = size_ ? number_of(fields[*size_], "size", ~u64{0}) : 0;
@@ -147,8 +149,10 @@ std::unique_ptr<TraceLines> make() {
 }
 
 constexpr TraceFormat kFormats[] = {
-    {"twitter", "Twitter's cache traces: time, key, key size, value size, client, operation, time to live", make<TwitterLines>},
-    {"meta-kv", "Meta's key-value traces: columns as the first line names them, key and op among them", make<MetaLines>},
+    {"twitter", "Twitter's cache traces: time, key, key size, value size, client, operation, time to live",
+     make<TwitterLines>},
+    {"meta-kv", "Meta's key-value traces: columns as the first line names them, key and op among them",
+     make<MetaLines>},
 };
 
 }  // namespace
@@ -171,10 +175,13 @@ bool takes(const TraceFormat& format, std::string_view line) {
 /// What may be the matter with a file whose first line is none of its format; empty where nobody knows.
 std::string hint(const TraceFormat& format, std::string_view first) {
   const bool digits = std::ranges::any_of(first, [](char c) { return c >= '0' && c <= '9'; });
-  const bool names = first.find(',') != std::string_view::npos && !digits;   // of columns, with which a format may begin or not
-  const auto other = std::ranges::find_if(kFormats, [&](const TraceFormat& one) { return &one != &format && takes(one, first); });
+  // Of columns, with which a format may begin or not.
+  const bool names = first.find(',') != std::string_view::npos && !digits;
+  const auto other =
+      std::ranges::find_if(kFormats, [&](const TraceFormat& one) { return &one != &format && takes(one, first); });
   if (other == std::end(kFormats)) return names ? "; if it names the columns, leave it out (sed 1d)" : "";
-  return names ? fmt::format("; it names columns, as {} begins: convert that, or leave the line out (sed 1d)", other->name)
+  return names ? fmt::format("; it names columns, as {} begins: convert that, or leave the line out (sed 1d)",
+                             other->name)
                : fmt::format("; {0} reads it: harness trace convert {0} FROM TO", other->name);
 }
 
@@ -191,7 +198,7 @@ bool read_trace(std::string_view format, const std::string& path, TraceWriter& w
   const auto fail = [&](std::string_view why) { return InputError(fmt::format("trace '{}': {}", path, why)); };
   CompressedInput bytes(path);
   std::istream file(&bytes);
-  file.exceptions(std::ios::badbit);   // or the stream would keep to itself what is wrong
+  file.exceptions(std::ios::badbit);  // or the stream would keep to itself what is wrong
   const std::unique_ptr<TraceLines> lines = known->make();
   u64 number = 0;
   // A line that does not end would fill the memory.

@@ -33,9 +33,10 @@ struct Converted {
 };
 
 TEST_CASE("Twitter's lines are operations, with commas in their keys", "[trace]") {
-  const Converted twitter("twitter",
-                          "100,abc,3,250,1,get,0\r\n100,abc,3,0,1,gets,0\n103,a,b,c,5,17,2,set,300\n\n103,x,1,1,1,cas,0\n"
-                          "103,x,1,1,1,add,0\n103,x,1,1,1,replace,0\n104,x,1,0,1,delete,0\n104,x,1,0,1,incr,0\n");
+  const Converted twitter(
+      "twitter",
+      "100,abc,3,250,1,get,0\r\n100,abc,3,0,1,gets,0\n103,a,b,c,5,17,2,set,300\n\n103,x,1,1,1,cas,0\n"
+      "103,x,1,1,1,add,0\n103,x,1,1,1,replace,0\n104,x,1,0,1,delete,0\n104,x,1,0,1,incr,0\n");
   CHECK(twitter.trace->has_times());
   const std::vector<std::string> expected{"0 read abc 250", "0 read abc 0", "3 upsert a,b,c 17", "3 upsert x 1",
                                           "3 insert x 1",   "3 update x 1", "4 erase x 0",       "4 rmw x 0"};
@@ -45,14 +46,16 @@ TEST_CASE("Twitter's lines are operations, with commas in their keys", "[trace]"
 }
 
 TEST_CASE("Meta's lines are as many operations as they say, by the columns that the first names", "[trace]") {
-  const Converted plain("meta-kv", "key,op,size,op_count,key_size\nk1,GET,10,3,2\nk2,SET,20,1,2\nk2,DELETE,0,1,2\nk3,GET_LEASE,0,1,2\n");
+  const Converted plain(
+      "meta-kv", "key,op,size,op_count,key_size\nk1,GET,10,3,2\nk2,SET,20,1,2\nk2,DELETE,0,1,2\nk3,GET_LEASE,0,1,2\n");
   CHECK_FALSE(plain.trace->has_times());
   REQUIRE(plain.trace->ops().size() == 6);
   CHECK(plain.op(2) == "0 read k1 10");
   CHECK(plain.op(3) == "0 upsert k2 20");
   CHECK(plain.op(4) == "0 erase k2 0");
   CHECK(plain.trace->loaded() == 2);
-  const Converted timed("meta-kv", "op_time,key,key_size,op,op_count,size,cache_hits,ttl\n7,k,1,SET,1,5,0,0\n9,k,1,GET,2,5,0,0\n");
+  const Converted timed("meta-kv",
+                        "op_time,key,key_size,op,op_count,size,cache_hits,ttl\n7,k,1,SET,1,5,0,0\n9,k,1,GET,2,5,0,0\n");
   CHECK(timed.trace->has_times());
   CHECK(timed.op(2) == "2 read k 5");
   CHECK(Converted("meta-kv", "op,key\nGET,k\n").trace->ops().size() == 1);
@@ -65,8 +68,10 @@ TEST_CASE("lines that are none of the format are refused with their number", "[t
   CHECK_THAT(error("twiter", "x"), Contains("did you mean 'twitter'"));
   CHECK_THAT(error("twitter", ""), Contains("has no operation on its 0 lines"));
   CHECK_THAT(error("twitter", "1,k,1,1,1,get,0\nno\n"), Contains("line 2: needs seven fields"));
-  for (const char* line : {",", ",,,,,,", "1,2,3,4,5,6", "get", ",,,,,"}) CHECK_THAT(error("twitter", line), Contains("line 1: "));
-  CHECK_THAT(error("twitter", "1,k,1,1,1,fetch,0"), Contains("line 1: there is no operation 'fetch'; there are get, gets, set"));
+  for (const char* line : {",", ",,,,,,", "1,2,3,4,5,6", "get", ",,,,,"})
+    CHECK_THAT(error("twitter", line), Contains("line 1: "));
+  CHECK_THAT(error("twitter", "1,k,1,1,1,fetch,0"),
+             Contains("line 1: there is no operation 'fetch'; there are get, gets, set"));
   CHECK_THAT(error("twitter", "x,k,1,1,1,get,0"), Contains("line 1: the time 'x' is no whole number"));
   CHECK_THAT(error("twitter", "99999999999,k,1,1,1,get,0"), Contains("the time '99999999999'"));
   CHECK_THAT(error("twitter", "1,k,1,-1,1,get,0"), Contains("the value size '-1'"));
@@ -78,17 +83,21 @@ TEST_CASE("lines that are none of the format are refused with their number", "[t
   CHECK_THAT(error("meta-kv", "key,op\nk,get\n"), Contains("there is no operation 'get'; there are GET, GET_LEASE"));
   CHECK_THAT(error("meta-kv", "key,op,op_count\nk,GET,9999999\n"), Contains("op_count '9999999'"));
   CHECK_THAT(error("twitter", std::string(2 << 20, 'x')), Contains("line 1: has more than 1048576 bytes"));
-  CHECK(error("twitter", std::string(1 << 20, 'x')).ends_with("time to live"));   // as long as a line may be
-  CHECK_THAT(error("twitter", "1,k,1,1,1," + std::string(100, 'f') + ",0"), Contains("operation '" + std::string(60, 'f') + "...'"));
-  CHECK_THAT(error("twitter", std::string(100, '7') + ",k,1,1,1,get,0"), Contains("the time '" + std::string(60, '7') + "...'"));
+  CHECK(error("twitter", std::string(1 << 20, 'x')).ends_with("time to live"));  // as long as a line may be
+  CHECK_THAT(error("twitter", "1,k,1,1,1," + std::string(100, 'f') + ",0"),
+             Contains("operation '" + std::string(60, 'f') + "...'"));
+  CHECK_THAT(error("twitter", std::string(100, '7') + ",k,1,1,1,get,0"),
+             Contains("the time '" + std::string(60, '7') + "...'"));
 
   // Of another format, or with a line more than it has.
   CHECK_THAT(error("twitter", "key,op,size,op_count,key_size\nk,GET,1,1,1\n"),
-             Contains("line 1: needs seven fields") && Contains("; it names columns, as meta-kv begins: convert that, or leave"));
-  CHECK_THAT(error("meta-kv", "1,k,1,1,1,get,0\n"), Contains("; twitter reads it: harness trace convert twitter FROM TO"));
+             Contains("line 1: needs seven fields") &&
+                 Contains("; it names columns, as meta-kv begins: convert that, or leave"));
+  CHECK_THAT(error("meta-kv", "1,k,1,1,1,get,0\n"),
+             Contains("; twitter reads it: harness trace convert twitter FROM TO"));
   CHECK_THAT(error("twitter", "time,id,id_size,value_size,client,operation,ttl\n1,k,1,1,1,get,0\n"),
              Contains("line 1: the ") && Contains("; if it names the columns, leave it out (sed 1d)"));
-  CHECK_THAT(error("twitter", "1,k,1,1,1,get,0\nkey,op\n"), !Contains("reads it"));   // only a first line tells
+  CHECK_THAT(error("twitter", "1,k,1,1,1,get,0\nkey,op\n"), !Contains("reads it"));  // only a first line tells
 
   TraceWriter writer;
   CHECK_THROWS_WITH(read_trace("twitter", "/no/such", writer), Contains("No such file"));
@@ -103,14 +112,17 @@ TEST_CASE("what memory does not do for is refused before it is out", "[trace]") 
     CHECK_THROWS_WITH(read_trace(format.name, sparse.path(), writer), Contains("line 1: has more than 1048576 bytes"));
   }
   std::string lines = "key,op,op_count\n";
-  for (int i = 0; i < 1000; ++i) lines += "k,GET,1000000\n";   // 48 GB
+  for (int i = 0; i < 1000; ++i) lines += "k,GET,1000000\n";  // 48 GB
   const TemporaryFile many(lines);
   TraceWriter writer(10'000'000);
-  CHECK_THROWS_WITH(read_trace("meta-kv", many.path(), writer), Contains("line 2: the ") && Contains("no more are available"));
+  CHECK_THROWS_WITH(read_trace("meta-kv", many.path(), writer),
+                    Contains("line 2: the ") && Contains("no more are available"));
   TraceWriter of_keys(1'000'000);
-  CHECK_THROWS_WITH([&] {
-    for (u64 i = 0;; ++i) of_keys.add(0, std::to_string(i) + std::string(60'000, 'k'), OpKind::kRead, 0);
-  }(), Contains("on 9 keys"));
+  CHECK_THROWS_WITH(
+      [&] {
+        for (u64 i = 0;; ++i) of_keys.add(0, std::to_string(i) + std::string(60'000, 'k'), OpKind::kRead, 0);
+      }(),
+      Contains("on 9 keys"));
 }
 
 TEST_CASE("there is a word for every format", "[trace]") {

@@ -1,8 +1,8 @@
 #pragma once
 
-// The operations of a trace (trace.h), in as many parts as threads replay it. All operations on a key are in one part, in
-// their order, so that what one wrote the next one reads, however fast the other parts go. The numbers of a part's operations
-// follow each other, part after part:
+// The operations of a trace (trace.h), in as many parts as threads replay it. All operations on a key are in one part,
+// in their order, so that what one wrote the next one reads, however fast the other parts go. The numbers of a part's
+// operations follow each other, part after part:
 //
 //     number   0 ............... p1 ................. p2 ........ n
 //              | keys of part 0  | keys of part 1     | ...
@@ -38,8 +38,8 @@ class TraceStream final : public Stream {
   [[nodiscard]] u64 place_of(u64 number) const { return places_.empty() ? number : places_[number]; }
 
   std::shared_ptr<const Trace> trace_;
-  std::vector<u64> begins_;   // of the parts, and the end
-  std::vector<u64> places_;   // in the trace, by number; empty for one part
+  std::vector<u64> begins_;  // of the parts, and the end
+  std::vector<u64> places_;  // in the trace, by number; empty for one part
 };
 
 }  // namespace latchlab

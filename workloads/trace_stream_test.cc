@@ -55,7 +55,7 @@ TEST_CASE("in one part a stream is the trace as it is", "[trace]") {
     const TraceOp& recorded = replay.trace->ops()[i];
     wrong += ops[i].kind != static_cast<OpKind>(recorded.kind);
     wrong += replay.keys.raw<std::string_view>(ops[i]) != replay.trace->key(recorded.key);
-    wrong += times->next() != recorded.time_ns;   // all have stamps of their own
+    wrong += times->next() != recorded.time_ns;  // all have stamps of their own
   }
   CHECK(wrong == 0);
 }
@@ -68,7 +68,7 @@ TEST_CASE("in parts every operation is there once, those on a key in one part an
     CHECK(begins.front() == 0);
     CHECK(begins.back() == 20'000);
     std::map<std::string, u32> part_of;
-    std::map<std::string, u64> last_of;   // its time, which all operations have of their own
+    std::map<std::string, u64> last_of;  // its time, which all operations have of their own
     u64 times = 0;
     for (u32 part = 0; part < parts; ++part) {
       CHECK(begins[part + 1] - begins[part] > 20'000 / parts / 2);

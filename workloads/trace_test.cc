@@ -108,7 +108,7 @@ TEST_CASE("many random operations come back as they were", "[trace]") {
   const Trace trace(file.path());
   REQUIRE(trace.ops().size() == keys.size());
   u64 wrong = 0;
-  std::map<u32, bool> there;   // by number: was it there before?
+  std::map<u32, bool> there;  // by number: was it there before?
   for (u64 i = 0; i < keys.size(); ++i) {
     const TraceOp& op = trace.ops()[i];
     wrong += trace.key(op.key) != keys[i];
@@ -175,10 +175,12 @@ TEST_CASE("what cannot be in a trace is refused as it is added", "[trace]") {
   CHECK_THROWS_WITH(Trace("/dev/null"), Contains("not a regular file"));
 }
 
-/// A trace as another program would write it, keys and all, its checksum right; `joined`: its second key has the third one's bytes, too.
+/// A trace as another program would write it, keys and all, its checksum right; `joined`: its second key has the third
+/// one's bytes, too.
 std::string foreign_trace(const std::vector<std::string>& keys, bool joined = false) {
   TraceWriter writer;
-  for (u64 i = 0; i < keys.size(); ++i) writer.add(0, std::string(keys[i].size(), static_cast<char>('A' + i)), OpKind::kRead, 0);
+  for (u64 i = 0; i < keys.size(); ++i)
+    writer.add(0, std::string(keys[i].size(), static_cast<char>('A' + i)), OpKind::kRead, 0);
   const TemporaryFile file("");
   writer.write(file.path(), false);
   std::string bytes = bytes_of(file.path());
@@ -188,8 +190,9 @@ std::string foreign_trace(const std::vector<std::string>& keys, bool joined = fa
   bytes.replace(48, 8, 8, '\0');
   const std::size_t ops = bytes.size() - 16 * keys.size(), ends = 64 + 8 * keys.size();
   const std::string_view all = bytes;
-  const u64 sum = hash_bytes(all.substr(ops), hash_bytes(all.substr(ends, ops - ends), hash_bytes(all.substr(64, ends - 64),
-                                                                                               hash_bytes(all.substr(0, 64)))));
+  const u64 sum = hash_bytes(
+      all.substr(ops),
+      hash_bytes(all.substr(ends, ops - ends), hash_bytes(all.substr(64, ends - 64), hash_bytes(all.substr(0, 64)))));
   bytes.replace(48, 8, reinterpret_cast<const char*>(&sum), 8);
   return bytes;
 }
@@ -211,7 +214,7 @@ TEST_CASE("a file is looked at once until it is another", "[trace]") {
   writer.add(0, "other", OpKind::kRead, 0);
   writer.write(file.path(), false);
   CHECK(Trace::at(file.path())->key(0) == "other");
-  CHECK(trace->key(0) == "cc");   // whoever has the old one keeps it
+  CHECK(trace->key(0) == "cc");  // whoever has the old one keeps it
   CHECK(Trace::at(file.path())->checksum() != trace->checksum());
 }
 

@@ -28,12 +28,15 @@ std::vector<u64> all_of(const std::vector<TraceOp>& ops) {
   return all;
 }
 
-TEST_CASE("operations of one stamp are spread over the time to the next, and the last stamp lasts as long as the one before", "[trace]") {
+TEST_CASE(
+    "operations of one stamp are spread over the time to the next, and the last stamp lasts as long as the one before",
+    "[trace]") {
   CHECK(all_of(ops_at({0, 0, 0, 0, kSecond, kSecond, 3 * kSecond, 3 * kSecond})) ==
         std::vector<u64>{0, kSecond / 4, kSecond / 2, kSecond * 3 / 4, kSecond, 2 * kSecond, 3 * kSecond, 4 * kSecond});
   CHECK(all_of(ops_at({0, 7, 9})) == std::vector<u64>{0, 7, 9});
   CHECK(all_of(ops_at({5, 5})) == std::vector<u64>{5, 5});
-  CHECK(all_of(ops_at({0, ~u64{0} - 1, ~u64{0} - 1})) == std::vector<u64>{0, ~u64{0} - 1, ~u64{0} - 1});   // nothing wraps around
+  CHECK(all_of(ops_at({0, ~u64{0} - 1, ~u64{0} - 1})) ==
+        std::vector<u64>{0, ~u64{0} - 1, ~u64{0} - 1});  // nothing wraps around
 }
 
 TEST_CASE("times are the same in whatever order they are asked for", "[trace]") {
@@ -67,7 +70,7 @@ TEST_CASE("the parts of a trace have the times that their operations have in the
   const TraceStream stream(trace, 3, keys);
   std::vector<u64> all;
   for (u32 part = 0; part < 3; ++part) {
-    CHECK(stream.times_from(stream.parts()[part])->next() < kSecond / 10);   // each begins with the trace
+    CHECK(stream.times_from(stream.parts()[part])->next() < kSecond / 10);  // each begins with the trace
     const auto times = stream.times_from(stream.parts()[part]);
     for (u64 n = stream.parts()[part]; n < stream.parts()[part + 1]; ++n) all.push_back(times->next());
   }

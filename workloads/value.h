@@ -19,9 +19,10 @@ namespace latchlab {
 inline constexpr u32 kPlainValueBytes = 8;
 inline constexpr u32 kMostValueBytes = 64 << 10;
 
-/// Of the hash of a key the high bits are its tag. One product, since every operation's value takes one, but of the key with itself,
-/// turned by a number of bits that no usual stride has: with a constant, tags of equally spaced keys would be too regular to stand for
-/// places, and sums of the tags of neighbours would be equal, of which checksums consist. The key 0 has a tag.
+/// Of the hash of a key the high bits are its tag. One product, since every operation's value takes one, but of the key
+/// with itself, turned by a number of bits that no usual stride has: with a constant, tags of equally spaced keys would
+/// be too regular to stand for places, and sums of the tags of neighbours would be equal, of which checksums consist.
+/// The key 0 has a tag.
 [[nodiscard]] constexpr u64 tag_hash(u64 key) {
   const u64 x = key ^ 0x9e3779b97f4a7c15u;
   const u64 folded = multiply_fold(x, std::rotl(x, 17) ^ kMixFactor);
@@ -29,9 +30,7 @@ inline constexpr u32 kMostValueBytes = 64 << 10;
 }
 [[nodiscard]] inline u64 tag_hash(std::string_view key) { return hash_bytes(key); }
 
-[[nodiscard]] constexpr u32 tag_of(const auto& key) {
-  return static_cast<u32>(tag_hash(key) >> 32);
-}
+[[nodiscard]] constexpr u32 tag_of(const auto& key) { return static_cast<u32>(tag_hash(key) >> 32); }
 
 /// The value that operation number `stamp` (its low bits are kept) writes for `key`. `bits`: of the value, 64 or 32.
 template <class Raw>

@@ -51,7 +51,7 @@ TEST_CASE("numbers of any pattern have tags that differ") {
     std::set<u32> tags;
     for (u64 n = 0; n < 10'000; ++n) tags.insert(tag_of(n * stride));
     INFO("stride " << stride);
-    CHECK(tags.size() >= 9'998);   // two random ones of 32 bits are the same once in a hundred such sets
+    CHECK(tags.size() >= 9'998);  // two random ones of 32 bits are the same once in a hundred such sets
   }
 }
 
@@ -69,8 +69,10 @@ TEST_CASE("sums of tags are told apart where sums of keys are the same") {
 
 TEST_CASE("tags of equally spaced keys lie as evenly as random ones, no less and no more") {
   constexpr u64 kPlaces = 60'000;
-  const double expected = kPlaces * (1 - std::exp(-1.)), deviation = std::sqrt(kPlaces * (std::exp(-1.) - 2 * std::exp(-2.)));
-  for (const u64 stride : {u64{1}, u64{64}, u64{1} << 20, u64{1} << 32, (u64{1} << 32) + 1, (u64{1} << 32) - 1, ~u64{0}}) {
+  const double expected = kPlaces * (1 - std::exp(-1.)),
+               deviation = std::sqrt(kPlaces * (std::exp(-1.) - 2 * std::exp(-2.)));
+  for (const u64 stride :
+       {u64{1}, u64{64}, u64{1} << 20, u64{1} << 32, (u64{1} << 32) + 1, (u64{1} << 32) - 1, ~u64{0}}) {
     std::set<u64> reached;
     for (u64 n = 0; n < kPlaces; ++n) reached.insert(bounded(u64{tag_of(n * stride)} << 32, kPlaces));
     INFO("stride " << stride);

@@ -22,8 +22,8 @@ namespace {
 
 using Line = TextFile::Line;
 
-constexpr double kSlack = 1e-9;             // of the sum of proportions
-constexpr double kLeastProportion = 1e-6;   // a mix's smallest share
+constexpr double kSlack = 1e-9;            // of the sum of proportions
+constexpr double kLeastProportion = 1e-6;  // a mix's smallest share
 
 double number_of(const Line& line, std::string_view value, double least, double most) {
   const std::optional<double> number = parse_double(value);
@@ -73,20 +73,28 @@ struct Key {
   void (*read)(WiscerFile&, const Line&, std::string_view value);
 };
 constexpr Key kKeys[] = {
-    {"zipf", [](WiscerFile& f, const Line& line, std::string_view value) { f.zipf = number_of(line, value, 0, HUGE_VAL); }},
-    {"initialSize", [](WiscerFile& f, const Line& line, std::string_view value) { f.initial_size = count_of(line, value, 0); }},
-    {"operationCount", [](WiscerFile& f, const Line& line, std::string_view value) { f.operations = count_of(line, value, 0); }},
-    {"fetchProportion", [](WiscerFile& f, const Line& line, std::string_view value) { f.fetch = proportion_of(line, value); }},
-    {"insertProportion", [](WiscerFile& f, const Line& line, std::string_view value) { f.insert = proportion_of(line, value); }},
-    {"deleteProportion", [](WiscerFile& f, const Line& line, std::string_view value) { f.erase = proportion_of(line, value); }},
-    {"distShiftFreq", [](WiscerFile& f, const Line& line, std::string_view value) { f.shift_every = count_of(line, value, 1); }},
-    {"distShiftPrct",
-     [](WiscerFile& f, const Line& line, std::string_view value) { f.shift_share = number_of(line, value, 0, 100) / 100; }},
-    {"storageEngine", [](WiscerFile& f, const Line& line, std::string_view value) { f.engine = engine_of(line, value); }},
-    {"keyPattern",
-     [](WiscerFile& f, const Line& line, std::string_view value) { f.sequential = is_second(line, value, "random", "sequential"); }},
-    {"keyOrder",
-     [](WiscerFile& f, const Line& line, std::string_view value) { f.sorted = is_second(line, value, "random", "sorted"); }},
+    {"zipf",
+     [](WiscerFile& f, const Line& line, std::string_view value) { f.zipf = number_of(line, value, 0, HUGE_VAL); }},
+    {"initialSize",
+     [](WiscerFile& f, const Line& line, std::string_view value) { f.initial_size = count_of(line, value, 0); }},
+    {"operationCount",
+     [](WiscerFile& f, const Line& line, std::string_view value) { f.operations = count_of(line, value, 0); }},
+    {"fetchProportion",
+     [](WiscerFile& f, const Line& line, std::string_view value) { f.fetch = proportion_of(line, value); }},
+    {"insertProportion",
+     [](WiscerFile& f, const Line& line, std::string_view value) { f.insert = proportion_of(line, value); }},
+    {"deleteProportion",
+     [](WiscerFile& f, const Line& line, std::string_view value) { f.erase = proportion_of(line, value); }},
+    {"distShiftFreq",
+     [](WiscerFile& f, const Line& line, std::string_view value) { f.shift_every = count_of(line, value, 1); }},
+    {"distShiftPrct", [](WiscerFile& f, const Line& line,
+                         std::string_view value) { f.shift_share = number_of(line, value, 0, 100) / 100; }},
+    {"storageEngine",
+     [](WiscerFile& f, const Line& line, std::string_view value) { f.engine = engine_of(line, value); }},
+    {"keyPattern", [](WiscerFile& f, const Line& line,
+                      std::string_view value) { f.sequential = is_second(line, value, "random", "sequential"); }},
+    {"keyOrder", [](WiscerFile& f, const Line& line,
+                    std::string_view value) { f.sorted = is_second(line, value, "random", "sorted"); }},
     {"outputFile", [](WiscerFile& f, const Line& line, std::string_view value) { f.output = path_of(line, value); }},
 };
 
@@ -100,8 +108,9 @@ TextFile opened(const std::string& path) {
   }
   std::error_code none;
   if (path.find('/') != std::string::npos || std::filesystem::exists(path, none)) return TextFile(kWhat, path);
-  throw file_error(kWhat, path, fmt::format("there is none, nor is one with this name shipped: {}{}", fmt::join(names, ", "),
-                                            suggestion(path, names)));
+  throw file_error(kWhat, path,
+                   fmt::format("there is none, nor is one with this name shipped: {}{}", fmt::join(names, ", "),
+                               suggestion(path, names)));
 }
 
 }  // namespace
@@ -109,7 +118,7 @@ TextFile opened(const std::string& path) {
 WiscerFile WiscerFile::read(const std::string& path) {
   WiscerFile out;
   const TextFile file = opened(path);
-  std::map<std::string, u64, std::less<>> seen;   // the line of each key
+  std::map<std::string, u64, std::less<>> seen;  // the line of each key
   file.for_each_line([&](const Line& line) {
     const std::size_t equals = line.text.find('=');
     if (equals == std::string_view::npos) throw line.error("is not key=value");
@@ -122,7 +131,8 @@ WiscerFile WiscerFile::read(const std::string& path) {
     if (known == std::end(kKeys)) {
       std::vector<std::string> names;
       for (const Key& one : kKeys) names.emplace_back(one.name);
-      throw line.error(fmt::format("has an unknown key; there are {}{}", fmt::join(names, ", "), suggestion(key, names)));
+      throw line.error(
+          fmt::format("has an unknown key; there are {}{}", fmt::join(names, ", "), suggestion(key, names)));
     }
     known->read(out, line, line.text.substr(equals + 1));
   });
@@ -130,8 +140,9 @@ WiscerFile WiscerFile::read(const std::string& path) {
   if (out.operations == 0) throw file.error("needs operationCount, the number of requests, above 0");
   const double sum = out.fetch + out.insert + out.erase;
   if (std::abs(sum - 1) > kSlack) {
-    throw file.error(fmt::format("has proportions {}, {} and {} of fetches, inserts and deletes, which sum to {}, not to 1", out.fetch,
-                                 out.insert, out.erase, sum));
+    throw file.error(
+        fmt::format("has proportions {}, {} and {} of fetches, inserts and deletes, which sum to {}, not to 1",
+                    out.fetch, out.insert, out.erase, sum));
   }
   if (out.shift_share > 0 && !out.shift_every) throw file.error("has distShiftPrct without distShiftFreq");
   return out;
@@ -140,7 +151,7 @@ WiscerFile WiscerFile::read(const std::string& path) {
 WiscerEngine WiscerFile::engine_in_effect() const { return engine.value_or(kEngines[0]); }
 
 Mix WiscerFile::mix(double negative) const {
-  const double sum = fetch + insert + erase;   // 1, or as near as read() lets it be: a mix is more exact
+  const double sum = fetch + insert + erase;  // 1, or as near as read() lets it be: a mix is more exact
   Spec spec{.name = "mix", .arg = {}, .options = {}};
   for (const auto& [name, share] : {std::pair{"read", fetch}, std::pair{"insert", insert}, std::pair{"erase", erase}}) {
     if (share > 0) spec.options.emplace_back(name, fmt::format("{}", share / sum * 100));

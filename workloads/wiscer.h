@@ -10,8 +10,8 @@
 //     distShiftPrct=50             ... that of the hottest keys which have this share of it
 //     keyPattern=random            or sequential
 //     keyOrder=random              or sorted: what was inserted last is the most popular
-//     storageEngine=VIPHashing     or ChainedHashing: which index it is, unless --index says another; none: the requests are
-//                                  written to a file, as a trace of ours (trace.h), and nothing runs
+//     storageEngine=VIPHashing     or ChainedHashing: which index it is, unless --index says another; none: the
+//                                  requests are written to a file, as a trace of ours (trace.h), and nothing runs
 //     outputFile=output.txt        that file; results go where --out says
 //
 // Wiscer's own reader ignores what it does not know, also keyOrder (it reads keyorder), and crashes on files that are
@@ -29,23 +29,23 @@ namespace latchlab {
 /// A word of storageEngine, and our index that is the like.
 struct WiscerEngine {
   std::string_view word;
-  std::string_view index;   ///< empty for `none`, which stores nothing
+  std::string_view index;  ///< empty for `none`, which stores nothing
 };
 
 struct WiscerFile {
   double zipf = 1;
   u64 initial_size = 0;
   u64 operations = 0;
-  double fetch = 1, insert = 0, erase = 0;   ///< shares, which sum to 1
-  std::optional<u64> shift_every;            ///< operations
-  double shift_share = 0;                    ///< of the popularity, 0 to 1
-  bool sequential = false;                   ///< keys are 0, 1, 2, ...
-  bool sorted = false;                       ///< popularity is by age
-  std::optional<WiscerEngine> engine = {};   ///< where the file says one
-  std::optional<std::string> output = {};    ///< a path, where the file says one
+  double fetch = 1, insert = 0, erase = 0;  ///< shares, which sum to 1
+  std::optional<u64> shift_every;           ///< operations
+  double shift_share = 0;                   ///< of the popularity, 0 to 1
+  bool sequential = false;                  ///< keys are 0, 1, 2, ...
+  bool sorted = false;                      ///< popularity is by age
+  std::optional<WiscerEngine> engine = {};  ///< where the file says one
+  std::optional<std::string> output = {};   ///< a path, where the file says one
 
-  /// The one with this name of those that are shipped, or the file at `path`: ./NAME is always a file. Throws InputError with file and
-  /// line.
+  /// The one with this name of those that are shipped, or the file at `path`: ./NAME is always a file. Throws
+  /// InputError with file and line.
   [[nodiscard]] static WiscerFile read(const std::string& path);
 
   /// Its engine, or Wiscer's default.

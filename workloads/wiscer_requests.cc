@@ -14,8 +14,8 @@ namespace latchlab {
 
 namespace {
 
-constexpr double kHot = 0.9;    // of the popularity: what inserts and deletes move keys about in
-constexpr int kTryBits = 48;    // positions of requests have fewer bits; above them is the number of the try
+constexpr double kHot = 0.9;  // of the popularity: what inserts and deletes move keys about in
+constexpr int kTryBits = 48;  // positions of requests have fewer bits; above them is the number of the try
 
 }  // namespace
 
@@ -120,7 +120,8 @@ void WiscerRequests::erase(Op& op) {
 }
 
 void WiscerRequests::shift() {
-  for (u64 p = 0; p + 1 < order_.size() && is_hot(p, file_.shift_share); ++p) std::swap(order_[p], order_[any_rank(p + 1)]);
+  for (u64 p = 0; p + 1 < order_.size() && is_hot(p, file_.shift_share); ++p)
+    std::swap(order_[p], order_[any_rank(p + 1)]);
 }
 
 void WiscerRequests::fit_ranks() {

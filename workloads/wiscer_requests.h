@@ -11,8 +11,8 @@
 //            it pushed out takes a random rank behind p; the last one pushed out goes to the end
 //   delete   from a uniform random rank, while the ranks up to it have less than .9, the key there changes places with
 //            one at a random rank behind it; it is the last such that goes, and the last of the list takes its rank
-//   shift    for p = 0, 1, ... until the ranks up to p have the share that shifts: what is at p changes places with what
-//            is at a random rank behind it
+//   shift    for p = 0, 1, ... until the ranks up to p have the share that shifts: what is at p changes places with
+//            what is at a random rank behind it
 //
 // A fetch or a delete of an empty list asks for a key that was never inserted.
 
@@ -57,11 +57,11 @@ class WiscerRequests {
   const Mix mix_;
   const Draws fetches_, changes_, schedules_;
   u64 block_ = 0;
-  u64 inserted_;               // keys so far: the number of the next one
-  std::vector<u64> order_;     // record numbers by rank
-  u64 taken_ = 0;              // random words that changes of the list have taken
-  std::vector<double> sums_;   // of the weights of ranks 0 to r
-  std::optional<Ranks> ranks_;   // over ranks_->size() >= order_.size() ranks, so that it rarely must be made again
+  u64 inserted_;                // keys so far: the number of the next one
+  std::vector<u64> order_;      // record numbers by rank
+  u64 taken_ = 0;               // random words that changes of the list have taken
+  std::vector<double> sums_;    // of the weights of ranks 0 to r
+  std::optional<Ranks> ranks_;  // over ranks_->size() >= order_.size() ranks, so that it rarely must be made again
 };
 
 }  // namespace latchlab

@@ -1,11 +1,12 @@
 #pragma once
 
-// The requests of a Wiscer file for all threads. They can only be made one after the other (wiscer_requests.h), so whoever needs
-// a block makes those before it too, under a lock, and leaves them to whom they are dealt. Requests are a function of (seed, i) all
-// the same, and the same for any number of threads.
+// The requests of a Wiscer file for all threads. They can only be made one after the other (wiscer_requests.h), so
+// whoever needs a block makes those before it too, under a lock, and leaves them to whom they are dealt. Requests are a
+// function of (seed, i) all the same, and the same for any number of threads.
 //
-// A block is kept until all of it was given away: however late a thread comes for its own, it is there. Only a block that somebody
-// asks for a second time, or that kMostKept others have outlived, is made again, from the beginning, beside what goes on.
+// A block is kept until all of it was given away: however late a thread comes for its own, it is there. Only a block
+// that somebody asks for a second time, or that kMostKept others have outlived, is made again, from the beginning,
+// beside what goes on.
 
 #include <array>
 #include <map>
@@ -41,7 +42,7 @@ class WiscerStream final : public Stream {
   using Block = std::array<Op, Mix::kBlock>;
   struct Kept {
     Block ops;
-    std::size_t left = Mix::kBlock;   // of them to be given away
+    std::size_t left = Mix::kBlock;  // of them to be given away
   };
 
   void give(u64 number, std::size_t from, std::span<Op> ops) const;
@@ -55,8 +56,8 @@ class WiscerStream final : public Stream {
   mutable std::mutex mutex_;
   mutable WiscerRequests front_;
   mutable std::map<u64, Kept> kept_;
-  mutable std::optional<WiscerRequests> behind_;   // for what is made again
-  mutable Block again_{};                          // the last that it made
+  mutable std::optional<WiscerRequests> behind_;  // for what is made again
+  mutable Block again_{};                         // the last that it made
   mutable u64 made_again_ = 0;
 };
 

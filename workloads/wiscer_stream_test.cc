@@ -34,8 +34,16 @@ std::vector<u64> by_popularity(std::span<const Op> ops) {
   return keys;
 }
 
-const WiscerFile kChanging{.zipf = 1, .initial_size = 3000, .operations = 1, .fetch = .8, .insert = .12, .erase = .08,
-                           .shift_every = 5000, .shift_share = .3, .sequential = true, .sorted = false};
+const WiscerFile kChanging{.zipf = 1,
+                           .initial_size = 3000,
+                           .operations = 1,
+                           .fetch = .8,
+                           .insert = .12,
+                           .erase = .08,
+                           .shift_every = 5000,
+                           .shift_share = .3,
+                           .sequential = true,
+                           .sorted = false};
 
 TEST_CASE("a Wiscer stream is the same however many threads ask, and in whatever order", "[wiscer]") {
   constexpr u64 kOps = 40'000;
@@ -68,7 +76,7 @@ TEST_CASE("requests that are asked for again, or when they are no longer kept, a
   const u64 expected = fingerprint(0, ops_of(kChanging, 0, kOps));
   for (const std::size_t most_kept : {std::size_t{1}, std::size_t{7}, WiscerStream::kMostKept}) {
     const WiscerStream stream(kChanging, 1, keys, most_kept);
-    for (const bool once_more : {false, true}) {   // from the end to the beginning
+    for (const bool once_more : {false, true}) {  // from the end to the beginning
       u64 sum = 0;
       std::vector<Op> ops(8000);
       for (u64 first = kOps; first > 0;) {
@@ -88,8 +96,16 @@ TEST_CASE("requests that are asked for again, or when they are no longer kept, a
 
 TEST_CASE("a thread that comes very late finds what it was dealt as the others have left it", "[wiscer]") {
   const KeySet keys(Spec::parse("dense"), 1);
-  const WiscerFile file{.zipf = 0, .initial_size = 100, .operations = 1, .fetch = 1, .insert = 0, .erase = 0, .shift_every = {},
-                        .shift_share = 0, .sequential = true, .sorted = false};
+  const WiscerFile file{.zipf = 0,
+                        .initial_size = 100,
+                        .operations = 1,
+                        .fetch = 1,
+                        .insert = 0,
+                        .erase = 0,
+                        .shift_every = {},
+                        .shift_share = 0,
+                        .sequential = true,
+                        .sorted = false};
   const WiscerStream stream(file, 1, keys);
   std::vector<Op> ops(8192);
   for (u64 first = ops.size(); first < 3'000'000; first += ops.size()) stream.fill(first, ops, no_gets);
@@ -120,7 +136,7 @@ TEST_CASE("fetched and deleted keys are those that are there, and deletes delete
 TEST_CASE("fetches follow Zipf's law over what is there", "[wiscer]") {
   WiscerFile file;
   file.initial_size = 1000;
-  constexpr u64 kOps = 1600 * 256;   // whole blocks, at whose ends shares are met
+  constexpr u64 kOps = 1600 * 256;  // whole blocks, at whose ends shares are met
   // Some fetches in a million are replaced by inserts: ranks are then drawn one by one, and some again.
   for (const double inserts : {0.0, 2e-5}) {
     file.insert = inserts;
@@ -142,8 +158,16 @@ TEST_CASE("fetches follow Zipf's law over what is there", "[wiscer]") {
 }
 
 TEST_CASE("a shift moves the hottest keys away and nothing else", "[wiscer]") {
-  const WiscerFile file{.zipf = 1.5, .initial_size = 10'000, .operations = 1, .fetch = 1, .insert = 0, .erase = 0,
-                        .shift_every = 200'000, .shift_share = .55, .sequential = true, .sorted = true};
+  const WiscerFile file{.zipf = 1.5,
+                        .initial_size = 10'000,
+                        .operations = 1,
+                        .fetch = 1,
+                        .insert = 0,
+                        .erase = 0,
+                        .shift_every = 200'000,
+                        .shift_share = .55,
+                        .sequential = true,
+                        .sorted = true};
   const std::vector<Op> ops = ops_of(file, 0, 400'000);
   const std::vector<u64> before = by_popularity(std::span(ops).first(200'000));
   const std::vector<u64> after = by_popularity(std::span(ops).subspan(200'000));
@@ -157,9 +181,18 @@ TEST_CASE("a shift moves the hottest keys away and nothing else", "[wiscer]") {
 }
 
 TEST_CASE("what is inserted takes a random rank, and hot keys stay hot", "[wiscer]") {
-  // Ranks up to .9 of the popularity are entered by uniform ranks: of 1000 new keys among 10,000 about 1000 * 413/10,500.
-  const WiscerFile file{.zipf = 1.3, .initial_size = 10'000, .operations = 1, .fetch = .9, .insert = .1, .erase = 0, .shift_every = {},
-                        .shift_share = 0, .sequential = true, .sorted = true};
+  // Ranks up to .9 of the popularity are entered by uniform ranks: of 1000 new keys among 10,000 about 1000 *
+  // 413/10,500.
+  const WiscerFile file{.zipf = 1.3,
+                        .initial_size = 10'000,
+                        .operations = 1,
+                        .fetch = .9,
+                        .insert = .1,
+                        .erase = 0,
+                        .shift_every = {},
+                        .shift_share = 0,
+                        .sequential = true,
+                        .sorted = true};
   const std::vector<Op> ops = ops_of(file, 0, 10'000);
   std::set<u64> fetched_new;
   u64 fetches_of_hottest = 0, fetches = 0;
@@ -171,14 +204,22 @@ TEST_CASE("what is inserted takes a random rank, and hot keys stay hot", "[wisce
   }
   CHECK(fetched_new.size() > 10);
   CHECK(fetched_new.size() < 200);
-  CHECK(fetches_of_hottest > fetches / 8);   // its weight is .26
+  CHECK(fetches_of_hottest > fetches / 8);  // its weight is .26
 }
 
 TEST_CASE("small and empty workloads run", "[wiscer]") {
   for (const u64 size : {u64{0}, u64{1}, u64{2}}) {
     for (const double inserts : {0.0, 0.5, 1.0}) {
-      WiscerFile file{.zipf = 1, .initial_size = size, .operations = 1, .fetch = (1 - inserts) / 2, .insert = inserts,
-                      .erase = (1 - inserts) / 2, .shift_every = 10, .shift_share = 1, .sequential = true, .sorted = false};
+      WiscerFile file{.zipf = 1,
+                      .initial_size = size,
+                      .operations = 1,
+                      .fetch = (1 - inserts) / 2,
+                      .insert = inserts,
+                      .erase = (1 - inserts) / 2,
+                      .shift_every = 10,
+                      .shift_share = 1,
+                      .sequential = true,
+                      .sorted = false};
       u64 there = size, absent = 0;
       for (const Op& op : ops_of(file, 0, 5000)) {
         INFO("size " << size << " inserts " << inserts);

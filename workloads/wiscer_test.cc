@@ -23,8 +23,10 @@ std::string wiscer_refusal(const std::string& text) {
 
 TEST_CASE("a Wiscer file says what it says, in either spelling", "[wiscer]") {
   const WiscerFile file = wiscer_file(
-      "zipf=0.5\r\ninitialSize=10\noperationCount=1000\nfetchProportion=0.5\ninsertProportion=0.25\ndeleteProportion=0.25\n"
-      "distShiftFreq=100\ndistShiftPrct=25  # a quarter\nstorageEngine=VIPHashing\nkeyPattern=sequential\nkeyorder=sorted\n"
+      "zipf=0.5\r\ninitialSize=10\noperationCount=1000\nfetchProportion=0.5\ninsertProportion=0.25\ndeleteProportion=0."
+      "25\n"
+      "distShiftFreq=100\ndistShiftPrct=25  # a "
+      "quarter\nstorageEngine=VIPHashing\nkeyPattern=sequential\nkeyorder=sorted\n"
       "outputFile=somewhere.txt\n");
   CHECK(file.zipf == 0.5);
   CHECK(file.initial_size == 10);
@@ -59,7 +61,8 @@ TEST_CASE("wrong Wiscer files are refused with the line", "[wiscer]") {
   CHECK_THAT(wiscer_refusal("zipf=1"), Contains("needs operationCount"));
   CHECK_THAT(wiscer_refusal(ok + "zipf"), Contains("line 2 'zipf' is not key=value"));
   CHECK_THAT(wiscer_refusal(std::string("\0\1\n", 3)), Contains("line 1 '\\x00\\x01' is not key=value"));
-  CHECK_THAT(wiscer_refusal(ok + std::string(59, 'x') + "\xe2\x82\xac"), Contains("line 2 '" + std::string(59, 'x') + "...' is not key=value"));
+  CHECK_THAT(wiscer_refusal(ok + std::string(59, 'x') + "\xe2\x82\xac"),
+             Contains("line 2 '" + std::string(59, 'x') + "...' is not key=value"));
   CHECK_THAT(wiscer_refusal(ok + "zipf=nan"), Contains("line 2 'zipf=nan' needs a number of 0 or more"));
   CHECK_THAT(wiscer_refusal(ok + "zipf=-1"), Contains("line 2"));
   CHECK_THAT(wiscer_refusal(ok + "zipf=1 2"), Contains("line 2"));
@@ -76,7 +79,8 @@ TEST_CASE("wrong Wiscer files are refused with the line", "[wiscer]") {
   CHECK_THAT(wiscer_refusal(ok + "distShiftPrct=101"), Contains("from 0 to 100"));
   CHECK_THAT(wiscer_refusal(ok + "keyPattern=odd"), Contains("needs random or sequential"));
   CHECK_THAT(wiscer_refusal(ok + "keyOrder=odd"), Contains("needs random or sorted"));
-  CHECK_THAT(wiscer_refusal(ok + "storageEngine=Cuckoo"), Contains("needs ChainedHashing, VIPHashing or none; leave it out"));
+  CHECK_THAT(wiscer_refusal(ok + "storageEngine=Cuckoo"),
+             Contains("needs ChainedHashing, VIPHashing or none; leave it out"));
   CHECK_THAT(wiscer_refusal(ok + "outputFile="), Contains("needs a path"));
   CHECK_THROWS_WITH(WiscerFile::read("/no/such"), Contains("Wiscer file '/no/such': No such file"));
   CHECK_THROWS_WITH(WiscerFile::read("/tmp"), Contains("directory"));
@@ -100,14 +104,17 @@ TEST_CASE("the seven workloads of Wiscer and its test are shipped", "[wiscer]") 
   CHECK(WiscerFile::read("read-mostly").insert == 0.02);
 }
 
-TEST_CASE("proportions that are taken for whole make a mix, and one that is too small for a mix has its line", "[wiscer]") {
-  const TemporaryFile nearly("operationCount=1\nfetchProportion=0.7000000005\ninsertProportion=0.2\ndeleteProportion=0.1\n");
+TEST_CASE("proportions that are taken for whole make a mix, and one that is too small for a mix has its line",
+          "[wiscer]") {
+  const TemporaryFile nearly(
+      "operationCount=1\nfetchProportion=0.7000000005\ninsertProportion=0.2\ndeleteProportion=0.1\n");
   const Mix mix = WiscerFile::read(nearly.path()).mix(0);
   CHECK(mix.ppm(OpKind::kRead) == 700'000);
   CHECK(mix.ppm(OpKind::kErase) == 100'000);
   const TemporaryFile small("operationCount=1\nfetchProportion=0.9999999\ninsertProportion=1e-7\n");
-  CHECK_THROWS_WITH(WiscerFile::read(small.path()),
-                    Catch::Contains("line 3 'insertProportion=1e-7' is less than the smallest proportion, one in a million"));
+  CHECK_THROWS_WITH(
+      WiscerFile::read(small.path()),
+      Catch::Contains("line 3 'insertProportion=1e-7' is less than the smallest proportion, one in a million"));
   const TemporaryFile least("operationCount=1\nfetchProportion=0.999999\ninsertProportion=1e-6\n");
   CHECK(WiscerFile::read(least.path()).mix(0).ppm(OpKind::kInsert) == 1);
 }

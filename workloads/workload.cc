@@ -20,13 +20,15 @@ std::optional<WiscerFile> wiscer_of(const Spec& spec) {
 
 std::shared_ptr<const Trace> trace_of(const Spec& spec) {
   if (spec.name != "trace") return nullptr;
-  if (!spec.arg) throw InputError("workload trace: needs a file, as in trace:cluster37.trace, which harness trace convert makes");
+  if (!spec.arg)
+    throw InputError("workload trace: needs a file, as in trace:cluster37.trace, which harness trace convert makes");
   return Trace::at(*spec.arg);
 }
 
 std::vector<WorkloadPhase> phases_of(const Spec& spec) {
   if (spec.name != "phases") return {};
-  if (!spec.arg) throw InputError("workload phases: needs a file, as in phases:./shift.txt: a line NAME OPERATIONS WORKLOAD each");
+  if (!spec.arg)
+    throw InputError("workload phases: needs a file, as in phases:./shift.txt: a line NAME OPERATIONS WORKLOAD each");
   return read_phases(*spec.arg);
 }
 
@@ -52,15 +54,15 @@ Mix Workload::mix_of_phases() const {
       if (share > 0) counts[kind] += std::max<u64>(1, static_cast<u64>(share * static_cast<double>(phase.operations)));
     }
   }
-  return Mix::of(counts);   // its multi-gets have the usual number of keys; the stream knows each phase's
+  return Mix::of(counts);  // its multi-gets have the usual number of keys; the stream knows each phase's
 }
 
 u64 Workload::least_records(u64 records, u64 capacity) const {
   return std::ranges::min(windows_of(phases_, records, capacity), {}, &MixStream::Window::records).records;
 }
 
-std::unique_ptr<Stream> Workload::stream(u64 seed, u64 phase, const KeySet& keys, u32 threads, const Distribution& distribution,
-                                         u64 records, const Churn& churn) const {
+std::unique_ptr<Stream> Workload::stream(u64 seed, u64 phase, const KeySet& keys, u32 threads,
+                                         const Distribution& distribution, u64 records, const Churn& churn) const {
   if (wiscer_) return std::make_unique<WiscerStream>(*wiscer_, seed, keys);
   if (trace_) return std::make_unique<TraceStream>(trace_, threads, keys);
   if (!phases_.empty()) return std::make_unique<PhasedStream>(seed, phase, keys, phases_, records);

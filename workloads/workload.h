@@ -37,16 +37,16 @@ class Workload {
   /// Those of a file with phases; empty for all others.
   [[nodiscard]] const std::vector<WorkloadPhase>& phases() const { return phases_; }
 
-  /// The fewest records that there are before, between and after phases, where so many are loaded; all of them for all others.
-  /// Throws InputError as windows_of does.
+  /// The fewest records that there are before, between and after phases, where so many are loaded; all of them for all
+  /// others. Throws InputError as windows_of does.
   [[nodiscard]] u64 least_records(u64 records, u64 capacity) const;
 
   /// Whether one of the first two says it, also which keys there are; the same of a word of --workload.
   [[nodiscard]] bool by_file() const { return wiscer_ || trace_; }
   [[nodiscard]] static bool by_file(std::string_view name) { return name == "wiscer" || name == "trace"; }
 
-  /// The operations of a phase, for `threads` threads; what follows `threads` is of a mix. `keys` must outlive them. Throws
-  /// InputError as MixStream does.
+  /// The operations of a phase, for `threads` threads; what follows `threads` is of a mix. `keys` must outlive them.
+  /// Throws InputError as MixStream does.
   [[nodiscard]] std::unique_ptr<Stream> stream(u64 seed, u64 phase, const KeySet& keys, u32 threads,
                                                const Distribution& distribution, u64 records, const Churn& churn) const;
 

@@ -59,7 +59,8 @@ auto named(std::string_view option, auto&& make) {
   }
 }
 
-/// Places for the payloads of `records`, and of what is inserted besides; none where the index keeps the values (payloads.h).
+/// Places for the payloads of `records`, and of what is inserted besides; none where the index keeps the values
+/// (payloads.h).
 u64 payload_places(const Config& config, const Workload& workload, u64 records) {
   if (config.value_size == kPlainValueBytes) return 0;
   if (workload.trace()) return std::clamp<u64>(workload.trace()->keys(), 1, kMostPlaces);
@@ -72,9 +73,10 @@ void check_room_for_payloads(const Plan& plan, u64 memory_available) {
   const Config& config = plan.config;
   const u64 least = plan.payload_bytes() + config.records * least_bytes_per_key(config.keys);
   if (plan.payloads == 0 || least <= memory_available) return;
-  throw NoRoom(fmt::format("--value-size: {} payloads of {} bytes and their keys take at least {:.0f} GB; {:.1f} GB of memory "
-                           "are available", plan.payloads, config.value_size, static_cast<double>(least) / 1e9,
-                           static_cast<double>(memory_available) / 1e9));
+  throw NoRoom(fmt::format(
+      "--value-size: {} payloads of {} bytes and their keys take at least {:.0f} GB; {:.1f} GB of memory "
+      "are available",
+      plan.payloads, config.value_size, static_cast<double>(least) / 1e9, static_cast<double>(memory_available) / 1e9));
 }
 
 /// What a workload file says in place of options; why those that were given do not reach it.
@@ -85,7 +87,7 @@ std::string take_file(Plan& plan, const Workload& workload, const Defaults& defa
     if (file->sorted) config.keys.options.emplace_back("in_order", "1");
     config.records = file->initial_size;
     if (defaults.time) config.ops = file->operations;
-    if (!config.rows) config.rows = 1'000'000;   // its "batches"
+    if (!config.rows) config.rows = 1'000'000;  // its "batches"
   } else {
     config.keys = Spec{.name = "trace", .arg = config.workload.arg, .options = {}};
     config.records = workload.trace()->loaded();
@@ -115,8 +117,8 @@ std::string take_phases(Plan& plan, const Workload& workload, const Defaults& de
   return fmt::format("--negative: it does not reach --workload={}: the file says what is read", config.workload.str());
 }
 
-/// Makes --isa an option of the index; why it cannot be one, if so. Throws InputError for a word that there is none of, Contradiction
-/// for one that the other options do not bear.
+/// Makes --isa an option of the index; why it cannot be one, if so. Throws InputError for a word that there is none of,
+/// Contradiction for one that the other options do not bear.
 std::string take_isa(Plan& plan, const Registry& registry) {
   Config& config = plan.config;
   if (config.isa.empty()) return "";
@@ -135,7 +137,8 @@ std::string take_isa(Plan& plan, const Registry& registry) {
   return "";
 }
 
-/// The nodes that --mem means: those without memory are none, where the topology tells. Throws NoRoom for one that is not there.
+/// The nodes that --mem means: those without memory are none, where the topology tells. Throws NoRoom for one that is
+/// not there.
 std::vector<u32> nodes_meant(const Config& config, const Topology& topology) {
   const Mem& mem = config.mem;
   const bool tells = std::ranges::any_of(topology.nodes, [](const MemoryNode& node) { return node.bytes > 0; });
@@ -148,12 +151,12 @@ std::vector<u32> nodes_meant(const Config& config, const Topology& topology) {
   for (const u32 wanted : meant) {
     const auto node = std::ranges::find(topology.nodes, wanted, &MemoryNode::os);
     if (std::ranges::count(usable, wanted) != 0) continue;
-    throw NoRoom(fmt::format("--mem={}: {}; this process may use {}", mem.text,
-                             node == topology.nodes.end() ? fmt::format("there is no node {}", wanted)
-                             : node->allowed              ? fmt::format("node {} has no memory", wanted)
-                                                          : fmt::format("node {} is not allowed", wanted),
-                             usable.size() == 1 ? fmt::format("node {} only", usable[0])
-                                                : fmt::format("nodes {}", fold_numbers(usable))));
+    throw NoRoom(fmt::format(
+        "--mem={}: {}; this process may use {}", mem.text,
+        node == topology.nodes.end() ? fmt::format("there is no node {}", wanted)
+        : node->allowed              ? fmt::format("node {} has no memory", wanted)
+                                     : fmt::format("node {} is not allowed", wanted),
+        usable.size() == 1 ? fmt::format("node {} only", usable[0]) : fmt::format("nodes {}", fold_numbers(usable))));
   }
   return meant;
 }
@@ -181,13 +184,14 @@ void place_memory(Plan& plan, const Topology& topology) {
 Spec index_meant(Spec index, const Registry& registry) {
   using Option = std::pair<std::string, std::string>;
   const auto member = std::ranges::find_if(registry.pairs(), [&](const Pair& pair) {
-    return pair.meant_by.index == index.name && std::ranges::count(index.options, pair.meant_by.option, &Option::first) != 0;
+    return pair.meant_by.index == index.name &&
+           std::ranges::count(index.options, pair.meant_by.option, &Option::first) != 0;
   });
   if (member == registry.pairs().end()) return index;
   for (const auto& [key, value] : index.options) {
     if (std::ranges::count(member->index_options, key, &OptionAbout::key) != 0) continue;
-    throw InputError(fmt::format("--index: '{}' is {}, by its option {}, and that has no option {}", index.str(), member->index,
-                                 member->meant_by.option, key));
+    throw InputError(fmt::format("--index: '{}' is {}, by its option {}, and that has no option {}", index.str(),
+                                 member->index, member->meant_by.option, key));
   }
   index.name = member->index;
   return index;
@@ -209,8 +213,8 @@ Spec index_in_effect(const Spec& index, const Registry& registry) {
 
 namespace {
 
-/// A point on its way from options to a Plan, in steps. Those that return nothing throw InputError for what is wrong in itself;
-/// the others return why the combination is.
+/// A point on its way from options to a Plan, in steps. Those that return nothing throw InputError for what is wrong in
+/// itself; the others return why the combination is.
 class Completion {
  public:
   Completion(Config config, const Defaults& defaults, const Surroundings& surroundings, CapacityOfKeys& capacities)
@@ -240,7 +244,8 @@ class Completion {
 
   /// Which it is. A file of Wiscer says also of which index it is, or that its requests are to be written.
   void find_workload() {
-    plan_.workload = named("--workload", [&] { return std::make_shared<Workload>(config_.workload, config_.negative); });
+    plan_.workload =
+        named("--workload", [&] { return std::make_shared<Workload>(config_.workload, config_.negative); });
     const auto& file = plan_.workload->wiscer();
     if (!file || !defaults_.index) return;
     const WiscerEngine engine = file->engine_in_effect();
@@ -250,9 +255,9 @@ class Completion {
     }
     const std::vector<std::string> known = surroundings_.registry.indexes();
     if (std::ranges::find(known, engine.index) == known.end()) {
-      throw InputError(
-          fmt::format("--workload: {} is for storageEngine={}, which is --index={}; this build has {}: write --index=NAME",
-                      config_.workload.str(), engine.word, engine.index, fmt::join(known, ", ")));
+      throw InputError(fmt::format(
+          "--workload: {} is for storageEngine={}, which is --index={}; this build has {}: write --index=NAME",
+          config_.workload.str(), engine.word, engine.index, fmt::join(known, ", ")));
     }
     config_.index = Spec{.name = std::string(engine.index), .arg = {}, .options = {}};
   }
@@ -264,11 +269,11 @@ class Completion {
       plan_.index_options = index_in_effect(config_.index, surroundings_.registry).options;
       no_options_ = take_isa(plan_, surroundings_.registry);
     } catch (const Contradiction& error) {
-      plan_.index_options.clear();   // none is in effect
+      plan_.index_options.clear();  // none is in effect
       no_options_ = error.what();
     }
     (void)in_effect(config_.sync, surroundings_.registry);
-    if (config_.pmu != kDefaultPmu) (void)pmu_events(config_.pmu);   // throws for what there is not
+    if (config_.pmu != kDefaultPmu) (void)pmu_events(config_.pmu);  // throws for what there is not
   }
 
   /// Threads, their processors and the nodes of the memory.
@@ -276,15 +281,16 @@ class Completion {
     const Topology& topology = surroundings_.topology;
     fits([&] { plan_.groups = groups_of(topology, config_); });
     if (config_.threads * plan_.groups > kMostThreads) {
-      throw InputError(fmt::format("--threads-per: {} threads in each of {} {}s are more than {}", config_.threads, plan_.groups,
-                                   word(config_.threads_per), kMostThreads));
+      throw InputError(fmt::format("--threads-per: {} threads in each of {} {}s are more than {}", config_.threads,
+                                   plan_.groups, word(config_.threads_per), kMostThreads));
     }
     config_.threads *= plan_.groups;
     fits([&] {
       const Seats& seats = plan_.seats = seat(topology, config_);
       if (!config_.fit || !seats.oversubscribed) return;
-      throw NoRoom(fmt::format("{} threads would share {}", seats.threads(),
-                               seats.processors == 1 ? "one processor" : fmt::format("{} processors", seats.processors)));
+      throw NoRoom(
+          fmt::format("{} threads would share {}", seats.threads(),
+                      seats.processors == 1 ? "one processor" : fmt::format("{} processors", seats.processors)));
     });
     fits([&] { place_memory(plan_, topology); });
     memory_available_ = std::min(surroundings_.memory_available, available_memory_on(plan_.pages));
@@ -292,11 +298,13 @@ class Completion {
 
   /// On which keys the workload is, and for how long.
   void find_operations() {
-    (void)named("--dist", [&] { return Distribution(config_.distribution); });   // also where another will take its place
+    (void)named("--dist",
+                [&] { return Distribution(config_.distribution); });  // also where another will take its place
     churn_ = named("--churn", [&] { return Churn::parse(config_.churn); });
     const bool by_phases = !plan_.workload->phases().empty();
     if (!mix().draws_keys()) plan_.no_distribution = "it takes the records in turn";
-    if (defaults_.dist && !mix().usual_distribution().empty()) config_.distribution = Spec::parse(mix().usual_distribution());
+    if (defaults_.dist && !mix().usual_distribution().empty())
+      config_.distribution = Spec::parse(mix().usual_distribution());
     if (mix().fills()) {
       leave_out_warmup("begins with an empty index");
     } else if (by_phases) {
@@ -308,14 +316,15 @@ class Completion {
     no_file_ = by_file()   ? take_file(plan_, *plan_.workload, defaults_)
                : by_phases ? take_phases(plan_, *plan_.workload, defaults_)
                            : "";
-    if ((config_.rate || config_.slo) && defaults_.latency) config_.latency_every = 1;   // every call stands alone there anyway
+    if ((config_.rate || config_.slo) && defaults_.latency)
+      config_.latency_every = 1;  // every call stands alone there anyway
   }
 
   /// Says so where one was given.
   void leave_out_warmup(std::string_view why) {
     if (!defaults_.warmup && config_.warmup_ns > 0) {
-      plan_.inert.push_back(
-          fmt::format("--warmup={} is inert: --workload={} {}", duration_text(config_.warmup_ns), config_.workload.str(), why));
+      plan_.inert.push_back(fmt::format("--warmup={} is inert: --workload={} {}", duration_text(config_.warmup_ns),
+                                        config_.workload.str(), why));
     }
     config_.warmup_ns = 0;
   }
@@ -329,15 +338,16 @@ class Completion {
       const u64 payload = payload_places(config_, *plan_.workload, 1) * config_.value_size;
       config_.records = std::min(default_records(memory_available_, payload), std::max<u64>(keys_left, 1));
     } else if (config_.records > capacity_) {
-      throw InputError(fmt::format("--records: --keys={} has distinct keys for {} records, not for {}", config_.keys.str(),
-                                   capacity_, config_.records));
+      throw InputError(fmt::format("--records: --keys={} has distinct keys for {} records, not for {}",
+                                   config_.keys.str(), capacity_, config_.records));
     }
     const u64 least = least_bytes_per_key(config_.keys);
     if (config_.records <= memory_available_ / least) return;
     fits([&] {
       throw NoRoom(fmt::format("{}: {} keys take at least {:.0f} GB; {:.1f} GB of memory are available",
                                by_file() ? "--workload" : "--records", config_.records,
-                               static_cast<double>(config_.records * least) / 1e9, static_cast<double>(memory_available_) / 1e9));
+                               static_cast<double>(config_.records * least) / 1e9,
+                               static_cast<double>(memory_available_) / 1e9));
     });
   }
 
@@ -363,8 +373,9 @@ class Completion {
   std::string fill() {
     if (const u64 least = pair_->least_bytes(config_.index); least > memory_available_) {
       fits([&] {
-        throw NoRoom(fmt::format("--index: {} takes at least {:.0f} GB; {:.1f} GB of memory are available", config_.index.str(),
-                                 static_cast<double>(least) / 1e9, static_cast<double>(memory_available_) / 1e9));
+        throw NoRoom(fmt::format("--index: {} takes at least {:.0f} GB; {:.1f} GB of memory are available",
+                                 config_.index.str(), static_cast<double>(least) / 1e9,
+                                 static_cast<double>(memory_available_) / 1e9));
       });
     }
     const bool fills = mix().fills();
@@ -384,9 +395,11 @@ class Completion {
     }
     fits([&] { check_room_for_payloads(plan_, memory_available_); });
     // What a file inserts has keys in the file.
-    if (mix().has(OpKind::kInsert) && !fills && !mix().has(OpKind::kErase) && !by_file() && config_.records == capacity_) {
+    if (mix().has(OpKind::kInsert) && !fills && !mix().has(OpKind::kErase) && !by_file() &&
+        config_.records == capacity_) {
       if (defaults_.records) {
-        return fmt::format("--keys: no key of {} is left to insert: all of them ({}) are loaded", config_.keys.str(), capacity_);
+        return fmt::format("--keys: no key of {} is left to insert: all of them ({}) are loaded", config_.keys.str(),
+                           capacity_);
       }
       return fmt::format("--records: --keys={} has {} keys, too few for {} records and one to insert; write fewer",
                          config_.keys.str(), capacity_, config_.records);
@@ -443,10 +456,10 @@ class Completion {
   const Surroundings& surroundings_;
   CapacityOfKeys& capacities_;
   u64 memory_available_ = 0;
-  u64 capacity_ = 0;   // distinct keys
+  u64 capacity_ = 0;  // distinct keys
   Churn churn_;
-  std::string no_room_;   // why this machine is too small for it, where --fit asks
-  std::string no_options_, no_file_;   // why those of the index, and of the file, do not go with the rest
+  std::string no_room_;               // why this machine is too small for it, where --fit asks
+  std::string no_options_, no_file_;  // why those of the index, and of the file, do not go with the rest
   const Pair* pair_ = nullptr;
 };
 

@@ -39,20 +39,21 @@ class CapacityOfKeys {
 /// Fills in what is to be done for --mem, or why nothing is. Throws InputError for a node that is not there.
 void place_memory(Plan& plan, const Topology& topology);
 
-/// The index itself, or the one that is meant by one of its options (Pair::meant_by). Throws InputError for options that this one
-/// has not.
+/// The index itself, or the one that is meant by one of its options (Pair::meant_by). Throws InputError for options
+/// that this one has not.
 [[nodiscard]] Spec index_meant(Spec index, const Registry& registry);
-/// The policy with every option as it would be in effect, whatever the index; an unknown one as it is. Throws InputError.
+/// The policy with every option as it would be in effect, whatever the index; an unknown one as it is. Throws
+/// InputError.
 [[nodiscard]] Spec in_effect(const Spec& sync, const Registry& registry);
 /// The same of an index. Throws Contradiction, too.
 [[nodiscard]] Spec index_in_effect(const Spec& index, const Registry& registry);
 
-/// Fills in what was not given, checks the whole, and plans it. Throws InputError for what is wrong in itself; the plan is to be
-/// skipped where only the combination is at fault (two writers under `none`), so that a sweep can go on without it, or where there
-/// is no room for it and --fit asks.
+/// Fills in what was not given, checks the whole, and plans it. Throws InputError for what is wrong in itself; the plan
+/// is to be skipped where only the combination is at fault (two writers under `none`), so that a sweep can go on
+/// without it, or where there is no room for it and --fit asks.
 struct Planned {
   Plan plan;
-  bool fits = true;   ///< false where it is skipped for want of room
+  bool fits = true;  ///< false where it is skipped for want of room
 };
 [[nodiscard]] Planned planned(Config config, const Defaults& defaults, const Surroundings& surroundings,
                               CapacityOfKeys& capacities);

@@ -40,8 +40,8 @@ std::string check_out(const std::optional<std::string>& folder) {
   }
   std::error_code no_status;
   if (!std::filesystem::is_directory(*folder, no_status)) {
-    throw InputError(fmt::format("--out: '{}' is not a folder and cannot be made{}", *folder,
-                                 error ? ": " + error.message() : ""));
+    throw InputError(
+        fmt::format("--out: '{}' is not a folder and cannot be made{}", *folder, error ? ": " + error.message() : ""));
   }
   // Permission bits do not tell: for root, and for a file system that takes no files.
   const std::string probe = fmt::format("{}/.latchlab.{}.probe", *folder, getpid());
@@ -72,8 +72,8 @@ u64 memory_of(const Topology& topology, u64 otherwise) {
   return bytes > 0 ? bytes : otherwise;
 }
 
-/// The same for values of an option that mean the same: 1K and 1000, rtm and rtm:20. What other options say is left out, since it may
-/// keep this one from a point.
+/// The same for values of an option that mean the same: 1K and 1000, rtm and rtm:20. What other options say is left
+/// out, since it may keep this one from a point.
 std::string meaning_of(const OptionRow& option, const std::string& value, const Registry& registry) {
   Plan plan;
   Config& alone = plan.config;
@@ -81,7 +81,7 @@ std::string meaning_of(const OptionRow& option, const std::string& value, const 
   alone.index = index_meant(alone.index, registry).plain();
   try {
     alone.index = index_in_effect(alone.index, registry);
-  } catch (const Contradiction&) {   // such a point is skipped, if any other runs
+  } catch (const Contradiction&) {  // such a point is skipped, if any other runs
   }
   alone.sync = in_effect(alone.sync, registry);
   for (Spec* const spec : {&alone.workload, &alone.keys, &alone.distribution, &alone.churn}) *spec = spec->plain();
@@ -89,7 +89,8 @@ std::string meaning_of(const OptionRow& option, const std::string& value, const 
 }
 
 /// The options that ask for one run of the product of `axes`, that of its point number `point`, alone.
-std::vector<std::string> words_of_run(const Config& config, const Given& axes, std::size_t point, const Defaults& defaults) {
+std::vector<std::string> words_of_run(const Config& config, const Given& axes, std::size_t point,
+                                      const Defaults& defaults) {
   std::vector<std::string> words{fmt::format("--replicate={}", config.replicate)};
   for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
     const auto& [name, values] = *axis;
@@ -97,7 +98,8 @@ std::vector<std::string> words_of_run(const Config& config, const Given& axes, s
     point /= values.size();
   }
   // By default they are as many as there is memory for at the time.
-  if (defaults.records && !Workload::by_file(config.workload.name)) words.push_back(fmt::format("--records={}", config.records));
+  if (defaults.records && !Workload::by_file(config.workload.name))
+    words.push_back(fmt::format("--records={}", config.records));
   if (config.block) words.push_back(fmt::format("--block={}", *config.block));
   if (config.order) words.push_back(fmt::format("--order={}", *config.order));
   if (config.strict) words.emplace_back("--strict");
@@ -109,10 +111,10 @@ std::vector<std::string> words_of_run(const Config& config, const Given& axes, s
 void check_writes_requests(const RunCommand& command, const Given& given, const std::optional<std::string>& out) {
   const auto& run = *std::ranges::find_if(command.runs, [](const Plan& one) { return !one.requests_to.empty(); });
   const auto refuse = [&](std::string_view what) {
-    throw InputError(
-        fmt::format("{} --workload={}: its storageEngine=none writes the requests to {}, and runs nothing; an --index=NAME "
-                    "would run it",
-                    what, run.config.workload.str(), run.requests_to));
+    throw InputError(fmt::format(
+        "{} --workload={}: its storageEngine=none writes the requests to {}, and runs nothing; an --index=NAME "
+        "would run it",
+        what, run.config.workload.str(), run.requests_to));
   };
   if (command.runs.size() > 1) refuse("--workload: several runs do not go with");
   for (const auto& [name, values] : given) {
@@ -126,14 +128,14 @@ void check_writes_requests(const RunCommand& command, const Given& given, const 
 }  // namespace
 
 RunCommand parse_run(const std::vector<std::string>& args, const Surroundings& here) {
-  Given given =
-      read_options(args, [](const std::string& name) -> const OptionRow& { return option_row(name); });
+  Given given = read_options(args, [](const std::string& name) -> const OptionRow& { return option_row(name); });
   RunCommand command;
   command.json = take(given, "json").has_value();
   command.progress = parse_progress(take(given, "progress"));
   const std::optional<std::string> out = take(given, "out");
   if (const auto machine = take(given, "topology")) {
-    if (command.json || out) throw InputError("--topology: a plan has no results, so neither --json nor --out means anything");
+    if (command.json || out)
+      throw InputError("--topology: a plan has no results, so neither --json nor --out means anything");
     command.machine = *machine;
   }
   const bool elsewhere = !command.machine.empty();
@@ -151,14 +153,12 @@ RunCommand parse_run(const std::vector<std::string>& args, const Surroundings& h
       *into = static_cast<u32>(parse_count(fmt::format("--{}", name), *text, 0, 1'000'000));
     }
   }
-  base.replicate =
-      static_cast<u32>(parse_count("--replicate", take(given, "replicate").value_or("0"), 0, 1'000'000));
+  base.replicate = static_cast<u32>(parse_count("--replicate", take(given, "replicate").value_or("0"), 0, 1'000'000));
   if (base.order && !base.block) {
     throw InputError("--order: it is the place within a block, so --block=N belongs to it (harness ab gives both)");
   }
   if (find(given, "time") != nullptr && find(given, "ops") != nullptr) {
-    throw InputError(
-        "--time and --ops: a run ends by time or after a number of operations; give one of them");
+    throw InputError("--time and --ops: a run ends by time or after a number of operations; give one of them");
   }
 
   // The product: each axis multiplies what is there, so the last one changes fastest.
@@ -168,12 +168,11 @@ RunCommand parse_run(const std::vector<std::string>& args, const Surroundings& h
     const OptionRow& option = option_row(name);
     const std::vector<std::string> axis = expand_axis("--" + name, values);
     if (axis.size() > kMostRuns / points.size()) {
-      throw InputError(
-          fmt::format("--{}: the product of all lists and ranges is more than {} runs", name, kMostRuns));
+      throw InputError(fmt::format("--{}: the product of all lists and ranges is more than {} runs", name, kMostRuns));
     }
     std::vector<Config> product;
     product.reserve(points.size() * axis.size());
-    std::map<std::string, std::string> spelled;   // 1K and 1000 are one point, and so are rtm and rtm:20
+    std::map<std::string, std::string> spelled;  // 1K and 1000 are one point, and so are rtm and rtm:20
     for (const Config& point : points) {
       for (const std::string& value : axis) {
         product.push_back(point);
@@ -190,8 +189,8 @@ RunCommand parse_run(const std::vector<std::string>& args, const Surroundings& h
     axes.emplace_back(name, axis);
   }
   if (points.size() * reps > kMostRuns) {
-    throw InputError(fmt::format("--reps: {} points times {} repetitions is more than {} runs", points.size(),
-                                 reps, kMostRuns));
+    throw InputError(
+        fmt::format("--reps: {} points times {} repetitions is more than {} runs", points.size(), reps, kMostRuns));
   }
 
   const Defaults defaults{.index = find(given, "index") == nullptr,
@@ -223,7 +222,8 @@ RunCommand parse_run(const std::vector<std::string>& args, const Surroundings& h
   }
   for (const Plan& run : command.runs) {
     const bool calls = run.skip.empty() && run.own_memory.empty() && calls_malloc(run.config.alloc);
-    if (calls && std::ranges::count(command.mallocs, run.config.alloc) == 0) command.mallocs.push_back(run.config.alloc);
+    if (calls && std::ranges::count(command.mallocs, run.config.alloc) == 0)
+      command.mallocs.push_back(run.config.alloc);
   }
   for (std::size_t i = 0; i < command.runs.size() && command.mallocs.size() > 1; ++i) {
     command.runs[i].words = words_of_run(command.runs[i].config, axes, i / reps, defaults);
@@ -233,7 +233,7 @@ RunCommand parse_run(const std::vector<std::string>& args, const Surroundings& h
 }
 
 Command parse_command_line(const std::vector<std::string>& args, const Surroundings& surroundings) {
-  const std::vector<std::string> known{"list", "doctor", "limits", "ab",    "compare", "explain",
+  const std::vector<std::string> known{"list", "doctor", "limits", "ab",         "compare", "explain",
                                        "hdr",  "rows",   "trace",  "experiment", "help"};
   if (args.empty()) return HelpCommand{};
   const auto check = [&](const std::string& command) {
@@ -269,12 +269,14 @@ Command parse_command_line(const std::vector<std::string>& args, const Surroundi
   }
   if (args[0] == "hdr") {
     no_more(2, "hdr RESULT [NAME]");
-    if (rest.empty()) throw InputError("hdr: the result is missing; write harness hdr RESULT [NAME], '-' for standard input");
+    if (rest.empty())
+      throw InputError("hdr: the result is missing; write harness hdr RESULT [NAME], '-' for standard input");
     return HdrCommand{.result = rest[0], .name = rest.size() > 1 ? rest[1] : ""};
   }
   if (args[0] == "rows") {
     no_more(1, "rows RESULT");
-    if (rest.empty()) throw InputError("rows: the result is missing; write harness rows RESULT, '-' for standard input");
+    if (rest.empty())
+      throw InputError("rows: the result is missing; write harness rows RESULT, '-' for standard input");
     return RowsCommand{.result = rest[0]};
   }
   if (args[0] == "trace") return parse_trace(rest);
@@ -288,7 +290,7 @@ Command parse_command_line(const std::vector<std::string>& args, const Surroundi
     no_more(0, "doctor");
     return DoctorCommand{};
   }
-  no_more(1, "help [COMMAND]");   // the same text as COMMAND --help
+  no_more(1, "help [COMMAND]");  // the same text as COMMAND --help
   if (!rest.empty()) check(rest[0]);
   return HelpCommand{};
 }

@@ -16,9 +16,9 @@
 //   harness experiment NAME            redraws a figure: see experiment.h
 //
 // Every option that describes a run is an axis: it takes lists and ranges (values.h) and may be given
-// several times in a row, which is what a shell makes of a list; behind other options it replaces what it was before. @FILE stands
-// for options in a file, which those of the command line replace (given.h). The axis that stands last on the command line
-// changes fastest.
+// several times in a row, which is what a shell makes of a list; behind other options it replaces what it was before.
+// @FILE stands for options in a file, which those of the command line replace (given.h). The axis that stands last on
+// the command line changes fastest.
 
 #include <string>
 #include <vector>
@@ -39,8 +39,7 @@ struct Surroundings {
 };
 
 /// `args` are those after the program's name. Throws InputError with one line.
-[[nodiscard]] Command parse_command_line(const std::vector<std::string>& args,
-                                         const Surroundings& surroundings);
+[[nodiscard]] Command parse_command_line(const std::vector<std::string>& args, const Surroundings& surroundings);
 
 /// Splits a line as a shell would: blanks separate, '..' and ".." quote, a backslash takes the next character
 /// as it is (within ".." too). Throws InputError for a quote that is not closed.

@@ -16,8 +16,8 @@ namespace {
 using testing::contains;
 using testing::error_of;
 using testing::kRegistry;
-using testing::runs;
 using testing::Options;
+using testing::runs;
 
 TEST_CASE("a plain command is one run with defaults", "[cli]") {
   const RunCommand command = runs({"--index=art", "--sync=rtm:20", "--threads=56"});
@@ -53,13 +53,27 @@ TEST_CASE("axes make a product whose last one changes fastest", "[cli]") {
 }
 
 TEST_CASE("every option of a run is an axis", "[cli]") {
-  for (const char* arg :
-       {"--index={art,tbb}", "--sync={none,spin}", "--threads={1,2}", "--pin={compact,list:0-1,3}",
-        "--alloc={malloc,arena}", "--hugepages={none,thp}", "--workload={lookup,insert}",
-        "--keys={u64,dense}", "--dist={uniform,zipf:0.99}", "--negative={0,0.5}", "--records={1k,1M}",
-        "--warmup={0,1s}", "--time={1s,2s}", "--ops={1M,2M}", "--sample={10ms,20ms}", "--seed={1,2}",
-        "--validate={tally,off}",
-        "--mem={local,bind:0,1}", "--smt={avoid,pack}", "--threads-per={run,cluster}", "--pin={cluster:0,1,socket:0-1}"}) {
+  for (const char* arg : {"--index={art,tbb}",
+                          "--sync={none,spin}",
+                          "--threads={1,2}",
+                          "--pin={compact,list:0-1,3}",
+                          "--alloc={malloc,arena}",
+                          "--hugepages={none,thp}",
+                          "--workload={lookup,insert}",
+                          "--keys={u64,dense}",
+                          "--dist={uniform,zipf:0.99}",
+                          "--negative={0,0.5}",
+                          "--records={1k,1M}",
+                          "--warmup={0,1s}",
+                          "--time={1s,2s}",
+                          "--ops={1M,2M}",
+                          "--sample={10ms,20ms}",
+                          "--seed={1,2}",
+                          "--validate={tally,off}",
+                          "--mem={local,bind:0,1}",
+                          "--smt={avoid,pack}",
+                          "--threads-per={run,cluster}",
+                          "--pin={cluster:0,1,socket:0-1}"}) {
     INFO(arg);
     CHECK(runs({arg}).runs.size() == 2);
   }
@@ -76,13 +90,14 @@ TEST_CASE("memory is placed where there are nodes to choose from, on this machin
   const Surroundings surroundings{.registry = kRegistry, .memory_available = u64{8} << 30, .topology = one};
   const auto run = std::get<RunCommand>(parse_command_line({"--mem=bind:0"}, surroundings)).runs[0];
   CHECK(run.not_placed == "there is one NUMA node");
-  CHECK_THROWS_WITH(parse_command_line({"--mem=bind:1"}, surroundings), Catch::Contains("this process may use node 0 only"));
+  CHECK_THROWS_WITH(parse_command_line({"--mem=bind:1"}, surroundings),
+                    Catch::Contains("this process may use node 0 only"));
 }
 
 TEST_CASE("what the kernel refuses of --mem degrades the run, and --strict refuses that", "[cli]") {
   Topology lies = Topology::synthetic("pack:2 [numa] core:1 pu:1");
   lies.this_system = true;
-  lies.nodes[1].os = kMostNodes - 1;   // which this machine does not have
+  lies.nodes[1].os = kMostNodes - 1;  // which this machine does not have
   const Surroundings surroundings{.registry = kRegistry, .memory_available = u64{8} << 30, .topology = lies};
   const auto run = std::get<RunCommand>(parse_command_line({"--mem=bind:1023"}, surroundings)).runs[0];
   CHECK(contains(run.mem_degraded, "--mem: the kernel does not let this process place memory"));
@@ -131,8 +146,7 @@ TEST_CASE("repetitions are replicates of their point", "[cli]") {
 
 TEST_CASE("a point names itself again", "[cli]") {
   const Plan plan =
-      runs({"--sync=rtm:20,wait=0", "--ops=12345", "--keys=dense", "--warmup=1500us", "--pin=list:0-1,3"})
-          .runs[0];
+      runs({"--sync=rtm:20,wait=0", "--ops=12345", "--keys=dense", "--warmup=1500us", "--pin=list:0-1,3"}).runs[0];
   const Plan again = runs(split_like_shell(point_of(plan))).runs[0];
   CHECK(point_of(again) == point_of(plan));
   CHECK(again.config.warmup_ns == 1'500'000);
@@ -179,7 +193,7 @@ TEST_CASE("events to count: a comma joins families in one point, braces make poi
     CHECK(contains(point_of(plan), "--pmu=" + std::string(pmu) + " "));
     CHECK(point_of(runs(split_like_shell(point_of(plan))).runs[0]) == point_of(plan));
   }
-  CHECK(error_of({"--pmu=tsx,cach"}).ends_with("did you mean 'cache'?"));   // and not that a list would be right
+  CHECK(error_of({"--pmu=tsx,cach"}).ends_with("did you mean 'cache'?"));  // and not that a list would be right
   CHECK(contains(error_of({"--pmu={core,cach}"}), "did you mean 'cache'?"));
 }
 
@@ -199,7 +213,8 @@ TEST_CASE("operations come at a rate, and then all calls are timed unless the li
         "--batch: with --rate operations come one by one, not 16 at a time; leave one of them out");
   CHECK(runs({"--slo={p99:50us,p99.9:1ms}"}).runs[1].config.latency_every == 1);
   CHECK(contains(point_of(runs({"--slo=p99:50us"}).runs[0]), " --slo=p99:50us "));
-  CHECK(error_of({"--slo=p99:50us", "--rate=1M"}) == "--slo: it looks for the rate that --rate gives; leave one of them out");
+  CHECK(error_of({"--slo=p99:50us", "--rate=1M"}) ==
+        "--slo: it looks for the rate that --rate gives; leave one of them out");
   CHECK(error_of({"--slo=p99:50us", "--latency=off"}) == "--slo: --latency=off times nothing; leave it out");
   CHECK(contains(error_of({"--slo=p99:50us", "--workload=insert"}), "fills the index once"));
   CHECK(error_of({"--slo=p99.9:50us", "--ops=9999", "--latency=sample:0.1"}) ==
@@ -215,7 +230,8 @@ TEST_CASE("the instructions of kernels are an axis, for an index that has them",
   CHECK(command.runs[0].config.index.str() == "vip:isa=avx");
   CHECK(command.runs[3].config.index.str() == "vip:32,isa=sse");
   CHECK(command.runs[3].index_options == Options{{"period", "32"}, {"isa", "sse"}});
-  CHECK(error_of({"--index=vip", "--isa=mmx"}) == "--isa: index vip: isa=mmx is none of any, sse, avx; did you mean 'avx'?");
+  CHECK(error_of({"--index=vip", "--isa=mmx"}) ==
+        "--isa: index vip: isa=mmx is none of any, sse, avx; did you mean 'avx'?");
   CHECK(error_of({"--index=vip:0", "--isa=sse"}).starts_with("--index: index vip: '0' must be"));
   const RunCommand borne = runs({"--index=vip:99", "--isa={sse,avx}"});
   REQUIRE(borne.runs.size() == 2);
@@ -245,18 +261,20 @@ TEST_CASE("a point of a list whose index has options that contradict one another
   const RunCommand both = runs({"--index={vip:99,isa=sse,vip:60}", "--isa=avx", "--keys=u32"});
   CHECK(both.runs[0].skip == "--index: index vip: 99 is not of isa=sse");
   CHECK(error_of({"--index=vip:99,isa=sse"}) == "--index: index vip: 99 is not of isa=sse");
-  CHECK(error_of({"--index=vip:99,isa=sse", "--threads=1..2"}) == "--index: index vip: 99 is not of isa=sse");   // none is left
+  CHECK(error_of({"--index=vip:99,isa=sse", "--threads=1..2"}) ==
+        "--index: index vip: 99 is not of isa=sse");  // none is left
   CHECK(contains(error_of({"--index=vip:{99,60},isa={sse,mmx}"}), "isa=mmx is none of"));
   CHECK(contains(error_of({"--index=vip:{99,099},isa=sse"}), "is the same as vip:99,isa=sse"));
 }
 
 TEST_CASE("each run of a list with several mallocs has the words that ask for it alone", "[cli]") {
-  const RunCommand list = runs({"--sync={rtm:20,wait=0,none}", "--alloc={jemalloc,malloc,arena}", "--pin={list:0,2-3,compact}",
-                                "--threads={1,2}", "--workload={insert,lookup}", "--reps=2", "--block=3", "--order=1", "--fit"});
+  const RunCommand list =
+      runs({"--sync={rtm:20,wait=0,none}", "--alloc={jemalloc,malloc,arena}", "--pin={list:0,2-3,compact}",
+            "--threads={1,2}", "--workload={insert,lookup}", "--reps=2", "--block=3", "--order=1", "--fit"});
   CHECK(list.mallocs == std::vector{Alloc::kJemalloc, Alloc::kMalloc});
   REQUIRE(list.runs.size() == 96);
   for (const Plan& run : list.runs) {
-    if (!run.skip.empty()) continue;   // what is not run asks for nothing
+    if (!run.skip.empty()) continue;  // what is not run asks for nothing
     const RunCommand alone = runs(run.words);
     REQUIRE(alone.runs.size() == 1);
     CHECK(point_of(alone.runs[0]) == point_of(run));
@@ -286,7 +304,8 @@ TEST_CASE("an index with the option by which another is meant is that one", "[cl
         "--index: 'vip:isa=sse,grain=3' is tbb, by its option grain, and that has no option isa");
   CHECK(error_of({"--index={vip:grain=3,tbb:grain=3}", "--sync=own"}) ==
         "--index: tbb:grain=3 is the same as vip:grain=3; --reps=2 runs every point twice");
-  CHECK(contains(error_of({"--index=vip:grain=3,size=4", "--sync=own"}), "is tbb, by its option grain, and that has no option size"));
+  CHECK(contains(error_of({"--index=vip:grain=3,size=4", "--sync=own"}),
+                 "is tbb, by its option grain, and that has no option size"));
   CHECK(contains(error_of({"--index=vip:grian=3", "--sync=spin"}), "index vip has no option 'grian'"));
   CHECK(contains(error_of({"--index=art:grain=3"}), "index art has no options"));
   CHECK(contains(list_text(kRegistry, "indexes"), "grain=...           means tbb, with its options\n"));
@@ -369,7 +388,8 @@ TEST_CASE("wrong input is one line that says what would be right", "[cli]") {
       {{"--topology=two sockets"}, "neither a file that lstopo wrote nor a description"},
       {{"--topology=core:2 pu:1", "--json"}, "--topology: a plan has no results"},
       {{"--topology=core:2 pu:1", "--pin=socket:1"}, "there is no socket 1; this machine has socket 0 only"},
-      {{"ab", "--a=--sync=none", "--b=--sync=olc", "--topology=core:2 pu:1"}, "--topology has no meaning in harness ab"},
+      {{"ab", "--a=--sync=none", "--b=--sync=olc", "--topology=core:2 pu:1"},
+       "--topology has no meaning in harness ab"},
       {{"ab", "--a=--sync=none", "--b=--topology=core:2"}, "--topology belongs to no variant"},
       {{"--mem=lokal"}, "did you mean 'local'?"},
       {{"--smt=avoidd"}, "did you mean 'avoid'?"},
@@ -427,7 +447,8 @@ TEST_CASE("wrong input is one line that says what would be right", "[cli]") {
       {{"doctor", "--x"}, "doctor: '--x' is too much; write harness doctor"},
       {{"ab"}, "at least two"},
       {{"ab", "--a=--sync=none"}, "at least two"},
-      {{"ab", "--a=--sync=none", "--b=--sync=olc", "--rate=1M", "--latency=off"}, "--a: --latency=off: runs of a given --rate"},
+      {{"ab", "--a=--sync=none", "--b=--sync=olc", "--rate=1M", "--latency=off"},
+       "--a: --latency=off: runs of a given --rate"},
       {{"ab", "--a=--sync=none", "--b=--sync=olc --rate=1M"}, "--rate: response times of a given rate do not compare"},
       {{"ab", "--a=--sync=none", "--b=--sync=nonee"}, "--b: --sync"},
       {{"ab", "--a=--sync=none", "--b=--sync={olc,spin}"}, "one run"},

@@ -49,7 +49,10 @@ inline Registry some_words() {
     pair.least_bytes = [](const Spec& spec) { return spec.arg ? u64{std::stoull(*spec.arg)} << 26 : u64{0}; };
     if (pair.index == "vip") {
       pair.widths = [](const Spec& spec) {
-        return Widths{.key = spec.arg == "16" ? 16u : spec.arg == "32" ? 32u : 64u, .value = spec.arg == "16" ? 32u : 64u};
+        return Widths{.key = spec.arg == "16"   ? 16u
+                             : spec.arg == "32" ? 32u
+                                                : 64u,
+                      .value = spec.arg == "16" ? 32u : 64u};
       };
     }
     pair.resolve_index = [](const Spec& spec) -> Options {

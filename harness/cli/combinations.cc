@@ -24,7 +24,8 @@ std::string not_reached(const Combination& point) {
     return fmt::format("--hugepages: thp does not reach {}: {}", config.index.name, point.plan.own_memory);
   }
   if (config.huge_pages == HugePages::kThp && calls_malloc(config.alloc)) {
-    return fmt::format("--hugepages: thp does not reach --alloc={}, which asks nobody for a page size", word(config.alloc));
+    return fmt::format("--hugepages: thp does not reach --alloc={}, which asks nobody for a page size",
+                       word(config.alloc));
   }
   if (config.pin.kind == Pin::Kind::kList && !point.defaults.smt) {
     return fmt::format("--smt: it does not reach --pin={}, which names each processor", config.pin.text);
@@ -44,8 +45,8 @@ std::string not_possible(const Combination& point) {
     return fmt::format("--workload: {} does not erase: {}", config.index.name, pair.no_erase);
   }
   if (config.threads > 1 && !pair.many_writers && pair.learns) {
-    return fmt::format("--sync: {} allows one writing thread, but --threads={} and {} learns from lookups", config.sync.name,
-                       config.threads, config.index.name);
+    return fmt::format("--sync: {} allows one writing thread, but --threads={} and {} learns from lookups",
+                       config.sync.name, config.threads, config.index.name);
   }
   if (config.threads > 1 && mix.changes() && !pair.many_writers) {
     return fmt::format("--sync: {} allows one writing thread, but --threads={} and --workload={} writes",
@@ -61,8 +62,8 @@ std::string not_possible(const Combination& point) {
 std::string why_no_times(const Config& config, const Workload& workload) {
   const std::string given = config.rate->str(), instead = "write another rate, as --rate=1M";
   if (config.slo) {
-    return fmt::format("--slo: a search needs a rate to vary, and --rate={} has the trace's own times; leave one of them out",
-                       given);
+    return fmt::format(
+        "--slo: a search needs a rate to vary, and --rate={} has the trace's own times; leave one of them out", given);
   }
   const auto& trace = workload.trace();
   if (!trace) {
@@ -71,8 +72,9 @@ std::string why_no_times(const Config& config, const Workload& workload) {
   }
   if (!trace->has_times()) return fmt::format("--rate: --workload={} has no times; {}", config.workload.str(), instead);
   if (trace->ops().front().time_ns != trace->ops().back().time_ns) return "";
-  return fmt::format("--rate: all operations of --workload={} have one time stamp, so nothing says how fast they came; {}",
-                     config.workload.str(), instead);
+  return fmt::format(
+      "--rate: all operations of --workload={} have one time stamp, so nothing says how fast they came; {}",
+      config.workload.str(), instead);
 }
 
 std::string no_open_loop(const Combination& point) {
@@ -97,33 +99,36 @@ std::string no_open_loop(const Combination& point) {
                        config.workload.str());
   }
   if (config.ops > 0 && config.ops / config.latency_every < config.slo->fewest_calls()) {
-    return fmt::format("--slo: {} needs {} timed calls, and of --ops={} with --latency={} there are {}", config.slo->str(),
-                       config.slo->fewest_calls(), config.ops, latency_text(config.latency_every),
+    return fmt::format("--slo: {} needs {} timed calls, and of --ops={} with --latency={} there are {}",
+                       config.slo->str(), config.slo->fewest_calls(), config.ops, latency_text(config.latency_every),
                        config.ops / config.latency_every);
   }
-  if (point.workload.mix().fills()) return "--slo: --workload=insert fills the index once, and every rate would need an empty one";
+  if (point.workload.mix().fills())
+    return "--slo: --workload=insert fills the index once, and every rate would need an empty one";
   return "";
 }
 
 std::string no_batch(const Combination& point) {
   const Config& config = point.config;
   if (config.batch.keys == 1) return "";
-  OpTraits all;   // the traits of the one kind that all operations are of; reads of absent keys are reads
+  OpTraits all;  // the traits of the one kind that all operations are of; reads of absent keys are reads
   for (u8 kind = 0; kind < kOpKinds; ++kind) {
     if (point.workload.mix().ppm(OpKind{kind}) == Mix::kMillion) all = about(OpKind{kind});
   }
   if (point.workload.mix().has(OpKind::kMultiGet)) {
-    return fmt::format("--batch: multi-gets say themselves how many keys a call has; write multi_get_keys={} in the mix",
-                       config.batch.keys);
+    return fmt::format(
+        "--batch: multi-gets say themselves how many keys a call has; write multi_get_keys={} in the mix",
+        config.batch.keys);
   }
   if (!all.batches) {
     return fmt::format("--batch: --workload={} is not of one kind: all lookups, inserts, updates or erasures",
                        config.workload.str());
   }
-  if (!point.pair.no_batch.empty()) return fmt::format("--batch: it does not reach {}: {}", config.index.name, point.pair.no_batch);
+  if (!point.pair.no_batch.empty())
+    return fmt::format("--batch: it does not reach {}: {}", config.index.name, point.pair.no_batch);
   if (config.batch.order == BatchOrder::kSideBySide && !(all.reads ? point.pair.side_by_side : point.pair.hints)) {
-    return fmt::format("--batch: {} of {} do not go side by side; write --batch={}:in-turn", all.reads ? "lookups" : "changes",
-                       config.index.name, config.batch.keys);
+    return fmt::format("--batch: {} of {} do not go side by side; write --batch={}:in-turn",
+                       all.reads ? "lookups" : "changes", config.index.name, config.batch.keys);
   }
   return "";
 }
@@ -133,13 +138,16 @@ std::string no_popularity(const Combination& point) {
   const Config& config = point.config;
   const Churn& churn = point.churn;
   if (!point.plan.no_distribution.empty() && !point.defaults.dist) {
-    return fmt::format("--dist: it does not reach --workload={}: {}", config.workload.str(), point.plan.no_distribution);
+    return fmt::format("--dist: it does not reach --workload={}: {}", config.workload.str(),
+                       point.plan.no_distribution);
   }
   if (churn.kind != Churn::Kind::kNone && !point.plan.no_distribution.empty()) {
-    return fmt::format("--churn: it does not reach --workload={}: {}", config.workload.str(), point.plan.no_distribution);
+    return fmt::format("--churn: it does not reach --workload={}: {}", config.workload.str(),
+                       point.plan.no_distribution);
   }
   const Distribution distribution(config.distribution);
-  if (const std::string why = why_no_churn(churn, distribution, "--dist=" + config.distribution.str(), point.workload.mix());
+  if (const std::string why =
+          why_no_churn(churn, distribution, "--dist=" + config.distribution.str(), point.workload.mix());
       !why.empty()) {
     return "--churn: " + why;
   }

@@ -1,7 +1,7 @@
 #pragma once
 
-// What makes no sense together although every word is right by itself: options that do not reach the index, the policy or the
-// workload, and what those cannot do.
+// What makes no sense together although every word is right by itself: options that do not reach the index, the policy
+// or the workload, and what those cannot do.
 
 #include <string>
 
@@ -16,12 +16,12 @@ namespace latchlab {
 /// A point of which all is known: what was not given is filled in.
 struct Combination {
   const Plan& plan;
-  const Config& config;   ///< of the plan
+  const Config& config;  ///< of the plan
   const Defaults& defaults;
   const Pair& pair;
   const Workload& workload;
   const Churn& churn;
-  u64 capacity = 0;              ///< keys that there are
+  u64 capacity = 0;  ///< keys that there are
 };
 
 /// One line, which begins with the option that is at fault; empty where all goes together.

@@ -72,7 +72,9 @@ TEST_CASE("what makes no sense is wrong with --fit, too, also where there is no 
 }
 
 TEST_CASE("interleave:pin means the nodes of the processors that --pin names", "[cli]") {
-  const auto nodes = [](const std::string& pin) { return runs_on_eight({"--mem=interleave:pin", pin}).runs[0].config.mem.nodes; };
+  const auto nodes = [](const std::string& pin) {
+    return runs_on_eight({"--mem=interleave:pin", pin}).runs[0].config.mem.nodes;
+  };
   CHECK(nodes("--pin=cluster:2") == std::vector<u32>{2});
   CHECK(nodes("--pin=socket:1") == std::vector<u32>{2, 3});
   CHECK(nodes("--pin=socket:1,0") == std::vector<u32>{0, 1, 2, 3});

@@ -40,12 +40,12 @@ using Describe = std::function<const OptionRow&(const std::string& name)>;
 class Groups {
  public:
   void add(const std::string& name, std::string value) {
-    if (last_ != name) {   // a second thought, or the first
+    if (last_ != name) {  // a second thought, or the first
       std::erase_if(given_, [&](const auto& option) { return option.first == name; });
       given_.emplace_back(name, std::vector<std::string>());
     }
     last_ = name;
-    find(given_, name)->push_back(std::move(value));   // a shell makes neighbours of a list's elements
+    find(given_, name)->push_back(std::move(value));  // a shell makes neighbours of a list's elements
   }
   /// What comes now is no neighbour of what came.
   void interrupt() { last_.clear(); }
@@ -53,11 +53,12 @@ class Groups {
 
  private:
   Given given_;
-  std::string last_;   // option that came before
+  std::string last_;  // option that came before
 };
 
 /// Adds the option that begins at args[i], with its value, and moves i to its last word. Returns its row.
-const OptionRow& add_option(Groups& groups, const std::vector<std::string>& args, std::size_t& i, const Describe& describe) {
+const OptionRow& add_option(Groups& groups, const std::vector<std::string>& args, std::size_t& i,
+                            const Describe& describe) {
   const std::string& arg = args[i];
   if (!arg.starts_with("--") || arg.size() == 2) {
     throw InputError(fmt::format("'{}' is not an option: options are --name=value; see harness help", arg));
@@ -78,14 +79,14 @@ const OptionRow& add_option(Groups& groups, const std::vector<std::string>& args
     value = args[++i];  // a variant's line is made of options, so there dashes mean nothing
   }
   if (!option.metavar.empty() && value.empty()) {
-    throw InputError(
-        fmt::format("--{}: the value is missing; write --{}={}", name, name, option.metavar));
+    throw InputError(fmt::format("--{}: the value is missing; write --{}={}", name, name, option.metavar));
   }
   groups.add(name, std::move(value));
   return option;
 }
 
-/// Throws InputError for values that no run can have, as a line of a file says them: behind it nobody knows where they came from.
+/// Throws InputError for values that no run can have, as a line of a file says them: behind it nobody knows where they
+/// came from.
 void check_values(const OptionRow& option, const std::vector<std::string>& values) {
   if (option.apply == nullptr) return;
   for (const std::string& value : expand_axis(fmt::format("--{}", option.name), values)) {
@@ -98,19 +99,23 @@ void check_values(const OptionRow& option, const std::vector<std::string>& value
 Given read_file(const std::string& arg, const Describe& describe) {
   if (arg.size() == 1) throw InputError("'@' names no file of options; write @FILE");
   Groups groups;
-  TextFile("options", arg.substr(1)).for_each_line([&](const TextFile::Line& line) {
-    try {
-      if (line.text.starts_with('@')) throw InputError("a file of options names no other; name both on the command line");
-      Groups alone;
-      std::size_t first = 0;
-      const OptionRow& option = add_option(alone, {std::string(line.text)}, first, describe);
-      const auto& [name, values] = alone.given().front();
-      check_values(option, values);
-      groups.add(name, values.front());
-    } catch (const InputError& error) {
-      throw line.error(fmt::format("is wrong: {}", error.what()));
-    }
-  }, TextFile::Comments::kWholeLines);
+  TextFile("options", arg.substr(1))
+      .for_each_line(
+          [&](const TextFile::Line& line) {
+            try {
+              if (line.text.starts_with('@'))
+                throw InputError("a file of options names no other; name both on the command line");
+              Groups alone;
+              std::size_t first = 0;
+              const OptionRow& option = add_option(alone, {std::string(line.text)}, first, describe);
+              const auto& [name, values] = alone.given().front();
+              check_values(option, values);
+              groups.add(name, values.front());
+            } catch (const InputError& error) {
+              throw line.error(fmt::format("is wrong: {}", error.what()));
+            }
+          },
+          TextFile::Comments::kWholeLines);
   return std::move(groups.given());
 }
 
@@ -139,15 +144,15 @@ Given read_options(const std::vector<std::string>& args, const Describe& describ
 
 bool replaced_by(std::string_view name, const Given& given) {
   const auto is_end_of_run = [](std::string_view option) { return option == "time" || option == "ops"; };
-  return std::ranges::any_of(given, [&](const auto& own) {
-    return own.first == name || (is_end_of_run(own.first) && is_end_of_run(name));
-  });
+  return std::ranges::any_of(
+      given, [&](const auto& own) { return own.first == name || (is_end_of_run(own.first) && is_end_of_run(name)); });
 }
 
 std::vector<std::string> words_of(const Given& given) {
   std::vector<std::string> words;
   for (const auto& [name, values] : given) {
-    for (const std::string& value : values) words.push_back(value.empty() ? "--" + name : fmt::format("--{}={}", name, value));
+    for (const std::string& value : values)
+      words.push_back(value.empty() ? "--" + name : fmt::format("--{}={}", name, value));
   }
   return words;
 }

@@ -46,17 +46,22 @@ const std::vector<OptionRow>& option_rows() {
   static const std::vector<OptionRow> rows{
       {"index", "NAME", "art; what a file of Wiscer says", "the index, and its options: vip:60",
        [](Config& c, const std::string& v) { c.index = parse_spec("--index", v); }},
-      {"isa", "NAME", "the widest there is", "instructions of its kernels: scalar, sse4.2, avx2 or avx512; simdht has them",
+      {"isa", "NAME", "the widest there is",
+       "instructions of its kernels: scalar, sse4.2, avx2 or avx512; simdht has them",
        [](Config& c, const std::string& v) { c.isa = v; }},
       {"sync", "POLICY", "none", "how it is synchronized, e.g. rtm:20,respec=0",
        [](Config& c, const std::string& v) { c.sync = parse_spec("--sync", v); }},
       {"threads", "N", "1", "threads; more than processors is allowed",
-       [](Config& c, const std::string& v) { c.threads = static_cast<u32>(parse_count("--threads", v, 1, kMostThreads)); }},
-      {"threads-per", "KIND", "run", "... of the run, or in each cluster or socket that --pin names: run, cluster or socket",
+       [](Config& c, const std::string& v) {
+         c.threads = static_cast<u32>(parse_count("--threads", v, 1, kMostThreads));
+       }},
+      {"threads-per", "KIND", "run",
+       "... of the run, or in each cluster or socket that --pin names: run, cluster or socket",
        [](Config& c, const std::string& v) { c.threads_per = parse_word<ThreadsPer>("--threads-per", v); }},
       {"pin", "PLACEMENT", "compact", "compact, scatter, cluster:0-1, socket:0 or list:0-3,5",
        [](Config& c, const std::string& v) { c.pin = parse_pin(v); }},
-      {"smt", "KIND", "avoid", "second hardware threads of cores when every core has a thread, or pack: before the next core",
+      {"smt", "KIND", "avoid",
+       "second hardware threads of cores when every core has a thread, or pack: before the next core",
        [](Config& c, const std::string& v) { c.smt = parse_word<Smt>("--smt", v); }},
       {"alloc", "KIND", "arena+touch", "malloc, tcmalloc, jemalloc, mimalloc, tbb, arena or arena+touch",
        [](Config& c, const std::string& v) { c.alloc = parse_word<Alloc>("--alloc", v); }},
@@ -70,7 +75,8 @@ const std::vector<OptionRow>& option_rows() {
       {"workload", "MIX", "lookup",
        "lookup, insert, mix:read=90,insert=5,erase=5, ycsb-a to ycsb-f, wiscer:, trace: or phases:FILE",
        [](Config& c, const std::string& v) { c.workload = parse_spec("--workload", v); }},
-      {"keys", "KEYS", "u64", "u64, u32, u16, dense, file:PATH (one key a line), sosd:PATH, email, url, ...: harness list keys",
+      {"keys", "KEYS", "u64",
+       "u64, u32, u16, dense, file:PATH (one key a line), sosd:PATH, email, url, ...: harness list keys",
        [](Config& c, const std::string& v) {
          if (v.starts_with('/') || v.starts_with('.')) {
            throw InputError(fmt::format("--keys: '{}' is a path; write --keys=file:{}", v, v));
@@ -79,13 +85,16 @@ const std::vector<OptionRow>& option_rows() {
        }},
       {"dist", "DIST", "uniform", "uniform, zipf:0.99, hotspot:0.2, latest, ...: harness list distributions",
        [](Config& c, const std::string& v) { c.distribution = parse_spec("--dist", v); }},
-      {"churn", "CHURN", "none", "how popularity changes: drift:EVERY or flash:EVERY,share=0.5,records=100,length=N operations",
+      {"churn", "CHURN", "none",
+       "how popularity changes: drift:EVERY or flash:EVERY,share=0.5,records=100,length=N operations",
        [](Config& c, const std::string& v) { c.churn = parse_spec("--churn", v); }},
       {"negative", "RATE", "0", "share of reads for absent keys",
        [](Config& c, const std::string& v) { c.negative = parse_share("--negative", v); }},
-      {"batch", "K", "1", "lookups, inserts, updates or erasures that are one call: 16 (side by side) or 16:in-turn; at most 64",
+      {"batch", "K", "1",
+       "lookups, inserts, updates or erasures that are one call: 16 (side by side) or 16:in-turn; at most 64",
        [](Config& c, const std::string& v) { c.batch = parse_batch(v); }},
-      {"value-size", "BYTES", "8", "of a value: 8 in the index, or 16 to 64Ki apart from it, where what it keeps leads to",
+      {"value-size", "BYTES", "8",
+       "of a value: 8 in the index, or 16 to 64Ki apart from it, where what it keeps leads to",
        [](Config& c, const std::string& v) { c.value_size = parse_value_size(v); }},
       {"records", "N", "what fits, at most 16M", "keys loaded, or inserted by insert; 16M, 64Mi",
        [](Config& c, const std::string& v) { c.records = parse_count("--records", v, 1, u64{1} << 40); }},
@@ -95,9 +104,11 @@ const std::vector<OptionRow>& option_rows() {
        [](Config& c, const std::string& v) { c.time_ns = parse_duration("--time", v, 1'000'000, kLongest); }},
       {"ops", "N", "", "... or its number of operations",
        [](Config& c, const std::string& v) { c.ops = parse_count("--ops", v, 1, u64{1} << 60); }},
-      {"clear-accessed", "TIME", "off", "clear the Accessed bits of all pages so often in the measured phase, as DAMON does",
+      {"clear-accessed", "TIME", "off",
+       "clear the Accessed bits of all pages so often in the measured phase, as DAMON does",
        [](Config& c, const std::string& v) {
-         c.clear_accessed_ns = number_or_off(v, [&] { return parse_duration("--clear-accessed", v, 1'000'000, kLongest); });
+         c.clear_accessed_ns =
+             number_or_off(v, [&] { return parse_duration("--clear-accessed", v, 1'000'000, kLongest); });
        }},
       {"sample", "TIME", "100ms", "interval of the throughput series",
        [](Config& c, const std::string& v) { c.sample_ns = parse_duration("--sample", v, 1'000'000, kLongest); }},
@@ -107,26 +118,31 @@ const std::vector<OptionRow>& option_rows() {
          c.rows = number_or_off(v, [&] { return parse_count("--rows", v, 1'000, u64{1} << 60); });
        }},
       {"rate", "RATE", "",
-       "open loop: operations a second, 1M, poisson:1M or sine:1M, or a trace's own times: trace; harness list arrivals",
+       "open loop: operations a second, 1M, poisson:1M or sine:1M, or a trace's own times: trace; harness list "
+       "arrivals",
        [](Config& c, const std::string& v) { c.rate = Rate::parse(v); }},
-      {"slo", "BOUND", "", "... or the highest rate at which response times keep a bound: p99:50us; each is tried for --time",
+      {"slo", "BOUND", "",
+       "... or the highest rate at which response times keep a bound: p99:50us; each is tried for --time",
        [](Config& c, const std::string& v) { c.slo = Slo::parse(v); }},
       {"latency", "CALLS", "off; all in an open loop", "time single calls: off, sample:0.01 (one in a hundred) or all",
        [](Config& c, const std::string& v) { c.latency_every = parse_latency(v); }},
-      {"pmu", "EVENTS", kDefaultPmu, "families (core, cache, l2, tlb, tsx, energy) and libpfm4 names: tsx,cache; or off",
+      {"pmu", "EVENTS", kDefaultPmu,
+       "families (core, cache, l2, tlb, tsx, energy) and libpfm4 names: tsx,cache; or off",
        [](Config& c, const std::string& v) { c.pmu = v, c.pmu_given = true; }},
       {"seed", "N", "1", "of keys and operations",
        [](Config& c, const std::string& v) { c.seed = parse_count("--seed", v, 0, ~u64{0}); }},
       {"validate", "KIND", "tally", "check the index against what was done: tally or off",
        [](Config& c, const std::string& v) { c.validate = parse_word<Validate>("--validate", v); }},
       {"reps", "N", "1", "repetitions of every run", nullptr},
-      {"topology", "MACHINE", "", "plan for another machine, and run nothing: lstopo's XML, or \"pack:2 numa:2 core:7 pu:2\"",
-       nullptr},
+      {"topology", "MACHINE", "",
+       "plan for another machine, and run nothing: lstopo's XML, or \"pack:2 numa:2 core:7 pu:2\"", nullptr},
       {"out", "FOLDER", "none", "write a JSON document a run there", nullptr},
       {"json", "", "", "print the documents, one a line, instead of the table", nullptr},
       {"progress", "KIND", "auto", "auto, plain or none; on stderr", nullptr},
-      {"strict", "", "", "refuse a run that would be degraded; exit status 1 where one turns out so, or noisy", nullptr},
-      {"fit", "", "", "skip a run for which this machine has too few processors, sockets or nodes, or too little memory", nullptr},
+      {"strict", "", "", "refuse a run that would be degraded; exit status 1 where one turns out so, or noisy",
+       nullptr},
+      {"fit", "", "",
+       "skip a run for which this machine has too few processors, sockets or nodes, or too little memory", nullptr},
       // Given by `harness ab` to its replicates, so that documents tell them apart.
       {"block", "N", "0", "", nullptr},
       {"order", "N", "0", "", nullptr},
@@ -142,8 +158,7 @@ const OptionRow& option_row(std::string_view name, std::vector<std::string> othe
     if (!row.meaning.empty()) names.emplace_back(row.name);
   }
   if (const std::string best = nearest(name, names); !best.empty()) {
-    throw InputError(
-        fmt::format("there is no option --{}; did you mean '--{}'? harness --help lists all", name, best));
+    throw InputError(fmt::format("there is no option --{}; did you mean '--{}'? harness --help lists all", name, best));
   }
   throw InputError(fmt::format("there is no option --{}; there are --{}", name, fmt::join(names, ", --")));
 }
@@ -158,9 +173,11 @@ std::string help_text() {
       "  harness compare A B...                            the same of results: files, or folders of --out\n"
       "  harness limits [--threads=N]                      what the machine can do at best\n"
       "  harness explain RESULT [BASE]                     what a JSON document says, and what to try\n"
-      "  harness hdr RESULT [NAME]                         its latency histograms as an HdrHistogram log, or one as .hgrm\n"
+      "  harness hdr RESULT [NAME]                         its latency histograms as an HdrHistogram log, or one as "
+      ".hgrm\n"
       "  harness rows RESULT                               its rows of --rows in Wiscer's columns\n"
-      "  harness trace convert FORMAT FROM TO              makes a trace that can be replayed; trace info FILE: what is in one\n"
+      "  harness trace convert FORMAT FROM TO              makes a trace that can be replayed; trace info FILE: what "
+      "is in one\n"
       "                                                    FROM is plain, gzip or zstd, or - for standard input\n"
       "  harness experiment [NAME] [--quick|--full]        redraws a figure; without a name: which there are\n"
       "  harness list [TOPIC]                              indexes, policies, workloads, ...\n"
@@ -169,8 +186,8 @@ std::string help_text() {
       "Options of a run\n";
   for (const OptionRow& row : option_rows()) {
     if (row.meaning.empty()) continue;
-    const std::string left = row.metavar.empty() ? fmt::format("--{}", row.name)
-                                                 : fmt::format("--{}={}", row.name, row.metavar);
+    const std::string left =
+        row.metavar.empty() ? fmt::format("--{}", row.name) : fmt::format("--{}={}", row.name, row.metavar);
     text += fmt::format("  {:<18} {}{}\n", left, row.meaning,
                         row.standard.empty() ? "" : fmt::format(" ({})", row.standard));
   }
@@ -181,13 +198,15 @@ std::string help_text() {
       "Given again behind other options it replaces what it was before.\n"
       "A process has one malloc, so each run of --alloc={malloc,jemalloc} is a process of its own.\n"
       "In a list, key=value belongs to the name before it: {rtm:20,wait=0,none} is two policies.\n"
-      "@FILE reads options, one a line; blank lines and those that begin with # are skipped. An option of the command line\n"
+      "@FILE reads options, one a line; blank lines and those that begin with # are skipped. An option of the command "
+      "line\n"
       "replaces that of the file, wherever @FILE stands.\n"
       "Numbers: 16M is 16,000,000, 16Mi is 16,777,216. Times: 5s, 200ms, 50us, 2min.\n"
       "\n"
       "harness ab: --a=ARGS --b=ARGS [--c=ARGS ...] [--replicates=10] [--json], and options for all.\n"
       "--replicates=auto: as many as it takes for the interval to be within 1 %, at most 100.\n"
-      "harness compare: [--json] [--seed=N]. harness limits: [--footprint=1Gi] [--threads=N] [--pin=PLACEMENT] [--mem=NODES]\n"
+      "harness compare: [--json] [--seed=N]. harness limits: [--footprint=1Gi] [--threads=N] [--pin=PLACEMENT] "
+      "[--mem=NODES]\n"
       "[--hugepages=KIND] [--json].\n"
       "\n"
       "Exit status: 0 measured; 1 a run failed, is invalid, noisy or degraded with --strict, or could not be written;\n"

@@ -20,16 +20,14 @@ namespace latchlab {
 
 namespace {
 
-constexpr std::size_t kMostVariants = 8;   // a to h
+constexpr std::size_t kMostVariants = 8;  // a to h
 
 }  // namespace
 
 AbCommand parse_ab(const std::vector<std::string>& args, const Surroundings& surroundings) {
   static const OptionRow kVariant{"a", kLine, "", "", nullptr};
   static const OptionRow kReplicates{"replicates", "N", "", "", nullptr};
-  const auto is_variant = [](const std::string& name) {
-    return name.size() == 1 && name[0] >= 'a' && name[0] <= 'h';
-  };
+  const auto is_variant = [](const std::string& name) { return name.size() == 1 && name[0] >= 'a' && name[0] <= 'h'; };
   Given given = read_options(args, [&](const std::string& name) -> const OptionRow& {
     if (is_variant(name)) return kVariant;
     if (name == "replicates") return kReplicates;
@@ -58,10 +56,10 @@ AbCommand parse_ab(const std::vector<std::string>& args, const Surroundings& sur
   if (variants.size() < 2) {
     throw InputError("ab compares at least two variants: harness ab --a=\"--sync=none\" --b=\"--sync=olc\"");
   }
-  for (const auto& [name, instead] : {std::pair{"reps", "--replicates=N"}, std::pair{"replicate", "--replicates=N"},
-                                      std::pair{"out", "--json > FILE"}, std::pair{"block", "--seed=N"},
-                                      std::pair{"order", "--seed=N"}, std::pair{"fit", "fewer --threads"},
-                                      std::pair{"topology", "harness --topology=MACHINE"}}) {
+  for (const auto& [name, instead] :
+       {std::pair{"reps", "--replicates=N"}, std::pair{"replicate", "--replicates=N"},
+        std::pair{"out", "--json > FILE"}, std::pair{"block", "--seed=N"}, std::pair{"order", "--seed=N"},
+        std::pair{"fit", "fewer --threads"}, std::pair{"topology", "harness --topology=MACHINE"}}) {
     if (find(given, name) != nullptr) {
       throw InputError(fmt::format("--{} has no meaning in harness ab; did you mean {}?", name, instead));
     }
@@ -73,11 +71,9 @@ AbCommand parse_ab(const std::vector<std::string>& args, const Surroundings& sur
   // What is left describes the runs of all variants.
   command.common = fmt::format("{}", fmt::join(words_of(given), " "));
   std::vector<std::size_t> overridden_by(given.size());
-  std::size_t open = 0;   // variants whose throughput is their rate
+  std::size_t open = 0;  // variants whose throughput is their rate
   for (AbCommand::Variant& variant : variants) {
-    const auto fail = [&](std::string_view why) {
-      return InputError(fmt::format("--{}: {}", variant.name, why));
-    };
+    const auto fail = [&](std::string_view why) { return InputError(fmt::format("--{}: {}", variant.name, why)); };
     try {
       Given own = read_options(split_like_shell(variant.line),
                                [](const std::string& name) -> const OptionRow& { return option_row(name); });
@@ -110,11 +106,13 @@ AbCommand parse_ab(const std::vector<std::string>& args, const Surroundings& sur
   }
   if (open != 0 && open != variants.size()) {
     throw InputError(
-        "--rate: response times of a given rate do not compare with the throughput of a run that has none; give it to all");
+        "--rate: response times of a given rate do not compare with the throughput of a run that has none; give it to "
+        "all");
   }
   for (std::size_t i = 0; i < given.size(); ++i) {
     if (overridden_by[i] < variants.size()) continue;
-    throw InputError(fmt::format("{}: no variant uses it, each has its own; leave it out", fmt::join(words_of({given[i]}), " ")));
+    throw InputError(
+        fmt::format("{}: no variant uses it, each has its own; leave it out", fmt::join(words_of({given[i]}), " ")));
   }
   command.variants = std::move(variants);
   return command;
@@ -150,8 +148,8 @@ LimitsCommand parse_limits(const std::vector<std::string>& args, const Surroundi
     if (name == "json" || name == "progress" || std::find(kPlaces.begin(), kPlaces.end(), name) != kPlaces.end()) {
       return option_row(name);
     }
-    throw InputError(fmt::format("limits: --{} has no meaning here; there are --footprint, --{}, --json and --progress", name,
-                                 fmt::join(kPlaces, ", --")));
+    throw InputError(fmt::format("limits: --{} has no meaning here; there are --footprint, --{}, --json and --progress",
+                                 name, fmt::join(kPlaces, ", --")));
   });
   LimitsCommand command;
   command.json = take(given, "json").has_value();
@@ -160,7 +158,7 @@ LimitsCommand parse_limits(const std::vector<std::string>& args, const Surroundi
   command.footprint = limits_footprint(u64{1} << 30, surroundings.memory_available);
   if (footprint) {
     constexpr u64 kMiB = u64{1} << 20;
-    const u64 most = std::max(kMiB, surroundings.memory_available / kMiB * kMiB);   // which reads as so many Mi
+    const u64 most = std::max(kMiB, surroundings.memory_available / kMiB * kMiB);  // which reads as so many Mi
     command.footprint = parse_count("--footprint", *footprint, kMiB, most) / kLineBytes * kLineBytes;
   }
   for (const std::string& name : kPlaces) {
@@ -173,11 +171,14 @@ LimitsCommand parse_limits(const std::vector<std::string>& args, const Surroundi
 }
 
 TraceCommand parse_trace(const std::vector<std::string>& args) {
-  constexpr std::string_view kRight = "harness trace info FILE, or harness trace convert FORMAT FROM TO (harness list traces)";
+  constexpr std::string_view kRight =
+      "harness trace info FILE, or harness trace convert FORMAT FROM TO (harness list traces)";
   if (args.empty()) throw InputError(fmt::format("trace: what of it? Write {}", kRight));
   if (args[0] == "info" && args.size() == 2) return {.format = "", .from = args[1], .to = ""};
-  if (args[0] == "convert" && args.size() == 4 && !args[1].empty()) return {.format = args[1], .from = args[2], .to = args[3]};
-  throw InputError(fmt::format("trace: 'trace {}' is not complete, or too much; write {}", fmt::join(args, " "), kRight));
+  if (args[0] == "convert" && args.size() == 4 && !args[1].empty())
+    return {.format = args[1], .from = args[2], .to = args[3]};
+  throw InputError(
+      fmt::format("trace: 'trace {}' is not complete, or too much; write {}", fmt::join(args, " "), kRight));
 }
 
 }  // namespace latchlab

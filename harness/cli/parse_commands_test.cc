@@ -30,25 +30,23 @@ TEST_CASE("a folder for results is made in one that exists", "[cli]") {
   CHECK_FALSE(std::filesystem::exists(parent));
   std::filesystem::create_directory(parent);
   CHECK(runs({"--out=" + inside}).out == inside);
-  CHECK(runs({"--out=" + inside}).out == inside);   // it is there now
+  CHECK(runs({"--out=" + inside}).out == inside);  // it is there now
   CHECK(std::filesystem::is_directory(inside));
   std::filesystem::remove_all(parent);
 }
 
 TEST_CASE("ab hands common options to its variants", "[cli]") {
   const auto command =
-      std::get<AbCommand>(parse({"ab", "--a=--sync=none --seed=9", "--b", "--sync='olc' --ops=5",
-                                 "--records=1M", "--seed=3", "--time=1s", "--replicates=4", "--json"}));
+      std::get<AbCommand>(parse({"ab", "--a=--sync=none --seed=9", "--b", "--sync='olc' --ops=5", "--records=1M",
+                                 "--seed=3", "--time=1s", "--replicates=4", "--json"}));
   REQUIRE(command.variants.size() == 2);
   CHECK(command.replicates == 4);
   CHECK(command.seed == 3);
   CHECK(command.json);
   CHECK(command.common == "--records=1M --seed=3 --time=1s");
   CHECK(command.variants[1].line == "--sync='olc' --ops=5");
-  CHECK(command.variants[0].args ==
-        std::vector<std::string>{"--records=1M", "--time=1s", "--sync=none", "--seed=9"});
-  CHECK(command.variants[1].args ==
-        std::vector<std::string>{"--records=1M", "--seed=3", "--sync=olc", "--ops=5"});
+  CHECK(command.variants[0].args == std::vector<std::string>{"--records=1M", "--time=1s", "--sync=none", "--seed=9"});
+  CHECK(command.variants[1].args == std::vector<std::string>{"--records=1M", "--seed=3", "--sync=olc", "--ops=5"});
 }
 
 TEST_CASE("ab runs ten replicates, so many, or as many as it takes", "[cli]") {
@@ -80,7 +78,8 @@ TEST_CASE("compare takes files and folders, limits what a place is made of", "[c
   CHECK(limits.plan.config.huge_pages == HugePages::kThp);
   CHECK(limits.plan.config.pin.kind == Pin::Kind::kScatter);
   CHECK(limits.json);
-  CHECK(std::get<LimitsCommand>(parse({"limits", "--mem=interleave"})).plan.config.mem.kind == PagePlacement::Kind::kInterleave);
+  CHECK(std::get<LimitsCommand>(parse({"limits", "--mem=interleave"})).plan.config.mem.kind ==
+        PagePlacement::Kind::kInterleave);
   CHECK(contains(error_of({"limits", "--mem=bind:999"}), "--mem=bind:999: there is no node 999"));
 }
 
@@ -118,8 +117,8 @@ TEST_CASE("help and list know every word", "[cli]") {
     CHECK(contains(help_text(), option));
   }
   const std::string all = list_text(kRegistry, "");
-  for (const char* word : {"art", "tbb", "rtm", "wait=1", "wait first", "learns from lookups", "period=60", "how long it rests",
-                           "no transactions here", "zipf", "arena+touch", "scatter"}) {
+  for (const char* word : {"art", "tbb", "rtm", "wait=1", "wait first", "learns from lookups", "period=60",
+                           "how long it rests", "no transactions here", "zipf", "arena+touch", "scatter"}) {
     INFO(word);
     CHECK(contains(all, word));
   }
@@ -139,8 +138,10 @@ std::vector<u32> threads_of(const std::vector<std::string>& args) {
 }
 
 TEST_CASE("an option that comes again behind others replaces what it was before", "[cli]") {
-  CHECK(threads_of({"--threads=1", "--threads=2", "--sync=olc"}) == std::vector<u32>{1, 2});   // as a shell makes it of a list
-  CHECK(threads_of({"--threads=1", "--threads=2", "--sync=olc", "--threads=4", "--threads=8"}) == std::vector<u32>{4, 8});
+  CHECK(threads_of({"--threads=1", "--threads=2", "--sync=olc"}) ==
+        std::vector<u32>{1, 2});  // as a shell makes it of a list
+  CHECK(threads_of({"--threads=1", "--threads=2", "--sync=olc", "--threads=4", "--threads=8"}) ==
+        std::vector<u32>{4, 8});
   // It stands where it was given last, so it changes fastest.
   const RunCommand command = runs({"--threads=1..2", "--sync={none,olc}", "--threads={3,4}"});
   REQUIRE(command.runs.size() == 4);
@@ -150,7 +151,8 @@ TEST_CASE("an option that comes again behind others replaces what it was before"
   CHECK(runs({"--json", "--threads=1", "--json"}).json);
   CHECK(error_of({"--json", "--json", "--threads=1"}) == "--json is given 2 times");
   CHECK(std::get<LimitsCommand>(parse({"limits", "--threads=1", "--json", "--threads=2"})).plan.config.threads == 2);
-  const auto ab = std::get<AbCommand>(parse({"ab", "--records=1k", "--a=--sync=none", "--records=2k", "--b=--sync=olc"}));
+  const auto ab =
+      std::get<AbCommand>(parse({"ab", "--records=1k", "--a=--sync=none", "--records=2k", "--b=--sync=olc"}));
   CHECK(ab.variants[0].args == std::vector<std::string>{"--records=2k", "--sync=none"});
 }
 
@@ -164,7 +166,7 @@ TEST_CASE("options are read from a file, and those of the command line replace t
     CHECK(threads_of(args) == std::vector<u32>{4});
     CHECK(runs(args).runs[0].config.sync.str() == "olc");
   }
-  CHECK(runs({"--ops=5", at}).runs[0].config.time_ns == 0);   // the other end of a run
+  CHECK(runs({"--ops=5", at}).runs[0].config.time_ns == 0);  // the other end of a run
   // What a file stands between is no list, whatever is in the file.
   CHECK(threads_of({"--threads=4", at, "--threads=8"}) == std::vector<u32>{8});
   // Lines side by side are a list, as words are; a later file replaces an earlier one.

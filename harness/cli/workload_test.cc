@@ -19,7 +19,7 @@ using testing::runs;
 TEST_CASE("more records than memory holds at their smallest are a mistake", "[cli]") {
   CHECK(runs({"--records=536870912"}).runs.size() == 1);
   CHECK(contains(error_of({"--records=536870913"}), "take at least 9 GB; 8.6 GB of memory are available"));
-  CHECK(runs({"--keys=dense", "--records=1073741824"}).runs.size() == 1);   // its path spells the key
+  CHECK(runs({"--keys=dense", "--records=1073741824"}).runs.size() == 1);  // its path spells the key
   CHECK(contains(error_of({"--keys=dense", "--records=1073741825"}), "available"));
 }
 
@@ -56,16 +56,19 @@ TEST_CASE("values of 32 bits lead to no payloads", "[cli]") {
   CHECK(error_of({"--index=vip:16", "--keys=u16", "--value-size=8"}).empty());
 }
 
-TEST_CASE("payloads that memory does not hold are refused or skipped with --fit, and by default there are fewer records", "[cli]") {
+TEST_CASE(
+    "payloads that memory does not hold are refused or skipped with --fit, and by default there are fewer records",
+    "[cli]") {
   const std::string error = error_of({"--value-size=64Ki", "--records=1M"});
-  CHECK(error == "--value-size: 1000000 payloads of 65536 bytes and their keys take at least 66 GB; 8.6 GB of memory are "
-                 "available");
+  CHECK(error ==
+        "--value-size: 1000000 payloads of 65536 bytes and their keys take at least 66 GB; 8.6 GB of memory are "
+        "available");
   CHECK(runs({"--value-size=64Ki", "--records=1M", "--fit"}).runs.at(0).skip == error);
   CHECK(runs({"--value-size=8Ki", "--records=1M"}).runs.size() == 1);
   const u64 usual = runs({"--value-size=8"}).runs.at(0).config.records;
   const Plan large = runs({"--value-size=4Ki"}).runs.at(0);
   CHECK(large.config.records < usual / 16);
-  CHECK(large.payload_bytes() < u64{8} << 28);   // a quarter
+  CHECK(large.payload_bytes() < u64{8} << 28);  // a quarter
 }
 
 TEST_CASE("an index of narrow keys takes keys that are", "[cli]") {
@@ -79,7 +82,9 @@ TEST_CASE("an index of narrow keys takes keys that are", "[cli]") {
   CHECK(runs({"--index=vip:16", "--keys=u16"}).runs[0].config.records == 1 << 15);
 }
 
-TEST_CASE("records that a table has no room for are refused, but not those of an insert run, which ends when it is full", "[cli]") {
+TEST_CASE(
+    "records that a table has no room for are refused, but not those of an insert run, which ends when it is full",
+    "[cli]") {
   CHECK(error_of({"--index=vip:32", "--keys=u32", "--records=1000001"}) ==
         "--records: vip:32 has 1000000 slots, too few for 1000001 records");
   CHECK(runs({"--index=vip:32", "--keys=u32", "--records=1000000"}).runs[0].most_keys == 1'000'000);
@@ -104,7 +109,8 @@ TEST_CASE("lookups are batched where the index and the workload have batches", "
   CHECK(contains(error_of({"--batch=8:in-turn", "--workload=mix:upsert=100"}), "is not of one kind"));
   for (const char* changes : {"insert", "mix:insert=100", "mix:update=100", "mix:erase=100"}) {
     const std::string workload = std::string("--workload=") + changes;
-    CHECK(contains(error_of({"--batch=8", workload}), "changes of art do not go side by side; write --batch=8:in-turn"));
+    CHECK(
+        contains(error_of({"--batch=8", workload}), "changes of art do not go side by side; write --batch=8:in-turn"));
     CHECK(runs({"--batch=8:in-turn", workload}).runs.size() == 1);
     CHECK(runs({"--batch=8", workload, "--index=vip"}).runs.size() == 1);
   }
@@ -164,12 +170,14 @@ TEST_CASE("a workload file says the keys, the records, their popularity and the 
   CHECK(contains(point, "--workload=wiscer:steady-state"));
   for (const char* option : {"--keys", "--records", "--dist", "--negative"}) CHECK_FALSE(contains(point, option));
   const std::string file = "--workload=wiscer:steady-state";
-  CHECK(contains(error_of({file, "--keys=u64"}), "--keys: it does not reach " + file + ": the file says which keys there are"));
+  CHECK(contains(error_of({file, "--keys=u64"}),
+                 "--keys: it does not reach " + file + ": the file says which keys there are"));
   CHECK(contains(error_of({file, "--records=7"}), "--records: it does not reach " + file));
   CHECK(contains(error_of({file, "--dist=uniform"}), "--dist: it does not reach " + file));
   CHECK(contains(error_of({file, "--negative=1"}), "--negative: it does not reach " + file));
   CHECK(contains(error_of({file, "--churn=drift:1"}), "--churn: it does not reach " + file));
-  CHECK(contains(error_of({"--workload=wiscer:/no/such,file"}), "--workload: Wiscer file '/no/such,file': No such file"));
+  CHECK(
+      contains(error_of({"--workload=wiscer:/no/such,file"}), "--workload: Wiscer file '/no/such,file': No such file"));
   CHECK(contains(error_of({"--workload=wiscer"}), "needs a file"));
   CHECK(contains(error_of({file, "--sync=none", "--threads=2"}), "allows one writing thread"));
   CHECK(runs({"--workload={wiscer:high-churn,wiscer:read-mostly,lookup}"}).runs.size() == 3);
@@ -196,10 +204,12 @@ TEST_CASE("a file of Wiscer says which index runs, unless --index does", "[cli]"
   static const Topology topology = Topology::synthetic("core:1 pu:1");
   const Surroundings little{.registry = art, .memory_available = u64{8} << 30, .topology = topology};
   CHECK(testing::refusal([&] { (void)parse_command_line({"--workload=wiscer:test"}, little); }) ==
-        "--workload: wiscer:test is for storageEngine=VIPHashing, which is --index=vip; this build has art: write --index=NAME");
+        "--workload: wiscer:test is for storageEngine=VIPHashing, which is --index=vip; this build has art: write "
+        "--index=NAME");
 }
 
-TEST_CASE("a file of Wiscer without a storage engine has its requests written, and nothing that is for a run", "[cli]") {
+TEST_CASE("a file of Wiscer without a storage engine has its requests written, and nothing that is for a run",
+          "[cli]") {
   const TemporaryFile file("initialSize=10\noperationCount=99\nstorageEngine=none\noutputFile=here.trace\n");
   const std::string none = "--workload=wiscer:" + file.path();
   const Plan plan = runs({none, "--ops=7", "--seed=3"}).runs[0];
@@ -212,7 +222,9 @@ TEST_CASE("a file of Wiscer without a storage engine has its requests written, a
   CHECK(runs({none, "--index=art"}).runs[0].requests_to.empty());
   CHECK(runs({none, "--index={art,vip}"}).runs.size() == 2);
 
-  const std::string end = " " + none + ": its storageEngine=none writes the requests to here.trace, and runs nothing; an --index=NAME would run it";
+  const std::string end =
+      " " + none +
+      ": its storageEngine=none writes the requests to here.trace, and runs nothing; an --index=NAME would run it";
   CHECK(error_of({none, "--threads=2"}) == "--threads: it does not reach" + end);
   CHECK(error_of({none, "--sync=olc"}) == "--sync: it does not reach" + end);
   CHECK(error_of({none, "--time=1s"}) == "--time: it does not reach" + end);
@@ -220,8 +232,10 @@ TEST_CASE("a file of Wiscer without a storage engine has its requests written, a
   CHECK(error_of({none, "--out=/tmp"}) == "--out: it does not reach" + end);
   CHECK(error_of({none, "--topology=pack:1 core:2 pu:1"}) == "--topology: it does not reach" + end);
   CHECK(error_of({none, "--seed={1,2}"}) == "--workload: several runs do not go with" + end);
-  CHECK(error_of({"--workload={lookup,wiscer:" + file.path() + "}"}) == "--workload: several runs do not go with" + end);
-  CHECK(contains(error_of({"ab", "--a=" + none, "--b=--index=art"}), "--a: " + none + " has storageEngine=none, which runs nothing"));
+  CHECK(error_of({"--workload={lookup,wiscer:" + file.path() + "}"}) ==
+        "--workload: several runs do not go with" + end);
+  CHECK(contains(error_of({"ab", "--a=" + none, "--b=--index=art"}),
+                 "--a: " + none + " has storageEngine=none, which runs nothing"));
 }
 
 TEST_CASE("a file of phases says popularity and the end, and a point that it does not fit is skipped", "[cli]") {
@@ -229,21 +243,23 @@ TEST_CASE("a file of phases says popularity and the end, and a point that it doe
   const std::string phases = "--workload=phases:" + file.path();
   const Plan plan = runs({phases, "--sync=olc"}).runs[0];
   const Config& config = plan.config;
-  CHECK(config.ops == 1792);   // whole blocks
+  CHECK(config.ops == 1792);  // whole blocks
   CHECK(config.time_ns == 0);
   CHECK(config.warmup_ns == 0);
   CHECK(plan.no_churn == "the file says how popularity changes");
   CHECK(runs({phases, "--time=2s"}).runs[0].config.ops == 0);
   const Plan warm = runs({phases, "--warmup=1s"}).runs[0];
   CHECK(warm.config.warmup_ns == 0);
-  CHECK(warm.inert == std::vector{"--warmup=1s is inert: " + phases + " measures each phase; make a warm-up its first"});
+  CHECK(warm.inert ==
+        std::vector{"--warmup=1s is inert: " + phases + " measures each phase; make a warm-up its first"});
   CHECK(contains(error_of({phases, "--negative=0.5"}), "--negative: it does not reach " + phases));
   CHECK(contains(error_of({phases, "--dist=zipf:1"}), "--dist: it does not reach " + phases));
   CHECK(contains(error_of({phases, "--churn=drift:1k"}), "--churn: it does not reach " + phases));
   CHECK(contains(error_of({phases, "--slo=p99:1ms"}), "--slo: " + phases.substr(0, 10)));
   CHECK(contains(error_of({phases, "--slo=p99:1ms", "--time=1s"}), "is another workload in each phase"));
 
-  const std::string why = "--workload: with 768 records phase shrink erases 768 records, and there are no more than 768";
+  const std::string why =
+      "--workload: with 768 records phase shrink erases 768 records, and there are no more than 768";
   CHECK(error_of({phases, "--records=768"}) == why);
   const RunCommand both = runs({phases, "--records={768,769}"});
   REQUIRE(both.runs.size() == 2);
@@ -313,7 +329,8 @@ TEST_CASE("a trace is run whatever of its keys are there when it begins", "[cli]
   const std::string added_first = trace_of(other, {{"a", OpKind::kInsert}, {"a", OpKind::kRead}});
   CHECK(runs({added_first}).runs[0].config.records == 0);
   CHECK(contains(error_of({added_first, "--slo=p99:1ms"}), "is over when all of it was replayed"));
-  CHECK(error_of({"--index=vip", "--sync=spin", read_first}) == read_first + ": vip under spin has no byte-string keys");
+  CHECK(error_of({"--index=vip", "--sync=spin", read_first}) ==
+        read_first + ": vip under spin has no byte-string keys");
   CHECK(contains(error_of({"--keys=trace"}), "--keys: keys trace: needs a path"));
   CHECK(contains(error_of({"--keys=trade:x"}), "did you mean 'trace'"));
 }
@@ -336,37 +353,44 @@ TEST_CASE("operations come at the times of a trace where it has some", "[cli][tr
   CHECK(error_of({trace, "--rate=trace", "--slo=p99:1ms"}) ==
         "--slo: a search needs a rate to vary, and --rate=trace has the trace's own times; leave one of them out");
   CHECK(error_of({"--rate=trace", "--workload=ycsb-a"}) ==
-        "--rate: trace needs --workload=trace:FILE, whose own times it means; with --workload=ycsb-a write another rate, as "
+        "--rate: trace needs --workload=trace:FILE, whose own times it means; with --workload=ycsb-a write another "
+        "rate, as "
         "--rate=1M");
   CHECK(error_of({"--rate=trace", written(timeless, false, 7)}) ==
         "--rate: --workload=trace:" + timeless.path() + " has no times; write another rate, as --rate=1M");
-  CHECK(contains(error_of({"--rate=trace", written(instant, true, 0)}), " have one time stamp, so nothing says how fast they came; "));
+  CHECK(contains(error_of({"--rate=trace", written(instant, true, 0)}),
+                 " have one time stamp, so nothing says how fast they came; "));
   CHECK(runs({"--workload={lookup,ycsb-b}", "--rate={1M,trace}"}).runs[1].skip.starts_with("--rate: trace needs"));
 }
 
 TEST_CASE("values that mean the same are one point, whatever the other options say", "[cli]") {
-  for (const char* twice : {"--keys={stride:4Ki,stride:4096}", "--keys={u64,u64}", "--dist={zipf:1,zipf:1.0}", "--churn={flash:1k,flash:1000}",
-                            "--records={1k,1000}", "--workload={mix:read=100,mix:read=100.0}"}) {
+  for (const char* twice :
+       {"--keys={stride:4Ki,stride:4096}", "--keys={u64,u64}", "--dist={zipf:1,zipf:1.0}",
+        "--churn={flash:1k,flash:1000}", "--records={1k,1000}", "--workload={mix:read=100,mix:read=100.0}"}) {
     INFO(twice);
     CHECK(contains(error_of({twice}), "is the same as") != contains(error_of({twice}), "is given twice"));
   }
   // A file that says the keys does not make all keys one, in whatever order the options come.
-  for (const std::vector<std::string>& args : {std::vector<std::string>{"--workload=wiscer:steady-state", "--keys={u64,dense}"},
-                                               {"--keys={u64,dense}", "--workload=wiscer:steady-state"}}) {
+  for (const std::vector<std::string>& args :
+       {std::vector<std::string>{"--workload=wiscer:steady-state", "--keys={u64,dense}"},
+        {"--keys={u64,dense}", "--workload=wiscer:steady-state"}}) {
     CHECK(contains(error_of(args), "--keys: it does not reach"));
   }
   CHECK(runs({"--workload={wiscer:steady-state,lookup}", "--records={1k,2k}"}).runs.size() == 4);
 }
 
-TEST_CASE("what a distribution cannot be over so many records, or with such changes, is said before anything runs", "[cli]") {
+TEST_CASE("what a distribution cannot be over so many records, or with such changes, is said before anything runs",
+          "[cli]") {
   CHECK(contains(error_of({"--dist=hotspot:0.001", "--records=100"}),
                  "--dist: distribution hotspot: the share 0.001 of 100 records is less than one"));
-  CHECK(runs({"--dist=hotspot:0.001", "--records={100,100k}"}).runs.size() == 2);   // the first is skipped
+  CHECK(runs({"--dist=hotspot:0.001", "--records={100,100k}"}).runs.size() == 2);  // the first is skipped
   CHECK(contains(error_of({"--churn=drift:1k", "--dist=zipf:0.0"}), "no rank is more popular"));
   CHECK(contains(error_of({"--churn=drift:1k", "--dist=latest:0"}), "no rank is more popular"));
-  CHECK(contains(error_of({"--churn=flash:1k", "--workload=ycsb-d"}), "--churn: a flash crowd addresses the same records"));
+  CHECK(contains(error_of({"--churn=flash:1k", "--workload=ycsb-d"}),
+                 "--churn: a flash crowd addresses the same records"));
   CHECK(runs({"--churn=flash:1k", "--dist=latest"}).runs.size() == 1);
-  CHECK(error_of({"--churn=flash:1k", "--records=99"}) == "--churn: churn flash: a crowd of records=100 among 99; write records=99 or fewer");
+  CHECK(error_of({"--churn=flash:1k", "--records=99"}) ==
+        "--churn: churn flash: a crowd of records=100 among 99; write records=99 or fewer");
   CHECK(runs({"--churn=flash:1k,records=99", "--records=99"}).runs.size() == 1);
 }
 

@@ -13,11 +13,13 @@ namespace latchlab {
 namespace {
 
 bool all_count(const VariantSummary& variant) {
-  return std::all_of(variant.replicates.begin(), variant.replicates.end(), [](const Replicate& r) { return r.counts(); });
+  return std::all_of(variant.replicates.begin(), variant.replicates.end(),
+                     [](const Replicate& r) { return r.counts(); });
 }
 
 /// One block: every variant once, in a random order. False if somebody asked for an end.
-bool run_block(const AbCommand& command, u32 block, Comparison& comparison, Progress& progress, const RunReplicate& run) {
+bool run_block(const AbCommand& command, u32 block, Comparison& comparison, Progress& progress,
+               const RunReplicate& run) {
   const auto n = static_cast<u32>(command.variants.size());
   comparison.orders.push_back(shuffled(n, draw(command.seed, 0, block)));
   for (u32 position = 0; position < n; ++position) {

@@ -39,7 +39,8 @@ TEST_CASE("a replicate is what the process printed", "[ab]") {
 
 AbCommand two_variants() {
   AbCommand command;
-  command.variants = {{.name = "a", .line = "", .args = {"--sync=none"}}, {.name = "b", .line = "", .args = {"--sync=olc"}}};
+  command.variants = {{.name = "a", .line = "", .args = {"--sync=none"}},
+                      {.name = "b", .line = "", .args = {"--sync=olc"}}};
   command.replicates = std::nullopt;
   return command;
 }

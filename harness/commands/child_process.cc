@@ -53,13 +53,15 @@ bool drain(int file, std::string& text) {
   return n > 0 || (n < 0 && errno == EINTR);
 }
 
-/// The child's part: becomes `binary`, or writes to `failed` why not, and ends. Other threads of this process are not there and may
-/// have held locks, so it does nothing but system calls.
-[[noreturn]] void become(const char* binary, char* const* argv, pid_t parent, const Pipe& out, const Pipe& err, int failed) {
+/// The child's part: becomes `binary`, or writes to `failed` why not, and ends. Other threads of this process are not
+/// there and may have held locks, so it does nothing but system calls.
+[[noreturn]] void become(const char* binary, char* const* argv, pid_t parent, const Pipe& out, const Pipe& err,
+                         int failed) {
   // A killed parent takes its child along, which would measure on, and beside what comes next.
   bool good = prctl(PR_SET_PDEATHSIG, SIGKILL) == 0;
-  if (getppid() != parent) _exit(1);   // it ended before that
-  // A group of its own keeps the terminal's SIGINT from the child: it gets exactly one, from the parent, and writes what it has.
+  if (getppid() != parent) _exit(1);  // it ended before that
+  // A group of its own keeps the terminal's SIGINT from the child: it gets exactly one, from the parent, and writes
+  // what it has.
   good = good && setpgid(0, 0) == 0;
   const int nothing = open("/dev/null", O_RDONLY);
   good = good && nothing >= 0 && dup2(nothing, STDIN_FILENO) >= 0 && dup2(out.write_end, STDOUT_FILENO) >= 0 &&
@@ -77,7 +79,7 @@ pid_t start(const std::string& binary, const std::vector<std::string>& args, con
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
-  Pipe failed;   // closed by the exec that succeeds
+  Pipe failed;  // closed by the exec that succeeds
   const pid_t parent = getpid();
   const pid_t child = fork();
   if (child == 0) become(binary.c_str(), argv.data(), parent, out, err, failed.write_end);
@@ -116,8 +118,7 @@ Output run_process(const std::string& binary, const std::vector<std::string>& ar
     if (files[0].revents != 0 && !drain(out.read_end, output.out)) Pipe::close_end(out.read_end);
     if (files[1].revents != 0 && !drain(err.read_end, output.err)) Pipe::close_end(err.read_end);
   }
-  while (waitpid(child, &output.wait_status, 0) < 0 && errno == EINTR) {
-  }
+  while (waitpid(child, &output.wait_status, 0) < 0 && errno == EINTR) {}
   return output;
 }
 

@@ -17,9 +17,9 @@ struct Output {
   [[nodiscard]] std::string complaint() const;
 };
 
-/// Runs `binary`, which sees `args` behind a name, an empty stdin and a group of its own, and waits for its end. It gets a SIGINT
-/// when stop_requested(), and ends with this process, however that ends: the calling thread must live as long. Throws OutputError
-/// where it cannot be started.
+/// Runs `binary`, which sees `args` behind a name, an empty stdin and a group of its own, and waits for its end. It
+/// gets a SIGINT when stop_requested(), and ends with this process, however that ends: the calling thread must live as
+/// long. Throws OutputError where it cannot be started.
 [[nodiscard]] Output run_process(const std::string& binary, const std::vector<std::string>& args);
 
 }  // namespace latchlab

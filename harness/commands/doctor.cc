@@ -50,7 +50,8 @@ bool in_virtual_machine(const Root& root) {
 
 /// Whether the kernel keeps the processor from transactions that it has.
 bool kernel_disables_transactions(const Root& root) {
-  const std::string mitigation = read_fact(root, "/sys/devices/system/cpu/vulnerabilities/tsx_async_abort").value_or("");
+  const std::string mitigation =
+      read_fact(root, "/sys/devices/system/cpu/vulnerabilities/tsx_async_abort").value_or("");
   const std::string line = " " + read_fact(root, "/proc/cmdline").value_or("") + " ";
   return mitigation.find("TSX disabled") != std::string::npos || line.find(" tsx=off ") != std::string::npos ||
          line.find(" tsx=auto ") != std::string::npos;
@@ -61,7 +62,8 @@ std::string transactions_remedy(const Probes& probes, const Root& root) {
   constexpr const char* kBoot =
       "sed -i 's/^GRUB_CMDLINE_LINUX=\"/&tsx=on tsx_async_abort=off /' /etc/default/grub && update-grub && reboot";
   if (in_virtual_machine(root)) {
-    return "the host must give them to this machine: qemu-system-x86_64 -cpu host,+rtm, in libvirt <feature policy='require' "
+    return "the host must give them to this machine: qemu-system-x86_64 -cpu host,+rtm, in libvirt <feature "
+           "policy='require' "
            "name='rtm'/>";
   }
   if (kernel_disables_transactions(root)) return fmt::format("{} (the risk of TAA is yours to take)", kBoot);
@@ -141,17 +143,19 @@ Finding node_memory(const Topology& topology, const Probes& probes) {
   out.grade = Grade::kMissing;
   out.text.clear();
   if (probes.unplaced) {
-    out.text = fmt::format("mbind is refused ({}): --mem has no effect, and results are marked degraded", *probes.unplaced);
+    out.text =
+        fmt::format("mbind is refused ({}): --mem has no effect, and results are marked degraded", *probes.unplaced);
   }
   if (probes.unseen) {
-    out.text += fmt::format("{}move_pages is refused ({}): results do not say where memory lies", out.text.empty() ? "" : "; ",
-                            *probes.unseen);
+    out.text += fmt::format("{}move_pages is refused ({}): results do not say where memory lies",
+                            out.text.empty() ? "" : "; ", *probes.unseen);
   }
   if (topology.nodes.size() == 1) {
     out.grade = Grade::kGood;
     out.text += "; there is one node only, so nothing is lost";
   } else {
-    out.remedy = "let the container's seccomp profile allow mbind, set_mempolicy and move_pages: docker run --cap-add=SYS_NICE";
+    out.remedy =
+        "let the container's seccomp profile allow mbind, set_mempolicy and move_pages: docker run --cap-add=SYS_NICE";
   }
   return out;
 }
@@ -170,9 +174,10 @@ Finding huge_pages(const Root& root) {
   }
   if (chosen_word(read_fact(root, folder + "defrag").value_or("")) == "never") {
     return {Grade::kMind, "huge pages",
-            fmt::format("transparent huge pages on request ({}), and never by moving others out of the way: once memory is in "
-                        "pieces --hugepages=thp gets few",
-                        word),
+            fmt::format(
+                "transparent huge pages on request ({}), and never by moving others out of the way: once memory is in "
+                "pieces --hugepages=thp gets few",
+                word),
             fmt::format("echo madvise > {}defrag", folder)};
   }
   return {Grade::kGood, "huge pages", fmt::format("transparent huge pages on request ({})", word), {}};
@@ -183,7 +188,8 @@ std::vector<std::string> governors(const Topology& topology, const Root& root) {
   std::vector<std::string> words;
   for (const Processor& processor : topology.processors) {
     if (!processor.allowed) continue;
-    const auto word = read_fact(root, fmt::format("/sys/devices/system/cpu/cpu{}/cpufreq/scaling_governor", processor.os));
+    const auto word =
+        read_fact(root, fmt::format("/sys/devices/system/cpu/cpu{}/cpufreq/scaling_governor", processor.os));
     if (word && std::find(words.begin(), words.end(), *word) == words.end()) words.push_back(*word);
   }
   return words;
@@ -207,16 +213,16 @@ Finding clock(const Root& root) {
   if (fast) return {Grade::kGood, "clock", *word, {}};
   const std::string available = " " + read_fact(root, folder + "available_clocksource").value_or("") + " ";
   return {Grade::kMind, "clock", fmt::format("{}: reading it is slow, and in every time of --latency", *word),
-          available.find(" tsc ") != std::string::npos ? fmt::format("echo tsc > {}current_clocksource", folder)
-                                                       : "boot with tsc=reliable, if the processor's counter is invariant"};
+          available.find(" tsc ") != std::string::npos
+              ? fmt::format("echo tsc > {}current_clocksource", folder)
+              : "boot with tsc=reliable, if the processor's counter is invariant"};
 }
 
 Finding load(const Topology& topology, const Root& root) {
   const OrReason<double> average = load_average(root);
   if (!average) return {Grade::kMind, "load", "unknown: " + average.reason, {}};
   const bool idle = *average < .1 * topology.allowed_count() + .2;
-  return {idle ? Grade::kGood : Grade::kMind, "load",
-          fmt::format("{:.2f} over the last minute", *average),
+  return {idle ? Grade::kGood : Grade::kMind, "load", fmt::format("{:.2f} over the last minute", *average),
           idle ? "" : "wait until nothing else runs: ps -eo pcpu,pid,user,args --sort=-pcpu | head"};
 }
 
@@ -232,20 +238,18 @@ Finding virtual_machine(const Root& root) {
 
 Finding memory(const Root& root) {
   const u64 bytes = available_memory(root);
-  return {Grade::kGood,
-          "memory",
-          fmt::format("{:.1f} GiB available", static_cast<double>(bytes) / (u64{1} << 30)),
-          {}};
+  return {Grade::kGood, "memory", fmt::format("{:.1f} GiB available", static_cast<double>(bytes) / (u64{1} << 30)), {}};
 }
 
 /// What is counted.
 Finding finding_of(const PmuAccess& access, const Root& root) {
   Finding out{Grade::kGood, "hardware counters", {}, {}};
-  const std::string known =
-      fmt::format("libpfm4 {}; events that are counted: {}",
-                  access.processor.empty() ? "does not know this processor" : "knows this processor as " + access.processor,
-                  access.families);
-  const PmuEvent cycles{.name = "cycles", .family = "core", .here = {}, .code = {}, .of_packages = false, .missing = {}};
+  const std::string known = fmt::format(
+      "libpfm4 {}; events that are counted: {}",
+      access.processor.empty() ? "does not know this processor" : "knows this processor as " + access.processor,
+      access.families);
+  const PmuEvent cycles{
+      .name = "cycles", .family = "core", .here = {}, .code = {}, .of_packages = false, .missing = {}};
   if (access.error != 0) {
     const NotCounted not_counted = why_not_counted(access.error, cycles, root);
     out.grade = Grade::kMissing;
@@ -300,9 +304,7 @@ std::string doctor_text(const std::vector<Finding>& findings) {
   size_t mind = 0;
   size_t missing = 0;
   for (const Finding& f : findings) {
-    const std::string_view mark = f.grade == Grade::kGood   ? "ok"
-                                  : f.grade == Grade::kMind ? "mind"
-                                                                : "missing";
+    const std::string_view mark = f.grade == Grade::kGood ? "ok" : f.grade == Grade::kMind ? "mind" : "missing";
     out += fmt::format("{:<8} {:<{}}  {}\n", mark, f.subject, width, f.text);
     if (!f.remedy.empty()) out += fmt::format("{:<8} {:<{}}  -> {}\n", "", "", width, f.remedy);
     mind += f.grade == Grade::kMind;
@@ -311,9 +313,10 @@ std::string doctor_text(const std::vector<Finding>& findings) {
   if (mind + missing == 0) {
     out += "\nThis machine measures everything.\n";
   } else {
-    out += fmt::format("\n{} to mind, {} that cannot be measured here; results say so where it matters.\n"
-                       "Commands are for root.\n",
-                       mind, missing);
+    out += fmt::format(
+        "\n{} to mind, {} that cannot be measured here; results say so where it matters.\n"
+        "Commands are for root.\n",
+        mind, missing);
   }
   return out;
 }

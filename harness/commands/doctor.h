@@ -35,16 +35,15 @@ struct Probes {
   HleProbe hle;
   HeavyFence heavy_fence = HeavyFence::kMembarrier;
   PmuAccess pmu;
-  std::optional<std::string> unplaced;   ///< why mbind is refused, in one clause; nothing if it is allowed
-  std::optional<std::string> unseen;     ///< the same of move_pages
+  std::optional<std::string> unplaced;  ///< why mbind is refused, in one clause; nothing if it is allowed
+  std::optional<std::string> unseen;    ///< the same of move_pages
 };
 
 /// Runs the probes: some milliseconds.
 [[nodiscard]] Probes run_probes();
 
 /// All findings, in the order in which they are shown.
-[[nodiscard]] std::vector<Finding> diagnose(const Topology& topology, const Probes& probes,
-                                            const Root& root = {});
+[[nodiscard]] std::vector<Finding> diagnose(const Topology& topology, const Probes& probes, const Root& root = {});
 
 /// The findings as text for a terminal, each with its remedy, ending in a newline.
 [[nodiscard]] std::string doctor_text(const std::vector<Finding>& findings);

@@ -101,7 +101,8 @@ TEST_CASE("DAMON is named in each of its disguises") {
     fixture.put("/sys/module/damon_stat/parameters/enabled", "N\n");
     fixture.put("/sys/module/damon_reclaim/parameters/enabled", "Y\n");
     fixture.put("/sys/module/damon_lru_sort/parameters/enabled", "Y\n");
-    remedy = "echo N > /sys/module/damon_reclaim/parameters/enabled; echo N > /sys/module/damon_lru_sort/parameters/enabled";
+    remedy =
+        "echo N > /sys/module/damon_reclaim/parameters/enabled; echo N > /sys/module/damon_lru_sort/parameters/enabled";
   }
   const Finding finding = about("DAMON", fixture);
   CHECK(finding.grade == Grade::kMind);
@@ -133,10 +134,13 @@ TEST_CASE("a kernel that places no memory on nodes, or does not say where it is,
   const Topology two = Topology::synthetic("pack:2 [numa] core:2 pu:2");
   REQUIRE(two.nodes.size() == 2);
   CHECK(by_node(two).grade == Grade::kMissing);
-  CHECK(by_node(two).text == "mbind is refused (Operation not permitted): --mem has no effect, and results are marked degraded");
+  CHECK(by_node(two).text ==
+        "mbind is refused (Operation not permitted): --mem has no effect, and results are marked degraded");
   CHECK_THAT(by_node(two).remedy, Catch::Contains("seccomp"));
   probes.unseen = "Function not implemented";
-  CHECK_THAT(by_node(two).text, Catch::EndsWith("; move_pages is refused (Function not implemented): results do not say where memory lies"));
+  CHECK_THAT(
+      by_node(two).text,
+      Catch::EndsWith("; move_pages is refused (Function not implemented): results do not say where memory lies"));
   CHECK(by_node(Topology::synthetic("pack:1 core:2 pu:1")).grade == Grade::kGood);
   probes.unplaced.reset();
   CHECK_THAT(by_node(two).text, Catch::StartsWith("move_pages is refused"));
@@ -161,7 +165,8 @@ TEST_CASE("what would make transactions work depends on who keeps them away") {
   probes.rtm = {.outcome = RtmOutcome::kAbsent, .evidence = ""};
   probes.flags.rtm = false;
   const auto remedy = [&] { return about("transactions", fixture, probes).remedy; };
-  CHECK_THAT(remedy(), Catch::StartsWith("sed -i 's/^GRUB_CMDLINE_LINUX=\"/&tsx=on"));   // the kernel, says the mitigation
+  CHECK_THAT(remedy(),
+             Catch::StartsWith("sed -i 's/^GRUB_CMDLINE_LINUX=\"/&tsx=on"));  // the kernel, says the mitigation
   fixture.put("/sys/devices/system/cpu/vulnerabilities/tsx_async_abort", "Not affected\n");
   CHECK_THAT(remedy(), Catch::StartsWith("no command: "));
   probes.flags.rtm_always_abort = true;
@@ -258,13 +263,13 @@ TEST_CASE("a clock that the kernel must be asked for is to mind") {
   fixture.put(folder + "current_clocksource", "hpet\n");
   fixture.put(folder + "available_clocksource", "tsc hpet acpi_pm\n");
   CHECK(about("clock", fixture).grade == Grade::kMind);
-  CHECK(about("clock", fixture).remedy == "echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource");
+  CHECK(about("clock", fixture).remedy ==
+        "echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource");
   fixture.put(folder + "available_clocksource", "hpet acpi_pm\n");
   CHECK_THAT(about("clock", fixture).remedy, Catch::StartsWith("boot with"));
 }
 
-TEST_CASE(
-    "an empty root is a machine that tells nothing: everything is missing with a reason, nothing is zero") {
+TEST_CASE("an empty root is a machine that tells nothing: everything is missing with a reason, nothing is zero") {
   const Root nowhere = "/nonexistent/root";
   const MachineInfo machine = read_machine(here(), nowhere);
   CHECK_FALSE(machine.model);
@@ -284,8 +289,8 @@ TEST_CASE(
   CHECK(disturbed.voluntary_switches);
   // Nor does getrusage where it fails.
   disturbed = disturbed_between({}, {});
-  for (const OrReason<u64>& count : {disturbed.voluntary_switches, disturbed.involuntary_switches,
-                                     disturbed.minor_faults, disturbed.major_faults}) {
+  for (const OrReason<u64>& count :
+       {disturbed.voluntary_switches, disturbed.involuntary_switches, disturbed.minor_faults, disturbed.major_faults}) {
     CHECK_FALSE(count);
     CHECK(count.reason == "the kernel does not tell (getrusage)");
   }
@@ -348,7 +353,7 @@ TEST_CASE("what lies with its threads has as much as the fullest of their nodes,
   };
   CHECK(local({0}) == 9 * 1024);
   CHECK(local({0, 1}) == 2 * 4 * 1024);
-  CHECK(local({}) == ~u64{0});   // nobody knows which
+  CHECK(local({}) == ~u64{0});  // nobody knows which
 }
 
 TEST_CASE("a load that our own earlier runs explain is no note, a higher one is") {
@@ -420,8 +425,7 @@ TEST_CASE("the probes of this machine run") {
   const Probes probes = run_probes();
   CHECK_FALSE(probes.rtm.evidence.empty());
   const std::string text = doctor_text(diagnose(Topology::discover(), probes));
-  CHECK_THAT(text,
-             Catch::Contains("transactions") && Catch::Contains("DAMON") && Catch::Contains("huge pages"));
+  CHECK_THAT(text, Catch::Contains("transactions") && Catch::Contains("DAMON") && Catch::Contains("huge pages"));
 }
 
 }  // namespace

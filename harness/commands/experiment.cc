@@ -15,11 +15,11 @@ namespace latchlab {
 void run_experiment(const std::vector<std::string>& args) {
   namespace fs = std::filesystem;
   const fs::path self = fs::read_symlink("/proc/self/exe");
-  const fs::path tree = self.parent_path().parent_path().parent_path();   // self: TREE/build/PRESET/harness
+  const fs::path tree = self.parent_path().parent_path().parent_path();  // self: TREE/build/PRESET/harness
   const fs::path script = tree / "experiments/run.py";
   if (!fs::exists(script)) {
-    throw InputError(fmt::format("experiment: there is no {}; experiments are run in the source tree: ./bench experiment",
-                                 script.string()));
+    throw InputError(fmt::format(
+        "experiment: there is no {}; experiments are run in the source tree: ./bench experiment", script.string()));
   }
   const fs::path own = tree / "build/python/bin/python";
   // -B: the source tree keeps its files to itself.

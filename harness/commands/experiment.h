@@ -8,8 +8,8 @@
 
 namespace latchlab {
 
-/// Becomes `experiments/run.py ARGS` of the tree that this harness was built in, under the Python that ./bench experiment sets
-/// up, or python3 where it has not. Throws InputError where there is no such tree or no Python.
+/// Becomes `experiments/run.py ARGS` of the tree that this harness was built in, under the Python that ./bench
+/// experiment sets up, or python3 where it has not. Throws InputError where there is no such tree or no Python.
 [[noreturn]] void run_experiment(const std::vector<std::string>& args);
 
 }  // namespace latchlab

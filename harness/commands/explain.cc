@@ -19,12 +19,12 @@ namespace {
 
 // Rates below are not worth a word; shares of time neither.
 constexpr double kRare = .001, kLittle = .01;
-constexpr double kLongTail = 10;   // medians
-constexpr double kBeyondCaches = 64 << 20;   // bytes
+constexpr double kLongTail = 10;            // medians
+constexpr double kBeyondCaches = 64 << 20;  // bytes
 
 /// One thing that is worth knowing.
 struct Observation {
-  double weight = 0;   ///< share of the threads' time, measured or guessed: only for the order
+  double weight = 0;  ///< share of the threads' time, measured or guessed: only for the order
   std::string text;
 };
 
@@ -62,12 +62,13 @@ class Result {
   bool open() const { return bool{trial().offer}; }
   /// Time of a processor for one operation, ns. In an open loop that of a call, and nothing where calls were not timed.
   std::optional<double> operation_ns() const {
-    const double ns = !open()            ? or_zero(trial().placement.processors) * 1e9 / done_.per_second
+    const double ns = !open()           ? or_zero(trial().placement.processors) * 1e9 / done_.per_second
                       : trial().latency ? trial().latency->all.mean_ns
                                         : 0;
-    return ns > 0 && std::isfinite(ns) ? std::optional(ns) : std::nullopt;   // a document may lack what it follows from
+    return ns > 0 && std::isfinite(ns) ? std::optional(ns) : std::nullopt;  // a document may lack what it follows from
   }
-  /// The time of all threads in the measured phase, ns. In an open loop without timed calls it includes the time that they waited.
+  /// The time of all threads in the measured phase, ns. In an open loop without timed calls it includes the time that
+  /// they waited.
   double time_ns() const {
     const auto of_one = operation_ns();
     return of_one ? *of_one * operations() : or_zero(trial().placement.processors) * 1e9 * done_.seconds;
@@ -78,7 +79,8 @@ class Result {
   /// A counter of ns as a share of the threads' time, 0..1.
   double share(std::string_view name) const { return counter(name) / time_ns(); }
   bool begins() const { return counter("begins") > 0; }
-  /// Whether transactions were tried, or left out by choice; else all ran on the lock, and the result's reason says why.
+  /// Whether transactions were tried, or left out by choice; else all ran on the lock, and the result's reason says
+  /// why.
   bool elides() const { return begins() || or_zero(trial().sync.fallback_rate) < 1 || counter("direct_lock") > 0; }
   bool changes() const { return option("workload") != "lookup"; }
 
@@ -99,8 +101,8 @@ std::string head(const Result& r) {
                          ? fmt::format(", of which {} a second came", short_number(r.trial().offer->per_second))
                          : "",
                      takes ? fmt::format(": {:.4g} ns of a processor an operation", *takes) : "",
-                     limits.chase_ratio ? fmt::format(", as long as {:.2g} dependent cache lines of {:.3g} ns", *limits.chase_ratio,
-                                                      or_zero(limits.chase_ns))
+                     limits.chase_ratio ? fmt::format(", as long as {:.2g} dependent cache lines of {:.3g} ns",
+                                                      *limits.chase_ratio, or_zero(limits.chase_ns))
                                         : std::string());
 }
 
@@ -114,7 +116,9 @@ std::string advice(const Result& r, std::string_view cause) {
       text = "pages that were never touched, system calls and interrupts end so";
     }
     if (holds(r.machine().damon) || holds(r.machine().numa_balancing)) {
-      text += "; the kernel clears Accessed bits here (harness doctor says who), and a transaction that meets one ends so too";
+      text +=
+          "; the kernel clears Accessed bits here (harness doctor says who), and a transaction that meets one ends so "
+          "too";
     }
     if (const double scouts = r.counter("scouts"); scouts > 0) {
       text += fmt::format("; of {:.0f} runs that touched the pages outside, {} let the next try commit", scouts,
@@ -125,16 +129,19 @@ std::string advice(const Result& r, std::string_view cause) {
     return text;
   }
   if (cause == "conflict") {
-    return "threads change lines that others read: --sync=hybrid changes them in transactions that are a few lines long, olc in "
+    return "threads change lines that others read: --sync=hybrid changes them in transactions that are a few lines "
+           "long, olc in "
            "none";
   }
   if (cause == "capacity") {
-    return r.option("batch") != "1" ? "a transaction touches more lines than the caches can watch: try a smaller --batch"
-                                          : "an operation touches more lines than the caches can watch: --sync=adaptive gives up "
-                                            "sooner, olc has no such limit";
+    return r.option("batch") != "1"
+               ? "a transaction touches more lines than the caches can watch: try a smaller --batch"
+               : "an operation touches more lines than the caches can watch: --sync=adaptive gives up "
+                 "sooner, olc has no such limit";
   }
   if (cause == "lock_busy") {
-    return "somebody held the lock: each fallback ends the transactions of all others. More restarts make it rarer (rtm:20), and "
+    return "somebody held the lock: each fallback ends the transactions of all others. More restarts make it rarer "
+           "(rtm:20), and "
            "respec=1 keeps it from spreading";
   }
   if (cause == "arena") return "the thread's pool ran dry inside; it was filled outside before the next try";
@@ -158,9 +165,10 @@ void find_aborts(const Result& r, std::vector<Observation>& out) {
   const double retry = r.share("retry_ns"), wait = r.share("wait_ns");
   const double hold = r.share("hold_ns");
   if (retry + hold > kRare) {
-    out.push_back({retry + hold, fmt::format("{} of the threads' time was behind a first abort: {} trying again, {} with the lock; "
-                                             "{} was waiting for the lock.",
-                                             percent(retry + hold), percent(retry), percent(hold), percent(wait))});
+    out.push_back({retry + hold,
+                   fmt::format("{} of the threads' time was behind a first abort: {} trying again, {} with the lock; "
+                               "{} was waiting for the lock.",
+                               percent(retry + hold), percent(retry), percent(hold), percent(wait))});
   }
   for (const auto& [cause, count] : r.aborts()) {
     const double times = static_cast<double>(count), rate = r.per_operation(times);
@@ -183,7 +191,8 @@ void find_fallbacks(const Result& r, std::vector<Observation>& out) {
   if (const auto restarts = value_of(r.trial().sync.options, "restarts"); restarts && restarts->size() == 1) {
     text += fmt::format(": {} restarts are few, try rtm:20", *restarts);
   }
-  if (value_of(r.trial().sync.options, "respec") == "0") text += "; respec=0 lets one fallback bring about the next, try respec=1";
+  if (value_of(r.trial().sync.options, "respec") == "0")
+    text += "; respec=0 lets one fallback bring about the next, try respec=1";
   out.push_back({std::max(rate - chosen, 0.0), text + "."});
 }
 
@@ -193,24 +202,31 @@ void find_collapse(const Result& r, std::vector<Observation>& out) {
   const std::vector<double> rates = value_of(*r.trial().sync.series, "fallbacks").value_or(std::vector<double>());
   const auto quarter = static_cast<std::ptrdiff_t>(rates.size() / 4);
   if (quarter == 0) return;
-  const auto mean = [&](auto from) { return std::accumulate(from, from + quarter, 0.0) / static_cast<double>(quarter); };
+  const auto mean = [&](auto from) {
+    return std::accumulate(from, from + quarter, 0.0) / static_cast<double>(quarter);
+  };
   const double first = mean(rates.begin()), last = mean(rates.end() - quarter);
   if (last < kLittle || last < 2 * first) return;
-  out.push_back({last - first, fmt::format("A collapse began: {} of what could be elided fell back in the first quarter of the "
-                                           "phase, {} in the last.",
-                                           percent(first), percent(last))});
+  out.push_back(
+      {last - first, fmt::format("A collapse began: {} of what could be elided fell back in the first quarter of the "
+                                 "phase, {} in the last.",
+                                 percent(first), percent(last))});
 }
 
 void find_latency(const Result& r, std::vector<Observation>& out) {
   if (!r.trial().latency) return;
   const Latency& latency = *r.trial().latency;
-  const auto if_any = [](const OrReason<LatencySummary>& s, double percent) { return s ? time_at(*s, percent) : std::nullopt; };
-  const auto median = time_at(latency.all, 50), all = time_at(latency.all, 99.9), fallen = if_any(latency.fell_back, 99.9);
+  const auto if_any = [](const OrReason<LatencySummary>& s, double percent) {
+    return s ? time_at(*s, percent) : std::nullopt;
+  };
+  const auto median = time_at(latency.all, 50), all = time_at(latency.all, 99.9),
+             fallen = if_any(latency.fell_back, 99.9);
   const auto call = time_at(latency.all, 99), response = if_any(latency.response, 99);
   if (call && response && *response >= 2 * *call) {
-    out.push_back({.1, fmt::format("Operations waited for those before them: one in a hundred was done {} or more after it was "
-                                   "due, while one call in a hundred took {}. More threads or a smaller --rate make it less.",
-                                   short_duration(*response / 1e9), short_duration(*call / 1e9))});
+    out.push_back(
+        {.1, fmt::format("Operations waited for those before them: one in a hundred was done {} or more after it was "
+                         "due, while one call in a hundred took {}. More threads or a smaller --rate make it less.",
+                         short_duration(*response / 1e9), short_duration(*call / 1e9))});
   }
   if (!median || !all) return;
   std::string text = fmt::format("One call in a thousand took {} or more, the median {}", short_duration(*all / 1e9),
@@ -256,38 +272,48 @@ void find_rest(const Result& r, std::vector<Observation>& out) {
   const double chase = or_zero(limits.chase_ns), independent = or_zero(limits.independent_ns);
   const bool beyond_caches = or_zero(limits.footprint) >= kBeyondCaches;
   if (r.done().ended_by == Ending::kFull) {
-    out.push_back({1, "The run ended since the index was full: the rate is that of a table on its way to the last free slot. More "
-                      "room, or fewer inserts, make it another one."});
+    out.push_back(
+        {1,
+         "The run ended since the index was full: the rate is that of a table on its way to the last free slot. More "
+         "room, or fewer inserts, make it another one."});
   }
   if (const double rate = or_zero(trial.sync.restart_rate); rate >= kLittle) {
-    out.push_back({rate, fmt::format("{:.3g} restarts an operation: writers changed what readers were in. Fewer threads or less "
-                                     "skew make it rarer; under rowex readers never restart.",
-                                     rate)});
+    out.push_back(
+        {rate, fmt::format("{:.3g} restarts an operation: writers changed what readers were in. Fewer threads or less "
+                           "skew make it rarer; under rowex readers never restart.",
+                           rate)});
   }
   if (holds(trial.placement.oversubscribed)) {
-    out.push_back({.5, fmt::format("{} threads shared {} processors: the scheduler is in every number. Try --threads={}.",
-                                   r.option("threads"), or_zero(trial.placement.processors),
-                                   or_zero(trial.placement.processors))});
+    out.push_back(
+        {.5,
+         fmt::format("{} threads shared {} processors: the scheduler is in every number. Try --threads={}.",
+                     r.option("threads"), or_zero(trial.placement.processors), or_zero(trial.placement.processors))});
   } else if (const double timed = r.done().timed_share; timed > 0 && timed < .5) {
-    out.push_back({.05, fmt::format("Operations ran for {} of the wall time; the rest went into making them and is in no rate.",
-                                    percent(timed))});
+    out.push_back(
+        {.05, fmt::format("Operations ran for {} of the wall time; the rest went into making them and is in no rate.",
+                          percent(timed))});
   }
   if (const double faults = r.per_operation(or_zero(trial.memory.minor_faults)); faults >= kLittle) {
-    out.push_back({std::min(1.0, faults * 500 * r.operations() / r.time_ns()),
-                   fmt::format("{:.2g} page faults an operation: memory came from the kernel in the measured phase{}.", faults,
-                               r.changes() && r.option("alloc") != "arena+touch" ? "; try --alloc=arena+touch" : "")});
+    out.push_back(
+        {std::min(1.0, faults * 500 * r.operations() / r.time_ns()),
+         fmt::format("{:.2g} page faults an operation: memory came from the kernel in the measured phase{}.", faults,
+                     r.changes() && r.option("alloc") != "arena+touch" ? "; try --alloc=arena+touch" : "")});
   }
   if (or_zero(trial.memory.page_bytes) == 4096 && beyond_caches && !r.option("alloc").empty() &&
       r.machine().thp.value != "never") {
-    out.push_back({.2, fmt::format("A dependent cache line cost {:.3g} ns on 4K pages, which caches of translations do not cover: "
-                                   "try --hugepages=thp.",
-                                   chase)});
+    out.push_back(
+        {.2,
+         fmt::format("A dependent cache line cost {:.3g} ns on 4K pages, which caches of translations do not cover: "
+                     "try --hugepages=thp.",
+                     chase)});
   }
   if (!r.changes() && r.option("batch") == "1" && independent > 0 && chase > 4 * independent && beyond_caches &&
       r.option("index") == "art") {
-    out.push_back({.3, fmt::format("A lookup waits for one line after the other, {:.3g} ns each; independent ones cost {:.2g} ns. "
-                                   "If lookups come together, try --batch=16.",
-                                   chase, independent)});
+    out.push_back(
+        {.3,
+         fmt::format("A lookup waits for one line after the other, {:.3g} ns each; independent ones cost {:.2g} ns. "
+                     "If lookups come together, try --batch=16.",
+                     chase, independent)});
   }
   if (const double jain = r.done().jain.value.value_or(1); jain < .95) {
     out.push_back({1 - jain, fmt::format("Threads were unequal: Jain's index is {:.3f} (1 is equal).", jain)});
@@ -296,30 +322,33 @@ void find_rest(const Result& r, std::vector<Observation>& out) {
     out.push_back({steal, fmt::format("The host took {} of the processors' time for others.", percent(steal))});
   }
   const double share = health.on_processor.value.value_or(1);
-  if (share < kEnoughOnProcessor && trial.status != Status::kNoisy) {   // else it is told
+  if (share < kEnoughOnProcessor && trial.status != Status::kNoisy) {  // else it is told
     out.push_back(
-        {1 - share, fmt::format("A thread was on a processor for {} of the time in which it could have run: others had it, "
-                                "and this is a number of the crowd.",
-                                percent(share))});
+        {1 - share,
+         fmt::format("A thread was on a processor for {} of the time in which it could have run: others had it, "
+                     "and this is a number of the crowd.",
+                     percent(share))});
   }
   const u32 processors = r.machine().processors;
   if (const double load = or_zero(health.load_before); load > processors / 2.0) {
-    out.push_back({.1, fmt::format("The load average was {:.1f} on {} processors before the run: others were running.", load,
-                                   processors)});
+    out.push_back({.1, fmt::format("The load average was {:.1f} on {} processors before the run: others were running.",
+                                   load, processors)});
   }
 }
 
 /// Where the difference to the base went.
 std::string distance(const Result& r, const Result& base) {
   const auto own = r.operation_ns(), of_base = base.operation_ns();
-  if (!own || !of_base) throw InputError("explain: without --latency nothing says what an operation takes in an open loop");
+  if (!own || !of_base)
+    throw InputError("explain: without --latency nothing says what an operation takes in an open loop");
   const double more = *own - *of_base;
   std::string text = fmt::format("{} takes {:.4g} ns: this is {:.3g} times that, {:.4g} ns {}.\n", base.option("sync"),
                                  *of_base, *own / *of_base, std::abs(more), more < 0 ? "less" : "more");
   if (more <= 0 || !r.begins()) return text;
   const double retry = r.per_operation("retry_ns"), hold = r.per_operation("hold_ns");
   const u64 aborts = total_of(r.aborts());
-  const double zero = aborts > 0 ? retry * static_cast<double>(count_of(r.aborts(), "zero")) / static_cast<double>(aborts) : 0;
+  const double zero =
+      aborts > 0 ? retry * static_cast<double>(count_of(r.aborts(), "zero")) / static_cast<double>(aborts) : 0;
   text += fmt::format("  {:8.2f} ns  page repair: trying again, as far as aborts were by status zero\n", zero);
   text += fmt::format("  {:8.2f} ns  trying again for other reasons, waits included\n", retry - zero);
   text += fmt::format("  {:8.2f} ns  with the lock\n", hold);
@@ -329,12 +358,14 @@ std::string distance(const Result& r, const Result& base) {
     const double committed = *transaction * std::max(0.0, r.counter("commits") - later_commits(r)) / r.operations();
     text += fmt::format("  {:8.2f} ns  transactions themselves: an empty one took {:.3g} ns in this run\n", committed,
                         *transaction);
-    text += fmt::format("  {:8.2f} ns  the rest, above all lost overlap: they keep the misses of successive operations apart\n",
-                        rest - committed);
+    text += fmt::format(
+        "  {:8.2f} ns  the rest, above all lost overlap: they keep the misses of successive operations apart\n",
+        rest - committed);
   } else {
-    text += fmt::format("  {:8.2f} ns  the rest: transactions themselves, and misses of successive operations that they keep "
-                        "apart\n",
-                        rest);
+    text += fmt::format(
+        "  {:8.2f} ns  the rest: transactions themselves, and misses of successive operations that they keep "
+        "apart\n",
+        rest);
   }
   return text;
 }
@@ -351,17 +382,21 @@ std::string explained(const Json& document, const Json& base) {
   }
   std::string text = head(r);
   if (status == Status::kNoisy) text += fmt::format("Noisy, so that this is a number of the crowd: {}\n", reason);
-  if (status == Status::kDegraded) text += fmt::format("Degraded, so that this is a number of what ran instead: {}\n", reason);
+  if (status == Status::kDegraded)
+    text += fmt::format("Degraded, so that this is a number of what ran instead: {}\n", reason);
   if (status == Status::kInvalid || status == Status::kFailed) {
-    return text + fmt::format("{}: {}. Its numbers mean nothing.\n", status == Status::kInvalid ? "Invalid" : "Failed", reason);
+    return text + fmt::format("{}: {}. Its numbers mean nothing.\n", status == Status::kInvalid ? "Invalid" : "Failed",
+                              reason);
   }
   if (!base.is_null()) {
-    for (const char* option : {"index", "threads", "threads_per", "pin", "smt", "workload", "keys", "dist", "churn", "negative",
-                               "records", "batch", "batch_order", "value_size", "alloc", "mem", "hugepages", "clear_accessed_s",
-                               "latency_every", "rate", "slo"}) {
+    for (const char* option :
+         {"index",     "threads",          "threads_per",   "pin",   "smt",         "workload",   "keys",  "dist",
+          "churn",     "negative",         "records",       "batch", "batch_order", "value_size", "alloc", "mem",
+          "hugepages", "clear_accessed_s", "latency_every", "rate",  "slo"}) {
       const std::string own = option_at(document, option), of_base = option_at(base, option);
       if (own == of_base) continue;
-      throw InputError(fmt::format("explain: the results differ in {}: {} and {}; only sync may", option, own, of_base));
+      throw InputError(
+          fmt::format("explain: the results differ in {}: {} and {}; only sync may", option, own, of_base));
     }
     const Result of_base(base);
     if (!(of_base.done().per_second > 0)) throw InputError("explain: the result to compare with has no throughput");
@@ -374,7 +409,8 @@ std::string explained(const Json& document, const Json& base) {
   find_latency(r, observations);
   find_counted(r, observations);
   find_rest(r, observations);
-  std::stable_sort(observations.begin(), observations.end(), [](const auto& a, const auto& b) { return a.weight > b.weight; });
+  std::stable_sort(observations.begin(), observations.end(),
+                   [](const auto& a, const auto& b) { return a.weight > b.weight; });
   for (const Observation& observation : observations) text += "- " + observation.text + '\n';
   if (observations.empty()) text += "Nothing stands out.\n";
   return text;
@@ -385,7 +421,8 @@ std::string explain(const std::string& path, const std::string& base_path) {
   Json base;
   if (!base_path.empty()) {
     const std::vector<Json> bases = read_results("explain", base_path);
-    if (bases.size() != 1) throw InputError(fmt::format("explain: '{}' holds {} results; one is needed", base_path, bases.size()));
+    if (bases.size() != 1)
+      throw InputError(fmt::format("explain: '{}' holds {} results; one is needed", base_path, bases.size()));
     base = bases.front();
   }
   std::string text;

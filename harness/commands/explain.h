@@ -9,8 +9,8 @@
 
 namespace latchlab {
 
-/// Dearest first. `base`: a result of the same run under another policy, or null. Throws InputError where the two differ in
-/// more than that.
+/// Dearest first. `base`: a result of the same run under another policy, or null. Throws InputError where the two
+/// differ in more than that.
 [[nodiscard]] std::string explained(const Json& result, const Json& base);
 
 /// All results of a file, beside the one of the other file unless its path is empty.

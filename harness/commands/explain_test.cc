@@ -14,8 +14,9 @@ Json plain() {
   Json r;
   r["status"] = "ok";
   r["reason"] = "";
-  r["config"] = {{"index", "art"}, {"sync", "rtm:20"}, {"threads", 2},         {"workload", "lookup"},     {"keys", "u64"},
-                 {"dist", "uniform"}, {"records", 1000}, {"batch", 1}, {"alloc", "arena+touch"}, {"hugepages", "none"}};
+  r["config"] = {{"index", "art"},         {"sync", "rtm:20"},   {"threads", 2},    {"workload", "lookup"},
+                 {"keys", "u64"},          {"dist", "uniform"},  {"records", 1000}, {"batch", 1},
+                 {"alloc", "arena+touch"}, {"hugepages", "none"}};
   r["machine"] = {{"processors", 2}, {"damon", false}, {"numa_balancing", false}, {"thp", "madvise"}};
   r["placement"] = {{"processors", 2}, {"oversubscribed", false}};
   r["throughput"] = {{"operations", 1'000'000}, {"per_second", 20e6}, {"timed_share", .9}, {"jain", 1.0}};
@@ -23,8 +24,14 @@ Json plain() {
   for (const auto name : kWords<AbortCause>) aborts[std::string(name)] = 0;
   r["sync"] = {{"options", {{"restarts", "20"}, {"respec", "1"}}},
                {"counters",
-                {{"ops", 1'000'000}, {"begins", 1'000'000}, {"commits", 1'000'000}, {"fallbacks", 0}, {"wait_ns", 0},
-                 {"retry_ns", 0}, {"hold_ns", 0}, {"commits_at_2", 0}}},
+                {{"ops", 1'000'000},
+                 {"begins", 1'000'000},
+                 {"commits", 1'000'000},
+                 {"fallbacks", 0},
+                 {"wait_ns", 0},
+                 {"retry_ns", 0},
+                 {"hold_ns", 0},
+                 {"commits_at_2", 0}}},
                {"aborts", aborts},
                {"fallback_rate", 0.0},
                {"restart_rate", nullptr}};
@@ -37,8 +44,9 @@ Json plain() {
 std::string said(const Json& result) { return explained(result, Json()); }
 
 TEST_CASE("what an operation cost comes first, and nothing is said of what does not stand out") {
-  CHECK(said(plain()) == "art under rtm:20, 2 threads, lookup: 100 ns of a processor an operation, as long as 10 dependent cache "
-                         "lines of 10 ns.\nNothing stands out.\n");
+  CHECK(said(plain()) ==
+        "art under rtm:20, 2 threads, lookup: 100 ns of a processor an operation, as long as 10 dependent cache "
+        "lines of 10 ns.\nNothing stands out.\n");
 }
 
 TEST_CASE("of a run that did nothing no cost is told") {
@@ -62,13 +70,15 @@ TEST_CASE("aborts are told by cause with what to try") {
   r["config"]["workload"] = "insert";
   r["config"]["alloc"] = "malloc";
   r["sync"]["aborts"]["zero"] = 21'000;
-  r["sync"]["counters"]["retry_ns"] = 9'000'000;   // of 100 ms
+  r["sync"]["counters"]["retry_ns"] = 9'000'000;  // of 100 ms
   r["sync"]["counters"]["wait_ns"] = 1'000'000;
   r["sync"]["counters"]["hold_ns"] = 2'000'000;
   r["sync"]["counters"]["commits_at_2"] = 50'000;
   const std::string text = said(r);
-  CHECK_THAT(text, Contains("11.0 % of the threads' time was behind a first abort: 9.0 % trying again, 2.0 % with the lock; 1.0 % "
-                            "was waiting"));
+  CHECK_THAT(
+      text,
+      Contains("11.0 % of the threads' time was behind a first abort: 9.0 % trying again, 2.0 % with the lock; 1.0 % "
+               "was waiting"));
   CHECK_THAT(text, Contains("2.1 % aborts an operation by zero: pages of new nodes were not touched before: "
                             "try --alloc=arena+touch"));
   CHECK_THAT(text, Contains("95.0 % of commits were at the first try"));
@@ -85,10 +95,11 @@ TEST_CASE("aborts are told by cause with what to try") {
 }
 
 TEST_CASE("each cause has its own advice") {
-  for (const auto& [cause, advice] : {std::pair{"conflict", "--sync=hybrid"}, std::pair{"capacity", "caches can watch"},
-                                      std::pair{"lock_busy", "respec=1"}, std::pair{"arena", "pool ran dry"},
-                                      std::pair{"debug", "debugger"}, std::pair{"nested", "inside the transaction"},
-                                      std::pair{"retry_only", "no reason"}, std::pair{"explicit_other", "does not use"}}) {
+  for (const auto& [cause, advice] :
+       {std::pair{"conflict", "--sync=hybrid"}, std::pair{"capacity", "caches can watch"},
+        std::pair{"lock_busy", "respec=1"}, std::pair{"arena", "pool ran dry"}, std::pair{"debug", "debugger"},
+        std::pair{"nested", "inside the transaction"}, std::pair{"retry_only", "no reason"},
+        std::pair{"explicit_other", "does not use"}}) {
     Json r = plain();
     CHECK_THAT(said(r), !Contains(advice));
     r["sync"]["aborts"][cause] = 1000;
@@ -118,10 +129,12 @@ TEST_CASE("locks taken are told, and those by choice apart") {
   r["sync"]["fallback_rate"] = 0.3;
   r["sync"]["options"]["restarts"] = "0";
   r["sync"]["options"]["respec"] = "0";
-  CHECK_THAT(said(r), Contains("30.0 % of what could be elided took the lock: 0 restarts are few, try rtm:20; respec=0"));
+  CHECK_THAT(said(r),
+             Contains("30.0 % of what could be elided took the lock: 0 restarts are few, try rtm:20; respec=0"));
   r["sync"]["options"] = Json::object();
   r["sync"]["counters"]["direct_lock"] = 250'000;
-  CHECK_THAT(said(r), Contains("30.0 % of what could be elided took the lock, 25.0 % by choice, because it was cheaper."));
+  CHECK_THAT(said(r),
+             Contains("30.0 % of what could be elided took the lock, 25.0 % by choice, because it was cheaper."));
 }
 
 TEST_CASE("machine and run are told where they are in the numbers") {
@@ -140,7 +153,7 @@ TEST_CASE("machine and run are told where they are in the numbers") {
   CHECK_THAT(after("/sync/restart_rate", .5), Contains("0.5 restarts an operation"));
   const std::string large = after("/limits/footprint_bytes", 1 << 30);
   CHECK_THAT(large, Contains("--hugepages=thp"));
-  CHECK_THAT(large, !Contains("--batch=16"));   // independent lines are hardly cheaper here
+  CHECK_THAT(large, !Contains("--batch=16"));  // independent lines are hardly cheaper here
   Json r = plain();
   r["limits"]["footprint_bytes"] = 1 << 30;
   r["limits"]["independent_ns"] = 1.0;
@@ -162,7 +175,7 @@ TEST_CASE("a collapse that begins in the phase is told, and one that is over is 
   CHECK_THAT(said(r), Contains("collapse"));
   r["sync"]["fallback_rate"] = 1.0;
   CHECK_THAT(said(r), Contains("collapse"));
-  r["sync"]["counters"]["begins"] = 0;   // it ran on its lock
+  r["sync"]["counters"]["begins"] = 0;  // it ran on its lock
   CHECK_THAT(said(r), !Contains("collapse"));
 }
 
@@ -171,16 +184,18 @@ TEST_CASE("what the processor counted is told where it could") {
   const auto event = [](const char* family, const char* name, double count) {
     return Json{{"family", family}, {"name", name}, {"count", {{"per_operation", count}}}};
   };
-  r["pmu"] = {{"events", {event("core", "instructions", 250), {{"family", "core"}, {"name", "cycles"}, {"count", nullptr}}}},
-              {"derived", Json::object()}};
+  r["pmu"] = {
+      {"events", {event("core", "instructions", 250), {{"family", "core"}, {"name", "cycles"}, {"count", nullptr}}}},
+      {"derived", Json::object()}};
   CHECK_THAT(said(r), Contains("Nothing stands out"));
   r["pmu"]["derived"] = {{"instructions_per_cycle", 2.5}, {"aborted_cycles", .009}};
   CHECK_THAT(said(r), Contains("- 250 instructions an operation, 2.5 a cycle.\n") && !Contains("that aborted"));
   r["pmu"]["derived"] = {{"instructions_per_cycle", .5}, {"aborted_cycles", .25}};
   r["pmu"]["events"].push_back(event("cache", "cache-misses", 1.5));
   r["pmu"]["events"].push_back(event("tlb", "dTLB-load-misses", .75));
-  CHECK_THAT(said(r), Contains("25.0 % of the cycles were in transactions that aborted.\n- 250 instructions an operation, 0.5 a "
-                               "cycle; 1.5 misses of the last cache; 0.75 misses of the TLB: it mostly waited for memory."));
+  CHECK_THAT(said(r),
+             Contains("25.0 % of the cycles were in transactions that aborted.\n- 250 instructions an operation, 0.5 a "
+                      "cycle; 1.5 misses of the last cache; 0.75 misses of the TLB: it mostly waited for memory."));
 }
 
 TEST_CASE("a long tail is told, and what falling back has to do with it") {
@@ -190,7 +205,8 @@ TEST_CASE("a long tail is told, and what falling back has to do with it") {
   CHECK_THAT(said(r), !Contains("in a thousand"));
   r["latency"]["all"]["percentiles"][1]["ns"] = 4000;
   CHECK_THAT(said(r), Contains("One call in a thousand took 4000 ns or more, the median 400 ns."));
-  r["latency"]["fell_back"] = {{"percentiles", {{{"percent", 50.0}, {"ns", 2000}}, {{"percent", 99.9}, {"ns", 30'000}}}}};
+  r["latency"]["fell_back"] = {
+      {"percentiles", {{{"percent", 50.0}, {"ns", 2000}}, {{"percent", 99.9}, {"ns", 30'000}}}}};
   CHECK_THAT(said(r), Contains("the median 400 ns; of those that fell back one in a thousand 30.0 us."));
 }
 
@@ -203,9 +219,12 @@ TEST_CASE("of an open loop it is told what a call cost and how long operations w
   CHECK_THAT(said(r), !Contains("waited"));
   // Threads spin while they wait: neither the time nor the counters are the index's alone.
   r["pmu"] = {{"events", Json::array()}, {"derived", {{"instructions_per_cycle", .5}}}};
-  CHECK_THAT(said(r), Contains(".5 a cycle, those among them in which threads waited for operations.\n") && !Contains("memory"));
+  CHECK_THAT(said(r),
+             Contains(".5 a cycle, those among them in which threads waited for operations.\n") && !Contains("memory"));
   r["latency"]["response"]["percentiles"][0]["ns"] = 50'000;
-  CHECK_THAT(said(r), Contains("one in a hundred was done 50.0 us or more after it was due, while one call in a hundred took 400 ns."));
+  CHECK_THAT(
+      said(r),
+      Contains("one in a hundred was done 50.0 us or more after it was due, while one call in a hundred took 400 ns."));
 }
 
 TEST_CASE("of an open loop without latencies nobody knows what an operation takes") {
@@ -215,11 +234,12 @@ TEST_CASE("of an open loop without latencies nobody knows what an operation take
   r["throughput"]["seconds"] = 1.0;
   r["limits"]["chase_ratio"] = nullptr;
   CHECK_THAT(said(r), Catch::StartsWith("art under rtm:20, 2 threads, lookup, of which 1.00 M a second came.\n"));
-  r["sync"]["counters"]["hold_ns"] = 200'000'000;   // of two processors for a second
+  r["sync"]["counters"]["hold_ns"] = 200'000'000;  // of two processors for a second
   CHECK_THAT(said(r), Contains("10.0 % of the threads' time was behind a first abort"));
   Json base = r;
   base["config"]["sync"] = "none";
-  CHECK_THROWS_WITH(explained(r, base), "explain: without --latency nothing says what an operation takes in an open loop");
+  CHECK_THROWS_WITH(explained(r, base),
+                    "explain: without --latency nothing says what an operation takes in an open loop");
   base["config"]["slo"] = "p99:50us";
   CHECK_THROWS_WITH(explained(r, base), "explain: the results differ in slo:  and p99:50us; only sync may");
 }
@@ -242,7 +262,7 @@ TEST_CASE("the distance to another policy is split as far as it was measured, an
   CHECK_THAT(text, Contains("4.00 ns  with the lock"));
   CHECK_THAT(text, Contains("38.00 ns  the rest: transactions themselves"));
   r["limits"]["transaction_ns"] = 20.0;
-  r["sync"]["counters"]["commits_at_2"] = 250'000;   // part of trying again already
+  r["sync"]["counters"]["commits_at_2"] = 250'000;  // part of trying again already
   CHECK_THAT(explained(r, base), Contains("15.00 ns  transactions themselves: an empty one took 20 ns"));
   CHECK_THAT(explained(r, base), Contains("23.00 ns  the rest, above all lost overlap"));
   CHECK_THAT(explained(base, r), Contains("rtm:20 takes 100 ns: this is 0.5 times that, 50 ns less."));
@@ -250,7 +270,7 @@ TEST_CASE("the distance to another policy is split as far as it was measured, an
   base["config"]["records"] = 7;
   CHECK_THROWS_WITH(explained(r, base), "explain: the results differ in records: 1000 and 7; only sync may");
   base["config"]["records"] = 1000;
-  base["config"]["latency_every"] = 1;   // the time of the clock would pass for the policy's
+  base["config"]["latency_every"] = 1;  // the time of the clock would pass for the policy's
   CHECK_THROWS_WITH(explained(r, base), "explain: the results differ in latency_every: 0 and 1; only sync may");
 }
 

@@ -18,7 +18,7 @@ namespace latchlab {
 namespace {
 
 constexpr u32 kSignificantDigits = 2;
-constexpr u32 kSubBuckets = 256;   // what HdrHistogram makes of two digits: half of them for every power of two
+constexpr u32 kSubBuckets = 256;  // what HdrHistogram makes of two digits: half of them for every power of two
 constexpr u32 kSubBits = 8;
 
 /// Where HdrHistogram counts a value.
@@ -57,7 +57,7 @@ std::string payload_of(const Buckets& buckets) {
 std::string deflated(std::string_view data) {
   constexpr std::size_t kMostInBlock = 65'535;
   std::string out = "\x78\x01";
-  u32 low = 1, high = 0;   // Adler-32
+  u32 low = 1, high = 0;  // Adler-32
   for (const char c : data) {
     low = (low + static_cast<unsigned char>(c)) % 65'521;
     high = (high + low) % 65'521;
@@ -107,7 +107,7 @@ Named histograms_of(const Json& latency) {
     if (summary.is_null()) return;
     Buckets buckets = summary.at("histogram").get<Buckets>();
     if (buckets.empty()) return;
-    buckets.back().first = summary.at("max_ns").get<u64>();   // the largest is known better than its bucket says
+    buckets.back().first = summary.at("max_ns").get<u64>();  // the largest is known better than its bucket says
     out.emplace_back(name, std::move(buckets));
   };
   add("all", latency.at("all"));
@@ -143,11 +143,11 @@ std::string hdr_encoded(const Buckets& buckets) {
   std::string plain;
   put_number(plain, kCookie, 4);
   put_number(plain, payload.size(), 4);
-  put_number(plain, 0, 4);   // the index of the first value is 0
+  put_number(plain, 0, 4);  // the index of the first value is 0
   put_number(plain, kSignificantDigits, 4);
-  put_number(plain, 1, 8);   // the smallest value that is told from 0
+  put_number(plain, 1, 8);  // the smallest value that is told from 0
   put_number(plain, buckets.empty() ? 2 : std::max<u64>(buckets.back().first, 2), 8);
-  put_number(plain, std::bit_cast<u64>(1.0), 8);   // a value is as many ns
+  put_number(plain, std::bit_cast<u64>(1.0), 8);  // a value is as many ns
   plain += payload;
   const std::string packed = deflated(plain);
   std::string out;
@@ -159,7 +159,8 @@ std::string hdr_encoded(const Buckets& buckets) {
 std::string hdr_percentiles(const Buckets& buckets) {
   constexpr double kStepsPerHalf = 5;
   const u64 total = total_of(buckets);
-  std::string text = fmt::format("{:>12} {:>14} {:>10} {:>14}\n\n", "Value", "Percentile", "TotalCount", "1/(1-Percentile)");
+  std::string text =
+      fmt::format("{:>12} {:>14} {:>10} {:>14}\n\n", "Value", "Percentile", "TotalCount", "1/(1-Percentile)");
   const auto number = [](u64 value) { return static_cast<double>(value); };
   u64 seen = 0;
   double percent = 0, sum = 0, squares = 0;
@@ -168,7 +169,8 @@ std::string hdr_percentiles(const Buckets& buckets) {
     sum += number(count) * number(last);
     squares += number(count) * number(last) * number(last);
     while (100 * number(seen) / number(total) >= percent) {
-      text += fmt::format("{:12.2f} {:14.12f} {:10} {:14.2f}\n", number(last), percent / 100, seen, 1 / (1 - percent / 100));
+      text += fmt::format("{:12.2f} {:14.12f} {:10} {:14.2f}\n", number(last), percent / 100, seen,
+                          1 / (1 - percent / 100));
       percent += 100 / (kStepsPerHalf * std::exp2(std::floor(std::log2(100 / (100 - percent))) + 1));
       if (seen == total) break;
     }

@@ -44,7 +44,8 @@ Json result_with(const Buckets& own, const Buckets& responses) {
 
 // Both were read by the Python package hdrhistogram 0.10.8, which found these counts at these values.
 TEST_CASE("histograms are encoded as HdrHistogram encodes them", "[hdr]") {
-  CHECK(hdr_encoded({{5, 1}}) == "HISTFAAAADV4AQEqANX/HISTEwAAAAIAAAAAAAAAAgAAAAAAAAABAAAAAAAAAAU/8AAAAAAAAAkCP4MCiw==");
+  CHECK(hdr_encoded({{5, 1}}) ==
+        "HISTFAAAADV4AQEqANX/HISTEwAAAAIAAAAAAAAAAgAAAAAAAAABAAAAAAAAAAU/8AAAAAAAAAkCP4MCiw==");
   CHECK(hdr_encoded({{0, 1}, {1, 2}, {63, 3}, {65, 1}, {1023, 5}, {1055, 1}, {65'535, 300}, {u64{1} << 31, 40'000}}) ==
         "HISTFAAAAEd4AQE8AMP/HISTEwAAABQAAAAAAAAAAgAAAAAAAAABAAAAAIAAAAA/8AAAAAAAAAIEeQYAAvkGCgUC9QvYBP8dgPEEr4sJEQ==");
 }
@@ -79,10 +80,10 @@ TEST_CASE("a log has a line for each histogram, with its name, its length and it
   CHECK_THAT(log, Catch::StartsWith("#[Histogram log format version 1.3]\n"));
   const std::string own = hdr_encoded({{4, 1}}), response = hdr_encoded({{2'000'000, 1}});
   CHECK_THAT(log, Catch::EndsWith("\"Interval_Compressed_Histogram\"\n"
-                                  "Tag=all,0.000,1.500,0.000," + own + "\n" +
-                                  "Tag=all.response,0.000,1.500,2.000," + response + "\n" +
-                                  "Tag=read,0.000,1.500,0.000," + own + "\n" +
-                                  "Tag=read.response,0.000,1.500,2.000," + response + "\n"));
+                                  "Tag=all,0.000,1.500,0.000," +
+                                  own + "\n" + "Tag=all.response,0.000,1.500,2.000," + response + "\n" +
+                                  "Tag=read,0.000,1.500,0.000," + own + "\n" + "Tag=read.response,0.000,1.500,2.000," +
+                                  response + "\n"));
 }
 
 TEST_CASE("of several results one follows the other in a log, and in a distribution they are one", "[hdr]") {
@@ -114,11 +115,12 @@ TEST_CASE("what cannot be exported is said", "[hdr]") {
   const File strange(older.dump());
   CHECK_THROWS_WITH(hdr(strange.path, ""), "hdr: the latencies of '" + strange.path + needed);
   const File none("{}");
-  CHECK_THROWS_WITH(hdr(none.path, ""), "hdr: '" + none.path + "', line 1: not a result; harness --json prints one a line");
+  CHECK_THROWS_WITH(hdr(none.path, ""),
+                    "hdr: '" + none.path + "', line 1: not a result; harness --json prints one a line");
 }
 
-// HdrHistogram's own position of a value, from what it says of its layout: 256 of the smallest values have one each, then every
-// power of two has 128.
+// HdrHistogram's own position of a value, from what it says of its layout: 256 of the smallest values have one each,
+// then every power of two has 128.
 TEST_CASE("every bucket of ours ends where one of HdrHistogram's ends", "[hdr]") {
   Histogram histogram;
   for (u32 bit = 0; bit < 40; ++bit) {

@@ -34,7 +34,7 @@ std::string with_version(const std::string& library) {
   for (const auto& [name, version] : build_info().libraries) {
     if (name == library) return fmt::format("{} {}", name, version);
   }
-  return library;   // somebody's own peer: this build does not know it
+  return library;  // somebody's own peer: this build does not know it
 }
 
 std::string indexes(const Registry& registry) {
@@ -53,13 +53,14 @@ std::string indexes(const Registry& registry) {
       library = pair.library;
     }
     if (!library.empty()) traits.push_back(with_version(library));
-    text += line(index, fmt::format("{}; under {}", fmt::join(traits, ", "),
-                                    fmt::join(registry.policies_of(index), ", "))) +
+    text += line(index,
+                 fmt::format("{}; under {}", fmt::join(traits, ", "), fmt::join(registry.policies_of(index), ", "))) +
             lines(std::ranges::find(registry.pairs(), index, &Pair::index)->index_options);
     const auto member =
         std::ranges::find_if(registry.pairs(), [&](const Pair& pair) { return pair.meant_by.index == index; });
     if (member == registry.pairs().end()) continue;
-    text += fmt::format("    {:<19} means {}, with its options\n", fmt::format("{}=...", member->meant_by.option), member->index);
+    text += fmt::format("    {:<19} means {}, with its options\n", fmt::format("{}=...", member->meant_by.option),
+                        member->index);
   }
   return text;
 }
@@ -85,13 +86,16 @@ std::string workloads(const Registry&) {
       line("  scan_length=100", "pairs that a scan asks for; 1-100: uniform from 1 to 100") +
       line("ycsb-a ... ycsb-f", "YCSB's: read=50,update=50; read=95,update=5; reads; read=95,insert=5 by age;") +
       line("", "scan=95,insert=5; read=50,rmw=50; each under its distribution where --dist says no other") +
-      line("wiscer:FILE", "a workload file of Wiscer, which says the index, the keys, their popularity and the operations;");
+      line("wiscer:FILE",
+           "a workload file of Wiscer, which says the index, the keys, their popularity and the operations;");
   std::string names;
-  for (const Shipped& shipped : shipped_wiscer_files()) names += fmt::format("{}{}", names.empty() ? "" : ", ", shipped.name);
+  for (const Shipped& shipped : shipped_wiscer_files())
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", shipped.name);
   return text + line("", fmt::format("its own are here by name: {}", names)) +
          line("trace:FILE", "every operation of a trace (harness trace convert); those on a key keep their order;") +
          line("", "keys that it reads, updates or erases before it writes them are there when it begins") +
-         line("phases:FILE", "several mixes in turn, a line NAME OPERATIONS WORKLOAD [DISTRIBUTION [CHURN]] each; a row of the") +
+         line("phases:FILE",
+              "several mixes in turn, a line NAME OPERATIONS WORKLOAD [DISTRIBUTION [CHURN]] each; a row of the") +
          line("", "result for each, unless --rows has others");
 }
 
@@ -112,7 +116,8 @@ std::string distributions(const Registry&) {
   return line("uniform", "every record alike") +
          line("zipf:Q", "weight rank^-Q, any Q >= 0, ranks scattered over the records") +
          line("hotspot:F,hits=S", "the share F of the records (0.2) has the share S of the operations (0.8)") +
-         line("self-similar:H", "the share H of the records has 1-H of the operations, and within it again, and so on") +
+         line("self-similar:H",
+              "the share H of the records has 1-H of the operations, and within it again, and so on") +
          line("exponential:A", "weights fall by e^-A from the first rank to the last; YCSB's default is 3.495") +
          line("latest:Q", "zipf:Q (0.99) by age: what was inserted last is the most popular") +
          line("histogram:FILE", "a line for each stretch of ranks: their share of the records, and of the operations");
@@ -123,7 +128,8 @@ std::string arrivals(const Registry&) {
          line("poisson:1M", "as clients come that do not know of each other") +
          line("sine:1M", "the same at a rate that goes up and down around its mean") +
          line("  amplitude=0.5", "share of the mean") + line("  period=10s", "of the sine") +
-         line("trace, trace:2", "as the operations of --workload=trace:FILE came when it was recorded, or twice as fast");
+         line("trace, trace:2",
+              "as the operations of --workload=trace:FILE came when it was recorded, or twice as fast");
 }
 
 std::string traces(const Registry&) {
@@ -137,18 +143,21 @@ std::string allocators(const Registry&) {
          line("tcmalloc", "a call of tcmalloc a node: the process begins again with the library preloaded") +
          line("jemalloc", "the same of jemalloc") + line("mimalloc", "the same of mimalloc") +
          line("tbb",
-              "the same of oneTBB's scalable allocator; with several of these five in a list each run is a process of its own") +
+              "the same of oneTBB's scalable allocator; with several of these five in a list each run is a process of "
+              "its own") +
          line("arena", "a pool a thread; pages are faulted in on first use") +
          line("arena+touch", "a pool a thread; pages are touched before they are handed out");
 }
 
 std::string memory(const Registry&) {
-  return line("first-touch", "the system's rule: the node of the thread that touches a page first, or another where that is full") +
+  return line("first-touch",
+              "the system's rule: the node of the thread that touches a page first, or another where that is full") +
          line("local", "the node of the thread that asks for the memory, and no other") +
          line("interleave", "all nodes in turn, page by page") +
          line("interleave:pin", "those of the processors that --pin names") +
          line("bind:0-1", "these nodes, the nearest first, and no other") +
-         "  With arenas the index's memory alone; with malloc, or an index that has its own memory, all that the threads touch first.\n";
+         "  With arenas the index's memory alone; with malloc, or an index that has its own memory, all that the "
+         "threads touch first.\n";
 }
 
 std::string hugepages(const Registry&) {
@@ -172,7 +181,8 @@ std::string pmu_events_here(const Registry&) {
       const std::string not_here = whys[i].empty() ? "" : "not counted here: " + whys[i];
       const std::string_view both = events[i].here.empty() || not_here.empty() ? "" : "; ";
       const std::string what = events[i].here + std::string(both) + not_here;
-      text += what.empty() ? fmt::format("    {}\n", events[i].name) : fmt::format("    {:<31} {}\n", events[i].name, what);
+      text +=
+          what.empty() ? fmt::format("    {}\n", events[i].name) : fmt::format("    {:<31} {}\n", events[i].name, what);
     }
   }
   return text + line("NAME", "any event of libpfm4, with its parts and modifiers: RETIRED_INSTRUCTIONS:u") +
@@ -187,7 +197,8 @@ std::string reclaimers(const Registry&) {
 }
 
 std::string placements(const Registry&) {
-  return line("compact", "one cluster after the other, socket by socket; a cluster shares an L3 cache and a NUMA node") +
+  return line("compact",
+              "one cluster after the other, socket by socket; a cluster shares an L3 cache and a NUMA node") +
          line("scatter", "sockets in turn, and within them clusters in turn") +
          line("cluster:0-1", "compact within these clusters") + line("socket:0", "compact within these sockets") +
          line("list:0-3,5", "these processors, in this order");
@@ -233,8 +244,8 @@ std::string list_text(const Registry& registry, const std::string& topic) {
     text += fmt::format("{} ({}=)\n{}", known.name, known.option, known.text(registry));
   }
   if (!text.empty()) return text;
-  throw InputError(fmt::format("list: there is no '{}'; there are {}{}", topic,
-                               fmt::join(names, ", "), suggestion(topic, names)));
+  throw InputError(
+      fmt::format("list: there is no '{}'; there are {}{}", topic, fmt::join(names, ", "), suggestion(topic, names)));
 }
 
 }  // namespace latchlab

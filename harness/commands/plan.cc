@@ -16,7 +16,7 @@ struct Sitting {
   std::vector<u32> cpus;
 };
 
-using Place = std::tuple<u32, u32, u32>;   // socket, node (the kernel's number), cluster
+using Place = std::tuple<u32, u32, u32>;  // socket, node (the kernel's number), cluster
 
 std::map<Place, Sitting> sittings(const Seats& seats, const Topology& topology) {
   std::map<u32, Place> place_of;

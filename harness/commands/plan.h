@@ -1,7 +1,7 @@
 #pragma once
 
-// `--topology=MACHINE`: where the threads and the index's memory of each run would be on another machine, by the same rules
-// as a run there. Nothing runs.
+// `--topology=MACHINE`: where the threads and the index's memory of each run would be on another machine, by the same
+// rules as a run there. Nothing runs.
 
 #include <string>
 #include <vector>

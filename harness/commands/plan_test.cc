@@ -31,8 +31,9 @@ std::string plan_of(Plan run, const std::string& machine = kHaswellEp) {
 
 TEST_CASE("a plan says where each thread would run") {
   const std::string plan = plan_of(planned(ThreadsPer::kCluster, 8));
-  CHECK_THAT(plan, Catch::StartsWith("2 sockets, 4 NUMA nodes, 4 clusters, 28 cores, 56 processors (all allowed); a plan: "
-                                     "nothing runs\n"));
+  CHECK_THAT(plan,
+             Catch::StartsWith("2 sockets, 4 NUMA nodes, 4 clusters, 28 cores, 56 processors (all allowed); a plan: "
+                               "nothing runs\n"));
   CHECK_THAT(plan, Catch::Contains("\n  socket 0  node 0  cluster 0  threads 0-1 on processors 0,2\n"));
   CHECK_THAT(plan, Catch::Contains("\n  socket 1  node 3  cluster 3  threads 6-7 on processors 42,44\n"));
   CHECK_THAT(plan_of(planned(ThreadsPer::kRun, 1)), Catch::Contains("cluster 0  thread 0 on processor 0\n"));
@@ -47,8 +48,9 @@ TEST_CASE("a plan says where the memory would come from, or why nothing would ru
   const auto memory = [](Kind kind, std::vector<u32> nodes) {
     return plan_of(planned(ThreadsPer::kSocket, 2, {.kind = kind, .nodes = std::move(nodes), .text = "test"}));
   };
-  CHECK_THAT(memory(Kind::kFirstTouch, {}), Catch::Contains("\n  memory of the index from nodes 0,2, each page on that of the "
-                                                            "thread that touches it first, if it is not full\n"));
+  CHECK_THAT(memory(Kind::kFirstTouch, {}),
+             Catch::Contains("\n  memory of the index from nodes 0,2, each page on that of the "
+                             "thread that touches it first, if it is not full\n"));
   CHECK_THAT(memory(Kind::kLocal, {}), Catch::Contains("from nodes 0,2, each page on that of the thread that asks"));
   CHECK_THAT(memory(Kind::kInterleave, {0, 1, 2, 3}), Catch::Contains("from nodes 0-3 in turn\n"));
   CHECK_THAT(memory(Kind::kBind, {3}), Catch::Contains("from node 3\n"));
@@ -82,7 +84,8 @@ TEST_CASE("a machine is read from a file that hwloc wrote, or from its descripti
   CHECK_THROWS_WITH(Topology::read(path), Catch::Contains("is no topology that lstopo has written as XML"));
   std::remove(path.c_str());
   CHECK_THROWS_WITH(Topology::read(path), Catch::Contains("neither a file that lstopo wrote nor a description"));
-  CHECK_THROWS_WITH(Topology::read("pack:1000 numa:100 core:100 pu:4"), Catch::EndsWith("has more than 8192 processors"));
+  CHECK_THROWS_WITH(Topology::read("pack:1000 numa:100 core:100 pu:4"),
+                    Catch::EndsWith("has more than 8192 processors"));
   CHECK_THROWS_WITH(Topology::read("pack:18446744073709551615 pu:2"), Catch::EndsWith("has more than 8192 processors"));
   CHECK(Topology::read("pack:2 numa:2 core:7 pu:2").processors.size() == 56);
 }

@@ -22,9 +22,9 @@ struct WiscerColumn {
   std::string_view title, family, event;
 };
 constexpr WiscerColumn kCounted[] = {{"Retd. Instructions", "core", "instructions"},
-                               {"L3 Misses", "cache", "cache-misses"},
-                               {"L2 Misses", "l2", "L2-misses"},
-                               {"L1 Misses", "cache", "L1-dcache-load-misses"}};
+                                     {"L3 Misses", "cache", "cache-misses"},
+                                     {"L2 Misses", "l2", "L2-misses"},
+                                     {"L1 Misses", "cache", "L1-dcache-load-misses"}};
 constexpr std::string_view kDisplacement = "Displacement";
 
 /// Returns why a result has no count of this column, or not in each of its rows.
@@ -80,7 +80,8 @@ std::optional<double> counted_as(const Json& row, const std::vector<std::string>
 
 std::string rows_text(const std::string& path) {
   const std::vector<Json> results = read_results("rows", path);
-  const bool named = std::ranges::any_of(results, [](const Json& result) { return !text_at(result, "/rows/0/phase").empty(); });
+  const bool named =
+      std::ranges::any_of(results, [](const Json& result) { return !text_at(result, "/rows/0/phase").empty(); });
   std::string text = "Throughput";
   for (const WiscerColumn& column : kCounted) text += fmt::format(" | {}", column.title);
   text += fmt::format(" | {}{}\n", kDisplacement, named ? " | Phase" : "");
@@ -94,7 +95,8 @@ std::string rows_text(const std::string& path) {
     for (const Json& row : result[rows]) {
       const auto operations = number_at(row, "/operations"), seconds = number_at(row, "/seconds");
       if (!operations || !seconds || !(*seconds > 0)) {
-        throw InputError(fmt::format("rows: '{}' has a row without operations and seconds: no result of harness", path));
+        throw InputError(
+            fmt::format("rows: '{}' has a row without operations and seconds: no result of harness", path));
       }
       text += fmt::format("{:.0f}", *operations / *seconds);
       for (const WiscerColumn& column : kCounted) {
@@ -103,7 +105,8 @@ std::string rows_text(const std::string& path) {
       }
       const auto nodes = number_at(row, "/nodes_per_fetch");
       const std::string name = text_at(row, "/phase");
-      text += " | " + (nodes ? fmt::format("{:.4f}", *nodes) : dashes(kDisplacement, text_at(row, "/nodes_per_fetch_reason")));
+      text += " | " +
+              (nodes ? fmt::format("{:.4f}", *nodes) : dashes(kDisplacement, text_at(row, "/nodes_per_fetch_reason")));
       text += !named ? "\n" : fmt::format(" | {}\n", name.empty() ? "-" : name);
     }
   }

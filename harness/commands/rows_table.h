@@ -6,8 +6,9 @@
 
 namespace latchlab {
 
-/// What `harness rows` prints: a result's rows in Wiscer's columns, and behind them the phase's name where rows have names; `-` for
-/// what was not measured, with a line below that says why. "-" is standard input. Throws InputError for what is no result, or has no rows.
+/// What `harness rows` prints: a result's rows in Wiscer's columns, and behind them the phase's name where rows have
+/// names; `-` for what was not measured, with a line below that says why. "-" is standard input. Throws InputError for
+/// what is no result, or has no rows.
 [[nodiscard]] std::string rows_text(const std::string& path);
 
 }  // namespace latchlab

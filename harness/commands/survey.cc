@@ -21,8 +21,8 @@ namespace latchlab {
 
 namespace {
 
-constexpr u32 kLines = 16384;        // between two looks at the clock
-constexpr u32 kIncrements = 1024;    // likewise
+constexpr u32 kLines = 16384;      // between two looks at the clock
+constexpr u32 kIncrements = 1024;  // likewise
 constexpr std::array<u32, 12> kBatches{1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 24, 32};
 
 /// What each thread measured, in the mean.
@@ -34,9 +34,9 @@ double mean_of(const LimitsPlan& plan, const std::function<double(u32 thread, Ba
   return sum / static_cast<double>(of_threads.size());
 }
 
-/// `kInFlight` chases of a thread side by side. The first is that of limits.h, step for step: on the cycle through all lines. Each
-/// of the others has a way of its own, as far beside the cycle as its offset says: on one and the same whoever comes behind would
-/// find in the cache what others have left there.
+/// `kInFlight` chases of a thread side by side. The first is that of limits.h, step for step: on the cycle through all
+/// lines. Each of the others has a way of its own, as far beside the cycle as its offset says: on one and the same
+/// whoever comes behind would find in the cache what others have left there.
 template <u32 kInFlight>
 class Chases {
  public:
@@ -51,18 +51,21 @@ class Chases {
   /// Goes on for `time_ns`; ns a line.
   double go_on(u64 time_ns) {
     const std::array<u64, kInFlight> offset = offset_;
-    return best_batch_ns(wall_clock(), time_ns, [&] {
-      std::array<u64, kInFlight> here = at_;
-      for (u32 step = 0; step < kLines / kInFlight; ++step) {
-        here[0] = lines_[here[0]].next;
-        for (u32 i = 1; i < kInFlight; ++i) {
-          const u64 next = lines_[here[i]].next + offset[i];
-          here[i] = next - (n_ & (0 - u64{next >= n_}));   // without a branch, which nobody could guess
-        }
-      }
-      at_ = here;
-      for (const u64 line : at_) keep(line);
-    }) / (kLines / kInFlight * kInFlight);
+    return best_batch_ns(wall_clock(), time_ns,
+                         [&] {
+                           std::array<u64, kInFlight> here = at_;
+                           for (u32 step = 0; step < kLines / kInFlight; ++step) {
+                             here[0] = lines_[here[0]].next;
+                             for (u32 i = 1; i < kInFlight; ++i) {
+                               const u64 next = lines_[here[i]].next + offset[i];
+                               // Without a branch, which nobody could guess.
+                               here[i] = next - (n_ & (0 - u64{next >= n_}));
+                             }
+                           }
+                           at_ = here;
+                           for (const u64 line : at_) keep(line);
+                         }) /
+           (kLines / kInFlight * kInFlight);
   }
 
  private:
@@ -74,7 +77,8 @@ class Chases {
 
 /// In turns, as the chase of limits.h, and each thread's best of them.
 template <std::size_t... kIndices>
-std::vector<Survey::Batch> measure_batches(const LimitsPlan& plan, const LineBuffer& buffer, std::index_sequence<kIndices...>) {
+std::vector<Survey::Batch> measure_batches(const LimitsPlan& plan, const LineBuffer& buffer,
+                                           std::index_sequence<kIndices...>) {
   const auto threads = static_cast<u32>(plan.cpus.size());
   std::vector<std::array<double, sizeof...(kIndices)>> of_threads(threads);
   on_seats(plan, [&](u32 t, Barrier& barrier) {
@@ -92,9 +96,11 @@ std::vector<Survey::Batch> measure_batches(const LimitsPlan& plan, const LineBuf
   return batches;
 }
 
-/// Each thread its share of the buffer, again and again, all at the same time; 10^9 bytes a second of all. There is no best batch of
-/// these: one thread's may come while others are kept from their processors. `run` takes the lines from first to end.
-double stream(const LimitsPlan& plan, const LineBuffer& buffer, const std::function<void(Line* first, Line* end)>& run) {
+/// Each thread its share of the buffer, again and again, all at the same time; 10^9 bytes a second of all. There is no
+/// best batch of these: one thread's may come while others are kept from their processors. `run` takes the lines from
+/// first to end.
+double stream(const LimitsPlan& plan, const LineBuffer& buffer,
+              const std::function<void(Line* first, Line* end)>& run) {
   const u64 share = buffer.size() / plan.cpus.size();
   const u64 batch = std::min<u64>(share, kLines);
   const double mean = mean_of(plan, [&](u32 t, Barrier& barrier) {
@@ -128,11 +134,12 @@ void write_lines(Line* first, Line* end) {
   for (Line* line = first; line != end; ++line) {
     line->next = 0;
     for (u64& word : line->rest) word = 0;
-    keep(reinterpret_cast<u64>(line));   // a line at a time, not a call that writes past the caches
+    keep(reinterpret_cast<u64>(line));  // a line at a time, not a call that writes past the caches
   }
 }
 
-// Ways to add one to a number that others add to. The orders of the atomic ones are relaxed: the number publishes nothing.
+// Ways to add one to a number that others add to. The orders of the atomic ones are relaxed: the number publishes
+// nothing.
 struct FetchAdd {
   alignas(kFalseSharingBytes) std::atomic<u64> number{0};
   void add() { number.fetch_add(1, kRelaxed); }
@@ -141,8 +148,7 @@ struct CompareAndSwap {
   alignas(kFalseSharingBytes) std::atomic<u64> number{0};
   void add() {
     u64 seen = number.load(kRelaxed);
-    while (!number.compare_exchange_weak(seen, seen + 1, kRelaxed)) {
-    }
+    while (!number.compare_exchange_weak(seen, seen + 1, kRelaxed)) {}
   }
 };
 template <class Lock>
@@ -160,9 +166,11 @@ double alone_ns(const LimitsPlan& plan) {
   return mean_of(plan, [&](u32, Barrier& barrier) {
     Way own;
     barrier.arrive_and_wait();
-    return best_batch_ns(wall_clock(), plan.time_ns / 4, [&] {
-      for (u32 i = 0; i < kIncrements; ++i) own.add();
-    }) / kIncrements;
+    return best_batch_ns(wall_clock(), plan.time_ns / 4,
+                         [&] {
+                           for (u32 i = 0; i < kIncrements; ++i) own.add();
+                         }) /
+           kIncrements;
   });
 }
 
@@ -216,7 +224,8 @@ void measure_lines(Survey& survey, const LimitsPlan& plan, Progress& progress) {
 }  // namespace
 
 const Survey::Batch& Survey::best_batch() const {
-  return *std::min_element(batches->begin(), batches->end(), [](const Batch& a, const Batch& b) { return a.ns < b.ns; });
+  return *std::min_element(batches->begin(), batches->end(),
+                           [](const Batch& a, const Batch& b) { return a.ns < b.ns; });
 }
 
 Survey survey_limits(const Config& config, const LimitsPlan& plan, const Topology& topology, Progress& progress) {
@@ -230,7 +239,8 @@ Survey survey_limits(const Config& config, const LimitsPlan& plan, const Topolog
     if (!operation.note.empty()) survey.notes.push_back(std::move(operation.note));
     progress.begin("locks", 0, 0);
     survey.locks = {measure_lock<FetchAdd>(plan, "fetch_add"), measure_lock<CompareAndSwap>(plan, "compare_and_swap"),
-                    measure_lock<Locked<SpinLock<Native>>>(plan, "spin"), measure_lock<Locked<std::mutex>>(plan, "mutex")};
+                    measure_lock<Locked<SpinLock<Native>>>(plan, "spin"),
+                    measure_lock<Locked<std::mutex>>(plan, "mutex")};
   } catch (const std::bad_alloc&) {
     leave_out(survey, "no memory for the buffer");
   } catch (const std::system_error& error) {

@@ -20,14 +20,16 @@ class Lines {
   using Raw = u64;
   static constexpr bool kOrdered = false;
   struct Body {
-    static constexpr bool kKeeps = false;   // the trial has nothing to check, and no limits to measure beside it
+    static constexpr bool kKeeps = false;  // the trial has nothing to check, and no limits to measure beside it
   };
   struct Thread {};
 
   /// `index.arg`: how many lines.
   Lines(const Spec&, const MemoryConfig& memory, const Spec& index)
-      : buffer_(std::stoull(*index.arg) * sizeof(Line), memory.thp ? HugePages::kThp : HugePages::kNone, memory.pages) {}
-  Lines(const Spec& sync, const MemoryConfig& memory) : Lines(sync, memory, Spec{.name = "lines", .arg = "1", .options = {}}) {}
+      : buffer_(std::stoull(*index.arg) * sizeof(Line), memory.thp ? HugePages::kThp : HugePages::kNone, memory.pages) {
+  }
+  Lines(const Spec& sync, const MemoryConfig& memory)
+      : Lines(sync, memory, Spec{.name = "lines", .arg = "1", .options = {}}) {}
 
   Thread join() { return {}; }
   std::optional<u64> find(Thread&, u64 key) {
@@ -58,7 +60,8 @@ class Lines {
 
 }  // namespace
 
-OperationCost measure_operation(const Config& config, const LimitsPlan& plan, const Topology& topology, Progress& progress) {
+OperationCost measure_operation(const Config& config, const LimitsPlan& plan, const Topology& topology,
+                                Progress& progress) {
   Config lookups = config;
   lookups.records = plan.footprint / sizeof(Line);
   lookups.index = {.name = "lines", .arg = std::to_string(lookups.records), .options = {}};
@@ -70,7 +73,7 @@ OperationCost measure_operation(const Config& config, const LimitsPlan& plan, co
   lookups.warmup_ns = plan.time_ns / 4;
   lookups.time_ns = 2 * plan.time_ns;
   Plan run = plan_of(lookups, topology);
-  run.pages = plan.pages;   // as the other lines lie, not all with the thread that makes them
+  run.pages = plan.pages;  // as the other lines lie, not all with the thread that makes them
   TrialOf<Lines> trial(run);
   NativeTeam team;
   const TrialResult result = document(run, topology, run_trial(trial, run, topology, team, progress));
@@ -81,7 +84,8 @@ OperationCost measure_operation(const Config& config, const LimitsPlan& plan, co
   } else if (result.status > Status::kNoisy) {
     cost.ns = OrReason<double>::missing(result.reason);
   } else {
-    cost.ns = result.throughput->seconds * 1e9 * *result.placement.processors / static_cast<double>(result.throughput->operations);
+    cost.ns = result.throughput->seconds * 1e9 * *result.placement.processors /
+              static_cast<double>(result.throughput->operations);
   }
   return cost;
 }

@@ -12,8 +12,10 @@ namespace latchlab {
 
 namespace {
 
-/// A line of the table: a name, a number with its unit, and what it is of. Where there is no number its reason stands there.
-std::string line(std::string_view name, const OrReason<double>& value, std::string_view unit, const std::string& meaning) {
+/// A line of the table: a name, a number with its unit, and what it is of. Where there is no number its reason stands
+/// there.
+std::string line(std::string_view name, const OrReason<double>& value, std::string_view unit,
+                 const std::string& meaning) {
   const std::string number = value ? fmt::format("{:.2f}", *value) : std::string("-");
   return fmt::format("{:<17} {:>9} {:<5} {}\n", name, number, value ? unit : "", value ? meaning : value.reason);
 }
@@ -33,7 +35,9 @@ std::string batches_text(const Survey& survey) {
 
 std::string locks_text(const std::vector<Survey::Lock>& locks) {
   if (locks.empty()) return "";
-  const auto ns = [](const OrReason<double>& value) { return value ? fmt::format("{:.2f} ns", *value) : std::string("-"); };
+  const auto ns = [](const OrReason<double>& value) {
+    return value ? fmt::format("{:.2f} ns", *value) : std::string("-");
+  };
   std::string text = fmt::format("\n{:<17} {:>9}     {:>12}   one increment\n", "", "alone", "contended");
   for (const Survey::Lock& lock : locks) {
     text += fmt::format("{:<17} {:>12}  {:>15}\n", lock.name, ns(lock.alone_ns), ns(lock.contended_ns));
@@ -50,9 +54,10 @@ std::vector<std::string> Survey::all_notes() const {
   if (!batches || !limits.chase_ns) return all;
   const auto [less, more] = std::minmax(*limits.chase_ns, batches->front().ns);
   if (more > less * kApart) {
-    all.push_back(fmt::format("a chase alone took {:.3g} ns a line, and {:.3g} as the first of those side by side: something "
-                              "disturbed one of them; run it again",
-                              *limits.chase_ns, batches->front().ns));
+    all.push_back(
+        fmt::format("a chase alone took {:.3g} ns a line, and {:.3g} as the first of those side by side: something "
+                    "disturbed one of them; run it again",
+                    *limits.chase_ns, batches->front().ns));
   }
   return all;
 }
@@ -63,8 +68,9 @@ std::string table_of(const Survey& survey) {
   const std::string footprint = limits.footprint
                                     ? fmt::format("{:.4g} MiB", static_cast<double>(*limits.footprint) / (1 << 20))
                                     : limits.footprint.reason;
-  std::string text = fmt::format("{} thread{}, pin={}, mem={}, {} on {} pages\n\n", config.threads, config.threads == 1 ? "" : "s",
-                                 config.pin.text, config.mem.text, footprint, page_text(limits.page_bytes));
+  std::string text =
+      fmt::format("{} thread{}, pin={}, mem={}, {} on {} pages\n\n", config.threads, config.threads == 1 ? "" : "s",
+                  config.pin.text, config.mem.text, footprint, page_text(limits.page_bytes));
   text += line("cycle", limits.cycle_ns, "ns", gigahertz(limits.cycle_ns));
   text += line("chase", limits.chase_ns, "ns", "a line, whose address is in the one before it");
   text += line("independent", limits.independent_ns, "ns", "a line, all addresses known beforehand");

@@ -61,7 +61,8 @@ TEST_CASE("everything that this machine can do is measured, with a number or a r
     }
     const std::string table = table_of(survey);
     INFO(table);
-    CHECK_THAT(table, Catch::Contains("2 MiB on") && Catch::Contains("chases side by side") && Catch::Contains("mutex"));
+    CHECK_THAT(table,
+               Catch::Contains("2 MiB on") && Catch::Contains("chases side by side") && Catch::Contains("mutex"));
   }
 }
 
@@ -78,8 +79,9 @@ TEST_CASE("a chase alone that took two times far apart is noted, and so is all t
   CHECK(notes_with(225).size() == 1);
   CHECK(notes_with(155).size() == 1);
   survey.notes = {"noisy: others had the processors"};
-  const std::string apart = "a chase alone took 187 ns a line, and 517 as the first of those side by side: something disturbed one of "
-                            "them; run it again";
+  const std::string apart =
+      "a chase alone took 187 ns a line, and 517 as the first of those side by side: something disturbed one of "
+      "them; run it again";
   CHECK(notes_with(517) == Json{"noisy: others had the processors", apart});
   CHECK_THAT(table_of(survey), Catch::Contains("note: noisy: others had the processors\nnote: " + apart + "\n"));
   survey.batches = OrReason<std::vector<Survey::Batch>>::missing("interrupted");
@@ -89,7 +91,8 @@ TEST_CASE("a chase alone that took two times far apart is noted, and so is all t
 TEST_CASE("lines for which there is no memory leave all of it missing, with the reason", "[realtime]") {
   const Survey survey = survey_of(1, u64{1} << 60);
   const Json document = checked_json(survey);
-  for (const char* name : {"footprint_bytes", "chase_ns", "batches", "best_batch", "operation_ns", "read_gb_per_second"}) {
+  for (const char* name :
+       {"footprint_bytes", "chase_ns", "batches", "best_batch", "operation_ns", "read_gb_per_second"}) {
     CHECK(document[std::string(name) + "_reason"] == "no memory for the buffer");
   }
   CHECK_THAT(table_of(survey), Catch::Contains("no memory for the buffer"));

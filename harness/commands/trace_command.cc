@@ -28,7 +28,9 @@ namespace latchlab {
 
 namespace {
 
-std::string info_line(std::string_view name, const std::string& text) { return fmt::format("  {:<13}{}\n", name, text); }
+std::string info_line(std::string_view name, const std::string& text) {
+  return fmt::format("  {:<13}{}\n", name, text);
+}
 
 std::string percent_of(u64 part, u64 all) {
   return fmt::format("{:.1f} %", 100.0 * static_cast<double>(part) / static_cast<double>(all));
@@ -43,8 +45,8 @@ std::string skew_text(const Trace& trace) {
   for (const double share : {.0001, .01, .1}) {
     const u64 hottest = std::max<u64>(1, static_cast<u64>(share * static_cast<double>(counts.size())));
     const u64 sum = std::accumulate(counts.begin(), counts.begin() + static_cast<std::ptrdiff_t>(hottest), u64{0});
-    text += fmt::format("{}{} on {} key{}", text.empty() ? "" : ", ", percent_of(sum, trace.ops().size()), grouped(hottest),
-                        hottest == 1 ? "" : "s");
+    text += fmt::format("{}{} on {} key{}", text.empty() ? "" : ", ", percent_of(sum, trace.ops().size()),
+                        grouped(hottest), hottest == 1 ? "" : "s");
   }
   return text;
 }
@@ -67,16 +69,17 @@ std::string info(const std::string& path) {
   }
   const auto mean = [](u64 sum, u64 count) { return static_cast<double>(sum) / static_cast<double>(count); };
   std::string text = info_line("operations", fmt::format("{}: {}", grouped(all), kinds));
-  text += info_line("keys", fmt::format("{}, {:.1f} bytes on average, at most {}; {} were there before (those not written first)",
-                                   grouped(trace.keys()), mean(key_bytes, trace.keys()), longest_key, grouped(trace.loaded())));
-  text += info_line("values", fmt::format("{:.1f} bytes on average, at most {}", mean(values.bytes, std::max<u64>(values.count, 1)),
-                                          values.longest));
+  text += info_line(
+      "keys", fmt::format("{}, {:.1f} bytes on average, at most {}; {} were there before (those not written first)",
+                          grouped(trace.keys()), mean(key_bytes, trace.keys()), longest_key, grouped(trace.loaded())));
+  text += info_line("values", fmt::format("{:.1f} bytes on average, at most {}",
+                                          mean(values.bytes, std::max<u64>(values.count, 1)), values.longest));
   text += info_line("skew", skew_text(trace));
   if (!trace.has_times()) return text + info_line("times", "none");
   const double seconds = static_cast<double>(trace.ops().back().time_ns) / 1e9;
   return text + info_line("times", seconds > 0 ? fmt::format("{:.0f} s, {} operations/s on average", seconds,
-                                                        short_number(static_cast<double>(all) / seconds))
-                                          : "all operations in one second");
+                                                             short_number(static_cast<double>(all) / seconds))
+                                               : "all operations in one second");
 }
 
 /// Throws InputError where the one would take the place of the other.
@@ -100,7 +103,7 @@ std::string run_trace_command(const TraceCommand& command) {
   check_differ(command.from == "-" ? "/dev/stdin" : command.from, command.to);
   const std::filesystem::path folder = std::filesystem::path(command.to).parent_path();
   NewFile::remove_abandoned(folder.empty() ? "." : folder);
-  NewFile to("trace", command.to);   // before hours of reading, since it may fail
+  NewFile to("trace", command.to);  // before hours of reading, since it may fail
   TraceWriter writer(available_memory());
   const bool has_times = read_trace(command.format, command.from, writer);
   writer.write(to, has_times);
@@ -114,19 +117,21 @@ std::string write_requests(const Plan& plan) {
   NewFile to("trace", plan.requests_to);
   TraceWriter writer(available_memory(), TraceWriter::Loaded::kByCaller);
   const KeySet keys(config.keys, config.seed);
-  const auto stream =
-      plan.workload->stream(config.seed, kMeasuredPhase, keys, 1, Distribution(config.distribution), config.records, Churn());
+  const auto stream = plan.workload->stream(config.seed, kMeasuredPhase, keys, 1, Distribution(config.distribution),
+                                            config.records, Churn());
   const auto text_of = [](const std::array<char, 8>& bytes) { return std::string_view(bytes.data(), bytes.size()); };
   for (u64 n = 0; n < config.records; ++n) writer.load(text_of(as_bytes(keys.key<u64>(n))));
   std::vector<Op> ops(Mix::kBlock), gets;
   for (u64 first = 0; first < config.ops; first += ops.size()) {
     ops.resize(std::min<u64>(ops.size(), config.ops - first));
     stream->fill(first, ops, gets);
-    for (const Op& op : ops) writer.add(0, text_of(as_bytes(op.key)), op.kind, about(op.kind).erases ? 0 : kPlainValueBytes);
+    for (const Op& op : ops)
+      writer.add(0, text_of(as_bytes(op.key)), op.kind, about(op.kind).erases ? 0 : kPlainValueBytes);
   }
   writer.write(to, false);
   to.keep();
-  return info_line("written to", fmt::format("{0}; --workload=trace:{0} replays it", plan.requests_to)) + info(plan.requests_to);
+  return info_line("written to", fmt::format("{0}; --workload=trace:{0} replays it", plan.requests_to)) +
+         info(plan.requests_to);
 }
 
 }  // namespace latchlab

@@ -20,15 +20,27 @@ namespace {
 
 /// Whether this member of the configuration is an option that changes a result.
 bool is_option(const std::string& key) {
-  constexpr std::string_view kNone[] = {"point", "index_options", "key_kind", "key_file", "trace", "wiscer", "phases", "strict"};
+  constexpr std::string_view kNone[] = {"point", "index_options", "key_kind", "key_file",
+                                        "trace", "wiscer",        "phases",   "strict"};
   return std::ranges::count(kNone, key) == 0 && !key.ends_with("_reason");
 }
 
 // Beside the options, in what results may differ.
-constexpr const char* kSurroundings[] = {
-    "/machine/hostname", "/machine/model",          "/machine/microcode", "/machine/topology_digest", "/machine/kernel",
-    "/machine/governor", "/machine/numa_balancing", "/machine/thp",       "/machine/damon",           "/build/commit",
-    "/build/dirty",      "/build/compiler",         "/build/flags",       "/build/type",              "/schema_version"};
+constexpr const char* kSurroundings[] = {"/machine/hostname",
+                                         "/machine/model",
+                                         "/machine/microcode",
+                                         "/machine/topology_digest",
+                                         "/machine/kernel",
+                                         "/machine/governor",
+                                         "/machine/numa_balancing",
+                                         "/machine/thp",
+                                         "/machine/damon",
+                                         "/build/commit",
+                                         "/build/dirty",
+                                         "/build/compiler",
+                                         "/build/flags",
+                                         "/build/type",
+                                         "/schema_version"};
 // What a workload's file says: files of one name may be others.
 constexpr const char* kFiles[] = {"/config/trace/checksum", "/config/wiscer", "/config/phases"};
 
@@ -36,7 +48,8 @@ constexpr const char* kFiles[] = {"/config/trace/checksum", "/config/wiscer", "/
 using Words = std::vector<std::set<std::string>>;
 
 /// `read`: from a document, at that place.
-Words words_at(const std::vector<ResultSet>& sets, const std::string& place, std::string (*read)(const Json&, const std::string&)) {
+Words words_at(const std::vector<ResultSet>& sets, const std::string& place,
+               std::string (*read)(const Json&, const std::string&)) {
   Words words;
   for (const ResultSet& set : sets) {
     words.emplace_back();
@@ -62,7 +75,7 @@ struct Options {
 };
 
 Options sort_options(const std::vector<ResultSet>& sets) {
-  std::vector<std::string> keys;   // in the order of the documents
+  std::vector<std::string> keys;  // in the order of the documents
   for (const ResultSet& set : sets) {
     for (const Json& document : set.documents) {
       for (const auto& [key, value] : document["config"].items()) {
@@ -97,7 +110,8 @@ std::vector<std::string> differences(const std::vector<ResultSet>& sets, std::sp
     std::vector<std::string> parts;
     for (std::size_t i = 0; i < sets.size(); ++i) {
       all.insert(words[i].begin(), words[i].end());
-      if (!words[i].empty()) parts.push_back(fmt::format("{} ({})", fmt::join(words[i], ", "), static_cast<char>('a' + i)));
+      if (!words[i].empty())
+        parts.push_back(fmt::format("{} ({})", fmt::join(words[i], ", "), static_cast<char>('a' + i)));
     }
     if (all.size() <= 1) continue;
     notes.push_back(fmt::format("they differ in {}: {}", place.substr(1), fmt::join(parts, ", ")));
@@ -110,10 +124,11 @@ std::optional<u32> block_of(const Json& document) {
   return block ? std::optional(static_cast<u32>(*block)) : std::nullopt;
 }
 
-/// Whether all variants that have any documents have one for each of the same blocks, and every block began after the one before it
-/// had. Then sorts them by block. Blocks of two sessions have the same numbers and are not the same blocks.
+/// Whether all variants that have any documents have one for each of the same blocks, and every block began after the
+/// one before it had. Then sorts them by block. Blocks of two sessions have the same numbers and are not the same
+/// blocks.
 bool sort_by_block(std::vector<ResultSet>& sets) {
-  std::map<u32, std::vector<std::string>> begun;   // when the runs of each block began: ISO 8601, which sorts
+  std::map<u32, std::vector<std::string>> begun;  // when the runs of each block began: ISO 8601, which sorts
   for (ResultSet& set : sets) {
     std::set<u32> own;
     for (const Json& document : set.documents) {
@@ -137,7 +152,8 @@ bool sort_by_block(std::vector<ResultSet>& sets) {
   return true;
 }
 
-/// That sets which differ in no option that says so did other operations, at a point; empty if they did the same, or do not say.
+/// That sets which differ in no option that says so did other operations, at a point; empty if they did the same, or do
+/// not say.
 std::string other_operations(const std::vector<ResultSet>& sets, const Options& options) {
   constexpr const char* kSaid[] = {"workload", "keys", "dist", "churn", "negative", "records", "seed"};
   for (const char* option : kSaid) {
@@ -158,10 +174,12 @@ std::string other_operations(const std::vector<ResultSet>& sets, const Options& 
 std::vector<std::string> notes_of(const std::vector<ResultSet>& sets, const Options& options, bool alike) {
   std::vector<std::string> notes;
   if (!options.differ_in("workload")) notes = differences(sets, kFiles);
-  if (alike && options.differ.empty() && notes.empty()) notes.emplace_back("they do not differ in options, machine or build");
+  if (alike && options.differ.empty() && notes.empty())
+    notes.emplace_back("they do not differ in options, machine or build");
   if (options.differ_in("latency_every")) {
-    notes.emplace_back("they differ in how many calls are timed, and timed calls overlap with no others: throughput is less with "
-                       "more");
+    notes.emplace_back(
+        "they differ in how many calls are timed, and timed calls overlap with no others: throughput is less with "
+        "more");
   }
   if (std::string note = other_operations(sets, options); !note.empty()) notes.push_back(std::move(note));
   return notes;
@@ -180,7 +198,8 @@ Comparison compare_point(std::vector<ResultSet> sets, const Options& options, u6
     if (!options.differ.empty() && !sets[i].documents.empty()) {
       variant.command += "  " + options_text(sets[i].documents.front(), options.differ);
     }
-    for (Json& document : sets[i].documents) variant.replicates.push_back(replicate_of(std::move(document), "no result"));
+    for (Json& document : sets[i].documents)
+      variant.replicates.push_back(replicate_of(std::move(document), "no result"));
     comparison.variants.push_back(std::move(variant));
   }
   return comparison;
@@ -199,7 +218,7 @@ std::vector<Comparison> compare(std::vector<ResultSet> sets, u64 seed) {
   const Options options = sort_options(sets);
   const std::vector<std::string> surroundings = differences(sets, kSurroundings);
 
-  std::vector<std::string> points;   // in the order of the first set, then of the others
+  std::vector<std::string> points;  // in the order of the first set, then of the others
   std::map<std::string, std::vector<ResultSet>> at;
   for (std::size_t i = 0; i < sets.size(); ++i) {
     for (Json& document : sets[i].documents) {
@@ -221,7 +240,8 @@ std::vector<Comparison> compare(std::vector<ResultSet> sets, u64 seed) {
       if (set.documents.empty()) missing.push_back(set.name);
     }
     if (of_point.front().documents.empty() || missing.size() + 1 >= sets.size()) {
-      not_compared.push_back(fmt::format("not compared: {}, of which there is none in {}", point, fmt::join(missing, " and in ")));
+      not_compared.push_back(
+          fmt::format("not compared: {}, of which there is none in {}", point, fmt::join(missing, " and in ")));
       continue;
     }
     std::vector<std::string> notes = surroundings;
@@ -242,7 +262,8 @@ std::vector<Comparison> compare(std::vector<ResultSet> sets, u64 seed) {
 
 std::vector<Comparison> compare(const CompareCommand& command) {
   std::vector<ResultSet> sets;
-  for (const std::string& path : command.paths) sets.push_back({.name = path, .documents = read_results("compare", path)});
+  for (const std::string& path : command.paths)
+    sets.push_back({.name = path, .documents = read_results("compare", path)});
   return compare(std::move(sets), command.seed);
 }
 

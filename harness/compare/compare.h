@@ -7,11 +7,11 @@
 //   an option with several words in any argument (--threads=1..8)            makes points: each is compared by itself
 //   the rest                                                                 is common to all
 //
-// Replicates are the documents of an argument at one point. Where they are of blocks that ran interleaved (harness ab, harness
-// experiment), they are compared block by block.
+// Replicates are the documents of an argument at one point. Where they are of blocks that ran interleaved (harness ab,
+// harness experiment), they are compared block by block.
 //
-// Machines and builds may differ, and so may records or keys: somebody wants to know what a new processor or an old commit is
-// worth. But no verdict is said without saying in what they differ.
+// Machines and builds may differ, and so may records or keys: somebody wants to know what a new processor or an old
+// commit is worth. But no verdict is said without saying in what they differ.
 
 #include <string>
 #include <vector>
@@ -21,8 +21,8 @@
 
 namespace latchlab {
 
-/// One comparison for each point that the first argument and another one have. Throws InputError where there is none, and for
-/// what is no result.
+/// One comparison for each point that the first argument and another one have. Throws InputError where there is none,
+/// and for what is no result.
 [[nodiscard]] std::vector<Comparison> compare(const CompareCommand& command);
 
 /// The same of documents that are read already, those of each argument by its name.

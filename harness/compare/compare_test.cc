@@ -15,8 +15,13 @@ using Catch::Contains;
 
 Json result_of(const std::string& sync, int threads, double per_second) {
   return {{"status", "ok"},
-          {"config", {{"point", sync}, {"index", "art"}, {"sync", sync}, {"threads", threads}, {"time_s", nullptr},
-                      {"time_s_reason", "why"}}},
+          {"config",
+           {{"point", sync},
+            {"index", "art"},
+            {"sync", sync},
+            {"threads", threads},
+            {"time_s", nullptr},
+            {"time_s_reason", "why"}}},
           {"machine", {{"model", "Latch 9000"}}},
           {"build", {{"commit", "abc"}}},
           {"throughput", {{"per_second", per_second}}},
@@ -57,7 +62,8 @@ TEST_CASE("what differs between two sets is what is compared") {
   CHECK(c.variants[1].verdict == "slower");
   CHECK(c.variants[1].contrast->ratio == Approx(.9));
   CHECK(c.notes.empty());
-  CHECK_THAT(table_of(c), Catch::StartsWith("results that no blocks pair (seed 1)\n\na  A  sync=none\nb  B  sync=olc\n"));
+  CHECK_THAT(table_of(c),
+             Catch::StartsWith("results that no blocks pair (seed 1)\n\na  A  sync=none\nb  B  sync=olc\n"));
 }
 
 TEST_CASE("what varies within a set makes points, each of which is compared by itself") {
@@ -81,10 +87,10 @@ TEST_CASE("the comparisons of one command are corrected together") {
 TEST_CASE("results of blocks that ran interleaved are compared block by block") {
   const ResultSet a = in_blocks(set_of("A", "none", 1e6), 10);
   ResultSet b = in_blocks(set_of("B", "olc", 9e5), 40);
-  std::reverse(b.documents.begin(), b.documents.end());   // as a folder may list them
+  std::reverse(b.documents.begin(), b.documents.end());  // as a folder may list them
   const Comparison c = only(compare({a, b}, 1));
   CHECK(c.paired);
-  CHECK(c.variants[1].contrast->interval.low == Approx(.9));   // every block agrees
+  CHECK(c.variants[1].contrast->interval.low == Approx(.9));  // every block agrees
   CHECK_THAT(table_of(c), Catch::StartsWith("results of the same blocks, compared block by block"));
   // Blocks of another session have the same numbers, and a set that lacks one has other blocks.
   CHECK_FALSE(only(compare({a, in_blocks(set_of("B", "olc", 9e5), 40, 1)}, 1)).paired);
@@ -113,8 +119,9 @@ TEST_CASE("other machines and builds are compared, and said") {
                                             "they differ in build/commit: abc (a), def (b)"});
   CHECK_THAT(table_of(c), Contains("\nthey differ in build/commit: abc (a), def (b)\n"));
   // Two machines in each are as bad.
-  CHECK(only(compare({b, b}, 1)).notes ==
-        std::vector<std::string>{"they differ in machine/model: Latch 9000, Latch 9001 (a), Latch 9000, Latch 9001 (b)"});
+  CHECK(
+      only(compare({b, b}, 1)).notes ==
+      std::vector<std::string>{"they differ in machine/model: Latch 9000, Latch 9001 (a), Latch 9000, Latch 9001 (b)"});
   CHECK(only(compare({set_of("A", "none", 1e6), set_of("B", "none", 1e6)}, 1)).notes ==
         std::vector<std::string>{"they do not differ in options, machine or build"});
 }
@@ -138,7 +145,8 @@ TEST_CASE("sets of which more calls are timed in the one are compared, and it is
   const Comparison c = only(compare({timed, untimed}, 1));
   REQUIRE(c.notes.size() == 1);
   CHECK_THAT(c.notes[0], Contains("timed calls overlap with no others"));
-  CHECK(only(compare({timed, timed}, 1)).notes == std::vector<std::string>{"they do not differ in options, machine or build"});
+  CHECK(only(compare({timed, timed}, 1)).notes ==
+        std::vector<std::string>{"they do not differ in options, machine or build"});
 }
 
 TEST_CASE("an older result is of the plain defaults of options that came later") {
@@ -163,8 +171,10 @@ TEST_CASE("workload files of one name that say something else are said to differ
     return set;
   };
   for (const char* place : {"wiscer", "phases"}) {
-    const Comparison c = only(compare({with("A", place, R"([{"name": "warm"}])"), with("B", place, R"([{"name": "cold"}])")}, 1));
-    CHECK(c.notes == std::vector<std::string>{fmt::format(R"(they differ in config/{}: [{{"name":"warm"}}] (a), [{{"name":"cold"}}] (b))", place)});
+    const Comparison c =
+        only(compare({with("A", place, R"([{"name": "warm"}])"), with("B", place, R"([{"name": "cold"}])")}, 1));
+    CHECK(c.notes == std::vector<std::string>{fmt::format(
+                         R"(they differ in config/{}: [{{"name":"warm"}}] (a), [{{"name":"cold"}}] (b))", place)});
   }
 }
 
@@ -182,7 +192,8 @@ TEST_CASE("workload files are not said to differ where the workload does, betwee
   constexpr const char* kCold = R"([{"name": "cold"}])";
   CHECK(only(compare({with("A", "none", "phases:x", kWarm), with("B", "none", "phases:y", kCold)}, 1)).notes.empty());
   const ResultSet a = both(with("A", "none", "phases:x", kWarm), with("A", "none", "phases:y", kCold));
-  for (const Comparison& c : compare({a, both(with("B", "olc", "phases:x", kWarm), with("B", "olc", "phases:y", kCold))}, 1)) {
+  for (const Comparison& c :
+       compare({a, both(with("B", "olc", "phases:x", kWarm), with("B", "olc", "phases:y", kCold))}, 1)) {
     CHECK(c.notes.empty());
   }
   const auto changed = compare({a, both(with("B", "olc", "phases:x", kWarm), with("B", "olc", "phases:y", kWarm))}, 1);
@@ -192,21 +203,24 @@ TEST_CASE("workload files are not said to differ where the workload does, betwee
 }
 
 TEST_CASE("blocks are paired although one of three sets has nothing at a point") {
-  const auto all = compare({in_blocks(set_of("A", "none", 1e6, {1, 2}), 10), in_blocks(set_of("B", "olc", 9e5, {1, 2}), 40),
-                            in_blocks(set_of("C", "rtm", 8e5, {2}), 50)}, 1);
+  const auto all =
+      compare({in_blocks(set_of("A", "none", 1e6, {1, 2}), 10), in_blocks(set_of("B", "olc", 9e5, {1, 2}), 40),
+               in_blocks(set_of("C", "rtm", 8e5, {2}), 50)},
+              1);
   REQUIRE(all.size() == 2);
   for (const Comparison& c : all) CHECK(c.variants[1].contrast->replicates == 10);
   ResultSet a = in_blocks(set_of("A", "none", 1e6, {1}), 10), b = in_blocks(set_of("B", "olc", 9e5, {1}), 40);
   ResultSet c = in_blocks(set_of("C", "rtm", 8e5, {1}), 50);
   for (ResultSet* set : {&a, &b}) {
-    for (Json more : in_blocks(set_of(set->name, set == &a ? "none" : "olc", 1e6, {2}), set == &a ? 20 : 30).documents) {
+    for (Json more :
+         in_blocks(set_of(set->name, set == &a ? "none" : "olc", 1e6, {2}), set == &a ? 20 : 30).documents) {
       set->documents.push_back(std::move(more));
     }
   }
   const auto two = compare({a, b, c}, 1);
   REQUIRE(two.size() == 2);
   CHECK(two[0].paired);
-  CHECK(two[1].paired);   // where there is nothing of c
+  CHECK(two[1].paired);  // where there is nothing of c
 }
 
 TEST_CASE("sets that say the same and did other operations are compared, and it is said") {
@@ -218,18 +232,21 @@ TEST_CASE("sets that say the same and did other operations are compared, and it 
     return set;
   };
   const auto notes = [](ResultSet a, ResultSet b) { return compare({std::move(a), std::move(b)}, 1).front().notes; };
-  const std::vector<std::string> others{"they did not do the same operations: the fingerprints of their streams differ"};
-  const ResultSet a = with_stream(set_of("A", "none", 1e6, {1, 2}), 7), b = with_stream(set_of("B", "olc", 1e6, {1, 2}), 8);
+  const std::vector<std::string> others{
+      "they did not do the same operations: the fingerprints of their streams differ"};
+  const ResultSet a = with_stream(set_of("A", "none", 1e6, {1, 2}), 7),
+                  b = with_stream(set_of("B", "olc", 1e6, {1, 2}), 8);
   for (const Comparison& c : compare({a, b}, 1)) CHECK(c.notes == others);
   // At one point only.
   ResultSet mixed = with_stream(set_of("B", "olc", 1e6, {1}), 7);
-  for (Json& document : with_stream(set_of("B", "olc", 1e6, {2}), 8).documents) mixed.documents.push_back(std::move(document));
+  for (Json& document : with_stream(set_of("B", "olc", 1e6, {2}), 8).documents)
+    mixed.documents.push_back(std::move(document));
   const auto two = compare({a, mixed}, 1);
   CHECK(two[0].notes.empty());
   CHECK(two[1].notes == others);
   CHECK(notes(a, with_stream(set_of("B", "olc", 1e6, {1, 2}), 7)).empty());
-  CHECK(notes(a, set_of("B", "olc", 1e6, {1, 2})).empty());   // an older result does not say
-  CHECK(notes(a, with_stream(set_of("B", "olc", 1e6, {1, 2}), 100)).empty());   // the records say it
+  CHECK(notes(a, set_of("B", "olc", 1e6, {1, 2})).empty());                    // an older result does not say
+  CHECK(notes(a, with_stream(set_of("B", "olc", 1e6, {1, 2}), 100)).empty());  // the records say it
 }
 
 TEST_CASE("sets without a point in common are refused, and so is what is no result") {

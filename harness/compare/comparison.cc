@@ -20,7 +20,8 @@ using Figures = OrReason<std::vector<double>>;
 /// One count by another. Without transactions there are no aborts, and no ratio to anything.
 Figure ratio_of(const TrialResult& trial, u64 above, u64 below) {
   if (!trial.sync.aborts) return Figure::missing(trial.sync.aborts.reason);
-  return below > 0 ? Figure(static_cast<double>(above) / static_cast<double>(below)) : Figure::missing("there were none");
+  return below > 0 ? Figure(static_cast<double>(above) / static_cast<double>(below))
+                   : Figure::missing("there were none");
 }
 
 /// A figure of every replicate that counts.
@@ -57,15 +58,17 @@ void find_figures(VariantSummary& variant) {
   const auto figures = [&](const auto& read) { return figures_of(variant, read); };
   const SyncStats::Counts none;
   variant.bytes_per_key = median_of(figures([](const TrialResult& t) { return t.memory.bytes_per_key; }));
-  variant.page_bytes = agreed(figures(
-      [](const TrialResult& t) { return then(t.memory.page_bytes, [](u64 bytes) { return static_cast<double>(bytes); }); }));
+  variant.page_bytes = agreed(figures([](const TrialResult& t) {
+    return then(t.memory.page_bytes, [](u64 bytes) { return static_cast<double>(bytes); });
+  }));
   variant.fallback_rate = median_of(figures([](const TrialResult& t) { return t.sync.fallback_rate; }));
   variant.commits_per_begin = median_of(figures([&](const TrialResult& t) {
     const SyncStats::Counts& counters = t.sync.counters ? *t.sync.counters : none;
     return ratio_of(t, count_of(counters, "commits"), count_of(counters, "begins"));
   }));
   variant.zero_aborts_per_operation = median_of(figures([&](const TrialResult& t) {
-    return ratio_of(t, count_of(t.sync.aborts ? *t.sync.aborts : none, "zero"), t.throughput ? t.throughput->operations : 0);
+    return ratio_of(t, count_of(t.sync.aborts ? *t.sync.aborts : none, "zero"),
+                    t.throughput ? t.throughput->operations : 0);
   }));
 }
 
@@ -86,8 +89,9 @@ void summarize_alone(VariantSummary& variant) {
     variant.quartiles = OrReason<Interval>::missing(variant.median.reason);
   } else {
     variant.median = median(values);
-    variant.quartiles = values.size() > 1 ? OrReason(Interval{.low = quantile(values, 0.25), .high = quantile(values, 0.75)})
-                                          : OrReason<Interval>::missing("one replicate has no quartiles");
+    variant.quartiles = values.size() > 1
+                            ? OrReason(Interval{.low = quantile(values, 0.25), .high = quantile(values, 0.75)})
+                            : OrReason<Interval>::missing("one replicate has no quartiles");
   }
   variant.response_ns = response_of(variant);
   find_figures(variant);
@@ -95,7 +99,8 @@ void summarize_alone(VariantSummary& variant) {
 }
 
 bool any_flagged(const VariantSummary& variant) {
-  return std::any_of(variant.replicates.begin(), variant.replicates.end(), [](const auto& r) { return !r.flags.empty(); });
+  return std::any_of(variant.replicates.begin(), variant.replicates.end(),
+                     [](const auto& r) { return !r.flags.empty(); });
 }
 
 /// Over the replicates, or blocks, that `use` takes.
@@ -103,7 +108,8 @@ OrReason<Contrast> contrast_of(const Comparison& comparison, const VariantSummar
                                const std::function<bool(const Replicate&)>& use) {
   const VariantSummary& base = comparison.variants.front();
   if (variant.median && base.median && bool{variant.response_ns} != bool{base.response_ns}) {
-    return OrReason<Contrast>::missing("response times of a given rate do not compare with the throughput of a run that has none");
+    return OrReason<Contrast>::missing(
+        "response times of a given rate do not compare with the throughput of a run that has none");
   }
   const auto rate = [&](const VariantSummary& of, std::size_t i) {
     const bool used = i < of.replicates.size() && use(of.replicates[i]) && *of.replicates[i].per_second > 0;
@@ -119,11 +125,10 @@ OrReason<Contrast> contrast_of(const Comparison& comparison, const VariantSummar
     if (own && (of_base || !paired)) rates.push_back(*own);
   }
   if (base_rates.empty() || rates.empty()) {
-    return OrReason<Contrast>::missing(!variant.median ? variant.median.reason
-                                       : paired ? fmt::format("there is no block in which both {} and {} count",
-                                                              base.name, variant.name)
-                                                : fmt::format("no replicate of {} counts",
-                                                              rates.empty() ? variant.name : base.name));
+    return OrReason<Contrast>::missing(
+        !variant.median ? variant.median.reason
+        : paired        ? fmt::format("there is no block in which both {} and {} count", base.name, variant.name)
+                        : fmt::format("no replicate of {} counts", rates.empty() ? variant.name : base.name));
   }
   const auto contrast = paired ? paired_contrast : unpaired_contrast;
   return contrast(base_rates, rates, comparison.seed, 10'000);
@@ -150,11 +155,10 @@ std::string bad_replicates(const VariantSummary& variant) {
     if (!replicate.counts() && bad++ == 0) status = replicate.status;
   }
   return bad == 0 ? ""
-                  : fmt::format("{} of {} replicates of {} {}", bad, variant.replicates.size(), variant.name,
-                                status);
+                  : fmt::format("{} of {} replicates of {} {}", bad, variant.replicates.size(), variant.name, status);
 }
 
-void correct_all(std::vector<Comparison>& comparisons, OrReason<Contrast> VariantSummary::*which) {
+void correct_all(std::vector<Comparison>& comparisons, OrReason<Contrast> VariantSummary::* which) {
   std::vector<Contrast*> family;
   for (Comparison& comparison : comparisons) {
     for (VariantSummary& variant : comparison.variants) {
@@ -169,11 +173,13 @@ std::string judge_open_loop(Replicate& replicate) {
   const TrialResult& trial = replicate.trial;
   if (!option_at(replicate.document, "rate").empty()) {
     if (trial.offer && trial.offer->late) {
-      return "its threads could not bear its --rate: what waits is a queue that grows, and its p99 says how long it was looked at";
+      return "its threads could not bear its --rate: what waits is a queue that grows, and its p99 says how long it "
+             "was looked at";
     }
     if (trial.latency && trial.latency->response) replicate.response_ns = time_at(*trial.latency->response, 99);
     if (replicate.response_ns == 0.) replicate.response_ns.reset();
-    if (!replicate.response_ns) return "its throughput is its --rate, and without a p99 of --latency nothing says how fast it was";
+    if (!replicate.response_ns)
+      return "its throughput is its --rate, and without a p99 of --latency nothing says how fast it was";
   } else if (const std::string slo = option_at(replicate.document, "slo"); !slo.empty()) {
     using enum RateSearch::Answer;
     const auto answer = trial.slo ? trial.slo->answer : kUnfinished;
@@ -245,9 +251,9 @@ void summarize(std::vector<Comparison>& comparisons) {
   for (Comparison& comparison : comparisons) {
     for (VariantSummary& variant : comparison.variants) {
       variant.withheld = why_withheld(comparison, variant);
-      variant.verdict = !variant.withheld.empty()                    ? "withheld"
+      variant.verdict = !variant.withheld.empty()                  ? "withheld"
                         : &variant == &comparison.variants.front() ? "base"
-                                                                     : word(verdict_of(*variant.contrast));
+                                                                   : word(verdict_of(*variant.contrast));
     }
   }
 }

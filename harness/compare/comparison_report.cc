@@ -32,7 +32,8 @@ std::vector<std::string> reasons_of(const VariantSummary& variant) {
   };
   for (const Replicate& replicate : variant.replicates) {
     const bool flagged = replicate.status == "noisy";
-    if (replicate.status != "ok" && !flagged && !replicate.reason.empty()) add(replicate.status + ": " + replicate.reason);
+    if (replicate.status != "ok" && !flagged && !replicate.reason.empty())
+      add(replicate.status + ": " + replicate.reason);
     const Json::json_pointer ended("/throughput/ended_by");
     const bool full = replicate.document.contains(ended) && replicate.document[ended] == "full";
     if (full) add("full: its runs ended with no more room");
@@ -81,7 +82,7 @@ std::string verdict_text(const VariantSummary& v) {
 
 /// Lists the flagged replicates with their reasons, and says what the verdict would be without them.
 std::string flags_text(const VariantSummary& v) {
-  constexpr u32 kShown = 5;   // the document has all of them
+  constexpr u32 kShown = 5;  // the document has all of them
   std::string text;
   u32 flagged = 0;
   for (std::size_t i = 0; i < v.replicates.size(); ++i) {
@@ -106,8 +107,7 @@ struct Column {
 
 /// `text` of the figure of each variant, and "-" where there is none.
 template <class T, class Text>
-Column column(const Comparison& comparison, const char* name, OrReason<T> VariantSummary::*figure,
-              const Text& text) {
+Column column(const Comparison& comparison, const char* name, OrReason<T> VariantSummary::* figure, const Text& text) {
   Column out{.name = name, .cells = {}};
   for (const VariantSummary& v : comparison.variants) {
     out.cells.push_back(v.*figure ? text(*(v.*figure)) : std::string("-"));
@@ -134,21 +134,18 @@ std::vector<Column> columns_of(const Comparison& comparison) {
              [&](const Interval& i) { return mops(i.low) + " .. " + mops(i.high); }),
       column(comparison, "ratio", &V::contrast, [&](const Contrast& c) { return three(c.ratio); }),
       column(comparison, "95 %", &V::contrast, range),
-      column(comparison, "B/key", &V::bytes_per_key,
-             [](double bytes) { return fmt::format("{:.1f}", bytes); }),
-      column(comparison, "pages", &V::page_bytes,
-             [](double bytes) { return page_text(static_cast<u64>(bytes)); })};
+      column(comparison, "B/key", &V::bytes_per_key, [](double bytes) { return fmt::format("{:.1f}", bytes); }),
+      column(comparison, "pages", &V::page_bytes, [](double bytes) { return page_text(static_cast<u64>(bytes)); })};
   if (Column response = column(comparison, "p99", &V::response_ns, [](double ns) { return short_duration(ns / 1e9); });
       says_anything(response)) {
     columns.insert(columns.begin() + 3, std::move(response));
   }
   // Only a comparison with elision in it has these.
-  for (Column& of_elision :
-       std::vector{column(comparison, "commits/begin", &V::commits_per_begin,
-                          [](double share) { return fmt::format("{:.4f}", share); }),
-                   column(comparison, "fallbacks", &V::fallback_rate, percent),
-                   column(comparison, "zero/op", &V::zero_aborts_per_operation,
-                          [](double rate) { return fmt::format("{:.2g}", rate); })}) {
+  for (Column& of_elision : std::vector{column(comparison, "commits/begin", &V::commits_per_begin,
+                                               [](double share) { return fmt::format("{:.4f}", share); }),
+                                        column(comparison, "fallbacks", &V::fallback_rate, percent),
+                                        column(comparison, "zero/op", &V::zero_aborts_per_operation,
+                                               [](double rate) { return fmt::format("{:.2g}", rate); })}) {
     if (says_anything(of_elision)) columns.push_back(std::move(of_elision));
   }
   columns.push_back(words("runs", statuses_text));
@@ -156,13 +153,12 @@ std::vector<Column> columns_of(const Comparison& comparison) {
   return columns;
 }
 
-std::string line_of(const std::vector<Column>& columns, const std::vector<std::size_t>& widths,
-                    const auto& cell_of) {
+std::string line_of(const std::vector<Column>& columns, const std::vector<std::size_t>& widths, const auto& cell_of) {
   std::string text;
   for (std::size_t i = 0; i < columns.size(); ++i) {
     const std::string& cell = cell_of(columns[i]);
-    text += columns[i].to_the_right ? fmt::format("{:>{}}  ", cell, widths[i])
-                                    : fmt::format("{:<{}}  ", cell, widths[i]);
+    text +=
+        columns[i].to_the_right ? fmt::format("{:>{}}  ", cell, widths[i]) : fmt::format("{:<{}}  ", cell, widths[i]);
   }
   text.erase(text.find_last_not_of(' ') + 1);
   return text + '\n';
@@ -221,11 +217,14 @@ std::string notes_of(const Comparison& comparison, const std::vector<std::string
 
 }  // namespace
 
-std::string table_of(const Comparison& comparison) { return figures_of(comparison) + notes_of(comparison, comparison.notes); }
+std::string table_of(const Comparison& comparison) {
+  return figures_of(comparison) + notes_of(comparison, comparison.notes);
+}
 
 std::string table_of(const std::vector<Comparison>& comparisons) {
   const auto in_all = [&](const std::string& note) {
-    return std::ranges::all_of(comparisons, [&](const Comparison& c) { return std::ranges::count(c.notes, note) != 0; });
+    return std::ranges::all_of(comparisons,
+                               [&](const Comparison& c) { return std::ranges::count(c.notes, note) != 0; });
   };
   std::string text;
   for (const Comparison& comparison : comparisons) {

@@ -109,13 +109,16 @@ TEST_CASE("ratios are taken within blocks", "[ab]") {
 
 /// Of an open loop: its throughput is the rate whatever it ran.
 Replicate open(double response_ns, bool late = false) {
-  return replicate_of({{"status", late ? "degraded" : "ok"},
-                       {"config", {{"rate", "fixed:1000000"}, {"slo", nullptr}}},
-                       {"offer", {{"late", late}}},
-                       {"throughput", {{"per_second", 1e6}}},
-                       {"latency", {{"response", {{"percentiles", {{{"percent", 50.0}, {"ns", 100}},
-                                                                   {{"percent", 99.0}, {"ns", static_cast<u64>(response_ns)}}}}}}}}},
-                      "");
+  return replicate_of(
+      {{"status", late ? "degraded" : "ok"},
+       {"config", {{"rate", "fixed:1000000"}, {"slo", nullptr}}},
+       {"offer", {{"late", late}}},
+       {"throughput", {{"per_second", 1e6}}},
+       {"latency",
+        {{"response",
+          {{"percentiles",
+            {{{"percent", 50.0}, {"ns", 100}}, {{"percent", 99.0}, {"ns", static_cast<u64>(response_ns)}}}}}}}}},
+      "");
 }
 
 std::vector<Replicate> open_series(double factor) {
@@ -138,7 +141,8 @@ TEST_CASE("open loops of a given rate are judged by their response times", "[ab]
   CHECK(document["variants"][0]["replicates"][0]["response_ns"] == 5000);
   // A closed loop has none, and its throughput says something else.
   const Comparison both = comparison_of({series(1), open_series(1)});
-  CHECK(both.variants[1].withheld == "response times of a given rate do not compare with the throughput of a run that has none");
+  CHECK(both.variants[1].withheld ==
+        "response times of a given rate do not compare with the throughput of a run that has none");
   CHECK(checked_json(both)["variants"][0]["response_ns_reason"] == "it is judged by its throughput");
   CHECK(table_of(comparison_of({series(1), series(2)})).find("p99") == std::string::npos);
 }
@@ -156,7 +160,8 @@ TEST_CASE("an open loop that was late is not judged by response times that say h
 
 TEST_CASE("an open loop without response times does not count, nor does a search without an answer", "[ab]") {
   const auto only = [](const Json& config, const Json& slo) {
-    return replicate_of({{"status", "ok"}, {"config", config}, {"slo", slo}, {"throughput", {{"per_second", 1e6}}}}, "");
+    return replicate_of({{"status", "ok"}, {"config", config}, {"slo", slo}, {"throughput", {{"per_second", 1e6}}}},
+                        "");
   };
   const Replicate untimed = only({{"rate", "fixed:1000000"}}, nullptr);
   CHECK(untimed.status == "unjudged");
@@ -199,7 +204,8 @@ TEST_CASE("a noisy replicate is flagged, and says why once", "[ab]") {
   document["health"] = {{"on_processor", .47}};
   some[3] = replicate_of(std::move(document), "");
   const Comparison c = comparison_of({series(1), some});
-  CHECK(c.variants[1].replicates[3].flags == std::vector<std::string>{"a thread was on a processor 47.0 % of its time"});
+  CHECK(c.variants[1].replicates[3].flags ==
+        std::vector<std::string>{"a thread was on a processor 47.0 % of its time"});
   const std::string table = table_of(c);
   INFO(table);
   CHECK(table.find("1 noisy, 9 ok") != std::string::npos);
@@ -210,9 +216,13 @@ TEST_CASE("a noisy replicate is flagged, and says why once", "[ab]") {
 
 TEST_CASE("a bad replicate is shown and withholds the verdict", "[ab]") {
   std::vector<Replicate> broken = series(2);
-  broken[3] = {
-      .status = "invalid", .reason = "a key is lost", .document = nullptr, .trial = {},
-      .per_second = std::nullopt, .response_ns = std::nullopt, .flags = {}};
+  broken[3] = {.status = "invalid",
+               .reason = "a key is lost",
+               .document = nullptr,
+               .trial = {},
+               .per_second = std::nullopt,
+               .response_ns = std::nullopt,
+               .flags = {}};
   const Comparison c = comparison_of({series(1), broken, series(3)});
   CHECK(c.variants[1].verdict == "withheld");
   CHECK(c.variants[1].withheld == "1 of 10 replicates of b invalid");
@@ -305,7 +315,8 @@ TEST_CASE("what is flagged counts, is shown, and is said where it decides") {
   const std::string table = table_of(c);
   INFO(table);
   CHECK(table.find("b  replicate 2 is flagged: the host took 40.0 % of the processors' time\n") != std::string::npos);
-  CHECK(table.find("b  without what is flagged: faster: 1.050, 95 % 1.050 .. 1.050, 9 replicates\n") != std::string::npos);
+  CHECK(table.find("b  without what is flagged: faster: 1.050, 95 % 1.050 .. 1.050, 9 replicates\n") !=
+        std::string::npos);
   const Json variant = checked_json(c)["variants"][1];
   CHECK(variant["unflagged"]["verdict"] == "faster");
   CHECK(variant["replicates"][2]["flags"].size() == 1);
@@ -319,7 +330,8 @@ TEST_CASE("what is flagged counts, is shown, and is said where it decides") {
   CHECK(comparison_of({disturbed(1, 3), series(1.05, 12)}).variants[1].unflagged->replicates == 9);
   CHECK(comparison_of({series(1), series(2)}).variants[1].unflagged.reason == "no replicate is flagged");
   CHECK(comparison_of({series(1, 12), disturbed(1, 12)}).variants[1].unflagged.reason == "all of them are flagged");
-  CHECK(table_of(comparison_of({series(1, 12), disturbed(1, 12)})).find("b  and 7 more are flagged") != std::string::npos);
+  CHECK(table_of(comparison_of({series(1, 12), disturbed(1, 12)})).find("b  and 7 more are flagged") !=
+        std::string::npos);
 }
 
 TEST_CASE("bytes a key and page size stand beside the ratio", "[ab]") {
@@ -353,12 +365,11 @@ TEST_CASE("what elision came to stands beside the ratio, where there is any", "[
   CHECK_THAT(cells_of(table, "b"), Catch::VectorContains(std::string("0.9615")) &&
                                        Catch::VectorContains(std::string("0.01")) &&
                                        Catch::VectorContains(std::string("0.1 %")));
-  CHECK(cells_of(table, "a") ==
-        std::vector<std::string>{"a", "1.450", "1.225 .. 1.675", "1.000", "1.000 .. 1.000", "43.5", "4K", "-",
-                                 "-", "-", "10 ok", "base"});
-  CHECK(cells_of(table, "c") ==
-        std::vector<std::string>{"c", "1.450", "1.225 .. 1.675", "1.000", "1.000 .. 1.000", "43.5", "4K", "-",
-                                 "100.0 %", "-", "10 degraded", "no difference seen"});
+  CHECK(cells_of(table, "a") == std::vector<std::string>{"a", "1.450", "1.225 .. 1.675", "1.000", "1.000 .. 1.000",
+                                                         "43.5", "4K", "-", "-", "-", "10 ok", "base"});
+  CHECK(cells_of(table, "c") == std::vector<std::string>{"c", "1.450", "1.225 .. 1.675", "1.000", "1.000 .. 1.000",
+                                                         "43.5", "4K", "-", "100.0 %", "-", "10 degraded",
+                                                         "no difference seen"});
   std::istringstream lines(table);
   for (std::string line; std::getline(lines, line);) CHECK(line.size() <= 140);
 
@@ -372,7 +383,9 @@ TEST_CASE("what elision came to stands beside the ratio, where there is any", "[
 }
 
 TEST_CASE("few replicates have no interval, and one has no quartiles", "[ab]") {
-  const auto cells = [](int replicates) { return cells_of(table_of(comparison_of({series(1, replicates), series(2, replicates)})), "b"); };
+  const auto cells = [](int replicates) {
+    return cells_of(table_of(comparison_of({series(1, replicates), series(2, replicates)})), "b");
+  };
   CHECK(cells(1)[2] == "-");
   CHECK(cells(1)[4] == "-");
   CHECK(cells(5)[2] != "-");
@@ -382,7 +395,8 @@ TEST_CASE("few replicates have no interval, and one has no quartiles", "[ab]") {
   CHECK(one["variants"][1]["ratio"] == 2.0);
   CHECK(one["variants"][1]["interval_reason"] == "so few replicates have none of 95 %");
   CHECK(one["variants"][1]["quartiles_reason"] == "one replicate has no quartiles");
-  for (const auto& [replicates, paired, has] : {std::tuple{5u, true, false}, {6u, true, true}, {3u, false, false}, {4u, false, true}}) {
+  for (const auto& [replicates, paired, has] :
+       {std::tuple{5u, true, false}, {6u, true, true}, {3u, false, false}, {4u, false, true}}) {
     Contrast c;
     c.replicates = replicates;
     c.paired = paired;
@@ -395,8 +409,7 @@ TEST_CASE("a comparison of which nothing came is null with reasons", "[ab]") {
   c.planned_blocks = 10;
   c.interrupted = true;
   Json document = checked_json(c);
-  for (const char* figure :
-       {"median_per_second", "quartiles", "bytes_per_key", "page_bytes", "fallback_rate"}) {
+  for (const char* figure : {"median_per_second", "quartiles", "bytes_per_key", "page_bytes", "fallback_rate"}) {
     CHECK(document["variants"][0][figure].is_null());
     CHECK(document["variants"][0][std::string(figure) + "_reason"] == "no replicate counts");
   }

@@ -48,7 +48,8 @@ Contrast paired_contrast(const std::vector<double>& base, const std::vector<doub
   return c;
 }
 
-Contrast unpaired_contrast(const std::vector<double>& base, const std::vector<double>& variant, u64 seed, u32 resamples) {
+Contrast unpaired_contrast(const std::vector<double>& base, const std::vector<double>& variant, u64 seed,
+                           u32 resamples) {
   Contrast c{.ratio = unpaired_ratio(base, variant),
              .interval = bootstrap_unpaired(base, variant, seed, resamples),
              .probability = rank_sum_test(base, variant),
@@ -85,14 +86,12 @@ bool is_decided(Verdict verdict) { return verdict != Verdict::kTooNoisy && verdi
 
 double needed_replicates(const Contrast& c) {
   if (tight(c)) return c.replicates + kBetweenLooks;
-  const double times = c.half_width() / kWorthAWord;   // the width shrinks with the square root of their number
+  const double times = c.half_width() / kWorthAWord;  // the width shrinks with the square root of their number
   return std::max(c.replicates + 1.0, std::ceil(c.replicates * times * times));
 }
 
 Look look_at(const std::vector<Contrast>& contrasts, u32 replicates) {
-  const auto settled = [](const Contrast& c) {
-    return tight(c) && c.too_few == 0 && is_decided(verdict_of(c));
-  };
+  const auto settled = [](const Contrast& c) { return tight(c) && c.too_few == 0 && is_decided(verdict_of(c)); };
   if (std::all_of(contrasts.begin(), contrasts.end(), settled)) return Look::kTight;
   if (replicates >= kLastLook) return Look::kMost;
   const auto hopeless = [](const Contrast& c) { return needed_replicates(c) > kHopelessly * kLastLook; };

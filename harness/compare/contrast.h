@@ -2,19 +2,19 @@
 
 // A variant beside the base: how many times as fast it is, how sure that is, and the word for it.
 //
-//   the interval leaves 1 out, and so does the test, and the ratio is 1 % or more from it     faster, slower
-//   they do not, and the interval is within 1 %                                               no difference seen
-//   neither: the replicates scatter                                                           too noisy: run N more
-//   nor would as many as may be asked for bring the interval within 1 %                       cannot be decided here: N would
+//   the interval leaves 1 out, and so does the test, and the ratio is 1 % or more from it  faster, slower
+//   they do not, and the interval is within 1 %                                            no difference seen
+//   neither: the replicates scatter                                                        too noisy: run N more
+//   nor would as many as may be asked for bring the interval within 1 %                    cannot be decided here
 //
-// The interval is of the median, by bootstrap; the test, of ranks, counts what the median leaves out. A difference under 1 %
-// is not worth a word: where code and data happen to lie makes as much. The level of the test is 1 %, not 5, so that of twenty
-// comparisons of equals one at most comes out different.
+// The interval is of the median, by bootstrap; the test, of ranks, counts what the median leaves out. A difference
+// under 1 % is not worth a word: where code and data happen to lie makes as much. The level of the test is 1 %, not 5,
+// so that of twenty comparisons of equals one at most comes out different.
 //
-// --replicates=auto looks at 10, 15, 20, ... replicates and goes on until the interval is within 1 % and test and interval
-// say the same. Who instead stops as soon as a difference shows finds one in equals sooner or later; the width of an
-// interval hardly knows where it lies. contrast_test.cc does whole comparisons of made-up replicates that way, equal ones
-// and others, and counts the verdicts.
+// --replicates=auto looks at 10, 15, 20, ... replicates and goes on until the interval is within 1 % and test and
+// interval say the same. Who instead stops as soon as a difference shows finds one in equals sooner or later; the width
+// of an interval hardly knows where it lies. contrast_test.cc does whole comparisons of made-up replicates that way,
+// equal ones and others, and counts the verdicts.
 
 #include <string>
 #include <utility>
@@ -28,15 +28,16 @@
 namespace latchlab {
 
 struct Contrast {
-  double ratio = 1;  ///< to the base
-  Interval interval; ///< 95 %
+  double ratio = 1;        ///< to the base
+  Interval interval;       ///< 95 %
   double probability = 1;  ///< of the test: Wilcoxon's if paired, else Mann and Whitney's; after correct() corrected
   bool paired = true;
-  u32 replicates = 0;      ///< of the variant, each with one of the base where they are paired
-  u32 too_few = 0;         ///< how many more replicates it takes for the test to be able to say anything
+  u32 replicates = 0;  ///< of the variant, each with one of the base where they are paired
+  u32 too_few = 0;     ///< how many more replicates it takes for the test to be able to say anything
 
-  /// Whether `interval` may be called one of 95 %: not of so few replicates (five pairs, three of each unpaired) that they would
-  /// stand as clear of each other in more than 5 % of all cases if both were alike. That of one has no width.
+  /// Whether `interval` may be called one of 95 %: not of so few replicates (five pairs, three of each unpaired) that
+  /// they would stand as clear of each other in more than 5 % of all cases if both were alike. That of one has no
+  /// width.
   [[nodiscard]] bool has_interval() const;
 
   /// Half the interval's width, relative to the ratio.
@@ -79,8 +80,8 @@ void describe(Like<Contrast> auto& c, auto& field) {
 /// Whether it is an answer, be it that no difference was seen.
 [[nodiscard]] bool is_decided(Verdict);
 
-/// How many replicates would bring the interval within 1 %, or test and interval together, as these scatter: more than there are. Up
-/// to kMostReplicates the verdict is "too noisy", beyond that "cannot be decided here".
+/// How many replicates would bring the interval within 1 %, or test and interval together, as these scatter: more than
+/// there are. Up to kMostReplicates the verdict is "too noisy", beyond that "cannot be decided here".
 [[nodiscard]] double needed_replicates(const Contrast& contrast);
 
 /// How --replicates=auto goes on.

@@ -11,8 +11,8 @@
 namespace latchlab {
 namespace {
 
-/// Replicates as a machine with neighbours gives them: a block has its own speed, which drifts; each replicate scatters around
-/// it, log-normally; one in twenty is disturbed and loses up to 40 %.
+/// Replicates as a machine with neighbours gives them: a block has its own speed, which drifts; each replicate scatters
+/// around it, log-normally; one in twenty is disturbed and loses up to 40 %.
 class CloudMachine {
  public:
   CloudMachine(u64 seed, double scatter) : rng_(seed), scatter_(scatter) {}
@@ -24,9 +24,7 @@ class CloudMachine {
   }
 
  private:
-  double normal() {
-    return std::sqrt(-2 * std::log(1 - unit(rng_()))) * std::cos(2 * std::numbers::pi * unit(rng_()));
-  }
+  double normal() { return std::sqrt(-2 * std::log(1 - unit(rng_()))) * std::cos(2 * std::numbers::pi * unit(rng_())); }
 
   Rng rng_;
   double scatter_;
@@ -40,7 +38,7 @@ struct Experiment {
 
 /// --replicates=auto with two variants, the second of which does `rate` of what the first does.
 Experiment automatic(u64 seed, double scatter, double rate) {
-  constexpr u32 kResamples = 200;   // enough for the width of an interval
+  constexpr u32 kResamples = 200;  // enough for the width of an interval
   CloudMachine machine(seed, scatter);
   std::vector<double> base;
   std::vector<double> variant;
@@ -112,7 +110,7 @@ TEST_CASE("a verdict of a difference takes interval, test and one percent") {
   CHECK(verdict_of(contrast_of(1.05, .004, .02)) == Verdict::kTooNoisy);
   CHECK(look_at({contrast_of(1.05, .004, .02)}, 10) == Look::kGoOn);
   CHECK(needed_replicates(contrast_of(1.05, .004, .02)) == 10 + kBetweenLooks);
-  CHECK(needed_replicates(contrast_of(1, .0199, 1)) == 40);   // twice as narrow takes four times as many
+  CHECK(needed_replicates(contrast_of(1, .0199, 1)) == 40);  // twice as narrow takes four times as many
 }
 
 TEST_CASE("what more replicates than may be asked for would decide cannot be decided") {
@@ -120,7 +118,7 @@ TEST_CASE("what more replicates than may be asked for would decide cannot be dec
   CHECK(verdict_of(contrast_of(1, .3, 1)) == Verdict::kTooNoisy);
   REQUIRE(needed_replicates(contrast_of(1, .33, 1)) > kMostReplicates);
   CHECK(verdict_of(contrast_of(1, .33, 1)) == Verdict::kUndecidable);
-  CHECK(verdict_of(contrast_of(2, .9)) == Verdict::kFaster);   // a wide interval may well leave 1 out
+  CHECK(verdict_of(contrast_of(2, .9)) == Verdict::kFaster);  // a wide interval may well leave 1 out
 }
 
 TEST_CASE("auto goes on while one of the variants scatters, and not for ever") {
@@ -129,7 +127,7 @@ TEST_CASE("auto goes on while one of the variants scatters, and not for ever") {
   CHECK(look_at({narrow, narrow}, 10) == Look::kTight);
   CHECK(look_at({narrow, wide}, 10) == Look::kGoOn);
   CHECK(look_at({narrow, wide}, kLastLook) == Look::kMost);
-  CHECK(look_at({narrow, contrast_of(1, .5, 1)}, 10) == Look::kGoOn);   // of so few it may be chance
+  CHECK(look_at({narrow, contrast_of(1, .5, 1)}, 10) == Look::kGoOn);  // of so few it may be chance
   CHECK(look_at({narrow, contrast_of(1, .5, 1)}, 20) == Look::kHopeless);
 }
 
@@ -144,7 +142,7 @@ TEST_CASE("tests that belong together ask for more replicates") {
   correct({&one, &other});
   CHECK(one.probability == Approx(4.0 / 256));
   CHECK(one.too_few == 1);
-  CHECK(unpaired_contrast({1, 1, 1, 1}, {2, 2, 2, 2, 2}, 1).too_few == 1);   // 2 / 252 takes five of both
+  CHECK(unpaired_contrast({1, 1, 1, 1}, {2, 2, 2, 2, 2}, 1).too_few == 1);  // 2 / 252 takes five of both
 }
 
 }  // namespace

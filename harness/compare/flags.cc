@@ -31,7 +31,7 @@ struct Sign {
 };
 
 const std::vector<Sign>& signs() {
-  const auto health = [](OrReason<double> Health::*figure) {
+  const auto health = [](OrReason<double> Health::* figure) {
     return [=](const TrialResult& t) { return (t.health.*figure).value; };
   };
   static const std::vector<Sign> all{
@@ -41,7 +41,8 @@ const std::vector<Sign>& signs() {
        }},
       {health(&Health::on_processor),
        [](double share, double) {
-         return share < kEnoughOnProcessor ? fmt::format("a thread was on a processor {} of its time", percent(share)) : "";
+         return share < kEnoughOnProcessor ? fmt::format("a thread was on a processor {} of its time", percent(share))
+                                           : "";
        }},
       {switches_a_second,
        [](double rate, double middle) {

@@ -10,9 +10,10 @@ namespace {
 std::vector<Json> quiet() {
   std::vector<Json> documents;
   for (int i = 0; i < 10; ++i) {
-    documents.push_back({{"throughput", {{"seconds", 1.8}, {"timed_share", .9}}},
-                         {"health", {{"steal_share", .001}, {"involuntary_switches", 10 + i}, {"load_before", 1.8 + .01 * i}}},
-                         {"limits", {{"cycle_ns", .5}}}});
+    documents.push_back(
+        {{"throughput", {{"seconds", 1.8}, {"timed_share", .9}}},
+         {"health", {{"steal_share", .001}, {"involuntary_switches", 10 + i}, {"load_before", 1.8 + .01 * i}}},
+         {"limits", {{"cycle_ns", .5}}}});
   }
   return documents;
 }
@@ -40,7 +41,7 @@ using Flagged = std::pair<std::vector<std::string>, int>;
 TEST_CASE("a replicate that is like the others has no flag") {
   for (const auto& flags : flags_of_documents(quiet())) CHECK(flags.empty());
   CHECK(flags_with("/health/steal_share", .0099) == Flagged{});
-  CHECK(flags_with("/health/involuntary_switches", 40) == Flagged{});   // 20 a second
+  CHECK(flags_with("/health/involuntary_switches", 40) == Flagged{});  // 20 a second
   CHECK(flags_with("/health/load_before", 2.8) == Flagged{});
   CHECK(flags_with("/limits/cycle_ns", .514) == Flagged{});
 }
@@ -57,7 +58,7 @@ TEST_CASE("what was out of line around a replicate is named with the middle of t
 }
 
 TEST_CASE("a switch in three is out of line only beside quieter replicates") {
-  std::vector<Json> documents = quiet();   // more threads than processors: all are thrown off all the time
+  std::vector<Json> documents = quiet();  // more threads than processors: all are thrown off all the time
   for (Json& document : documents) document["health"]["involuntary_switches"] = 1000;
   documents[3]["health"]["involuntary_switches"] = 2900;
   for (const auto& flags : flags_of_documents(documents)) CHECK(flags.empty());

@@ -31,7 +31,8 @@ Interval percentiles(u32 resamples, auto&& statistic) {
   return {.low = quantile(values, 0.025), .high = quantile(values, 0.975)};
 }
 
-/// Twice the rank of each value, 2 for the smallest; ties share the mean of theirs, so that doubling makes all of them whole.
+/// Twice the rank of each value, 2 for the smallest; ties share the mean of theirs, so that doubling makes all of them
+/// whole.
 std::vector<u32> doubled_ranks(const std::vector<double>& values) {
   std::vector<u32> order(values.size());
   std::iota(order.begin(), order.end(), 0);
@@ -56,11 +57,12 @@ double both_sides(const std::vector<double>& probability, std::size_t observed) 
 
 /// Both sides of the normal distribution, `apart` from its mean, of sums of doubled ranks.
 double beyond(double apart, double deviation) {
-  if (deviation == 0) return 1;   // all are equal
-  return std::erfc(std::max(0.0, apart - 1) / deviation / std::numbers::sqrt2);   // half a rank, doubled, for continuity
+  if (deviation == 0) return 1;                                                  // all are equal
+  return std::erfc(std::max(0.0, apart - 1) / deviation / std::numbers::sqrt2);  // half a rank, doubled, for continuity
 }
 
-/// The distribution of the sum of n1 doubled ranks, drawn from all without replacement: entry s is the probability of sum s.
+/// The distribution of the sum of n1 doubled ranks, drawn from all without replacement: entry s is the probability of
+/// sum s.
 std::vector<double> sums_of_drawn(const std::vector<u32>& ranks, std::size_t n1, std::size_t most) {
   // chosen[k][s]: how many ways there are to choose k of the ranks so far with sum s, over all ways.
   std::vector<std::vector<double>> chosen(n1 + 1, std::vector<double>(most + 1));
@@ -92,8 +94,7 @@ double paired_ratio(const std::vector<double>& base, const std::vector<double>& 
   return median(ratios(base, variant));
 }
 
-Interval bootstrap_ratio(const std::vector<double>& base, const std::vector<double>& variant, u64 seed,
-                         u32 resamples) {
+Interval bootstrap_ratio(const std::vector<double>& base, const std::vector<double>& variant, u64 seed, u32 resamples) {
   const std::vector<double> observed = ratios(base, variant);
   Rng rng(seed);
   std::vector<double> drawn;
@@ -120,7 +121,7 @@ Interval bootstrap_unpaired(const std::vector<double>& base, const std::vector<d
 }
 
 double signed_rank_test(const std::vector<double>& base, const std::vector<double>& variant) {
-  std::vector<double> sizes;   // of the differences of logarithms
+  std::vector<double> sizes;  // of the differences of logarithms
   std::vector<bool> positive;
   for (const double ratio : ratios(base, variant)) {
     if (ratio == 1) continue;
@@ -162,7 +163,8 @@ double rank_sum_test(const std::vector<double>& base, const std::vector<double>&
   double spread = 0;
   for (const u32 rank : ranks) spread += (rank - mean) * (rank - mean) / n;
   const auto drawn = static_cast<double>(n1);
-  return beyond(std::abs(static_cast<double>(observed) - drawn * mean), std::sqrt(drawn * (n - drawn) / (n - 1) * spread));
+  return beyond(std::abs(static_cast<double>(observed) - drawn * mean),
+                std::sqrt(drawn * (n - drawn) / (n - 1) * spread));
 }
 
 std::vector<double> holm(const std::vector<double>& probabilities) {
@@ -171,7 +173,7 @@ std::vector<double> holm(const std::vector<double>& probabilities) {
   std::iota(order.begin(), order.end(), 0);
   std::sort(order.begin(), order.end(), [&](u32 a, u32 b) { return probabilities[a] < probabilities[b]; });
   std::vector<double> corrected(n);
-  double most = 0;   // none is more certain than one before it
+  double most = 0;  // none is more certain than one before it
   for (std::size_t i = 0; i < n; ++i) {
     most = std::max(most, std::min(1.0, static_cast<double>(n - i) * probabilities[order[i]]));
     corrected[order[i]] = most;

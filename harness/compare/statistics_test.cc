@@ -59,12 +59,13 @@ TEST_CASE("the signed rank test is exact", "[statistics]") {
   CHECK(signed_rank_test({2, 3, 4, 5, 6}, ones) == Approx(2.0 / 32));
   // The smallest goes the other way: rank sums 0 and 1 of 32 orders of signs.
   CHECK(signed_rank_test(ones, {.9, 3, 4, 5, 6}) == Approx(4.0 / 32));
-  CHECK(signed_rank_test(ones, {1, 1, 1, 1, 1}) == 1);                       // nothing says anything
-  CHECK(signed_rank_test(ones, {1, 2, 3, 4, 5}) == Approx(2.0 / 16));        // one does not
-  CHECK(signed_rank_test({1, 1}, {2, .5}) == 1);                             // ties, one to either side
+  CHECK(signed_rank_test(ones, {1, 1, 1, 1, 1}) == 1);                 // nothing says anything
+  CHECK(signed_rank_test(ones, {1, 2, 3, 4, 5}) == Approx(2.0 / 16));  // one does not
+  CHECK(signed_rank_test({1, 1}, {2, .5}) == 1);                       // ties, one to either side
   // Ranks 1.5, 1.5, 3, the first negative: sums of 1.5 or less are 3 of 8.
   CHECK(signed_rank_test({1, 1, 1}, {.5, 2, 4}) == Approx(6.0 / 8));
-  // Ranks 2, 2, 2, 4, half of each sign: as even as can be. By the least of the tied ranks, 1, 1, 1, 4, it would not be.
+  // Ranks 2, 2, 2, 4, half of each sign: as even as can be. By the least of the tied ranks, 1, 1, 1, 4, it would not
+  // be.
   CHECK(signed_rank_test({1, 1, 1, 1}, {.5, .5, 2, 8}) == 1);
 }
 
@@ -74,7 +75,7 @@ TEST_CASE("the rank sum test is exact while that is affordable", "[statistics]")
   CHECK(rank_sum_test({1, 2, 3, 5}, {4, 6, 7, 8}) == Approx(4.0 / 70));
   CHECK(rank_sum_test({1, 2}, {3}) == Approx(2.0 / 3));
   CHECK(rank_sum_test({1, 1, 1}, {1, 1}) == 1);
-  CHECK(rank_sum_test({1, 1, 2}, {2, 3, 3}) == Approx(2 * 2.0 / 20));   // of 20 splits two have as high a sum
+  CHECK(rank_sum_test({1, 1, 2}, {2, 3, 3}) == Approx(2 * 2.0 / 20));  // of 20 splits two have as high a sum
 }
 
 TEST_CASE("beyond that the normal distribution is close to the exact one", "[statistics]") {
@@ -110,7 +111,7 @@ TEST_CASE("of many pairs ranks are as good as normal, and as soon tested", "[sta
     CAPTURE(shift, exact, normal);
     CHECK(normal == Approx(exact).epsilon(.05).margin(1e-4));
   }
-  std::vector<double> base(100'000, 1), variant;   // exactly these would take an hour
+  std::vector<double> base(100'000, 1), variant;  // exactly these would take an hour
   for (std::size_t i = 0; i < base.size(); ++i) variant.push_back(i % 2 == 0 ? 1.01 : .99);
   CHECK(signed_rank_test(base, variant) < 1);
   for (double& value : variant) value = 1.01;
@@ -122,7 +123,7 @@ TEST_CASE("Holm's correction multiplies the smallest by all, the next by one les
   const std::vector<double> corrected = holm({.01, .04, .03});
   CHECK(corrected[0] == Approx(.03));
   CHECK(corrected[2] == Approx(.06));
-  CHECK(corrected[1] == Approx(.06));   // .04, but no more certain than one before it
+  CHECK(corrected[1] == Approx(.06));  // .04, but no more certain than one before it
   CHECK(holm({.6, .7})[1] == 1);
 }
 

@@ -39,10 +39,11 @@ double until_share(double share, double amplitude, double guess) {
 
 class Fixed final : public Arrivals {
  public:
-  Fixed(const Rate& rate, u32 thread, const Share& share) : per_second_(rate.per_second), thread_(thread), share_(share) {}
+  Fixed(const Rate& rate, u32 thread, const Share& share)
+      : per_second_(rate.per_second), thread_(thread), share_(share) {}
   u64 next() override {
-    __extension__ using Wide = unsigned __int128;   // no rounding adds up
-    const Wide number = Wide{thread_} * share_.part + Wide{done_++} * share_.whole;   // of all arrivals, times `part`
+    __extension__ using Wide = unsigned __int128;                                    // no rounding adds up
+    const Wide number = Wide{thread_} * share_.part + Wide{done_++} * share_.whole;  // of all arrivals, times `part`
     return static_cast<u64>(number * 1'000'000'000 / share_.part / per_second_);
   }
 
@@ -61,16 +62,17 @@ class UnitPoisson {
   double next() { return at_ -= distance_ * std::log(1 - unit(draws_(position_++))); }
 
  private:
-  static constexpr u32 kArrivalBits = 50;   // of a thread's positions in the stream: two weeks of one a nanosecond
+  static constexpr u32 kArrivalBits = 50;  // of a thread's positions in the stream: two weeks of one a nanosecond
   const Draws draws_;
   u64 position_;
-  const double distance_;   // on average
+  const double distance_;  // on average
   double at_ = 0;
 };
 
 class Poisson final : public Arrivals {
  public:
-  Poisson(const Rate& rate, const UnitPoisson& units) : spacing_(1e9 / static_cast<double>(rate.per_second)), units_(units) {}
+  Poisson(const Rate& rate, const UnitPoisson& units)
+      : spacing_(1e9 / static_cast<double>(rate.per_second)), units_(units) {}
   u64 next() override { return static_cast<u64>(units_.next() * spacing_); }
 
  private:
@@ -95,8 +97,8 @@ class Sine final : public Arrivals {
  private:
   const double amplitude_, period_, of_period_;
   UnitPoisson units_;
-  double at_ = 0;      // the last one, in periods
-  double share_ = 0;   // those until then, as a share of those of a period
+  double at_ = 0;     // the last one, in periods
+  double share_ = 0;  // those until then, as a share of those of a period
 };
 
 class Recorded final : public Arrivals {
@@ -123,10 +125,10 @@ double factor_of(std::string_view text) {
   constexpr double kLeast = 1e-6, kMost = 1e6;
   const std::optional<double> factor = parse_double(text);
   if (factor && *factor >= kLeast && *factor <= kMost) return *factor;
-  throw InputError(
-      fmt::format("--rate: trace: '{}' is no number from 0.000001 to 1000000; write trace:2 for twice as fast as it was "
-                  "recorded",
-                  text));
+  throw InputError(fmt::format(
+      "--rate: trace: '{}' is no number from 0.000001 to 1000000; write trace:2 for twice as fast as it was "
+      "recorded",
+      text));
 }
 
 /// The option `key` of a spec.
@@ -141,7 +143,7 @@ std::optional<std::string> option(const Spec& spec, std::string_view key) {
 
 Rate Rate::parse(std::string_view text) {
   constexpr std::string_view kRight = "write 1M, poisson:1M, sine:1M,amplitude=0.5,period=10s or trace";
-  constexpr std::string_view kFaster = "trace:";   // what follows is no path, as a spec would have it
+  constexpr std::string_view kFaster = "trace:";  // what follows is no path, as a spec would have it
   Rate rate;
   if (text.starts_with(kFaster)) {
     rate.law = Law::kTrace;
@@ -200,7 +202,8 @@ std::unique_ptr<Arrivals> arrivals_of(const Rate& rate, u64 seed, u32 thread, co
   return std::make_unique<Poisson>(rate, units);
 }
 
-std::unique_ptr<Arrivals> recorded_arrivals(std::unique_ptr<RecordedTimes> times, u64 count, u64 begin_ns, double factor) {
+std::unique_ptr<Arrivals> recorded_arrivals(std::unique_ptr<RecordedTimes> times, u64 count, u64 begin_ns,
+                                            double factor) {
   return std::make_unique<Recorded>(std::move(times), count, begin_ns, factor);
 }
 

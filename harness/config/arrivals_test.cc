@@ -52,13 +52,13 @@ double misfit_of_distances(const std::vector<double>& at) {
   return chi_square(counts, std::vector<double>(kBins, static_cast<double>(at.size() - 1) / kBins));
 }
 
-/// Whether intervals of the length `mean` hold Poisson numbers of arrivals: of the numbers within three deviations. For a mean of
-/// 100 those are 61 bins, of which 1.9 is five standard deviations.
+/// Whether intervals of the length `mean` hold Poisson numbers of arrivals: of the numbers within three deviations. For
+/// a mean of 100 those are 61 bins, of which 1.9 is five standard deviations.
 double misfit_of_numbers(const std::vector<double>& at, double mean) {
   const double deviation = 3 * std::sqrt(mean);
   const auto least = static_cast<u64>(mean - deviation), most = static_cast<u64>(mean + deviation);
   const auto intervals = static_cast<u64>(at.back() / mean);
-  std::vector<u64> counts(most - least + 2);   // the last: all others
+  std::vector<u64> counts(most - least + 2);  // the last: all others
   std::vector<double> expected(counts.size());
   std::size_t i = 0;
   for (u64 k = 0; k < intervals; ++k) {
@@ -104,7 +104,8 @@ TEST_CASE("the Poisson arrivals of all threads together are Poisson", "[arrivals
     CHECK(misfit_of_numbers(at, 100) < 1.9);
     // One distance says nothing of the next.
     double together_with_next = 0;
-    for (std::size_t i = 2; i < at.size(); ++i) together_with_next += (at[i] - at[i - 1] - 1) * (at[i - 1] - at[i - 2] - 1);
+    for (std::size_t i = 2; i < at.size(); ++i)
+      together_with_next += (at[i] - at[i - 1] - 1) * (at[i - 1] - at[i - 2] - 1);
     CHECK(std::abs(together_with_next) < 4 * std::sqrt(static_cast<double>(at.size())));
   }
 }
@@ -130,7 +131,8 @@ TEST_CASE("a sine's arrivals are Poisson in the time that its curve makes", "[ar
     CAPTURE(amplitude);
     CHECK(misfit_of_distances(at) < 1.2);
     CHECK(misfit_of_numbers(at, 100) < 1.9);
-    // The first two quarters of a period have amplitude / 2 pi of its arrivals more than a fourth of them, the others less.
+    // The first two quarters of a period have amplitude / 2 pi of its arrivals more than a fourth of them, the others
+    // less.
     for (std::size_t quarter = 0; quarter < 4; ++quarter) {
       const double wanted = 500'000 * (.25 + (quarter < 2 ? amplitude : -amplitude) / (2 * std::numbers::pi));
       CHECK(std::abs(static_cast<double>(quarters[quarter]) - wanted) < 5 * std::sqrt(wanted));
@@ -151,7 +153,8 @@ TEST_CASE("what is expected is the rate times the time, along the curve", "[arri
 }
 
 TEST_CASE("rates are read as they are written, and mistakes are told", "[arrivals]") {
-  for (const char* text : {"fixed:1000", "poisson:1000000", "sine:2000,amplitude=0.25,period=1500ms", "trace", "trace:0.25", "trace:3600"}) {
+  for (const char* text : {"fixed:1000", "poisson:1000000", "sine:2000,amplitude=0.25,period=1500ms", "trace",
+                           "trace:0.25", "trace:3600"}) {
     CHECK(Rate::parse(text).str() == text);
   }
   CHECK(Rate::parse("1.5M").str() == "fixed:1500000");
@@ -172,8 +175,9 @@ TEST_CASE("rates are read as they are written, and mistakes are told", "[arrival
     CHECK(rate_refusal(number).starts_with("--rate: '" + number + "' is not a whole number from 1 to 1G; write "));
   }
   for (const std::string factor : {"", "x", "0", "-1", "nan", "inf", "1e7", "1e-7", "{1,2}"}) {
-    CHECK(rate_refusal("trace:" + factor) == "--rate: trace: '" + factor + "' is no number from 0.000001 to 1000000; write "
-                                             "trace:2 for twice as fast as it was recorded");
+    CHECK(rate_refusal("trace:" + factor) == "--rate: trace: '" + factor +
+                                                 "' is no number from 0.000001 to 1000000; write "
+                                                 "trace:2 for twice as fast as it was recorded");
   }
   tells("trace,x=1", "trace has no option 'x'; ");
   CHECK(rate_refusal("sine:1M,amplitude=2") == "--rate: amplitude: '2' must be a number from 0 to 1");
@@ -193,17 +197,19 @@ class Times final : public RecordedTimes {
 
 TEST_CASE("what was recorded comes at its own times, or so many times as fast, to its end", "[arrivals]") {
   const auto arrivals = [](double factor) {
-    const auto own = recorded_arrivals(std::make_unique<Times>(std::vector<u64>{500, 1500, 1500, u64{1} << 62}), 4, 500, factor);
+    const auto own =
+        recorded_arrivals(std::make_unique<Times>(std::vector<u64>{500, 1500, 1500, u64{1} << 62}), 4, 500, factor);
     std::vector<u64> all(6);
     for (u64& one : all) one = own->next();
     return all;
   };
   const u64 never = Arrivals::kNever;
   CHECK(arrivals(1) == std::vector<u64>{0, 1000, 1000, (u64{1} << 62) - 500, never, never});
-  CHECK(arrivals(1e-6) == std::vector<u64>{0, 1'000'000'000, 1'000'000'000, never, never, never});   // as late as there is
+  CHECK(arrivals(1e-6) ==
+        std::vector<u64>{0, 1'000'000'000, 1'000'000'000, never, never, never});  // as late as there is
   const std::vector<u64> faster = arrivals(4);
   CHECK(std::vector<u64>(faster.begin(), faster.begin() + 3) == std::vector<u64>{0, 250, 250});
-  CHECK(recorded_arrivals(nullptr, 0, 0, 1)->next() == never);   // of a part that has none
+  CHECK(recorded_arrivals(nullptr, 0, 0, 1)->next() == never);  // of a part that has none
 }
 
 TEST_CASE("a thread that has more of the operations gets more of the arrivals, and together they are all") {
@@ -213,7 +219,7 @@ TEST_CASE("a thread that has more of the operations gets more of the arrivals, a
     const Rate rate = Rate::parse(text);
     u64 all = 0;
     for (const u32 thread : {0, 1, 2}) {
-      const Share share{.part = u64{1} << thread, .whole = kWhole};   // 1, 2 and 4 of 7
+      const Share share{.part = u64{1} << thread, .whole = kWhole};  // 1, 2 and 4 of 7
       const std::unique_ptr<Arrivals> own = arrivals_of(rate, 1, thread, share);
       u64 count = 0, last = 0;
       for (u64 next = own->next(); next < kArrivals * 1000; next = own->next(), ++count) {

@@ -16,11 +16,11 @@ namespace latchlab {
 constexpr u32 kMostReplicates = 10'000;
 
 struct RunCommand {
-  std::vector<Plan> runs;        ///< every point `reps` times in a row; one alone where it has Plan::requests_to
-  std::vector<Alloc> mallocs;    ///< whose malloc runs need, each once; with several, each run is a process of its own
-  std::string machine;           ///< --topology, the machine for which the runs are planned, and not run; empty for this one
-  std::string out;               ///< folder for result documents; empty for none
-  bool json = false;             ///< documents on stdout instead of the table
+  std::vector<Plan> runs;      ///< every point `reps` times in a row; one alone where it has Plan::requests_to
+  std::vector<Alloc> mallocs;  ///< whose malloc runs need, each once; with several, each run is a process of its own
+  std::string machine;  ///< --topology, the machine for which the runs are planned, and not run; empty for this one
+  std::string out;      ///< folder for result documents; empty for none
+  bool json = false;    ///< documents on stdout instead of the table
   ProgressMode progress = ProgressMode::kAuto;
 };
 
@@ -52,8 +52,8 @@ struct ExperimentCommand {
 };
 
 struct TraceCommand {
-  std::string format;   ///< empty: info
-  std::string from;     ///< of info: the file
+  std::string format;  ///< empty: info
+  std::string from;    ///< of info: the file
   std::string to;
 };
 
@@ -64,27 +64,27 @@ struct AbCommand {
     std::vector<std::string> args;  ///< as a shell would split them, those common to all variants first
   };
   std::vector<Variant> variants;
-  std::string common;               ///< the options of all variants, in one line
-  std::optional<u32> replicates = 10;   ///< nothing: as many as the interval takes
-  u64 seed = 1;  ///< of the order within blocks and of the bootstrap
+  std::string common;                  ///< the options of all variants, in one line
+  std::optional<u32> replicates = 10;  ///< nothing: as many as the interval takes
+  u64 seed = 1;                        ///< of the order within blocks and of the bootstrap
   bool json = false;
   ProgressMode progress = ProgressMode::kAuto;
 };
 
 struct CompareCommand {
-  std::vector<std::string> paths;   ///< files or folders with results, at least two, at most as many as ab has letters
-  u64 seed = 1;                     ///< of the bootstrap
+  std::vector<std::string> paths;  ///< files or folders with results, at least two, at most as many as ab has letters
+  u64 seed = 1;                    ///< of the bootstrap
   bool json = false;
 };
 
 struct LimitsCommand {
-  Plan plan;            ///< threads, placement and pages
-  u64 footprint = 0;    ///< bytes
+  Plan plan;          ///< threads, placement and pages
+  u64 footprint = 0;  ///< bytes
   bool json = false;
   ProgressMode progress = ProgressMode::kAuto;
 };
 
-using Command = std::variant<RunCommand, ListCommand, DoctorCommand, HelpCommand, ExplainCommand, HdrCommand, RowsCommand,
-                             ExperimentCommand, AbCommand, CompareCommand, LimitsCommand, TraceCommand>;
+using Command = std::variant<RunCommand, ListCommand, DoctorCommand, HelpCommand, ExplainCommand, HdrCommand,
+                             RowsCommand, ExperimentCommand, AbCommand, CompareCommand, LimitsCommand, TraceCommand>;
 
 }  // namespace latchlab

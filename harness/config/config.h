@@ -91,11 +91,11 @@ inline constexpr const char* kDefaultPmu = "core";
 
 struct Config {
   Spec index{.name = "art", .arg = {}, .options = {}};
-  /// Which instructions the index's kernels are to use, where --isa says it and the index's options do not; empty once it is one of
-  /// them.
+  /// Which instructions the index's kernels are to use, where --isa says it and the index's options do not; empty once
+  /// it is one of them.
   std::string isa;
   Spec sync{.name = "none", .arg = {}, .options = {}};
-  u32 threads = 1;   ///< of the run; while it is planned, of each of Plan::groups
+  u32 threads = 1;  ///< of the run; while it is planned, of each of Plan::groups
   ThreadsPer threads_per = ThreadsPer::kRun;
   Pin pin;
   Smt smt = Smt::kAvoid;
@@ -109,9 +109,9 @@ struct Config {
   Spec distribution{.name = "uniform", .arg = {}, .options = {}};  ///< uniform, zipf:Q
   Spec churn{.name = "none", .arg = {}, .options = {}};            ///< how popularity changes: none, drift:.., flash:..
   double negative = 0;                                             ///< share of lookups for absent keys, 0..1
-  Batching batch;   ///< of lookups, inserts, updates or erasures; a power of two
-  u32 value_size = kPlainValueBytes;   ///< bytes; where they are more, they are in payloads (payloads.h)
-  u64 records = 0;  ///< keys loaded (lookup, mix) or inserted (insert)
+  Batching batch;                     ///< of lookups, inserts, updates or erasures; a power of two
+  u32 value_size = kPlainValueBytes;  ///< bytes; where they are more, they are in payloads (payloads.h)
+  u64 records = 0;                    ///< keys loaded (lookup, mix) or inserted (insert)
 
   u64 warmup_ns = 0;
   u64 time_ns = 0;              ///< length of the measured phase; 0: it ends after `ops` operations
@@ -123,8 +123,8 @@ struct Config {
   u32 latency_every = 0;        ///< one call in so many is timed; 0: none
   std::string pmu = kDefaultPmu;  ///< which events are counted: words for pmu_events (pmu_events.h)
   bool pmu_given = false;         ///< somebody asked for them
-  std::optional<Rate> rate;     ///< of an open loop; none: a closed one
-  std::optional<Slo> slo;       ///< ... or the rate that keeps this bound
+  std::optional<Rate> rate;       ///< of an open loop; none: a closed one
+  std::optional<Slo> slo;         ///< ... or the rate that keeps this bound
   u64 seed = 1;
   Validate validate = Validate::kTally;
   bool strict = false;  ///< refuse a run that would be degraded; one that turns out so, or noisy, is a failure

@@ -22,8 +22,7 @@ std::string three_digits(double value) {
 
 std::string page_text(const OrReason<u64>& page_bytes) {
   if (!page_bytes) return "?";
-  return *page_bytes >= 1 << 20 ? fmt::format("{}M", *page_bytes >> 20)
-                                : fmt::format("{}K", *page_bytes >> 10);
+  return *page_bytes >= 1 << 20 ? fmt::format("{}M", *page_bytes >> 20) : fmt::format("{}K", *page_bytes >> 10);
 }
 
 std::string short_number(double value) {

@@ -40,11 +40,10 @@ std::vector<std::string> Registry::policies_of(std::string_view index) const {
 }
 
 void Registry::check_words(std::string_view index, std::string_view policy) const {
-  const auto check = [](std::string_view option, std::string_view word,
-                        const std::vector<std::string>& known) {
+  const auto check = [](std::string_view option, std::string_view word, const std::vector<std::string>& known) {
     if (std::find(known.begin(), known.end(), word) != known.end()) return;
-    throw InputError(fmt::format("--{}: there is no '{}'; this build has {}{}", option, word,
-                                 fmt::join(known, ", "), suggestion(word, known)));
+    throw InputError(fmt::format("--{}: there is no '{}'; this build has {}{}", option, word, fmt::join(known, ", "),
+                                 suggestion(word, known)));
   };
   check("index", index, indexes());
   check("sync", policy, policies());

@@ -19,7 +19,8 @@ Slo Slo::parse(std::string_view text) {
   const double thousandths = percent.value_or(0) * 1000;
   const bool whole = std::abs(thousandths - std::round(thousandths)) < 1e-6;
   if (colon == text.size() || !percent || !whole || thousandths < 1 || thousandths >= 100'000) {
-    throw InputError(fmt::format("--slo: '{}' is no bound; write p99:50us or p99.9:1ms, with at most three decimals", text));
+    throw InputError(
+        fmt::format("--slo: '{}' is no bound; write p99:50us or p99.9:1ms, with at most three decimals", text));
   }
   return {.thousandths = static_cast<u32>(std::lround(thousandths)),
           .bound_ns = parse_duration("--slo", text.substr(colon + 1), 1, kLongest)};
@@ -27,7 +28,8 @@ Slo Slo::parse(std::string_view text) {
 
 std::string Slo::str() const { return fmt::format("p{}:{}", thousandths / 1000.0, duration_text(bound_ns)); }
 
-RateSearch::RateSearch(u64 most, u64 least) : most_(most), least_(std::clamp<u64>(std::max(most / kSpan, least), 1, most)) {}
+RateSearch::RateSearch(u64 most, u64 least)
+    : most_(most), least_(std::clamp<u64>(std::max(most / kSpan, least), 1, most)) {}
 
 /// A rate that says more; nothing where it would not.
 std::optional<u64> RateSearch::between() const {
@@ -35,7 +37,8 @@ std::optional<u64> RateSearch::between() const {
   if (!kept && !broken_) return std::max(most_ / kFirst, least_);
   if (!broken_) return *kept == most_ ? std::nullopt : std::optional(std::min(*kept * 2, most_));
   if (!kept) return *broken_ == least_ ? std::nullopt : std::optional(std::max(*broken_ / 2, least_));
-  const auto middle = static_cast<u64>(std::ceil(std::sqrt(static_cast<double>(*kept) * static_cast<double>(*broken_))));
+  const auto middle =
+      static_cast<u64>(std::ceil(std::sqrt(static_cast<double>(*kept) * static_cast<double>(*broken_))));
   const bool close = static_cast<double>(*broken_) <= static_cast<double>(*kept) * kApart;
   return close || middle == *broken_ ? std::nullopt : std::optional(middle);
 }

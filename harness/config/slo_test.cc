@@ -71,7 +71,8 @@ TEST_CASE("that all rates keep the bound or none does are answers", "[slo]") {
 
 TEST_CASE("what kept the bound by luck and breaks it when it is tried again is not the answer", "[slo]") {
   u32 looks = 0;
-  const Outcome found = search(1'000'000, [&](u64 rate) { return rate <= 300'000 && !(rate > 200'000 && ++looks > 2); });
+  const Outcome found =
+      search(1'000'000, [&](u64 rate) { return rate <= 300'000 && !(rate > 200'000 && ++looks > 2); });
   CHECK(found.last_kept);
   CHECK(found.answer == RateSearch::Answer::kFound);
   CHECK(found.tried.back() <= 200'000);
@@ -84,7 +85,8 @@ TEST_CASE("a search among answers of chance ends", "[slo]") {
     const u64 chance = random.below(100);
     const Outcome found = search(random.below(10'000'000) + 1, [&](u64) { return random.below(100) < chance; });
     CHECK(found.tried.size() <= 40);
-    if (found.answer == RateSearch::Answer::kFound || found.answer == RateSearch::Answer::kAllKeep) CHECK(found.last_kept);
+    if (found.answer == RateSearch::Answer::kFound || found.answer == RateSearch::Answer::kAllKeep)
+      CHECK(found.last_kept);
     if (found.answer == RateSearch::Answer::kNoneKeeps) CHECK_FALSE(found.last_kept);
   }
 }
@@ -95,7 +97,8 @@ TEST_CASE("bounds are read as they are written, and mistakes are told", "[slo]")
   CHECK(Slo::parse("p99.9:1ms").bound_ns == 1'000'000);
   CHECK(Slo::parse("p50:1ms").fewest_calls() == 100);
   CHECK(Slo::parse("p99.9:1ms").fewest_calls() == 1000);
-  for (const char* text : {"99:50us", "p99", "p100:1s", "p0:1s", "p99.9999:1s", "pp:1s", "p-1:1s", "", ":", "pnan:1s"}) {
+  for (const char* text :
+       {"99:50us", "p99", "p100:1s", "p0:1s", "p99.9999:1s", "pp:1s", "p-1:1s", "", ":", "pnan:1s"}) {
     CAPTURE(text);
     CHECK(slo_refusal(text) ==
           "--slo: '" + std::string(text) + "' is no bound; write p99:50us or p99.9:1ms, with at most three decimals");

@@ -54,8 +54,8 @@ u64 in_range(std::string_view what, std::string_view text, const Scaled& scaled,
              const std::string& least, const std::string& most) {
   if (scaled.fits && min <= scaled.value && scaled.value <= max) return scaled.value;
   const bool small = scaled.fits && scaled.value < min;
-  throw InputError(fmt::format("{}: {} is too {}; it can be from {} to {}", what, text,
-                               small ? "small" : "large", least, most));
+  throw InputError(
+      fmt::format("{}: {} is too {}; it can be from {} to {}", what, text, small ? "small" : "large", least, most));
 }
 
 /// A brace list or a spec cut at the commas that are in no inner braces.
@@ -88,8 +88,7 @@ bool is_path(std::string_view text) {
 /// Whether `piece` continues the spec `before` rather than beginning a new point.
 bool continues(const std::string& before, std::string_view piece) {
   if (std::ranges::any_of(kNumbered, [&](std::string_view word) { return before.starts_with(word); })) {
-    return !piece.empty() &&
-           std::all_of(piece.begin(), piece.end(), [](char c) { return is_digit(c) || c == '-'; });
+    return !piece.empty() && std::all_of(piece.begin(), piece.end(), [](char c) { return is_digit(c) || c == '-'; });
   }
   if (is_path(before)) return false;
   const std::size_t equals = piece.find('=');
@@ -105,8 +104,7 @@ std::vector<std::string> expand_range(std::string_view what, std::string_view te
     return InputError(fmt::format("{}: range '{}' {}; ranges are 1..8, 1..9+2 or 1..56*2", what, text, why));
   };
   const std::optional<Quantity> first = split_quantity(text.substr(0, dots));
-  const std::optional<Quantity> last =
-      split_quantity(text.substr(dots + 2, step_at - std::min(step_at, dots + 2)));
+  const std::optional<Quantity> last = split_quantity(text.substr(dots + 2, step_at - std::min(step_at, dots + 2)));
   std::optional<Quantity> step = Quantity{.value = 1, .whole = 1, .unit = {}};
   const bool multiplies = step_at != std::string_view::npos && text[step_at] == '*';
   if (step_at != std::string_view::npos) step = split_quantity(text.substr(step_at + 1));
@@ -141,15 +139,14 @@ std::vector<std::string> expand_range(std::string_view what, std::string_view te
   // Counting steps rather than adding them up keeps 0..1+0.1 from drifting; the slack lets it end at 1.
   const double slack = 1e-9 * std::max(1.0, last->value);
   for (int i = 0;; ++i) {
-    const double value =
-        multiplies ? first->value * std::pow(step->value, i) : first->value + i * step->value;
+    const double value = multiplies ? first->value * std::pow(step->value, i) : first->value + i * step->value;
     if (value > last->value + slack) return points;
     add(std::round(value * 1e12) / 1e12);
   }
 }
 
-/// Where the first braces open and close. In a path braces may be part of a name: there only those count that have a comma inside
-/// and close, as a shell takes them.
+/// Where the first braces open and close. In a path braces may be part of a name: there only those count that have a
+/// comma inside and close, as a shell takes them.
 struct Braces {
   std::size_t open, close;
 };
@@ -176,8 +173,7 @@ std::vector<std::string> expand_one(std::string_view what, std::string_view text
     const auto [open, close] = *braces;
     std::vector<std::string> points;
     for (const std::string& piece : split_at_commas(what, text.substr(open + 1, close - open - 1))) {
-      const std::string joined =
-          std::string(text.substr(0, open)) + piece + std::string(text.substr(close + 1));
+      const std::string joined = std::string(text.substr(0, open)) + piece + std::string(text.substr(close + 1));
       for (std::string& point : expand_one(what, joined)) points.push_back(std::move(point));
       if (points.size() > kMostPoints) throw InputError(fmt::format("{}: more than 100,000 points", what));
     }
@@ -260,7 +256,8 @@ u32 parse_latency(std::string_view text) {
   const double every = std::round(1 / share);
   if (std::abs(share * every - 1) > .02) {
     throw InputError(fmt::format("--latency: {} is not one call in a whole number of them; write {} or {}", text,
-                                 latency_text(static_cast<u32>(1 / share)), latency_text(static_cast<u32>(1 / share) + 1)));
+                                 latency_text(static_cast<u32>(1 / share)),
+                                 latency_text(static_cast<u32>(1 / share) + 1)));
   }
   return static_cast<u32>(every);
 }
@@ -293,8 +290,9 @@ Pin parse_pin(std::string_view text) {
                                                                {"socket:", Pin::Kind::kSocket},
                                                                {"list:", Pin::Kind::kList}};
   const auto fail = [&](std::string_view why) {
-    return InputError(fmt::format("--pin: '{}' {}; write compact, scatter, cluster:0-1, socket:0 or list:0-3,5{}", text, why,
-                                  suggestion(text.substr(0, text.find(':')), {"compact", "scatter", "cluster", "socket", "list"})));
+    return InputError(
+        fmt::format("--pin: '{}' {}; write compact, scatter, cluster:0-1, socket:0 or list:0-3,5{}", text, why,
+                    suggestion(text.substr(0, text.find(':')), {"compact", "scatter", "cluster", "socket", "list"})));
   };
   for (const auto& [word, kind] : kWords) {
     if (word.back() == ':' ? !text.starts_with(word) : text != word) continue;
@@ -313,15 +311,20 @@ Mem parse_mem(std::string_view text) {
   constexpr std::pair<std::string_view, Kind> kWords[] = {
       {"first-touch", Kind::kFirstTouch}, {"local", Kind::kLocal}, {"interleave", Kind::kInterleave}};
   const auto fail = [&](std::string_view why) {
-    return InputError(fmt::format("--mem: '{}' {}; write first-touch, local, interleave, interleave:pin or bind:0-1{}", text, why,
-                                  suggestion(text.substr(0, text.find(':')), {"first-touch", "local", "interleave", "bind"})));
+    return InputError(
+        fmt::format("--mem: '{}' {}; write first-touch, local, interleave, interleave:pin or bind:0-1{}", text, why,
+                    suggestion(text.substr(0, text.find(':')), {"first-touch", "local", "interleave", "bind"})));
   };
   for (const auto& [word, kind] : kWords) {
     if (text == word) return {.kind = kind, .of_pin = false, .nodes = {}, .text = std::string(text)};
   }
-  if (text == "interleave:pin") return {.kind = Kind::kInterleave, .of_pin = true, .nodes = {}, .text = std::string(text)};
+  if (text == "interleave:pin")
+    return {.kind = Kind::kInterleave, .of_pin = true, .nodes = {}, .text = std::string(text)};
   if (!text.starts_with(kBind)) throw fail("is no place for memory");
-  return {.kind = Kind::kBind, .of_pin = false, .nodes = parse_numbers(text.substr(kBind.size()), fail), .text = std::string(text)};
+  return {.kind = Kind::kBind,
+          .of_pin = false,
+          .nodes = parse_numbers(text.substr(kBind.size()), fail),
+          .text = std::string(text)};
 }
 
 std::vector<std::string> expand_axis(std::string_view what, const std::vector<std::string>& values) {

@@ -29,8 +29,8 @@ namespace latchlab {
 [[nodiscard]] Batching parse_batch(std::string_view text);
 /// Bytes: a multiple of 8, at most kMostValueBytes.
 [[nodiscard]] u32 parse_value_size(std::string_view text);
-/// One call in so many is timed, at most a million; 0 for "off", 1 for "all", n for "sample:SHARE" with a share of 1/n, to a
-/// fiftieth of it.
+/// One call in so many is timed, at most a million; 0 for "off", 1 for "all", n for "sample:SHARE" with a share of 1/n,
+/// to a fiftieth of it.
 [[nodiscard]] u32 parse_latency(std::string_view text);
 
 /// compact, scatter, cluster:0-1, socket:0 or list:0-3,5. Whether there are such is not checked here: see placement.h.
@@ -54,9 +54,8 @@ namespace latchlab {
 ///   {rtm:20,wait=0,none}   is   rtm:20,wait=0   and   none
 ///   {compact,list:0-1,3}   is   compact         and   list:0-1,3
 ///
-/// A path (file:...) that stands alone is cut only by braces with a comma in them, and has no ranges; in a list a comma ends it. At
-/// most 100,000 points.
-[[nodiscard]] std::vector<std::string> expand_axis(std::string_view what,
-                                                   const std::vector<std::string>& values);
+/// A path (file:...) that stands alone is cut only by braces with a comma in them, and has no ranges; in a list a comma
+/// ends it. At most 100,000 points.
+[[nodiscard]] std::vector<std::string> expand_axis(std::string_view what, const std::vector<std::string>& values);
 
 }  // namespace latchlab

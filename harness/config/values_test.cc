@@ -29,8 +29,10 @@ TEST_CASE("counts have decimal and binary units", "[cli]") {
 }
 
 TEST_CASE("what is out of range is too small or too large, however many digits it has", "[cli]") {
-  CHECK(testing::refusal([] { (void)parse_count("--x", "0", 1, 10); }) == "--x: 0 is too small; it can be from 1 to 10");
-  CHECK(testing::refusal([] { (void)parse_count("--x", "11", 1, 10); }) == "--x: 11 is too large; it can be from 1 to 10");
+  CHECK(testing::refusal([] { (void)parse_count("--x", "0", 1, 10); }) ==
+        "--x: 0 is too small; it can be from 1 to 10");
+  CHECK(testing::refusal([] { (void)parse_count("--x", "11", 1, 10); }) ==
+        "--x: 11 is too large; it can be from 1 to 10");
   CHECK(testing::refusal([] { (void)parse_count("--x", "18446744073709551616", 0, ~u64{0}); }) ==
         "--x: 18446744073709551616 is too large; it can be from 0 to 18446744073709551615");
   for (const std::string& text : {std::string("99999999T"), std::string("18446744.5T"),
@@ -58,15 +60,20 @@ TEST_CASE("durations have a unit and print as they are read", "[cli]") {
     INFO(text);
     CHECK_THROWS_AS((void)parse_duration("--x", text, 0, most), InputError);
   }
-  for (const u64 ns :
-       {u64{0}, u64{1}, u64{50'000}, u64{200'000'000}, u64{1'500'000'000}, u64{120'000'000'000}}) {
+  for (const u64 ns : {u64{0}, u64{1}, u64{50'000}, u64{200'000'000}, u64{1'500'000'000}, u64{120'000'000'000}}) {
     CHECK(parse_duration("--x", duration_text(ns), 0, most) == ns);
   }
 }
 
 TEST_CASE("limits of counts are said as people write them", "[cli]") {
-  for (const auto& [count, text] : {std::pair<u64, const char*>{0, "0"}, {1024, "1024"}, {10'000, "10000"}, {16'000'000, "16M"},
-                                    {1'500'000, "1500k"}, {u64{64} << 20, "64Mi"}, {u64{1} << 40, "1Ti"}, {123'457, "123457"},
+  for (const auto& [count, text] : {std::pair<u64, const char*>{0, "0"},
+                                    {1024, "1024"},
+                                    {10'000, "10000"},
+                                    {16'000'000, "16M"},
+                                    {1'500'000, "1500k"},
+                                    {u64{64} << 20, "64Mi"},
+                                    {u64{1} << 40, "1Ti"},
+                                    {123'457, "123457"},
                                     {~u64{0}, "18446744073709551615"}}) {
     CHECK(count_text(count) == text);
     CHECK(parse_count("--x", count_text(count), 0, ~u64{0}) == count);
@@ -114,7 +121,7 @@ TEST_CASE("lists may stand inside a path as a shell would take them", "[cli]") {
   CHECK(expand("{lookup,wiscer:{a,b}}") == Points{"lookup", "wiscer:a", "wiscer:b"});
   CHECK(expand("file:/{c}/{a,b}/1..3") == Points{"file:/{c}/a/1..3", "file:/{c}/b/1..3"});
   CHECK(expand("file:/{a,{b,c}}") == Points{"file:/a", "file:/b", "file:/c"});
-  CHECK(expand("file:/{a,b") == Points{"file:/{a,b"});   // a name, if an odd one
+  CHECK(expand("file:/{a,b") == Points{"file:/{a,b"});  // a name, if an odd one
   CHECK(expand("file:/{a}") == Points{"file:/{a}"});
 }
 
@@ -125,8 +132,8 @@ TEST_CASE("what a shell cuts apart is joined again", "[cli]") {
 }
 
 TEST_CASE("malformed lists and ranges are refused", "[cli]") {
-  for (const char* text : {"", "{}", "{1,,2}", "{1,2", "1,2}", "4..1", "1..8*1", "1..8*0", "0..8*2", "1..8+0",
-                           "1..", "1..8+", "1..8*x", "1M..8k", "1..1000000", "{1..60000,1..60000}"}) {
+  for (const char* text : {"", "{}", "{1,,2}", "{1,2", "1,2}", "4..1", "1..8*1", "1..8*0", "0..8*2", "1..8+0", "1..",
+                           "1..8+", "1..8*x", "1M..8k", "1..1000000", "{1..60000,1..60000}"}) {
     INFO(text);
     CHECK_THROWS_AS((void)expand(text), InputError);
   }
@@ -140,8 +147,8 @@ TEST_CASE("pin names processors", "[cli]") {
   CHECK(parse_pin("cluster:2,0-1").numbers == std::vector<u32>{2, 0, 1});
   CHECK(parse_pin("list:0-3,5").numbers == std::vector<u32>{0, 1, 2, 3, 5});
   CHECK(parse_pin("list:2,0").numbers == std::vector<u32>{2, 0});
-  for (const char* text : {"", "compac", "socket", "socket:", "socket:x", "list:", "list:3-1", "list:0,",
-                           "list:0--1", "list:99999999", "cluster:", "socket:0,0", "compact:1"}) {
+  for (const char* text : {"", "compac", "socket", "socket:", "socket:x", "list:", "list:3-1", "list:0,", "list:0--1",
+                           "list:99999999", "cluster:", "socket:0,0", "compact:1"}) {
     INFO(text);
     CHECK_THROWS_AS((void)parse_pin(text), InputError);
   }

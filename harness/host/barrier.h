@@ -17,11 +17,11 @@ class Barrier {
 
   /// Returns once all parties have arrived; everything a party did before is visible to all after.
   void arrive_and_wait() {
-    const u64 phase = phase_.load(kRelaxed);   // relaxed: it cannot turn before this party has arrived
+    const u64 phase = phase_.load(kRelaxed);  // relaxed: it cannot turn before this party has arrived
     // Each arrival pairs with the later ones, so the last one has seen what all did before.
     if (arrived_.fetch_add(1, kAcqRel) + 1 == parties_) {
-      arrived_.store(0, kRelaxed);          // relaxed: ordered before the next phase by the release below
-      phase_.store(phase + 1, kRelease);    // pairs with the wait
+      arrived_.store(0, kRelaxed);        // relaxed: ordered before the next phase by the release below
+      phase_.store(phase + 1, kRelease);  // pairs with the wait
       return;
     }
     // Acquires: pairs with the last one's release.

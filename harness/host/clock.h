@@ -1,13 +1,14 @@
 #pragma once
 
-// Time, by which phases are cut. It belongs to the machine: the processor's passes by itself, that of a virtual one passes as its
-// threads spend it.
+// Time, by which phases are cut. It belongs to the machine: the processor's passes by itself, that of a virtual one
+// passes as its threads spend it.
 
 #include "src/base/types.h"
 
 namespace latchlab {
 
-/// Nanoseconds since some moment. For one thread they never go back; those of two threads in virtual time may be a little apart.
+/// Nanoseconds since some moment. For one thread they never go back; those of two threads in virtual time may be a
+/// little apart.
 class Clock {
  public:
   virtual ~Clock() = default;

@@ -88,16 +88,15 @@ std::vector<CacheInfo> read_caches(const Root& root, u32 cpu) {
                    [](unsigned char c) { return std::tolower(c); });
     const u64 unit = size->back() == 'K' ? 1024 : size->back() == 'M' ? 1024 * 1024 : 1;
     const auto bytes = parse_u64(unit == 1 ? *size : size->substr(0, size->size() - 1));
-    cache.bytes = bytes ? OrReason<u64>(*bytes * unit)
-                        : OrReason<u64>::missing("the kernel's size is no number");
+    cache.bytes = bytes ? OrReason<u64>(*bytes * unit) : OrReason<u64>::missing("the kernel's size is no number");
     // "0000,00000003": the processors that share it, as bits.
     u32 shared_by = 0;
     for (const char c : read_fact(root, folder + "/shared_cpu_map").value_or("")) {
       const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : 0;
       shared_by += static_cast<u32>(std::popcount(static_cast<u32>(digit)));
     }
-    cache.shared_by = shared_by > 0 ? OrReason<u32>(shared_by)
-                                    : OrReason<u32>::missing("the kernel does not say who shares it");
+    cache.shared_by =
+        shared_by > 0 ? OrReason<u32>(shared_by) : OrReason<u32>::missing("the kernel does not say who shares it");
     out.push_back(std::move(cache));
   }
   return out;
@@ -141,7 +140,7 @@ std::vector<std::string> damon_states(const Root& root) {
   for (const fs::path& path : entries(root, admin)) {
     const std::string state = admin + "/" + path.filename().string() + "/state";
     std::error_code error;
-    if (fs::exists(root + state, error)) out.push_back(state);   // nr_kdamonds, a plain file, is no worker
+    if (fs::exists(root + state, error)) out.push_back(state);  // nr_kdamonds, a plain file, is no worker
   }
   return out;
 }
@@ -306,7 +305,8 @@ Disturbed disturbed_between(const Disturbance& before, const Disturbance& after)
   out.major_faults = grown(before.major_faults, after.major_faults, kNoUsage);
   out.voluntary_switches = grown(before.voluntary_switches, after.voluntary_switches, kNoUsage);
   out.involuntary_switches = grown(before.involuntary_switches, after.involuntary_switches, kNoUsage);
-  out.migrations = grown(before.migrations, after.migrations, "the kernel does not count migrations (/proc/self/task/*/sched)");
+  out.migrations =
+      grown(before.migrations, after.migrations, "the kernel does not count migrations (/proc/self/task/*/sched)");
   if (!before.all_ticks || !after.all_ticks) {
     out.steal_share = OrReason<double>::missing("/proc/stat cannot be read");
   } else if (*after.all_ticks <= *before.all_ticks) {
@@ -320,13 +320,13 @@ Disturbed disturbed_between(const Disturbance& before, const Disturbance& after)
 
 OrReason<double> load_average(const Root& root) {
   const auto text = read_fact(root, "/proc/loadavg");
-  return measured(text ? parse_double(text->substr(0, text->find(' '))) : std::nullopt,
-                  "/proc/loadavg cannot be read");
+  return measured(text ? parse_double(text->substr(0, text->find(' '))) : std::nullopt, "/proc/loadavg cannot be read");
 }
 
 std::optional<std::string> crowd(const OrReason<double>& load, std::size_t processors) {
   if (!load || *load <= static_cast<double>(processors) + 0.5) return std::nullopt;
-  return fmt::format("the load average was {:.1f} before the run, on {} processors: others were running", *load, processors);
+  return fmt::format("the load average was {:.1f} before the run, on {} processors: others were running", *load,
+                     processors);
 }
 
 MachineInfo read_machine(const Topology& topology, const Root& root) {
@@ -349,8 +349,7 @@ MachineInfo read_machine(const Topology& topology, const Root& root) {
   out.numa_nodes = static_cast<u32>(topology.nodes.size());
   out.caches = read_caches(root, topology.processors.empty() ? 0 : topology.processors.front().os);
   out.memory_bytes =
-      measured(kilobytes(read_fact(root, "/proc/meminfo").value_or(""), "MemTotal"),
-               "/proc/meminfo has no MemTotal");
+      measured(kilobytes(read_fact(root, "/proc/meminfo").value_or(""), "MemTotal"), "/proc/meminfo has no MemTotal");
   out.mitigations = read_mitigations(root);
   out.governor = measured(read_fact(root, "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
                           "the kernel does not set frequencies here (no cpufreq)");

@@ -71,7 +71,8 @@ struct MachineInfo {
 /// a page aborts with status 0. Nothing if the kernel does not let us see.
 [[nodiscard]] OrReason<bool> damon_runs(const Root& root = {});
 
-/// The files under /sys that say so, each with the word that ends it: "/sys/module/damon_reclaim/parameters/enabled", "N".
+/// The files under /sys that say so, each with the word that ends it: "/sys/module/damon_reclaim/parameters/enabled",
+/// "N".
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> damon_switches(const Root& root = {});
 
 /// Whether NUMA balancing is on: it unmaps pages to see who touches them, which aborts transactions too.
@@ -83,8 +84,8 @@ struct MachineInfo {
 /// Bytes that can be allocated without swapping (MemAvailable, and less if a cgroup says so).
 [[nodiscard]] u64 available_memory(const Root& root = {});
 
-/// The same of the NUMA nodes that this binds to: what is free and the file cache; ~0 for what binds to none, or if the kernel does
-/// not tell.
+/// The same of the NUMA nodes that this binds to: what is free and the file cache; ~0 for what binds to none, or if the
+/// kernel does not tell.
 [[nodiscard]] u64 available_memory_on(const PagePlacement& placement, const Root& root = {});
 
 /// Whether memory that this process gets from now on, malloc's too, may be on huge pages where the kernel has
@@ -126,7 +127,7 @@ struct Disturbed {
   OrReason<u64> voluntary_switches;
   OrReason<u64> involuntary_switches;
   OrReason<u64> migrations;
-  OrReason<double> steal_share;   ///< 0..1 of all processor time
+  OrReason<double> steal_share;  ///< 0..1 of all processor time
 };
 /// The disturbances between two looks.
 [[nodiscard]] Disturbed disturbed_between(const Disturbance& before, const Disturbance& after);
@@ -134,8 +135,8 @@ struct Disturbed {
 /// The load average of one minute.
 [[nodiscard]] OrReason<double> load_average(const Root& root = {});
 
-/// A line for Health::notes where `load` says that others were running. Earlier runs of ours leave no more than a thread a
-/// processor, unless they were oversubscribed.
+/// A line for Health::notes where `load` says that others were running. Earlier runs of ours leave no more than a
+/// thread a processor, unless they were oversubscribed.
 [[nodiscard]] std::optional<std::string> crowd(const OrReason<double>& load, std::size_t processors);
 
 }  // namespace latchlab

@@ -19,7 +19,7 @@ void on_signal(int number) {
   if (signals.fetch_add(1, kRelaxed) < 2) return;
   NewFile::remove_unfinished();
   std::signal(number, SIG_DFL);
-  std::raise(number);   // delivered when this handler returns
+  std::raise(number);  // delivered when this handler returns
 }
 
 }  // namespace
@@ -28,9 +28,9 @@ bool stop_requested() { return signals.load(kRelaxed) != 0; }
 void request_stop() { signals.store(1, kRelaxed); }
 
 void stop_on_interrupt() {
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = on_signal;
-  action.sa_flags = SA_RESTART;   // spares every read and write the EINTR
+  action.sa_flags = SA_RESTART;  // spares every read and write the EINTR
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);

@@ -22,36 +22,41 @@ namespace {
 
 constexpr u64 kMinFootprint = u64{1} << 20;
 constexpr u64 kMaxFootprint = u64{4} << 30;
-constexpr u32 kTransactions = 1024;   // a batch of them
-constexpr u64 kCycleTime = 2'000'000;   // ns
-constexpr u32 kBatch = 16384;  // lines between two looks at the clock: some 100 us to 4 ms
+constexpr u32 kTransactions = 1024;    // a batch of them
+constexpr u64 kCycleTime = 2'000'000;  // ns
+constexpr u32 kBatch = 16384;          // lines between two looks at the clock: some 100 us to 4 ms
 
 struct LineTimes {
   double cycle = 0;
   double chase = 0;
   double independent = 0;
-  double transaction = 0;   // where transactions work
+  double transaction = 0;  // where transactions work
 };
 
 double transaction_ns(u64 time_ns) {
   alignas(kFalseSharingBytes) std::atomic<u64> word{0};
   [[maybe_unused]] const Native::Elision elision;
-  return best_batch_ns(wall_clock(), time_ns, [&] {
-    for (u32 i = 0; i < kTransactions; ++i) {
-      (void)Native::transact([&] { keep(word.load(kRelaxed)); });   // relaxed: nobody else knows it
-    }
-  }) / kTransactions;
+  return best_batch_ns(wall_clock(), time_ns,
+                       [&] {
+                         for (u32 i = 0; i < kTransactions; ++i) {
+                           (void)Native::transact([&] { keep(word.load(kRelaxed)); });  // relaxed: nobody else knows it
+                         }
+                       }) /
+         kTransactions;
 }
 
 /// An addition takes one cycle, and each of these waits for the one before it.
 double cycle_ns() {
   u64 sum = 0;
-  return best_batch_ns(wall_clock(), kCycleTime, [&] {
-    u64 here = opaque(sum);
-    const u64 step = opaque(u64{3});   // in a register: one that is a constant may be folded on the way to the adder
-    for (u32 i = 0; i < kBatch; ++i) here = opaque(here + step);
-    keep(sum = here);
-  }) / kBatch;
+  return best_batch_ns(wall_clock(), kCycleTime,
+                       [&] {
+                         u64 here = opaque(sum);
+                         const u64 step = opaque(
+                             u64{3});  // in a register: one that is a constant may be folded on the way to the adder
+                         for (u32 i = 0; i < kBatch; ++i) here = opaque(here + step);
+                         keep(sum = here);
+                       }) /
+         kBatch;
 }
 
 LineTimes run_one(const LineBuffer& buffer, u32 thread, const LimitsPlan& plan, Barrier& barrier) {
@@ -64,7 +69,7 @@ LineTimes run_one(const LineBuffer& buffer, u32 thread, const LimitsPlan& plan, 
   u64 at = n / threads * thread;
   for (u32 i = 0; i < kBatch; ++i) at = lines[at].next;
   const auto chase = [&] {
-    u64 here = at;   // a register: `at` is in memory, which would make each step longer
+    u64 here = at;  // a register: `at` is in memory, which would make each step longer
     for (u32 i = 0; i < kBatch; ++i) here = lines[here].next;
     keep(at = here);
   };
@@ -104,7 +109,8 @@ u64 limits_footprint(u64 reserved, u64 available) {
 double best_batch_ns(Clock& clock, u64 time_ns, const std::function<void()>& batch) {
   u64 best = ~u64{0};
   const u64 start = clock.now();
-  for (u32 done = 0; done == 0 || ((done < kMinBatches || clock.now() - start < time_ns) && !stop_requested()); ++done) {
+  for (u32 done = 0; done == 0 || ((done < kMinBatches || clock.now() - start < time_ns) && !stop_requested());
+       ++done) {
     const u64 batch_start = clock.now();
     batch();
     best = std::min(best, clock.now() - batch_start);
@@ -174,8 +180,9 @@ Limits measure_limits(const LimitsPlan& plan, const LineBuffer& buffer) {
   out.cycle_ns = mean.cycle;
   out.chase_ns = mean.chase;
   out.independent_ns = mean.independent;
-  out.transaction_ns = Native::transactions_work() ? OrReason<double>(mean.transaction)
-                                                   : OrReason<double>::missing(why_no_rtm().value_or("transactions do not work"));
+  out.transaction_ns = Native::transactions_work()
+                           ? OrReason<double>(mean.transaction)
+                           : OrReason<double>::missing(why_no_rtm().value_or("transactions do not work"));
   return out;
 }
 

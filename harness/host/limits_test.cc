@@ -24,7 +24,8 @@ TEST_CASE("the buffer stands for the index, within what fits") {
 }
 
 TEST_CASE("limits are measured by one thread and by several", "[realtime]") {
-  for (const auto& [threads, ms] : {std::pair{1u, 10u}, {3u, 10u}, {2u, 120u}}) {   // of the last the kinds of line take turns
+  for (const auto& [threads, ms] :
+       {std::pair{1u, 10u}, {3u, 10u}, {2u, 120u}}) {  // of the last the kinds of line take turns
     LimitsPlan plan;
     plan.footprint = 8 * kMiB;
     plan.cpus.assign(threads, 0);
@@ -36,7 +37,7 @@ TEST_CASE("limits are measured by one thread and by several", "[realtime]") {
     CHECK(*limits.chase_ns > 0);
     CHECK(*limits.chase_ns < 1e6);
     CHECK(*limits.cycle_ns > 0);
-    CHECK(*limits.cycle_ns < 50);   // a processor of 20 MHz
+    CHECK(*limits.cycle_ns < 50);  // a processor of 20 MHz
     CHECK(*limits.independent_ns > 0);
     CHECK(*limits.independent_ns < 1e6);
     CHECK_FALSE(limits.chase_ratio);
@@ -74,9 +75,10 @@ TEST_CASE("however short the time, the best of several batches counts") {
   testing::VirtualTeam team;
   u64 batches = 0;
   // The first one is disturbed.
-  const double best = best_batch_ns(team.clock(), 0, [&] { team.outside() += ++batches == 1 ? 20'000'000 : 1000 + batches; });
+  const double best =
+      best_batch_ns(team.clock(), 0, [&] { team.outside() += ++batches == 1 ? 20'000'000 : 1000 + batches; });
   CHECK(batches == kMinBatches);
-  CHECK(best == 1002 + 20);   // with a look at the clock
+  CHECK(best == 1002 + 20);  // with a look at the clock
 }
 
 TEST_CASE("a buffer for which there is no memory leaves the limits missing, with the reason") {

@@ -8,13 +8,13 @@
 namespace latchlab {
 
 struct Line {
-  u64 next;   ///< the line after this one
+  u64 next;  ///< the line after this one
   u64 rest[7];
 };
 static_assert(sizeof(Line) == kLineBytes);
 
-/// Lines straight from the kernel, so that the page size is ours to choose, in one cycle: from each line `next` leads to
-/// another, in random order, through all of them.
+/// Lines straight from the kernel, so that the page size is ours to choose, in one cycle: from each line `next` leads
+/// to another, in random order, through all of them.
 class LineBuffer {
  public:
   /// A second per GiB. Throws std::bad_alloc.

@@ -23,20 +23,21 @@ constexpr const char* kPreloaded = "LATCHLAB_PRELOADED";
 /// Asks the library at `path`, by the functions with which each of those that we know tells its version.
 std::string version_of(void* library, const char* path) {
   if (library == nullptr) return "unknown";
-  if (auto* const control = reinterpret_cast<int (*)(const char*, void*, std::size_t*, void*, std::size_t)>(
-          dlsym(library, "mallctl"))) {
+  if (auto* const control =
+          reinterpret_cast<int (*)(const char*, void*, std::size_t*, void*, std::size_t)>(dlsym(library, "mallctl"))) {
     const char* text = nullptr;
     std::size_t bytes = sizeof(text);
     if (control("version", &text, &bytes, nullptr, 0) == 0) return fmt::format("jemalloc {}", text);
   }
   if (auto* const ask = reinterpret_cast<const char* (*)(int*, int*, const char**)>(dlsym(library, "tc_version"))) {
-    return ask(nullptr, nullptr, nullptr);   // begins with "gperftools"
+    return ask(nullptr, nullptr, nullptr);  // begins with "gperftools"
   }
   if (auto* const ask = reinterpret_cast<int (*)()>(dlsym(library, "mi_version"))) {
     return fmt::format("mimalloc {}.{}.{}", ask() / 100, ask() / 10 % 10, ask() % 10);
   }
   if (dlsym(library, "scalable_malloc") != nullptr || dlsym(library, "__TBB_malloc_proxy") != nullptr) {
-    // It has no such function, unlike oneTBB's other library, which need not be in the process; but its file has a number.
+    // It has no such function, unlike oneTBB's other library, which need not be in the process; but its file has a
+    // number.
     std::error_code none;
     const std::filesystem::path file = std::filesystem::canonical(path, none);
     return fmt::format("oneTBB, {}", none ? path : file.filename().string());
@@ -67,18 +68,20 @@ MallocServer malloc_server() {
     return {.library = "unknown", .version = "unknown"};
   }
   void* const library = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-  MallocServer out{.library = std::filesystem::path(info.dli_fname).filename(), .version = version_of(library, info.dli_fname)};
+  MallocServer out{.library = std::filesystem::path(info.dli_fname).filename(),
+                   .version = version_of(library, info.dli_fname)};
   if (library != nullptr) (void)dlclose(library);
   return out;
 }
 
 void check_installed(Alloc alloc) {
   const std::optional<MallocLibrary> wanted = library_of(alloc);
-  // Only to see that it is there: an allocator may be unable to join a process that runs already, which is another error.
+  // Only to see that it is there: an allocator may be unable to join a process that runs already, which is another
+  // error.
   if (!wanted || dlopen(std::string(wanted->file).c_str(), RTLD_LAZY | RTLD_LOCAL) != nullptr) return;
   if (std::string_view(dlerror()).find("cannot open shared object file") == std::string_view::npos) return;
-  throw InputError(
-      fmt::format("--alloc={}: {} is not installed: it is in the package {}", word(alloc), wanted->file, wanted->package));
+  throw InputError(fmt::format("--alloc={}: {} is not installed: it is in the package {}", word(alloc), wanted->file,
+                               wanted->package));
 }
 
 void serve_malloc_by(Alloc alloc, const std::vector<std::string>& command_line) {

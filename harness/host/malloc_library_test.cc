@@ -21,7 +21,7 @@ TEST_CASE("words that are a library have a file and a package, the others nothin
   }
   for (const Alloc alloc : {Alloc::kMalloc, Alloc::kArena, Alloc::kArenaTouch}) {
     CHECK_FALSE(library_of(alloc));
-    serve_malloc_by(alloc, {});   // comes back
+    serve_malloc_by(alloc, {});  // comes back
   }
 }
 

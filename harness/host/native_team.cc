@@ -27,7 +27,7 @@ void NativeTeam::begin(u32 threads) {
   try {
     for (u32 t = 0; t < threads; ++t) threads_.emplace_back([this, t] { work(t); });
   } catch (...) {
-    end();   // those that started must not outlive this object
+    end();  // those that started must not outlive this object
     throw;
   }
 }

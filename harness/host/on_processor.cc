@@ -10,7 +10,7 @@
 namespace latchlab {
 namespace {
 
-constexpr double kSleepsPerSecond = 100;   // more are those of a lock that blocks
+constexpr double kSleepsPerSecond = 100;  // more are those of a lock that blocks
 
 /// The second number of "ran waited slices", ns.
 std::optional<u64> waited(const Root& root) {
@@ -33,12 +33,14 @@ std::optional<ProcessorTime> processor_time(const Root& root) {
 OrReason<double> on_processor(const std::vector<std::optional<ProcessorTime>>& threads) {
   double least = 1;
   for (const std::optional<ProcessorTime>& time : threads) {
-    if (!time) return OrReason<double>::missing("the kernel does not tell how long a thread waited (/proc/thread-self/schedstat)");
+    if (!time)
+      return OrReason<double>::missing(
+          "the kernel does not tell how long a thread waited (/proc/thread-self/schedstat)");
     const double all_ns = static_cast<double>(time->ran_ns) + static_cast<double>(time->waited_ns);
     if (time->ran_ns == 0) return OrReason<double>::missing("a thread did not run");
     if (static_cast<double>(time->sleeps) > kSleepsPerSecond * all_ns / 1e9) {
-      return OrReason<double>::missing(fmt::format("a thread slept {} times, and waking up is not told from a wait for a processor",
-                                                   time->sleeps));
+      return OrReason<double>::missing(
+          fmt::format("a thread slept {} times, and waking up is not told from a wait for a processor", time->sleeps));
     }
     least = std::min(least, static_cast<double>(time->ran_ns) / all_ns);
   }

@@ -29,8 +29,9 @@ constexpr u64 kOneSecond = 1'000'000'000;
 using ThreadTimes = std::vector<std::optional<ProcessorTime>>;
 
 TEST_CASE("the share on a processor is the smallest of a thread") {
-  const OrReason<double> share = on_processor({ProcessorTime{.ran_ns = 9 * kOneSecond, .waited_ns = kOneSecond, .sleeps = 0},
-                                               ProcessorTime{.ran_ns = kOneSecond, .waited_ns = 3 * kOneSecond, .sleeps = 0}});
+  const OrReason<double> share =
+      on_processor({ProcessorTime{.ran_ns = 9 * kOneSecond, .waited_ns = kOneSecond, .sleeps = 0},
+                    ProcessorTime{.ran_ns = kOneSecond, .waited_ns = 3 * kOneSecond, .sleeps = 0}});
   REQUIRE(share);
   CHECK(*share == .25);
 }
@@ -75,8 +76,7 @@ class Busy {
     for (std::thread& thread : threads_) {
       thread = std::thread([this, cpu] {
         (void)pin_this_thread(cpu);
-        while (!over_.load(kRelaxed)) {
-        }
+        while (!over_.load(kRelaxed)) {}
       });
     }
   }
@@ -88,15 +88,15 @@ class Busy {
   Busy& operator=(const Busy&) = delete;
 
  private:
-  std::atomic<bool> over_{false};   // looks are relaxed: it publishes nothing
+  std::atomic<bool> over_{false};  // looks are relaxed: it publishes nothing
   std::thread threads_[3];
 };
 
 TEST_CASE("a run whose processor others use says so", "[realtime]") {
-  if (!processor_time()) return;   // this kernel does not tell
+  if (!processor_time()) return;  // this kernel does not tell
   Config config = small("lookup");
   config.threads = 1;
-  config.time_ns = 300'000'000;   // many turns of the scheduler
+  config.time_ns = 300'000'000;  // many turns of the scheduler
   const Busy busy(seat(Topology::discover(), config).cpus.front());
   const TrialResult result = run_on_threads<toy::Toy<u64>>(config);
   REQUIRE(result.health.on_processor);
@@ -121,15 +121,16 @@ struct Slow : toy::Toy<u64> {
  private:
   static void spin(u64 ns) {
     const u64 end = *thread_time_ns() + ns;
-    while (*thread_time_ns() < end) {
-    }
+    while (*thread_time_ns() < end) {}
   }
 };
 
-// The thread sanitizer makes the toy's lock so slow that threads now and then sleep at it more often than the share bears.
+// The thread sanitizer makes the toy's lock so slow that threads now and then sleep at it more often than the share
+// bears.
 TEST_CASE("waiting for the others at the end of a phase is no time without a processor", "[realtime][no-tsan]") {
-  if (!processor_time()) return;   // this kernel does not tell
-  const TemporaryFile file("both 4k lookup\none 256 mix:update=100\n");   // in the second one thread works, and the other naps
+  if (!processor_time()) return;  // this kernel does not tell
+  const TemporaryFile file(
+      "both 4k lookup\none 256 mix:update=100\n");  // in the second one thread works, and the other naps
   Config config = small("phases:" + file.path());
   config.records = 1000;
   config.warmup_ns = 0;

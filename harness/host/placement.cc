@@ -28,9 +28,7 @@ constexpr size_t kMaskProcessors = 8192;
 
 class Mask {
  public:
-  Mask() : set_(CPU_ALLOC(kMaskProcessors), [](cpu_set_t* set) { CPU_FREE(set); }) {
-    CPU_ZERO_S(bytes(), set_.get());
-  }
+  Mask() : set_(CPU_ALLOC(kMaskProcessors), [](cpu_set_t* set) { CPU_FREE(set); }) { CPU_ZERO_S(bytes(), set_.get()); }
 
   static size_t bytes() { return CPU_ALLOC_SIZE(kMaskProcessors); }
   cpu_set_t* get() { return set_.get(); }
@@ -78,7 +76,7 @@ std::vector<Processor> scatter(const std::vector<Processor>& processors, Smt smt
 /// A level of the topology at which processors form groups.
 struct Level {
   std::string_view name;
-  u32 Processor::*number;
+  u32 Processor::* number;
   u32 count;
 };
 
@@ -88,15 +86,15 @@ std::vector<Processor> within(const Topology& topology, const Pin& pin, const Le
   for (const u32 number : pin.numbers) {
     if (number >= level.count) {
       throw NoRoom(fmt::format("--pin={}: there is no {} {}; this machine has {}", pin.text, level.name, number,
-                                   level.count == 1 ? fmt::format("{} 0 only", level.name)
-                                                    : fmt::format("{}s 0-{}", level.name, level.count - 1)));
+                               level.count == 1 ? fmt::format("{} 0 only", level.name)
+                                                : fmt::format("{}s 0-{}", level.name, level.count - 1)));
     }
     const std::size_t before = inside.size();
     std::ranges::copy_if(allowed(topology), std::back_inserter(inside),
                          [&](const Processor& p) { return p.*level.number == number; });
     if (inside.size() == before) {
-      throw NoRoom(fmt::format("--pin={}: no processor of {} {} is allowed; this process may use {}", pin.text, level.name, number,
-                                   topology.allowed_list()));
+      throw NoRoom(fmt::format("--pin={}: no processor of {} {} is allowed; this process may use {}", pin.text,
+                               level.name, number, topology.allowed_list()));
     }
   }
   return inside;
@@ -110,12 +108,12 @@ std::vector<Processor> from_list(const Topology& topology, const Pin& pin) {
       std::vector<u32> all;
       for (const Processor& p : topology.processors) all.push_back(p.os);
       std::ranges::sort(all);
-      throw NoRoom(fmt::format("--pin={}: there is no processor {}; this machine has {}", pin.text, cpu,
-                                   fold_numbers(all)));
+      throw NoRoom(
+          fmt::format("--pin={}: there is no processor {}; this machine has {}", pin.text, cpu, fold_numbers(all)));
     }
     if (!found->allowed) {
-      throw NoRoom(fmt::format("--pin={}: processor {} is outside the allowed mask {}", pin.text, cpu,
-                                   topology.allowed_list()));
+      throw NoRoom(
+          fmt::format("--pin={}: processor {} is outside the allowed mask {}", pin.text, cpu, topology.allowed_list()));
     }
     listed.push_back(*found);
   }
@@ -125,8 +123,10 @@ std::vector<Processor> from_list(const Topology& topology, const Pin& pin) {
 std::vector<Processor> order_of(const Topology& topology, const Pin& pin, Smt smt) {
   switch (pin.kind) {
     case Pin::Kind::kScatter: return scatter(allowed(topology), smt);
-    case Pin::Kind::kCluster: return compact(within(topology, pin, {"cluster", &Processor::cluster, topology.clusters}), smt);
-    case Pin::Kind::kSocket: return compact(within(topology, pin, {"socket", &Processor::socket, topology.sockets}), smt);
+    case Pin::Kind::kCluster:
+      return compact(within(topology, pin, {"cluster", &Processor::cluster, topology.clusters}), smt);
+    case Pin::Kind::kSocket:
+      return compact(within(topology, pin, {"socket", &Processor::socket, topology.sockets}), smt);
     case Pin::Kind::kList: return from_list(topology, pin);
     case Pin::Kind::kCompact: break;
   }
@@ -158,7 +158,9 @@ std::vector<u32> nodes_of_pin(const Topology& topology, const Config& config) {
   return {nodes.begin(), nodes.end()};
 }
 
-u32 groups_of(const Topology& topology, const Config& config) { return static_cast<u32>(group(topology, config).size()); }
+u32 groups_of(const Topology& topology, const Config& config) {
+  return static_cast<u32>(group(topology, config).size());
+}
 
 Seats seat(const Topology& topology, const Config& config) {
   const std::vector<std::vector<u32>> groups = group(topology, config);
@@ -225,7 +227,7 @@ std::vector<u64> sample_of(u64 pages, u64 most) {
   std::vector<u64> sample;
   for (u64 first = 0; first < pages; first += stratum) {
     const u64 page = first + bounded(mix64(first), stratum);
-    if (page < pages) sample.push_back(page);   // of the last, shorter stratum as likely as of the others
+    if (page < pages) sample.push_back(page);  // of the last, shorter stratum as likely as of the others
   }
   return sample;
 }
@@ -236,20 +238,22 @@ OrReason<PageNodes> page_nodes_of(const std::vector<ChunkSource::Chunk>& chunks,
   if (all == 0) return OrReason<PageNodes>::missing("the index has no memory");
   std::vector<void*> pages;
   auto chunk = chunks.begin();
-  u64 before = 0;   // pages of the chunks before this one
+  u64 before = 0;  // pages of the chunks before this one
   for (const u64 page : sample_of(all, most_pages)) {
     for (; page - before >= chunk->bytes / kSmallPageBytes; ++chunk) before += chunk->bytes / kSmallPageBytes;
     pages.push_back(static_cast<char*>(chunk->start) + (page - before) * kSmallPageBytes);
   }
   const std::optional<std::vector<int>> nodes = nodes_of(pages);
-  if (!nodes) return OrReason<PageNodes>::missing(fmt::format("the kernel does not say (move_pages: {})", std::strerror(errno)));
+  if (!nodes)
+    return OrReason<PageNodes>::missing(fmt::format("the kernel does not say (move_pages: {})", std::strerror(errno)));
   std::map<int, u64> counts;
   for (const int node : *nodes) ++counts[node];
   counts.erase(-1);
   PageNodes out;
   for (const auto& [node, count] : counts) out.pages += count;
   for (const auto& [node, count] : counts) {
-    out.shares.push_back({.node = static_cast<u32>(node), .share = static_cast<double>(count) / static_cast<double>(out.pages)});
+    out.shares.push_back(
+        {.node = static_cast<u32>(node), .share = static_cast<double>(count) / static_cast<double>(out.pages)});
   }
   if (out.pages == 0) return OrReason<PageNodes>::missing("no page of the index has been touched");
   return out;

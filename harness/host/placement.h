@@ -7,12 +7,12 @@
 //   socket:0     compact, within these sockets
 //   list:0-3,8   these processors (the kernel's numbers), in this order
 //
-// With --smt=avoid the second hardware threads of cores come behind the first ones of all cores that are named: with 2 sockets
-// x 14 cores x 2, threads 0-13 of compact fill socket 0, 14-27 socket 1, 28-55 their siblings. With --smt=pack both hardware
-// threads of a core come before the next core.
+// With --smt=avoid the second hardware threads of cores come behind the first ones of all cores that are named: with 2
+// sockets x 14 cores x 2, threads 0-13 of compact fill socket 0, 14-27 socket 1, 28-55 their siblings. With --smt=pack
+// both hardware threads of a core come before the next core.
 //
-// --threads-per=cluster puts --threads into each cluster that is named, filled in the same order; one after the other, so that
-// thread numbers are those of neighbours.
+// --threads-per=cluster puts --threads into each cluster that is named, filled in the same order; one after the other,
+// so that thread numbers are those of neighbours.
 //
 // Only processors of the allowed mask are used. More threads than processors wrap around: that is allowed,
 // and recorded, since nothing but the harness's own yielding makes such a run end.
@@ -52,12 +52,12 @@ struct PageNodes {
   std::vector<Share> shares;
 };
 
-/// Seats the threads of the run, an equal share in each of groups_of. Throws NoRoom that names what exists if --pin asks
-/// for a cluster, a socket or a processor that does not exist or is outside the allowed mask.
+/// Seats the threads of the run, an equal share in each of groups_of. Throws NoRoom that names what exists if --pin
+/// asks for a cluster, a socket or a processor that does not exist or is outside the allowed mask.
 [[nodiscard]] Seats seat(const Topology& topology, const Config& config);
 
-/// A Plan with the workload and the seats of a complete Config, for an index that no registry knows. Throws as seat and Workload
-/// do.
+/// A Plan with the workload and the seats of a complete Config, for an index that no registry knows. Throws as seat and
+/// Workload do.
 [[nodiscard]] Plan plan_of(const Config& config, const Topology& topology);
 
 /// The nodes of all processors that --pin names, the kernel's numbers, ascending. Throws as seat does.
@@ -75,17 +75,20 @@ struct PageNodes {
 /// The processor that the calling thread is on; nothing if the kernel does not tell.
 [[nodiscard]] std::optional<u32> this_cpu();
 
-/// Each thread's place: its seat, and the processor that it was `seen_on`; nothing there is missing for the reason `unseen`.
+/// Each thread's place: its seat, and the processor that it was `seen_on`; nothing there is missing for the reason
+/// `unseen`.
 [[nodiscard]] std::vector<ThreadPlace> thread_places(const Topology& topology, const Seats& seats,
-                                                     const std::vector<std::optional<u32>>& seen_on, const std::string& unseen);
+                                                     const std::vector<std::optional<u32>>& seen_on,
+                                                     const std::string& unseen);
 
-/// Which of so many pages are looked at, in order: all, or one of each of `most` runs of neighbours at the most, anywhere in its run.
-/// Pages at equal distances would all be of the same few nodes where memory is interleaved.
+/// Which of so many pages are looked at, in order: all, or one of each of `most` runs of neighbours at the most,
+/// anywhere in its run. Pages at equal distances would all be of the same few nodes where memory is interleaved.
 [[nodiscard]] std::vector<u64> sample_of(u64 pages, u64 most);
 
-/// On which nodes the touched pages of these mappings lie, by a look at all of them or at a sample; for the reason that is given where
-/// the kernel does not say.
+/// On which nodes the touched pages of these mappings lie, by a look at all of them or at a sample; for the reason that
+/// is given where the kernel does not say.
 inline constexpr u64 kMostPagesSeen = 32'768;
-[[nodiscard]] OrReason<PageNodes> page_nodes_of(const std::vector<ChunkSource::Chunk>& chunks, u64 most_pages = kMostPagesSeen);
+[[nodiscard]] OrReason<PageNodes> page_nodes_of(const std::vector<ChunkSource::Chunk>& chunks,
+                                                u64 most_pages = kMostPagesSeen);
 
 }  // namespace latchlab

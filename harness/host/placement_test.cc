@@ -14,7 +14,9 @@ namespace {
 OrReason<PageNodes> looked_at(const ChunkSource& source) { return page_nodes_of(source.chunks()); }
 
 /// A container, or a kernel without NUMA.
-bool refused(const OrReason<PageNodes>& nodes) { return !nodes && nodes.reason.find("move_pages") != std::string::npos; }
+bool refused(const OrReason<PageNodes>& nodes) {
+  return !nodes && nodes.reason.find("move_pages") != std::string::npos;
+}
 
 TEST_CASE("pages are counted by node once they have been touched") {
   ChunkSource source({.alloc = MemoryConfig::Alloc::kArena}, &system_pages());
@@ -38,9 +40,9 @@ TEST_CASE("of many pages a sample is looked at, over the ends of chunks") {
   for (int i = 0; i < 7; ++i) REQUIRE(source.take(1001 * kSmallPageBytes, kSmallPageBytes).start != nullptr);
   std::memset(source.chunks()[1].start, 1, 100 * kSmallPageBytes);
   if (refused(looked_at(source))) return;
-  for (const u64 most : {u64{7007}, u64{7006}, u64{2400}}) {   // all, one of two, one of three
+  for (const u64 most : {u64{7007}, u64{7006}, u64{2400}}) {  // all, one of two, one of three
     CAPTURE(most);
-    u64 touched = 0;   // 1001 to 1100 are the second chunk's beginning
+    u64 touched = 0;  // 1001 to 1100 are the second chunk's beginning
     for (const u64 page : sample_of(7007, most)) touched += page >= 1001 && page < 1101;
     const OrReason<PageNodes> nodes = page_nodes_of(source.chunks(), most);
     REQUIRE(nodes);
@@ -51,7 +53,7 @@ TEST_CASE("of many pages a sample is looked at, over the ends of chunks") {
 TEST_CASE("a sample of pages is one of each run of neighbours, whichever node they lie on in turn") {
   CHECK(sample_of(5, 5) == std::vector<u64>{0, 1, 2, 3, 4});
   CHECK(sample_of(0, 5).empty());
-  constexpr u64 kPages = 1'000'001, kMost = 32'768;   // 31 a run
+  constexpr u64 kPages = 1'000'001, kMost = 32'768;  // 31 a run
   const std::vector<u64> sample = sample_of(kPages, kMost);
   CHECK(sample.size() <= kMost);
   CHECK(sample.size() >= kPages / 31);

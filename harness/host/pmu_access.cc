@@ -20,13 +20,15 @@ std::string permission(const PmuEvent& event, const Root& root) {
   const std::string paranoid = read_fact(root, "/proc/sys/kernel/perf_event_paranoid").value_or("unknown");
   const u64 enough = event.of_packages ? 0 : 1;
   if (const auto level = parse_u64(paranoid); paranoid == "-1" || (level && *level <= enough)) {
-    return fmt::format("kernel.perf_event_paranoid is {}, which is enough: let the container's seccomp profile allow "
-                       "perf_event_open",
-                       paranoid);
+    return fmt::format(
+        "kernel.perf_event_paranoid is {}, which is enough: let the container's seccomp profile allow "
+        "perf_event_open",
+        paranoid);
   }
-  return fmt::format("sysctl kernel.perf_event_paranoid={} (it is {}), or give the process CAP_PERFMON; a container's seccomp "
-                     "profile may forbid perf_event_open, too",
-                     enough, paranoid);
+  return fmt::format(
+      "sysctl kernel.perf_event_paranoid={} (it is {}), or give the process CAP_PERFMON; a container's seccomp "
+      "profile may forbid perf_event_open, too",
+      enough, paranoid);
 }
 
 /// How the kernel takes a try of each, here.

@@ -31,18 +31,20 @@ TEST_CASE("What may be counted is told family by family", "[pmu]") {
   CHECK(access.error == ENOENT);
   CHECK_FALSE(access.user_only);
   CHECK_THAT(access.families,
-             Catch::StartsWith("software 3 of 3, core 0 of 3, cache 0 of 4, l2 0 of 1, tlb 0 of 4, tsx 0 of 13, energy 0 of "));
+             Catch::StartsWith(
+                 "software 3 of 3, core 0 of 3, cache 0 of 4, l2 0 of 1, tlb 0 of 4, tsx 0 of 13, energy 0 of "));
   CHECK(kernel.files == 0);
   OnlySoftware paranoid(EACCES);
   CHECK(pmu_access(paranoid).error == 0);
   CHECK(pmu_access(paranoid).user_only);
-  CHECK_THAT(pmu_access(paranoid).families, Catch::StartsWith("software 3 of 3, core 3 of 3, cache 4 of 4, l2 ") &&
-                                                Catch::Contains(" of 1, tlb 4 of 4, "));   // libpfm4 may not know this processor
+  CHECK_THAT(pmu_access(paranoid).families,
+             Catch::StartsWith("software 3 of 3, core 3 of 3, cache 4 of 4, l2 ") &&
+                 Catch::Contains(" of 1, tlb 4 of 4, "));  // libpfm4 may not know this processor
 }
 
 TEST_CASE("Why an event is not counted here is said of each", "[pmu]") {
   OnlySoftware kernel(ENOENT);
-  std::vector<PmuEvent> events = pmu_events("core");   // after those of the software
+  std::vector<PmuEvent> events = pmu_events("core");  // after those of the software
   const std::vector<std::string> whys = why_not_here(events, kernel);
   REQUIRE(whys.size() == 6);
   CHECK(whys[0].empty());

@@ -31,28 +31,43 @@ struct Table {
 // Four that need a counter of their own are what a hardware thread has where there are two a core.
 const std::vector<Table>& tables() {
   static const std::vector<Table> all{
-      {kSoftwareFamily, "what the kernel counts by itself; always there", false,
+      {kSoftwareFamily,
+       "what the kernel counts by itself; always there",
+       false,
        {{"page-faults", {"perf::PAGE-FAULTS"}},
         {"context-switches", {"perf::CONTEXT-SWITCHES"}},
         {"cpu-migrations", {"perf::CPU-MIGRATIONS"}}}},
-      {"core", "what a thread executes", false,
-       {{"cycles", {"perf::CYCLES"}}, {"instructions", {"perf::INSTRUCTIONS"}}, {"branch-misses", {"perf::BRANCH-MISSES"}}}},
-      {"cache", "misses of the first and of the last level", false,
+      {"core",
+       "what a thread executes",
+       false,
+       {{"cycles", {"perf::CYCLES"}},
+        {"instructions", {"perf::INSTRUCTIONS"}},
+        {"branch-misses", {"perf::BRANCH-MISSES"}}}},
+      {"cache",
+       "misses of the first and of the last level",
+       false,
        {{"L1-dcache-loads", {"perf::L1-DCACHE-LOADS"}},
         {"L1-dcache-load-misses", {"perf::L1-DCACHE-LOAD-MISSES"}},
         {"cache-references", {"perf::CACHE-REFERENCES"}},
         {"cache-misses", {"perf::CACHE-MISSES"}}}},
-      // Every vendor has a name of its own. It is apart from the others, since it would be the fifth that needs a counter.
-      {"l2", "requests that miss the second level", false,
+      // Every vendor has a name of its own. It is apart from the others, since it would be the fifth that needs a
+      // counter.
+      {"l2",
+       "requests that miss the second level",
+       false,
        {{"L2-misses",
          {"L2_RQSTS:MISS", "L2_RQSTS:ALL_DEMAND_MISS", "L2_REQUESTS:MISS",
           "CORE_TO_L2_CACHEABLE_REQUEST_ACCESS_STATUS:LS_RD_BLK_C:IC_FILL_MISS", "L2_CACHE_MISS:ALL"}}}},
-      {"tlb", "addresses whose translation was not at hand", false,
+      {"tlb",
+       "addresses whose translation was not at hand",
+       false,
        {{"dTLB-loads", {"perf::DTLB-LOADS"}},
         {"dTLB-load-misses", {"perf::DTLB-LOAD-MISSES"}},
         {"dTLB-store-misses", {"perf::DTLB-STORE-MISSES"}},
         {"iTLB-load-misses", {"perf::ITLB-LOAD-MISSES"}}}},
-      {"tsx", "hardware transactions; cycles-t are those in one, cycles-ct those in one that committed", true,
+      {"tsx",
+       "hardware transactions; cycles-t are those in one, cycles-ct those in one that committed",
+       true,
        {{"cycles", {"perf::CYCLES"}},
         {"cycles-t", {"CPU_CLK_UNHALTED:THREAD_P:intx=1"}},
         {"cycles-ct", {"CPU_CLK_UNHALTED:THREAD_P:intx=1:intxcp=1"}},
@@ -66,7 +81,9 @@ const std::vector<Table>& tables() {
         {"TX_MEM:ABORT_CONFLICT", {"TX_MEM:ABORT_CONFLICT"}},
         {"TX_MEM:ABORT_CAPACITY_WRITE", {"TX_MEM:ABORT_CAPACITY_WRITE", "TX_MEM:ABORT_CAPACITY"}},
         {"TX_MEM:ABORT_CAPACITY_READ", {"TX_MEM:ABORT_CAPACITY_READ"}}}},
-      {"energy", "of whole packages, whoever runs there", false,
+      {"energy",
+       "of whole packages, whoever runs there",
+       false,
        {{"energy-pkg", {"rapl::RAPL_ENERGY_PKG", "amd64_rapl::RAPL_ENERGY_PKG"}}}},
   };
   return all;
@@ -143,12 +160,13 @@ Encoded encode(const std::string& spelling) {
 
 std::string not_here() {
   const std::string processor = pmu_processor();
-  return fmt::format("libpfm4 has no such event for this machine{}", processor.empty() ? "" : ", which is " + processor);
+  return fmt::format("libpfm4 has no such event for this machine{}",
+                     processor.empty() ? "" : ", which is " + processor);
 }
 
 /// Why a processor without transactions does not count this. Its kernel would leave the bits out and count all cycles.
 std::string needs_transactions(const PerfCode& code, const CpuFlags& flags) {
-  constexpr u64 kInTransaction = u64{3} << 32;   // IN_TX and IN_TXCP of the event select register
+  constexpr u64 kInTransaction = u64{3} << 32;  // IN_TX and IN_TXCP of the event select register
   const bool asks = code.type == PERF_TYPE_RAW && (code.config & kInTransaction) != 0;
   return asks && !flags.rtm && !flags.hle ? "the processor announces no transactions (harness doctor says more)" : "";
 }
@@ -172,7 +190,7 @@ PmuEvent event_of(const Table& table, const EventRow& row, const CpuFlags& flags
 struct Known {
   std::string pmu;
   bool present = false;
-  std::vector<std::string> parts;       ///< unit masks
+  std::vector<std::string> parts;  ///< unit masks
   std::vector<std::string> modifiers;
 };
 
@@ -184,8 +202,10 @@ std::vector<Known> known_as(std::string_view pmu_name, std::string_view event_na
     if (!pmu_name.empty() && !same_word(pmu_name, pmu.name)) return;
     for (int id = pmu.first_event; id != -1; id = pfm_get_event_next(id)) {
       auto event = sized<pfm_event_info_t>();
-      if (pfm_get_event_info(id, PFM_OS_PERF_EVENT, &event) != PFM_SUCCESS || !same_word(event.name, event_name)) continue;
-      Known& known = out.emplace_back(Known{.pmu = pmu.name, .present = pmu.is_present != 0, .parts = {}, .modifiers = {}});
+      if (pfm_get_event_info(id, PFM_OS_PERF_EVENT, &event) != PFM_SUCCESS || !same_word(event.name, event_name))
+        continue;
+      Known& known =
+          out.emplace_back(Known{.pmu = pmu.name, .present = pmu.is_present != 0, .parts = {}, .modifiers = {}});
       for (int i = 0; i < event.nattrs; ++i) {
         auto attribute = sized<pfm_event_attr_info_t>();
         if (pfm_get_event_attr_info(id, i, PFM_OS_PERF_EVENT, &attribute) != PFM_SUCCESS) continue;

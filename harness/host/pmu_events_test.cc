@@ -56,7 +56,8 @@ TEST_CASE("Where there are no transactions nothing is counted in them: the kerne
   CHECK(find(pmu_events(cycles_t, CpuFlags{.hle = true}), cycles_t).missing == "");
   CHECK(find(pmu_events(cycles_t, CpuFlags{}), cycles_t).missing != "");
   CHECK(find(pmu_events("r3c", CpuFlags{}), "r3c").missing == "");
-  for (const PmuEvent& event : pmu_events("tsx", CpuFlags{})) CHECK((event.family == kSoftwareFamily) == event.missing.empty());
+  for (const PmuEvent& event : pmu_events("tsx", CpuFlags{}))
+    CHECK((event.family == kSoftwareFamily) == event.missing.empty());
 }
 
 TEST_CASE("A name that libpfm4 knows for another processor is missing here", "[pmu]") {
@@ -64,7 +65,8 @@ TEST_CASE("A name that libpfm4 knows for another processor is missing here", "[p
     INFO(name);
     const PmuEvent event = find(pmu_events(name), name);
     CHECK(event.family == "named");
-    CHECK_THAT(event.missing, Catch::StartsWith("libpfm4 has no such event for this machine") && Catch::Contains("netburst"));
+    CHECK_THAT(event.missing,
+               Catch::StartsWith("libpfm4 has no such event for this machine") && Catch::Contains("netburst"));
   }
 }
 
@@ -73,8 +75,9 @@ std::string events_refusal(std::string_view words) {
 }
 
 TEST_CASE("What is no event anywhere is refused in one line", "[pmu]") {
-  CHECK(events_refusal("tzx") == "--pmu: 'tzx' is no family and no event of libpfm4; families are software, core, cache, l2, "
-                                 "tlb, tsx, energy; did you mean 'tsx'?");
+  CHECK(events_refusal("tzx") ==
+        "--pmu: 'tzx' is no family and no event of libpfm4; families are software, core, cache, l2, "
+        "tlb, tsx, energy; did you mean 'tsx'?");
   CHECK(events_refusal("core,cach").ends_with("did you mean 'cache'?"));
   CHECK(events_refusal("nowhere::CYCLES").starts_with("--pmu: 'nowhere::CYCLES' is no family"));
   CHECK(events_refusal("tsx,core,tsx") == "--pmu: 'tsx,core,tsx' has tsx twice");

@@ -26,7 +26,7 @@ PmuGroups::PmuGroups(const std::vector<PmuEvent>& events, PerfCalls& calls, int 
     if (file < 0) {
       counts_[i].error = -file;
       if (file != -EMFILE && file != -ENFILE) continue;
-      close();   // the rest of the process needs files, too
+      close();  // the rest of the process needs files, too
       for (std::size_t k = 0; k < events.size(); ++k) counts_[k].error = mine(k) ? -file : 0;
       return;
     }

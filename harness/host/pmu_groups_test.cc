@@ -23,10 +23,10 @@ namespace {
 /// A kernel that does what a test tells it.
 class FakePerf final : public PerfCalls {
  public:
-  std::function<int(const PerfCode&, bool joins)> refuse = [](const PerfCode&, bool) { return 0; };   ///< errno, or 0
+  std::function<int(const PerfCode&, bool joins)> refuse = [](const PerfCode&, bool) { return 0; };  ///< errno, or 0
   std::size_t most_files = 100;
   int read_error = 0;
-  long cut = 0;   ///< bytes by which reads come short
+  long cut = 0;  ///< bytes by which reads come short
 
   /// All counters go on by their config times `times`.
   void work(u64 times, u64 enabled_ns, u64 running_ns) {
@@ -74,7 +74,7 @@ class FakePerf final : public PerfCalls {
   };
   std::map<int, Counter> open_;
   int next_ = 3;
-  u64 enabled_ = 1000, running_ = 500;   // from before the first read
+  u64 enabled_ = 1000, running_ = 500;  // from before the first read
 };
 
 PmuEvent event(std::string family, u64 config) {
@@ -107,7 +107,7 @@ TEST_CASE("Events are counted between begin and end only, each with its times", 
   groups.begin();
   kernel.work(1, 10, 4);
   groups.end();
-  CHECK(kernel.reads == 8);   // one a group and edge
+  CHECK(kernel.reads == 8);  // one a group and edge
   const std::vector<PmuCount> counts = groups.counts();
   for (std::size_t i = 0; i < events.size(); ++i) {
     CHECK(counts[i].raw == 11 * events[i].code.config);
@@ -172,7 +172,7 @@ TEST_CASE("Where the kernel forbids to count inside of it, what can be is counte
   FakePerf kernel;
   kernel.refuse = [](const PerfCode& code, bool) { return code.exclude_kernel ? 0 : EACCES; };
   std::vector<PmuEvent> events = four();
-  events.push_back(event("software", 3));   // context switches
+  events.push_back(event("software", 3));  // context switches
   events.back().code.type = 1;
   PmuGroups groups(events, kernel);
   groups.begin();
@@ -268,10 +268,12 @@ std::vector<PmuEvent> only(std::string_view name) {
 class FreshPages {
  public:
   explicit FreshPages(std::size_t pages)
-      : pages_(pages), memory_(static_cast<char*>(mmap(nullptr, pages * kPage, PROT_READ | PROT_WRITE,
-                                                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))) {
+      : pages_(pages),
+        memory_(static_cast<char*>(
+            mmap(nullptr, pages * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))) {
     REQUIRE(memory_ != MAP_FAILED);
-    (void)madvise(memory_, pages * kPage, MADV_NOHUGEPAGE);   // a kernel without huge pages refuses, and needs not be told
+    (void)madvise(memory_, pages * kPage,
+                  MADV_NOHUGEPAGE);  // a kernel without huge pages refuses, and needs not be told
   }
   ~FreshPages() { munmap(memory_, pages_ * kPage); }
   FreshPages(const FreshPages&) = delete;
@@ -293,7 +295,7 @@ TEST_CASE("Page faults are those of the pages touched between begin and end", "[
   const auto groups = of_kernel(events);
   if (!groups) return;
   FreshPages pages(100);
-  pages.touch(0, 1);   // what touching itself needs is there from now on
+  pages.touch(0, 1);  // what touching itself needs is there from now on
   groups->begin();
   groups->end();
   const u64 warm = groups->counts()[0].raw;
@@ -307,7 +309,7 @@ TEST_CASE("Page faults are those of the pages touched between begin and end", "[
   groups->end();
   const u64 faults = groups->counts()[0].raw - warm;
   CHECK(faults >= 37 + 43);
-  CHECK(faults < 37 + 43 + 9);   // the least of what was touched outside; a sanitizer has pages of its own now and then
+  CHECK(faults < 37 + 43 + 9);  // the least of what was touched outside; a sanitizer has pages of its own now and then
   CHECK(groups->counts()[0].enabled_ns > 0);
   CHECK(groups->counts()[0].running_ns == groups->counts()[0].enabled_ns);
 }
@@ -331,7 +333,7 @@ TEST_CASE("A thread that sleeps is switched out, another thread's faults are not
 TEST_CASE("Where files run out the soft limit is raised, and no further than to the hard one", "[pmu]") {
   constexpr rlim_t kSoft = 40, kHard = 80;
   const pid_t child = fork();
-  if (child == 0) {   // in a process of its own, since a hard limit is for good
+  if (child == 0) {  // in a process of its own, since a hard limit is for good
     const rlimit limit{.rlim_cur = kSoft, .rlim_max = kHard};
     if (setrlimit(RLIMIT_NOFILE, &limit) != 0) _exit(200);
     PerfCode faults = only("page-faults")[0].code;

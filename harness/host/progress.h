@@ -1,7 +1,7 @@
 #pragma once
 
-// A trial announces its phases to a Progress and tells it now and then how far it is. Progress goes to stderr, so that stdout stays
-// clean for tables and JSON. --progress decides which form it takes (progress_lines.h).
+// A trial announces its phases to a Progress and tells it now and then how far it is. Progress goes to stderr, so that
+// stdout stays clean for tables and JSON. --progress decides which form it takes (progress_lines.h).
 //
 // Only the coordinating thread of a trial may call it.
 
@@ -34,6 +34,5 @@ class Progress {
   /// Puts `text` before every phase from now on, e.g. "3/12 art rtm:20 8 threads". Empty for none.
   virtual void title(std::string text) = 0;
 };
-
 
 }  // namespace latchlab

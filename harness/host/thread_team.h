@@ -1,8 +1,9 @@
 #pragma once
 
-// The threads of a trial, and the time that they share. They live through all of its phases, so that the thread that loads is the
-// thread that measures: the same pool, the same processor, the same epoch. What meets, waits or watches does it through the team.
-// So the same phases run on threads of the system (native_team.h) and on fibers in virtual time (virtual_team_testing.h).
+// The threads of a trial, and the time that they share. They live through all of its phases, so that the thread that
+// loads is the thread that measures: the same pool, the same processor, the same epoch. What meets, waits or watches
+// does it through the team. So the same phases run on threads of the system (native_team.h) and on fibers in virtual
+// time (virtual_team_testing.h).
 
 #include <atomic>
 #include <exception>
@@ -32,10 +33,10 @@ class ThreadTeam {
   /// Ends them, if they were begun.
   virtual void end() = 0;
 
-  /// Runs task(t) on every thread t and returns when all are done. All begin within a microsecond. Meanwhile the caller runs
-  /// watch(), at once and then whenever the time comes that it returned last, in ns of the clock. What a task or watch() throws is
-  /// caught. The first of them is returned, and on_failure() is called at once by the thread that failed, so that it can stop the
-  /// others.
+  /// Runs task(t) on every thread t and returns when all are done. All begin within a microsecond. Meanwhile the caller
+  /// runs watch(), at once and then whenever the time comes that it returned last, in ns of the clock. What a task or
+  /// watch() throws is caught. The first of them is returned, and on_failure() is called at once by the thread that
+  /// failed, so that it can stop the others.
   [[nodiscard]] virtual std::exception_ptr run(const std::function<void(u32)>& task, const std::function<u64()>& watch,
                                                const std::function<void()>& on_failure) = 0;
   /// The same where nothing is watched and no thread stops another.
@@ -45,14 +46,16 @@ class ThreadTeam {
 
   // By a thread of the team:
 
-  /// Returns once `word` is another than `value`: a short wait, awake. An acquire, which pairs with the store that ends it.
+  /// Returns once `word` is another than `value`: a short wait, awake. An acquire, which pairs with the store that ends
+  /// it.
   virtual void wait_while(const std::atomic<u64>& word, u64 value) = 0;
-  /// Sleeps until done() is true. It is asked when a thread calls wake(), and every 10 ms or so. A lock of the team is held then,
-  /// so done() must not call the team.
+  /// Sleeps until done() is true. It is asked when a thread calls wake(), and every 10 ms or so. A lock of the team is
+  /// held then, so done() must not call the team.
   virtual void sleep_until(const std::function<bool()>& done) = 0;
   /// What a sleeper waits for may have come: done() then sees what this thread did before.
   virtual void wake() = 0;
-  /// Lets a moment pass, but not beyond that time of the clock, in ns. `yields`: others may have the processor meanwhile.
+  /// Lets a moment pass, but not beyond that time of the clock, in ns. `yields`: others may have the processor
+  /// meanwhile.
   virtual void idle(u64 until_ns, bool yields) = 0;
 
   /// Binds the thread to a processor; false if that is refused.

@@ -59,7 +59,8 @@ TEMPLATE_TEST_CASE("the caller watches while a team works, and can end a phase",
   team.end();
 }
 
-TEMPLATE_TEST_CASE("what a thread throws comes back, stops the others, and leaves a team usable", "", NativeTeam, VirtualTeam) {
+TEMPLATE_TEST_CASE("what a thread throws comes back, stops the others, and leaves a team usable", "", NativeTeam,
+                   VirtualTeam) {
   TestType team;
   team.begin(4);
   std::atomic<bool> stop{false};
@@ -84,7 +85,7 @@ TEMPLATE_TEST_CASE("a thread waits for a word, sleeps without being woken, and i
   testing::run_on(team, 3, [&](u32 t) {
     if (t == 0) {
       testing::let_it_wait(team, waits);
-      word.store(1, kRelease);   // pairs with wait_while
+      word.store(1, kRelease);  // pairs with wait_while
       testing::let_it_wait(team, asleep);
       done = true;
     } else if (t == 1) {
@@ -100,7 +101,7 @@ TEMPLATE_TEST_CASE("a thread waits for a word, sleeps without being woken, and i
       CHECK(done.load());
     }
   });
-  if constexpr (std::same_as<TestType, VirtualTeam>) CHECK(late < 1000);   // others may have the processor
+  if constexpr (std::same_as<TestType, VirtualTeam>) CHECK(late < 1000);  // others may have the processor
 }
 
 TEMPLATE_TEST_CASE("what watch() throws comes back, too", "", NativeTeam, VirtualTeam) {
@@ -117,7 +118,9 @@ TEMPLATE_TEST_CASE("what watch() throws comes back, too", "", NativeTeam, Virtua
   CHECK_THROWS_WITH(std::rethrow_exception(failure), "watch");
 }
 
-TEST_CASE("in virtual time the earliest thread goes on, a phase lasts as long as its last thread, and a second takes no second") {
+TEST_CASE(
+    "in virtual time the earliest thread goes on, a phase lasts as long as its last thread, and a second takes no "
+    "second") {
   VirtualTeam team;
   team.begin(3);
   const u64 start = team.clock().now();
@@ -130,7 +133,7 @@ TEST_CASE("in virtual time the earliest thread goes on, a phase lasts as long as
         }
       },
       [&] { return team.clock().now() + 400'000'000; }, [] {}));
-  CHECK(order == "001021122");   // at 1, 2, 2, 3, 3, 4, 6, 6 and 9 seconds
+  CHECK(order == "001021122");  // at 1, 2, 2, 3, 3, 4, 6, 6 and 9 seconds
   CHECK(team.clock().now() - start == Approx(9e9));
   team.end();
 }

@@ -18,7 +18,7 @@
 namespace latchlab {
 namespace {
 
-constexpr u64 kMostDescribed = 8192;   // processors; some tenths of a second
+constexpr u64 kMostDescribed = 8192;  // processors; some tenths of a second
 
 struct TopologyDeleter {
   void operator()(hwloc_topology_t topology) const { hwloc_topology_destroy(topology); }
@@ -79,7 +79,7 @@ Topology read_out(hwloc_topology_t topology, hwloc_const_bitmap_t mask) {
                          .bytes = node->attr->numanode.local_memory,
                          .allowed = mask == nullptr || hwloc_bitmap_isset(nodes, node->os_index) != 0});
   }
-  std::map<std::tuple<u32, u32, u32>, u32> clusters;   // (socket, node, L3) -> number
+  std::map<std::tuple<u32, u32, u32>, u32> clusters;  // (socket, node, L3) -> number
   u32 last_core = ~0U;
   u32 smt = 0;
   hwloc_obj_t pu = nullptr;
@@ -103,11 +103,12 @@ Topology read_out(hwloc_topology_t topology, hwloc_const_bitmap_t mask) {
   return out;
 }
 
-/// How many processors a synthetic description asks for, or a few more than are allowed. hwloc would make them all, in a time that
-/// goes with the square of their number.
+/// How many processors a synthetic description asks for, or a few more than are allowed. hwloc would make them all, in
+/// a time that goes with the square of their number.
 u64 described_processors(std::string_view description) {
   u64 processors = 1;
-  for (std::size_t colon = description.find(':'); colon != std::string_view::npos; colon = description.find(':', colon + 1)) {
+  for (std::size_t colon = description.find(':'); colon != std::string_view::npos;
+       colon = description.find(':', colon + 1)) {
     const std::string_view rest = description.substr(colon + 1);
     const auto count = parse_u64(rest.substr(0, rest.find_first_not_of("0123456789")));
     processors = std::min(processors * std::min(count.value_or(1), kMostDescribed + 1), kMostDescribed + 1);
@@ -138,8 +139,8 @@ Topology Topology::synthetic(std::string_view description) {
   const HwlocTopology topology = init();
   if (hwloc_topology_set_synthetic(topology.get(), std::string(description).c_str()) != 0 ||
       hwloc_topology_load(topology.get()) != 0) {
-    throw InputError(fmt::format(
-        "topology \"{}\": not a synthetic description; try \"pack:2 l3:1 core:14 pu:2\"", description));
+    throw InputError(
+        fmt::format("topology \"{}\": not a synthetic description; try \"pack:2 l3:1 core:14 pu:2\"", description));
   }
   return read_out(topology.get(), nullptr);
 }
@@ -148,18 +149,23 @@ Topology Topology::read(const std::string& file_or_description) {
   std::error_code error;
   if (!std::filesystem::exists(file_or_description, error)) {
     if (described_processors(file_or_description) > kMostDescribed) {
-      throw InputError(fmt::format("--topology: '{}' has more than {} processors", file_or_description, kMostDescribed));
+      throw InputError(
+          fmt::format("--topology: '{}' has more than {} processors", file_or_description, kMostDescribed));
     }
     try {
       return synthetic(file_or_description);
     } catch (const InputError&) {
-      throw InputError(fmt::format("--topology: '{}' is neither a file that lstopo wrote nor a description such as "
-                                   "\"pack:2 numa:2 core:7 pu:2\"", file_or_description));
+      throw InputError(
+          fmt::format("--topology: '{}' is neither a file that lstopo wrote nor a description such as "
+                      "\"pack:2 numa:2 core:7 pu:2\"",
+                      file_or_description));
     }
   }
   const HwlocTopology topology = init();
-  if (hwloc_topology_set_xml(topology.get(), file_or_description.c_str()) != 0 || hwloc_topology_load(topology.get()) != 0) {
-    throw InputError(fmt::format("--topology: '{}' is no topology that lstopo has written as XML", file_or_description));
+  if (hwloc_topology_set_xml(topology.get(), file_or_description.c_str()) != 0 ||
+      hwloc_topology_load(topology.get()) != 0) {
+    throw InputError(
+        fmt::format("--topology: '{}' is no topology that lstopo has written as XML", file_or_description));
   }
   return read_out(topology.get(), hwloc_topology_get_allowed_cpuset(topology.get()));
 }
@@ -188,11 +194,11 @@ void Topology::restrict_to(const std::vector<u32>& os_numbers) {
 std::string Topology::describe() const {
   const u32 all = static_cast<u32>(processors.size());
   const u32 mine = allowed_count();
-  return fmt::format(
-      "{}, {}, {}, {}, {} ({})", plural(sockets, "socket", "sockets"),
-      plural(static_cast<u32>(nodes.size()), "NUMA node", "NUMA nodes"), plural(clusters, "cluster", "clusters"),
-      plural(cores, "core", "cores"), plural(all, "processor", "processors"),
-      mine == all ? std::string("all allowed") : fmt::format("{} allowed: {}", mine, allowed_list()));
+  return fmt::format("{}, {}, {}, {}, {} ({})", plural(sockets, "socket", "sockets"),
+                     plural(static_cast<u32>(nodes.size()), "NUMA node", "NUMA nodes"),
+                     plural(clusters, "cluster", "clusters"), plural(cores, "core", "cores"),
+                     plural(all, "processor", "processors"),
+                     mine == all ? std::string("all allowed") : fmt::format("{} allowed: {}", mine, allowed_list()));
 }
 
 std::string fold_numbers(const std::vector<u32>& numbers) {

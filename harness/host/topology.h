@@ -6,13 +6,13 @@
 //     │                      └─ core 1 ── pu 1, pu 29
 //     └─ NUMA node 1 ── L3 1 ── ...
 //
-// A cluster is what shares an L3 cache and a NUMA node: a socket, or a part of one that has several caches (chiplets) or
-// several nodes (cluster on die, sub-NUMA clustering).
+// A cluster is what shares an L3 cache and a NUMA node: a socket, or a part of one that has several caches (chiplets)
+// or several nodes (cluster on die, sub-NUMA clustering).
 //
-// All numbers are logical ones, which count neighbours next to each other, except `os`, which is what the kernel and its
-// tools call a processor (taskset, `--pin=list:`) or a node (numactl, `--mem=bind:`). Discovery copies everything out of
-// hwloc at once, so that no hwloc object outlives it and a Topology is a plain value that tests can make from a synthetic
-// description.
+// All numbers are logical ones, which count neighbours next to each other, except `os`, which is what the kernel and
+// its tools call a processor (taskset, `--pin=list:`) or a node (numactl, `--mem=bind:`). Discovery copies everything
+// out of hwloc at once, so that no hwloc object outlives it and a Topology is a plain value that tests can make from a
+// synthetic description.
 //
 // Under XML or synthetic hwloc topologies (HWLOC_XMLFILE, HWLOC_SYNTHETIC) binding calls succeed without
 // binding; `this_system` records whether what is described is the machine that runs.
@@ -61,8 +61,8 @@ struct Topology {
   /// Throws InputError if the description is malformed.
   static Topology synthetic(std::string_view description);
 
-  /// Another machine: of a file that lstopo wrote as XML, or of a synthetic description where there is no such file. Throws
-  /// InputError.
+  /// Another machine: of a file that lstopo wrote as XML, or of a synthetic description where there is no such file.
+  /// Throws InputError.
   static Topology read(const std::string& file_or_description);
 
   /// Processors that this process may use.

@@ -51,8 +51,7 @@ TEST_CASE("a synthetic machine counts as it was described, and is not this one")
   CHECK(topology.cores == 28);
   CHECK(topology.processors.size() == 56);
   CHECK_FALSE(topology.this_system);
-  CHECK(topology.describe() ==
-        "2 sockets, 1 NUMA node, 2 clusters, 28 cores, 56 processors (all allowed)");
+  CHECK(topology.describe() == "2 sockets, 1 NUMA node, 2 clusters, 28 cores, 56 processors (all allowed)");
   CHECK(topology.digest != Topology::synthetic(kClusterOnDie).digest);
   CHECK_THROWS_AS(Topology::synthetic("two sockets please"), InputError);
 
@@ -126,14 +125,16 @@ TEST_CASE("clusters are filled in the order given, their cores before second har
         std::vector<u32>{18, 19, 20, 21, 22, 23, 6, 7, 8, 9, 10, 11});
   CHECK_THROWS_WITH(seat(topology, Pin::Kind::kCluster, {1, 4}, 1),
                     Catch::Contains("no cluster 4") && Catch::Contains("clusters 0-3"));
-  CHECK_THROWS_WITH(seat(Topology::synthetic("core:2 pu:1"), Pin::Kind::kCluster, {1}, 1), Catch::Contains("cluster 0 only"));
+  CHECK_THROWS_WITH(seat(Topology::synthetic("core:2 pu:1"), Pin::Kind::kCluster, {1}, 1),
+                    Catch::Contains("cluster 0 only"));
 }
 
 TEST_CASE("packed, both hardware threads of a core come before the next core, whatever the order of clusters") {
   const Topology topology = Topology::synthetic(kClusterOnDie);
   const Seats one_after_the_other = seat(topology, Pin::Kind::kCompact, {}, 24, Smt::kPack);
   for (u32 t = 0; t < 24; ++t) CHECK(one_after_the_other.cpus[t] == t);
-  CHECK(seat(topology, Pin::Kind::kScatter, {}, 10, Smt::kPack).cpus == std::vector<u32>{0, 12, 6, 18, 1, 13, 7, 19, 2, 14});
+  CHECK(seat(topology, Pin::Kind::kScatter, {}, 10, Smt::kPack).cpus ==
+        std::vector<u32>{0, 12, 6, 18, 1, 13, 7, 19, 2, 14});
   CHECK(seat(topology, Pin::Kind::kSocket, {1}, 4, Smt::kPack).cpus == std::vector<u32>{12, 13, 14, 15});
 }
 
@@ -195,10 +196,8 @@ TEST_CASE("the allowed mask limits every placement") {
     CHECK(seats.processors == 4);
     for (const u32 cpu : seats.cpus) CHECK(processor(topology, cpu).allowed);
   }
-  CHECK_THROWS_WITH(seat(topology, Pin::Kind::kList, {1}, 1),
-                    Catch::Contains("outside the allowed mask 0,2,4,6"));
-  CHECK_THROWS_WITH(seat(topology, Pin::Kind::kSocket, {1}, 1),
-                    Catch::Contains("no processor of socket 1 is allowed"));
+  CHECK_THROWS_WITH(seat(topology, Pin::Kind::kList, {1}, 1), Catch::Contains("outside the allowed mask 0,2,4,6"));
+  CHECK_THROWS_WITH(seat(topology, Pin::Kind::kSocket, {1}, 1), Catch::Contains("no processor of socket 1 is allowed"));
 }
 
 TEST_CASE("a thread that is pinned is seen where it was put") {

@@ -1,9 +1,9 @@
-// A team whose threads are fibers in virtual time: the same program takes the same turns and the same time wherever and however
-// often it runs, and a second of it takes what its work takes.
+// A team whose threads are fibers in virtual time: the same program takes the same turns and the same time wherever and
+// however often it runs, and a second of it takes what its work takes.
 //
-// Time passes where it is spent: an operation of a test's index calls spend(), a look at the clock takes some, and so does a wait.
-// All else takes none. Fibers take turns where they spend or wait, so what is between is done at once. A loop that does neither
-// never ends.
+// Time passes where it is spent: an operation of a test's index calls spend(), a look at the clock takes some, and so
+// does a wait. All else takes none. Fibers take turns where they spend or wait, so what is between is done at once. A
+// loop that does neither never ends.
 #pragma once
 
 #include <algorithm>
@@ -74,7 +74,7 @@ class VirtualTeam : public ThreadTeam {
   }
 
   void wait_while(const std::atomic<u64>& word, u64 value) override {
-    while (word.load(kRelaxed) == value) look_again();   // relaxed, here as in all: there is one thread
+    while (word.load(kRelaxed) == value) look_again();  // relaxed, here as in all: there is one thread
   }
   void sleep_until(const std::function<bool()>& done) override {
     while (!done()) look_again();
@@ -97,12 +97,12 @@ class VirtualTeam : public ThreadTeam {
   }
   [[nodiscard]] Limits limits(const LimitsPlan& plan) override {
     Limits none = no_limits("virtual time");
-    none.footprint = plan.footprint;   // which was asked for
+    none.footprint = plan.footprint;  // which was asked for
     return none;
   }
 
  private:
-  static constexpr u64 kWaitNs = 1000;   // between two looks of a thread that waits
+  static constexpr u64 kWaitNs = 1000;  // between two looks of a thread that waits
   static constexpr u64 kEndOfTimes = 3'600'000'000'000;
 
   class VirtualClock final : public Clock {
@@ -113,7 +113,7 @@ class VirtualTeam : public ThreadTeam {
       World::spend(look_ns_);
       return World::get().now();
     }
-    u64 outside = 1'000'000'000;   // not 0, which a program may take for no time
+    u64 outside = 1'000'000'000;  // not 0, which a program may take for no time
 
    private:
     const u64 look_ns_;

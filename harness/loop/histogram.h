@@ -1,7 +1,7 @@
 #pragma once
 // How often which time was measured: a log-linear histogram (as HdrHistogram's, G. Tene). Values below 64 have a bucket
-// each; above, every power of two has 32, so that a bucket is at most 1/32 of its values wide. All of 64 bits fits, adding
-// is a count and two comparisons, and histograms of several threads add up to that of all.
+// each; above, every power of two has 32, so that a bucket is at most 1/32 of its values wide. All of 64 bits fits,
+// adding is a count and two comparisons, and histograms of several threads add up to that of all.
 #include <array>
 #include <bit>
 #include <utility>
@@ -31,17 +31,18 @@ class Histogram {
 
   /// The value with this rank, 1 to count(), from the smallest on: exact, or the largest of its bucket. O(buckets).
   u64 at_rank(u64 rank) const;
-  /// The rank that `thousandths` of a percent of the values do not exceed, rounded up; with so many more `beyond` all of them.
+  /// The rank that `thousandths` of a percent of the values do not exceed, rounded up; with so many more `beyond` all
+  /// of them.
   u64 rank_of(u64 thousandths, u64 beyond = 0) const {
-    return ((count_ + beyond) * thousandths + 99'999) / 100'000;   // whole: 999 of 1000 for 99.9
+    return ((count_ + beyond) * thousandths + 99'999) / 100'000;  // whole: 999 of 1000 for 99.9
   }
 
   /// The buckets that hold something: the largest value of each, and how many it holds.
   std::vector<std::pair<u64, u64>> buckets() const;
 
  private:
-  static constexpr u32 kSteps = 32, kStepBits = 5;   // of a power of two
-  static constexpr u32 kExact = 2 * kSteps;          // values with a bucket of their own
+  static constexpr u32 kSteps = 32, kStepBits = 5;  // of a power of two
+  static constexpr u32 kExact = 2 * kSteps;         // values with a bucket of their own
   static constexpr u32 kBuckets = kExact + (64 - kStepBits - 1) * kSteps;
 
   static u32 index_of(u64 value) {

@@ -51,7 +51,7 @@ TEST_CASE("every value has a bucket whose largest value is not less and has the 
     const u64 last = one.buckets().front().first;
     CHECK(last >= value);
     CHECK(last - value <= value / 32);
-    CHECK(one.at_rank(1) == value);   // its largest is exact
+    CHECK(one.at_rank(1) == value);  // its largest is exact
     one.add(last);
     CHECK(one.buckets().size() == 1);
     if (last == ~u64{0}) continue;

@@ -1,10 +1,10 @@
 #pragma once
-// The latency of single calls of the index: one operation, or one batch. Every so many calls (--latency) one stands alone
-// between two readings of the clock, which waits for it: its misses overlap with none of its neighbours', and theirs with
-// none of its own. That is what latency is, and why throughput is less where much is timed.
+// The latency of single calls of the index: one operation, or one batch. Every so many calls (--latency) one stands
+// alone between two readings of the clock, which waits for it: its misses overlap with none of its neighbours', and
+// theirs with none of its own. That is what latency is, and why throughput is less where much is timed.
 //
-// The clock is read, and what a transaction did is counted, outside of the call. A call that the kernel interrupted is as
-// long as that took; making steps is never inside.
+// The clock is read, and what a transaction did is counted, outside of the call. A call that the kernel interrupted is
+// as long as that took; making steps is never inside.
 //
 // In an open loop (open_loop.h) a call has two times, its own and the response time, which begins when it was due:
 //
@@ -28,7 +28,7 @@ class Latencies {
  public:
   struct OfKind {
     Histogram ns;
-    Histogram response;   ///< of the same calls, ns; in an open loop
+    Histogram response;  ///< of the same calls, ns; in an open loop
     u64 fallbacks = 0;   ///< operations of the policy that fell back in timed calls
     std::array<u64, kWords<AbortCause>.size()> aborts{};
   };
@@ -45,8 +45,8 @@ class Latencies {
   /// When that call ended, if it was timed.
   std::optional<u64> ended() const { return ended_; }
 
-  /// Runs a call of this kind, and notes how long it took. `counts`: of the policy's counters, for the difference that the
-  /// call makes.
+  /// Runs a call of this kind, and notes how long it took. `counts`: of the policy's counters, for the difference that
+  /// the call makes.
   template <class Call, class Counters>
   void time(OpKind kind, const Counters& counts, const Call& call) {
     const Counters before = counts;
@@ -80,11 +80,11 @@ class Latencies {
   };
 
   Clock* clock_;
-  u32 gap_, left_;   // in steps
-  std::optional<Arrival> arrival_;   // none: a closed loop
+  u32 gap_, left_;                  // in steps
+  std::optional<Arrival> arrival_;  // none: a closed loop
   std::optional<u64> ended_;
   std::array<OfKind, kOpKinds> kinds_;
-  Histogram fell_back_;   // calls in which an operation took its lock, and not by choice
+  Histogram fell_back_;  // calls in which an operation took its lock, and not by choice
 };
 
 }  // namespace latchlab

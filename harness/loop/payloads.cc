@@ -35,10 +35,11 @@ void Payloads::fill(u32 part, u32 parts, const PagePlacement& pages) {
   const u64 page_words = (source_.config().thp ? kHugePageBytes : kSmallPageBytes) / sizeof(u64);
   const u64 all = places_ * words_;
   const u64 pages_of_all = (all + page_words - 1) / page_words;
-  const u64 share = (pages_of_all + parts - 1) / parts * page_words;   // whole pages, so that each has one owner
+  const u64 share = (pages_of_all + parts - 1) / parts * page_words;  // whole pages, so that each has one owner
   const u64 begin = std::min(part * share, all), end = std::min(begin + share, all);
   if (begin == end) return;
-  (void)place_mapping(arena_ + begin, (end - begin) * sizeof(u64), pages);   // a refusal is known from a try before the run
+  (void)place_mapping(arena_ + begin, (end - begin) * sizeof(u64),
+                      pages);  // a refusal is known from a try before the run
   for (u64 at = begin; at < end && !stop_requested();) {
     for (const u64 stop = std::min(at + page_words, end); at < stop; ++at) store(arena_[at], content(at));
   }

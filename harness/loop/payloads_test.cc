@@ -14,7 +14,7 @@ namespace latchlab {
 namespace {
 
 constexpr u64 kPlaces = 1000;
-constexpr u32 kBytes = 72;   // no divisor of a page: payloads cross them
+constexpr u32 kBytes = 72;  // no divisor of a page: payloads cross them
 
 std::unique_ptr<Payloads> filled(u32 parts, u64 places = kPlaces, u32 bytes = kBytes, const MemoryConfig& memory = {}) {
   auto payloads = std::make_unique<Payloads>(places, bytes, memory, system_pages());
@@ -33,7 +33,7 @@ TEST_CASE("a payload's place depends on the tag of the value and on nothing else
     CHECK(payload_place(value_of(key, 12345), kPlaces) == place);
     used.insert(place);
   }
-  CHECK(used.size() > 580);   // 632 are expected of so many keys
+  CHECK(used.size() > 580);  // 632 are expected of so many keys
   CHECK(used.size() < 680);
   CHECK(payload_place(0, kPlaces) == 0);
   CHECK(payload_place(~u64{0}, kPlaces) == kPlaces - 1);
@@ -52,12 +52,12 @@ TEST_CASE("what is in a payload is the same whoever filled it, and in no two wor
     words.insert(own.begin(), own.end());
   }
   CHECK(words.size() == kPlaces * kBytes / 8);
-  CHECK(words.count(0) == 0);   // which fresh pages hold
-  for (const u32 parts : {2u, 3u, 18u, 19u, 64u}) {   // the arena has 18 pages
+  CHECK(words.count(0) == 0);                        // which fresh pages hold
+  for (const u32 parts : {2u, 3u, 18u, 19u, 64u}) {  // the arena has 18 pages
     const auto shared = filled(parts);
     u64 wrong = 0;
-    for (u64 place = 0; place < kPlaces; ++place) wrong += !std::ranges::equal(shared->words_of(leads_to(place)),
-                                                                               alone->words_of(leads_to(place)));
+    for (u64 place = 0; place < kPlaces; ++place)
+      wrong += !std::ranges::equal(shared->words_of(leads_to(place)), alone->words_of(leads_to(place)));
     CHECK(wrong == 0);
   }
 }
@@ -92,7 +92,7 @@ TEST_CASE("an arena for which there is no room is memory that is out", "[payload
 }
 
 TEST_CASE("payloads that are read while others write them are right", "[payloads]") {
-  const auto payloads = filled(1, 3);   // all threads meet in every place
+  const auto payloads = filled(1, 3);  // all threads meet in every place
   std::vector<std::thread> threads;
   std::vector<u64> wrong(4);
   for (u64 t = 0; t < wrong.size(); ++t) {

@@ -65,7 +65,8 @@ void describe_index(Pair& pair) {
     if constexpr (requires { Options::variants(); }) pair.variants = Options::variants();
     if constexpr (requires(const Options& options) { options.degraded(); }) pair.index_degraded = degraded_by<Options>;
     if constexpr (requires(const Options& options) { options.most_keys(); }) pair.most_keys = most_keys_by<Options>;
-    if constexpr (requires(const Options& options) { options.least_bytes(); }) pair.least_bytes = least_bytes_by<Options>;
+    if constexpr (requires(const Options& options) { options.least_bytes(); })
+      pair.least_bytes = least_bytes_by<Options>;
     if constexpr (requires(const Options& options) { options.widths(); }) pair.widths = widths_by<Options>;
   } else {
     pair.resolve_index = [](const Spec& spec) {
@@ -94,9 +95,10 @@ void describe_policy(Pair& pair) {
 }
 
 /// Registers SharedIndex (see indexes/concepts.h: a Synchronized<Index, Policy, Key> or a peer) for one key
-/// kind. What an index says about itself is optional, and taken from it, or from what was joined to a policy, where present:
-///   kOwnMemory             why its memory is not the harness's to choose: --alloc and --hugepages=thp do not reach it, and it
-///                          counts its own bytes()
+/// kind. What an index says about itself is optional, and taken from it, or from what was joined to a policy, where
+/// present:
+///   kOwnMemory             why its memory is not the harness's to choose: --alloc and --hugepages=thp do not reach it,
+///                          and it counts its own bytes()
 ///   kNoErase               why its erase must not be called
 ///   kLibrary               for a peer: which library it is from, by its name in build_info().libraries
 ///   Options::kMeantBy      a MeantBy, for one that the word of another index means too
@@ -115,7 +117,8 @@ void add_pair(Registry& registry, std::string index, std::string policy, KeyKind
   pair.policy = std::move(policy);
   pair.keys = keys;
   pair.ordered = SharedIndex::kOrdered;
-  if constexpr (!kFindsBatches<SharedIndex> || !kChangesBatches<SharedIndex>) pair.no_batch = "the index takes one key at a time";
+  if constexpr (!kFindsBatches<SharedIndex> || !kChangesBatches<SharedIndex>)
+    pair.no_batch = "the index takes one key at a time";
   if constexpr (requires { SharedIndex::kSideBySide; }) pair.side_by_side = SharedIndex::kSideBySide;
   if constexpr (requires { SharedIndex::kHints; }) pair.hints = SharedIndex::kHints;
   pair.learns = kLearns<SharedIndex>;

@@ -45,10 +45,10 @@ Raw key_of(const Step& step) {
   }
 }
 
-/// The tag in a value (workloads/value.h), wherever it stands in values of so many bits. It is also the share of a key in the
-/// checksum of what is there: a hash of the key already, so that nothing is hashed while the clock runs. A sum of them does
-/// not depend on the order of insertions and erasures. Only where the index may have room for fewer bits is the shift asked of a
-/// member: for all other indexes it stays a constant of the loop.
+/// The tag in a value (workloads/value.h), wherever it stands in values of so many bits. It is also the share of a key
+/// in the checksum of what is there: a hash of the key already, so that nothing is hashed while the clock runs. A sum
+/// of them does not depend on the order of insertions and erasures. Only where the index may have room for fewer bits
+/// is the shift asked of a member: for all other indexes it stays a constant of the loop.
 template <class Index>
 class TagOf {
  public:
@@ -57,7 +57,8 @@ class TagOf {
   u64 operator()(u64 value) const { return value >> (kMayBeNarrow ? value_bits_ / 2 : 32); }
 
  private:
-  static constexpr bool kMayBeNarrow = requires(const typename WrittenAs<Index>::Type::Options& options) { options.widths(); };
+  static constexpr bool kMayBeNarrow =
+      requires(const typename WrittenAs<Index>::Type::Options& options) { options.widths(); };
   u32 value_bits_;
 };
 
@@ -65,14 +66,15 @@ class TagOf {
 template <SharedIndex Index>
 class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, Runner> {
   using Base = ErasedSession<Index, Runner>;
-  using typename Base::Raw, typename Base::Thread;
   using Base::index_, Base::me_;
+  using typename Base::Raw, typename Base::Thread;
 
  public:
   RunnerOf(Index& index, const Batching& batch, u32 value_bits, Payloads* payloads)
       : Base(index), batch_(batch), tag_of_(value_bits), payloads_(payloads) {}
 
-  u32 run(const Slice& slice, const std::atomic<bool>& stop, Tally& tally, u32 stop_steps, Latencies* latencies) override {
+  u32 run(const Slice& slice, const std::atomic<bool>& stop, Tally& tally, u32 stop_steps,
+          Latencies* latencies) override {
     if constexpr (kLearns<Index>) {
       if (!slice.teaches) {
         const auto watch = me_.watch;
@@ -211,12 +213,13 @@ class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, R
   /// One lookup where a loop does more than look up: what a find becomes is compiled once for them all.
   [[gnu::noinline]] std::optional<u64> find_one(const Step& step) { return index_.find(me_, key_of<Raw>(step)); }
 
-  /// Flattened: the whole find is part of the loop, whatever the compiler thinks of its size. What is as expected costs no
-  /// counter, so that the processor's room is the index's: hits are what did not miss, and mistakes are counted apart.
+  /// Flattened: the whole find is part of the loop, whatever the compiler thinks of its size. What is as expected costs
+  /// no counter, so that the processor's room is the index's: hits are what did not miss, and mistakes are counted
+  /// apart.
   template <class Me>
   LATCHLAB_FLATTEN [[gnu::noinline]] void look_up(Me me, const Step* steps, u32 count, Tally& tally) {
     u64 misses = 0;
-    Index& index = index_;   // in a register: as a member it would be loaded again after every store
+    Index& index = index_;  // in a register: as a member it would be loaded again after every store
     for (const Step *step = steps, *const end = steps + count; step != end; ++step) {
       misses += !found_right(*step, index.find(me, key_of<Raw>(*step)), tally);
     }
@@ -225,15 +228,18 @@ class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, R
   /// Whether a key was found; counts what is not as expected.
   [[gnu::always_inline]] bool found_right(const Step& step, const std::optional<u64>& found, Tally& tally) const {
     const auto missed = [&] {
-      if (step.expect == Expect::kHit) [[unlikely]] count_missing(tally);
+      if (step.expect == Expect::kHit) [[unlikely]]
+        count_missing(tally);
       return false;
     };
     // Where each lookup misses, the loop of them would else be laid out as a cold one.
     if constexpr (!keeps_pairs<Index>()) {
       if (!found) return missed();
     }
-    if (!found) [[unlikely]] return missed();
-    if (tag_of_(*found ^ step.value) != 0 || step.expect == Expect::kMiss) [[unlikely]] count_mistake(*found, step, tally);
+    if (!found) [[unlikely]]
+      return missed();
+    if (tag_of_(*found ^ step.value) != 0 || step.expect == Expect::kMiss) [[unlikely]]
+      count_mistake(*found, step, tally);
     return true;
   }
   static void note_reads(u32 count, u64 misses, Tally& tally) {
@@ -254,12 +260,14 @@ class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, R
       for (const Step* const end = steps + count; steps != end;) {
         const u32 now = std::min(batch_.keys, static_cast<u32>(end - steps));
         for (u32 i = 0; i < now; ++i) keys[i] = key_of<Raw>(steps[i]), values[i] = steps[i].value;
-        change_batch(kind, steps, std::span<const Raw>(keys.data(), now), std::span<const u64>(values.data(), now), tally);
+        change_batch(kind, steps, std::span<const Raw>(keys.data(), now), std::span<const u64>(values.data(), now),
+                     tally);
         steps += now;
       }
     }
   }
-  void change_batch(OpKind kind, const Step* steps, std::span<const Raw> keys, std::span<const u64> values, Tally& tally) {
+  void change_batch(OpKind kind, const Step* steps, std::span<const Raw> keys, std::span<const u64> values,
+                    Tally& tally) {
     // Inserts may throw: those that were done before are counted all the same.
     struct Done {
       ~Done() {
@@ -321,7 +329,9 @@ class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, R
       switch (step.kind) {
         case OpKind::kRead: reads(&step, 1, tally); break;
         case OpKind::kInsert: inserts(&step, 1, tally); break;
-        case OpKind::kUpdate: note_change(step.kind, step, index_.update(me_, key_of<Raw>(step), step.value), tally); break;
+        case OpKind::kUpdate:
+          note_change(step.kind, step, index_.update(me_, key_of<Raw>(step), step.value), tally);
+          break;
         case OpKind::kUpsert: {
           const bool inserted = index_.upsert(me_, key_of<Raw>(step), step.value);
           if (inserted) note_key(step, 1, tally);
@@ -337,8 +347,8 @@ class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, R
     }
   }
 
-  /// Two operations of the index, as in YCSB: what others do in between is overwritten. Not inlined: it would take registers
-  /// from the other kinds of mixed().
+  /// Two operations of the index, as in YCSB: what others do in between is overwritten. Not inlined: it would take
+  /// registers from the other kinds of mixed().
   [[gnu::noinline]] void read_modify_write(const Step& step, Tally& tally) {
     const auto found = find_one(step);
     (void)found_right(step, found, tally);
@@ -360,7 +370,7 @@ class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, R
       const OpTraits kind = about(step.kind);
       const u64& succeeded = tally.succeeded[static_cast<std::size_t>(step.kind)];
       const u64 before = succeeded;
-      mixed(&step, 1, gets, tally);   // which sees to what the others read
+      mixed(&step, 1, gets, tally);  // which sees to what the others read
       if (kind.writes() && (succeeded != before || (kind.inserts && kind.updates))) payloads_->write(step.value);
     }
   }
@@ -418,8 +428,8 @@ class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, R
 
   const Batching batch_;
   const TagOf<Index> tag_of_;
-  OwnedKey<Raw> last_{};  ///< of the scan that runs
-  Payloads* const payloads_;   ///< null where the index keeps the values
+  OwnedKey<Raw> last_{};      ///< of the scan that runs
+  Payloads* const payloads_;  ///< null where the index keeps the values
 };
 
 }  // namespace latchlab

@@ -21,8 +21,8 @@ inline constexpr u32 kSliceSteps = 256;  ///< run between two additions to the m
 inline constexpr u32 kStopSteps = 64;    ///< run between two looks at the stop flag
 static_assert(kRoundSteps % kSliceSteps == 0 && kSliceSteps % kStopSteps == 0);
 
-/// Steps to run between two looks at the stop flag where `steps` took `ns`: as many as pass in 50 us, a power of two from 1
-/// to kStopSteps. A look is cheap, but what surrounds it parts the loop of lookups, which costs a third of them.
+/// Steps to run between two looks at the stop flag where `steps` took `ns`: as many as pass in 50 us, a power of two
+/// from 1 to kStopSteps. A look is cheap, but what surrounds it parts the loop of lookups, which costs a third of them.
 constexpr u32 steps_between_looks(u64 ns, u32 steps) {
   constexpr u64 kLookNs = 50'000;
   return static_cast<u32>(std::bit_floor(std::clamp<u64>(kLookNs * steps / std::max<u64>(ns, 1), 1, kStopSteps)));
@@ -30,11 +30,7 @@ constexpr u32 steps_between_looks(u64 ns, u32 steps) {
 
 /// What a find must come back with. Anything but kEither is a promise of the workload about all moments of
 /// the run.
-enum class Expect : u8 {
-  kEither,
-  kHit,
-  kMiss
-};
+enum class Expect : u8 { kEither, kHit, kMiss };
 
 struct Step {
   union {
@@ -52,7 +48,8 @@ static_assert(sizeof(Step) == 24, "a step takes part of a line from the index's 
 /// One thread's account of what it did, kept by the hot loop and compared with the index afterwards.
 struct alignas(kFalseSharingBytes) Tally {
   std::array<u64, kOpKinds> count{};
-  std::array<u64, kOpKinds> succeeded{};  ///< found, changed; of an upsert: inserted; of a scan: not empty; of a multi-get: all found
+  std::array<u64, kOpKinds>
+      succeeded{};       ///< found, changed; of an upsert: inserted; of a scan: not empty; of a multi-get: all found
   u64 keys = 0;          ///< insertions minus erasures, modulo 2^64
   u64 checksum = 0;      ///< of the keys inserted minus those of the keys erased, modulo 2^64
   u64 wrong_values = 0;  ///< a find or scan came back with another key's value

@@ -1,5 +1,5 @@
-// What a policy's options, and its counters summed over all sessions, say in the words of the result. Of the policy alone, so that
-// it is compiled once for all kinds of keys.
+// What a policy's options, and its counters summed over all sessions, say in the words of the result. Of the policy
+// alone, so that it is compiled once for all kinds of keys.
 #pragma once
 
 #include <cstddef>
@@ -88,9 +88,8 @@ void report_counters(const std::vector<u64>& sums, u64 operations, SyncReport& o
     }
     out.stats.counters = std::move(counters);
     const auto rate = [&](u64 events) {
-      return operations > 0
-                 ? OrReason<double>(static_cast<double>(events) / static_cast<double>(operations))
-                 : OrReason<double>::missing("no operation was counted");
+      return operations > 0 ? OrReason<double>(static_cast<double>(events) / static_cast<double>(operations))
+                            : OrReason<double>::missing("no operation was counted");
     };
     if (restarts_counted) out.stats.restart_rate = rate(restarts);
     if constexpr (requires { Counters::abort_fields(); }) {
@@ -109,7 +108,8 @@ void report_counters(const std::vector<u64>& sums, u64 operations, SyncReport& o
         out.stats.abort_statuses = std::move(statuses);
       } else {
         out.stats.aborts = OrReason<SyncStats::Counts>::missing(
-            all.elided() != 0 ? "the processor does not tell of aborts under its prefixes" : "no transaction was begun");
+            all.elided() != 0 ? "the processor does not tell of aborts under its prefixes"
+                              : "no transaction was begun");
       }
     } else if constexpr (requires { all.commits; }) {
       out.stats.aborts = OrReason<SyncStats::Counts>::missing("the policy does not see its aborts");

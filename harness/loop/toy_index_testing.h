@@ -45,9 +45,7 @@ struct Plant {
 };
 
 /// Every `period`-th occasion for mistake `m`.
-inline bool strikes(Mistake m, u64 period) {
-  return mistake == m && occasions.fetch_add(1) % period == period - 1;
-}
+inline bool strikes(Mistake m, u64 period) { return mistake == m && occasions.fetch_add(1) % period == period - 1; }
 
 /// What an operation takes in virtual time.
 inline constexpr u64 kOperationNs = 500;

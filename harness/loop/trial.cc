@@ -35,7 +35,8 @@ Contents walk(Erased& index, u32 value_bits) {
     const Raw key = raw_of<Raw>(erased);
     if (!tag_matches(key, value, value_bits)) {
       ++out.wrong_values;
-      if (out.example.empty()) out.example = fmt::format("key {} holds {:#x}, which is not its value", shown(key), value);
+      if (out.example.empty())
+        out.example = fmt::format("key {} holds {:#x}, which is not its value", shown(key), value);
     }
     if (index.ordered()) {
       if (out.keys > 0 && !(Raw(last) < key)) {
@@ -54,7 +55,7 @@ Contents walk(Erased& index, u32 value_bits) {
 MemoryConfig memory_of_both(const Plan& plan) {
   const Config& config = plan.config;
   MemoryConfig out;
-  out.alloc = calls_malloc(config.alloc)        ? MemoryConfig::Alloc::kMalloc
+  out.alloc = calls_malloc(config.alloc)      ? MemoryConfig::Alloc::kMalloc
               : config.alloc == Alloc::kArena ? MemoryConfig::Alloc::kArena
                                               : MemoryConfig::Alloc::kArenaTouch;
   out.pages = plan.pages;
@@ -70,7 +71,7 @@ MemoryConfig memory_of_both(const Plan& plan) {
 
 MemoryConfig memory_config_of(const Plan& plan) {
   MemoryConfig out = memory_of_both(plan);
-  out.limit -= std::min(out.limit - 1, plan.payload_bytes());   // zero would be no limit
+  out.limit -= std::min(out.limit - 1, plan.payload_bytes());  // zero would be no limit
   return out;
 }
 
@@ -92,10 +93,13 @@ OrReason<double> Trial::nodes_per_fetch(const Slice& slice) {
     if (step.kind == OpKind::kRead) visit(step);
     if (step.kind == OpKind::kMultiGet) std::for_each_n(slice.gets + step.number, step.limit, visit);
   }
-  if (fetches == 0) return OrReason<double>::missing(fmt::format("none of the {} operations looked at is a lookup", slice.count));
+  if (fetches == 0)
+    return OrReason<double>::missing(fmt::format("none of the {} operations looked at is a lookup", slice.count));
   return static_cast<double>(nodes) / static_cast<double>(fetches);
 }
 
-Contents Trial::contents() { return numbers() ? walk<u64>(*this, value_bits_) : walk<std::string_view>(*this, value_bits_); }
+Contents Trial::contents() {
+  return numbers() ? walk<u64>(*this, value_bits_) : walk<std::string_view>(*this, value_bits_);
+}
 
 }  // namespace latchlab

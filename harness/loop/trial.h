@@ -55,16 +55,17 @@ struct Contents {
 
 struct SyncReport {
   SyncStats stats;
-  /// Operations that needed no lock, or took it because it is cheaper, where the policy elides and had anything to elide.
+  /// Operations that needed no lock, or took it because it is cheaper, where the policy elides and had anything to
+  /// elide.
   std::optional<u64> elided;
-  std::optional<std::string> degraded;   ///< why the policy cannot do what its word promises, where it says so
-  std::string contradiction;   ///< counters that cannot all be right, one line; empty if they can
+  std::optional<std::string> degraded;  ///< why the policy cannot do what its word promises, where it says so
+  std::string contradiction;            ///< counters that cannot all be right, one line; empty if they can
 };
 
 /// What a policy met with in a thread's operations.
 struct Troubles {
-  u64 elidable = 0;    ///< what could be elided: operations of the policy, or changes
-  u64 fallbacks = 0;   ///< of them not elided, by choice or not
+  u64 elidable = 0;   ///< what could be elided: operations of the policy, or changes
+  u64 fallbacks = 0;  ///< of them not elided, by choice or not
   u64 aborts = 0;
   u64 restarts = 0;
 
@@ -81,16 +82,17 @@ struct Slice {
   const Step* steps = nullptr;
   u32 count = 0;
   std::optional<OpKind> only;
-  bool teaches = true;   // an index that learns from lookups may learn from these
-  const Step* gets = nullptr;   // the keys of multi-gets (Step::number)
+  bool teaches = true;         // an index that learns from lookups may learn from these
+  const Step* gets = nullptr;  // the keys of multi-gets (Step::number)
 };
 
 /// One thread's access to the index that also runs steps.
 class Runner : public Erased::Session {
  public:
-  /// Runs the steps, looking at `stop` every `stop_steps`, at most kStopSteps; returns how many were run. Times calls where
-  /// there are `latencies`. Throws std::bad_alloc if memory is out: the tally holds what was done before.
-  virtual u32 run(const Slice& slice, const std::atomic<bool>& stop, Tally& tally, u32 stop_steps, Latencies* latencies) = 0;
+  /// Runs the steps, looking at `stop` every `stop_steps`, at most kStopSteps; returns how many were run. Times calls
+  /// where there are `latencies`. Throws std::bad_alloc if memory is out: the tally holds what was done before.
+  virtual u32 run(const Slice& slice, const std::atomic<bool>& stop, Tally& tally, u32 stop_steps,
+                  Latencies* latencies) = 0;
 
   /// The policy's counters of this thread so far, in the order of its list of fields, then its histogram.
   [[nodiscard]] virtual std::vector<u64> counters() const = 0;
@@ -108,7 +110,8 @@ class Trial : public Erased {
   [[nodiscard]] virtual std::unique_ptr<Runner> runner() = 0;
   /// Which are to be filled before a runner runs; null where the index keeps the values.
   [[nodiscard]] Payloads* payloads() const { return payloads_.get(); }
-  /// Threads fill the index one after the other: only one may write at a time, or a lock sees to it and is slow to pass on.
+  /// Threads fill the index one after the other: only one may write at a time, or a lock sees to it and is slow to pass
+  /// on.
   [[nodiscard]] virtual bool loads_in_turns() const = 0;
   [[nodiscard]] virtual bool elides() const = 0;
   /// Whether lookups by the batch, and so multi-gets, are one call of the index.
@@ -143,9 +146,7 @@ class Trial : public Erased {
 /// Every counter of a list of fields with its name.
 [[nodiscard]] std::vector<NamedCount> counts_of(const CounterSet auto& counters) {
   std::vector<NamedCount> out;
-  for_each_counter(counters, [&](std::string_view name, u64 value) {
-    out.push_back({std::string(name), value});
-  });
+  for_each_counter(counters, [&](std::string_view name, u64 value) { out.push_back({std::string(name), value}); });
   return out;
 }
 

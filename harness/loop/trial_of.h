@@ -1,5 +1,6 @@
-// The typed half of a trial (trial.h): builds the index, hands out its runners (runner_of.h), and turns what the index says into
-// the words of the result; what its policy says is in sync_report.h. Compiled once for each pair of index and policy.
+// The typed half of a trial (trial.h): builds the index, hands out its runners (runner_of.h), and turns what the index
+// says into the words of the result; what its policy says is in sync_report.h. Compiled once for each pair of index and
+// policy.
 #pragma once
 
 #include <memory>

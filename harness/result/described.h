@@ -1,6 +1,7 @@
 #pragma once
 
-// The fields of documents that are from other rooms: what was asked for, the machine, and what files of a workload say (fields.h).
+// The fields of documents that are from other rooms: what was asked for, the machine, and what files of a workload say
+// (fields.h).
 
 #include "harness/config/plan.h"
 #include "harness/host/environment.h"
@@ -39,13 +40,16 @@ void describe_plan(const Plan& plan, auto& field) {
   field("key_kind", c.key_kind());
   field("dist", unless(plan.no_distribution, c.distribution.str()), "null where no operation draws a key");
   field("negative", c.negative, "share of lookups for absent keys", kUpToOne);
-  field("batch", c.batch.keys, "lookups, inserts, updates or erasures that are one call of the index", Bounds{.least = 1, .most = 64});
+  field("batch", c.batch.keys, "lookups, inserts, updates or erasures that are one call of the index",
+        Bounds{.least = 1, .most = 64});
   field("batch_order", unless(c.batch.keys > 1 ? "" : "one key is no batch", c.batch.order));
-  field("value_size", c.value_size, "bytes of a value: 8 is what the index keeps, and more are in payloads apart from it",
+  field("value_size", c.value_size,
+        "bytes of a value: 8 is what the index keeps, and more are in payloads apart from it",
         Bounds{.least = 8, .most = 65536, .multiple_of = 8});
   field("records", c.records);
   field.seconds("warmup_s", c.warmup_ns);
-  field("time_s", unless(c.time_ns != 0 ? "" : "the run ends after a number of operations", static_cast<double>(c.time_ns) / 1e9));
+  field("time_s", unless(c.time_ns != 0 ? "" : "the run ends after a number of operations",
+                         static_cast<double>(c.time_ns) / 1e9));
   field("ops", unless(c.ops != 0       ? ""
                       : c.time_ns != 0 ? "the run ends by time"
                                        : "the run ends with its records",
@@ -53,15 +57,20 @@ void describe_plan(const Plan& plan, auto& field) {
   field.seconds("clear_accessed_s", c.clear_accessed_ns,
                 "between two clearings of all pages' Accessed bits in the measured phase; 0: none");
   field.seconds("sample_s", c.sample_ns);
-  field("rows", unless(c.rows.value_or(0) != 0         ? ""
-                       : c.workload.name != "phases" ? "rows are asked for with --rows"
-                       : c.rate || c.slo             ? "phases of the file are rows in a closed loop only"
-                                                     : "each phase of the file is a row",
-                       c.rows.value_or(0)),
+  field("rows",
+        unless(c.rows.value_or(0) != 0       ? ""
+               : c.workload.name != "phases" ? "rows are asked for with --rows"
+               : c.rate || c.slo             ? "phases of the file are rows in a closed loop only"
+                                             : "each phase of the file is a row",
+               c.rows.value_or(0)),
         "operations of a row of the result; null also where a row is a phase of a workload's file", kOneOrMore);
   field("latency_every", c.latency_every, "one call in so many is timed; 0: none");
   field("pmu", c.pmu, "families and names of events to count, or off", kNotEmpty);
-  field("rate", unless(c.rate ? "" : c.slo ? "--slo looks for it" : "a closed loop", c.rate ? c.rate->str() : ""),
+  field("rate",
+        unless(c.rate  ? ""
+               : c.slo ? "--slo looks for it"
+                       : "a closed loop",
+               c.rate ? c.rate->str() : ""),
         "when operations come in an open loop");
   field("slo", unless(c.slo ? "" : "there is no bound to keep", c.slo ? c.slo->str() : ""),
         "the bound on response times that a rate is looked for");
@@ -119,7 +128,8 @@ void describe(Like<MachineInfo> auto& m, auto& field) {
   field("virtual_machine", m.virtual_machine);
   field("rtm", m.rtm);
   field("heavy_fence", m.heavy_fence,
-        "how reclamation by epochs makes all processors fence: a system call, or going to each in turn; none: both are forbidden");
+        "how reclamation by epochs makes all processors fence: a system call, or going to each in turn; none: both are "
+        "forbidden");
 }
 
 void describe(Like<ThreadPlace> auto& p, auto& field) {
@@ -150,7 +160,8 @@ void describe(Like<MallocServer> auto& m, auto& field) {
 void describe(Like<Limits> auto& l, auto& field) {
   field.about("the same memory with no index in it");
   field("footprint_bytes", l.footprint,
-        "of the lines that were walked: as many as the index and its payloads have, from 1 MiB to 4 GiB or half of what is free",
+        "of the lines that were walked: as many as the index and its payloads have, from 1 MiB to 4 GiB or half of "
+        "what is free",
         kOneOrMore);
   field("page_bytes", l.page_bytes);
   field("cycle_ns", l.cycle_ns, "of the processors' clock: an addition that waits for the one before it");

@@ -48,14 +48,18 @@ class Reader {
  private:
   void add(const std::string& part, std::size_t line) {
     Json document = Json::parse(part, nullptr, false);
-    const auto is_part = [](const Json& d, const char* name) { return d.contains(name) && (d[name].is_object() || d[name].is_null()); };
+    const auto is_part = [](const Json& d, const char* name) {
+      return d.contains(name) && (d[name].is_object() || d[name].is_null());
+    };
     const auto is_result = [&](const Json& d) {
-      return d.is_object() && is_part(d, "throughput") && is_part(d, "sync") && (!d.contains("config") || d["config"].is_object());
+      return d.is_object() && is_part(d, "throughput") && is_part(d, "sync") &&
+             (!d.contains("config") || d["config"].is_object());
     };
     if (is_result(document)) {
-      if (const auto version = number_at(document, "/schema_version"); version && *version > RunResult::kSchemaVersion) {
-        throw InputError(fmt::format("{}: '{}', line {}: a result of schema {}; this harness knows those up to {}", command_, path_,
-                                     line, *version, RunResult::kSchemaVersion));
+      if (const auto version = number_at(document, "/schema_version");
+          version && *version > RunResult::kSchemaVersion) {
+        throw InputError(fmt::format("{}: '{}', line {}: a result of schema {}; this harness knows those up to {}",
+                                     command_, path_, line, *version, RunResult::kSchemaVersion));
       }
       return results_.push_back(std::move(document));
     }
@@ -71,7 +75,8 @@ class Reader {
       }
     }
     if (results_.size() > before) return;
-    throw InputError(fmt::format("{}: '{}', line {}: not a result; harness --json prints one a line", command_, path_, line));
+    throw InputError(
+        fmt::format("{}: '{}', line {}: not a result; harness --json prints one a line", command_, path_, line));
   }
 
   const std::string command_;

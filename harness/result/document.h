@@ -1,6 +1,7 @@
 #pragma once
 
-// Result documents, read again. What a file or another process wrote is looked up with care: nothing in it need be there.
+// Result documents, read again. What a file or another process wrote is looked up with care: nothing in it need be
+// there.
 
 #include <optional>
 #include <string>
@@ -19,9 +20,9 @@ namespace latchlab {
 /// What a result says of an option, by its name in config; of one that came after it, the plain default.
 [[nodiscard]] std::string option_at(const Json& document, const std::string& key);
 
-/// The results of a file, or of standard input ("-"): one, or one a line, as --json prints them; those in the report of a
-/// comparison; of a folder those of all its .json files, in the order in which they were run. Throws InputError that begins
-/// with `command` for anything else.
+/// The results of a file, or of standard input ("-"): one, or one a line, as --json prints them; those in the report of
+/// a comparison; of a folder those of all its .json files, in the order in which they were run. Throws InputError that
+/// begins with `command` for anything else.
 [[nodiscard]] std::vector<Json> read_results(const std::string& command, const std::string& path);
 
 }  // namespace latchlab

@@ -49,8 +49,10 @@ TEST_CASE("results are read one or many, and anything else is told in one line")
   CHECK_THROWS_WITH(reading(R"({"throughput":null,"sync":null,"config":3})"), Catch::Contains("not a result"));
   CHECK_THROWS_WITH(reading(R"({"throughput":null,"sync":null,"schema_version":99})"),
                     Catch::Contains("line 1: a result of schema 99; this harness knows those up to "));
-  CHECK_THROWS_WITH(reading("hello"), "explain: '" + path + "', line 1: not a result; harness --json prints one a line");
-  CHECK_THROWS_WITH(reading(R"({"variants":[{"replicates":[{"document":null}]},{},3]})"), Catch::Contains("not a result"));
+  CHECK_THROWS_WITH(reading("hello"),
+                    "explain: '" + path + "', line 1: not a result; harness --json prints one a line");
+  CHECK_THROWS_WITH(reading(R"({"variants":[{"replicates":[{"document":null}]},{},3]})"),
+                    Catch::Contains("not a result"));
   CHECK_THROWS_WITH(read_results("compare", folder.path() + "/no"),
                     "compare: '" + folder.path() + "/no' cannot be read: No such file or directory");
 }
@@ -99,7 +101,7 @@ TEST_CASE("an option that a result does not know has its plain default, and one 
   CHECK(option_at(older, "churn") == "none");
   CHECK(option_at(older, "rate").empty());
   CHECK(option_at(older, "no such").empty());
-  for (const Json& churn : {Json("none"), Json()}) {   // of a schema before 8, and since
+  for (const Json& churn : {Json("none"), Json()}) {  // of a schema before 8, and since
     CHECK(option_at({{"config", {{"workload", "trace:x"}, {"churn", churn}}}}, "churn").empty());
   }
 }

@@ -11,14 +11,15 @@
 //       field("ns", p.ns, "that so many percent of the calls did not exceed");
 //     }
 //
-// The writer (write_fields.h), the reader (read_fields.h) and the JSON schema (schema.h) are three kinds of `field`. A field's
-// value says what it becomes in JSON:
+// The writer (write_fields.h), the reader (read_fields.h) and the JSON schema (schema.h) are three kinds of `field`. A
+// field's value says what it becomes in JSON:
 //
 //     bool, a number, a string     itself
 //     an enumeration with words    its word
 //     OrReason<T>                  as T; or null, and beside it NAME_reason
 //     a described struct           an object
-//     std::vector                  an array; an object where its elements are pairs of a name and a value, or Named structs
+//     std::vector                  an array; an object where its elements are pairs of a name and a value, or Named
+//                                  structs
 //     std::pair                    an array of two
 //     Json                         an object, whatever is in it
 //
@@ -61,17 +62,18 @@ concept Like = std::same_as<std::remove_const_t<Self>, T>;
 struct Bounds {
   double least = 0;
   double most = std::numeric_limits<double>::infinity();
-  bool above = false;          ///< more than `least`
+  bool above = false;  ///< more than `least`
   u64 multiple_of = 1;
-  const char* pattern = "";    ///< of a string, a regular expression; empty for any
+  const char* pattern = "";  ///< of a string, a regular expression; empty for any
 };
-inline constexpr Bounds kAny{}, kOneOrMore{.least = 1}, kNotEmpty = kOneOrMore, kAboveZero{.above = true}, kUpToOne{.most = 1};
+inline constexpr Bounds kAny{}, kOneOrMore{.least = 1}, kNotEmpty = kOneOrMore, kAboveZero{.above = true},
+                                                        kUpToOne{.most = 1};
 inline constexpr Bounds kHash{.pattern = "^[0-9a-f]{16}$"};
 
 /// The keys that a list of names and values may have, with their descriptions.
 struct Keys {
   std::vector<std::pair<std::string, const char*>> names;
-  bool all = false;   ///< every one of them is there
+  bool all = false;  ///< every one of them is there
 };
 
 /// A struct whose list is an object: its name is a key there, and this is the value.
@@ -86,9 +88,7 @@ struct NamedCount {
   std::string name;
   u64 count = 0;
 };
-auto& named_value(Like<NamedCount> auto& named) {
-  return named.count;
-}
+auto& named_value(Like<NamedCount> auto& named) { return named.count; }
 
 /// The count of that name; 0 where there is none.
 [[nodiscard]] inline u64 count_of(const std::vector<NamedCount>& counts, std::string_view name) {
@@ -96,7 +96,8 @@ auto& named_value(Like<NamedCount> auto& named) {
   return found == counts.end() ? 0 : found->count;
 }
 [[nodiscard]] inline u64 total_of(const std::vector<NamedCount>& counts) {
-  return std::transform_reduce(counts.begin(), counts.end(), u64{0}, std::plus(), [](const NamedCount& one) { return one.count; });
+  return std::transform_reduce(counts.begin(), counts.end(), u64{0}, std::plus(),
+                               [](const NamedCount& one) { return one.count; });
 }
 
 template <class T>

@@ -48,52 +48,66 @@ inline RunResult full_result() {
   m.rtm.probe = RtmOutcome::kWorks;
   m.heavy_fence = HeavyFence::kMembarrier;
   TrialResult& t = r.trial;
-  t.placement = {.requested = "compact",
-                 .mem = "bind:0",
-                 .mem_by = PlacedBy::kChunks,
-                 .page_nodes = PageNodes{.pages = 12, .shares = {{.node = 0, .share = 1}}},
-                 .threads = {{.requested_cpu = 0, .observed_cpu = 0u, .socket = 0u, .node = 0u, .cluster = 0u, .core = 0u}},
-                 .processors = 1,
-                 .oversubscribed = false};
+  t.placement = {
+      .requested = "compact",
+      .mem = "bind:0",
+      .mem_by = PlacedBy::kChunks,
+      .page_nodes = PageNodes{.pages = 12, .shares = {{.node = 0, .share = 1}}},
+      .threads = {{.requested_cpu = 0, .observed_cpu = 0u, .socket = 0u, .node = 0u, .cluster = 0u, .core = 0u}},
+      .processors = 1,
+      .oversubscribed = false};
   t.phases = {{.name = "load", .seconds = 1, .operations = 1000, .per_second = 1000.0}};
   Throughput throughput;
   throughput.operations = 5'000'000;
   throughput.seconds = 1;
   throughput.timed_share = 0.9;
   throughput.per_second = 5e6;
-  throughput.per_operation = {
-      {.name = "read", .count = 5'000'000, .succeeded = 5'000'000, .per_second = 5e6}};
+  throughput.per_operation = {{.name = "read", .count = 5'000'000, .succeeded = 5'000'000, .per_second = 5e6}};
   throughput.interval_ns = 100'000'000;
   throughput.series = {5e6, 5.1e6};
   throughput.per_thread = {5e6};
   throughput.jain = 1.0;
   throughput.generator_ns = 3.0;
   t.throughput = throughput;
-  const LatencySummary summary{.count = 5000, .mean_ns = 420.5, .min_ns = 200, .max_ns = 2'500'000,
-                               .percentiles = {{50, 400}, {99.9, 12'345}}, .histogram = {{400, 4000}, {12'345, 1000}}};
+  const LatencySummary summary{.count = 5000,
+                               .mean_ns = 420.5,
+                               .min_ns = 200,
+                               .max_ns = 2'500'000,
+                               .percentiles = {{50, 400}, {99.9, 12'345}},
+                               .histogram = {{400, 4000}, {12'345, 1000}}};
   const std::vector<NamedCount> aborted{{.name = "conflict", .count = 3}};
-  t.latency = Latency{.clock_ns = 20,
-                      .share_of_time = .04,
-                      .all = summary,
-                      .per_key_ns = 210.25,
-                      .response = summary,
-                      .operations = {{.name = "read", .summary = summary, .response = summary, .fallbacks = u64{7}, .aborts = aborted}},
-                      .fell_back = summary};
-  t.offer = Offer{.per_second = 5.2e6, .arrivals = u64{5'100'000}, .lag = {.largest = 3'000'000, .at_end = 0}, .late = false};
+  t.latency = Latency{
+      .clock_ns = 20,
+      .share_of_time = .04,
+      .all = summary,
+      .per_key_ns = 210.25,
+      .response = summary,
+      .operations = {{.name = "read", .summary = summary, .response = summary, .fallbacks = u64{7}, .aborts = aborted}},
+      .fell_back = summary};
+  t.offer =
+      Offer{.per_second = 5.2e6, .arrivals = u64{5'100'000}, .lag = {.largest = 3'000'000, .at_end = 0}, .late = false};
   t.slo = SloSearch{.answer = RateSearch::Answer::kFound,
                     .closed_per_second = 9e6,
-                    .tries = {{.per_second = 5'200'000, .offered = 5.1e6, .served = 5.09e6, .response_ns = u64{2'500'000}, .late = false, .kept = true}}};
+                    .tries = {{.per_second = 5'200'000,
+                               .offered = 5.1e6,
+                               .served = 5.09e6,
+                               .response_ns = u64{2'500'000},
+                               .late = false,
+                               .kept = true}}};
   t.sync.options = {{"restarts", "20"}};
   t.sync.counters = std::vector<NamedCount>{{.name = "ops", .count = 5}};
   t.sync.aborts = std::vector<NamedCount>{{.name = "conflict", .count = 30}, {.name = "zero", .count = 10}};
-  t.sync.abort_statuses = std::vector<NamedCount>{{.name = "retry+conflict", .count = 30}, {.name = "zero", .count = 10}};
+  t.sync.abort_statuses =
+      std::vector<NamedCount>{{.name = "retry+conflict", .count = 30}, {.name = "zero", .count = 10}};
   t.sync.fallback_rate = 0.0001;
   t.sync.restart_rate = 0.5;
   t.sync.series = std::vector<SyncStats::Series>{{"aborts", {.1, .2}}};
   t.sync.per_thread = std::vector<SyncStats::Counts>{{{.name = "ops", .count = 5}, {.name = "conflict", .count = 30}}};
-  t.sync.reclaim = std::vector<NamedCount>{
-      {.name = "retired", .count = 9}, {.name = "freed", .count = 7}, {.name = "pending", .count = 2},
-      {.name = "advances", .count = 3}, {.name = "stalled", .count = 0}};
+  t.sync.reclaim = std::vector<NamedCount>{{.name = "retired", .count = 9},
+                                           {.name = "freed", .count = 7},
+                                           {.name = "pending", .count = 2},
+                                           {.name = "advances", .count = 3},
+                                           {.name = "stalled", .count = 0}};
   const PmuTotal cycles{
       .here = "perf::CYCLES", .raw = 40, .scaled = 100, .enabled_ns = 10, .running_ns = 4, .per_operation = 2e-5};
   t.pmu = PmuResult{.events = {{.name = "cycles", .family = "core", .total = cycles}},
@@ -103,7 +117,8 @@ inline RunResult full_result() {
   t.key_file = KeyFile{.lines = 1005, .empty = 2, .repeated = 3};
   t.trace = TraceAbout{.checksum = 0xfade, .operations = 5, .keys = 3, .loaded = 2, .has_times = true};
   t.wiscer = WiscerFile::read("steady-state");
-  t.workload_phases = about(read_phases(TemporaryFile("warm 1000 lookup zipf:0.99 drift:10\ngrow 256 mix:insert=100\n").path()));
+  t.workload_phases =
+      about(read_phases(TemporaryFile("warm 1000 lookup zipf:0.99 drift:10\ngrow 256 mix:insert=100\n").path()));
   t.memory = {.malloc = OrReason<MallocServer>::missing("nodes are not from malloc"),
               .index_live = u64{43'000},
               .index_reserved = u64{50'000},
@@ -132,11 +147,8 @@ inline RunResult full_result() {
               .on_processor = 1.0,
               .load_before = 0.1,
               .notes = {"DAMON is running"}};
-  t.validation = {.mode = Validate::kTally,
-                  .passed = true,
-                  .expected_keys = u64{1000},
-                  .found_keys = u64{1000},
-                  .detail = ""};
+  t.validation = {
+      .mode = Validate::kTally, .passed = true, .expected_keys = u64{1000}, .found_keys = u64{1000}, .detail = ""};
   identify(r);
   return r;
 }

@@ -1,7 +1,7 @@
 #pragma once
 
-// Described structs from JSON. A field that the document lacks, or that is null, keeps what the struct has: documents of older
-// schemas can be read.
+// Described structs from JSON. A field that the document lacks, or that is null, keeps what the struct has: documents
+// of older schemas can be read.
 
 #include <charconv>
 #include <optional>
@@ -74,13 +74,9 @@ class FieldReader {
     const Json* const json = at(name);
     if (json != nullptr && !json->is_null()) read(name, *json, value.emplace());
   }
-  void where(bool, const char* name, auto& value, const char* = "", const Bounds& = kAny) {
-    (*this)(name, value);
-  }
+  void where(bool, const char* name, auto& value, const char* = "", const Bounds& = kAny) { (*this)(name, value); }
   void constant(const char*, u64) {}
-  void keyed(const char* name, auto& list, const Keys&, const char* = "") {
-    (*this)(name, list);
-  }
+  void keyed(const char* name, auto& list, const Keys&, const char* = "") { (*this)(name, list); }
   void group(const char* name, const auto& fields) {
     const Json* const json = at(name);
     if (json == nullptr || json->is_null()) return;
@@ -160,12 +156,14 @@ void read_json(const Json& json, T& value) {
                       : std::is_same_v<T, double>    ? json.is_number()
                                                      : true;
     if (!fits) {
-      const char* const type = std::is_same_v<T, std::string> ? "text" : std::is_same_v<T, bool> ? "true or false" : "number";
+      const char* const type = std::is_same_v<T, std::string> ? "text"
+                               : std::is_same_v<T, bool>      ? "true or false"
+                                                              : "number";
       throw InputError(fmt::format("{} is no {}", json.dump(), type));
     }
     try {
       json.get_to(value);
-    } catch (const Json::exception& error) {   // a pair of numbers that is something else
+    } catch (const Json::exception& error) {  // a pair of numbers that is something else
       throw InputError(error.what());
     }
   }

@@ -14,8 +14,8 @@ namespace latchlab {
 /// The whole document.
 [[nodiscard]] Json document_of(const RunResult& result);
 
-/// The result that a document holds, but for its Plan, of which only block, order and replicate are read. Throws InputError where
-/// a value is not what the schema says.
+/// The result that a document holds, but for its Plan, of which only block, order and replicate are read. Throws
+/// InputError where a value is not what the schema says.
 [[nodiscard]] RunResult result_of(const Json& document);
 
 /// The schema of all that document_of writes: result.schema.json.

@@ -55,15 +55,16 @@ TEST_CASE("a document that is read again says the same", "[report]") {
     CHECK(document_of(read) == document);
   }
   Json document = document_of(full_result());
-  document.erase("stream");   // as an older one
+  document.erase("stream");  // as an older one
   CHECK_FALSE(result_of(document).trial.stream);
   const u64 footprint = *result_of(document).trial.limits.footprint;
-  document["limits"]["footprint_bytes"] = static_cast<int>(footprint);   // not parsed, so signed
+  document["limits"]["footprint_bytes"] = static_cast<int>(footprint);  // not parsed, so signed
   document["health"] = nullptr;
   CHECK(result_of(document).trial.limits.footprint.value == footprint);
   CHECK(result_of(document).trial.health.notes.empty());
   document["status"] = "fine";
-  CHECK_THROWS_WITH(result_of(document), "status: there is no 'fine'; there are ok, noisy, degraded, skipped, failed, invalid");
+  CHECK_THROWS_WITH(result_of(document),
+                    "status: there is no 'fine'; there are ok, noisy, degraded, skipped, failed, invalid");
   document["status"] = "ok";
   document["throughput"]["seconds"] = "long";
   CHECK_THROWS_WITH(result_of(document), "throughput: seconds: \"long\" is no number");
@@ -95,14 +96,30 @@ TEST_CASE("a reason that is no text, and a group that is null, are as if they we
 
 TEST_CASE("what was not measured is null with a reason, never zero", "[report]") {
   const Json document = document_of(empty_result());
-  for (const char* at :
-       {"/limits/footprint_bytes", "/limits/chase_ns", "/placement/processors", "/placement/oversubscribed",
-        "/sync/counters", "/sync/aborts", "/sync/abort_statuses", "/sync/fallback_rate", "/sync/reclaim",
-        "/memory/index_live_bytes",
-        "/memory/payload_bytes",
-        "/health/migrations", "/config/key_file", "/config/trace", "/config/wiscer", "/config/phases", "/throughput", "/latency", "/offer",
-        "/slo", "/sync/series", "/sync/per_thread",
-        "/limits/transaction_ns", "/pmu"}) {
+  for (const char* at : {"/limits/footprint_bytes",
+                         "/limits/chase_ns",
+                         "/placement/processors",
+                         "/placement/oversubscribed",
+                         "/sync/counters",
+                         "/sync/aborts",
+                         "/sync/abort_statuses",
+                         "/sync/fallback_rate",
+                         "/sync/reclaim",
+                         "/memory/index_live_bytes",
+                         "/memory/payload_bytes",
+                         "/health/migrations",
+                         "/config/key_file",
+                         "/config/trace",
+                         "/config/wiscer",
+                         "/config/phases",
+                         "/throughput",
+                         "/latency",
+                         "/offer",
+                         "/slo",
+                         "/sync/series",
+                         "/sync/per_thread",
+                         "/limits/transaction_ns",
+                         "/pmu"}) {
     INFO(at);
     CHECK(document.at(Json::json_pointer(at)).is_null());
     CHECK(document.at(Json::json_pointer(std::string(at) + "_reason")) == "the run was skipped");
@@ -140,7 +157,8 @@ TEST_CASE("a document says which options did not reach the index and what its ke
   CHECK(document["config"]["trace"]["checksum"] == "000000000000fade");
   CHECK(document["config"]["trace"]["loaded"] == 2);
   CHECK(document["config"]["wiscer"]["delete"] == .01);
-  const Json warm{{"name", "warm"}, {"operations", 1024}, {"workload", "lookup"}, {"dist", "zipf:0.99"}, {"churn", "drift:10"}};
+  const Json warm{
+      {"name", "warm"}, {"operations", 1024}, {"workload", "lookup"}, {"dist", "zipf:0.99"}, {"churn", "drift:10"}};
   CHECK(document["config"]["phases"][0] == warm);
   CHECK(document["config"]["phases"][1]["dist"].is_null());
   CHECK(document["config"]["phases"][1]["dist_reason"] == "it takes the records in turn");
@@ -170,17 +188,24 @@ TEST_CASE("numbers that are alike stand under their own names", "[report]") {
 TEST_CASE("a document says what was counted and why the rest was not, and people see it", "[report]") {
   RunResult result = full_result();
   PmuResult& pmu = *result.trial.pmu.value;
-  pmu.events.push_back({.name = "cycles-t", .family = "tsx", .total = OrReason<PmuTotal>::missing("ENOENT: there is none")});
+  pmu.events.push_back(
+      {.name = "cycles-t", .family = "tsx", .total = OrReason<PmuTotal>::missing("ENOENT: there is none")});
   Json document = document_of(result)["pmu"];
   CHECK(violations(document_of(result)) == std::vector<std::string>{});
-  CHECK(document["events"][0]["count"] == Json{{"here", "perf::CYCLES"}, {"user_only", false}, {"raw", 40}, {"scaled", 100.0},
-                                               {"enabled_ns", 10}, {"running_ns", 4}, {"running_share", .4},
+  CHECK(document["events"][0]["count"] == Json{{"here", "perf::CYCLES"},
+                                               {"user_only", false},
+                                               {"raw", 40},
+                                               {"scaled", 100.0},
+                                               {"enabled_ns", 10},
+                                               {"running_ns", 4},
+                                               {"running_share", .4},
                                                {"per_operation", 2e-5}});
   CHECK(document["events"][1]["count"].is_null());
   CHECK(document["events"][1]["count_reason"] == "ENOENT: there is none");
   CHECK(document["derived"]["instructions_per_cycle"] == 2.5);
-  CHECK_THAT(block_of(result), Catch::Contains("counted      2e-05 cycles an operation   2.50 instructions a cycle   in turns: "
-                                               "counted 40.0 % of the time or more   with the waiting for operations\n"));
+  CHECK_THAT(block_of(result),
+             Catch::Contains("counted      2e-05 cycles an operation   2.50 instructions a cycle   in turns: "
+                             "counted 40.0 % of the time or more   with the waiting for operations\n"));
   pmu.events[0].total.value->per_operation = 12'345.5;
   CHECK_THAT(block_of(result), Catch::Contains("counted      12,346 cycles an operation"));
   pmu.events.erase(pmu.events.begin());
@@ -199,11 +224,16 @@ TEST_CASE("a document says what came in an open loop, and people see it", "[repo
   CHECK(document["slo"]["tries"][0]["response_ns"] == 2'500'000);
   CHECK(document["slo"]["tries"][0]["offered"] == 5.1e6);
   CHECK(document["slo"]["tries"][0]["served"] == 5.09e6);
-  CHECK(document["offer"] == Json{{"per_second", 5.2e6}, {"arrivals", 5'100'000}, {"largest_lag_ns", 3'000'000}, {"lag_at_end_ns", 0},
+  CHECK(document["offer"] == Json{{"per_second", 5.2e6},
+                                  {"arrivals", 5'100'000},
+                                  {"largest_lag_ns", 3'000'000},
+                                  {"lag_at_end_ns", 0},
                                   {"late", false}});
   const std::string block = block_of(result);
   CHECK_THAT(block, Catch::Contains("5.20 M operations/s came   one began 3.0 ms late, at the end none"));
-  CHECK_THAT(block, Catch::Contains("p99 of at most 3ms up to 5.20 M operations/s, of 1 tries; a closed loop does 9.00 M operations/s"));
+  CHECK_THAT(block,
+             Catch::Contains(
+                 "p99 of at most 3ms up to 5.20 M operations/s, of 1 tries; a closed loop does 9.00 M operations/s"));
   CHECK_THAT(block, Catch::Contains("max 2.5 ms   from when they were due"));
   CHECK_THAT(block, !Catch::Contains("of a processor each"));
   CHECK_THAT(RunTable({}).row(result), Catch::Contains("ok, p99:3ms up to 5.20 M/s, response p50 400 ns"));
@@ -218,8 +248,10 @@ TEST_CASE("a document says what came in an open loop, and people see it", "[repo
   result.trial.latency = OrReason<Latency>::missing(kUntimed);
   const Json uncounted = document_of(result);
   CHECK(uncounted["offer"]["arrivals_reason"] == "they were too many");
-  CHECK(testing::schema_violations("harness/result/result.schema.json", uncounted.dump()) == std::vector<std::string>{});
-  CHECK_THAT(block_of(result), Catch::Contains("response     -: --latency=off: no call was timed, and so no response time either\n"));
+  CHECK(testing::schema_violations("harness/result/result.schema.json", uncounted.dump()) ==
+        std::vector<std::string>{});
+  CHECK_THAT(block_of(result),
+             Catch::Contains("response     -: --latency=off: no call was timed, and so no response time either\n"));
   result.trial.offer = OrReason<Offer>::missing("a closed loop");
   CHECK_THAT(block_of(result), !Catch::Contains("with the waiting"));
   CHECK_THAT(block_of(result), Catch::Contains("ns of a processor each"));
@@ -240,7 +272,8 @@ TEST_CASE("a document says how long calls took, and people see it", "[report]") 
   CHECK(latency["all"]["histogram"][0] == Json{400, 4000});
   CHECK(latency["response"]["count"] == 5000);
   CHECK(latency["per_operation"]["read"]["response"]["max_ns"] == 2'500'000);
-  CHECK_THAT(block_of(result), Catch::Contains("p50 400 ns   p99.9 12.3 us   max 2.5 ms   of 5,000 timed batches of 2"));
+  CHECK_THAT(block_of(result),
+             Catch::Contains("p50 400 ns   p99.9 12.3 us   max 2.5 ms   of 5,000 timed batches of 2"));
   CHECK_THAT(block_of(result), Catch::Contains("fell back  p50"));
   result.trial.latency = OrReason<Latency>::missing("nobody asked");
   CHECK(document_of(result)["latency"].is_null());
@@ -281,8 +314,7 @@ TEST_CASE("the schema refuses what does not conform", "[report]") {
   CHECK(violations_after([](Json& d) { d["extra"] = 1; }) > 0);
   CHECK(violations_after([](Json& d) { d["machine"]["extra"] = 1; }) > 0);
   CHECK(violations_after([](Json& d) { d["schema_version"] = 1; }) > 0);
-  CHECK(violations_after([](Json& d) { d["memory"]["rss_bytes"] = nullptr; }) >
-        0);  // a null without a reason
+  CHECK(violations_after([](Json& d) { d["memory"]["rss_bytes"] = nullptr; }) > 0);  // a null without a reason
   CHECK(violations_after([](Json& d) { d["memory"]["rss_bytes"] = "many"; }) > 0);
   CHECK(violations_after([](Json& d) { d["throughput"]["series"][0] = -1; }) > 0);
   CHECK(violations_after([](Json& d) { d["config"]["negative"] = 1.5; }) > 0);

@@ -58,12 +58,8 @@ class Blame {
       describe(value, *this);
     }
   }
-  void keyed(const char* name, auto& list, const Keys&, const char* = "") {
-    (*this)(name, list);
-  }
-  void group(const char*, const auto& fields) {
-    fields(*this);
-  }
+  void keyed(const char* name, auto& list, const Keys&, const char* = "") { (*this)(name, list); }
+  void group(const char*, const auto& fields) { fields(*this); }
 
  private:
   const std::string& why_;

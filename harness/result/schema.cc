@@ -29,12 +29,15 @@ std::string laid_out(const Json& json, std::size_t depth, std::size_t used) {
   };
   const char end = json.is_object() ? '}' : ']';
   const std::string line = parts([](bool first) { return std::string(first ? "" : " "); },
-                                 [](const Json& value, std::size_t) { return laid_out(value, 0, 0); }) + end;
+                                 [](const Json& value, std::size_t) { return laid_out(value, 0, 0); }) +
+                           end;
   if (used + line.size() <= kWidth || used == 0) return line;
   const std::string indent(2 * depth, ' ');
-  return parts([&](bool) { return "\n  " + indent; }, [&](const Json& value, std::size_t name) {
-           return laid_out(value, depth + 1, indent.size() + 2 + name);
-         }) + "\n" + indent + end;
+  return parts([&](bool) { return "\n  " + indent; },
+               [&](const Json& value, std::size_t name) {
+                 return laid_out(value, depth + 1, indent.size() + 2 + name);
+               }) +
+         "\n" + indent + end;
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 #pragma once
 
-// The JSON schema of a described struct, and so of a document: what is written is what the schema allows, since both follow from one
-// description. The schemas of the tree (*.schema.json) are made by it, and tests compare them.
+// The JSON schema of a described struct, and so of a document: what is written is what the schema allows, since both
+// follow from one description. The schemas of the tree (*.schema.json) are made by it, and tests compare them.
 
 #include <string>
 #include <type_traits>
@@ -30,12 +30,16 @@ class FieldSchema {
   void seconds(const char* name, u64, const char* about = "") { add(name, schema_of<double>(), about); }
   void hex(const char* name, u64) { add(name, schema_of<std::string>(kHash), ""); }
   void choice(const char* name, bool, const char* no, const char* yes) { add(name, {{"enum", {no, yes}}}, ""); }
-  void one_of(const char* name, const std::string&, const auto& words, const char* about = "") { add(name, {{"enum", words}}, about); }
-  void present(const char* name, const std::string&, const char*, const char* about = "", const Bounds& bounds = kNotEmpty) {
+  void one_of(const char* name, const std::string&, const auto& words, const char* about = "") {
+    add(name, {{"enum", words}}, about);
+  }
+  void present(const char* name, const std::string&, const char*, const char* about = "",
+               const Bounds& bounds = kNotEmpty) {
     add_missable(name, schema_of<std::string>(bounds), about);
   }
   template <class T>
-  void present(const char* name, const std::optional<T>&, const char*, const char* about = "", const Bounds& bounds = kAny) {
+  void present(const char* name, const std::optional<T>&, const char*, const char* about = "",
+               const Bounds& bounds = kAny) {
     add_missable(name, schema_of<T>(bounds), about);
   }
   void where(bool, const char* name, const auto& value, const char* about = "", const Bounds& bounds = kAny) {

@@ -57,16 +57,15 @@ class FieldWriter {
     text.empty() ? put_missing(object_, name, why) : void(object_[name] = text);
   }
   template <class T>
-  void present(const char* name, const std::optional<T>& value, const char* why, const char* = "", const Bounds& = kAny) {
+  void present(const char* name, const std::optional<T>& value, const char* why, const char* = "",
+               const Bounds& = kAny) {
     value ? void(object_[name] = to_json(*value)) : put_missing(object_, name, why);
   }
   void where(bool there, const char* name, const auto& value, const char* about = "", const Bounds& bounds = kAny) {
     if (there) (*this)(name, value, about, bounds);
   }
   void constant(const char* name, u64 number) { object_[name] = number; }
-  void keyed(const char* name, const auto& list, const Keys&, const char* = "") {
-    (*this)(name, list);
-  }
+  void keyed(const char* name, const auto& list, const Keys&, const char* = "") { (*this)(name, list); }
   void group(const char* name, const auto& fields) {
     Json& object = object_[name] = Json::object();
     FieldWriter inner(object);

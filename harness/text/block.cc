@@ -14,9 +14,7 @@ namespace latchlab {
 
 namespace {
 
-std::string line(std::string_view name, const std::string& text) {
-  return fmt::format("  {:<13}{}\n", name, text);
-}
+std::string line(std::string_view name, const std::string& text) { return fmt::format("  {:<13}{}\n", name, text); }
 
 std::string bytes_text(u64 bytes) { return short_number(static_cast<double>(bytes)) + "B"; }
 
@@ -24,13 +22,12 @@ std::string throughput_text(const TrialResult& trial) {
   if (!trial.throughput) return "-: " + trial.throughput.reason;
   const Throughput& t = *trial.throughput;
   std::string text = fmt::format("{} operations/s", short_number(t.per_second));
-  // Threads that wait for a processor do not work: what an operation costs is time of a processor. Not in an open loop, where
-  // they wait for arrivals too.
+  // Threads that wait for a processor do not work: what an operation costs is time of a processor. Not in an open loop,
+  // where they wait for arrivals too.
   if (t.per_second > 0 && trial.placement.processors && !trial.offer) {
     text += fmt::format("   {:.0f} ns of a processor each", 1e9 * *trial.placement.processors / t.per_second);
   }
-  text +=
-      fmt::format("   {} in {}", short_number(static_cast<double>(t.operations)), short_duration(t.seconds));
+  text += fmt::format("   {} in {}", short_number(static_cast<double>(t.operations)), short_duration(t.seconds));
   if (t.timed_share > 0 && t.timed_share < 0.995) {
     text += fmt::format(", making them took the rest of {}", short_duration(t.seconds / t.timed_share));
   }
@@ -82,8 +79,9 @@ std::string rows_lines(const std::vector<ResultRow>& rows) {
   }
   std::string text;
   for (const ResultRow& row : rows) {
-    text += line(text.empty() ? "phases" : "", fmt::format("{:<12} {}/s   {} operations", row.phase, short_number(rate(row)),
-                                                           short_number(static_cast<double>(row.operations))));
+    text += line(text.empty() ? "phases" : "",
+                 fmt::format("{:<12} {}/s   {} operations", row.phase, short_number(rate(row)),
+                             short_number(static_cast<double>(row.operations))));
   }
   return text;
 }
@@ -91,8 +89,8 @@ std::string rows_lines(const std::vector<ResultRow>& rows) {
 std::string limits_text(const Limits& l) {
   std::string text;
   if (l.chase_ns && l.chase_ratio) {
-    text += fmt::format("an operation takes as long as {:.1f} dependent cache lines ({:.0f} ns each)",
-                        *l.chase_ratio, *l.chase_ns);
+    text += fmt::format("an operation takes as long as {:.1f} dependent cache lines ({:.0f} ns each)", *l.chase_ratio,
+                        *l.chase_ns);
   } else if (l.chase_ns) {
     text += fmt::format("a dependent cache line takes {:.0f} ns", *l.chase_ns);
   } else {
@@ -108,12 +106,10 @@ std::string aborts_text(const std::vector<NamedCount>& aborts, u64 operations) {
   const u64 total = total_of(aborts);
   if (total == 0) return "none";
   std::vector<NamedCount> sorted = aborts;
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const auto& a, const auto& b) { return a.count > b.count; });
-  std::string text =
-      operations == 0
-          ? grouped(total)
-          : fmt::format("{:.3g} an operation", static_cast<double>(total) / static_cast<double>(operations));
+  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.count > b.count; });
+  std::string text = operations == 0 ? grouped(total)
+                                     : fmt::format("{:.3g} an operation",
+                                                   static_cast<double>(total) / static_cast<double>(operations));
   const char* separator = ": ";
   for (const NamedCount& cause : sorted) {
     if (cause.count == 0) break;
@@ -124,18 +120,20 @@ std::string aborts_text(const std::vector<NamedCount>& aborts, u64 operations) {
   return text;
 }
 
-/// Why events were not counted, a line for each reason: which families, and which of their events where it is not all of them.
+/// Why events were not counted, a line for each reason: which families, and which of their events where it is not all
+/// of them.
 std::string uncounted_lines(const PmuResult& pmu) {
   struct Why {
     std::string reason;
-    std::vector<std::pair<std::string, std::vector<std::string>>> families;   // events of each
+    std::vector<std::pair<std::string, std::vector<std::string>>> families;  // events of each
   };
   std::vector<Why> all;
   for (const PmuResult::Event& event : pmu.events) {
     if (event.total) continue;
     auto why = std::ranges::find(all, event.total.reason, &Why::reason);
     if (why == all.end()) why = all.insert(all.end(), {.reason = event.total.reason, .families = {}});
-    if (why->families.empty() || why->families.back().first != event.family) why->families.emplace_back(event.family, 0);
+    if (why->families.empty() || why->families.back().first != event.family)
+      why->families.emplace_back(event.family, 0);
     why->families.back().second.push_back(event.name);
   }
   std::string text;
@@ -160,7 +158,8 @@ std::string pmu_lines(const PmuResult& pmu, bool asked, bool open) {
   for (const PmuResult::Event& event : pmu.events) {
     if (event.family == kSoftwareFamily || !event.total) continue;
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", three_digits(event.total->per_operation), event.name);
-    running = std::min(running, static_cast<double>(event.total->running_ns) / static_cast<double>(event.total->enabled_ns));
+    running =
+        std::min(running, static_cast<double>(event.total->running_ns) / static_cast<double>(event.total->enabled_ns));
     user_only |= event.total->user_only;
   }
   const std::string rest = asked ? uncounted_lines(pmu) : "";
@@ -182,8 +181,8 @@ std::string pmu_lines(const PmuResult& pmu, bool asked, bool open) {
 std::string accessed_line(const RunResult& r) {
   if (r.plan.config.clear_accessed_ns == 0) return "";
   const OrReason<u64>& cleared = r.trial.memory.accessed_cleared;
-  return line("accessed", cleared ? fmt::format("bits of all pages cleared {} times, every {} or later", grouped(*cleared),
-                                                duration_text(r.plan.config.clear_accessed_ns))
+  return line("accessed", cleared ? fmt::format("bits of all pages cleared {} times, every {} or later",
+                                                grouped(*cleared), duration_text(r.plan.config.clear_accessed_ns))
                                   : "-: " + cleared.reason);
 }
 
@@ -200,8 +199,7 @@ std::string fallbacks_text(const SyncStats& sync) {
 std::string validation_text(const Validation& v) {
   if (!v.passed) return "-: " + v.passed.reason;
   if (!*v.passed) return "FAILED: " + v.detail;
-  return v.found_keys ? fmt::format("passed: {} keys, as tallied", grouped(*v.found_keys))
-                      : std::string("passed");
+  return v.found_keys ? fmt::format("passed: {} keys, as tallied", grouped(*v.found_keys)) : std::string("passed");
 }
 
 }  // namespace
@@ -209,9 +207,9 @@ std::string validation_text(const Validation& v) {
 std::string block_of(const RunResult& r) {
   const Config& c = r.plan.config;
   const TrialResult& t = r.trial;
-  std::string text = fmt::format("{}  {}  {} thread{}  {}  {} {} keys  {}\n", c.index.str(), c.sync.str(),
-                                 c.threads, c.threads == 1 ? "" : "s", c.workload.str(), grouped(c.records),
-                                 c.keys.str(), r.plan.no_distribution.empty() ? c.distribution.str() : "in turn");
+  std::string text = fmt::format("{}  {}  {} thread{}  {}  {} {} keys  {}\n", c.index.str(), c.sync.str(), c.threads,
+                                 c.threads == 1 ? "" : "s", c.workload.str(), grouped(c.records), c.keys.str(),
+                                 r.plan.no_distribution.empty() ? c.distribution.str() : "in turn");
   if (t.status != Status::kOk) text += line(word(t.status), t.reason);
   if (t.interrupted && t.throughput) text += line("interrupted", "the numbers cover the part that ran");
   text += line("throughput", throughput_text(t));
@@ -220,22 +218,22 @@ std::string block_of(const RunResult& r) {
     if (rates.per_operation.size() > 1) {
       for (const OperationRate& rate : rates.per_operation) {
         // An upsert of a key that is there has not failed: it updates.
-        text += line("", fmt::format("{:<9}{:>8}/s   {} {}", rate.name, short_number(rate.per_second),
-                                     percent(rate.count == 0 ? 0
-                                                             : static_cast<double>(rate.succeeded) /
-                                                                   static_cast<double>(rate.count)),
-                                     rate.name == "upsert" ? "were new" : "succeeded"));
+        text += line(
+            "",
+            fmt::format(
+                "{:<9}{:>8}/s   {} {}", rate.name, short_number(rate.per_second),
+                percent(rate.count == 0 ? 0 : static_cast<double>(rate.succeeded) / static_cast<double>(rate.count)),
+                rate.name == "upsert" ? "were new" : "succeeded"));
       }
     }
     if (rates.per_thread.size() > 1) {
       const bool shared = t.placement.oversubscribed.value.value_or(false);
       const auto [least, most] = std::minmax_element(rates.per_thread.begin(), rates.per_thread.end());
-      text +=
-          line("threads", fmt::format("{}/s to {}/s each   Jain {}   {} processor{}{}", short_number(*least),
-                                      short_number(*most), number_text(rates.jain, 3),
-                                      number_text(t.placement.processors, 0),
-                                      t.placement.processors && *t.placement.processors == 1 ? "" : "s",
-                                      shared ? ", fewer than threads" : ""));
+      text += line("threads",
+                   fmt::format("{}/s to {}/s each   Jain {}   {} processor{}{}", short_number(*least),
+                               short_number(*most), number_text(rates.jain, 3), number_text(t.placement.processors, 0),
+                               t.placement.processors && *t.placement.processors == 1 ? "" : "s",
+                               shared ? ", fewer than threads" : ""));
     }
   }
   if (t.rows && !t.rows->empty()) text += rows_lines(*t.rows);

@@ -25,8 +25,8 @@ std::string slo_text(const Slo& slo, const SloSearch& search) {
                          short_number(static_cast<double>(last)), short_number(search.tries.back().served), closed);
     case RateSearch::Answer::kUnsteady: return fmt::format("no rate has {} twice; {}", bound, closed);
     case RateSearch::Answer::kUnfinished:
-      return fmt::format("{}: the search ended at {} a second, its try {}; {}", bound, short_number(static_cast<double>(last)),
-                         search.tries.size(), closed);
+      return fmt::format("{}: the search ended at {} a second, its try {}; {}", bound,
+                         short_number(static_cast<double>(last)), search.tries.size(), closed);
   }
   return fmt::format("{} up to {} operations/s, of {} tries; {}", bound, short_number(static_cast<double>(last)),
                      search.tries.size(), closed);

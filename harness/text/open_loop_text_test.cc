@@ -22,7 +22,8 @@ TEST_CASE("what a search came to is told, also in a row", "[report]") {
   tells(kNoneKeeps, "no rate has p99 of at most 3ms, not even 5.20 M a second, of which 5.10 M were served; " + closed,
         ", p99:3ms not even at 5.20 M/s");
   tells(kUnsteady, "no rate has p99 of at most 3ms twice; " + closed, ", p99:3ms at no rate twice");
-  tells(kUnfinished, "p99 of at most 3ms: the search ended at 5.20 M a second, its try 1; " + closed, ", p99:3ms looked for up to 5.20 M/s");
+  tells(kUnfinished, "p99 of at most 3ms: the search ended at 5.20 M a second, its try 1; " + closed,
+        ", p99:3ms looked for up to 5.20 M/s");
 }
 
 }  // namespace

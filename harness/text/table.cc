@@ -55,17 +55,16 @@ Words axes_of(const Plan& plan) {
           {"replicate", fmt::format("{}", c.replicate)}};
 }
 
-constexpr std::size_t kCommonAxes = 9;   // index to dist, said even where all runs have the same; the rest matters to who set it
+// Index to dist, said even where all runs have the same; the rest matters to who set it.
+constexpr std::size_t kCommonAxes = 9;
 
 /// The number as `text` has it, or "-".
-std::string cell(const OrReason<double>& number, const auto& text) {
-  return number ? text(*number) : std::string("-");
-}
+std::string cell(const OrReason<double>& number, const auto& text) { return number ? text(*number) : std::string("-"); }
 
 std::string aborts_cell(const TrialResult& trial) {
   if (!trial.sync.aborts || !trial.throughput || trial.throughput->operations == 0) return "-";
-  return fmt::format("{:.3g}",
-                     static_cast<double>(total_of(*trial.sync.aborts)) / static_cast<double>(trial.throughput->operations));
+  return fmt::format(
+      "{:.3g}", static_cast<double>(total_of(*trial.sync.aborts)) / static_cast<double>(trial.throughput->operations));
 }
 
 }  // namespace
@@ -105,7 +104,7 @@ RunTable::RunTable(const std::vector<Plan>& runs) {
   if (runs.empty()) return;
   const Words words = axes_of(runs.front());
   for (std::size_t i = 0; i < words.size(); ++i) {
-    if (i >= kCommonAxes) values[i].erase("-");   // a run that an option does not reach differs in nothing
+    if (i >= kCommonAxes) values[i].erase("-");  // a run that an option does not reach differs in nothing
     if (values[i].size() > 1) {
       axes_.emplace_back(words[i].first, widths[i]);
     } else {
@@ -122,8 +121,8 @@ std::string RunTable::header() const {
   for (const auto& [name, width] : axes_) {
     if (!name.empty()) text += fmt::format("{:<{}}  ", name, width);
   }
-  return text + fmt::format("{:>9}  {:>6}  {:>9}  {:>9}  {:>11}  {:>5}  {:>5}  {}\n", "Mops/s", "lines",
-                            "fallbacks", "aborts/op", "restarts/op", "B/key", "pages", "status");
+  return text + fmt::format("{:>9}  {:>6}  {:>9}  {:>9}  {:>11}  {:>5}  {:>5}  {}\n", "Mops/s", "lines", "fallbacks",
+                            "aborts/op", "restarts/op", "B/key", "pages", "status");
 }
 
 std::string RunTable::row(const RunResult& result) {
@@ -136,18 +135,22 @@ std::string RunTable::row(const RunResult& result) {
   for (std::size_t i = 0; i < axes_.size(); ++i) {
     if (axes_[i].second != 0) text += fmt::format("{:<{}}  ", words[i].second, axes_[i].second);
   }
-  const auto digits = [](const char* form) { return [form](double number) { return fmt::format(fmt::runtime(form), number); }; };
+  const auto digits = [](const char* form) {
+    return [form](double number) { return fmt::format(fmt::runtime(form), number); };
+  };
   text += fmt::format("{:>9}  {:>6}  {:>9}  {:>9}  {:>11}  {:>5}  {:>5}  {}",
                       trial.throughput ? fmt::format("{:.3f}", trial.throughput->per_second / 1e6) : "-",
-                      cell(trial.limits.chase_ratio, digits("{:.1f}")), cell(trial.sync.fallback_rate, percent), aborts_cell(trial),
-                      cell(trial.sync.restart_rate, digits("{:.2g}")), cell(trial.memory.bytes_per_key, digits("{:.1f}")),
-                      page_text(trial.memory.page_bytes), word(trial.status));
+                      cell(trial.limits.chase_ratio, digits("{:.1f}")), cell(trial.sync.fallback_rate, percent),
+                      aborts_cell(trial), cell(trial.sync.restart_rate, digits("{:.2g}")),
+                      cell(trial.memory.bytes_per_key, digits("{:.1f}")), page_text(trial.memory.page_bytes),
+                      word(trial.status));
   if (trial.interrupted) text += ", interrupted";
   const std::optional<Ending> ended_by = trial.throughput ? std::optional(trial.throughput->ended_by) : std::nullopt;
   // Then the index is of another size than the records say.
   if (config.workload.name == "insert" && ended_by == Ending::kTime) text += ", ended by --time";
   if (ended_by == Ending::kFull) text += fmt::format(", full at {} keys", number_text(trial.memory.keys, 0));
-  if (const auto times = grown_by_warmup(config, trial)) text += fmt::format(", began with {:.3g} x {}", *times, loaded_by(config));
+  if (const auto times = grown_by_warmup(config, trial))
+    text += fmt::format(", began with {:.3g} x {}", *times, loaded_by(config));
   if (trial.status != Status::kOk) {
     const auto known = std::ranges::find(reasons_, trial.reason);
     const auto index = known - reasons_.begin();
@@ -159,12 +162,14 @@ std::string RunTable::row(const RunResult& result) {
   return text + '\n';
 }
 
-/// A note that differs from an earlier one in its numbers only, as that of the load does from run to run, is the same one.
+/// A note that differs from an earlier one in its numbers only, as that of the load does from run to run, is the same
+/// one.
 void RunTable::add_note(const std::string& text) {
   std::string form = text;
   std::erase_if(form, [](char c) { return (c >= '0' && c <= '9') || c == '.' || c == ','; });
   auto known = std::ranges::find(notes_, form, &Note::form);
-  if (known == notes_.end()) known = notes_.insert(notes_.end(), {.form = form, .text = text, .rows = {}, .same = true});
+  if (known == notes_.end())
+    known = notes_.insert(notes_.end(), {.form = form, .text = text, .rows = {}, .same = true});
   known->rows.push_back(rows_);
   known->same &= known->text == text;
 }

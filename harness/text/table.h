@@ -31,17 +31,17 @@ class RunTable {
 
  private:
   struct Note {
-    std::string form;   // its text without numbers
-    std::string text;   // of its first row
+    std::string form;  // its text without numbers
+    std::string text;  // of its first row
     std::vector<u32> rows;
-    bool same = true;   // the text of all of them
+    bool same = true;  // the text of all of them
   };
   void add_note(const std::string& text);
 
   std::vector<std::pair<std::string, std::size_t>> axes_;  ///< name, width
-  std::string common_;  ///< the axes in which all runs agree, if it matters
+  std::string common_;                                     ///< the axes in which all runs agree, if it matters
   std::vector<std::string> reasons_;
-  u32 rows_ = 0;   ///< so far
+  u32 rows_ = 0;  ///< so far
   std::vector<Note> notes_;
 };
 

@@ -17,8 +17,8 @@ TEST_CASE("people see status and reason once", "[table]") {
   degraded.trial.reason = "rtm runs on its lock";
   const std::string block = block_of(degraded);
   for (const char* part :
-       {"5.00 M in 1.0 s, making them took the rest of 1.1 s", "rtm runs on its lock", "degraded", "43.0 bytes a key", "4K pages",
-        "passed: 1,000 keys", "conflict 75.0 %", "0.01 %", "2.5 dependent", "DAMON is running"}) {
+       {"5.00 M in 1.0 s, making them took the rest of 1.1 s", "rtm runs on its lock", "degraded", "43.0 bytes a key",
+        "4K pages", "passed: 1,000 keys", "conflict 75.0 %", "0.01 %", "2.5 dependent", "DAMON is running"}) {
     INFO(part << " in\n" << block);
     CHECK(block.find(part) != std::string::npos);
   }
@@ -59,9 +59,7 @@ TEST_CASE("a table has a column for what somebody set", "[table]") {
   RunResult olc = full_result();
   RunResult none = olc;
   none.plan.no_reclaim = "nothing waits";
-  const auto header = [](const RunResult& a, const RunResult& b) {
-    return RunTable({a.plan, b.plan}).header();
-  };
+  const auto header = [](const RunResult& a, const RunResult& b) { return RunTable({a.plan, b.plan}).header(); };
   CHECK_THAT(header(olc, none), !Contains("reclaim"));
   RunResult quiescent = olc;
   quiescent.plan.config.reclaim = Reclaim::kQsbr;
@@ -92,7 +90,7 @@ TEST_CASE("people see that a warm-up changed the index", "[table]") {
   CHECK_THAT(table.row(result), Contains("ok, began with 0.5 x --records"));
   result.plan.config.workload = Spec::parse("wiscer:read-mostly");
   CHECK_THAT(table.row(result), Contains("ok, began with 0.5 x what the file loads"));
-  result.plan.config.records = 0;   // of which nothing is a multiple
+  result.plan.config.records = 0;  // of which nothing is a multiple
   CHECK(table.row(result).find("began") == std::string::npos);
   CHECK(block_of(result).find("warm-up") == std::string::npos);
 }
@@ -146,7 +144,8 @@ TEST_CASE("people who ask for events see why there are none, a line for each rea
   CHECK_THAT(block_of(result), !Contains("not counted"));
   result.plan.config.pmu_given = true;
   CHECK_THAT(block_of(result), Contains("\n  counted      2e-05 cycles an operation"));
-  CHECK_THAT(block_of(result), Contains("\n  not counted  tsx: no RTM\n  not counted  cache, tlb, instructions, DE_NO: ENOENT: none\n"));
+  CHECK_THAT(block_of(result),
+             Contains("\n  not counted  tsx: no RTM\n  not counted  cache, tlb, instructions, DE_NO: ENOENT: none\n"));
   pmu.events = {};
   missing("cycles", "core", "ENOENT: none");
   CHECK_THAT(block_of(result), !Contains("\n  counted ") && Contains("\n  not counted  core: ENOENT: none\n"));
@@ -169,9 +168,10 @@ TEST_CASE("a table says each note once, with the rows that it is of", "[table]")
   second.trial.health.notes.push_back("the index was full");
   RunTable table({first.plan});
   for (const RunResult& result : {first, second, third}) (void)table.row(result);
-  CHECK_THAT(table.footer(), Catch::EndsWith("is worth in time\nall rows: DAMON is running\n"
-                                             "rows 1,3: the load average was 4.1 before the run (so row 1, and others alike)\n"
-                                             "row 2: the index was full\n"));
+  CHECK_THAT(table.footer(),
+             Catch::EndsWith("is worth in time\nall rows: DAMON is running\n"
+                             "rows 1,3: the load average was 4.1 before the run (so row 1, and others alike)\n"
+                             "row 2: the index was full\n"));
 }
 
 }  // namespace

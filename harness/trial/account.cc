@@ -39,28 +39,36 @@ OrReason<KeyFile> key_file_of(const Measurement& m) {
 OrReason<TraceAbout> trace_of(const Workload& workload) {
   const auto& trace = workload.trace();
   if (!trace) return OrReason<TraceAbout>::missing("the workload is no trace");
-  return TraceAbout{.checksum = trace->checksum(), .operations = trace->ops().size(), .keys = trace->keys(),
-                    .loaded = trace->loaded(), .has_times = trace->has_times()};
+  return TraceAbout{.checksum = trace->checksum(),
+                    .operations = trace->ops().size(),
+                    .keys = trace->keys(),
+                    .loaded = trace->loaded(),
+                    .has_times = trace->has_times()};
 }
 
 OrReason<WiscerFile> wiscer_file_of(const Workload& workload) {
-  return workload.wiscer() ? OrReason(*workload.wiscer()) : OrReason<WiscerFile>::missing("the workload is no file of Wiscer");
+  return workload.wiscer() ? OrReason(*workload.wiscer())
+                           : OrReason<WiscerFile>::missing("the workload is no file of Wiscer");
 }
 
 OrReason<std::vector<PhaseAbout>> workload_phases_of(const Workload& workload) {
   using About = OrReason<std::vector<PhaseAbout>>;
-  return workload.phases().empty() ? About::missing("the workload is no file of phases") : About(about(workload.phases()));
+  return workload.phases().empty() ? About::missing("the workload is no file of phases")
+                                   : About(about(workload.phases()));
 }
 
 /// What a Wiscer file says of the run and options say otherwise.
 std::vector<std::string> overridden(const WiscerFile& file, const Config& config) {
   std::vector<std::string> notes;
   if (file.engine && file.engine->index != config.index.name) {
-    notes.push_back(fmt::format("--index={} overrides the file's storageEngine={}", config.index.str(), file.engine->word));
+    notes.push_back(
+        fmt::format("--index={} overrides the file's storageEngine={}", config.index.str(), file.engine->word));
   }
   if (file.output) {
-    notes.push_back(fmt::format("the file's outputFile={} is not written: --out=FOLDER keeps results, and harness rows prints them in "
-                                "Wiscer's columns", printable(*file.output)));
+    notes.push_back(fmt::format(
+        "the file's outputFile={} is not written: --out=FOLDER keeps results, and harness rows prints them in "
+        "Wiscer's columns",
+        printable(*file.output)));
   }
   return notes;
 }
@@ -70,10 +78,11 @@ std::optional<std::string> resized(const Trace& trace, u32 value_size) {
   const Trace::Values& values = trace.values();
   const auto as_written = [&](u32 bytes) { return (u64{bytes} + 7) / 8 * 8 == value_size; };
   if (values.count == 0 || (as_written(values.shortest) && as_written(values.longest))) return std::nullopt;
-  return fmt::format("the trace's values have {} bytes, {:.1f} on average, and those of its replay {} each (--value-size)",
-                     values.shortest == values.longest ? fmt::format("{}", values.longest)
-                                                       : fmt::format("{} to {}", values.shortest, values.longest),
-                     static_cast<double>(values.bytes) / static_cast<double>(values.count), value_size);
+  return fmt::format(
+      "the trace's values have {} bytes, {:.1f} on average, and those of its replay {} each (--value-size)",
+      values.shortest == values.longest ? fmt::format("{}", values.longest)
+                                        : fmt::format("{} to {}", values.shortest, values.longest),
+      static_cast<double>(values.bytes) / static_cast<double>(values.count), value_size);
 }
 
 /// Phases that have more operations than their file asks for.
@@ -95,7 +104,8 @@ std::vector<std::string> notes_of_inputs(const Plan& plan, const Topology& topol
   const Workload& workload = *plan.workload;
   note(crowd(m.load_before, topology.processors.size()));
   if (workload.mix().has(OpKind::kMultiGet) && !m.finds_batches) {
-    note(fmt::format("{} takes no batches: the keys of a multi-get are looked up by a call each", plan.config.index.name));
+    note(fmt::format("{} takes no batches: the keys of a multi-get are looked up by a call each",
+                     plan.config.index.name));
   }
   note(rounded_up(workload.phases()));
   if (const auto& file = workload.wiscer()) {
@@ -116,8 +126,10 @@ Remarks remarks_of_phases(const Plan& plan, const Measurement& m) {
   if (!m.join_failure.empty()) fail(fmt::format("a thread cannot join the index: {}", m.join_failure));
   if (!plan.seats.binds) out.push_back({Status::kOk, "threads are not pinned: the topology describes another machine"});
   if (!m.pinned) out.push_back({Status::kOk, "the kernel refuses to pin threads"});
-  if (has_run(m, "payloads") && plan.config.batch.keys == 1) {   // batches see to their payloads in the loop that they have without
-    out.push_back({Status::kOk, "with payloads operations run in a loop of their own: a ratio to --value-size=8 has that in it"});
+  if (has_run(m, "payloads") &&
+      plan.config.batch.keys == 1) {  // batches see to their payloads in the loop that they have without
+    out.push_back(
+        {Status::kOk, "with payloads operations run in a loop of their own: a ratio to --value-size=8 has that in it"});
   }
   for (const Phases::Outcome& phase : m.phases) {
     if (!phase.failure.empty()) fail(fmt::format("{} in phase {}", phase.failure, phase.name));
@@ -137,7 +149,7 @@ std::string full(const Plan& plan, const Measurement& m, std::string_view when) 
 
 /// Whether inserts can only fail from now on.
 bool used_up(const Workload& workload, const Measurement& m) {
-  if (workload.by_file() || !workload.phases().empty()) return false;   // its inserts are of keys that it has for them
+  if (workload.by_file() || !workload.phases().empty()) return false;  // its inserts are of keys that it has for them
   const Mix& mix = workload.mix();
   const bool only_grows = mix.has(OpKind::kInsert) && !mix.fills() && !mix.has(OpKind::kErase);
   return only_grows && m.keeps && m.tally.keys == m.key_capacity;
@@ -147,12 +159,12 @@ Ending ending_of(const Plan& plan, const Measurement& m) {
   const MeasuredPhase& phase = *m.measured;
   const u64 done = phase.metered.operations, asked = plan.config.ops;
   const bool ends = plan.workload->trace() || !plan.workload->phases().empty();
-  return phase.stopped                       ? Ending::kSignal
-         : m.full                            ? Ending::kFull
-         : ends && done >= phase.left        ? Ending::kWorkload
-         : done < phase.total                ? Ending::kTime
-         : asked > 0 && asked <= phase.left  ? Ending::kOperations
-                                             : Ending::kRecords;
+  return phase.stopped                      ? Ending::kSignal
+         : m.full                           ? Ending::kFull
+         : ends && done >= phase.left       ? Ending::kWorkload
+         : done < phase.total               ? Ending::kTime
+         : asked > 0 && asked <= phase.left ? Ending::kOperations
+                                            : Ending::kRecords;
 }
 
 /// An end that may come as a surprise: of the two of an insert run the nearer one, and of any run a full index.
@@ -162,7 +174,7 @@ Remarks early_end(const Plan& plan, const Measurement& m, const Throughput& t) {
   const auto note = [&](std::string text) { out.push_back({Status::kOk, std::move(text)}); };
   const Config& config = plan.config;
   const Workload& workload = *plan.workload;
-  const u64 before = m.stream_size - m.measured->left;   // operations that the warm-up did
+  const u64 before = m.stream_size - m.measured->left;  // operations that the warm-up did
   if (t.ended_by == Ending::kFull) note(full(plan, m, "and so the run ended"));
   if (workload.trace() && before > 0) {
     note(fmt::format("the warm-up did the first {} operations of the trace's {}", before, m.stream_size));
@@ -188,11 +200,12 @@ Remarks early_end(const Plan& plan, const Measurement& m, const Throughput& t) {
 }
 
 /// An open loop that its threads cannot bear measures how long it was looked at.
-Account<OrReason<Offer>> offer_account(const Config& config, const MeasuredPhase& phase, const OrReason<Throughput>& throughput) {
+Account<OrReason<Offer>> offer_account(const Config& config, const MeasuredPhase& phase,
+                                       const OrReason<Throughput>& throughput) {
   if (!phase.offer) return {OrReason<Offer>::missing(kClosedLoop), {}};
   if (!throughput) return {};
   Account<OrReason<Offer>> out{*phase.offer, {}};
-  if (config.rate && phase.offer->late) {   // a search says it of every try
+  if (config.rate && phase.offer->late) {  // a search says it of every try
     out.remarks.push_back({Status::kDegraded, too_much(*phase.offer, throughput->per_second)});
   }
   return out;
@@ -219,8 +232,9 @@ Placement placement_of(const Plan& plan, const Measurement& m) {
   out.oversubscribed = plan.seats.oversubscribed;
   if (m.operations() == 0) return out;
   out.page_nodes = !plan.own_memory.empty() ? Nodes::missing(plan.own_memory)
-                   : plan.places_chunks()   ? m.page_nodes
-                                            : Nodes::missing("nodes are from malloc, which does not say where its memory is");
+                   : plan.places_chunks()
+                       ? m.page_nodes
+                       : Nodes::missing("nodes are from malloc, which does not say where its memory is");
   return out;
 }
 
@@ -228,7 +242,8 @@ Placement placement_of(const Plan& plan, const Measurement& m) {
 std::vector<ThreadPlace> places_of_threads(const Plan& plan, const Topology& topology, const Measurement& m,
                                            const std::string& unseen) {
   std::vector<std::optional<u32>> seen_on(plan.seats.threads());
-  for (std::size_t t = 0; m.measured && t < m.measured->threads.size(); ++t) seen_on[t] = m.measured->threads[t].seen_on;
+  for (std::size_t t = 0; m.measured && t < m.measured->threads.size(); ++t)
+    seen_on[t] = m.measured->threads[t].seen_on;
   return thread_places(topology, plan.seats, seen_on, unseen);
 }
 
@@ -263,12 +278,15 @@ std::optional<Remark> obstacle(const Plan& plan, const Measurement& m) {
     return std::nullopt;
   }
   if (plan.workload->trace() && m.left == 0) {
-    return failed(fmt::format("the warm-up did all {} operations of the trace; --warmup=0 leaves it out", m.stream_size));
+    return failed(
+        fmt::format("the warm-up did all {} operations of the trace; --warmup=0 leaves it out", m.stream_size));
   }
   if (m.full) return failed(full(plan, m, "in the warm-up, which inserts too; --warmup=0 leaves it out"));
   if (!used_up(*plan.workload, m)) return std::nullopt;
-  return failed(fmt::format("no key is left to insert: all {} of --keys={} were in the index after the warm-up, which inserts too; "
-                            "load fewer --records", m.key_capacity, plan.config.keys.str()));
+  return failed(fmt::format(
+      "no key is left to insert: all {} of --keys={} were in the index after the warm-up, which inserts too; "
+      "load fewer --records",
+      m.key_capacity, plan.config.keys.str()));
 }
 
 Account<Health> health_account(const Plan& plan, const Measurement& m) {
@@ -283,22 +301,26 @@ Account<Health> health_account(const Plan& plan, const Measurement& m) {
   health.steal_share = disturbed.steal_share;
   std::vector<std::optional<ProcessorTime>> times;
   for (const MeasuredThread& thread : m.measured->threads) times.push_back(thread.processor_time);
-  health.on_processor = plan.seats.oversubscribed ? OrReason<double>::missing("threads that share processors take turns")
-                                                  : on_processor(times);
+  health.on_processor = plan.seats.oversubscribed
+                            ? OrReason<double>::missing("threads that share processors take turns")
+                            : on_processor(times);
   if (health.on_processor && *health.on_processor < kEnoughOnProcessor) {
-    out.remarks.push_back({Status::kNoisy, fmt::format("a thread was on a processor for {} of the time in which it could have run: "
-                                                        "others had it, and an idle machine does more",
-                                                        percent(*health.on_processor))});
+    out.remarks.push_back(
+        {Status::kNoisy, fmt::format("a thread was on a processor for {} of the time in which it could have run: "
+                                     "others had it, and an idle machine does more",
+                                     percent(*health.on_processor))});
   }
   if (health.steal_share && *health.steal_share >= kMuchSteal) {
-    out.remarks.push_back({Status::kOk, fmt::format("the host took {} of the processors' time", percent(*health.steal_share))});
+    out.remarks.push_back(
+        {Status::kOk, fmt::format("the host took {} of the processors' time", percent(*health.steal_share))});
   }
   return out;
 }
 
 Account<OrReason<Throughput>> throughput_account(const Plan& plan, const Measurement& m) {
   if (m.operations() == 0) {
-    const std::string why = m.full ? full(plan, m, "before an operation was done") : "no operation was done in the measured phase";
+    const std::string why =
+        m.full ? full(plan, m, "before an operation was done") : "no operation was done in the measured phase";
     return {{}, {{Status::kFailed, why}}};
   }
   const MeasuredPhase& phase = *m.measured;
@@ -331,8 +353,9 @@ Account<OrReason<std::vector<NamedCount>>> reclaim_account(const MeasuredPhase& 
   counts.pending = after->pending;
   Account<OrReason<std::vector<NamedCount>>> out{counts_of(counts), {}};
   if (counts.stalled > 0) {
-    out.remarks.push_back({Status::kOk, fmt::format("memory to reclaim piled up {} times: a thread was long in its operation",
-                                                     counts.stalled)});
+    out.remarks.push_back(
+        {Status::kOk,
+         fmt::format("memory to reclaim piled up {} times: a thread was long in its operation", counts.stalled)});
   }
   return out;
 }
@@ -342,8 +365,9 @@ Account<MemoryUse> memory_account(const Plan& plan, const Measurement& m) {
   using Bytes = OrReason<u64>;
   Account<MemoryUse> out;
   MemoryUse& memory = out.part;
-  memory.payload = plan.payloads != 0 ? Bytes(plan.payload_bytes()) : Bytes::missing("values are in the index: --value-size=8");
-  memory.malloc = !plan.own_memory.empty()        ? Malloc::missing(plan.own_memory)
+  memory.payload =
+      plan.payloads != 0 ? Bytes(plan.payload_bytes()) : Bytes::missing("values are in the index: --value-size=8");
+  memory.malloc = !plan.own_memory.empty()          ? Malloc::missing(plan.own_memory)
                   : calls_malloc(plan.config.alloc) ? Malloc(m.malloc)
                                                     : Malloc::missing("nodes are not from malloc");
   if (m.keeps) {
@@ -351,8 +375,9 @@ Account<MemoryUse> memory_account(const Plan& plan, const Measurement& m) {
     memory.index_reserved = m.reserved_bytes;
     memory.keys = m.tally.keys;
     if (m.keys_at_start) memory.keys_at_start = *m.keys_at_start;
-    memory.bytes_per_key = m.tally.keys > 0 ? OrReason(static_cast<double>(m.reserved_bytes) / static_cast<double>(m.tally.keys))
-                                            : OrReason<double>::missing("the index is empty");
+    memory.bytes_per_key = m.tally.keys > 0
+                               ? OrReason(static_cast<double>(m.reserved_bytes) / static_cast<double>(m.tally.keys))
+                               : OrReason<double>::missing("the index is empty");
   }
   if (!m.measured) return out;
   const MeasuredPhase& phase = *m.measured;
@@ -375,8 +400,7 @@ Account<MemoryUse> memory_account(const Plan& plan, const Measurement& m) {
 }
 
 Limits with_limit_ratios(Limits limits, const Throughput& throughput, u32 processors) {
-  const double operation_ns =
-      throughput.seconds * 1e9 * processors / static_cast<double>(throughput.operations);
+  const double operation_ns = throughput.seconds * 1e9 * processors / static_cast<double>(throughput.operations);
   if (limits.chase_ns && *limits.chase_ns > 0) limits.chase_ratio = operation_ns / *limits.chase_ns;
   if (limits.independent_ns && *limits.independent_ns > 0) {
     limits.independent_ratio = operation_ns / *limits.independent_ns;
@@ -434,21 +458,27 @@ TrialResult document(const Plan& plan, const Topology& topology, const Measureme
       if (!why.empty()) found(Status::kDegraded, why);
     }
     take(out.sync.reclaim, reclaim_account(phase));
-    if (config.latency_every != 0 && out.throughput) take(out.latency, latency_account(config, phase, *out.throughput, out.sync));
+    if (config.latency_every != 0 && out.throughput)
+      take(out.latency, latency_account(config, phase, *out.throughput, out.sync));
   }
   take(out.memory, memory_account(plan, m));
   if (m.measured && used_up(*plan.workload, m)) {
-    found(Status::kOk, fmt::format("at the end all {} of --keys={} were in the index: inserts that came after the last of them "
-                                   "failed", m.key_capacity, config.keys.str()));
+    found(Status::kOk,
+          fmt::format("at the end all {} of --keys={} were in the index: inserts that came after the last of them "
+                      "failed",
+                      m.key_capacity, config.keys.str()));
   }
-  if (!m.leave_failure.empty()) found(Status::kFailed, fmt::format("a thread cannot leave the index: {}", m.leave_failure));
-  if (!m.start_failure.empty()) found(Status::kFailed, fmt::format("the threads cannot be started: {}", m.start_failure));
+  if (!m.leave_failure.empty())
+    found(Status::kFailed, fmt::format("a thread cannot leave the index: {}", m.leave_failure));
+  if (!m.start_failure.empty())
+    found(Status::kFailed, fmt::format("the threads cannot be started: {}", m.start_failure));
   if (!out.throughput) {
     if (m.interrupted) found(Status::kFailed, "the run was interrupted before the measured phase");
     nothing_measured(out, out.status == Status::kOk ? "the measured phase did not run" : out.reason);
   }
 
-  out.placement.threads = places_of_threads(plan, topology, m, out.throughput ? "the kernel does not say" : out.throughput.reason);
+  out.placement.threads =
+      places_of_threads(plan, topology, m, out.throughput ? "the kernel does not say" : out.throughput.reason);
   out.validation = validation_of(config, m);
   if (!m.keeps) {
     nothing_kept(out);

@@ -1,5 +1,5 @@
-// Accounts: what a Measurement means, part by part. They are functions of a plan and of what was observed, and of nothing else;
-// document() puts their parts together.
+// Accounts: what a Measurement means, part by part. They are functions of a plan and of what was observed, and of
+// nothing else; document() puts their parts together.
 #pragma once
 
 #include <optional>
@@ -16,11 +16,12 @@ namespace latchlab {
 /// those of options that are inert are the last.
 [[nodiscard]] TrialResult document(const Plan& plan, const Topology& topology, const Measurement& m);
 
-/// Why a run ends before its measured phase although no thread failed: the index is wrong or full, or nothing is left to do.
+/// Why a run ends before its measured phase although no thread failed: the index is wrong or full, or nothing is left
+/// to do.
 [[nodiscard]] std::optional<Remark> obstacle(const Plan& plan, const Measurement& m);
 
-/// The remarks say whether others had the processors of a run: it is noisy where a thread had less than kEnoughOnProcessor, and a
-/// note says where the host took a twentieth of the machine's time or more.
+/// The remarks say whether others had the processors of a run: it is noisy where a thread had less than
+/// kEnoughOnProcessor, and a note says where the host took a twentieth of the machine's time or more.
 [[nodiscard]] Account<Health> health_account(const Plan& plan, const Measurement& m);
 
 /// No part where no operation was done. `m` has a measured phase, here and where it is asked for below.

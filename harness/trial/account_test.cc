@@ -1,4 +1,5 @@
-// What accounts make of what a run observed: each test fills a Measurement by hand, also with what no run shows at will.
+// What accounts make of what a run observed: each test fills a Measurement by hand, also with what no run shows at
+// will.
 #include "harness/trial/account.h"
 
 #include <string>
@@ -40,14 +41,15 @@ Measurement fine(u64 operations = 1000) {
 
 TrialResult document_of(const Measurement& m, const Config& config = small("lookup")) {
   Plan plan = plan_of(config);
-  plan.seats.oversubscribed = false;   // whatever machine tests this
+  plan.seats.oversubscribed = false;  // whatever machine tests this
   return document(plan, Topology::discover(), m);
 }
 
 /// Of a thread that had `percent` of its time, while the host took so many of a hundred ticks.
 Measurement disturbed(u64 percent, u64 ticks = 0) {
   Measurement m = fine();
-  m.measured->threads[1].processor_time = ProcessorTime{.ran_ns = percent * kSecond, .waited_ns = (100 - percent) * kSecond};
+  m.measured->threads[1].processor_time =
+      ProcessorTime{.ran_ns = percent * kSecond, .waited_ns = (100 - percent) * kSecond};
   m.measured->before.steal_ticks = m.measured->before.all_ticks = 0;
   m.measured->after.steal_ticks = ticks;
   m.measured->after.all_ticks = 100;
@@ -69,8 +71,8 @@ TEST_CASE("options that do nothing in a run are notes behind those of what it sa
   plan.inert = {"--warmup is inert", "--dist is inert"};
   const TrialResult result = document(plan, Topology::discover(), disturbed(100, 5));
   CHECK(result.status == Status::kOk);
-  CHECK(result.health.notes ==
-        std::vector<std::string>{"the host took 5.0 % of the processors' time", "--warmup is inert", "--dist is inert"});
+  CHECK(result.health.notes == std::vector<std::string>{"the host took 5.0 % of the processors' time",
+                                                        "--warmup is inert", "--dist is inert"});
 }
 
 TEST_CASE("a run whose threads were kept from processors is noisy, and one that does not know is not", "[account]") {
@@ -82,7 +84,7 @@ TEST_CASE("a run whose threads were kept from processors is noisy, and one that 
   CHECK(starved[0].status == Status::kNoisy);
   CHECK_THAT(starved[0].text, Catch::StartsWith("a thread was on a processor for 47.0 % of the time"));
   CHECK(remarks(disturbed(90, 4)).empty());
-  const Remarks robbed = remarks(disturbed(100, 12));   // by the host, which shows in no thread's time
+  const Remarks robbed = remarks(disturbed(100, 12));  // by the host, which shows in no thread's time
   REQUIRE(robbed.size() == 1);
   CHECK(robbed[0].status == Status::kOk);
   CHECK_THAT(robbed[0].text, Contains("took 12.0 % of the processors' time"));
@@ -91,17 +93,18 @@ TEST_CASE("a run whose threads were kept from processors is noisy, and one that 
 }
 
 TEST_CASE("a worse status wins with its reason, and that the run is noisy becomes a note", "[account]") {
-  const auto check = [](const Measurement& m, Status status, const std::string& reason, const Config& config = small("lookup")) {
+  const auto check = [](const Measurement& m, Status status, const std::string& reason,
+                        const Config& config = small("lookup")) {
     const TrialResult result = document_of(m, config);
     CHECK(result.status == status);
     CHECK_THAT(result.reason, Catch::StartsWith(reason));
     REQUIRE(result.health.notes.size() == 1);
     CHECK_THAT(result.health.notes[0], Contains("on a processor for 47.0 % of the time"));
   };
-  Measurement wrong = disturbed(47);   // found after it is known to be noisy
+  Measurement wrong = disturbed(47);  // found after it is known to be noisy
   wrong.contents->keys = 19'999;
   check(wrong, Status::kInvalid, "the index holds 19999 keys, the tally says 20000");
-  Measurement failed = disturbed(47);   // and before
+  Measurement failed = disturbed(47);  // and before
   failed.phases.back().failure = "memory ran out";
   check(failed, Status::kFailed, "memory ran out in phase measure");
   Config config = small("lookup");
@@ -133,8 +136,8 @@ TEST_CASE("a reclaimer that stalled is noted, and counts are those of the measur
   phase.reclaim_after = ReclaimCounters{.retired = 150, .freed = 110, .pending = 40, .advances = 9, .stalled = 5};
   const auto account = reclaim_account(phase);
   REQUIRE(account.part);
-  CHECK(account.part->at(0).count == 50);   // retired
-  CHECK(account.part->at(2).count == 40);   // pending: at its end
+  CHECK(account.part->at(0).count == 50);  // retired
+  CHECK(account.part->at(2).count == 40);  // pending: at its end
   REQUIRE(account.remarks.size() == 1);
   CHECK(account.remarks[0].status == Status::kOk);
   CHECK_THAT(account.remarks[0].text, Catch::StartsWith("memory to reclaim piled up 3 times"));
@@ -159,7 +162,8 @@ TEST_CASE("a phase that failed midway leaves what was done, and says nothing of 
   CHECK_THAT(document_of(m, config).health.notes.at(0), Contains("500 of 20000 records were inserted"));
 }
 
-TEST_CASE("an operation that memory ran out in excuses a wrong index with memory of its own, and no wrong value", "[account]") {
+TEST_CASE("an operation that memory ran out in excuses a wrong index with memory of its own, and no wrong value",
+          "[account]") {
   Plan plan = plan_of(small("lookup"));
   Measurement m = fine();
   m.contents->keys = 20'001;
@@ -194,7 +198,8 @@ TEST_CASE("a run that did not come to its measured phase blames what stopped it"
   m.leave_failure = "it is stuck";
   check(Status::kFailed, "a thread cannot leave the index: it is stuck");
   m.full = true;
-  check(Status::kFailed, "the index was full, with 20000 keys, in the warm-up, which inserts too; --warmup=0 leaves it out");
+  check(Status::kFailed,
+        "the index was full, with 20000 keys, in the warm-up, which inserts too; --warmup=0 leaves it out");
   m.loaded = false;
   check(Status::kFailed, "the index was full, with 20000 keys, before all 20000 records were loaded");
   m.tally.missing = 3;
@@ -217,7 +222,8 @@ TEST_CASE("a full index, a signal and the operations end a phase in this order",
   CHECK(ending() == Ending::kSignal);
   m.measured->metered.operations = 0;
   CHECK(throughput_account(plan, m).remarks.at(0).status == Status::kFailed);
-  CHECK_THAT(throughput_account(plan, m).remarks.at(0).text, Contains("full, with 20000 keys, before an operation was done"));
+  CHECK_THAT(throughput_account(plan, m).remarks.at(0).text,
+             Contains("full, with 20000 keys, before an operation was done"));
 }
 
 TEST_CASE("an index that keeps nothing has no bytes and is not compared with the tally", "[account]") {
@@ -240,7 +246,7 @@ TEST_CASE("counters that cannot be right make a result invalid", "[account]") {
     return remarks.empty() ? Remark() : remarks[0];
   };
   CHECK(remark(false).status == Status::kInvalid);
-  CHECK(remark(false, 2).status == Status::kOk);   // a call takes two
+  CHECK(remark(false, 2).status == Status::kOk);  // a call takes two
   phase.sync.stats.counters.value->at(0).count = 100;
   phase.sync.elided = 0;
   CHECK(remark(false).status == Status::kOk);
@@ -253,7 +259,7 @@ TEST_CASE("timed calls say what they cost, and where every call fell back there 
   Config config = small("lookup");
   config.latency_every = 1;
   config.batch.keys = 4;
-  testing::VirtualTeam team(0);   // its time passes when it is told to
+  testing::VirtualTeam team(0);  // its time passes when it is told to
   MeasuredPhase phase;
   phase.threads.resize(1);
   phase.latencies.emplace(1, 4, team.clock());
@@ -273,7 +279,7 @@ TEST_CASE("timed calls say what they cost, and where every call fell back there 
         "timed calls overlap with no others, which costs throughput: 1.0 % of the operations took 5.0 % of the time");
   phase.latencies->time(OpKind::kRead, counters, [] {});
   CHECK(account().part->fell_back->count == 1);
-  phase.offer = Offer();   // an open loop is not slower for it
+  phase.offer = Offer();  // an open loop is not slower for it
   CHECK(account().remarks.empty());
 }
 

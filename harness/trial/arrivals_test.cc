@@ -70,13 +70,14 @@ TEST_CASE("an open loop ends with its operations, when the last of them has come
   CHECK(result.throughput->operations == 777);
   CHECK(result.throughput->ended_by == Ending::kOperations);
   CHECK(result.latency->response->count == 777);
-  // As many as were done came, however unevenly they were dealt: who has none left waits for none. Only while a thread is at its
-  // last one others would come.
+  // As many as were done came, however unevenly they were dealt: who has none left waits for none. Only while a thread
+  // is at its last one others would come.
   const double came = result.offer->per_second * result.throughput->seconds;
   CHECK(came > 777 - 3);
   CHECK(came < 777 + 3 + 20'000e-9 * static_cast<double>(result.latency->response->max_ns));
   CHECK(*result.offer->arrivals == 777);
-  // A thread runs up to 512 that it was dealt, each at a time of its own; the longest share takes 60 us a step at least.
+  // A thread runs up to 512 that it was dealt, each at a time of its own; the longest share takes 60 us a step at
+  // least.
   CHECK(result.throughput->seconds >= 777.0 / 20'000 - 3.0 / 20'000);
 }
 
@@ -90,7 +91,7 @@ TEST_CASE("an open loop inserts all records, and replaces them as they come") {
   CHECK(filled.throughput->ended_by == Ending::kRecords);
   CHECK(*filled.validation.found_keys == 3000);
   Config config = open("mix:read=50,insert=25,erase=25", "50k");
-  config.records = 500;   // threads hold one hand each
+  config.records = 500;  // threads hold one hand each
   const TrialResult moved = run_of<Toy<u64>>(config);
   CAPTURE(moved.reason);
   CHECK(moved.status < Status::kFailed);
@@ -130,7 +131,7 @@ struct Slow : Toy<u64> {
 
 TEST_CASE("a rate that threads cannot bear is said, with what came and what was done") {
   Config config = open("lookup", "100k");
-  config.records = 10;   // which are verified one by one
+  config.records = 10;  // which are verified one by one
   config.time_ns = 60'000'000;
   const TrialResult result = run_of<Slow>(config);
   CHECK(result.status == Status::kDegraded);
@@ -174,7 +175,7 @@ TEST_CASE("the highest rate that keeps a bound is looked for, and the numbers ar
     CHECK(result.throughput->operations == 20);
     CHECK(result.latency->response->count == 20);
     CHECK(result.throughput->per_second == Approx(tries.back().served));
-    for (const SloSearch::Try& one : tries) CHECK(*one.offered == Approx(one.served));   // all 20 were done
+    for (const SloSearch::Try& one : tries) CHECK(*one.offered == Approx(one.served));  // all 20 were done
     CHECK(result.latency->response->percentiles.front().ns == *tries.back().response_ns);
     // The phase lasts a little longer than its operations come.
     CHECK(*result.offer->arrivals == 20);
@@ -201,8 +202,8 @@ TEST_CASE("threads that have parts of a trace are done with them together, howev
   CAPTURE(result.reason);
   REQUIRE(result.throughput);
   CHECK(result.throughput->operations == 1100);
-  // The last is due after 55 ms, and not after 100, when a thread would have come through the thousand of the popular key at half
-  // of the rate; what it then waited for is the machine's.
+  // The last is due after 55 ms, and not after 100, when a thread would have come through the thousand of the popular
+  // key at half of the rate; what it then waited for is the machine's.
   const double waited = static_cast<double>(result.latency->response->max_ns) / 1e9;
   CHECK(result.throughput->seconds < .055 + waited + .02);
   CHECK(result.offer->per_second * result.throughput->seconds < 1100 + 20'000 * waited + 3);
@@ -236,17 +237,18 @@ TEST_CASE("a search in which the index is full has no answer, and says so") {
   config.records = 4900;
   config.warmup_ns = config.time_ns = 0;
   config.threads = 1;
-  config.ops = 60;   // room for a closed loop and about two tries
+  config.ops = 60;  // room for a closed loop and about two tries
   const TrialResult result = run_of<Toy<u64>>(config);
   CHECK(result.status == Status::kDegraded);
-  CHECK_THAT(result.reason, Catch::StartsWith("the search for --slo=p50:1min has no answer: the index was full after "));
+  CHECK_THAT(result.reason,
+             Catch::StartsWith("the search for --slo=p50:1min has no answer: the index was full after "));
   REQUIRE(result.slo);
   CHECK(result.slo->answer == RateSearch::Answer::kUnfinished);
   CHECK(result.slo->tries.size() >= 2);
   for (const SloSearch::Try& one : result.slo->tries) CHECK(one.cut == (&one == &result.slo->tries.back()));
   CHECK_FALSE(result.slo->tries.back().kept);
   CHECK(result.throughput->ended_by == Ending::kFull);
-  config.ops = 600;   // room for a part of the closed loop
+  config.ops = 600;  // room for a part of the closed loop
   const TrialResult untried = run_of<Toy<u64>>(config);
   CHECK(untried.status == Status::kDegraded);
   CHECK(untried.slo.reason == "no rate was tried");
@@ -264,12 +266,12 @@ struct Stopping : Toy<u64> {
 
 TEST_CASE("a search that is interrupted keeps the tries that were made") {
   const auto child = [](u64 lookups) {
-    const pid_t pid = ::fork();   // a request to stop is for good
+    const pid_t pid = ::fork();  // a request to stop is for good
     if (pid == 0) {
       Config config = open("lookup", "1");
       config.rate.reset();
       config.slo = Slo::parse("p50:1min");
-      config.records = 10;   // which are verified one by one
+      config.records = 10;  // which are verified one by one
       config.warmup_ns = config.time_ns = 0;
       config.threads = 1;
       config.ops = 100;

@@ -19,7 +19,7 @@ TEST_CASE("every operation is dealt once, in order, up to the end") {
     CHECK(hand.count == room / kSliceSteps * kSliceSteps);
     next += hand.count;
   }
-  CHECK(dealer.deal(0, kSliceSteps - 1).count == 0);   // not the end
+  CHECK(dealer.deal(0, kSliceSteps - 1).count == 0);  // not the end
   for (;;) {
     const Dealer::Hand hand = dealer.deal(0, kRoundSteps);
     if (hand.count == 0) break;
@@ -33,16 +33,16 @@ TEST_CASE("every operation is dealt once, in order, up to the end") {
 TEST_CASE("an end can be drawn nearer, also behind what is dealt, and farther again, to that of the stream") {
   Dealer dealer(2, 0, 3 * kRoundSteps);
   CHECK(dealer.deal(0, kRoundSteps).count == kRoundSteps);
-  dealer.end_after(5 * kRoundSteps);   // not farther
+  dealer.end_after(5 * kRoundSteps);  // not farther
   CHECK(dealer.deal(0, kRoundSteps).count == kRoundSteps);
   dealer.end_after(7);
   CHECK(dealer.deal(0, kRoundSteps).count == 7);
   CHECK(dealer.deal(0, kRoundSteps).count == 0);
-  CHECK(dealer.next() == 2 * kRoundSteps + 7);   // and not where a slice would have ended
+  CHECK(dealer.next() == 2 * kRoundSteps + 7);  // and not where a slice would have ended
   CHECK(dealer.left() == kRoundSteps - 7);
   dealer.end_after(100);
   const Dealer::Hand more = dealer.deal(0, kRoundSteps);
-  CHECK(more.first == 2 * kRoundSteps + 7);   // nothing was passed over
+  CHECK(more.first == 2 * kRoundSteps + 7);  // nothing was passed over
   CHECK(more.count == 100);
   dealer.end_after(kRoundSteps);
   CHECK(dealer.deal(0, kRoundSteps).count == kRoundSteps - 107);
@@ -51,9 +51,9 @@ TEST_CASE("an end can be drawn nearer, also behind what is dealt, and farther ag
 
 TEST_CASE("a round of operations of many keys each has fewer of them, but a slice", "[multi-get]") {
   CHECK(Dealer(1, 0, 1, 1).round() == kRoundSteps);
-  CHECK(Dealer(1, 0, 1, 7).round() == 4 * kSliceSteps);   // 8192 / 7 = 1170
+  CHECK(Dealer(1, 0, 1, 7).round() == 4 * kSliceSteps);  // 8192 / 7 = 1170
   CHECK(Dealer(1, 0, 1, 64).round() == kSliceSteps);
-  CHECK(Dealer(1, 16 * 512, 1, 7).round() == 512);        // the window allows fewer
+  CHECK(Dealer(1, 16 * 512, 1, 7).round() == 512);  // the window allows fewer
 }
 
 TEST_CASE("threads that ask at the same time are dealt different operations") {
@@ -63,7 +63,8 @@ TEST_CASE("threads that ask at the same time are dealt different operations") {
   std::vector<std::thread> threads;
   for (std::vector<u64>& mine : got) {
     threads.emplace_back([&] {
-      for (auto hand = dealer.deal(0, kSliceSteps); hand.count != 0; hand = dealer.deal(0, kSliceSteps)) mine.push_back(hand.first);
+      for (auto hand = dealer.deal(0, kSliceSteps); hand.count != 0; hand = dealer.deal(0, kSliceSteps))
+        mine.push_back(hand.first);
     });
   }
   for (std::thread& thread : threads) thread.join();
@@ -78,7 +79,7 @@ TEST_CASE("where a stream is in parts each thread is dealt its own, in order, to
   Dealer dealer(3, 0, {0, 1000, 1000, 5000});
   CHECK(dealer.deal(0, kSliceSteps).first == 0);
   CHECK(dealer.deal(2, kSliceSteps).first == 1000);
-  CHECK(dealer.deal(1, kSliceSteps).count == 0);   // its part is empty
+  CHECK(dealer.deal(1, kSliceSteps).count == 0);  // its part is empty
   CHECK(dealer.in_parts());
   CHECK(dealer.left_for(0) == 1000 - kSliceSteps);
   CHECK(dealer.left_for(1) == 0);
@@ -89,7 +90,7 @@ TEST_CASE("where a stream is in parts each thread is dealt its own, in order, to
   CHECK(dealer.deal(2, kSliceSteps).first == 1000 + kSliceSteps);
   CHECK(dealer.deal(0, kRoundSteps).count == 1000 - kSliceSteps);
   CHECK(dealer.deal(0, kRoundSteps).count == 0);
-  dealer.end_after(100);   // all of what is left is in the last part
+  dealer.end_after(100);  // all of what is left is in the last part
   CHECK(dealer.deal(2, kRoundSteps).count == 100);
   CHECK(dealer.next() == 1000);
   CHECK(dealer.end_of_first() == 1000);
@@ -98,7 +99,7 @@ TEST_CASE("where a stream is in parts each thread is dealt its own, in order, to
   CHECK(dealer.deal(2, kRoundSteps).count == 4000 - 2 * kSliceSteps - 100);
 
   Dealer halves(2, 0, {0, 1000, 4000});
-  halves.end_after(400);   // as the parts are long
+  halves.end_after(400);  // as the parts are long
   CHECK(halves.deal(0, kRoundSteps).count == 100);
   CHECK(halves.deal(1, kRoundSteps).count == 300);
 }
@@ -115,7 +116,7 @@ TEST_CASE("a section is dealt to its end, in hands that get smaller, and the nex
       if (hand.count == 0) return;
       CHECK(hand.first == next);
       CHECK(hand.count % kSliceSteps == 0);
-      CHECK(hand.count <= std::max<u64>(left / 2, kSliceSteps));   // what is left is for both
+      CHECK(hand.count <= std::max<u64>(left / 2, kSliceSteps));  // what is left is for both
       next += hand.count;
     }
   };
@@ -130,13 +131,13 @@ TEST_CASE("a section is dealt to its end, in hands that get smaller, and the nex
 
   Dealer cut(2, 0, {0, kEnd}, {kFirst, kSecond, kEnd});
   cut.in_sections(true);
-  cut.end_after(kFirst);   // where a section ends
+  cut.end_after(kFirst);  // where a section ends
   while (cut.deal(0, kRoundSteps).count != 0) {}
   CHECK(cut.next() == kFirst);
   CHECK_FALSE(cut.next_section());
   cut.end_after(~u64{0});
   CHECK(cut.next_section());
-  cut.in_sections(false);   // on, over all ends
+  cut.in_sections(false);  // on, over all ends
   CHECK(cut.deal(0, kRoundSteps).count == kRoundSteps);
   CHECK(cut.next() > kSecond);
 }

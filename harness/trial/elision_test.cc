@@ -26,10 +26,10 @@ using testing::small;
 using toy::Toy;
 
 enum class Elision {
-  kWorks,     ///< one abort and one commit a lookup
-  kOtherwise, ///< the same, but not as was asked for
-  kDegraded,  ///< every lookup takes the lock, and the policy says why
-  kSilent     ///< every lookup takes the lock, and the policy says that it need not
+  kWorks,      ///< one abort and one commit a lookup
+  kOtherwise,  ///< the same, but not as was asked for
+  kDegraded,   ///< every lookup takes the lock, and the policy says why
+  kSilent      ///< every lookup takes the lock, and the policy says that it need not
 };
 
 template <Elision kElision>
@@ -158,7 +158,8 @@ TEST_CASE("a policy that does not see its aborts has none, and is degraded when 
   CHECK_THAT(result.reason, Catch::Contains("it runs on its lock"));
 }
 
-/// A policy whose processor elides by prefixes: one operation in four takes the lock, nobody knows after how many aborts.
+/// A policy whose processor elides by prefixes: one operation in four takes the lock, nobody knows after how many
+/// aborts.
 struct Prefixed : Counting<ElidingPolicy<Elision::kWorks>, HleCounters> {
   using Counting::Counting;
   std::optional<u64> find(Thread& me, u64 key) {
@@ -175,8 +176,8 @@ TEST_CASE("what the processor does not tell of elision by prefixes is missing an
   CHECK(*result.sync.fallback_rate == Approx(0.25).margin(0.01));
 }
 
-/// A policy that finds the lock cheaper: of ten operations nine take it by choice, or all, and of the others one in two falls
-/// back.
+/// A policy that finds the lock cheaper: of ten operations nine take it by choice, or all, and of the others one in two
+/// falls back.
 template <bool kAll>
 struct Chosen : Counting<ElidingPolicy<Elision::kWorks>, AdaptiveCounters> {
   using Counting<ElidingPolicy<Elision::kWorks>, AdaptiveCounters>::Counting;

@@ -40,9 +40,8 @@ TEST_CASE("a trial that counts its operations does exactly so many, with any num
       REQUIRE(result.status == Status::kOk);
       CHECK(result.throughput->operations == ops);
       CHECK(result.throughput->ended_by == Ending::kOperations);
-      const u64 sum =
-          std::accumulate(result.throughput->per_operation.begin(), result.throughput->per_operation.end(),
-                          u64{0}, [](u64 s, const OperationRate& rate) { return s + rate.count; });
+      const u64 sum = std::accumulate(result.throughput->per_operation.begin(), result.throughput->per_operation.end(),
+                                      u64{0}, [](u64 s, const OperationRate& rate) { return s + rate.count; });
       CHECK(sum == ops);
     }
   }
@@ -101,15 +100,14 @@ TEST_CASE("an insert trial that ends by the wrong one of its two ends says so") 
   };
   CHECK_THAT(note_of(100'000'000, 10'000'000, 0, Ending::kTime),
              Catch::Contains("--time=10ms ended the run") && Catch::Contains("of 100000000 records"));
-  CHECK_THAT(note_of(1000, 3600'000'000'000, 0, Ending::kRecords),
-             Catch::Contains("before the end that --time"));
+  CHECK_THAT(note_of(1000, 3600'000'000'000, 0, Ending::kRecords), Catch::Contains("before the end that --time"));
   CHECK_THAT(note_of(1000, 0, 2000, Ending::kRecords), Catch::Contains("before the end that --ops"));
   CHECK_THAT(note_of(1000, 0, 500, Ending::kOperations), !Catch::Contains("before the end"));
 }
 
 TEST_CASE("a trial whose warm-up leaves no key to insert fails and says so") {
   Config config = small("mix:insert=100");
-  config.threads = 1;   // so that the first operation, which inserts the last key, is done first
+  config.threads = 1;  // so that the first operation, which inserts the last key, is done first
   config.keys = Spec::parse("u16");
   config.records = (1 << 15) - 1;
   const TrialResult result = run(config);
@@ -141,8 +139,7 @@ class StopOnceMeasured final : public Progress {
   bool measuring_ = false;
 };
 
-TEST_CASE(
-    "an interrupted run ends early and keeps what was measured, before the measured phase it has nothing") {
+TEST_CASE("an interrupted run ends early and keeps what was measured, before the measured phase it has nothing") {
   // In a process of its own: a request to stop is for good.
   const auto child = [](bool before) {
     const pid_t pid = ::fork();
@@ -152,8 +149,7 @@ TEST_CASE(
       config.time_ns = 3600'000'000'000;
       StopOnceMeasured progress;
       const TrialResult result = run_of<Toy<u64>>(config, progress);
-      const bool measured =
-          result.throughput && result.throughput->operations > 0 && result.status == Status::kOk;
+      const bool measured = result.throughput && result.throughput->operations > 0 && result.status == Status::kOk;
       ::_exit(!result.interrupted                                          ? 3
               : measured                                                   ? 0
               : result.status == Status::kFailed && !result.reason.empty() ? 1
@@ -193,7 +189,7 @@ TEST_CASE("time ends no phase before anything was done in it") {
   TellsLate progress;
   const TrialResult result = run_of<Late>(config, progress);
   REQUIRE(result.throughput);
-  CHECK(result.throughput->operations >= kSliceSteps);   // with a stop in it the first slice would be cut
+  CHECK(result.throughput->operations >= kSliceSteps);  // with a stop in it the first slice would be cut
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// What goes wrong in a trial and what its result says of it: an index that answers wrongly or loses keys, memory that runs out,
-// an index that is full, a policy that does not count right, a system that has no threads left.
+// What goes wrong in a trial and what its result says of it: an index that answers wrongly or loses keys, memory that
+// runs out, an index that is full, a policy that does not count right, a system that has no threads left.
 #include <array>
 #include <atomic>
 #include <exception>
@@ -46,8 +46,7 @@ TEST_CASE("what an index does wrong makes its result invalid, with a reason") {
   CHECK_THAT(broken(Mistake::kMissedKey, "lookup"), Catch::Contains("missing"));
   CHECK_THAT(broken(Mistake::kLostInsert, "insert"), Catch::Contains("the tally says 20000"));
   CHECK_THAT(broken(Mistake::kSwappedKeys, "insert"), Catch::Contains("not the right ones"));
-  CHECK_THAT(broken(Mistake::kDoubleErase, "mix:read=50,insert=25,erase=25"),
-             Catch::Contains("the tally says"));
+  CHECK_THAT(broken(Mistake::kDoubleErase, "mix:read=50,insert=25,erase=25"), Catch::Contains("the tally says"));
   CHECK_THAT(broken(Mistake::kBadScan, "mix:read=50,scan=50"), Catch::Contains("out of order"));
 }
 
@@ -65,7 +64,9 @@ class NarrowToy : public Toy<u64> {
     if (found) *found ^= wrong_bits;
     return found;
   }
-  bool insert(Thread& me, u64 key, u64 value) { return Toy::insert(me, static_cast<u32>(key), static_cast<u32>(value)); }
+  bool insert(Thread& me, u64 key, u64 value) {
+    return Toy::insert(me, static_cast<u32>(key), static_cast<u32>(value));
+  }
   template <class Visit>
   void for_each(Thread& me, Visit&& visit) {
     Toy::for_each(me, [&](u64 key, u64 value) { visit(key, value ^ wrong_bits); });
@@ -81,9 +82,9 @@ TEST_CASE("values of 32 bits are told apart too") {
     return run_of<NarrowToy>(plan);
   };
   CHECK(run().status == Status::kOk);
-  NarrowToy::wrong_bits = u64{1} << 16;   // the lowest of the tag
+  NarrowToy::wrong_bits = u64{1} << 16;  // the lowest of the tag
   CHECK_THAT(run().reason, Catch::Contains("values of other keys"));
-  config.workload = Spec::parse("insert");   // here only the check at the end looks
+  config.workload = Spec::parse("insert");  // here only the check at the end looks
   CHECK_THAT(run().reason, Catch::Contains("hold values of other keys"));
   NarrowToy::wrong_bits = 0;
   CHECK(run().status == Status::kOk);
@@ -119,14 +120,14 @@ TEST_CASE("memory that runs out ends the run as failed, and what is there still 
     const Plant plant(Mistake::kNoMemory);
     Config config = small(workload);
     config.time_ns = 0;
-    config.ops = 10'000;   // the slowest machine comes to the one that throws
+    config.ops = 10'000;  // the slowest machine comes to the one that throws
     const TrialResult result = run_toy(config);
     INFO(result.reason);
     CHECK(result.status == Status::kFailed);
     CHECK_THAT(result.reason, Catch::Contains("memory ran out"));
     REQUIRE(result.validation.passed);
     CHECK(*result.validation.passed);
-    if (result.throughput) {   // while it was measured: all that was done counts, to the last
+    if (result.throughput) {  // while it was measured: all that was done counts, to the last
       u64 done = 0;
       for (const OperationRate& rate : result.throughput->per_operation) done += rate.count;
       CHECK(done == result.throughput->operations);
@@ -231,7 +232,7 @@ TEST_CASE("a run for which the system has no threads fails, and asks nothing of 
   const TrialResult result = run_of<Toy<u64>, NoThreads>(small("lookup"));
   CHECK(result.status == Status::kFailed);
   CHECK_THAT(result.reason, Catch::StartsWith("the threads cannot be started: "));
-  CHECK(result.phases.size() == 1);   // validate
+  CHECK(result.phases.size() == 1);  // validate
 }
 
 /// Throws where the phase `name` begins.

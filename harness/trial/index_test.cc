@@ -1,4 +1,5 @@
-// What an index says of itself, and how it reaches the result: rates, bytes, nodes a lookup, lessons, what it cannot do.
+// What an index says of itself, and how it reaches the result: rates, bytes, nodes a lookup, lessons, what it cannot
+// do.
 #include <array>
 #include <atomic>
 #include <optional>
@@ -86,12 +87,13 @@ TEST_CASE("nodes a lookup are those on the way of the workload's lookups, or mis
   const auto visited = std::type_identity<Visited>();
   const auto fetched = nodes(visited, "lookup");
   REQUIRE(fetched);
-  CHECK(*fetched == Approx(2).margin(.2));   // keys are random
+  CHECK(*fetched == Approx(2).margin(.2));  // keys are random
   CHECK(*nodes(visited, "mix:read=50,update=50") == Approx(2).margin(.2));
   CHECK(*nodes(visited, "mix:read=50,insert=25,erase=25") == Approx(2).margin(.2));
   CHECK(nodes(visited, "insert").reason == "the workload looks nothing up");
   CHECK(nodes(visited, "mix:update=100").reason == "the workload looks nothing up");
-  CHECK(nodes(std::type_identity<Toy<u64>>(), "lookup").reason == "the index does not count the nodes that a lookup visits");
+  CHECK(nodes(std::type_identity<Toy<u64>>(), "lookup").reason ==
+        "the index does not count the nodes that a lookup visits");
 }
 
 TEST_CASE("the fingerprint is that of the operations, whoever did how many of them") {
@@ -137,7 +139,7 @@ TEST_CASE("an index that learns from lookups learns from those of the workload, 
   const Config config = small("lookup");
   const TrialResult result = run_of<Learning>(config);
   REQUIRE(result.status == Status::kOk);
-  CHECK(Learning::unseen == config.records);   // each is looked at after loading
+  CHECK(Learning::unseen == config.records);  // each is looked at after loading
   CHECK(Learning::seen >= result.throughput->operations);
 }
 

@@ -16,7 +16,11 @@ namespace {
 
 /// Percentiles, in thousandths of a percent: those that at least one call lies beyond.
 LatencySummary summary_of(const Histogram& ns) {
-  LatencySummary out{.count = ns.count(), .mean_ns = ns.mean(), .min_ns = ns.min(), .max_ns = ns.max(), .percentiles = {},
+  LatencySummary out{.count = ns.count(),
+                     .mean_ns = ns.mean(),
+                     .min_ns = ns.min(),
+                     .max_ns = ns.max(),
+                     .percentiles = {},
                      .histogram = ns.buckets()};
   for (const u64 thousandths : {50'000, 90'000, 99'000, 99'900, 99'990, 99'999}) {
     const u64 rank = ns.rank_of(thousandths);
@@ -32,17 +36,25 @@ OrReason<LatencySummary> response_of(const Histogram& ns) {
 
 /// The mean time of a call over its keys.
 OrReason<double> per_key_ns(const Latency& latency, const std::vector<OperationRate>& rates, u32 batch) {
-  const auto timed = [&](OpKind kind) { return std::ranges::count(latency.operations, word(kind), &OperationLatency::name) != 0; };
+  const auto timed = [&](OpKind kind) {
+    return std::ranges::count(latency.operations, word(kind), &OperationLatency::name) != 0;
+  };
   if (timed(OpKind::kScan)) return OrReason<double>::missing("a scan has as many keys as it finds");
   if (!timed(OpKind::kMultiGet)) return latency.all.mean_ns / batch;
-  if (latency.operations.size() > 1) return OrReason<double>::missing("multi-gets have several keys, and other timed calls one");
+  if (latency.operations.size() > 1)
+    return OrReason<double>::missing("multi-gets have several keys, and other timed calls one");
   const OperationRate& gets = *std::ranges::find(rates, word(OpKind::kMultiGet), &OperationRate::name);
   return latency.all.mean_ns * static_cast<double>(gets.count) / static_cast<double>(gets.keys);
 }
 
 /// But for share_of_time and per_key_ns.
 Latency latency_of(const Latencies& all, const SyncStats& sync, double clock_ns) {
-  Latency out{.clock_ns = clock_ns, .share_of_time = 0, .all = {}, .per_key_ns = {}, .response = {}, .operations = {},
+  Latency out{.clock_ns = clock_ns,
+              .share_of_time = 0,
+              .all = {},
+              .per_key_ns = {},
+              .response = {},
+              .operations = {},
               .fell_back = {}};
   Histogram sum;
   for (std::size_t k = 0; k < kOpKinds; ++k) {
@@ -53,11 +65,13 @@ Latency latency_of(const Latencies& all, const SyncStats& sync, double clock_ns)
     of.name = kWords<OpKind>[k];
     of.summary = summary_of(kind.ns);
     of.response = response_of(kind.response);
-    of.fallbacks = sync.fallback_rate ? OrReason<u64>(kind.fallbacks) : OrReason<u64>::missing(sync.fallback_rate.reason);
+    of.fallbacks =
+        sync.fallback_rate ? OrReason<u64>(kind.fallbacks) : OrReason<u64>::missing(sync.fallback_rate.reason);
     of.aborts = OrReason<std::vector<NamedCount>>::missing(sync.aborts.reason);
     if (!sync.aborts) continue;
     std::vector<NamedCount> causes;
-    for (std::size_t i = 0; i < kind.aborts.size(); ++i) causes.push_back({std::string(kWords<AbortCause>[i]), kind.aborts[i]});
+    for (std::size_t i = 0; i < kind.aborts.size(); ++i)
+      causes.push_back({std::string(kWords<AbortCause>[i]), kind.aborts[i]});
     of.aborts = std::move(causes);
   }
   out.all = summary_of(sum);
@@ -76,14 +90,15 @@ Latency latency_of(const Latencies& all, const SyncStats& sync, double clock_ns)
 /// That timing costs throughput in a closed loop. `operations`: of the measured phase, `batch` of them in a call.
 std::string cost_of_timing(const Latency& latency, u64 operations, u32 batch) {
   const double timed = static_cast<double>(latency.all.count) * batch / static_cast<double>(operations);
-  return fmt::format("timed calls overlap with no others, which costs throughput: {} of the operations took {} of the time",
-                     percent(timed), percent(latency.share_of_time));
+  return fmt::format(
+      "timed calls overlap with no others, which costs throughput: {} of the operations took {} of the time",
+      percent(timed), percent(latency.share_of_time));
 }
 
 }  // namespace
 
-Account<OrReason<Latency>> latency_account(const Config& config, const MeasuredPhase& phase, const Throughput& throughput,
-                                           const SyncStats& sync) {
+Account<OrReason<Latency>> latency_account(const Config& config, const MeasuredPhase& phase,
+                                           const Throughput& throughput, const SyncStats& sync) {
   Latency latency = latency_of(*phase.latencies, sync, phase.clock_ns);
   if (latency.all.count == 0) {
     const std::string why = fmt::format("no call was timed: one in {} is, and there were fewer", config.latency_every);

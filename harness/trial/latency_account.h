@@ -2,7 +2,6 @@
 
 // What a result says of the calls that were timed.
 
-
 #include "harness/config/config.h"
 #include "harness/loop/latency.h"
 #include "harness/result/result.h"
@@ -18,8 +17,8 @@ inline constexpr const char* kClosedLoop =
 /// The same of an open loop in which no call is timed.
 inline constexpr const char* kUntimed = "--latency=off: no call was timed, and so no response time either";
 
-/// What a result says of them; no part where none was timed. In a closed loop a note says what timing cost it. `sync` says what the
-/// policy counts, or why it does not.
+/// What a result says of them; no part where none was timed. In a closed loop a note says what timing cost it. `sync`
+/// says what the policy counts, or why it does not.
 [[nodiscard]] Account<OrReason<Latency>> latency_account(const Config& config, const MeasuredPhase& phase,
                                                          const Throughput& throughput, const SyncStats& sync);
 

@@ -67,7 +67,7 @@ TEST_CASE("with a sample one call in so many is timed, whatever slices and stops
   const TrialResult result = run_of<Toy<u64>>(config);
   REQUIRE(result.latency);
   CHECK(result.latency->all.count == 1234);
-  CHECK(result.latency->all.percentiles.back().percent == 99.9);   // beyond it is one of them, beyond 99.99 none
+  CHECK(result.latency->all.percentiles.back().percent == 99.9);  // beyond it is one of them, beyond 99.99 none
 }
 
 TEST_CASE("a result says which part of its threads' time timed calls took, and what that cost") {
@@ -77,7 +77,8 @@ TEST_CASE("a result says which part of its threads' time timed calls took, and w
   const TrialResult result = run_of<Toy<u64>>(config);
   REQUIRE(result.latency);
   const LatencySummary& all = result.latency->all;
-  CHECK(result.latency->share_of_time == std::min(1.0, static_cast<double>(all.count) * all.mean_ns / (result.throughput->seconds * 2e9)));
+  CHECK(result.latency->share_of_time ==
+        std::min(1.0, static_cast<double>(all.count) * all.mean_ns / (result.throughput->seconds * 2e9)));
   const auto says_so = [](const std::string& note) { return note.starts_with("timed calls overlap with no others"); };
   CHECK(std::ranges::count_if(result.health.notes, says_so) == 1);
 }
@@ -159,7 +160,7 @@ TEST_CASE("calls that fell back are told apart, and aborts by the kind of the op
   const LatencySummary& fell_back = *result.latency->fell_back;
   CHECK(fell_back.count == fallbacks);
   CHECK(fell_back.min_ns >= kNapNs);
-  CHECK(fell_back.max_ns < kNapNs + 2000);   // the operation itself, and looking at the clock
+  CHECK(fell_back.max_ns < kNapNs + 2000);  // the operation itself, and looking at the clock
   const OperationLatency &reads = *latency_of(result, "read"), &updates = *latency_of(result, "update");
   CHECK(*reads.fallbacks == 0);
   CHECK(*updates.fallbacks == fallbacks);
@@ -188,11 +189,12 @@ TEST_CASE("what the policy met with is told for each thread and each interval") 
   for (const SyncStats::Counts& counts : *result.sync.per_thread) conflicts += counted(counts, "conflict");
   CHECK(conflicts == counted(result.sync.aborts, "conflict"));
   REQUIRE(result.sync.series);
-  REQUIRE(result.sync.series->size() == 2);   // it counts no restarts
+  REQUIRE(result.sync.series->size() == 2);  // it counts no restarts
   for (const SyncStats::Series& series : *result.sync.series) {
     INFO(series.first);
     CHECK(series.second.size() <= result.throughput->series.size());
-    for (const double rate : series.second) CHECK(rate <= .1);   // .4 of the operations are updates, of which one in fifty falls back
+    for (const double rate : series.second)
+      CHECK(rate <= .1);  // .4 of the operations are updates, of which one in fifty falls back
     CHECK(std::ranges::any_of(series.second, [](double rate) { return rate > 0; }));
   }
   const TrialResult none = run_of<Toy<u64>>(small("mix:read=60,update=40"));

@@ -11,7 +11,8 @@
 namespace latchlab {
 namespace {
 
-TEMPLATE_TEST_CASE("threads that meet go on when all have come, and one says how", "", NativeTeam, testing::VirtualTeam) {
+TEMPLATE_TEST_CASE("threads that meet go on when all have come, and one says how", "", NativeTeam,
+                   testing::VirtualTeam) {
   constexpr u32 kThreads = 4;
   constexpr u32 kMeetings = 50;
   TestType team;
@@ -19,7 +20,7 @@ TEMPLATE_TEST_CASE("threads that meet go on when all have come, and one says how
   meeting.start(kThreads);
   const std::atomic<bool> stop{false};
   std::atomic<u32> came{0};
-  u32 held = 0;   // by one thread at a time, or the thread sanitizer objects
+  u32 held = 0;  // by one thread at a time, or the thread sanitizer objects
   std::atomic<u32> early{0};
   std::vector<u32> meetings(kThreads);
   testing::run_on(team, kThreads, [&](u32 t) {
@@ -34,8 +35,8 @@ TEMPLATE_TEST_CASE("threads that meet go on when all have come, and one says how
   CHECK(meetings == std::vector<u32>(kThreads, kMeetings));
 }
 
-TEMPLATE_TEST_CASE("a thread that waits for one that does not come to a meeting hears that all is to stop", "", NativeTeam,
-                   testing::VirtualTeam) {
+TEMPLATE_TEST_CASE("a thread that waits for one that does not come to a meeting hears that all is to stop", "",
+                   NativeTeam, testing::VirtualTeam) {
   TestType team;
   Meeting meeting(team);
   meeting.start(2);
@@ -46,7 +47,7 @@ TEMPLATE_TEST_CASE("a thread that waits for one that does not come to a meeting 
   bool answer = true;
   testing::stop_one_that_waits(team, stop, [&] { answer = meeting.meet(stop, [&] { return held = true; }); });
   CHECK_FALSE(answer);
-  CHECK_FALSE(meeting.meet(stop, [&] { return held = true; }));   // although it is the last
+  CHECK_FALSE(meeting.meet(stop, [&] { return held = true; }));  // although it is the last
   CHECK_FALSE(held);
 }
 

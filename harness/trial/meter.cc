@@ -15,8 +15,8 @@ void Meter::start(u32 threads) {
 
 void Meter::sample(double seconds) {
   // Relaxed: throughput() comes after the threads have been waited for.
-  const bool all_finished = std::all_of(threads_.begin(), threads_.end(),
-                                        [](const Lane& lane) { return lane.finished.load(kRelaxed); });
+  const bool all_finished =
+      std::all_of(threads_.begin(), threads_.end(), [](const Lane& lane) { return lane.finished.load(kRelaxed); });
   // The last interval of threads that have all finished is a partial one. One in which all made steps and
   // nothing counted has no rate: the next sample covers it.
   if (all_finished || seconds <= sampled_seconds_) return;
@@ -67,10 +67,8 @@ Throughput Meter::throughput(double seconds) const {
   }
   out.per_second = sum;
   out.series = series_;
-  out.jain =
-      squares > 0
-          ? OrReason<double>(std::min(1.0, sum * sum / (static_cast<double>(threads_.size()) * squares)))
-          : OrReason<double>::missing("no thread did anything");
+  out.jain = squares > 0 ? OrReason<double>(std::min(1.0, sum * sum / (static_cast<double>(threads_.size()) * squares)))
+                         : OrReason<double>::missing("no thread did anything");
   return out;
 }
 

@@ -4,8 +4,8 @@
 //
 //     rate of an interval = new operations / new seconds
 //
-// so that the series leaves out and keeps in what the total does. Aborts, fallbacks and restarts go the same way, so that an
-// interval in which a collapse begins shows it.
+// so that the series leaves out and keeps in what the total does. Aborts, fallbacks and restarts go the same way, so
+// that an interval in which a collapse begins shows it.
 #pragma once
 
 #include <atomic>
@@ -24,8 +24,8 @@ class Meter {
   /// Forgets everything: a new phase of `threads` threads.
   void start(u32 threads);
 
-  /// By thread `thread` only: operations, and what they met with. Under a mutex that is nearly always free, so that a sample
-  /// never has the one without the other.
+  /// By thread `thread` only: operations, and what they met with. Under a mutex that is nearly always free, so that a
+  /// sample never has the one without the other.
   void add(u32 thread, u64 operations, const Troubles& troubles = {}) {
     Lane& lane = threads_[thread];
     const std::lock_guard lock(lane.mutex);
@@ -40,11 +40,11 @@ class Meter {
 
   [[nodiscard]] u64 operations() const;
 
-  /// Interval by interval. One in which there was nothing to take a share of is joined with those that follow, up to the next
-  /// that has something, and they have its rate; at the end such are left out.
+  /// Interval by interval. One in which there was nothing to take a share of is joined with those that follow, up to
+  /// the next that has something, and they have its rate; at the end such are left out.
   struct TroubleSeries {
-    std::vector<double> aborts, restarts;   ///< an operation
-    std::vector<double> fallbacks;          ///< of what could be elided
+    std::vector<double> aborts, restarts;  ///< an operation
+    std::vector<double> fallbacks;         ///< of what could be elided
   };
   [[nodiscard]] const TroubleSeries& troubles() const { return troubles_; }
 
@@ -58,7 +58,7 @@ class Meter {
     Troubles troubles;
   };
   struct alignas(kFalseSharingBytes) Lane {
-    mutable ThreadTeam::Mutex mutex;   // guards `done`
+    mutable ThreadTeam::Mutex mutex;  // guards `done`
     Done done;
     std::atomic<bool> finished{false};
   };
@@ -72,8 +72,8 @@ class Meter {
   std::vector<Lane> threads_;
   double sampled_seconds_ = 0;
   std::vector<double> series_;
-  Done told_;         // in the series, `aborts` and `restarts`
-  Troubles elided_;   // in `fallbacks`
+  Done told_;        // in the series, `aborts` and `restarts`
+  Troubles elided_;  // in `fallbacks`
   TroubleSeries troubles_;
 };
 

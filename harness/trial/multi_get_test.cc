@@ -44,7 +44,7 @@ TEST_CASE("a multi-get is one call of the index and one operation", "[multi-get]
   REQUIRE(rate);
   CHECK(rate->count == calls);
   CHECK(others == 0);
-  CHECK(std::abs(static_cast<double>(rate->count) - 40'000) <= 256);   // whole blocks, but for the last
+  CHECK(std::abs(static_cast<double>(rate->count) - 40'000) <= 256);  // whole blocks, but for the last
   CHECK(rate->keys == 5 * rate->count);
   CHECK(rate->found == rate->keys);
   CHECK(rate->succeeded == rate->count);
@@ -70,7 +70,7 @@ TEST_CASE("what a multi-get finds wrong makes the run invalid", "[multi-get]") {
   for (const Mistake mistake : {Mistake::kWrongValue, Mistake::kMissedKey}) {
     const Plant plant(mistake);
     Config config = small("mix:multi_get=100");
-    config.records = 900;   // few enough for loading to pass
+    config.records = 900;  // few enough for loading to pass
     config.warmup_ns = 0;
     config.time_ns = 0;
     config.ops = 1'000;
@@ -86,13 +86,13 @@ TEST_CASE("a multi-get that misses one key has not succeeded", "[multi-get]") {
   config.threads = 1;
   config.warmup_ns = 0;
   config.time_ns = 0;
-  config.ops = 30'000;   // 15'000 of 20'000 records go, the oldest first
+  config.ops = 30'000;  // 15'000 of 20'000 records go, the oldest first
   const TrialResult result = run_of<Batched>(config);
   REQUIRE(result.status == Status::kOk);
   const OperationRate* const rate = rate_of(result, "multi_get");
   REQUIRE(rate);
   CHECK(rate->found < rate->keys);
-  CHECK(rate->found > rate->succeeded * 2);   // one of two keys, often
+  CHECK(rate->found > rate->succeeded * 2);  // one of two keys, often
 }
 
 TEST_CASE("multi-gets are timed by the call, also as they come in an open loop", "[multi-get]") {

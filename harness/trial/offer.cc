@@ -28,17 +28,18 @@ bool late(const Lag& lag, double seconds) {
   return at_end > kSeconds && at_end > kShare * seconds;
 }
 
-/// Those that came to each thread until it had no operation left, or until the end; nothing if they are too many to look at: of
-/// arrivals of chance that takes a draw for each that waited. A trace has no more than it holds.
+/// Those that came to each thread until it had no operation left, or until the end; nothing if they are too many to
+/// look at: of arrivals of chance that takes a draw for each that waited. A trace has no more than it holds.
 OrReason<u64> arrivals_in(std::vector<Worker>& workers, const Rate& rate, u64 ns) {
-  constexpr u64 kMostDraws = 10'000'000;   // of each thread: as many take a third of a second
+  constexpr u64 kMostDraws = 10'000'000;  // of each thread: as many take a third of a second
   const u64 most = rate.law == Rate::Law::kTrace ? ~u64{0} : kMostDraws;
   u64 all = 0;
   for (Worker& worker : workers) {
-    if (!worker.loop) continue;   // it never began
+    if (!worker.loop) continue;  // it never began
     const auto came = worker.until ? worker.loop->begun() : worker.loop->came(ns, most);
     if (!came) {
-      return OrReason<u64>::missing(fmt::format("more than {} waited for a thread at the end: nobody counted them", kMostDraws));
+      return OrReason<u64>::missing(
+          fmt::format("more than {} waited for a thread at the end: nobody counted them", kMostDraws));
     }
     all += *came;
   }
@@ -55,7 +56,7 @@ u64 end_of_offer(double seconds, u64 length_ns) {
 Offer offer_of(std::vector<Worker>& workers, const Rate& rate, double seconds, u64 length_ns) {
   const u64 end_ns = end_of_offer(seconds, length_ns);
   Offer offer{.per_second = 0, .arrivals = arrivals_in(workers, rate, end_ns), .lag = {}};
-  offer.lag = lag_of(workers);   // now that what waits has been looked at
+  offer.lag = lag_of(workers);  // now that what waits has been looked at
   offer.late = late(offer.lag, seconds);
   if (rate.law == Rate::Law::kTrace) {
     offer.per_second = static_cast<double>(*offer.arrivals) / seconds;
@@ -69,10 +70,11 @@ Offer offer_of(std::vector<Worker>& workers, const Rate& rate, double seconds, u
 }
 
 std::string too_much(const Offer& offer, double done_per_second) {
-  return fmt::format("the rate was more than the threads could bear: {} operations a second were done of {} that came, and at the "
-                     "end one was {} late; lower --rate",
-                     short_number(done_per_second), short_number(offer.per_second),
-                     short_duration(static_cast<double>(offer.lag.at_end) / 1e9));
+  return fmt::format(
+      "the rate was more than the threads could bear: {} operations a second were done of {} that came, and at the "
+      "end one was {} late; lower --rate",
+      short_number(done_per_second), short_number(offer.per_second),
+      short_duration(static_cast<double>(offer.lag.at_end) / 1e9));
 }
 
 }  // namespace latchlab

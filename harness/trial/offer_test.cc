@@ -12,7 +12,7 @@ namespace {
 
 constexpr u64 kMillisecond = 1'000'000;
 
-testing::VirtualTeam offering(0);   // its time passes when it is told to
+testing::VirtualTeam offering(0);  // its time passes when it is told to
 u64& offered_at = offering.outside();
 const auto kNextIsDue = [](u64 left) {
   offered_at += left;
@@ -26,8 +26,8 @@ std::vector<Worker> workers_that_did(const std::vector<u64>& operations, u64 len
   for (u32 t = 0; t < workers.size(); ++t) {
     offered_at = 0;
     workers[t].share = {.part = 1, .whole = operations.size()};
-    workers[t].loop = std::make_unique<OpenLoop>(arrivals_of(Rate::parse("2000"), 1, t, static_cast<u32>(operations.size())), 0,
-                                                 length_ns, false, offering);
+    workers[t].loop = std::make_unique<OpenLoop>(
+        arrivals_of(Rate::parse("2000"), 1, t, static_cast<u32>(operations.size())), 0, length_ns, false, offering);
     for (u64 i = 0; i < operations[t]; ++i) {
       REQUIRE(workers[t].loop->await(stop, kNextIsDue));
       workers[t].loop->done({});
@@ -43,7 +43,7 @@ TEST_CASE("of an open loop what a thread had not begun at the end came, and is l
   const Offer offer = offer_of(stalled, Rate::parse("2000"), .1, 100 * kMillisecond);
   CHECK(*offer.arrivals == 200);
   CHECK(offer.per_second == Approx(2000));
-  CHECK(offer.lag.at_end == 21'500'000);   // the second thread's 79th was due after 78.5 ms
+  CHECK(offer.lag.at_end == 21'500'000);  // the second thread's 79th was due after 78.5 ms
   CHECK(offer.late);
   std::vector<Worker> served = workers_that_did({100, 95});
   CHECK_FALSE(offer_of(served, Rate::parse("2000"), .1, 100 * kMillisecond).late);
@@ -53,9 +53,9 @@ TEST_CASE("what comes after the end, while a thread has yet to leave, was offere
   std::vector<Worker> workers = workers_that_did({100, 100});
   const Offer offer = offer_of(workers, Rate::parse("2000"), .125, 100 * kMillisecond);
   CHECK(*offer.arrivals == 200);
-  CHECK(offer.per_second == Approx(1600));   // over the seconds that the throughput is of too
+  CHECK(offer.per_second == Approx(1600));  // over the seconds that the throughput is of too
   CHECK(end_of_offer(.125, 100 * kMillisecond) == 100 * kMillisecond);
-  CHECK(end_of_offer(.09, 100 * kMillisecond) == 90 * kMillisecond);   // it was cut short
+  CHECK(end_of_offer(.09, 100 * kMillisecond) == 90 * kMillisecond);  // it was cut short
   CHECK(offer.lag.at_end == 0);
   CHECK_FALSE(offer.late);
   // Without an end by time the phase is as long as it took.

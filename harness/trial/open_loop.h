@@ -1,19 +1,20 @@
-// One thread's part in an open loop: it waits until its next operation is due, runs it, and waits for the one after that.
-// Late, it leaves nothing out: it runs one after the other until it is on time again, and what came meanwhile has waited, which
-// its response time says (latency.h).
+// One thread's part in an open loop: it waits until its next operation is due, runs it, and waits for the one after
+// that. Late, it leaves nothing out: it runs one after the other until it is on time again, and what came meanwhile has
+// waited, which its response time says (latency.h).
 //
 //     due        |    |    |    |    |    |    |          arrivals.h
 //     thread     #    #    ###############X##  #          X: late, and late, and less late
 //
-// Every thread serves arrivals of its own, as partitions do: one that stalls delays just those, and no other thread takes them
-// over. A thread that waits makes the next steps, if that fits. One that has none left must make some all the same, and that
-// delays what is due: what making a step costs (generator_ns of the result) is part of what the loop can bear.
+// Every thread serves arrivals of its own, as partitions do: one that stalls delays just those, and no other thread
+// takes them over. A thread that waits makes the next steps, if that fits. One that has none left must make some all
+// the same, and that delays what is due: what making a step costs (generator_ns of the result) is part of what the loop
+// can bear.
 //
 // The warm-up before is a closed loop: it is there to warm, and nothing of it is reported.
 //
-// What came by the end of the phase and has not begun tells whether the loop could bear its rate: a queue that grows has no response
-// time to speak of, only one that depends on how long it was looked at. That is asked when the phase is over: a thread that was
-// kept from its processor may leave with an old reading of the clock.
+// What came by the end of the phase and has not begun tells whether the loop could bear its rate: a queue that grows
+// has no response time to speak of, only one that depends on how long it was looked at. That is asked when the phase is
+// over: a thread that was kept from its processor may leave with an old reading of the clock.
 #pragma once
 
 #include <algorithm>
@@ -30,9 +31,9 @@ namespace latchlab {
 
 class OpenLoop {
  public:
-  /// In a thread of the team, from `epoch`, by its clock, for `length_ns`; 0: without an end. `yields`: gives the processor away
-  /// while it waits, as threads must that share one; a thread with one of its own keeps it, lest another be on it when the next is
-  /// due.
+  /// In a thread of the team, from `epoch`, by its clock, for `length_ns`; 0: without an end. `yields`: gives the
+  /// processor away while it waits, as threads must that share one; a thread with one of its own keeps it, lest another
+  /// be on it when the next is due.
   OpenLoop(std::unique_ptr<Arrivals> arrivals, u64 epoch, u64 length_ns, bool yields, ThreadTeam& team)
       : arrivals_(std::move(arrivals)),
         team_(team),
@@ -41,8 +42,8 @@ class OpenLoop {
         yields_(yields),
         now_(team.clock().now()) {}
 
-  /// Waits for the next arrival; not at all if it is late. Meanwhile calls work(ns left) as long as that does something, which
-  /// it says. False when the time is over or `stop` is set.
+  /// Waits for the next arrival; not at all if it is late. Meanwhile calls work(ns left) as long as that does
+  /// something, which it says. False when the time is over or `stop` is set.
   template <class Work>
   [[nodiscard]] bool await(const std::atomic<bool>& stop, const Work& work) {
     due_ = epoch_ + arrivals_->next();
@@ -54,7 +55,7 @@ class OpenLoop {
     }
     waits_ = true;
     if (stop.load(kRelaxed) || due_ >= end_ || (now_ >= end_ && any_)) return false;
-    any_ = true;   // a thread that had no processor for all of the time has yet to do something
+    any_ = true;  // a thread that had no processor for all of the time has yet to do something
     waits_ = false;
     ++begun_;
     lag_.at_end = now_ - due_;
@@ -74,8 +75,8 @@ class OpenLoop {
 
   /// How many were awaited and came in time.
   [[nodiscard]] u64 begun() const { return begun_; }
-  /// How many came in the first `ns`: those, and what had not begun by then; the loop is over. Looks at `most` of the latter, and
-  /// says nothing if there are more.
+  /// How many came in the first `ns`: those, and what had not begun by then; the loop is over. Looks at `most` of the
+  /// latter, and says nothing if there are more.
   [[nodiscard]] std::optional<u64> came(u64 ns, u64 most) {
     u64 waited = 0, due = waits_ ? due_ - epoch_ : arrivals_->next();
     lag_.at_end = ns - std::min(ns, due);
@@ -93,7 +94,7 @@ class OpenLoop {
   u64 now_;
   u64 due_ = 0;
   u64 begun_ = 0;
-  bool any_ = false, waits_ = false;   // the last one that was awaited has not begun
+  bool any_ = false, waits_ = false;  // the last one that was awaited has not begun
   Lag lag_;
 };
 

@@ -15,7 +15,7 @@ namespace {
 constexpr u64 kMs = 1'000'000, kSecond = 1'000'000'000;
 
 constexpr u64 kLookNs = 500;
-testing::VirtualTeam alone(kLookNs);   // with its one thread, this one
+testing::VirtualTeam alone(kLookNs);  // with its one thread, this one
 u64& clock_ns = alone.outside();
 
 /// What a thread does while it waits: nothing, which lets time pass and never too much of it.
@@ -65,15 +65,16 @@ Seen seen_at(const char* rate, Operation operation) {
   return {.service = reads.ns, .response = reads.response, .lag = loop.lag(), .came = came};
 }
 
-TEST_CASE("a stall of 10 ms a second is in the p99 of the response time and not in that of the service time", "[arrivals]") {
+TEST_CASE("a stall of 10 ms a second is in the p99 of the response time and not in that of the service time",
+          "[arrivals]") {
   for (const char* rate : {"20k", "poisson:20k"}) {
     CAPTURE(rate);
     const Seen seen = seen_at(rate, Stalling());
     CHECK(seen.service.count() == seen.response.count());
     CHECK(seen.service.count() > 198'000);
     CHECK(percentile(seen.service, 99) < 25'000);
-    // What comes in the stall waits for its rest, and what comes until the queue is empty for a part of it: more than one in a
-    // hundred for several milliseconds.
+    // What comes in the stall waits for its rest, and what comes until the queue is empty for a part of it: more than
+    // one in a hundred for several milliseconds.
     CHECK(percentile(seen.response, 99) > 2 * kMs);
     CHECK(percentile(seen.response, 99) < 11 * kMs);
     CHECK(percentile(seen.response, 50) < 100'000);
@@ -99,7 +100,7 @@ TEST_CASE("a closed loop that measures the same sees the stall in a call in so m
 
 TEST_CASE("at more than it can bear a loop falls behind, leaves nothing out and ends on time", "[arrivals]") {
   const u64 start = clock_ns;
-  const Seen seen = seen_at("100k", [] { clock_ns += 20'000; });   // 20 us and a look at the clock: 48,800 a second
+  const Seen seen = seen_at("100k", [] { clock_ns += 20'000; });  // 20 us and a look at the clock: 48,800 a second
   CHECK(clock_ns - start >= 10 * kSecond);
   CHECK(clock_ns - start < 10 * kSecond + kMs);
   CHECK(seen.service.count() > 487'000);
@@ -141,10 +142,11 @@ TEST_CASE("who was kept from running until the end does one operation, and no mo
   CHECK(loop.came(kSecond, 1000) == 1000);
   CHECK(loop.lag().at_end == kSecond - kMs);
   OpenLoop none(arrivals_of(Rate::parse("1"), 1, 1, 2), clock_ns, kSecond / 2, false, alone);
-  CHECK_FALSE(none.await(stop, kNothing));   // its first would come after the end
+  CHECK_FALSE(none.await(stop, kNothing));  // its first would come after the end
 }
 
-TEST_CASE("while a thread waits it works as long as there is something to do, with the time that is left", "[arrivals]") {
+TEST_CASE("while a thread waits it works as long as there is something to do, with the time that is left",
+          "[arrivals]") {
   const std::atomic<bool> stop{false};
   OpenLoop loop(arrivals_of(Rate::parse("1000"), 1, 0, 1), clock_ns, kSecond, false, alone);
   REQUIRE(loop.await(stop, kNothing));
@@ -175,14 +177,15 @@ TEST_CASE("a loop that is told to stop ends before the next arrival", "[arrivals
   CHECK_FALSE(loop.await(stop, kNothing));
 }
 
-TEST_CASE("what a stall at the end kept from beginning came all the same, and the thread is late by the oldest of it", "[arrivals]") {
+TEST_CASE("what a stall at the end kept from beginning came all the same, and the thread is late by the oldest of it",
+          "[arrivals]") {
   std::atomic<bool> stop{false};
   OpenLoop loop(arrivals_of(Rate::parse("1000"), 1, 0, 1), clock_ns, 100 * kMs, false, alone);
   for (u64 i = 0; i < 78; ++i) {
     REQUIRE(loop.await(stop, kNothing));
     loop.done({});
   }
-  clock_ns += 30 * kMs;   // the thread has read the clock, and then others have its processor until the phase is over
+  clock_ns += 30 * kMs;  // the thread has read the clock, and then others have its processor until the phase is over
   stop = true;
   CHECK_FALSE(loop.await(stop, kNothing));
   CHECK(loop.begun() == 78);
@@ -190,14 +193,16 @@ TEST_CASE("what a stall at the end kept from beginning came all the same, and th
   CHECK(loop.lag().at_end == 22 * kMs);
 }
 
-TEST_CASE("a loop all of whose operations have begun is as late as the last of them, and more than it may look at is not counted",
-          "[arrivals]") {
+TEST_CASE(
+    "a loop all of whose operations have begun is as late as the last of them, and more than it may look at is not "
+    "counted",
+    "[arrivals]") {
   const std::atomic<bool> stop{false};
   OpenLoop loop(arrivals_of(Rate::parse("1000"), 1, 0, 1), clock_ns, 0, false, alone);
   clock_ns += 5 * kMs;
   REQUIRE(loop.await(stop, kNothing));
   loop.done({});
-  CHECK(loop.lag().at_end < kMs);   // it has looked at the clock as it began
+  CHECK(loop.lag().at_end < kMs);  // it has looked at the clock as it began
   clock_ns += 5 * kMs;
   loop.done({});
   REQUIRE(loop.await(stop, kNothing));

@@ -137,7 +137,7 @@ TEST_CASE("a session looks after every so many steps whether it is to stop") {
   CHECK(ran(1, {}) == 3);
   CHECK(ran(2, {}) == 4);
   CHECK(ran(kStopSteps, {}) == kStopSteps);
-  CHECK(ran(1, {.keys = 16}) == 16);   // a batch is not cut; this index looks up its keys one by one
+  CHECK(ran(1, {.keys = 16}) == 16);  // a batch is not cut; this index looks up its keys one by one
 }
 
 TEST_CASE("with more threads than processors the seconds that count have all making of steps in them", "[realtime]") {
@@ -146,7 +146,7 @@ TEST_CASE("with more threads than processors the seconds that count have all mak
   config.keys = Spec{.name = "file", .arg = lines.path(), .options = {}};
   config.records = 100;
   config.warmup_ns = config.time_ns = 0;
-  config.ops = u64{config.threads} * kRoundSteps;   // each thread makes steps once, and runs them all
+  config.ops = u64{config.threads} * kRoundSteps;  // each thread makes steps once, and runs them all
   config = crowded(config, config.threads);
   const TrialResult result = testing::run_on_threads<Idle>(config);
   CAPTURE(result.reason);

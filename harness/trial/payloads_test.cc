@@ -25,8 +25,8 @@ namespace {
 
 using testing::phase_of;
 using testing::phases_of;
-using testing::rate_of;
 using testing::plan_of;
+using testing::rate_of;
 using testing::run_of;
 using testing::small;
 using toy::Toy;
@@ -45,10 +45,12 @@ struct BatchedPayloads : Toy<u64> {
   void find_batch(Thread& me, std::span<const u64> keys, std::span<std::optional<u64>> found, BatchOrder) {
     for (std::size_t i = 0; i < keys.size(); ++i) found[i] = find(me, keys[i]);
   }
-  void insert_batch(Thread& me, std::span<const u64> keys, std::span<const u64> values, std::span<bool> changed, BatchOrder) {
+  void insert_batch(Thread& me, std::span<const u64> keys, std::span<const u64> values, std::span<bool> changed,
+                    BatchOrder) {
     for (std::size_t i = 0; i < keys.size(); ++i) changed[i] = insert(me, keys[i], values[i]);
   }
-  void update_batch(Thread& me, std::span<const u64> keys, std::span<const u64> values, std::span<bool> changed, BatchOrder) {
+  void update_batch(Thread& me, std::span<const u64> keys, std::span<const u64> values, std::span<bool> changed,
+                    BatchOrder) {
     for (std::size_t i = 0; i < keys.size(); ++i) changed[i] = update(me, keys[i], values[i]);
   }
   void erase_batch(Thread& me, std::span<const u64> keys, std::span<bool> changed, BatchOrder) {
@@ -83,7 +85,8 @@ class Spoilt {
     for (u64 key = 1; key <= kKeys; ++key) gets.push_back({.number = key, .value = value_of(key, 5)});
     const Step step{.number = 0, .limit = kKeys, .kind = OpKind::kMultiGet};
     Tally tally;
-    CHECK(session_->run({.steps = &step, .count = 1, .only = {}, .gets = gets.data()}, stop_, tally, kStopSteps, nullptr) == 1);
+    CHECK(session_->run({.steps = &step, .count = 1, .only = {}, .gets = gets.data()}, stop_, tally, kStopSteps,
+                        nullptr) == 1);
     return tally;
   }
   std::span<u64> words_of(u64 key) { return trial_.payloads()->words_of(value_of(key, 0)); }
@@ -98,7 +101,7 @@ class Spoilt {
   static constexpr u64 kKeys = 8;
   static Plan plan(u32 batch) {
     Plan plan = with_payloads("lookup");
-    plan.payloads = 10'000;   // no two of the keys share one
+    plan.payloads = 10'000;  // no two of the keys share one
     plan.config.batch.keys = batch;
     return plan;
   }
@@ -110,13 +113,13 @@ class Spoilt {
 TEST_CASE("what finds a key reads all of its payload, and what writes it writes all", "[trial]") {
   struct Case {
     OpKind kind;
-    u64 wrong;   // of 8 operations on 8 keys
-    u64 right;   // afterwards
+    u64 wrong;  // of 8 operations on 8 keys
+    u64 right;  // afterwards
   };
-  for (const auto& [kind, wrong, right] : {Case{OpKind::kRead, 8, 0}, Case{OpKind::kRmw, 8, 8}, Case{OpKind::kUpdate, 0, 8},
-                                           Case{OpKind::kUpsert, 0, 8}, Case{OpKind::kErase, 0, 0},
-                                           Case{OpKind::kInsert, 0, 0},    // they are there
-                                           Case{OpKind::kScan, 6 * 3 + 2 + 1, 0}}) {
+  for (const auto& [kind, wrong, right] :
+       {Case{OpKind::kRead, 8, 0}, Case{OpKind::kRmw, 8, 8}, Case{OpKind::kUpdate, 0, 8}, Case{OpKind::kUpsert, 0, 8},
+        Case{OpKind::kErase, 0, 0}, Case{OpKind::kInsert, 0, 0},  // they are there
+        Case{OpKind::kScan, 6 * 3 + 2 + 1, 0}}) {
     CAPTURE(kWords<OpKind>[static_cast<std::size_t>(kind)]);
     Spoilt<> spoilt(1);
     CHECK(spoilt.run(kind, 1, 8).wrong_values == wrong);
@@ -126,7 +129,7 @@ TEST_CASE("what finds a key reads all of its payload, and what writes it writes 
   spoilt.run(OpKind::kErase, 1, 3);
   CHECK(spoilt.run(OpKind::kInsert, 1, 5).succeeded[static_cast<std::size_t>(OpKind::kInsert)] == 3);
   CHECK(spoilt.right() == 3);
-  CHECK(spoilt.run(OpKind::kRead, 100, 8).wrong_values == 0);   // nothing is found
+  CHECK(spoilt.run(OpKind::kRead, 100, 8).wrong_values == 0);  // nothing is found
   spoilt.run(OpKind::kUpdate, 100, 8);
   CHECK(spoilt.right() == 3);
 }
@@ -146,12 +149,14 @@ TEST_CASE("batches read and write the payloads of their keys", "[trial]") {
 }
 
 bool says_another_loop(const TrialResult& result) {
-  return std::ranges::any_of(result.health.notes,
-                             [](const std::string& note) { return note.ends_with("a ratio to --value-size=8 has that in it"); });
+  return std::ranges::any_of(result.health.notes, [](const std::string& note) {
+    return note.ends_with("a ratio to --value-size=8 has that in it");
+  });
 }
 
 TEST_CASE("a run with payloads fills them, uses them and says how large they are", "[trial]") {
-  const TrialResult result = run_of<Toy<u64>>(with_payloads("mix:read=30,insert=10,update=20,upsert=10,erase=10,scan=10,rmw=10"));
+  const TrialResult result =
+      run_of<Toy<u64>>(with_payloads("mix:read=30,insert=10,update=20,upsert=10,erase=10,scan=10,rmw=10"));
   CAPTURE(result.reason);
   CHECK(result.status == Status::kOk);
   CHECK(phases_of(result)[0] == "payloads");
@@ -191,7 +196,8 @@ TEST_CASE("a payload that is wrong makes a run invalid", "[trial]") {
   Spoiling::payloads = trial.payloads();
   testing::VirtualTeam team;
   const Topology topology = Topology::discover();
-  const TrialResult result = document(plan, topology, run_trial(trial, plan, topology, team, *make_progress(ProgressMode::kNone)));
+  const TrialResult result =
+      document(plan, topology, run_trial(trial, plan, topology, team, *make_progress(ProgressMode::kNone)));
   CHECK(result.status == Status::kInvalid);
   CHECK_THAT(result.reason, Catch::Contains("wrong payloads were read"));
 }

@@ -14,8 +14,8 @@
 namespace latchlab {
 namespace {
 
-constexpr u64 kWatchNs = 20'000'000;   // between looks at interruption and progress
-constexpr u64 kBeginNs = 200'000;      // between looks whether the time has begun to run
+constexpr u64 kWatchNs = 20'000'000;  // between looks at interruption and progress
+constexpr u64 kBeginNs = 200'000;     // between looks whether the time has begun to run
 
 /// What making as many steps as are dealt at once has taken so far.
 u64 hand_ns(const Worker& me) { return me.made == 0 ? 0 : me.making_ns * kSliceSteps / me.made; }
@@ -53,7 +53,7 @@ std::string Phases::begin() {
   team_.begin(config_.threads);
   return everyone([&](u32 t) {
     if (seats_.binds) workers_[t].pinned = team_.pin(seats_.cpus[t]);
-    if (!plan_.places_chunks()) (void)team_.place(plan_.pages);   // a refusal is known from a try before the run
+    if (!plan_.places_chunks()) (void)team_.place(plan_.pages);  // a refusal is known from a try before the run
     workers_[t].runner = trial_.runner();
   });
 }
@@ -64,23 +64,22 @@ std::string Phases::leave() {
 
 std::string Phases::count(const std::vector<PmuEvent>& events) {
   return everyone([&](u32 t) {
-    workers_[t].pmu.reset();   // closes its files before others are opened
+    workers_[t].pmu.reset();  // closes its files before others are opened
     workers_[t].pmu = std::make_unique<PmuGroups>(events, kernel_perf());
   });
 }
 
 /// Outside of all phases.
-std::string Phases::everyone(const std::function<void(u32)>& task) {
-  return said_by(team_.run_all(task));
-}
+std::string Phases::everyone(const std::function<void(u32)>& task) { return said_by(team_.run_all(task)); }
 
 /// Ends the current phase.
 void Phases::stop() {
-  stop_.store(true, kSeqCst);   // pairs with Rounds::open
+  stop_.store(true, kSeqCst);  // pairs with Rounds::open
   rounds_.halt();
 }
 
-Phases::Outcome Phases::chunks(const std::string& name, u64 total, const std::function<Slice(Worker&, u64, u32)>& make) {
+Phases::Outcome Phases::chunks(const std::string& name, u64 total,
+                               const std::function<Slice(Worker&, u64, u32)>& make) {
   turns_.start();
   return phase(name, total, 0, [&](u32 t) {
     Worker& me = workers_[t];
@@ -134,8 +133,8 @@ void Phases::run_steps(u32 t) {
   } while (dealer_.in_sections() && meet(workers_[t]));
 }
 
-/// Waits for all threads where a section ends; false if none follows. A thread sleeps here for no lock, and waits for no
-/// processor that others have.
+/// Waits for all threads where a section ends; false if none follows. A thread sleeps here for no lock, and waits for
+/// no processor that others have.
 bool Phases::meet(Worker& me) {
   // Of threads that share processors nobody asks, and looking takes time of those that still run.
   const auto look = [&] { return seats_.oversubscribed ? std::nullopt : team_.processor_time(); };
@@ -159,9 +158,10 @@ void Phases::run_section(u32 t) {
   Worker& me = workers_[t];
   Troubles met = me.runner->troubles();
   Rounds::Part part(rounds_);
-  if (seats_.oversubscribed) part.begin();   // making steps takes processors from others, so it is inside
-  // Where threads share processors a step may take long, above all if they pass a lock around: one is counted at once, since
-  // the phase does not end before, and how often a thread looks whether it is to stop follows from how long its steps take.
+  if (seats_.oversubscribed) part.begin();  // making steps takes processors from others, so it is inside
+  // Where threads share processors a step may take long, above all if they pass a lock around: one is counted at once,
+  // since the phase does not end before, and how often a thread looks whether it is to stop follows from how long its
+  // steps take.
   u32 most = seats_.oversubscribed ? config_.batch.keys : kSliceSteps;
   u32 stop_steps = seats_.oversubscribed ? 1 : std::max(1u, kStopSteps / maker_.stream().most_keys());
   while (!stop_.load(kRelaxed)) {
@@ -194,7 +194,7 @@ void Phases::run_section(u32 t) {
 }
 
 void Phases::run_arrivals(u32 t, const Rate& rate, u64 length_ns) {
-  constexpr u64 kTellNs = 1'000'000;   // the meter is told at least as often, and once a slice
+  constexpr u64 kTellNs = 1'000'000;  // the meter is told at least as often, and once a slice
   Worker& me = workers_[t];
   Rounds::Part part(rounds_);
   // Few at a time, since making them may delay what is due; but while one hand is run the next can be made.
@@ -209,7 +209,7 @@ void Phases::run_arrivals(u32 t, const Rate& rate, u64 length_ns) {
   u64 untold = 0, told_at = 0;
   part.begin();
   const u64 epoch = *rounds_.begun();
-  if (me.pmu) me.pmu->begin();   // to the end: an edge costs more than an operation, so waiting is counted too
+  if (me.pmu) me.pmu->begin();  // to the end: an edge costs more than an operation, so waiting is counted too
   me.loop = std::make_unique<OpenLoop>(arrivals(t, rate), epoch, length_ns, seats_.oversubscribed, team_);
   OpenLoop& loop = *me.loop;
   const auto tell = [&] {
@@ -231,23 +231,25 @@ void Phases::run_arrivals(u32 t, const Rate& rate, u64 length_ns) {
     std::optional<u64> end = me.latencies ? me.latencies->ended() : std::nullopt;
     untold += ran;
     me.steps.take(ran);
-    if (untold >= kSliceSteps || loop.now() - told_at >= kTellNs) tell(), end.reset();   // what it takes is not the next call's
+    if (untold >= kSliceSteps || loop.now() - told_at >= kTellNs)
+      tell(), end.reset();  // what it takes is not the next call's
     if (me.steps.left() == 0) make_more(), end.reset();
     loop.done(end);
   }
 }
 
 /// Steps that were run, all of them but where the phase ends.
-u32 Phases::run_until_full(Worker& me, const Slice& slice, const std::atomic<bool>& stopped, u32 stop_steps, Latencies* latencies) {
+u32 Phases::run_until_full(Worker& me, const Slice& slice, const std::atomic<bool>& stopped, u32 stop_steps,
+                           Latencies* latencies) {
   const u64 before = me.tally.operations();
   try {
     return me.runner->run(slice, stopped, me.tally, stop_steps, latencies);
   } catch (const IndexFull&) {
-    full_.store(true, kRelaxed);   // relaxed: looked at when the threads are done
+    full_.store(true, kRelaxed);  // relaxed: looked at when the threads are done
     stop();
     return static_cast<u32>(me.tally.operations() - before);
   } catch (...) {
-    meter_.add(static_cast<u32>(&me - workers_.data()), me.tally.operations() - before);   // nobody else will
+    meter_.add(static_cast<u32>(&me - workers_.data()), me.tally.operations() - before);  // nobody else will
     throw;
   }
 }
@@ -257,14 +259,15 @@ bool Phases::make_ready(Worker& me, u32 most) {
   const std::optional<u64> start = team_.ran_ns();
   const u32 left = me.steps.left();
   const Dealer::Hand dealt = dealer_.deal(static_cast<u32>(&me - workers_.data()), most - left);
-  if (dealt.count == 0 && left == 0) return false;   // what was run stays known (Steps::ran)
+  if (dealt.count == 0 && left == 0) return false;  // what was run stays known (Steps::ran)
   me.steps.refill(maker_, dealt.first, dealt.count);
   me.made += dealt.count;
   const std::optional<u64> now = team_.ran_ns();
   me.clocked &= start && now;
   me.making_ns += me.clocked ? *now - *start : 0;
-  if (dealt.first < StreamPrint::kMost) {   // outside of what making takes
-    me.print += me.steps.print(maker_.stream(), dealt.first, std::min<u64>(dealt.count, StreamPrint::kMost - dealt.first));
+  if (dealt.first < StreamPrint::kMost) {  // outside of what making takes
+    me.print +=
+        me.steps.print(maker_.stream(), dealt.first, std::min<u64>(dealt.count, StreamPrint::kMost - dealt.first));
   }
   return dealt.count > 0;
 }
@@ -272,8 +275,8 @@ bool Phases::make_ready(Worker& me, u32 most) {
 Phases::Outcome Phases::phase(const std::string& name, u64 total, u64 length_ns, const std::function<void(u32)>& task,
                               u64 sample_ns, bool open) {
   progress_.begin(name, total, length_ns);
-  stop_.store(false, kRelaxed);   // relaxed: the team brings it to the threads
-  rounds_.start(config_.threads, open                   ? Rounds::Cut::kOpenLoop
+  stop_.store(false, kRelaxed);  // relaxed: the team brings it to the threads
+  rounds_.start(config_.threads, open                    ? Rounds::Cut::kOpenLoop
                                  : seats_.oversubscribed ? Rounds::Cut::kWindow
                                                          : Rounds::Cut::kRounds);
   meter_.start(config_.threads);
@@ -283,7 +286,7 @@ Phases::Outcome Phases::phase(const std::string& name, u64 total, u64 length_ns,
   const u64 start = clock_.now();
   u64 next_sample = sample_ns > 0 ? start + sample_ns : kNever;
   const bool clears = sample_ns > 0 && config_.clear_accessed_ns > 0;
-  u64 cleared = clears && clear_accessed() ? 1 : 0;   // however soon the phase is over
+  u64 cleared = clears && clear_accessed() ? 1 : 0;  // however soon the phase is over
   u64 next_clear = clears ? clock_.now() + config_.clear_accessed_ns : kNever;
   const std::exception_ptr failure = team_.run(
       [&](u32 t) {
@@ -307,14 +310,17 @@ Phases::Outcome Phases::phase(const std::string& name, u64 total, u64 length_ns,
         }
         if (now >= next_clear) {
           if (clear_accessed()) ++cleared;
-          next_clear = clock_.now() + config_.clear_accessed_ns;   // from its end: it takes what it takes
+          next_clear = clock_.now() + config_.clear_accessed_ns;  // from its end: it takes what it takes
         }
         progress_.advance(meter_.operations());
         return std::min({next_clear, end > now ? end : now + kBeginNs, next_sample, now + kWatchNs});
       },
       [&] { stop(); });
   const double seconds = clock_.seconds_since(start);
-  return {.name = name, .seconds = seconds, .operations = meter_.operations(), .failure = said_by(failure),
+  return {.name = name,
+          .seconds = seconds,
+          .operations = meter_.operations(),
+          .failure = said_by(failure),
           .accessed_cleared = cleared};
 }
 

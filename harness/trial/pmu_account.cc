@@ -11,7 +11,7 @@
 namespace latchlab {
 namespace {
 
-constexpr double kJoulesPerCount = 0x1p-32;   // of energy-pkg, whatever the processor counts in itself
+constexpr double kJoulesPerCount = 0x1p-32;  // of energy-pkg, whatever the processor counts in itself
 
 /// One event over all threads, or packages.
 OrReason<PmuTotal> total_of(const PmuEvent& event, std::size_t index, const std::vector<std::vector<PmuCount>>& all,
@@ -32,9 +32,10 @@ OrReason<PmuTotal> total_of(const PmuEvent& event, std::size_t index, const std:
     return counts[index].enabled_ns != 0 && counts[index].running_ns == 0;
   };
   if (const auto many = std::ranges::count_if(all, starved); many != 0) {
-    return Total::missing(fmt::format("never scheduled{}: other events had the processor's counters all the time; ask for "
-                                      "fewer families at once, run for longer, or free a counter: sysctl kernel.nmi_watchdog=0",
-                                      some(many)));
+    return Total::missing(
+        fmt::format("never scheduled{}: other events had the processor's counters all the time; ask for "
+                    "fewer families at once, run for longer, or free a counter: sysctl kernel.nmi_watchdog=0",
+                    some(many)));
   }
   PmuTotal total;
   total.here = event.here;
@@ -76,7 +77,8 @@ void derive(PmuResult& result, u64 operations) {
   }
   if (const auto energy = scaled(result, "energy", "energy-pkg")) {
     result.derived.emplace_back("package_joules", *energy * kJoulesPerCount);
-    result.derived.emplace_back("package_joules_per_operation", *energy * kJoulesPerCount / static_cast<double>(operations));
+    result.derived.emplace_back("package_joules_per_operation",
+                                *energy * kJoulesPerCount / static_cast<double>(operations));
   }
 }
 

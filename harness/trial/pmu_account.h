@@ -1,6 +1,6 @@
 #pragma once
-// What the events of the measured phase come to: sums over the threads, each scaled by its own times, and where an event is
-// missing on one of them, why, and what to change.
+// What the events of the measured phase come to: sums over the threads, each scaled by its own times, and where an
+// event is missing on one of them, why, and what to change.
 
 #include <memory>
 #include <string>
@@ -17,8 +17,9 @@
 namespace latchlab {
 
 /// `threads` and `packages`: of each its PmuGroups::counts(). `operations` were done.
-[[nodiscard]] PmuResult pmu_account(const std::vector<PmuEvent>& events, const std::vector<std::vector<PmuCount>>& threads,
-                                    const std::vector<std::vector<PmuCount>>& packages, u64 operations, const Root& root = {});
-
+[[nodiscard]] PmuResult pmu_account(const std::vector<PmuEvent>& events,
+                                    const std::vector<std::vector<PmuCount>>& threads,
+                                    const std::vector<std::vector<PmuCount>>& packages, u64 operations,
+                                    const Root& root = {});
 
 }  // namespace latchlab

@@ -57,7 +57,8 @@ TEST_CASE("What a part counted is scaled by the part's own times, and never belo
 
 TEST_CASE("An event that never had a counter is missing, not zero, on whichever thread", "[pmu]") {
   CHECK_THAT(total({count(0, 10, 0)}).reason, Catch::StartsWith("never scheduled: "));
-  CHECK_THAT(total({count(9, 10, 10), count(0, 10, 0)}).reason, Catch::StartsWith("never scheduled (on 1 of 2 threads): "));
+  CHECK_THAT(total({count(9, 10, 10), count(0, 10, 0)}).reason,
+             Catch::StartsWith("never scheduled (on 1 of 2 threads): "));
   // One that ran nothing misses nothing.
   CHECK(total({count(9, 10, 10), count(0, 0, 0)})->scaled == 9);
   CHECK_FALSE(total({count(0, 0, 0)}));
@@ -71,11 +72,16 @@ TEST_CASE("What failed on one thread is missing as a whole", "[pmu]") {
 }
 
 TEST_CASE("Ratios are there where both of their parts are", "[pmu]") {
-  const std::vector<PmuEvent> events{event("core", "cycles"),  event("core", "instructions"), event("core", "branch-misses"),
-                                     event("tsx", "cycles"),   event("tsx", "cycles-t"),      event("tsx", "cycles-ct"),
-                                     event("energy", "energy-pkg")};
-  Counts thread{count(100, 10, 10), count(250, 10, 10), count(5, 10, 10), count(80, 10, 5),
-                count(40, 10, 5),   count(30, 10, 5),   {}};
+  const std::vector<PmuEvent> events{
+      event("core", "cycles"),  event("core", "instructions"), event("core", "branch-misses"), event("tsx", "cycles"),
+      event("tsx", "cycles-t"), event("tsx", "cycles-ct"),     event("energy", "energy-pkg")};
+  Counts thread{count(100, 10, 10),
+                count(250, 10, 10),
+                count(5, 10, 10),
+                count(80, 10, 5),
+                count(40, 10, 5),
+                count(30, 10, 5),
+                {}};
   Counts package{{}, {}, {}, {}, {}, {}, count(u64{3} << 32, 10, 10)};
   using Derived = std::vector<std::pair<std::string, double>>;
   CHECK(pmu_account(events, {thread}, {package, package}, 2).derived == Derived{{"instructions_per_cycle", 2.5},
@@ -100,7 +106,8 @@ TEST_CASE("Why an event is missing names the error and what to change", "[pmu]")
     std::ofstream(root / "proc/sys/kernel/perf_event_paranoid") << paranoid << '\n';
     return why_not_counted(error, event(family, "e"), root.string()).text();
   };
-  CHECK_THAT(why(EACCES, "3"), Catch::StartsWith("EACCES: not permitted; sysctl kernel.perf_event_paranoid=1 (it is 3)"));
+  CHECK_THAT(why(EACCES, "3"),
+             Catch::StartsWith("EACCES: not permitted; sysctl kernel.perf_event_paranoid=1 (it is 3)"));
   CHECK_THAT(why(EPERM, "2"), Catch::StartsWith("EPERM: not permitted; sysctl kernel.perf_event_paranoid=1 (it is 2)"));
   CHECK_THAT(why(EACCES, "1", "energy"), Catch::Contains("sysctl kernel.perf_event_paranoid=0 (it is 1)"));
   for (const char* enough : {"1", "0", "-1"}) {

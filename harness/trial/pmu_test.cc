@@ -47,7 +47,7 @@ class Faulting : public Toy<u64> {
 
 TEST_CASE("page faults of operations are counted, on all threads, and those of making them are not", "[pmu]") {
   Config config = small("lookup");
-  config.warmup_ns = 0;   // so that a thread's first steps, 48 pages of them, are made in the measured phase
+  config.warmup_ns = 0;  // so that a thread's first steps, 48 pages of them, are made in the measured phase
   config.time_ns = 0;
   config.ops = 40'000;
   const TrialResult result = run_on_threads<Faulting>(config);
@@ -55,8 +55,8 @@ TEST_CASE("page faults of operations are counted, on all threads, and those of m
   const PmuTotal* faults = counted(result, "page-faults");
   if (faults == nullptr) return;
   CHECK(faults->raw >= config.ops);
-  if constexpr (!kSanitized) CHECK(faults->raw < config.ops + 2 * 48);   // sanitizers have pages of their own
-  CHECK(faults->scaled == static_cast<double>(faults->raw));   // nothing takes turns
+  if constexpr (!kSanitized) CHECK(faults->raw < config.ops + 2 * 48);  // sanitizers have pages of their own
+  CHECK(faults->scaled == static_cast<double>(faults->raw));            // nothing takes turns
   CHECK(faults->per_operation == static_cast<double>(faults->raw) / static_cast<double>(config.ops));
   CHECK(faults->enabled_ns > 0);
   CHECK(faults->running_ns == faults->enabled_ns);

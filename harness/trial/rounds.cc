@@ -21,7 +21,7 @@ void Rounds::start(u32 threads, Cut cut) {
   ready_ = running_ = 0;
   timed_ = 0;
   begun_.reset();
-  halt_.store(false, kRelaxed);   // relaxed: no thread of the phase runs yet
+  halt_.store(false, kRelaxed);  // relaxed: no thread of the phase runs yet
 }
 
 void Rounds::resume(u32 threads) {
@@ -42,22 +42,22 @@ void Rounds::open() {
   first_stop_.reset();
   opened_ = closed_ = team_.clock().now();
   if (!begun_) begun_ = opened_;
-  round_.store(round_.load(kRelaxed) + 1, kRelease);   // pairs with begin; the load: only written under the mutex
+  round_.store(round_.load(kRelaxed) + 1, kRelease);  // pairs with begin; the load: only written under the mutex
 }
 
 void Rounds::begin() {
   u64 before = 0;
   {
     const std::lock_guard lock(mutex_);
-    before = round_.load(kRelaxed);   // relaxed: only written under the mutex
+    before = round_.load(kRelaxed);  // relaxed: only written under the mutex
     if (cut_ == Cut::kWindow ? !open_ : ++ready_ == in_) open();
     if (cut_ == Cut::kWindow) return;
   }
-  team_.wait_while(round_, before);   // acquires: pairs with open
+  team_.wait_while(round_, before);  // acquires: pairs with open
 }
 
 u64 Rounds::stop() {
-  halt_.store(true, kRelaxed);   // relaxed: it publishes nothing, and the mutex of end puts it before the next open
+  halt_.store(true, kRelaxed);  // relaxed: it publishes nothing, and the mutex of end puts it before the next open
   return team_.clock().now();   // before that mutex: waiting for it is not running
 }
 

@@ -21,8 +21,8 @@
 // the scheduler likes: one window opens with the first thread that begins and closes with the last that
 // leaves. Making steps is inside, and so is the time in which a late thread has not begun yet.
 //
-// In an open loop operations come whether anybody is ready or not, so there are no rounds either: one window opens when all
-// threads are ready, from which on arrivals are counted, and closes with the last that leaves.
+// In an open loop operations come whether anybody is ready or not, so there are no rounds either: one window opens when
+// all threads are ready, from which on arrivals are counted, and closes with the last that leaves.
 #pragma once
 
 #include <atomic>
@@ -61,12 +61,13 @@ class Rounds {
       if (!runs_) rounds_.begin();
       runs_ = true;
     }
-    /// No more operations in this round; what this thread does until end() takes no time of it. In a window: nothing happens.
+    /// No more operations in this round; what this thread does until end() takes no time of it. In a window: nothing
+    /// happens.
     void stop() {
       if (rounds_.cut_ == Cut::kRounds) stopped_ = rounds_.stop();
     }
-    /// The same, if that was not said, and this thread is done with the round. True for the last one: the round is over, and
-    /// the next begins with this thread at the earliest.
+    /// The same, if that was not said, and this thread is done with the round. True for the last one: the round is
+    /// over, and the next begins with this thread at the earliest.
     bool end() {
       const bool over = rounds_.cut_ == Cut::kRounds && rounds_.end(stopped_ != kRuns ? stopped_ : rounds_.stop());
       stopped_ = kRuns;
@@ -78,12 +79,12 @@ class Rounds {
     Rounds& rounds_;
     bool runs_ = false;
     static constexpr u64 kRuns = ~u64{0};
-    u64 stopped_ = kRuns;   // when, in ns
+    u64 stopped_ = kRuns;  // when, in ns
   };
 
   /// True when the round or the phase is over. Relaxed looks are enough: it publishes nothing.
   [[nodiscard]] const std::atomic<bool>& halted() const { return halt_; }
-  void halt() { halt_.store(true, kSeqCst); }   // pairs with open, which clears it and then looks at stop_
+  void halt() { halt_.store(true, kSeqCst); }  // pairs with open, which clears it and then looks at stop_
 
   /// When the first operation could begin, in ns; nothing before that.
   [[nodiscard]] std::optional<u64> begun() const;
@@ -102,21 +103,21 @@ class Rounds {
   ThreadTeam& team_;
   const std::atomic<bool>& stop_;
   std::atomic<bool> halt_{false};
-  std::atomic<u64> round_{0};   // those who wait watch it
-  mutable ThreadTeam::Mutex mutex_;    // guards the rest, but for cut_, which is fixed while threads run
+  std::atomic<u64> round_{0};        // those who wait watch it
+  mutable ThreadTeam::Mutex mutex_;  // guards the rest, but for cut_, which is fixed while threads run
   Cut cut_ = Cut::kRounds;
   bool open_ = false;
-  u32 in_ = 0;        // threads that have not left
-  u32 ready_ = 0;     // of them waiting for the next round
-  u32 running_ = 0;   // of them running in this one
-  u32 threads_ = 0;   // that began this round
+  u32 in_ = 0;       // threads that have not left
+  u32 ready_ = 0;    // of them waiting for the next round
+  u32 running_ = 0;  // of them running in this one
+  u32 threads_ = 0;  // that began this round
   // In ns:
-  u64 timed_ = 0;      // of the rounds and windows that are over
-  u64 of_round_ = 0;   // summed over the threads that have stopped
+  u64 timed_ = 0;     // of the rounds and windows that are over
+  u64 of_round_ = 0;  // summed over the threads that have stopped
   std::optional<u64> begun_;
-  std::optional<u64> first_stop_;   // of this round
+  std::optional<u64> first_stop_;  // of this round
   u64 opened_ = 0;
-  u64 closed_ = 0;   // by the last stop so far
+  u64 closed_ = 0;  // by the last stop so far
 };
 
 }  // namespace latchlab

@@ -144,8 +144,7 @@ TEMPLATE_TEST_CASE("a round goes on without those that leave, by an exception to
         part.end();
         if (t == 2) ++rounds_of_last;
       }
-    } catch (const std::runtime_error&) {
-    }
+    } catch (const std::runtime_error&) {}
   });
   CHECK(rounds_of_last == 50);
 }
@@ -240,7 +239,7 @@ TEST_CASE("a phase that all have left can be resumed, and its time is that of al
       CHECK(rounds.seconds() == Approx(part_of_phase * .005).margin(kSlack));
       team.outside() += 5 * kMillisecond;
     }
-    CHECK(rounds.wall_seconds() - rounds.seconds() == Approx(.010).margin(kSlack));   // what was between them
+    CHECK(rounds.wall_seconds() - rounds.seconds() == Approx(.010).margin(kSlack));  // what was between them
   }
 }
 

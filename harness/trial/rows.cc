@@ -10,9 +10,13 @@
 
 namespace latchlab {
 
-RowCutter::RowCutter(u64 every, std::vector<std::string> sections, const Phases& phases, const std::vector<PmuEvent>& events,
-                     CountNodes count_nodes)
-    : every_(every), sections_(std::move(sections)), phases_(phases), events_(events), count_nodes_(std::move(count_nodes)) {
+RowCutter::RowCutter(u64 every, std::vector<std::string> sections, const Phases& phases,
+                     const std::vector<PmuEvent>& events, CountNodes count_nodes)
+    : every_(every),
+      sections_(std::move(sections)),
+      phases_(phases),
+      events_(events),
+      count_nodes_(std::move(count_nodes)) {
   for (const Worker& worker : phases.workers()) done_.push_back(worker.tally.operations());
 }
 

@@ -21,7 +21,7 @@ using testing::run_of;
 using testing::small;
 using toy::Toy;
 
-constexpr u64 kRound = 8192;   // operations of a thread, at most
+constexpr u64 kRound = 8192;  // operations of a thread, at most
 
 Config counted(std::string_view workload, u64 ops) {
   Config config = small(workload);
@@ -115,7 +115,7 @@ TEST_CASE("operations or time that end before the phases do leave a row of the o
   CHECK(result.throughput->ended_by == Ending::kOperations);
   CHECK(std::ranges::count(result.health.notes, "the run stopped in phase 2 of 4, shift") == 1);
 
-  config.ops = 60'160;   // no row of nothing
+  config.ops = 60'160;  // no row of nothing
   result = run_of<Toy<u64>>(config);
   CHECK(names(result) == "warm=60160 ");
   CHECK(std::ranges::count(result.health.notes, "the run stopped in phase 1 of 4, warm") == 1);
@@ -145,10 +145,10 @@ TEST_CASE("rows of so many operations take the place of those of phases") {
 
 TEST_CASE("a thread that was dealt nothing has run nothing") {
   Steps steps;
-  steps.only().resize(8);   // as loading does
+  steps.only().resize(8);  // as loading does
   CHECK(steps.ran().count == 0);
 
-  Config config = counted("lookup", kSliceSteps);   // which one thread does
+  Config config = counted("lookup", kSliceSteps);  // which one thread does
   config.rows = 1'000;
   const TrialResult result = run_of<Toy<u64>>(config);
   if (*result.placement.oversubscribed) return;
@@ -170,12 +170,14 @@ TEST_CASE("a row whose last operations look nothing up says so of them, not of t
   const TrialResult result = run_of<Near>(config);
   REQUIRE(result.rows);
   REQUIRE(result.rows->size() == 2);
-  CHECK_THAT((*result.rows)[1].nodes_per_fetch.reason, Catch::StartsWith("none of the ") && Catch::EndsWith(" operations looked at is a lookup"));
+  CHECK_THAT((*result.rows)[1].nodes_per_fetch.reason,
+             Catch::StartsWith("none of the ") && Catch::EndsWith(" operations looked at is a lookup"));
 }
 
 TEST_CASE("a row's nodes are of operations of that row, whichever thread did them") {
   std::string phases;
-  for (int i = 0; i < 20; ++i) phases += fmt::format("look{} 8k lookup\nwrite{} 256 mix:update=100\n", i, i);   // 256: one thread's
+  for (int i = 0; i < 20; ++i)
+    phases += fmt::format("look{} 8k lookup\nwrite{} 256 mix:update=100\n", i, i);  // 256: one thread's
   const TemporaryFile file(phases);
   Config config = counted("phases:" + file.path(), 0);
   config.threads = 4;
@@ -209,36 +211,47 @@ std::string printed(const std::string& rows, const std::string& rest = "") {
 
 constexpr const char* kColumns = "Throughput | Retd. Instructions | L3 Misses | L2 Misses | L1 Misses | Displacement";
 
-TEST_CASE("a result's rows are printed in Wiscer's columns, with a dash for what was not measured and the reason below") {
+TEST_CASE(
+    "a result's rows are printed in Wiscer's columns, with a dash for what was not measured and the reason below") {
   CHECK(printed(R"([{"operations": 3000, "seconds": 0.5, "nodes_per_fetch": 1.25, "events": {"core.instructions": 42, )"
                 R"("cache.cache-misses": 7, "l2.L2-misses": 8, "cache.L1-dcache-load-misses": 9}}])") ==
         fmt::format("{}\n6000 | 42 | 7 | 8 | 9 | 1.2500\n", kColumns));
-  CHECK(printed(R"([{"operations": 3000, "seconds": 0.5, "nodes_per_fetch": 1.25, "events": {"core.instructions": 42}}, )"
-                R"({"operations": 1000, "seconds": 0.5, "nodes_per_fetch": null, "nodes_per_fetch_reason": "none is a lookup", )"
-                R"("events": {"core.instructions": 41}}])") ==
-        fmt::format("{}\n6000 | 42 | - | - | - | 1.2500\n2000 | 41 | - | - | - | -\n\n"
-                    "L3 Misses, L2 Misses, L1 Misses: not asked for; --pmu=core,cache,l2 counts all columns\n"
-                    "Displacement: none is a lookup\n", kColumns));
+  CHECK(
+      printed(
+          R"([{"operations": 3000, "seconds": 0.5, "nodes_per_fetch": 1.25, "events": {"core.instructions": 42}}, )"
+          R"({"operations": 1000, "seconds": 0.5, "nodes_per_fetch": null, "nodes_per_fetch_reason": "none is a lookup", )"
+          R"("events": {"core.instructions": 41}}])") ==
+      fmt::format("{}\n6000 | 42 | - | - | - | 1.2500\n2000 | 41 | - | - | - | -\n\n"
+                  "L3 Misses, L2 Misses, L1 Misses: not asked for; --pmu=core,cache,l2 counts all columns\n"
+                  "Displacement: none is a lookup\n",
+                  kColumns));
   CHECK(printed(R"([{"phase": "warm", "operations": 3000, "seconds": 0.5, "nodes_per_fetch": 1.25, "events": {}}, )"
                 R"({"phase": null, "operations": 1, "seconds": 1, "nodes_per_fetch": null, "events": {}}])",
                 R"(, "pmu": null, "pmu_reason": "--pmu=off")") ==
         fmt::format("{} | Phase\n6000 | - | - | - | - | 1.2500 | warm\n1 | - | - | - | - | - | -\n\n"
                     "Retd. Instructions, L3 Misses, L2 Misses, L1 Misses: --pmu=off\n"
-                    "Displacement: the result does not say why\n", kColumns));
+                    "Displacement: the result does not say why\n",
+                    kColumns));
   CHECK_THROWS_WITH(printed(R"(null, "rows_reason": "rows are asked for with --rows")"),
                     Catch::EndsWith(" has no rows: rows are asked for with --rows"));
 }
 
-TEST_CASE("misses of the second level are in their column under whichever name they were counted, and else with their reason") {
+TEST_CASE(
+    "misses of the second level are in their column under whichever name they were counted, and else with their "
+    "reason") {
   const auto row = [](const char* event) {
     return fmt::format(R"([{{"operations": 1, "seconds": 1, "nodes_per_fetch": 1, "events": {{"core.instructions": 1, )"
-                       R"("cache.cache-misses": 2, "cache.L1-dcache-load-misses": 4{}}}}}])", event);
+                       R"("cache.cache-misses": 2, "cache.L1-dcache-load-misses": 4{}}}}}])",
+                       event);
   };
   for (const char* name : {"l2.L2-misses", "named.L2_RQSTS:MISS", "named.L2_CACHE_MISS:ALL"}) {
-    CHECK(printed(row(fmt::format(R"(, "{}": 3)", name).c_str())) == fmt::format("{}\n1 | 1 | 2 | 3 | 4 | 1.0000\n", kColumns));
+    CHECK(printed(row(fmt::format(R"(, "{}": 3)", name).c_str())) ==
+          fmt::format("{}\n1 | 1 | 2 | 3 | 4 | 1.0000\n", kColumns));
   }
   const auto without = [&](const char* count) {
-    return printed(row(""), fmt::format(R"(, "pmu": {{"events": [{{"name": "L2-misses", "family": "l2", "count": {}}}]}})", count));
+    return printed(
+        row(""),
+        fmt::format(R"(, "pmu": {{"events": [{{"name": "L2-misses", "family": "l2", "count": {}}}]}})", count));
   };
   const std::string dash = fmt::format("{}\n1 | 1 | 2 | - | 4 | 1.0000\n\nL2 Misses: ", kColumns);
   CHECK(without(R"(null, "count_reason": "ENOENT: no such counter here")") == dash + "ENOENT: no such counter here\n");
@@ -246,18 +259,22 @@ TEST_CASE("misses of the second level are in their column under whichever name t
 }
 
 TEST_CASE("what is nearly a result is refused, not printed") {
-  for (const char* rows : {"null", "7", "{}", "[7]", "[null]", "[[]]", R"([{"operations": 3}])", R"([{"seconds": 3}])",
-                           R"([{"operations": "3", "seconds": 1}])", R"([{"operations": 3, "seconds": 0}])", R"("rows")"}) {
+  for (const char* rows :
+       {"null", "7", "{}", "[7]", "[null]", "[[]]", R"([{"operations": 3}])", R"([{"seconds": 3}])",
+        R"([{"operations": "3", "seconds": 1}])", R"([{"operations": 3, "seconds": 0}])", R"("rows")"}) {
     CAPTURE(rows);
-    const TemporaryFile file(fmt::format(R"({{"throughput": {{}}, "sync": {{}}, "rows_reason": 3, "rows": {}}})", rows));
+    const TemporaryFile file(
+        fmt::format(R"({{"throughput": {{}}, "sync": {{}}, "rows_reason": 3, "rows": {}}})", rows));
     CHECK_THROWS_AS(rows_text(file.path()), InputError);
   }
   const TemporaryFile none(R"({"throughput": {}, "sync": {}})");
   CHECK_THROWS_AS(rows_text(none.path()), InputError);
-  const TemporaryFile bare(R"({"throughput": {}, "sync": {}, "rows": [{"operations": 3, "seconds": 1, "events": 7, "phase": 7}]})");
+  const TemporaryFile bare(
+      R"({"throughput": {}, "sync": {}, "rows": [{"operations": 3, "seconds": 1, "events": 7, "phase": 7}]})");
   CHECK_THAT(rows_text(bare.path()), Catch::Contains("\n3 | - | - | - | - | - | 7\n\nRetd. Instructions, "));
   for (const char* pmu : {"7", "[]", R"({"events": 7})", R"({"events": [7, null, {}]})"}) {
-    CHECK_THAT(printed(R"([{"operations": 3, "seconds": 1}])", fmt::format(R"(, "pmu": {})", pmu)), Catch::Contains("not asked for"));
+    CHECK_THAT(printed(R"([{"operations": 3, "seconds": 1}])", fmt::format(R"(, "pmu": {})", pmu)),
+               Catch::Contains("not asked for"));
   }
 }
 

@@ -64,7 +64,9 @@ class Run {
         stream_(stream_for(config_.threads)),
         maker_(*stream_, mix_.has(OpKind::kErase) || !trial.keeps(), plan.widths.value),
         phases_(trial, plan, maker_,
-                mix_.has(OpKind::kErase) && !workload_.trace() ? workload_.least_records(config_.records, keys_.capacity()) : 0,
+                mix_.has(OpKind::kErase) && !workload_.trace()
+                    ? workload_.least_records(config_.records, keys_.capacity())
+                    : 0,
                 team, progress) {}
 
   Measurement run() {
@@ -123,12 +125,11 @@ class Run {
   }
 
   bool load() {
-    if (config_.records == 0) return true;   // a file may say so
+    if (config_.records == 0) return true;  // a file may say so
     const MixStream loading = MixStream::loading(config_.seed, keys_, config_.records);
     const StepMaker maker(loading, false, plan_.widths.value);
-    note(phases_.chunks("load", config_.records, [&](Worker& me, u64 first, u32 count) {
-      return me.steps.only(maker, first, count);
-    }));
+    note(phases_.chunks("load", config_.records,
+                        [&](Worker& me, u64 first, u32 count) { return me.steps.only(maker, first, count); }));
     return unobstructed();
   }
 
@@ -181,12 +182,14 @@ class Run {
     const bool of_phases = config_.rows.value_or(0) == 0;
     if (of_phases && workload_.phases().empty()) return "rows are asked for with --rows";
     if (config_.rate || config_.slo) return "an open loop has no rounds to cut between";
-    return plan_.seats.oversubscribed && !of_phases ? "threads that share processors have no rounds to cut between" : "";
+    return plan_.seats.oversubscribed && !of_phases ? "threads that share processors have no rounds to cut between"
+                                                    : "";
   }
 
-  /// A phase that may be the one that is reported, in an open loop where there is a rate; nothing where it cannot begin.
+  /// A phase that may be the one that is reported, in an open loop where there is a rate; nothing where it cannot
+  /// begin.
   std::optional<MeasuredPhase> run_measured(const std::string& name, u64 total, const std::optional<Rate>& rate) {
-    if (!goes_on()) return std::nullopt;   // what the one before has left behind stays
+    if (!goes_on()) return std::nullopt;  // what the one before has left behind stays
     MeasuredPhase measured;
     measured.total = total;
     measured.left = phases_.left();
@@ -272,12 +275,16 @@ class Run {
     const auto whole = [&] { return goes_on() && !m_.full; };
     const auto try_at = [&](u64 per_second) -> std::optional<Tried> {
       if (!whole()) return std::nullopt;
-      std::optional<MeasuredPhase> next = run_measured("try", total, Rate{.law = Rate::Law::kPoisson, .per_second = per_second});
+      std::optional<MeasuredPhase> next =
+          run_measured("try", total, Rate{.law = Rate::Law::kPoisson, .per_second = per_second});
       if (!next) return std::nullopt;
       last = std::move(next);
       return Tried{.seconds = static_cast<double>(end_of_offer(last->metered.seconds, config_.time_ns)) / 1e9,
-                   .offered = last->offer->arrivals, .served = last->metered.operations,
-                   .responses = last->latencies->responses(), .late = last->offer->late, .whole = whole()};
+                   .offered = last->offer->arrivals,
+                   .served = last->metered.operations,
+                   .responses = last->latencies->responses(),
+                   .late = last->offer->late,
+                   .whole = whole()};
     };
     m_.slo = search_for_slo(*config_.slo, closed_per_second,
                             least_rate(*config_.slo, config_.latency_every, config_.time_ns), try_at);
@@ -304,7 +311,7 @@ class Run {
 
   /// What is looked at when nobody uses the index any more, outside all times.
   void look_after() {
-    sum_up();   // also where a phase threw here
+    sum_up();  // also where a phase threw here
     m_.print = fingerprint();
     if (m_.operations() > 0) m_.nodes_per_fetch = nodes_of_next();
     if (!m_.keeps) return;
@@ -323,7 +330,8 @@ class Run {
     const u64 start = team_.clock().now();
     progress_.begin(name, 0, 0);
     const u64 operations = what();
-    m_.phases.push_back({.name = name, .seconds = team_.clock().seconds_since(start), .operations = operations, .failure = {}});
+    m_.phases.push_back(
+        {.name = name, .seconds = team_.clock().seconds_since(start), .operations = operations, .failure = {}});
   }
 
   /// Of the reads among these steps, in the index as it is.
@@ -332,11 +340,12 @@ class Run {
     return OrReason<double>::missing("the index does not count the nodes that a lookup visits");
   }
 
-  /// On the way to the keys of the next lookups, as the index is now: not of those that were done, from which it may have
-  /// learned.
+  /// On the way to the keys of the next lookups, as the index is now: not of those that were done, from which it may
+  /// have learned.
   OrReason<double> nodes_of_next() const {
     constexpr u32 kFetches = 250'000;
-    if (!mix_.has(OpKind::kRead) && !mix_.has(OpKind::kMultiGet)) return OrReason<double>::missing("the workload looks nothing up");
+    if (!mix_.has(OpKind::kRead) && !mix_.has(OpKind::kMultiGet))
+      return OrReason<double>::missing("the workload looks nothing up");
     if (!trial_.counts_visits()) return nodes_of({});
     const u64 first = phases_.next();
     const u32 count = static_cast<u32>(std::min<u64>(kFetches / stream_->most_keys(), phases_.end_of_first() - first));
@@ -345,9 +354,9 @@ class Run {
     return nodes_of(steps.only(maker_, first, count));
   }
 
-  /// Of the beginning of the stream: of what threads made, which adds up to the same in whichever hands it was, and behind that
-  /// of what they would have made. How far they came depends on the machine. In parts, operations have other numbers for other
-  /// numbers of threads: then all are made once more, as for one.
+  /// Of the beginning of the stream: of what threads made, which adds up to the same in whichever hands it was, and
+  /// behind that of what they would have made. How far they came depends on the machine. In parts, operations have
+  /// other numbers for other numbers of threads: then all are made once more, as for one.
   StreamPrint fingerprint() const {
     if (stream_->parts().size() != 2) return print_of(*stream_for(1));
     u64 made = 0;
@@ -356,8 +365,8 @@ class Run {
   }
 
   std::unique_ptr<const Stream> stream_for(u32 threads) const {
-    return workload_.stream(config_.seed, kMeasuredPhase, keys_, threads, Distribution(config_.distribution), config_.records,
-                            Churn::parse(config_.churn));
+    return workload_.stream(config_.seed, kMeasuredPhase, keys_, threads, Distribution(config_.distribution),
+                            config_.records, Churn::parse(config_.churn));
   }
 
   LimitsPlan plan_of_limits() const {

@@ -10,9 +10,11 @@
 
 namespace latchlab {
 
-/// Runs all phases. What is thrown in a phase ends in a Measurement that says so, as do a mismatch, an interruption and a system
-/// without threads for it. Throws InputError if its key file is wrong, and what the calling thread meets between phases, as
-/// std::bad_alloc: the team's destructor then ends its threads. The team has not begun, and has ended when this returns.
-[[nodiscard]] Measurement run_trial(Trial& trial, const Plan& plan, const Topology& topology, ThreadTeam& team, Progress& progress);
+/// Runs all phases. What is thrown in a phase ends in a Measurement that says so, as do a mismatch, an interruption and
+/// a system without threads for it. Throws InputError if its key file is wrong, and what the calling thread meets
+/// between phases, as std::bad_alloc: the team's destructor then ends its threads. The team has not begun, and has
+/// ended when this returns.
+[[nodiscard]] Measurement run_trial(Trial& trial, const Plan& plan, const Topology& topology, ThreadTeam& team,
+                                    Progress& progress);
 
 }  // namespace latchlab

@@ -56,12 +56,11 @@ TEST_CASE("a trial of lookups loads, verifies, measures and validates") {
   CHECK(*result.memory.keys == 20'000);
   CHECK(*result.memory.index_live == 20'000 * 64 + sizeof(Toy<u64>));
   CHECK(*result.memory.index_reserved == 20'000 * 96 + sizeof(Toy<u64>));
-  CHECK(*result.memory.bytes_per_key == Approx(96).epsilon(0.001));   // what it holds from the system, itself included
+  CHECK(*result.memory.bytes_per_key == Approx(96).epsilon(0.001));  // what it holds from the system, itself included
   CHECK(result.placement.threads.size() == 2);
   CHECK(result.placement.threads[0].observed_cpu);
   CHECK(*result.limits.footprint == limits_footprint(*result.memory.index_reserved, available_memory()));
-  CHECK(phases_of(result) ==
-        std::vector<std::string>{"load", "verify", "warmup", "measure", "validate", "limits"});
+  CHECK(phases_of(result) == std::vector<std::string>{"load", "verify", "warmup", "measure", "validate", "limits"});
 }
 
 TEST_CASE("in virtual time a run is the same to the nanosecond, however often it is made") {
@@ -88,13 +87,14 @@ TEST_CASE("a phase that time ends lasts as long, however short that is") {
     const double seconds = run(config).throughput->seconds;
     CAPTURE(ms, seconds);
     CHECK(seconds >= 1e-3 * static_cast<double>(ms));
-    CHECK(seconds <= 1e-3 * static_cast<double>(ms) + 300e-6);   // a look whether it has begun, and steps between two looks
+    CHECK(seconds <=
+          1e-3 * static_cast<double>(ms) + 300e-6);  // a look whether it has begun, and steps between two looks
   }
 }
 
 TEST_CASE("no erase overtakes the insert of its key, although threads hold operations that the others have gone past") {
   Config config = small("mix:insert=50,erase=50");
-  config.records = 4'000;   // the window: that many inserts lie between a key's two ends
+  config.records = 4'000;  // the window: that many inserts lie between a key's two ends
   config.warmup_ns = 0;
   config.time_ns = 0;
   config.ops = 200'000;
@@ -133,10 +133,10 @@ TEST_CASE("throughput is never more than an index can do whose operations exclud
     REQUIRE(result.throughput);
     const Throughput& t = *result.throughput;
     CAPTURE(t.seconds, t.timed_share);
-    // The seconds that count cannot be less than the sum of all times in the lock; so the throughput is at most what one find after
-    // the other would give. (But for the few steps in which one thread has stopped already.)
+    // The seconds that count cannot be less than the sum of all times in the lock; so the throughput is at most what
+    // one find after the other would give. (But for the few steps in which one thread has stopped already.)
     CHECK(t.seconds >= .99 * 10'000 * 400e-9);
-    CHECK(t.seconds <= 1.3 * 10'000 * 400e-9);   // and the time that the lock changes hands
+    CHECK(t.seconds <= 1.3 * 10'000 * 400e-9);  // and the time that the lock changes hands
     // With the making of steps it is what a watch beside the machine shows, or more where the phase had still
     // to begin.
     CHECK(t.per_second * t.timed_share * (1 + 1e-9) >=
@@ -210,7 +210,7 @@ TEST_CASE("a result says how many keys the measured phase began with") {
     const i64 warm = static_cast<i64>(result.memory.keys_at_start.value.value_or(0)) - 20'000;
     return std::pair(warm, static_cast<i64>(*result.memory.keys) - 20'000 - warm);
   };
-  using Growth = std::pair<i64, i64>;   // of the warm-up, of the measured phase
+  using Growth = std::pair<i64, i64>;  // of the warm-up, of the measured phase
   CHECK(start("lookup", 2'000'000) == Growth(0, 0));
   CHECK(start("insert", 0) == Growth(-20'000, 20'000));
   CHECK(start("mix:read=50,insert=50", 0).first == 0);

@@ -22,8 +22,9 @@ OrReason<u64> response_ns(const Tried& tried, u32 thousandths) {
   const double beyond = static_cast<double>(unserved) * static_cast<double>(timed) / static_cast<double>(tried.served);
   const u64 rank = tried.responses.rank_of(thousandths, static_cast<u64>(std::llround(beyond)));
   if (rank <= timed) return tried.responses.at_rank(rank);
-  return OrReason<u64>::missing(fmt::format("{} of {} operations that came had not begun at the end, and so have no response time",
-                                            unserved, *tried.offered));
+  return OrReason<u64>::missing(
+      fmt::format("{} of {} operations that came had not begun at the end, and so have no response time", unserved,
+                  *tried.offered));
 }
 
 /// But for one in a hundred: what comes just before the end may wait for its turn.
@@ -37,14 +38,17 @@ SloSearch search_for_slo(const Slo& slo, double closed_per_second, u64 least,
   told.closed_per_second = closed_per_second;
   told.answer = RateSearch::Answer::kUnfinished;
   RateSearch rates(std::clamp<u64>(static_cast<u64>(closed_per_second), 1, Rate::kMost), least);
-  bool missed = false;   // the rate that is tried, once
+  bool missed = false;  // the rate that is tried, once
   while (const auto rate = rates.next()) {
     const std::optional<Tried> tried = try_at(*rate);
     if (!tried) return told;
     SloSearch::Try& one = told.tries.emplace_back();
     one.per_second = *rate;
-    const auto a_second = [&](u64 operations) { return tried->seconds > 0 ? static_cast<double>(operations) / tried->seconds : 0; };
-    one.offered = tried->offered ? OrReason(a_second(*tried->offered)) : OrReason<double>::missing(tried->offered.reason);
+    const auto a_second = [&](u64 operations) {
+      return tried->seconds > 0 ? static_cast<double>(operations) / tried->seconds : 0;
+    };
+    one.offered =
+        tried->offered ? OrReason(a_second(*tried->offered)) : OrReason<double>::missing(tried->offered.reason);
     one.served = a_second(tried->served);
     one.late = tried->late;
     one.cut = !tried->whole;
@@ -65,11 +69,13 @@ std::string why_no_rate(const Slo& slo, const SloSearch& told, bool full) {
     case RateSearch::Answer::kFound:
     case RateSearch::Answer::kAllKeep: break;
     case RateSearch::Answer::kNoneKeeps:
-      return fmt::format("no rate keeps --slo={}: not even {} operations a second, of which {} were served, and a closed loop does {}",
-                         slo.str(), short_number(static_cast<double>(told.tries.back().per_second)),
-                         short_number(told.tries.back().served), short_number(told.closed_per_second));
+      return fmt::format(
+          "no rate keeps --slo={}: not even {} operations a second, of which {} were served, and a closed loop does {}",
+          slo.str(), short_number(static_cast<double>(told.tries.back().per_second)),
+          short_number(told.tries.back().served), short_number(told.closed_per_second));
     case RateSearch::Answer::kUnsteady:
-      return fmt::format("no rate keeps --slo={} twice: what kept it broke it when it was tried again, in {} tries", slo.str(), tries);
+      return fmt::format("no rate keeps --slo={} twice: what kept it broke it when it was tried again, in {} tries",
+                         slo.str(), tries);
     case RateSearch::Answer::kUnfinished:
       return fmt::format("the search for --slo={} has no answer: {} after {} tries", slo.str(),
                          full ? "the index was full" : "it was interrupted", tries);
@@ -79,7 +85,8 @@ std::string why_no_rate(const Slo& slo, const SloSearch& told, bool full) {
 
 u64 least_rate(const Slo& slo, u32 latency_every, u64 time_ns) {
   if (time_ns == 0) return 1;
-  return static_cast<u64>(std::ceil(static_cast<double>(slo.fewest_calls()) * latency_every * 1e9 / static_cast<double>(time_ns)));
+  return static_cast<u64>(
+      std::ceil(static_cast<double>(slo.fewest_calls()) * latency_every * 1e9 / static_cast<double>(time_ns)));
 }
 
 }  // namespace latchlab

@@ -67,9 +67,8 @@ TEST_CASE("a try that was cut short has kept nothing, and the search ends with i
 
 TEST_CASE("a search that is over between two tries keeps those that were made, and has no answer") {
   std::size_t tries = 0;
-  const SloSearch told = search_for_slo(kBound, 1e6, 1, [&](u64 rate) {
-    return ++tries > 3 ? std::nullopt : std::optional(up_to(300'000, rate));
-  });
+  const SloSearch told = search_for_slo(
+      kBound, 1e6, 1, [&](u64 rate) { return ++tries > 3 ? std::nullopt : std::optional(up_to(300'000, rate)); });
   CHECK(told.answer == RateSearch::Answer::kUnfinished);
   CHECK(told.tries.size() == 3);
   CHECK(told.tries.back().kept);
@@ -93,33 +92,39 @@ TEST_CASE("who was late has not kept the bound, whatever his response times") {
 
 TEST_CASE("a rate is kept only if 99 % of what came was served, however fast that was", "[slo]") {
   const auto first_of = [](u64 offered) {
-    return search_for_slo(Slo::parse("p50:50us"), 1000, 1, [&](u64) {
-      Tried tried = of_ns(10'000);
-      tried.offered = offered;
-      return tried;
-    }).tries.front();
+    return search_for_slo(Slo::parse("p50:50us"), 1000, 1,
+                          [&](u64) {
+                            Tried tried = of_ns(10'000);
+                            tried.offered = offered;
+                            return tried;
+                          })
+        .tries.front();
   };
   CHECK(first_of(200).kept);
   CHECK(first_of(202).kept);
   CHECK_FALSE(first_of(203).kept);
-  CHECK(first_of(203).response_ns);   // the median is among those that were served
+  CHECK(first_of(203).response_ns);  // the median is among those that were served
   CHECK(*first_of(203).offered == Approx(1015));
   CHECK(first_of(203).served == Approx(1000));
 }
 
 TEST_CASE("what was not served is beyond every response time, at its share of the calls that are timed", "[slo]") {
   const auto response_with = [](u64 offered, u64 served) {
-    return search_for_slo(kBound, 1000, 1, [&](u64) {
-      Tried tried = of_ns(10'000);
-      for (int i = 0; i < 10; ++i) tried.responses.add(45'000);   // the slowest of 210
-      tried.offered = offered;
-      tried.served = served;
-      return tried;
-    }).tries.front().response_ns;
+    return search_for_slo(kBound, 1000, 1,
+                          [&](u64) {
+                            Tried tried = of_ns(10'000);
+                            for (int i = 0; i < 10; ++i) tried.responses.add(45'000);  // the slowest of 210
+                            tried.offered = offered;
+                            tried.served = served;
+                            return tried;
+                          })
+        .tries.front()
+        .response_ns;
   };
   CHECK(*response_with(210, 210) == Approx(45'000).epsilon(.04));
   CHECK(*response_with(212, 210) == Approx(45'000).epsilon(.04));
-  CHECK(response_with(213, 210).reason == "3 of 213 operations that came had not begun at the end, and so have no response time");
+  CHECK(response_with(213, 210).reason ==
+        "3 of 213 operations that came had not begun at the end, and so have no response time");
   // One call in ten is timed, and 29 of the others are as good as 3 of those.
   CHECK(response_with(2120, 2100));
   CHECK_FALSE(response_with(2129, 2100));
@@ -147,11 +152,14 @@ TEST_CASE("a search without a rate that keeps the bound says why", "[slo]") {
   CHECK(why(RateSearch::Answer::kFound).empty());
   CHECK(why(RateSearch::Answer::kAllKeep).empty());
   CHECK(why(RateSearch::Answer::kNoneKeeps) ==
-        "no rate keeps --slo=p99:50us: not even 1.50 k operations a second, of which 1.20 k were served, and a closed loop does 2.00 M");
+        "no rate keeps --slo=p99:50us: not even 1.50 k operations a second, of which 1.20 k were served, and a closed "
+        "loop does 2.00 M");
   CHECK(why(RateSearch::Answer::kUnsteady) ==
         "no rate keeps --slo=p99:50us twice: what kept it broke it when it was tried again, in 1 tries");
-  CHECK(why(RateSearch::Answer::kUnfinished) == "the search for --slo=p99:50us has no answer: it was interrupted after 1 tries");
-  CHECK(why(RateSearch::Answer::kUnfinished, true) == "the search for --slo=p99:50us has no answer: the index was full after 1 tries");
+  CHECK(why(RateSearch::Answer::kUnfinished) ==
+        "the search for --slo=p99:50us has no answer: it was interrupted after 1 tries");
+  CHECK(why(RateSearch::Answer::kUnfinished, true) ==
+        "the search for --slo=p99:50us has no answer: the index was full after 1 tries");
 }
 
 TEST_CASE("the least rate times enough calls within the time, as few of them as are timed") {

@@ -28,7 +28,7 @@ struct Stamps {
   u64 first;
   u64 step;
 };
-constexpr Stamps kNoStamps{0, 0};   // of what writes nothing
+constexpr Stamps kNoStamps{0, 0};  // of what writes nothing
 
 /// The steps of these operations.
 template <class Raw>
@@ -38,7 +38,7 @@ void fill_steps(std::span<Step> steps, const KeySet& keys, std::span<const Op> o
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const Op& op = ops[i];
     const Raw raw = keys.raw<Raw>(op);
-    Step step;   // made in registers, and stored at once
+    Step step;  // made in registers, and stored at once
     put_key(step, raw);
     step.value = value_of(raw, stamp, value_bits);
     step.limit = op.keys;
@@ -50,8 +50,9 @@ void fill_steps(std::span<Step> steps, const KeySet& keys, std::span<const Op> o
 }
 
 /// The steps of operations with these keys that are like `op`.
-void fill_steps(std::span<Step> steps, std::span<const u64> keys, const Op& op, Expect expect, u64 stamp, u32 value_bits) {
-  const u16 limit = op.keys;   // copies, which stay in registers since no store changes them
+void fill_steps(std::span<Step> steps, std::span<const u64> keys, const Op& op, Expect expect, u64 stamp,
+                u32 value_bits) {
+  const u16 limit = op.keys;  // copies, which stay in registers since no store changes them
   const OpKind kind = op.kind;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     Step step;
@@ -68,7 +69,7 @@ void fill_steps(std::span<Step> steps, std::span<const u64> keys, const Op& op, 
 Expect expectation(OpKind kind, bool absent, bool may_miss, bool may_hit) {
   if (absent) return Expect::kMiss;
   if (about(kind).inserts && !about(kind).updates) return may_hit ? Expect::kEither : Expect::kMiss;
-  if (!about(kind).updates && kind != OpKind::kRead) return Expect::kEither;   // of a multi-get the keys are reads
+  if (!about(kind).updates && kind != OpKind::kRead) return Expect::kEither;  // of a multi-get the keys are reads
   return may_miss ? Expect::kEither : Expect::kHit;
 }
 
@@ -77,7 +78,8 @@ Expectations expectations(const Stream& stream, bool may_be_gone) {
   const bool may_hit = may_be_gone || stream.inserts_may_hit() || stream.size() > stream.keys().capacity();
   Expectations expect;
   for (std::size_t kind = 0; kind < kOpKinds; ++kind) {
-    for (const bool absent : {false, true}) expect[kind][absent] = expectation(OpKind{static_cast<u8>(kind)}, absent, may_miss, may_hit);
+    for (const bool absent : {false, true})
+      expect[kind][absent] = expectation(OpKind{static_cast<u8>(kind)}, absent, may_miss, may_hit);
   }
   return expect;
 }
@@ -85,7 +87,8 @@ Expectations expectations(const Stream& stream, bool may_be_gone) {
 }  // namespace
 
 Slice slice_of(std::span<const Step> steps, std::span<const Step> gets) {
-  Slice slice{.steps = steps.data(), .count = static_cast<u32>(steps.size()), .only = {}, .teaches = true, .gets = gets.data()};
+  Slice slice{
+      .steps = steps.data(), .count = static_cast<u32>(steps.size()), .only = {}, .teaches = true, .gets = gets.data()};
   if (steps.empty()) return slice;
   const OpKind kind = steps.front().kind;
   if (std::all_of(steps.begin(), steps.end(), [&](const Step& step) { return step.kind == kind; })) {
@@ -100,7 +103,8 @@ Slice Steps::ran() const {
 }
 
 void Steps::refill(const StepMaker& maker, u64 first, u32 count) {
-  const Slice rest = std::exchange(rest_, {});   // where memory runs out on the way, steps and keys have moved, or some of them
+  // Where memory runs out on the way, steps and keys have moved, or some of them.
+  const Slice rest = std::exchange(rest_, {});
   const u32 left = rest.count;
   std::copy_n(rest.steps, left, steps_.data());
   steps_.resize(std::max<std::size_t>(steps_.size(), left + count));
@@ -126,7 +130,7 @@ Slice Steps::only(const StepMaker& maker, u64 first, u32 count) {
 u64 Steps::print(const Stream& stream, u64 first, u64 count) const {
   const std::optional<Op> like = stream.alike();
   if (!like) return fingerprint(first, std::span(made_.ops).first(count), made_.gets);
-  std::array<Op, 256> ops;   // their sums add up to that of all
+  std::array<Op, 256> ops;  // their sums add up to that of all
   ops.fill(*like);
   u64 sum = 0;
   for (u64 done = 0; done < count;) {
@@ -145,11 +149,15 @@ void StepMaker::make(u64 first, std::span<Step> steps, std::vector<Step>& gets, 
 Slice StepMaker::slice(std::span<const Step> steps, std::span<const Step> gets) const {
   const std::optional<Op> like = stream_.alike();
   if (!like || steps.empty()) return slice_of(steps, gets);
-  return {.steps = steps.data(), .count = static_cast<u32>(steps.size()), .only = like->kind, .teaches = true, .gets = gets.data()};
+  return {.steps = steps.data(),
+          .count = static_cast<u32>(steps.size()),
+          .only = like->kind,
+          .teaches = true,
+          .gets = gets.data()};
 }
 
 void StepMaker::make_alike(u64 first, std::span<Step> steps, const Op& op) const {
-  constexpr std::size_t kBlock = 256;   // keys that stay in the nearest cache
+  constexpr std::size_t kBlock = 256;  // keys that stay in the nearest cache
   const Expect expect = expectations(stream_, may_be_gone_)[static_cast<std::size_t>(op.kind)][op.absent];
   while (!steps.empty()) {
     std::array<u64, kBlock> keys;

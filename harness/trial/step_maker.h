@@ -2,13 +2,14 @@
 //
 // A promise is made only where it holds at all moments of the run, whatever overtakes what:
 //
-//   a read or update of a record   hits, unless the workload erases (the record may be gone, or not there yet) or addresses
-//                                  what was just inserted (Stream::addresses_new), or the index keeps nothing
+//   a read or update of a record   hits, unless the workload erases (the record may be gone, or not there yet) or
+//                                  addresses what was just inserted (Stream::addresses_new), or the index keeps nothing
 //   a read of an absent key        misses
-//   an insert                      finds its key absent, unless the workload erases (then an upsert may have come before it), or
-//                                  inserts what may be there (a trace; or upserts address what is new: Stream::inserts_may_hit),
-//                                  or has more operations than there are keys (lines of a file, u32, even strides), which then go
-//                                  round; one that fills an index inserts each record once, of whichever keys
+//   an insert                      finds its key absent, unless the workload erases (then an upsert may have come
+//                                  before it), or inserts what may be there (a trace; or upserts address what is new:
+//                                  Stream::inserts_may_hit), or has more operations than there are keys (lines of a
+//                                  file, u32, even strides), which then go round; one that fills an index inserts each
+//                                  record once, of whichever keys
 #pragma once
 
 #include <algorithm>
@@ -30,13 +31,13 @@ struct MadeOps {
 
 class StepMaker {
  public:
-  /// `stream` must outlive the maker. `may_be_gone`: whether anything of the workload erases, or the index keeps nothing.
-  /// `value_bits`: 64 or 32.
+  /// `stream` must outlive the maker. `may_be_gone`: whether anything of the workload erases, or the index keeps
+  /// nothing. `value_bits`: 64 or 32.
   StepMaker(const Stream& stream, bool may_be_gone, u32 value_bits)
       : stream_(stream), may_be_gone_(may_be_gone), value_bits_(value_bits) {}
 
-  /// Makes the steps of the operations number first, first + 1, ..., which it leaves in `made` unless they are alike. The keys of
-  /// multi-gets go to the end of `gets`.
+  /// Makes the steps of the operations number first, first + 1, ..., which it leaves in `made` unless they are alike.
+  /// The keys of multi-gets go to the end of `gets`.
   void make(u64 first, std::span<Step> steps, std::vector<Step>& gets, MadeOps& made) const;
 
   /// Steps that this has made, all of them, as a slice. `gets`: the keys of multi-gets among them.
@@ -65,8 +66,8 @@ class Steps {
   /// Those before them, since refill().
   [[nodiscard]] Slice ran() const;
 
-  /// Moves the rest to the front and adds the steps of `count` operations from `first` on. If it throws, nothing is left. The rest was
-  /// made by the same maker.
+  /// Moves the rest to the front and adds the steps of `count` operations from `first` on. If it throws, nothing is
+  /// left. The rest was made by the same maker.
   void refill(const StepMaker& maker, u64 first, u32 count);
   /// The first `count` of the rest were run.
   void take(u32 count) { rest_.steps += count, rest_.count -= count; }
@@ -82,10 +83,10 @@ class Steps {
   [[nodiscard]] u64 print(const Stream& stream, u64 first, u64 count) const;
 
  private:
-  std::vector<Step> steps_;   // as many as there ever were: zeroing them again would cost a part of making them
-  std::vector<Step> gets_;    // the keys of multi-gets among them
+  std::vector<Step> steps_;  // as many as there ever were: zeroing them again would cost a part of making them
+  std::vector<Step> gets_;   // the keys of multi-gets among them
   MadeOps made_;
-  u32 kept_ = 0;   // of refill(): steps before those that it made
+  u32 kept_ = 0;  // of refill(): steps before those that it made
   Slice rest_;
 };
 
@@ -93,12 +94,13 @@ class Steps {
 [[nodiscard]] Slice slice_of(std::span<const Step> steps, std::span<const Step> gets = {});
 
 /// Reads that check what was loaded: steps for `count` samples of the records, the first being sample number
-/// `first` of `samples` in all, evenly spread over the records. They teach nothing: popularity is for the workload to say.
+/// `first` of `samples` in all, evenly spread over the records. They teach nothing: popularity is for the workload to
+/// say.
 Slice make_checks(const KeySet& keys, u64 records, u64 samples, u64 first, u32 count, std::vector<Step>& steps,
                   u32 value_bits);
 
-/// What tells that two runs did the same operations, of the beginning of a stream: from operation `first` on made here, as for one
-/// thread; `made`: the fingerprint of those before.
+/// What tells that two runs did the same operations, of the beginning of a stream: from operation `first` on made here,
+/// as for one thread; `made`: the fingerprint of those before.
 [[nodiscard]] StreamPrint print_of(const Stream& stream, u64 first = 0, u64 made = 0);
 
 }  // namespace latchlab

@@ -51,15 +51,15 @@ TEST_CASE("a step knows what must come of it") {
 
 TEST_CASE("steps of operations that are alike are those of one after the other") {
   const testing::Lines lines(2000);
-  std::string numbers;   // a file of SOSD: a count, and so many sorted ones
+  std::string numbers;  // a file of SOSD: a count, and so many sorted ones
   const auto append = [&](u64 number) { numbers.append(reinterpret_cast<const char*>(&number), sizeof number); };
   append(2000);
   for (u64 n = 0; n < 2000; ++n) append(n * n);
   const TemporaryFile sosd(numbers);
-  constexpr u64 kFirst = 300, kCount = 700;   // parts of blocks at both ends
-  for (const std::string& kind : {std::string("u64"), std::string("u32"), std::string("u16"), std::string("stride:4096"),
-                                  std::string("clustered:64"), std::string("dense:in_order=1"), "sosd:" + sosd.path(),
-                                  "file:" + lines.path()}) {
+  constexpr u64 kFirst = 300, kCount = 700;  // parts of blocks at both ends
+  for (const std::string& kind :
+       {std::string("u64"), std::string("u32"), std::string("u16"), std::string("stride:4096"),
+        std::string("clustered:64"), std::string("dense:in_order=1"), "sosd:" + sosd.path(), "file:" + lines.path()}) {
     const KeySet keys(Spec::parse(kind), test_seed());
     const auto check = [&](const MixStream& stream) {
       REQUIRE(stream.alike().has_value() == !keys.bytes());
@@ -69,7 +69,7 @@ TEST_CASE("steps of operations that are alike are those of one after the other")
       const auto ops = std::span<const Op>(all).subspan(kBefore);
       Steps steps;
       const StepMaker maker(stream, false, 64);
-      steps.refill(maker, kFirst - kBefore, kBefore);   // which stay before them
+      steps.refill(maker, kFirst - kBefore, kBefore);  // which stay before them
       steps.refill(maker, kFirst, kCount);
       CHECK(steps.print(stream, kFirst, kCount) == fingerprint(kFirst, ops));
       CHECK(steps.print(stream, kFirst, 10) == fingerprint(kFirst, ops.first(10)));
@@ -101,7 +101,8 @@ TEST_CASE("steps of operations that are alike are those of one after the other")
         CAPTURE(distribution, negative);
         const Distribution popularity(Spec::parse(distribution));
         check(MixStream(test_seed(), 1, keys, popularity, Mix(Spec::parse("lookup"), negative), 1000));
-        check(MixStream(test_seed(), 1, keys, popularity, Mix(Spec::parse("lookup"), negative), MixStream::Window{700, 1000}, {}));
+        check(MixStream(test_seed(), 1, keys, popularity, Mix(Spec::parse("lookup"), negative),
+                        MixStream::Window{700, 1000}, {}));
       }
     }
   }
@@ -109,11 +110,12 @@ TEST_CASE("steps of operations that are alike are those of one after the other")
 
 TEST_CASE("steps that are left keep the keys of their multi-gets when others are made behind them", "[multi-get]") {
   const KeySet keys(Spec::parse("u64"), 1);
-  const MixStream stream(1, 1, keys, Distribution(Spec::parse("uniform")), Mix(Spec::parse("mix:multi_get=50,update=50"), 0), 1000);
+  const MixStream stream(1, 1, keys, Distribution(Spec::parse("uniform")),
+                         Mix(Spec::parse("mix:multi_get=50,update=50"), 0), 1000);
   const StepMaker maker(stream, false, 64);
   Steps whole, parts;
   const Slice expected = whole.only(maker, 0, 1024);
-  u64 next = 0;   // the operation that the rest begins with
+  u64 next = 0;  // the operation that the rest begins with
   const auto check_rest = [&] {
     const Slice& rest = parts.rest();
     for (u32 i = 0; i < rest.count; ++i) {
@@ -129,7 +131,7 @@ TEST_CASE("steps that are left keep the keys of their multi-gets when others are
       }
     }
   };
-  for (const u32 run : {256u, 1u, 200u, 55u, 0u, 256u}) {   // all, one, most, the rest
+  for (const u32 run : {256u, 1u, 200u, 55u, 0u, 256u}) {  // all, one, most, the rest
     const u64 made = next + parts.left();
     parts.refill(maker, made, static_cast<u32>(std::min<u64>(256, 1024 - made)));
     check_rest();
@@ -173,7 +175,7 @@ TEST_CASE("an insert is promised nothing where an upsert may have come before it
   };
   CHECK(mixed("mix:insert=20,upsert=80", "latest") == Expect::kEither);
   CHECK(mixed("mix:insert=20,update=80", "latest") == Expect::kMiss);
-  CHECK(mixed("mix:insert=20,upsert=80", "uniform") == Expect::kMiss);   // of what was loaded
+  CHECK(mixed("mix:insert=20,upsert=80", "uniform") == Expect::kMiss);  // of what was loaded
   const auto phased = [&](const char* text) {
     const TemporaryFile file(text);
     return expected(PhasedStream(1, 1, keys, read_phases(file.path()), 1000));
@@ -184,13 +186,16 @@ TEST_CASE("an insert is promised nothing where an upsert may have come before it
 
 TEST_CASE("an insert of keys that end finds its key absent where they do not go round") {
   const testing::Lines lines(2000);
-  for (const std::string& kind : {std::string("u64"), std::string("u32"), std::string("stride:4096"), "file:" + lines.path()}) {
+  for (const std::string& kind :
+       {std::string("u64"), std::string("u32"), std::string("stride:4096"), "file:" + lines.path()}) {
     CAPTURE(kind);
     const KeySet keys(Spec::parse(kind), 1);
     Steps made;
     const auto all_expect = [&](const Stream& stream, Expect expect) {
       const Slice slice = made.only(StepMaker(stream, false, 64), 0, 1000);
-      return std::ranges::all_of(std::span(slice.steps, slice.count), [&](const Step& step) { return step.kind != OpKind::kInsert || step.expect == expect; });
+      return std::ranges::all_of(std::span(slice.steps, slice.count), [&](const Step& step) {
+        return step.kind != OpKind::kInsert || step.expect == expect;
+      });
     };
     CHECK(all_expect(MixStream::loading(1, keys, 1000), Expect::kMiss));
     const Mix mix(Spec::parse("mix:read=50,insert=50"), 0);
@@ -227,14 +232,15 @@ class Starved final : public Stream {
 
 TEST_CASE("where memory runs out no steps are left, and others can be made", "[multi-get]") {
   const KeySet keys(Spec::parse("u64"), 1);
-  const MixStream mixed(1, 1, keys, Distribution(Spec::parse("uniform")), Mix(Spec::parse("mix:multi_get=50,update=50"), 0), 1000);
+  const MixStream mixed(1, 1, keys, Distribution(Spec::parse("uniform")),
+                        Mix(Spec::parse("mix:multi_get=50,update=50"), 0), 1000);
   Starved stream(mixed);
   const StepMaker maker(stream, false, 64);
   Steps steps, others;
   steps.refill(maker, 0, 256);
   steps.take(100);
   stream.starves = true;
-  CHECK_THROWS_AS(steps.refill(maker, 256, 4096), std::bad_alloc);   // those that were left have moved by then
+  CHECK_THROWS_AS(steps.refill(maker, 256, 4096), std::bad_alloc);  // those that were left have moved by then
   CHECK(steps.left() == 0);
   CHECK(steps.ran().count == 0);
   stream.starves = false;

@@ -73,9 +73,9 @@ TEST_CASE("a trace that begins with nothing is replayed from an empty index") {
     CHECK(result.trace->checksum != 0);
     CHECK(result.wiscer.reason == "the workload is no file of Wiscer");
     CHECK(rate_of(result, "insert")->succeeded == 1000);
-    CHECK(rate_of(result, "read")->succeeded == 1000);   // each of a key that its own thread has added before
+    CHECK(rate_of(result, "read")->succeeded == 1000);  // each of a key that its own thread has added before
     CHECK(*result.validation.found_keys == 1000);
-    CHECK_THAT(notes_of(result), !Contains("were in the index"));   // no note that no key was left: none is missing
+    CHECK_THAT(notes_of(result), !Contains("were in the index"));  // no note that no key was left: none is missing
   }
 }
 
@@ -84,7 +84,7 @@ TEST_CASE("keys that are looked up before they are added may be added all the sa
   for (u64 n = 0; n < 1000; ++n) recorded.add(key(n), OpKind::kRead);
   for (u64 n = 0; n < 1000; ++n) recorded.add(key(n), OpKind::kInsert);
   const Config config = recorded.config(2);
-  CHECK(config.records == 1000);   // a replay cannot know that the first lookups missed
+  CHECK(config.records == 1000);  // a replay cannot know that the first lookups missed
   const TrialResult result = run(config);
   CAPTURE(result.reason);
   REQUIRE(result.status == Status::kOk);
@@ -94,8 +94,8 @@ TEST_CASE("keys that are looked up before they are added may be added all the sa
 
 TEST_CASE("what a trace says of its values' sizes and a replay does not is said") {
   for (const auto& [read, written, note] :
-       {std::tuple(0, 300, "values have 300 bytes, 300.0 on average, and those of its replay 8 each"), std::tuple(8, 5, ""),
-        std::tuple(0, 0, ""), std::tuple(1, 15, "values have 1 to 15 bytes, 8.0 on average"),
+       {std::tuple(0, 300, "values have 300 bytes, 300.0 on average, and those of its replay 8 each"),
+        std::tuple(8, 5, ""), std::tuple(0, 0, ""), std::tuple(1, 15, "values have 1 to 15 bytes, 8.0 on average"),
         std::tuple(16, 16, "values have 16")}) {
     Recorded recorded;
     for (u64 n = 0; n < 100; ++n) {
@@ -210,7 +210,7 @@ TEST_CASE("of a trace that came faster than threads can bear all that came is sa
   Recorded recorded;
   for (u64 n = 0; n < 1000; ++n) recorded.add(key(n % 50), OpKind::kRead, n / 500 * kSecond);
   Config config = recorded.config(2);
-  config.rate = Rate::parse("trace:1000000");   // all in two microseconds
+  config.rate = Rate::parse("trace:1000000");  // all in two microseconds
   config.latency_every = 1;
   config.ops = 0;
   config.time_ns = 60'000'000;
@@ -226,11 +226,12 @@ TEST_CASE("of a trace that came faster than threads can bear all that came is sa
 
 TEST_CASE("after a warm-up the times of a trace count from the first operation that it has left") {
   Recorded recorded;
-  for (u64 n = 0; n < 200'000; ++n) recorded.add(key(n % 50), OpKind::kRead, (n < 256 ? 0 : 1000 + n / 100'000) * kSecond);
+  for (u64 n = 0; n < 200'000; ++n)
+    recorded.add(key(n % 50), OpKind::kRead, (n < 256 ? 0 : 1000 + n / 100'000) * kSecond);
   Config config = recorded.config(1);
-  config.rate = Rate::parse("trace:1000");   // what comes first, and is warmed up with, lasts a second
+  config.rate = Rate::parse("trace:1000");  // what comes first, and is warmed up with, lasts a second
   config.ops = 0;
-  config.warmup_ns = 100'000;                // a slice
+  config.warmup_ns = 100'000;  // a slice
   config.time_ns = 20'000'000;
   const TrialResult result = run(config);
   CAPTURE(result.reason);
@@ -239,7 +240,8 @@ TEST_CASE("after a warm-up the times of a trace count from the first operation t
 }
 
 TEST_CASE("a Wiscer file may begin with an empty index") {
-  const TemporaryFile file("initialSize=0\noperationCount=20000\nfetchProportion=.5\ninsertProportion=.4\ndeleteProportion=.1\n");
+  const TemporaryFile file(
+      "initialSize=0\noperationCount=20000\nfetchProportion=.5\ninsertProportion=.4\ndeleteProportion=.1\n");
   for (const u32 threads : {1u, 2u}) {
     Config config = small("wiscer:" + file.path());
     config.keys = Spec::parse("affine");
@@ -276,10 +278,12 @@ TEST_CASE("a result says what of a Wiscer file an option overrides, and nothing 
   using Notes = std::vector<std::string>;
   CHECK(said("", "vip").empty());
   CHECK(said("storageEngine=VIPHashing", "vip:60").empty());
-  CHECK(said("storageEngine=VIPHashing", "chained") == Notes{"--index=chained overrides the file's storageEngine=VIPHashing"});
+  CHECK(said("storageEngine=VIPHashing", "chained") ==
+        Notes{"--index=chained overrides the file's storageEngine=VIPHashing"});
   CHECK(said("storageEngine=none\noutputFile=o.txt", "art") ==
         Notes{"--index=art overrides the file's storageEngine=none",
-              "the file's outputFile=o.txt is not written: --out=FOLDER keeps results, and harness rows prints them in Wiscer's columns"});
+              "the file's outputFile=o.txt is not written: --out=FOLDER keeps results, and harness rows prints them in "
+              "Wiscer's columns"});
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// What the tests of trials share: a run that is over soon, and how to run it over any index: in virtual time, where everything but
-// what the kernel says is the same in every run, or on threads of the system.
+// What the tests of trials share: a run that is over soon, and how to run it over any index: in virtual time, where
+// everything but what the kernel says is the same in every run, or on threads of the system.
 #pragma once
 
 #include <unistd.h>
@@ -64,7 +64,8 @@ TrialResult run_of(const Config& config) {
   return run_of<Index, Team>(plan_of(config));
 }
 
-/// On threads of the system: what depends on them may be noisy, since others may have the processors of the test's machine.
+/// On threads of the system: what depends on them may be noisy, since others may have the processors of the test's
+/// machine.
 template <class Index, class What>
 TrialResult run_on_threads(const What& plan_or_config) {
   return run_of<Index, NativeTeam>(plan_or_config);

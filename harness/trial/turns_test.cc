@@ -20,7 +20,7 @@ TEMPLATE_TEST_CASE("turns come in their order, whichever threads they are in", "
   testing::run_on(team, 3, [&](u32 t) {
     for (u32 turn = t; turn < 300; turn += 3) {
       if (!turns.await(turn, stop)) return;
-      order.push_back(turn);   // by one thread at a time, or the thread sanitizer objects
+      order.push_back(turn);  // by one thread at a time, or the thread sanitizer objects
       turns.end();
     }
   });

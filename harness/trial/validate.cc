@@ -25,8 +25,7 @@ Validation validate(const Tally& tally, const Contents& contents) {
   if (contents.keys != tally.keys) {
     out.detail = fmt::format("the index holds {} keys, the tally says {}", contents.keys, tally.keys);
   } else if (contents.wrong_values > 0) {
-    out.detail =
-        fmt::format("{} keys hold values of other keys: {}", contents.wrong_values, contents.example);
+    out.detail = fmt::format("{} keys hold values of other keys: {}", contents.wrong_values, contents.example);
   } else if (contents.disorder > 0) {
     out.detail = fmt::format("{} keys are out of order: {}", contents.disorder, contents.example);
   } else if (contents.checksum != tally.checksum) {

@@ -1,8 +1,8 @@
 // The index against the tally. While the run counts, nobody trusts the index; afterwards nobody uses it, so
 // it can be walked over from end to end: as many keys as were inserted and not erased, the same ones (a sum
 // of their hashes, which no order of events can change), each with a value of its own, and in strict order
-// where there is one. An update that says yes and stores nothing is not seen here: any value of its key passes. Finding that is
-// for the conformance suite and the race finder, which know every value.
+// where there is one. An update that says yes and stores nothing is not seen here: any value of its key passes. Finding
+// that is for the conformance suite and the race finder, which know every value.
 #pragma once
 
 #include <string>

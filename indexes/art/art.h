@@ -3,13 +3,14 @@
 //
 // Leis, Kemper, Neumann (ICDE 2013) describe the tree, Leis, Scheibner, Kemper, Neumann (DaMoN 2016) its optimistic
 // readers. Where we differ: a node's path is absolute and fixed (path.h), so splitting and merging paths replaces one
-// pointer and never changes a node that others read; a leaf holds up to four pairs (leaf.h); a node at the last byte of a
-// fixed-size key holds values and no leaves (node.h).
+// pointer and never changes a node that others read; a leaf holds up to four pairs (leaf.h); a node at the last byte of
+// a fixed-size key holds values and no leaves (node.h).
 //
 // Invariants
 //   1. The root is a Node256 at level 0 that is never replaced.
 //   2. All keys below a slot share the path of its node and the slot's byte.
-//   3. A node other than the root has at least two children: what would leave one replaces the node in the same operation.
+//   3. A node other than the root has at least two children: what would leave one replaces the node in the same
+//      operation.
 //   4. What can be reached is locked, with its parent, before it is replaced, and retired after.
 //
 // Depth: at most 8 nodes for u64 keys. Lookup: one dependent line a level below those that caches hold (the header of a
@@ -39,7 +40,7 @@ class Art {
   using Batch = art::Batch<Key>;
   static constexpr std::string_view kName = "art";
   static constexpr bool kOrdered = true;
-  static constexpr bool kLatchFreeReaders = true;   // why: node.h and scan.h
+  static constexpr bool kLatchFreeReaders = true;  // why: node.h and scan.h
 
   Art() = default;
   Art(const Art&) = delete;
@@ -65,8 +66,8 @@ class Art {
     return true;
   }
 
-  /// Whether the pair is new (insert, upsert) or was there (update). An insert of a present key and an update of an absent
-  /// one change nothing and answer false.
+  /// Whether the pair is new (insert, upsert) or was there (update). An insert of a present key and an update of an
+  /// absent one change nothing and answer false.
   template <class Tx>
   [[gnu::always_inline]] Attempt<bool> put_in(Tx& tx, const Key& key, u64 value, Put how) {
     ReaderOf<Tx> parent = tx.enter(root()), at;
@@ -124,8 +125,8 @@ class Art {
     return true;
   }
 
-  /// Collects the next pairs of a scan into `batch` (cleared first): the smallest keys from `from` on, or after it. At least
-  /// one if there is one; true. Strict in order, and complete up to the last of them (scan.h).
+  /// Collects the next pairs of a scan into `batch` (cleared first): the smallest keys from `from` on, or after it. At
+  /// least one if there is one; true. Strict in order, and complete up to the last of them (scan.h).
   template <class Tx>
   Attempt<bool> gather_in(Tx& tx, const Key& from, bool after, std::size_t wanted, Batch& batch) const {
     return Scan::gather(tx, root(), from, after, wanted, batch);
@@ -176,7 +177,7 @@ class Art {
   using Entry = art::Entry;
   using Kind = art::Kind;
 
-  static constexpr u32 kNobody = 256;   // "all but no byte"
+  static constexpr u32 kNobody = 256;  // "all but no byte"
 
   Node* root() const { return const_cast<Node256*>(&root_); }
 
@@ -212,7 +213,7 @@ class Art {
     const Child leaf = make_leaf(tx, key, value);
     if (!leaf) return kNoMemory;
     if (!tx.upgrade(at)) return kRestart;
-    Node::replace(way.slot, leaf.word());   // all that adding a child to a Node256 is
+    Node::replace(way.slot, leaf.word());  // all that adding a child to a Node256 is
     return true;
   }
 
@@ -256,7 +257,8 @@ class Art {
   }
 
   template <class Tx, class Reader>
-  [[gnu::always_inline]] Attempt<bool> put_in_leaf(Tx& tx, Reader at, const Way& way, const Key& key, u64 value, Put how) {
+  [[gnu::always_inline]] Attempt<bool> put_in_leaf(Tx& tx, Reader at, const Way& way, const Key& key, u64 value,
+                                                   Put how) {
     const Child child(way.word);
     Leaf* const leaf = child.template as_leaf<Leaf>();
     if (!at.follow(leaf)) return kRestart;
@@ -273,7 +275,7 @@ class Art {
       static_assert(Leaf::room(1) > 1 && Leaf::room(3) > 3);
       if (pairs == 2) return grow_leaf<2>(tx, at, way, key, value);
       if (!tx.upgrade(at)) return kRestart;
-      leaf->append(pairs, key, value);   // before the word that says it is there
+      leaf->append(pairs, key, value);  // before the word that says it is there
       Node::replace(way.slot, child.with_next_place().word());
     }
     return true;
@@ -306,11 +308,11 @@ class Art {
       return branch_at(tx, key, value, level);
     }
     all.add(key, value);
-    u32 bytes = 0;   // different ones at the level
+    u32 bytes = 0;  // different ones at the level
     for (u32 i = 0; i < all.size(); ++i) bytes += first_with_byte(all, level, i) == i;
     Node* const node = make_node(tx, art::kind_for(bytes), Path(key, level));
     if (node == nullptr) return kNoMemory;
-    bool kept = false;   // the old leaf, whole, beside the new key's
+    bool kept = false;  // the old leaf, whole, beside the new key's
     for (u32 i = 0; i < all.size(); ++i) {
       if (first_with_byte(all, level, i) != i) continue;
       const u8 byte = all.key(i)[level];
@@ -355,19 +357,19 @@ class Art {
       const Attempt<Key> below = any_key(at);
       if (!below) return below.failure();
       const u32 shared = common_prefix(*below, key);
-      if (shared >= at->level()) return kRestart;   // the leaf is not of the moment at which the path was compared
+      if (shared >= at->level()) return kRestart;  // the leaf is not of the moment at which the path was compared
       return branch_at(tx, key, value, shared);
     }
   }
 
-  /// The same where only a leaf told that the key leaves the tree's path after `shared` bytes: perhaps far above the node
-  /// that was come to, so the way is gone again, down to the edge that spans the byte.
+  /// The same where only a leaf told that the key leaves the tree's path after `shared` bytes: perhaps far above the
+  /// node that was come to, so the way is gone again, down to the edge that spans the byte.
   template <class Tx>
   [[gnu::noinline]] Attempt<bool> branch_at(Tx& tx, const Key key, u64 value, u32 shared) {
     auto at = tx.enter(root());
     for (auto parent = at;;) {
       u64 word;
-      if (!at->find(key[at->level()], word)) return kRestart;   // erased meanwhile
+      if (!at->find(key[at->level()], word)) return kRestart;  // erased meanwhile
       const Child child(word);
       if (child.is_leaf()) {
         if (!at.follow(child.template as_leaf<Leaf>())) return kRestart;
@@ -388,7 +390,7 @@ class Art {
 
   template <class Tx, class Reader>
   Attempt<bool> insert_above(Tx& tx, Reader& parent, Child child, const Key& key, u64 value, u32 level, u8 child_byte) {
-    if (level <= parent->level()) return kRestart;   // what was read is not of one moment
+    if (level <= parent->level()) return kRestart;  // what was read is not of one moment
     const Child leaf = make_leaf(tx, key, value);
     if (!leaf) return kNoMemory;
     Node4* const node = tx.template make<Node4>(Path(key, level));

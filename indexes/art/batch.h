@@ -1,6 +1,6 @@
 #pragma once
-// What one step of a scan collects: pairs in order, copied out of the index, so that the caller sees them only after the
-// transaction has confirmed them. Its memory is taken before the scan begins: a body may fill it inside a hardware
+// What one step of a scan collects: pairs in order, copied out of the index, so that the caller sees them only after
+// the transaction has confirmed them. Its memory is taken before the scan begins: a body may fill it inside a hardware
 // transaction. Its size bounds what one transaction reads.
 #include <algorithm>
 #include <array>
@@ -56,7 +56,7 @@ class Batch<U64Key> {
     u64 key, value;
   };
   u32 size_ = 0, wanted_ = kRoom;
-  std::array<Pair, kRoom + 4> pair_;   // the leaf in which it becomes full is taken whole
+  std::array<Pair, kRoom + 4> pair_;  // the leaf in which it becomes full is taken whole
 };
 
 template <>
@@ -116,8 +116,8 @@ class Batch<BytesKey> {
   }
 
  private:
-  static constexpr u32 kBytesEach = 64;   // of a pair, at first
-  static constexpr int kEscape = 1;       // text holds none: it is spelled as it is
+  static constexpr u32 kBytesEach = 64;  // of a pair, at first
+  static constexpr int kEscape = 1;      // text holds none: it is spelled as it is
   struct Pair {
     u32 at, bytes;
     u64 value;

@@ -6,9 +6,8 @@
 //
 // A place is a quarter of a line, 16 bytes. A leaf begins at the lowest of its places and has a pair in each; the other
 // places of its line are its own for pairs to come, another leaf's, or free. So a leaf has no header (four pairs fill a
-// line), storing one word in the parent publishes a pair that was appended, and a reader may search the whole line before
-// it knows which places count.
-// (A leaf of a byte string has one place, where it begins, whatever its length.)
+// line), storing one word in the parent publishes a pair that was appended, and a reader may search the whole line
+// before it knows which places count. (A leaf of a byte string has one place, where it begins, whatever its length.)
 #include <bit>
 
 #include "src/base/types.h"
@@ -25,7 +24,7 @@ class Child {
   /// `at` is aligned to what the leaf takes, so its places are within one line.
   static Child leaf(const void* at, u32 pairs) {
     const u64 address = reinterpret_cast<u64>(at);
-    const u64 first = pairs > kMaxPairs / 2 ? 0 : address % kLineBytes / kPlaceBytes;   // more than half: a whole line
+    const u64 first = pairs > kMaxPairs / 2 ? 0 : address % kLineBytes / kPlaceBytes;  // more than half: a whole line
     const u64 places = ((u64{1} << pairs) - 1) << first;
     return Child((address & ~(u64{kLineBytes} - 1)) | places << 1 | 1);
   }

@@ -10,8 +10,8 @@
 
 namespace latchlab::art {
 
-/// How the way of a key ends. kFreeSlot: at none, in a Node256 of the run; kChanged: restart; kFurther: not here, but at a
-/// node that was not looked at.
+/// How the way of a key ends. kFreeSlot: at none, in a Node256 of the run; kChanged: restart; kFurther: not here, but
+/// at a node that was not looked at.
 enum class End : u8 { kNone, kFreeSlot, kValue, kLeaf, kPathDiffers, kChanged, kFurther };
 
 template <class Layout, class Key>
@@ -25,22 +25,23 @@ class Descent {
   template <class Tx>
   using ReaderOf = typename Tx::template Reader<Node>;
 
-  static constexpr u32 kUnrolled = 4;   // levels that are guessed to be Node256: all four are so from some 10^9 keys on
+  static constexpr u32 kUnrolled = 4;  // levels that are guessed to be Node256: all four are so from some 10^9 keys on
   /// Fixed-size keys are short enough for a path to hold them whole: nothing is ever skipped.
   static constexpr bool kMaySkip = Key::kFixedSize == 0;
 
   struct Way {
-    const Slot* slot = nullptr;   // of kValue, kLeaf, kFreeSlot
-    u64 word = 0;                 // in it
-    bool skipped = false;         // compressed bytes that only a leaf knows were not compared
+    const Slot* slot = nullptr;  // of kValue, kLeaf, kFreeSlot
+    u64 word = 0;                // in it
+    bool skipped = false;        // compressed bytes that only a leaf knows were not compared
   };
 
   /// Where the key's way ends: at a slot without a word, a value or a leaf in the slot of `at`, or because `at`, below
-  /// `parent`, has another path. The level of a node is guessed from the depth that was come to and compared rather than
-  /// loaded, so that the slot's line is fetched without waiting for the header's. `parent` begins as a reader of the root, or
-  /// is std::ignore for who does not ask for it.
+  /// `parent`, has another path. The level of a node is guessed from the depth that was come to and compared rather
+  /// than loaded, so that the slot's line is fetched without waiting for the header's. `parent` begins as a reader of
+  /// the root, or is std::ignore for who does not ask for it.
   template <class Tx, class Parent>
-  [[gnu::always_inline]] static End descend(Tx& tx, Node* root, const Key& key, Parent& parent, ReaderOf<Tx>& at, Way& way) {
+  [[gnu::always_inline]] static End descend(Tx& tx, Node* root, const Key& key, Parent& parent, ReaderOf<Tx>& at,
+                                            Way& way) {
     u32 depth = 0;
     if constexpr (Key::kFixedSize != 0) {
       if (const End end = descend_256<0>(tx, root, key, parent, at, way, depth); end != End::kFurther) return end;
@@ -54,8 +55,8 @@ class Descent {
     }
   }
 
-  /// What `at`, a node below `depth` bytes of the key's way, has for the key. kFurther: the node that way.word leads to.
-  /// `depth` becomes its level.
+  /// What `at`, a node below `depth` bytes of the key's way, has for the key. kFurther: the node that way.word leads
+  /// to. `depth` becomes its level.
   template <class Reader>
   [[gnu::always_inline]] static End look(const Reader& at, const Key& key, u32& depth, Way& way) {
     if (at->level() != opaque(depth)) [[unlikely]] {
@@ -73,7 +74,8 @@ class Descent {
 
   /// What the end of a key's way says about it.
   template <class Tx, class Reader>
-  [[gnu::always_inline]] static Attempt<Found> answer(Tx& tx, End end, const Key& key, const Reader& at, const Way& way) {
+  [[gnu::always_inline]] static Attempt<Found> answer(Tx& tx, End end, const Key& key, const Reader& at,
+                                                      const Way& way) {
     if (end == End::kLeaf) {
       const auto* const value = Leaf::find(Child(way.word), key);
       if (value == nullptr) return tx.confirm(Found(), at);
@@ -84,8 +86,8 @@ class Descent {
     return tx.confirm(Found(), at);
   }
 
-  /// What a node of the run of Node256 with which a tree begins has for the key: the one at kDepth, which is `at`, or the root,
-  /// which is not entered unless the way ends there. kFurther: the node that way.word leads to.
+  /// What a node of the run of Node256 with which a tree begins has for the key: the one at kDepth, which is `at`, or
+  /// the root, which is not entered unless the way ends there. kFurther: the node that way.word leads to.
   template <u32 kDepth, class Tx>
   [[gnu::always_inline]] static End look_256(Tx& tx, Node* root, const Key& key, ReaderOf<Tx>& at, Way& way) {
     way.slot = (kDepth == 0 ? root : at.node())->slot_in_256(key[kDepth]);
@@ -99,8 +101,8 @@ class Descent {
     return child ? End::kLeaf : End::kFreeSlot;
   }
 
-  /// Goes on to that node, at kDepth, and says whether it is in the run. The root is never replaced, so its slot alone proves
-  /// the first step.
+  /// Goes on to that node, at kDepth, and says whether it is in the run. The root is never replaced, so its slot alone
+  /// proves the first step.
   template <u32 kDepth, class Tx>
   [[gnu::always_inline]] static Arrival go_on_256(Tx& tx, ReaderOf<Tx>& at, const Way& way) {
     constexpr u8 kGuess = Path::tag_of(Kind::k256, kDepth);
@@ -110,18 +112,19 @@ class Descent {
   }
 
  private:
-  /// The run of Node256, one on each level, with which a tree begins (the root is one); unrolled, so that levels and shifts
-  /// are constants. The fewer instructions a lookup has, the more lookups' cache misses overlap. kFurther: the way goes on at
-  /// `depth`.
+  /// The run of Node256, one on each level, with which a tree begins (the root is one); unrolled, so that levels and
+  /// shifts are constants. The fewer instructions a lookup has, the more lookups' cache misses overlap. kFurther: the
+  /// way goes on at `depth`.
   template <u32 kDepth, class Tx, class Parent>
-  [[gnu::always_inline]] static End descend_256(Tx& tx, Node* root, const Key& key, Parent& parent, ReaderOf<Tx>& at, Way& way,
-                                                   u32& depth) {
+  [[gnu::always_inline]] static End descend_256(Tx& tx, Node* root, const Key& key, Parent& parent, ReaderOf<Tx>& at,
+                                                Way& way, u32& depth) {
     if (const End end = look_256<kDepth>(tx, root, key, at, way); end != End::kFurther) return end;
     if constexpr (kDepth != 0) parent = at;
     const Arrival arrival = go_on_256<kDepth + 1>(tx, at, way);
     if (arrival == Arrival::kChanged) return End::kChanged;
     if constexpr (kDepth + 1 < kUnrolled) {
-      if (arrival == Arrival::kGuessed) [[likely]] return descend_256<kDepth + 1>(tx, root, key, parent, at, way, depth);
+      if (arrival == Arrival::kGuessed) [[likely]]
+        return descend_256<kDepth + 1>(tx, root, key, parent, at, way, depth);
     }
     depth = kDepth + 1;
     return End::kFurther;

@@ -8,7 +8,7 @@ namespace latchlab::art {
 template <class Key>
 class Group {
  public:
-  static constexpr u32 kMax = Child::kMaxPairs + 1;   ///< a full leaf and one more
+  static constexpr u32 kMax = Child::kMaxPairs + 1;  ///< a full leaf and one more
 
   void add(const Key& key, u64 value) {
     key_[size_] = key;
@@ -32,7 +32,7 @@ class Group {
 
  private:
   Key key_[kMax];
-  u64 value_[kMax] = {};   // g++ does not see that no group is read before a pair is added, and warns
+  u64 value_[kMax] = {};  // g++ does not see that no group is read before a pair is added, and warns
   u32 size_ = 0;
 };
 

@@ -4,11 +4,12 @@
 //   u64 keys      | key value | key value | key value | key value |      32 or 64 bytes, within one line
 //   byte strings  | value | bytes of the key | the key, spelled |        one pair, any length
 //
-// A leaf has no latch: its node guards it. A place for a pair is written once, before the slot's word says that it holds
-// one; erasing copies. So a reader with an older word sees fewer pairs and never a different one in the same place. Only
-// values change in place, each by one store. Several pairs a leaf save the nodes that would tell them apart: at 16 M
-// random keys a third of the slots of the lowest level hold two or more. The first leaf has room for a second pair: six
-// bytes a key more than with leaves of 16, and 7 % more inserts a second, since a quarter of them then copy nothing.
+// A leaf has no latch: its node guards it. A place for a pair is written once, before the slot's word says that it
+// holds one; erasing copies. So a reader with an older word sees fewer pairs and never a different one in the same
+// place. Only values change in place, each by one store. Several pairs a leaf save the nodes that would tell them
+// apart: at 16 M random keys a third of the slots of the lowest level hold two or more. The first leaf has room for a
+// second pair: six bytes a key more than with leaves of 16, and 7 % more inserts a second, since a quarter of them then
+// copy nothing.
 #include <bit>
 #include <cstring>
 #include <new>
@@ -68,9 +69,10 @@ class Leaf<Layout, U64Key> {
     pair_[i].key.store(key.raw());
   }
 
-  /// The value of the key's pair, or null. Without a branch on the number of pairs, which would be mispredicted as often
-  /// as not and hold back the next lookup until this leaf's line has come. And with few instructions: those that wait for
-  /// the line limit how far ahead the processor looks (measured: the fewer they are, the more lookups a second).
+  /// The value of the key's pair, or null. Without a branch on the number of pairs, which would be mispredicted as
+  /// often as not and hold back the next lookup until this leaf's line has come. And with few instructions: those that
+  /// wait for the line limit how far ahead the processor looks (measured: the fewer they are, the more lookups a
+  /// second).
   static Cell* find(Child child, U64Key key) {
     Pair* const line = static_cast<Pair*>(child.line());
     u32 equal = 0;
@@ -97,7 +99,7 @@ class Leaf<Layout, U64Key> {
   }
 
   union {
-    Pair pair_[1];   // room(pairs) of them
+    Pair pair_[1];  // room(pairs) of them
   };
 };
 
@@ -128,7 +130,7 @@ class Leaf<Layout, BytesKey> {
   const u8* data() const { return reinterpret_cast<const u8*>(this) + kHeader; }
 
   Cell value_;
-  const u32 size_;   // fixed, like the key that follows
+  const u32 size_;  // fixed, like the key that follows
 };
 
 }  // namespace latchlab::art

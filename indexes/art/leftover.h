@@ -1,6 +1,6 @@
 #pragma once
-// The one or two children that a node keeps when another is taken out of it, and what can take the node's place: its last
-// child, or one leaf with the pairs of all that is left.
+// The one or two children that a node keeps when another is taken out of it, and what can take the node's place: its
+// last child, or one leaf with the pairs of all that is left.
 #include "indexes/art/child.h"
 #include "indexes/art/group.h"
 #include "indexes/art/leaf.h"
@@ -22,7 +22,7 @@ class Leftover {
     Entry entry;
     for (u32 byte = 0; node.next(byte, entry); byte = entry.byte + 1u) {
       if (entry.byte == but) continue;
-      if (children_ == kMaxChildren) return;   // not of one moment: the upgrade will fail
+      if (children_ == kMaxChildren) return;  // not of one moment: the upgrade will fail
       child_[children_++] = entry.word;
       if (values_) {
         if constexpr (Key::kFixedSize != 0) pairs_.add(node.path().with_last(entry.byte), entry.word);

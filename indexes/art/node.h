@@ -8,9 +8,9 @@
 //   Node256     | header | present 256 bits | slot x 256                       one line of header, then slots
 //
 // A slot holds the word of a Child. In a node at the last byte of fixed-size keys the path and the byte spell the whole
-// key, so a slot holds the value itself: no leaf (8.3 bytes a dense key). Any 64-bit value is legal, so presence is kept
-// beside the slots. The slots of a Node256 that hold nothing are 0, so a find asks its present bits, kept where there are
-// values, for the value 0 alone.
+// key, so a slot holds the value itself: no leaf (8.3 bytes a dense key). Any 64-bit value is legal, so presence is
+// kept beside the slots. The slots of a Node256 that hold nothing are 0, so a find asks its present bits, kept where
+// there are values, for the value 0 alone.
 //
 // What readers without any latch (rowex) rely on, and every other reader may:
 //   - a slot is used for one byte in the life of its node; adding appends, and erasing frees no slot;
@@ -19,14 +19,14 @@
 //   - what is packed again is a copy in a new node.
 // In a Node256 of values the value 0 alone is told by two cells, its slot and its present bit. A reader without a latch
 // that sees the slot 0 and the bit set looks at both between two equal versions of the node, and only there it may wait
-// for a writer. For every other value it goes by the slot, in a find and in a scan alike, or one of them would miss what
-// the other has found:
+// for a writer. For every other value it goes by the slot, in a find and in a scan alike, or one of them would miss
+// what the other has found:
 //
 //   insert v   slot v (there), bit        insert 0   bit (there)            update v to 0, 0 to v   slot
 //   erase v    slot 0 (gone), bit         erase 0    bit (gone)
 //
-// Between the two stores of an erase the slot is 0 and the bit set, and the reader waits. Were the bit cleared first, who
-// has seen the slot 0 of a value before and then no bit would call a key absent whose slot is not 0 yet.
+// Between the two stores of an erase the slot is 0 and the bit set, and the reader waits. Were the bit cleared first,
+// who has seen the slot 0 of a value before and then no bit would call a key absent whose slot is not 0 yet.
 #include <bit>
 
 #include "indexes/art/child.h"
@@ -85,7 +85,8 @@ class Node {
   }
   /// The same for a node that was seen to be at this level, which need not be looked up again.
   [[gnu::always_inline]] const Cell64* find_at(u32 level, u8 byte, u64& word) const {
-    if (kind() == Kind::k256) [[likely]] return static_cast<const Node256<Layout, Key>&>(*this).find_at(level, byte, word);
+    if (kind() == Kind::k256) [[likely]]
+      return static_cast<const Node256<Layout, Key>&>(*this).find_at(level, byte, word);
     return find(byte, word);
   }
   /// The slot of `byte` in a node that was seen to be a Node256 of children; its word is 0 if there is none.
@@ -112,8 +113,8 @@ class Node {
   u32 children() const {
     return visit([&](auto& node) { return node.children(); });
   }
-  /// How many children are left when that of `byte` goes. Of a Node256 of children they are counted only when it is the last
-  /// in its line of slots, and are otherwise said to be many.
+  /// How many children are left when that of `byte` goes. Of a Node256 of children they are counted only when it is the
+  /// last in its line of slots, and are otherwise said to be many.
   u32 left_without(u8 byte) const {
     return visit([&](auto& node) { return node.left_without(byte); });
   }
@@ -150,7 +151,8 @@ class Node {
   template <class F>
   [[gnu::always_inline]] decltype(auto) visit(F&& f) const {
     // Most levels of a large tree are Node256, and a lookup asks for the kind on every level.
-    if (kind() == Kind::k256) [[likely]] return f(static_cast<const Node256<Layout, Key>&>(*this));
+    if (kind() == Kind::k256) [[likely]]
+      return f(static_cast<const Node256<Layout, Key>&>(*this));
     switch (kind()) {
       case Kind::k4: return f(static_cast<const Node4<Layout, Key>&>(*this));
       case Kind::k16: return f(static_cast<const Node16<Layout, Key>&>(*this));
@@ -182,7 +184,7 @@ class Node {
   const Path<Key> path_;
 
  protected:
-  Cell32 state_{0};   // Node4, Node16: live bits and used slots; Node48: children and used slots
+  Cell32 state_{0};  // Node4, Node16: live bits and used slots; Node48: children and used slots
 };
 
 /// Live bits in the low half of a state, used slots above.
@@ -209,7 +211,7 @@ class alignas(kLineBytes) Node4 : public Node<Layout, Key> {
     const u32 live = occupancy().live, keys = keys_.load();
     const u32 candidates = at_least_bytes4(keys, static_cast<u8>(byte)) & live;
     if (candidates == 0) return false;
-    u32 best = ~0u;   // the key above its slot; without branches, which would be mispredicted
+    u32 best = ~0u;  // the key above its slot; without branches, which would be mispredicted
 #pragma GCC unroll 4
     for (u32 slot = 0; slot < 4; ++slot) {
       const u32 none = (candidates >> slot & 1) - 1;
@@ -221,7 +223,7 @@ class alignas(kLineBytes) Node4 : public Node<Layout, Key> {
   [[gnu::always_inline]] void prefetch_children() const { this->prefetch_words(slot_, occupancy().used); }
   template <class F>
   void for_each(F&& f) const {
-    u32 live = occupancy().live;   // first: it was stored last
+    u32 live = occupancy().live;  // first: it was stored last
     const u32 keys = keys_.load();
     for (; live != 0; live &= live - 1) {
       const u32 slot = static_cast<u32>(std::countr_zero(live));
@@ -267,10 +269,10 @@ class alignas(kLineBytes) Node16 : public Node<Layout, Key> {
   }
   bool next(u32 byte, Entry& entry) const {
     if (byte > 255) return false;
-    u32 candidates = occupancy().live;   // first: it was stored last
+    u32 candidates = occupancy().live;  // first: it was stored last
     candidates &= keys_.load_all().at_least(static_cast<u8>(byte));
     if (candidates == 0) return false;
-    u32 best = ~0u;   // the key above its slot
+    u32 best = ~0u;  // the key above its slot
     for (; candidates != 0; candidates &= candidates - 1) {
       const u32 slot = static_cast<u32>(std::countr_zero(candidates));
       best = std::min(best, u32{keys_.load(slot)} << 4 | slot);
@@ -281,7 +283,7 @@ class alignas(kLineBytes) Node16 : public Node<Layout, Key> {
   [[gnu::always_inline]] void prefetch_children() const { this->prefetch_words(slot_, occupancy().used); }
   template <class F>
   void for_each(F&& f) const {
-    u32 live = occupancy().live;   // first: it was stored last
+    u32 live = occupancy().live;  // first: it was stored last
     for (; live != 0; live &= live - 1) {
       const u32 slot = static_cast<u32>(std::countr_zero(live));
       f(keys_.load(slot), slot_[slot].load());
@@ -305,7 +307,7 @@ class alignas(kLineBytes) Node16 : public Node<Layout, Key> {
  private:
   Occupancy occupancy() const { return Occupancy::of(this->state_.load()); }
   u32 live_slot(u8 byte) const {
-    const u32 live = occupancy().live;   // first: it was stored last
+    const u32 live = occupancy().live;  // first: it was stored last
     return keys_.load_all().equal_to(byte) & live;
   }
 
@@ -334,7 +336,7 @@ class alignas(kLineBytes) Node48 : public Node<Layout, Key> {
   [[gnu::always_inline]] void prefetch_children() const { this->prefetch_words(slot_, used()); }
   template <class F>
   void for_each(F&& f) const {
-    u8 bytes[256];   // of the slots, gathered without a branch: every fifth or so would be mispredicted
+    u8 bytes[256];  // of the slots, gathered without a branch: every fifth or so would be mispredicted
     u32 found = 0;
     for (u32 byte = 0; byte < 256; ++byte) {
       bytes[found] = static_cast<u8>(byte);
@@ -376,19 +378,20 @@ class alignas(kLineBytes) Node256 : public Node<Layout, Key> {
   explicit Node256(const Path<Key>& path) : Node<Layout, Key>(Kind::k256, path) {}
 
   const auto* slot(u8 byte) const {
-    const auto* const slots = slot_;   // g++ adds a member's offset to the index of an atomic load by an instruction
+    const auto* const slots = slot_;  // g++ adds a member's offset to the index of an atomic load by an instruction
     return &slots[byte];
   }
   const auto* find(u8 byte, u64& word) const { return find_at(this->level(), byte, word); }
   const typename Node<Layout, Key>::Cell64* find_at(u32 level, u8 byte, u64& word) const {
     const auto* const at = slot(byte);
     word = at->load();
-    if (word != 0) [[likely]] return at;
+    if (word != 0) [[likely]]
+      return at;
     if (!this->holds_values(level) || !present(byte)) return nullptr;
     if constexpr (Layout::kLatchFreeReaders) {
       if (!Bugs::kDropProofOfZero) return proved(byte, word);
     }
-    return this->loaded(*at, word);   // once more: the value was stored before its bit, and may be 0
+    return this->loaded(*at, word);  // once more: the value was stored before its bit, and may be 0
   }
   bool next(u32 byte, Entry& entry) const {
     const u32 level = this->level();
@@ -416,8 +419,8 @@ class alignas(kLineBytes) Node256 : public Node<Layout, Key> {
       if (find(static_cast<u8>(byte), word)) f(static_cast<u8>(byte), word);
     }
   }
-  // Counted and not kept: adding and erasing a child write its slot and no header, which every lookup reads (a policy with a
-  // latch in every node writes that).
+  // Counted and not kept: adding and erasing a child write its slot and no header, which every lookup reads (a policy
+  // with a latch in every node writes that).
   u32 children() const {
     u32 children = 0;
     if (this->holds_values()) {
@@ -435,7 +438,7 @@ class alignas(kLineBytes) Node256 : public Node<Layout, Key> {
     }
     return children() - 1;
   }
-  bool full() const { return false; }   // adding is only for an absent byte
+  bool full() const { return false; }  // adding is only for an absent byte
   void add(u8 byte, u64 word) {
     slot_[byte].store(word);
     if (this->holds_values()) flip_present(byte);
@@ -449,10 +452,10 @@ class alignas(kLineBytes) Node256 : public Node<Layout, Key> {
   }
 
  private:
-  /// The slot of a byte whose slot was read as 0 and whose present bit as set, which may be of two moments: both of one,
-  /// at which nobody was changing the node. Not for who holds its latch.
+  /// The slot of a byte whose slot was read as 0 and whose present bit as set, which may be of two moments: both of
+  /// one, at which nobody was changing the node. Not for who holds its latch.
   [[gnu::noinline, gnu::cold]] const typename Node<Layout, Key>::Cell64* proved(u8 byte, u64& word) const {
-    for (;;) {   // once for each writer that comes in between
+    for (;;) {  // once for each writer that comes in between
       const u64 version = this->latch.version();
       word = slot_[byte].load();
       const bool there = word != 0 || present(byte);
@@ -460,9 +463,7 @@ class alignas(kLineBytes) Node256 : public Node<Layout, Key> {
     }
   }
   bool present(u8 byte) const { return (present_[byte / 64].load() >> (byte % 64) & 1) != 0; }
-  void flip_present(u8 byte) {
-    present_[byte / 64].store(present_[byte / 64].load() ^ u64{1} << (byte % 64));
-  }
+  void flip_present(u8 byte) { present_[byte / 64].store(present_[byte / 64].load() ^ u64{1} << (byte % 64)); }
 
   typename Node<Layout, Key>::Cell64 present_[4]{};
   alignas(kLineBytes) typename Node<Layout, Key>::Cell64 slot_[256]{};

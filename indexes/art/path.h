@@ -1,10 +1,10 @@
 #pragma once
 // The path of an ART node: the key bytes from the root down to the byte that the node branches on (its level).
 //
-// A path is fixed for the life of its node. It holds the whole path (u64 keys) or its last four bytes (byte strings), not
-// the part since the parent, so it does not change when a node is put above its node (prefix split) or taken away (merge):
-// both replace one pointer in the parent and touch nothing else. A reader compares where it is with the level; where the
-// two agree nothing was compressed and there is nothing to compare.
+// A path is fixed for the life of its node. It holds the whole path (u64 keys) or its last four bytes (byte strings),
+// not the part since the parent, so it does not change when a node is put above its node (prefix split) or taken away
+// (merge): both replace one pointer in the parent and touch nothing else. A reader compares where it is with the level;
+// where the two agree nothing was compressed and there is nothing to compare.
 //
 //   U64Path     | 7 bytes of path, most significant first | kind 3, level 4, 0 |
 //   BytesPath   | kind, level: 4 and 28 bits | path[level-1] .. path[level-4] |
@@ -21,7 +21,7 @@ enum class Kind : u8 { k4, k16, k48, k256 };
 
 class U64Path {
  public:
-  static constexpr u32 kStored = 7;   ///< trailing bytes of the path that matches() compares
+  static constexpr u32 kStored = 7;  ///< trailing bytes of the path that matches() compares
 
   U64Path(U64Key key, u32 level) : word_((key.raw() & ~u64{0xff}) | level << 1) {}
   U64Path(const U64Path& path, Kind kind) : word_((path.word_ & ~u64{0xe0}) | static_cast<u64>(kind) << 5) {}
@@ -48,15 +48,13 @@ static_assert(sizeof(U64Path) == 8, "level and path change hands in one word");
 
 class BytesPath {
  public:
-  static constexpr u32 kStored = 4;   ///< trailing bytes of the path that matches() compares; only a leaf has the rest
+  static constexpr u32 kStored = 4;  ///< trailing bytes of the path that matches() compares; only a leaf has the rest
 
   BytesPath(const BytesKey& key, u32 level) : word_(level) {
     for (u32 i = 0; i < kStored; ++i) last_[i] = i < level ? key[level - 1 - i] : u8{0};
   }
 
-  BytesPath(const BytesPath& path, Kind kind) : BytesPath(path) {
-    word_ = static_cast<u32>(kind) << 28 | path.level();
-  }
+  BytesPath(const BytesPath& path, Kind kind) : BytesPath(path) { word_ = static_cast<u32>(kind) << 28 | path.level(); }
 
   u32 level() const { return word_ & 0xfffffff; }
   Kind kind() const { return static_cast<Kind>(word_ >> 28); }
@@ -74,7 +72,7 @@ class BytesPath {
 
  private:
   u32 word_;
-  u8 last_[kStored];   // nearest first
+  u8 last_[kStored];  // nearest first
 };
 static_assert(sizeof(BytesPath) == 8, "level and path change hands in one word");
 

@@ -1,5 +1,5 @@
-// ART under adaptive on the race finder. A fifth of the transactions is told to abort with any status, so that scouts run
-// beside transactions, fallbacks and each other.
+// ART under adaptive on the race finder. A fifth of the transactions is told to abort with any status, so that scouts
+// run beside transactions, fallbacks and each other.
 #include "indexes/art/art.h"
 #include "indexes/art/race_mixes_test.h"
 #include "sync/adaptive.h"
@@ -17,7 +17,8 @@ TEST_CASE("Races: ART's large nodes under adaptive", "[race]") {
 }
 
 TEST_CASE("Races: ART's scans under adaptive, across batches", "[race]") {
-  explore<Synchronized<ArtInSmallBatches, Tiny<Adaptive<Simulated>>, U64Key>>(scan_mixes(), "adaptive", {.abort_rate = 0.2});
+  explore<Synchronized<ArtInSmallBatches, Tiny<Adaptive<Simulated>>, U64Key>>(scan_mixes(), "adaptive",
+                                                                              {.abort_rate = 0.2});
 }
 
 TEST_CASE("Races: ART under adaptive with strings", "[race]") {

@@ -22,7 +22,8 @@ TEST_CASE("Races: ART's scans under hybrid, across batches", "[race]") {
 }
 
 TEST_CASE("Races: ART under hybrid that descends with suspended loads", "[race]") {
-  explore<Synchronized<Art, Tiny<Hybrid<Simulated>>, U64Key>>(number_mixes(), "hybrid:1,suspend=1", {.abort_rate = 0.2});
+  explore<Synchronized<Art, Tiny<Hybrid<Simulated>>, U64Key>>(number_mixes(), "hybrid:1,suspend=1",
+                                                              {.abort_rate = 0.2});
 }
 
 TEST_CASE("Races: ART under hybrid with strings", "[race]") {

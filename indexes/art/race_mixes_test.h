@@ -89,11 +89,7 @@ inline std::vector<RaceMix<u64>> number_mixes() {
        {four[0], four[1], four[2], four[3]},
        {3, 2, 2, 1, 6, 0}},
       {"values", values, {values[2]}, {values[0], values[1], values[3], values[2]}, {3, 3, 2, 2, 4, 1}},
-      {"update beside copy",
-       {leaf[0], leaf[1]},
-       {},
-       {leaf[0], leaf[1], leaf[2], leaf[3]},
-       {2, 3, 4, 3, 3, 0}},
+      {"update beside copy", {leaf[0], leaf[1]}, {}, {leaf[0], leaf[1], leaf[2], leaf[3]}, {2, 3, 4, 3, 3, 0}},
       {"scan beside changes",
        family,
        {},
@@ -111,8 +107,8 @@ inline std::vector<u64> neighbours(u32 count) {
 
 /// Copies of nodes so large that a schedule takes long: tried under one policy of each transaction class.
 inline std::vector<RaceMix<u64>> large_node_mixes() {
-  // Byte 1's node once had 49 children and keeps 34 of them, the first and the last alone in their lines of slots: without
-  // either of them it becomes a Node48.
+  // Byte 1's node once had 49 children and keeps 34 of them, the first and the last alone in their lines of slots:
+  // without either of them it becomes a Node48.
   const std::vector<u64> some = children(49);
   // A Node16 whose slots are all used and five of them erased: one more key, and it is packed.
   const std::vector<u64> gaps = children(16);
@@ -181,26 +177,14 @@ inline std::vector<RaceMix<u64>> scan_mixes() {
        {},
        {full[0], full[1], full[7], spelled({1, 5}), spelled({1, 25}), spelled({1, 35}), spelled({1, 50})},
        {1, 5, 1, 1, 2, 5}},
-      {"scan beside merge",
-       full,
-       {},
-       {full[0], full[1], full[2], full[3], full[7], full[8]},
-       {1, 2, 1, 1, 6, 5}},
-      {"scan beside shrinkage above",
-       wide,
-       {},
-       {wide[1], wide[2], wide[8], wide[13]},
-       {1, 2, 1, 1, 6, 5}},
+      {"scan beside merge", full, {}, {full[0], full[1], full[2], full[3], full[7], full[8]}, {1, 2, 1, 1, 6, 5}},
+      {"scan beside shrinkage above", wide, {}, {wide[1], wide[2], wide[8], wide[13]}, {1, 2, 1, 1, 6, 5}},
       {"scan beside split above",
        wide,
        {},
        {wide[1], wide[2], spelled({1, 4}), spelled({1, 5, 6}), spelled({1, 5, 5, 20, 43, 1})},
        {1, 5, 1, 1, 3, 5}},
-      {"scan beside values",
-       values,
-       {},
-       {values[0], values[1], values[2], values[4], values[6]},
-       {1, 3, 2, 2, 4, 5}},
+      {"scan beside values", values, {}, {values[0], values[1], values[2], values[4], values[6]}, {1, 3, 2, 2, 4, 5}},
   };
 }
 
@@ -216,16 +200,15 @@ class ArtInSmallBatches : public Art<Layout, Key> {
 };
 
 inline std::vector<RaceMix<std::string>> string_mixes() {
-  const std::string path = "abcdefgh";   // twice what a node stores of its path
+  const std::string path = "abcdefgh";  // twice what a node stores of its path
   // All keys share eight bytes, and nodes skip four of them.
   const std::vector<std::string> skipping{path + "1", path + "2", path + "3x", path + "3y"};
   // Between an insert's finding out where the paths part and its going there again, the other keys go and
   // others come.
   constexpr RaceVerb kFind = RaceVerb::kFind, kInsert = RaceVerb::kInsert, kErase = RaceVerb::kErase;
-  static const RaceScript<std::string> leaf_came{
-      {{kInsert, "abXY"}},
-      {{kErase, path + "1"}, {kErase, path + "2"}, {kInsert, "abX"}},
-      {{kFind, "abX"}, {kFind, "abXY"}}};
+  static const RaceScript<std::string> leaf_came{{{kInsert, "abXY"}},
+                                                 {{kErase, path + "1"}, {kErase, path + "2"}, {kInsert, "abX"}},
+                                                 {{kFind, "abX"}, {kFind, "abXY"}}};
   static const RaceScript<std::string> node_came{
       {{kInsert, "abXY"}},
       {{kErase, path + "1"}, {kErase, path + "2"}, {kInsert, "abX1"}, {kInsert, "abX2"}},
@@ -236,18 +219,8 @@ inline std::vector<RaceMix<std::string>> string_mixes() {
        {},
        {path + "1", path + "3x", path + "4", "abX", "abcXefgh1", path},
        {3, 5, 1, 1, 3, 1}},
-      {"one key a prefix of another",
-       {"a", "ab", "abc"},
-       {},
-       {"", "a", "ab", "abc", "abcd"},
-       {3, 4, 1, 1, 4, 1}},
-      {"split beside a leaf that came instead",
-       {path + "1", path + "2"},
-       {},
-       {"abX", "abXY"},
-       {},
-       0,
-       &leaf_came},
+      {"one key a prefix of another", {"a", "ab", "abc"}, {}, {"", "a", "ab", "abc", "abcd"}, {3, 4, 1, 1, 4, 1}},
+      {"split beside a leaf that came instead", {path + "1", path + "2"}, {}, {"abX", "abXY"}, {}, 0, &leaf_came},
       {"split beside a node that came instead",
        {path + "1", path + "2"},
        {},

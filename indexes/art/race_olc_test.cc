@@ -67,8 +67,7 @@ struct StarvedErasures {
       try {
         expect(index.erase(*threads[id], key(id, i)), "a key was not there");
         erased[id] |= 1u << i;
-      } catch (const std::bad_alloc&) {
-      }
+      } catch (const std::bad_alloc&) {}
     }
   }
   std::string check() {
@@ -95,7 +94,8 @@ template <Reclaim kReclaim>
 void explore_starved_erasures() {
   using Scenario = StarvedErasures<kReclaim>;
   // A schedule has about 2000 events. The limit bounds the steps of an erasure, and a wait without end is a deadlock.
-  const RaceReport report = find_races<Scenario>({.schedules = 2000, .fibers = Scenario::kFibers, .event_limit = 20'000});
+  const RaceReport report =
+      find_races<Scenario>({.schedules = 2000, .fibers = Scenario::kFibers, .event_limit = 20'000});
   INFO(word(kReclaim) << ": " << report.str());
   CHECK(report.failures == 0);
 }

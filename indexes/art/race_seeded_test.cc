@@ -1,5 +1,5 @@
-// The race finder finds what it is for: with one step of a protocol (sync/seeded_bugs.h) or of art (seeded_bugs.h) left out it must
-// fail, on the programs that the sound code gets through or on more of their kind (seeded_test.h).
+// The race finder finds what it is for: with one step of a protocol (sync/seeded_bugs.h) or of art (seeded_bugs.h) left
+// out it must fail, on the programs that the sound code gets through or on more of their kind (seeded_test.h).
 
 #include <array>
 #include <optional>
@@ -39,7 +39,8 @@ TEST_CASE("Seeded bugs: a dropped validation, upgrade, unlock or grace period of
   CHECK(caught("drop link", BugsOnRequest::kDropLink, all_mixes<OlcArt>("olc", 0)));
   CHECK(caught("drop upgrade", BugsOnRequest::kDropUpgrade, all_mixes<OlcArt>("olc", 0)));
   // Steps below a Node256 are guessed, and end at a free slot of another.
-  CHECK(caught("drop validation, large", BugsOnRequest::kDropValidation, all_mixes<OlcArt>("olc", 0, large_node_mixes())));
+  CHECK(caught("drop validation, large", BugsOnRequest::kDropValidation,
+               all_mixes<OlcArt>("olc", 0, large_node_mixes())));
   CHECK(caught("drop upgrade, large", BugsOnRequest::kDropUpgrade, all_mixes<OlcArt>("olc", 0, large_node_mixes())));
   CHECK(caught("drop unlock", BugsOnRequest::kDropUnlockAfterFailedUpgrade, all_mixes<OlcArt>("olc", 0)));
   CHECK(caught("drop grace period", BugsOnRequest::kDropGracePeriod, all_mixes<OlcArt>("olc", 0)));
@@ -59,8 +60,7 @@ TEST_CASE("Seeded bugs: a dropped validation, upgrade, unlock or grace period of
   CHECK(caught("stripes: grace period", BugsOnRequest::kDropGracePeriod, all_mixes<StripedArt>("striped:3", 0)));
 }
 
-TEST_CASE("Seeded bugs: a dropped subscription or fallback lock of rtm, and a counter inside, are found",
-          "[race]") {
+TEST_CASE("Seeded bugs: a dropped subscription or fallback lock of rtm, and a counter inside, are found", "[race]") {
   CHECK(caught("drop subscription", BugsOnRequest::kDropSubscription, all_mixes<RtmArt>("rtm:1", 0.2)));
   CHECK(caught("drop fallback lock", BugsOnRequest::kDropFallbackLock, all_mixes<RtmArt>("rtm:1", 0.2)));
   CHECK(caught("count inside", BugsOnRequest::kCountInside, all_mixes<RtmArt>("rtm:1", 0.2)));
@@ -80,20 +80,23 @@ TEST_CASE("Seeded bugs: a dropped subscription, fallback lock or grace period of
 TEST_CASE("Seeded bugs: whatever step of hybrid is dropped is found", "[race]") {
   CHECK(caught("hybrid: upgrade", BugsOnRequest::kDropUpgrade, all_mixes<HybridArt>("hybrid:0", 0.2)));
   CHECK(caught("hybrid: change", BugsOnRequest::kDropChange, all_mixes<HybridArt>("hybrid:0", 0.2)));
-  // With restarts that nobody uses up there are no latches, whose loss is found too: only a transaction's own versions are lost.
+  // With restarts that nobody uses up there are no latches, whose loss is found too: only a transaction's own versions
+  // are lost.
   CHECK(caught("hybrid: its versions", BugsOnRequest::kDropUpgrade, all_mixes<HybridArt>("hybrid:1000000", 0)));
   CHECK(caught("hybrid: its changes", BugsOnRequest::kDropChange, all_mixes<HybridArt>("hybrid:1000000", 0)));
-  CHECK(caught("suspended: versions", BugsOnRequest::kDropUpgrade, all_mixes<HybridArt>("hybrid:1000000,suspend=1", 0)));
+  CHECK(
+      caught("suspended: versions", BugsOnRequest::kDropUpgrade, all_mixes<HybridArt>("hybrid:1000000,suspend=1", 0)));
   // Of steps from a node whose link was not asked; small trees have few.
-  CHECK(caught("hybrid: validation", BugsOnRequest::kDropValidation, all_mixes<HybridArt>("hybrid:0", 0.2, large_node_mixes())));
+  CHECK(caught("hybrid: validation", BugsOnRequest::kDropValidation,
+               all_mixes<HybridArt>("hybrid:0", 0.2, large_node_mixes())));
   CHECK(caught("hybrid: unlock", BugsOnRequest::kDropUnlockAfterFailedUpgrade, all_mixes<HybridArt>("hybrid:0", 0.2)));
   CHECK(caught("hybrid: grace period", BugsOnRequest::kDropGracePeriod, all_mixes<HybridArt>("hybrid:0", 0.2)));
 }
 
 /// One writer adds to a node, replaces and removes, and readers look without any latch, as those of `rowex` do, by find
-/// and by next. Each byte is absent, has its first word, perhaps its second, and may be absent again: who has seen it at
-/// one of these must not see it before that again, whichever way it looks. At the last level words are values, and one of
-/// them 0.
+/// and by next. Each byte is absent, has its first word, perhaps its second, and may be absent again: who has seen it
+/// at one of these must not see it before that again, whichever way it looks. At the last level words are values, and
+/// one of them 0.
 template <class Node, u32 kLevel>
 struct LatchFreeReaders {
   static constexpr bool kValues = kLevel + 1 == U64Key::kFixedSize;
@@ -203,8 +206,7 @@ TEST_CASE("Races: readers without a latch find a child or none in a node that gr
   CHECK(report.failures == 0);
 }
 
-TEST_CASE("Races: readers without a latch find a value or none in a node that grows, and the value 0",
-          "[race]") {
+TEST_CASE("Races: readers without a latch find a value or none in a node that grows, and the value 0", "[race]") {
   const ProgramsReport report = read_without_latch<NoBugs, 7>();
   INFO(report.message);
   CHECK(report.failures == 0);
@@ -221,8 +223,8 @@ struct Goes {
   static constexpr u32 kLooks = 3;
 };
 
-/// A value goes its way in a Node256, and readers look at nothing else, by find and by next. What each sees is the way of the
-/// value, perhaps with gaps: of the value 0 two cells tell.
+/// A value goes its way in a Node256, and readers look at nothing else, by find and by next. What each sees is the way
+/// of the value, perhaps with gaps: of the value 0 two cells tell.
 template <class Bugs, class Way>
 struct OneValueOfMany {
   using Node = art::Node256<LatchFreeLayout<Simulated, Bugs>, U64Key>;
@@ -254,7 +256,7 @@ struct OneValueOfMany {
     node.latch.unlock(version);
   }
   void read() {
-    u32 at = 0;   // on the way, the first place that fits all that was seen
+    u32 at = 0;  // on the way, the first place that fits all that was seen
     for (u32 look = 0; look < Way::kLooks; ++look) {
       art::Entry entry{kByte, 1};
       const bool found = look % 2 == 0 ? node.find(kByte, entry.word) != nullptr : node.next(kByte, entry);

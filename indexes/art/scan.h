@@ -79,7 +79,7 @@ class Trail {
   u32 top_ = 0, size_ = 0;
   bool forgot_ = false;
   union {
-    Place place_[kMost];   // the last size_ before top_, in a ring: readers have no empty state
+    Place place_[kMost];  // the last size_ before top_, in a ring: readers have no empty state
   };
 };
 
@@ -94,8 +94,7 @@ class Scan {
   /// after it; true. None only if there are none. At most `wanted` and what else is in the last one's leaf;
   /// as a rule no fewer, unless the batch is full, but changes beside it or a deep tree may end it early.
   template <class Tx>
-  static Attempt<bool> gather(Tx& tx, Node* root, const Key& from, bool after, std::size_t wanted,
-                              Batch& batch) {
+  static Attempt<bool> gather(Tx& tx, Node* root, const Key& from, bool after, std::size_t wanted, Batch& batch) {
     batch.clear(wanted);
     auto at = tx.enter(root);
     Trail<decltype(at)> trail;
@@ -105,8 +104,9 @@ class Scan {
       Entry entry;
       if (!at->next(byte, entry)) {
         if (!tx.confirm(true, at)) return cut(batch, proven);
-        if (trail.empty()) {   // the end of all keys or, after a pair, of what it remembers
-          if (batch.empty() && trail.forgot()) [[unlikely]] return kRestart;   // its pairs went meanwhile
+        if (trail.empty()) {  // the end of all keys or, after a pair, of what it remembers
+          if (batch.empty() && trail.forgot()) [[unlikely]]
+            return kRestart;  // its pairs went meanwhile
           return true;
         }
         proven = batch.size();
@@ -148,7 +148,7 @@ class Scan {
             bounded = true;
             byte = from[at->level()];
           } else if (*order < 0) {
-            byte = 256;   // all below is smaller: nothing from here on
+            byte = 256;  // all below is smaller: nothing from here on
           }
         }
         continue;

@@ -108,8 +108,17 @@ TEST_CASE("Scan: a way back that is longer than the trail remembers loses nothin
 TEST_CASE("Scan: nodes that skip more of their path than they store are compared whole", "[scan]") {
   const std::string path = "abcdefghijkl";
   const std::vector<std::string> keys{"a", path + "1", path + "2", path + "3x", path + "3y", "z"};
-  const std::vector<std::string> from{"", "aa", "abc", "abcdefghijkk", "abcdefghijkl", "abcdefghijkm",
-                                      "abzdefghijkl2", "abadefghijkl2", path + "2", path + "2a", path + "3x",
+  const std::vector<std::string> from{"",
+                                      "aa",
+                                      "abc",
+                                      "abcdefghijkk",
+                                      "abcdefghijkl",
+                                      "abcdefghijkm",
+                                      "abzdefghijkl2",
+                                      "abadefghijkl2",
+                                      path + "2",
+                                      path + "2a",
+                                      path + "3x",
                                       path + "3z"};
   compare_scans<Synchronized<Art, Olc<Native>, BytesKey>>(keys, from);
 }
@@ -163,7 +172,7 @@ TEST_CASE("Scan: without validation, a trail whose nodes have all lost what they
   std::vector<u64> seen;
   index.scan(me, path + "5", 100, [&](std::string_view, u64 level) { seen.push_back(level); });
   SteppedTx::at_step = nullptr;
-  CHECK(steps > kDeepest);   // it has begun again
+  CHECK(steps > kDeepest);  // it has begun again
   CHECK(seen == std::vector<u64>{3, 2, 1, 0});
   CHECK(me.counters.read_restarts == 1);
 }
@@ -178,7 +187,7 @@ struct PairsOfOneNode {
   PairsOfOneNode() {
     for (u32 i = 0; i < 3; ++i) threads.push_back(index.join());
     for (const u64 key : own()) index.insert(threads[0], key, 0);
-    for (u32 i = 1; i <= 5; ++i) index.insert(threads[0], spelled({1, 20, i}), 0);   // too many for a leaf
+    for (u32 i = 1; i <= 5; ++i) index.insert(threads[0], spelled({1, 20, i}), 0);  // too many for a leaf
   }
   void fiber(u32 id) {
     if (id == 0) {
@@ -189,12 +198,12 @@ struct PairsOfOneNode {
       index.insert(threads[1], spelled({1, 20, 6}), 0);
       index.erase(threads[1], spelled({1, 20, 1}));
     } else {
-      for (const std::size_t limit : {2u, 3u, 10u}) scan(limit);   // ends in the node, below it, behind it
+      for (const std::size_t limit : {2u, 3u, 10u}) scan(limit);  // ends in the node, below it, behind it
     }
   }
   void scan(std::size_t limit) {
     u64 first = 0, previous = 0;
-    u32 run = 0;   // none
+    u32 run = 0;  // none
     const std::vector<u64> mine = own();
     index.scan(threads[2], 0, limit, [&](u64 key, u64 value) {
       if (std::find(mine.begin(), mine.end(), key) == mine.end()) return;
@@ -230,7 +239,7 @@ TEST_CASE("Races: the pairs that a batch takes from one node are of one moment",
 }
 
 TEST_CASE("Races: under rowex they need not be", "[race][scan]") {
-  CHECK(scan_one_node<Tiny<Rowex<Simulated>>>().failures != 0);   // as scan.h says
+  CHECK(scan_one_node<Tiny<Rowex<Simulated>>>().failures != 0);  // as scan.h says
 }
 
 TEST_CASE("Seeded bugs: a scan that does not validate the nodes that it leaves is found", "[race][scan]") {

@@ -1,6 +1,6 @@
 #pragma once
-// Lookups of several keys whose ways go down side by side, a level at a time: what the next level reads of all of them is
-// fetched together, so that a batch waits for memory about as often as one key does.
+// Lookups of several keys whose ways go down side by side, a level at a time: what the next level reads of all of them
+// is fetched together, so that a batch waits for memory about as often as one key does.
 #include <span>
 #include <utility>
 
@@ -29,7 +29,7 @@ class SideBySide {
   }
 
  private:
-  static constexpr u32 kWays = 16;   // about as many lines as a core fetches at once
+  static constexpr u32 kWays = 16;  // about as many lines as a core fetches at once
 
   /// At most kWays keys. Each round takes every way a level further, over lines that the round before has asked for.
   template <class Tx>
@@ -49,7 +49,7 @@ class SideBySide {
       }
       while (ways_ > 0) {
         const u32 round = std::exchange(ways_, 0);
-        for (u32 w = 0; w < round; ++w) {   // looking adds to the places that were left behind
+        for (u32 w = 0; w < round; ++w) {  // looking adds to the places that were left behind
           const u32 i = further_[w];
           if (!at_[i].step_to(Child(word_[i]).template as_node<Node>())) return false;
           ++depth_[i];
@@ -146,7 +146,7 @@ class SideBySide {
     const Key* const keys_;
     Found* const found_;
     typename Descent::template ReaderOf<Tx> at_[kWays];
-    u64 word_[kWays];   // that `at_` has for the key: of a node, or of a leaf
+    u64 word_[kWays];  // that `at_` has for the key: of a node, or of a leaf
     u32 depth_[kWays];
     // Which are in the run, have a node to step to beyond it, and have found their leaf.
     u32 run_[kWays], further_[kWays], at_leaf_[kWays];

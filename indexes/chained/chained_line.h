@@ -1,10 +1,11 @@
 #pragma once
-// `chained_line`: a hash table of chains whose links are cache lines of three pairs each, the first of them the bucket itself
-// (line.h): a lookup reads one line, but where more than three keys share a bucket. Keys are u64. It grows by doubling
-// (indexes/growing/table.h) when there are 2.25 keys a bucket, which leaves between 1.125 and 2.25; it does not shrink.
+// `chained_line`: a hash table of chains whose links are cache lines of three pairs each, the first of them the bucket
+// itself (line.h): a lookup reads one line, but where more than three keys share a bucket. Keys are u64. It grows by
+// doubling (indexes/growing/table.h) when there are 2.25 keys a bucket, which leaves between 1.125 and 2.25; it does
+// not shrink.
 //
-// A bucket's latch guards its chain. Keys come and go in slots, which other keys take over, so whoever reads a pair must
-// prove the bucket: no readers without a latch (rowex).
+// A bucket's latch guards its chain. Keys come and go in slots, which other keys take over, so whoever reads a pair
+// must prove the bucket: no readers without a latch (rowex).
 #include <algorithm>
 #include <array>
 #include <span>
@@ -36,7 +37,7 @@ class ChainedLine {
   using Growth = typename Table::Growth;
   static constexpr std::string_view kName = "chained_line";
   static constexpr bool kOrdered = false;
-  static constexpr bool kBearsScouts = true;   // links lead on and never back
+  static constexpr bool kBearsScouts = true;  // links lead on and never back
 
   ChainedLine() = default;
   ChainedLine(const ChainedLine&) = delete;
@@ -47,7 +48,8 @@ class ChainedLine {
   template <class Tx>
   [[gnu::always_inline]] Attempt<Found> find_in(Tx& tx, const Key& key) const {
     Way<Tx> way(key);
-    if (!arrive(tx, way)) [[unlikely]] return kRestart;
+    if (!arrive(tx, way)) [[unlikely]]
+      return kRestart;
     if (const u32 slot = way.at->pairs.slot_of(key.raw()); slot != kSlots) [[likely]] {
       return tx.confirm(Found(way.at->pairs.value[slot].load()), way.at);
     }
@@ -73,7 +75,8 @@ class ChainedLine {
       }
       for (std::size_t i = first; i < end; ++i) {
         const auto one = find_in(tx, keys[i]);
-        if (!one) [[unlikely]] return kRestart;
+        if (!one) [[unlikely]]
+          return kRestart;
         found[i] = *one;
       }
     }
@@ -83,9 +86,10 @@ class ChainedLine {
   template <class Tx>
   Attempt<bool> put_in(Tx& tx, const Key& key, u64 value, Put how) {
     Way<Tx> way(key);
-    if (!arrive(tx, way)) [[unlikely]] return kRestart;
+    if (!arrive(tx, way)) [[unlikely]]
+      return kRestart;
     const u64 free = chained::free_key(way.number);
-    Pairs* room = nullptr;   // the first with a free slot
+    Pairs* room = nullptr;  // the first with a free slot
     for (Line line(way.at.node(), way.word); !line.over(); line.step()) {
       Pairs& pairs = line.pairs();
       if (const u32 slot = pairs.slot_of(key.raw()); slot != kSlots) {
@@ -112,7 +116,8 @@ class ChainedLine {
   template <class Tx>
   Attempt<bool> erase_in(Tx& tx, const Key& key) {
     Way<Tx> way(key);
-    if (!arrive(tx, way)) [[unlikely]] return kRestart;
+    if (!arrive(tx, way)) [[unlikely]]
+      return kRestart;
     const u64 free = chained::free_key(way.number);
     for (Line line(way.at.node(), way.word); !line.over(); line.step()) {
       const u32 slot = line.pairs().slot_of(key.raw());
@@ -159,7 +164,8 @@ class ChainedLine {
         }
       };
       show(bucket.pairs);
-      for (const Node* node = Word(bucket.word.load()).head(); node != nullptr; node = node->next.load()) show(node->pairs);
+      for (const Node* node = Word(bucket.word.load()).head(); node != nullptr; node = node->next.load())
+        show(node->pairs);
     });
   }
   /// Gives every block back, for memory that is not released in bulk (--alloc=malloc).
@@ -177,7 +183,7 @@ class ChainedLine {
 
  private:
   static constexpr std::size_t kGroup = 16;
-  static constexpr u32 kMostRetired = 4;   // nodes of a split
+  static constexpr u32 kMostRetired = 4;  // nodes of a split
 
   static bool is_empty(const Pairs& pairs, u64 free) {
     return pairs.key[0].load() == free && pairs.key[1].load() == free && pairs.key[2].load() == free;
@@ -188,7 +194,7 @@ class ChainedLine {
   struct Way {
     explicit Way(const Key& key) : hash(chained::hash_of(key)) {}
     u64 hash;
-    u64 number = 0;   // of the bucket
+    u64 number = 0;  // of the bucket
     ReaderOf<Tx> at;
     Word word;
   };
@@ -197,7 +203,8 @@ class ChainedLine {
   [[nodiscard, gnu::always_inline]] bool arrive(Tx& tx, Way<Tx>& way) const {
     way.number = table_.guess(way.hash);
     u64 word = 0;
-    if (!table_.arrive(tx, way.hash, way.number, way.at, word)) [[unlikely]] return false;
+    if (!table_.arrive(tx, way.hash, way.number, way.at, word)) [[unlikely]]
+      return false;
     way.word = Word(word);
     return true;
   }
@@ -208,7 +215,7 @@ class ChainedLine {
     Line(Bucket* bucket, Word word) : pairs_(&bucket->pairs), next_(word.head()) {}
     bool over() const { return pairs_ == nullptr; }
     Pairs& pairs() const { return *pairs_; }
-    Node* node() const { return node_; }   // null: the bucket
+    Node* node() const { return node_; }  // null: the bucket
     void step() {
       before_ = node_;
       node_ = next_;
@@ -238,10 +245,11 @@ class ChainedLine {
 
     static bool crowded(u64 keys, u32 bits) { return 4 * keys > u64{9} << bits; }
 
-    /// Splits a chain between its bucket and a new one, line by line: a node whose pairs have been read is written to again by
-    /// whichever side needs one. The sides never need more than have been read: of j lines with m <= 3 j pairs they take
-    /// two buckets and at most (m - 2) / 3 < j nodes, so at most the j - 1 that are nodes. They take them in their order, so
-    /// that every link, old or new, leads on. What is left over is retired, as much of it as an attempt may retire.
+    /// Splits a chain between its bucket and a new one, line by line: a node whose pairs have been read is written to
+    /// again by whichever side needs one. The sides never need more than have been read: of j lines with m <= 3 j pairs
+    /// they take two buckets and at most (m - 2) / 3 < j nodes, so at most the j - 1 that are nodes. They take them in
+    /// their order, so that every link, old or new, leads on. What is left over is retired, as much of it as an attempt
+    /// may retire.
     void split(Bucket& old, Bucket& born, u64 word, u64 number) const {
       const u32 bits = growing::bits_of(word);
       const u64 free = chained::free_key(number);
@@ -255,14 +263,15 @@ class ChainedLine {
           line.pairs().key[slot].store(free);
         }
         for (u32 slot = 0; slot < kSlots; ++slot) {
-          if (keys[slot] != free) sides[chained::hash_of(Key(keys[slot])) >> bits & 1].add(keys[slot], values[slot], unused);
+          if (keys[slot] != free)
+            sides[chained::hash_of(Key(keys[slot])) >> bits & 1].add(keys[slot], values[slot], unused);
         }
       }
       for (u32 i = 0; i < kMostRetired && unused != nullptr; ++i) {
         Node* const node = std::exchange(unused, unused->next.load());
         tx.retire(node, sizeof(Node));
       }
-      while (unused != nullptr) sides[0].append(std::exchange(unused, unused->next.load()));   // for keys to come
+      while (unused != nullptr) sides[0].append(std::exchange(unused, unused->next.load()));  // for keys to come
       born.word.store(Word(bits + 1, sides[1].first).word());
       old.word.store(Word(bits + 1, sides[0].first).word());
     }
@@ -270,10 +279,10 @@ class ChainedLine {
   /// One of the two chains that a split makes.
   struct Side {
     explicit Side(Bucket& bucket) : pairs(&bucket.pairs) {}
-    Pairs* pairs;   // of the last line
+    Pairs* pairs;  // of the last line
     Node* first = nullptr;
     Node* last = nullptr;
-    u32 used = 0;   // slots of the last line
+    u32 used = 0;  // slots of the last line
 
     void add(u64 key, u64 value, Node*& unused) {
       if (used == kSlots) {

@@ -1,5 +1,5 @@
-// What the conformance suite does not aim at: chains of many lines, what a split makes of them, and the keys that mark free
-// slots.
+// What the conformance suite does not aim at: chains of many lines, what a split makes of them, and the keys that mark
+// free slots.
 #include "indexes/chained/chained_line.h"
 
 #include <map>
@@ -24,7 +24,7 @@ TEST_CASE("chained_line: a lookup reads one line for three keys of a bucket, and
   Index index(Spec::parse("olc"), {});
   auto me = index.join();
   for (u64 n = 0; n < 9; ++n) index.insert(me, crowded(n, 0), n);
-  std::map<u64, u64> keys_after;   // so many lines
+  std::map<u64, u64> keys_after;  // so many lines
   for (u64 n = 0; n < 9; ++n) ++keys_after[index.visits(me, crowded(n, 0))];
   CHECK(keys_after == std::map<u64, u64>{{1, 3}, {2, 3}, {3, 3}});
   CHECK(index.visits(me, crowded(9, 0)) == 3);
@@ -34,7 +34,7 @@ TEST_CASE("chained_line: a lookup reads one line for three keys of a bucket, and
 
 TEST_CASE("chained_line: chains of many lines are split, however full their lines are") {
   Rng rng(test_seed());
-  for (const u64 stay : {100, 40, 7, 0}) {   // percent of the keys that are still there then
+  for (const u64 stay : {100, 40, 7, 0}) {  // percent of the keys that are still there then
     INFO(stay);
     Index index(Spec::parse("olc"), {});
     auto me = index.join();
@@ -53,7 +53,7 @@ TEST_CASE("chained_line: chains of many lines are split, however full their line
         at = model.erase(at);
       }
     }
-    for (u64 n = 0; n < 40'000; ++n) {   // 2^14 buckets
+    for (u64 n = 0; n < 40'000; ++n) {  // 2^14 buckets
       model[mix64(n)] = n;
       wrong += !index.insert(me, mix64(n), n);
     }

@@ -1,11 +1,12 @@
 #pragma once
-// A hash table of chains, a node a key, so that nodes visited per fetch means what it means to Wiscer. It grows by doubling
-// (indexes/growing/table.h) when there are 1.5 keys a bucket, which leaves between .75 and 1.5; it does not shrink. In what
-// order a chain is, is for those to say that derive from it: `chained` leaves it to the inserts, `vip` learns it.
+// A hash table of chains, a node a key, so that nodes visited per fetch means what it means to Wiscer. It grows by
+// doubling (indexes/growing/table.h) when there are 1.5 keys a bucket, which leaves between .75 and 1.5; it does not
+// shrink. In what order a chain is, is for those to say that derive from it: `chained` leaves it to the inserts, `vip`
+// learns it.
 //
-// For readers without a latch (kLatchFreeReaders) a key comes and goes by one store. A split has many, between two that mark
-// both words as splitting: who has found what he looks for has found it, and who has not asks the word again. If it was
-// splitting, or has more bits by now, links may have led him past the key, and he restarts.
+// For readers without a latch (kLatchFreeReaders) a key comes and goes by one store. A split has many, between two that
+// mark both words as splitting: who has found what he looks for has found it, and who has not asks the word again. If
+// it was splitting, or has more bits by now, links may have led him past the key, and he restarts.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -59,13 +60,14 @@ class Chains {
   template <class Tx>
   [[gnu::always_inline]] Attempt<Found> find_in(Tx& tx, const Key& key) const {
     Way<Tx> way(chained::hash_of(key));
-    if (!arrive(tx, way)) [[unlikely]] return kRestart;
+    if (!arrive(tx, way)) [[unlikely]]
+      return kRestart;
     while (way.node != nullptr && !way.node->has(key, way.hash)) way.node = way.node->next.load();
     return answer(tx, way);
   }
 
-  /// The same for as many keys: found[i] is of keys[i]. kGroup go side by side, a node further at a time, so that the misses of
-  /// one are waited for together with those of the others.
+  /// The same for as many keys: found[i] is of keys[i]. kGroup go side by side, a node further at a time, so that the
+  /// misses of one are waited for together with those of the others.
   template <class Tx>
   Attempt<bool> find_batch_in(Tx& tx, std::span<const Key> keys, std::span<Found> found) const {
     for (std::size_t first = 0; first < keys.size(); first += kGroup) {
@@ -82,7 +84,8 @@ class Chains {
   template <class Tx>
   Attempt<bool> put_in(Tx& tx, const Key& key, u64 value, Put how) {
     Way<Tx> way(chained::hash_of(key));
-    if (!arrive(tx, way)) [[unlikely]] return kRestart;
+    if (!arrive(tx, way)) [[unlikely]]
+      return kRestart;
     Node* last = nullptr;
     while (way.node != nullptr && !way.node->has(key, way.hash)) last = std::exchange(way.node, way.node->next.load());
     if (way.node != nullptr) {
@@ -107,9 +110,11 @@ class Chains {
   template <class Tx>
   Attempt<bool> erase_in(Tx& tx, const Key& key) {
     Way<Tx> way(chained::hash_of(key));
-    if (!arrive(tx, way)) [[unlikely]] return kRestart;
+    if (!arrive(tx, way)) [[unlikely]]
+      return kRestart;
     Node* before = nullptr;
-    while (way.node != nullptr && !way.node->has(key, way.hash)) before = std::exchange(way.node, way.node->next.load());
+    while (way.node != nullptr && !way.node->has(key, way.hash))
+      before = std::exchange(way.node, way.node->next.load());
     if (way.node == nullptr) return tx.confirm(false, way.at);
     if (!table_.upgrade(tx, way.hash, -1, way.at)) return kRestart;
     Node* const after = way.node->next.load();
@@ -176,7 +181,8 @@ class Chains {
   template <class Tx>
   [[nodiscard, gnu::always_inline]] bool arrive(Tx& tx, Way<Tx>& way) const {
     u64 b = table_.guess(way.hash), word = 0;
-    if (!table_.arrive(tx, way.hash, b, way.at, word)) [[unlikely]] return false;
+    if (!table_.arrive(tx, way.hash, b, way.at, word)) [[unlikely]]
+      return false;
     way.word = Word(word);
     way.node = way.word.head();
     return true;
@@ -241,7 +247,8 @@ class Chains {
     const u32 bits = word.bits();
     const auto side = [bits](const Node* node) { return node->hash() >> bits & 1; };
     Node* head[2] = {nullptr, nullptr};
-    for (Node* node = word.head(); node != nullptr && (head[0] == nullptr || head[1] == nullptr); node = node->next.load()) {
+    for (Node* node = word.head(); node != nullptr && (head[0] == nullptr || head[1] == nullptr);
+         node = node->next.load()) {
       if (head[side(node)] == nullptr) head[side(node)] = node;
     }
     const Word after[2] = {Word(bits + 1, head[0]), Word(bits + 1, head[1])};
@@ -251,7 +258,7 @@ class Chains {
       old.word.store(after[0].as_splitting().word());
     }
     Node* last[2] = {nullptr, nullptr};
-    u64 before = 0;   // the side of the node before
+    u64 before = 0;  // the side of the node before
     for (Node* node = word.head(); node != nullptr;) {
       Node* const next = node->next.load();
       const u64 own = side(node);
@@ -269,7 +276,7 @@ class Chains {
   void for_each_node(const Visit& visit) const {
     table_.for_each([&](const Bucket& bucket, u64) {
       for (Node* node = Word(bucket.word.load()).head(); node != nullptr;) {
-        Node* const next = node->next.load();   // the visit may free the node
+        Node* const next = node->next.load();  // the visit may free the node
         visit(node);
         node = next;
       }

@@ -4,9 +4,9 @@
 //     bucket   | latch | word | key 0 ... 2 | value 0 ... 2 |
 //     node     | next  | free | key 0 ... 2 | value 0 ... 2 |
 //
-// Any u64 is a key. A slot is free if it holds a key that cannot be in this bucket: one whose hash has another lowest bit than
-// the bucket's number. A split gives the number a higher bit (the lowest is there from the beginning), so it cannot be in what
-// comes of a bucket either. So a search compares keys and nothing else.
+// Any u64 is a key. A slot is free if it holds a key that cannot be in this bucket: one whose hash has another lowest
+// bit than the bucket's number. A split gives the number a higher bit (the lowest is there from the beginning), so it
+// cannot be in what comes of a bucket either. So a search compares keys and nothing else.
 #include <new>
 
 #include "indexes/chained/hash.h"
@@ -69,7 +69,7 @@ struct alignas(kLineBytes) LineBucket {
   u8 tag() const { return 0; }
 
   [[no_unique_address]] typename Layout::Latch latch;
-  typename Layout::template Cell<u64> word;   // Word<LineNode<Layout>>
+  typename Layout::template Cell<u64> word;  // Word<LineNode<Layout>>
   Pairs<Layout> pairs;
 };
 

@@ -1,7 +1,7 @@
 #pragma once
 // The nodes of a chained table: one a key.
 //
-//   u64 keys      | key | value | next | mark |                                      24 bytes without a mark, a block of 32
+//   u64 keys      | key | value | next | mark |                                 24 bytes without a mark, a block of 32
 //   byte strings  | value | next | mark | hash | bytes of the key | the key, spelled |
 //
 // A node has no latch: its bucket guards it. Key and hash are fixed; a value changes by one store.
@@ -59,7 +59,7 @@ class Node<Layout, BytesKey, Mark> {
  private:
   static constexpr std::size_t kHeader = 28 + (std::is_empty_v<Mark> ? 0 : sizeof(Mark));
 
-  const u64 hash_;   // so that a split reads no keys
+  const u64 hash_;  // so that a split reads no keys
   const u32 size_;
 };
 

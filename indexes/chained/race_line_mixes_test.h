@@ -1,6 +1,7 @@
 #pragma once
-// Where the race finder aims at chains of lines. There a table begins with two buckets of three slots and splits one at a time
-// from the fifth key on, so that programs of a few operations go through nodes that come and go, and chains that are split.
+// Where the race finder aims at chains of lines. There a table begins with two buckets of three slots and splits one at
+// a time from the fifth key on, so that programs of a few operations go through nodes that come and go, and chains that
+// are split.
 #include <vector>
 
 #include "indexes/chained/chained_line.h"
@@ -9,22 +10,29 @@
 namespace latchlab::testing {
 
 inline std::vector<RaceMix<u64>> chained_line_mixes() {
-  std::vector<u64> one;   // of one bucket for long
+  std::vector<u64> one;  // of one bucket for long
   for (u32 i = 0; i < 6; ++i) one.push_back(number_in(5, 6, i));
   const std::vector<u64> three(one.begin(), one.begin() + 3), four(one.begin(), one.begin() + 4);
   // Of bucket 0, and after the first doubling of 0 and 2.
   const u64 in_0 = number_in(0, 3, 0), in_2 = number_in(2, 3, 0), in_4 = number_in(4, 3, 0), in_6 = number_in(6, 3, 0),
             also_0 = number_in(0, 3, 1), also_2 = number_in(2, 3, 1), also_4 = number_in(4, 3, 1),
-            in_1 = number_in(1, 3, 0), in_3 = number_in(3, 3, 0),
-            in_5 = number_in(5, 3, 0), in_7 = number_in(7, 3, 0);
+            in_1 = number_in(1, 3, 0), in_3 = number_in(3, 3, 0), in_5 = number_in(5, 3, 0), in_7 = number_in(7, 3, 0);
   // Name, preload, erased, hot, and how often to find, insert, update, upsert, erase and scan.
   return {
       {"one line", {one[0], one[1]}, {}, three, {3, 3, 2, 2, 4, 0}},
       {"a node that comes and goes", three, {}, {one[2], one[3], one[4]}, {4, 5, 1, 1, 5, 0}},
       {"two nodes", four, {}, one, {3, 4, 1, 1, 4, 0}},
       {"a chain that is split", {in_0, in_2, in_4, in_6}, {}, {in_0, in_2, in_4, also_0, in_1}, {5, 5, 1, 1, 2, 0}},
-      {"a chain that goes to one side", {in_0, in_4, also_0, also_4}, {}, {in_0, also_0, in_2, in_3}, {5, 5, 1, 1, 2, 0}},
-      {"a split that leaves nodes over", one, {one[0], one[1], one[2]}, {one[3], in_0, in_2, in_4, also_2}, {4, 6, 0, 1, 3, 0}},
+      {"a chain that goes to one side",
+       {in_0, in_4, also_0, also_4},
+       {},
+       {in_0, also_0, in_2, in_3},
+       {5, 5, 1, 1, 2, 0}},
+      {"a split that leaves nodes over",
+       one,
+       {one[0], one[1], one[2]},
+       {one[3], in_0, in_2, in_4, also_2},
+       {4, 6, 0, 1, 3, 0}},
       {"second doubling",
        {in_0, in_1, in_2, in_3, in_4, in_5, also_0, also_2},
        {},

@@ -17,7 +17,8 @@ TEST_CASE("Races: chained_line under rtm", "[race]") {
 }
 
 TEST_CASE("Races: chained_line under adaptive", "[race]") {
-  explore<Synchronized<ChainedLine, Tiny<Adaptive<Simulated>>, U64Key>>(chained_line_mixes(), "adaptive", {.abort_rate = 0.2});
+  explore<Synchronized<ChainedLine, Tiny<Adaptive<Simulated>>, U64Key>>(chained_line_mixes(), "adaptive",
+                                                                        {.abort_rate = 0.2});
 }
 
 TEST_CASE("Races: chained_line under olc", "[race]") {
@@ -29,7 +30,8 @@ TEST_CASE("Races: chained_line under striped", "[race]") {
 }
 
 TEST_CASE("Races: chained_line under hybrid", "[race]") {
-  explore<Synchronized<ChainedLine, Tiny<Hybrid<Simulated>>, U64Key>>(chained_line_mixes(), "hybrid:1", {.abort_rate = 0.2});
+  explore<Synchronized<ChainedLine, Tiny<Hybrid<Simulated>>, U64Key>>(chained_line_mixes(), "hybrid:1",
+                                                                      {.abort_rate = 0.2});
 }
 
 TEST_CASE("Seeded bugs: whatever step of chained_line under olc is dropped is found", "[race]") {

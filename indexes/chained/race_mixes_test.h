@@ -1,6 +1,6 @@
 #pragma once
-// Where the race finder aims at chained tables. There a table begins with two buckets and splits one at a time from the fourth
-// key on, so that programs of a few operations go through claims, splits and buckets that are not born yet.
+// Where the race finder aims at chained tables. There a table begins with two buckets and splits one at a time from the
+// fourth key on, so that programs of a few operations go through claims, splits and buckets that are not born yet.
 #include <string>
 #include <vector>
 
@@ -19,7 +19,7 @@ inline u64 number_in(u64 bucket, u32 bits, u32 nth) {
 inline std::vector<RaceMix<u64>> chained_mixes() {
   const u64 in_0 = number_in(0, 3, 0), in_2 = number_in(2, 3, 0), in_4 = number_in(4, 3, 0), in_6 = number_in(6, 3, 0),
             in_1 = number_in(1, 3, 0), in_3 = number_in(3, 3, 0), in_5 = number_in(5, 3, 0), in_7 = number_in(7, 3, 0);
-  std::vector<u64> chain;   // of one bucket for long
+  std::vector<u64> chain;  // of one bucket for long
   for (u32 i = 0; i < 4; ++i) chain.push_back(number_in(5, 6, i));
   // Name, preload, erased, hot, and how often to find, insert, update, upsert, erase and scan.
   return {

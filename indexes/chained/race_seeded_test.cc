@@ -19,7 +19,8 @@ TEST_CASE("Seeded bugs: a dropped validation, upgrade or grace period of chained
 
 TEST_CASE("Seeded bugs: a miss beside a split that a reader without a latch trusts is found", "[race]") {
   using Index = Synchronized<Chained, Tiny<Rowex<Simulated, BugsOnRequest>>, U64Key>;
-  CHECK(caught("chained: trusted miss", chained::BugFlags<bool>::kTrustMiss, find_in_mixes<Index>("rowex", 0, chained_mixes())));
+  CHECK(caught("chained: trusted miss", chained::BugFlags<bool>::kTrustMiss,
+               find_in_mixes<Index>("rowex", 0, chained_mixes())));
 }
 
 }  // namespace

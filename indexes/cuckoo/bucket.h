@@ -4,16 +4,17 @@
 //     | latch | key 0 ... key 6 |      the line that a search reads; without a latch it begins with key 0
 //     | value 0 ... value 6 | word |   and the one that a hit reads
 //
-//     word    | bits : 8 | older marks : 24 | marks : 32 |    bits of the hash it answers for, see indexes/growing/buckets.h
+//     word    | bits : 8 | older marks : 24 | marks : 32 |   hash bits it answers for, see indexes/growing/buckets.h
 //
-// Any u64 is a key. A slot is free if it holds the key that cannot be in this bucket: both hashes of kOdd are odd, so it is in
-// no bucket with an even number, and kEven is in no other. A split gives a bucket's number a higher bit (the lowest is there
-// from the beginning), so what cannot be in it can be in none of its descendants. So a search compares keys and nothing else.
+// Any u64 is a key. A slot is free if it holds the key that cannot be in this bucket: both hashes of kOdd are odd, so
+// it is in no bucket with an even number, and kEven is in no other. A split gives a bucket's number a higher bit (the
+// lowest is there from the beginning), so what cannot be in it can be in none of its descendants. So a search compares
+// keys and nothing else.
 //
-// A mark is set for a key whose primary bucket this is and that is in its secondary one (a stray): most misses read one bucket.
-// Keys may share a mark, so none is cleared when its key goes. But a split makes all marks older ones, and who settles a bucket
-// marks again what strays he has to leave: when the table says that all have been settled, the older marks say nothing any
-// more. Until the next doubling, where many keys come and go, misses come to read two.
+// A mark is set for a key whose primary bucket this is and that is in its secondary one (a stray): most misses read one
+// bucket. Keys may share a mark, so none is cleared when its key goes. But a split makes all marks older ones, and who
+// settles a bucket marks again what strays he has to leave: when the table says that all have been settled, the older
+// marks say nothing any more. Until the next doubling, where many keys come and go, misses come to read two.
 #include <new>
 
 #include "indexes/growing/buckets.h"
@@ -32,8 +33,8 @@ class Hashes {
   constexpr u64 secondary() const { return all_ >> 32; }
   /// In the word of the primary bucket, by the upper bits of the secondary hash.
   constexpr u64 mark() const { return u64{1} << mark_number(); }
-  /// Whether the key may be in its secondary bucket, by the word of its primary one. `settled()`: whether the table is, at the
-  /// bits of it; called, so that who has a mark does not load it.
+  /// Whether the key may be in its secondary bucket, by the word of its primary one. `settled()`: whether the table is,
+  /// at the bits of it; called, so that who has a mark does not load it.
   template <class Settled>
   [[gnu::always_inline]] constexpr bool may_stray(u64 word, const Settled& settled) const {
     return (word & mark()) != 0 || (!settled() && (word & older(mark_number())) != 0);
@@ -69,7 +70,7 @@ inline constexpr u64 kEven = least_key(0), kOdd = least_key(1);
 /// What a free slot of bucket b holds.
 constexpr u64 free_key(u64 b) { return (b & 1) != 0 ? kEven : kOdd; }
 
-inline constexpr u32 kSlots = 7;   // of a bucket
+inline constexpr u32 kSlots = 7;  // of a bucket
 
 template <class Layout>
 struct alignas(kLineBytes) Bucket {

@@ -2,19 +2,19 @@
 // `cuckoo`: a bucketized cuckoo hash table, two buckets of seven pairs for each key (SimdHT-Bench, IISWC 2019; Pagh and
 // Rodler, 2001; paths as in MemC3 and libcuckoo). Keys are u64.
 //
-// A key is in its primary bucket if there was room, else in its secondary one. A lookup reads the first, asks its marks, and
-// reads the second if it must; it writes nothing. Who finds both full moves one of their keys to its other bucket,
-// in the attempt that inserts: of fourteen there mostly is one that can. Else he looks for a path: keys that can each
-// move on to their other bucket, the last into a free slot. The search (breadth first, kMostSpots buckets, kMostMoves
-// moves) is an attempt of its own, and what it finds is a hint: another attempt enters the buckets of the path, sees
-// whether each key is still where it was, and moves them all, or says that the path is stale. So no key is ever out of
-// the table. Where there is no path, or eight were stale, the table splits a run of buckets, which begins a doubling,
-// until there is one.
+// A key is in its primary bucket if there was room, else in its secondary one. A lookup reads the first, asks its
+// marks, and reads the second if it must; it writes nothing. Who finds both full moves one of their keys to its other
+// bucket, in the attempt that inserts: of fourteen there mostly is one that can. Else he looks for a path: keys that
+// can each move on to their other bucket, the last into a free slot. The search (breadth first, kMostSpots buckets,
+// kMostMoves moves) is an attempt of its own, and what it finds is a hint: another attempt enters the buckets of the
+// path, sees whether each key is still where it was, and moves them all, or says that the path is stale. So no key is
+// ever out of the table. Where there is no path, or eight were stale, the table splits a run of buckets, which begins a
+// doubling, until there is one.
 //
-// It grows by doubling (indexes/growing/table.h) at load .95, which leaves .475, a run of buckets for one of sixteen inserts. One
-// that may have only so many slots (cuckoo:most_slots=N) is filled beyond that, until a key finds no path: it is full.
-// Then keys that are in their secondary buckets go back to their primary ones: a key in the second costs a lookup a
-// mispredicted branch, behind which the misses of the next lookups wait.
+// It grows by doubling (indexes/growing/table.h) at load .95, which leaves .475, a run of buckets for one of sixteen
+// inserts. One that may have only so many slots (cuckoo:most_slots=N) is filled beyond that, until a key finds no path:
+// it is full. Then keys that are in their secondary buckets go back to their primary ones: a key in the second costs a
+// lookup a mispredicted branch, behind which the misses of the next lookups wait.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -45,13 +45,13 @@ class Cuckoo {
   static constexpr u32 kMostMoves = 5, kMostSpots = 256;
   /// Keys that an insert may displace: where each may, a program of a few operations never comes to a search.
   static constexpr u64 kDisplacedOneIn = Layout::kScale == Scale::kTiny ? 2 : 1;
-  using Search = PathSearch<u64, kMostSpots>;   // by keys: what they are worth is proved by who moves
+  using Search = PathSearch<u64, kMostSpots>;  // by keys: what they are worth is proved by who moves
 
  public:
   using Key = KeyType;
   static constexpr std::string_view kName = "cuckoo";
   static constexpr bool kOrdered = false;
-  static constexpr bool kBearsScouts = true;   // every loop over what is read is bounded
+  static constexpr bool kBearsScouts = true;  // every loop over what is read is bounded
   using Options = cuckoo::Options;
 
   Cuckoo() : Cuckoo(Options()) {}
@@ -69,13 +69,15 @@ class Cuckoo {
     const Hashes hashes(own);
     const u64 b = table_.guess(hashes.primary());
     Bucket* const bucket = table_.at(b);
-    if (bucket == nullptr) [[unlikely]] return find_by_hops(tx, own);
+    if (bucket == nullptr) [[unlikely]]
+      return find_by_hops(tx, own);
     const auto first = tx.enter(bucket);
     if (const u32 slot = first->slot_of(own); slot != kSlots) [[likely]] {
       return tx.confirm(Found(first->value[slot].load()), first);
     }
     const u64 word = first->word.load();
-    if (!is_primary(hashes, b, growing::bits_of(word))) [[unlikely]] return find_by_hops(tx, own);
+    if (!is_primary(hashes, b, growing::bits_of(word))) [[unlikely]]
+      return find_by_hops(tx, own);
     return find_in_second(tx, own, hashes, first, word);
   }
 
@@ -91,12 +93,13 @@ class Cuckoo {
     for (std::size_t first = 0; first < keys.size(); first += kGroup) {
       const std::size_t count = std::min(keys.size() - first, kGroup);
       for (std::size_t i = 0; i < count; ++i) prefetch_bucket(Hashes(seeded(keys[first + i])).primary());
-      u32 seconds = 0;   // keys whose secondary bucket has to be read
+      u32 seconds = 0;  // keys whose secondary bucket has to be read
       for (u32 i = 0; i < count; ++i) {
         const u64 key = seeded(keys[first + i]);
         const Hashes hashes(key);
         Place<Tx> place;
-        if (!arrive(tx, hashes.primary(), place)) [[unlikely]] return kRestart;
+        if (!arrive(tx, hashes.primary(), place)) [[unlikely]]
+          return kRestart;
         const u32 slot = place.at->slot_of(key);
         if (slot == kSlots && may_stray(hashes, place.word)) {
           prefetch_bucket(hashes.secondary());
@@ -104,13 +107,15 @@ class Cuckoo {
           continue;
         }
         const auto one = tx.confirm(slot != kSlots ? Found(place.at->value[slot].load()) : Found(), place.at);
-        if (!one) [[unlikely]] return kRestart;
+        if (!one) [[unlikely]]
+          return kRestart;
         found[first + i] = *one;
       }
       for (; seconds != 0; seconds &= seconds - 1) {
         const u32 i = static_cast<u32>(std::countr_zero(seconds));
         const auto one = find_in(tx, keys[first + i]);
-        if (!one) [[unlikely]] return kRestart;
+        if (!one) [[unlikely]]
+          return kRestart;
         found[first + i] = *one;
       }
     }
@@ -132,7 +137,8 @@ class Cuckoo {
       if (!arrive(tx, hashes.secondary(), second)) return kRestart;
       if (const u32 slot = second.at->slot_of(own); slot != kSlots) return change(tx, second, slot, value, how);
     }
-    if (how == Put::kUpdate) return asks_second ? tx.confirm(Placed::kNo, first.at, second.at) : tx.confirm(Placed::kNo, first.at);
+    if (how == Put::kUpdate)
+      return asks_second ? tx.confirm(Placed::kNo, first.at, second.at) : tx.confirm(Placed::kNo, first.at);
     if (const u32 slot = first.free_slot(); slot != kSlots) {
       const bool upgraded = asks_second ? table_.upgrade(tx, hashes.all(), +1, first.at, second.at)
                                         : table_.upgrade(tx, hashes.all(), +1, first.at);
@@ -165,8 +171,8 @@ class Cuckoo {
     return tx.confirm(false, first.at, second.at);
   }
 
-  /// What is done for a key that found no room: search, move, and where there is no path a run of splits. Or, for one that
-  /// found it, what the table asks for.
+  /// What is done for a key that found no room: search, move, and where there is no path a run of splits. Or, for one
+  /// that found it, what the table asks for.
   class Growth {
    public:
     Growth() = default;
@@ -192,10 +198,10 @@ class Cuckoo {
 
     Step step_ = Step::kTable;
     typename Table::Growth table_;
-    typename Table::Seen seen_;   // before the search
-    u32 stale_ = 0;   // paths so far
+    typename Table::Seen seen_;  // before the search
+    u32 stale_ = 0;              // paths so far
     u32 moves_ = 0;
-    std::array<u64, kMostMoves + 1> bucket_{};   // key i moves from bucket i to bucket i + 1
+    std::array<u64, kMostMoves + 1> bucket_{};  // key i moves from bucket i to bucket i + 1
     std::array<u64, kMostMoves> moved_{};
   };
 
@@ -285,10 +291,12 @@ class Cuckoo {
 
   /// After a miss in the primary bucket, whose word it was.
   template <class Tx>
-  [[gnu::always_inline]] Attempt<Found> find_in_second(Tx& tx, u64 key, Hashes hashes, const ReaderOf<Tx>& first, u64 word) const {
+  [[gnu::always_inline]] Attempt<Found> find_in_second(Tx& tx, u64 key, Hashes hashes, const ReaderOf<Tx>& first,
+                                                       u64 word) const {
     if (!may_stray(hashes, word)) return tx.confirm(Found(), first);
     Place<Tx> second;
-    if (!arrive(tx, hashes.secondary(), second)) [[unlikely]] return kRestart;
+    if (!arrive(tx, hashes.secondary(), second)) [[unlikely]]
+      return kRestart;
     if (const u32 slot = second.at->slot_of(key); slot != kSlots) {
       return tx.confirm(Found(second.at->value[slot].load()), second.at);
     }
@@ -300,7 +308,8 @@ class Cuckoo {
     const Hashes hashes(key);
     Place<Tx> first;
     if (!arrive(tx, hashes.primary(), first)) return kRestart;
-    if (const u32 slot = first.at->slot_of(key); slot != kSlots) return tx.confirm(Found(first.at->value[slot].load()), first.at);
+    if (const u32 slot = first.at->slot_of(key); slot != kSlots)
+      return tx.confirm(Found(first.at->value[slot].load()), first.at);
     return find_in_second(tx, key, hashes, first.at, first.word);
   }
 
@@ -312,22 +321,24 @@ class Cuckoo {
     place.at->value[slot].store(value);
     return how == Put::kUpdate ? Placed::kYes : Placed::kNo;
   }
-  /// For a key that is in neither of its buckets, which are full: one that is there moves to its other bucket. One of the first if
-  /// any can, so that the new key is no stray.
+  /// For a key that is in neither of its buckets, which are full: one that is there moves to its other bucket. One of
+  /// the first if any can, so that the new key is no stray.
   template <class Tx>
-  [[gnu::noinline]] Attempt<Placed> put_by_move(Tx& tx, u64 own, u64 value, const Place<Tx>& first, const Place<Tx>& second) {
+  [[gnu::noinline]] Attempt<Placed> put_by_move(Tx& tx, u64 own, u64 value, const Place<Tx>& first,
+                                                const Place<Tx>& second) {
     const Hashes hashes(own);
     for (const Place<Tx>* const from : {&first, &second}) {
       struct Mover {
-        u64 key, hash;   // of its other bucket,
-        u64 guess;       // and where that should be
+        u64 key, hash;  // of its other bucket,
+        u64 guess;      // and where that should be
         const Bucket* at;
       };
-      std::array<Mover, kSlots> movers;   // their other buckets are asked for together
+      std::array<Mover, kSlots> movers;  // their other buckets are asked for together
       for (u32 slot = 0; slot < kSlots; ++slot) {
         const u64 key = from->at->key[slot].load();
         const Hashes both(key);
-        const u64 hash = is_primary(both, from->number, growing::bits_of(from->word)) ? both.secondary() : both.primary();
+        const u64 hash =
+            is_primary(both, from->number, growing::bits_of(from->word)) ? both.secondary() : both.primary();
         const u64 guess = table_.guess(hash);
         movers[slot] = {key, hash, guess, table_.at(guess)};
         Layout::Machine::prefetch(movers[slot].at, Access::kRead);
@@ -348,12 +359,13 @@ class Cuckoo {
         return Placed::kYes;
       }
     }
-    return tx.confirm(Placed::kNoRoom, first.at, second.at);   // the table may be full
+    return tx.confirm(Placed::kNoRoom, first.at, second.at);  // the table may be full
   }
   static bool is_primary(Hashes hashes, u64 number, u32 bits) {
     return growing::low_bits(hashes.primary(), bits) == number;
   }
-  /// For a key that moves from bucket `number` to its other one: who leaves its primary bucket is looked for there first.
+  /// For a key that moves from bucket `number` to its other one: who leaves its primary bucket is looked for there
+  /// first.
   static void mark_who_leaves(Bucket& bucket, u64 number, u64 key) {
     const Hashes hashes(key);
     const u64 word = bucket.word.load();
@@ -396,14 +408,14 @@ class Cuckoo {
     template <class Tx>
     Attempt<bool> settle_in(Tx& tx, u64 number, u32 bits) const {
       Bucket* const bucket = cuckoo.table_.at(number);
-      if (bucket == nullptr) return false;   // only for a scout: who has claimed it sees it
-      cuckoo.prefetch_homes(number + 4);     // whoever settles this one mostly settles that one soon
+      if (bucket == nullptr) return false;  // only for a scout: who has claimed it sees it
+      cuckoo.prefetch_homes(number + 4);    // whoever settles this one mostly settles that one soon
       std::array<ReaderOf<Tx>, kSlots + 1> readers{tx.enter(bucket)};
       if (growing::bits_of(bucket->word.load()) != bits) return false;
       std::array<u64, kSlots + 1> numbers{number};
       u32 entered = 1;
       struct Stray {
-        u32 slot, home, to;   // `home` of the buckets entered; slot `to` of it, if there is one
+        u32 slot, home, to;  // `home` of the buckets entered; slot `to` of it, if there is one
       };
       std::array<Stray, kSlots> strays;
       u32 found = 0;
@@ -413,8 +425,9 @@ class Cuckoo {
         if (key == cuckoo::free_key(number) || is_primary(hashes, number, bits)) continue;
         Place<Tx> primary;
         if (!cuckoo.arrive(tx, hashes.primary(), primary)) return kRestart;
-        const u32 home = static_cast<u32>(std::find(numbers.begin(), numbers.begin() + entered, primary.number) - numbers.begin());
-        strays[found++] = {slot, home, home == entered ? primary.free_slot() : kSlots};   // a free slot is for one
+        const u32 home =
+            static_cast<u32>(std::find(numbers.begin(), numbers.begin() + entered, primary.number) - numbers.begin());
+        strays[found++] = {slot, home, home == entered ? primary.free_slot() : kSlots};  // a free slot is for one
         if (home != entered) continue;
         readers[entered] = primary.at;
         numbers[entered++] = primary.number;
@@ -435,11 +448,12 @@ class Cuckoo {
     }
   };
 
-  /// Looks for a path: of most buckets by one line, and where they are guessed to be. What it finds is proved by who moves.
+  /// Looks for a path: of most buckets by one line, and where they are guessed to be. What it finds is proved by who
+  /// moves.
   template <class Tx>
   Attempt<Stepped> search_in(Tx& tx, const Key& key, const Growth& growth, Growth& after) {
     const auto seen = table_.seen();
-    u64 unborn = 0;   // one that was come across, if not 0
+    u64 unborn = 0;  // one that was come across, if not 0
     Search search;
     const Hashes wanted(seeded(key));
     for (const u64 hash : {wanted.primary(), wanted.secondary()}) {
@@ -456,10 +470,11 @@ class Cuckoo {
         continue;
       }
       const bool leaf = search.moves(spot) == kMostMoves || search.full();
-      std::array<u64, kSlots> keys, others;   // and where they would go; asked for together
+      std::array<u64, kSlots> keys, others;  // and where they would go; asked for together
       for (u32 slot = 0; slot < kSlots; ++slot) {
         keys[slot] = bucket->key[slot].load();
-        if (keys[slot] == cuckoo::free_key(number)) return path(growth, search, spot, seen, after);   // somebody has made room
+        if (keys[slot] == cuckoo::free_key(number))
+          return path(growth, search, spot, seen, after);  // somebody has made room
         if (leaf) continue;
         const Hashes both(keys[slot]);
         const u64 primary = table_.guess(both.primary());
@@ -505,7 +520,8 @@ class Cuckoo {
     return Stepped::kChanged;
   }
 
-  /// Moves every key of the path, the last one first, or says that it is stale: a value, since another run would find the same.
+  /// Moves every key of the path, the last one first, or says that it is stale: a value, since another run would find
+  /// the same.
   template <class Tx>
   Attempt<Stepped> move_in(Tx& tx, const Growth& growth, Growth& after) {
     after = growth;
@@ -541,7 +557,8 @@ class Cuckoo {
     if (growth.stale_ + 1 == kMostStale && table_.may_grow()) return no_path(growth, growth.seen_, after);
     after = growth;
     after.step_ = Growth::Step::kSearch;
-    after.stale_ = std::min(growth.stale_ + 1, kMostStale - 1);   // where there can be no more buckets it goes on looking
+    // Where there can be no more buckets it goes on looking.
+    after.stale_ = std::min(growth.stale_ + 1, kMostStale - 1);
     return Stepped::kChanged;
   }
 

@@ -1,5 +1,5 @@
-// How full a cuckoo table becomes that may have no more buckets, whatever its keys, and what comes of keys that were made to
-// collide.
+// How full a cuckoo table becomes that may have no more buckets, whatever its keys, and what comes of keys that were
+// made to collide.
 #include <algorithm>
 #include <atomic>
 #include <optional>
@@ -86,7 +86,7 @@ TEST_CASE("cuckoo: a table that may not grow has room to load .95, whatever the 
       for (u64 n = 0; n < keys; ++n) wrong += !table.has(pattern.key_at(n)) || table.insert(pattern.key_at(n));
       CHECK(wrong == 0);
       for (u64 n = 0; n < keys; n += 2) wrong += !table.erase(pattern.key_at(n));
-      CHECK(table.insert(refused));   // there is room again
+      CHECK(table.insert(refused));  // there is room again
       CHECK(wrong == 0);
     }
   }
@@ -117,8 +117,10 @@ TEST_CASE("cuckoo: threads that fill a table to the last lose no key") {
   CHECK(wrong == 0);
 }
 
-TEST_CASE("cuckoo: keys that were made to collide are refused before they fill the memory, and with another seed they are keys") {
-  std::vector<u64> keys;   // both hashes end in twenty zeros
+TEST_CASE(
+    "cuckoo: keys that were made to collide are refused before they fill the memory, and with another seed they are "
+    "keys") {
+  std::vector<u64> keys;  // both hashes end in twenty zeros
   for (u64 i = 0; i < 10; ++i) {
     for (u64 j = 0; j < 10; ++j) keys.push_back(unmixed(i << 52 | j << 20));
   }
@@ -135,15 +137,16 @@ TEST_CASE("cuckoo: keys that were made to collide are refused before they fill t
 }
 
 TEST_CASE("cuckoo: a table is not full because a thread is late with its splits") {
-  using Policy = Tiny<None<Native>>;   // two buckets at first, two to a run, and every key is counted
+  using Policy = Tiny<None<Native>>;  // two buckets at first, two to a run, and every key is counted
   using Body = Cuckoo<Policy::Layout, U64Key>;
   House<Policy> house("none");
   House<Policy>::Thread me(house);
-  Body body(cuckoo::Options{.most_slots = 56, .seed = 0});   // eight buckets
+  Body body(cuckoo::Options{.most_slots = 56, .seed = 0});  // eight buckets
   const auto step = [&](Body::Growth& growth, u64 key = 0) {
     REQUIRE(growth.prepare(*me.pool));
     Body::Growth after;
-    const Stepped stepped = house.policy.write(me, [&](auto& tx) { return body.maintain_in(tx, U64Key(key), growth, after); });
+    const Stepped stepped =
+        house.policy.write(me, [&](auto& tx) { return body.maintain_in(tx, U64Key(key), growth, after); });
     if (stepped == Stepped::kOneDone) growth.one_done();
     if (stepped == Stepped::kChanged) growth = after;
     return stepped;
@@ -157,8 +160,8 @@ TEST_CASE("cuckoo: a table is not full because a thread is late with its splits"
       }
     }
   };
-  for (u32 i = 0; i < 27; ++i) REQUIRE(put(number_of(i % 4, i % 4, i / 4)));   // four buckets are nearly full,
-  Body::Growth late[2];   // the last doubling is claimed, and nobody splits
+  for (u32 i = 0; i < 27; ++i) REQUIRE(put(number_of(i % 4, i % 4, i / 4)));  // four buckets are nearly full,
+  Body::Growth late[2];  // the last doubling is claimed, and nobody splits
   for (u32 i = 0; i < 3; ++i) step(late[0]);
   for (u32 i = 0; i < 2; ++i) step(late[1]);
   u64 keys = 27;

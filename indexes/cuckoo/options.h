@@ -13,8 +13,8 @@
 namespace latchlab::cuckoo {
 
 struct Options {
-  u64 most_slots = 0;   ///< 0: as many as there is memory for
-  u64 seed = 0;         ///< of the hash functions. Who is not to know which keys collide must not know it
+  u64 most_slots = 0;  ///< 0: as many as there is memory for
+  u64 seed = 0;        ///< of the hash functions. Who is not to know which keys collide must not know it
 
   /// cuckoo:most_slots=1000000,seed=7. Throws InputError.
   static Options parse(const Spec& spec) {

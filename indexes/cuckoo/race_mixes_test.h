@@ -1,6 +1,7 @@
 #pragma once
-// Where the race finder aims at cuckoo tables. There a table begins with two buckets of seven and splits one at a time, at fourteen
-// keys or where a key finds no path, so that programs of a few operations go through full buckets, paths, and splits.
+// Where the race finder aims at cuckoo tables. There a table begins with two buckets of seven and splits one at a time,
+// at fourteen keys or where a key finds no path, so that programs of a few operations go through full buckets, paths,
+// and splits.
 #include <vector>
 
 #include "indexes/cuckoo/cuckoo.h"
@@ -12,8 +13,8 @@ namespace latchlab::testing {
 inline u64 number_of(u64 primary, u64 secondary, u32 nth, u32 bits = 2) {
   for (u64 number = 1;; ++number) {
     const cuckoo::Hashes hashes(number);
-    if (growing::low_bits(hashes.primary(), bits) == primary && growing::low_bits(hashes.secondary(), bits) == secondary &&
-        nth-- == 0) {
+    if (growing::low_bits(hashes.primary(), bits) == primary &&
+        growing::low_bits(hashes.secondary(), bits) == secondary && nth-- == 0) {
       return number;
     }
   }
@@ -34,8 +35,8 @@ inline std::vector<RaceMix<u64>> cuckoo_mixes() {
   const u64 path_0 = number_of(0, 1, 30, 2), path_1 = number_of(0, 0, 31, 2), path_2 = number_of(2, 0, 32, 2);
   // One key of a full bucket 0 is in bucket 1, and can only go back when room is made there.
   std::vector<u64> back = primary;
-  for (const u64 number : {more_0, number_of(1, 1, 0, 1), number_of(1, 1, 1, 1), number_of(1, 1, 2, 1), number_of(1, 1, 3, 1),
-                           number_of(1, 1, 4, 1)}) {
+  for (const u64 number : {more_0, number_of(1, 1, 0, 1), number_of(1, 1, 1, 1), number_of(1, 1, 2, 1),
+                           number_of(1, 1, 3, 1), number_of(1, 1, 4, 1)}) {
     back.push_back(number);
   }
   // Eight buckets, which become sixteen while others settle.
@@ -48,7 +49,11 @@ inline std::vector<RaceMix<u64>> cuckoo_mixes() {
   return {
       {"secondary", primary, {}, {primary[0], primary[1], more_0, again_0}, {4, 5, 2, 1, 4, 0}},
       {"path of one move", primary, {}, {primary[0], primary[3], again_0, other_0}, {5, 6, 1, 1, 2, 0}},
-      {"an erased key of a full bucket", primary, {}, {primary[0], primary[1], again_0, cuckoo::kOdd}, {5, 6, 1, 1, 5, 0}},
+      {"an erased key of a full bucket",
+       primary,
+       {},
+       {primary[0], primary[1], again_0, cuckoo::kOdd},
+       {5, 6, 1, 1, 5, 0}},
       {"full", both, {}, {both[0], both[8], more_0, again_0, other_0}, {5, 6, 1, 1, 3, 0}},
       {"first doubling", both, {both[12]}, {both[0], both[7], both[12], more_0, again_0}, {5, 6, 1, 1, 2, 1}},
       {"back to the primary", back, {back[0]}, {more_0, more_0, in_1, too_many_in_1}, {6, 6, 0, 0, 1, 0}},

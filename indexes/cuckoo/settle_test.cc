@@ -1,5 +1,5 @@
-// When a cuckoo table says that it is settled, and older marks say nothing any more: growth by hand, with threads that are late.
-// One stray has only an older mark; a table that says it too early loses the key.
+// When a cuckoo table says that it is settled, and older marks say nothing any more: growth by hand, with threads that
+// are late. One stray has only an older mark; a table that says it too early loses the key.
 #include <optional>
 
 #include "indexes/cuckoo/cuckoo.h"
@@ -13,20 +13,20 @@ namespace latchlab::testing {
 namespace {
 
 class Grown {
-  using Policy = Tiny<None<Native>>;   // two buckets at first, two to a run, and every key is counted
+  using Policy = Tiny<None<Native>>;  // two buckets at first, two to a run, and every key is counted
   using Body = Cuckoo<Policy::Layout, U64Key>;
 
  public:
   using Growth = Body::Growth;
 
-  /// Eight buckets. The stray is in bucket 0 and will be in 8, since bucket 2, its primary one, is full; its mark is from when
-  /// there were four.
+  /// Eight buckets. The stray is in bucket 0 and will be in 8, since bucket 2, its primary one, is full; its mark is
+  /// from when there were four.
   Grown() {
-    insert(2, 7), insert(1, 3), insert(3, 4);   // two buckets are full
+    insert(2, 7), insert(1, 3), insert(3, 4);  // two buckets are full
     finish(claim());
     while (!finish(claim())) {}
     put(stray_);
-    insert(4, 6), insert(5, 3), insert(7, 3);   // and so are four
+    insert(4, 6), insert(5, 3), insert(7, 3);  // and so are four
   }
   ~Grown() { body_.free_all(*me_.pool); }
   Grown(const Grown&) = delete;
@@ -41,7 +41,8 @@ class Grown {
     insert(0, 6), insert(1, 4), insert(3, 3), insert(4, 1), insert(5, 4), insert(6, 7), insert(7, 2);
   }
   bool finds_stray() {
-    return house_.policy.read(me_, [&](auto& tx) { return body_.find_in(tx, U64Key(stray_)); }) == std::optional<u64>(stray_);
+    return house_.policy.read(me_, [&](auto& tx) { return body_.find_in(tx, U64Key(stray_)); }) ==
+           std::optional<u64>(stray_);
   }
 
   /// After so many steps: the first ones make what it lacks.
@@ -53,7 +54,8 @@ class Grown {
   void step(Growth& growth) {
     REQUIRE(growth.prepare(*me_.pool));
     Growth after;
-    const Stepped stepped = house_.policy.write(me_, [&](auto& tx) { return body_.maintain_in(tx, U64Key(), growth, after); });
+    const Stepped stepped =
+        house_.policy.write(me_, [&](auto& tx) { return body_.maintain_in(tx, U64Key(), growth, after); });
     if (stepped == Stepped::kOneDone) {
       growth.one_done();
     } else {
@@ -83,8 +85,8 @@ class Grown {
 
 TEST_CASE("nothing is settled while a bucket may still have to be split") {
   Grown table;
-  table.finish(table.claim());              // two of four buckets split
-  auto late = table.claim(2);               // the other two claimed
+  table.finish(table.claim());  // two of four buckets split
+  auto late = table.claim(2);   // the other two claimed
   CHECK(table.finish(table.claim()));
   CHECK(table.finds_stray());
   table.finish(late);
@@ -97,12 +99,12 @@ TEST_CASE("nothing is settled while a bucket may still have to be split") {
 TEST_CASE("a bucket that is split before it is settled is not settled") {
   Grown table;
   for (u32 run = 0; run < 2; ++run) table.finish(table.claim());
-  auto late = table.claim();                // to settle buckets 0 and 1
+  auto late = table.claim();  // to settle buckets 0 and 1
   for (u32 run = 1; run < 4; ++run) CHECK_FALSE(table.finish(table.claim()));
   CHECK(table.finish(table.claim()));
   CHECK(table.finds_stray());
   table.fill_eight();
-  table.finish(table.claim());              // they are split
+  table.finish(table.claim());  // they are split
   table.finish(late);
   CHECK(table.finds_stray());
 }
@@ -110,14 +112,14 @@ TEST_CASE("a bucket that is split before it is settled is not settled") {
 TEST_CASE("who settled eight buckets does not count when there are sixteen") {
   Grown table;
   for (u32 run = 0; run < 2; ++run) table.finish(table.claim());
-  auto late = table.claim();                // to settle buckets 0 and 1
-  table.step(late), table.step(late);       // done, and not said yet
+  auto late = table.claim();           // to settle buckets 0 and 1
+  table.step(late), table.step(late);  // done, and not said yet
   for (u32 run = 1; run < 4; ++run) CHECK_FALSE(table.finish(table.claim()));
   table.fill_eight();
   for (u32 run = 0; run < 4; ++run) table.finish(table.claim());
   table.finish(late);
   for (u32 run = 0; run < 4; ++run) CHECK_FALSE(table.finish(table.claim()));
-  auto last = table.claim();                // to settle buckets 8 and 9
+  auto last = table.claim();  // to settle buckets 8 and 9
   for (u32 run = 5; run < 8; ++run) CHECK_FALSE(table.finish(table.claim()));
   CHECK(table.finds_stray());
   table.finish(last);

@@ -5,11 +5,12 @@
 //     split                   b with k bits -> b and b + 2^k, with k + 1 bits each
 //     unborn                  no split has made it: its keys are in the bucket whose number lacks b's highest bit
 //
-// Of every hash exactly one bucket says that it is its own, and whoever has come to a bucket sees in its word whether he is
-// there. So where to look first is a hint that nobody has to prove (Table::guess), splits happen in any order, and who looks up
-// proves the bucket and nothing else. (Linear hashing of Litwin, VLDB 1980, without its order.)
+// Of every hash exactly one bucket says that it is its own, and whoever has come to a bucket sees in its word whether
+// he is there. So where to look first is a hint that nobody has to prove (Table::guess), splits happen in any order,
+// and who looks up proves the bucket and nothing else. (Linear hashing of Litwin, VLDB 1980, without its order.)
 //
-// Buckets have numbers and never move. Level m, 2^m of them, is made of pieces, linked one by one as splits come to them.
+// Buckets have numbers and never move. Level m, 2^m of them, is made of pieces, linked one by one as splits come to
+// them.
 #include <algorithm>
 #include <bit>
 #include <new>
@@ -24,11 +25,11 @@ constexpr u64 low_bits(u64 hash, u32 bits) { return hash & ((u64{1} << bits) - 1
 /// The bucket that holds the keys of b while b is unborn. b is not 0.
 constexpr u64 parent_of(u64 b) { return b & ~std::bit_floor(b); }
 
-/// What a bucket is to its table: the uppermost eight bits of `word` are the bits of the hash that it answers for, 0 while it
-/// is unborn.
+/// What a bucket is to its table: the uppermost eight bits of `word` are the bits of the hash that it answers for, 0
+/// while it is unborn.
 template <class B>
 concept BucketOf = requires(B& bucket) {
-  new (&bucket) B(u64{});   // unborn, with its number
+  new (&bucket) B(u64{});  // unborn, with its number
   bucket.word.load();
 };
 constexpr u32 kWordShift = 56;
@@ -39,10 +40,11 @@ class Buckets {
   static constexpr bool kTiny = Layout::kScale == Scale::kTiny;
 
  public:
-  static constexpr u64 kFirst = kTiny ? 2 : std::bit_floor(u64{256} / sizeof(Bucket));   ///< there from the beginning
+  static constexpr u64 kFirst = kTiny ? 2 : std::bit_floor(u64{256} / sizeof(Bucket));  ///< there from the beginning
   static constexpr u32 kFirstBits = std::countr_zero(kFirst);
   static_assert(kFirstBits >= 1, "no bits say that a bucket is unborn");
-  static constexpr u64 kPiece = kTiny ? 2 : std::bit_floor((u64{64} << 10) / sizeof(Bucket));   ///< of one block, at most
+  /// Of one block, at most.
+  static constexpr u64 kPiece = kTiny ? 2 : std::bit_floor((u64{64} << 10) / sizeof(Bucket));
   static constexpr u32 kMostBits = 32;
 
   /// A block of buckets, all unborn.
@@ -56,7 +58,7 @@ class Buckets {
 
    private:
     union {
-      Bucket bucket_[1];   // `count` of them
+      Bucket bucket_[1];  // `count` of them
     };
   };
 
@@ -71,7 +73,7 @@ class Buckets {
 
    private:
     union {
-      Link link_[1];   // `count` of them
+      Link link_[1];  // `count` of them
     };
   };
   using Link = typename Level::Link;
@@ -86,19 +88,25 @@ class Buckets {
   [[gnu::always_inline]] Bucket* at(u64 b) {
     if (b < kFirst) return &first_[b];
     const u64 level = level_[level_of(b)].load();
-    if (level == 0) [[unlikely]] return nullptr;
+    if (level == 0) [[unlikely]]
+      return nullptr;
     const u64 piece = link_in(level, b).load();
-    if (piece == 0) [[unlikely]] return nullptr;
+    if (piece == 0) [[unlikely]]
+      return nullptr;
     return reinterpret_cast<Bucket*>(piece + b % kPiece * sizeof(Bucket));
   }
 
-  // Links hold addresses, taken back by what stands before the first of a level or of a small one's only piece, so that `at`
-  // counts from bucket 0 everywhere.
+  // Links hold addresses, taken back by what stands before the first of a level or of a small one's only piece, so that
+  // `at` counts from bucket 0 everywhere.
   Link& level(u32 m) { return level_[m]; }
   /// The link of the piece of bucket b, given what its level's link holds.
   static Link& link_in(u64 level, u64 b) { return *reinterpret_cast<Link*>(level + b / kPiece * sizeof(Link)); }
-  static u64 address(const Level* level, u32 m) { return reinterpret_cast<u64>(level) - (u64{1} << m) / kPiece * sizeof(Link); }
-  static u64 address(const Piece* piece, u32 m) { return reinterpret_cast<u64>(piece) - (u64{1} << m) % kPiece * sizeof(Bucket); }
+  static u64 address(const Level* level, u32 m) {
+    return reinterpret_cast<u64>(level) - (u64{1} << m) / kPiece * sizeof(Link);
+  }
+  static u64 address(const Piece* piece, u32 m) {
+    return reinterpret_cast<u64>(piece) - (u64{1} << m) % kPiece * sizeof(Bucket);
+  }
 
   static u32 level_of(u64 b) { return static_cast<u32>(std::bit_width(b)) - 1; }
   static u64 buckets_in_piece(u32 level) { return std::min(kPiece, u64{1} << level); }

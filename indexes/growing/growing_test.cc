@@ -38,7 +38,7 @@ TEST_CASE("cuckoo fills to .95 before it grows, whatever the keys", "[release]")
     INFO(pattern.name);
     Synchronized<Cuckoo, None<Native>, U64Key> index(Spec::parse("none"), MemoryConfig{});
     auto me = index.join();
-    double least = 1e9, most = 0;   // bytes a key
+    double least = 1e9, most = 0;  // bytes a key
     for (u64 i = 0; i < kKeys; ++i) {
       REQUIRE(index.insert(me, pattern.key(i), i));
       if (i < kKeys / 2) continue;
@@ -57,7 +57,7 @@ TEST_CASE("cuckoo fills to .95 before it grows, whatever the keys", "[release]")
 }
 
 TEST_CASE("chained has between .75 and 1.5 keys a bucket, whatever the keys", "[release]") {
-  constexpr u64 kKeys = 128'000;   // in 131,072 buckets
+  constexpr u64 kKeys = 128'000;  // in 131,072 buckets
   for (const Pattern& pattern : patterns()) {
     INFO(pattern.name);
     Synchronized<Chained, None<Native>, U64Key> index(Spec::parse("none"), MemoryConfig{});
@@ -71,7 +71,7 @@ TEST_CASE("chained has between .75 and 1.5 keys a bucket, whatever the keys", "[
 }
 
 TEST_CASE("after a doubling cuckoo's keys go back to their primary buckets", "[release]") {
-  constexpr u64 kKeys = 550'000;   // 65,536 buckets are too few from 435,000 on, and 131,072 are settled before
+  constexpr u64 kKeys = 550'000;  // 65,536 buckets are too few from 435,000 on, and 131,072 are settled before
   Synchronized<Cuckoo, None<Native>, U64Key> index(Spec::parse("none"), MemoryConfig{});
   auto me = index.join();
   const auto visits = [&](u64 from, u64 to) {
@@ -81,8 +81,9 @@ TEST_CASE("after a doubling cuckoo's keys go back to their primary buckets", "[r
   };
   for (u64 i = 0; i < kKeys; ++i) index.insert(me, i, i);
   CHECK(visits(0, kKeys) < 1.05);
-  CHECK(visits(kKeys, 2 * kKeys) < 1.01);   // of keys that are not there: the marks of many doublings say nothing any more
-  for (u64 i = kKeys; i < 820'000; ++i) index.insert(me, i, i);   // load .89: one in six found it full
+  CHECK(visits(kKeys, 2 * kKeys) <
+        1.01);  // of keys that are not there: the marks of many doublings say nothing any more
+  for (u64 i = kKeys; i < 820'000; ++i) index.insert(me, i, i);  // load .89: one in six found it full
   CHECK(visits(0, kKeys) > 1.02);
   CHECK(visits(0, 820'000) > 1.1);
 }
@@ -97,7 +98,7 @@ TEST_CASE("an insert links at most a piece of a doubling") {
     most = std::max(most, index.bytes().room - before);
   }
   CHECK(most >= u64{64} << 10);
-  CHECK(most <= (u64{64} << 10) + 4096);   // and the level that it begins
+  CHECK(most <= (u64{64} << 10) + 4096);  // and the level that it begins
 }
 
 }  // namespace

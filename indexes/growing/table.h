@@ -1,15 +1,15 @@
 #pragma once
 // A table of growing buckets (buckets.h): how keys find theirs, how many keys there are, and how it grows.
 //
-// A doubling is a great number of splits, done by those who insert: one of kAskOneIn fresh keys claims a run of buckets and
-// splits them, each as an operation of its own. So nobody waits for the whole table (but who finds no room at all may have to
-// claim run after run), and where two claim at once each has its own run. Who is late with his is not waited for: whoever
-// needs a bucket split splits it. Where there is something to settle when all have been split, the buckets are claimed
-// once more for that; who has done a run says so, and so the table knows when a level is settled: every bucket of it has been, all
-// of them while they had its bits.
+// A doubling is a great number of splits, done by those who insert: one of kAskOneIn fresh keys claims a run of buckets
+// and splits them, each as an operation of its own. So nobody waits for the whole table (but who finds no room at all
+// may have to claim run after run), and where two claim at once each has its own run. Who is late with his is not
+// waited for: whoever needs a bucket split splits it. Where there is something to settle when all have been split, the
+// buckets are claimed once more for that; who has done a run says so, and so the table knows when a level is settled:
+// every bucket of it has been, all of them while they had its bits.
 //
-// How many keys there are is counted by those of one of kCountOneIn hashes, so that the counter is a line that is hardly
-// ever written.
+// How many keys there are is counted by those of one of kCountOneIn hashes, so that the counter is a line that is
+// hardly ever written.
 #include <algorithm>
 #include <new>
 #include <utility>
@@ -32,7 +32,7 @@ class Table {
   using ReaderOf = decltype(std::declval<Tx&>().enter(std::declval<Bucket*>()));
 
   static constexpr u32 kFirstBits = Buckets::kFirstBits;
-  static constexpr u32 kMostBits = Buckets::kMostBits - 1;   ///< it never has more than 2^kMostBits buckets
+  static constexpr u32 kMostBits = Buckets::kMostBits - 1;  ///< it never has more than 2^kMostBits buckets
 
   Table() = default;
   /// Never more than 2^most_bits buckets: from kFirstBits to kMostBits.
@@ -43,8 +43,8 @@ class Table {
     u64 mask = 0, claimed = 0;
   };
 
-  /// What an operation that inserted does for the table: a claim, then a split for each bucket of its run. Kept by the caller
-  /// from one step to the next.
+  /// What an operation that inserted does for the table: a claim, then a split for each bucket of its run. Kept by the
+  /// caller from one step to the next.
   class Growth {
    public:
     bool done() const { return step_ == Step::kDone; }
@@ -74,10 +74,10 @@ class Table {
     /// A block that a step lacks, and then has until it links it.
     template <class Block>
     struct Lacking {
-      u64 lacking = 0;   // its entries
-      u64 entries = 0;   // of the block: the table may have outgrown it
-      u64 first = 0;     // number of its first bucket
-      u64 bytes = 0;     // of the pool
+      u64 lacking = 0;  // its entries
+      u64 entries = 0;  // of the block: the table may have outgrown it
+      u64 first = 0;    // number of its first bucket
+      u64 bytes = 0;    // of the pool
       Block* block = nullptr;
 
       bool has(u64 wanted, u64 from) const { return block != nullptr && entries == wanted && first == from; }
@@ -105,13 +105,13 @@ class Table {
     };
 
     Step step_ = Step::kClaim;
-    bool forced_ = false;       // a run is wanted however many keys there are, unless the table has grown
-    Seen seen_;                 // since then
-    u32 bits_ = 0;              // of the run's buckets; each that is split gets one more
-    u64 next_ = 0, end_ = 0;    // of the run, what is left
-    u64 reported_ = 0;          // buckets that the report says are done: the run, or none if one had not the bits to be settled
-    bool reports_ = false;      // when it is done
-    bool settles_ = false;      // rather than splits
+    bool forced_ = false;     // a run is wanted however many keys there are, unless the table has grown
+    Seen seen_;               // since then
+    u32 bits_ = 0;            // of the run's buckets; each that is split gets one more
+    u64 next_ = 0, end_ = 0;  // of the run, what is left
+    u64 reported_ = 0;  // buckets that the report says are done: the run, or none if one had not the bits to be settled
+    bool reports_ = false;  // when it is done
+    bool settles_ = false;  // rather than splits
     Lacking<Level> level_;
     Lacking<Piece> piece_;
   };
@@ -147,15 +147,16 @@ class Table {
   bool may_grow() const { return Buckets::level_of(shape_.mask.load() + 1) < most_bits_; }
   /// How many there are, claims included: a hint.
   u64 buckets() const { return shape_.mask.load() + 1 + shape_.claimed.load(); }
-  /// Whether all buckets with so many bits have been settled. It stays so while a bucket has them: a caller who proves the bucket
-  /// after this has to prove no more. Whoever settled has stored the marks of the bucket before he reported, and the last report
-  /// stored these bits: a load acquires them (Racy, src/machine/cells.h), so a version read after it knows of the marks.
+  /// Whether all buckets with so many bits have been settled. It stays so while a bucket has them: a caller who proves
+  /// the bucket after this has to prove no more. Whoever settled has stored the marks of the bucket before he reported,
+  /// and the last report stored these bits: a load acquires them (Racy, src/machine/cells.h), so a version read after
+  /// it knows of the marks.
   [[gnu::always_inline]] bool settled(u32 bits) const { return shape_.settled_bits.load() == bits; }
   /// Null where it has no memory yet.
   [[gnu::always_inline]] Bucket* at(u64 b) const { return buckets_.at(b); }
 
-  /// Goes to the bucket that answers for the hash, from bucket b on; `word` is what it said there. False where what was read
-  /// makes no sense.
+  /// Goes to the bucket that answers for the hash, from bucket b on; `word` is what it said there. False where what was
+  /// read makes no sense.
   template <class Tx>
   [[nodiscard, gnu::always_inline]] bool arrive(Tx& tx, u64 hash, u64& b, ReaderOf<Tx>& at, u64& word) const {
     for (u32 hops = 0; hops < kMostHops; ++hops) {
@@ -163,7 +164,8 @@ class Table {
         at = tx.enter(bucket);
         word = at->word.load();
         const u64 own = low_bits(hash, bits_of(word));
-        if (own == b) [[likely]] return true;   // and it is born: of the unborn, own is 0
+        if (own == b) [[likely]]
+          return true;  // and it is born: of the unborn, own is 0
         b = bits_of(word) != 0 ? own : parent_of(b);
       } else {
         b = parent_of(b);
@@ -175,7 +177,8 @@ class Table {
   /// tx.upgrade of the readers, for a change by which there is a key more, or one less (`change` is 1 or -1).
   template <class Tx, class... Readers>
   [[nodiscard]] bool upgrade(Tx& tx, u64 hash, i64 change, const Readers&... readers) {
-    if ((hash >> 32) % kCountOneIn != 0) [[likely]] return tx.upgrade(readers...);
+    if ((hash >> 32) % kCountOneIn != 0) [[likely]]
+      return tx.upgrade(readers...);
     auto meter = tx.enter(&meter_);
     if (!tx.upgrade(readers..., meter)) return false;
     meter->counted.store(meter->counted.load() + static_cast<u64>(change));
@@ -184,10 +187,13 @@ class Table {
 
   /// One step. Of the rules of a table
   ///     crowded(keys, bits)            whether so many keys are too many for 2^bits buckets
-  ///     hopeless(keys, bits)           if it is there: whether they are so few that more buckets are no help to one without room
-  ///     split(old, born, word, b)      splits an upgraded bucket, whose word it was, and a new one, and stores the words of both
-  ///     settle_in(tx, b, bits)         what is left to do for a bucket after a doubling, as a body; if anything is. False if the
-  ///                                    bucket no longer has these bits: what came of its split is not settled
+  ///     hopeless(keys, bits)           if it is there: whether they are so few that more buckets are no help to one
+  ///                                    without room
+  ///     split(old, born, word, b)      splits an upgraded bucket, whose word it was, and a new one, and stores the
+  ///                                    words of both
+  ///     settle_in(tx, b, bits)         what is left to do for a bucket after a doubling, as a body; if anything is.
+  ///                                    False if the bucket no longer has these bits: what came of its split is not
+  ///                                    settled
   template <class Tx, class Rules>
   Attempt<Stepped> grow_in(Tx& tx, const Growth& growth, Growth& after, const Rules& rules) {
     if (growth.step_ == Growth::Step::kClaim) return claim_in(tx, growth, after, rules);
@@ -222,16 +228,16 @@ class Table {
   template <class Tx, class Rules>
   static constexpr bool kSettles = requires(const Rules& rules, Tx& tx) { rules.settle_in(tx, u64{}, u32{}); };
 
-  static constexpr u32 kCountOneIn = kTiny ? 1 : 64;   // by hash, and all that are counted
-  static constexpr u32 kAskOneIn = kTiny ? 1 : 16;     // ask
+  static constexpr u32 kCountOneIn = kTiny ? 1 : 64;  // by hash, and all that are counted
+  static constexpr u32 kAskOneIn = kTiny ? 1 : 16;    // ask
   // Buckets of a claim: four for each key, so that a doubling ends well before the next.
   static constexpr u64 kRun = kTiny ? 2 : 64;
   static_assert(Buckets::kPiece % kRun == 0, "a run lies in one piece");
-  static constexpr u32 kMostHops = 2 * Buckets::kMostBits;   // of what makes sense: each hop changes at least one bit
+  static constexpr u32 kMostHops = 2 * Buckets::kMostBits;  // of what makes sense: each hop changes at least one bit
 
-  /// How far the table has grown: of mask + 1 buckets the first `claimed` are split, or about to be: where to look first, for
-  /// everybody, who never proves it. All buckets with settled_bits bits are settled: no hint, see settled(). Stored under the latch
-  /// of meter_.
+  /// How far the table has grown: of mask + 1 buckets the first `claimed` are split, or about to be: where to look
+  /// first, for everybody, who never proves it. All buckets with settled_bits bits are settled: no hint, see settled().
+  /// Stored under the latch of meter_.
   struct Shape {
     typename Layout::template Cell<u64> mask{(u64{1} << kFirstBits) - 1};
     typename Layout::template Cell<u64> claimed;
@@ -243,10 +249,10 @@ class Table {
     u8 tag() const { return 0; }
     [[no_unique_address]] typename Layout::Latch latch;
     typename Layout::template Cell<u64> counted;
-    typename Layout::template Cell<u64> room;        // bytes
-    typename Layout::template Cell<u64> splitting;   // buckets of runs that are not done
-    typename Layout::template Cell<u64> settling;    // buckets claimed for it since the last doubling,
-    typename Layout::template Cell<u64> settled;     // and of those who were
+    typename Layout::template Cell<u64> room;       // bytes
+    typename Layout::template Cell<u64> splitting;  // buckets of runs that are not done
+    typename Layout::template Cell<u64> settling;   // buckets claimed for it since the last doubling,
+    typename Layout::template Cell<u64> settled;    // and of those who were
   };
 
   /// Takes the next run of buckets, if the table grows or has to.
@@ -354,12 +360,13 @@ class Table {
     const u32 bits = bits_of(word);
     if (b == growth.next_ && bits > growth.bits_) return tx.confirm(Stepped::kOneDone, at);
     Bucket* const born = buckets_.at(b + (u64{1} << bits));
-    if (born == nullptr) return kRestart;   // only who read of two moments comes here: a piece is linked before it is claimed
+    if (born == nullptr)
+      return kRestart;  // only who read of two moments comes here: a piece is linked before it is claimed
     auto sibling = tx.enter(born);
     if (!tx.upgrade(at, sibling)) return kRestart;
     rules.split(*at.node(), *born, word, b);
     if (b == growth.next_ && bits == growth.bits_) return Stepped::kOneDone;
-    after = growth;   // there is more to split before
+    after = growth;  // there is more to split before
     return Stepped::kChanged;
   }
 

@@ -1,13 +1,15 @@
 #pragma once
-// `memc3`: the table that SimdHT-Bench measures against, after MemC3 (Fan, Andersen, Kaminsky, NSDI 2013) and written anew: two
-// buckets of four slots for a key, a slot a one-byte tag and a pointer to the pair, compared one by one.
+// `memc3`: the table that SimdHT-Bench measures against, after MemC3 (Fan, Andersen, Kaminsky, NSDI 2013) and written
+// anew: two buckets of four slots for a key, a slot a one-byte tag and a pointer to the pair, compared one by one.
 //
-// It synchronizes itself, so its policy word is `own`. One writer at a time; readers write nothing. 8192 versions are shared by
-// all keys: who moves, removes or begins a key makes its version odd meanwhile, and a reader who finds it changed begins again.
-// A key's other bucket follows from the one that it is in and from its tag, so the search for a path reads no pair.
+// It synchronizes itself, so its policy word is `own`. One writer at a time; readers write nothing. 8192 versions are
+// shared by all keys: who moves, removes or begins a key makes its version odd meanwhile, and a reader who finds it
+// changed begins again. A key's other bucket follows from the one that it is in and from its tag, so the search for a
+// path reads no pair.
 //
-// Beyond the paper it grows: twice as many buckets, all at once, while readers go on in the old table. Pairs and outgrown tables
-// are given back with the index, so that a late reader, who finds out afterwards, has read memory that was there.
+// Beyond the paper it grows: twice as many buckets, all at once, while readers go on in the old table. Pairs and
+// outgrown tables are given back with the index, so that a late reader, who finds out afterwards, has read memory that
+// was there.
 #include <array>
 #include <atomic>
 #include <memory>
@@ -47,7 +49,7 @@ class MemC3 {
   MemC3(const Spec& policy, const MemoryConfig&) {
     Policy::Options::parse(policy);
     tables_.push_back(std::make_unique<Table>(kFirstBuckets));
-    table_.store(tables_.back().get(), kRelaxed);   // nobody else is there yet
+    table_.store(tables_.back().get(), kRelaxed);  // nobody else is there yet
   }
   MemC3(const MemC3&) = delete;
   MemC3& operator=(const MemC3&) = delete;
@@ -58,11 +60,12 @@ class MemC3 {
     const u64 hash = mix64(key);
     const std::atomic<u64>& version = version_of(hash);
     for (u32 tries = 1;; ++tries) {
-      const u64 before = version.load(kAcquire);   // pairs with Changing's second store
+      const u64 before = version.load(kAcquire);  // pairs with Changing's second store
       if ((before & 1) == 0) {
-        const Table& table = *table_.load(kAcquire);   // pairs with grow
+        const Table& table = *table_.load(kAcquire);  // pairs with grow
         std::optional<u64> found;
-        if (const Item* const item = table.find(hash, key)) found = item->value.load(kAcquire);   // pairs with put and new_item
+        if (const Item* const item = table.find(hash, key))
+          found = item->value.load(kAcquire);  // pairs with put and new_item
         // Relaxed: all loads before are acquiring, so it comes after them.
         if (version.load(kRelaxed) == before) return found;
       }
@@ -77,10 +80,10 @@ class MemC3 {
     const u64 hash = mix64(key);
     std::atomic<u64>* const slot = tables_.back()->slot_of(hash, key);
     if (slot == nullptr) return false;
-    Item* const item = item_of(slot->load(kRelaxed));   // relaxed, here and below: by the only writer
+    Item* const item = item_of(slot->load(kRelaxed));  // relaxed, here and below: by the only writer
     const Changing changing(version_of(hash));
-    slot->store(0, kRelease);   // pairs with Table::find
-    free_.push_back(item);   // there is room for all that there are
+    slot->store(0, kRelease);  // pairs with Table::find
+    free_.push_back(item);     // there is room for all that there are
     return true;
   }
 
@@ -89,7 +92,8 @@ class MemC3 {
   void for_each(Thread&, Visit&& visit) const {
     for (const Bucket& bucket : tables_.back()->buckets) {
       for (const std::atomic<u64>& slot : bucket.slot) {
-        if (const u64 word = slot.load(kRelaxed)) visit(item_of(word)->key.load(kRelaxed), item_of(word)->value.load(kRelaxed));
+        if (const u64 word = slot.load(kRelaxed))
+          visit(item_of(word)->key.load(kRelaxed), item_of(word)->value.load(kRelaxed));
       }
     }
   }
@@ -128,7 +132,7 @@ class MemC3 {
       const u64 tag = tag_of(hash), b = first(hash);
       for (const u64 at : {b, other(b, tag)}) {
         for (const std::atomic<u64>& slot : buckets[at].slot) {
-          const u64 word = slot.load(kAcquire);   // pairs with whoever stored it: the item is complete
+          const u64 word = slot.load(kAcquire);  // pairs with whoever stored it: the item is complete
           // Acquire: pairs with new_item. An item may be another key's by now, and complete as that.
           if (tag_in(word) == tag && item_of(word)->key.load(kAcquire) == key) return item_of(word);
         }
@@ -160,9 +164,10 @@ class MemC3 {
   class Changing {
    public:
     explicit Changing(std::atomic<u64>& version) : version_(version) {
-      version_.store(version_.load(kRelaxed) + 1, kRelaxed);   // relaxed: before the stores that it announces, which release
+      version_.store(version_.load(kRelaxed) + 1,
+                     kRelaxed);  // relaxed: before the stores that it announces, which release
     }
-    ~Changing() { version_.store(version_.load(kRelaxed) + 1, kRelease); }   // pairs with find
+    ~Changing() { version_.store(version_.load(kRelaxed) + 1, kRelease); }  // pairs with find
     Changing(const Changing&) = delete;
     Changing& operator=(const Changing&) = delete;
 
@@ -175,7 +180,7 @@ class MemC3 {
     const std::lock_guard lock(writer_);
     const u64 hash = mix64(key);
     if (const std::atomic<u64>* const slot = tables_.back()->slot_of(hash, key)) {
-      if (how != Put::kInsert) item_of(slot->load(kRelaxed))->value.store(value, kRelease);   // pairs with find
+      if (how != Put::kInsert) item_of(slot->load(kRelaxed))->value.store(value, kRelease);  // pairs with find
       return how == Put::kUpdate;
     }
     if (how == Put::kUpdate) return false;
@@ -199,8 +204,8 @@ class MemC3 {
     free_.pop_back();
     // Nobody finds the item yet, but who was late on the way to the key that it had: he must not take it for this one.
     const Changing changing(version_of(mix64(key)));
-    item->value.store(value, kRelease);   // pairs with find, which has the value if it has the key
-    item->key.store(key, kRelease);       // pairs with Table::find
+    item->value.store(value, kRelease);  // pairs with find, which has the value if it has the key
+    item->key.store(key, kRelease);      // pairs with Table::find
     return item;
   }
 
@@ -210,10 +215,10 @@ class MemC3 {
   /// Puts an item that is not there; false where there is no path for it.
   bool place(Table& table, u64 hash, Item* item, Readers readers) {
     const u64 tag = tag_of(hash), b = table.first(hash);
-    PathSearch<u32, kMostSpots> search;   // by slots
+    PathSearch<u32, kMostSpots> search;  // by slots
     for (const u64 at : {b, table.other(b, tag)}) {
       if (std::atomic<u64>* const slot = table.free_slot(at)) {
-        slot->store(slot_for(tag, item), kRelease);   // pairs with Table::find
+        slot->store(slot_for(tag, item), kRelease);  // pairs with Table::find
         return true;
       }
       search.begin(at);
@@ -224,9 +229,10 @@ class MemC3 {
         const u64 next = table.other(at, tag_in(table.buckets[at].slot[i].load(kRelaxed)));
         if (!search.come_to(next, i, spot)) continue;
         if (std::atomic<u64>* room = table.free_slot(next)) {
-          search.for_each_move(search.size() - 1,
-                               [&](u64 from, u32 slot) { room = move(table.buckets[from].slot[slot], *room, readers); });
-          room->store(slot_for(tag, item), kRelease);   // pairs with Table::find
+          search.for_each_move(search.size() - 1, [&](u64 from, u32 slot) {
+            room = move(table.buckets[from].slot[slot], *room, readers);
+          });
+          room->store(slot_for(tag, item), kRelease);  // pairs with Table::find
           return true;
         }
       }
@@ -238,19 +244,20 @@ class MemC3 {
     const u64 word = source.load(kRelaxed);
     std::optional<Changing> changing;
     if (readers == Readers::kSome) changing.emplace(version_of(mix64(item_of(word)->key.load(kRelaxed))));
-    room.store(word, kRelease);   // pairs with Table::find, both
+    room.store(word, kRelease);  // pairs with Table::find, both
     source.store(0, kRelease);
     return &source;
   }
 
-  /// Twice as many buckets, or as many times as it takes. No version changes: the old table stays as it is, and whoever has seen
-  /// the version of a key that was moved or removed since sees the new one. Throws std::bad_alloc, with nothing changed.
+  /// Twice as many buckets, or as many times as it takes. No version changes: the old table stays as it is, and whoever
+  /// has seen the version of a key that was moved or removed since sees the new one. Throws std::bad_alloc, with
+  /// nothing changed.
   void grow() {
     tables_.reserve(tables_.size() + 1);
     for (u64 count = 2 * (tables_.back()->mask + 1);; count *= 2) {
       auto larger = std::make_unique<Table>(count);
       if (!copy(*tables_.back(), *larger)) continue;
-      table_.store(larger.get(), kRelease);   // pairs with find
+      table_.store(larger.get(), kRelease);  // pairs with find
       tables_.push_back(std::move(larger));
       return;
     }
@@ -267,9 +274,9 @@ class MemC3 {
   }
 
   std::atomic<const Table*> table_;
-  alignas(kFalseSharingBytes) mutable std::array<std::atomic<u64>, kVersions> versions_{};   // readers change none
-  alignas(kFalseSharingBytes) std::mutex writer_;   // of all below
-  std::vector<std::unique_ptr<Table>> tables_;   // the last one is in use
+  alignas(kFalseSharingBytes) mutable std::array<std::atomic<u64>, kVersions> versions_{};  // readers change none
+  alignas(kFalseSharingBytes) std::mutex writer_;                                           // of all below
+  std::vector<std::unique_ptr<Table>> tables_;                                              // the last one is in use
   std::vector<std::unique_ptr<Item[]>> slabs_;
   std::vector<Item*> free_;
 };

@@ -1,4 +1,5 @@
-// What the conformance suite does not aim at: how full a table becomes, and readers beside moves, growth and recycled pairs.
+// What the conformance suite does not aim at: how full a table becomes, and readers beside moves, growth and recycled
+// pairs.
 #include "indexes/memc3/memc3.h"
 
 #include <atomic>
@@ -18,7 +19,7 @@ TEST_CASE("memc3: buckets of four are full at .96, and then there are twice as m
   Table table(Spec::parse("own"), {});
   auto me = table.join();
   Rng rng(test_seed());
-  table.insert(me, rng(), 0);   // the first slab
+  table.insert(me, rng(), 0);  // the first slab
   u64 keys = 1, buckets = 256;
   std::vector<double> loads;
   while (loads.size() < 10) {
@@ -38,7 +39,7 @@ TEST_CASE("memc3: buckets of four are full at .96, and then there are twice as m
 /// Readers look for keys that stay, while a writer has others come and go in a table that is nearly full, and grows it.
 TEST_CASE("memc3: a key that is moved is never missed, and nobody reads the pair of another key") {
   constexpr u64 kStay = 900, kReaders = 3, kChanges = kSanitized ? 50'000 : 3'000'000;
-  for (const u64 others : {70, 3000}) {   // of 1024 slots: keys are moved; and tables outgrown
+  for (const u64 others : {70, 3000}) {  // of 1024 slots: keys are moved; and tables outgrown
     Table table(Spec::parse("own"), {});
     auto me = table.join();
     for (u64 key = 0; key < kStay; ++key) REQUIRE(table.insert(me, key, key));
@@ -71,7 +72,7 @@ TEST_CASE("memc3: a key that is moved is never missed, and nobody reads the pair
     }
     stop = true;
     for (std::thread& reader : readers) reader.join();
-    CHECK((table.bytes().reserved == bytes_before) == (others == 70));   // it stayed full: keys were moved
+    CHECK((table.bytes().reserved == bytes_before) == (others == 70));  // it stayed full: keys were moved
     CHECK(refused == 0);
     CHECK(missing == 0);
     CHECK(wrong == 0);

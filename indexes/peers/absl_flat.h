@@ -1,8 +1,9 @@
 #pragma once
-// Peer: absl::flat_hash_map under a coarse policy (map_body.h): open addressing, pairs in the table, a byte a slot searched 16
-// at a time. With its default hash, whose seed differs from process to process, and its default allocator, so --alloc and
-// --hugepages=thp do not reach it. It has no order and no scan. The table grows in one step, in the middle of an insertion,
-// and never shrinks.
+// Peer: absl::flat_hash_map under a coarse policy (map_body.h): open addressing, pairs in the table, a byte a slot
+// searched 16 at a time. With its default hash, whose seed differs from process to process, and its default allocator,
+// so --alloc and
+// --hugepages=thp do not reach it. It has no order and no scan. The table grows in one step, in the middle of an
+// insertion, and never shrinks.
 //
 // It does not survive an allocation that fails: its members are those of the larger table before there is one. So where
 // another index throws std::bad_alloc, the process ends.
@@ -41,7 +42,8 @@ class AbslFlat : public MapBody<KeyType, FlatMap<KeyType>> {
   static constexpr std::string_view kOwnMemory = "absl::flat_hash_map has its table from operator new";
 
   template <class Tx>
-  Attempt<bool> put_in(Tx&, const Key& key, u64 value, Put how) noexcept {   // std::bad_alloc ends the process: see above
+  Attempt<bool> put_in(Tx&, const Key& key, u64 value,
+                       Put how) noexcept {  // std::bad_alloc ends the process: see above
     return this->put(key, value, how);
   }
 

@@ -1,13 +1,14 @@
 #pragma once
 // Peer: libcuckoo's cuckoohash_map, behind the surface of every shared index (indexes/concepts.h).
 //
-// It synchronizes itself, so its policy word is `own`: every key has two buckets of four slots, and 65,536 spin locks, a line
-// each, cover the buckets in stripes; an operation holds those of both. It has its default allocator, so --alloc and
-// --hugepages=thp do not reach it, and no order and no scan. The table doubles, is not smaller than 262,144 slots, and never
-// shrinks.
+// It synchronizes itself, so its policy word is `own`: every key has two buckets of four slots, and 65,536 spin locks,
+// a line each, cover the buckets in stripes; an operation holds those of both. It has its default allocator, so --alloc
+// and
+// --hugepages=thp do not reach it, and no order and no scan. The table doubles, is not smaller than 262,144 slots, and
+// never shrinks.
 //
-// Its hash of integers is ours: with the default, std::hash, which is the identity, keys that agree in their low bits have
-// too few buckets to go to, and it gives up (load_factor_too_low).
+// Its hash of integers is ours: with the default, std::hash, which is the identity, keys that agree in their low bits
+// have too few buckets to go to, and it gives up (load_factor_too_low).
 #include <libcuckoo/cuckoohash_map.hh>
 
 #include <functional>
@@ -62,8 +63,8 @@ class LibCuckoo {
     for (const auto& [key, value] : map_.lock_table()) visit(Raw(key), value);
   }
 
-  /// The buckets, the locks and the heap part of long strings, without what the allocator adds. O(slots): taking all locks
-  /// finishes a doubling that is under way, so that there is one table to count.
+  /// The buckets, the locks and the heap part of long strings, without what the allocator adds. O(slots): taking all
+  /// locks finishes a doubling that is under way, so that there is one table to count.
   Footprint bytes() const {
     const auto all = map_.lock_table();
     const u64 bytes = all.bucket_count() * sizeof(Bucket) + kLockBytes + heap_bytes_of_keys(all);
@@ -77,10 +78,11 @@ class LibCuckoo {
   using Hash = std::conditional_t<std::is_same_v<Raw, u64>, IntegerHash, StringHash>;
   using Pairs = std::allocator<std::pair<const Stored<Raw>, u64>>;
   using Map = libcuckoo::cuckoohash_map<Stored<Raw>, u64, Hash, std::equal_to<>, Pairs>;
-  using Bucket = typename libcuckoo::bucket_container<Stored<Raw>, u64, Pairs, u8, libcuckoo::DEFAULT_SLOT_PER_BUCKET>::bucket;
+  using Bucket =
+      typename libcuckoo::bucket_container<Stored<Raw>, u64, Pairs, u8, libcuckoo::DEFAULT_SLOT_PER_BUCKET>::bucket;
   static constexpr u64 kLockBytes = 65'536 * 64;
 
-  mutable Map map_;   // who walks it locks it
+  mutable Map map_;  // who walks it locks it
 };
 
 }  // namespace latchlab

@@ -1,14 +1,15 @@
 #pragma once
-// A map that was written for one thread, as the bodies of an index (IndexBody, sync/concepts.h): what the peers under coarse
-// policies have in common.
+// A map that was written for one thread, as the bodies of an index (IndexBody, sync/concepts.h): what the peers under
+// coarse policies have in common.
 //
-// Their fields are no cells and their memory is from operator new, so nothing but exclusion protects them (kNeedsExclusion): a
-// lock, or a hardware transaction, which takes back whatever the map and its allocator stored. There an erase may free at
-// once, a call of the kernel is one more abort, and whoever keeps aborting ends on the lock. A map writes its own size with
-// every insertion and erasure, which is a conflict with everybody who does the same: that is part of what is compared.
+// Their fields are no cells and their memory is from operator new, so nothing but exclusion protects them
+// (kNeedsExclusion): a lock, or a hardware transaction, which takes back whatever the map and its allocator stored.
+// There an erase may free at once, a call of the kernel is one more abort, and whoever keeps aborting ends on the lock.
+// A map writes its own size with every insertion and erasure, which is a conflict with everybody who does the same:
+// that is part of what is compared.
 //
-// A counting allocator would be one more such word, so a peer's bytes() counts what the map is made of: nodes, buckets, and
-// the heap part of long strings, without what the allocator adds.
+// A counting allocator would be one more such word, so a peer's bytes() counts what the map is made of: nodes, buckets,
+// and the heap part of long strings, without what the allocator adds.
 #include <new>
 #include <string>
 #include <type_traits>
@@ -27,7 +28,7 @@ class MapBody {
   static constexpr bool kOrdered = false;
   static constexpr bool kNeedsExclusion = true;
 
-  static std::size_t extra_bytes(const Key&) { return 0; }   // nothing is from a pool
+  static std::size_t extra_bytes(const Key&) { return 0; }  // nothing is from a pool
 
   template <class Tx>
   Attempt<Found> find_in(Tx&, const Key& key) const {

@@ -1,6 +1,6 @@
-// What is particular to peers: under which policies those run that nothing but exclusion protects, what they answer when
-// memory is out, that the bytes that they count are those that they are made of, and that `harness list` says their version.
-// That they do what a map does is in the conformance tests.
+// What is particular to peers: under which policies those run that nothing but exclusion protects, what they answer
+// when memory is out, that the bytes that they count are those that they are made of, and that `harness list` says
+// their version. That they do what a map does is in the conformance tests.
 #include <map>
 #include <new>
 #include <string>
@@ -90,7 +90,7 @@ Map filled(u64 pairs) {
     if constexpr (std::is_same_v<typename Map::key_type, u64>) {
       map.try_emplace(i, i);
     } else {
-      map.try_emplace(std::to_string(i), i);   // short: within the string
+      map.try_emplace(std::to_string(i), i);  // short: within the string
     }
   }
   return map;
@@ -112,7 +112,7 @@ void check_bytes() {
       const auto flat = filled<WatchedFlat<FlatMap<Key>>>(pairs);
       const u64 counted = AbslFlat<void, Key>::table_bytes(flat.bucket_count());
       CHECK(counted <= live_bytes);
-      CHECK(live_bytes - counted < 8);   // up to where pairs are aligned
+      CHECK(live_bytes - counted < 8);  // up to where pairs are aligned
     }
   }
 }

@@ -1,6 +1,7 @@
 #pragma once
 // Peer: std::map under a coarse policy (map_body.h): libstdc++'s red-black tree, with its default order and its default
-// allocator, so --alloc and --hugepages=thp do not reach it. Byte strings are compared as unsigned bytes, as everywhere here.
+// allocator, so --alloc and --hugepages=thp do not reach it. Byte strings are compared as unsigned bytes, as everywhere
+// here.
 //
 // A scan collects a batch of pairs in each run of its body, from where the last one ended.
 #include <functional>
@@ -29,8 +30,8 @@ class StdMap : public MapBody<KeyType, OrderedMap<KeyType>> {
   static constexpr std::string_view kOwnMemory = "std::map has its nodes from operator new";
   static constexpr bool kOrdered = true;
 
-  /// Collects the next pairs of a scan into `batch`: the smallest keys from `from` on, or after it, as many as are wanted and
-  /// fit; true.
+  /// Collects the next pairs of a scan into `batch`: the smallest keys from `from` on, or after it, as many as are
+  /// wanted and fit; true.
   template <class Tx>
   Attempt<bool> gather_in(Tx&, const Key& from, bool after, std::size_t wanted, Batch& batch) const {
     batch.clear(wanted);

@@ -1,7 +1,7 @@
 #pragma once
-// Peer: std::unordered_map under a coarse policy (map_body.h): libstdc++'s chains, with the default hash (the identity on
-// integers, modulo a prime number of buckets), load factor and allocator, so --alloc and --hugepages=thp do not reach it. It
-// has no order and no scan. Its buckets grow in one step, in the middle of an insertion, and never shrink.
+// Peer: std::unordered_map under a coarse policy (map_body.h): libstdc++'s chains, with the default hash (the identity
+// on integers, modulo a prime number of buckets), load factor and allocator, so --alloc and --hugepages=thp do not
+// reach it. It has no order and no scan. Its buckets grow in one step, in the middle of an insertion, and never shrink.
 #include <functional>
 #include <string>
 #include <string_view>
@@ -15,9 +15,8 @@ namespace latchlab {
 
 /// Lookups by a view need a transparent hash for strings; integers have the default.
 template <class Key>
-using ChainedMap =
-    std::conditional_t<std::is_same_v<Key, U64Key>, std::unordered_map<u64, u64>,
-                       std::unordered_map<std::string, u64, StringHash, std::equal_to<>>>;
+using ChainedMap = std::conditional_t<std::is_same_v<Key, U64Key>, std::unordered_map<u64, u64>,
+                                      std::unordered_map<std::string, u64, StringHash, std::equal_to<>>>;
 
 template <class Layout, class KeyType>
 class StdUnordered : public MapBody<KeyType, ChainedMap<KeyType>> {
@@ -34,8 +33,8 @@ class StdUnordered : public MapBody<KeyType, ChainedMap<KeyType>> {
   }
 
   /// A pointer before the pair; behind it, for strings, their hash.
-  static constexpr u64 kNodeBytes =
-      sizeof(void*) + sizeof(typename ChainedMap<Key>::value_type) + (std::is_same_v<Key, U64Key> ? 0 : sizeof(std::size_t));
+  static constexpr u64 kNodeBytes = sizeof(void*) + sizeof(typename ChainedMap<Key>::value_type) +
+                                    (std::is_same_v<Key, U64Key> ? 0 : sizeof(std::size_t));
   static constexpr u64 kBucketBytes = sizeof(void*);
 
  private:

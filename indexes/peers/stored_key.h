@@ -1,6 +1,6 @@
 #pragma once
-// What peers keep of a key: integers as they are, byte strings in a std::string. They are looked up by a view, so that a lookup
-// makes no string.
+// What peers keep of a key: integers as they are, byte strings in a std::string. They are looked up by a view, so that
+// a lookup makes no string.
 #include <functional>
 #include <string>
 #include <string_view>
@@ -15,8 +15,8 @@ namespace latchlab {
 template <class View>
 using Stored = std::conditional_t<std::is_same_v<View, std::string_view>, std::string, u64>;
 
-/// The default hash of strings, for views too. Not noexcept, or libstdc++ would take it for a fast one and no longer keep the
-/// hash in the node, as it does for the default.
+/// The default hash of strings, for views too. Not noexcept, or libstdc++ would take it for a fast one and no longer
+/// keep the hash in the node, as it does for the default.
 struct StringHash {
   using is_transparent = void;
   std::size_t operator()(std::string_view key) const { return std::hash<std::string_view>{}(key); }
@@ -25,7 +25,7 @@ struct StringHash {
 /// Bytes that a stored key holds beside itself.
 inline u64 heap_bytes(u64) { return 0; }
 inline u64 heap_bytes(const std::string& key) {
-  constexpr std::size_t kInline = 15;   // libstdc++ keeps shorter ones in the object
+  constexpr std::size_t kInline = 15;  // libstdc++ keeps shorter ones in the object
   return key.capacity() > kInline ? key.capacity() + 1 : 0;
 }
 

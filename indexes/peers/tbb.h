@@ -2,11 +2,11 @@
 // Peer: oneTBB's concurrent_hash_map, behind the surface of every shared index (indexes/concepts.h).
 //
 // It synchronizes itself, so its policy word is `own`: a reader-writer spin lock in every bucket and another in every
-// pair. It is used as its documentation shows, with its default hash (std::hash, the identity on integers) and its default
-// allocator, so --alloc and --hugepages=thp do not reach it. It has no order and no scan.
+// pair. It is used as its documentation shows, with its default hash (std::hash, the identity on integers) and its
+// default allocator, so --alloc and --hugepages=thp do not reach it. It has no order and no scan.
 //
-// Its memory cannot be asked for, so bytes() counts what it is made of: the nodes, the buckets, and the heap part of long
-// strings, without what the allocator adds.
+// Its memory cannot be asked for, so bytes() counts what it is made of: the nodes, the buckets, and the heap part of
+// long strings, without what the allocator adds.
 #include <oneapi/tbb/concurrent_hash_map.h>
 
 #include <optional>
@@ -43,7 +43,7 @@ class Tbb {
 
   Thread join() { return {}; }
 
-  std::optional<u64> find(Thread&, Raw key) {   // not const, as oneTBB's lookup by string_view is not
+  std::optional<u64> find(Thread&, Raw key) {  // not const, as oneTBB's lookup by string_view is not
     typename Map::const_accessor at;
     if (!map_.find(at, key)) return std::nullopt;
     return at->second;
@@ -82,8 +82,8 @@ class Tbb {
   using Hash = std::conditional_t<std::is_same_v<Raw, u64>, tbb::tbb_hash_compare<u64>, HashAndCompare>;
   using Map = tbb::concurrent_hash_map<Stored<Raw>, u64, Hash>;
 
-  static constexpr u64 kNodeBytes = 16 + sizeof(typename Map::value_type);   // a pointer and a lock before the pair
-  static constexpr u64 kBucketBytes = 16;                                    // a pointer and a lock
+  static constexpr u64 kNodeBytes = 16 + sizeof(typename Map::value_type);  // a pointer and a lock before the pair
+  static constexpr u64 kBucketBytes = 16;                                   // a pointer and a lock
 
   Map map_;
 };

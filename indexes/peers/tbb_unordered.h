@@ -1,15 +1,15 @@
 #pragma once
 // Peer: oneTBB's concurrent_unordered_map, behind the surface of every shared index (indexes/concepts.h).
 //
-// It synchronizes itself, so its policy word is `own`: one list of all pairs, in the order of their reversed hashes, that
-// insertions extend by compare-and-swap, and buckets that point into it. Lookups take no lock and store nothing. It locks no
-// pair either, so values are atomics. It is used with its default hash (std::hash, the identity on integers) and its default
-// allocator, so --alloc and --hugepages=thp do not reach it. It has no order and no scan.
+// It synchronizes itself, so its policy word is `own`: one list of all pairs, in the order of their reversed hashes,
+// that insertions extend by compare-and-swap, and buckets that point into it. Lookups take no lock and store nothing.
+// It locks no pair either, so values are atomics. It is used with its default hash (std::hash, the identity on
+// integers) and its default allocator, so --alloc and --hugepages=thp do not reach it. It has no order and no scan.
 //
 // What is linked stays: there is no way to erase beside other operations (kNoErase).
 //
-// Its memory cannot be asked for, so bytes() counts what it is made of: the nodes, the buckets as if all had been used, and the
-// heap part of long strings, without what the allocator adds.
+// Its memory cannot be asked for, so bytes() counts what it is made of: the nodes, the buckets as if all had been used,
+// and the heap part of long strings, without what the allocator adds.
 #include <oneapi/tbb/concurrent_unordered_map.h>
 
 #include <atomic>
@@ -37,7 +37,8 @@ class TbbUnordered {
   static constexpr std::string_view kLibrary = "oneTBB";
   static constexpr bool kOrdered = false;
   static constexpr std::string_view kOwnMemory = "oneTBB's map uses its own allocator";
-  static constexpr std::string_view kNoErase = "oneTBB's concurrent_unordered_map erases only while nobody else uses it";
+  static constexpr std::string_view kNoErase =
+      "oneTBB's concurrent_unordered_map erases only while nobody else uses it";
 
   /// Threads need nothing of their own.
   struct Thread {
@@ -91,8 +92,9 @@ class TbbUnordered {
   using Hash = std::conditional_t<std::is_same_v<Raw, u64>, std::hash<u64>, ViewHash>;
   using Map = tbb::concurrent_unordered_map<Stored<Raw>, std::atomic<u64>, Hash>;
 
-  static constexpr u64 kNodeBytes = 16 + sizeof(typename Map::value_type);   // a pointer and the reversed hash before the pair
-  static constexpr u64 kBucketBytes = 8 + 16;                                // a pointer, and a node without a pair
+  // A pointer and the reversed hash before the pair.
+  static constexpr u64 kNodeBytes = 16 + sizeof(typename Map::value_type);
+  static constexpr u64 kBucketBytes = 8 + 16;  // a pointer, and a node without a pair
 
   Map map_;
 };

@@ -1,6 +1,6 @@
 #pragma once
-// What kernels share with the table (table.h), since each kernel is compiled for instructions that the rest of the program must
-// not contain: how a bucket lies in memory, and in which buckets a key may be.
+// What kernels share with the table (table.h), since each kernel is compiled for instructions that the rest of the
+// program must not contain: how a bucket lies in memory, and in which buckets a key may be.
 #include <algorithm>
 #include <bit>
 #include <type_traits>
@@ -24,8 +24,8 @@ using WordOf = std::conditional_t<kBits == 16, u16, std::conditional_t<kBits == 
 template <class KeyWord>
 using HashOf = std::conditional_t<sizeof(KeyWord) == 8, u64, u32>;
 
-/// The bucket of a key by one of the hash functions, or of each lane of a vector of keys: MurmurHash3's finalisers. `W` is
-/// Hash, or wider. Always inlined: a copy of its own, compiled for AVX, could be the one that a linker keeps.
+/// The bucket of a key by one of the hash functions, or of each lane of a vector of keys: MurmurHash3's finalisers. `W`
+/// is Hash, or wider. Always inlined: a copy of its own, compiled for AVX, could be the one that a linker keeps.
 template <class Hash, class W>
 [[gnu::always_inline]] constexpr W bucket_number(W key, Hash seed, W mask) {
   W x = key ^ seed;

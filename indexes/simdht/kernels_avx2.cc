@@ -33,7 +33,7 @@ struct Avx2 {
   template <class Word>
   using Lanes [[gnu::vector_size(32)]] = Word;
   template <class Word>
-  using Mask = Lanes<Word>;   // all bits of a lane, or none
+  using Mask = Lanes<Word>;  // all bits of a lane, or none
 
   template <class Word>
   [[gnu::always_inline]] static Mask<Word> all() {
@@ -54,8 +54,8 @@ struct Avx2 {
     return (if_set & mask) | (otherwise & ~mask);
   }
 
-  [[gnu::always_inline]] static void gather_pairs(Lanes<u32> mask, const std::byte* at, Lanes<u32> number, Lanes<u32>& keys,
-                                                  Lanes<u32>& values) {
+  [[gnu::always_inline]] static void gather_pairs(Lanes<u32> mask, const std::byte* at, Lanes<u32> number,
+                                                  Lanes<u32>& keys, Lanes<u32>& values) {
     // In the order 0 1 4 5 and 2 3 6 7, which what unpacks them within halves of the register makes 0 1 2 3 4 5 6 7.
     const __m256i numbers = _mm256_permute4x64_epi64(reinterpret_cast<__m256i>(number), 0b11'01'10'00);
     const __m256i masks = _mm256_permute4x64_epi64(reinterpret_cast<__m256i>(mask), 0b11'01'10'00);
@@ -69,7 +69,8 @@ struct Avx2 {
     keys = reinterpret_cast<Lanes<u32>>(_mm256_shuffle_ps(first, second, 0b10'00'10'00));
     values = reinterpret_cast<Lanes<u32>>(_mm256_shuffle_ps(first, second, 0b11'01'11'01));
   }
-  [[gnu::always_inline]] static Lanes<u64> gather(Lanes<u64> mask, Lanes<u64> other, const std::byte* at, Lanes<u64> number) {
+  [[gnu::always_inline]] static Lanes<u64> gather(Lanes<u64> mask, Lanes<u64> other, const std::byte* at,
+                                                  Lanes<u64> number) {
     return reinterpret_cast<Lanes<u64>>(
         _mm256_mask_i64gather_epi64(reinterpret_cast<__m256i>(other), reinterpret_cast<const long long*>(at),
                                     reinterpret_cast<__m256i>(number + number), reinterpret_cast<__m256i>(mask), 8));

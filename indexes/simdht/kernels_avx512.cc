@@ -58,8 +58,8 @@ struct Avx512 {
         _mm512_mask_blend_epi32(mask, reinterpret_cast<__m512i>(otherwise), reinterpret_cast<__m512i>(if_set)));
   }
 
-  [[gnu::always_inline]] static void gather_pairs(__mmask16 mask, const std::byte* at, Lanes<u32> number, Lanes<u32>& keys,
-                                                  Lanes<u32>& values) {
+  [[gnu::always_inline]] static void gather_pairs(__mmask16 mask, const std::byte* at, Lanes<u32> number,
+                                                  Lanes<u32>& keys, Lanes<u32>& values) {
     const auto gather8 = [&](auto of, u32 asked) __attribute__((always_inline)) {
       const auto numbers = reinterpret_cast<__m256i>(of);
       return _mm512_mask_i32gather_epi64(_mm512_setzero_si512(), static_cast<__mmask8>(asked), numbers, at, 8);
@@ -68,11 +68,13 @@ struct Avx512 {
     const __m512i second = gather8(__builtin_shufflevector(number, number, 8, 9, 10, 11, 12, 13, 14, 15), mask >> 8);
     const Lanes<u32> even{0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30};
     keys = reinterpret_cast<Lanes<u32>>(_mm512_permutex2var_epi32(first, reinterpret_cast<__m512i>(even), second));
-    values = reinterpret_cast<Lanes<u32>>(_mm512_permutex2var_epi32(first, reinterpret_cast<__m512i>(even + 1), second));
+    values =
+        reinterpret_cast<Lanes<u32>>(_mm512_permutex2var_epi32(first, reinterpret_cast<__m512i>(even + 1), second));
   }
-  [[gnu::always_inline]] static Lanes<u64> gather(__mmask8 mask, Lanes<u64> other, const std::byte* at, Lanes<u64> number) {
-    return reinterpret_cast<Lanes<u64>>(
-        _mm512_mask_i64gather_epi64(reinterpret_cast<__m512i>(other), mask, reinterpret_cast<__m512i>(number + number), at, 8));
+  [[gnu::always_inline]] static Lanes<u64> gather(__mmask8 mask, Lanes<u64> other, const std::byte* at,
+                                                  Lanes<u64> number) {
+    return reinterpret_cast<Lanes<u64>>(_mm512_mask_i64gather_epi64(reinterpret_cast<__m512i>(other), mask,
+                                                                    reinterpret_cast<__m512i>(number + number), at, 8));
   }
 };
 

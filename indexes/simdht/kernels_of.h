@@ -1,8 +1,8 @@
 #pragma once
 // The kernels, for whoever includes this: a struct `Vectors` says what his instructions do.
 //
-// Everything here has internal linkage and calls nothing that has not. A function shared by several kernels_*.cc would be
-// compiled in each, and the linker would keep one of them, perhaps one with instructions that this processor lacks.
+// Everything here has internal linkage and calls nothing that has not. A function shared by several kernels_*.cc would
+// be compiled in each, and the linker would keep one of them, perhaps one with instructions that this processor lacks.
 #include <cstddef>
 #include <type_traits>
 #include <utility>
@@ -18,7 +18,8 @@ namespace {
 //   kGathers                    whether it has what stands below the line
 //   end()                       run at the end of a kernel
 //   equal<Word, kCount>(at, wanted)
-//                               bit i is set where at[i] is the wanted word, for i below kCount. May load whole vectors of a bucket
+//                               bit i is set where at[i] is the wanted word, for i below kCount. May load whole vectors
+//                               of a bucket
 //   ---
 //   Lanes<Word>                 a vector of u32 or u64, with the operators of one
 //   Mask<Word>                  which of its lanes, with & and ~
@@ -43,7 +44,7 @@ u64 find_horizontally(const View& view, const u64* keys, u32 count, u64* values)
     const auto key = static_cast<KeyWord>(keys[i]);
     const auto seed = static_cast<Hash>(view.seeds[function]);
     at[i] = &buckets[bucket_number<Hash, Hash>(key, seed, static_cast<Hash>(view.mask))];
-    __builtin_prefetch(at[i]);   // a kernel knows no machine
+    __builtin_prefetch(at[i]);  // a kernel knows no machine
   };
   u64 found = 0;
   const auto look = [&](u32 i) __attribute__((always_inline)) {
@@ -64,8 +65,8 @@ u64 find_horizontally(const View& view, const u64* keys, u32 count, u64* values)
   return found;
 }
 
-/// As many keys at once as there are lanes: 32 bits each, if keys and values have no more. Then a pair is gathered as one word of
-/// 64, else the values of those keys that are equal in a second gather.
+/// As many keys at once as there are lanes: 32 bits each, if keys and values have no more. Then a pair is gathered as
+/// one word of 64, else the values of those keys that are equal in a second gather.
 template <class Vectors, class KeyWord, class ValueWord, u32 kFunctions, bool kSelects>
 u64 find_vertically(const View& view, const u64* keys, u32 count, u64* values) {
   using Bucket = BucketOf<KeyWord, ValueWord, 1>;
@@ -84,7 +85,7 @@ u64 find_vertically(const View& view, const u64* keys, u32 count, u64* values) {
         for (u32 i = 0; i < here; ++i) run(i);
       }
     };
-    alignas(sizeof(Lanes)) Word words[kLanes] = {};   // zeroes: a lane without a key looks up 0, which is harmless
+    alignas(sizeof(Lanes)) Word words[kLanes] = {};  // zeroes: a lane without a key looks up 0, which is harmless
     for_each_key([&](u32 i) __attribute__((always_inline)) { words[i] = static_cast<Word>(keys[first + i]); });
     Lanes key;
     __builtin_memcpy(&key, words, sizeof key);
@@ -125,7 +126,8 @@ Find kernel_for(Kernel kernel) {
   constexpr Shape kShape = shape_at(kNumber);
   using KeyWord = WordOf<kShape.key_bits>;
   using ValueWord = WordOf<kShape.value_bits>;
-  if (kernel == Kernel::kHorizontal) return find_horizontally<Vectors, KeyWord, ValueWord, kShape.functions, kShape.slots>;
+  if (kernel == Kernel::kHorizontal)
+    return find_horizontally<Vectors, KeyWord, ValueWord, kShape.functions, kShape.slots>;
   if constexpr (Vectors::kGathers && kShape.slots == 1 && kShape.key_bits >= 32) {
     return kernel == Kernel::kVertical ? find_vertically<Vectors, KeyWord, ValueWord, kShape.functions, false>
                                        : find_vertically<Vectors, KeyWord, ValueWord, kShape.functions, true>;
@@ -137,7 +139,8 @@ Find kernel_for(Kernel kernel) {
 template <class Vectors>
 Find kernel_with(Kernel kernel, std::size_t number) {
   return [&]<std::size_t... i>(std::index_sequence<i...>) {
-    static constexpr Find (*kFor[])(Kernel) = {kernel_for<Vectors, i>...};   // no std::array: its [] is a function that is shared
+    static constexpr Find (*kFor[])(Kernel) = {
+        kernel_for<Vectors, i>...};  // no std::array: its [] is a function that is shared
     return kFor[number](kernel);
   }(std::make_index_sequence<kGrid>());
 }

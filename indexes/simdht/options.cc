@@ -18,7 +18,7 @@ std::string name_of(u32 functions, u32 slots) { return fmt::format("{}x{}", func
 Isa best_isa() {
   const CpuFlags flags = cpu_flags();
   if (flags.avx512) return Isa::kAvx512;
-  return flags.avx2 ? Isa::kAvx2 : Isa::kSse42;   // what all of the program is compiled for
+  return flags.avx2 ? Isa::kAvx2 : Isa::kSse42;  // what all of the program is compiled for
 }
 
 Options Options::parse(const Spec& spec) {
@@ -27,7 +27,8 @@ Options Options::parse(const Spec& spec) {
   std::vector<std::string> shapes;
   for (const auto& [functions, slots] : kShapes) shapes.push_back(name_of(functions, slots));
   const auto standard = std::find(shapes.begin(), shapes.end(), name_of(options.shape.functions, options.shape.slots));
-  const auto& [functions, slots] = kShapes[reader.one_of("shape", static_cast<std::size_t>(standard - shapes.begin()), shapes)];
+  const auto& [functions, slots] =
+      kShapes[reader.one_of("shape", static_cast<std::size_t>(standard - shapes.begin()), shapes)];
   const u32 key_bits = u32{16} << reader.one_of("key", 2, {"16", "32", "64"});
   const u32 value_bits = u32{32} << reader.one_of("value", 1, {"32", "64"});
   options.shape = {functions, slots, key_bits, value_bits};
@@ -37,16 +38,21 @@ Options Options::parse(const Spec& spec) {
   reader.finish();
 
   if (std::ranges::find(kWidths, std::array{key_bits, value_bits}) == kWidths.end()) {
-    throw Contradiction(fmt::format("index simdht: the grid has no key={} with value={}; it has 16 with 32, 32 with 32, "
-                                    "32 with 64 and 64 with 64", key_bits, value_bits));
+    throw Contradiction(
+        fmt::format("index simdht: the grid has no key={} with value={}; it has 16 with 32, 32 with 32, "
+                    "32 with 64 and 64 with 64",
+                    key_bits, value_bits));
   }
   if (options.kernel != Kernel::kHorizontal && slots != 1) {
-    throw Contradiction(fmt::format("index simdht: kernel={}: only of shapes with one slot (2x1, 3x1, 4x1), and not of {}",
-                                    word(options.kernel), name_of(functions, slots)));
+    throw Contradiction(
+        fmt::format("index simdht: kernel={}: only of shapes with one slot (2x1, 3x1, 4x1), and not of {}",
+                    word(options.kernel), name_of(functions, slots)));
   }
   if (options.kernel != Kernel::kHorizontal && key_bits == 16) {
-    throw Contradiction(fmt::format("index simdht: kernel={}: not of key=16, since nothing gathers 16 bits; "
-                                    "write kernel=horizontal", word(options.kernel)));
+    throw Contradiction(
+        fmt::format("index simdht: kernel={}: not of key=16, since nothing gathers 16 bits; "
+                    "write kernel=horizontal",
+                    word(options.kernel)));
   }
   // The widest that the processor has is nobody's choice: where it has no such kernels the result is degraded.
   const bool chosen = std::ranges::any_of(spec.options, [](const auto& option) { return option.first == "isa"; });
@@ -91,7 +97,8 @@ std::string_view Options::about(std::string_view key) {
   if (key == "value") return "bits of a value, 32 or 64: 32 with keys of 16, 64 with keys of 64";
   if (key == "isa") return "scalar, sse4.2, avx2 or avx512; the default is the widest that the processor has";
   if (key == "kernel") {
-    return "horizontal (slots side by side); vertical or selective (keys side by side): one slot, not key=16, avx2 or avx512";
+    return "horizontal (slots side by side); vertical or selective (keys side by side): one slot, not key=16, avx2 or "
+           "avx512";
   }
   return "room to begin with; the table doubles when that is not enough";
 }

@@ -21,7 +21,7 @@ struct Options {
   Shape shape;
   Isa isa = best_isa();
   Kernel kernel = Kernel::kHorizontal;
-  u64 slots = 0;   ///< to begin with, at least
+  u64 slots = 0;  ///< to begin with, at least
 
   /// simdht:shape=2x4,key=64,value=64,isa=avx2,kernel=horizontal,slots=1000. Throws InputError for a word that there is
   /// none of, Contradiction for widths that are not in the grid together and for a kernel that nobody wrote.

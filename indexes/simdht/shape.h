@@ -1,6 +1,6 @@
 #pragma once
-// The grid of SimdHT-Bench (IISWC 2019), as far as it can be told from what was published: shapes of a bucketized cuckoo table,
-// and widths of keys and values.
+// The grid of SimdHT-Bench (IISWC 2019), as far as it can be told from what was published: shapes of a bucketized
+// cuckoo table, and widths of keys and values.
 #include <array>
 #include <cstddef>
 

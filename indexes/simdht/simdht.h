@@ -1,11 +1,11 @@
 #pragma once
-// `simdht`: the cuckoo tables of SimdHT-Bench (Shankar, Lu, Panda, IISWC 2019), reconstructed: the paper's tables of parameters
-// were not to be had. What is studied are lookups, by shape, width, instruction set and kernel, so a table is pairs and nothing
-// else (table.h): no latch, no version, no mark, and whoever changes it must be alone. The index that runs under every
-// policy is `cuckoo`.
+// `simdht`: the cuckoo tables of SimdHT-Bench (Shankar, Lu, Panda, IISWC 2019), reconstructed: the paper's tables of
+// parameters were not to be had. What is studied are lookups, by shape, width, instruction set and kernel, so a table
+// is pairs and nothing else (table.h): no latch, no version, no mark, and whoever changes it must be alone. The index
+// that runs under every policy is `cuckoo`.
 //
-// A kernel is chosen when the table is made and called for up to 64 keys; through a pointer, so that the rest of the program has
-// no instructions which a processor may lack.
+// A kernel is chosen when the table is made and called for up to 64 keys; through a pointer, so that the rest of the
+// program has no instructions which a processor may lack.
 #include <algorithm>
 #include <cstddef>
 #include <functional>

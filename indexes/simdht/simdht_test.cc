@@ -28,8 +28,8 @@ using Oracle = std::unordered_map<u64, u64>;
 u64 narrow(u64 word, u32 bits) { return word & ~u64{0} >> (64 - bits); }
 
 std::string text(const Shape& shape) {
-  return std::to_string(shape.functions) + "x" + std::to_string(shape.slots) + " " + std::to_string(shape.key_bits) + "/" +
-         std::to_string(shape.value_bits);
+  return std::to_string(shape.functions) + "x" + std::to_string(shape.slots) + " " + std::to_string(shape.key_bits) +
+         "/" + std::to_string(shape.value_bits);
 }
 
 template <class Check>
@@ -88,10 +88,23 @@ TEST_CASE("simdht: every shape does what a map does, from nothing through growth
       const u64 value = narrow(rng(), shape.value_bits);
       const bool there = oracle.contains(key);
       switch (rng() % 5) {
-        case 0: wrong += table->put(key, value, Put::kInsert) == there; oracle.emplace(key, value); break;
-        case 1: wrong += table->put(key, value, Put::kUpdate) != there; if (there) oracle[key] = value; break;
-        case 2: case 3: wrong += table->put(key, value, Put::kUpsert) == there; oracle[key] = value; break;
-        default: wrong += table->erase(key) != there; oracle.erase(key); break;
+        case 0:
+          wrong += table->put(key, value, Put::kInsert) == there;
+          oracle.emplace(key, value);
+          break;
+        case 1:
+          wrong += table->put(key, value, Put::kUpdate) != there;
+          if (there) oracle[key] = value;
+          break;
+        case 2:
+        case 3:
+          wrong += table->put(key, value, Put::kUpsert) == there;
+          oracle[key] = value;
+          break;
+        default:
+          wrong += table->erase(key) != there;
+          oracle.erase(key);
+          break;
       }
     }
     CHECK(wrong == 0);
@@ -105,7 +118,9 @@ TEST_CASE("simdht: every shape does what a map does, from nothing through growth
   });
 }
 
-TEST_CASE("simdht: every kernel finds what is there and nothing else, in calls of any length, and reads nothing beyond the table") {
+TEST_CASE(
+    "simdht: every kernel finds what is there and nothing else, in calls of any length, and reads nothing beyond the "
+    "table") {
   Rng rng(test_seed());
   u32 kernels = 0;
   for_each_shape([&](const Shape& shape) {
@@ -113,12 +128,12 @@ TEST_CASE("simdht: every kernel finds what is there and nothing else, in calls o
     const u64 slots = table->slots();
     Oracle oracle;
     std::vector<u64> keys{0, 1, ~u64{0} >> (64 - shape.key_bits)};
-    for (u64 key = 2; key < 40; ++key) keys.push_back(key);   // what free slots hold is among the least
+    for (u64 key = 2; key < 40; ++key) keys.push_back(key);  // what free slots hold is among the least
     u64 last = 40;
     while (bucket_of(*table, shape, last, 0) != table->view().mask) ++last;
     keys.push_back(last);
     while (keys.size() < slots) keys.push_back(narrow(rng(), shape.key_bits));
-    for (std::size_t i = 0; i < keys.size() && table->slots() == slots; i += 2) {   // the others are absent
+    for (std::size_t i = 0; i < keys.size() && table->slots() == slots; i += 2) {  // the others are absent
       oracle.emplace(keys[i], narrow(rng(), shape.value_bits));
       table->put(keys[i], oracle[keys[i]], Put::kInsert);
     }
@@ -182,7 +197,7 @@ TEST_CASE("simdht: there is room for all keys of 16 bits") {
 TEST_CASE("simdht: tables become as full as cuckoo tables of their shape do", "[no-tsan][no-asan]") {
   struct Known {
     u32 functions, slots;
-    double load;   // at the first failure, of a search of 512 buckets in a table of a million slots
+    double load;  // at the first failure, of a search of 512 buckets in a table of a million slots
   };
   Rng rng(test_seed());
   for (const auto& [functions, slots, load] :
@@ -190,7 +205,7 @@ TEST_CASE("simdht: tables become as full as cuckoo tables of their shape do", "[
         Known{3, 2, .959}, Known{3, 4, .985}}) {
     for (const u32 bits : {16u, 32u, 64u}) {
       const Shape shape{functions, slots, bits, std::max(bits, 32u)};
-      const bool small = bits == 16;   // there are 65536 keys, and what small tables reach scatters
+      const bool small = bits == 16;  // there are 65536 keys, and what small tables reach scatters
       INFO(text(shape));
       // Of 2x1 what large tables reach scatters too, by the cube root of their slots.
       std::vector<double> reached(functions == 2 && slots == 1 ? 15 : 3);
@@ -212,10 +227,11 @@ TEST_CASE("simdht: keys that the hash functions do not tell apart get other func
   for_each_shape([&](const Shape& shape) {
     const auto table = make_table(shape, 64 * shape.slots);
     const u64 slots = table->slots();
-    std::vector<u64> keys;   // more than there is room for in buckets 0 to 6; even of 16 bits there are so many
+    std::vector<u64> keys;  // more than there is room for in buckets 0 to 6; even of 16 bits there are so many
     for (u64 key = 0; keys.size() <= 7 * shape.slots; ++key) {
       bool near = true;
-      for (u32 function = 0; function < shape.functions; ++function) near &= bucket_of(*table, shape, key, function) < 7;
+      for (u32 function = 0; function < shape.functions; ++function)
+        near &= bucket_of(*table, shape, key, function) < 7;
       if (near) keys.push_back(key);
     }
     for (const u64 key : keys) CHECK(table->put(key, key, Put::kInsert));
@@ -249,14 +265,14 @@ TEST_CASE("simdht: every kernel commits within a hardware transaction") {
       wrong += index.find(me, keys[round % 16]) != round % 16;
     }
     CHECK(wrong == 0);
-    CHECK(me.counters.fallbacks - fallbacks < 1000);   // of 2000; some are always interrupted
+    CHECK(me.counters.fallbacks - fallbacks < 1000);  // of 2000; some are always interrupted
   }
 }
 
 TEST_CASE("simdht: a table that there is no memory for is refused") {
   CHECK_THROWS_AS(make_table({}, u64{1} << 62), std::bad_alloc);
   const Shape words{.functions = 2, .slots = 1, .key_bits = 32, .value_bits = 32};
-  CHECK_THROWS_AS(make_table(words, u64{1} << 32), std::bad_alloc);   // a gather would not find the other half
+  CHECK_THROWS_AS(make_table(words, u64{1} << 32), std::bad_alloc);  // a gather would not find the other half
   CHECK_THROWS_AS(make_table(words, ~u64{0}), std::bad_alloc);
 }
 
@@ -286,12 +302,12 @@ TEST_CASE("simdht: words that are right alone contradict one another, and a malf
       (void)Options::parse(Spec::parse(spec));
     } catch (const Contradiction&) {
       return true;
-    } catch (const InputError&) {
-    }
+    } catch (const InputError&) {}
     return false;
   };
-  for (const std::string spec : {"simdht:key=16", "simdht:shape=2x4,kernel=vertical", "simdht:shape=2x1,kernel=vertical,isa=scalar",
-                                 "simdht:shape=2x1,key=16,value=32,kernel=selective"}) {
+  for (const std::string spec :
+       {"simdht:key=16", "simdht:shape=2x4,kernel=vertical", "simdht:shape=2x1,kernel=vertical,isa=scalar",
+        "simdht:shape=2x1,key=16,value=32,kernel=selective"}) {
     CAPTURE(spec);
     CHECK(contradicts(spec));
     CHECK_FALSE(contradicts(spec + ",slots=many"));

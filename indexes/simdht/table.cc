@@ -18,10 +18,11 @@ class TableOf final : public Table {
   using Bucket = BucketOf<KeyWord, ValueWord, kSlots>;
   using Hash = HashOf<KeyWord>;
   static constexpr u64 kFewest = 2;
-  static constexpr u64 kFewestToReseed = 64;   // small tables fail by chance
-  static constexpr u64 kMostReseeds = 8;       // keys that defeat so many may defeat any
+  static constexpr u64 kFewestToReseed = 64;  // small tables fail by chance
+  static constexpr u64 kMostReseeds = 8;      // keys that defeat so many may defeat any
   // Half as many as a Hash can number: for a gather numbers have a sign.
-  static constexpr u64 kMost = std::min<u64>(std::numeric_limits<Hash>::max() / 2 + u64{1}, ~u64{0} / 4 / sizeof(Bucket));
+  static constexpr u64 kMost =
+      std::min<u64>(std::numeric_limits<Hash>::max() / 2 + u64{1}, ~u64{0} / 4 / sizeof(Bucket));
 
   struct Release {
     void operator()(Bucket* buckets) const { ::operator delete(buckets, std::align_val_t{kLineBytes}); }
@@ -31,7 +32,7 @@ class TableOf final : public Table {
   explicit TableOf(u64 slots) {
     u64 buckets = kFewest;
     const u64 wanted = slots / kSlots + (slots % kSlots != 0);
-    while (buckets < wanted && buckets <= kMost) buckets *= 2;   // beyond kMost it is refused
+    while (buckets < wanted && buckets <= kMost) buckets *= 2;  // beyond kMost it is refused
     become(buckets, 0);
   }
 
@@ -156,7 +157,8 @@ class TableOf final : public Table {
     reseeds_ = seed;
     slots_ = buckets * kSlots;
     view_ = {.buckets = reinterpret_cast<const std::byte*>(buckets_.get()), .mask = buckets - 1};
-    for (u32 function = 0; function < kFunctions; ++function) view_.seeds[function] = mix64(seed * kMostFunctions + function + 1);
+    for (u32 function = 0; function < kFunctions; ++function)
+      view_.seeds[function] = mix64(seed * kMostFunctions + function + 1);
     for (u32 lowest = 0; lowest < 2; ++lowest) free_[1 - lowest] = key_of_parity(lowest);
     for (u64 b = 0; b < buckets; ++b) {
       for (u32 i = 0; i < kSlots; ++i) new (&buckets_.get()[b].key[i]) KeyWord(free_key(b));
@@ -172,13 +174,14 @@ class TableOf final : public Table {
   }
 
   std::unique_ptr<Bucket, Release> buckets_;
-  std::array<KeyWord, 2> free_{};   // of even buckets, and of odd ones
+  std::array<KeyWord, 2> free_{};  // of even buckets, and of odd ones
 };
 
 template <std::size_t kNumber>
 std::unique_ptr<Table> make(u64 slots) {
   constexpr Shape kShape = shape_at(kNumber);
-  return std::make_unique<TableOf<WordOf<kShape.key_bits>, WordOf<kShape.value_bits>, kShape.functions, kShape.slots>>(slots);
+  return std::make_unique<TableOf<WordOf<kShape.key_bits>, WordOf<kShape.value_bits>, kShape.functions, kShape.slots>>(
+      slots);
 }
 
 }  // namespace

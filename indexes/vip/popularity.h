@@ -1,6 +1,6 @@
 #pragma once
-// What a node of `vip` knows of its key: how often it was found while the index learned, and in which round of learning. What
-// earlier rounds counted is forgotten. It does not wrap.
+// What a node of `vip` knows of its key: how often it was found while the index learned, and in which round of
+// learning. What earlier rounds counted is forgotten. It does not wrap.
 #include <algorithm>
 
 #include "src/base/types.h"

@@ -1,6 +1,6 @@
 #pragma once
-// Where the race finder aims at `vip`: chains of several keys whose order changes beside those who look up, change, and split
-// them. There a learning is three lookups of a thread, and begins with its first.
+// Where the race finder aims at `vip`: chains of several keys whose order changes beside those who look up, change, and
+// split them. There a learning is three lookups of a thread, and begins with its first.
 #include <string>
 #include <vector>
 

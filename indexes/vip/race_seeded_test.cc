@@ -19,7 +19,8 @@ TEST_CASE("Seeded bugs: a dropped validation, upgrade or grace period of vip und
 
 TEST_CASE("Seeded bugs: a key that is unlinked before it is where it moves is found", "[race]") {
   using Index = Synchronized<Vip, Tiny<Rowex<Simulated, BugsOnRequest>>, U64Key>;
-  CHECK(caught("vip: unlinked first", vip::BugFlags<bool>::kUnlinkFirst, find_in_mixes<Index>("rowex", 0, vip_mixes())));
+  CHECK(
+      caught("vip: unlinked first", vip::BugFlags<bool>::kUnlinkFirst, find_in_mixes<Index>("rowex", 0, vip_mixes())));
 }
 
 }  // namespace

@@ -1,20 +1,21 @@
 #pragma once
-// `vip`: a hash table of chains that learns which of its keys are popular, and has them at the front of their chains. After VIP
-// hashing (Kakaraparthy, Patel, Park, Kroth, VLDB 2022), as far as Wiscer describes it; this is not its code.
+// `vip`: a hash table of chains that learns which of its keys are popular, and has them at the front of their chains.
+// After VIP hashing (Kakaraparthy, Patel, Park, Kroth, VLDB 2022), as far as Wiscer describes it; this is not its code.
 //
-// Who looks up learns now and then (watch.h): then a lookup is followed by a short write, which counts the key, and moves it up
-// past those of its chain that were found less often. Between learnings a lookup costs a countdown more than one of `chained`.
-// New keys go to the end of their chains.
+// Who looks up learns now and then (watch.h): then a lookup is followed by a short write, which counts the key, and
+// moves it up past those of its chain that were found less often. Between learnings a lookup costs a countdown more
+// than one of `chained`. New keys go to the end of their chains.
 //
 //     before   ... -> P -> A -> B -> X -> rest      X was found more often than A and B
 //     after    ... -> P -> X'-> A'-> B'-> rest      P's link is one store; A, B and X are retired
 //
-// Moving copies: whoever is on the old nodes goes on as if nothing had happened, to the same rest, and so finds every key, and
-// the values of when he came. Values are changed in the new ones from the store on, since both need the latch of the bucket.
+// Moving copies: whoever is on the old nodes goes on as if nothing had happened, to the same rest, and so finds every
+// key, and the values of when he came. Values are changed in the new ones from the store on, since both need the latch
+// of the bucket.
 //
-// Unlike there: counts do not wrap, and go with their keys; what finds nothing, inserts or erases passes time too; it learns again
-// only when lookups have become worse, and how long that may take is an option; threads learn each for itself, from its own
-// lookups, into common counts.
+// Unlike there: counts do not wrap, and go with their keys; what finds nothing, inserts or erases passes time too; it
+// learns again only when lookups have become worse, and how long that may take is an option; threads learn each for
+// itself, from its own lookups, into common counts.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -90,16 +91,17 @@ class Vip : public Chains<Layout, KeyType, vip::Popularity<Layout>, chained::New
  private:
   static constexpr bool kTiny = Layout::kScale == Scale::kTiny;
   static constexpr u64 kSample = kTiny ? 2 : 1000;
-  static constexpr u64 kFewest = kTiny ? 1 : 30;   // finds that say anything of the others
-  static constexpr u32 kMostPassed = 8;   // that a key passes at once: they are copied, if their keys are not too long for that
+  static constexpr u64 kFewest = kTiny ? 1 : 30;  // finds that say anything of the others
+  // That a key passes at once: they are copied, if their keys are not too long for that.
+  static constexpr u32 kMostPassed = 8;
   static_assert(kMostPassed + 1 <= AttemptBlocks<typename Layout::Machine>::kMaxBlocks);
 
   /// What the threads have in common.
   struct Attention {
     u8 tag() const { return 0; }
     [[no_unique_address]] typename Layout::Latch latch;
-    typename Layout::template Cell<u64> round;   // of learning
-    typename Layout::template Cell<u64> mean;    // what the last one came to, as bits
+    typename Layout::template Cell<u64> round;  // of learning
+    typename Layout::template Cell<u64> mean;   // what the last one came to, as bits
     typename Layout::template Cell<u64> width;
   };
 
@@ -115,7 +117,8 @@ class Vip : public Chains<Layout, KeyType, vip::Popularity<Layout>, chained::New
                                   .width = std::bit_cast<double>(attention->width.load())};
     const bool is_new = watch.phase() == Watch::Phase::kNew;
     if (is_new ? !known.known() : watch.phase() == Watch::Phase::kSense && now.above(known)) {
-      const bool begins = round == watch.round();   // or others have since this thread has last looked, and it joins them
+      // Or others have since this thread has last looked, and it joins them.
+      const bool begins = round == watch.round();
       watch.learn(round + begins, epoch());
       if (!begins) return tx.confirm(Stepped::kChanged, attention);
       if (!tx.upgrade(attention)) return kRestart;
@@ -136,7 +139,7 @@ class Vip : public Chains<Layout, KeyType, vip::Popularity<Layout>, chained::New
   Attempt<Stepped> learn_in(Tx& tx, const Key& key, const Watch& watch) {
     Way<Tx> way(chained::hash_of(key));
     if (!this->arrive(tx, way)) return kRestart;
-    std::array<Node*, kMostPassed> passed;   // the last ones, and who is before them
+    std::array<Node*, kMostPassed> passed;  // the last ones, and who is before them
     u32 count = 0;
     Node* before = nullptr;
     for (; way.node != nullptr && !way.node->has(key, way.hash); way.node = way.node->next.load()) {

@@ -38,10 +38,10 @@ TEST_CASE("vip: a chain comes to be in the order of how often its keys are found
   auto me = index.join();
   const std::vector<u64> keys = one_chain(4);
   for (const u64 key : keys) index.insert(me, key, key + 1);
-  CHECK(places(index, me, keys) == std::vector<u64>{1, 2, 3, 4});   // new ones are last
-  index.find(me, keys[0]);                                          // a thread's first lookup begins the learning
+  CHECK(places(index, me, keys) == std::vector<u64>{1, 2, 3, 4});  // new ones are last
+  index.find(me, keys[0]);                                         // a thread's first lookup begins the learning
   for (const u64 i : {3, 3, 3, 1, 3, 1, 2, 0}) CHECK(index.find(me, keys[i]) == keys[i] + 1);
-  CHECK(places(index, me, keys) == std::vector<u64>{4, 2, 3, 1});   // who is found as often as another does not pass it
+  CHECK(places(index, me, keys) == std::vector<u64>{4, 2, 3, 1});  // who is found as often as another does not pass it
   for (const u64 key : keys) CHECK(index.find(me, key) == key + 1);
 }
 
@@ -51,7 +51,7 @@ TEST_CASE("vip: where a later round of learning has counted, a thread of an earl
   const std::vector<u64> keys = one_chain(4);
   for (const u64 key : keys) index.insert(late, key, key + 1);
   index.find(early, keys[0]);
-  for (u32 i = 0; i < 1100; ++i) index.find(late, keys[0]);   // learns, measures, rests
+  for (u32 i = 0; i < 1100; ++i) index.find(late, keys[0]);  // learns, measures, rests
   for (u32 i = 0; i < 4000 && index.visits(late, keys[3]) != 1; ++i) index.find(late, keys[3]);
   REQUIRE(places(index, late, keys) == std::vector<u64>{2, 3, 4, 1});
   for (u32 i = 0; i < 10; ++i) index.find(early, keys[0]);
@@ -96,7 +96,7 @@ class Skewed {
   /// `draw`: which lookups of those that the seed of the tests names.
   explicit Skewed(const std::string& options, u64 draw = 0)
       : index_(Spec::parse("olc"), MemoryConfig{}, Spec::parse(options)), me_(index_.join()), rng_(test_seed() + draw) {
-    for (u64 i = kKeys; i-- > 0;) index_.insert(me_, i, i);   // the most popular one is last in its chain
+    for (u64 i = kKeys; i-- > 0;) index_.insert(me_, i, i);  // the most popular one is last in its chain
   }
   /// `key_of(rank)`: the key of a popularity.
   void look_up(u64 times, const std::function<u64(u64)>& key_of) {
@@ -137,7 +137,7 @@ TEST_CASE("vip: popular keys are found at once, and again after others have beco
   skewed.look_up(2 * Skewed::kEpoch, same);
   CHECK(skewed.nodes(same) < 1.2);
   CHECK(skewed.nodes(reversed) > 1.3);
-  skewed.look_up(7 * Skewed::kEpoch, reversed);   // what is left of the rest, the sample and a learning
+  skewed.look_up(7 * Skewed::kEpoch, reversed);  // what is left of the rest, the sample and a learning
   CHECK(skewed.nodes(reversed) < 1.2);
 }
 
@@ -149,12 +149,12 @@ TEST_CASE("vip: it does not learn again where lookups have become better", "[rel
     skewed.look_up(2 * Skewed::kEpoch, same);
     const u64 copied = skewed.copied();
     CHECK(copied > 1000);
-    skewed.look_up(6 * Skewed::kEpoch, [](u64 rank) { return rank % 40; });   // the most popular ones only
+    skewed.look_up(6 * Skewed::kEpoch, [](u64 rank) { return rank % 40; });  // the most popular ones only
     learned_again += skewed.copied() != copied;
-    skewed.look_up(10 * Skewed::kEpoch, same);   // worse than that, though not than at first
+    skewed.look_up(10 * Skewed::kEpoch, same);  // worse than that, though not than at first
     CHECK(skewed.copied() > copied + copied / 20);
   }
-  CHECK(learned_again <= 1);   // by chance a sample is above another "beyond doubt": once in hundreds of tables
+  CHECK(learned_again <= 1);  // by chance a sample is above another "beyond doubt": once in hundreds of tables
 }
 
 TEST_CASE("vip: all operations pass the time until it looks again") {
@@ -184,7 +184,7 @@ TEST_CASE("vip: a sample is above another if it is so beyond doubt") {
   CHECK(sample(500, 500).width == Approx(std::sqrt(2 * .25 * std::log(20) / 1000)));
   CHECK(sample(300, 700).above(sample(700, 300)));
   CHECK_FALSE(sample(490, 510).above(sample(510, 490)));
-  CHECK_FALSE(sample(29, 0).known());   // too few to be certain of anything
+  CHECK_FALSE(sample(29, 0).known());  // too few to be certain of anything
   CHECK_FALSE(sample(0, 29).above(sample(1000, 0)));
   CHECK_FALSE(sample(1000, 0).above(sample(29, 0)));
   CHECK(sample(0, 30).above(sample(1000, 0)));

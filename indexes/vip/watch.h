@@ -6,8 +6,8 @@
 //     rest       nothing but this countdown, for nearly all of the time
 //     sense      measure again; more than after the learning: learn once more
 //
-// Every operation of the thread passes the time of rest and learning, also those that find nothing or change the index; lookups
-// that of a sample.
+// Every operation of the thread passes the time of rest and learning, also those that find nothing or change the index;
+// lookups that of a sample.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -19,7 +19,7 @@ namespace latchlab::vip {
 
 /// Nodes a find visits, from a sample: within `width` of the mean with 95 % confidence.
 struct Displacement {
-  double mean = 0;   // 0: unknown
+  double mean = 0;  // 0: unknown
   double width = std::numeric_limits<double>::infinity();
 
   bool known() const { return mean != 0; }
@@ -85,7 +85,7 @@ class Watch {
   }
 
  private:
-  static constexpr double kLogTwenty = 2.995732273553991;   // log(1 / (1 - .95))
+  static constexpr double kLogTwenty = 2.995732273553991;  // log(1 / (1 - .95))
 
   void begin(Phase phase, u64 sample) {
     phase_ = phase;
@@ -93,8 +93,8 @@ class Watch {
     finds_ = nodes_ = squares_ = 0;
   }
 
-  u64 rest_ = 0;   // operations
-  u64 left_ = 0;   // lookups of the phase
+  u64 rest_ = 0;  // operations
+  u64 left_ = 0;  // lookups of the phase
   u64 finds_ = 0, nodes_ = 0, squares_ = 0;
   u32 round_ = 0;
   Phase phase_ = Phase::kNew;

@@ -23,8 +23,8 @@ constexpr u32 kAtomicityTries = 2000;
 // it, and the thread sanitizer does not know that transactions synchronize.
 #define LATCHLAB_UNINSTRUMENTED [[gnu::noinline, gnu::no_sanitize("address", "thread", "undefined")]]
 
-// Of the thread, as a handler gets nothing passed along. No fiber gets here: a probe runs on a thread of its own or, like the call
-// that begins it, to its end without an access at which a fiber could be left.
+// Of the thread, as a handler gets nothing passed along. No fiber gets here: a probe runs on a thread of its own or,
+// like the call that begins it, to its end without an access at which a fiber could be left.
 thread_local sigjmp_buf illegal_instruction;
 thread_local volatile sig_atomic_t illegal_instruction_expected = 0;
 
@@ -184,8 +184,7 @@ RtmProbe run_probe() {
       return {RtmOutcome::kAbsent, says + "the stores of a transaction contradicted its status" + where};
     }
     if (seen.commits < kTries / 2) {
-      const std::string outcome =
-          std::to_string(seen.commits) + " commits, last status " + hex(seen.last_status);
+      const std::string outcome = std::to_string(seen.commits) + " commits, last status " + hex(seen.last_status);
       return {RtmOutcome::kAlwaysAborts,
               says + "XBEGIN executed " + std::to_string(kTries) + " times" + where + ": " + outcome};
     }
@@ -292,7 +291,7 @@ std::optional<std::string> why_no_suspended_loads() { return why_no_suspended_lo
 
 bool rtm_detail::probe_usable() {
   const bool yes = !why_no_rtm();
-  usable.store(yes ? Usable::kYes : Usable::kNo, kRelaxed);   // as in rtm_works: the byte is the whole message
+  usable.store(yes ? Usable::kYes : Usable::kNo, kRelaxed);  // as in rtm_works: the byte is the whole message
   return yes;
 }
 

@@ -31,7 +31,7 @@ struct CpuFlags {
   bool rtm_always_abort = false;  // the processor aborts every transaction at XBEGIN
   bool tsxldtrk = false;          // suspend load address tracking
   bool avx2 = false;
-  bool avx512 = false;            // F, BW, VL and DQ
+  bool avx512 = false;  // F, BW, VL and DQ
 };
 
 CpuFlags cpu_flags();
@@ -59,22 +59,24 @@ struct HleProbe {
   std::string evidence;  // one sentence of what was seen, without a final stop
 };
 
-/// The result of the probe, on the calling thread's processor; the first call runs it. Thread-safe. Never throws, never dies.
+/// The result of the probe, on the calling thread's processor; the first call runs it. Thread-safe. Never throws, never
+/// dies.
 const HleProbe& hle_probe();
 
 /// Why the prefixes elide nothing in this process, as one clause; nothing where they do.
 std::optional<std::string> why_no_hle();
 
-/// Why a process that has seen this must not run hardware transactions, as one clause for a report; nothing if it may. In a
-/// sanitizer build it never may: a bug that aborts a transaction is undone and done again under the lock, or nowhere, so the
-/// sanitizer would stay silent. Bodies there run on the Emulated machine or on the lock, where it sees every access.
+/// Why a process that has seen this must not run hardware transactions, as one clause for a report; nothing if it may.
+/// In a sanitizer build it never may: a bug that aborts a transaction is undone and done again under the lock, or
+/// nowhere, so the sanitizer would stay silent. Bodies there run on the Emulated machine or on the lock, where it sees
+/// every access.
 std::optional<std::string> why_no_rtm(const RtmProbe& probe);
 
 /// The same for the probe of this process: why rtm_works() says no, nothing when it says yes.
 std::optional<std::string> why_no_rtm();
 
-/// Why a process that has seen this must not suspend the loads of its transactions, as one clause; nothing if it may. CPUID is
-/// believed here: who announces TSXLDTRK and runs transactions executes its instructions.
+/// Why a process that has seen this must not suspend the loads of its transactions, as one clause; nothing if it may.
+/// CPUID is believed here: who announces TSXLDTRK and runs transactions executes its instructions.
 std::optional<std::string> why_no_suspended_loads(const RtmProbe& probe, const CpuFlags& flags);
 
 /// The same for this process.

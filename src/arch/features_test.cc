@@ -44,7 +44,8 @@ TEST_CASE("Loads are suspended where transactions work and the processor has TSX
   const RtmProbe works{RtmOutcome::kWorks, "seen"}, absent{RtmOutcome::kAbsent, "seen"};
   CpuFlags has;
   has.tsxldtrk = true;
-  CHECK(why_no_suspended_loads(absent, has) == why_no_rtm(absent));   // a processor may announce the one without the other
+  CHECK(why_no_suspended_loads(absent, has) ==
+        why_no_rtm(absent));  // a processor may announce the one without the other
   CHECK(why_no_suspended_loads(works, has) == why_no_rtm(works));
   CHECK(why_no_suspended_loads(works, {}) == (kSanitized ? why_no_rtm(works) : "the processor has no TSXLDTRK"));
 }

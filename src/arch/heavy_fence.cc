@@ -20,7 +20,7 @@ namespace {
 const bool registered = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
 
 /// A set of processors as the kernel has it, by system calls alone: memory may be out, and files out of sight.
-using Mask = std::array<u64, 128>;   // as many as Linux can be built for
+using Mask = std::array<u64, 128>;  // as many as Linux can be built for
 
 /// The bytes of it that the kernel uses.
 long affinity(Mask& mask) { return syscall(SYS_sched_getaffinity, 0, sizeof mask, mask.data()); }
@@ -39,7 +39,7 @@ bool membarrier() { return registered && syscall(SYS_membarrier, MEMBARRIER_CMD_
 }  // namespace
 
 void fence_by_visits() {
-  std::atomic_thread_fence(kSeqCst);   // pairs with itself and with the compiler fences of the others
+  std::atomic_thread_fence(kSeqCst);  // pairs with itself and with the compiler fences of the others
   Mask before{};
   const long bytes = affinity(before);
   if (bytes <= 0) give_up();
@@ -54,7 +54,7 @@ void fence_by_visits() {
 
 void fence_all_processors() {
   // A full fence of our own: the system call runs one only while other threads of the process exist.
-  std::atomic_thread_fence(kSeqCst);   // pairs with itself, and with the compiler fences of the others
+  std::atomic_thread_fence(kSeqCst);  // pairs with itself, and with the compiler fences of the others
   if (membarrier()) return;
   fence_by_visits();
 }

@@ -18,9 +18,9 @@ inline constexpr std::array kWords<HeavyFence>{"membarrier"sv, "visits"sv, "none
 
 [[nodiscard]] HeavyFence heavy_fence_here();
 
-/// Returns when each processor that may run a thread of this process has run a full fence since the call. By membarrier(2)
-/// (Linux 4.14 and later), or where a container forbids that, by visits. With membarrier, on a virtual machine with two
-/// processors, about 0.2 us, and 2 us where another thread of the process computes.
+/// Returns when each processor that may run a thread of this process has run a full fence since the call. By
+/// membarrier(2) (Linux 4.14 and later), or where a container forbids that, by visits. With membarrier, on a virtual
+/// machine with two processors, about 0.2 us, and 2 us where another thread of the process computes.
 void fence_all_processors();
 
 /// The same by going to each processor in turn: whoever ran there was switched out, and a switch is a full fence. The

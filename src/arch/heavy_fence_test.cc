@@ -31,8 +31,8 @@ template <class Fence>
 u32 both_missed(Fence fence, u32 rounds) {
   Word light, heavy, arrived;
   const auto meet = [&](u32 round) {
-    arrived.round.fetch_add(1, kAcqRel);   // pairs with itself: both begin a round after both have ended the last
-    for (u32 looks = 0; arrived.round.load(kAcquire) < 2 * round; ++looks) {   // pairs with the addition
+    arrived.round.fetch_add(1, kAcqRel);  // pairs with itself: both begin a round after both have ended the last
+    for (u32 looks = 0; arrived.round.load(kAcquire) < 2 * round; ++looks) {  // pairs with the addition
       if (looks > 1000) std::this_thread::yield();
     }
   };
@@ -40,8 +40,8 @@ u32 both_missed(Fence fence, u32 rounds) {
   std::thread other([&] {
     for (u32 round = 1; round <= rounds; ++round) {
       meet(round);
-      light.round.store(round, kRelaxed);   // relaxed, like all four: the fences are what is tested
-      std::atomic_signal_fence(kSeqCst);    // pairs with `fence`
+      light.round.store(round, kRelaxed);  // relaxed, like all four: the fences are what is tested
+      std::atomic_signal_fence(kSeqCst);   // pairs with `fence`
       missed_by_light[round] = heavy.round.load(kRelaxed) != round;
     }
   });

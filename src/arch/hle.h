@@ -1,7 +1,8 @@
 #pragma once
-// The prefixes of hardware lock elision. XACQUIRE before an exchange begins a transaction that pretends to have stored the
-// word; XRELEASE before the store that puts the old word back ends it. After an abort the exchange runs again, for real. A
-// processor that does not elide ignores both: what is left is a lock. So they need no probe, except to tell which it was.
+// The prefixes of hardware lock elision. XACQUIRE before an exchange begins a transaction that pretends to have stored
+// the word; XRELEASE before the store that puts the old word back ends it. After an abort the exchange runs again, for
+// real. A processor that does not elide ignores both: what is left is a lock. So they need no probe, except to tell
+// which it was.
 //
 // Source: Intel SDM volume 1, chapter 16 ("Programming with Intel TSX").
 #include <atomic>

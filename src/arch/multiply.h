@@ -1,7 +1,7 @@
 #pragma once
 
-// The product of two words, whole: what one instruction makes in two registers. g++ 12 lets the pair of __int128 go through memory
-// where registers are short, which waits for a store in every turn of a loop.
+// The product of two words, whole: what one instruction makes in two registers. g++ 12 lets the pair of __int128 go
+// through memory where registers are short, which waits for a store in every turn of a loop.
 
 #include <type_traits>
 

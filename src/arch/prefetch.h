@@ -7,8 +7,8 @@ namespace latchlab {
 /// Fetch the line of p for reading, into every level.
 [[gnu::always_inline]] inline void prefetch_read(const void* p) { __builtin_prefetch(p, 0, 3); }
 
-/// Fetch the line of p for writing: nobody else has it then. Without -mprfchw the builtin is a prefetch for reading; processors
-/// that do not know the instruction take it for a nop.
+/// Fetch the line of p for writing: nobody else has it then. Without -mprfchw the builtin is a prefetch for reading;
+/// processors that do not know the instruction take it for a nop.
 [[gnu::always_inline]] inline void prefetch_write(const void* p) {
   asm volatile("prefetchw %0" : : "m"(*static_cast<const char*>(p)));
 }

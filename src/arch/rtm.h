@@ -5,8 +5,8 @@
 // The answer is one byte, constant-initialised to "unknown" and written once by the probe; rtm_works() reads
 // it and runs the probe if nobody has.
 //
-// Everything is compiled with -mrtm and -mtsxldtrk; the wrappers are always inlined, so that a transaction contains no call
-// through the PLT.
+// Everything is compiled with -mrtm and -mtsxldtrk; the wrappers are always inlined, so that a transaction contains no
+// call through the PLT.
 #pragma once
 
 #include <immintrin.h>
@@ -30,7 +30,8 @@ bool probe_usable();  // features.cc: runs the probe once and stores its answer 
 [[gnu::always_inline]] inline bool rtm_works() {
   // Relaxed: the byte is the whole message.
   const auto known = rtm_detail::usable.load(kRelaxed);
-  if (known == rtm_detail::Usable::kUnknown) [[unlikely]] return rtm_detail::probe_usable();
+  if (known == rtm_detail::Usable::kUnknown) [[unlikely]]
+    return rtm_detail::probe_usable();
   return known == rtm_detail::Usable::kYes;
 }
 
@@ -52,9 +53,9 @@ template <u8 kCode>
   __builtin_unreachable();
 }
 
-/// From here on nobody's store to what the transaction loads aborts it, and no load is too many; its stores are tracked as
-/// ever. A begin, an end or another suspend aborts it before the resume, and so does a resume without a suspend. Outside of a
-/// transaction neither does anything. Only after why_no_suspended_loads() (features.h) said nothing.
+/// From here on nobody's store to what the transaction loads aborts it, and no load is too many; its stores are tracked
+/// as ever. A begin, an end or another suspend aborts it before the resume, and so does a resume without a suspend.
+/// Outside of a transaction neither does anything. Only after why_no_suspended_loads() (features.h) said nothing.
 [[gnu::always_inline]] inline void rtm_suspend_loads() { _xsusldtrk(); }
 
 /// The loads that follow are tracked again; those since the suspend stay untracked.

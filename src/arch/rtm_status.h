@@ -27,16 +27,17 @@ namespace latchlab {
 /// The result of a transaction that committed: the value of _XBEGIN_STARTED, which no abort has.
 inline constexpr u32 kCommitted = ~0u;
 
-inline constexpr u32 kAbortExplicit = 1;   // XABORT; its argument is explicit_code(status)
-inline constexpr u32 kAbortRetry = 2;      // the processor thinks that a retry may succeed
-inline constexpr u32 kAbortConflict = 4;   // another thread touched a line of this transaction
-inline constexpr u32 kAbortCapacity = 8;   // more lines than the caches can track
-inline constexpr u32 kAbortDebug = 16;     // a breakpoint
-inline constexpr u32 kAbortNested = 32;    // it happened in an inner transaction
+inline constexpr u32 kAbortExplicit = 1;  // XABORT; its argument is explicit_code(status)
+inline constexpr u32 kAbortRetry = 2;     // the processor thinks that a retry may succeed
+inline constexpr u32 kAbortConflict = 4;  // another thread touched a line of this transaction
+inline constexpr u32 kAbortCapacity = 8;  // more lines than the caches can track
+inline constexpr u32 kAbortDebug = 16;    // a breakpoint
+inline constexpr u32 kAbortNested = 32;   // it happened in an inner transaction
 
 /// The bits of all these together: there are so many different statuses but for the code.
 inline constexpr u32 kAbortBits = 63;
-inline constexpr std::array<std::string_view, 6> kAbortBitNames{"explicit", "retry", "conflict", "capacity", "debug", "nested"};
+inline constexpr std::array<std::string_view, 6> kAbortBitNames{"explicit", "retry", "conflict",
+                                                                "capacity", "debug", "nested"};
 
 /// The names of the bits of a status, from the lowest on, as in "retry+conflict"; "zero" if there are none.
 inline std::string bits_of(u32 status) {
@@ -74,8 +75,8 @@ enum class AbortCause : u8 {
 };
 
 template <>
-inline constexpr std::array kWords<AbortCause>{"lock_busy"sv, "arena"sv, "explicit_other"sv, "nested"sv, "debug"sv,
-                                               "capacity"sv, "conflict"sv, "retry_only"sv, "zero"sv};
+inline constexpr std::array kWords<AbortCause>{"lock_busy"sv, "arena"sv,    "explicit_other"sv, "nested"sv, "debug"sv,
+                                               "capacity"sv,  "conflict"sv, "retry_only"sv,     "zero"sv};
 
 /// The class of an abort status. Reserved bits are ignored. Must not be asked about kCommitted.
 constexpr AbortCause classify(u32 status) {

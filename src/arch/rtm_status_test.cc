@@ -13,15 +13,9 @@ struct Row {
   AbortCause cause;
 };
 const std::vector<Row> kTable{
-    {0xff000001, AbortCause::kLockBusy},
-    {0xee000001, AbortCause::kArena},
-    {1, AbortCause::kExplicitOther},
-    {32, AbortCause::kNested},
-    {16, AbortCause::kDebug},
-    {8, AbortCause::kCapacity},
-    {4, AbortCause::kConflict},
-    {2, AbortCause::kRetryOnly},
-    {0, AbortCause::kZero},
+    {0xff000001, AbortCause::kLockBusy}, {0xee000001, AbortCause::kArena}, {1, AbortCause::kExplicitOther},
+    {32, AbortCause::kNested},           {16, AbortCause::kDebug},         {8, AbortCause::kCapacity},
+    {4, AbortCause::kConflict},          {2, AbortCause::kRetryOnly},      {0, AbortCause::kZero},
 };
 
 TEST_CASE("Every status belongs to the first class that matches") {
@@ -48,13 +42,13 @@ TEST_CASE("Reserved bits of a status say nothing") {
 }
 
 TEST_CASE("What is measured on real processors is classified as documented") {
-  CHECK(classify(0x06) == AbortCause::kConflict);                       // conflict, retry may help
+  CHECK(classify(0x06) == AbortCause::kConflict);  // conflict, retry may help
   CHECK(classify(0x08) == AbortCause::kCapacity);
   CHECK(classify(explicit_status(kBusyCode)) == AbortCause::kLockBusy);
   CHECK(classify(explicit_status(kArenaCode) | kAbortNested) == AbortCause::kArena);
   CHECK(classify(explicit_status(0)) == AbortCause::kExplicitOther);
-  CHECK(classify(0x20) == AbortCause::kNested);                         // nested too deep
-  CHECK(classify(0x10) == AbortCause::kDebug);                          // int3
+  CHECK(classify(0x20) == AbortCause::kNested);  // nested too deep
+  CHECK(classify(0x10) == AbortCause::kDebug);   // int3
   CHECK(classify(0) == AbortCause::kZero);
   CHECK(explicit_code(explicit_status(0xa5)) == 0xa5);
 }

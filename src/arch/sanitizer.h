@@ -30,8 +30,8 @@ inline constexpr bool kThreadSanitizer = false;
 #endif
 inline constexpr bool kSanitized = kAddressSanitizer || kThreadSanitizer;
 
-/// Everything that the function calls is made part of it; not where each copy would be full of checks: there the copies take
-/// longer to compile than all the rest and find nothing more.
+/// Everything that the function calls is made part of it; not where each copy would be full of checks: there the copies
+/// take longer to compile than all the rest and find nothing more.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define LATCHLAB_FLATTEN
 #else
@@ -56,15 +56,13 @@ inline void unpoison_memory([[maybe_unused]] const void* p, [[maybe_unused]] std
 ///     sanitizer_leave_stack(&mine.fake, theirs.bottom, theirs.size);  // null for the first: this stack ends
 ///     ... jump ...
 ///     sanitizer_enter_stack(mine.fake, &left_bottom, &left_size);      // null for the first: a new fiber
-inline void sanitizer_leave_stack([[maybe_unused]] void** save_fake_stack,
-                                  [[maybe_unused]] const void* next_bottom,
+inline void sanitizer_leave_stack([[maybe_unused]] void** save_fake_stack, [[maybe_unused]] const void* next_bottom,
                                   [[maybe_unused]] std::size_t next_size) {
 #if defined(__SANITIZE_ADDRESS__)
   __sanitizer_start_switch_fiber(save_fake_stack, next_bottom, next_size);
 #endif
 }
-inline void sanitizer_enter_stack([[maybe_unused]] void* fake_stack,
-                                  [[maybe_unused]] const void** left_bottom,
+inline void sanitizer_enter_stack([[maybe_unused]] void* fake_stack, [[maybe_unused]] const void** left_bottom,
                                   [[maybe_unused]] std::size_t* left_size) {
 #if defined(__SANITIZE_ADDRESS__)
   __sanitizer_finish_switch_fiber(fake_stack, left_bottom, left_size);

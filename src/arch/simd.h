@@ -1,7 +1,7 @@
 #pragma once
-// The vector types and searches of the indexes: the only intrinsics outside the rest of src/arch but for kernels that are
-// called through pointers (indexes/simdht/kernels_*.cc). Up to SSE4.2 alone, so that one binary runs on every x86-64 of the
-// last fifteen years.
+// The vector types and searches of the indexes: the only intrinsics outside the rest of src/arch but for kernels that
+// are called through pointers (indexes/simdht/kernels_*.cc). Up to SSE4.2 alone, so that one binary runs on every
+// x86-64 of the last fifteen years.
 #include <smmintrin.h>
 
 #include "src/base/types.h"
@@ -11,8 +11,8 @@ namespace latchlab {
 /// Sixteen bytes in a register.
 class Bytes16 {
  public:
-  /// From two words, byte 0 lowest in `low`. Two 8-byte loads feeding one register do not wait for store forwarding as a
-  /// 16-byte load over two recent 8-byte stores would.
+  /// From two words, byte 0 lowest in `low`. Two 8-byte loads feeding one register do not wait for store forwarding as
+  /// a 16-byte load over two recent 8-byte stores would.
   static Bytes16 of_words(u64 low, u64 high) {
     return Bytes16(_mm_set_epi64x(static_cast<long long>(high), static_cast<long long>(low)));
   }
@@ -60,8 +60,8 @@ inline u32 equal_in_line(const void* line, u64 word) {
   return static_cast<u32>(_mm_movemask_ps(_mm_shuffle_ps(low, high, _MM_SHUFFLE(2, 0, 2, 0))));
 }
 
-/// The least i in 0..6 for which the word at byte 8 i equals `word`, or 7. The words lie in one line; each is loaded whole, so
-/// others may store to them meanwhile.
+/// The least i in 0..6 for which the word at byte 8 i equals `word`, or 7. The words lie in one line; each is loaded
+/// whole, so others may store to them meanwhile.
 [[gnu::always_inline]] inline u32 first_equal_of_seven(const void* words, u64 word) {
   const auto* const at = static_cast<const char*>(words);
   const __m128i wanted = _mm_set1_epi64x(static_cast<long long>(word));

@@ -11,13 +11,13 @@ namespace {
 TEST_CASE("the first of seven words that is equal, wherever others are or halves agree") {
   Rng rng(test_seed());
   for (int round = 0; round < 1000; ++round) {
-    alignas(64) std::array<u64, 9> line;   // the seven, and what stands around them
+    alignas(64) std::array<u64, 9> line;  // the seven, and what stands around them
     const u64 wanted = rng();
     for (u64& word : line) {
       switch (rng.below(4)) {
         case 0: word = wanted; break;
-        case 1: word = wanted ^ u64{1} << rng.below(32); break;        // the upper half agrees
-        case 2: word = wanted ^ u64{1} << (32 + rng.below(32)); break;
+        case 1: word = wanted ^ u64 { 1 } << rng.below(32); break;  // the upper half agrees
+        case 2: word = wanted ^ u64 { 1 } << (32 + rng.below(32)); break;
         default: word = rng();
       }
     }

@@ -8,14 +8,14 @@ namespace latchlab {
 /// Keys that are one attempt of a policy: one hold of a lock, one transaction.
 inline constexpr u32 kMostInAttempt = 64;
 
-/// How the keys of a batch are looked up: all together, or one after the other. What changes the index is always done one after
-/// the other; side by side means that the lines where its keys begin are asked for together beforehand.
+/// How the keys of a batch are looked up: all together, or one after the other. What changes the index is always done
+/// one after the other; side by side means that the lines where its keys begin are asked for together beforehand.
 enum class BatchOrder : u8 { kSideBySide, kInTurn };
 template <>
 inline constexpr std::array kWords<BatchOrder>{"side-by-side"sv, "in-turn"sv};
 
 struct Batching {
-  u32 keys = 1;   ///< a call, 1 to kMostInAttempt; 1: the index's find
+  u32 keys = 1;  ///< a call, 1 to kMostInAttempt; 1: the index's find
   BatchOrder order = BatchOrder::kSideBySide;
 
   friend bool operator==(const Batching&, const Batching&) = default;

@@ -10,16 +10,16 @@ namespace latchlab {
 /// is wrong, where, and what would be right. main prints it as "harness: <what>" and exits with status 2;
 /// nothing has run by then.
 ///
-/// The text may quote whatever was typed, and bytes of any file: what is not printable is escaped here, since what() ends at the
-/// first NUL. Of a text that is too long the middle is left out: its end says what is wrong.
+/// The text may quote whatever was typed, and bytes of any file: what is not printable is escaped here, since what()
+/// ends at the first NUL. Of a text that is too long the middle is left out: its end says what is wrong.
 struct InputError : std::runtime_error {
-  static constexpr std::size_t kMostBytes = 4096;   ///< of a text, before bytes are escaped
+  static constexpr std::size_t kMostBytes = 4096;  ///< of a text, before bytes are escaped
 
   explicit InputError(std::string_view text);
 };
 
-/// What is asked for is right in itself, but this machine has not so many processors, sockets, clusters or nodes, or not so much
-/// memory.
+/// What is asked for is right in itself, but this machine has not so many processors, sockets, clusters or nodes, or
+/// not so much memory.
 struct NoRoom : InputError {
   using InputError::InputError;
 };

@@ -2,11 +2,11 @@
 
 // Hashes, compiled in so that every machine and every library version makes the same keys, streams and checksums.
 //
-// mix64 is a bijection of the 64-bit words: three rounds of xor-shift and multiplication (the mx3 finaliser of Jon Maiga, which
-// passes PractRand on counters). stafford64 takes two (David Stafford's Mix13, the finaliser of SplitMix64, which passes BigCrush
-// on counters): by it distinct record numbers make distinct keys, which tables then mix by another function than that. hash_bytes
-// folds 16 bytes a step with a 64x64->128 multiplication. None resists an adversary: they make tags, checksums and table positions
-// of our own data.
+// mix64 is a bijection of the 64-bit words: three rounds of xor-shift and multiplication (the mx3 finaliser of Jon
+// Maiga, which passes PractRand on counters). stafford64 takes two (David Stafford's Mix13, the finaliser of
+// SplitMix64, which passes BigCrush on counters): by it distinct record numbers make distinct keys, which tables then
+// mix by another function than that. hash_bytes folds 16 bytes a step with a 64x64->128 multiplication. None resists an
+// adversary: they make tags, checksums and table positions of our own data.
 
 #include <bit>
 #include <cstring>
@@ -17,7 +17,7 @@
 
 namespace latchlab {
 
-inline constexpr u64 kMixFactor = 0xbea225f9eb34556dull;   ///< odd, and of no pattern
+inline constexpr u64 kMixFactor = 0xbea225f9eb34556dull;  ///< odd, and of no pattern
 
 /// The high word of the 128-bit product.
 [[nodiscard]] constexpr u64 multiply_high(u64 a, u64 b) { return multiply_wide(a, b).high; }

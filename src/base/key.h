@@ -2,9 +2,10 @@
 // Keys as an ordered, prefix-free sequence of bytes: what a radix tree branches on.
 //
 //   U64Key    eight bytes, most significant first, so that the order of bytes is the order of numbers
-//   BytesKey  a string of any bytes. A terminator 0 follows the last byte, so that no key is a prefix of another; inside
-//             the string byte 0 is spelled 1 1 and byte 1 is spelled 1 2, which keeps the terminator unique and the order
-//             that of memcmp. Text holds neither byte, so a text key is a view of the caller's string and costs no copy.
+//   BytesKey  a string of any bytes. A terminator 0 follows the last byte, so that no key is a prefix of another;
+//             inside the string byte 0 is spelled 1 1 and byte 1 is spelled 1 2, which keeps the terminator unique and
+//             the order that of memcmp. Text holds neither byte, so a text key is a view of the caller's string and
+//             costs no copy.
 //
 // A key is a view, copied freely. The spelling that it was made from, or the leaf, must outlive it; a spelling in turn
 // views the caller's string. `operator[](i)` is defined for i < size().
@@ -28,7 +29,7 @@ class U64Key {
  public:
   using Raw = u64;
   static constexpr std::string_view kName = "u64";
-  static constexpr u32 kFixedSize = 8;   ///< bytes of every key; 0 where keys differ in length
+  static constexpr u32 kFixedSize = 8;  ///< bytes of every key; 0 where keys differ in length
 
   constexpr U64Key() = default;
   constexpr explicit U64Key(u64 value) : value_(value) {}
@@ -50,9 +51,7 @@ class U64Key {
   friend auto operator<=>(U64Key a, U64Key b) { return a.value_ <=> b.value_; }
 
   /// How many leading bytes two different keys share, 0 to 7.
-  friend u32 common_prefix(U64Key a, U64Key b) {
-    return static_cast<u32>(__builtin_clzll(a.value_ ^ b.value_)) / 8;
-  }
+  friend u32 common_prefix(U64Key a, U64Key b) { return static_cast<u32>(__builtin_clzll(a.value_ ^ b.value_)) / 8; }
 
  private:
   u64 value_ = 0;
@@ -63,13 +62,13 @@ class BytesKey {
   using Raw = std::string_view;
   static constexpr std::string_view kName = "bytes";
   static constexpr u32 kFixedSize = 0;
-  static constexpr std::size_t kLongest = (std::size_t{1} << 27) - 1;   ///< of a raw key: spelled, at most 2^28 bytes
+  static constexpr std::size_t kLongest = (std::size_t{1} << 27) - 1;  ///< of a raw key: spelled, at most 2^28 bytes
 
   constexpr BytesKey() = default;
   /// A key whose spelled bytes, without the terminator, lie at `data`.
   constexpr BytesKey(const u8* data, u32 bytes) : data_(data), spelled_(bytes) {}
 
-  u32 size() const { return spelled_ + 1; }   // the terminator counts
+  u32 size() const { return spelled_ + 1; }  // the terminator counts
   u8 operator[](u32 i) const { return i < spelled_ ? data_[i] : u8{0}; }
   const u8* spelled() const { return data_; }
   u32 spelled_size() const { return spelled_; }
@@ -104,10 +103,12 @@ class BytesKey {
     /// Throws std::length_error for a string of more than kLongest bytes.
     explicit Spelling(std::string_view raw)
         : data_(reinterpret_cast<const u8*>(raw.data())), size_(static_cast<u32>(raw.size())) {
-      if (raw.size() > kLongest) [[unlikely]] throw std::length_error("a key has at most 128 MiB - 1 bytes");
+      if (raw.size() > kLongest) [[unlikely]]
+        throw std::length_error("a key has at most 128 MiB - 1 bytes");
       u8 least = 255;
       for (const char c : raw) least = std::min(least, static_cast<u8>(c));
-      if (least <= 1) [[unlikely]] escape(raw);
+      if (least <= 1) [[unlikely]]
+        escape(raw);
     }
     BytesKey key() const { return BytesKey(data_, size_); }
 
@@ -123,7 +124,7 @@ class BytesKey {
       data_ = escaped_.get();
     }
 
-    std::unique_ptr<u8[]> escaped_;   // only where the string holds bytes 0 or 1
+    std::unique_ptr<u8[]> escaped_;  // only where the string holds bytes 0 or 1
     const u8* data_;
     u32 size_;
   };

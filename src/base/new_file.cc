@@ -35,15 +35,15 @@ static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler may only
 void on_signal(int number) {
   NewFile::remove_unfinished();
   std::signal(number, SIG_DFL);
-  std::raise(number);   // delivered when this handler returns
+  std::raise(number);  // delivered when this handler returns
 }
 
 /// Handles the signals that would end the process, and that nobody handles or ignores yet.
 bool handle_signals() {
   for (const int number : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ}) {
-    struct sigaction before {};
+    struct sigaction before{};
     if (sigaction(number, nullptr, &before) != 0 || before.sa_handler != SIG_DFL) continue;
-    std::signal(number, number == SIGXFSZ ? SIG_IGN : on_signal);   // a write says what SIGXFSZ would
+    std::signal(number, number == SIGXFSZ ? SIG_IGN : on_signal);  // a write says what SIGXFSZ would
   }
   return true;
 }
@@ -53,12 +53,12 @@ int make_hidden(const fs::path& folder, std::string& path) {
   for (u32 attempt = 0;; ++attempt) {
     path = folder / fmt::format("{}{}.{}{}", kPrefix, getpid(), attempt, kSuffix);
     const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (file < 0 && errno == EEXIST) continue;   // of a process with this number elsewhere, or before
+    if (file < 0 && errno == EEXIST) continue;  // of a process with this number elsewhere, or before
     if (file < 0) return -1;
-    (void)flock(file, LOCK_EX);   // where a file system knows no locks, remove_abandoned gets none either
-    struct stat about {};
+    (void)flock(file, LOCK_EX);  // where a file system knows no locks, remove_abandoned gets none either
+    struct stat about{};
     if (fstat(file, &about) != 0 || about.st_nlink > 0) return file;
-    (void)close(file);   // somebody took it for abandoned before it was locked
+    (void)close(file);  // somebody took it for abandoned before it was locked
   }
 }
 
@@ -75,13 +75,13 @@ NewFile::NewFile(std::string_view what, const std::string& path) : what_(what), 
   if (is_unfinished.load(kRelaxed) || beside_.size() >= unfinished.size()) return;
   unfinished[beside_.copy(unfinished.data(), beside_.size())] = '\0';
   is_for_handler_ = true;
-  is_unfinished.store(true, kRelease);   // pairs with remove_unfinished, which may interrupt another thread
+  is_unfinished.store(true, kRelease);  // pairs with remove_unfinished, which may interrupt another thread
 }
 
 NewFile::~NewFile() {
   if (!beside_.empty()) (void)unlink(beside_.c_str());
   if (is_for_handler_) is_unfinished.store(false, kRelaxed);
-  (void)close(file_);   // and with it the lock
+  (void)close(file_);  // and with it the lock
 }
 
 void NewFile::write(std::string_view bytes) {
@@ -96,8 +96,9 @@ void NewFile::keep() {
   // A full disk may show only now; without the sync a crash could leave an empty file in its place.
   if (error_ == 0 && fsync(file_) != 0 && errno != EINVAL) error_ = errno;
   if (error_ == 0 && std::rename(beside_.c_str(), path_.c_str()) != 0) error_ = errno;
-  if (error_ != 0) throw OutputError(file_error(what_, path_, fmt::format("cannot be written: {}", std::strerror(error_))).what());
-  beside_.clear();   // the name is free, and may be another's from now on
+  if (error_ != 0)
+    throw OutputError(file_error(what_, path_, fmt::format("cannot be written: {}", std::strerror(error_))).what());
+  beside_.clear();  // the name is free, and may be another's from now on
 }
 
 void NewFile::remove_abandoned(const std::string& folder) {
@@ -113,7 +114,7 @@ void NewFile::remove_abandoned(const std::string& folder) {
 }
 
 void NewFile::remove_unfinished() {
-  if (is_unfinished.load(kAcquire)) (void)unlink(unfinished.data());   // pairs with the constructor's store
+  if (is_unfinished.load(kAcquire)) (void)unlink(unfinished.data());  // pairs with the constructor's store
 }
 
 }  // namespace latchlab

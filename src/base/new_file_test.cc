@@ -72,7 +72,7 @@ TEST_CASE("a new file that cannot be kept leaves nothing") {
   {
     NewFile file("result", path);
     file.write("text");
-    fs::create_directories(path + "/inside");   // so that the rename fails after everything was written
+    fs::create_directories(path + "/inside");  // so that the rename fails after everything was written
     CHECK_THROWS_AS(file.keep(), OutputError);
   }
   CHECK(folder.names() == Names{"new"});

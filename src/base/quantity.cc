@@ -50,7 +50,7 @@ std::optional<Scaled> scale(const Quantity& quantity, std::span<const Unit> unit
     }
     const double product = quantity.value * static_cast<double>(unit.factor);
     if (product >= 0x1p64) return Scaled{.fits = false};
-    if (product >= 0x1p49) return std::nullopt;   // there a fraction would be within the tolerance below
+    if (product >= 0x1p49) return std::nullopt;  // there a fraction would be within the tolerance below
     const double rounded = std::round(product);
     // 1.1 is not exactly itself: what its digits cannot tell from a whole number is one.
     if (std::abs(product - rounded) > 4 * std::numeric_limits<double>::epsilon() * product) return std::nullopt;

@@ -28,17 +28,18 @@ struct Unit {
 
 struct Scaled {
   u64 value = 0;
-  bool fits = true;   ///< into 64 bits; without that the value means nothing
+  bool fits = true;  ///< into 64 bits; without that the value means nothing
 };
 
 /// The quantity in its smallest unit; empty unless the unit exists and the result is whole.
 [[nodiscard]] std::optional<Scaled> scale(const Quantity& quantity, std::span<const Unit> units);
 
-/// "16M" is 16,000,000; k K M G T are decimal, Ki Mi Gi Ti binary. A fraction is fine if the result is whole: "1.5M". Empty for
-/// anything else.
+/// "16M" is 16,000,000; k K M G T are decimal, Ki Mi Gi Ti binary. A fraction is fine if the result is whole: "1.5M".
+/// Empty for anything else.
 [[nodiscard]] std::optional<Scaled> count_of(std::string_view text);
 
-/// What count_of reads back, with a unit where that is exact and the number has six digits or more: "1024", "16M", "64Mi".
+/// What count_of reads back, with a unit where that is exact and the number has six digits or more: "1024", "16M",
+/// "64Mi".
 [[nodiscard]] std::string count_text(u64 count);
 
 }  // namespace latchlab

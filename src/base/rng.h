@@ -4,20 +4,21 @@
 // nothing else. There is no state to carry, so any thread can make any part of a stream, in any order, and
 // two runs with different numbers of threads execute the same operations.
 //
-// A word is the folded product of a Weyl sequence with itself: Wang Yi's wyrand, which passes BigCrush and PractRand, and takes
-// one multiplication. What in wyrand is a constant is a key of the stream here: without it all streams would be windows into one
-// sequence of 2^64 words, and two windows could overlap.
+// A word is the folded product of a Weyl sequence with itself: Wang Yi's wyrand, which passes BigCrush and PractRand,
+// and takes one multiplication. What in wyrand is a constant is a key of the stream here: without it all streams would
+// be windows into one sequence of 2^64 words, and two windows could overlap.
 
 #include "src/base/hash.h"
 #include "src/base/types.h"
 
 namespace latchlab {
 
-/// 2^64 / golden ratio, odd. Its multiples visit all words, and any stretch of them lies more evenly than chance would have it.
+/// 2^64 / golden ratio, odd. Its multiples visit all words, and any stretch of them lies more evenly than chance would
+/// have it.
 inline constexpr u64 kGoldenFactor = 0x9e3779b97f4a7c15u;
 
-/// The next word of Splitmix64 (Steele, Lea, Flood, OOPSLA 2014); `state` is the sequence so far, any word to begin with. For
-/// where a sequence is all that is needed: schedules, planned aborts.
+/// The next word of Splitmix64 (Steele, Lea, Flood, OOPSLA 2014); `state` is the sequence so far, any word to begin
+/// with. For where a sequence is all that is needed: schedules, planned aborts.
 [[nodiscard]] constexpr u64 splitmix64(u64& state) { return stafford64(state += kGoldenFactor); }
 
 /// The random words of one stream. Copyable, constant, about 1.5 ns a word.
@@ -56,8 +57,8 @@ class Draws {
 /// probability is off by more than 2^-64, which no run of ours can see). bounded(w, 0) is 0.
 [[nodiscard]] constexpr u64 bounded(u64 word, u64 n) { return multiply_high(word, n); }
 
-/// The same, and what the multiplication leaves over: a word that is as uniform, and independent of the number but for the same
-/// 2^-64.
+/// The same, and what the multiplication leaves over: a word that is as uniform, and independent of the number but for
+/// the same 2^-64.
 struct BoundedAndRest {
   u64 number, rest;
 };

@@ -59,8 +59,8 @@ class SpecReader {
  public:
   SpecReader(const Spec& spec, std::string what);
 
-  /// The argument as a count (1000, 16M, 64Ki: quantity.h), or `standard` where there is none. Throws InputError unless it is
-  /// from min to max.
+  /// The argument as a count (1000, 16M, 64Ki: quantity.h), or `standard` where there is none. Throws InputError unless
+  /// it is from min to max.
   [[nodiscard]] u64 arg_u64(u64 standard, u64 min, u64 max);
   /// The argument as it was written.
   [[nodiscard]] std::optional<std::string> arg_text();

@@ -22,8 +22,8 @@ TEST_CASE("a spec has a name, an argument and options", "[spec]") {
 }
 
 TEST_CASE("a spec prints as it was written", "[spec]") {
-  for (const char* text :
-       {"art", "tbb-spec-rw", "shared_mutex", "rtm:20", "rtm:20,wait=1", "mix:read=90,insert=10", "zipf:0.99", "file:/usr/a,b=c:d"}) {
+  for (const char* text : {"art", "tbb-spec-rw", "shared_mutex", "rtm:20", "rtm:20,wait=1", "mix:read=90,insert=10",
+                           "zipf:0.99", "file:/usr/a,b=c:d"}) {
     CHECK(Spec::parse(text).str() == text);
   }
   CHECK(Spec::parse("rtm,wait=1").str() == "rtm:wait=1");
@@ -83,7 +83,8 @@ TEST_CASE("a reader takes numbers and words of a list", "[spec]") {
   SpecReader reader(spec, "index table");
   CHECK(reader.number("slots", 0, 0, 12) == 12);
   CHECK(reader.number("other", 7, 0, 12) == 7);
-  const Spec large = Spec::parse("table:2Ki,slots=1.5M,seed=18446744073709551615,room=1.5,size=99999999T,most=1m,high=1125899906842624.25");
+  const Spec large = Spec::parse(
+      "table:2Ki,slots=1.5M,seed=18446744073709551615,room=1.5,size=99999999T,most=1m,high=1125899906842624.25");
   SpecReader counts(large, "index table");
   CHECK(counts.arg_u64(0, 0, 2048) == 2048);
   CHECK(counts.number("slots", 0, 0, 1'500'000) == 1'500'000);
@@ -97,7 +98,8 @@ TEST_CASE("a reader takes numbers and words of a list", "[spec]") {
   CHECK(contains(refusal([&] { (void)reader.number("slots", 0, 0, 11); }), "'12' must be a whole number from 0 to 11"));
   const Spec wrong = Spec::parse("cuckoo:slots=16m");
   SpecReader other(wrong, "index cuckoo");
-  CHECK(contains(refusal([&] { (void)other.number("slots", 0, 0, 11); }), "write 1000, 64k, 16M (decimal) or 16Mi (binary)"));
+  CHECK(contains(refusal([&] { (void)other.number("slots", 0, 0, 11); }),
+                 "write 1000, 64k, 16M (decimal) or 16Mi (binary)"));
   CHECK(reader.one_of("shape", 0, {"2x4", "2x8"}) == 1);
   CHECK(reader.one_of("kernel", 1, {"across", "along"}) == 1);
   const std::string error = refusal([&] { (void)reader.one_of("isa", 0, {"scalar", "avx"}); });

@@ -1,6 +1,7 @@
 #pragma once
 
-// The words of an enumeration: what the command line and the documents call its values. They stand once, beside the enumeration:
+// The words of an enumeration: what the command line and the documents call its values. They stand once, beside the
+// enumeration:
 //
 //     enum class Smt { kAvoid, kPack };
 //     template <> inline constexpr std::array kWords<Smt>{"avoid"sv, "pack"sv};   // in the order of the values

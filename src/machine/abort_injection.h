@@ -20,9 +20,8 @@ enum class AbortMoment : u8 { kBegin, kAccess, kCommit };
 
 struct PlannedAbort {
   AbortMoment at = AbortMoment::kBegin;
-  u32 status = 0;   // returned verbatim by transact
-  u32 access =
-      1;   // for kAccess: before which access to a cell, counted from 1; a shorter transaction commits
+  u32 status = 0;  // returned verbatim by transact
+  u32 access = 1;  // for kAccess: before which access to a cell, counted from 1; a shorter transaction commits
 };
 
 class AbortInjection {

@@ -19,8 +19,10 @@ namespace latchlab {
 template <class M>
 struct Cells {
   // A machine without prefixes: what the instructions behind them do.
-  static u32 prefixed_exchange(std::atomic<u32>& word, u32 value) { return word.exchange(value, kAcquire); }   // pairs with
-  static void prefixed_store(std::atomic<u32>& word, u32 value) { word.store(value, kRelease); }               // each other
+  static u32 prefixed_exchange(std::atomic<u32>& word, u32 value) {
+    return word.exchange(value, kAcquire);
+  }  // pairs with
+  static void prefixed_store(std::atomic<u32>& word, u32 value) { word.store(value, kRelease); }  // each other
   static bool prefixes_elide() { return false; }
   static bool in_elision() { return false; }
 
@@ -54,8 +56,8 @@ struct Cells {
     constexpr explicit Racy(T value) : value_(value) {}
     Racy(const Racy&) = delete;
     Racy& operator=(const Racy&) = delete;
-    // Acquire and release cost nothing on x86-64, and they are why a pointer may be followed before it is validated: what
-    // it points to was initialised before the store, which pairs with the load here.
+    // Acquire and release cost nothing on x86-64, and they are why a pointer may be followed before it is validated:
+    // what it points to was initialised before the store, which pairs with the load here.
     T load() const {
       [[maybe_unused]] const auto access = M::loading(value_);
       return value_.load(kAcquire);
@@ -97,7 +99,8 @@ struct Cells {
       const auto access = M::changing(value_);
       return access ? value_.exchange(value, order) : value_.load(kRelaxed);
     }
-    /// An exchange that acquires, and a store that releases, with the prefixes of lock elision where the machine has them.
+    /// An exchange that acquires, and a store that releases, with the prefixes of lock elision where the machine has
+    /// them.
     T exchange_by_prefix(T value) {
       const auto access = M::changing(value_);
       return access ? M::prefixed_exchange(value_, value) : value_.load(kRelaxed);
@@ -143,11 +146,11 @@ struct Cells {
     alignas(sizeof(T) * N >= 8 ? 8 : alignof(T)) T values_[N]{};
   };
 
-  /// Words of eight bytes are the unit of access: elements are read out of them and written back into them, which is safe
-  /// because only the thread that holds the latch writes. All accesses are relaxed and ordered by the latch: the stores come
-  /// after the release fence of VersionLatch::try_lock and before the release of its unlock, the loads of a reader between the
-  /// acquire of VersionLatch::version and the acquire fence of unchanged. A reader without a latch (rowex) first loads a
-  /// cell that is stored after the row, and whose release its acquire pairs with.
+  /// Words of eight bytes are the unit of access: elements are read out of them and written back into them, which is
+  /// safe because only the thread that holds the latch writes. All accesses are relaxed and ordered by the latch: the
+  /// stores come after the release fence of VersionLatch::try_lock and before the release of its unlock, the loads of a
+  /// reader between the acquire of VersionLatch::version and the acquire fence of unchanged. A reader without a latch
+  /// (rowex) first loads a cell that is stored after the row, and whose release its acquire pairs with.
   template <class T, std::size_t N>
   class RacyRow {
     static constexpr std::size_t kPerWord = 8 / sizeof(T);

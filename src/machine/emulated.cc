@@ -44,8 +44,7 @@ void EmulatedThread::begin() {
 
 void EmulatedThread::commit() {
   if (transaction_.suspended()) abort(0);
-  if (transaction_.depth() == 1 && transaction_.planned(AbortMoment::kCommit))
-    abort(transaction_.planned_status());
+  if (transaction_.depth() == 1 && transaction_.planned(AbortMoment::kCommit)) abort(transaction_.planned_status());
   if (!transaction_.leave()) return;
   const auto freed = transaction_.take_freed();
   end();
@@ -114,9 +113,9 @@ void Emulated::yield() {
 }
 
 u64 Emulated::now() {
-  return static_cast<u64>(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                              std::chrono::steady_clock::now().time_since_epoch())
-                              .count());
+  return static_cast<u64>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+          .count());
 }
 
 void* Emulated::allocate(std::size_t bytes) {

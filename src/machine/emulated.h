@@ -33,8 +33,8 @@
 
 namespace latchlab {
 
-/// The transaction of one thread, which is one of the system's: fibers run on Simulated, whose world keeps theirs. Cells find
-/// it through `running`, which is null outside transactions.
+/// The transaction of one thread, which is one of the system's: fibers run on Simulated, whose world keeps theirs.
+/// Cells find it through `running`, which is null outside transactions.
 class EmulatedThread {
  public:
   static inline constinit thread_local EmulatedThread* running = nullptr;
@@ -51,8 +51,7 @@ class EmulatedThread {
 
   /// An access to a cell is about to happen. Aborts when that was planned.
   void access() {
-    if (!transaction_.unwinding() && transaction_.planned(AbortMoment::kAccess))
-      abort(transaction_.planned_status());
+    if (!transaction_.unwinding() && transaction_.planned(AbortMoment::kAccess)) abort(transaction_.planned_status());
   }
   /// The same for a store. False: the store must not take place, the body is being left.
   [[nodiscard]] bool store(void* at, u64 old, SoftwareTransaction::Restore restore) {
@@ -85,9 +84,9 @@ struct Emulated : Cells<Emulated>, SoftwareTransactions<&EmulatedThread::mine> {
  private:
   friend Cells<Emulated>;
 
-  /// Held during an access to a shared value. Outside transactions, and for a suspended load, it holds the hidden mutex while
-  /// there is somebody who elides; else inside one the mutex is ours already. False: the access is a store that must not take
-  /// place.
+  /// Held during an access to a shared value. Outside transactions, and for a suspended load, it holds the hidden mutex
+  /// while there is somebody who elides; else inside one the mutex is ours already. False: the access is a store that
+  /// must not take place.
   class Isolation {
    public:
     // Relaxed: an Elision is published to other threads together with the policy that holds it.
@@ -110,8 +109,7 @@ struct Emulated : Cells<Emulated>, SoftwareTransactions<&EmulatedThread::mine> {
 
   template <class T>
   static u64 bits(T value) {
-    static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= sizeof(u64),
-                  "a cell holds at most 8 bytes");
+    static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= sizeof(u64), "a cell holds at most 8 bytes");
     u64 word = 0;
     __builtin_memcpy(&word, &value, sizeof(T));
     return word;
@@ -157,7 +155,8 @@ struct Emulated : Cells<Emulated>, SoftwareTransactions<&EmulatedThread::mine> {
     EmulatedThread* me = EmulatedThread::running;
     if (!me) return Isolation();
     me->access();
-    // Relaxed: nobody else writes it now, the mutex is ours and orders all writers; or, suspended, nobody else knows it.
+    // Relaxed: nobody else writes it now, the mutex is ours and orders all writers; or, suspended, nobody else knows
+    // it.
     return Isolation(me->store(&shared, bits(shared.load(kRelaxed)), restore_atomic<T>));
   }
   template <class T>
@@ -195,11 +194,11 @@ struct Emulated : Cells<Emulated>, SoftwareTransactions<&EmulatedThread::mine> {
   static void pause();
   static void yield();
   static u64 now();
-  static void full_fence() { std::atomic_thread_fence(kSeqCst); }       // pairs with itself
-  static void acquire_fence() { std::atomic_thread_fence(kAcquire); }   // pairs with release_fence
-  static void release_fence() { std::atomic_thread_fence(kRelease); }   // pairs with acquire_fence
-  static void light_fence() { std::atomic_thread_fence(kSeqCst); }      // pairs with heavy_fence
-  static void heavy_fence() { std::atomic_thread_fence(kSeqCst); }      // pairs with light_fence and with itself
+  static void full_fence() { std::atomic_thread_fence(kSeqCst); }      // pairs with itself
+  static void acquire_fence() { std::atomic_thread_fence(kAcquire); }  // pairs with release_fence
+  static void release_fence() { std::atomic_thread_fence(kRelease); }  // pairs with acquire_fence
+  static void light_fence() { std::atomic_thread_fence(kSeqCst); }     // pairs with heavy_fence
+  static void heavy_fence() { std::atomic_thread_fence(kSeqCst); }     // pairs with light_fence and with itself
 
   static void touch(const void*, std::size_t, Access) {}
   static void prefetch(const void*, Access) {}

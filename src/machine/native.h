@@ -1,6 +1,6 @@
 #pragma once
-// Native: the processor itself. Every cell compiles to the plain instruction; the only calls are those of allocation, of
-// waiting and of the clock, and a heavy fence.
+// Native: the processor itself. Every cell compiles to the plain instruction; the only calls are those of allocation,
+// of waiting and of the clock, and a heavy fence.
 #include <sched.h>
 
 #include <array>
@@ -79,15 +79,17 @@ struct Native : Cells<Native> {
   static void yield() { sched_yield(); }
   static u64 now() {
     return static_cast<u64>(
-        std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count());
+        std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+            .count());
   }
-  static void full_fence() { std::atomic_thread_fence(kSeqCst); }       // pairs with itself
-  static void acquire_fence() { std::atomic_thread_fence(kAcquire); }   // pairs with release_fence
-  static void release_fence() { std::atomic_thread_fence(kRelease); }   // pairs with acquire_fence
-  /// Pairs with heavy_fence, which runs a full fence on every processor that runs a thread of ours: so this one need only
-  /// hold the compiler.
+  static void full_fence() { std::atomic_thread_fence(kSeqCst); }      // pairs with itself
+  static void acquire_fence() { std::atomic_thread_fence(kAcquire); }  // pairs with release_fence
+  static void release_fence() { std::atomic_thread_fence(kRelease); }  // pairs with acquire_fence
+  /// Pairs with heavy_fence, which runs a full fence on every processor that runs a thread of ours: so this one need
+  /// only hold the compiler.
   static void light_fence() { std::atomic_signal_fence(kSeqCst); }
-  /// Pairs with light_fence and with itself. A system call; many where membarrier is forbidden (src/arch/heavy_fence.h).
+  /// Pairs with light_fence and with itself. A system call; many where membarrier is forbidden
+  /// (src/arch/heavy_fence.h).
   static void heavy_fence() { fence_all_processors(); }
 
   static void touch(const void*, std::size_t, Access) {}

@@ -63,8 +63,7 @@ std::string run_schedule(const race_detail::Scenario& scenario, const RaceOption
   if (std::string failure = world.take_outside_failure(); !failure.empty()) return failure;
   const SimulatedMemory& memory = world.memory();
   if (memory.live_blocks() > 0) {
-    return "leak: " + std::to_string(memory.live_blocks()) + " blocks, the oldest " +
-           memory.describe_a_live_block();
+    return "leak: " + std::to_string(memory.live_blocks()) + " blocks, the oldest " + memory.describe_a_live_block();
   }
   return {};
 }
@@ -74,8 +73,7 @@ std::string run_schedule(const race_detail::Scenario& scenario, const RaceOption
 std::string RaceReport::str() const {
   char line[160];
   if (failures == 0) {
-    std::snprintf(line, sizeof line,
-                  "%llu schedules, %llu events, %llu aborts, %.0f schedules/s, nothing found",
+    std::snprintf(line, sizeof line, "%llu schedules, %llu events, %llu aborts, %.0f schedules/s, nothing found",
                   static_cast<unsigned long long>(schedules), static_cast<unsigned long long>(events),
                   static_cast<unsigned long long>(aborts), schedules_per_second);
     return line;
@@ -88,8 +86,7 @@ std::string RaceReport::str() const {
 
 RaceReport race_detail::find_races(const Scenario& scenario, RaceOptions options) {
   if (options.fibers < 1 || options.fibers > World::kMaxFibers) {
-    throw std::invalid_argument("race finder: " + std::to_string(options.fibers) +
-                                " fibers, must be 1 to 64");
+    throw std::invalid_argument("race finder: " + std::to_string(options.fibers) + " fibers, must be 1 to 64");
   }
   if (options.abort_rate > 0 && options.abort_statuses.empty()) {
     throw std::invalid_argument("race finder: an abort rate needs at least one status");

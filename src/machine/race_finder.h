@@ -35,25 +35,25 @@
 namespace latchlab {
 
 struct RaceOptions {
-  u64 seed = 1;                // of the first schedule; LATCHLAB_SEED in the environment replaces it
+  u64 seed = 1;  // of the first schedule; LATCHLAB_SEED in the environment replaces it
   u32 schedules = 10000;
-  u32 fibers = 3;              // 1 to 64
-  double abort_rate = 0;       // of the transactions, beside those that conflict
+  u32 fibers = 3;         // 1 to 64
+  double abort_rate = 0;  // of the transactions, beside those that conflict
   std::vector<u32> abort_statuses{0, kAbortConflict | kAbortRetry, kAbortCapacity, kAbortRetry};
   bool stop_at_failure = true;
-  u64 event_limit = 200'000;   // of one schedule; beyond it is a livelock
+  u64 event_limit = 200'000;  // of one schedule; beyond it is a livelock
 };
 
 struct RaceReport {
   u64 schedules = 0;
   u64 failures = 0;
-  u64 failing_seed = 0;   // the first; meaningful with failures
-  std::string message;    // of that one
-  std::string history;    // its last events, one a line
+  u64 failing_seed = 0;  // the first; meaningful with failures
+  std::string message;   // of that one
+  std::string history;   // its last events, one a line
   u64 events = 0;
   u64 switches = 0;
   u64 aborts = 0;
-  u64 trace = 0;          // a hash of everything that happened, in order
+  u64 trace = 0;  // a hash of everything that happened, in order
   double schedules_per_second = 0;
 
   /// One line: the failure with its seed, or what has been tried.
@@ -69,7 +69,8 @@ concept RaceScenario = requires(S& scenario, u32 id) {
 /// For fibers and checks: the schedule fails with `what` unless `right`. Inside a fiber it does not return
 /// then.
 inline void expect(bool right, std::string_view what) {
-  if (!right) [[unlikely]] World::get().fail(std::string(what));
+  if (!right) [[unlikely]]
+    World::get().fail(std::string(what));
 }
 
 namespace race_detail {
@@ -93,14 +94,13 @@ RaceReport find_races(const Scenario& scenario, RaceOptions options);
 /// LATCHLAB_SEED was given.
 template <RaceScenario S, class... Arguments>
 RaceReport find_races(const RaceOptions& options, const Arguments&... arguments) {
-  return race_detail::find_races(
-      {.bytes = sizeof(S),
-       .alignment = alignof(S),
-       .construct = [&](void* at) { new (at) S(arguments...); },
-       .fiber = [](void* at, u32 id) { static_cast<S*>(at)->fiber(id); },
-       .check = [](void* at) -> std::string { return static_cast<S*>(at)->check(); },
-       .destroy = [](void* at) { static_cast<S*>(at)->~S(); }},
-      options);
+  return race_detail::find_races({.bytes = sizeof(S),
+                                  .alignment = alignof(S),
+                                  .construct = [&](void* at) { new (at) S(arguments...); },
+                                  .fiber = [](void* at, u32 id) { static_cast<S*>(at)->fiber(id); },
+                                  .check = [](void* at) -> std::string { return static_cast<S*>(at)->check(); },
+                                  .destroy = [](void* at) { static_cast<S*>(at)->~S(); }},
+                                 options);
 }
 
 }  // namespace latchlab

@@ -53,7 +53,8 @@ struct PrefetchingUpdate : AtomicUpdate {
 };
 
 TEST_CASE("race finder: a prefetch is no event", "[race]") {
-  const auto without = find_races<AtomicUpdate>({.schedules = 20}), with = find_races<PrefetchingUpdate>({.schedules = 20});
+  const auto without = find_races<AtomicUpdate>({.schedules = 20}),
+             with = find_races<PrefetchingUpdate>({.schedules = 20});
   CHECK(with.trace == without.trace);
   CHECK(with.events == without.events);
 }
@@ -111,8 +112,7 @@ struct Unlink {
 TEST_CASE("race finder: an access after free is found", "[race]") {
   const auto bad = find_races<Unlink<true>>({.schedules = 500});
   REQUIRE(bad.failures == 1);
-  CHECK(bad.message.find(
-            "read of freed memory at byte 0 of block 1 (8 bytes, allocated outside virtual time)") == 0);
+  CHECK(bad.message.find("read of freed memory at byte 0 of block 1 (8 bytes, allocated outside virtual time)") == 0);
   CHECK(bad.history.find(": fiber 0 change byte 0 of block 0\n") != std::string::npos);
   const auto good = find_races<Unlink<false>>({.schedules = 2000});
   INFO(good.str());
@@ -132,9 +132,7 @@ struct Memory {
       case 3: Simulated::deallocate(bytes + 16, 48); return;
       case 4: reinterpret_cast<Plain<u64>*>(bytes + 64)->store(1); return;
       case 5: Simulated::poison(bytes + 16, 16), Simulated::touch(bytes, 64, Access::kWrite); return;
-      default:
-        Simulated::poison(bytes, 64), Simulated::unpoison(bytes, 64),
-            Simulated::touch(bytes, 64, Access::kRead);
+      default: Simulated::poison(bytes, 64), Simulated::unpoison(bytes, 64), Simulated::touch(bytes, 64, Access::kRead);
     }
     Simulated::deallocate(bytes, 64);
   }
@@ -142,9 +140,7 @@ struct Memory {
 };
 
 TEST_CASE("race finder: wrong use of memory is named", "[race]") {
-  const auto message = [](int what) {
-    return find_races<Memory>({.schedules = 2, .fibers = 1}, what).message;
-  };
+  const auto message = [](int what) { return find_races<Memory>({.schedules = 2, .fibers = 1}, what).message; };
   CHECK(message(0) == "");
   CHECK(message(6) == "");
   CHECK(message(1).find("leak: 1 blocks, the oldest block 1 (64 bytes, allocated by fiber 0)") == 0);
@@ -183,13 +179,11 @@ TEST_CASE("race finder: deadlock, livelock and stray exceptions end a schedule",
   struct Spins {
     Atomic<u32> never{0};
     void fiber(u32) {
-      while (never.load(kAcquire) == 0) {
-      }
+      while (never.load(kAcquire) == 0) {}
     }
     std::string check() { return {}; }
   };
-  CHECK(find_races<Spins>({.schedules = 1, .event_limit = 1000})
-            .message.find("livelock: more than 1000 events") == 0);
+  CHECK(find_races<Spins>({.schedules = 1, .event_limit = 1000}).message.find("livelock: more than 1000 events") == 0);
 
   struct Throws {
     Atomic<u32> cell{0};
@@ -204,13 +198,11 @@ TEST_CASE("race finder: deadlock, livelock and stray exceptions end a schedule",
 }
 
 TEST_CASE("race finder: a failure leaves nothing behind for the next schedule", "[race]") {
-  const auto all =
-      find_races<CrossedLocks>({.schedules = 2000, .fibers = 2, .stop_at_failure = false}, false);
+  const auto all = find_races<CrossedLocks>({.schedules = 2000, .fibers = 2, .stop_at_failure = false}, false);
   CHECK(all.schedules == 2000);
   CHECK(all.failures > 100);
   CHECK(all.failures < 1900);
-  const auto again =
-      find_races<CrossedLocks>({.schedules = 2000, .fibers = 2, .stop_at_failure = false}, false);
+  const auto again = find_races<CrossedLocks>({.schedules = 2000, .fibers = 2, .stop_at_failure = false}, false);
   CHECK(again.failures == all.failures);
   CHECK(again.trace == all.trace);
 }
@@ -284,9 +276,7 @@ struct Elision {
       if (kLockFallback) lock.store(0, kRelease);
     }
   }
-  std::string check() {
-    return from.load() == 1000 - 12 && to.load() == 12 ? "" : "transfers were lost";
-  }
+  std::string check() { return from.load() == 1000 - 12 && to.load() == 12 ? "" : "transfers were lost"; }
 };
 
 TEST_CASE("race finder: a missing lock subscription is found, an elided lock is sound", "[race]") {
@@ -339,7 +329,7 @@ class WithoutSeedOfEnvironment {
     unsetenv("LATCHLAB_SEED");
   }
   ~WithoutSeedOfEnvironment() {
-    setenv("LATCHLAB_SEED", seed_.c_str(), 1);   // empty is like absent
+    setenv("LATCHLAB_SEED", seed_.c_str(), 1);  // empty is like absent
   }
   WithoutSeedOfEnvironment(const WithoutSeedOfEnvironment&) = delete;
   WithoutSeedOfEnvironment& operator=(const WithoutSeedOfEnvironment&) = delete;

@@ -20,9 +20,9 @@ struct Simulated : Cells<Simulated>, SoftwareTransactions<&World::get> {
   static constexpr bool kUndoesAllMemory = false;
 
   class SharedMutex;
-  using Mutex = SharedMutex;   // one that nobody shares
+  using Mutex = SharedMutex;  // one that nobody shares
 
-  struct Elision {};   // conflicts are seen as they happen: isolation is always strong
+  struct Elision {};  // conflicts are seen as they happen: isolation is always strong
 
   static bool in_transaction() { return World::get().in_transaction(); }
   /// Sleeps until the line is written and looks again. Inside a transaction one look, then an abort with
@@ -31,7 +31,8 @@ struct Simulated : Cells<Simulated>, SoftwareTransactions<&World::get> {
   static auto wait_until(const A& atomic, Done&& done) {
     World& world = World::get();
     for (;;) {
-      // Acquire as on the other machines, where it pairs with the store that ends the wait; here no order means anything.
+      // Acquire as on the other machines, where it pairs with the store that ends the wait; here no order means
+      // anything.
       if (const auto value = atomic.load(kAcquire); done(value) || world.unwinding()) return value;
       if (world.in_transaction()) world.abort(0);
       world.park(&atomic);
@@ -48,11 +49,11 @@ struct Simulated : Cells<Simulated>, SoftwareTransactions<&World::get> {
   static void heavy_fence() {}
 
   static void touch(const void* p, std::size_t bytes, Access access) { World::get().touch(p, bytes, access); }
-  static void prefetch(const void*, Access) {}   // no event: it changes nothing that another fiber could see
+  static void prefetch(const void*, Access) {}  // no event: it changes nothing that another fiber could see
   static void* allocate(std::size_t bytes) { return World::get().allocate(bytes); }
   /// Inside a transaction the block is freed when that commits.
   static void deallocate(void* p, std::size_t bytes) { World::get().deallocate(p, bytes); }
-  static PageSource* pages() { return nullptr; }   // blocks one by one: the memory map knows when each is freed
+  static PageSource* pages() { return nullptr; }  // blocks one by one: the memory map knows when each is freed
   static void poison(const void* p, std::size_t bytes) { World::get().memory().poison(p, bytes); }
   static void unpoison(const void* p, std::size_t bytes) { World::get().memory().unpoison(p, bytes); }
 
@@ -75,25 +76,25 @@ struct Simulated : Cells<Simulated>, SoftwareTransactions<&World::get> {
   }
 };
 
-/// The system's in virtual time: fibers that wait sleep until the word is written. As in glibc, readers do not wait for a
-/// writer that waits.
+/// The system's in virtual time: fibers that wait sleep until the word is written. As in glibc, readers do not wait for
+/// a writer that waits.
 class Simulated::SharedMutex {
  public:
   void lock() {
     u32 word;
     do word = wait_until(word_, [](u32 now) { return now == 0; });
-    while (!word_.compare_exchange(word, kWriter, kAcquire));   // pairs with unlock and unlock_shared
+    while (!word_.compare_exchange(word, kWriter, kAcquire));  // pairs with unlock and unlock_shared
   }
-  void unlock() { word_.store(0, kRelease); }   // pairs with lock and lock_shared
+  void unlock() { word_.store(0, kRelease); }  // pairs with lock and lock_shared
   void lock_shared() {
     u32 word;
     do word = wait_until(word_, [](u32 now) { return now != kWriter; });
-    while (!word_.compare_exchange(word, word + 1, kAcquire));   // pairs with unlock
+    while (!word_.compare_exchange(word, word + 1, kAcquire));  // pairs with unlock
   }
-  void unlock_shared() { word_.fetch_add(-1u, kRelease); }   // pairs with lock
+  void unlock_shared() { word_.fetch_add(-1u, kRelease); }  // pairs with lock
 
  private:
-  static constexpr u32 kWriter = ~0u;   // alone; any other word is the number of readers
+  static constexpr u32 kWriter = ~0u;  // alone; any other word is the number of readers
 
   Atomic<u32> word_{0};
 };

@@ -15,8 +15,8 @@ enum class Event : u8 { kLoad, kStore, kReadModifyWrite, kBegin, kCommit, kAbort
 struct FiberStep {
   u32 fiber;
   Event event;
-  u32 line;    // of the access; meaningless for the events that are not accesses
-  u64 clock;   // the fiber's, in nanoseconds, before the step
+  u32 line;   // of the access; meaningless for the events that are not accesses
+  u64 clock;  // the fiber's, in nanoseconds, before the step
 };
 
 /// One object serves one schedule. All answers must be functions of the constructor's arguments and the steps
@@ -37,7 +37,7 @@ class Chance {
  public:
   explicit Chance(u64 seed) : state_(seed * 0xda942042e4dd58b5u + 0x2545f4914f6cdd1du) {}
   u64 draw() { return splitmix64(state_); }
-  u64 below(u64 bound) { return (draw() >> 32) * bound >> 32; }   // bound < 2^32
+  u64 below(u64 bound) { return (draw() >> 32) * bound >> 32; }  // bound < 2^32
   bool one_in(u64 n) { return below(n) == 0; }
 
  private:
@@ -99,7 +99,7 @@ class PriorityCosts final : public Costs {
     alone_ = 0;
     return ++lowest_ * kBand - step.clock;
   }
-  u64 wake(u32, u64 asleep, u64) override { return asleep; }   // with the priority that it had
+  u64 wake(u32, u64 asleep, u64) override { return asleep; }  // with the priority that it had
 
  private:
   static constexpr u64 kBand = u64{1} << 32;

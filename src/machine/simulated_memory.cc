@@ -16,8 +16,7 @@ void* const kArenaHint = reinterpret_cast<void*>(u64{0x7e9000000000});
 
 template <class T>
 T* reserve(u64 count, void* hint = nullptr) {
-  void* p = mmap(hint, count * sizeof(T), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                 -1, 0);
+  void* p = mmap(hint, count * sizeof(T), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED) throw std::bad_alloc();
   return static_cast<T*>(p);
 }
@@ -96,8 +95,7 @@ void SimulatedMemory::mark(const void* p, std::size_t bytes, State state) {
 std::string SimulatedMemory::complaint(const void* p, std::size_t bytes) const {
   const u64 begin = offset_of(p);
   u64 offset = begin;
-  while (states_[offset / kUnit] == State::kLive && offset < begin + bytes)
-    offset = (offset / kUnit + 1) * kUnit;
+  while (states_[offset / kUnit] == State::kLive && offset < begin + bytes) offset = (offset / kUnit + 1) * kUnit;
   const State state = states_[offset / kUnit];
   const char* const kind = state == State::kFreed      ? "freed memory"
                            : state == State::kPoisoned ? "poisoned memory"
@@ -112,8 +110,7 @@ std::string SimulatedMemory::place(const void* p) const {
   if (offset < kArenaBytes) {
     const Block* block = block_at(offset);
     if (!block) return "outside of all blocks";
-    return "byte " + std::to_string(offset - block->offset) + " of block " +
-           std::to_string(block - blocks_.data());
+    return "byte " + std::to_string(offset - block->offset) + " of block " + std::to_string(block - blocks_.data());
   }
   const u32* number = foreign_number(reinterpret_cast<u64>(p) / kLineBytes);
   return "byte " + std::to_string(reinterpret_cast<u64>(p) % kLineBytes) + " of the test's own line " +
@@ -121,16 +118,15 @@ std::string SimulatedMemory::place(const void* p) const {
 }
 
 const SimulatedMemory::Block* SimulatedMemory::block_at(u64 offset) const {
-  const auto after = std::upper_bound(blocks_.begin(), blocks_.end(), offset,
-                                      [](u64 at, const Block& b) { return at < b.offset; });
+  const auto after =
+      std::upper_bound(blocks_.begin(), blocks_.end(), offset, [](u64 at, const Block& b) { return at < b.offset; });
   return after == blocks_.begin() ? nullptr : &*std::prev(after);
 }
 
 std::string SimulatedMemory::name(const Block& block) const {
-  std::string text = "block " + std::to_string(&block - blocks_.data()) + " (" + std::to_string(block.bytes) +
-                     " bytes, allocated ";
-  return text +
-         (block.owner == ~0u ? "outside virtual time)" : "by fiber " + std::to_string(block.owner) + ")");
+  std::string text =
+      "block " + std::to_string(&block - blocks_.data()) + " (" + std::to_string(block.bytes) + " bytes, allocated ";
+  return text + (block.owner == ~0u ? "outside virtual time)" : "by fiber " + std::to_string(block.owner) + ")");
 }
 
 std::string SimulatedMemory::describe_a_live_block() const {
@@ -139,8 +135,7 @@ std::string SimulatedMemory::describe_a_live_block() const {
 
 u64 SimulatedMemory::slot_of(u64 address) const {
   u64 at = (address * 0x9e3779b97f4a7c15u >> 20) & (foreign_.size() - 1);
-  while (foreign_[at].address1 != 0 && foreign_[at].address1 != address + 1)
-    at = (at + 1) & (foreign_.size() - 1);
+  while (foreign_[at].address1 != 0 && foreign_[at].address1 != address + 1) at = (at + 1) & (foreign_.size() - 1);
   return at;
 }
 

@@ -18,10 +18,10 @@ namespace latchlab {
 class SimulatedMemory {
  public:
   struct Line {
-    u64 readers;   // bit i: fiber i has read it in its transaction
-    u8 writer1;    // the fiber that has written it in its transaction, plus one; 0 is nobody
-    bool waited;   // a fiber is parked on it
-    bool used;     // is in used_lines_
+    u64 readers;  // bit i: fiber i has read it in its transaction
+    u8 writer1;   // the fiber that has written it in its transaction, plus one; 0 is nobody
+    bool waited;  // a fiber is parked on it
+    bool used;    // is in used_lines_
   };
 
   SimulatedMemory();
@@ -83,7 +83,7 @@ class SimulatedMemory {
     bool live;
   };
   struct Slot {
-    u64 address1;   // of the line, plus one; 0 is empty
+    u64 address1;  // of the line, plus one; 0 is empty
     u32 number;
   };
   static constexpr u64 kArenaBytes = u64{512} << 20;
@@ -105,11 +105,11 @@ class SimulatedMemory {
   State* states_;
   Line* lines_;
   u64 top_ = kFirstOffset;
-  u64 dirty_ = kFirstOffset;   // beyond it the arena is still zero
+  u64 dirty_ = kFirstOffset;  // beyond it the arena is still zero
   std::vector<Block> blocks_;
   u64 live_blocks_ = 0;
   std::vector<u32> used_lines_;
-  std::vector<Slot> foreign_;   // open addressing; a power of two, at most half full
+  std::vector<Slot> foreign_;  // open addressing; a power of two, at most half full
   std::vector<u32> foreign_used_;
 };
 

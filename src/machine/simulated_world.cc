@@ -36,8 +36,7 @@ World::World() { instance_ = this; }
 World::~World() {
   for (auto& fiber : fibers_) {
     if (fiber->context.sanitizer_fiber) sanitizer_destroy_fiber(fiber->context.sanitizer_fiber);
-    munmap(static_cast<char*>(const_cast<void*>(fiber->context.stack)) - kGuardBytes,
-           kStackBytes + kGuardBytes);
+    munmap(static_cast<char*>(const_cast<void*>(fiber->context.stack)) - kGuardBytes, kStackBytes + kGuardBytes);
   }
   instance_ = nullptr;
 }
@@ -60,13 +59,13 @@ void World::give_stack(Fiber& fiber) {
     context.stack = static_cast<char*>(p) + kGuardBytes;
     context.stack_bytes = kStackBytes;
   } else {
-    unpoison_memory(context.stack, kStackBytes);   // the frames of an abandoned run
+    unpoison_memory(context.stack, kStackBytes);  // the frames of an abandoned run
     if (context.sanitizer_fiber) sanitizer_destroy_fiber(context.sanitizer_fiber);
   }
   context.sanitizer_fiber = sanitizer_create_fiber();
   context.fake_stack = nullptr;
-  context.at = make_fcontext(static_cast<char*>(const_cast<void*>(context.stack)) + kStackBytes, kStackBytes,
-                             fiber_main);
+  context.at =
+      make_fcontext(static_cast<char*>(const_cast<void*>(context.stack)) + kStackBytes, kStackBytes, fiber_main);
 }
 
 void World::prepare(u32 id) {
@@ -121,7 +120,7 @@ void World::fiber_main(transfer_t from) {
     }
     fiber.resting = true;
     fiber.done = true;
-    world.dispatch();   // comes back for the next schedule
+    world.dispatch();  // comes back for the next schedule
   }
 }
 
@@ -181,14 +180,13 @@ void World::fail(const std::string& what) {
     if (outside_failure_.empty()) outside_failure_ = what + " (outside virtual time)";
     return;
   }
-  outcome_.failure = what + " (fiber " + std::to_string(me->id) + ", event " +
-                     std::to_string(outcome_.events) + ", at " + std::to_string(me->clock) + " ns)";
+  outcome_.failure = what + " (fiber " + std::to_string(me->id) + ", event " + std::to_string(outcome_.events) +
+                     ", at " + std::to_string(me->clock) + " ns)";
   jump(home_, nullptr);
 }
 
 std::string World::recent_events() const {
-  static constexpr std::array kNames{"load",  "store",  "change", "begin", "commit",
-                                     "abort", "memory", "pause",  "yield"};
+  static constexpr std::array kNames{"load", "store", "change", "begin", "commit", "abort", "memory", "pause", "yield"};
   std::string text;
   const u64 last = std::min(outcome_.events, event_limit_);
   for (u64 i = last > kRecent ? last - kRecent + 1 : 1; i <= last; ++i) {
@@ -219,11 +217,10 @@ void World::take_turn(Fiber& fiber, AbortMoment moment) {
 }
 
 void World::event(Fiber& fiber, Event event, const void* at, u32 line) {
-  if (++outcome_.events > event_limit_)
-    fail("livelock: more than " + std::to_string(event_limit_) + " events");
+  if (++outcome_.events > event_limit_) fail("livelock: more than " + std::to_string(event_limit_) + " events");
   recent_[outcome_.events % kRecent] = {at, fiber.clock, fiber.id, event, fiber.transaction.running()};
-  outcome_.trace = (outcome_.trace ^ (u64{line} << 12 | u64{fiber.id} << 4 | static_cast<u64>(event))) *
-                   0x9e3779b97f4a7c15u;
+  outcome_.trace =
+      (outcome_.trace ^ (u64{line} << 12 | u64{fiber.id} << 4 | static_cast<u64>(event))) * 0x9e3779b97f4a7c15u;
   outcome_.trace ^= outcome_.trace >> 29;
   fiber.clock += costs_->cost({fiber.id, event, line, fiber.clock});
 }
@@ -250,8 +247,7 @@ void World::event(Fiber& fiber, Event event, const void* at, u32 line) {
   affect(number);
   // A row may lie across the border of two lines.
   const char* const last = static_cast<const char*>(p) + bytes - 1;
-  if ((reinterpret_cast<u64>(p) ^ reinterpret_cast<u64>(last)) / kLineBytes != 0)
-    affect(memory_.line_number(last));
+  if ((reinterpret_cast<u64>(p) ^ reinterpret_cast<u64>(last)) / kLineBytes != 0) affect(memory_.line_number(last));
 }
 
 void World::access_outside(const void* p, u32 bytes, Event kind) {
@@ -264,8 +260,7 @@ void World::add_to_sets(Fiber& fiber, SimulatedMemory::Line& line, u32 number, b
   const u64 mine = u64{1} << fiber.id;
   if (line.writer1 != 0 && line.writer1 != fiber.id + 1) doom(*fibers_[line.writer1 - 1]);
   if (writes) {
-    while (const u64 others = line.readers & ~mine)
-      doom(*fibers_[static_cast<u32>(std::countr_zero(others))]);
+    while (const u64 others = line.readers & ~mine) doom(*fibers_[static_cast<u32>(std::countr_zero(others))]);
   }
   if (!fiber.transaction.running()) return;
   if (writes && line.writer1 == 0) {

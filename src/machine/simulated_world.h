@@ -37,11 +37,11 @@ class World {
   static constexpr u32 kMaxFibers = 64;
 
   struct Outcome {
-    std::string failure;   // empty: all fibers returned
-    u64 events = 0;        // accesses and everything else that takes virtual time
+    std::string failure;  // empty: all fibers returned
+    u64 events = 0;       // accesses and everything else that takes virtual time
     u64 switches = 0;
     u64 aborts = 0;
-    u64 trace = 0;         // a hash of (fiber, line, kind) of every event, in order
+    u64 trace = 0;  // a hash of (fiber, line, kind) of every event, in order
   };
 
   /// The world of this process. One thread at a time may use it.
@@ -50,8 +50,8 @@ class World {
   /// Forgets all simulated memory: whatever still lives there is gone.
   void reset();
 
-  /// Runs body(0) to body(fibers - 1) until all have returned or the schedule has failed. Throws std::invalid_argument for more
-  /// than kMaxFibers.
+  /// Runs body(0) to body(fibers - 1) until all have returned or the schedule has failed. Throws std::invalid_argument
+  /// for more than kMaxFibers.
   Outcome run(u32 fibers, Costs& costs, u64 event_limit, const std::function<void(u32)>& body);
 
   // What cells call: the event of an access to `bytes` bytes at p. A store or a read-modify-write that
@@ -76,8 +76,7 @@ class World {
     if (fiber.transaction.running()) {
       u64 old = 0;
       __builtin_memcpy(&old, cell, sizeof(T));
-      fiber.transaction.remember(cell, old,
-                                 [](void* at, u64 word) { __builtin_memcpy(at, &word, sizeof(T)); });
+      fiber.transaction.remember(cell, old, [](void* at, u64 word) { __builtin_memcpy(at, &word, sizeof(T)); });
     }
     return true;
   }
@@ -144,9 +143,9 @@ class World {
   struct Fiber {
     u64 clock = 0;
     u32 id = 0;
-    bool doomed = false;    // its transaction has been undone by another fiber; it does not know yet
+    bool doomed = false;  // its transaction has been undone by another fiber; it does not know yet
     bool done = true;
-    bool resting = true;    // its stack holds nothing but the loop of fiber_main
+    bool resting = true;  // its stack holds nothing but the loop of fiber_main
     SoftwareTransaction transaction;
     std::vector<u32> lines_read;
     std::vector<u32> lines_written;
@@ -159,7 +158,7 @@ class World {
     u32 fiber;
   };
   struct Recent {
-    const void* at;   // null for events that are not accesses
+    const void* at;  // null for events that are not accesses
     u64 clock;
     u32 fiber;
     Event event;
@@ -169,7 +168,7 @@ class World {
   static constexpr u64 kNotRunnable = ~u64{0};
   static constexpr u32 kIdBits = 6;
 
-  static inline constinit Fiber* me = nullptr;   // null outside virtual time
+  static inline constinit Fiber* me = nullptr;  // null outside virtual time
   static inline constinit World* instance_ = nullptr;
   static World& get_unchecked() { return *instance_; }
 
@@ -200,9 +199,9 @@ class World {
   Fiber outside_;
   std::string outside_failure_;
   Context home_;
-  Context* on_ = &home_;      // whose stack execution is on
-  Context* left_ = nullptr;   // whose stack it has just left
-  std::vector<u64> keys_;     // winner tree: leaf i is clock << kIdBits | i of fiber i, or kNotRunnable
+  Context* on_ = &home_;     // whose stack execution is on
+  Context* left_ = nullptr;  // whose stack it has just left
+  std::vector<u64> keys_;    // winner tree: leaf i is clock << kIdBits | i of fiber i, or kNotRunnable
   u32 leaves_ = 1;
   std::vector<Waiter> waiters_;
   u32 running_ = 0;
@@ -210,7 +209,7 @@ class World {
   Costs* costs_ = nullptr;
   const std::function<void(u32)>* body_ = nullptr;
   Outcome outcome_;
-  std::array<Recent, kRecent> recent_{};   // the i-th event of a run is at i modulo kRecent
+  std::array<Recent, kRecent> recent_{};  // the i-th event of a run is at i modulo kRecent
 };
 
 }  // namespace latchlab

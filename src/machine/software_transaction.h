@@ -109,7 +109,7 @@ class SoftwareTransaction {
     u64 old;
     Restore restore;
   };
-  static constexpr u32 kMaxDepth = 7;   // what the processor allows
+  static constexpr u32 kMaxDepth = 7;  // what the processor allows
 
   State state_ = State::kIdle;
   bool suspended_ = false;
@@ -121,9 +121,9 @@ class SoftwareTransaction {
 };
 
 /// Runs `body`, somewhere in which engine.begin() and engine.commit() are called. Both may abort, which throws.
-/// engine.caught() ends an abort and returns its status, engine.caught_foreign() one by an exception of the body itself:
-/// as on hardware, where throwing calls the kernel, that is an abort with status zero. Both rethrow inside an outer
-/// body.
+/// engine.caught() ends an abort and returns its status, engine.caught_foreign() one by an exception of the body
+/// itself: as on hardware, where throwing calls the kernel, that is an abort with status zero. Both rethrow inside an
+/// outer body.
 template <class Engine, class Body>
 u32 contain_abort(Engine& engine, Body&& body) {
   try {
@@ -137,8 +137,8 @@ u32 contain_abort(Engine& engine, Body&& body) {
   }
 }
 
-/// The verbs of a machine whose transactions are made by an engine: kEngine returns the one that is running. Beside what
-/// contain_abort needs it has suspend_loads, resume_loads, abort_explicitly and exchange_plan.
+/// The verbs of a machine whose transactions are made by an engine: kEngine returns the one that is running. Beside
+/// what contain_abort needs it has suspend_loads, resume_loads, abort_explicitly and exchange_plan.
 template <auto kEngine>
 struct SoftwareTransactions {
   /// kCommitted, or the abort status; then every cell is as if the body had not run. The body's result must not be used

@@ -57,15 +57,13 @@ struct Cells {
     wide.store(2, 1000);
   }
   bool untouched() const {
-    return plain.load() == 1 && colour.load() == Colour::kRed && pair.load() == Pair{1, 2} &&
-           racy.load() == 2 && atomic.load(kAcquire) == 3 && row.load(3) == 0 && racy_row.load(15) == 0 &&
-           wide.load(2) == 0;
+    return plain.load() == 1 && colour.load() == Colour::kRed && pair.load() == Pair{1, 2} && racy.load() == 2 &&
+           atomic.load(kAcquire) == 3 && row.load(3) == 0 && racy_row.load(15) == 0 && wide.load(2) == 0;
   }
   bool changed() const {
-    return plain.load() == 11 && colour.load() == Colour::kGreen && pair.load() == Pair{3, 4} &&
-           racy.load() == 20 && atomic.load(kAcquire) == 50 && row.load(3) == 7 && racy_row.load(15) == 9 &&
-           wide.load(2) == 1000 && row.load_all().equal_to(7) == 1u << 3 &&
-           racy_row.load_all().equal_to(9) == 1u << 15;
+    return plain.load() == 11 && colour.load() == Colour::kGreen && pair.load() == Pair{3, 4} && racy.load() == 20 &&
+           atomic.load(kAcquire) == 50 && row.load(3) == 7 && racy_row.load(15) == 9 && wide.load(2) == 1000 &&
+           row.load_all().equal_to(7) == 1u << 3 && racy_row.load_all().equal_to(9) == 1u << 15;
   }
 };
 
@@ -90,8 +88,7 @@ TEMPLATE_TEST_CASE("a transaction commits everything or nothing", "[machine]", E
   CHECK_FALSE(outside_seen);
 }
 
-TEMPLATE_TEST_CASE("planned aborts happen where and how they were planned", "[machine]", Emulated,
-                   Simulated) {
+TEMPLATE_TEST_CASE("planned aborts happen where and how they were planned", "[machine]", Emulated, Simulated) {
   using M = TestType;
   std::vector<u32> statuses;
   std::vector<bool> as_before;
@@ -102,12 +99,12 @@ TEMPLATE_TEST_CASE("planned aborts happen where and how they were planned", "[ma
         std::nullopt,
         PlannedAbort{AbortMoment::kCommit, kAbortConflict | kAbortRetry, 1},
         PlannedAbort{AbortMoment::kAccess, 0, 2},
-        PlannedAbort{AbortMoment::kAccess, 0xabcd0010, 100},   // is never reached
+        PlannedAbort{AbortMoment::kAccess, 0xabcd0010, 100},  // is never reached
         PlannedAbort{AbortMoment::kAccess, 0xab000001, 1},
     }));
     for (int i = 0; i < 7; ++i) {
       Cells<M> cells;
-      u64 steps = 0;   // a local, and so not rolled back
+      u64 steps = 0;  // a local, and so not rolled back
       statuses.push_back(M::transact([&] {
         steps = 1;
         cells.plain.store(10);
@@ -125,8 +122,8 @@ TEMPLATE_TEST_CASE("planned aborts happen where and how they were planned", "[ma
   CHECK(reached == std::vector<u64>{0, 3, 3, 2, 3, 1, 3});
 }
 
-TEMPLATE_TEST_CASE("random injection is a function of its seed and reaches all moments", "[machine]",
-                   Emulated, Simulated) {
+TEMPLATE_TEST_CASE("random injection is a function of its seed and reaches all moments", "[machine]", Emulated,
+                   Simulated) {
   using M = TestType;
   const auto statuses_of = [](u64 seed) {
     std::vector<u32> statuses;
@@ -149,8 +146,8 @@ TEMPLATE_TEST_CASE("random injection is a function of its seed and reaches all m
   CHECK(commits < 300);
 }
 
-TEMPLATE_TEST_CASE("what hardware cannot do inside a transaction aborts it with status zero", "[machine]",
-                   Emulated, Simulated) {
+TEMPLATE_TEST_CASE("what hardware cannot do inside a transaction aborts it with status zero", "[machine]", Emulated,
+                   Simulated) {
   using M = TestType;
   std::vector<u32> statuses;
   bool untouched = false, ready_wait_commits = false;
@@ -161,8 +158,7 @@ TEMPLATE_TEST_CASE("what hardware cannot do inside a transaction aborts it with 
     statuses.push_back(M::transact([&] { M::wait_until(cells.atomic, [](u64 v) { return v == 99; }); }));
     statuses.push_back(M::transact([&] { cells.change(), throw std::runtime_error("in a body"); }));
     untouched = cells.untouched();
-    ready_wait_commits =
-        M::transact([&] { M::wait_until(cells.atomic, [](u64 v) { return v == 3; }); }) == kCommitted;
+    ready_wait_commits = M::transact([&] { M::wait_until(cells.atomic, [](u64 v) { return v == 3; }); }) == kCommitted;
   });
   CHECK(statuses == std::vector<u32>{0, 0, 0, 0});
   CHECK(untouched);
@@ -204,8 +200,7 @@ TEMPLATE_TEST_CASE("destructors of an aborted body change nothing", "[machine]",
       Cells<M>& cells;
       ~Guard() {
         cells.change();
-        M::wait_until(cells.atomic,
-                      [](u64 v) { return v == 50; });   // returns at once, since nothing can change
+        M::wait_until(cells.atomic, [](u64 v) { return v == 50; });  // returns at once, since nothing can change
         M::pause();
       }
     };
@@ -218,8 +213,8 @@ TEMPLATE_TEST_CASE("destructors of an aborted body change nothing", "[machine]",
   CHECK(untouched);
 }
 
-TEMPLATE_TEST_CASE("suspended loads see the transaction's own stores, and an abort among them undoes everything", "[machine]",
-                   Emulated, Simulated) {
+TEMPLATE_TEST_CASE("suspended loads see the transaction's own stores, and an abort among them undoes everything",
+                   "[machine]", Emulated, Simulated) {
   using M = TestType;
   u32 aborted = kCommitted, committed = 0;
   bool own = false, untouched = false, changed = false;
@@ -248,17 +243,18 @@ TEMPLATE_TEST_CASE("suspended loads see the transaction's own stores, and an abo
   CHECK(changed);
 }
 
-TEMPLATE_TEST_CASE("what must not be while loads are suspended aborts, and a resume of what is not", "[machine]", Emulated,
-                   Simulated) {
+TEMPLATE_TEST_CASE("what must not be while loads are suspended aborts, and a resume of what is not", "[machine]",
+                   Emulated, Simulated) {
   using M = TestType;
   std::vector<u32> statuses;
   bool untouched = false, clean = false;
   inside<M>([&] {
     [[maybe_unused]] const typename M::Elision elision;
     Cells<M> cells;
-    statuses.push_back(M::transact([&] { cells.change(), M::suspend_loads(); }));   // ends
+    statuses.push_back(M::transact([&] { cells.change(), M::suspend_loads(); }));  // ends
     statuses.push_back(M::transact([&] { cells.change(), M::suspend_loads(), M::suspend_loads(), M::resume_loads(); }));
-    statuses.push_back(M::transact([&] { cells.change(), M::suspend_loads(), M::transact([&] { M::resume_loads(); }); }));
+    statuses.push_back(
+        M::transact([&] { cells.change(), M::suspend_loads(), M::transact([&] { M::resume_loads(); }); }));
     statuses.push_back(M::transact([&] { cells.change(), M::resume_loads(); }));
     statuses.push_back(M::transact([&] { cells.change(), M::suspend_loads(), M::pause(); }));
     statuses.push_back(M::transact([&] { cells.change(), M::suspend_loads(), throw std::runtime_error("in a body"); }));
@@ -270,8 +266,7 @@ TEMPLATE_TEST_CASE("what must not be while loads are suspended aborts, and a res
   CHECK(clean);
 }
 
-TEMPLATE_TEST_CASE("a block freed in a transaction is freed by its commit only", "[machine]", Emulated,
-                   Simulated) {
+TEMPLATE_TEST_CASE("a block freed in a transaction is freed by its commit only", "[machine]", Emulated, Simulated) {
   using M = TestType;
   bool still_there = false;
   inside<M>([&] {
@@ -281,7 +276,7 @@ TEMPLATE_TEST_CASE("a block freed in a transaction is freed by its commit only",
       M::deallocate(cell, sizeof(Cell));
       M::template abort<1>();
     });
-    still_there = cell->load() == 5;   // AddressSanitizer, or the access map, would object
+    still_there = cell->load() == 5;  // AddressSanitizer, or the access map, would object
     M::transact([&] { M::deallocate(cell, sizeof(Cell)); });
   });
   CHECK(still_there);
@@ -300,8 +295,7 @@ TEST_CASE("an elided lock on threads: nothing is lost and nothing is seen half d
   std::vector<std::thread> threads;
   for (u64 id = 0; id < 3; ++id) {
     threads.emplace_back([&, id] {
-      const auto injected =
-          Emulated::inject(AbortInjection::random(id, 0.3, {0, kAbortConflict | kAbortRetry}));
+      const auto injected = Emulated::inject(AbortInjection::random(id, 0.3, {0, kAbortConflict | kAbortRetry}));
       for (u64 i = 0; i < kRounds; ++i) {
         const auto body = [&] {
           const u64 a = shared.a.load();
@@ -319,10 +313,10 @@ TEST_CASE("an elided lock on threads: nothing is lost and nothing is seen half d
                  }) == kCommitted;
         }
         if (done) continue;
-        while (shared.lock.exchange(1, kAcquire) != 0)   // pairs with the release below
+        while (shared.lock.exchange(1, kAcquire) != 0)  // pairs with the release below
           Emulated::wait_until(shared.lock, [](u32 v) { return v == 0; });
         body();
-        shared.lock.store(0, kRelease);   // pairs with the exchange and the wait
+        shared.lock.store(0, kRelease);  // pairs with the exchange and the wait
       }
     });
   }
@@ -333,7 +327,7 @@ TEST_CASE("an elided lock on threads: nothing is lost and nothing is seen half d
 }
 
 TEST_CASE("while an Elision lives, atomic and racy cells never show an open transaction", "[machine]") {
-  const bool suspended = GENERATE(false, true);   // the loads of a looker outside, or inside a transaction
+  const bool suspended = GENERATE(false, true);  // the loads of a looker outside, or inside a transaction
   const Emulated::Elision elision;
   Emulated::Atomic<u64> atomic{0};
   Emulated::Racy<u64> racy{0};
@@ -379,12 +373,12 @@ struct Looks {
   u32 commits = 0, changed_while_suspended = 0, changed_while_tracked = 0, conflicts = 0;
 
   bool changes_within(u32 looks) const {
-    const u64 first = number.load(kRelaxed);   // of its value nothing follows
+    const u64 first = number.load(kRelaxed);  // of its value nothing follows
     while (looks != 0 && number.is(first)) --looks;
     return looks != 0;
   }
   void look(bool suspended, bool tracked) {
-    M::wait_until(number, [](u64 v) { return v != 0; });   // the other has begun
+    M::wait_until(number, [](u64 v) { return v != 0; });  // the other has begun
     for (u32 i = 0; i < kTransactions; ++i) {
       bool suspended_change = false, tracked_change = false;
       const u32 status = M::transact([&] {
@@ -402,7 +396,7 @@ struct Looks {
       changed_while_suspended += suspended_change;
       changed_while_tracked += tracked_change;
     }
-    done.store(1, kRelease);   // pairs with the load in change
+    done.store(1, kRelease);  // pairs with the load in change
   }
   void change() {
     while (done.load(kAcquire) == 0) number.fetch_add(1, kRelaxed);
@@ -415,9 +409,8 @@ void look_beside_changes(Looks<M>& looks, bool suspended, bool tracked) {
   if constexpr (std::is_same_v<M, Simulated>) {
     World::get().reset();
     RandomCosts costs(2);
-    const auto outcome = World::get().run(2, costs, 1'000'000, [&](u32 id) {
-      id == 0 ? looks.look(suspended, tracked) : looks.change();
-    });
+    const auto outcome = World::get().run(2, costs, 1'000'000,
+                                          [&](u32 id) { id == 0 ? looks.look(suspended, tracked) : looks.change(); });
     REQUIRE(outcome.failure == "");
   } else {
     std::thread other([&] { looks.change(); });
@@ -426,8 +419,8 @@ void look_beside_changes(Looks<M>& looks, bool suspended, bool tracked) {
   }
 }
 
-TEMPLATE_TEST_CASE("others change what is loaded while loads are suspended, and the transaction commits", "[machine]", Emulated,
-                   Simulated) {
+TEMPLATE_TEST_CASE("others change what is loaded while loads are suspended, and the transaction commits", "[machine]",
+                   Emulated, Simulated) {
   Looks<TestType> looks;
   look_beside_changes(looks, true, false);
   CHECK(looks.commits == looks.kTransactions);

@@ -27,7 +27,7 @@ u64 referenced_kilobytes(const void* start) {
 }
 
 TEST_CASE("Accessed bits of all pages are cleared", "[memory]") {
-  if (why_accessed_stay()) return;   // a container, or a kernel without it
+  if (why_accessed_stay()) return;  // a container, or a kernel without it
   constexpr u64 kBytes = u64{8} << 20, kGuard = 4096;
   // Between guards, so that the kernel tells of it by itself.
   void* const all = mmap(nullptr, kBytes + 2 * kGuard, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -1,8 +1,8 @@
 #pragma once
 // What an attempt has done to memory, so that it can be undone or made final.
 //
-// Between the beginning of an attempt and its end a body takes blocks (make) and unlinks others (retire). Neither is final
-// before the attempt has committed, and both are only noted here:
+// Between the beginning of an attempt and its end a body takes blocks (make) and unlinks others (retire). Neither is
+// final before the attempt has committed, and both are only noted here:
 //
 //                        made blocks            retired blocks
 //     abandon()          back to the pool       forgotten: they are still linked       restart, abort, kNoMemory
@@ -10,11 +10,11 @@
 //     free_retired()                            back to the pool                       coarse policy, after commit
 //     hand_retired_to()                         to the reclaimer                       optimistic policy, after commit
 //
-// A hardware abort rolls back the lists with everything else, so abandon finds them empty; where transactions are emulated
-// it finds them as the body left them. Either way the policy calls it after every attempt that did not commit, so the lists
-// are made outside of what can be rolled back.
-// They are small arrays: noting a block cannot fail. They are part of the transaction and not of the thread, since what is
-// local to an operation costs it nothing where the compiler sees that it begins empty and ends unread.
+// A hardware abort rolls back the lists with everything else, so abandon finds them empty; where transactions are
+// emulated it finds them as the body left them. Either way the policy calls it after every attempt that did not commit,
+// so the lists are made outside of what can be rolled back. They are small arrays: noting a block cannot fail. They are
+// part of the transaction and not of the thread, since what is local to an operation costs it nothing where the
+// compiler sees that it begins empty and ends unread.
 #include <cstdio>
 #include <cstdlib>
 #include <span>
@@ -37,15 +37,18 @@ class AttemptBlocks {
   /// A block for this attempt, see Pool::allocate; null when memory is out.
   [[nodiscard, gnu::always_inline]] inline void* make(u64 bytes) {
     void* const block = pool_->allocate(bytes);
-    if (block == nullptr) [[unlikely]] return nullptr;
-    if (made_count_ == kMaxBlocks) [[unlikely]] overflow("makes");
+    if (block == nullptr) [[unlikely]]
+      return nullptr;
+    if (made_count_ == kMaxBlocks) [[unlikely]]
+      overflow("makes");
     made_[made_count_] = block;
     made_bytes_[made_count_++] = bytes;
     return block;
   }
   /// Notes a block that this attempt has unlinked.
   [[gnu::always_inline]] inline void retire(void* block, u64 bytes) {
-    if (retired_count_ == kMaxBlocks) [[unlikely]] overflow("retires");
+    if (retired_count_ == kMaxBlocks) [[unlikely]]
+      overflow("retires");
     retired_[retired_count_++] = {block, bytes};
   }
 
@@ -85,7 +88,7 @@ class AttemptBlocks {
   Pool<M>* pool_;
   u32 made_count_ = 0;
   u32 retired_count_ = 0;
-  void* made_[kMaxBlocks];   // apart from their bytes: an index into words needs no instruction, and every insert makes
+  void* made_[kMaxBlocks];  // apart from their bytes: an index into words needs no instruction, and every insert makes
   u64 made_bytes_[kMaxBlocks];
   Block retired_[kMaxBlocks];
 };

@@ -38,7 +38,7 @@ TEST_CASE("An abandoned attempt leaks nothing and retires nothing", "[memory]") 
     blocks.retire(linked, 64);
     blocks.abandon();
     REQUIRE(memory.bytes().live == live);
-    blocks.free_retired();   // nothing: the block is linked again
+    blocks.free_retired();  // nothing: the block is linked again
     REQUIRE(memory.bytes().live == live);
     REQUIRE(blocks.take_retired().empty());
   }
@@ -102,7 +102,7 @@ TEST_CASE("A transaction that aborts while a large free block is being split los
   for (u64 i = 0; i < kBlocks; ++i) large.push_back(pool->allocate(kLarge));
   for (void* const block : large) pool->free(block, kLarge);
   const u64 reserved = memory.bytes().reserved;
-  std::set<char*> lines;   // all 16-byte places that were ever handed out
+  std::set<char*> lines;  // all 16-byte places that were ever handed out
   for (u64 attempt = 0; attempt < 500; ++attempt) {
     REQUIRE(pool->top_up());
     const bool aborts = attempt % 2 != 0;

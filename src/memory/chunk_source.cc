@@ -31,7 +31,8 @@ ChunkSource::Chunk ChunkSource::take(u64 wanted, u64 least) {
     if (chunk.start == nullptr && rounded(least) < rounded(wanted)) chunk = map(rounded(least));
   }
   // Outside the mutex: every thread faults in its own pages.
-  if (chunk.start != nullptr && config_.alloc == MemoryConfig::Alloc::kArenaTouch) pages_->populate(chunk.start, chunk.bytes);
+  if (chunk.start != nullptr && config_.alloc == MemoryConfig::Alloc::kArenaTouch)
+    pages_->populate(chunk.start, chunk.bytes);
   return chunk;
 }
 
@@ -53,7 +54,8 @@ ChunkSource::Chunk ChunkSource::map(u64 bytes) {
 
 void ChunkSource::give_back(const Chunk& chunk) {
   const std::lock_guard lock(mutex_);
-  const auto known = std::find_if(chunks_.begin(), chunks_.end(), [&](const Chunk& c) { return c.start == chunk.start; });
+  const auto known =
+      std::find_if(chunks_.begin(), chunks_.end(), [&](const Chunk& c) { return c.start == chunk.start; });
   if (known == chunks_.end()) return;
   reserved_ -= known->bytes;
   pages_->unmap(known->start, known->bytes);
@@ -78,7 +80,8 @@ Footprint ChunkSource::footprint() const {
   Footprint bytes;
   bytes.reserved = reserved_;
   bytes.chunks = chunks_.size();
-  if (config_.alloc != MemoryConfig::Alloc::kMalloc) bytes.page_bytes = huge_granted_ ? kHugePageBytes : kSmallPageBytes;
+  if (config_.alloc != MemoryConfig::Alloc::kMalloc)
+    bytes.page_bytes = huge_granted_ ? kHugePageBytes : kSmallPageBytes;
   return bytes;
 }
 

@@ -1,12 +1,12 @@
 #pragma once
-// Where the pools of one index get their memory from: mappings of the machine's (page_source.h), known one by one so that all of
-// them can be released at once, and their page size with them. A machine without pages has no chunks either: there each block is a
-// call of its allocator, whatever the configuration says.
+// Where the pools of one index get their memory from: mappings of the machine's (page_source.h), known one by one so
+// that all of them can be released at once, and their page size with them. A machine without pages has no chunks
+// either: there each block is a call of its allocator, whatever the configuration says.
 //
 // A chunk is aligned to its page size: 2 MiB under thp (MADV_HUGEPAGE), otherwise MADV_NOHUGEPAGE, since a system whose
-// default is "always" would silently measure huge pages. On which NUMA nodes it lies is decided before it is touched (numa.h).
-// Untouched pages come zeroed and cost nothing until the first write.
-// Everything here takes a mutex and may call the kernel: never inside a transaction, never on a hot path.
+// default is "always" would silently measure huge pages. On which NUMA nodes it lies is decided before it is touched
+// (numa.h). Untouched pages come zeroed and cost nothing until the first write. Everything here takes a mutex and may
+// call the kernel: never inside a transaction, never on a hot path.
 #include <atomic>
 #include <mutex>
 #include <vector>
@@ -20,7 +20,7 @@ namespace latchlab {
 class ChunkSource {
  public:
   struct Chunk {
-    void* start = nullptr;   ///< null: memory is out
+    void* start = nullptr;  ///< null: memory is out
     u64 bytes = 0;
   };
 
@@ -30,9 +30,9 @@ class ChunkSource {
   ChunkSource(const ChunkSource&) = delete;
   ChunkSource& operator=(const ChunkSource&) = delete;
 
-  /// A chunk of `wanted` bytes, or of `least` where so much is not to be had; both are rounded up to whole pages. Its pages
-  /// are touched by the calling thread if the configuration says so. Null when the limit is reached, the plan says so, or
-  /// the machine refuses.
+  /// A chunk of `wanted` bytes, or of `least` where so much is not to be had; both are rounded up to whole pages. Its
+  /// pages are touched by the calling thread if the configuration says so. Null when the limit is reached, the plan
+  /// says so, or the machine refuses.
   [[nodiscard]] Chunk take(u64 wanted, u64 least);
 
   /// Unmaps a chunk before its time. It must have come from take.
@@ -60,9 +60,9 @@ class ChunkSource {
 
   const MemoryConfig config_;
   PageSource* const pages_;
-  bool huge_granted_;          // false once the machine refuses them
+  bool huge_granted_;  // false once the machine refuses them
   std::atomic<u64> charged_{0};
-  mutable std::mutex mutex_;   // guards what follows
+  mutable std::mutex mutex_;  // guards what follows
   u64 reserved_ = 0;
   std::vector<Chunk> chunks_;
 };

@@ -75,7 +75,7 @@ TEST_CASE("A machine sees each chunk, with its page size, its nodes and that it 
     CHECK_FALSE(seen.mapped.contains(mapping));
     CHECK(memory.bytes().reserved == first);
   }
-  CHECK(seen.mapped.empty());   // the rest goes with the memory
+  CHECK(seen.mapped.empty());  // the rest goes with the memory
 }
 
 TEST_CASE("A machine may refuse chunks, and huge pages", "[memory]") {

@@ -1,9 +1,9 @@
 #pragma once
 // Memory that runs out on request: the n-th allocation from now fails, once or from then on.
 //
-// Counted are the two places where memory can really end: a block that a pool hands out, and a chunk that a pool asks the
-// kernel for. An operation is correct under exhaustion when it is correct for every n, so tests walk n from 1 until an
-// operation gets through without meeting the failure. Pools without a plan do not look for one on their fast path.
+// Counted are the two places where memory can really end: a block that a pool hands out, and a chunk that a pool asks
+// the kernel for. An operation is correct under exhaustion when it is correct for every n, so tests walk n from 1 until
+// an operation gets through without meeting the failure. Pools without a plan do not look for one on their fast path.
 //
 // All orders are relaxed: a plan is armed while nobody allocates, so starting and joining the threads that do orders it
 // before and after them, and among them only the number of an allocation counts, which a read-modify-write deals out.
@@ -17,8 +17,8 @@ class FailurePlan {
  public:
   enum class Then { kOnce, kForEver };
 
-  /// The `nth` allocation from now fails (1 is the next one), and with kForEver all that follow it. 0 disarms. While nobody
-  /// allocates.
+  /// The `nth` allocation from now fails (1 is the next one), and with kForEver all that follow it. 0 disarms. While
+  /// nobody allocates.
   void arm(u64 nth, Then then = Then::kOnce) {
     nth_.store(0, kRelaxed);
     seen_.store(0, kRelaxed);

@@ -1,11 +1,13 @@
 #pragma once
 // The memory of one index: its chunks, and the pools through which its threads use them.
 //
-// A thread borrows a pool when it joins and returns it when it leaves, with all that is on its free lists and in its bump
-// region; the next one to join goes on with it. So a phase that loads with other threads than it measures with wastes nothing,
-// and an index has as many pools as it ever had threads at once. Pools never move: reclaimers keep references to theirs.
+// A thread borrows a pool when it joins and returns it when it leaves, with all that is on its free lists and in its
+// bump region; the next one to join goes on with it. So a phase that loads with other threads than it measures with
+// wastes nothing, and an index has as many pools as it ever had threads at once. Pools never move: reclaimers keep
+// references to theirs.
 //
-// A machine without pages (M::pages is null) has a model of an allocator instead: its pools pass every block on to that.
+// A machine without pages (M::pages is null) has a model of an allocator instead: its pools pass every block on to
+// that.
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -31,7 +33,7 @@ class Memory {
       idle_.pop_back();
       return pool;
     }
-    idle_.reserve(pools_.size() + 1);   // so that leave cannot throw
+    idle_.reserve(pools_.size() + 1);  // so that leave cannot throw
     pools_.push_back(std::make_unique<Pool<M>>(source_));
     return *pools_.back();
   }
@@ -53,14 +55,15 @@ class Memory {
   /// None with malloc.
   std::vector<ChunkSource::Chunk> chunks() const { return source_.chunks(); }
 
-  /// Whether destroying this object releases every block. Otherwise (malloc) the index has to free its nodes one by one.
+  /// Whether destroying this object releases every block. Otherwise (malloc) the index has to free its nodes one by
+  /// one.
   bool releases_in_bulk() const { return config().alloc != MemoryConfig::Alloc::kMalloc; }
 
   const MemoryConfig& config() const { return source_.config(); }
 
  private:
   ChunkSource source_;
-  mutable std::mutex mutex_;   // guards what follows
+  mutable std::mutex mutex_;  // guards what follows
   std::vector<std::unique_ptr<Pool<M>>> pools_;
   std::vector<Pool<M>*> idle_;
 };

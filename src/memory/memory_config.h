@@ -10,10 +10,10 @@ namespace latchlab {
 
 /// How an optimistic policy finds out that nobody can be reading what it has unlinked (src/reclaim/epochs.h).
 enum class Reclaim : u8 {
-  kEpoch,        ///< each operation stores its epoch; who frees makes everybody's processor fence
-  kEpochFence,   ///< each operation stores its epoch and fences
-  kQsbr,         ///< a thread says now and then that it is between operations
-  kLeak,         ///< not before the index ends
+  kEpoch,       ///< each operation stores its epoch; who frees makes everybody's processor fence
+  kEpochFence,  ///< each operation stores its epoch and fences
+  kQsbr,        ///< a thread says now and then that it is between operations
+  kLeak,        ///< not before the index ends
 };
 
 template <>
@@ -27,11 +27,11 @@ struct MemoryConfig {
   };
 
   Alloc alloc = Alloc::kArenaTouch;
-  bool thp = false;             ///< ask for transparent huge pages; otherwise they are refused, so that the page size is known
-  PagePlacement pages{};        ///< of chunks; where the kernel refuses, the system's rule holds
-  Reclaim reclaim = Reclaim::kEpoch;   ///< for policies that must wait before they free
-  u64 limit = 0;                ///< bytes that may be reserved; 0: no limit
-  FailurePlan* fail = nullptr;  ///< for tests; must outlive the index
+  bool thp = false;  ///< ask for transparent huge pages; otherwise they are refused, so that the page size is known
+  PagePlacement pages{};              ///< of chunks; where the kernel refuses, the system's rule holds
+  Reclaim reclaim = Reclaim::kEpoch;  ///< for policies that must wait before they free
+  u64 limit = 0;                      ///< bytes that may be reserved; 0: no limit
+  FailurePlan* fail = nullptr;        ///< for tests; must outlive the index
 };
 
 template <>

@@ -33,7 +33,7 @@ struct Rule {
   std::array<unsigned long, kMostNodes / 64> nodes{};
 };
 
-constexpr unsigned long kBits = kMostNodes + 1;   // the kernel takes one off
+constexpr unsigned long kBits = kMostNodes + 1;  // the kernel takes one off
 
 }  // namespace
 
@@ -46,7 +46,7 @@ bool place_mapping(void* start, u64 bytes, const PagePlacement& placement) {
 std::optional<std::string> why_not_placed(const PagePlacement& placement) {
   if (placement.kind == PagePlacement::Kind::kFirstTouch) return std::nullopt;
   void* const page = mmap(nullptr, kPageBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (page == MAP_FAILED) return std::nullopt;   // there are other troubles
+  if (page == MAP_FAILED) return std::nullopt;  // there are other troubles
   const int error = place_mapping(page, kPageBytes, placement) ? 0 : errno;
   munmap(page, kPageBytes);
   if (error == 0) return std::nullopt;
@@ -55,7 +55,7 @@ std::optional<std::string> why_not_placed(const PagePlacement& placement) {
 
 std::optional<std::string> why_mbind_refused() {
   void* const page = mmap(nullptr, kPageBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (page == MAP_FAILED) return std::nullopt;   // there are other troubles
+  if (page == MAP_FAILED) return std::nullopt;  // there are other troubles
   const int error = mbind(page, kPageBytes, MPOL_DEFAULT, nullptr, 0, 0) == 0 ? 0 : errno;
   munmap(page, kPageBytes);
   return error == 0 ? std::nullopt : std::optional<std::string>(std::strerror(error));
@@ -77,7 +77,8 @@ std::optional<std::vector<int>> nodes_of(std::span<void* const> pages) {
   std::vector<void*> addresses(pages.begin(), pages.end());
   std::vector<int> nodes(pages.size());
   if (move_pages(0, addresses.size(), addresses.data(), nullptr, nodes.data(), 0) != 0) return std::nullopt;
-  std::ranges::for_each(nodes, [](int& node) { node = std::max(node, -1); });   // -ENOENT, or -EFAULT for the page of zeroes
+  std::ranges::for_each(nodes,
+                        [](int& node) { node = std::max(node, -1); });  // -ENOENT, or -EFAULT for the page of zeroes
   return nodes;
 }
 

@@ -1,15 +1,16 @@
 #pragma once
 // On which NUMA nodes memory is to lie, and on which it lies.
 //
-// A page gets its node when it is touched first: by the system's rule that of the processor which touches it, or another one
-// where that is full. There are two ways to have another rule:
+// A page gets its node when it is touched first: by the system's rule that of the processor which touches it, or
+// another one where that is full. There are two ways to have another rule:
 //
 //   place_mapping   for the pages of one mapping, whoever touches them (mbind): the chunks of an index and nothing else
-//   place_thread    for what a thread touches first, from whomever it has it (set_mempolicy): all that can be done for memory of
-//                   malloc's, and it holds for whatever else the thread takes
+//   place_thread    for what a thread touches first, from whomever it has it (set_mempolicy): all that can be done for
+//                   memory of malloc's, and it holds for whatever else the thread takes
 //
-// By libnuma's wrappers of the system calls: hwloc, which finds the topology, would want it at each call and asks for the node of
-// one page at a time. A container may forbid all of these calls (EPERM), and a kernel without NUMA has none of them (ENOSYS).
+// By libnuma's wrappers of the system calls: hwloc, which finds the topology, would want it at each call and asks for
+// the node of one page at a time. A container may forbid all of these calls (EPERM), and a kernel without NUMA has none
+// of them (ENOSYS).
 #include <optional>
 #include <span>
 #include <string>
@@ -28,13 +29,14 @@ struct PagePlacement {
   };
 
   Kind kind = Kind::kFirstTouch;
-  std::vector<u32> nodes;   ///< the kernel's numbers, less than kMostNodes; of kLocal those of the threads, as far as they are known
+  std::vector<u32>
+      nodes;  ///< the kernel's numbers, less than kMostNodes; of kLocal those of the threads, as far as they are known
 };
 
-inline constexpr u32 kMostNodes = 1024;   // as many as Linux can be built for
+inline constexpr u32 kMostNodes = 1024;  // as many as Linux can be built for
 
-/// Sees to it that pages of the mapping, none of which has been touched, will lie so. `start` is the start of a page. False with
-/// errno where the kernel refuses.
+/// Sees to it that pages of the mapping, none of which has been touched, will lie so. `start` is the start of a page.
+/// False with errno where the kernel refuses.
 [[nodiscard]] bool place_mapping(void* start, u64 bytes, const PagePlacement& placement);
 
 /// Why the kernel does not let this process place memory so, as one clause; nothing if it does.
@@ -44,11 +46,12 @@ inline constexpr u32 kMostNodes = 1024;   // as many as Linux can be built for
 [[nodiscard]] std::optional<std::string> why_mbind_refused();
 [[nodiscard]] std::optional<std::string> why_move_pages_refused();
 
-/// From now on what the calling thread touches first will lie so, but for mappings that have been placed. False with errno where the
-/// kernel refuses.
+/// From now on what the calling thread touches first will lie so, but for mappings that have been placed. False with
+/// errno where the kernel refuses.
 [[nodiscard]] bool place_thread(const PagePlacement& placement);
 
-/// The node of each page: -1 for one that has none, as it was never touched. Nothing with errno where the kernel does not say.
+/// The node of each page: -1 for one that has none, as it was never touched. Nothing with errno where the kernel does
+/// not say.
 [[nodiscard]] std::optional<std::vector<int>> nodes_of(std::span<void* const> pages);
 
 }  // namespace latchlab

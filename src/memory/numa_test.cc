@@ -18,7 +18,7 @@ TEST_CASE("A page has a node once it has been touched, if the kernel tells", "[m
   *static_cast<volatile char*>(start) = 1;
   const std::array<void*, 2> pages{start, start + kSmallPageBytes};
   const auto nodes = nodes_of(pages);
-  if (!nodes) return;   // a container, or a kernel without NUMA
+  if (!nodes) return;  // a container, or a kernel without NUMA
   CHECK((*nodes)[0] >= 0);
   CHECK((*nodes)[1] == -1);
 }

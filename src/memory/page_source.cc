@@ -38,8 +38,8 @@ class SystemPages final : public PageSource {
     return {start, huge && advised};
   }
 
-  // By one call rather than a trap a page, which takes about 1.5 times as long; kernels before 5.14 do not know it. One byte a
-  // page then: volatile, because a write of zero to memory that nobody reads is otherwise no write at all.
+  // By one call rather than a trap a page, which takes about 1.5 times as long; kernels before 5.14 do not know it. One
+  // byte a page then: volatile, because a write of zero to memory that nobody reads is otherwise no write at all.
   void populate(void* start, u64 bytes) override {
     if (madvise(start, bytes, MADV_POPULATE_WRITE) == 0) return;
     auto* const at = static_cast<volatile unsigned char*>(start);
@@ -47,7 +47,7 @@ class SystemPages final : public PageSource {
   }
 
   void unmap(void* start, u64 bytes) override {
-    unpoison_memory(start, bytes);   // the addresses may come back as somebody else's
+    unpoison_memory(start, bytes);  // the addresses may come back as somebody else's
     munmap(start, bytes);
   }
 };

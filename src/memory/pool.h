@@ -1,6 +1,6 @@
 #pragma once
-// The memory of one thread in one index: taking a block and giving it back are a handful of instructions without an atomic
-// one, and inside a hardware transaction they can neither trap, nor call the kernel, nor run dry unexpectedly.
+// The memory of one thread in one index: taking a block and giving it back are a handful of instructions without an
+// atomic one, and inside a hardware transaction they can neither trap, nor call the kernel, nor run dry unexpectedly.
 //
 //     free lists   one per size class, linked through the first word of each free block
 //     bump region  [next_, end_) of the newest chunk; whole lines only
@@ -10,21 +10,22 @@
 //     16, 32, 48 | 64, 128, 192 ... 4096 | 8K, 16K ... 1M | more: a mapping of its own
 //     split line   whole lines             ---- carved ----
 //
-// Blocks of less than 64 bytes are pieces of one line (four of 16, two of 32, one of 48 and one of 16), all others begin on
-// a line: a small block never straddles one, which would double its misses and, inside a transaction, its part of the write
-// set.
+// Blocks of less than 64 bytes are pieces of one line (four of 16, two of 32, one of 48 and one of 16), all others
+// begin on a line: a small block never straddles one, which would double its misses and, inside a transaction, its part
+// of the write set.
 //
-// Why a transaction is safe. All state is plain memory of this thread: when the processor rolls an attempt back, it rolls
-// the pool back with it; on machines that do not, AttemptBlocks gives the blocks back. The policy calls top_up before
-// every attempt; after that, kAttemptBytes can be served from memory that is mapped and (with arena+touch) written. What needs
-// more aborts the transaction with kArenaCode and gets its chunk outside. Blocks on a free list have been written before.
+// Why a transaction is safe. All state is plain memory of this thread: when the processor rolls an attempt back, it
+// rolls the pool back with it; on machines that do not, AttemptBlocks gives the blocks back. The policy calls top_up
+// before every attempt; after that, kAttemptBytes can be served from memory that is mapped and (with arena+touch)
+// written. What needs more aborts the transaction with kArenaCode and gets its chunk outside. Blocks on a free list
+// have been written before.
 //
-// Live bytes are counted here, plainly and per thread; a block may be freed into another thread's pool than it came from, so
-// only the sum over all pools means something, and one pool's count may wrap below zero. What a transaction took is
-// uncounted by its rollback.
+// Live bytes are counted here, plainly and per thread; a block may be freed into another thread's pool than it came
+// from, so only the sum over all pools means something, and one pool's count may wrap below zero. What a transaction
+// took is uncounted by its rollback.
 //
-// A free block is poisoned except for its link. With malloc every block is a call of M::allocate, inside a transaction too:
-// the abort that this causes is what that curve of the paper shows.
+// A free block is poisoned except for its link. With malloc every block is a call of M::allocate, inside a transaction
+// too: the abort that this causes is what that curve of the paper shows.
 #include <algorithm>
 #include <bit>
 #include <new>
@@ -56,30 +57,33 @@ class alignas(kFalseSharingBytes) Pool {
         fast_(malloc_ || source.config().fail != nullptr ? 0 : kLineBytes),
         chunk_bytes_(source.config().thp ? kHugePageBytes : kFirstChunkBytes),
         source_(source) {
-    if (malloc_) end_ = ~u64{0};   // never short of room: top_up stays one compare
+    if (malloc_) end_ = ~u64{0};  // never short of room: top_up stays one compare
   }
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
-  /// A block of at least `bytes`, aligned to 16, 32 (from 17 bytes on) or 64 (from 33 on); contents undefined. Null when
-  /// memory is out. Inside a transaction a dry pool aborts it with kArenaCode instead.
+  /// A block of at least `bytes`, aligned to 16, 32 (from 17 bytes on) or 64 (from 33 on); contents undefined. Null
+  /// when memory is out. Inside a transaction a dry pool aborts it with kArenaCode instead.
   [[nodiscard, gnu::always_inline]] inline void* allocate(u64 bytes) {
-    if (!is_fast(bytes)) [[unlikely]] return allocate_slowly(bytes);
+    if (!is_fast(bytes)) [[unlikely]]
+      return allocate_slowly(bytes);
     return allocate_small(bytes);
   }
 
   /// Takes back a block of any pool of this index, with the `bytes` that were asked for.
   [[gnu::always_inline]] inline void free(void* block, u64 bytes) {
-    if (!is_fast(bytes)) [[unlikely]] return free_slowly(block, bytes);
+    if (!is_fast(bytes)) [[unlikely]]
+      return free_slowly(block, bytes);
     const u32 size_class = class_of_small(bytes);
     live_ -= bytes_of_small(size_class);
     push(block, size_class);
   }
 
-  /// Makes sure that the next attempt finds kAttemptBytes, and one more block of `extra` bytes, without calling the kernel.
-  /// False when memory is out; what is left can still be allocated. Must not be called inside a transaction.
+  /// Makes sure that the next attempt finds kAttemptBytes, and one more block of `extra` bytes, without calling the
+  /// kernel. False when memory is out; what is left can still be allocated. Must not be called inside a transaction.
   [[nodiscard, gnu::always_inline]] inline bool top_up(u64 extra = 0) {
-    if (end_ - next_ >= kAttemptBytes + room_for(extra)) [[likely]] return true;
+    if (end_ - next_ >= kAttemptBytes + room_for(extra)) [[likely]]
+      return true;
     return refill(extra);
   }
 
@@ -87,8 +91,9 @@ class alignas(kFalseSharingBytes) Pool {
   u64 live() const { return live_; }
 
  private:
-  static constexpr u64 kFirstChunkBytes = 64 << 10;   // doubles up to kHugePageBytes: small indexes of many threads stay small
-  static constexpr u64 kScrapLines = 256;   // free before one is split, so that nodes that come and go find theirs again
+  // Doubles up to kHugePageBytes: small indexes of many threads stay small.
+  static constexpr u64 kFirstChunkBytes = 64 << 10;
+  static constexpr u64 kScrapLines = 256;  // free before one is split, so that nodes that come and go find theirs again
   static constexpr u32 kSmallClasses = kLineBytes / 16;
   static constexpr u32 kFittedClasses = kSmallClasses - 1 + kLargestFitted / kLineBytes;
   static constexpr u32 kClasses = kFittedClasses + std::bit_width(kLargestCarved / kLargestFitted) - 1;
@@ -121,7 +126,8 @@ class alignas(kFalseSharingBytes) Pool {
     return extra == 0 || extra > kLargestCarved ? extra : bytes_of(class_of(extra));
   }
   static_assert(bytes_of(class_of(33)) == 48 && bytes_of(class_of(64)) == 64 && bytes_of(class_of(65)) == 128);
-  static_assert(class_of(64) + 1 == class_of(65) && class_of(4096) + 1 == class_of(4097) && bytes_of(class_of(4096)) == 4096);
+  static_assert(class_of(64) + 1 == class_of(65) && class_of(4096) + 1 == class_of(4097) &&
+                bytes_of(class_of(4096)) == 4096);
   static_assert(bytes_of(class_of(4097)) == 8192 && bytes_of(class_of(8193)) == 16384);
   static_assert(class_of(kLargestCarved) == kClasses - 1 && bytes_of(kClasses - 1) == kLargestCarved);
 
@@ -159,7 +165,8 @@ class alignas(kFalseSharingBytes) Pool {
     if (start == nullptr) return nullptr;
     constexpr u32 kSizeClass = class_of_small(kBytes);
     Free* next = free_[kSizeClass];
-    for (u64 offset = lines * kLineBytes - kBytes; offset != 0; offset -= kBytes) next = link(start + offset, kSizeClass, next);
+    for (u64 offset = lines * kLineBytes - kBytes; offset != 0; offset -= kBytes)
+      next = link(start + offset, kSizeClass, next);
     free_[kSizeClass] = next;
     live_ += kBytes;
     return start;
@@ -173,20 +180,22 @@ class alignas(kFalseSharingBytes) Pool {
     return line;
   }
 
-  /// As many as `lines`, or fewer and says so: of a scrap, or else from the bump region. Its last kAttemptBytes go one by
-  /// one: whatever an attempt takes out of them, it gets all of them.
+  /// As many as `lines`, or fewer and says so: of a scrap, or else from the bump region. Its last kAttemptBytes go one
+  /// by one: whatever an attempt takes out of them, it gets all of them.
   char* take_lines(u64& lines) {
-    if (scrap_lines_ == 0 && free_lines_ >= kScrapLines) [[unlikely]] open_scrap();
+    if (scrap_lines_ == 0 && free_lines_ >= kScrapLines) [[unlikely]]
+      open_scrap();
     if (scrap_lines_ != 0) {
       lines = std::min(lines, scrap_lines_);
       scrap_lines_ -= lines;
       return std::exchange(scrap_, scrap_ + lines * kLineBytes);
     }
-    if (end_ - next_ < kAttemptBytes + lines * kLineBytes) [[unlikely]] lines = 1;
+    if (end_ - next_ < kAttemptBytes + lines * kLineBytes) [[unlikely]]
+      lines = 1;
     return carve(lines * kLineBytes);
   }
   [[gnu::noinline]] void open_scrap() {
-    while (free_[largest_] == nullptr) --largest_;   // there is one
+    while (free_[largest_] == nullptr) --largest_;  // there is one
     scrap_ = reinterpret_cast<char*>(pop_lines(largest_));
     scrap_lines_ = lines_of(largest_);
   }
@@ -239,7 +248,7 @@ class alignas(kFalseSharingBytes) Pool {
       for (Spare** link = &spares_; *link != nullptr; link = &(*link)->next) {
         Spare* const spare = *link;
         if (spare->bytes() < size) continue;
-        if (size > kLargestFitted && spare->bytes() - size >= kLineBytes) {   // from its end: the bump region stays
+        if (size > kLargestFitted && spare->bytes() - size >= kLineBytes) {  // from its end: the bump region stays
           spare->end -= size;
           return reinterpret_cast<char*>(spare->end);
         }
@@ -266,7 +275,7 @@ class alignas(kFalseSharingBytes) Pool {
 
   void push(void* at, u32 size_class) { free_[size_class] = link(at, size_class, free_[size_class]); }
   static Free* link(void* at, u32 size_class, Free* next) {
-    M::unpoison(at, sizeof(Free));   // before the link is written: the block may be fresh, or end inside its first word
+    M::unpoison(at, sizeof(Free));  // before the link is written: the block may be fresh, or end inside its first word
     Free* const block = new (at) Free{next};
     M::poison(static_cast<char*>(at) + sizeof(Free), bytes_of(size_class) - sizeof(Free));
     return block;
@@ -337,18 +346,18 @@ class alignas(kFalseSharingBytes) Pool {
   static constexpr u64 malloc_bytes(u64 bytes) { return bytes > 16 && bytes < kLineBytes ? kLineBytes : bytes; }
 
   const bool malloc_;
-  const u64 fast_;   // a line; 0 with malloc or a failure plan, which are asked for each block
+  const u64 fast_;  // a line; 0 with malloc or a failure plan, which are asked for each block
   u64 next_ = 0;
   u64 end_ = 0;
   u64 live_ = 0;
   Free* free_[kClasses]{};
-  u64 free_lines_ = 0;    // in the blocks on the lists from 128 bytes on
-  u32 largest_ = 0;       // no list behind this one has a block
+  u64 free_lines_ = 0;  // in the blocks on the lists from 128 bytes on
+  u32 largest_ = 0;     // no list behind this one has a block
   char* scrap_ = nullptr;
   u64 scrap_lines_ = 0;
   Spare* spares_ = nullptr;
   u64 chunk_bytes_;
-  ChunkSource::Chunk ready_;   // the large block that top_up promised
+  ChunkSource::Chunk ready_;  // the large block that top_up promised
   ChunkSource& source_;
 };
 

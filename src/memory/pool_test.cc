@@ -17,9 +17,10 @@ namespace {
 using Alloc = MemoryConfig::Alloc;
 using Then = FailurePlan::Then;
 
-constexpr u64 kSizes[] = {1,    8,    15,   16,   17,    24,     31,     32,      33,            48,
-                          63,   64,   65,   100,  128,   1000,   1024,   4032,    4095,          4096,
-                          4097, 8192, 9000, 65536, 100000, 500000, 1 << 20, (1 << 20) + 1, 5 << 20};
+constexpr u64 kSizes[] = {
+    1,      8,    15,   16,   17,   24,   31,   32,   33,   48,    63,     64,     65,      100,
+    128,    1000, 1024, 4032, 4095, 4096, 4097, 8192, 9000, 65536, 100000, 500000, 1 << 20, (1 << 20) + 1,
+    5 << 20};
 
 MemoryConfig with(Alloc alloc, bool thp = false) {
   MemoryConfig config;
@@ -95,7 +96,7 @@ TEST_CASE("Random blocks of two pools never overlap and sum to nothing", "[memor
     } else {
       std::swap(held[random() % held.size()], held.back());
       intact = intact && holds_its_mark(held.back());
-      pool.free(held.back().at, held.back().bytes);   // often another pool than it came from
+      pool.free(held.back().at, held.back().bytes);  // often another pool than it came from
       held.pop_back();
     }
   }
@@ -135,7 +136,7 @@ TEST_CASE("Beside 48 bytes a line has room for 16", "[memory]") {
 }
 
 TEST_CASE("Lines are taken from large free blocks, where there are many, before there is new memory", "[memory]") {
-  constexpr u64 kLarge = 832, kBlocks = 1000;   // 13 lines: not a multiple of those that are split at once
+  constexpr u64 kLarge = 832, kBlocks = 1000;  // 13 lines: not a multiple of those that are split at once
   Memory<Native> memory(with(Alloc::kArena));
   Pool<Native>& pool = memory.join();
   std::vector<void*> blocks;
@@ -144,9 +145,10 @@ TEST_CASE("Lines are taken from large free blocks, where there are many, before 
   const u64 reserved = memory.bytes().reserved;
   std::vector<Held> held;
   u64 taken = 0;
-  while (taken < (kBlocks - 100) * kLarge) {   // but for some that stay for nodes to come
+  while (taken < (kBlocks - 100) * kLarge) {  // but for some that stay for nodes to come
     for (const u64 bytes : {16, 32, 48, 64}) {
-      held.push_back({static_cast<unsigned char*>(pool.allocate(bytes)), bytes, static_cast<unsigned char>(held.size())});
+      held.push_back(
+          {static_cast<unsigned char*>(pool.allocate(bytes)), bytes, static_cast<unsigned char>(held.size())});
       std::memset(held.back().at, held.back().mark, bytes);
       taken += bytes;
     }
@@ -156,7 +158,7 @@ TEST_CASE("Lines are taken from large free blocks, where there are many, before 
   bool intact = true;
   for (const Held& one : held) intact = intact && holds_its_mark(one);
   CHECK(intact);
-  for (u64 i = 0; i < 10; ++i) CHECK(pool.allocate(kLarge) != nullptr);   // of what has stayed
+  for (u64 i = 0; i < 10; ++i) CHECK(pool.allocate(kLarge) != nullptr);  // of what has stayed
   CHECK(memory.bytes().reserved == reserved);
 }
 
@@ -166,10 +168,11 @@ TEST_CASE("An attempt gets all of its bytes when small blocks are among them", "
   REQUIRE(pool.top_up());
   for (u64 left = memory.bytes().reserved; left > Pool<Emulated>::kAttemptBytes; left -= 128) (void)pool.allocate(128);
   REQUIRE(pool.top_up());
-  REQUIRE(memory.bytes().chunks == 1);   // so the attempt has exactly kAttemptBytes
+  REQUIRE(memory.bytes().chunks == 1);  // so the attempt has exactly kAttemptBytes
   CHECK(Emulated::transact([&] {
-          for (const u64 bytes : {16, 32, 48, 64}) (void)pool.allocate(bytes);   // a line each
-          for (u64 left = Pool<Emulated>::kAttemptBytes - 4 * kLineBytes; left != 0; left -= 128) (void)pool.allocate(128);
+          for (const u64 bytes : {16, 32, 48, 64}) (void)pool.allocate(bytes);  // a line each
+          for (u64 left = Pool<Emulated>::kAttemptBytes - 4 * kLineBytes; left != 0; left -= 128)
+            (void)pool.allocate(128);
         }) == kCommitted);
 }
 
@@ -181,7 +184,7 @@ TEST_CASE("The tail of a region is used", "[memory]") {
   const u64 fit = chunk / 4032;
   const u64 tail = chunk % 4032;
   REQUIRE(tail >= 64);
-  for (u64 i = 1; i <= fit; ++i) (void)pool.allocate(4032);   // the last one opens the second chunk
+  for (u64 i = 1; i <= fit; ++i) (void)pool.allocate(4032);  // the last one opens the second chunk
   CHECK(memory.bytes().chunks == 2);
   CHECK(pool.allocate(tail) == static_cast<void*>(first + fit * 4032));
 }
@@ -211,7 +214,7 @@ TEST_CASE("Only arena+touch has its pages before they are used", "[memory]") {
     Memory<Native> touched(with(Alloc::kArenaTouch));
     CHECK(resident_pages(touched.join().allocate(block_bytes), block_bytes) == block_bytes / kSmallPageBytes);
     Memory<Native> untouched(with(Alloc::kArena));
-    CHECK(resident_pages(untouched.join().allocate(block_bytes), block_bytes) <= 1);   // the pool's link in a new region
+    CHECK(resident_pages(untouched.join().allocate(block_bytes), block_bytes) <= 1);  // the pool's link in a new region
   }
 }
 
@@ -251,7 +254,7 @@ TEST_CASE("top_up keeps its promise inside a transaction", "[memory]") {
       }
     });
     for (const Block& block : blocks) {
-      if (alloc == Alloc::kMalloc) pool.free(block.start, block.bytes);   // an arena is to run dry instead
+      if (alloc == Alloc::kMalloc) pool.free(block.start, block.bytes);  // an arena is to run dry instead
     }
     REQUIRE(status == kCommitted);
     REQUIRE(memory.bytes().chunks == chunks);
@@ -338,7 +341,7 @@ TEST_CASE("A limit ends memory without losing any", "[memory]") {
     CHECK(blocks.size() <= 1048);
     CHECK(memory.bytes().reserved <= config.limit);
     CHECK(pool.allocate(2 << 20) == nullptr);
-    CHECK(pool.top_up() == (alloc == Alloc::kMalloc));   // malloc promises nothing
+    CHECK(pool.top_up() == (alloc == Alloc::kMalloc));  // malloc promises nothing
     for (void* const block : blocks) pool.free(block, 1000);
     CHECK(memory.bytes().live == 0);
   }

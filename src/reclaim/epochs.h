@@ -6,53 +6,56 @@
 //     thread B                 unlinks x, retires it: stamp 8
 //     x is freed                                    when the global epoch is 10
 //
-// A thread announces the global epoch when it enters and kOutside when it leaves. The epoch goes from g to g + 1 only when
-// every thread inside has announced g (kOutside is larger than any epoch, so the test is one comparison). A block is stamped
-// with the global epoch AFTER it was unlinked, and freed kGrace = 2 epochs later.
+// A thread announces the global epoch when it enters and kOutside when it leaves. The epoch goes from g to g + 1 only
+// when every thread inside has announced g (kOutside is larger than any epoch, so the test is one comparison). A block
+// is stamped with the global epoch AFTER it was unlinked, and freed kGrace = 2 epochs later.
 //
-// Why two are enough, and what each order is for. Let U be the unlinking store, S the stamp (a read-modify-write of the global
-// epoch that sees s), and R a reader inside that can reach the block, so it has not seen U. Consider the scan of the threads
-// before s + 1 became s + 2. It read s + 1, which comes after S in the order of read-modify-writes on the epoch: U happens
-// before the scan. R announces, then fences lightly, then reads; the scan fences heavily, then looks at the announcements. The
-// two fences are ordered one way or the other (Machine::light_fence), so of the two at least one holds:
+// Why two are enough, and what each order is for. Let U be the unlinking store, S the stamp (a read-modify-write of the
+// global epoch that sees s), and R a reader inside that can reach the block, so it has not seen U. Consider the scan of
+// the threads before s + 1 became s + 2. It read s + 1, which comes after S in the order of read-modify-writes on the
+// epoch: U happens before the scan. R announces, then fences lightly, then reads; the scan fences heavily, then looks
+// at the announcements. The two fences are ordered one way or the other (Machine::light_fence), so of the two at least
+// one holds:
 //
 //   R sees U        and cannot reach the block
-//   the look sees   an epoch below s + 1 and the scan fails; or s + 1, read from the global epoch by R, who acquired U with it;
+//   the look sees   an epoch below s + 1 and the scan fails; or s + 1, read from the global epoch by R, who acquired U
+//                   with it;
 //   what R stored   or kOutside: R has left, and all that it read happened before the look, hence before the free
 //
 // Without the fences both sides could miss each other (the StoreLoad order that reference implementations forget). They
-// are asymmetric because entering happens millions of times as often as scanning: a light fence is no instruction at all,
-// and successive lookups overlap their cache misses as those of `none` do. A thread that reads an old epoch and announces
-// it late only delays: the argument never used that its announcement is fresh. One epoch would not be enough: s -> s + 1
-// lets readers pass that announced s before U. A stamp from the thread's own announcement may be one epoch old, and frees
-// too early.
+// are asymmetric because entering happens millions of times as often as scanning: a light fence is no instruction at
+// all, and successive lookups overlap their cache misses as those of `none` do. A thread that reads an old epoch and
+// announces it late only delays: the argument never used that its announcement is fresh. One epoch would not be enough:
+// s -> s + 1 lets readers pass that announced s before U. A stamp from the thread's own announcement may be one epoch
+// old, and frees too early.
 //
 // MemoryConfig::reclaim says how threads announce, which is what optimistic readers pay for safe memory:
 //
 //   epoch        a store on entering and one on leaving; the scan pays for the fences         as above
 //   epoch-fence  the same, and a full fence on entering; the scan fences for itself alone
-//   qsbr         no store on entering; every kQuietOps-th leave announces the present epoch, which says that all reads before
-//                it are done, as leaving and entering would. Outside is only who says idle: a thread that stops operating
-//                without it holds up all garbage
+//   qsbr         no store on entering; every kQuietOps-th leave announces the present epoch, which says that all reads
+//                before it are done, as leaving and entering would. Outside is only who says idle: a thread that stops
+//                operating without it holds up all garbage
 //   leak         nothing; garbage waits for drain. What the others cost is the distance to this
 //
-// Costs are amortised: retired blocks collect in a batch that is stamped once, when it is full (later is safe), and only then
-// the thread tries to advance the epoch and frees what is due into its own pool. Tests make a batch of one
+// Costs are amortised: retired blocks collect in a batch that is stamped once, when it is full (later is safe), and
+// only then the thread tries to advance the epoch and frees what is due into its own pool. Tests make a batch of one
 // block, so that short schedules reach the frees.
 //
-// Batches are recorded in blocks of the pool. A retired block cannot hold its own link: the smallest one is a key and a value,
-// and a reader inside may still load both. So retiring takes memory, at a moment when nothing may fail any more. Therefore each
-// thread owns a reserve from the heap, records for as much as one attempt can retire:
+// Batches are recorded in blocks of the pool. A retired block cannot hold its own link: the smallest one is a key and a
+// value, and a reader inside may still load both. So retiring takes memory, at a moment when nothing may fail any more.
+// Therefore each thread owns a reserve from the heap, records for as much as one attempt can retire:
 //
 //     retire    finds no block for a record, and takes one of the reserve: the thread is short
-//     reserve   before each operation that may retire, asks a short thread for room: frees what is due, then tries the pool.
-//               Without room the operation is refused, before it has changed anything
+//     reserve   before each operation that may retire, asks a short thread for room: frees what is due, then tries the
+//               pool. Without room the operation is refused, before it has changed anything
 //
-// A batch of the reserve is freed as any other, and its record goes back to a reserve. Nothing waits, so nothing can deadlock.
+// A batch of the reserve is freed as any other, and its record goes back to a reserve. Nothing waits, so nothing can
+// deadlock.
 //
-// A thread that exits leaves its garbage to the others: they adopt it with their next batch, or drain does. A thread that
-// never leaves its operation holds up all garbage; this is detected and counted (stalled), not prevented. If memory is out
-// too, operations that may retire are refused until it leaves.
+// A thread that exits leaves its garbage to the others: they adopt it with their next batch, or drain does. A thread
+// that never leaves its operation holds up all garbage; this is detected and counted (stalled), not prevented. If
+// memory is out too, operations that may retire are refused until it leaves.
 //
 // After K. Fraser, Practical lock-freedom (2004). Unlike there, entering never advances anything.
 #include <cstdio>
@@ -66,8 +69,8 @@
 
 namespace latchlab {
 
-/// kBatch blocks are stamped together; under qsbr a thread announces at every kQuietOps-th operation. kGrace below 2 is a bug that
-/// tests plant on purpose.
+/// kBatch blocks are stamped together; under qsbr a thread announces at every kQuietOps-th operation. kGrace below 2 is
+/// a bug that tests plant on purpose.
 template <class M, u64 kGrace = 2, u32 kBatch = 64, u32 kQuietOps = 64>
 class Epochs {
  public:
@@ -89,13 +92,13 @@ class Epochs {
  private:
   static constexpr u64 kOutside = ~u64{0};
   static constexpr u32 kAttemptBlocks = AttemptBlocks<M>::kMaxBlocks;
-  static constexpr u32 kReserve = (kAttemptBlocks + kBatch - 1) / kBatch;   // batches of a whole reserve
+  static constexpr u32 kReserve = (kAttemptBlocks + kBatch - 1) / kBatch;  // batches of a whole reserve
 
   struct Batch {
     Batch* next = nullptr;
     u64 stamp = 0;
     u32 count = 0;
-    bool reserved = false;   // from the heap
+    bool reserved = false;  // from the heap
     Block blocks[kBatch];
   };
   static void push(Batch*& list, Batch* batch) { batch->next = std::exchange(list, batch); }
@@ -112,19 +115,19 @@ class Epochs {
 
   // One per thread, reused by later threads, never freed before the end: a scan walks the list without a lock.
   struct alignas(kFalseSharingBytes) Slot {
-    typename M::template Atomic<u64> announced{kOutside};   // written by its thread; scans only look
-    Slot* next = nullptr;                                   // fixed before the slot is published
-    bool taken = true;                                      // guarded by Epochs::mutex_
+    typename M::template Atomic<u64> announced{kOutside};  // written by its thread; scans only look
+    Slot* next = nullptr;                                  // fixed before the slot is published
+    bool taken = true;                                     // guarded by Epochs::mutex_
 
     // From here on of its thread alone (and of drain and counters, when nothing runs): not on the line that scans take.
-    alignas(kFalseSharingBytes) Batch* open = nullptr;   // being filled, not yet stamped
-    Batch* oldest = nullptr;                             // stamped, in a queue
+    alignas(kFalseSharingBytes) Batch* open = nullptr;  // being filled, not yet stamped
+    Batch* oldest = nullptr;                            // stamped, in a queue
     Batch* newest = nullptr;
-    Batch* spare = nullptr;     // a list, of one in general
-    Batch* reserve = nullptr;   // a list, of kReserve if it is whole
+    Batch* spare = nullptr;    // a list, of one in general
+    Batch* reserve = nullptr;  // a list, of kReserve if it is whole
     u64 retired = 0;
     u64 freed = 0;
-    u64 waiting = 0;   // blocks in the stamped batches of this slot
+    u64 waiting = 0;  // blocks in the stamped batches of this slot
     u64 advances = 0;
     u64 stalled = 0;
 
@@ -150,7 +153,8 @@ class Epochs {
           slot_(std::exchange(other.slot_, nullptr)),
           pool_(other.pool_) {}
     Thread& operator=(Thread&&) = delete;
-    /// Outside of enter and leave. Frees what is due (everything, if nobody else is inside) and leaves the rest to others.
+    /// Outside of enter and leave. Frees what is due (everything, if nobody else is inside) and leaves the rest to
+    /// others.
     ~Thread() {
       if (slot_ == nullptr) return;
       idle();
@@ -158,17 +162,18 @@ class Epochs {
       epochs_->leave(*slot_, *pool_);
     }
 
-    /// `run(decided)`, where `decided` enters and leaves as this thread does, but for one Reclaim, which it need not look up
-    /// any more.
+    /// `run(decided)`, where `decided` enters and leaves as this thread does, but for one Reclaim, which it need not
+    /// look up any more.
     template <class Run>
     [[gnu::always_inline]] decltype(auto) decide(const Run& run) {
-      if (reclaim_ == Reclaim::kEpoch) [[likely]] return decided_as<Reclaim::kEpoch>(run);
+      if (reclaim_ == Reclaim::kEpoch) [[likely]]
+        return decided_as<Reclaim::kEpoch>(run);
       if (reclaim_ == Reclaim::kEpochFence) return decided_as<Reclaim::kEpochFence>(run);
       if (reclaim_ == Reclaim::kQsbr) return decided_as<Reclaim::kQsbr>(run);
       return decided_as<Reclaim::kLeak>(run);
     }
-    /// From here on nothing that can be reached is freed. Not nested. Always inlined, as leave is: else g++ decides, and
-    /// speed depends on how many indexes share a translation unit.
+    /// From here on nothing that can be reached is freed. Not nested. Always inlined, as leave is: else g++ decides,
+    /// and speed depends on how many indexes share a translation unit.
     [[gnu::always_inline]] void enter() {
       decide([](auto& decided) { decided.enter(); });
     }
@@ -176,23 +181,26 @@ class Epochs {
     [[gnu::always_inline]] void leave() {
       decide([](auto& decided) { decided.leave(); });
     }
-    /// Between operations: from here to the next enter nothing waits for this thread. Release: pairs with the scan's look,
-    /// so that our reads happen before the frees that it allows.
+    /// Between operations: from here to the next enter nothing waits for this thread. Release: pairs with the scan's
+    /// look, so that our reads happen before the frees that it allows.
     void idle() { slot_->announced.store(kOutside, kRelease); }
 
-    /// Before an operation that may retire, outside of enter and leave: whether there is room for what one attempt can retire.
-    /// False when memory is out and too much waits to be freed. Never waits: O(1), or a few looks at every thread.
+    /// Before an operation that may retire, outside of enter and leave: whether there is room for what one attempt can
+    /// retire. False when memory is out and too much waits to be freed. Never waits: O(1), or a few looks at every
+    /// thread.
     [[nodiscard, gnu::always_inline]] bool reserve() { return !short_ || refill(); }
 
-    /// Takes a block that can no longer be found, to free it after the grace period. Never fails, for as many blocks after a
-    /// reserve as an attempt can retire. O(1), and once in kBatch times a look at every thread.
+    /// Takes a block that can no longer be found, to free it after the grace period. Never fails, for as many blocks
+    /// after a reserve as an attempt can retire. O(1), and once in kBatch times a look at every thread.
     void retire(void* block, u64 bytes) {
       Slot& slot = *slot_;
       ++slot.retired;
-      if (slot.open == nullptr) [[unlikely]] open();
+      if (slot.open == nullptr) [[unlikely]]
+        open();
       Batch& batch = *slot.open;
       batch.blocks[batch.count++] = {block, bytes};
-      if (batch.count == kBatch) [[unlikely]] collect();
+      if (batch.count == kBatch) [[unlikely]]
+        collect();
     }
 
     /// Closes the batch, tries once to advance the epoch, frees what is due. For threads that go idle; retire calls it
@@ -221,7 +229,7 @@ class Epochs {
       }
       [[gnu::always_inline]] void enter() const {
         if constexpr (kReclaim == Reclaim::kLeak) return;
-        if (kReclaim != Reclaim::kQsbr || announced_.load(kRelaxed) == kOutside) announce();   // relaxed: our own store
+        if (kReclaim != Reclaim::kQsbr || announced_.load(kRelaxed) == kOutside) announce();  // relaxed: our own store
       }
       // Release: pairs with the scan's look, so that our reads happen before the frees that it allows.
       [[gnu::always_inline]] void leave() const {
@@ -232,23 +240,23 @@ class Epochs {
         }
       }
 
-      void idle() const { announced_.store(kOutside, kRelease); }   // as Thread::idle
+      void idle() const { announced_.store(kOutside, kRelease); }  // as Thread::idle
 
      private:
-      // Acquire: pairs with the read-modify-writes of the global epoch. Release: pairs with the scan's look, which may see
-      // this store and not the leave before it, and must still have all reads of our last stay behind it.
+      // Acquire: pairs with the read-modify-writes of the global epoch. Release: pairs with the scan's look, which may
+      // see this store and not the leave before it, and must still have all reads of our last stay behind it.
       [[gnu::always_inline]] void announce() const {
         announced_.store(global_.load(kAcquire), kRelease);
         if constexpr (kReclaim == Reclaim::kEpochFence) {
-          M::full_fence();   // pairs with the full fence of the scan
+          M::full_fence();  // pairs with the full fence of the scan
         } else {
-          M::light_fence();   // pairs with the heavy fence of the scan
+          M::light_fence();  // pairs with the heavy fence of the scan
         }
       }
 
       typename M::template Atomic<u64>& announced_;
       const typename M::template Atomic<u64>& global_;
-      u32& operations_;   // of qsbr
+      u32& operations_;  // of qsbr
     };
 
     template <Reclaim kReclaim, class Run>
@@ -265,7 +273,8 @@ class Epochs {
     void open() {
       Slot& slot = *slot_;
       slot.open = slot.spare != nullptr ? pop(slot.spare) : new_batch();
-      if (slot.open != nullptr) [[likely]] return;
+      if (slot.open != nullptr) [[likely]]
+        return;
       if (slot.reserve == nullptr) nobody_asked();
       slot.open = pop(slot.reserve);
       short_ = true;
@@ -284,7 +293,7 @@ class Epochs {
 
     [[gnu::noinline, gnu::cold]] bool refill() {
       if (room() < kAttemptBlocks) {
-        idle();   // between operations
+        idle();  // between operations
         for (u64 advance = 0; advance <= kGrace; ++advance) collect();
       }
       while (room() < kAttemptBlocks) {
@@ -309,9 +318,11 @@ class Epochs {
       slot_->newest = batch;
     }
 
-    // Garbage of threads that have gone. Its stamps may be older than those before it in our queue: it only waits longer.
+    // Garbage of threads that have gone. Its stamps may be older than those before it in our queue: it only waits
+    // longer.
     void adopt() {
-      if (epochs_->orphans_.load(kRelaxed) == nullptr) [[likely]] return;   // a guess; the exchange orders
+      if (epochs_->orphans_.load(kRelaxed) == nullptr) [[likely]]
+        return;  // a guess; the exchange orders
       // Acquire: pairs with Epochs::leave, with every one of them, since each added to the list by a read-modify-write.
       Batch* batch = epochs_->orphans_.exchange(nullptr, kAcquire);
       while (batch != nullptr) {
@@ -321,7 +332,7 @@ class Epochs {
     }
 
     void free_due() {
-      const u64 now = epochs_->global_.load(kAcquire);   // pairs with try_advance: reads of the blocks happened before
+      const u64 now = epochs_->global_.load(kAcquire);  // pairs with try_advance: reads of the blocks happened before
       while (slot_->oldest != nullptr && slot_->oldest->stamp + kGrace <= now) {
         Batch* const batch = slot_->oldest;
         slot_->oldest = batch->next;
@@ -335,15 +346,15 @@ class Epochs {
     }
 
     Reclaim reclaim_;
-    bool short_ = false;   // the reserve may not be whole
-    u32 operations_ = 0;   // of qsbr
+    bool short_ = false;  // the reserve may not be whole
+    u32 operations_ = 0;  // of qsbr
     Epochs* epochs_;
     Slot* slot_;
     Pool<M>* pool_;
   };
 
-  /// Frees all garbage. No operation runs, and none may begin before this returns. Throws std::bad_alloc if it is the first
-  /// to use the memory's pools.
+  /// Frees all garbage. No operation runs, and none may begin before this returns. Throws std::bad_alloc if it is the
+  /// first to use the memory's pools.
   void drain() {
     Pool<M>& pool = memory_.join();
     for (Slot* slot = first_slot(); slot != nullptr; slot = slot->next) {
@@ -352,7 +363,7 @@ class Epochs {
       empty(std::exchange(slot->spare, nullptr), *slot, pool);
       slot->waiting = 0;
     }
-    if (Batch* const orphans = orphans_.exchange(nullptr, kAcquire)) {   // pairs with Epochs::leave
+    if (Batch* const orphans = orphans_.exchange(nullptr, kAcquire)) {  // pairs with Epochs::leave
       Slot& any = *first_slot();
       any.waiting += count(orphans);
       empty(orphans, any, pool);
@@ -385,10 +396,11 @@ class Epochs {
     auto made = std::make_unique<Slot>();
     complete_reserve(*made);
     Slot* const slot = made.release();
-    slot->next = slots_.load(kRelaxed);   // relaxed: written only under the mutex
-    slots_.store(slot, kRelease);   // pairs with first_slot
-    // A scan that has read the epoch from this read-modify-write, or from a later one, has acquired the slot. What any other
-    // scan lets free was stamped, by a read-modify-write too, before this one: the new thread acquires that it is unlinked.
+    slot->next = slots_.load(kRelaxed);  // relaxed: written only under the mutex
+    slots_.store(slot, kRelease);        // pairs with first_slot
+    // A scan that has read the epoch from this read-modify-write, or from a later one, has acquired the slot. What any
+    // other scan lets free was stamped, by a read-modify-write too, before this one: the new thread acquires that it is
+    // unlinked.
     stamp();
     return slot;
   }
@@ -406,39 +418,39 @@ class Epochs {
       Batch* last = slot.newest;
       Batch* const first = std::exchange(slot.oldest, nullptr);
       slot.waiting = 0;
-      last->next = orphans_.load(kRelaxed);   // relaxed: only an address to link to, which the exchange proves
-      while (!orphans_.compare_exchange(last->next, first, kRelease)) {   // pairs with adopt and drain
+      last->next = orphans_.load(kRelaxed);  // relaxed: only an address to link to, which the exchange proves
+      while (!orphans_.compare_exchange(last->next, first, kRelease)) {  // pairs with adopt and drain
       }
     }
     const std::lock_guard lock(mutex_);
     slot.taken = false;
   }
 
-  // The global epoch, in the order of its read-modify-writes: acquires from all earlier ones, and all later ones acquire
-  // from it what this thread has done so far.
-  u64 stamp() { return global_.fetch_add(0, kAcqRel); }   // pairs with itself and try_advance
+  // The global epoch, in the order of its read-modify-writes: acquires from all earlier ones, and all later ones
+  // acquire from it what this thread has done so far.
+  u64 stamp() { return global_.fetch_add(0, kAcqRel); }  // pairs with itself and try_advance
 
   [[nodiscard]] bool try_advance() {
-    u64 epoch = global_.load(kAcquire);   // pairs with stamp and with earlier advances
-    if (!all_reached(epoch)) return false;   // sure to fail: spare the fence
+    u64 epoch = global_.load(kAcquire);     // pairs with stamp and with earlier advances
+    if (!all_reached(epoch)) return false;  // sure to fail: spare the fence
     if (reclaim_ == Reclaim::kEpochFence) {
-      M::full_fence();   // pairs with the full fence of Thread::enter
+      M::full_fence();  // pairs with the full fence of Thread::enter
     } else {
-      M::heavy_fence();   // pairs with the light fences of Thread
+      M::heavy_fence();  // pairs with the light fences of Thread
     }
     if (!all_reached(epoch)) return false;
-    return global_.compare_exchange(epoch, epoch + 1, kAcqRel);   // pairs with enter and free_due
+    return global_.compare_exchange(epoch, epoch + 1, kAcqRel);  // pairs with enter and free_due
   }
 
   bool all_reached(u64 epoch) const {
     for (const Slot* slot = first_slot(); slot != nullptr; slot = slot->next) {
-      if (slot->announced.load(kAcquire) < epoch) return false;   // pairs with Thread::leave
+      if (slot->announced.load(kAcquire) < epoch) return false;  // pairs with Thread::leave
     }
     return true;
   }
 
   // The list of slots only grows, at its beginning: whoever has this can walk it to its end.
-  Slot* first_slot() const { return slots_.load(kAcquire); }   // pairs with join
+  Slot* first_slot() const { return slots_.load(kAcquire); }  // pairs with join
 
   static void free_blocks(const Batch& batch, Slot& slot, Pool<M>& pool) {
     for (u32 i = 0; i < batch.count; ++i) pool.free(batch.blocks[i].start, batch.blocks[i].bytes);
@@ -469,7 +481,7 @@ class Epochs {
   typename M::template Atomic<Batch*> orphans_{nullptr};
   const Reclaim reclaim_;
   Memory<M>& memory_;
-  std::mutex mutex_;   // joining and leaving threads
+  std::mutex mutex_;  // joining and leaving threads
 };
 
 }  // namespace latchlab

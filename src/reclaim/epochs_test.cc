@@ -52,7 +52,7 @@ TEST_CASE("A block outlives every reader that may have seen it", "[reclaim]") {
     for (int i = 0; i < 10; ++i) writer.reclaim.collect();
     CHECK(epochs.counters().freed == freed);
     reader.reclaim.leave();
-    for (u64 i = 0; i < 2; ++i) writer.reclaim.collect();   // at most two grace periods
+    for (u64 i = 0; i < 2; ++i) writer.reclaim.collect();  // at most two grace periods
     CHECK(epochs.counters().freed == freed + 1);
     CHECK(epochs.counters().pending == 0);
   }
@@ -75,7 +75,7 @@ TEST_CASE("Under qsbr a block outlives every reader that has not said that it is
   };
   for (int round = 0; round < 10; ++round) {
     const u64 freed = epochs.counters().freed;
-    reader.reclaim.enter();   // the first of 64 operations since it has said so
+    reader.reclaim.enter();  // the first of 64 operations since it has said so
     writer.reclaim.enter();
     writer.retire_one();
     writer.reclaim.leave();
@@ -84,7 +84,7 @@ TEST_CASE("Under qsbr a block outlives every reader that has not said that it is
     reader.reclaim.leave();
     look(62);
     collect();
-    CHECK(epochs.counters().freed == freed);   // a leave alone says nothing
+    CHECK(epochs.counters().freed == freed);  // a leave alone says nothing
     for (int i = 0; i < 3; ++i) {
       look(64);
       collect();
@@ -140,7 +140,7 @@ TEST_CASE("A block waits two epochs, not one", "[reclaim]") {
   for (int i = 0; i < 3; ++i) writer.reclaim.collect();
   const ReclaimCounters before = epochs.counters();
   reader.reclaim.enter();
-  writer.retire_one();   // stamps, then advances past the reader once
+  writer.retire_one();  // stamps, then advances past the reader once
   writer.reclaim.collect();
   CHECK(epochs.counters().advances == before.advances + 1);
   CHECK(epochs.counters().freed == before.freed);
@@ -340,7 +340,7 @@ TEMPLATE_TEST_CASE_SIG("Where memory is out, a quiet thread makes retirement fai
   const Quiet quiet = GENERATE(Quiet::kGone, Quiet::kBetweenOperations, Quiet::kInside);
   const bool writer_ends = GENERATE(false, true);
   constexpr u64 kMost = 960;
-  const u64 each = GENERATE(1, 16);   // what one attempt may retire, at most
+  const u64 each = GENERATE(1, 16);  // what one attempt may retire, at most
   CAPTURE(word(reclaim), static_cast<int>(quiet), writer_ends, each);
   FailurePlan plan;
   MemoryConfig config = config_of(GENERATE(MemoryConfig::Alloc::kMalloc, MemoryConfig::Alloc::kArena), reclaim);
@@ -372,8 +372,8 @@ TEMPLATE_TEST_CASE_SIG("Where memory is out, a quiet thread makes retirement fai
         CHECK(Impatient::fences - before <= 3);
       }
     }
-    CHECK(other.reclaim.reserve());   // each thread has a reserve of its own
-    if (writer_ends) {   // its garbage is left to others, its slot to the next one
+    CHECK(other.reclaim.reserve());  // each thread has a reserve of its own
+    if (writer_ends) {               // its garbage is left to others, its slot to the next one
       writer.reset();
       writer = std::make_unique<Member<R>>(memory, epochs);
     }
@@ -382,7 +382,7 @@ TEMPLATE_TEST_CASE_SIG("Where memory is out, a quiet thread makes retirement fai
     if (reader != nullptr) reader->reclaim.idle();
     if (reclaim != Reclaim::kLeak) {
       other.reclaim.collect();
-      CHECK(retire_until_refused(*writer, blocks, each, kMost) == kMost);   // memory is still out
+      CHECK(retire_until_refused(*writer, blocks, each, kMost) == kMost);  // memory is still out
       for (Member<R>* const member : {&other, writer.get()}) {
         member->reclaim.idle();
         for (int i = 0; i < 3; ++i) member->reclaim.collect();
@@ -391,7 +391,7 @@ TEMPLATE_TEST_CASE_SIG("Where memory is out, a quiet thread makes retirement fai
     }
     plan.disarm();
     (void)retire_until_refused(*writer, blocks, each, 2 * kMost);
-    CHECK(blocks.empty());   // memory is back
+    CHECK(blocks.empty());  // memory is back
     epochs.drain();
     CHECK(epochs.counters().pending == 0);
   }
@@ -413,8 +413,8 @@ TEST_CASE("A slot is used again by the next thread, and Threads can be moved", "
   CHECK(epochs.counters().freed == 100);
 }
 
-// Nodes say who they are in two fields. A block that is freed too early loses its first word to the free list's link, or
-// becomes another node while it is being read.
+// Nodes say who they are in two fields. A block that is freed too early loses its first word to the free list's link,
+// or becomes another node while it is being read.
 struct Node {
   std::atomic<u64> mark;
   std::atomic<u64> id;
@@ -430,7 +430,7 @@ u64 hammer(Reclaim reclaim, u64 seed, u32 threads, u32 operations) {
     std::atomic<Node*> cells[kCells]{};
     std::atomic<u64> errors{0};
     auto work = [&](u32 me) {
-      for (u32 part = 0; part < 4; ++part) {   // threads come and go
+      for (u32 part = 0; part < 4; ++part) {  // threads come and go
         Member member(memory, epochs);
         for (u32 i = 0; i < operations / 4; ++i) {
           const u64 random = draw(seed, me * 4 + part, i);
@@ -444,12 +444,12 @@ u64 hammer(Reclaim reclaim, u64 seed, u32 threads, u32 operations) {
             blocks.keep();
             if (old != nullptr) blocks.retire(old, sizeof(Node));
             blocks.hand_retired_to(member.reclaim);
-          } else if (const Node* const node = cell.load(kAcquire)) {   // pairs with the exchange
+          } else if (const Node* const node = cell.load(kAcquire)) {  // pairs with the exchange
             const u64 id = node->id.load(kRelaxed);
             for (int look = 0; look < 20; ++look) {
               if (node->mark.load(kRelaxed) != ~id || node->id.load(kRelaxed) != id) errors.fetch_add(1, kRelaxed);
             }
-            if ((random >> 9) % 64 == 0) M::yield();   // readers that stay long
+            if ((random >> 9) % 64 == 0) M::yield();  // readers that stay long
           }
           member.reclaim.leave();
         }

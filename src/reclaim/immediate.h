@@ -1,9 +1,9 @@
 #pragma once
 // The reclaimer of coarse policies: a retired block is free at once.
 //
-// Safe because of when it is called. The operation that unlinked the block has excluded all others, so whoever had read a
-// pointer to it has finished, or, speculating, was aborted by the unlinking store; and whoever comes later does not find it.
-// Coarse policies do not even ask: they call AttemptBlocks::free_retired, which is the same.
+// Safe because of when it is called. The operation that unlinked the block has excluded all others, so whoever had read
+// a pointer to it has finished, or, speculating, was aborted by the unlinking store; and whoever comes later does not
+// find it. Coarse policies do not even ask: they call AttemptBlocks::free_retired, which is the same.
 #include "src/reclaim/reclaimer.h"
 
 namespace latchlab {

@@ -30,7 +30,7 @@ namespace latchlab {
 template <class C>
 struct CounterField {
   std::string_view name;
-  u64 C::*member;
+  u64 C::* member;
 };
 template <class C>
 CounterField(const char*, u64 C::*) -> CounterField<C>;
@@ -51,7 +51,8 @@ constexpr std::size_t histogram_size() {
 template <CounterSet C, class Visit>
 constexpr void for_each_counter(const C& counters, Visit&& visit) {
   constexpr auto kFields = C::fields();
-  static_assert(kFields.size() == 0 || sizeof(C) == (kFields.size() + histogram_size<C>()) * sizeof(u64), "each is listed once");
+  static_assert(kFields.size() == 0 || sizeof(C) == (kFields.size() + histogram_size<C>()) * sizeof(u64),
+                "each is listed once");
   for (const auto& field : kFields) visit(field.name, counters.*field.member);
 }
 

@@ -31,7 +31,8 @@ TEST_CASE("A histogram is no field") {
   struct WithHistogram : Toy {
     std::array<u64, 4> histogram{};
     static constexpr auto fields() {
-      return std::array{CounterField<WithHistogram>{"ops", &Toy::ops}, CounterField<WithHistogram>{"restarts", &Toy::restarts}};
+      return std::array{CounterField<WithHistogram>{"ops", &Toy::ops},
+                        CounterField<WithHistogram>{"restarts", &Toy::restarts}};
     }
   };
   CHECK(histogram_size<Toy>() == 0);

@@ -1,24 +1,25 @@
-// Ways in which things may stand are followed through all calls and returns of a key, in the order of time: what the key holds,
-// and which of the calls under way have not taken effect yet (Lowe, "Testing for linearizability", 2017). When a call returns it
-// must have taken effect, so the calls that make it possible take effect then. A history whose last way ends there cannot have
-// happened. Calls under way are few, but their orders are many. Seven rules leave out orders that decide nothing:
+// Ways in which things may stand are followed through all calls and returns of a key, in the order of time: what the
+// key holds, and which of the calls under way have not taken effect yet (Lowe, "Testing for linearizability", 2017).
+// When a call returns it must have taken effect, so the calls that make it possible take effect then. A history whose
+// last way ends there cannot have happened. Calls under way are few, but their orders are many. Seven rules leave out
+// orders that decide nothing:
 //
 //   1. A call that changes nothing takes effect as soon as it can: nobody notices.
 //   2. A change waits until a return needs it: what could follow it at once can follow it later.
 //
-// The others are about values that only one call writes. Two calls are known beforehand: the last one that finds the value, and
-// among its write and its finds the first that returns.
+// The others are about values that only one call writes. Two calls are known beforehand: the last one that finds the
+// value, and among its write and its finds the first that returns.
 //
 //   3. A value is wanted until its last find is called. While a key holds it, no change takes effect.
 //   4. After that, one value is as good as another: the key holds kAny.
 //   5. A key that holds kAny takes every update to a value that is not wanted, at once: it holds kAny again.
-//   6. An update to a wanted value waits until the first return of a call that knows the value. The value may not be wanted any
-//      more by then. The key is there either way, so nobody notices the wait.
-//   7. Erases take effect in the order of their returns. So do inserts of values that are not wanted, in the order of the first
-//      returns of calls that know the values. In any other order two of them can be exchanged.
+//   6. An update to a wanted value waits until the first return of a call that knows the value. The value may not be
+//      wanted any more by then. The key is there either way, so nobody notices the wait.
+//   7. Erases take effect in the order of their returns. So do inserts of values that are not wanted, in the order of
+//      the first returns of calls that know the values. In any other order two of them can be exchanged.
 //
-// One choice is left: which insert of a wanted value is next, and how many erases and other inserts go before it. So where every
-// value is written once there are a few ways at a time, and mostly one.
+// One choice is left: which insert of a wanted value is next, and how many erases and other inserts go before it. So
+// where every value is written once there are a few ways at a time, and mostly one.
 #include "src/testing/history.h"
 
 #include <algorithm>
@@ -46,11 +47,12 @@ class Checker {
 
     events_.reserve(2 * calls.size());
     for (u32 i = 0; i < calls.size(); ++i) {
-      if (calls[i].called > calls[i].returned) throw std::invalid_argument(calls[i].str() + ": it returns before it is called");
+      if (calls[i].called > calls[i].returned)
+        throw std::invalid_argument(calls[i].str() + ": it returns before it is called");
       events_.push_back({calls[i].called, false, i});
       events_.push_back({calls[i].returned, true, i});
     }
-    std::sort(events_.begin(), events_.end());   // of one moment, calls before returns
+    std::sort(events_.begin(), events_.end());  // of one moment, calls before returns
     for (const Call& call : calls) value_of(call).writers += writes(call);
     if (before) ++values_[number_of(*before)].writers;
     for (u32 now = 0; now < events_.size(); ++now) {
@@ -89,7 +91,7 @@ class Checker {
  private:
   static constexpr u32 kNone = ~u32{0};
   /// What a key holds: the number of a value, or
-  static constexpr u32 kAbsent = kNone, kAny = kNone - 1;   // kAny: one that is written once and not wanted any more
+  static constexpr u32 kAbsent = kNone, kAny = kNone - 1;  // kAny: one that is written once and not wanted any more
 
   /// A moment of the history: its number is the time from here on.
   struct Event {
@@ -101,8 +103,8 @@ class Checker {
   struct Value {
     u64 value = 0;
     u32 writers = 0;
-    u32 last_find = 0, finder = kNone;   // when it was called, and that call
-    u32 first_return = kNone;   // of those that know the value
+    u32 last_find = 0, finder = kNone;  // when it was called, and that call
+    u32 first_return = kNone;           // of those that know the value
   };
   struct Facts {
     u32 value = 0, returned = 0;
@@ -111,16 +113,15 @@ class Checker {
   /// How things may stand.
   struct Way {
     u32 state = kAbsent;
-    std::vector<u32> open{};    // calls under way that have not taken effect, in the order in which they were called
-    u32 changed_by = kNone;     // for messages
-    bool operator<(const Way& other) const {
-      return state != other.state ? state < other.state : open < other.open;
-    }
+    std::vector<u32> open{};  // calls under way that have not taken effect, in the order in which they were called
+    u32 changed_by = kNone;   // for messages
+    bool operator<(const Way& other) const { return state != other.state ? state < other.state : open < other.open; }
   };
   using Ways = std::set<Way>;
 
   static bool writes(const Call& call) {
-    return call.kind == CallKind::kUpsert || (call.yes && (call.kind == CallKind::kInsert || call.kind == CallKind::kUpdate));
+    return call.kind == CallKind::kUpsert ||
+           (call.yes && (call.kind == CallKind::kInsert || call.kind == CallKind::kUpdate));
   }
   static bool changes(const Call& call) { return writes(call) || (call.kind == CallKind::kErase && call.yes); }
   /// Whether the call's answer says that the key was there.
@@ -172,14 +173,14 @@ class Checker {
   /// `then(way)` for every change that may take effect next, on the way to the return of `due`.
   template <class Then>
   void for_each_next(const Way& way, u32 due, const Then& then) const {
-    if (is_value(way.state) && wanted(way.state)) return;   // rule 3
+    if (is_value(way.state) && wanted(way.state)) return;  // rule 3
     const auto go = [&](u32 i) {
       Way next = way;
       take_effect(next, i);
       settle(next);
       then(std::move(next));
     };
-    u32 write = kNone, write_return = kNone, erase = kNone, erase_return = kNone;   // rule 7
+    u32 write = kNone, write_return = kNone, erase = kNone, erase_return = kNone;  // rule 7
     for (const u32 i : way.open) {
       const Call& call = calls_[i];
       if (!changes(call) || !possible(way, i)) continue;
@@ -188,7 +189,7 @@ class Checker {
         if (facts_[i].returned < erase_return) erase_return = facts_[i].returned, erase = i;
       } else if (quiet(value)) {
         if (values_[value].first_return < write_return) write_return = values_[value].first_return, write = i;
-      } else if (!wanted(value) || way.state == kAbsent || value == known_by(due)) {   // rule 6
+      } else if (!wanted(value) || way.state == kAbsent || value == known_by(due)) {  // rule 6
         go(i);
       }
     }
@@ -252,8 +253,8 @@ class Checker {
   }
 
   const std::span<const Call> calls_;
-  std::vector<Facts> facts_;    // of each call
-  std::vector<Value> values_;   // sorted
+  std::vector<Facts> facts_;   // of each call
+  std::vector<Value> values_;  // sorted
   Value nobodys_;
   std::vector<Event> events_;
   u32 start_ = kAbsent;

@@ -6,9 +6,9 @@
 // alone: some order of its calls must respect real time and give every call the answer that it got. A scan
 // counts as one find for each key that it covers: found for those it returned, absent for the others.
 //
-// The check is exact for every history and has no limit. Where every value is written by one call only, the time is nearly linear
-// in the calls and hardly depends on how many of them overlap (history.cc says why). Values that several calls write take longer
-// where many changes of a key are under way at once.
+// The check is exact for every history and has no limit. Where every value is written by one call only, the time is
+// nearly linear in the calls and hardly depends on how many of them overlap (history.cc says why). Values that several
+// calls write take longer where many changes of a key are under way at once.
 #include <atomic>
 #include <cstddef>
 #include <optional>
@@ -26,10 +26,10 @@ enum class CallKind : u8 { kFind, kInsert, kUpdate, kUpsert, kErase };
 /// One operation on one key as its caller saw it.
 struct Call {
   CallKind kind;
-  bool yes;   // its answer: found, was absent (insert, upsert), was there (update, erase)
+  bool yes;    // its answer: found, was absent (insert, upsert), was there (update, erase)
   u64 value;   // what find saw, or what was to be stored
-  u64 called;   // any clock that never goes back; a call that returned before another was called happened
-                // first
+  u64 called;  // any clock that never goes back; a call that returned before another was called happened
+               // first
   u64 returned;
   u32 caller = 0;
 
@@ -37,9 +37,10 @@ struct Call {
 };
 
 struct Verdict {
-  /// Empty if the calls can have happened. Else one line: a call that cannot have got its answer, and the calls in its way.
+  /// Empty if the calls can have happened. Else one line: a call that cannot have got its answer, and the calls in its
+  /// way.
   std::string conflict;
-  u64 tried = 0;   ///< ways in which things may have stood, summed over all returns: the work
+  u64 tried = 0;  ///< ways in which things may have stood, summed over all returns: the work
 };
 
 /// Whether the calls on one key can have happened, starting with `before`.
@@ -48,16 +49,16 @@ struct Verdict {
   return check_calls(before, calls).conflict.empty();
 }
 
-/// The calls of a scenario with few keys, numbered from 0. Callers have numbers from 0 too and may be threads: each adds its own
-/// calls.
+/// The calls of a scenario with few keys, numbered from 0. Callers have numbers from 0 too and may be threads: each
+/// adds its own calls.
 class History {
  public:
   History(std::size_t keys, u32 callers) : before_(keys), calls_of_(callers) {}
 
   void starts_with(std::size_t key, u64 value) { before_[key] = value; }
   void starts_absent(std::size_t key) { before_[key].reset(); }
-  /// The time of a call or a return. A full fence, which pairs with itself: calls that begin after a return see what the returned
-  /// call did.
+  /// The time of a call or a return. A full fence, which pairs with itself: calls that begin after a return see what
+  /// the returned call did.
   u64 now() { return clock_.fetch_add(1, kSeqCst) + 1; }
   void add(std::size_t key, const Call& call) { calls_of_[call.caller].emplace_back(key, call); }
 

@@ -41,13 +41,13 @@ bool take_effect(const Call& call, State& state) {
 /// What the checker is held against: every order is tried (Wing and Gong, JPDC 1993; Lowe's memory of configurations).
 class EveryOrder {
  public:
-  explicit EveryOrder(std::span<const Call> calls) : calls_(calls) {}   // 64 at most
+  explicit EveryOrder(std::span<const Call> calls) : calls_(calls) {}  // 64 at most
 
   /// `done`: the calls that have taken effect, one bit each.
   bool completes(u64 done, State state) {
     if (std::popcount(done) == static_cast<int>(calls_.size())) return true;
     if (!seen_.emplace(done, state).second) return false;
-    u64 first_return = ~u64{0};   // nothing called after it may go before that call
+    u64 first_return = ~u64{0};  // nothing called after it may go before that call
     for (std::size_t i = 0; i < calls_.size(); ++i) {
       if (!(done >> i & 1)) first_return = std::min(first_return, calls_[i].returned);
     }
@@ -128,18 +128,13 @@ std::string told(const Drawn& drawn) {
 
 TEST_CASE("History: one call after the other") {
   CHECK(linearizable({}, {}));
-  CHECK(linearizable({}, Calls{{kInsert, true, 7, 1, 2},
-                               {kFind, true, 7, 3, 4},
-                               {kErase, true, 0, 5, 6},
-                               {kFind, false, 0, 7, 8}}));
-  CHECK(linearizable(3, Calls{{kInsert, false, 7, 1, 2},
-                              {kFind, true, 3, 3, 4},
-                              {kUpsert, false, 5, 5, 6},
-                              {kFind, true, 5, 7, 8}}));
-  CHECK(linearizable({}, Calls{{kUpdate, false, 7, 1, 2},
-                               {kUpsert, true, 8, 3, 4},
-                               {kUpdate, true, 9, 5, 6},
-                               {kFind, true, 9, 7, 8}}));
+  CHECK(linearizable(
+      {}, Calls{{kInsert, true, 7, 1, 2}, {kFind, true, 7, 3, 4}, {kErase, true, 0, 5, 6}, {kFind, false, 0, 7, 8}}));
+  CHECK(linearizable(
+      3, Calls{{kInsert, false, 7, 1, 2}, {kFind, true, 3, 3, 4}, {kUpsert, false, 5, 5, 6}, {kFind, true, 5, 7, 8}}));
+  CHECK(linearizable(
+      {},
+      Calls{{kUpdate, false, 7, 1, 2}, {kUpsert, true, 8, 3, 4}, {kUpdate, true, 9, 5, 6}, {kFind, true, 9, 7, 8}}));
 }
 
 TEST_CASE("History: what cannot have happened") {
@@ -150,15 +145,12 @@ TEST_CASE("History: what cannot have happened") {
   CHECK_FALSE(linearizable({}, Calls{{kUpsert, false, 7, 1, 2}}));
   CHECK_FALSE(linearizable({}, Calls{{kUpdate, true, 7, 1, 2}}));
   CHECK_FALSE(linearizable({}, Calls{{kErase, true, 0, 1, 2}}));
-  SECTION("a stale read") {
-    CHECK_FALSE(linearizable(1, Calls{{kUpsert, false, 2, 1, 2}, {kFind, true, 1, 3, 4}}));
-  }
+  SECTION("a stale read") { CHECK_FALSE(linearizable(1, Calls{{kUpsert, false, 2, 1, 2}, {kFind, true, 1, 3, 4}})); }
   SECTION("two inserts won") {
     CHECK_FALSE(linearizable({}, Calls{{kInsert, true, 1, 1, 5}, {kInsert, true, 2, 2, 6}}));
   }
   SECTION("a value that was there only before it was read first") {
-    CHECK_FALSE(
-        linearizable({}, Calls{{kUpsert, true, 1, 1, 10}, {kFind, true, 1, 2, 3}, {kFind, false, 0, 4, 5}}));
+    CHECK_FALSE(linearizable({}, Calls{{kUpsert, true, 1, 1, 10}, {kFind, true, 1, 2, 3}, {kFind, false, 0, 4, 5}}));
   }
   SECTION("two readers saw two updates in different orders") {
     CHECK_FALSE(linearizable(0, Calls{{kUpdate, true, 1, 1, 20},
@@ -171,10 +163,8 @@ TEST_CASE("History: what cannot have happened") {
 }
 
 TEST_CASE("History: calls at once may have happened in any order") {
-  CHECK(linearizable({}, Calls{{kInsert, true, 1, 1, 5},
-                               {kInsert, false, 2, 2, 6},
-                               {kFind, false, 0, 1, 6},
-                               {kFind, true, 1, 3, 4}}));
+  CHECK(linearizable(
+      {}, Calls{{kInsert, true, 1, 1, 5}, {kInsert, false, 2, 2, 6}, {kFind, false, 0, 1, 6}, {kFind, true, 1, 3, 4}}));
   CHECK(linearizable(1, Calls{{kUpsert, false, 2, 1, 4}, {kFind, true, 1, 2, 3}}));
   CHECK(linearizable(1, Calls{{kUpsert, false, 2, 1, 4}, {kFind, true, 2, 2, 3}}));
 }
@@ -204,7 +194,8 @@ TEST_CASE("History: on small histories the checker says what trying every order 
   CHECK(impossible > kSmallHistories / 5);
 }
 
-TEST_CASE("History: where every value is written once, the work grows with the calls and hardly with how many overlap") {
+TEST_CASE(
+    "History: where every value is written once, the work grows with the calls and hardly with how many overlap") {
   Rng rng(test_seed());
   for (const u64 overlapping : {2, 8, 32, 128}) {
     for (const bool by_turns : {false, true}) {
@@ -247,7 +238,8 @@ TEST_CASE("History: keys are checked apart, and the complaint shows the calls") 
   add(1, kFind, true, 5, 1);
   CHECK(history.complaint() == "");
   add(1, kErase, false, 0, 2);
-  CHECK(history.complaint() == "key 1, at first 5: [5-6 2: erase -> no] cannot be: the key is there from the beginning");
+  CHECK(history.complaint() ==
+        "key 1, at first 5: [5-6 2: erase -> no] cannot be: the key is there from the beginning");
   CHECK(history.size() == 3);
 }
 

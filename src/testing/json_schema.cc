@@ -14,10 +14,12 @@
 namespace latchlab::testing {
 
 std::vector<std::string> schema_violations(const std::string& schema, const std::string& document) {
-  const std::string file = std::filesystem::temp_directory_path() / ("latchlab_document_" + std::to_string(getpid()) + ".json");
+  const std::string file =
+      std::filesystem::temp_directory_path() / ("latchlab_document_" + std::to_string(getpid()) + ".json");
   std::ofstream(file) << document;
   const std::string tree = source_folder();
-  const std::string command = python() + " '" + tree + "/src/testing/json_schema.py' '" + tree + "/" + schema + "' < '" + file + "'";
+  const std::string command =
+      python() + " '" + tree + "/src/testing/json_schema.py' '" + tree + "/" + schema + "' < '" + file + "'";
   std::FILE* const lines = popen(command.c_str(), "r");
   if (lines == nullptr) throw std::runtime_error("cannot run " + command);
   std::vector<std::string> found;

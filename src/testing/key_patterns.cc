@@ -60,8 +60,7 @@ std::vector<KeyPattern> number_patterns(u64 seed) {
     // All 256 children of one node, the paths above and below it random and compressed.
     const u64 path = rng();
     const u32 shift = 56 - 8 * level;
-    for (u64 byte = 0; byte < 256; ++byte)
-      keys.push_back(number((path & ~(u64{0xff} << shift)) | byte << shift));
+    for (u64 byte = 0; byte < 256; ++byte) keys.push_back(number((path & ~(u64{0xff} << shift)) | byte << shift));
     flush("fan at level " + std::to_string(level));
   }
   {
@@ -111,8 +110,7 @@ std::vector<KeyPattern> string_patterns(u64 seed) {
   }
   flush("each a prefix of the next");
   for (u32 length = 0; length < 12; ++length) {
-    for (const u8 byte : {0x00, 0x01, 0x02, 0xff})
-      keys.push_back(std::string(length, static_cast<char>(byte)));
+    for (const u8 byte : {0x00, 0x01, 0x02, 0xff}) keys.push_back(std::string(length, static_cast<char>(byte)));
   }
   flush("runs of one byte");
   // A path much longer than what a node stores of it, and keys that leave it at every position, also within
@@ -146,7 +144,7 @@ std::vector<KeyPattern> string_patterns(u64 seed) {
     keys.push_back(std::string("some path ") + static_cast<char>(byte) + " and on");
   }
   flush("fan of strings");
-  const std::string huge(70'000, 'x');   // more than 16 bits say
+  const std::string huge(70'000, 'x');  // more than 16 bits say
   for (const u32 at : {0u, 5u, 40'000u, 69'990u, 69'999u}) {
     std::string other = huge;
     other[at] = 'y';
@@ -167,8 +165,7 @@ std::vector<std::string> with_neighbours(const std::vector<std::string>& keys, b
       // One less, one more, and far below and above within each byte's subtree.
       u64 value = 0;
       for (const char c : key) value = value << 8 | static_cast<u8>(c);
-      for (const u64 other :
-           {value - 1, value + 1, value & ~u64{0xffff}, value | 0xffff, value ^ u64{1} << 40}) {
+      for (const u64 other : {value - 1, value + 1, value & ~u64{0xffff}, value | 0xffff, value ^ u64{1} << 40}) {
         all.push_back(number(other));
       }
     } else {

@@ -12,7 +12,7 @@ namespace latchlab::testing {
 
 struct KeyPattern {
   std::string name;
-  std::vector<std::string> keys;   // different from each other, in no particular order
+  std::vector<std::string> keys;  // different from each other, in no particular order
 };
 
 /// Keys of eight bytes: numbers, most significant byte first. `seed` decides what is random in them.

@@ -2,8 +2,8 @@
 // An index beside a std::map: every operation is done on both, and the first difference is kept as one line.
 // For one thread.
 //
-// A Session has the operations of StringSession (indexes/erased_testing.h): find, insert, update, upsert, erase, scan, for_each, over
-// byte strings.
+// A Session has the operations of StringSession (indexes/erased_testing.h): find, insert, update, upsert, erase, scan,
+// for_each, over byte strings.
 #include <cstddef>
 #include <map>
 #include <optional>
@@ -22,7 +22,7 @@ namespace latchlab::testing {
 template <class Session>
 class Oracle {
  public:
-  using Model = std::map<std::string, u64>;   // its order is that of unsigned bytes
+  using Model = std::map<std::string, u64>;  // its order is that of unsigned bytes
 
   /// The session's index is empty. Where it does not erase, erase does nothing here either.
   Oracle(Session& session, bool ordered, bool erases = true) : session_(session), ordered_(ordered), erases_(erases) {}
@@ -35,8 +35,7 @@ class Oracle {
     const auto at = model_.find(key);
     const std::optional<u64> wanted = at == model_.end() ? std::nullopt : std::optional(at->second);
     const std::optional<u64> found = session_.find(key);
-    answer("find", key, found ? std::to_string(*found) : "absent",
-           wanted ? std::to_string(*wanted) : "absent");
+    answer("find", key, found ? std::to_string(*found) : "absent", wanted ? std::to_string(*wanted) : "absent");
   }
   void find_batch(const std::vector<std::string>& keys, BatchOrder order) {
     const std::vector<std::optional<u64>> found = session_.find_batch(keys, order);
@@ -55,7 +54,8 @@ class Oracle {
   void erase_batch(const std::vector<std::string>& keys, BatchOrder order) {
     if (!erases_) return;
     const std::vector<bool> erased = session_.erase_batch(keys, order);
-    for (std::size_t i = 0; i < keys.size(); ++i) answer("erase_batch", keys[i], bool{erased[i]}, model_.erase(keys[i]) != 0);
+    for (std::size_t i = 0; i < keys.size(); ++i)
+      answer("erase_batch", keys[i], bool{erased[i]}, model_.erase(keys[i]) != 0);
   }
   /// In turn: a key that repeats ends with its last value.
   void update_batch(const std::vector<std::string>& keys, const std::vector<u64>& values, BatchOrder order) {
@@ -155,8 +155,8 @@ class Oracle {
   }
   void differ(const char* verb, const std::string& key, const std::string& what) {
     if (!complaint_.empty()) return;
-    complaint_ = "operation " + std::to_string(operations_) + ", " + verb + "(" + shown(key) + "): " + what +
-                 ", at " + std::to_string(model_.size()) + " keys";
+    complaint_ = "operation " + std::to_string(operations_) + ", " + verb + "(" + shown(key) + "): " + what + ", at " +
+                 std::to_string(model_.size()) + " keys";
   }
 
   Session& session_;

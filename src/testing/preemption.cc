@@ -14,8 +14,8 @@ namespace latchlab::testing {
 
 namespace {
 
-// Nanoseconds until an interruption and inside it. Where arming takes longer than the wait, the signal comes before the operation
-// rather than inside it, hence the least.
+// Nanoseconds until an interruption and inside it. Where arming takes longer than the wait, the signal comes before the
+// operation rather than inside it, hence the least.
 constexpr u64 kLeastBetween = 5'000, kMostBetween = 25'000, kMostInside = 20'000;
 
 void require(bool right, const char* what) {

@@ -1,10 +1,11 @@
 #pragma once
-// A thread that is interrupted in the middle of what it does. Without this a test on few processors hardly ever sees two operations
-// overlap: each takes less than a microsecond, and a thread keeps its processor for thousands of them.
+// A thread that is interrupted in the middle of what it does. Without this a test on few processors hardly ever sees
+// two operations overlap: each takes less than a microsecond, and a thread keeps its processor for thousands of them.
 //
-// A timer sends the thread a signal at a random moment. The handler keeps the thread there for a random while, in which it gives its
-// processor to others. Under ThreadSanitizer there are no interruptions: it keeps a signal until the thread next calls the C library,
-// which is outside the operation, and then takes what that call does for the handler's.
+// A timer sends the thread a signal at a random moment. The handler keeps the thread there for a random while, in which
+// it gives its processor to others. Under ThreadSanitizer there are no interruptions: it keeps a signal until the
+// thread next calls the C library, which is outside the operation, and then takes what that call does for the
+// handler's.
 #include <csignal>
 #include <ctime>
 
@@ -22,8 +23,8 @@ class Preemption {
   Preemption& operator=(const Preemption&) = delete;
   ~Preemption();
 
-  /// Asks for the next interruption, unless it is still to come. The handler does not: where signals take longer than the time
-  /// between two of them, the thread would never get on.
+  /// Asks for the next interruption, unless it is still to come. The handler does not: where signals take longer than
+  /// the time between two of them, the thread would never get on.
   void arm();
 
   /// Interruptions so far.
@@ -35,7 +36,7 @@ class Preemption {
 
   Rng rng_;
   timer_t timer_{};
-  volatile bool armed_ = false;   // the handler writes this and the next, on the same thread
+  volatile bool armed_ = false;  // the handler writes this and the next, on the same thread
   volatile u64 count_ = 0;
 };
 

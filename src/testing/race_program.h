@@ -41,26 +41,26 @@ using RaceScript = std::vector<std::vector<std::pair<RaceVerb, Key>>>;
 template <class Key>
 struct RaceMix {
   std::string name;
-  std::vector<Key> preload;   // inserted in this order
+  std::vector<Key> preload;  // inserted in this order
   std::vector<Key> erased;   // and these taken out again before it begins
-  std::vector<Key> hot;   // what the fibers use
+  std::vector<Key> hot;      // what the fibers use
   RaceWeights weights;
   u32 ops_each = 3;
-  const RaceScript<Key>* script = nullptr;   // then the only program; outlives the mix
-  u32 zero_one_in = 0;   // one in so many of the values is 0; 0: none
+  const RaceScript<Key>* script = nullptr;  // then the only program; outlives the mix
+  u32 zero_one_in = 0;                      // one in so many of the values is 0; 0: none
 };
 
 struct RaceOp {
   RaceVerb verb;
-  u32 key;   // its number
-  u64 value;   // unique or 0; the limit of a scan
+  u32 key;    // its number
+  u64 value;  // unique or 0; the limit of a scan
 };
 
 template <class Key>
 struct RaceProgram {
-  std::vector<Key> keys;   // all, sorted: a key's number is its place
+  std::vector<Key> keys;  // all, sorted: a key's number is its place
   std::vector<u32> preload, erased;
-  std::vector<u64> values;   // of the preload
+  std::vector<u64> values;  // of the preload
   std::vector<std::vector<RaceOp>> fibers;
 
   u32 number_of(const auto& key) const {
@@ -118,7 +118,9 @@ template <class Index, class Key>
 class ProgramOnIndex {
  public:
   ProgramOnIndex(const RaceProgram<Key>& program, std::string_view policy)
-      : program_(program), history_(program.keys.size(), static_cast<u32>(program.fibers.size())), index_(Spec::parse(policy), MemoryConfig{}) {
+      : program_(program),
+        history_(program.keys.size(), static_cast<u32>(program.fibers.size())),
+        index_(Spec::parse(policy), MemoryConfig{}) {
     for (u32 i = 0; i < program_.fibers.size(); ++i) threads_.push_back(index_.join());
     for (std::size_t i = 0; i < program_.preload.size(); ++i) {
       const u32 key = program_.preload[i];
@@ -160,7 +162,7 @@ class ProgramOnIndex {
       try {
         call.yes = answer();
       } catch (const IndexFull&) {
-        call.kind = CallKind::kFind;   // and it was not there
+        call.kind = CallKind::kFind;  // and it was not there
       }
     };
     switch (op.verb) {
@@ -225,13 +227,12 @@ class ProgramOnIndex {
 struct ProgramsReport {
   u64 schedules = 0;
   u64 failures = 0;
-  std::string message;   // of the first failure, or what has been tried
+  std::string message;  // of the first failure, or what has been tried
 };
 
 /// Runs `programs` programs of the mix under `options.schedules` schedules each; ends at the first failure.
 template <class Index, class Key>
-ProgramsReport run_programs(const RaceMix<Key>& mix, std::string_view policy, u32 programs,
-                            RaceOptions options) {
+ProgramsReport run_programs(const RaceMix<Key>& mix, std::string_view policy, u32 programs, RaceOptions options) {
   ProgramsReport report;
   u64 events = 0, aborts = 0;
   double seconds = 0;
@@ -252,8 +253,7 @@ ProgramsReport run_programs(const RaceMix<Key>& mix, std::string_view policy, u3
   if (report.failures == 0) {
     report.message = "mix \"" + mix.name + "\": " + std::to_string(report.schedules) + " schedules, " +
                      std::to_string(events) + " events, " + std::to_string(aborts) + " aborts, " +
-                     std::to_string(static_cast<u64>(static_cast<double>(report.schedules) / seconds)) +
-                     " schedules/s";
+                     std::to_string(static_cast<u64>(static_cast<double>(report.schedules) / seconds)) + " schedules/s";
   }
   return report;
 }

@@ -6,7 +6,7 @@ namespace latchlab::testing {
 
 /// The key whose mix64 this is.
 constexpr u64 unmixed(u64 hash) {
-  u64 inverse = kMixFactor;   // modulo 2^64, by Newton's iteration
+  u64 inverse = kMixFactor;  // modulo 2^64, by Newton's iteration
   for (u32 i = 0; i < 6; ++i) inverse *= 2 - kMixFactor * inverse;
   const auto back = [](u64 x) { return x ^ x >> 29 ^ x >> 58; };
   u64 x = back(hash) * inverse;
