@@ -84,10 +84,10 @@ constexpr u64 kAbsent = ~u64{0};
 // through memory, in one way or another.
 extern "C" {
 
-[[gnu::noinline, gnu::flatten]] u64 codegen_none_find(const NoneArt& index, NoneArt::Thread& me, u64 key) {
+[[gnu::noinline, gnu::flatten]] u64 codegen_none_find(const NoneArt& index, NoneArt::ThreadState& me, u64 key) {
   return index.find(me, key).value_or(kAbsent);
 }
-[[gnu::noinline, gnu::flatten]] u64 codegen_find_by_hand(const TreeByHand& tree, NoneArt::Thread&, u64 key) {
+[[gnu::noinline, gnu::flatten]] u64 codegen_find_by_hand(const TreeByHand& tree, NoneArt::ThreadState&, u64 key) {
   return find_by_hand(tree, U64Key(key)).value_or(kAbsent);
 }
 }  // extern "C"
@@ -97,7 +97,7 @@ template <class Me>
 [[gnu::noinline, gnu::flatten]] u64 codegen_olc_find(const OlcArt& index, Me me, u64 key) {
   return index.find(me, key).value_or(kAbsent);
 }
-u64 find_as_olc(const OlcArt& index, OlcArt::Thread& me, u64 key) {
+u64 find_as_olc(const OlcArt& index, OlcArt::ThreadState& me, u64 key) {
   u64 found = 0;
   me.decide([&](const auto& decided) { found = codegen_olc_find(index, decided, key); });
   return found;
@@ -176,7 +176,7 @@ class Twins {
   }
 
   NoneArt index;
-  NoneArt::Thread me;
+  NoneArt::ThreadState me;
   TreeByHand tree;
 
  private:

@@ -18,9 +18,9 @@ namespace latchlab {
 
 template <class S>
 concept SharedIndex = std::constructible_from<S, const Spec&, const MemoryConfig&> &&
-                      requires(S& index, const S& constant, typename S::Thread& me, typename S::Raw key,
+                      requires(S& index, const S& constant, typename S::ThreadState& me, typename S::Raw key,
                                void (*visit)(typename S::Raw, u64)) {
-                        { index.join() } -> std::same_as<typename S::Thread>;  // by the thread that uses it
+                        { index.join() } -> std::same_as<typename S::ThreadState>;  // by the thread that uses it
                         { S::kOrdered } -> std::convertible_to<bool>;
                         { index.find(me, key) } -> std::same_as<std::optional<u64>>;
                         { index.insert(me, key, u64{}) } -> std::same_as<bool>;
@@ -56,13 +56,13 @@ inline constexpr bool kLearns<Index> = Index::kLearns;
 /// Whether an index takes lookups by the batch.
 template <class Index>
 inline constexpr bool kFindsBatches =
-    requires(Index& index, typename Index::Thread& me, std::span<const typename Index::Raw> keys,
+    requires(Index& index, typename Index::ThreadState& me, std::span<const typename Index::Raw> keys,
              std::span<std::optional<u64>> found) { index.find_batch(me, keys, found, BatchOrder::kInTurn); };
 
 /// Whether it takes changes by the batch.
 template <class Index>
 inline constexpr bool kChangesBatches =
-    requires(Index& index, typename Index::Thread& me, std::span<const typename Index::Raw> keys,
+    requires(Index& index, typename Index::ThreadState& me, std::span<const typename Index::Raw> keys,
              std::span<const u64> values, std::span<bool> changed, BatchOrder order) {
       index.insert_batch(me, keys, values, changed, order);
       index.update_batch(me, keys, values, changed, order);

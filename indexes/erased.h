@@ -119,7 +119,7 @@ template <SharedIndex Index, std::derived_from<Erased::Session> Base = Erased::S
 class ErasedSession : public Base {
  protected:
   using Raw = typename Index::Raw;
-  using Thread = decltype(std::declval<Index&>().join());
+  using ThreadState = decltype(std::declval<Index&>().join());
 
  public:
   explicit ErasedSession(Index& index) : index_(index), me_(index.join()) {}
@@ -186,7 +186,7 @@ class ErasedSession : public Base {
 
  protected:
   Index& index_;
-  Thread me_;
+  ThreadState me_;
 
  private:
   template <class Run>

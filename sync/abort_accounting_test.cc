@@ -22,7 +22,7 @@ struct Ticking : Emulated {
 template <class P>
 typename P::Counters after(std::string_view spec, const std::vector<u32>& statuses) {
   House<P> house(spec);
-  typename House<P>::Thread me(house);
+  typename House<P>::ThreadState me(house);
   AbortInjection::Script script;
   for (const u32 status : statuses) script.push_back(PlannedAbort{.at = AbortMoment::kCommit, .status = status});
   const auto injected = Emulated::inject(AbortInjection::script(script));

@@ -69,7 +69,7 @@ AdaptiveCounters decide(const std::vector<u32>& statuses) {
 
 void check_one_operation(const std::vector<u32>& statuses, AbortMoment at, u32 access) {
   House<P> house("adaptive");
-  House<P>::Thread me(house);
+  House<P>::ThreadState me(house);
   Twins<P::Layout> twins;
   AbortInjection::Script script;
   for (const u32 status : statuses) script.push_back(PlannedAbort{.at = at, .status = status, .access = access});
@@ -118,7 +118,7 @@ TEST_CASE("A scout runs the body outside transactions and leaves nothing behind"
     u64 words[8];
   };
   House<P> house("adaptive");
-  House<P>::Thread me(house);
+  House<P>::ThreadState me(house);
   u32 inside = 0, outside = 0;
   std::vector<void*> made;
   {
@@ -144,8 +144,8 @@ TEST_CASE("What is unlinked waits for scouts") {
     u64 words[8];
   };
   House<P> house("adaptive");
-  House<P>::Thread me(house);
-  House<P>::Thread other(house);
+  House<P>::ThreadState me(house);
+  House<P>::ThreadState other(house);
   void* block = nullptr;
   house.policy.write(me, [&](auto& tx) -> Attempt<int> {
     block = tx.template make<Block>();
@@ -165,7 +165,7 @@ TEST_CASE("From its third conflict on an operation is in the queue") {
   for (const u32 conflicts : {2, 3}) {
     CAPTURE(conflicts);
     House<OnWatched> house("adaptive");
-    House<OnWatched>::Thread me(house);
+    House<OnWatched>::ThreadState me(house);
     Watched::exchanges = 0;
     const auto injected = Emulated::inject(AbortInjection::script(
         AbortInjection::Script(conflicts, PlannedAbort{.at = AbortMoment::kCommit, .status = kAbortConflict})));
@@ -180,8 +180,8 @@ TEST_CASE("A thread that has scouted and then does nothing keeps nobody's memory
     u64 words[8];
   };
   House<P> house("adaptive", {.reclaim = Reclaim::kQsbr});
-  House<P>::Thread scout(house);
-  House<P>::Thread other(house);
+  House<P>::ThreadState scout(house);
+  House<P>::ThreadState other(house);
   {
     const auto injected =
         Emulated::inject(AbortInjection::script({PlannedAbort{.at = AbortMoment::kBegin, .status = 0}}));
@@ -202,7 +202,7 @@ TEST_CASE("A thread that has scouted and then does nothing keeps nobody's memory
 
 TEST_CASE("A thread whose operations do not fit skips speculation for a while") {
   House<P> house("adaptive");
-  House<P>::Thread me(house);
+  House<P>::ThreadState me(house);
   const auto add = [](auto&) -> Attempt<int> { return 0; };
   for (int i = 0; i < 4; ++i) {
     const auto injected = Emulated::inject(AbortInjection::script(
@@ -224,7 +224,7 @@ TEST_CASE("A thread whose operations do not fit skips speculation for a while") 
 
 TEST_CASE("Operations that fit make up for those that do not") {
   House<P> house("adaptive");
-  House<P>::Thread me(house);
+  House<P>::ThreadState me(house);
   const auto add = [](auto&) -> Attempt<int> { return 0; };
   for (int i = 0; i < 10; ++i) {
     {
@@ -240,7 +240,7 @@ TEST_CASE("Operations that fit make up for those that do not") {
 
 TEST_CASE("A pool that runs dry inside adaptive's transaction is filled outside, and the operation commits") {
   House<P> house("adaptive");
-  House<P>::Thread me(house);
+  House<P>::ThreadState me(house);
   for (int i = 0; i < 32; ++i) {
     house.policy.write(me, [](auto& tx) { return make_large_nodes(tx); });
   }
@@ -251,7 +251,7 @@ TEST_CASE("A pool that runs dry inside adaptive's transaction is filled outside,
 
 TEST_CASE("The lock without speculation is one of the budgets that are tried") {
   House<P> house("adaptive");
-  House<P>::Thread me(house);
+  House<P>::ThreadState me(house);
   for (int i = 0; i < 20'000; ++i) house.policy.read(me, [](auto&) -> Attempt<int> { return 0; });
   CHECK(me.counters.direct_lock >= 64);
   CHECK(me.counters.commits > 0);

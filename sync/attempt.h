@@ -28,21 +28,21 @@ enum class Put : u8 {
 enum class Hint : u8 { kInsert, kChange };
 
 /// What came of putting a pair into an index that may have to make room first.
-enum class Placed : u8 {
+enum class PutResult : u8 {
   kNo,  ///< it is not new, and an insert changed nothing; or it is not there to be updated
   kYes,
   kNoRoom,  ///< nothing was changed: to be tried again when room has been made
 };
 
 /// What came of a step of a task.
-enum class Stepped : u8 {
+enum class StepResult : u8 {
   kOneDone,  ///< one of many things alike was done
   kChanged,  ///< what is left has been written
   kFull,     ///< the index may have no more, and that was all
 };
 
 /// What came of a step to a child with a guess.
-enum class Arrival : u8 {
+enum class GuessResult : u8 {
   kChanged,  ///< the node has changed: restart
   kOther,    ///< arrived, at a node with another tag
   kGuessed,  ///< arrived, as guessed

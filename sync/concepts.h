@@ -57,7 +57,7 @@ namespace latchlab {
 /// Which cells the fields of an index are, what its nodes carry as a latch, and its scale.
 template <class L>
 concept Layout =
-    Machine<typename L::Machine> && Cell<typename L::template Cell<u64>> && Row<typename L::template Row<u8, 16>> &&
+    Machine<typename L::Machine> && Cell<typename L::template Cell<u64>> && CellRow<typename L::template Row<u8, 16>> &&
     std::default_initializable<typename L::Latch> && std::constructible_from<typename L::Latch, u8> && requires {
       L::Bugs::kDropValidation;
       { L::kLatchFreeReaders } -> std::convertible_to<bool>;
@@ -77,14 +77,14 @@ concept Reader = std::semiregular<R> && requires(R& reader, const R& constant, N
   { constant.node() } -> std::same_as<Node*>;
   { constant.operator->() } -> std::same_as<Node*>;
   { reader.step_to(node) } -> std::same_as<bool>;
-  { reader.step_to(node, u8{}) } -> std::same_as<Arrival>;
+  { reader.step_to(node, u8{}) } -> std::same_as<GuessResult>;
   { constant.follow(p) } -> std::same_as<bool>;
 };
 
 template <class Tx, class L>
 concept Transaction = Reader<decltype(std::declval<Tx&>().enter(std::declval<AnyNode<L>*>())), AnyNode<L>> &&
                       requires(Tx& tx, AnyNode<L>* node, decltype(tx.enter(node)) reader, void* block) {
-                        { tx.enter_by(reader, node, u8{}, node->value, u64{}) } -> std::same_as<Arrival>;
+                        { tx.enter_by(reader, node, u8{}, node->value, u64{}) } -> std::same_as<GuessResult>;
                         { tx.confirm(1, tx.enter(node), tx.enter(node)) } -> std::same_as<Attempt<int>>;
                         { tx.upgrade(tx.enter(node), tx.enter(node)) } -> std::same_as<bool>;
                         // As many as turn out.
@@ -127,7 +127,7 @@ template <class Index, class Tx, class Task>
 concept Maintains =
     std::semiregular<Task> && requires(Index& index, Tx& tx, const typename Index::Key& key, const Task& task,
                                        Task& after, Pool<typename Tx::Machine>& pool) {
-      { index.maintain_in(tx, key, task, after) } -> std::same_as<Attempt<Stepped>>;  // a step; what is left then
+      { index.maintain_in(tx, key, task, after) } -> std::same_as<Attempt<StepResult>>;  // a step; what is left then
       { task.done() } -> std::same_as<bool>;          // after a step: no other follows this operation
       { after.prepare(pool) } -> std::same_as<bool>;  // for a step, outside attempts; false: memory is out
       after.one_done();                               // what kOneDone means
@@ -151,9 +151,9 @@ struct WatchOf<Index> {
   using Type = typename Index::Watch;
 };
 
-/// Whether, or Placed.
+/// Whether, or PutResult.
 template <class A>
-concept SaysWhetherPut = std::same_as<A, Attempt<bool>> || std::same_as<A, Attempt<Placed>>;
+concept SaysWhetherPut = std::same_as<A, Attempt<bool>> || std::same_as<A, Attempt<PutResult>>;
 
 /// An index as somebody writes it: bodies for a transaction, once, for every policy. What each answers is said where
 /// callers see it, in Synchronized. It may name two tasks (Maintains):
@@ -245,7 +245,7 @@ concept ThreadContext = requires(T& me) {
 template <class P>
 struct PolicyThread {
   PoolLease<typename P::Machine> pool;
-  typename P::Reclaimer::Thread reclaim;
+  typename P::Reclaimer::ThreadState reclaim;
   typename P::Counters counters;
   [[no_unique_address]] typename LearnedOf<P>::Type learned;
 };

@@ -29,11 +29,11 @@ class DirectTx {
       node_ = child;
       return true;
     }
-    [[nodiscard]] Arrival step_to(N* child, u8 guess) {
+    [[nodiscard]] GuessResult step_to(N* child, u8 guess) {
       node_ = child;
       if (child->tag() == guess) [[likely]]
-        return Arrival::kGuessed;
-      return Arrival::kOther;
+        return GuessResult::kGuessed;
+      return GuessResult::kOther;
     }
     [[nodiscard]] bool follow(const void*) const { return true; }
 
@@ -46,7 +46,7 @@ class DirectTx {
     return Reader<N>(node);
   }
   template <class N, class Cell>
-  [[nodiscard]] Arrival enter_by(Reader<N>& reader, N* node, u8 guess, const Cell&, u64) {
+  [[nodiscard]] GuessResult enter_by(Reader<N>& reader, N* node, u8 guess, const Cell&, u64) {
     return reader.step_to(node, guess);
   }
   template <class T, class... Readers>

@@ -37,7 +37,7 @@ TEST_CASE("One abort, of whatever status and wherever, and the exchange is run f
   for (const u32 status : statuses) {
     for (const auto at : {AbortMoment::kBegin, AbortMoment::kAccess, AbortMoment::kCommit}) {
       House<P> house("hle:emulated");
-      House<P>::Thread me(house);
+      House<P>::ThreadState me(house);
       Twins<P::Layout> twins;
       Watched::exchanges = 0;
       const auto injected =
@@ -89,7 +89,7 @@ TEST_CASE("Of an operation under the prefixes only its end is known") {
   using P = Hle<Heeding>;
   CHECK_FALSE(P::degraded({}));
   House<P> house("hle");
-  House<P>::Thread me(house);
+  House<P>::ThreadState me(house);
   Twins<P::Layout> twins;
   for (const bool elided : {true, true, false}) {
     Heeding::elided = elided;

@@ -52,7 +52,7 @@ constexpr u32 kAccesses = 7;
 // Whatever an abort says and wherever it comes, it costs one of the restarts; then the change is made under latches.
 void check_one_change(bool suspend, u64 restarts, u64 aborts, u32 status, AbortMoment at, u32 access) {
   House<P> house("hybrid:" + std::to_string(restarts) + (suspend ? ",suspend=1" : ""));
-  House<P>::Thread me(house);
+  House<P>::ThreadState me(house);
   Twins<P::Layout> twins;
   u64 before = 7;
   {
@@ -97,7 +97,7 @@ TEST_CASE("Every abort of a change costs one restart, and then it is made under 
 
 TEST_CASE("What reads, or finds nothing to change, begins no transaction") {
   House<P> house("hybrid");
-  House<P>::Thread me(house);
+  House<P>::ThreadState me(house);
   Twins<P::Layout> twins;
   const auto both = house.policy.read(me, [&](auto& tx) { return twins.read_in(tx); });
   CHECK(both.first == both.second);
@@ -114,7 +114,7 @@ TEST_CASE("A change leaves its versions changed and unlocked, by transaction as 
   for (const char* spec : {"hybrid:0", "hybrid:3", "hybrid:3,suspend=1"}) {
     for (const u64 aborts : {0, 4}) {
       House<P> house(spec);
-      House<P>::Thread me(house);
+      House<P>::ThreadState me(house);
       Node one, other, third;
       const u64 version = one.latch.version();
       const auto injected = Emulated::inject(AbortInjection::script(AbortInjection::Script(aborts, PlannedAbort{})));
@@ -134,7 +134,7 @@ TEST_CASE("A change leaves its versions changed and unlocked, by transaction as 
 
 TEST_CASE("A change of what is not as it was read aborts or restarts, and nothing is stored") {
   House<P> house("hybrid:3");
-  House<P>::Thread me(house);
+  House<P>::ThreadState me(house);
   Node one, other;
   u32 runs = 0;
   house.policy.write(me, [&](auto& tx) -> Attempt<bool> {
@@ -158,7 +158,7 @@ TEST_CASE("A change of what is not as it was read aborts or restarts, and nothin
 
 TEST_CASE("One latch of two moments is a restart, not a transaction") {
   House<P> house("hybrid:3");
-  House<P>::Thread me(house);
+  House<P>::ThreadState me(house);
   Node one;
   u32 runs = 0;
   house.policy.write(me, [&](auto& tx) -> Attempt<bool> {
@@ -181,7 +181,7 @@ TEST_CASE(
     "With suspend the body descends inside the transaction, and what others change beside it aborts nothing but "
     "itself") {
   House<P> house("hybrid:3,suspend=1");
-  House<P>::Thread me(house);
+  House<P>::ThreadState me(house);
   // How often the body runs where another thread changes a node between its descent and its upgrade.
   const auto change_one_while = [&](Node& one, Node& changed) {
     u32 runs = 0;
@@ -225,7 +225,7 @@ TEST_CASE(
 
 TEST_CASE("With suspend a body that does not upgrade ends its transaction, which counts apart") {
   House<P> house("hybrid:3,suspend=1");
-  House<P>::Thread me(house);
+  House<P>::ThreadState me(house);
   Twins<P::Layout> twins;
   u32 runs = 0;
   house.policy.write(me, [&](auto& tx) -> Attempt<bool> {
@@ -265,7 +265,7 @@ struct Large {
 TEST_CASE(
     "With suspend blocks are made inside: the pool is ready for most, and made so for the others after an abort") {
   House<P> house("hybrid:1,suspend=1");
-  House<P>::Thread me(house);
+  House<P>::ThreadState me(house);
   CHECK(house.policy.write(me, [](auto& tx) { return Attempt<bool>(tx.template make<Node>() != nullptr); }));
   CHECK(me.counters.arena == 0);
   CHECK(house.policy.write(me, [](auto& tx) { return Attempt<bool>(tx.template make<Large>() != nullptr); }));
@@ -285,7 +285,7 @@ struct Passing {
 
   explicit Passing(std::string_view spec) : house(spec), passer(house), beside(house) {}
   House<S> house;
-  House<S>::Thread passer, beside;
+  House<S>::ThreadState passer, beside;
   SimulatedNode top, below;
   alignas(kLineBytes) Simulated::Atomic<u64> done{0};
   u32 changed = 0;
@@ -341,7 +341,7 @@ struct Tracking : Emulated {
 TEST_CASE("Where loads cannot be suspended, the transaction begins at the upgrade, and that is told") {
   using Later = Hybrid<Tracking>;
   House<Later> house("hybrid:3,suspend=1");
-  House<Later>::Thread me(house);
+  House<Later>::ThreadState me(house);
   bool descended_inside = true;
   Twins<Later::Layout> twins;
   house.policy.write(me, [&](auto& tx) {
@@ -359,7 +359,7 @@ TEST_CASE("Where the processor has transactions, changes are made by them") {
   using Real = Hybrid<Native>;
   const auto* const spec = GENERATE("hybrid", "hybrid:3,suspend=1");
   House<Real> house(spec);
-  House<Real>::Thread me(house);
+  House<Real>::ThreadState me(house);
   Twins<Real::Layout> twins;
   constexpr u64 kChanges = 10'000;
   for (u64 i = 0; i < kChanges; ++i) house.policy.write(me, [&](auto& tx) { return twins.add_in(tx); });

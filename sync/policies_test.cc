@@ -102,7 +102,7 @@ Hammered<P> hammer(std::string_view spec, u32 writes) {
   std::vector<std::thread> threads;
   for (u32 t = 0; t < kThreads; ++t) {
     threads.emplace_back([&, t] {
-      typename House<P>::Thread me(house);
+      typename House<P>::ThreadState me(house);
       ready.fetch_add(1);
       while (ready.load() < kThreads) std::this_thread::yield();
       // Now and then for a thread that waits for this one. No hardware transaction survives that.
@@ -211,7 +211,7 @@ struct OneOfMany {
 TEST_CASE("Under seq a change anywhere makes every reader restart") {
   using P = Seq<Native>;
   House<P> house("seq");
-  typename House<P>::Thread reader(house), writer(house);
+  typename House<P>::ThreadState reader(house), writer(house);
   std::vector<OneOfMany<P::Layout>> nodes(17);
   for (u64 i = 1; i < nodes.size(); ++i) {
     bool changed = false;
@@ -243,7 +243,7 @@ template <class P>
 void check_one_writer() {
   House<P> house(P::kName);
   Twins<typename P::Layout> twins;
-  typename House<P>::Thread me(house);
+  typename House<P>::ThreadState me(house);
   for (u64 i = 0; i < 100; ++i) {
     CHECK(house.policy.write(me, [&](auto& tx) { return twins.add_in(tx); }) == i);
     CHECK(house.policy.read(me, [&](auto& tx) { return twins.read_in(tx); }).second == i + 1);
@@ -293,11 +293,11 @@ TEST_CASE("Policies that are one lock say that writers take turns, those that el
 template <class P>
 void check_readers_share() {
   House<P> house(P::kName);
-  typename House<P>::Thread outer(house);
+  typename House<P>::ThreadState outer(house);
   bool met = false;
   house.policy.read(outer, [&](auto&) -> Attempt<int> {
     std::thread([&] {
-      typename House<P>::Thread inner(house);
+      typename House<P>::ThreadState inner(house);
       house.policy.read(inner, [&](auto&) -> Attempt<int> {
         met = true;
         return 0;
@@ -312,13 +312,13 @@ void check_readers_share() {
 template <class P, class Hold, class Enter>
 bool comes_in_beside(Hold&& hold, Enter&& enter) {
   House<P> house(P::kName);
-  typename House<P>::Thread outer(house);
+  typename House<P>::ThreadState outer(house);
   std::atomic<bool> inside{false}, tried{false};
   bool seen = false;
   std::thread other;
   hold(house.policy, outer, [&](auto&) -> Attempt<int> {
     other = std::thread([&] {
-      typename House<P>::Thread me(house);
+      typename House<P>::ThreadState me(house);
       tried = true;
       enter(house.policy, me, [&](auto&) -> Attempt<int> {
         inside = true;
@@ -384,7 +384,7 @@ void check_writer_gets_in() {
   std::vector<std::thread> readers;
   for (u32 r = 0; r < 2; ++r) {
     readers.emplace_back([&, r] {
-      typename House<P>::Thread me(house);
+      typename House<P>::ThreadState me(house);
       while (!written) {
         house.policy.read(me, [&](auto&) -> Attempt<int> {
           const u32 theirs = entered[1 - r];
@@ -397,7 +397,7 @@ void check_writer_gets_in() {
     });
   }
   while (entered[0] < 3 || entered[1] < 3) std::this_thread::yield();
-  typename House<P>::Thread me(house);
+  typename House<P>::ThreadState me(house);
   house.policy.write(me, [&](auto&) -> Attempt<int> { return 0; });
   written = true;
   for (std::thread& reader : readers) reader.join();
@@ -421,7 +421,7 @@ void check_out_of_memory() {
   MemoryConfig config;
   config.fail = &plan;
   House<P> house(P::kName, config);
-  typename House<P>::Thread me(house);
+  typename House<P>::ThreadState me(house);
   const auto make = [](auto& tx) -> Attempt<bool> {
     if (tx.template make<Block>() == nullptr) return kNoMemory;
     return true;
@@ -431,7 +431,7 @@ void check_out_of_memory() {
   plan.disarm();
   // The lock is free again, and the thread goes on.
   std::thread([&] {
-    typename House<P>::Thread other(house);
+    typename House<P>::ThreadState other(house);
     house.policy.read(other, [](auto&) -> Attempt<int> { return 0; });
   }).join();
   CHECK(house.memory.bytes().live == 0);
@@ -465,7 +465,7 @@ template <class P>
 void check_retired_is_freed() {
   INFO(P::kName);
   House<P> house(P::kName);
-  typename House<P>::Thread me(house);
+  typename House<P>::ThreadState me(house);
   Block* block = nullptr;
   house.policy.write(me, [&](auto& tx) -> Attempt<int> {
     block = tx.template make<Block>();
@@ -491,7 +491,7 @@ template <class P>
 void check_restarts() {
   INFO(P::kName);
   House<P> house(P::kName);
-  typename House<P>::Thread me(house);
+  typename House<P>::ThreadState me(house);
   int runs = 0;
   const auto body = [&](auto& tx) -> Attempt<int> {
     if (tx.template make<Block>() == nullptr) return kNoMemory;
@@ -514,7 +514,7 @@ TEST_CASE("A restarted optimistic operation gives back what it made and counts")
 
 TEST_CASE("A body that restarts under a coarse policy is a mistake, and says so") {
   House<Spin<Native>> house("spin");
-  House<Spin<Native>>::Thread me(house);
+  House<Spin<Native>>::ThreadState me(house);
   CHECK_THROWS_AS(house.policy.write(me, [](auto&) -> Attempt<int> { return kRestart; }), std::logic_error);
 }
 
@@ -537,7 +537,7 @@ TEST_CASE("oneTBB's elided locks say why they run on their locks, and count what
 
   constexpr u64 kOperations = 10000;
   House<TbbSpec<Native>> house("tbb-spec");
-  House<TbbSpec<Native>>::Thread me(house);
+  House<TbbSpec<Native>>::ThreadState me(house);
   Twins<TbbSpec<Native>::Layout> twins;
   for (u64 i = 0; i < kOperations; ++i) house.policy.write(me, [&](auto& tx) { return twins.add_in(tx); });
   CHECK(twins.now().second == kOperations);

@@ -22,11 +22,11 @@ struct House {
   explicit House(std::string_view spec, const MemoryConfig& config = {})
       : policy(P::Options::parse(Spec::parse(spec))), memory(config), reclaimer(memory) {}
 
-  struct Thread {
-    explicit Thread(House& house) : pool(house.memory), reclaim(house.reclaimer, *pool) {}
+  struct ThreadState {
+    explicit ThreadState(House& house) : pool(house.memory), reclaim(house.reclaimer, *pool) {}
     PoolLease<M> pool;
     typename P::Counters counters;
-    typename P::Reclaimer::Thread reclaim;
+    typename P::Reclaimer::ThreadState reclaim;
     [[no_unique_address]] typename LearnedOf<P>::Type learned;
   };
 
@@ -135,7 +135,7 @@ template <class P>
 Beside<typename P::Counters> run_beside_a_held_lock(std::string_view spec) {
   House<P> house(spec);
   Twins<typename P::Layout> twins;
-  typename House<P>::Thread holder(house);
+  typename House<P>::ThreadState holder(house);
   Beside<typename P::Counters> result;
   std::atomic<bool> done{false};
   Watched::waits = Watched::exchanges = 0;
@@ -145,7 +145,7 @@ Beside<typename P::Counters> run_beside_a_held_lock(std::string_view spec) {
     const auto injected = Emulated::inject(AbortInjection::script(conflicts));
     house.policy.write(holder, [&](auto& tx) {
       other = std::thread([&] {
-        typename House<P>::Thread me(house);
+        typename House<P>::ThreadState me(house);
         house.policy.write(me, [&](auto& tx2) { return twins.add_in(tx2); });
         result.counters = me.counters;
         done = true;

@@ -27,7 +27,7 @@ struct Crew {
     for (u32 i = 0; i < kFibers; ++i) threads.emplace_back(house);
   }
   House<P> house;
-  std::deque<typename House<P>::Thread> threads;
+  std::deque<typename House<P>::ThreadState> threads;
 };
 
 inline constexpr std::string_view kHalf = "a reader saw half an operation", kLost = "an operation was lost";

@@ -127,7 +127,7 @@ std::string spec_of(const RtmOptions& options) {
 void check_one_operation(const RtmOptions& options, const std::vector<u32>& statuses, AbortMoment at, u32 access) {
   using P = Rtm<Emulated>;
   House<P> house(spec_of(options));
-  House<P>::Thread me(house);
+  House<P>::ThreadState me(house);
   Twins<P::Layout> twins;
   AbortInjection::Script script;
   for (const u32 status : statuses) {
@@ -229,7 +229,7 @@ TEST_CASE("Seeded: a counter updated inside the transaction contradicts the othe
   const testing::Seeded bug(testing::BugsOnRequest::kCountInside);
   using P = Rtm<Emulated, testing::BugsOnRequest>;
   House<P> house("rtm");
-  House<P>::Thread me(house);
+  House<P>::ThreadState me(house);
   const auto add = [](auto&) -> Attempt<int> { return 1; };
   house.policy.write(me, add);
   CHECK(me.counters.inconsistency() == "");
@@ -241,7 +241,7 @@ TEST_CASE("Seeded: a counter updated inside the transaction contradicts the othe
 TEST_CASE("A pool that runs dry inside a transaction is filled outside, and the operation commits") {
   using P = Rtm<Emulated>;
   House<P> house("rtm:20");
-  House<P>::Thread me(house);
+  House<P>::ThreadState me(house);
   for (int i = 0; i < 64; ++i) {
     house.policy.write(me, [](auto& tx) { return make_large_nodes(tx); });
   }
@@ -270,7 +270,7 @@ TEST_CASE("Each try is preceded by a top-up, and a dry pool by more each time") 
 TEST_CASE("What an aborted attempt made and retired is forgotten") {
   using P = Rtm<Emulated>;
   House<P> house("rtm:20");
-  House<P>::Thread me(house);
+  House<P>::ThreadState me(house);
   Large* kept = nullptr;
   house.policy.write(me, [&](auto& tx) -> Attempt<int> {
     kept = tx.template make<Large>();
@@ -291,7 +291,7 @@ TEST_CASE("Where transactions work they are used and elsewhere the policy says w
   using P = Rtm<Native>;
   constexpr u64 kOperations = 10000;
   House<P> house("rtm:20");
-  House<P>::Thread me(house);
+  House<P>::ThreadState me(house);
   Twins<P::Layout> twins;
   for (u64 i = 0; i < kOperations; ++i) house.policy.write(me, [&](auto& tx) { return twins.add_in(tx); });
   CHECK(twins.now().second == kOperations);

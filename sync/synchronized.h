@@ -7,7 +7,7 @@
 //     index.insert(me, 7, 42);
 //     std::optional<u64> value = index.find(me, 7);
 //
-// Any thread may call any operation with its own Thread at any time, as far as the policy allows (`none`: one that
+// Any thread may call any operation with its own ThreadState at any time, as far as the policy allows (`none`: one that
 // writes, or any number that read, if the index does not learn from it). Nothing that a caller gets points into the
 // index. When memory is out, insert, upsert and erase throw std::bad_alloc and have changed nothing; IndexFull where an
 // index that may not grow has no room. An erase needs memory to record what it unlinks while others may read it: it
@@ -60,9 +60,9 @@ class Synchronized {
       "says kNeedsExclusion");
 
   /// What one thread brings: memory, its place in the reclaimer, what it has counted and learned.
-  class Thread {
+  class ThreadState {
    public:
-    explicit Thread(Synchronized& index) : pool(index.memory_), reclaim(index.reclaimer_, *pool) {}
+    explicit ThreadState(Synchronized& index) : pool(index.memory_), reclaim(index.reclaimer_, *pool) {}
 
     /// `run(me)`, where `me` is this thread to `find`, and what must be asked before every operation is answered: for
     /// loops that look up much.
@@ -74,7 +74,7 @@ class Synchronized {
     }
 
     PoolLease<Machine> pool;
-    typename Policy::Reclaimer::Thread reclaim;
+    typename Policy::Reclaimer::ThreadState reclaim;
     Counters counters;
     [[no_unique_address]] Learned learned;
     [[no_unique_address]] typename WatchOf<Body>::Type watch;
@@ -86,7 +86,7 @@ class Synchronized {
       Reclaim reclaim;
       Counters& counters;
       Learned& learned;
-      Thread& thread;
+      ThreadState& thread;
     };
   };
 
@@ -107,16 +107,16 @@ class Synchronized {
   }
 
   /// For the calling thread. Takes a mutex. Throws std::bad_alloc.
-  Thread join() { return Thread(*this); }
+  ThreadState join() { return ThreadState(*this); }
 
   /// The thread does not operate for a while. Without this, what others unlink may have to wait for it
   /// (--reclaim=qsbr), and a policy that learns what operations cost takes the time for theirs (adaptive).
-  void idle(Thread& me) const {
+  void idle(ThreadState& me) const {
     me.reclaim.idle();
     if constexpr (requires { policy_.idle(me); }) policy_.idle(me);
   }
 
-  /// The value of the key; nothing if it is not there. `me`: a Thread, or one that has decided.
+  /// The value of the key; nothing if it is not there. `me`: a ThreadState, or one that has decided.
   template <ThreadContext<Policy> Me>
   std::optional<u64> find(Me& me, Raw raw) const {
     const typename Key::Spelling spelling(raw);
@@ -124,14 +124,14 @@ class Synchronized {
     const auto found = policy_.read(
         me, [this, key = spelling.key()](auto& tx) __attribute__((always_inline)) { return index_.find_in(tx, key); });
     if constexpr (kLearns) {
-      Thread& thread = thread_of(me);
+      ThreadState& thread = thread_of(me);
       if (thread.watch.lookups(1) != 0) [[unlikely]]
         watch(thread, spelling.key());
     }
     return found;
   }
   /// Nodes that find visits.
-  u64 visits(Thread& me, Raw raw) const
+  u64 visits(ThreadState& me, Raw raw) const
     requires CountsVisits<Body, typename Policy::Tx>
   {
     const typename Key::Spelling spelling(raw);
@@ -154,7 +154,7 @@ class Synchronized {
   /// changed[i] becomes what update says of keys[i] and values[i], in turn, each for itself. Up to kMostInAttempt keys
   /// are one attempt of the policy, if it excludes everybody else. As many `values` and `changed` as keys, in the
   /// caller's storage.
-  [[gnu::noinline]] void update_batch(Thread& me, std::span<const Raw> keys, std::span<const u64> values,
+  [[gnu::noinline]] void update_batch(ThreadState& me, std::span<const Raw> keys, std::span<const u64> values,
                                       std::span<bool> changed, BatchOrder order = BatchOrder::kSideBySide) {
     in_groups(me, keys, order, Hint::kChange, [&](std::size_t first, std::size_t count) {
       if constexpr (kUpdatesAtOnce) {
@@ -168,27 +168,27 @@ class Synchronized {
   /// inserted[i] becomes what insert says of keys[i] and values[i], in turn, each an attempt for itself. Where it
   /// throws, what was done is done: `inserted` of the others is as it was. Asking for the lines beforehand is one more
   /// operation of the policy, and it counts it.
-  [[gnu::noinline]] void insert_batch(Thread& me, std::span<const Raw> keys, std::span<const u64> values,
+  [[gnu::noinline]] void insert_batch(ThreadState& me, std::span<const Raw> keys, std::span<const u64> values,
                                       std::span<bool> inserted, BatchOrder order = BatchOrder::kSideBySide) {
     in_groups(me, keys, order, Hint::kInsert, [&](std::size_t first, std::size_t count) {
       for (std::size_t i = first; i < first + count; ++i) inserted[i] = insert(me, keys[i], values[i]);
     });
   }
   /// erased[i] becomes what erase says of keys[i]; all else as insert_batch.
-  [[gnu::noinline]] void erase_batch(Thread& me, std::span<const Raw> keys, std::span<bool> erased,
+  [[gnu::noinline]] void erase_batch(ThreadState& me, std::span<const Raw> keys, std::span<bool> erased,
                                      BatchOrder order = BatchOrder::kSideBySide) {
     in_groups(me, keys, order, Hint::kChange, [&](std::size_t first, std::size_t count) {
       for (std::size_t i = first; i < first + count; ++i) erased[i] = erase(me, keys[i]);
     });
   }
   /// Whether the key was absent; its value is left alone if it was not.
-  bool insert(Thread& me, Raw raw, u64 value) { return put(me, raw, value, Put::kInsert); }
+  bool insert(ThreadState& me, Raw raw, u64 value) { return put(me, raw, value, Put::kInsert); }
   /// Whether the key was there.
-  bool update(Thread& me, Raw raw, u64 value) { return put(me, raw, value, Put::kUpdate); }
+  bool update(ThreadState& me, Raw raw, u64 value) { return put(me, raw, value, Put::kUpdate); }
   /// Whether the key was absent; it has the value now either way.
-  bool upsert(Thread& me, Raw raw, u64 value) { return put(me, raw, value, Put::kUpsert); }
+  bool upsert(ThreadState& me, Raw raw, u64 value) { return put(me, raw, value, Put::kUpsert); }
   /// Whether the key was there.
-  bool erase(Thread& me, Raw raw) {
+  bool erase(ThreadState& me, Raw raw) {
     if constexpr (kLearns) me.watch.pass(1);
     const typename Key::Spelling spelling(raw);
     reserve(me);
@@ -201,14 +201,14 @@ class Synchronized {
   /// O(pairs), and O(depth) for each batch of them (64, if nothing changes meanwhile).
   template <class Visit>
     requires(kOrdered)
-  std::size_t scan(Thread& me, Raw from, std::size_t limit, Visit&& visit) const {
+  std::size_t scan(ThreadState& me, Raw from, std::size_t limit, Visit&& visit) const {
     const typename Key::Spelling spelling(from);
     return scan_from(me, spelling.key(), limit, visit);
   }
 
   /// Every pair, in order if there is one; only while nobody changes the index.
   template <class Visit>
-  void for_each(Thread& me, Visit&& visit) const {
+  void for_each(ThreadState& me, Visit&& visit) const {
     if constexpr (kOrdered) {
       scan_from(me, Body::first_key(), ~std::size_t{0}, visit);
     } else {
@@ -265,7 +265,7 @@ class Synchronized {
     const std::span<const Key> keys = spelled.keys();
     find_spelled(me, keys, found, order);
     if constexpr (kLearns) {
-      Thread& thread = thread_of(me);
+      ThreadState& thread = thread_of(me);
       const auto seen = keys.last(thread.watch.lookups(keys.size()));
       for (std::size_t i = 0; i < seen.size(); ++i) {
         if (i == 0 || thread.watch.lookups(1) != 0) watch(thread, seen[i]);  // it may have seen enough
@@ -287,7 +287,7 @@ class Synchronized {
     });
   }
 
-  void update_in_one_attempt(Thread& me, std::span<const Raw> raws, std::span<const u64> values,
+  void update_in_one_attempt(ThreadState& me, std::span<const Raw> raws, std::span<const u64> values,
                              std::span<bool> changed) {
     if constexpr (kLearns) me.watch.pass(raws.size());
     const Spelled spelled(raws);
@@ -309,7 +309,7 @@ class Synchronized {
 
   /// `change(first, count)` for up to kMostInAttempt keys at a time.
   template <class Change>
-  void in_groups(Thread& me, std::span<const Raw> keys, BatchOrder order, Hint hint, const Change& change) const {
+  void in_groups(ThreadState& me, std::span<const Raw> keys, BatchOrder order, Hint hint, const Change& change) const {
     for (std::size_t first = 0; first < keys.size(); first += kMostInAttempt) {
       const std::size_t count = std::min<std::size_t>(keys.size() - first, kMostInAttempt);
       if constexpr (kHints) {
@@ -328,12 +328,12 @@ class Synchronized {
   }
 
   /// Before a body that may retire. Updates retire nothing, and never fail.
-  [[gnu::always_inline]] static void reserve(Thread& me) {
+  [[gnu::always_inline]] static void reserve(ThreadState& me) {
     if (!me.reclaim.reserve()) [[unlikely]]
       throw std::bad_alloc();
   }
 
-  bool put(Thread& me, Raw raw, u64 value, Put how) {
+  bool put(ThreadState& me, Raw raw, u64 value, Put how) {
     if constexpr (kLearns) me.watch.pass(1);
     const typename Key::Spelling spelling(raw);
     const Key key = spelling.key();
@@ -344,8 +344,8 @@ class Synchronized {
       return policy_.write(me, [this, key, value, how](auto& tx) { return index_.put_in(tx, key, value, how); });
     };
     auto placed = once();
-    if constexpr (std::same_as<decltype(placed), Placed>) {
-      for (; placed == Placed::kNoRoom; placed = once()) {
+    if constexpr (std::same_as<decltype(placed), PutResult>) {
+      for (; placed == PutResult::kNoRoom; placed = once()) {
         switch (maintain(me, key, Body::Growth::for_room())) {
           case Maintained::kDone: break;
           case Maintained::kFull: throw IndexFull();
@@ -363,16 +363,16 @@ class Synchronized {
     return changed;
   }
   static bool was_put(bool put) { return put; }
-  static bool was_put(Placed placed) { return placed == Placed::kYes; }
+  static bool was_put(PutResult placed) { return placed == PutResult::kYes; }
 
-  static Thread& thread_of(Thread& me) { return me; }
+  static ThreadState& thread_of(ThreadState& me) { return me; }
   template <class Me>
-  static Thread& thread_of(Me& me) {
+  static ThreadState& thread_of(Me& me) {
     return me.thread;
   }
 
   /// After a lookup of the key that the thread's watch follows. Without memory it learns nothing from it.
-  [[gnu::noinline]] void watch(Thread& me, const Key& key) const {
+  [[gnu::noinline]] void watch(ThreadState& me, const Key& key) const {
     try {
       if (maintain(me, key, me.watch) == Maintained::kDone) return;
     } catch (const std::bad_alloc&) {  // in a step
@@ -384,7 +384,7 @@ class Synchronized {
 
   /// The steps of a task that follows an operation of the key: one at least.
   template <class Task>
-  [[nodiscard, gnu::noinline]] Maintained maintain(Thread& me, const Key& key, Task&& task) const {
+  [[nodiscard, gnu::noinline]] Maintained maintain(ThreadState& me, const Key& key, Task&& task) const {
     struct Release {
       ~Release() { task.release(pool); }
       std::remove_reference_t<Task>& task;
@@ -394,10 +394,10 @@ class Synchronized {
     do {
       if (!task.prepare(*me.pool) || !me.reclaim.reserve()) return Maintained::kMemoryOut;
       const auto step = [&](auto& tx) { return index_.maintain_in(tx, key, std::as_const(task), after); };
-      const Stepped stepped = policy_.write(me, step);
-      if (stepped == Stepped::kFull) [[unlikely]]
+      const StepResult stepped = policy_.write(me, step);
+      if (stepped == StepResult::kFull) [[unlikely]]
         return Maintained::kFull;
-      if (stepped == Stepped::kOneDone) {
+      if (stepped == StepResult::kOneDone) {
         task.one_done();
       } else {
         task = after;
@@ -408,7 +408,7 @@ class Synchronized {
 
   /// The next pairs, up to `most`, in a batch that has room for one at least. Apart from what visits them, so that it
   /// is compiled once.
-  [[gnu::noinline]] void gather(Thread& me, const Key& from, bool after, std::size_t most, auto& batch) const {
+  [[gnu::noinline]] void gather(ThreadState& me, const Key& from, bool after, std::size_t most, auto& batch) const {
     do {
       if (batch.too_small()) batch.enlarge();
       policy_.read(me, [&](auto& tx) { return index_.gather_in(tx, from, after, most, batch); });
@@ -416,7 +416,7 @@ class Synchronized {
   }
 
   template <class Visit>
-  std::size_t scan_from(Thread& me, Key from, std::size_t limit, Visit&& visit) const {
+  std::size_t scan_from(ThreadState& me, Key from, std::size_t limit, Visit&& visit) const {
     typename Body::Batch batch(limit);
     std::size_t seen = 0;
     for (bool after = false; seen < limit; after = true) {

@@ -51,7 +51,7 @@ class VersionedTx {
     }
     /// The same for a child that is guessed to have this tag: then it takes no second branch to see that it is
     /// unlocked.
-    [[nodiscard]] Arrival step_to(N* child, u8 guess) {
+    [[nodiscard]] GuessResult step_to(N* child, u8 guess) {
       return arrive(child, guess, [this] { return unchanged(); });
     }
     /// Proves a pointer, read from this node, to something without a latch of its own, which this node guards.
@@ -68,21 +68,21 @@ class VersionedTx {
     /// The version first, then the proof that the child was linked when it was read: the acquire of the one orders
     /// them.
     template <class Linked>
-    [[gnu::always_inline]] Arrival arrive(N* child, u8 guess, const Linked& linked) {
+    [[gnu::always_inline]] GuessResult arrive(N* child, u8 guess, const Linked& linked) {
       constexpr bool kTagged = Latches::kTagged;
       const Latch& latch = latches_.of(child);
       u64 version = latch.word();
       if (!linked()) [[unlikely]]
-        return Arrival::kChanged;
+        return GuessResult::kChanged;
       if (Latch::tag(version) != (kTagged ? guess : 0)) [[unlikely]] {  // another node, or locked: a tag is even
         version = latch.version();
         if (!linked()) [[unlikely]]
-          return Arrival::kChanged;
+          return GuessResult::kChanged;
       }
       node_ = child;
       version_ = version;
       // The node's own tag is fixed: it was written before the link that led here.
-      return (kTagged ? Latch::tag(version) : child->tag()) == guess ? Arrival::kGuessed : Arrival::kOther;
+      return (kTagged ? Latch::tag(version) : child->tag()) == guess ? GuessResult::kGuessed : GuessResult::kOther;
     }
 
     N* node_ = nullptr;
@@ -102,7 +102,8 @@ class VersionedTx {
   /// which the link alone was read. Always inlined: a descent calls it twice, which is enough for g++ to make it a
   /// function.
   template <class N, class Cell>
-  [[nodiscard, gnu::always_inline]] Arrival enter_by(Reader<N>& reader, N* node, u8 guess, const Cell& link, u64 word) {
+  [[nodiscard, gnu::always_inline]] GuessResult enter_by(Reader<N>& reader, N* node, u8 guess, const Cell& link,
+                                                         u64 word) {
     reader.latches_ = latches_;
     return reader.arrive(node, guess, [&] { return Bugs::kDropLink || link.is(word); });
   }

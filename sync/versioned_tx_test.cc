@@ -23,7 +23,7 @@ using Tx = VersionedTx<Native>;
 using Node = AnyNode<VersionedLayout<Native>>;
 constexpr u32 kMaxLocks = Tx::kMaxLocks;
 
-struct Thread {
+struct ThreadState {
   Memory<Native> memory{MemoryConfig{}};
   PoolLease<Native> pool{memory};
 };
@@ -40,7 +40,7 @@ Attempt<bool> add_to_all(AnyTx& tx, std::array<AnyNode<L>, N>& nodes) {
 }
 
 TEST_CASE("A span of readers is upgraded under every transaction") {
-  Thread me;
+  ThreadState me;
   std::array<AnyNode<CoarseLayout<Native>>, 5> plain;
   DirectTx<Native> direct(*me.pool);
   CHECK(add_to_all<CoarseLayout<Native>>(direct, plain));
@@ -58,7 +58,7 @@ TEST_CASE("A span of readers is upgraded under every transaction") {
 /// `upgrade` locks four nodes of which the third has changed: all others must be free afterwards, as they were.
 template <class Upgrade>
 void check_all_or_none(Upgrade&& upgrade) {
-  Thread me;
+  ThreadState me;
   std::array<Node, 4> nodes;
   Tx tx(*me.pool);
   std::vector<Tx::Reader<Node>> readers;
@@ -78,7 +78,7 @@ TEST_CASE("An upgrade locks all nodes or none") {
 }
 
 TEST_CASE("A node that was read at two moments is not upgraded if it has changed between them") {
-  Thread me;
+  ThreadState me;
   Node node;
   Tx tx(*me.pool);
   const auto early = tx.enter(&node);
@@ -105,19 +105,19 @@ struct Tagged {
 };
 
 TEST_CASE("A step with a guess arrives either way, and says whether the guess was right") {
-  Thread me;
+  ThreadState me;
   Tagged<CoarseLayout<Native>> plain(6), below(8);
   auto direct = DirectTx<Native>(*me.pool).enter(&plain);
-  CHECK(direct.step_to(&below, 8) == Arrival::kGuessed);
+  CHECK(direct.step_to(&below, 8) == GuessResult::kGuessed);
   CHECK(direct.node() == &below);
-  CHECK(direct.step_to(&plain, 8) == Arrival::kOther);
+  CHECK(direct.step_to(&plain, 8) == GuessResult::kOther);
   CHECK(direct.node() == &plain);
 
   Tagged<VersionedLayout<Native>> parent(6), child(8);
   Tx tx(*me.pool);
   for (const u8 guess : {u8{8}, u8{6}}) {
     auto at = tx.enter(&parent);
-    CHECK(at.step_to(&child, guess) == (guess == 8 ? Arrival::kGuessed : Arrival::kOther));
+    CHECK(at.step_to(&child, guess) == (guess == 8 ? GuessResult::kGuessed : GuessResult::kOther));
     CHECK(at.node() == &child);
     CHECK(at.follow(nullptr));
     const u64 version = child.latch.version();
@@ -131,12 +131,12 @@ TEST_CASE("A step with a guess arrives either way, and says whether the guess wa
   const u64 version = parent.latch.version();
   REQUIRE(parent.latch.try_lock(version));
   parent.latch.unlock(version);
-  CHECK(late.step_to(&child, 8) == Arrival::kChanged);
+  CHECK(late.step_to(&child, 8) == GuessResult::kChanged);
   CHECK(late.node() == &parent);
 }
 
 TEST_CASE("A reader that enters by a link is told when the link has changed, and not when its parent has") {
-  Thread me;
+  ThreadState me;
   Tagged<VersionedLayout<Native>> parent(6), child(8);
   Tx tx(*me.pool);
   Tx::Reader<Tagged<VersionedLayout<Native>>> at;
@@ -144,32 +144,32 @@ TEST_CASE("A reader that enters by a link is told when the link has changed, and
   for (const u8 guess : {u8{8}, u8{6}}) {
     const u64 version = parent.latch.version();
     REQUIRE(parent.latch.try_lock(version));
-    CHECK(tx.enter_by(at, &child, guess, link, 7) == (guess == 8 ? Arrival::kGuessed : Arrival::kOther));
+    CHECK(tx.enter_by(at, &child, guess, link, 7) == (guess == 8 ? GuessResult::kGuessed : GuessResult::kOther));
     parent.latch.unlock(version);
     CHECK(at.node() == &child);
     CHECK(at.follow(nullptr));
   }
-  CHECK(tx.enter_by(at, &child, 8, link, 9) == Arrival::kChanged);
-  CHECK(tx.enter_by(at, &child, 6, link, 9) == Arrival::kChanged);
+  CHECK(tx.enter_by(at, &child, 8, link, 9) == GuessResult::kChanged);
+  CHECK(tx.enter_by(at, &child, 6, link, 9) == GuessResult::kChanged);
 
   DirectTx<Native> direct_tx(*me.pool);
   DirectTx<Native>::Reader<Tagged<CoarseLayout<Native>>> direct;
   Tagged<CoarseLayout<Native>> plain(6);
   const CoarseLayout<Native>::Cell<u64> plain_link(7);
-  CHECK(direct_tx.enter_by(direct, &plain, 6, plain_link, 7) == Arrival::kGuessed);
-  CHECK(direct_tx.enter_by(direct, &plain, 8, plain_link, 7) == Arrival::kOther);
+  CHECK(direct_tx.enter_by(direct, &plain, 6, plain_link, 7) == GuessResult::kGuessed);
+  CHECK(direct_tx.enter_by(direct, &plain, 8, plain_link, 7) == GuessResult::kOther);
   CHECK(direct.node() == &plain);
 }
 
 TEST_CASE("A step with a guess waits for a child that is locked, and still knows its tag") {
-  Thread me;
+  ThreadState me;
   Tagged<VersionedLayout<Native>> parent(6), child(8);
   const u64 version = child.latch.version();
   REQUIRE(child.latch.try_lock(version));
   Tx tx(*me.pool);
   auto at = tx.enter(&parent);
   std::thread other([&] { child.latch.unlock(version); });  // at once or while we wait
-  CHECK(at.step_to(&child, 8) == Arrival::kGuessed);
+  CHECK(at.step_to(&child, 8) == GuessResult::kGuessed);
   other.join();
   CHECK(at.follow(nullptr));
 }
@@ -177,7 +177,7 @@ TEST_CASE("A step with a guess waits for a child that is locked, and still knows
 TEST_CASE("Nodes that share a stripe are stepped between and locked once, and change for each other") {
   using StripedTx = VersionedTx<Native, NoBugs, LatchInStripe<Native>>;
   using Striped = Tagged<UnlatchedLayout<Native>>;
-  Thread me;
+  ThreadState me;
   const Stripes<Native> one(1);
   Striped parent(6), child(8), stranger(8);
   VersionLatch<Native>& latch = one.of(&parent);
@@ -185,8 +185,8 @@ TEST_CASE("Nodes that share a stripe are stepped between and locked once, and ch
   StripedTx tx(*me.pool, LatchInStripe<Native>(one));
 
   auto before = tx.enter(&parent), at = before;
-  CHECK(at.step_to(&child, 8) == Arrival::kGuessed);
-  CHECK(at.step_to(&parent, 8) == Arrival::kOther);
+  CHECK(at.step_to(&child, 8) == GuessResult::kGuessed);
+  CHECK(at.step_to(&parent, 8) == GuessResult::kOther);
   REQUIRE(at.step_to(&child));
   CHECK(at.node() == &child);
   CHECK(tx.upgrade(before, at));
@@ -196,14 +196,14 @@ TEST_CASE("Nodes that share a stripe are stepped between and locked once, and ch
 
   auto late = tx.enter(&parent);
   CHECK_FALSE(before.step_to(&child));
-  CHECK(before.step_to(&stranger, 8) == Arrival::kChanged);
+  CHECK(before.step_to(&stranger, 8) == GuessResult::kChanged);
   CHECK_FALSE(tx.upgrade(late, at));  // one latch, of two moments
   CHECK(latch.version() == 256);      // and free again
   CHECK(late.follow(nullptr));
   UnlatchedLayout<Native>::Cell<u64> link(7);
   StripedTx::Reader<Striped> reader;  // of nothing, and of no table yet
-  CHECK(tx.enter_by(reader, &child, 8, link, 7) == Arrival::kGuessed);
-  CHECK(tx.enter_by(reader, &child, 8, link, 9) == Arrival::kChanged);
+  CHECK(tx.enter_by(reader, &child, 8, link, 7) == GuessResult::kGuessed);
+  CHECK(tx.enter_by(reader, &child, 8, link, 9) == GuessResult::kChanged);
 }
 
 TEST_CASE("Stripes: every address has one of them, and neighbours scatter") {
@@ -217,7 +217,7 @@ TEST_CASE("Stripes: every address has one of them, and neighbours scatter") {
 
 TEST_CASE("An attempt that locks more nodes than a transaction can hold says which constant to raise") {
   const auto lock = [](u32 count) {
-    Thread me;
+    ThreadState me;
     std::array<Node, kMaxLocks + 1> nodes;
     Tx tx(*me.pool);
     std::vector<Tx::Reader<Node>> readers;

@@ -123,7 +123,7 @@ std::string take_isa(Plan& plan, const Registry& registry) {
   Config& config = plan.config;
   if (config.isa.empty()) return "";
   const auto pair = std::ranges::find(registry.pairs(), config.index.name, &Pair::index);
-  if (std::ranges::find(pair->index_options, "isa", &OptionAbout::key) == pair->index_options.end()) {
+  if (std::ranges::find(pair->index_options, "isa", &OptionInfo::key) == pair->index_options.end()) {
     return fmt::format("--isa: it does not reach {}, which has no kernels to choose from", config.index.name);
   }
   const auto is_isa = [](const auto& option) { return option.first == "isa"; };
@@ -189,7 +189,7 @@ Spec index_meant(Spec index, const Registry& registry) {
   });
   if (member == registry.pairs().end()) return index;
   for (const auto& [key, value] : index.options) {
-    if (std::ranges::count(member->index_options, key, &OptionAbout::key) != 0) continue;
+    if (std::ranges::count(member->index_options, key, &OptionInfo::key) != 0) continue;
     throw InputError(fmt::format("--index: '{}' is {}, by its option {}, and that has no option {}", index.str(),
                                  member->index, member->meant_by.option, key));
   }

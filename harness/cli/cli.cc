@@ -56,7 +56,7 @@ std::string check_out(const std::optional<std::string>& folder) {
 }
 
 /// A list without braces is one wrong value: says what was meant.
-void apply(const OptionRow& option, Config& config, const std::string& value) {
+void apply(const OptionEntry& option, Config& config, const std::string& value) {
   try {
     option.apply(config, value);
   } catch (const InputError& error) {
@@ -74,7 +74,7 @@ u64 memory_of(const Topology& topology, u64 otherwise) {
 
 /// The same for values of an option that mean the same: 1K and 1000, rtm and rtm:20. What other options say is left
 /// out, since it may keep this one from a point.
-std::string meaning_of(const OptionRow& option, const std::string& value, const Registry& registry) {
+std::string meaning_of(const OptionEntry& option, const std::string& value, const Registry& registry) {
   Plan plan;
   Config& alone = plan.config;
   apply(option, alone, value);
@@ -128,7 +128,7 @@ void check_writes_requests(const RunCommand& command, const Given& given, const 
 }  // namespace
 
 RunCommand parse_run(const std::vector<std::string>& args, const Surroundings& here) {
-  Given given = read_options(args, [](const std::string& name) -> const OptionRow& { return option_row(name); });
+  Given given = read_options(args, [](const std::string& name) -> const OptionEntry& { return option_row(name); });
   RunCommand command;
   command.json = take(given, "json").has_value();
   command.progress = parse_progress(take(given, "progress"));
@@ -165,7 +165,7 @@ RunCommand parse_run(const std::vector<std::string>& args, const Surroundings& h
   std::vector<Config> points{base};
   Given axes;
   for (const auto& [name, values] : given) {
-    const OptionRow& option = option_row(name);
+    const OptionEntry& option = option_row(name);
     const std::vector<std::string> axis = expand_axis("--" + name, values);
     if (axis.size() > kMostRuns / points.size()) {
       throw InputError(fmt::format("--{}: the product of all lists and ranges is more than {} runs", name, kMostRuns));

@@ -34,7 +34,7 @@ std::optional<std::string> take(Given& given, std::string_view name) {
 
 namespace {
 
-using Describe = std::function<const OptionRow&(const std::string& name)>;
+using Describe = std::function<const OptionEntry&(const std::string& name)>;
 
 /// Options as they come, of the command line or of one file.
 class Groups {
@@ -57,8 +57,8 @@ class Groups {
 };
 
 /// Adds the option that begins at args[i], with its value, and moves i to its last word. Returns its row.
-const OptionRow& add_option(Groups& groups, const std::vector<std::string>& args, std::size_t& i,
-                            const Describe& describe) {
+const OptionEntry& add_option(Groups& groups, const std::vector<std::string>& args, std::size_t& i,
+                              const Describe& describe) {
   const std::string& arg = args[i];
   if (!arg.starts_with("--") || arg.size() == 2) {
     throw InputError(fmt::format("'{}' is not an option: options are --name=value; see harness help", arg));
@@ -69,7 +69,7 @@ const OptionRow& add_option(Groups& groups, const std::vector<std::string>& args
     throw InputError(fmt::format("'{}' names no option: options are --name=value; see harness help", arg));
   }
   if (name == "help" && equals != std::string::npos) throw InputError("--help takes no value");
-  const OptionRow& option = describe(name);
+  const OptionEntry& option = describe(name);
   std::string value;
   if (option.metavar.empty()) {
     if (equals != std::string::npos) throw InputError(fmt::format("--{} takes no value", name));
@@ -87,7 +87,7 @@ const OptionRow& add_option(Groups& groups, const std::vector<std::string>& args
 
 /// Throws InputError for values that no run can have, as a line of a file says them: behind it nobody knows where they
 /// came from.
-void check_values(const OptionRow& option, const std::vector<std::string>& values) {
+void check_values(const OptionEntry& option, const std::vector<std::string>& values) {
   if (option.apply == nullptr) return;
   for (const std::string& value : expand_axis(fmt::format("--{}", option.name), values)) {
     Config scratch;
@@ -107,7 +107,7 @@ Given read_file(const std::string& arg, const Describe& describe) {
                 throw InputError("a file of options names no other; name both on the command line");
               Groups alone;
               std::size_t first = 0;
-              const OptionRow& option = add_option(alone, {std::string(line.text)}, first, describe);
+              const OptionEntry& option = add_option(alone, {std::string(line.text)}, first, describe);
               const auto& [name, values] = alone.given().front();
               check_values(option, values);
               groups.add(name, values.front());

@@ -26,7 +26,7 @@ using Given = std::vector<std::pair<std::string, std::vector<std::string>>>;
 /// not matter where it stands. Throws InputError for what is no option, for a value that is missing or too much, and
 /// for a file that cannot be read.
 [[nodiscard]] Given read_options(const std::vector<std::string>& args,
-                                 const std::function<const OptionRow&(const std::string& name)>& describe);
+                                 const std::function<const OptionEntry&(const std::string& name)>& describe);
 
 /// Whether one of `given` takes the place of the option `name`, given elsewhere: itself, or the other of --time and
 /// --ops.

@@ -42,8 +42,8 @@ u64 number_or_off(const std::string& text, const auto& parse) {
 
 }  // namespace
 
-const std::vector<OptionRow>& option_rows() {
-  static const std::vector<OptionRow> rows{
+const std::vector<OptionEntry>& option_rows() {
+  static const std::vector<OptionEntry> rows{
       {"index", "NAME", "art; what a file of Wiscer says", "the index, and its options: vip:60",
        [](Config& c, const std::string& v) { c.index = parse_spec("--index", v); }},
       {"isa", "NAME", "the widest there is",
@@ -151,9 +151,9 @@ const std::vector<OptionRow>& option_rows() {
   return rows;
 }
 
-const OptionRow& option_row(std::string_view name, std::vector<std::string> others) {
+const OptionEntry& option_row(std::string_view name, std::vector<std::string> others) {
   std::vector<std::string> names = std::move(others);
-  for (const OptionRow& row : option_rows()) {
+  for (const OptionEntry& row : option_rows()) {
     if (row.name == name) return row;
     if (!row.meaning.empty()) names.emplace_back(row.name);
   }
@@ -184,7 +184,7 @@ std::string help_text() {
       "  harness doctor                                    what this machine can measure\n"
       "\n"
       "Options of a run\n";
-  for (const OptionRow& row : option_rows()) {
+  for (const OptionEntry& row : option_rows()) {
     if (row.meaning.empty()) continue;
     const std::string left =
         row.metavar.empty() ? fmt::format("--{}", row.name) : fmt::format("--{}={}", row.name, row.metavar);

@@ -11,7 +11,7 @@
 
 namespace latchlab {
 
-struct OptionRow {
+struct OptionEntry {
   std::string_view name;      ///< without the dashes
   std::string_view metavar;   ///< what stands for its value in help and errors; empty for a flag
   std::string_view standard;  ///< its default, for help
@@ -20,9 +20,9 @@ struct OptionRow {
 };
 
 /// All rows, in the order of help.
-[[nodiscard]] const std::vector<OptionRow>& option_rows();
+[[nodiscard]] const std::vector<OptionEntry>& option_rows();
 
 /// Throws InputError that suggests the nearest name, also of `others`: options that the command has beside these.
-[[nodiscard]] const OptionRow& option_row(std::string_view name, std::vector<std::string> others = {});
+[[nodiscard]] const OptionEntry& option_row(std::string_view name, std::vector<std::string> others = {});
 
 }  // namespace latchlab

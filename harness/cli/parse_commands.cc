@@ -25,10 +25,10 @@ constexpr std::size_t kMostVariants = 8;  // a to h
 }  // namespace
 
 AbCommand parse_ab(const std::vector<std::string>& args, const Surroundings& surroundings) {
-  static const OptionRow kVariant{"a", kLine, "", "", nullptr};
-  static const OptionRow kReplicates{"replicates", "N", "", "", nullptr};
+  static const OptionEntry kVariant{"a", kLine, "", "", nullptr};
+  static const OptionEntry kReplicates{"replicates", "N", "", "", nullptr};
   const auto is_variant = [](const std::string& name) { return name.size() == 1 && name[0] >= 'a' && name[0] <= 'h'; };
-  Given given = read_options(args, [&](const std::string& name) -> const OptionRow& {
+  Given given = read_options(args, [&](const std::string& name) -> const OptionEntry& {
     if (is_variant(name)) return kVariant;
     if (name == "replicates") return kReplicates;
     if (name.size() == 1) throw InputError(fmt::format("--{}: variants are lettered --a to --h", name));
@@ -76,7 +76,7 @@ AbCommand parse_ab(const std::vector<std::string>& args, const Surroundings& sur
     const auto fail = [&](std::string_view why) { return InputError(fmt::format("--{}: {}", variant.name, why)); };
     try {
       Given own = read_options(split_like_shell(variant.line),
-                               [](const std::string& name) -> const OptionRow& { return option_row(name); });
+                               [](const std::string& name) -> const OptionEntry& { return option_row(name); });
       for (const char* name : {"out", "json", "progress", "reps", "fit", "topology", "block", "order", "replicate"}) {
         if (find(own, name) != nullptr) throw InputError(fmt::format("--{} belongs to no variant", name));
       }
@@ -122,7 +122,7 @@ CompareCommand parse_compare(const std::vector<std::string>& args) {
   CompareCommand command;
   std::vector<std::string> options;
   for (const std::string& arg : args) (arg.starts_with("--") ? options : command.paths).push_back(arg);
-  Given given = read_options(options, [&](const std::string& name) -> const OptionRow& {
+  Given given = read_options(options, [&](const std::string& name) -> const OptionEntry& {
     if (name == "json" || name == "seed") return option_row(name);
     throw InputError(fmt::format("compare: --{} has no meaning here; there are --json and --seed=N", name));
   });
@@ -141,9 +141,9 @@ CompareCommand parse_compare(const std::vector<std::string>& args) {
 }
 
 LimitsCommand parse_limits(const std::vector<std::string>& args, const Surroundings& surroundings) {
-  static const OptionRow kFootprint{"footprint", "BYTES", "", "", nullptr};
+  static const OptionEntry kFootprint{"footprint", "BYTES", "", "", nullptr};
   static const std::vector<std::string> kPlaces{"threads", "pin", "smt", "mem", "hugepages"};
-  Given given = read_options(args, [](const std::string& name) -> const OptionRow& {
+  Given given = read_options(args, [](const std::string& name) -> const OptionEntry& {
     if (name == kFootprint.name) return kFootprint;
     if (name == "json" || name == "progress" || std::find(kPlaces.begin(), kPlaces.end(), name) != kPlaces.end()) {
       return option_row(name);

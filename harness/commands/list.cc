@@ -21,9 +21,9 @@ std::string line(const std::string& word, const std::string& meaning) {
   return fmt::format("  {:<21} {}\n", word, meaning);
 }
 
-std::string lines(const std::vector<OptionAbout>& options) {
+std::string lines(const std::vector<OptionInfo>& options) {
   std::string text;
-  for (const OptionAbout& option : options) {
+  for (const OptionInfo& option : options) {
     text += fmt::format("    {:<19} {}\n", fmt::format("{}={}", option.key, option.standard), option.meaning);
   }
   return text;

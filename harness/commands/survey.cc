@@ -77,8 +77,8 @@ class Chases {
 
 /// In turns, as the chase of limits.h, and each thread's best of them.
 template <std::size_t... kIndices>
-std::vector<Survey::Batch> measure_batches(const LimitsPlan& plan, const LineBuffer& buffer,
-                                           std::index_sequence<kIndices...>) {
+std::vector<Survey::BatchCost> measure_batches(const LimitsPlan& plan, const LineBuffer& buffer,
+                                               std::index_sequence<kIndices...>) {
   const auto threads = static_cast<u32>(plan.cpus.size());
   std::vector<std::array<double, sizeof...(kIndices)>> of_threads(threads);
   on_seats(plan, [&](u32 t, Barrier& barrier) {
@@ -91,7 +91,7 @@ std::vector<Survey::Batch> measure_batches(const LimitsPlan& plan, const LineBuf
     };
     for (u64 i = 0; i < plan.turns(); ++i) (turn(best[kIndices], std::get<kIndices>(chases)), ...);
   });
-  std::vector<Survey::Batch> batches{Survey::Batch{.lines = kBatches[kIndices], .ns = 0}...};
+  std::vector<Survey::BatchCost> batches{Survey::BatchCost{.lines = kBatches[kIndices], .ns = 0}...};
   for (const auto& best : of_threads) ((batches[kIndices].ns += best[kIndices] / threads), ...);
   return batches;
 }
@@ -151,9 +151,9 @@ struct CompareAndSwap {
     while (!number.compare_exchange_weak(seen, seen + 1, kRelaxed)) {}
   }
 };
-template <class Lock>
+template <class LockCost>
 struct Locked {
-  alignas(kFalseSharingBytes) Lock lock;
+  alignas(kFalseSharingBytes) LockCost lock;
   u64 number = 0;
   void add() {
     const std::lock_guard guard(lock);
@@ -195,7 +195,7 @@ double contended_ns(const LimitsPlan& plan) {
 }
 
 template <class Way>
-Survey::Lock measure_lock(const LimitsPlan& plan, const char* name) {
+Survey::LockCost measure_lock(const LimitsPlan& plan, const char* name) {
   return {.name = name,
           .alone_ns = alone_ns<Way>(plan),
           .contended_ns = plan.cpus.size() > 1 ? OrReason<double>(contended_ns<Way>(plan))
@@ -204,7 +204,7 @@ Survey::Lock measure_lock(const LimitsPlan& plan, const char* name) {
 
 void leave_out(Survey& survey, const std::string& why) {
   survey.limits = no_limits(why);
-  survey.batches = OrReason<std::vector<Survey::Batch>>::missing(why);
+  survey.batches = OrReason<std::vector<Survey::BatchCost>>::missing(why);
   for (auto* value : {&survey.read_gb, &survey.write_gb, &survey.operation_ns}) *value = OrReason<double>::missing(why);
   survey.locks.clear();
 }
@@ -223,9 +223,9 @@ void measure_lines(Survey& survey, const LimitsPlan& plan, Progress& progress) {
 
 }  // namespace
 
-const Survey::Batch& Survey::best_batch() const {
+const Survey::BatchCost& Survey::best_batch() const {
   return *std::min_element(batches->begin(), batches->end(),
-                           [](const Batch& a, const Batch& b) { return a.ns < b.ns; });
+                           [](const BatchCost& a, const BatchCost& b) { return a.ns < b.ns; });
 }
 
 Survey survey_limits(const Config& config, const LimitsPlan& plan, const Topology& topology, Progress& progress) {

@@ -31,33 +31,33 @@ struct Survey {
   MachineInfo machine;
   Limits limits;
 
-  struct Batch {
+  struct BatchCost {
     u32 lines = 0;
     double ns = 0;
   };
-  OrReason<std::vector<Batch>> batches;
+  OrReason<std::vector<BatchCost>> batches;
   OrReason<double> read_gb;
   OrReason<double> write_gb;
   OrReason<double> operation_ns;
 
-  struct Lock {
+  struct LockCost {
     std::string name;
     OrReason<double> alone_ns;
     OrReason<double> contended_ns;
   };
-  std::vector<Lock> locks;
+  std::vector<LockCost> locks;
   std::vector<std::string> notes;  ///< on how far it may be believed, from its measurements
 
   /// The one at which a line costs least. `batches` must be there.
-  [[nodiscard]] const Batch& best_batch() const;
+  [[nodiscard]] const BatchCost& best_batch() const;
   /// `notes`, and that the number which it has twice, of one chase, is not the same.
   [[nodiscard]] std::vector<std::string> all_notes() const;
 };
-void describe(Like<Survey::Batch> auto& b, auto& field) {
+void describe(Like<Survey::BatchCost> auto& b, auto& field) {
   field("lines", b.lines, "in flight, of each thread", kOneOrMore);
   field("ns", b.ns, "a line", kAboveZero);
 }
-void describe(Like<Survey::Lock> auto& l, auto& field) {
+void describe(Like<Survey::LockCost> auto& l, auto& field) {
   field.one_of("name", l.name, std::array{"fetch_add", "compare_and_swap", "spin", "mutex"});
   field("alone_ns", l.alone_ns, "each thread its own", kAboveZero);
   field("contended_ns", l.contended_ns, "all the same one: from one increment to the next, whoever's it is",

@@ -22,7 +22,7 @@ class Lines {
   struct Body {
     static constexpr bool kKeeps = false;  // the trial has nothing to check, and no limits to measure beside it
   };
-  struct Thread {};
+  struct ThreadState {};
 
   /// `index.arg`: how many lines.
   Lines(const Spec&, const MemoryConfig& memory, const Spec& index)
@@ -31,12 +31,12 @@ class Lines {
   Lines(const Spec& sync, const MemoryConfig& memory)
       : Lines(sync, memory, Spec{.name = "lines", .arg = "1", .options = {}}) {}
 
-  Thread join() { return {}; }
-  std::optional<u64> find(Thread&, u64 key) {
+  ThreadState join() { return {}; }
+  std::optional<u64> find(ThreadState&, u64 key) {
     const Line& line = buffer_.lines()[key];
     return line.rest[0] != 0 ? std::optional(line.next) : std::nullopt;
   }
-  bool insert(Thread&, u64 key, u64 value) {
+  bool insert(ThreadState&, u64 key, u64 value) {
     Line& line = buffer_.lines()[key];
     if (line.rest[0] != 0) return false;
     line.next = value;
@@ -44,10 +44,10 @@ class Lines {
     return true;
   }
   // The trial below looks up only.
-  bool update(Thread&, u64, u64) { return false; }
-  bool upsert(Thread&, u64, u64) { return false; }
-  bool erase(Thread&, u64) { return false; }
-  void for_each(Thread&, auto&& visit) {
+  bool update(ThreadState&, u64, u64) { return false; }
+  bool upsert(ThreadState&, u64, u64) { return false; }
+  bool erase(ThreadState&, u64) { return false; }
+  void for_each(ThreadState&, auto&& visit) {
     for (u64 key = 0; key < buffer_.size(); ++key) {
       if (buffer_.lines()[key].rest[0] != 0) visit(key, buffer_.lines()[key].next);
     }

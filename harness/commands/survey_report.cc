@@ -26,20 +26,21 @@ std::string gigahertz(const OrReason<double>& cycle_ns) {
 
 std::string batches_text(const Survey& survey) {
   if (!survey.batches) return line("best batch", OrReason<double>::missing(survey.batches.reason), "", "");
-  const Survey::Batch& best = survey.best_batch();
+  const Survey::BatchCost& best = survey.best_batch();
   std::vector<std::string> all;
-  for (const Survey::Batch& batch : *survey.batches) all.push_back(fmt::format("{}: {:.3g}", batch.lines, batch.ns));
+  for (const Survey::BatchCost& batch : *survey.batches)
+    all.push_back(fmt::format("{}: {:.3g}", batch.lines, batch.ns));
   return line("best batch", best.ns, "ns", fmt::format("a line, {} chases side by side", best.lines)) +
          fmt::format("  by their number: {}\n", fmt::join(all, "  "));
 }
 
-std::string locks_text(const std::vector<Survey::Lock>& locks) {
+std::string locks_text(const std::vector<Survey::LockCost>& locks) {
   if (locks.empty()) return "";
   const auto ns = [](const OrReason<double>& value) {
     return value ? fmt::format("{:.2f} ns", *value) : std::string("-");
   };
   std::string text = fmt::format("\n{:<17} {:>9}     {:>12}   one increment\n", "", "alone", "contended");
-  for (const Survey::Lock& lock : locks) {
+  for (const Survey::LockCost& lock : locks) {
     text += fmt::format("{:<17} {:>12}  {:>15}\n", lock.name, ns(lock.alone_ns), ns(lock.contended_ns));
   }
   if (!locks.front().contended_ns) text += fmt::format("contended: {}\n", locks.front().contended_ns.reason);

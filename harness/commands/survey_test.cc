@@ -70,7 +70,7 @@ TEST_CASE("a chase alone that took two times far apart is noted, and so is all t
   Survey survey;
   survey.limits.chase_ns = 187.;
   const auto notes_with = [&](double ns) {
-    survey.batches = std::vector<Survey::Batch>{{.lines = 1, .ns = ns}, {.lines = 2, .ns = 100}};
+    survey.batches = std::vector<Survey::BatchCost>{{.lines = 1, .ns = ns}, {.lines = 2, .ns = 100}};
     return checked_json(survey)["notes"];
   };
   CHECK(notes_with(187) == Json::array());
@@ -84,7 +84,7 @@ TEST_CASE("a chase alone that took two times far apart is noted, and so is all t
       "them; run it again";
   CHECK(notes_with(517) == Json{"noisy: others had the processors", apart});
   CHECK_THAT(table_of(survey), Catch::Contains("note: noisy: others had the processors\nnote: " + apart + "\n"));
-  survey.batches = OrReason<std::vector<Survey::Batch>>::missing("interrupted");
+  survey.batches = OrReason<std::vector<Survey::BatchCost>>::missing("interrupted");
   CHECK(checked_json(survey)["notes"].size() == 1);
 }
 

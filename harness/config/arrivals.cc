@@ -39,7 +39,7 @@ double until_share(double share, double amplitude, double guess) {
 
 class Fixed final : public Arrivals {
  public:
-  Fixed(const Rate& rate, u32 thread, const Share& share)
+  Fixed(const Rate& rate, u32 thread, const ArrivalShare& share)
       : per_second_(rate.per_second), thread_(thread), share_(share) {}
   u64 next() override {
     __extension__ using Wide = unsigned __int128;                                    // no rounding adds up
@@ -50,14 +50,14 @@ class Fixed final : public Arrivals {
  private:
   const u64 per_second_;
   const u32 thread_;
-  const Share share_;
+  const ArrivalShare share_;
   u64 done_ = 0;
 };
 
 /// Arrivals at the rate that a share of one is, in units of the mean distance of those of all threads.
 class UnitPoisson {
  public:
-  UnitPoisson(u64 seed, u32 thread, const Share& share)
+  UnitPoisson(u64 seed, u32 thread, const ArrivalShare& share)
       : draws_(seed, kArrivalStream), position_(u64{thread} << kArrivalBits), distance_(1 / share.of_all()) {}
   double next() { return at_ -= distance_ * std::log(1 - unit(draws_(position_++))); }
 
@@ -195,7 +195,7 @@ double Rate::expected(double seconds) const {
   return static_cast<double>(per_second) * period * share_until(seconds / period, amplitude);
 }
 
-std::unique_ptr<Arrivals> arrivals_of(const Rate& rate, u64 seed, u32 thread, const Share& share) {
+std::unique_ptr<Arrivals> arrivals_of(const Rate& rate, u64 seed, u32 thread, const ArrivalShare& share) {
   if (rate.law == Rate::Law::kFixed) return std::make_unique<Fixed>(rate, thread, share);
   const UnitPoisson units(seed, thread, share);
   if (rate.law == Rate::Law::kSine) return std::make_unique<Sine>(rate, units);

@@ -71,17 +71,17 @@ struct Lag {
 };
 
 /// How much of all arrivals is a thread's: `part` of `whole`.
-struct Share {
+struct ArrivalShare {
   u64 part = 1, whole = 1;
   [[nodiscard]] double of_all() const { return part == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole); }
 };
 
 /// Those of thread `thread`, which has that share; of a share of nothing none may be asked for. The shares of all
 /// threads add up to one. The arrivals of one thread, under any law but a trace's.
-[[nodiscard]] std::unique_ptr<Arrivals> arrivals_of(const Rate& rate, u64 seed, u32 thread, const Share& share);
+[[nodiscard]] std::unique_ptr<Arrivals> arrivals_of(const Rate& rate, u64 seed, u32 thread, const ArrivalShare& share);
 /// Those of thread `thread` of `threads`, of which each has the same share.
 [[nodiscard]] inline std::unique_ptr<Arrivals> arrivals_of(const Rate& rate, u64 seed, u32 thread, u32 threads) {
-  return arrivals_of(rate, seed, thread, Share{.part = 1, .whole = threads});
+  return arrivals_of(rate, seed, thread, ArrivalShare{.part = 1, .whole = threads});
 }
 
 /// The next `count` of a recording, `factor` times as fast, from `begin_ns` of it on, which is not after the first of

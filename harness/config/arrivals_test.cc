@@ -219,7 +219,7 @@ TEST_CASE("a thread that has more of the operations gets more of the arrivals, a
     const Rate rate = Rate::parse(text);
     u64 all = 0;
     for (const u32 thread : {0, 1, 2}) {
-      const Share share{.part = u64{1} << thread, .whole = kWhole};  // 1, 2 and 4 of 7
+      const ArrivalShare share{.part = u64{1} << thread, .whole = kWhole};  // 1, 2 and 4 of 7
       const std::unique_ptr<Arrivals> own = arrivals_of(rate, 1, thread, share);
       u64 count = 0, last = 0;
       for (u64 next = own->next(); next < kArrivals * 1000; next = own->next(), ++count) {
@@ -231,7 +231,7 @@ TEST_CASE("a thread that has more of the operations gets more of the arrivals, a
     }
     CHECK(static_cast<double>(all) == Approx(kArrivals).epsilon(rate.law == Rate::Law::kFixed ? 1e-4 : .02));
   }
-  CHECK(Share{.part = 0, .whole = 0}.of_all() == 0);
+  CHECK(ArrivalShare{.part = 0, .whole = 0}.of_all() == 0);
 }
 
 }  // namespace

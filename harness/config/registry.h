@@ -30,7 +30,7 @@ class Erased;         // indexes/erased.h: an index behind virtual calls
 struct MemoryConfig;  // src/memory
 
 /// One option of a policy or an index as `harness list` shows it.
-struct OptionAbout {
+struct OptionInfo {
   std::string key;
   std::string standard;  ///< its default
   std::string meaning;
@@ -53,8 +53,8 @@ struct Pair {
   bool hints = false;         ///< so may the changes of one
   std::string no_reclaim;     ///< why --reclaim does not reach the policy; empty where it does
   std::string about;          ///< the policy in one line
-  std::vector<OptionAbout> options;  ///< of the policy
-  std::vector<OptionAbout> index_options;
+  std::vector<OptionInfo> options;  ///< of the policy
+  std::vector<OptionInfo> index_options;
   MeantBy meant_by;
   std::vector<std::string> variants;  ///< of the index, as specs, each a code of its own that tests must go through
 

@@ -109,11 +109,11 @@ TEST_CASE("a run whose processor others use says so", "[realtime]") {
 /// Of a thread's own time a lookup takes so long that nobody is in another's way, and an update more.
 struct Slow : toy::Toy<u64> {
   using toy::Toy<u64>::Toy;
-  std::optional<u64> find(Thread& me, u64 key) {
+  std::optional<u64> find(ThreadState& me, u64 key) {
     spin(100'000);
     return toy::Toy<u64>::find(me, key);
   }
-  bool update(Thread& me, u64 key, u64 value) {
+  bool update(ThreadState& me, u64 key, u64 value) {
     spin(2'000'000);
     return toy::Toy<u64>::update(me, key, value);
   }

@@ -202,11 +202,11 @@ std::optional<u32> this_cpu() {
   return cpu >= 0 ? std::optional(static_cast<u32>(cpu)) : std::nullopt;
 }
 
-std::vector<ThreadPlace> thread_places(const Topology& topology, const Seats& seats,
-                                       const std::vector<std::optional<u32>>& seen_on, const std::string& unseen) {
-  std::vector<ThreadPlace> places;
+std::vector<ThreadPlacement> thread_places(const Topology& topology, const Seats& seats,
+                                           const std::vector<std::optional<u32>>& seen_on, const std::string& unseen) {
+  std::vector<ThreadPlacement> places;
   for (u32 t = 0; t < seats.threads(); ++t) {
-    ThreadPlace place;
+    ThreadPlacement place;
     place.requested_cpu = seats.cpus[t];
     place.observed_cpu = place.socket = place.node = place.cluster = place.core = OrReason<u32>::missing(unseen);
     if (seen_on[t]) place.observed_cpu = *seen_on[t];

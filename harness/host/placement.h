@@ -32,7 +32,7 @@ namespace latchlab {
 
 /// One thread's place: the processor it was pinned to and the one it was seen on at the end of the measured
 /// phase.
-struct ThreadPlace {
+struct ThreadPlacement {
   u32 requested_cpu = 0;
   OrReason<u32> observed_cpu;
   // Of the observed processor, logical numbers but for the node, which is the operating system's.
@@ -77,9 +77,9 @@ struct PageNodes {
 
 /// Each thread's place: its seat, and the processor that it was `seen_on`; nothing there is missing for the reason
 /// `unseen`.
-[[nodiscard]] std::vector<ThreadPlace> thread_places(const Topology& topology, const Seats& seats,
-                                                     const std::vector<std::optional<u32>>& seen_on,
-                                                     const std::string& unseen);
+[[nodiscard]] std::vector<ThreadPlacement> thread_places(const Topology& topology, const Seats& seats,
+                                                         const std::vector<std::optional<u32>>& seen_on,
+                                                         const std::string& unseen);
 
 /// Which of so many pages are looked at, in order: all, or one of each of `most` runs of neighbours at the most,
 /// anywhere in its run. Pages at equal distances would all be of the same few nodes where memory is interleaved.

@@ -22,15 +22,15 @@ struct EventRow {
   std::vector<const char*> spellings;
 };
 
-struct Table {
+struct EventTable {
   std::string_view family, meaning;
   bool of_transactions;
   std::vector<EventRow> rows;
 };
 
 // Four that need a counter of their own are what a hardware thread has where there are two a core.
-const std::vector<Table>& tables() {
-  static const std::vector<Table> all{
+const std::vector<EventTable>& tables() {
+  static const std::vector<EventTable> all{
       {kSoftwareFamily,
        "what the kernel counts by itself; always there",
        false,
@@ -171,7 +171,7 @@ std::string needs_transactions(const PerfCode& code, const CpuFlags& flags) {
   return asks && !flags.rtm && !flags.hle ? "the processor announces no transactions (harness doctor says more)" : "";
 }
 
-PmuEvent event_of(const Table& table, const EventRow& row, const CpuFlags& flags) {
+PmuEvent event_of(const EventTable& table, const EventRow& row, const CpuFlags& flags) {
   PmuEvent out;
   out.missing = not_here();
   for (const char* spelling : row.spellings) {
@@ -254,7 +254,7 @@ PmuEvent named_event(const std::string& text, const CpuFlags& flags) {
   const std::vector<Known> all = known_as(pmu, name);
   if (all.empty()) {
     std::vector<std::string> families;
-    for (const Table& table : tables()) families.emplace_back(table.family);
+    for (const EventTable& table : tables()) families.emplace_back(table.family);
     throw InputError(fmt::format("--pmu: '{}' is no family and no event of libpfm4; families are {}{}", text,
                                  fmt::join(families, ", "), suggestion(text, families)));
   }
@@ -273,8 +273,8 @@ PmuEvent named_event(const std::string& text, const CpuFlags& flags) {
   return out;
 }
 
-const Table* family_of(std::string_view word) {
-  const auto found = std::ranges::find(tables(), word, &Table::family);
+const EventTable* family_of(std::string_view word) {
+  const auto found = std::ranges::find(tables(), word, &EventTable::family);
   return found == tables().end() ? nullptr : &*found;
 }
 
@@ -282,7 +282,7 @@ const Table* family_of(std::string_view word) {
 
 std::vector<PmuFamily> pmu_families() {
   std::vector<PmuFamily> out;
-  for (const Table& table : tables()) {
+  for (const EventTable& table : tables()) {
     PmuFamily& family = out.emplace_back(PmuFamily{.name = table.family, .meaning = table.meaning, .events = {}});
     for (const EventRow& row : table.rows) family.events.push_back(row.name);
   }
@@ -291,7 +291,7 @@ std::vector<PmuFamily> pmu_families() {
 
 std::vector<std::string> pmu_names(std::string_view family, std::string_view event) {
   std::vector<std::string> names{fmt::format("{}.{}", family, event)};
-  const Table* const table = family_of(family);
+  const EventTable* const table = family_of(family);
   if (table == nullptr) return names;
   const auto row = std::ranges::find(table->rows, event, &EventRow::name);
   if (row == table->rows.end()) return names;
@@ -322,7 +322,7 @@ std::vector<PmuEvent> pmu_events(std::string_view words, const CpuFlags& flags) 
   }
   std::vector<PmuEvent> events;
   for (const std::string& word : asked) {
-    if (const Table* table = family_of(word)) {
+    if (const EventTable* table = family_of(word)) {
       for (const EventRow& row : table->rows) events.push_back(event_of(*table, row, flags));
     } else {
       events.push_back(named_event(word, flags));

@@ -177,7 +177,7 @@ TEST_CASE("a thread's place is its seat and where it was seen, or why it was not
   CHECK(*places[0].cluster == processor(topology, 16).cluster);
   CHECK(*places[0].core == processor(topology, 16).core);
   CHECK(places[1].requested_cpu == 15);
-  const ThreadPlace& other = places[1];
+  const ThreadPlacement& other = places[1];
   for (const OrReason<u32>& unseen : {other.observed_cpu, other.socket, other.node, other.cluster, other.core}) {
     CHECK_FALSE(unseen);
     CHECK(unseen.reason == "nobody looked");

@@ -4,7 +4,7 @@
 // theirs with none of its own. That is what latency is, and why throughput is less where much is timed.
 //
 // The clock is read, and what a transaction did is counted, outside of the call. A call that the kernel interrupted is
-// as long as that took; making steps is never inside.
+// as long as that took; making requests is never inside.
 //
 // In an open loop (open_loop.h) a call has two times, its own and the response time, which begins when it was due:
 //
@@ -33,12 +33,12 @@ class Latencies {
     std::array<u64, kWords<AbortCause>.size()> aborts{};
   };
 
-  /// One call in `every`, 1 or more, of `keys` steps each, by that clock.
+  /// One call in `every`, 1 or more, of `keys` requests each, by that clock.
   Latencies(u32 every, u32 keys, Clock& clock) : clock_(&clock), gap_((every - 1) * keys), left_(gap_) {}
 
-  /// Steps before the next timed call; 0: it is next.
+  /// Requests before the next timed call; 0: it is next.
   u32 untimed() const { return left_; }
-  void skip(u32 steps) { left_ -= steps; }
+  void skip(u32 requests) { left_ -= requests; }
 
   /// In an open loop, before every call: when it was due, and that it begins. By the same clock.
   void arrived(u64 due, u64 began) { arrival_ = {.due = due, .began = began}, ended_.reset(); }
@@ -80,7 +80,7 @@ class Latencies {
   };
 
   Clock* clock_;
-  u32 gap_, left_;                  // in steps
+  u32 gap_, left_;                  // in requests
   std::optional<Arrival> arrival_;  // none: a closed loop
   std::optional<u64> ended_;
   std::array<OfKind, kOpKinds> kinds_;

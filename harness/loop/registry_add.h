@@ -19,10 +19,10 @@ namespace latchlab {
 
 /// What there is to set, each with its default.
 template <class Options>
-std::vector<OptionAbout> options_of(const std::string& word) {
-  std::vector<OptionAbout> out;
+std::vector<OptionInfo> options_of(const std::string& word) {
+  std::vector<OptionInfo> out;
   for (auto& [key, standard] : Options::parse(Spec{.name = word, .arg = {}, .options = {}}).resolved()) {
-    OptionAbout option{.key = key, .standard = standard, .meaning = {}};
+    OptionInfo option{.key = key, .standard = standard, .meaning = {}};
     if constexpr (requires { Options::about(key); }) option.meaning = Options::about(key);
     out.push_back(std::move(option));
   }

@@ -31,17 +31,17 @@ template <class Index>
 using PolicyOf = typename PolicyOfIndex<Index>::Type;
 
 /// What a thread counts.
-template <class Thread>
+template <class ThreadState>
 struct CountersOfThread {
   using Type = NoCounters;
 };
-template <class Thread>
-  requires requires(Thread& me) { me.counters; }
-struct CountersOfThread<Thread> {
-  using Type = std::remove_cvref_t<decltype(std::declval<Thread&>().counters)>;
+template <class ThreadState>
+  requires requires(ThreadState& me) { me.counters; }
+struct CountersOfThread<ThreadState> {
+  using Type = std::remove_cvref_t<decltype(std::declval<ThreadState&>().counters)>;
 };
-template <class Thread>
-using CountersOf = typename CountersOfThread<Thread>::Type;
+template <class ThreadState>
+using CountersOf = typename CountersOfThread<ThreadState>::Type;
 
 /// Aborts by cause stand in a section of their own, and nowhere else: there they can be missing.
 template <class Counters>

@@ -56,15 +56,15 @@ class Toy {
   using Raw = RawKey;
   using Owned = OwnedKey<Raw>;
   static constexpr bool kOrdered = true;
-  struct Thread {};
+  struct ThreadState {};
 
   Toy(const Spec&, const MemoryConfig&) {}
   Toy(const Toy&) = delete;
   Toy& operator=(const Toy&) = delete;
 
-  Thread join() { return {}; }
+  ThreadState join() { return {}; }
 
-  std::optional<u64> find(Thread&, Raw key) {
+  std::optional<u64> find(ThreadState&, Raw key) {
     testing::VirtualTeam::spend(kOperationNs);
     const std::lock_guard lock(mutex_);
     const auto found = map_.find(Owned(key));
@@ -75,7 +75,7 @@ class Toy {
     if (strikes(Mistake::kWrongValue, 1000)) return ~found->second;
     return found->second;
   }
-  bool insert(Thread&, Raw key, u64 value) {
+  bool insert(ThreadState&, Raw key, u64 value) {
     testing::VirtualTeam::spend(kOperationNs);
     const std::lock_guard lock(mutex_);
     if (mistake == Mistake::kFull && map_.size() >= 5000 && !map_.contains(Owned(key))) throw IndexFull();
@@ -88,7 +88,7 @@ class Toy {
     if (mistake == Mistake::kLateThrow && occasions.fetch_add(1) >= 5000) throw std::bad_alloc();
     return inserted;
   }
-  bool update(Thread&, Raw key, u64 value) {
+  bool update(ThreadState&, Raw key, u64 value) {
     testing::VirtualTeam::spend(kOperationNs);
     const std::lock_guard lock(mutex_);
     const auto found = map_.find(Owned(key));
@@ -96,18 +96,18 @@ class Toy {
     found->second = value;
     return true;
   }
-  bool upsert(Thread&, Raw key, u64 value) {
+  bool upsert(ThreadState&, Raw key, u64 value) {
     testing::VirtualTeam::spend(kOperationNs);
     const std::lock_guard lock(mutex_);
     return map_.insert_or_assign(Owned(key), value).second;
   }
-  bool erase(Thread&, Raw key) {
+  bool erase(ThreadState&, Raw key) {
     testing::VirtualTeam::spend(kOperationNs);
     const std::lock_guard lock(mutex_);
     if (strikes(Mistake::kDoubleErase, 100)) return map_.contains(Owned(key));
     return map_.erase(Owned(key)) > 0;
   }
-  std::size_t scan(Thread&, Raw from, std::size_t limit, auto&& visit) {
+  std::size_t scan(ThreadState&, Raw from, std::size_t limit, auto&& visit) {
     testing::VirtualTeam::spend(kOperationNs);
     const std::lock_guard lock(mutex_);
     std::size_t seen = 0;
@@ -117,7 +117,7 @@ class Toy {
     }
     return seen;
   }
-  void for_each(Thread&, auto&& visit) {
+  void for_each(ThreadState&, auto&& visit) {
     for (const auto& [key, value] : map_) visit(Raw(key), value);
   }
   Footprint bytes() const { return {.live = map_.size() * 64, .reserved = map_.size() * 96}; }

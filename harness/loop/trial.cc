@@ -85,13 +85,13 @@ void Trial::prepare(const Plan& plan, PageSource& pages) {
 OrReason<double> Trial::nodes_per_fetch(const Slice& slice) {
   u64 nodes = 0, fetches = 0;
   const auto session = join();
-  const auto visit = [&](const Step& read) {
+  const auto visit = [&](const Request& read) {
     nodes += session->visits(numbers() ? ErasedKey(read.number) : ErasedKey(std::string_view(read.bytes, read.length)));
     ++fetches;
   };
-  for (const Step& step : std::span(slice.steps, slice.count)) {
-    if (step.kind == OpKind::kRead) visit(step);
-    if (step.kind == OpKind::kMultiGet) std::for_each_n(slice.gets + step.number, step.limit, visit);
+  for (const Request& request : std::span(slice.requests, slice.count)) {
+    if (request.kind == OpKind::kRead) visit(request);
+    if (request.kind == OpKind::kMultiGet) std::for_each_n(slice.gets + request.number, request.limit, visit);
   }
   if (fetches == 0)
     return OrReason<double>::missing(fmt::format("none of the {} operations looked at is a lookup", slice.count));

@@ -3,18 +3,18 @@
 //
 //     run_trial (run_trial.h, once)           TrialOf<SharedIndex> (trial_of.h, runner_of.h, once a pair)
 //     phases, threads, pinning, clocks,       the one hot loop: a virtual call hands it a slice of
-//     operations, progress, results    ──►    at most kSliceSteps prepared steps, which it runs with
+//     operations, progress, results    ──►    at most kSliceRequests prepared requests, which it runs with
 //                                             the index's operations inlined
 //
-// A step is an operation with everything worked out beforehand: its key (a number, or a pointer to its
+// A request is an operation with everything worked out beforehand: its key (a number, or a pointer to its
 // bytes), the value to write, and what a find must come back with. They are dealt to whoever asks
 // (dealer.h). Threads make them for themselves, all at the same time, and then run them, all at the same
 // time; the clock on the wall runs in these rounds only (rounds.h):
 //
-//     thread t   | make steps |##########| make steps |##########| ...     # = a round, in slices
+//     thread t   | make requests |##########| make requests |##########| ...     # = a round, in slices
 //
 // The throughput is the operations divided by the seconds of all rounds. What share of the wall time that was
-// and what making a step costs are part of the result.
+// and what making a request costs are part of the result.
 //
 // Every value says which key it belongs to (workloads/value.h): a find that comes back with another key's
 // value is seen at once, in the measured loop, and so is a miss of a key that nobody ever erases, and a hit
@@ -30,7 +30,7 @@
 
 #include "harness/config/plan.h"
 #include "harness/loop/payloads.h"
-#include "harness/loop/step.h"
+#include "harness/loop/request.h"
 #include "harness/result/result.h"
 #include "indexes/erased.h"
 #include "src/base/batching.h"
@@ -63,41 +63,42 @@ struct SyncReport {
 };
 
 /// What a policy met with in a thread's operations.
-struct Troubles {
+struct ContentionCounts {
   u64 elidable = 0;   ///< what could be elided: operations of the policy, or changes
   u64 fallbacks = 0;  ///< of them not elided, by choice or not
   u64 aborts = 0;
   u64 restarts = 0;
 
-  friend Troubles operator+(const Troubles& a, const Troubles& b) {
+  friend ContentionCounts operator+(const ContentionCounts& a, const ContentionCounts& b) {
     return {a.elidable + b.elidable, a.fallbacks + b.fallbacks, a.aborts + b.aborts, a.restarts + b.restarts};
   }
-  friend Troubles operator-(const Troubles& a, const Troubles& b) {
+  friend ContentionCounts operator-(const ContentionCounts& a, const ContentionCounts& b) {
     return {a.elidable - b.elidable, a.fallbacks - b.fallbacks, a.aborts - b.aborts, a.restarts - b.restarts};
   }
 };
 
-/// A run of steps; `only` if all are of one kind.
+/// A run of requests; `only` if all are of one kind.
 struct Slice {
-  const Step* steps = nullptr;
+  const Request* requests = nullptr;
   u32 count = 0;
   std::optional<OpKind> only;
-  bool teaches = true;         // an index that learns from lookups may learn from these
-  const Step* gets = nullptr;  // the keys of multi-gets (Step::number)
+  bool teaches = true;            // an index that learns from lookups may learn from these
+  const Request* gets = nullptr;  // the keys of multi-gets (Request::number)
 };
 
-/// One thread's access to the index that also runs steps.
+/// One thread's access to the index that also runs requests.
 class Runner : public Erased::Session {
  public:
-  /// Runs the steps, looking at `stop` every `stop_steps`, at most kStopSteps; returns how many were run. Times calls
-  /// where there are `latencies`. Throws std::bad_alloc if memory is out: the tally holds what was done before.
-  virtual u32 run(const Slice& slice, const std::atomic<bool>& stop, Tally& tally, u32 stop_steps,
+  /// Runs the requests, looking at `stop` every `stop_requests`, at most kStopRequests; returns how many were run.
+  /// Times calls where there are `latencies`. Throws std::bad_alloc if memory is out: the tally holds what was done
+  /// before.
+  virtual u32 run(const Slice& slice, const std::atomic<bool>& stop, Tally& tally, u32 stop_requests,
                   Latencies* latencies) = 0;
 
   /// The policy's counters of this thread so far, in the order of its list of fields, then its histogram.
   [[nodiscard]] virtual std::vector<u64> counters() const = 0;
-  /// The sums of those that tell of trouble.
-  [[nodiscard]] virtual Troubles troubles() const = 0;
+  /// The sums of those that tell of contention.
+  [[nodiscard]] virtual ContentionCounts contention() const = 0;
 };
 
 /// The typed half of a trial. A trial is run once.
@@ -125,7 +126,7 @@ class Trial : public Erased {
   [[nodiscard]] u64 reserved_bytes() const { return own_bytes() + bytes().reserved; }
   /// The mappings that it lies in, where it has them from the harness and they are known.
   [[nodiscard]] virtual std::vector<ChunkSource::Chunk> chunks() const = 0;
-  /// Nodes a lookup, over the lookups among the steps; where they are counted. No runner may be running.
+  /// Nodes a lookup, over the lookups among the requests; where they are counted. No runner may be running.
   [[nodiscard]] OrReason<double> nodes_per_fetch(const Slice& slice);
   /// Walks over the whole index; no runner may be running. O(keys).
   [[nodiscard]] Contents contents();

@@ -98,13 +98,13 @@ void describe(Like<Latency> auto& l, auto& field) {
 }
 
 /// How an open loop went (open_loop.h).
-struct Offer {
+struct OfferedLoad {
   double per_second = 0;
   OrReason<u64> arrivals;
   Lag lag;  ///< the largest of all threads
   bool late = false;
 };
-void describe(Like<Offer> auto& o, auto& field) {
+void describe(Like<OfferedLoad> auto& o, auto& field) {
   field.about("of an open loop: what came, where throughput is what was done");
   field("per_second", o.per_second, "operations that were to come, on average; of a trace's own times those that came");
   field("arrivals", o.arrivals, "operations that came in the measured phase, up to the end that was asked for");

@@ -132,7 +132,7 @@ void describe(Like<MachineInfo> auto& m, auto& field) {
         "forbidden");
 }
 
-void describe(Like<ThreadPlace> auto& p, auto& field) {
+void describe(Like<ThreadPlacement> auto& p, auto& field) {
   field("requested_cpu", p.requested_cpu);
   field("observed_cpu", p.observed_cpu);
   field("socket", p.socket);

@@ -84,8 +84,8 @@ inline RunResult full_result() {
       .response = summary,
       .operations = {{.name = "read", .summary = summary, .response = summary, .fallbacks = u64{7}, .aborts = aborted}},
       .fell_back = summary};
-  t.offer =
-      Offer{.per_second = 5.2e6, .arrivals = u64{5'100'000}, .lag = {.largest = 3'000'000, .at_end = 0}, .late = false};
+  t.offer = OfferedLoad{
+      .per_second = 5.2e6, .arrivals = u64{5'100'000}, .lag = {.largest = 3'000'000, .at_end = 0}, .late = false};
   t.slo = SloSearch{.answer = RateSearch::Answer::kFound,
                     .closed_per_second = 9e6,
                     .tries = {{.per_second = 5'200'000,
@@ -115,7 +115,7 @@ inline RunResult full_result() {
   t.nodes_per_fetch = 1.477;
   t.stream = StreamPrint{.operations = 1000, .fingerprint = 0xfeed};
   t.key_file = KeyFile{.lines = 1005, .empty = 2, .repeated = 3};
-  t.trace = TraceAbout{.checksum = 0xfade, .operations = 5, .keys = 3, .loaded = 2, .has_times = true};
+  t.trace = TraceInfo{.checksum = 0xfade, .operations = 5, .keys = 3, .loaded = 2, .has_times = true};
   t.wiscer = WiscerFile::read("steady-state");
   t.workload_phases =
       about(read_phases(TemporaryFile("warm 1000 lookup zipf:0.99 drift:10\ngrow 256 mix:insert=100\n").path()));

@@ -252,7 +252,7 @@ TEST_CASE("a document says what came in an open loop, and people see it", "[repo
         std::vector<std::string>{});
   CHECK_THAT(block_of(result),
              Catch::Contains("response     -: --latency=off: no call was timed, and so no response time either\n"));
-  result.trial.offer = OrReason<Offer>::missing("a closed loop");
+  result.trial.offer = OrReason<OfferedLoad>::missing("a closed loop");
   CHECK_THAT(block_of(result), !Catch::Contains("with the waiting"));
   CHECK_THAT(block_of(result), Catch::Contains("ns of a processor each"));
   result.plan.config.slo.reset();

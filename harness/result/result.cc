@@ -8,8 +8,8 @@ bool is_good(Status status, bool strict) {
   return strict ? status == Status::kOk || status == Status::kSkipped : status < Status::kFailed;
 }
 
-std::vector<PhaseAbout> about(const std::vector<WorkloadPhase>& phases) {
-  std::vector<PhaseAbout> all;
+std::vector<PhaseInfo> about(const std::vector<WorkloadPhase>& phases) {
+  std::vector<PhaseInfo> all;
   for (const WorkloadPhase& phase : phases) {
     all.push_back({.name = phase.name,
                    .operations = phase.operations,

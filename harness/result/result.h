@@ -54,7 +54,7 @@ struct Placement {
   std::string mem;        ///< the word of --mem
   OrReason<PlacedBy> mem_by;
   OrReason<PageNodes> page_nodes;
-  std::vector<ThreadPlace> threads;
+  std::vector<ThreadPlacement> threads;
   OrReason<u32> processors;
   OrReason<bool> oversubscribed;  ///< more threads than processors: allowed, said and recorded
 };
@@ -381,11 +381,11 @@ void describe(Like<StreamPrint> auto& s, auto& field) {
 }
 
 /// What a trace is, wherever it lies.
-struct TraceAbout {
+struct TraceInfo {
   u64 checksum = 0, operations = 0, keys = 0, loaded = 0;
   bool has_times = false;
 };
-void describe(Like<TraceAbout> auto& t, auto& field) {
+void describe(Like<TraceInfo> auto& t, auto& field) {
   field.hex("checksum", t.checksum);
   field("operations", t.operations, "", kOneOrMore);
   field("keys", t.keys, "", kOneOrMore);
@@ -394,12 +394,12 @@ void describe(Like<TraceAbout> auto& t, auto& field) {
 }
 
 /// A phase of a workload's file.
-struct PhaseAbout {
+struct PhaseInfo {
   std::string name;
   u64 operations = 0;
   std::string workload, distribution, churn;
 };
-void describe(Like<PhaseAbout> auto& p, auto& field) {
+void describe(Like<PhaseInfo> auto& p, auto& field) {
   field("name", p.name, "", kNotEmpty);
   field("operations", p.operations, "that it has: what the file says, rounded up",
         Bounds{.least = 256, .multiple_of = 256});
@@ -407,7 +407,7 @@ void describe(Like<PhaseAbout> auto& p, auto& field) {
   field.present("dist", p.distribution, "it takes the records in turn", "null where no operation draws a key");
   field("churn", p.churn, "", kNotEmpty);
 }
-[[nodiscard]] std::vector<PhaseAbout> about(const std::vector<WorkloadPhase>& phases);
+[[nodiscard]] std::vector<PhaseInfo> about(const std::vector<WorkloadPhase>& phases);
 
 /// What a trial hands back.
 struct TrialResult {
@@ -415,16 +415,16 @@ struct TrialResult {
   std::string reason;        ///< why the status is not ok, one line
   bool interrupted = false;  ///< ended early by a signal; the numbers cover the part that ran
   OrReason<KeyFile> key_file;
-  OrReason<TraceAbout> trace;
+  OrReason<TraceInfo> trace;
   OrReason<WiscerFile> wiscer;
-  OrReason<std::vector<PhaseAbout>> workload_phases;
+  OrReason<std::vector<PhaseInfo>> workload_phases;
   OrReason<StreamPrint> stream;
   Placement placement;
   std::vector<PhaseTime> phases;  ///< of the run
   OrReason<Throughput> throughput;
   OrReason<std::vector<ResultRow>> rows;
   OrReason<Latency> latency;
-  OrReason<Offer> offer;
+  OrReason<OfferedLoad> offer;
   OrReason<SloSearch> slo;
   /// Nodes that a lookup of the workload visits, as the index is after the measured phase, where the index counts them.
   OrReason<double> nodes_per_fetch;

@@ -7,7 +7,7 @@
 
 namespace latchlab {
 
-std::string offer_text(const Offer& offer) {
+std::string offer_text(const OfferedLoad& offer) {
   return fmt::format("{} operations/s came   one began {} late, at the end {}", short_number(offer.per_second),
                      short_duration(static_cast<double>(offer.lag.largest) / 1e9),
                      offer.lag.at_end == 0 ? "none" : short_duration(static_cast<double>(offer.lag.at_end) / 1e9));

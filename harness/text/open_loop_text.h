@@ -8,7 +8,7 @@
 namespace latchlab {
 
 /// What came, and how late threads were.
-[[nodiscard]] std::string offer_text(const Offer& offer);
+[[nodiscard]] std::string offer_text(const OfferedLoad& offer);
 
 /// What a search came to.
 [[nodiscard]] std::string slo_text(const Slo& slo, const SloSearch& search);

@@ -14,7 +14,7 @@
 #include "harness/host/on_processor.h"
 #include "harness/host/placement.h"
 #include "harness/trial/latency_account.h"
-#include "harness/trial/offer.h"
+#include "harness/trial/offered_load.h"
 #include "harness/trial/pmu_account.h"
 #include "harness/trial/slo_search.h"
 #include "harness/trial/sync_account.h"
@@ -36,14 +36,14 @@ OrReason<KeyFile> key_file_of(const Measurement& m) {
   return KeyFile{.lines = lines->total, .empty = lines->empty, .repeated = lines->repeated};
 }
 
-OrReason<TraceAbout> trace_of(const Workload& workload) {
+OrReason<TraceInfo> trace_of(const Workload& workload) {
   const auto& trace = workload.trace();
-  if (!trace) return OrReason<TraceAbout>::missing("the workload is no trace");
-  return TraceAbout{.checksum = trace->checksum(),
-                    .operations = trace->ops().size(),
-                    .keys = trace->keys(),
-                    .loaded = trace->loaded(),
-                    .has_times = trace->has_times()};
+  if (!trace) return OrReason<TraceInfo>::missing("the workload is no trace");
+  return TraceInfo{.checksum = trace->checksum(),
+                   .operations = trace->ops().size(),
+                   .keys = trace->keys(),
+                   .loaded = trace->loaded(),
+                   .has_times = trace->has_times()};
 }
 
 OrReason<WiscerFile> wiscer_file_of(const Workload& workload) {
@@ -51,8 +51,8 @@ OrReason<WiscerFile> wiscer_file_of(const Workload& workload) {
                            : OrReason<WiscerFile>::missing("the workload is no file of Wiscer");
 }
 
-OrReason<std::vector<PhaseAbout>> workload_phases_of(const Workload& workload) {
-  using About = OrReason<std::vector<PhaseAbout>>;
+OrReason<std::vector<PhaseInfo>> workload_phases_of(const Workload& workload) {
+  using About = OrReason<std::vector<PhaseInfo>>;
   return workload.phases().empty() ? About::missing("the workload is no file of phases")
                                    : About(about(workload.phases()));
 }
@@ -200,11 +200,11 @@ Remarks early_end(const Plan& plan, const Measurement& m, const Throughput& t) {
 }
 
 /// An open loop that its threads cannot bear measures how long it was looked at.
-Account<OrReason<Offer>> offer_account(const Config& config, const MeasuredPhase& phase,
-                                       const OrReason<Throughput>& throughput) {
-  if (!phase.offer) return {OrReason<Offer>::missing(kClosedLoop), {}};
+Account<OrReason<OfferedLoad>> offer_account(const Config& config, const MeasuredPhase& phase,
+                                             const OrReason<Throughput>& throughput) {
+  if (!phase.offer) return {OrReason<OfferedLoad>::missing(kClosedLoop), {}};
   if (!throughput) return {};
-  Account<OrReason<Offer>> out{*phase.offer, {}};
+  Account<OrReason<OfferedLoad>> out{*phase.offer, {}};
   if (config.rate && phase.offer->late) {  // a search says it of every try
     out.remarks.push_back({Status::kDegraded, too_much(*phase.offer, throughput->per_second)});
   }
@@ -239,8 +239,8 @@ Placement placement_of(const Plan& plan, const Measurement& m) {
 }
 
 /// A processor that was not seen is missing for the reason `unseen`.
-std::vector<ThreadPlace> places_of_threads(const Plan& plan, const Topology& topology, const Measurement& m,
-                                           const std::string& unseen) {
+std::vector<ThreadPlacement> places_of_threads(const Plan& plan, const Topology& topology, const Measurement& m,
+                                               const std::string& unseen) {
   std::vector<std::optional<u32>> seen_on(plan.seats.threads());
   for (std::size_t t = 0; m.measured && t < m.measured->threads.size(); ++t)
     seen_on[t] = m.measured->threads[t].seen_on;

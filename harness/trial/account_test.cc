@@ -279,7 +279,7 @@ TEST_CASE("timed calls say what they cost, and where every call fell back there 
         "timed calls overlap with no others, which costs throughput: 1.0 % of the operations took 5.0 % of the time");
   phase.latencies->time(OpKind::kRead, counters, [] {});
   CHECK(account().part->fell_back->count == 1);
-  phase.offer = Offer();  // an open loop is not slower for it
+  phase.offer = OfferedLoad();  // an open loop is not slower for it
   CHECK(account().remarks.empty());
 }
 

@@ -76,7 +76,7 @@ TEST_CASE("an open loop ends with its operations, when the last of them has come
   CHECK(came > 777 - 3);
   CHECK(came < 777 + 3 + 20'000e-9 * static_cast<double>(result.latency->response->max_ns));
   CHECK(*result.offer->arrivals == 777);
-  // A thread runs up to 512 that it was dealt, each at a time of its own; the longest share takes 60 us a step at
+  // A thread runs up to 512 that it was dealt, each at a time of its own; the longest share takes 60 us a request at
   // least.
   CHECK(result.throughput->seconds >= 777.0 / 20'000 - 3.0 / 20'000);
 }
@@ -123,7 +123,7 @@ TEST_CASE("a closed loop has no response times and no offer, and says why, an op
 /// A lookup takes 300 us.
 struct Slow : Toy<u64> {
   using Toy<u64>::Toy;
-  std::optional<u64> find(Thread& me, u64 key) {
+  std::optional<u64> find(ThreadState& me, u64 key) {
     testing::VirtualTeam::spend(300'000);
     return Toy<u64>::find(me, key);
   }
@@ -258,7 +258,7 @@ TEST_CASE("a search in which the index is full has no answer, and says so") {
 struct Stopping : Toy<u64> {
   using Toy<u64>::Toy;
   static inline u64 left = ~u64{0};
-  std::optional<u64> find(Thread& me, u64 key) {
+  std::optional<u64> find(ThreadState& me, u64 key) {
     if (--left == 0) request_stop();
     return Toy<u64>::find(me, key);
   }

@@ -19,14 +19,14 @@
 #include <utility>
 #include <vector>
 
-#include "harness/loop/step.h"
+#include "harness/loop/request.h"
 #include "src/base/types.h"
 
 namespace latchlab {
 
 class Dealer {
  public:
-  struct Hand {
+  struct Claim {
     u64 first = 0;
     u32 count = 0;
   };
@@ -48,15 +48,15 @@ class Dealer {
     }
   }
 
-  /// Operations that a thread may hold, and should have before a round begins: a multiple of kSliceSteps, at most
-  /// kRoundSteps.
+  /// Operations that a thread may hold, and should have before a round begins: a multiple of kSliceRequests, at most
+  /// kRoundRequests.
   [[nodiscard]] u32 round() const { return round_; }
 
-  /// The next ones of thread t, a multiple of kSliceSteps of them that `room` holds, or what there is before the end.
-  /// Any thread, at any time.
-  [[nodiscard]] Hand deal(u32 t, u32 room) {
+  /// The next ones of thread t, a multiple of kSliceRequests of them that `room` holds, or what there is before the
+  /// end. Any thread, at any time.
+  [[nodiscard]] Claim deal(u32 t, u32 room) {
     Lane& lane = lanes_[t % lanes_.size()];
-    const u32 most = std::min(room / kSliceSteps * kSliceSteps, fair_share(lane));
+    const u32 most = std::min(room / kSliceRequests * kSliceRequests, fair_share(lane));
     const u64 first = lane.next.fetch_add(most, kRelaxed);  // relaxed: the number is the whole message
     if (first >= lane.end) return {};
     return {.first = first, .count = static_cast<u32>(std::min<u64>(most, lane.end - first))};
@@ -121,12 +121,12 @@ class Dealer {
     u64 undealt() const { return std::min(next.load(kRelaxed), end); }  // relaxed: nobody asks, or any moment will do
   };
 
-  /// All threads together hold at most a sixteenth of the window, and each no more keys than a round has steps; but
+  /// All threads together hold at most a sixteenth of the window, and each no more keys than a round has requests; but
   /// each a slice.
   static u32 round_of(u32 threads, u64 window, u32 keys) {
-    const u64 most = kRoundSteps / keys / kSliceSteps * kSliceSteps;
-    const u64 share = window == 0 ? most : std::min(most, window / 16 / threads / kSliceSteps * kSliceSteps);
-    return static_cast<u32>(std::max<u64>(share, kSliceSteps));
+    const u64 most = kRoundRequests / keys / kSliceRequests * kSliceRequests;
+    const u64 share = window == 0 ? most : std::min(most, window / 16 / threads / kSliceRequests * kSliceRequests);
+    return static_cast<u32>(std::max<u64>(share, kSliceRequests));
   }
 
   /// The most operations that a thread is dealt at once: its share of what is left of a section, in whole slices, at
@@ -134,7 +134,8 @@ class Dealer {
   u32 fair_share(const Lane& lane) const {
     if (!in_sections_) return ~u32{0};
     const u64 left = lane.end - lane.undealt();
-    return static_cast<u32>(std::clamp<u64>(left / threads_ / kSliceSteps * kSliceSteps, kSliceSteps, kRoundSteps));
+    return static_cast<u32>(
+        std::clamp<u64>(left / threads_ / kSliceRequests * kSliceRequests, kSliceRequests, kRoundRequests));
   }
 
   /// Makes the ends of what is dealt now what limits and sections say. While nobody asks.

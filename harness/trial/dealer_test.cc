@@ -10,60 +10,60 @@ namespace latchlab {
 namespace {
 
 TEST_CASE("every operation is dealt once, in order, up to the end") {
-  constexpr u64 kEnd = 10 * kRoundSteps + 17;
+  constexpr u64 kEnd = 10 * kRoundRequests + 17;
   Dealer dealer(3, 0, kEnd);
   u64 next = 0;
-  for (u32 room : {kRoundSteps, kSliceSteps, kRoundSteps - 1, 3 * kSliceSteps + 5}) {
-    const Dealer::Hand hand = dealer.deal(0, room);
+  for (u32 room : {kRoundRequests, kSliceRequests, kRoundRequests - 1, 3 * kSliceRequests + 5}) {
+    const Dealer::Claim hand = dealer.deal(0, room);
     CHECK(hand.first == next);
-    CHECK(hand.count == room / kSliceSteps * kSliceSteps);
+    CHECK(hand.count == room / kSliceRequests * kSliceRequests);
     next += hand.count;
   }
-  CHECK(dealer.deal(0, kSliceSteps - 1).count == 0);  // not the end
+  CHECK(dealer.deal(0, kSliceRequests - 1).count == 0);  // not the end
   for (;;) {
-    const Dealer::Hand hand = dealer.deal(0, kRoundSteps);
+    const Dealer::Claim hand = dealer.deal(0, kRoundRequests);
     if (hand.count == 0) break;
     CHECK(hand.first == next);
     next += hand.count;
   }
   CHECK(next == kEnd);
-  CHECK(dealer.deal(0, kRoundSteps).count == 0);
+  CHECK(dealer.deal(0, kRoundRequests).count == 0);
 }
 
 TEST_CASE("an end can be drawn nearer, also behind what is dealt, and farther again, to that of the stream") {
-  Dealer dealer(2, 0, 3 * kRoundSteps);
-  CHECK(dealer.deal(0, kRoundSteps).count == kRoundSteps);
-  dealer.end_after(5 * kRoundSteps);  // not farther
-  CHECK(dealer.deal(0, kRoundSteps).count == kRoundSteps);
+  Dealer dealer(2, 0, 3 * kRoundRequests);
+  CHECK(dealer.deal(0, kRoundRequests).count == kRoundRequests);
+  dealer.end_after(5 * kRoundRequests);  // not farther
+  CHECK(dealer.deal(0, kRoundRequests).count == kRoundRequests);
   dealer.end_after(7);
-  CHECK(dealer.deal(0, kRoundSteps).count == 7);
-  CHECK(dealer.deal(0, kRoundSteps).count == 0);
-  CHECK(dealer.next() == 2 * kRoundSteps + 7);  // and not where a slice would have ended
-  CHECK(dealer.left() == kRoundSteps - 7);
+  CHECK(dealer.deal(0, kRoundRequests).count == 7);
+  CHECK(dealer.deal(0, kRoundRequests).count == 0);
+  CHECK(dealer.next() == 2 * kRoundRequests + 7);  // and not where a slice would have ended
+  CHECK(dealer.left() == kRoundRequests - 7);
   dealer.end_after(100);
-  const Dealer::Hand more = dealer.deal(0, kRoundSteps);
-  CHECK(more.first == 2 * kRoundSteps + 7);  // nothing was passed over
+  const Dealer::Claim more = dealer.deal(0, kRoundRequests);
+  CHECK(more.first == 2 * kRoundRequests + 7);  // nothing was passed over
   CHECK(more.count == 100);
-  dealer.end_after(kRoundSteps);
-  CHECK(dealer.deal(0, kRoundSteps).count == kRoundSteps - 107);
-  CHECK(dealer.deal(0, kRoundSteps).count == 0);
+  dealer.end_after(kRoundRequests);
+  CHECK(dealer.deal(0, kRoundRequests).count == kRoundRequests - 107);
+  CHECK(dealer.deal(0, kRoundRequests).count == 0);
 }
 
 TEST_CASE("a round of operations of many keys each has fewer of them, but a slice", "[multi-get]") {
-  CHECK(Dealer(1, 0, 1, 1).round() == kRoundSteps);
-  CHECK(Dealer(1, 0, 1, 7).round() == 4 * kSliceSteps);  // 8192 / 7 = 1170
-  CHECK(Dealer(1, 0, 1, 64).round() == kSliceSteps);
+  CHECK(Dealer(1, 0, 1, 1).round() == kRoundRequests);
+  CHECK(Dealer(1, 0, 1, 7).round() == 4 * kSliceRequests);  // 8192 / 7 = 1170
+  CHECK(Dealer(1, 0, 1, 64).round() == kSliceRequests);
   CHECK(Dealer(1, 16 * 512, 1, 7).round() == 512);  // the window allows fewer
 }
 
 TEST_CASE("threads that ask at the same time are dealt different operations") {
   constexpr u64 kHands = 200;
-  Dealer dealer(4, 0, kHands * kSliceSteps);
+  Dealer dealer(4, 0, kHands * kSliceRequests);
   std::vector<std::vector<u64>> got(4);
   std::vector<std::thread> threads;
   for (std::vector<u64>& mine : got) {
     threads.emplace_back([&] {
-      for (auto hand = dealer.deal(0, kSliceSteps); hand.count != 0; hand = dealer.deal(0, kSliceSteps))
+      for (auto hand = dealer.deal(0, kSliceRequests); hand.count != 0; hand = dealer.deal(0, kSliceRequests))
         mine.push_back(hand.first);
     });
   }
@@ -72,51 +72,51 @@ TEST_CASE("threads that ask at the same time are dealt different operations") {
   for (const std::vector<u64>& mine : got) all.insert(all.end(), mine.begin(), mine.end());
   std::sort(all.begin(), all.end());
   REQUIRE(all.size() == kHands);
-  for (u64 i = 0; i < all.size(); ++i) CHECK(all[i] == i * kSliceSteps);
+  for (u64 i = 0; i < all.size(); ++i) CHECK(all[i] == i * kSliceRequests);
 }
 
 TEST_CASE("where a stream is in parts each thread is dealt its own, in order, to its end") {
   Dealer dealer(3, 0, {0, 1000, 1000, 5000});
-  CHECK(dealer.deal(0, kSliceSteps).first == 0);
-  CHECK(dealer.deal(2, kSliceSteps).first == 1000);
-  CHECK(dealer.deal(1, kSliceSteps).count == 0);  // its part is empty
+  CHECK(dealer.deal(0, kSliceRequests).first == 0);
+  CHECK(dealer.deal(2, kSliceRequests).first == 1000);
+  CHECK(dealer.deal(1, kSliceRequests).count == 0);  // its part is empty
   CHECK(dealer.in_parts());
-  CHECK(dealer.left_for(0) == 1000 - kSliceSteps);
+  CHECK(dealer.left_for(0) == 1000 - kSliceRequests);
   CHECK(dealer.left_for(1) == 0);
-  CHECK(dealer.left_for(2) == 4000 - kSliceSteps);
+  CHECK(dealer.left_for(2) == 4000 - kSliceRequests);
   const Dealer shared(3, 0, 5000);
   CHECK_FALSE(shared.in_parts());
   CHECK(shared.left_for(1) == 5000);
-  CHECK(dealer.deal(2, kSliceSteps).first == 1000 + kSliceSteps);
-  CHECK(dealer.deal(0, kRoundSteps).count == 1000 - kSliceSteps);
-  CHECK(dealer.deal(0, kRoundSteps).count == 0);
+  CHECK(dealer.deal(2, kSliceRequests).first == 1000 + kSliceRequests);
+  CHECK(dealer.deal(0, kRoundRequests).count == 1000 - kSliceRequests);
+  CHECK(dealer.deal(0, kRoundRequests).count == 0);
   dealer.end_after(100);  // all of what is left is in the last part
-  CHECK(dealer.deal(2, kRoundSteps).count == 100);
+  CHECK(dealer.deal(2, kRoundRequests).count == 100);
   CHECK(dealer.next() == 1000);
   CHECK(dealer.end_of_first() == 1000);
-  CHECK(dealer.left() == 4000 - 2 * kSliceSteps - 100);
+  CHECK(dealer.left() == 4000 - 2 * kSliceRequests - 100);
   dealer.end_after(~u64{0});
-  CHECK(dealer.deal(2, kRoundSteps).count == 4000 - 2 * kSliceSteps - 100);
+  CHECK(dealer.deal(2, kRoundRequests).count == 4000 - 2 * kSliceRequests - 100);
 
   Dealer halves(2, 0, {0, 1000, 4000});
   halves.end_after(400);  // as the parts are long
-  CHECK(halves.deal(0, kRoundSteps).count == 100);
-  CHECK(halves.deal(1, kRoundSteps).count == 300);
+  CHECK(halves.deal(0, kRoundRequests).count == 100);
+  CHECK(halves.deal(1, kRoundRequests).count == 300);
 }
 
 TEST_CASE("a section is dealt to its end, in hands that get smaller, and the next when somebody says so") {
-  constexpr u64 kFirst = 3 * kRoundSteps, kSecond = kFirst + kSliceSteps, kEnd = kSecond + kRoundSteps;
+  constexpr u64 kFirst = 3 * kRoundRequests, kSecond = kFirst + kSliceRequests, kEnd = kSecond + kRoundRequests;
   Dealer dealer(2, 0, {0, kEnd}, {kFirst, kSecond, kEnd});
   dealer.in_sections(true);
   u64 next = 0;
   const auto deal_all = [&] {
     for (;;) {
       const u64 left = (dealer.section() == 0 ? kFirst : dealer.section() == 1 ? kSecond : kEnd) - next;
-      const Dealer::Hand hand = dealer.deal(0, kRoundSteps);
+      const Dealer::Claim hand = dealer.deal(0, kRoundRequests);
       if (hand.count == 0) return;
       CHECK(hand.first == next);
-      CHECK(hand.count % kSliceSteps == 0);
-      CHECK(hand.count <= std::max<u64>(left / 2, kSliceSteps));  // what is left is for both
+      CHECK(hand.count % kSliceRequests == 0);
+      CHECK(hand.count <= std::max<u64>(left / 2, kSliceRequests));  // what is left is for both
       next += hand.count;
     }
   };
@@ -132,24 +132,24 @@ TEST_CASE("a section is dealt to its end, in hands that get smaller, and the nex
   Dealer cut(2, 0, {0, kEnd}, {kFirst, kSecond, kEnd});
   cut.in_sections(true);
   cut.end_after(kFirst);  // where a section ends
-  while (cut.deal(0, kRoundSteps).count != 0) {}
+  while (cut.deal(0, kRoundRequests).count != 0) {}
   CHECK(cut.next() == kFirst);
   CHECK_FALSE(cut.next_section());
   cut.end_after(~u64{0});
   CHECK(cut.next_section());
   cut.in_sections(false);  // on, over all ends
-  CHECK(cut.deal(0, kRoundSteps).count == kRoundSteps);
+  CHECK(cut.deal(0, kRoundRequests).count == kRoundRequests);
   CHECK(cut.next() > kSecond);
 }
 
 TEST_CASE("a window that moves on is long beside what threads hold of it") {
-  CHECK(Dealer(2, 0, 1).round() == kRoundSteps);
-  CHECK(Dealer(2, 16'000'000, 1).round() == kRoundSteps);
+  CHECK(Dealer(2, 0, 1).round() == kRoundRequests);
+  CHECK(Dealer(2, 16'000'000, 1).round() == kRoundRequests);
   for (const u32 threads : {1, 2, 56}) {
     for (const u64 window : {u64{1}, u64{1000}, u64{10'000}, u64{100'000}, u64{1'000'000}}) {
       const Dealer dealer(threads, window, ~u64{0});
-      CHECK(dealer.round() % kSliceSteps == 0);
-      CHECK((dealer.round() == kSliceSteps || u64{dealer.round()} * threads * 16 <= window));
+      CHECK(dealer.round() % kSliceRequests == 0);
+      CHECK((dealer.round() == kSliceRequests || u64{dealer.round()} * threads * 16 <= window));
     }
   }
 }

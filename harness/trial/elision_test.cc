@@ -46,10 +46,10 @@ template <class P, class Counters>
 struct Counting : Toy<u64> {
   using Toy<u64>::Toy;
   using Policy = P;
-  struct Thread : Toy<u64>::Thread {
+  struct ThreadState : Toy<u64>::ThreadState {
     Counters counters;
   };
-  Thread join() { return {}; }
+  ThreadState join() { return {}; }
 };
 
 /// Counts as a policy that elides.
@@ -57,8 +57,8 @@ template <Elision kElision>
 struct Eliding : Counting<ElidingPolicy<kElision>, RtmCounters> {
   using Base = Counting<ElidingPolicy<kElision>, RtmCounters>;
   using Base::Base;
-  using typename Base::Thread;
-  std::optional<u64> find(Thread& me, u64 key) {
+  using typename Base::ThreadState;
+  std::optional<u64> find(ThreadState& me, u64 key) {
     ++me.counters.ops;
     if (kElision == Elision::kWorks || kElision == Elision::kOtherwise) {
       me.counters.begins += 2;
@@ -141,7 +141,7 @@ TEST_CASE("a policy that had nothing to elide is not blamed for it") {
 /// A policy that elides, but only knows whether an operation took its lock; and here all did.
 struct Unseen : Counting<ElidingPolicy<Elision::kDegraded>, TbbElisionCounters> {
   using Counting::Counting;
-  std::optional<u64> find(Thread& me, u64 key) {
+  std::optional<u64> find(ThreadState& me, u64 key) {
     ++me.counters.ops;
     ++me.counters.fallbacks;
     return Toy<u64>::find(me, key);
@@ -162,7 +162,7 @@ TEST_CASE("a policy that does not see its aborts has none, and is degraded when 
 /// aborts.
 struct Prefixed : Counting<ElidingPolicy<Elision::kWorks>, HleCounters> {
   using Counting::Counting;
-  std::optional<u64> find(Thread& me, u64 key) {
+  std::optional<u64> find(ThreadState& me, u64 key) {
     ++(++me.counters.ops % 4 == 0 ? me.counters.fallbacks : me.counters.prefix_elided);
     return Toy<u64>::find(me, key);
   }
@@ -181,7 +181,7 @@ TEST_CASE("what the processor does not tell of elision by prefixes is missing an
 template <bool kAll>
 struct Chosen : Counting<ElidingPolicy<Elision::kWorks>, AdaptiveCounters> {
   using Counting<ElidingPolicy<Elision::kWorks>, AdaptiveCounters>::Counting;
-  std::optional<u64> find(Thread& me, u64 key) {
+  std::optional<u64> find(ThreadState& me, u64 key) {
     const u64 op = me.counters.ops++;
     if (kAll || op % 10 != 0) {
       ++me.counters.direct_lock;

@@ -168,7 +168,7 @@ struct Late : Toy<u64> {
   using Toy<u64>::Toy;
   static inline bool measuring = false;
 
-  std::optional<u64> find(Thread& me, u64 key) {
+  std::optional<u64> find(ThreadState& me, u64 key) {
     if (std::exchange(measuring, false)) testing::VirtualTeam::spend(50'000'000);
     return Toy<u64>::find(me, key);
   }
@@ -189,7 +189,7 @@ TEST_CASE("time ends no phase before anything was done in it") {
   TellsLate progress;
   const TrialResult result = run_of<Late>(config, progress);
   REQUIRE(result.throughput);
-  CHECK(result.throughput->operations >= kSliceSteps);  // with a stop in it the first slice would be cut
+  CHECK(result.throughput->operations >= kSliceRequests);  // with a stop in it the first slice would be cut
 }
 
 }  // namespace

@@ -59,16 +59,16 @@ class NarrowToy : public Toy<u64> {
   static inline u64 wrong_bits = 0;
 
   using Toy::Toy;
-  std::optional<u64> find(Thread& me, u64 key) {
+  std::optional<u64> find(ThreadState& me, u64 key) {
     auto found = Toy::find(me, static_cast<u32>(key));
     if (found) *found ^= wrong_bits;
     return found;
   }
-  bool insert(Thread& me, u64 key, u64 value) {
+  bool insert(ThreadState& me, u64 key, u64 value) {
     return Toy::insert(me, static_cast<u32>(key), static_cast<u32>(value));
   }
   template <class Visit>
-  void for_each(Thread& me, Visit&& visit) {
+  void for_each(ThreadState& me, Visit&& visit) {
     Toy::for_each(me, [&](u64 key, u64 value) { visit(key, value ^ wrong_bits); });
   }
 };
@@ -190,11 +190,11 @@ struct Counted {
 /// Counts its lookups, but for one in a thousand when asked.
 struct CountingToy : Toy<u64> {
   using Toy<u64>::Toy;
-  struct Thread : Toy<u64>::Thread {
+  struct ThreadState : Toy<u64>::ThreadState {
     Counted counters;
   };
-  Thread join() { return {}; }
-  std::optional<u64> find(Thread& me, u64 key) {
+  ThreadState join() { return {}; }
+  std::optional<u64> find(ThreadState& me, u64 key) {
     if (!toy::strikes(Mistake::kUncounted, 1000)) ++me.counters.ops;
     return Toy<u64>::find(me, key);
   }
@@ -240,7 +240,7 @@ class ThrowsAsItBegins final : public Progress {
  public:
   explicit ThrowsAsItBegins(std::string_view name) : name_(name) {}
   void begin(std::string_view phase, u64, u64) override {
-    if (phase == name_) throw std::runtime_error("the caller is in trouble");
+    if (phase == name_) throw std::runtime_error("the caller is in contention");
   }
   void advance(u64) override {}
   void end() override {}
@@ -253,7 +253,7 @@ class ThrowsAsItBegins final : public Progress {
 TEST_CASE("an exception of the caller is no failure of a thread: it leaves the run") {
   for (const char* phase : {"measure", "validate"}) {
     ThrowsAsItBegins progress(phase);
-    CHECK_THROWS_WITH((run_of<Toy<u64>, NativeTeam>(small("insert"), progress)), "the caller is in trouble");
+    CHECK_THROWS_WITH((run_of<Toy<u64>, NativeTeam>(small("insert"), progress)), "the caller is in contention");
   }
 }
 

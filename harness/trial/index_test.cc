@@ -30,11 +30,11 @@ struct Restarted {
 /// As a scan does it: three operations of the policy for one of the workload, and one restart.
 struct InThree : Toy<u64> {
   using Toy<u64>::Toy;
-  struct Thread : Toy<u64>::Thread {
+  struct ThreadState : Toy<u64>::ThreadState {
     Restarted counters;
   };
-  Thread join() { return {}; }
-  std::optional<u64> find(Thread& me, u64 key) {
+  ThreadState join() { return {}; }
+  std::optional<u64> find(ThreadState& me, u64 key) {
     me.counters.ops += 3;
     ++me.counters.restarts;
     return Toy<u64>::find(me, key);
@@ -77,7 +77,7 @@ TEST_CASE("an index that keeps nothing has no bytes, no keys and no limit") {
 /// Its even keys are one node away and its odd ones three.
 struct Visited : Toy<u64> {
   using Toy<u64>::Toy;
-  u64 visits(Thread&, u64 key) { return key % 2 == 0 ? 1 : 3; }
+  u64 visits(ThreadState&, u64 key) { return key % 2 == 0 ? 1 : 3; }
 };
 
 TEST_CASE("nodes a lookup are those on the way of the workload's lookups, or missing for a reason") {
@@ -121,14 +121,14 @@ struct Learning : Toy<u64> {
     void sleep() { asleep = true; }
     bool asleep = false;
   };
-  struct Thread : Toy<u64>::Thread {
+  struct ThreadState : Toy<u64>::ThreadState {
     Watch watch;
   };
   static constexpr bool kLearns = true;
   static inline std::atomic<u64> seen, unseen;
 
-  Thread join() { return {}; }
-  std::optional<u64> find(Thread& me, u64 key) {
+  ThreadState join() { return {}; }
+  std::optional<u64> find(ThreadState& me, u64 key) {
     (me.watch.asleep ? unseen : seen).fetch_add(1);
     return Toy<u64>::find(me, key);
   }

@@ -58,7 +58,7 @@ TEST_CASE("with --latency=all every operation of the measured phase is timed, ea
   CHECK(result.latency->all.min_ns <= result.latency->all.percentiles.front().ns);
 }
 
-TEST_CASE("with a sample one call in so many is timed, whatever slices and stops make of the steps") {
+TEST_CASE("with a sample one call in so many is timed, whatever slices and stops make of the requests") {
   Config config = small("lookup");
   config.latency_every = 10;
   config.time_ns = 0;
@@ -95,7 +95,7 @@ TEST_CASE("fewer calls than one in so many are none") {
 
 TEST_CASE("a session times each n-th call, alone, and cuts its blocks there") {
   Toy<u64> index(Spec::parse("own"), {});
-  const std::vector<Step> steps(100);
+  const std::vector<Request> requests(100);
   for (const u32 keys : {1u, 4u}) {
     CAPTURE(keys);
     RunnerOf<Toy<u64>> session(index, {.keys = keys}, 64, nullptr);
@@ -104,14 +104,14 @@ TEST_CASE("a session times each n-th call, alone, and cuts its blocks there") {
     Tally tally;
     u64 timed = 0;
     for (u32 done = 0; done < 100; done += keys) {
-      const Slice slice{.steps = &steps[done], .count = keys, .only = OpKind::kRead};
-      CHECK(session.run(slice, stop, tally, kStopSteps, &latencies) == keys);
+      const Slice slice{.requests = &requests[done], .count = keys, .only = OpKind::kRead};
+      CHECK(session.run(slice, stop, tally, kStopRequests, &latencies) == keys);
       timed += (done / keys) % 5 == 4;
       CHECK(latencies.kinds()[0].ns.count() == timed);
     }
     CHECK(tally.operations() == 100);
-    const Slice whole{.steps = steps.data(), .count = 100, .only = OpKind::kRead};
-    CHECK(session.run(whole, stop, tally, kStopSteps, &latencies) == 100);
+    const Slice whole{.requests = requests.data(), .count = 100, .only = OpKind::kRead};
+    CHECK(session.run(whole, stop, tally, kStopRequests, &latencies) == 100);
     CHECK(latencies.kinds()[0].ns.count() == 2 * timed);
   }
 }
@@ -126,16 +126,16 @@ struct CountingPolicy : Own {
 struct Falling : Toy<u64> {
   using Toy<u64>::Toy;
   using Policy = CountingPolicy;
-  struct Thread : Toy<u64>::Thread {
+  struct ThreadState : Toy<u64>::ThreadState {
     RtmCounters counters;
     u64 updates = 0;
   };
-  Thread join() { return {}; }
-  std::optional<u64> find(Thread& me, u64 key) {
+  ThreadState join() { return {}; }
+  std::optional<u64> find(ThreadState& me, u64 key) {
     commit(me);
     return Toy<u64>::find(me, key);
   }
-  bool update(Thread& me, u64 key, u64 value) {
+  bool update(ThreadState& me, u64 key, u64 value) {
     if (++me.updates % 50 == 0) {
       ++me.counters.ops, ++me.counters.begins, me.counters.abort(kAbortConflict), ++me.counters.fallbacks;
       testing::VirtualTeam::spend(kNapNs);
@@ -144,7 +144,7 @@ struct Falling : Toy<u64> {
     }
     return Toy<u64>::update(me, key, value);
   }
-  static void commit(Thread& me) { ++me.counters.ops, ++me.counters.begins, ++me.counters.commits; }
+  static void commit(ThreadState& me) { ++me.counters.ops, ++me.counters.begins, ++me.counters.commits; }
 };
 
 TEST_CASE("calls that fell back are told apart, and aborts by the kind of the operation") {

@@ -37,7 +37,7 @@ struct MeasuredPhase {
   bool stopped = false;  ///< by a signal
   Throughput metered;    ///< what the meter knows of it
   double wall_seconds = 0;
-  Meter::TroubleSeries troubles;
+  Meter::ContentionSeries contention;
   Tally done;
   std::optional<double> generator_ns;  ///< of an operation, since the run began; nothing where the kernel does not tell
   std::vector<MeasuredThread> threads;
@@ -45,7 +45,7 @@ struct MeasuredPhase {
   std::vector<std::vector<PmuCount>> packages;
   std::optional<Latencies> latencies;  ///< of all threads, where calls are timed
   double clock_ns = 0;                 ///< what timing an empty call says
-  std::optional<Offer> offer;          ///< none: a closed loop
+  std::optional<OfferedLoad> offer;    ///< none: a closed loop
   OrReason<ReclaimCounters> reclaim_before, reclaim_after;
   Disturbance before, after;
   PageUse pages;                             ///< at its end

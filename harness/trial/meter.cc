@@ -10,14 +10,14 @@ void Meter::start(u32 threads) {
   series_.clear();
   told_ = {};
   elided_ = {};
-  troubles_ = {};
+  contention_ = {};
 }
 
 void Meter::sample(double seconds) {
   // Relaxed: throughput() comes after the threads have been waited for.
   const bool all_finished =
       std::all_of(threads_.begin(), threads_.end(), [](const Lane& lane) { return lane.finished.load(kRelaxed); });
-  // The last interval of threads that have all finished is a partial one. One in which all made steps and
+  // The last interval of threads that have all finished is a partial one. One in which all made requests and
   // nothing counted has no rate: the next sample covers it.
   if (all_finished || seconds <= sampled_seconds_) return;
   const Done now = done();
@@ -29,15 +29,15 @@ void Meter::sample(double seconds) {
   const auto tell = [&](std::vector<double>& rates, u64 events, u64 all) {
     rates.resize(series_.size(), static_cast<double>(events) / static_cast<double>(all));
   };
-  const Troubles met = now.troubles - told_.troubles, elided = now.troubles - elided_;
+  const ContentionCounts met = now.contention - told_.contention, elided = now.contention - elided_;
   if (operations != 0) {
-    tell(troubles_.aborts, met.aborts, operations);
-    tell(troubles_.restarts, met.restarts, operations);
+    tell(contention_.aborts, met.aborts, operations);
+    tell(contention_.restarts, met.restarts, operations);
     told_ = now;
   }
   if (elided.elidable != 0) {
-    tell(troubles_.fallbacks, elided.fallbacks, elided.elidable);
-    elided_ = now.troubles;
+    tell(contention_.fallbacks, elided.fallbacks, elided.elidable);
+    elided_ = now.contention;
   }
 }
 
@@ -46,7 +46,7 @@ Meter::Done Meter::done() const {
   for (const Lane& lane : threads_) {
     const Done one = done_of(lane);
     sum.operations += one.operations;
-    sum.troubles = sum.troubles + one.troubles;
+    sum.contention = sum.contention + one.contention;
   }
   return sum;
 }

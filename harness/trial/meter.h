@@ -26,11 +26,11 @@ class Meter {
 
   /// By thread `thread` only: operations, and what they met with. Under a mutex that is nearly always free, so that a
   /// sample never has the one without the other.
-  void add(u32 thread, u64 operations, const Troubles& troubles = {}) {
+  void add(u32 thread, u64 operations, const ContentionCounts& contention = {}) {
     Lane& lane = threads_[thread];
     const std::lock_guard lock(lane.mutex);
     lane.done.operations += operations;
-    lane.done.troubles = lane.done.troubles + troubles;
+    lane.done.contention = lane.done.contention + contention;
   }
   /// Thread `thread` adds no more. Relaxed: a sample that misses it is only one more interval.
   void finish(u32 thread) { threads_[thread].finished.store(true, kRelaxed); }
@@ -42,11 +42,11 @@ class Meter {
 
   /// Interval by interval. One in which there was nothing to take a share of is joined with those that follow, up to
   /// the next that has something, and they have its rate; at the end such are left out.
-  struct TroubleSeries {
+  struct ContentionSeries {
     std::vector<double> aborts, restarts;  ///< an operation
     std::vector<double> fallbacks;         ///< of what could be elided
   };
-  [[nodiscard]] const TroubleSeries& troubles() const { return troubles_; }
+  [[nodiscard]] const ContentionSeries& contention() const { return contention_; }
 
   /// Totals, rates a thread, the series and fairness; all rates are over the same `seconds`, so that those of
   /// the threads add up to the total. When nobody adds any more.
@@ -55,7 +55,7 @@ class Meter {
  private:
   struct Done {
     u64 operations = 0;
-    Troubles troubles;
+    ContentionCounts contention;
   };
   struct alignas(kFalseSharingBytes) Lane {
     mutable ThreadTeam::Mutex mutex;  // guards `done`
@@ -72,9 +72,9 @@ class Meter {
   std::vector<Lane> threads_;
   double sampled_seconds_ = 0;
   std::vector<double> series_;
-  Done told_;        // in the series, `aborts` and `restarts`
-  Troubles elided_;  // in `fallbacks`
-  TroubleSeries troubles_;
+  Done told_;                // in the series, `aborts` and `restarts`
+  ContentionCounts elided_;  // in `fallbacks`
+  ContentionSeries contention_;
 };
 
 }  // namespace latchlab

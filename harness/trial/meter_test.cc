@@ -9,7 +9,7 @@ namespace {
 
 using Rates = std::vector<double>;
 
-TEST_CASE("an interval has the operations, and the trouble, that are new in it") {
+TEST_CASE("an interval has the operations, and the contention, that are new in it") {
   Meter meter;
   for (int phase = 0; phase < 2; ++phase) {  // the second starts from nothing
     meter.start(2);
@@ -22,9 +22,9 @@ TEST_CASE("an interval has the operations, and the trouble, that are new in it")
     meter.sample(3);
     CHECK(meter.operations() == 500);
     CHECK(meter.throughput(3).series == std::vector<double>{200, 100});
-    CHECK(meter.troubles().aborts == Rates{.1, 0});
-    CHECK(meter.troubles().fallbacks == Rates{.05, 1});
-    CHECK(meter.troubles().restarts == Rates{.005, 0});
+    CHECK(meter.contention().aborts == Rates{.1, 0});
+    CHECK(meter.contention().fallbacks == Rates{.05, 1});
+    CHECK(meter.contention().restarts == Rates{.005, 0});
   }
 }
 
@@ -39,9 +39,9 @@ TEST_CASE("an interval with nothing to take a share of is joined with the next t
   meter.sample(3);
   meter.sample(4);  // nothing follows that could be joined with this one
   CHECK(meter.throughput(4).series == std::vector<double>{0, 10, 10, 0});
-  CHECK(meter.troubles().aborts == Rates{.4, .4, 0});
-  CHECK(meter.troubles().restarts == Rates{.5, .5, 0});
-  CHECK(meter.troubles().fallbacks == Rates{.25, .25, .25});
+  CHECK(meter.contention().aborts == Rates{.4, .4, 0});
+  CHECK(meter.contention().restarts == Rates{.5, .5, 0});
+  CHECK(meter.contention().fallbacks == Rates{.25, .25, .25});
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ std::atomic<u64> calls, keys_of_calls, others;
 
 struct Batched : Toy<u64> {
   using Toy<u64>::Toy;
-  void find_batch(Thread& me, std::span<const u64> keys, std::span<std::optional<u64>> found, BatchOrder) {
+  void find_batch(ThreadState& me, std::span<const u64> keys, std::span<std::optional<u64>> found, BatchOrder) {
     calls += keys.size() == 5;
     others += keys.size() != 5;
     keys_of_calls += keys.size();

@@ -6,9 +6,9 @@
 //     thread     #    #    ###############X##  #          X: late, and late, and less late
 //
 // Every thread serves arrivals of its own, as partitions do: one that stalls delays just those, and no other thread
-// takes them over. A thread that waits makes the next steps, if that fits. One that has none left must make some all
-// the same, and that delays what is due: what making a step costs (generator_ns of the result) is part of what the loop
-// can bear.
+// takes them over. A thread that waits makes the next requests, if that fits. One that has none left must make some all
+// the same, and that delays what is due: what making a request costs (generator_ns of the result) is part of what the
+// loop can bear.
 //
 // The warm-up before is a closed loop: it is there to warm, and nothing of it is reported.
 //

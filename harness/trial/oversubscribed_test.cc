@@ -1,4 +1,4 @@
-// Trials with more threads than processors, where every step may take as long as everybody else's turns.
+// Trials with more threads than processors, where every request may take as long as everybody else's turns.
 #include <atomic>
 #include <optional>
 #include <string>
@@ -38,25 +38,25 @@ TEST_CASE("more threads than processors finish, and the result says so") {
   CHECK(result.throughput->per_thread.size() == 8);
 }
 
-/// Keeps nothing and looks for nothing: what a run costs is making its steps.
+/// Keeps nothing and looks for nothing: what a run costs is making its requests.
 struct Idle : Toy<std::string_view> {
   using Toy<std::string_view>::Toy;
   struct Body {
     static constexpr bool kKeeps = false;
   };
-  std::optional<u64> find(Thread&, std::string_view) { return std::nullopt; }
+  std::optional<u64> find(ThreadState&, std::string_view) { return std::nullopt; }
 };
 
 /// Lookups are slow in the measured phase, so that the few that are still done after its end take longer than itself.
 struct Sluggish : Toy<u64> {
   using Toy<u64>::Toy;
-  std::optional<u64> find(Thread& me, u64 key) {
+  std::optional<u64> find(ThreadState& me, u64 key) {
     testing::VirtualTeam::spend(10'000'000);
     return Toy<u64>::find(me, key);
   }
 };
 
-TEST_CASE("with more threads than processors each looks at every step whether it is to stop") {
+TEST_CASE("with more threads than processors each looks at every request whether it is to stop") {
   Config config = small("lookup");
   config.records = 8;
   config.warmup_ns = 0;
@@ -65,14 +65,14 @@ TEST_CASE("with more threads than processors each looks at every step whether it
   const TrialResult result = run_of<Sluggish>(config);
   REQUIRE(result.throughput);
   CHECK(result.throughput->ended_by == Ending::kTime);
-  CHECK(result.throughput->operations < u64{kStopSteps} * config.threads);
+  CHECK(result.throughput->operations < u64{kStopRequests} * config.threads);
 }
 
 /// Counts its lookups, and the pieces that its loop of lookups is cut into.
 struct Looped : Toy<u64> {
   using Toy<u64>::Toy;
   static inline std::atomic<u64> lookups, pieces;
-  struct Thread : Toy<u64>::Thread {
+  struct ThreadState : Toy<u64>::ThreadState {
     template <class Loop>
     void decide(const Loop& loop) {
       pieces.fetch_add(1);
@@ -82,8 +82,8 @@ struct Looped : Toy<u64> {
   struct Body {
     static constexpr bool kKeeps = false;
   };
-  Thread join() { return {}; }
-  std::optional<u64> find(Thread, u64) {
+  ThreadState join() { return {}; }
+  std::optional<u64> find(ThreadState, u64) {
     testing::VirtualTeam::spend(10);
     lookups.fetch_add(1);
     return std::nullopt;
@@ -101,12 +101,12 @@ TEST_CASE("with more threads than processors quick lookups stay in their loop") 
   CHECK(Looped::lookups > 8 * Looped::pieces);
 }
 
-TEST_CASE("who takes long for a step looks at each, and who does not stays in its loop") {
-  CHECK(steps_between_looks(10'000'000, 1) == 1);
-  CHECK(steps_between_looks(50'001 * 256, 256) == 1);
-  CHECK(steps_between_looks(5'000 * 256, 256) == 8);
-  CHECK(steps_between_looks(200 * 256, 256) == kStopSteps);
-  CHECK(steps_between_looks(0, 256) == kStopSteps);
+TEST_CASE("who takes long for a request looks at each, and who does not stays in its loop") {
+  CHECK(requests_between_looks(10'000'000, 1) == 1);
+  CHECK(requests_between_looks(50'001 * 256, 256) == 1);
+  CHECK(requests_between_looks(5'000 * 256, 256) == 8);
+  CHECK(requests_between_looks(200 * 256, 256) == kStopRequests);
+  CHECK(requests_between_looks(0, 256) == kStopRequests);
 }
 
 /// Asks its session to stop with the third lookup.
@@ -114,39 +114,40 @@ struct Stopping : Toy<u64> {
   using Toy<u64>::Toy;
   static inline std::atomic<bool> stop;
   static inline u32 lookups = 0;
-  std::optional<u64> find(Thread& me, u64 key) {
+  std::optional<u64> find(ThreadState& me, u64 key) {
     stop = ++lookups == 3 || stop;
     return Toy<u64>::find(me, key);
   }
 };
 
-TEST_CASE("a session looks after every so many steps whether it is to stop") {
+TEST_CASE("a session looks after every so many requests whether it is to stop") {
   Stopping index(Spec::parse("own"), {});
-  const std::vector<Step> steps(kStopSteps);
-  const auto ran = [&](u32 stop_steps, const Batching& batch) {
+  const std::vector<Request> requests(kStopRequests);
+  const auto ran = [&](u32 stop_requests, const Batching& batch) {
     RunnerOf<Stopping> session(index, batch, 64, nullptr);
     Stopping::stop = false;
     Stopping::lookups = 0;
     Tally tally;
-    const Slice slice{.steps = steps.data(), .count = kStopSteps, .only = OpKind::kRead};
-    const u32 done = session.run(slice, Stopping::stop, tally, stop_steps, nullptr);
+    const Slice slice{.requests = requests.data(), .count = kStopRequests, .only = OpKind::kRead};
+    const u32 done = session.run(slice, Stopping::stop, tally, stop_requests, nullptr);
     CHECK(Stopping::lookups == done);
     CHECK(tally.operations() == done);
     return done;
   };
   CHECK(ran(1, {}) == 3);
   CHECK(ran(2, {}) == 4);
-  CHECK(ran(kStopSteps, {}) == kStopSteps);
+  CHECK(ran(kStopRequests, {}) == kStopRequests);
   CHECK(ran(1, {.keys = 16}) == 16);  // a batch is not cut; this index looks up its keys one by one
 }
 
-TEST_CASE("with more threads than processors the seconds that count have all making of steps in them", "[realtime]") {
+TEST_CASE("with more threads than processors the seconds that count have all making of requests in them",
+          "[realtime]") {
   const Lines lines(100, 4000);
   Config config = small("lookup");
   config.keys = Spec{.name = "file", .arg = lines.path(), .options = {}};
   config.records = 100;
   config.warmup_ns = config.time_ns = 0;
-  config.ops = u64{config.threads} * kRoundSteps;  // each thread makes steps once, and runs them all
+  config.ops = u64{config.threads} * kRoundRequests;  // each thread makes requests once, and runs them all
   config = crowded(config, config.threads);
   const TrialResult result = testing::run_on_threads<Idle>(config);
   CAPTURE(result.reason);

@@ -42,18 +42,18 @@ Plan with_payloads(std::string_view workload) {
 /// By the batch, too.
 struct BatchedPayloads : Toy<u64> {
   using Toy<u64>::Toy;
-  void find_batch(Thread& me, std::span<const u64> keys, std::span<std::optional<u64>> found, BatchOrder) {
+  void find_batch(ThreadState& me, std::span<const u64> keys, std::span<std::optional<u64>> found, BatchOrder) {
     for (std::size_t i = 0; i < keys.size(); ++i) found[i] = find(me, keys[i]);
   }
-  void insert_batch(Thread& me, std::span<const u64> keys, std::span<const u64> values, std::span<bool> changed,
+  void insert_batch(ThreadState& me, std::span<const u64> keys, std::span<const u64> values, std::span<bool> changed,
                     BatchOrder) {
     for (std::size_t i = 0; i < keys.size(); ++i) changed[i] = insert(me, keys[i], values[i]);
   }
-  void update_batch(Thread& me, std::span<const u64> keys, std::span<const u64> values, std::span<bool> changed,
+  void update_batch(ThreadState& me, std::span<const u64> keys, std::span<const u64> values, std::span<bool> changed,
                     BatchOrder) {
     for (std::size_t i = 0; i < keys.size(); ++i) changed[i] = update(me, keys[i], values[i]);
   }
-  void erase_batch(Thread& me, std::span<const u64> keys, std::span<bool> changed, BatchOrder) {
+  void erase_batch(ThreadState& me, std::span<const u64> keys, std::span<bool> changed, BatchOrder) {
     for (std::size_t i = 0; i < keys.size(); ++i) changed[i] = erase(me, keys[i]);
   }
 };
@@ -69,24 +69,24 @@ class Spoilt {
   }
   /// One operation a key on `count` of them.
   Tally run(OpKind kind, u64 first, u64 count) {
-    std::vector<Step> steps;
+    std::vector<Request> requests;
     for (u64 key = first; key < first + count; ++key) {
-      steps.push_back({.number = key, .value = value_of(key, 5), .limit = 3, .kind = kind});
+      requests.push_back({.number = key, .value = value_of(key, 5), .limit = 3, .kind = kind});
     }
-    const Slice slice{.steps = steps.data(), .count = static_cast<u32>(count), .only = kind};
+    const Slice slice{.requests = requests.data(), .count = static_cast<u32>(count), .only = kind};
     Tally tally;
-    CHECK(session_->run(slice, stop_, tally, kStopSteps, nullptr) == count);
+    CHECK(session_->run(slice, stop_, tally, kStopRequests, nullptr) == count);
     CHECK(tally.operations() == count);
     return tally;
   }
   /// All of them by one call.
   Tally multi_get() {
-    std::vector<Step> gets;
+    std::vector<Request> gets;
     for (u64 key = 1; key <= kKeys; ++key) gets.push_back({.number = key, .value = value_of(key, 5)});
-    const Step step{.number = 0, .limit = kKeys, .kind = OpKind::kMultiGet};
+    const Request request{.number = 0, .limit = kKeys, .kind = OpKind::kMultiGet};
     Tally tally;
-    CHECK(session_->run({.steps = &step, .count = 1, .only = {}, .gets = gets.data()}, stop_, tally, kStopSteps,
-                        nullptr) == 1);
+    CHECK(session_->run({.requests = &request, .count = 1, .only = {}, .gets = gets.data()}, stop_, tally,
+                        kStopRequests, nullptr) == 1);
     return tally;
   }
   std::span<u64> words_of(u64 key) { return trial_.payloads()->words_of(value_of(key, 0)); }
@@ -174,7 +174,7 @@ TEST_CASE("a run with payloads fills them, uses them and says how large they are
 /// Each lookup spoils the first place of all.
 struct Spoiling : Toy<u64> {
   using Toy<u64>::Toy;
-  std::optional<u64> find(Thread& me, u64 key) {
+  std::optional<u64> find(ThreadState& me, u64 key) {
     payloads->words_of(0)[5] = 0;
     return Toy<u64>::find(me, key);
   }

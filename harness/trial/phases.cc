@@ -17,8 +17,8 @@ namespace {
 constexpr u64 kWatchNs = 20'000'000;  // between looks at interruption and progress
 constexpr u64 kBeginNs = 200'000;     // between looks whether the time has begun to run
 
-/// What making as many steps as are dealt at once has taken so far.
-u64 hand_ns(const Worker& me) { return me.made == 0 ? 0 : me.making_ns * kSliceSteps / me.made; }
+/// What making as many requests as are dealt at once has taken so far.
+u64 hand_ns(const Worker& me) { return me.made == 0 ? 0 : me.making_ns * kSliceRequests / me.made; }
 
 /// Does something at the end of a scope, also of one that an exception leaves.
 template <class Do>
@@ -83,11 +83,11 @@ Phases::Outcome Phases::chunks(const std::string& name, u64 total,
   turns_.start();
   return phase(name, total, 0, [&](u32 t) {
     Worker& me = workers_[t];
-    for (u64 chunk = t; chunk * kChunkSteps < total && !stop_.load(kRelaxed); chunk += config_.threads) {
-      const u64 first = chunk * kChunkSteps;
-      const Slice steps = make(me, first, static_cast<u32>(std::min<u64>(kChunkSteps, total - first)));
+    for (u64 chunk = t; chunk * kChunkRequests < total && !stop_.load(kRelaxed); chunk += config_.threads) {
+      const u64 first = chunk * kChunkRequests;
+      const Slice requests = make(me, first, static_cast<u32>(std::min<u64>(kChunkRequests, total - first)));
       if (in_turns_ && !turns_.await(chunk, stop_)) return;
-      meter_.add(t, run_until_full(me, steps, stop_, kStopSteps, nullptr));
+      meter_.add(t, run_until_full(me, requests, stop_, kStopRequests, nullptr));
       if (in_turns_) turns_.end();
     }
   });
@@ -95,9 +95,9 @@ Phases::Outcome Phases::chunks(const std::string& name, u64 total,
 
 void Phases::limit_to(u64 total) {
   for (Worker& worker : workers_) {
-    worker.first = dealer_.next(static_cast<u32>(&worker - workers_.data())) - worker.steps.left();
-    worker.steps.limit_to(total);
-    total -= worker.steps.left();
+    worker.first = dealer_.next(static_cast<u32>(&worker - workers_.data())) - worker.requests.left();
+    worker.requests.limit_to(total);
+    total -= worker.requests.left();
   }
   dealer_.end_after(total);
   // Where threads have operations of their own, each gets them at the rate at which all are done together.
@@ -105,7 +105,7 @@ void Phases::limit_to(u64 total) {
   recorded_begin_ns_ = ~u64{0};
   for (u32 t = 0; t < workers_.size(); ++t) {
     Worker& worker = workers_[t];
-    worker.own = worker.steps.left() + dealer_.left_for(t);
+    worker.own = worker.requests.left() + dealer_.left_for(t);
     worker.share = {.part = dealer_.in_parts() ? worker.own : 1, .whole = 1};
     all += worker.share.part;
     const auto times = worker.own > 0 ? maker_.stream().times_from(worker.first) : nullptr;
@@ -123,11 +123,11 @@ std::unique_ptr<Arrivals> Phases::arrivals(u32 t, const Rate& rate) const {
 
 u64 Phases::left() const {
   u64 left = dealer_.left();
-  for (const Worker& worker : workers_) left += worker.steps.left();
+  for (const Worker& worker : workers_) left += worker.requests.left();
   return left;
 }
 
-void Phases::run_steps(u32 t) {
+void Phases::run_requests(u32 t) {
   do {
     run_section(t);
   } while (dealer_.in_sections() && meet(workers_[t]));
@@ -156,17 +156,17 @@ bool Phases::next_section() {
 
 void Phases::run_section(u32 t) {
   Worker& me = workers_[t];
-  Troubles met = me.runner->troubles();
-  Rounds::Part part(rounds_);
-  if (seats_.oversubscribed) part.begin();  // making steps takes processors from others, so it is inside
-  // Where threads share processors a step may take long, above all if they pass a lock around: one is counted at once,
-  // since the phase does not end before, and how often a thread looks whether it is to stop follows from how long its
-  // steps take.
-  u32 most = seats_.oversubscribed ? config_.batch.keys : kSliceSteps;
-  u32 stop_steps = seats_.oversubscribed ? 1 : std::max(1u, kStopSteps / maker_.stream().most_keys());
+  ContentionCounts met = me.runner->contention();
+  Rounds::Participant part(rounds_);
+  if (seats_.oversubscribed) part.begin();  // making requests takes processors from others, so it is inside
+  // Where threads share processors a request may take long, above all if they pass a lock around: one is counted at
+  // once, since the phase does not end before, and how often a thread looks whether it is to stop follows from how long
+  // its requests take.
+  u32 most = seats_.oversubscribed ? config_.batch.keys : kSliceRequests;
+  u32 stop_requests = seats_.oversubscribed ? 1 : std::max(1u, kStopRequests / maker_.stream().most_keys());
   while (!stop_.load(kRelaxed)) {
     make_ready(me, dealer_.round());
-    if (me.steps.left() == 0) return;
+    if (me.requests.left() == 0) return;
     part.begin();
     if (me.pmu) me.pmu->begin();
     bool over = false, halted = false;
@@ -177,15 +177,15 @@ void Phases::run_section(u32 t) {
         over = part.end();
       };
       const AtEnd at_end(leave);
-      while (!halted && me.steps.left() > 0) {
-        Slice slice = me.steps.rest();
-        slice.count = std::min(std::exchange(most, kSliceSteps), me.steps.left());
+      while (!halted && me.requests.left() > 0) {
+        Slice slice = me.requests.rest();
+        slice.count = std::min(std::exchange(most, kSliceRequests), me.requests.left());
         const u64 begun = seats_.oversubscribed ? clock_.now() : 0;
-        const u32 ran = run_until_full(me, slice, rounds_.halted(), stop_steps, me.latencies.get());
-        if (seats_.oversubscribed && ran > 0) stop_steps = steps_between_looks(clock_.now() - begun, ran);
-        const Troubles now = me.runner->troubles();
+        const u32 ran = run_until_full(me, slice, rounds_.halted(), stop_requests, me.latencies.get());
+        if (seats_.oversubscribed && ran > 0) stop_requests = requests_between_looks(clock_.now() - begun, ran);
+        const ContentionCounts now = me.runner->contention();
         meter_.add(t, ran, now - std::exchange(met, now));
-        me.steps.take(ran);
+        me.requests.take(ran);
         halted = ran < slice.count;
       }
     }
@@ -196,16 +196,16 @@ void Phases::run_section(u32 t) {
 void Phases::run_arrivals(u32 t, const Rate& rate, u64 length_ns) {
   constexpr u64 kTellNs = 1'000'000;  // the meter is told at least as often, and once a slice
   Worker& me = workers_[t];
-  Rounds::Part part(rounds_);
+  Rounds::Participant part(rounds_);
   // Few at a time, since making them may delay what is due; but while one hand is run the next can be made.
-  const u32 most = std::min(dealer_.round(), 2 * kSliceSteps);
+  const u32 most = std::min(dealer_.round(), 2 * kSliceRequests);
   bool more = true;
   const auto make_more = [&] { return more = more && make_ready(me, most); };
   const auto make_meanwhile = [&](u64 left_ns) {
-    return me.steps.left() + kSliceSteps <= most && hand_ns(me) < left_ns && make_more();
+    return me.requests.left() + kSliceRequests <= most && hand_ns(me) < left_ns && make_more();
   };
-  if (me.steps.left() == 0) make_more();
-  Troubles met = me.runner->troubles();
+  if (me.requests.left() == 0) make_more();
+  ContentionCounts met = me.runner->contention();
   u64 untold = 0, told_at = 0;
   part.begin();
   const u64 epoch = *rounds_.begun();
@@ -213,37 +213,37 @@ void Phases::run_arrivals(u32 t, const Rate& rate, u64 length_ns) {
   me.loop = std::make_unique<OpenLoop>(arrivals(t, rate), epoch, length_ns, seats_.oversubscribed, team_);
   OpenLoop& loop = *me.loop;
   const auto tell = [&] {
-    const Troubles now = me.runner->troubles();
+    const ContentionCounts now = me.runner->contention();
     meter_.add(t, std::exchange(untold, 0), now - std::exchange(met, now));
     told_at = loop.now();
   };
   const auto leave = [&] {
     tell();
     if (me.pmu) me.pmu->end();
-    if (me.steps.left() == 0) me.until = std::max(loop.now(), epoch) - epoch;
+    if (me.requests.left() == 0) me.until = std::max(loop.now(), epoch) - epoch;
   };
   const AtEnd at_end(leave);
-  while (me.steps.left() > 0 && loop.await(stop_, make_meanwhile)) {
-    Slice step = me.steps.rest();
-    step.count = 1;
+  while (me.requests.left() > 0 && loop.await(stop_, make_meanwhile)) {
+    Slice request = me.requests.rest();
+    request.count = 1;
     if (me.latencies) me.latencies->arrived(loop.due(), loop.now());
-    const u32 ran = run_until_full(me, step, stop_, 1, me.latencies.get());
+    const u32 ran = run_until_full(me, request, stop_, 1, me.latencies.get());
     std::optional<u64> end = me.latencies ? me.latencies->ended() : std::nullopt;
     untold += ran;
-    me.steps.take(ran);
-    if (untold >= kSliceSteps || loop.now() - told_at >= kTellNs)
+    me.requests.take(ran);
+    if (untold >= kSliceRequests || loop.now() - told_at >= kTellNs)
       tell(), end.reset();  // what it takes is not the next call's
-    if (me.steps.left() == 0) make_more(), end.reset();
+    if (me.requests.left() == 0) make_more(), end.reset();
     loop.done(end);
   }
 }
 
-/// Steps that were run, all of them but where the phase ends.
-u32 Phases::run_until_full(Worker& me, const Slice& slice, const std::atomic<bool>& stopped, u32 stop_steps,
+/// Requests that were run, all of them but where the phase ends.
+u32 Phases::run_until_full(Worker& me, const Slice& slice, const std::atomic<bool>& stopped, u32 stop_requests,
                            Latencies* latencies) {
   const u64 before = me.tally.operations();
   try {
-    return me.runner->run(slice, stopped, me.tally, stop_steps, latencies);
+    return me.runner->run(slice, stopped, me.tally, stop_requests, latencies);
   } catch (const IndexFull&) {
     full_.store(true, kRelaxed);  // relaxed: looked at when the threads are done
     stop();
@@ -254,20 +254,20 @@ u32 Phases::run_until_full(Worker& me, const Slice& slice, const std::atomic<boo
   }
 }
 
-/// Fills up the steps that are ready, to `most`, with what this thread is dealt; false if that was nothing.
+/// Fills up the requests that are ready, to `most`, with what this thread is dealt; false if that was nothing.
 bool Phases::make_ready(Worker& me, u32 most) {
   const std::optional<u64> start = team_.ran_ns();
-  const u32 left = me.steps.left();
-  const Dealer::Hand dealt = dealer_.deal(static_cast<u32>(&me - workers_.data()), most - left);
-  if (dealt.count == 0 && left == 0) return false;  // what was run stays known (Steps::ran)
-  me.steps.refill(maker_, dealt.first, dealt.count);
+  const u32 left = me.requests.left();
+  const Dealer::Claim dealt = dealer_.deal(static_cast<u32>(&me - workers_.data()), most - left);
+  if (dealt.count == 0 && left == 0) return false;  // what was run stays known (RequestQueue::ran)
+  me.requests.refill(maker_, dealt.first, dealt.count);
   me.made += dealt.count;
   const std::optional<u64> now = team_.ran_ns();
   me.clocked &= start && now;
   me.making_ns += me.clocked ? *now - *start : 0;
   if (dealt.first < StreamPrint::kMost) {  // outside of what making takes
     me.print +=
-        me.steps.print(maker_.stream(), dealt.first, std::min<u64>(dealt.count, StreamPrint::kMost - dealt.first));
+        me.requests.print(maker_.stream(), dealt.first, std::min<u64>(dealt.count, StreamPrint::kMost - dealt.first));
   }
   return dealt.count > 0;
 }

@@ -33,12 +33,12 @@ class Faulting : public Toy<u64> {
  public:
   using Toy<u64>::Toy;
   static constexpr std::size_t kPage = 4096;
-  struct Thread : Toy<u64>::Thread {
+  struct ThreadState : Toy<u64>::ThreadState {
     alignas(kPage) char page[kPage];
   };
-  Thread join() { return {}; }
+  ThreadState join() { return {}; }
 
-  std::optional<u64> find(Thread& me, u64 key) {
+  std::optional<u64> find(ThreadState& me, u64 key) {
     (void)madvise(me.page, kPage, MADV_DONTNEED);
     *static_cast<volatile char*>(me.page) = 1;
     return Toy<u64>::find(me, key);
@@ -47,7 +47,7 @@ class Faulting : public Toy<u64> {
 
 TEST_CASE("page faults of operations are counted, on all threads, and those of making them are not", "[pmu]") {
   Config config = small("lookup");
-  config.warmup_ns = 0;  // so that a thread's first steps, 48 pages of them, are made in the measured phase
+  config.warmup_ns = 0;  // so that a thread's first requests, 48 pages of them, are made in the measured phase
   config.time_ns = 0;
   config.ops = 40'000;
   const TrialResult result = run_on_threads<Faulting>(config);

@@ -1,14 +1,14 @@
-// The clock of a measured phase. Threads make their steps themselves, and that must not count; yet time that
-// is left out thread by thread is left out wrongly: while one thread makes steps, the others have the lock,
+// The clock of a measured phase. Threads make their requests themselves, and that must not count; yet time that
+// is left out thread by thread is left out wrongly: while one thread makes requests, the others have the lock,
 // the caches and the memory to themselves, and the sum of their rates is more than the index can do. So all
-// threads make steps at the same time, and all run them at the same time:
+// threads make requests at the same time, and all run them at the same time:
 //
 //     thread 0   | make |  |##### run #####|   | make   ||##### run #####|
 //     thread 1   | make    ||##### run #####|  | make |  |##### run ####|
 //                           |<-- round --->|             |<-- round -->|
 //
-// A round begins when the last thread is ready. Whoever has run all its steps first ends it for all: the
-// others stop within kStopSteps steps and keep the rest for the next round. So no thread ever has the index
+// A round begins when the last thread is ready. Whoever has run all its requests first ends it for all: the
+// others stop within kStopRequests requests and keep the rest for the next round. So no thread ever has the index
 // to itself for more than that, less than one in a hundred of a round. How long a round is, the clock on the
 // wall says: from its beginning to a thread's stop, whatever the thread waits for, averaged over its threads.
 // (Not to the last stop: when the kernel gives a thread's processor to another program, the threads that then
@@ -19,7 +19,7 @@
 //
 // With more threads than processors there are no rounds, since waiting for each other would take as long as
 // the scheduler likes: one window opens with the first thread that begins and closes with the last that
-// leaves. Making steps is inside, and so is the time in which a late thread has not begun yet.
+// leaves. Making requests is inside, and so is the time in which a late thread has not begun yet.
 //
 // In an open loop operations come whether anybody is ready or not, so there are no rounds either: one window opens when
 // all threads are ready, from which on arrivals are counted, and closes with the last that leaves.
@@ -49,12 +49,12 @@ class Rounds {
 
   /// One thread's part in a phase, by that thread. It leaves the phase when it goes out of scope, also by an
   /// exception: the others then do without it.
-  class Part {
+  class Participant {
    public:
-    explicit Part(Rounds& rounds) : rounds_(rounds) {}
-    ~Part() { rounds_.leave(runs_); }
-    Part(const Part&) = delete;
-    Part& operator=(const Part&) = delete;
+    explicit Participant(Rounds& rounds) : rounds_(rounds) {}
+    ~Participant() { rounds_.leave(runs_); }
+    Participant(const Participant&) = delete;
+    Participant& operator=(const Participant&) = delete;
 
     /// From here on operations count. But for kWindow: returns when everybody is ready.
     void begin() {
@@ -88,7 +88,7 @@ class Rounds {
 
   /// When the first operation could begin, in ns; nothing before that.
   [[nodiscard]] std::optional<u64> begun() const;
-  /// Seconds that count, up to now; while threads run, by a few steps inexact.
+  /// Seconds that count, up to now; while threads run, by a few requests inexact.
   [[nodiscard]] double seconds() const;
   /// Seconds on the wall from the first beginning to the last end. When all threads have left.
   [[nodiscard]] double wall_seconds() const;

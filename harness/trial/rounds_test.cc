@@ -37,7 +37,7 @@ TEST_CASE("in rounds nobody runs while another is not ready, and who is through 
     rounds.start(kThreads, Rounds::Cut::kRounds);
     CHECK_FALSE(rounds.begun());
     run_on(team, kThreads, [&](u32 t) {
-      Rounds::Part part(rounds);
+      Rounds::Participant part(rounds);
       for (u32 round = 0; round < kRounds; ++round) {
         preparing.fetch_sub(1);
         part.begin();
@@ -63,7 +63,7 @@ TEST_CASE("what happens between rounds does not count, and all that threads wait
   Rounds rounds(team, stop);
   rounds.start(2, Rounds::Cut::kRounds);
   run_on(team, 2, [&](u32) {
-    Rounds::Part part(rounds);
+    Rounds::Participant part(rounds);
     for (u32 round = 0; round < 3; ++round) {
       spend_ms(20);
       part.begin();
@@ -81,7 +81,7 @@ TEST_CASE("what a thread does between its stop and its end takes no time of the 
   Rounds rounds(team, stop);
   rounds.start(1, Rounds::Cut::kRounds);
   run_on(team, 1, [&](u32) {
-    Rounds::Part part(rounds);
+    Rounds::Participant part(rounds);
     part.begin();
     part.stop();
     CHECK(rounds.halted().load());
@@ -101,7 +101,7 @@ TEST_CASE("a phase ends with the last stop, in whichever order threads end their
   Rounds rounds(team, stop);
   rounds.start(2, Rounds::Cut::kRounds);
   run_on(team, 2, [&](u32 t) {
-    Rounds::Part part(rounds);
+    Rounds::Participant part(rounds);
     part.begin();
     if (t == 0) part.stop();
     spend_ms(t == 0 ? 5 : 3);
@@ -117,7 +117,7 @@ TEST_CASE("a thread that stays behind delays a round by its share") {
   Rounds rounds(team, stop);
   rounds.start(2, Rounds::Cut::kRounds);
   run_on(team, 2, [&](u32 t) {
-    Rounds::Part part(rounds);
+    Rounds::Participant part(rounds);
     for (u32 round = 0; round < 20; ++round) {
       part.begin();
       if (t == round % 2) spend_ms(2);
@@ -136,7 +136,7 @@ TEMPLATE_TEST_CASE("a round goes on without those that leave, by an exception to
   u32 rounds_of_last = 0;
   run_on(team, 3, [&](u32 t) {
     try {
-      Rounds::Part part(rounds);
+      Rounds::Participant part(rounds);
       if (t == 0) return;
       for (u32 round = 0; round < 50; ++round) {
         part.begin();
@@ -162,7 +162,7 @@ TEMPLATE_TEST_CASE("a stop ends the round that runs and the one that begins", ""
       rounds.halt();
       return;
     }
-    Rounds::Part part(rounds);
+    Rounds::Participant part(rounds);
     while (!stop.load()) {
       part.begin();
       while (!rounds.halted().load(kRelaxed)) pause();
@@ -171,7 +171,7 @@ TEMPLATE_TEST_CASE("a stop ends the round that runs and the one that begins", ""
   });
   rounds.start(1, Rounds::Cut::kRounds);
   run_on(team, 1, [&](u32) {
-    Rounds::Part part(rounds);
+    Rounds::Participant part(rounds);
     part.begin();
     CHECK(rounds.halted().load());
     part.end();
@@ -185,7 +185,7 @@ TEST_CASE("one window lasts from the first that begins to the last that leaves, 
   rounds.start(3, Rounds::Cut::kWindow);
   run_on(team, 3, [&](u32 t) {
     spend_ms(10 * t);
-    Rounds::Part part(rounds);
+    Rounds::Participant part(rounds);
     part.begin();
     part.end();
     part.begin();
@@ -205,7 +205,7 @@ TEST_CASE("the window of an open loop opens when all are ready or have left, and
     rounds.start(3, Rounds::Cut::kOpenLoop);
     std::array<u64, 3> ready{}, begun{};
     run_on(team, 3, [&](u32 t) {
-      Rounds::Part part(rounds);
+      Rounds::Participant part(rounds);
       spend_ms(5 * t);
       CHECK_FALSE(rounds.begun());
       ready[t] = team.clock().now();
@@ -232,7 +232,7 @@ TEST_CASE("a phase that all have left can be resumed, and its time is that of al
     for (u32 part_of_phase = 1; part_of_phase <= 3; ++part_of_phase) {
       if (part_of_phase > 1) rounds.resume(2);
       run_on(team, 2, [&](u32) {
-        Rounds::Part part(rounds);
+        Rounds::Participant part(rounds);
         part.begin();
         spend_ms(5);
       });

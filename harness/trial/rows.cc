@@ -21,7 +21,7 @@ RowCutter::RowCutter(u64 every, std::vector<std::string> sections, const Phases&
 }
 
 void RowCutter::look(const Worker& worker) {
-  if (every_ != 0 && phases_.meter().operations() - operations_ >= every_) cut("", worker.steps.ran());
+  if (every_ != 0 && phases_.meter().operations() - operations_ >= every_) cut("", worker.requests.ran());
 }
 
 void RowCutter::end_section(std::size_t section) {
@@ -38,7 +38,7 @@ Slice RowCutter::ran() const {
   for (std::size_t t = 0; t < done_.size(); ++t) {
     const Worker& worker = phases_.workers()[t];
     if (worker.tally.operations() == done_[t]) continue;
-    if (const Slice ran = worker.steps.ran(); ran.count != 0) return ran;
+    if (const Slice ran = worker.requests.ran(); ran.count != 0) return ran;
   }
   return {};
 }

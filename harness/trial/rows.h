@@ -29,7 +29,7 @@ class RowCutter {
   using CountNodes = std::function<OrReason<double>(const Slice&)>;
 
   /// Rows of `every` operations, 1 or more, or of a section of the stream each, which have these names. All that is
-  /// referred to must outlive this. `count_nodes`: that the reads among some steps visit. While no phase runs.
+  /// referred to must outlive this. `count_nodes`: that the reads among some requests visit. While no phase runs.
   RowCutter(u64 every, std::vector<std::string> sections, const Phases& phases, const std::vector<PmuEvent>& events,
             CountNodes count_nodes);
 

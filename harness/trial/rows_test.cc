@@ -144,23 +144,23 @@ TEST_CASE("rows of so many operations take the place of those of phases") {
 }
 
 TEST_CASE("a thread that was dealt nothing has run nothing") {
-  Steps steps;
-  steps.only().resize(8);  // as loading does
-  CHECK(steps.ran().count == 0);
+  RequestQueue requests;
+  requests.only().resize(8);  // as loading does
+  CHECK(requests.ran().count == 0);
 
-  Config config = counted("lookup", kSliceSteps);  // which one thread does
+  Config config = counted("lookup", kSliceRequests);  // which one thread does
   config.rows = 1'000;
   const TrialResult result = run_of<Toy<u64>>(config);
   if (*result.placement.oversubscribed) return;
   REQUIRE(result.rows);
   REQUIRE(result.rows->size() == 1);
-  CHECK((*result.rows)[0].operations == kSliceSteps);
+  CHECK((*result.rows)[0].operations == kSliceRequests);
 }
 
 /// Every key is one node away.
 struct Near : Toy<u64> {
   using Toy<u64>::Toy;
-  u64 visits(Thread&, u64) { return 1; }
+  u64 visits(ThreadState&, u64) { return 1; }
 };
 
 TEST_CASE("a row whose last operations look nothing up says so of them, not of the workload") {

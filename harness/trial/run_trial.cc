@@ -23,11 +23,11 @@
 #include "harness/loop/trial.h"
 #include "harness/trial/account.h"
 #include "harness/trial/measurement.h"
-#include "harness/trial/offer.h"
+#include "harness/trial/offered_load.h"
 #include "harness/trial/phases.h"
 #include "harness/trial/rows.h"
 #include "harness/trial/slo_search.h"
-#include "harness/trial/step_maker.h"
+#include "harness/trial/request_maker.h"
 #include "src/memory/accessed_bits.h"
 #include "workloads/distribution.h"
 #include "workloads/keys.h"
@@ -127,16 +127,16 @@ class Run {
   bool load() {
     if (config_.records == 0) return true;  // a file may say so
     const MixStream loading = MixStream::loading(config_.seed, keys_, config_.records);
-    const StepMaker maker(loading, false, plan_.widths.value);
+    const RequestMaker maker(loading, false, plan_.widths.value);
     note(phases_.chunks("load", config_.records,
-                        [&](Worker& me, u64 first, u32 count) { return me.steps.only(maker, first, count); }));
+                        [&](Worker& me, u64 first, u32 count) { return me.requests.only(maker, first, count); }));
     return unobstructed();
   }
 
   bool verify() {
     const u64 samples = std::min(kSamples, config_.records);
     note(phases_.chunks("verify", samples, [&](Worker& me, u64 first, u32 count) {
-      return make_checks(keys_, config_.records, samples, first, count, me.steps.only(), plan_.widths.value);
+      return make_checks(keys_, config_.records, samples, first, count, me.requests.only(), plan_.widths.value);
     }));
     return unobstructed();
   }
@@ -150,7 +150,7 @@ class Run {
 
   void warm_up() {
     if (!goes_on()) return;
-    note(phases_.phase("warmup", 0, config_.warmup_ns, [&](u32 t) { phases_.run_steps(t); }));
+    note(phases_.phase("warmup", 0, config_.warmup_ns, [&](u32 t) { phases_.run_requests(t); }));
   }
 
   void measure() {
@@ -213,7 +213,7 @@ class Run {
       Worker& me = phases_.workers()[t];
       me.meetings = {};
       const auto begin = team_.processor_time();
-      rate ? phases_.run_arrivals(t, *rate, config_.time_ns) : phases_.run_steps(t);
+      rate ? phases_.run_arrivals(t, *rate, config_.time_ns) : phases_.run_requests(t);
       const auto end = team_.processor_time();
       me.processor_time = begin && end ? std::optional(*end - *begin - me.meetings) : std::nullopt;
       me.seen_on = team_.cpu();
@@ -240,7 +240,7 @@ class Run {
     measured.stopped = stop_requested();
     measured.metered = phases_.meter().throughput(phases_.rounds().seconds());
     measured.wall_seconds = phases_.rounds().wall_seconds();
-    measured.troubles = phases_.meter().troubles();
+    measured.contention = phases_.meter().contention();
     if (config_.latency_every != 0) {
       measured.latencies.emplace(config_.latency_every, config_.batch.keys, team_.clock());
       measured.clock_ns = look_ns(team_.clock());
@@ -334,9 +334,9 @@ class Run {
         {.name = name, .seconds = team_.clock().seconds_since(start), .operations = operations, .failure = {}});
   }
 
-  /// Of the reads among these steps, in the index as it is.
-  OrReason<double> nodes_of(const Slice& steps) const {
-    if (trial_.counts_visits()) return trial_.nodes_per_fetch(steps);
+  /// Of the reads among these requests, in the index as it is.
+  OrReason<double> nodes_of(const Slice& requests) const {
+    if (trial_.counts_visits()) return trial_.nodes_per_fetch(requests);
     return OrReason<double>::missing("the index does not count the nodes that a lookup visits");
   }
 
@@ -350,8 +350,8 @@ class Run {
     const u64 first = phases_.next();
     const u32 count = static_cast<u32>(std::min<u64>(kFetches / stream_->most_keys(), phases_.end_of_first() - first));
     if (count == 0) return OrReason<double>::missing("no operation of the workload is left whose way could be counted");
-    Steps steps;
-    return nodes_of(steps.only(maker_, first, count));
+    RequestQueue requests;
+    return nodes_of(requests.only(maker_, first, count));
   }
 
   /// Of the beginning of the stream: of what threads made, which adds up to the same in whichever hands it was, and
@@ -395,7 +395,7 @@ class Run {
   Progress& progress_;
   const KeySet keys_;
   const std::unique_ptr<const Stream> stream_;
-  const StepMaker maker_;
+  const RequestMaker maker_;
   Measurement m_;
   Phases phases_;
 };

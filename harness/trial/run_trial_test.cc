@@ -88,7 +88,7 @@ TEST_CASE("a phase that time ends lasts as long, however short that is") {
     CAPTURE(ms, seconds);
     CHECK(seconds >= 1e-3 * static_cast<double>(ms));
     CHECK(seconds <=
-          1e-3 * static_cast<double>(ms) + 300e-6);  // a look whether it has begun, and steps between two looks
+          1e-3 * static_cast<double>(ms) + 300e-6);  // a look whether it has begun, and requests between two looks
   }
 }
 
@@ -108,7 +108,7 @@ TEST_CASE("no erase overtakes the insert of its key, although threads hold opera
 /// Every find holds one lock for 400 ns.
 struct OneAtATime : Toy<u64> {
   using Toy<u64>::Toy;
-  std::optional<u64> find(Thread&, u64 key) {
+  std::optional<u64> find(ThreadState&, u64 key) {
     while (held_) VirtualTeam::spend(50);
     held_ = true;
     VirtualTeam::spend(400);
@@ -134,10 +134,10 @@ TEST_CASE("throughput is never more than an index can do whose operations exclud
     const Throughput& t = *result.throughput;
     CAPTURE(t.seconds, t.timed_share);
     // The seconds that count cannot be less than the sum of all times in the lock; so the throughput is at most what
-    // one find after the other would give. (But for the few steps in which one thread has stopped already.)
+    // one find after the other would give. (But for the few requests in which one thread has stopped already.)
     CHECK(t.seconds >= .99 * 10'000 * 400e-9);
     CHECK(t.seconds <= 1.3 * 10'000 * 400e-9);  // and the time that the lock changes hands
-    // With the making of steps it is what a watch beside the machine shows, or more where the phase had still
+    // With the making of requests it is what a watch beside the machine shows, or more where the phase had still
     // to begin.
     CHECK(t.per_second * t.timed_share * (1 + 1e-9) >=
           static_cast<double>(t.operations) / seconds_of(result, "measure"));

@@ -29,11 +29,11 @@ OrReason<std::vector<Counts>> per_thread(const std::vector<MeasuredThread>& thre
 }
 
 /// The intervals of what the policy counts.
-OrReason<std::vector<Series>> series_of(const Meter::TroubleSeries& troubles, const SyncStats& sum) {
+OrReason<std::vector<Series>> series_of(const Meter::ContentionSeries& contention, const SyncStats& sum) {
   std::vector<Series> all;
-  if (sum.aborts) all.push_back({"aborts", troubles.aborts});
-  if (sum.fallback_rate) all.push_back({"fallbacks", troubles.fallbacks});
-  if (sum.restart_rate) all.push_back({"restarts", troubles.restarts});
+  if (sum.aborts) all.push_back({"aborts", contention.aborts});
+  if (sum.fallback_rate) all.push_back({"fallbacks", contention.fallbacks});
+  if (sum.restart_rate) all.push_back({"restarts", contention.restarts});
   if (all.empty()) return OrReason<std::vector<Series>>::missing("the policy counts nothing of the kind");
   return all;
 }
@@ -52,7 +52,7 @@ Account<SyncStats> sync_account(const MeasuredPhase& phase, bool elides, u32 key
   const SyncReport& report = phase.sync;
   Account<SyncStats> out{report.stats, {}};
   out.part.per_thread = per_thread(phase.threads, report.stats);
-  out.part.series = series_of(phase.troubles, report.stats);
+  out.part.series = series_of(phase.contention, report.stats);
 
   const auto found = [&](Status status, std::string why) { out.remarks.push_back({status, std::move(why)}); };
   const bool had_to_elide = elides && report.elided && operations != 0;

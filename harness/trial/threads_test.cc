@@ -39,7 +39,7 @@ struct Filled : Toy<u64> {
   static inline std::set<std::thread::id> by;
   static inline std::atomic<u32> inside{0};
   static inline std::atomic<bool> together{false};
-  bool insert(Thread& me, u64 key, u64 value) {
+  bool insert(ThreadState& me, u64 key, u64 value) {
     if (inside.fetch_add(1) != 0) together = true;
     {
       const std::lock_guard lock(mutex);
@@ -83,7 +83,7 @@ TEST_CASE("a run on threads measures what the memory under its index can do, and
 /// Its threads go to another processor than they were sent to.
 struct Moved : Toy<u64> {
   using Toy<u64>::Toy;
-  std::optional<u64> find(Thread& me, u64 key) {
+  std::optional<u64> find(ThreadState& me, u64 key) {
     if (!std::exchange(moved, true)) may_move = pin_this_thread(elsewhere);
     return Toy<u64>::find(me, key);
   }

@@ -200,7 +200,7 @@ TEST_CASE("in an open loop a trace comes at its own times, whichever threads do 
 /// A lookup takes 300 us.
 struct SlowBytes : Toy<std::string_view> {
   using Toy<std::string_view>::Toy;
-  std::optional<u64> find(Thread& me, std::string_view key) {
+  std::optional<u64> find(ThreadState& me, std::string_view key) {
     testing::VirtualTeam::spend(300'000);
     return Toy<std::string_view>::find(me, key);
   }

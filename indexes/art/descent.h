@@ -96,7 +96,7 @@ class Descent {
     if (child && !child.is_leaf()) return End::kFurther;
     if constexpr (kDepth == 0) {
       constexpr u8 kTag = Path::tag_of(Kind::k256, 0);
-      if (tx.enter_by(at, root, kTag, *way.slot, way.word) == Arrival::kChanged) return End::kChanged;
+      if (tx.enter_by(at, root, kTag, *way.slot, way.word) == GuessResult::kChanged) return End::kChanged;
     }
     return child ? End::kLeaf : End::kFreeSlot;
   }
@@ -104,7 +104,7 @@ class Descent {
   /// Goes on to that node, at kDepth, and says whether it is in the run. The root is never replaced, so its slot alone
   /// proves the first step.
   template <u32 kDepth, class Tx>
-  [[gnu::always_inline]] static Arrival go_on_256(Tx& tx, ReaderOf<Tx>& at, const Way& way) {
+  [[gnu::always_inline]] static GuessResult go_on_256(Tx& tx, ReaderOf<Tx>& at, const Way& way) {
     constexpr u8 kGuess = Path::tag_of(Kind::k256, kDepth);
     Node* const node = Child(way.word).template as_node<Node>();
     if constexpr (kDepth == 1) return tx.enter_by(at, node, kGuess, *way.slot, way.word);
@@ -120,10 +120,10 @@ class Descent {
                                                 Way& way, u32& depth) {
     if (const End end = look_256<kDepth>(tx, root, key, at, way); end != End::kFurther) return end;
     if constexpr (kDepth != 0) parent = at;
-    const Arrival arrival = go_on_256<kDepth + 1>(tx, at, way);
-    if (arrival == Arrival::kChanged) return End::kChanged;
+    const GuessResult arrival = go_on_256<kDepth + 1>(tx, at, way);
+    if (arrival == GuessResult::kChanged) return End::kChanged;
     if constexpr (kDepth + 1 < kUnrolled) {
-      if (arrival == Arrival::kGuessed) [[likely]]
+      if (arrival == GuessResult::kGuessed) [[likely]]
         return descend_256<kDepth + 1>(tx, root, key, parent, at, way, depth);
     }
     depth = kDepth + 1;

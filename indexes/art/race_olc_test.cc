@@ -49,7 +49,7 @@ struct StarvedErasures {
   static constexpr u32 kFibers = 3, kKeysEach = 24;
 
   StarvedErasures() {
-    for (std::optional<Index::Thread>& thread : threads) thread.emplace(index);
+    for (std::optional<Index::ThreadState>& thread : threads) thread.emplace(index);
     for (u32 id = 1; id < kFibers; ++id) {
       for (u32 i = 0; i < kKeysEach; ++i) (void)index.insert(*threads[0], key(id, i), i);
     }
@@ -77,7 +77,7 @@ struct StarvedErasures {
         if (there == ((erased[id] >> i & 1) != 0)) return "an erasure was refused and done, or neither";
       }
     }
-    for (std::optional<Index::Thread>& thread : threads) thread.reset();
+    for (std::optional<Index::ThreadState>& thread : threads) thread.reset();
     const ReclaimCounters counters = index.reclaim_counters();
     if (counters.retired == 0) return "nothing was retired";
     if (kReclaim != Reclaim::kLeak && counters.pending != 0) return "garbage is left";
@@ -86,7 +86,7 @@ struct StarvedErasures {
 
   FailurePlan plan;
   Index index{Spec::parse("olc"), {.reclaim = kReclaim, .fail = &plan}};
-  std::array<std::optional<Index::Thread>, kFibers> threads;
+  std::array<std::optional<Index::ThreadState>, kFibers> threads;
   std::array<u32, kFibers> erased{};
 };
 

@@ -218,7 +218,7 @@ struct PairsOfOneNode {
   std::string check() { return {}; }
 
   Index index{Spec::parse(Policy::kName), MemoryConfig{}};
-  std::vector<typename Index::Thread> threads;
+  std::vector<typename Index::ThreadState> threads;
 };
 
 template <class Policy>

@@ -81,9 +81,9 @@ class SideBySide {
           Way way;
           if constexpr (kDepth == 1) way.slot = root->slot_in_256(keys_[i][0]);
           way.word = word_[i];
-          const Arrival arrival = Descent::template go_on_256<kDepth>(tx_, at_[i], way);
-          if (arrival == Arrival::kChanged) return false;
-          if (arrival == Arrival::kGuessed) [[likely]] {
+          const GuessResult arrival = Descent::template go_on_256<kDepth>(tx_, at_[i], way);
+          if (arrival == GuessResult::kChanged) return false;
+          if (arrival == GuessResult::kGuessed) [[likely]] {
             if (!look_256<kDepth>(root, i)) return false;
           } else {
             depth_[i] = kDepth;

@@ -129,7 +129,7 @@ class Chains {
 
   static bool asks_to_grow(const Key& key) { return Table::asks_to_grow(chained::hash_of(key)); }
   template <class Tx>
-  Attempt<Stepped> maintain_in(Tx& tx, const Key&, const Growth& growth, Growth& after) {
+  Attempt<StepResult> maintain_in(Tx& tx, const Key&, const Growth& growth, Growth& after) {
     return table_.grow_in(tx, growth, after, Rules{});
   }
   u64 room() const { return table_.room(); }

@@ -123,7 +123,7 @@ class Cuckoo {
   }
 
   template <class Tx>
-  Attempt<Placed> put_in(Tx& tx, const Key& key, u64 value, Put how) {
+  Attempt<PutResult> put_in(Tx& tx, const Key& key, u64 value, Put how) {
     const u64 own = seeded(key);
     const Hashes hashes(own);
     Place<Tx> first, second;
@@ -138,13 +138,13 @@ class Cuckoo {
       if (const u32 slot = second.at->slot_of(own); slot != kSlots) return change(tx, second, slot, value, how);
     }
     if (how == Put::kUpdate)
-      return asks_second ? tx.confirm(Placed::kNo, first.at, second.at) : tx.confirm(Placed::kNo, first.at);
+      return asks_second ? tx.confirm(PutResult::kNo, first.at, second.at) : tx.confirm(PutResult::kNo, first.at);
     if (const u32 slot = first.free_slot(); slot != kSlots) {
       const bool upgraded = asks_second ? table_.upgrade(tx, hashes.all(), +1, first.at, second.at)
                                         : table_.upgrade(tx, hashes.all(), +1, first.at);
       if (!upgraded) return kRestart;
       first.at->put(slot, own, value);
-      return Placed::kYes;
+      return PutResult::kYes;
     }
     if (!asks_second) {
       prefetch_to_change(hashes.secondary());
@@ -155,7 +155,7 @@ class Cuckoo {
     if (!table_.upgrade(tx, hashes.all(), +1, first.at, second.at)) return kRestart;
     second.at->put(slot, own, value);
     first.at->word.store(first.word | hashes.mark());
-    return Placed::kYes;
+    return PutResult::kYes;
   }
 
   template <class Tx>
@@ -207,7 +207,7 @@ class Cuckoo {
 
   bool asks_to_grow(const Key& key) const { return Table::asks_to_grow(Hashes(seeded(key)).all()); }
   template <class Tx>
-  Attempt<Stepped> maintain_in(Tx& tx, const Key& key, const Growth& growth, Growth& after) {
+  Attempt<StepResult> maintain_in(Tx& tx, const Key& key, const Growth& growth, Growth& after) {
     switch (growth.step_) {
       case Growth::Step::kSearch: return search_in(tx, key, growth, after);
       case Growth::Step::kMove: return move_in(tx, growth, after);
@@ -315,17 +315,17 @@ class Cuckoo {
 
   /// An insert, update or upsert of a key that is there.
   template <class Tx>
-  Attempt<Placed> change(Tx& tx, const Place<Tx>& place, u32 slot, u64 value, Put how) {
-    if (how == Put::kInsert) return tx.confirm(Placed::kNo, place.at);
+  Attempt<PutResult> change(Tx& tx, const Place<Tx>& place, u32 slot, u64 value, Put how) {
+    if (how == Put::kInsert) return tx.confirm(PutResult::kNo, place.at);
     if (!tx.upgrade(place.at)) return kRestart;
     place.at->value[slot].store(value);
-    return how == Put::kUpdate ? Placed::kYes : Placed::kNo;
+    return how == Put::kUpdate ? PutResult::kYes : PutResult::kNo;
   }
   /// For a key that is in neither of its buckets, which are full: one that is there moves to its other bucket. One of
   /// the first if any can, so that the new key is no stray.
   template <class Tx>
-  [[gnu::noinline]] Attempt<Placed> put_by_move(Tx& tx, u64 own, u64 value, const Place<Tx>& first,
-                                                const Place<Tx>& second) {
+  [[gnu::noinline]] Attempt<PutResult> put_by_move(Tx& tx, u64 own, u64 value, const Place<Tx>& first,
+                                                   const Place<Tx>& second) {
     const Hashes hashes(own);
     for (const Place<Tx>* const from : {&first, &second}) {
       struct Mover {
@@ -356,10 +356,10 @@ class Cuckoo {
         mark_who_leaves(*from->at.node(), from->number, key);
         from->at->put(slot, own, value);
         if (from == &second) first.at->word.store(first.at->word.load() | hashes.mark());
-        return Placed::kYes;
+        return PutResult::kYes;
       }
     }
-    return tx.confirm(Placed::kNoRoom, first.at, second.at);  // the table may be full
+    return tx.confirm(PutResult::kNoRoom, first.at, second.at);  // the table may be full
   }
   static bool is_primary(Hashes hashes, u64 number, u32 bits) {
     return growing::low_bits(hashes.primary(), bits) == number;
@@ -451,7 +451,7 @@ class Cuckoo {
   /// Looks for a path: of most buckets by one line, and where they are guessed to be. What it finds is proved by who
   /// moves.
   template <class Tx>
-  Attempt<Stepped> search_in(Tx& tx, const Key& key, const Growth& growth, Growth& after) {
+  Attempt<StepResult> search_in(Tx& tx, const Key& key, const Growth& growth, Growth& after) {
     const auto seen = table_.seen();
     u64 unborn = 0;  // one that was come across, if not 0
     Search search;
@@ -491,7 +491,7 @@ class Cuckoo {
     after = growth;
     after.step_ = Growth::Step::kTable;
     after.table_ = Table::birth_of(unborn);
-    return Stepped::kChanged;
+    return StepResult::kChanged;
   }
   /// By the word only where keys leave it open: of an unborn bucket every slot is free.
   static bool is_born(const Bucket& bucket, u64 number) {
@@ -501,13 +501,14 @@ class Cuckoo {
     return bucket.slot_of(cuckoo::free_key(number)) != kSlots && is_born(bucket, number);
   }
   /// `seen`: what the table was like before the search.
-  static Stepped no_path(const Growth& growth, typename Table::Seen seen, Growth& after) {
+  static StepResult no_path(const Growth& growth, typename Table::Seen seen, Growth& after) {
     after = growth;
     after.step_ = Growth::Step::kTable;
     after.table_ = Table::forced(seen);
-    return Stepped::kChanged;
+    return StepResult::kChanged;
   }
-  static Stepped path(const Growth& growth, const Search& search, u32 end, typename Table::Seen seen, Growth& after) {
+  static StepResult path(const Growth& growth, const Search& search, u32 end, typename Table::Seen seen,
+                         Growth& after) {
     after = growth;
     after.seen_ = seen;
     after.step_ = Growth::Step::kMove;
@@ -517,18 +518,18 @@ class Cuckoo {
       after.moved_[--i] = key;
       after.bucket_[i] = from;
     });
-    return Stepped::kChanged;
+    return StepResult::kChanged;
   }
 
   /// Moves every key of the path, the last one first, or says that it is stale: a value, since another run would find
   /// the same.
   template <class Tx>
-  Attempt<Stepped> move_in(Tx& tx, const Growth& growth, Growth& after) {
+  Attempt<StepResult> move_in(Tx& tx, const Growth& growth, Growth& after) {
     after = growth;
     after.step_ = Growth::Step::kTable;
     after.table_.finish();
     const u32 moves = growth.moves_;
-    if (moves == 0) return Stepped::kChanged;
+    if (moves == 0) return StepResult::kChanged;
     std::array<ReaderOf<Tx>, kMostMoves + 1> readers;
     std::array<u32, kMostMoves> from;
     for (u32 i = 0; i <= moves; ++i) {
@@ -550,16 +551,16 @@ class Cuckoo {
       mark_who_leaves(*readers[i].node(), growth.bucket_[i], growth.moved_[i]);
     }
     readers[0]->key[to].store(cuckoo::free_key(growth.bucket_[0]));
-    return Stepped::kChanged;
+    return StepResult::kChanged;
   }
-  Stepped stale(const Growth& growth, Growth& after) const {
+  StepResult stale(const Growth& growth, Growth& after) const {
     constexpr u32 kMostStale = 8;
     if (growth.stale_ + 1 == kMostStale && table_.may_grow()) return no_path(growth, growth.seen_, after);
     after = growth;
     after.step_ = Growth::Step::kSearch;
     // Where there can be no more buckets it goes on looking.
     after.stale_ = std::min(growth.stale_ + 1, kMostStale - 1);
-    return Stepped::kChanged;
+    return StepResult::kChanged;
   }
 
   const u64 seed_;

@@ -53,7 +53,7 @@ class Table {
 
  private:
   Index index_;
-  Index::Thread me_;
+  Index::ThreadState me_;
 };
 
 constexpr u64 kSlots = 7 << 12;
@@ -140,23 +140,23 @@ TEST_CASE("cuckoo: a table is not full because a thread is late with its splits"
   using Policy = Tiny<None<Native>>;  // two buckets at first, two to a run, and every key is counted
   using Body = Cuckoo<Policy::Layout, U64Key>;
   House<Policy> house("none");
-  House<Policy>::Thread me(house);
+  House<Policy>::ThreadState me(house);
   Body body(cuckoo::Options{.most_slots = 56, .seed = 0});  // eight buckets
   const auto step = [&](Body::Growth& growth, u64 key = 0) {
     REQUIRE(growth.prepare(*me.pool));
     Body::Growth after;
-    const Stepped stepped =
+    const StepResult stepped =
         house.policy.write(me, [&](auto& tx) { return body.maintain_in(tx, U64Key(key), growth, after); });
-    if (stepped == Stepped::kOneDone) growth.one_done();
-    if (stepped == Stepped::kChanged) growth = after;
+    if (stepped == StepResult::kOneDone) growth.one_done();
+    if (stepped == StepResult::kChanged) growth = after;
     return stepped;
   };
   const auto put = [&](u64 key) {
     for (;;) {
       const auto insert = [&](auto& tx) { return body.put_in(tx, U64Key(key), key, Put::kInsert); };
-      if (house.policy.write(me, insert) != Placed::kNoRoom) return true;
+      if (house.policy.write(me, insert) != PutResult::kNoRoom) return true;
       for (Body::Growth growth = Body::Growth::for_room(); !growth.done();) {
-        if (step(growth, key) == Stepped::kFull) return false;
+        if (step(growth, key) == StepResult::kFull) return false;
       }
     }
   };

@@ -54,9 +54,9 @@ class Grown {
   void step(Growth& growth) {
     REQUIRE(growth.prepare(*me_.pool));
     Growth after;
-    const Stepped stepped =
+    const StepResult stepped =
         house_.policy.write(me_, [&](auto& tx) { return body_.maintain_in(tx, U64Key(), growth, after); });
-    if (stepped == Stepped::kOneDone) {
+    if (stepped == StepResult::kOneDone) {
       growth.one_done();
     } else {
       growth = after;
@@ -71,14 +71,14 @@ class Grown {
 
  private:
   void put(u64 number) {
-    const Placed placed =
+    const PutResult placed =
         house_.policy.write(me_, [&](auto& tx) { return body_.put_in(tx, U64Key(number), number, Put::kInsert); });
-    REQUIRE(placed == Placed::kYes);
+    REQUIRE(placed == PutResult::kYes);
   }
 
   const u64 stray_ = number_of(2, 8, 0, 4);
   House<Policy> house_{"none"};
-  House<Policy>::Thread me_{house_};
+  House<Policy>::ThreadState me_{house_};
   Body body_;
   u32 taken_ = 0;
 };

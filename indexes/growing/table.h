@@ -195,17 +195,17 @@ class Table {
   ///                                    False if the bucket no longer has these bits: what came of its split is not
   ///                                    settled
   template <class Tx, class Rules>
-  Attempt<Stepped> grow_in(Tx& tx, const Growth& growth, Growth& after, const Rules& rules) {
+  Attempt<StepResult> grow_in(Tx& tx, const Growth& growth, Growth& after, const Rules& rules) {
     if (growth.step_ == Growth::Step::kClaim) return claim_in(tx, growth, after, rules);
     if constexpr (kSettles<Tx, Rules>) {
       if (growth.step_ == Growth::Step::kSettle) {
         const Attempt<bool> settled = rules.settle_in(tx, growth.next_, growth.bits_);
         if (!settled) return settled.failure();
-        if (*settled) return Stepped::kOneDone;
+        if (*settled) return StepResult::kOneDone;
         after = growth;
         after.one_done();
         after.reported_ = 0;
-        return Stepped::kChanged;
+        return StepResult::kChanged;
       }
       if (growth.step_ == Growth::Step::kReport) return report_in(tx, growth, after);
     }
@@ -257,7 +257,7 @@ class Table {
 
   /// Takes the next run of buckets, if the table grows or has to.
   template <class Tx, class Rules>
-  Attempt<Stepped> claim_in(Tx& tx, const Growth& growth, Growth& after, const Rules& rules) {
+  Attempt<StepResult> claim_in(Tx& tx, const Growth& growth, Growth& after, const Rules& rules) {
     auto meter = tx.enter(&meter_);
     const u64 claimed = shape_.claimed.load(), buckets = shape_.mask.load() + 1;
     const u32 bits = Buckets::level_of(buckets);
@@ -267,13 +267,13 @@ class Table {
     bool hopeless = false;
     if constexpr (requires { rules.hopeless(keys, bits); }) hopeless = rules.hopeless(keys, bits);
     after = growth;
-    if (forced && (bits == most_bits_ || hopeless)) return tx.confirm(Stepped::kFull, meter);
+    if (forced && (bits == most_bits_ || hopeless)) return tx.confirm(StepResult::kFull, meter);
     if (!wanted || bits == most_bits_) {
       const u64 settling = meter->settling.load();
       const bool may_settle = meter->splitting.load() == 0 || BugFlags<typename Layout::Bugs::Flag>::kSettleEarly;
       if (!kSettles<Tx, Rules> || settling >= buckets || !may_settle) {
         after.step_ = Growth::Step::kDone;
-        return tx.confirm(Stepped::kChanged, meter);
+        return tx.confirm(StepResult::kChanged, meter);
       }
       after.step_ = Growth::Step::kSettle;
       after.bits_ = bits;
@@ -283,13 +283,13 @@ class Table {
       after.reports_ = after.settles_ = true;
       if (!tx.upgrade(meter)) return kRestart;
       meter->settling.store(after.end_);
-      return Stepped::kChanged;
+      return StepResult::kChanged;
     }
     auto& level_link = buckets_.level(bits);
     const bool has_level = level_link.load() != 0;
     if (const u64 entries = Buckets::pieces_in(bits); !has_level && !growth.level_.has(entries, 0)) {
       after.level_.lack(entries, 0);
-      return tx.confirm(Stepped::kChanged, meter);
+      return tx.confirm(StepResult::kChanged, meter);
     }
     const u64 level = has_level ? level_link.load() : Buckets::address(growth.level_.block, bits);
     auto& piece_link = Buckets::link_in(level, buckets + claimed);
@@ -297,7 +297,7 @@ class Table {
     const u64 entries = Buckets::buckets_in_piece(bits), first = buckets + claimed / entries * entries;
     if (!has_piece && !growth.piece_.has(entries, first)) {
       after.piece_.lack(entries, first);
-      return tx.confirm(Stepped::kChanged, meter);
+      return tx.confirm(StepResult::kChanged, meter);
     }
     after.step_ = Growth::Step::kSplit;
     after.bits_ = bits;
@@ -317,7 +317,7 @@ class Table {
     } else {
       shape_.claimed.store(after.end_);
     }
-    return Stepped::kChanged;
+    return StepResult::kChanged;
   }
   template <class Block>
   void link(typename Buckets::Link& link, typename Growth::template Lacking<Block>& made, u32 bits) {
@@ -328,26 +328,26 @@ class Table {
 
   /// The run is done. Of one that settled another level than the last there is nothing to say.
   template <class Tx>
-  Attempt<Stepped> report_in(Tx& tx, const Growth& growth, Growth& after) {
+  Attempt<StepResult> report_in(Tx& tx, const Growth& growth, Growth& after) {
     auto meter = tx.enter(&meter_);
     const u64 buckets = shape_.mask.load() + 1;
     after = growth;
     after.finish();
-    if (growth.settles_ && Buckets::level_of(buckets) != growth.bits_) return tx.confirm(Stepped::kChanged, meter);
+    if (growth.settles_ && Buckets::level_of(buckets) != growth.bits_) return tx.confirm(StepResult::kChanged, meter);
     if (!tx.upgrade(meter)) return kRestart;
     if (!growth.settles_) {
       meter->splitting.store(meter->splitting.load() - growth.reported_);
-      return Stepped::kChanged;
+      return StepResult::kChanged;
     }
     const u64 settled = meter->settled.load() + growth.reported_;
     meter->settled.store(settled);
     if (settled == buckets) shape_.settled_bits.store(growth.bits_);
-    return Stepped::kChanged;
+    return StepResult::kChanged;
   }
 
   /// Splits the next bucket of the run, or first the one that it is to come from: others may be late.
   template <class Tx, class Rules>
-  Attempt<Stepped> split_in(Tx& tx, const Growth& growth, Growth& after, const Rules& rules) {
+  Attempt<StepResult> split_in(Tx& tx, const Growth& growth, Growth& after, const Rules& rules) {
     ReaderOf<Tx> at;
     u64 b = growth.next_, word = 0;
     for (;; b = parent_of(b)) {
@@ -358,16 +358,16 @@ class Table {
       if (bits_of(word) != 0) break;
     }
     const u32 bits = bits_of(word);
-    if (b == growth.next_ && bits > growth.bits_) return tx.confirm(Stepped::kOneDone, at);
+    if (b == growth.next_ && bits > growth.bits_) return tx.confirm(StepResult::kOneDone, at);
     Bucket* const born = buckets_.at(b + (u64{1} << bits));
     if (born == nullptr)
       return kRestart;  // only who read of two moments comes here: a piece is linked before it is claimed
     auto sibling = tx.enter(born);
     if (!tx.upgrade(at, sibling)) return kRestart;
     rules.split(*at.node(), *born, word, b);
-    if (b == growth.next_ && bits == growth.bits_) return Stepped::kOneDone;
+    if (b == growth.next_ && bits == growth.bits_) return StepResult::kOneDone;
     after = growth;  // there is more to split before
-    return Stepped::kChanged;
+    return StepResult::kChanged;
   }
 
   mutable Buckets buckets_;

@@ -41,7 +41,7 @@ class MemC3 {
   static constexpr std::string_view kOwnMemory = "memc3 has its tables and pairs from operator new";
 
   /// Threads need nothing of their own.
-  struct Thread {
+  struct ThreadState {
     Policy::Counters counters;
   };
 
@@ -54,9 +54,9 @@ class MemC3 {
   MemC3(const MemC3&) = delete;
   MemC3& operator=(const MemC3&) = delete;
 
-  Thread join() { return {}; }
+  ThreadState join() { return {}; }
 
-  std::optional<u64> find(Thread&, u64 key) const {
+  std::optional<u64> find(ThreadState&, u64 key) const {
     const u64 hash = mix64(key);
     const std::atomic<u64>& version = version_of(hash);
     for (u32 tries = 1;; ++tries) {
@@ -72,10 +72,10 @@ class MemC3 {
       if (tries % 64 == 0) std::this_thread::yield();
     }
   }
-  bool insert(Thread&, u64 key, u64 value) { return put(key, value, Put::kInsert); }
-  bool update(Thread&, u64 key, u64 value) { return put(key, value, Put::kUpdate); }
-  bool upsert(Thread&, u64 key, u64 value) { return put(key, value, Put::kUpsert); }
-  bool erase(Thread&, u64 key) {
+  bool insert(ThreadState&, u64 key, u64 value) { return put(key, value, Put::kInsert); }
+  bool update(ThreadState&, u64 key, u64 value) { return put(key, value, Put::kUpdate); }
+  bool upsert(ThreadState&, u64 key, u64 value) { return put(key, value, Put::kUpsert); }
+  bool erase(ThreadState&, u64 key) {
     const std::lock_guard lock(writer_);
     const u64 hash = mix64(key);
     std::atomic<u64>* const slot = tables_.back()->slot_of(hash, key);
@@ -89,7 +89,7 @@ class MemC3 {
 
   /// While nobody changes the table.
   template <class Visit>
-  void for_each(Thread&, Visit&& visit) const {
+  void for_each(ThreadState&, Visit&& visit) const {
     for (const Bucket& bucket : tables_.back()->buckets) {
       for (const std::atomic<u64>& slot : bucket.slot) {
         if (const u64 word = slot.load(kRelaxed))

@@ -38,7 +38,7 @@ class LibCuckoo {
   static constexpr std::string_view kOwnMemory = "libcuckoo's map has its table from operator new";
 
   /// Threads need nothing of their own.
-  struct Thread {
+  struct ThreadState {
     Policy::Counters counters;
   };
 
@@ -47,19 +47,19 @@ class LibCuckoo {
   LibCuckoo(const LibCuckoo&) = delete;
   LibCuckoo& operator=(const LibCuckoo&) = delete;
 
-  Thread join() { return {}; }
+  ThreadState join() { return {}; }
 
-  std::optional<u64> find(Thread&, Raw key) const {
+  std::optional<u64> find(ThreadState&, Raw key) const {
     u64 value;
     return map_.find(key, value) ? std::optional(value) : std::nullopt;
   }
-  bool insert(Thread&, Raw key, u64 value) { return map_.insert(key, value); }
-  bool update(Thread&, Raw key, u64 value) { return map_.update(key, value); }
-  bool upsert(Thread&, Raw key, u64 value) { return map_.insert_or_assign(key, value); }
-  bool erase(Thread&, Raw key) { return map_.erase(key); }
+  bool insert(ThreadState&, Raw key, u64 value) { return map_.insert(key, value); }
+  bool update(ThreadState&, Raw key, u64 value) { return map_.update(key, value); }
+  bool upsert(ThreadState&, Raw key, u64 value) { return map_.insert_or_assign(key, value); }
+  bool erase(ThreadState&, Raw key) { return map_.erase(key); }
 
   template <class Visit>
-  void for_each(Thread&, Visit&& visit) const {
+  void for_each(ThreadState&, Visit&& visit) const {
     for (const auto& [key, value] : map_.lock_table()) visit(Raw(key), value);
   }
 

@@ -32,7 +32,7 @@ class Tbb {
   static constexpr std::string_view kOwnMemory = "oneTBB's map uses its own allocator";
 
   /// Threads need nothing of their own.
-  struct Thread {
+  struct ThreadState {
     Policy::Counters counters;
   };
 
@@ -41,30 +41,30 @@ class Tbb {
   Tbb(const Tbb&) = delete;
   Tbb& operator=(const Tbb&) = delete;
 
-  Thread join() { return {}; }
+  ThreadState join() { return {}; }
 
-  std::optional<u64> find(Thread&, Raw key) {  // not const, as oneTBB's lookup by string_view is not
+  std::optional<u64> find(ThreadState&, Raw key) {  // not const, as oneTBB's lookup by string_view is not
     typename Map::const_accessor at;
     if (!map_.find(at, key)) return std::nullopt;
     return at->second;
   }
-  bool insert(Thread&, Raw key, u64 value) { return map_.insert(typename Map::value_type(key, value)); }
-  bool update(Thread&, Raw key, u64 value) {
+  bool insert(ThreadState&, Raw key, u64 value) { return map_.insert(typename Map::value_type(key, value)); }
+  bool update(ThreadState&, Raw key, u64 value) {
     typename Map::accessor at;
     if (!map_.find(at, key)) return false;
     at->second = value;
     return true;
   }
-  bool upsert(Thread&, Raw key, u64 value) {
+  bool upsert(ThreadState&, Raw key, u64 value) {
     typename Map::accessor at;
     const bool fresh = map_.insert(at, typename Map::value_type(key, value));
     if (!fresh) at->second = value;
     return fresh;
   }
-  bool erase(Thread&, Raw key) { return map_.erase(key); }
+  bool erase(ThreadState&, Raw key) { return map_.erase(key); }
 
   template <class Visit>
-  void for_each(Thread&, Visit&& visit) const {
+  void for_each(ThreadState&, Visit&& visit) const {
     for (const auto& [key, value] : map_) visit(Raw(key), value);
   }
 

@@ -41,7 +41,7 @@ class TbbUnordered {
       "oneTBB's concurrent_unordered_map erases only while nobody else uses it";
 
   /// Threads need nothing of their own.
-  struct Thread {
+  struct ThreadState {
     Policy::Counters counters;
   };
 
@@ -50,32 +50,32 @@ class TbbUnordered {
   TbbUnordered(const TbbUnordered&) = delete;
   TbbUnordered& operator=(const TbbUnordered&) = delete;
 
-  Thread join() { return {}; }
+  ThreadState join() { return {}; }
 
   // Who reads a value wants nothing but it.
-  std::optional<u64> find(Thread&, Raw key) const {
+  std::optional<u64> find(ThreadState&, Raw key) const {
     const auto at = map_.find(key);
     return at == map_.end() ? std::nullopt : std::optional(at->second.load(std::memory_order_relaxed));
   }
-  bool insert(Thread&, Raw key, u64 value) { return map_.emplace(key, value).second; }
-  bool update(Thread&, Raw key, u64 value) {
+  bool insert(ThreadState&, Raw key, u64 value) { return map_.emplace(key, value).second; }
+  bool update(ThreadState&, Raw key, u64 value) {
     const auto at = map_.find(key);
     if (at == map_.end()) return false;
     at->second.store(value, std::memory_order_relaxed);
     return true;
   }
   /// Looks first: emplace would make a node in vain.
-  bool upsert(Thread& me, Raw key, u64 value) {
+  bool upsert(ThreadState& me, Raw key, u64 value) {
     if (update(me, key, value)) return false;
     const auto [at, fresh] = map_.emplace(key, value);
     if (!fresh) at->second.store(value, std::memory_order_relaxed);
     return fresh;
   }
   /// Throws std::logic_error: who reads kNoErase does not call it.
-  bool erase(Thread&, Raw) { throw std::logic_error(std::string(kNoErase)); }
+  bool erase(ThreadState&, Raw) { throw std::logic_error(std::string(kNoErase)); }
 
   template <class Visit>
-  void for_each(Thread&, Visit&& visit) const {
+  void for_each(ThreadState&, Visit&& visit) const {
     for (const auto& [key, value] : map_) visit(Raw(key), value.load(std::memory_order_relaxed));
   }
 

@@ -71,7 +71,7 @@ class Vip : public Chains<Layout, KeyType, vip::Popularity<Layout>, chained::New
   using Base::maintain_in;
   /// Sees a key that was looked up; what the thread's watch is afterwards.
   template <class Tx>
-  Attempt<Stepped> maintain_in(Tx& tx, const Key& key, const Watch& before, Watch& watch) {
+  Attempt<StepResult> maintain_in(Tx& tx, const Key& key, const Watch& before, Watch& watch) {
     watch = before;
     if (watch.phase() == Watch::Phase::kNew) return conclude_in(tx, watch);
     if (watch.over()) {
@@ -85,7 +85,7 @@ class Vip : public Chains<Layout, KeyType, vip::Popularity<Layout>, chained::New
     u64 nodes = 1;
     for (; way.node != nullptr && !way.node->has(key, way.hash); ++nodes) way.node = way.node->next.load();
     if (way.node != nullptr) watch.found_after(nodes);
-    return tx.confirm(Stepped::kChanged, way.at);
+    return tx.confirm(StepResult::kChanged, way.at);
   }
 
  private:
@@ -109,7 +109,7 @@ class Vip : public Chains<Layout, KeyType, vip::Popularity<Layout>, chained::New
 
   /// After a sample, and for a thread that is new: what to do with the next lookups.
   template <class Tx>
-  Attempt<Stepped> conclude_in(Tx& tx, Watch& watch) {
+  Attempt<StepResult> conclude_in(Tx& tx, Watch& watch) {
     auto attention = tx.enter(&attention_);
     const u32 round = static_cast<u32>(attention->round.load());
     const vip::Displacement now = watch.displacement(kFewest);
@@ -120,23 +120,23 @@ class Vip : public Chains<Layout, KeyType, vip::Popularity<Layout>, chained::New
       // Or others have since this thread has last looked, and it joins them.
       const bool begins = round == watch.round();
       watch.learn(round + begins, epoch());
-      if (!begins) return tx.confirm(Stepped::kChanged, attention);
+      if (!begins) return tx.confirm(StepResult::kChanged, attention);
       if (!tx.upgrade(attention)) return kRestart;
       attention->round.store(watch.round());
-      return Stepped::kChanged;
+      return StepResult::kChanged;
     }
     const bool news = now.known() && (watch.phase() == Watch::Phase::kMeasure || known.above(now));
     watch.rest(round, period_ * epoch(), kSample);
-    if (!news) return tx.confirm(Stepped::kChanged, attention);
+    if (!news) return tx.confirm(StepResult::kChanged, attention);
     if (!tx.upgrade(attention)) return kRestart;
     attention->mean.store(std::bit_cast<u64>(now.mean));
     attention->width.store(std::bit_cast<u64>(now.width));
-    return Stepped::kChanged;
+    return StepResult::kChanged;
   }
 
   /// Counts the key, and moves it up.
   template <class Tx>
-  Attempt<Stepped> learn_in(Tx& tx, const Key& key, const Watch& watch) {
+  Attempt<StepResult> learn_in(Tx& tx, const Key& key, const Watch& watch) {
     Way<Tx> way(chained::hash_of(key));
     if (!this->arrive(tx, way)) return kRestart;
     std::array<Node*, kMostPassed> passed;  // the last ones, and who is before them
@@ -148,18 +148,18 @@ class Vip : public Chains<Layout, KeyType, vip::Popularity<Layout>, chained::New
         std::shift_left(passed.begin(), passed.end(), 1);
         --count;
       }
-      if (way.node->mark.later(watch.round())) return tx.confirm(Stepped::kChanged, way.at);
+      if (way.node->mark.later(watch.round())) return tx.confirm(StepResult::kChanged, way.at);
       passed[count++] = way.node;
     }
     // Where others are a round further this thread has nothing to say.
-    if (way.node == nullptr || way.node->mark.later(watch.round())) return tx.confirm(Stepped::kChanged, way.at);
+    if (way.node == nullptr || way.node->mark.later(watch.round())) return tx.confirm(StepResult::kChanged, way.at);
     const u32 finds = way.node->mark.next(watch.round());
     u32 place = 0;
     while (place < count && passed[place]->mark.finds(watch.round()) >= finds) before = passed[place++];
     if (place == count) {
       if (!tx.upgrade(way.at)) return kRestart;
       way.node->mark.note(watch.round(), finds);
-      return Stepped::kChanged;
+      return StepResult::kChanged;
     }
     Node* after = way.node->next.load();
     for (u32 i = count; i-- > place;) {
@@ -177,7 +177,7 @@ class Vip : public Chains<Layout, KeyType, vip::Popularity<Layout>, chained::New
     }
     for (u32 i = place; i < count; ++i) tx.retire(passed[i], passed[i]->bytes());
     tx.retire(way.node, way.node->bytes());
-    return Stepped::kChanged;
+    return StepResult::kChanged;
   }
   /// Null when memory is out.
   template <class Tx>

@@ -27,7 +27,7 @@ std::vector<u64> one_chain(std::size_t keys) {
 }
 
 template <class Index>
-std::vector<u64> places(Index& index, typename Index::Thread& me, const std::vector<u64>& keys) {
+std::vector<u64> places(Index& index, typename Index::ThreadState& me, const std::vector<u64>& keys) {
   std::vector<u64> out;
   for (const u64 key : keys) out.push_back(index.visits(me, key));
   return out;

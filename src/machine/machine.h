@@ -34,7 +34,7 @@ concept Cell = requires(C& cell, const C& constant) {
 };
 
 template <class R>
-concept Row = requires(R& row, const R& constant, u32 i) {
+concept CellRow = requires(R& row, const R& constant, u32 i) {
   constant.load(i);
   row.store(i, constant.load(i));
   constant.load_all();
@@ -75,8 +75,8 @@ concept Machine = requires(typename M::template Atomic<u64>& a, void* p, void (*
   requires Cell<typename M::template Plain<u64>>;
   requires Cell<typename M::template Racy<u64>>;
   requires AtomicCell<typename M::template Atomic<u64>>;
-  requires Row<typename M::template PlainRow<u8, 16>>;
-  requires Row<typename M::template RacyRow<u8, 16>>;
+  requires CellRow<typename M::template PlainRow<u8, 16>>;
+  requires CellRow<typename M::template RacyRow<u8, 16>>;
   requires Lockable<typename M::Mutex>;  // those of the system: who waits is not running
   requires SharedLockable<typename M::SharedMutex>;
   typename M::Elision;  // held by a policy for as long as it may start transactions

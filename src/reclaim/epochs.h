@@ -94,20 +94,20 @@ class Epochs {
   static constexpr u32 kAttemptBlocks = AttemptBlocks<M>::kMaxBlocks;
   static constexpr u32 kReserve = (kAttemptBlocks + kBatch - 1) / kBatch;  // batches of a whole reserve
 
-  struct Batch {
-    Batch* next = nullptr;
+  struct RetiredBatch {
+    RetiredBatch* next = nullptr;
     u64 stamp = 0;
     u32 count = 0;
     bool reserved = false;  // from the heap
     Block blocks[kBatch];
   };
-  static void push(Batch*& list, Batch* batch) { batch->next = std::exchange(list, batch); }
-  static Batch* pop(Batch*& list) {
-    Batch* const batch = std::exchange(list, list->next);
+  static void push(RetiredBatch*& list, RetiredBatch* batch) { batch->next = std::exchange(list, batch); }
+  static RetiredBatch* pop(RetiredBatch*& list) {
+    RetiredBatch* const batch = std::exchange(list, list->next);
     batch->next = nullptr;
     return batch;
   }
-  static u32 length(const Batch* list) {
+  static u32 length(const RetiredBatch* list) {
     u32 batches = 0;
     for (; list != nullptr; list = list->next) ++batches;
     return batches;
@@ -120,11 +120,11 @@ class Epochs {
     bool taken = true;                                     // guarded by Epochs::mutex_
 
     // From here on of its thread alone (and of drain and counters, when nothing runs): not on the line that scans take.
-    alignas(kFalseSharingBytes) Batch* open = nullptr;  // being filled, not yet stamped
-    Batch* oldest = nullptr;                            // stamped, in a queue
-    Batch* newest = nullptr;
-    Batch* spare = nullptr;    // a list, of one in general
-    Batch* reserve = nullptr;  // a list, of kReserve if it is whole
+    alignas(kFalseSharingBytes) RetiredBatch* open = nullptr;  // being filled, not yet stamped
+    RetiredBatch* oldest = nullptr;                            // stamped, in a queue
+    RetiredBatch* newest = nullptr;
+    RetiredBatch* spare = nullptr;    // a list, of one in general
+    RetiredBatch* reserve = nullptr;  // a list, of kReserve if it is whole
     u64 retired = 0;
     u64 freed = 0;
     u64 waiting = 0;  // blocks in the stamped batches of this slot
@@ -140,22 +140,22 @@ class Epochs {
   };
 
  public:
-  class Thread {
+  class ThreadState {
    public:
     /// Takes a mutex. Throws std::bad_alloc.
-    Thread(Epochs& epochs, Pool<M>& pool)
+    ThreadState(Epochs& epochs, Pool<M>& pool)
         : reclaim_(epochs.reclaim_), epochs_(&epochs), slot_(epochs.join()), pool_(&pool) {}
-    Thread(Thread&& other) noexcept
+    ThreadState(ThreadState&& other) noexcept
         : reclaim_(other.reclaim_),
           short_(other.short_),
           operations_(other.operations_),
           epochs_(other.epochs_),
           slot_(std::exchange(other.slot_, nullptr)),
           pool_(other.pool_) {}
-    Thread& operator=(Thread&&) = delete;
+    ThreadState& operator=(ThreadState&&) = delete;
     /// Outside of enter and leave. Frees what is due (everything, if nobody else is inside) and leaves the rest to
     /// others.
-    ~Thread() {
+    ~ThreadState() {
       if (slot_ == nullptr) return;
       idle();
       for (u64 advance = 0; advance <= kGrace; ++advance) collect();
@@ -197,7 +197,7 @@ class Epochs {
       ++slot.retired;
       if (slot.open == nullptr) [[unlikely]]
         open();
-      Batch& batch = *slot.open;
+      RetiredBatch& batch = *slot.open;
       batch.blocks[batch.count++] = {block, bytes};
       if (batch.count == kBatch) [[unlikely]]
         collect();
@@ -221,7 +221,7 @@ class Epochs {
     template <Reclaim kReclaim>
     class Decided {
      public:
-      explicit Decided(Thread& me)
+      explicit Decided(ThreadState& me)
           : announced_(me.slot_->announced), global_(me.epochs_->global_), operations_(me.operations_) {}
       template <class Run>
       [[gnu::always_inline]] decltype(auto) decide(const Run& run) const {
@@ -240,7 +240,7 @@ class Epochs {
         }
       }
 
-      void idle() const { announced_.store(kOutside, kRelease); }  // as Thread::idle
+      void idle() const { announced_.store(kOutside, kRelease); }  // as ThreadState::idle
 
      private:
       // Acquire: pairs with the read-modify-writes of the global epoch. Release: pairs with the scan's look, which may
@@ -265,9 +265,9 @@ class Epochs {
       return run(decided);
     }
 
-    Batch* new_batch() {
-      void* const at = pool_->allocate(sizeof(Batch));
-      return at == nullptr ? nullptr : new (at) Batch;
+    RetiredBatch* new_batch() {
+      void* const at = pool_->allocate(sizeof(RetiredBatch));
+      return at == nullptr ? nullptr : new (at) RetiredBatch;
     }
 
     void open() {
@@ -297,7 +297,7 @@ class Epochs {
         for (u64 advance = 0; advance <= kGrace; ++advance) collect();
       }
       while (room() < kAttemptBlocks) {
-        Batch* const batch = new_batch();
+        RetiredBatch* const batch = new_batch();
         if (batch == nullptr) return false;
         push(slot_->spare, batch);
       }
@@ -306,13 +306,13 @@ class Epochs {
     }
 
     void close() {
-      Batch* const batch = std::exchange(slot_->open, nullptr);
+      RetiredBatch* const batch = std::exchange(slot_->open, nullptr);
       slot_->waiting += batch->count;
       batch->stamp = epochs_->stamp();
       append(batch);
     }
 
-    void append(Batch* batch) {
+    void append(RetiredBatch* batch) {
       batch->next = nullptr;
       (slot_->oldest == nullptr ? slot_->oldest : slot_->newest->next) = batch;
       slot_->newest = batch;
@@ -324,7 +324,7 @@ class Epochs {
       if (epochs_->orphans_.load(kRelaxed) == nullptr) [[likely]]
         return;  // a guess; the exchange orders
       // Acquire: pairs with Epochs::leave, with every one of them, since each added to the list by a read-modify-write.
-      Batch* batch = epochs_->orphans_.exchange(nullptr, kAcquire);
+      RetiredBatch* batch = epochs_->orphans_.exchange(nullptr, kAcquire);
       while (batch != nullptr) {
         slot_->waiting += batch->count;
         append(std::exchange(batch, batch->next));
@@ -334,11 +334,11 @@ class Epochs {
     void free_due() {
       const u64 now = epochs_->global_.load(kAcquire);  // pairs with try_advance: reads of the blocks happened before
       while (slot_->oldest != nullptr && slot_->oldest->stamp + kGrace <= now) {
-        Batch* const batch = slot_->oldest;
+        RetiredBatch* const batch = slot_->oldest;
         slot_->oldest = batch->next;
         epochs_->free_blocks(*batch, *slot_, *pool_);
         if (slot_->spare == nullptr && !batch->reserved) {
-          slot_->spare = new (batch) Batch;
+          slot_->spare = new (batch) RetiredBatch;
         } else {
           give_back(batch, *slot_, *pool_);
         }
@@ -363,7 +363,7 @@ class Epochs {
       empty(std::exchange(slot->spare, nullptr), *slot, pool);
       slot->waiting = 0;
     }
-    if (Batch* const orphans = orphans_.exchange(nullptr, kAcquire)) {  // pairs with Epochs::leave
+    if (RetiredBatch* const orphans = orphans_.exchange(nullptr, kAcquire)) {  // pairs with Epochs::leave
       Slot& any = *first_slot();
       any.waiting += count(orphans);
       empty(orphans, any, pool);
@@ -407,7 +407,7 @@ class Epochs {
 
   static void complete_reserve(Slot& slot) {
     for (u32 batches = length(slot.reserve); batches < kReserve; ++batches) {
-      push(slot.reserve, new Batch);
+      push(slot.reserve, new RetiredBatch);
       slot.reserve->reserved = true;
     }
   }
@@ -415,8 +415,8 @@ class Epochs {
   void leave(Slot& slot, Pool<M>& pool) {
     empty(std::exchange(slot.spare, nullptr), slot, pool);
     if (slot.oldest != nullptr) {
-      Batch* last = slot.newest;
-      Batch* const first = std::exchange(slot.oldest, nullptr);
+      RetiredBatch* last = slot.newest;
+      RetiredBatch* const first = std::exchange(slot.oldest, nullptr);
       slot.waiting = 0;
       last->next = orphans_.load(kRelaxed);  // relaxed: only an address to link to, which the exchange proves
       while (!orphans_.compare_exchange(last->next, first, kRelease)) {  // pairs with adopt and drain
@@ -434,9 +434,9 @@ class Epochs {
     u64 epoch = global_.load(kAcquire);     // pairs with stamp and with earlier advances
     if (!all_reached(epoch)) return false;  // sure to fail: spare the fence
     if (reclaim_ == Reclaim::kEpochFence) {
-      M::full_fence();  // pairs with the full fence of Thread::enter
+      M::full_fence();  // pairs with the full fence of ThreadState::enter
     } else {
-      M::heavy_fence();  // pairs with the light fences of Thread
+      M::heavy_fence();  // pairs with the light fences of ThreadState
     }
     if (!all_reached(epoch)) return false;
     return global_.compare_exchange(epoch, epoch + 1, kAcqRel);  // pairs with enter and free_due
@@ -444,7 +444,7 @@ class Epochs {
 
   bool all_reached(u64 epoch) const {
     for (const Slot* slot = first_slot(); slot != nullptr; slot = slot->next) {
-      if (slot->announced.load(kAcquire) < epoch) return false;  // pairs with Thread::leave
+      if (slot->announced.load(kAcquire) < epoch) return false;  // pairs with ThreadState::leave
     }
     return true;
   }
@@ -452,25 +452,25 @@ class Epochs {
   // The list of slots only grows, at its beginning: whoever has this can walk it to its end.
   Slot* first_slot() const { return slots_.load(kAcquire); }  // pairs with join
 
-  static void free_blocks(const Batch& batch, Slot& slot, Pool<M>& pool) {
+  static void free_blocks(const RetiredBatch& batch, Slot& slot, Pool<M>& pool) {
     for (u32 i = 0; i < batch.count; ++i) pool.free(batch.blocks[i].start, batch.blocks[i].bytes);
     slot.freed += batch.count;
     slot.waiting -= batch.count;
   }
-  static void empty(Batch* batch, Slot& slot, Pool<M>& pool) {
+  static void empty(RetiredBatch* batch, Slot& slot, Pool<M>& pool) {
     while (batch != nullptr) {
       free_blocks(*batch, slot, pool);
       give_back(pop(batch), slot, pool);
     }
   }
   // A batch without blocks. One of the reserve may come from another slot, by adoption.
-  static void give_back(Batch* batch, Slot& slot, Pool<M>& pool) {
-    if (!batch->reserved) return pool.free(batch, sizeof(Batch));
+  static void give_back(RetiredBatch* batch, Slot& slot, Pool<M>& pool) {
+    if (!batch->reserved) return pool.free(batch, sizeof(RetiredBatch));
     if (length(slot.reserve) == kReserve) return delete batch;
     batch->count = 0;
     push(slot.reserve, batch);
   }
-  static u64 count(const Batch* batch) {
+  static u64 count(const RetiredBatch* batch) {
     u64 blocks = 0;
     for (; batch != nullptr; batch = batch->next) blocks += batch->count;
     return blocks;
@@ -478,7 +478,7 @@ class Epochs {
 
   alignas(kFalseSharingBytes) typename M::template Atomic<u64> global_{0};
   alignas(kFalseSharingBytes) typename M::template Atomic<Slot*> slots_{nullptr};
-  typename M::template Atomic<Batch*> orphans_{nullptr};
+  typename M::template Atomic<RetiredBatch*> orphans_{nullptr};
   const Reclaim reclaim_;
   Memory<M>& memory_;
   std::mutex mutex_;  // joining and leaving threads

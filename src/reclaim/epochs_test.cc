@@ -33,7 +33,7 @@ MemoryConfig config_of(Reclaim reclaim) { return config_of(MemoryConfig::Alloc::
 template <class R>
 struct Member {
   PoolLease<typename R::Machine> pool;
-  typename R::Thread reclaim;
+  typename R::ThreadState reclaim;
   Member(Memory<typename R::Machine>& memory, R& epochs) : pool(memory), reclaim(epochs, *pool) {}
   void retire_one() { reclaim.retire(pool->allocate(64), 64); }
 };
@@ -403,8 +403,8 @@ TEST_CASE("A slot is used again by the next thread, and Threads can be moved", "
   Epochs<M> epochs(memory);
   for (int i = 0; i < 100; ++i) {
     PoolLease<M> pool(memory);
-    Epochs<M>::Thread first(epochs, *pool);
-    Epochs<M>::Thread second(std::move(first));
+    Epochs<M>::ThreadState first(epochs, *pool);
+    Epochs<M>::ThreadState second(std::move(first));
     second.enter();
     second.retire(pool->allocate(64), 64);
     second.leave();

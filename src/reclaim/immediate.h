@@ -16,9 +16,9 @@ class Immediate {
 
   explicit Immediate(Memory<M>&) {}
 
-  class Thread {
+  class ThreadState {
    public:
-    Thread(Immediate&, Pool<M>& pool) : pool_(pool) {}
+    ThreadState(Immediate&, Pool<M>& pool) : pool_(pool) {}
     void enter() {}
     void leave() {}
     void idle() {}

@@ -4,8 +4,8 @@
 //     Immediate   at once: the policy excludes everybody who could still be reading         coarse policies
 //     Epochs      when all who were inside an operation at the time have left it            optimistic ones
 //
-// One reclaimer per index, one Thread object per thread and index. An operation is bracketed by enter and leave; what
-// it reads in between stays readable. After its commit it hands over what it unlinked:
+// One reclaimer per index, one ThreadState object per thread and index. An operation is bracketed by enter and leave;
+// what it reads in between stays readable. After its commit it hands over what it unlinked:
 //
 //     if (!me.reclaim.reserve()) memory is out: nothing has been changed
 //     me.reclaim.enter();
@@ -22,7 +22,7 @@
 // retire must come AFTER the unlinking store: a block announced earlier could still be found by readers of a later
 // epoch than the one it waits for. It may come late, and outside of enter and leave.
 //
-// A Thread keeps its thread's pool, so it ends before that thread's PoolLease; the Memory outlives the reclaimer.
+// A ThreadState keeps its thread's pool, so it ends before that thread's PoolLease; the Memory outlives the reclaimer.
 #include <array>
 #include <concepts>
 #include <string_view>
@@ -51,9 +51,9 @@ struct ReclaimCounters {
 
 template <class R>
 concept Reclaimer = std::constructible_from<R, Memory<typename R::Machine>&> &&
-                    std::constructible_from<typename R::Thread, R&, Pool<typename R::Machine>&> &&
-                    std::move_constructible<typename R::Thread> &&
-                    requires(R& reclaimer, const R& constant, typename R::Thread& thread, void* block) {
+                    std::constructible_from<typename R::ThreadState, R&, Pool<typename R::Machine>&> &&
+                    std::move_constructible<typename R::ThreadState> &&
+                    requires(R& reclaimer, const R& constant, typename R::ThreadState& thread, void* block) {
                       { R::kName } -> std::convertible_to<std::string_view>;
                       thread.enter();
                       thread.leave();

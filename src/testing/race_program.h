@@ -221,7 +221,7 @@ class ProgramOnIndex {
   History history_;
   u32 ended_ = 0;
   Index index_;
-  std::vector<typename Index::Thread> threads_;
+  std::vector<typename Index::ThreadState> threads_;
 };
 
 struct ProgramsReport {

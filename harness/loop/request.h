@@ -1,5 +1,5 @@
-// What the hot loop runs and what it leaves behind: Step and Tally. A Step is a workload's Op made ready: an
-// Op is what the stream draws, a Step has the key's bytes and the value with the key's tag beside it, so that
+// What the hot loop runs and what it leaves behind: Request and Tally. A Request is a workload's Op made ready: an
+// Op is what the stream draws, a Request has the key's bytes and the value with the key's tag beside it, so that
 // nothing is hashed while the clock runs.
 #pragma once
 
@@ -13,26 +13,27 @@
 
 namespace latchlab {
 
-inline constexpr u32 kChunkSteps = 4096;  ///< loaded or verified by a thread at a time
-/// Made ready for a round: 192 KiB of steps, which the second-level cache holds. In the last kStopSteps of
+inline constexpr u32 kChunkRequests = 4096;  ///< loaded or verified by a thread at a time
+/// Made ready for a round: 192 KiB of requests, which the second-level cache holds. In the last kStopRequests of
 /// them some threads may have stopped already, which is less than one in a hundred.
-inline constexpr u32 kRoundSteps = 8192;
-inline constexpr u32 kSliceSteps = 256;  ///< run between two additions to the meter
-inline constexpr u32 kStopSteps = 64;    ///< run between two looks at the stop flag
-static_assert(kRoundSteps % kSliceSteps == 0 && kSliceSteps % kStopSteps == 0);
+inline constexpr u32 kRoundRequests = 8192;
+inline constexpr u32 kSliceRequests = 256;  ///< run between two additions to the meter
+inline constexpr u32 kStopRequests = 64;    ///< run between two looks at the stop flag
+static_assert(kRoundRequests % kSliceRequests == 0 && kSliceRequests % kStopRequests == 0);
 
-/// Steps to run between two looks at the stop flag where `steps` took `ns`: as many as pass in 50 us, a power of two
-/// from 1 to kStopSteps. A look is cheap, but what surrounds it parts the loop of lookups, which costs a third of them.
-constexpr u32 steps_between_looks(u64 ns, u32 steps) {
+/// Requests to run between two looks at the stop flag where `requests` took `ns`: as many as pass in 50 us, a power of
+/// two from 1 to kStopRequests. A look is cheap, but what surrounds it parts the loop of lookups, which costs a third
+/// of them.
+constexpr u32 requests_between_looks(u64 ns, u32 requests) {
   constexpr u64 kLookNs = 50'000;
-  return static_cast<u32>(std::bit_floor(std::clamp<u64>(kLookNs * steps / std::max<u64>(ns, 1), 1, kStopSteps)));
+  return static_cast<u32>(std::bit_floor(std::clamp<u64>(kLookNs * requests / std::max<u64>(ns, 1), 1, kStopRequests)));
 }
 
 /// What a find must come back with. Anything but kEither is a promise of the workload about all moments of
 /// the run.
 enum class Expect : u8 { kEither, kHit, kMiss };
 
-struct Step {
+struct Request {
   union {
     u64 number;         ///< the key, of KeyKind::kU64; of a multi-get: the first of its keys among Slice::gets
     const char* bytes;  ///< the key's first byte, of KeyKind::kBytes; it outlives the phase
@@ -43,7 +44,7 @@ struct Step {
   OpKind kind = OpKind::kRead;
   Expect expect = Expect::kEither;
 };
-static_assert(sizeof(Step) == 24, "a step takes part of a line from the index's lookups");
+static_assert(sizeof(Request) == 24, "a request takes part of a line from the index's lookups");
 
 /// One thread's account of what it did, kept by the hot loop and compared with the index afterwards.
 struct alignas(kFalseSharingBytes) Tally {

@@ -1,4 +1,4 @@
-#include "harness/trial/offer.h"
+#include "harness/trial/offered_load.h"
 
 #include <atomic>
 #include <memory>
@@ -40,7 +40,7 @@ std::vector<Worker> workers_that_did(const std::vector<u64>& operations, u64 len
 
 TEST_CASE("of an open loop what a thread had not begun at the end came, and is late", "[arrivals]") {
   std::vector<Worker> stalled = workers_that_did({100, 78});
-  const Offer offer = offer_of(stalled, Rate::parse("2000"), .1, 100 * kMillisecond);
+  const OfferedLoad offer = offer_of(stalled, Rate::parse("2000"), .1, 100 * kMillisecond);
   CHECK(*offer.arrivals == 200);
   CHECK(offer.per_second == Approx(2000));
   CHECK(offer.lag.at_end == 21'500'000);  // the second thread's 79th was due after 78.5 ms
@@ -51,7 +51,7 @@ TEST_CASE("of an open loop what a thread had not begun at the end came, and is l
 
 TEST_CASE("what comes after the end, while a thread has yet to leave, was offered to none", "[arrivals]") {
   std::vector<Worker> workers = workers_that_did({100, 100});
-  const Offer offer = offer_of(workers, Rate::parse("2000"), .125, 100 * kMillisecond);
+  const OfferedLoad offer = offer_of(workers, Rate::parse("2000"), .125, 100 * kMillisecond);
   CHECK(*offer.arrivals == 200);
   CHECK(offer.per_second == Approx(1600));  // over the seconds that the throughput is of too
   CHECK(end_of_offer(.125, 100 * kMillisecond) == 100 * kMillisecond);
@@ -66,7 +66,7 @@ TEST_CASE("what comes after the end, while a thread has yet to leave, was offere
 TEST_CASE("a thread that had no operation left was offered those that it did", "[arrivals]") {
   std::vector<Worker> workers = workers_that_did({100, 40});
   workers[1].until = 40 * kMillisecond;
-  const Offer offer = offer_of(workers, Rate::parse("2000"), .1, 100 * kMillisecond);
+  const OfferedLoad offer = offer_of(workers, Rate::parse("2000"), .1, 100 * kMillisecond);
   CHECK(*offer.arrivals == 140);
   CHECK(offer.per_second == Approx(1400));
   CHECK_FALSE(offer.late);

@@ -16,9 +16,9 @@ namespace latchlab {
 /// What came in such a phase: to each thread its share, until that end or until it had no operation left to wait for.
 /// What comes while a late thread has yet to leave is nobody's. Once for each phase: the threads' loops are over by
 /// that.
-[[nodiscard]] Offer offer_of(std::vector<Worker>& workers, const Rate& rate, double seconds, u64 length_ns);
+[[nodiscard]] OfferedLoad offer_of(std::vector<Worker>& workers, const Rate& rate, double seconds, u64 length_ns);
 
 /// That it was too much for the threads, who did so many operations a second.
-[[nodiscard]] std::string too_much(const Offer& offer, double done_per_second);
+[[nodiscard]] std::string too_much(const OfferedLoad& offer, double done_per_second);
 
 }  // namespace latchlab

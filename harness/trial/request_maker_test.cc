@@ -1,4 +1,4 @@
-#include "harness/trial/step_maker.h"
+#include "harness/trial/request_maker.h"
 
 #include <algorithm>
 #include <initializer_list>
@@ -24,32 +24,32 @@
 namespace latchlab {
 namespace {
 
-TEST_CASE("a step knows what must come of it") {
+TEST_CASE("a request knows what must come of it") {
   const KeySet keys(Spec::parse("u64"), 1);
   const Mix mix(Spec::parse("mix:read=40,insert=20,update=20,upsert=10,rmw=10"), .5);
   const Distribution uniform(Spec::parse("uniform"));
   const MixStream stream(1, 1, keys, uniform, mix, 100);
-  Steps made;
+  RequestQueue made;
   std::vector<Op> ops(512), gets;
   stream.fill(0, ops, gets);
   for (const bool may_be_gone : {false, true}) {
-    const Slice slice = made.only(StepMaker(stream, may_be_gone, 64), 0, 512);
+    const Slice slice = made.only(RequestMaker(stream, may_be_gone, 64), 0, 512);
     CHECK(slice.count == 512);
     CHECK_FALSE(slice.only);
     for (u32 i = 0; i < 512; ++i) {
-      const Step& step = slice.steps[i];
-      CHECK(tag_matches(step.number, step.value));
-      if (step.kind == OpKind::kInsert) CHECK(step.expect == (may_be_gone ? Expect::kEither : Expect::kMiss));
-      if (about(step.kind).updates) CHECK(step.expect == (may_be_gone ? Expect::kEither : Expect::kHit));
-      if (step.kind == OpKind::kRead && ops[i].absent) CHECK(step.expect == Expect::kMiss);
-      if (step.kind == OpKind::kRead && !ops[i].absent) {
-        CHECK(step.expect == (may_be_gone ? Expect::kEither : Expect::kHit));
+      const Request& request = slice.requests[i];
+      CHECK(tag_matches(request.number, request.value));
+      if (request.kind == OpKind::kInsert) CHECK(request.expect == (may_be_gone ? Expect::kEither : Expect::kMiss));
+      if (about(request.kind).updates) CHECK(request.expect == (may_be_gone ? Expect::kEither : Expect::kHit));
+      if (request.kind == OpKind::kRead && ops[i].absent) CHECK(request.expect == Expect::kMiss);
+      if (request.kind == OpKind::kRead && !ops[i].absent) {
+        CHECK(request.expect == (may_be_gone ? Expect::kEither : Expect::kHit));
       }
     }
   }
 }
 
-TEST_CASE("steps of operations that are alike are those of one after the other") {
+TEST_CASE("requests of operations that are alike are those of one after the other") {
   const testing::Lines lines(2000);
   std::string numbers;  // a file of SOSD: a count, and so many sorted ones
   const auto append = [&](u64 number) { numbers.append(reinterpret_cast<const char*>(&number), sizeof number); };
@@ -67,30 +67,30 @@ TEST_CASE("steps of operations that are alike are those of one after the other")
       std::vector<Op> all(kBefore + kCount), gets;
       stream.fill(kFirst - kBefore, all, gets);
       const auto ops = std::span<const Op>(all).subspan(kBefore);
-      Steps steps;
-      const StepMaker maker(stream, false, 64);
-      steps.refill(maker, kFirst - kBefore, kBefore);  // which stay before them
-      steps.refill(maker, kFirst, kCount);
-      CHECK(steps.print(stream, kFirst, kCount) == fingerprint(kFirst, ops));
-      CHECK(steps.print(stream, kFirst, 10) == fingerprint(kFirst, ops.first(10)));
-      const Slice made = steps.rest();
+      RequestQueue requests;
+      const RequestMaker maker(stream, false, 64);
+      requests.refill(maker, kFirst - kBefore, kBefore);  // which stay before them
+      requests.refill(maker, kFirst, kCount);
+      CHECK(requests.print(stream, kFirst, kCount) == fingerprint(kFirst, ops));
+      CHECK(requests.print(stream, kFirst, 10) == fingerprint(kFirst, ops.first(10)));
+      const Slice made = requests.rest();
       REQUIRE(made.count == all.size());
       CHECK(made.only == ops[0].kind);
       for (u64 i = 0; i < all.size(); ++i) {
-        const Step& step = made.steps[i];
+        const Request& request = made.requests[i];
         const Op& op = all[i];
         const u64 stamp = kFirst - kBefore + i;
-        REQUIRE(step.kind == op.kind);
-        REQUIRE(step.limit == 0);
-        REQUIRE(step.expect == (op.absent || step.kind == OpKind::kInsert ? Expect::kMiss : Expect::kHit));
+        REQUIRE(request.kind == op.kind);
+        REQUIRE(request.limit == 0);
+        REQUIRE(request.expect == (op.absent || request.kind == OpKind::kInsert ? Expect::kMiss : Expect::kHit));
         if (keys.bytes()) {
           const auto key = keys.raw<std::string_view>(op);
-          REQUIRE(std::string_view(step.bytes, step.length) == key);
-          REQUIRE(step.value == value_of(key, stamp));
+          REQUIRE(std::string_view(request.bytes, request.length) == key);
+          REQUIRE(request.value == value_of(key, stamp));
         } else {
-          REQUIRE(step.number == op.key);
-          REQUIRE(step.length == sizeof(u64));
-          REQUIRE(step.value == value_of(op.key, stamp));
+          REQUIRE(request.number == op.key);
+          REQUIRE(request.length == sizeof(u64));
+          REQUIRE(request.value == value_of(op.key, stamp));
         }
       }
     };
@@ -108,23 +108,23 @@ TEST_CASE("steps of operations that are alike are those of one after the other")
   }
 }
 
-TEST_CASE("steps that are left keep the keys of their multi-gets when others are made behind them", "[multi-get]") {
+TEST_CASE("requests that are left keep the keys of their multi-gets when others are made behind them", "[multi-get]") {
   const KeySet keys(Spec::parse("u64"), 1);
   const MixStream stream(1, 1, keys, Distribution(Spec::parse("uniform")),
                          Mix(Spec::parse("mix:multi_get=50,update=50"), 0), 1000);
-  const StepMaker maker(stream, false, 64);
-  Steps whole, parts;
+  const RequestMaker maker(stream, false, 64);
+  RequestQueue whole, parts;
   const Slice expected = whole.only(maker, 0, 1024);
   u64 next = 0;  // the operation that the rest begins with
   const auto check_rest = [&] {
     const Slice& rest = parts.rest();
     for (u32 i = 0; i < rest.count; ++i) {
-      const Step &got = rest.steps[i], &want = expected.steps[next + i];
+      const Request &got = rest.requests[i], &want = expected.requests[next + i];
       REQUIRE(got.kind == want.kind);
       if (got.kind != OpKind::kMultiGet) continue;
       REQUIRE(got.limit == want.limit);
       for (u32 k = 0; k < got.limit; ++k) {
-        const Step &key = rest.gets[got.number + k], &as = expected.gets[want.number + k];
+        const Request &key = rest.gets[got.number + k], &as = expected.gets[want.number + k];
         REQUIRE(key.number == as.number);
         REQUIRE(key.value == as.value);
         REQUIRE(key.expect == Expect::kHit);
@@ -147,12 +147,12 @@ TEST_CASE("an insert of a new key is promised to find none, also where lookups m
   const MixStream by_age(1, 1, keys, Distribution(Spec::parse("latest:0.99")), mix, 1000);
   const WiscerStream wiscer(WiscerFile::read("read-mostly"), 1, keys);
   for (const Stream* stream : {static_cast<const Stream*>(&by_age), static_cast<const Stream*>(&wiscer)}) {
-    Steps made;
-    const Slice slice = made.only(StepMaker(*stream, false, 64), 0, 4096);
+    RequestQueue made;
+    const Slice slice = made.only(RequestMaker(*stream, false, 64), 0, 4096);
     u64 inserts = 0;
-    for (const Step& step : std::span(slice.steps, slice.count)) {
-      inserts += step.kind == OpKind::kInsert;
-      REQUIRE(step.expect == (step.kind == OpKind::kInsert ? Expect::kMiss : Expect::kEither));
+    for (const Request& request : std::span(slice.requests, slice.count)) {
+      inserts += request.kind == OpKind::kInsert;
+      REQUIRE(request.expect == (request.kind == OpKind::kInsert ? Expect::kMiss : Expect::kEither));
     }
     CHECK(inserts > 50);
   }
@@ -161,11 +161,11 @@ TEST_CASE("an insert of a new key is promised to find none, also where lookups m
 TEST_CASE("an insert is promised nothing where an upsert may have come before it") {
   const KeySet keys(Spec::parse("u64"), 1);
   const auto expected = [&](const Stream& stream) {
-    Steps steps;
-    const Slice made = steps.only(StepMaker(stream, false, 64), 0, 4096);
+    RequestQueue requests;
+    const Slice made = requests.only(RequestMaker(stream, false, 64), 0, 4096);
     std::set<Expect> of_inserts;
-    for (const Step& step : std::span(made.steps, made.count)) {
-      if (step.kind == OpKind::kInsert) of_inserts.insert(step.expect);
+    for (const Request& request : std::span(made.requests, made.count)) {
+      if (request.kind == OpKind::kInsert) of_inserts.insert(request.expect);
     }
     REQUIRE(of_inserts.size() == 1);
     return *of_inserts.begin();
@@ -190,11 +190,11 @@ TEST_CASE("an insert of keys that end finds its key absent where they do not go 
        {std::string("u64"), std::string("u32"), std::string("stride:4096"), "file:" + lines.path()}) {
     CAPTURE(kind);
     const KeySet keys(Spec::parse(kind), 1);
-    Steps made;
+    RequestQueue made;
     const auto all_expect = [&](const Stream& stream, Expect expect) {
-      const Slice slice = made.only(StepMaker(stream, false, 64), 0, 1000);
-      return std::ranges::all_of(std::span(slice.steps, slice.count), [&](const Step& step) {
-        return step.kind != OpKind::kInsert || step.expect == expect;
+      const Slice slice = made.only(RequestMaker(stream, false, 64), 0, 1000);
+      return std::ranges::all_of(std::span(slice.requests, slice.count), [&](const Request& request) {
+        return request.kind != OpKind::kInsert || request.expect == expect;
       });
     };
     CHECK(all_expect(MixStream::loading(1, keys, 1000), Expect::kMiss));
@@ -204,12 +204,12 @@ TEST_CASE("an insert of keys that end finds its key absent where they do not go 
   }
 }
 
-/// All that a step says, as words.
-std::vector<u64> words_of(std::span<const Step> steps) {
+/// All that a request says, as words.
+std::vector<u64> words_of(std::span<const Request> requests) {
   std::vector<u64> words;
-  for (const Step& step : steps) {
-    words.insert(words.end(), {step.number, step.value, u64{step.length} << 32 | step.limit,
-                               u64{static_cast<u8>(step.kind)} << 8 | static_cast<u8>(step.expect)});
+  for (const Request& request : requests) {
+    words.insert(words.end(), {request.number, request.value, u64{request.length} << 32 | request.limit,
+                               u64{static_cast<u8>(request.kind)} << 8 | static_cast<u8>(request.expect)});
   }
   return words;
 }
@@ -230,25 +230,25 @@ class Starved final : public Stream {
   const Stream& stream_;
 };
 
-TEST_CASE("where memory runs out no steps are left, and others can be made", "[multi-get]") {
+TEST_CASE("where memory runs out no requests are left, and others can be made", "[multi-get]") {
   const KeySet keys(Spec::parse("u64"), 1);
   const MixStream mixed(1, 1, keys, Distribution(Spec::parse("uniform")),
                         Mix(Spec::parse("mix:multi_get=50,update=50"), 0), 1000);
   Starved stream(mixed);
-  const StepMaker maker(stream, false, 64);
-  Steps steps, others;
-  steps.refill(maker, 0, 256);
-  steps.take(100);
+  const RequestMaker maker(stream, false, 64);
+  RequestQueue requests, others;
+  requests.refill(maker, 0, 256);
+  requests.take(100);
   stream.starves = true;
-  CHECK_THROWS_AS(steps.refill(maker, 256, 4096), std::bad_alloc);  // those that were left have moved by then
-  CHECK(steps.left() == 0);
-  CHECK(steps.ran().count == 0);
+  CHECK_THROWS_AS(requests.refill(maker, 256, 4096), std::bad_alloc);  // those that were left have moved by then
+  CHECK(requests.left() == 0);
+  CHECK(requests.ran().count == 0);
   stream.starves = false;
-  steps.refill(maker, 256, 256);
+  requests.refill(maker, 256, 256);
   const Slice expected = others.only(maker, 256, 256);
-  REQUIRE(steps.left() == 256);
-  CHECK(words_of(std::span(steps.rest().steps, 256)) == words_of(std::span(expected.steps, 256)));
-  CHECK(words_of(std::span(steps.rest().gets, 100)) == words_of(std::span(expected.gets, 100)));
+  REQUIRE(requests.left() == 256);
+  CHECK(words_of(std::span(requests.rest().requests, 256)) == words_of(std::span(expected.requests, 256)));
+  CHECK(words_of(std::span(requests.rest().gets, 100)) == words_of(std::span(expected.gets, 100)));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "harness/trial/offer.h"
+#include "harness/trial/offered_load.h"
 
 #include <algorithm>
 
@@ -53,9 +53,9 @@ u64 end_of_offer(double seconds, u64 length_ns) {
   return length_ns == 0 ? took_ns : std::min(length_ns, took_ns);
 }
 
-Offer offer_of(std::vector<Worker>& workers, const Rate& rate, double seconds, u64 length_ns) {
+OfferedLoad offer_of(std::vector<Worker>& workers, const Rate& rate, double seconds, u64 length_ns) {
   const u64 end_ns = end_of_offer(seconds, length_ns);
-  Offer offer{.per_second = 0, .arrivals = arrivals_in(workers, rate, end_ns), .lag = {}};
+  OfferedLoad offer{.per_second = 0, .arrivals = arrivals_in(workers, rate, end_ns), .lag = {}};
   offer.lag = lag_of(workers);  // now that what waits has been looked at
   offer.late = late(offer.lag, seconds);
   if (rate.law == Rate::Law::kTrace) {
@@ -69,7 +69,7 @@ Offer offer_of(std::vector<Worker>& workers, const Rate& rate, double seconds, u
   return offer;
 }
 
-std::string too_much(const Offer& offer, double done_per_second) {
+std::string too_much(const OfferedLoad& offer, double done_per_second) {
   return fmt::format(
       "the rate was more than the threads could bear: {} operations a second were done of {} that came, and at the "
       "end one was {} late; lower --rate",
