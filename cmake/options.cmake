@@ -4,6 +4,7 @@ set(LATCHLAB_MACHINE Native CACHE STRING "The machine that policies run on: Nati
 set_property(CACHE LATCHLAB_MACHINE PROPERTY STRINGS Native Emulated)
 set(LATCHLAB_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize takes them; empty: none")
 set(LATCHLAB_PAIRS "" CACHE STRING "The index:policy pairs to build, as in art:rtm;*:olc; empty: all")
+option(LATCHLAB_FUZZ "Link the fuzz targets with libFuzzer, which clang brings (cmake/fuzz.cmake)" OFF)
 # For a third of the time less: much of it goes into what files include, above all the library for JSON. Names of anonymous namespaces
 # that meet in one batch are renamed; OFF, every file is compiled alone.
 option(LATCHLAB_UNITY "Compile the files of the harness, and the tests of harness and workloads, several at a time" ON)
@@ -17,6 +18,11 @@ set(latchlab_warnings -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-vir
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # g++ 12 sees overlapping copies in every "literal" + std::string (its bug 105651).
   list(APPEND latchlab_warnings -Wno-restrict)
+endif()
+
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  # libstdc++ 12 calls a function that it declares deprecated, in every std::stable_sort.
+  list(APPEND latchlab_warnings -Wno-deprecated-declarations)
 endif()
 
 # Instructions beyond baseline x86-64. The transactional ones are emitted everywhere, because a begin that is
@@ -36,12 +42,17 @@ if(LATCHLAB_SANITIZE)
     # virtual functions are, to the one class that they are a base of.
     add_compile_options(-fno-sanitize=null,object-size,vptr)
   endif()
-  # Instrumented code makes g++ see uninitialised variables where there are none: in <regex>, in std::optional.
-  add_compile_options(-Wno-maybe-uninitialized)
-  if(LATCHLAB_SANITIZE MATCHES "thread")
-    # g++ warns at every fence that TSan does not see it; the optimistic reads that use fences go through atomic
-    # cells, which it does see.
-    add_compile_options(-Wno-tsan)
+  if(LATCHLAB_FUZZ)
+    add_compile_options(-fsanitize=fuzzer-no-link)
+  endif()
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # Instrumented code makes g++ see uninitialised variables where there are none: in <regex>, in std::optional.
+    add_compile_options(-Wno-maybe-uninitialized)
+    if(LATCHLAB_SANITIZE MATCHES "thread")
+      # g++ warns at every fence that TSan does not see it; the optimistic reads that use fences go through atomic
+      # cells, which it does see.
+      add_compile_options(-Wno-tsan)
+    endif()
   endif()
 endif()
 

@@ -21,7 +21,7 @@ constexpr u32 kAtomicityTries = 2000;
 
 // Transactions here work on plain memory, uninstrumented: a sanitizer's runtime call inside one would abort
 // it, and the thread sanitizer does not know that transactions synchronize.
-#define LATCHLAB_UNINSTRUMENTED [[gnu::noinline, gnu::no_sanitize("address", "thread", "undefined")]]
+#define LATCHLAB_UNINSTRUMENTED __attribute__((noinline, no_sanitize("address", "thread", "undefined")))
 
 // Of the thread, as a handler gets nothing passed along. No fiber gets here: a probe runs on a thread of its own or,
 // like the call that begins it, to its end without an access at which a fiber could be left.

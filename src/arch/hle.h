@@ -2,7 +2,7 @@
 // The prefixes of hardware lock elision. XACQUIRE before an exchange begins a transaction that pretends to have stored
 // the word; XRELEASE before the store that puts the old word back ends it. After an abort the exchange runs again, for
 // real. A processor that does not elide ignores both: what is left is a lock. So they need no probe, except to tell
-// which it was.
+// which it was. They are assembly, since clang has no atomic operations with them.
 //
 // Source: Intel SDM volume 1, chapter 16 ("Programming with Intel TSX").
 #include <atomic>
@@ -13,12 +13,13 @@ namespace latchlab {
 
 /// Acquires as an exchange does; pairs with hle_store.
 [[gnu::always_inline]] inline u32 hle_exchange(std::atomic<u32>& word, u32 value) {
-  return __atomic_exchange_n(reinterpret_cast<u32*>(&word), value, __ATOMIC_ACQUIRE | __ATOMIC_HLE_ACQUIRE);
+  asm volatile("xacquire xchgl %0, %1" : "+r"(value), "+m"(word) : : "memory");
+  return value;
 }
 
 /// Releases as a store does; pairs with hle_exchange.
 [[gnu::always_inline]] inline void hle_store(std::atomic<u32>& word, u32 value) {
-  __atomic_store_n(reinterpret_cast<u32*>(&word), value, __ATOMIC_RELEASE | __ATOMIC_HLE_RELEASE);
+  asm volatile("xrelease movl %1, %0" : "=m"(word) : "r"(value) : "memory");
 }
 
 }  // namespace latchlab

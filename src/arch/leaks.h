@@ -1,7 +1,8 @@
 #pragma once
 // LeakSanitizer, where AddressSanitizer brings it along, does not count what is allocated while an
 // IgnoreLeaks lives.
-#if defined(__SANITIZE_ADDRESS__)
+#include "src/arch/sanitizer.h"
+#if LATCHLAB_ADDRESS_SANITIZER
 #include <sanitizer/lsan_interface.h>
 #endif
 
@@ -10,12 +11,12 @@ namespace latchlab {
 class IgnoreLeaks {
  public:
   IgnoreLeaks() {
-#if defined(__SANITIZE_ADDRESS__)
+#if LATCHLAB_ADDRESS_SANITIZER
     __lsan_disable();
 #endif
   }
   ~IgnoreLeaks() {
-#if defined(__SANITIZE_ADDRESS__)
+#if LATCHLAB_ADDRESS_SANITIZER
     __lsan_enable();
 #endif
   }

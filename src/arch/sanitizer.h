@@ -8,31 +8,40 @@
 
 #include <cstddef>
 
-#if defined(__SANITIZE_ADDRESS__)
+// g++ defines macros for its sanitizers; clang answers __has_feature.
+#if defined(__has_feature)
+#define LATCHLAB_HAS_FEATURE(name) __has_feature(name)
+#else
+#define LATCHLAB_HAS_FEATURE(name) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || LATCHLAB_HAS_FEATURE(address_sanitizer)
+#define LATCHLAB_ADDRESS_SANITIZER 1
+#else
+#define LATCHLAB_ADDRESS_SANITIZER 0
+#endif
+#if defined(__SANITIZE_THREAD__) || LATCHLAB_HAS_FEATURE(thread_sanitizer)
+#define LATCHLAB_THREAD_SANITIZER 1
+#else
+#define LATCHLAB_THREAD_SANITIZER 0
+#endif
+
+#if LATCHLAB_ADDRESS_SANITIZER
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
-#if defined(__SANITIZE_THREAD__)
+#if LATCHLAB_THREAD_SANITIZER
 #include <sanitizer/tsan_interface.h>
 #endif
 
 namespace latchlab {
 
-#if defined(__SANITIZE_ADDRESS__)
-inline constexpr bool kAddressSanitizer = true;
-#else
-inline constexpr bool kAddressSanitizer = false;
-#endif
-#if defined(__SANITIZE_THREAD__)
-inline constexpr bool kThreadSanitizer = true;
-#else
-inline constexpr bool kThreadSanitizer = false;
-#endif
+inline constexpr bool kAddressSanitizer = LATCHLAB_ADDRESS_SANITIZER;
+inline constexpr bool kThreadSanitizer = LATCHLAB_THREAD_SANITIZER;
 inline constexpr bool kSanitized = kAddressSanitizer || kThreadSanitizer;
 
 /// Everything that the function calls is made part of it; not where each copy would be full of checks: there the copies
 /// take longer to compile than all the rest and find nothing more.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if LATCHLAB_ADDRESS_SANITIZER || LATCHLAB_THREAD_SANITIZER
 #define LATCHLAB_FLATTEN
 #else
 #define LATCHLAB_FLATTEN [[gnu::flatten]]
@@ -41,12 +50,12 @@ inline constexpr bool kSanitized = kAddressSanitizer || kThreadSanitizer;
 /// AddressSanitizer reports every access to poisoned bytes until they are unpoisoned. The granularity is 8
 /// bytes: a block whose ends are not aligned so keeps its ragged first bytes accessible.
 inline void poison_memory([[maybe_unused]] const void* p, [[maybe_unused]] std::size_t bytes) {
-#if defined(__SANITIZE_ADDRESS__)
+#if LATCHLAB_ADDRESS_SANITIZER
   __asan_poison_memory_region(p, bytes);
 #endif
 }
 inline void unpoison_memory([[maybe_unused]] const void* p, [[maybe_unused]] std::size_t bytes) {
-#if defined(__SANITIZE_ADDRESS__)
+#if LATCHLAB_ADDRESS_SANITIZER
   __asan_unpoison_memory_region(p, bytes);
 #endif
 }
@@ -58,39 +67,39 @@ inline void unpoison_memory([[maybe_unused]] const void* p, [[maybe_unused]] std
 ///     sanitizer_enter_stack(mine.fake, &left_bottom, &left_size);      // null for the first: a new fiber
 inline void sanitizer_leave_stack([[maybe_unused]] void** save_fake_stack, [[maybe_unused]] const void* next_bottom,
                                   [[maybe_unused]] std::size_t next_size) {
-#if defined(__SANITIZE_ADDRESS__)
+#if LATCHLAB_ADDRESS_SANITIZER
   __sanitizer_start_switch_fiber(save_fake_stack, next_bottom, next_size);
 #endif
 }
 inline void sanitizer_enter_stack([[maybe_unused]] void* fake_stack, [[maybe_unused]] const void** left_bottom,
                                   [[maybe_unused]] std::size_t* left_size) {
-#if defined(__SANITIZE_ADDRESS__)
+#if LATCHLAB_ADDRESS_SANITIZER
   __sanitizer_finish_switch_fiber(fake_stack, left_bottom, left_size);
 #endif
 }
 
 /// ThreadSanitizer keeps one context per fiber; null without it. Switch right before the jump.
 inline void* sanitizer_create_fiber() {
-#if defined(__SANITIZE_THREAD__)
+#if LATCHLAB_THREAD_SANITIZER
   return __tsan_create_fiber(0);
 #else
   return nullptr;
 #endif
 }
 inline void* sanitizer_current_fiber() {
-#if defined(__SANITIZE_THREAD__)
+#if LATCHLAB_THREAD_SANITIZER
   return __tsan_get_current_fiber();
 #else
   return nullptr;
 #endif
 }
 inline void sanitizer_switch_to_fiber([[maybe_unused]] void* fiber) {
-#if defined(__SANITIZE_THREAD__)
+#if LATCHLAB_THREAD_SANITIZER
   __tsan_switch_to_fiber(fiber, 0);
 #endif
 }
 inline void sanitizer_destroy_fiber([[maybe_unused]] void* fiber) {
-#if defined(__SANITIZE_THREAD__)
+#if LATCHLAB_THREAD_SANITIZER
   __tsan_destroy_fiber(fiber);
 #endif
 }
