@@ -15,7 +15,7 @@ mark_as_advanced(LATCHLAB_PYTHON)
 
 # What tests stand on: Catch2 with its main, and the tools of src/testing.
 file(GLOB testing_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/testing/*.cc")
-list(FILTER testing_sources EXCLUDE REGEX "_test\\.cc$")
+list(FILTER testing_sources EXCLUDE REGEX "(_test|/fuzz_main|/fuzzing)\\.cc$")
 add_library(latchlab_testing OBJECT ${testing_sources})
 target_compile_options(latchlab_testing PRIVATE ${latchlab_warnings})
 target_link_libraries(latchlab_testing PUBLIC latchlab Catch2::Catch2)
