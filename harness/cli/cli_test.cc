@@ -172,7 +172,7 @@ TEST_CASE("calls are timed all, by a sample, or not at all", "[cli]") {
   CHECK(every("--latency=sample:1") == 1);
   CHECK(every("--latency=sample:1e-6") == 1'000'000);
   CHECK(error_of({"--latency=sample:.7"}) ==
-        "--latency: sample:.7 is not one call in a whole number of them; write all or sample:0.5");
+        "--latency: sample:.7 is not one call in a whole number of calls; write all or sample:0.5");
   CHECK(contains(error_of({"--latency=sample:.4"}), "write sample:0.5 or sample:0.33"));
   CHECK(contains(error_of({"--latency=sample:0"}), "less than one call in a million"));
   CHECK(contains(error_of({"--latency=sample:1.5"}), "a number from 0 to 1"));

@@ -20,10 +20,11 @@ namespace {
 constexpr double kTurn = 2 * std::numbers::pi;
 constexpr u64 kLongestPeriod = 24 * 3600 * u64{1'000'000'000};
 
-/// Arrivals of a sine that are expected in the first x of a period, as a share of those of a whole one.
+/// Returns the expected share of a sine period's arrivals in its first x, where x = 1 is the whole period.
 double share_until(double x, double amplitude) { return x + amplitude / kTurn * (1 - std::cos(kTurn * x)); }
 
-/// Its inverse, near `guess`: Newton's method, which halves what is left where it would leave it.
+/// Returns the inverse of share_until, near `guess`. Newton's method, with bisection where a step would leave the
+/// interval.
 double until_share(double share, double amplitude, double guess) {
   double low = std::max(0.0, share - amplitude / std::numbers::pi), high = share;
   for (double x = std::clamp(guess, low, high);;) {
@@ -42,8 +43,9 @@ class Fixed final : public Arrivals {
   Fixed(const Rate& rate, u32 thread, const ArrivalShare& share)
       : per_second_(rate.per_second), thread_(thread), share_(share) {}
   u64 next() override {
-    __extension__ using Wide = unsigned __int128;                                    // no rounding adds up
-    const Wide number = Wide{thread_} * share_.part + Wide{done_++} * share_.whole;  // of all arrivals, times `part`
+    __extension__ using Wide = unsigned __int128;  // exact, so that no rounding errors add up
+    // The number of this arrival among all arrivals, times `part`.
+    const Wide number = Wide{thread_} * share_.part + Wide{done_++} * share_.whole;
     return static_cast<u64>(number * 1'000'000'000 / share_.part / per_second_);
   }
 
@@ -54,7 +56,7 @@ class Fixed final : public Arrivals {
   u64 done_ = 0;
 };
 
-/// Arrivals at the rate that a share of one is, in units of the mean distance of those of all threads.
+/// Poisson arrivals of one share. The unit of time is the mean distance between the arrivals of all threads.
 class UnitPoisson {
  public:
   UnitPoisson(u64 seed, u32 thread, const ArrivalShare& share)
@@ -62,10 +64,10 @@ class UnitPoisson {
   double next() { return at_ -= distance_ * std::log(1 - unit(draws_(position_++))); }
 
  private:
-  static constexpr u32 kArrivalBits = 50;  // of a thread's positions in the stream: two weeks of one a nanosecond
+  static constexpr u32 kArrivalBits = 50;  // a thread's positions in the stream: two weeks at one arrival a nanosecond
   const Draws draws_;
   u64 position_;
-  const double distance_;  // on average
+  const double distance_;  // mean
   double at_ = 0;
 };
 
@@ -97,8 +99,8 @@ class Sine final : public Arrivals {
  private:
   const double amplitude_, period_, of_period_;
   UnitPoisson units_;
-  double at_ = 0;     // the last one, in periods
-  double share_ = 0;  // those until then, as a share of those of a period
+  double at_ = 0;     // time of the last arrival, in periods
+  double share_ = 0;  // expected arrivals until then, as a multiple of those of a period
 };
 
 class Recorded final : public Arrivals {
@@ -120,18 +122,17 @@ class Recorded final : public Arrivals {
   const double factor_;
 };
 
-/// The factor of a trace's times.
+/// Reads the factor that speeds up a trace.
 double factor_of(std::string_view text) {
   constexpr double kLeast = 1e-6, kMost = 1e6;
   const std::optional<double> factor = parse_double(text);
   if (factor && *factor >= kLeast && *factor <= kMost) return *factor;
   throw InputError(fmt::format(
-      "--rate: trace: '{}' is no number from 0.000001 to 1000000; write trace:2 for twice as fast as it was "
-      "recorded",
+      "--rate: trace: '{}' is not a number from 0.000001 to 1000000; write trace:2 for twice the recorded speed",
       text));
 }
 
-/// The option `key` of a spec.
+/// Returns the value of the option `key` of a spec.
 std::optional<std::string> option(const Spec& spec, std::string_view key) {
   for (const auto& [known, value] : spec.options) {
     if (known == key) return value;
@@ -143,7 +144,7 @@ std::optional<std::string> option(const Spec& spec, std::string_view key) {
 
 Rate Rate::parse(std::string_view text) {
   constexpr std::string_view kRight = "write 1M, poisson:1M, sine:1M,amplitude=0.5,period=10s or trace";
-  constexpr std::string_view kFaster = "trace:";  // what follows is no path, as a spec would have it
+  constexpr std::string_view kFaster = "trace:";  // a factor follows; Spec::parse would take it for a path
   Rate rate;
   if (text.starts_with(kFaster)) {
     rate.law = Law::kTrace;
@@ -164,7 +165,7 @@ Rate Rate::parse(std::string_view text) {
   }
   rate.law = static_cast<Law>(law - laws.begin());
   if (rate.law != Law::kTrace) {
-    if (!spec.arg) throw InputError(fmt::format("--rate: {} of how many a second? {}", spec.name, kRight));
+    if (!spec.arg) throw InputError(fmt::format("--rate: {} has no rate; {}", spec.name, kRight));
     rate.per_second = parse_count("--rate", *spec.arg, 1, kMost);
   }
   for (const auto& [key, value] : spec.options) {

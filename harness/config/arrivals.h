@@ -1,27 +1,30 @@
-// When operations come, in an open loop: not when the one before is done, but at times that were fixed before. Who is
-// late does not keep the next one from coming, as in a closed loop, where a call that takes 10 ms is one slow call, and
-// the thousands that would have come meanwhile are never asked for (G. Tene's "coordinated omission").
+// The arrivals of an open loop: the times at which requests come. These times are fixed beforehand; no arrival waits
+// for the operation before it. In a closed loop a call that takes 10 ms counts as one slow call. The thousands of
+// requests that would have come meanwhile are never made (G. Tene's "coordinated omission").
 //
-//   fixed     one after the other at the same distance
-//   poisson   as clients come that do not know of each other: distances are exponential, numbers in two intervals
+//   fixed     equal distances between arrivals
+//   poisson   independent clients: distances are exponential, and the numbers of arrivals in two disjoint intervals are
 //             independent
-//   sine      the same at a rate that goes up and down around its mean:  rate * (1 + amplitude * sin(2 pi t / period))
-//   trace     the operations of a trace as they came when it was recorded (workloads/trace_times.h), or so many times
-//             as fast
+//   sine      Poisson arrivals at a rate that varies around its mean:  rate * (1 + amplitude * sin(2 pi t / period))
+//   trace     the recorded times of a trace's operations (workloads/trace_times.h), or the same times sped up by a
+//             factor
 //
-// Every thread has arrivals of its own, so that none asks another for the next one. Together they are what was asked
-// for, exactly: of fixed ones thread t of n has numbers t, t + n, t + 2 n, ..., the same times for any n; and n
-// independent Poisson processes of a rate / n are one of the rate. (Dealing out the arrivals of one sequence instead
-// would cost a thread n draws for each that it gets to keep.) Arrival k of a thread is a function of the seed, the
-// thread, its share, and k. Where threads have operations of their own, parts of a trace, one that has twice as many
-// has twice the rate: all are done at the same time.
+// Every thread has its own arrivals, so no thread asks another for the next one. Together they are exactly the offered
+// load:
+//
+//   fixed           thread t of n has arrivals t, t + n, t + 2 n, ...; all n together have the same times for any n
+//   poisson, sine   n independent Poisson processes of rate / n together are one Poisson process of that rate
+//
+// (Dealing out one sequence instead would cost a thread n draws for each arrival that it keeps.) Arrival k of a thread
+// is a function of the seed, the thread, its share, and k. Where each thread has its own part of a trace, a thread with
+// twice as many operations has twice the rate, so all threads finish at the same time.
 //
 // Sine is Poisson in another time. With L(t) = the arrivals expected until t, unit-rate arrivals u become t = L^-1(u).
 //
-// Of a trace each thread has the times of its own operations, and all count from one moment: when the first of them
-// came that is left to the measured phase. What a warm-up does before is the beginning of each thread's part, as far as
-// it gets; of --ops each thread does its share. So threads need not begin nor end at the same time of the trace, unless
-// all of it is measured, as is usual.
+// With --rate=trace each thread has the recorded times of its own operations. All threads count from one moment: the
+// recorded time of the first operation that is left for the measured phase. The warm-up executes the beginning of each
+// thread's part, as far as it gets. With --ops each thread executes its share. So threads may begin and end at
+// different times of the trace, unless the whole trace is measured, as is usual.
 #pragma once
 
 #include <memory>
@@ -33,59 +36,61 @@
 
 namespace latchlab {
 
-/// What `--rate` says.
+/// The offered load of an open loop, as `--rate` gives it.
 struct Rate {
   enum class Law { kFixed, kPoisson, kSine, kTrace };
   Law law = Law::kFixed;
-  u64 per_second = 1;      ///< operations a second over all threads, on average; at most kMost; of all but a trace
-  double amplitude = 0.5;  ///< of sine, 0..1
-  u64 period_ns = 10'000'000'000;  ///< of sine
-  double factor = 1;               ///< of a trace: how many times as fast as it was recorded, 1e-6..1e6
+  u64 per_second = 1;              ///< mean rate over all threads, operations a second, 1..kMost; unused by kTrace
+  double amplitude = 0.5;          ///< relative amplitude of kSine, 0..1
+  u64 period_ns = 10'000'000'000;  ///< period of kSine
+  double factor = 1;               ///< speed of kTrace, relative to the recording, 1e-6..1e6
 
-  static constexpr u64 kMost = 1'000'000'000;  // one a nanosecond, the clock's unit
+  static constexpr u64 kMost = 1'000'000'000;  // one arrival a nanosecond, the clock's unit
 
-  /// "1M" or "fixed:1M", "poisson:1M", "sine:1M,amplitude=0.5,period=10s", "trace" or "trace:2". Throws InputError.
+  /// Reads "1M" or "fixed:1M", "poisson:1M", "sine:1M,amplitude=0.5,period=10s", "trace" or "trace:2". Throws
+  /// InputError.
   [[nodiscard]] static Rate parse(std::string_view text);
-  /// As it would be given, with all options.
+  /// Returns the text that parse() reads back, with all options.
   [[nodiscard]] std::string str() const;
 
-  /// How many are expected in the first `seconds`. Not of a trace, which has them.
+  /// Returns the expected number of arrivals in the first `seconds`. Not for kTrace, whose arrivals are recorded.
   [[nodiscard]] double expected(double seconds) const;
 };
 
-/// One thread's arrivals, one after the other.
+/// One thread's arrivals, in order of time.
 class Arrivals {
  public:
-  static constexpr u64 kNever = u64{1} << 62;  // ns: in 146 years
+  static constexpr u64 kNever = u64{1} << 62;  // ns: 146 years
 
   virtual ~Arrivals() = default;
-  /// The next one, ns since the first could come; never less than the one before. kNever where there is none.
+  /// Returns the time of the next arrival, in ns from the start of the open loop; kNever if there are no more. Times
+  /// never decrease.
   [[nodiscard]] virtual u64 next() = 0;
 };
 
 /// How late a thread was in an open loop, ns.
 struct Lag {
-  u64 largest = 0;  ///< between an arrival and when its operation began
-  /// Between an arrival that had not begun at the end and the end; of the last one where all have begun.
+  u64 largest = 0;  ///< longest time from an arrival to the start of its operation
+  /// Time from the first arrival that had not started to the end; the last operation's lag if all had started.
   u64 at_end = 0;
 };
 
-/// How much of all arrivals is a thread's: `part` of `whole`.
+/// A thread's share of all arrivals: `part` of `whole`.
 struct ArrivalShare {
   u64 part = 1, whole = 1;
   [[nodiscard]] double of_all() const { return part == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole); }
 };
 
-/// Those of thread `thread`, which has that share; of a share of nothing none may be asked for. The shares of all
-/// threads add up to one. The arrivals of one thread, under any law but a trace's.
+/// Returns the arrivals of `thread`, which has this share of them all, under any law but kTrace. The shares of all
+/// threads must add up to one. The arrivals of a share of zero must not be asked for.
 [[nodiscard]] std::unique_ptr<Arrivals> arrivals_of(const Rate& rate, u64 seed, u32 thread, const ArrivalShare& share);
-/// Those of thread `thread` of `threads`, of which each has the same share.
+/// Returns the arrivals of `thread`, one of `threads` with equal shares.
 [[nodiscard]] inline std::unique_ptr<Arrivals> arrivals_of(const Rate& rate, u64 seed, u32 thread, u32 threads) {
   return arrivals_of(rate, seed, thread, ArrivalShare{.part = 1, .whole = threads});
 }
 
-/// The next `count` of a recording, `factor` times as fast, from `begin_ns` of it on, which is not after the first of
-/// them.
+/// Returns the next `count` arrivals of a recording, sped up by `factor`. They count from `begin_ns` of the recording,
+/// which must not be later than the first of them.
 [[nodiscard]] std::unique_ptr<Arrivals> recorded_arrivals(std::unique_ptr<RecordedTimes> times, u64 count, u64 begin_ns,
                                                           double factor);
 

@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kNsPerSecond = 1e9;
 
-/// The first `count` arrivals of each of `threads` threads, up to when the first thread has no more, in order.
+/// Returns the arrivals of all threads in order, up to the time when the first thread has had its `count`.
 std::vector<u64> together(const Rate& rate, u32 threads, u64 count, u64 seed = 1) {
   std::vector<u64> all;
   u64 end = ~u64{0};
@@ -32,7 +32,7 @@ std::vector<u64> together(const Rate& rate, u32 threads, u64 count, u64 seed = 1
   return all;
 }
 
-/// Chi-square of counts against what is expected of each, per degree of freedom.
+/// Returns chi-square of the counts against the expected ones, per degree of freedom.
 double chi_square(const std::vector<u64>& counts, const std::vector<double>& expected) {
   double sum = 0;
   for (std::size_t i = 0; i < counts.size(); ++i) {
@@ -42,7 +42,8 @@ double chi_square(const std::vector<u64>& counts, const std::vector<double>& exp
   return sum / static_cast<double>(counts.size() - 1);
 }
 
-/// Whether distances with the mean 1 are exponential: of so many bins that each should hold as many as the others.
+/// Returns how badly an exponential distribution of mean 1 fits the distances: chi-square over bins of equal
+/// probability.
 double misfit_of_distances(const std::vector<double>& at) {
   constexpr std::size_t kBins = 1000;
   std::vector<u64> counts(kBins);
@@ -52,13 +53,14 @@ double misfit_of_distances(const std::vector<double>& at) {
   return chi_square(counts, std::vector<double>(kBins, static_cast<double>(at.size() - 1) / kBins));
 }
 
-/// Whether intervals of the length `mean` hold Poisson numbers of arrivals: of the numbers within three deviations. For
-/// a mean of 100 those are 61 bins, of which 1.9 is five standard deviations.
+/// Returns how badly a Poisson distribution fits the numbers of arrivals in intervals of length `mean`. Each number
+/// within three standard deviations is a bin. With a mean of 100 there are 61 bins, and 1.9 is five standard
+/// deviations.
 double misfit_of_numbers(const std::vector<double>& at, double mean) {
   const double deviation = 3 * std::sqrt(mean);
   const auto least = static_cast<u64>(mean - deviation), most = static_cast<u64>(mean + deviation);
   const auto intervals = static_cast<u64>(at.back() / mean);
-  std::vector<u64> counts(most - least + 2);  // the last: all others
+  std::vector<u64> counts(most - least + 2);  // the last bin holds all other numbers
   std::vector<double> expected(counts.size());
   std::size_t i = 0;
   for (u64 k = 0; k < intervals; ++k) {
@@ -94,7 +96,7 @@ TEST_CASE("fixed arrivals are the same at any number of threads and do not drift
 
 TEST_CASE("the Poisson arrivals of all threads together are Poisson", "[arrivals]") {
   for (const u32 threads : {1u, 2u, 7u}) {
-    // At a low rate, where the rounding to nanoseconds is nothing.
+    // The rate is low, so rounding to nanoseconds does not matter.
     std::vector<double> at;
     for (const u64 ns : together(Rate::parse("poisson:1000"), threads, 700'000 / threads)) {
       at.push_back(static_cast<double>(ns) / kNsPerSecond * 1000);
@@ -102,7 +104,7 @@ TEST_CASE("the Poisson arrivals of all threads together are Poisson", "[arrivals
     CAPTURE(threads);
     CHECK(misfit_of_distances(at) < 1.2);
     CHECK(misfit_of_numbers(at, 100) < 1.9);
-    // One distance says nothing of the next.
+    // Successive distances are uncorrelated.
     double together_with_next = 0;
     for (std::size_t i = 2; i < at.size(); ++i)
       together_with_next += (at[i] - at[i - 1] - 1) * (at[i - 1] - at[i - 2] - 1);
@@ -110,7 +112,7 @@ TEST_CASE("the Poisson arrivals of all threads together are Poisson", "[arrivals
   }
 }
 
-TEST_CASE("threads and seeds have arrivals of their own, and a thread has them again", "[arrivals]") {
+TEST_CASE("arrivals depend on the thread and the seed, and are reproducible", "[arrivals]") {
   const Rate rate = Rate::parse("poisson:1M");
   const auto first = [&](u64 seed, u32 thread) { return arrivals_of(rate, seed, thread, 2)->next(); };
   CHECK(first(1, 0) == first(1, 0));
@@ -118,7 +120,7 @@ TEST_CASE("threads and seeds have arrivals of their own, and a thread has them a
   CHECK(first(1, 0) != first(2, 0));
 }
 
-TEST_CASE("a sine's arrivals are Poisson in the time that its curve makes", "[arrivals]") {
+TEST_CASE("a sine's arrivals are Poisson once time is scaled by its rate", "[arrivals]") {
   for (const double amplitude : {.5, 1.0}) {
     Rate rate = Rate::parse("sine:1000,period=20s");
     rate.amplitude = amplitude;
@@ -131,8 +133,8 @@ TEST_CASE("a sine's arrivals are Poisson in the time that its curve makes", "[ar
     CAPTURE(amplitude);
     CHECK(misfit_of_distances(at) < 1.2);
     CHECK(misfit_of_numbers(at, 100) < 1.9);
-    // The first two quarters of a period have amplitude / 2 pi of its arrivals more than a fourth of them, the others
-    // less.
+    // Each of the first two quarters of a period has 1/4 + amplitude / 2 pi of its arrivals, each other quarter 1/4 -
+    // amplitude / 2 pi.
     for (std::size_t quarter = 0; quarter < 4; ++quarter) {
       const double wanted = 500'000 * (.25 + (quarter < 2 ? amplitude : -amplitude) / (2 * std::numbers::pi));
       CHECK(std::abs(static_cast<double>(quarters[quarter]) - wanted) < 5 * std::sqrt(wanted));
@@ -145,14 +147,14 @@ TEST_CASE("a sine's arrivals are Poisson in the time that its curve makes", "[ar
   }
 }
 
-TEST_CASE("what is expected is the rate times the time, along the curve", "[arrivals]") {
+TEST_CASE("the expected number of arrivals is the integral of the rate", "[arrivals]") {
   CHECK(Rate::parse("poisson:500").expected(2) == 1000);
   const Rate sine = Rate::parse("sine:1000,amplitude=1,period=10s");
   CHECK(sine.expected(10) == Approx(10'000));
   CHECK(sine.expected(5) == Approx(5000 + 10'000 / std::numbers::pi));
 }
 
-TEST_CASE("rates are read as they are written, and mistakes are told", "[arrivals]") {
+TEST_CASE("a rate is read back as it is printed, and mistakes are reported", "[arrivals]") {
   for (const char* text : {"fixed:1000", "poisson:1000000", "sine:2000,amplitude=0.25,period=1500ms", "trace",
                            "trace:0.25", "trace:3600"}) {
     CHECK(Rate::parse(text).str() == text);
@@ -167,7 +169,7 @@ TEST_CASE("rates are read as they are written, and mistakes are told", "[arrival
   };
   tells("poison:1M", "there is no 'poison'; ");
   CHECK_THAT(rate_refusal("poison:1M"), Catch::EndsWith("; did you mean 'poisson'?"));
-  tells("poisson", "poisson of how many a second? ");
+  tells("poisson", "poisson has no rate; ");
   tells("poisson:1M,period=1s", "poisson has no option 'period'; ");
   CHECK(rate_refusal("0") == "--rate: 0 is too small; it can be from 1 to 1G");
   CHECK(rate_refusal("2G") == "--rate: 2G is too large; it can be from 1 to 1G");
@@ -176,15 +178,15 @@ TEST_CASE("rates are read as they are written, and mistakes are told", "[arrival
   }
   for (const std::string factor : {"", "x", "0", "-1", "nan", "inf", "1e7", "1e-7", "{1,2}"}) {
     CHECK(rate_refusal("trace:" + factor) == "--rate: trace: '" + factor +
-                                                 "' is no number from 0.000001 to 1000000; write "
-                                                 "trace:2 for twice as fast as it was recorded");
+                                                 "' is not a number from 0.000001 to 1000000; write "
+                                                 "trace:2 for twice the recorded speed");
   }
   tells("trace,x=1", "trace has no option 'x'; ");
   CHECK(rate_refusal("sine:1M,amplitude=2") == "--rate: amplitude: '2' must be a number from 0 to 1");
   CHECK(rate_refusal("sine:1M,period=1us").starts_with("--rate: period: 1us is too small"));
 }
 
-/// So many each at its time.
+/// A recording with these times.
 class Times final : public RecordedTimes {
  public:
   explicit Times(std::vector<u64> times) : times_(std::move(times)) {}
@@ -195,7 +197,7 @@ class Times final : public RecordedTimes {
   std::size_t at_ = 0;
 };
 
-TEST_CASE("what was recorded comes at its own times, or so many times as fast, to its end", "[arrivals]") {
+TEST_CASE("recorded arrivals come at their recorded times, or sped up by a factor, and then end", "[arrivals]") {
   const auto arrivals = [](double factor) {
     const auto own =
         recorded_arrivals(std::make_unique<Times>(std::vector<u64>{500, 1500, 1500, u64{1} << 62}), 4, 500, factor);
@@ -206,13 +208,13 @@ TEST_CASE("what was recorded comes at its own times, or so many times as fast, t
   const u64 never = Arrivals::kNever;
   CHECK(arrivals(1) == std::vector<u64>{0, 1000, 1000, (u64{1} << 62) - 500, never, never});
   CHECK(arrivals(1e-6) ==
-        std::vector<u64>{0, 1'000'000'000, 1'000'000'000, never, never, never});  // as late as there is
+        std::vector<u64>{0, 1'000'000'000, 1'000'000'000, never, never, never});  // kNever is the latest time
   const std::vector<u64> faster = arrivals(4);
   CHECK(std::vector<u64>(faster.begin(), faster.begin() + 3) == std::vector<u64>{0, 250, 250});
-  CHECK(recorded_arrivals(nullptr, 0, 0, 1)->next() == never);  // of a part that has none
+  CHECK(recorded_arrivals(nullptr, 0, 0, 1)->next() == never);  // a thread without arrivals
 }
 
-TEST_CASE("a thread that has more of the operations gets more of the arrivals, and together they are all") {
+TEST_CASE("each thread gets arrivals in proportion to its share, and the shares add up to the whole rate") {
   constexpr u64 kWhole = 7, kArrivals = 70'000;
   for (const char* text : {"1M", "poisson:1M", "sine:1M,period=10ms"}) {
     CAPTURE(text);

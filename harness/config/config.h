@@ -1,11 +1,10 @@
 #pragma once
 
-// The resolved configuration of ONE run, as plain values: what remains of a command line after its lists and
-// ranges have been expanded, its words checked and its defaults filled in. Nothing here refers to another
-// run, so a Config can be hashed, printed and run again; everything that changes a result is in it.
+// The resolved configuration of ONE run, as plain values. The lists and ranges of the command line are expanded, its
+// words checked and its defaults filled in. A Config holds everything that changes a result, and nothing in it refers
+// to another run. So it can be hashed, printed and run again.
 //
-// Only index, sync and the key kind select types (see registry.h); all the rest are values that a trial
-// reads.
+// Only index, sync and the key kind select types (see registry.h); all the rest are values that a trial reads.
 
 #include <optional>
 #include <string>
@@ -22,18 +21,18 @@
 
 namespace latchlab {
 
-/// What a key is to an index: an integer, or a byte string of any length (--keys=file:PATH, email, url).
+/// The type of the keys: integers, or byte strings of any length (--keys=file:PATH, email, url).
 enum class KeyKind { kU64, kBytes };
 template <>
 inline constexpr std::array kWords<KeyKind>{"u64"sv, "bytes"sv};
 
-/// Where node memory comes from: `--alloc`.
+/// The source of node memory: `--alloc`.
 enum class Alloc { kMalloc, kTcmalloc, kJemalloc, kMimalloc, kTbb, kArena, kArenaTouch };
 template <>
 inline constexpr std::array kWords<Alloc>{"malloc"sv, "tcmalloc"sv, "jemalloc"sv,   "mimalloc"sv,
                                           "tbb"sv,    "arena"sv,    "arena+touch"sv};
 
-/// Whether every node is a call of malloc, of whichever library.
+/// True if every node is allocated by malloc, of whichever library.
 constexpr bool calls_malloc(Alloc alloc) { return alloc != Alloc::kArena && alloc != Alloc::kArenaTouch; }
 
 /// `--hugepages`.
@@ -49,53 +48,53 @@ inline constexpr std::array kWords<Validate>{"tally"sv, "off"sv};
 /// The words of `--progress`.
 enum class ProgressMode { kAuto, kPlain, kNone };
 
-/// Which processors the threads of a run are pinned to; the words of `--pin`.
+/// The processors that the threads of a run are pinned to: `--pin`.
 struct Pin {
   enum class Kind {
     kCompact,  ///< fill a cluster, then its socket, then the next one
-    kScatter,  ///< sockets in turn, and within them clusters in turn
+    kScatter,  ///< take sockets in turn, and within them clusters in turn
     kCluster,  ///< compact within these clusters
     kSocket,   ///< compact within these sockets
     kList,     ///< thread i runs on numbers[i mod size]
   };
   Kind kind = Kind::kCompact;
-  std::vector<u32> numbers;  ///< of the last three, in the order given; those of kList are the operating system's
+  std::vector<u32> numbers;  ///< clusters, sockets, or processors (the kernel's numbers), in the order given
   std::string text = "compact";
 };
 
-/// When the second hardware threads of cores are used: `--smt`.
+/// The order in which second hardware threads of cores are used: `--smt`.
 enum class Smt {
-  kAvoid,  ///< when every core has a thread
-  kPack,   ///< before the next core
+  kAvoid,  ///< only after every core has a thread
+  kPack,   ///< both hardware threads of a core before the next core
 };
 template <>
 inline constexpr std::array kWords<Smt>{"avoid"sv, "pack"sv};
 
-/// On which NUMA nodes the index's memory lies; the words of `--mem`.
+/// The NUMA nodes on which the index's memory lies: `--mem`.
 struct Mem {
   PagePlacement::Kind kind = PagePlacement::Kind::kFirstTouch;
-  bool of_pin = false;     ///< kInterleave means the nodes of the processors that --pin names, and not all
-  std::vector<u32> nodes;  ///< of kBind, and of kInterleave once they are known
+  bool of_pin = false;     ///< kInterleave covers only the nodes of the processors that --pin names
+  std::vector<u32> nodes;  ///< nodes of kBind, and those of kInterleave once they are known
   std::string text = "first-touch";
 };
 
-/// What `--threads` counts the threads of: `--threads-per`.
+/// The unit that `--threads` counts threads for: `--threads-per`.
 enum class ThreadsPer { kRun, kCluster, kSocket };
 template <>
 inline constexpr std::array kWords<ThreadsPer>{"run"sv, "cluster"sv, "socket"sv};
 
 /// The most threads that a run may have.
 inline constexpr u32 kMostThreads = 1024;
-/// What --pmu counts where nobody says what.
+/// The default of --pmu.
 inline constexpr const char* kDefaultPmu = "core";
 
 struct Config {
   Spec index{.name = "art", .arg = {}, .options = {}};
-  /// Which instructions the index's kernels are to use, where --isa says it and the index's options do not; empty once
-  /// it is one of them.
+  /// The instruction set for the index's kernels, from --isa. Empty if --isa is not given, or once the planner has made
+  /// it an option of the index.
   std::string isa;
   Spec sync{.name = "none", .arg = {}, .options = {}};
-  u32 threads = 1;  ///< of the run; while it is planned, of each of Plan::groups
+  u32 threads = 1;  ///< threads of the run; until the run is planned, threads of each of Plan::groups
   ThreadsPer threads_per = ThreadsPer::kRun;
   Pin pin;
   Smt smt = Smt::kAvoid;
@@ -109,38 +108,38 @@ struct Config {
   Spec distribution{.name = "uniform", .arg = {}, .options = {}};  ///< uniform, zipf:Q
   Spec churn{.name = "none", .arg = {}, .options = {}};            ///< how popularity changes: none, drift:.., flash:..
   double negative = 0;                                             ///< share of lookups for absent keys, 0..1
-  Batching batch;                     ///< of lookups, inserts, updates or erasures; a power of two
-  u32 value_size = kPlainValueBytes;  ///< bytes; where they are more, they are in payloads (payloads.h)
+  Batching batch;                     ///< batches of lookups, inserts, updates or erasures; a power of two
+  u32 value_size = kPlainValueBytes;  ///< bytes; larger values than the default are kept in payloads (payloads.h)
   u64 records = 0;                    ///< keys loaded (lookup, mix) or inserted (insert)
 
   u64 warmup_ns = 0;
-  u64 time_ns = 0;              ///< length of the measured phase; 0: it ends after `ops` operations
-  u64 ops = 0;                  ///< operations of the measured phase over all threads; 0: it ends by time.
-                                ///< `insert` ends after `records` at the latest, whatever is given.
-  u64 clear_accessed_ns = 0;    ///< between two clearings of all pages' Accessed bits in the measured phase; 0: none
-  u64 sample_ns = 100'000'000;  ///< interval of the throughput series
-  std::optional<u64> rows;      ///< the measured phase has a row for so many operations; 0: none; not set: nobody says
-  u32 latency_every = 0;        ///< one call in so many is timed; 0: none
-  std::string pmu = kDefaultPmu;  ///< which events are counted: words for pmu_events (pmu_events.h)
-  bool pmu_given = false;         ///< somebody asked for them
-  std::optional<Rate> rate;       ///< of an open loop; none: a closed one
-  std::optional<Slo> slo;         ///< ... or the rate that keeps this bound
+  u64 time_ns = 0;                ///< length of the measured phase; 0: it ends after `ops` operations
+  u64 ops = 0;                    ///< operations of the measured phase over all threads; 0: it ends by time.
+                                  ///< `insert` ends after `records` operations at the latest.
+  u64 clear_accessed_ns = 0;      ///< interval at which the measured phase clears all pages' Accessed bits; 0: never
+  u64 sample_ns = 100'000'000;    ///< interval of the throughput series
+  std::optional<u64> rows;        ///< operations of each row of the measured phase; 0: no rows; unset: --rows not given
+  u32 latency_every = 0;          ///< one call in this many is timed; 0: none
+  std::string pmu = kDefaultPmu;  ///< the events to count: words for pmu_events (pmu_events.h)
+  bool pmu_given = false;         ///< the user gave --pmu
+  std::optional<Rate> rate;       ///< offered load of an open loop; unset: a closed loop
+  std::optional<Slo> slo;         ///< bound on the response time: an open loop searches for the rate that keeps it
   u64 seed = 1;
   Validate validate = Validate::kTally;
-  bool strict = false;  ///< refuse a run that would be degraded; one that turns out so, or noisy, is a failure
+  bool strict = false;  ///< refuse a run that would be degraded; a run that ends degraded or noisy has failed
   bool fit = false;     ///< skip a run for which this machine is too small
 
-  std::optional<u32> block;  ///< set by `harness ab`: which block of the comparison this replicate belongs to
-  std::optional<u32> order;  ///< ... and its position within that block
-  u32 replicate = 0;         ///< which repetition of the same point, from 0
+  std::optional<u32> block;  ///< set by `harness ab`: the number of this replicate's block in the comparison
+  std::optional<u32> order;  ///< set by `harness ab`: its position within that block
+  u32 replicate = 0;         ///< number of this repetition of the point, from 0
 
   [[nodiscard]] KeyKind key_kind() const;
 };
 
-/// As `--batch` is given: "1", "16", "16:in-turn".
+/// Returns the value of `--batch`: "1", "16", "16:in-turn".
 [[nodiscard]] std::string batch_text(const Batching&);
 
-/// As `--latency` is given: "off", "sample:0.01", "all".
+/// Returns the value of `--latency`: "off", "sample:0.01", "all".
 [[nodiscard]] std::string latency_text(u32 every);
 
 }  // namespace latchlab

@@ -29,7 +29,7 @@ std::string short_number(double value) {
   static constexpr const char* kUnits[] = {"", " k", " M", " G", " T"};
   if (!std::isfinite(value)) return "-";
   int unit = 0;
-  // 999.5 would print as 1000: go on to the next unit as soon as rounding would.
+  // 999.5 would print as 1000, so go on to the next unit from there on.
   while (std::abs(value) >= 999.5 && unit < 4) {
     value /= 1000;
     ++unit;

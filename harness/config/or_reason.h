@@ -1,6 +1,6 @@
 #pragma once
 
-// The rule of the house: what was not measured is null with a reason, never zero.
+// The rule for all results: a value that was not measured is null with a reason, never zero.
 
 #include <optional>
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace latchlab {
 
-/// A value, or why there is none.
+/// A value, or the reason why there is none.
 template <class T>
 struct OrReason {
   std::optional<T> value;
-  std::string reason = "not measured";  ///< meaningful while there is no value
+  std::string reason = "not measured";  ///< meaningful only without a value
 
   OrReason() = default;
   OrReason(T v) : value(std::move(v)), reason() {}  // NOLINT: a value converts, that is its purpose

@@ -18,7 +18,7 @@ std::string point_of(const Plan& plan) {
   if (plan.no_reclaim.empty()) point += fmt::format(" --reclaim={}", word(c.reclaim));
   if (c.mem.kind != PagePlacement::Kind::kFirstTouch) point += fmt::format(" --mem={}", c.mem.text);
   point += fmt::format(" --hugepages={} --workload={}", word(c.huge_pages), c.workload.str());
-  const bool by_file = Workload::by_file(c.workload.name);  // then that says which keys and how many
+  const bool by_file = Workload::by_file(c.workload.name);  // then the file decides which keys, and how many
   if (!by_file) point += fmt::format(" --keys={}", c.keys.str());
   if (plan.no_distribution.empty()) point += fmt::format(" --dist={}", c.distribution.str());
   if (c.churn.name != "none") point += fmt::format(" --churn={}", c.churn.str());

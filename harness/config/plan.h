@@ -1,7 +1,8 @@
 #pragma once
 
-// Plan: everything that follows from a Config, once, before anything runs: seats, workload, what is in effect of its
-// options, what is inert and why. cli/check.h makes it for a command line; a run reads it and changes nothing in it.
+// Plan: everything that follows from a Config. It is made once, before anything runs, and has the seats, the workload,
+// the options in effect, and the inert options with the reasons. cli/check.h makes it for a command line. A run only
+// reads it.
 
 #include <memory>
 #include <string>
@@ -17,48 +18,48 @@ namespace latchlab {
 
 class Workload;
 
-/// A processor for every thread.
+/// The processors of a run's threads.
 struct Seats {
-  std::vector<u32> cpus;        ///< one a thread, the kernel's numbers
-  u32 processors = 0;           ///< distinct ones among them
-  bool oversubscribed = false;  ///< more threads than processors that may be used this way
-  bool binds = true;            ///< false if the topology is not this machine: nothing is pinned then
+  std::vector<u32> cpus;        ///< the kernel's number of each thread's processor
+  u32 processors = 0;           ///< number of distinct processors in `cpus`
+  bool oversubscribed = false;  ///< there are more threads than processors that this placement may use
+  bool binds = true;            ///< false if the topology is not this machine's: then no thread is pinned
 
   u32 threads() const { return static_cast<u32>(cpus.size()); }
 };
 
 struct Plan {
-  Config config;  ///< what was asked for, with every default filled in
+  Config config;  ///< the user's choices, with every default filled in
 
-  std::string
-      skip;  ///< why it is not run: its combination of words makes no sense, or there is no room; empty where it is
-  std::vector<std::string> words;  ///< the options that ask for this run alone, where it is a process of its own
-  std::string requests_to;  ///< the file that the requests are written to, where nothing is to run; empty for a run
+  /// Why the run is skipped (its options do not go together, or there is no room for it); empty if it runs.
+  std::string skip;
+  std::vector<std::string> words;  ///< the options for this run alone, if it is a process of its own
+  std::string requests_to;         ///< the file to write the requests to instead of running them; empty for a run
 
   std::shared_ptr<const Workload> workload;
   Seats seats;
-  u32 groups = 1;       ///< that each have an equal share of the threads: the clusters or sockets of --threads-per
-  PagePlacement pages;  ///< what is done for --mem
-  std::string not_placed = "it is the system's own rule";  ///< why nothing is done for it; empty where something is
-  std::string mem_degraded;                                ///< why this process cannot do it; empty where it can
-  std::vector<std::pair<std::string, std::string>> index_options;  ///< what is in effect of the index's options
-  Widths widths;                                                   ///< of what the index has room for
-  u64 most_keys = ~u64{0};                                         ///< that the index has room for
-  u64 payloads = 0;            ///< places for them; 0 where the index keeps the values
-  std::string index_degraded;  ///< why this process cannot do what the index's options ask for; empty where it can
-  std::string own_memory;  ///< why --alloc does not reach this index, which has memory of its own; empty where it does
-  std::string no_reclaim;  ///< why --reclaim does not reach this policy; empty where it does
-  std::string no_distribution;  ///< why --dist does not reach this workload, which draws no keys; empty where it does
-  std::string no_churn;         ///< why --churn does not say how popularity changes; empty where it does
-  std::vector<std::string> inert;  ///< what was given and does nothing in this run, and why: a note each of its result
+  u32 groups = 1;       ///< number of clusters or sockets that --threads-per fills; each has as many threads
+  PagePlacement pages;  ///< the placement of pages that --mem leads to
+  std::string not_placed = "it is the system's own rule";  ///< why no pages are placed for --mem; empty if they are
+  std::string mem_degraded;                                ///< why this process cannot obey --mem; empty if it can
+  std::vector<std::pair<std::string, std::string>> index_options;  ///< the index's options in effect
+  Widths widths;                                                   ///< bits of a key and of a value in the index
+  u64 most_keys = ~u64{0};                                         ///< the number of keys that the index has room for
+  u64 payloads = 0;                ///< number of payloads; 0 if the index itself keeps the values
+  std::string index_degraded;      ///< why this process cannot do what the index's options ask for; empty if it can
+  std::string own_memory;          ///< why --alloc has no effect on an index with its own memory; empty if it has
+  std::string no_reclaim;          ///< why --reclaim has no effect on this policy; empty if it has
+  std::string no_distribution;     ///< why --dist has no effect on this workload, which draws no keys; empty if it has
+  std::string no_churn;            ///< why --churn has no effect on popularity; empty if it has
+  std::vector<std::string> inert;  ///< a note for the result about each given option without effect, with the reason
 
-  /// Whether mappings are placed one by one, or all that the threads of the run touch first.
+  /// True if each mapping is placed by itself; false if a rule places all pages that the run's threads touch first.
   [[nodiscard]] bool places_chunks() const { return own_memory.empty() && !calls_malloc(config.alloc); }
   [[nodiscard]] u64 payload_bytes() const { return payloads * config.value_size; }
 };
 
-/// The options that name this point again, in one line and canonical order; `point_hash` is a hash of it, so
-/// it leaves out block, order and replicate, which tell replicates of one point apart.
+/// Returns the options that describe this point, in one line and canonical order. `point_hash` is a hash of this line,
+/// so it leaves out block, order and replicate, which differ among replicates of one point.
 [[nodiscard]] std::string point_of(const Plan&);
 
 }  // namespace latchlab

@@ -1,16 +1,15 @@
 #pragma once
 
-// Names on the one side, types on the other. Index, policy and key kind are the only types of a run; a Pair
-// joins the three words to functions that build the typed objects behind their virtual interfaces. CMake
-// generates translation units of up to seven pairs of one index, each with an explicit registration function, and one
-// file that calls them all:
+// The registry maps names to types. Index, policy and key kind are the only types of a run. A Pair joins their three
+// names to functions that build the typed objects behind virtual interfaces. CMake generates translation units of up to
+// seven pairs of one index, each with an explicit registration function, and one file that calls them all:
 //
 //   void register_art_7(Registry& registry) {
 //     add_pair<Synchronized<Art, Rtm<Native>, U64Key>>(registry, "art", "rtm", KeyKind::kU64);   // registry_add.h
 //     add_pair<Synchronized<Art, Rtm<Native>, BytesKey>>(registry, "art", "rtm", KeyKind::kBytes);
 //   }
 //
-// Nothing registers itself from a static initialiser: what is in the list is what the generated file names.
+// Nothing registers itself from a static initialiser: the registry holds exactly what the generated file names.
 
 #include <memory>
 #include <optional>
@@ -29,10 +28,10 @@ class Trial;          // trial.h: the run of one Plan over one typed index
 class Erased;         // indexes/erased.h: an index behind virtual calls
 struct MemoryConfig;  // src/memory
 
-/// One option of a policy or an index as `harness list` shows it.
+/// An option of a policy or an index, as `harness list` shows it.
 struct OptionInfo {
   std::string key;
-  std::string standard;  ///< its default
+  std::string standard;  ///< default value
   std::string meaning;
 };
 
@@ -43,37 +42,38 @@ struct Pair {
   bool ordered = false;       ///< scans work
   bool many_writers = true;   ///< several threads may write at once
   bool learns = false;        ///< lookups change the index
-  bool elides = false;        ///< takes locks less often than it has operations, where the processor helps
-  bool elides_reads = true;   ///< if it does: for operations that only read, too
-  std::string own_memory;     ///< why --alloc and --hugepages=thp do not reach the index; empty where they do
-  std::string library;        ///< that a peer is from, by its name in build_info().libraries; empty for what is our own
-  std::string no_erase;       ///< why nothing can be erased; empty where it can
-  std::string no_batch;       ///< why there are no batches; empty where there are
-  bool side_by_side = false;  ///< the lookups of a batch may go side by side
-  bool hints = false;         ///< so may the changes of one
-  std::string no_reclaim;     ///< why --reclaim does not reach the policy; empty where it does
+  bool elides = false;        ///< operations can run without taking the lock, if the processor supports it
+  bool elides_reads = true;   ///< if `elides`: so can operations that only read
+  std::string own_memory;     ///< why --alloc and --hugepages=thp have no effect on the index; empty if they have
+  std::string library;        ///< a peer's library, as build_info().libraries calls it; empty for Latchlab's indexes
+  std::string no_erase;       ///< why the index cannot erase; empty if it can
+  std::string no_batch;       ///< why the index has no batches; empty if it has
+  bool side_by_side = false;  ///< the lookups of a batch may run side by side
+  bool hints = false;         ///< the changes of a batch may run side by side, too
+  std::string no_reclaim;     ///< why --reclaim has no effect on the policy; empty if it has
   std::string about;          ///< the policy in one line
-  std::vector<OptionInfo> options;  ///< of the policy
+  std::vector<OptionInfo> options;  ///< options of the policy
   std::vector<OptionInfo> index_options;
   MeantBy meant_by;
-  std::vector<std::string> variants;  ///< of the index, as specs, each a code of its own that tests must go through
+  std::vector<std::string> variants;  ///< specs of the index; each instantiates code that tests must run
 
-  /// Why this process cannot do what the policy's word promises; nothing where it can.
+  /// Returns why this process cannot do what the policy's name promises; nothing if it can.
   std::optional<std::string> (*degraded)(const Spec& sync) = [](const Spec&) { return std::optional<std::string>(); };
 
-  /// Every option as it would be in effect; throws InputError for a malformed spec. Builds nothing.
+  /// Returns every option of the policy as it would be in effect. Throws InputError for a malformed spec. Builds
+  /// nothing.
   std::vector<std::pair<std::string, std::string>> (*resolve)(const Spec& sync) = nullptr;
-  std::vector<std::pair<std::string, std::string>> (*resolve_index)(const Spec& index) =
-      nullptr;  ///< the same of the index
-  /// Why this process cannot do what the index's options ask for; nothing where it can.
+  /// Does the same for the options of the index.
+  std::vector<std::pair<std::string, std::string>> (*resolve_index)(const Spec& index) = nullptr;
+  /// Returns why this process cannot do what the index's options ask for; nothing if it can.
   std::optional<std::string> (*index_degraded)(const Spec& index) = [](const Spec&) {
     return std::optional<std::string>();
   };
-  /// Bytes that the index takes with these options before it holds anything, as far as that is worth a check.
+  /// Returns the bytes that an empty index takes with these options; 0 if they are too few to check.
   u64 (*least_bytes)(const Spec& index) = [](const Spec&) { return u64{0}; };
-  /// Keys that the index has room for with these options, at most.
+  /// Returns the largest number of keys that the index has room for with these options.
   u64 (*most_keys)(const Spec& index) = [](const Spec&) { return ~u64{0}; };
-  /// Bits of the keys and the values that the index has room for with these options.
+  /// Returns the bits of a key and of a value in the index with these options.
   Widths (*widths)(const Spec& index) = [](const Spec&) { return Widths(); };
   std::unique_ptr<Trial> (*make_trial)(const Plan&) = nullptr;
   std::unique_ptr<Erased> (*make_index)(const Spec& sync, const MemoryConfig&, const Spec& index) = nullptr;
@@ -83,15 +83,15 @@ class Registry {
  public:
   void add(Pair pair);
 
-  /// Throws InputError unless both words are registered, with or without each other.
+  /// Throws InputError unless the index and the policy are both registered, not necessarily as a pair.
   void check_words(std::string_view index, std::string_view policy) const;
 
-  /// The pair of a run; throws InputError that lists what exists and suggests the nearest word. `from`: the option that
-  /// says which keys there are.
+  /// Returns the pair of a run. If there is none, throws InputError that lists the existing words and suggests the
+  /// nearest. `from` is the option that decides the key kind, for the message.
   [[nodiscard]] const Pair& find(std::string_view index, std::string_view policy, KeyKind keys,
                                  std::string_view from = "--keys") const;
 
-  /// In order of registration, each word once.
+  // Names in order of registration, each once.
   [[nodiscard]] std::vector<std::string> indexes() const;
   [[nodiscard]] std::vector<std::string> policies() const;
   [[nodiscard]] std::vector<std::string> policies_of(std::string_view index) const;
@@ -101,7 +101,7 @@ class Registry {
   std::vector<Pair> pairs_;
 };
 
-/// Calls every registration function of this build. Generated: see cmake/.
+/// Calls every registration function of this build. CMake generates it: see cmake/.
 void register_all(Registry& registry);
 
 }  // namespace latchlab

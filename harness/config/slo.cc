@@ -20,7 +20,7 @@ Slo Slo::parse(std::string_view text) {
   const bool whole = std::abs(thousandths - std::round(thousandths)) < 1e-6;
   if (colon == text.size() || !percent || !whole || thousandths < 1 || thousandths >= 100'000) {
     throw InputError(
-        fmt::format("--slo: '{}' is no bound; write p99:50us or p99.9:1ms, with at most three decimals", text));
+        fmt::format("--slo: '{}' is not a bound; write p99:50us or p99.9:1ms, with at most three decimals", text));
   }
   return {.thousandths = static_cast<u32>(std::lround(thousandths)),
           .bound_ns = parse_duration("--slo", text.substr(colon + 1), 1, kLongest)};
@@ -31,7 +31,7 @@ std::string Slo::str() const { return fmt::format("p{}:{}", thousandths / 1000.0
 RateSearch::RateSearch(u64 most, u64 least)
     : most_(most), least_(std::clamp<u64>(std::max(most / kSpan, least), 1, most)) {}
 
-/// A rate that says more; nothing where it would not.
+/// Returns a rate that narrows the search; nothing once it is narrow enough.
 std::optional<u64> RateSearch::between() const {
   const auto kept = kept_.empty() ? std::nullopt : std::optional(*kept_.rbegin());
   if (!kept && !broken_) return std::max(most_ / kFirst, least_);

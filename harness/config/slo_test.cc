@@ -46,7 +46,7 @@ TEST_CASE("a search ends with a rate that keeps the bound, at most 3 % below the
   }
 }
 
-TEST_CASE("that all rates keep the bound or none does are answers", "[slo]") {
+TEST_CASE("a search can end with the answer that all rates keep the bound, or that none does", "[slo]") {
   const Outcome all = search(1'000'000, [](u64) { return true; });
   CHECK(all.answer == RateSearch::Answer::kAllKeep);
   CHECK(all.tried == std::vector<u64>{62'500, 125'000, 250'000, 500'000, 1'000'000});
@@ -56,7 +56,7 @@ TEST_CASE("that all rates keep the bound or none does are answers", "[slo]") {
   CHECK(none.tried.size() == 7);
   CHECK(search(1'000'000, [](u64) { return false; }, 20'000).tried == std::vector<u64>{62'500, 31'250, 20'000});
   CHECK(search(1'000'000, [](u64) { return false; }, 2'000'000).tried == std::vector<u64>{1'000'000});
-  // Where there are hardly any rates to try.
+  // Hardly any rates to try.
   for (u64 most = 1; most < 40; ++most) {
     CAPTURE(most);
     CHECK(search(most, [](u64) { return true; }).tried.back() == most);
@@ -69,7 +69,7 @@ TEST_CASE("that all rates keep the bound or none does are answers", "[slo]") {
   }
 }
 
-TEST_CASE("what kept the bound by luck and breaks it when it is tried again is not the answer", "[slo]") {
+TEST_CASE("a rate that kept the bound by luck and breaks it in a later try is not the answer", "[slo]") {
   u32 looks = 0;
   const Outcome found =
       search(1'000'000, [&](u64 rate) { return rate <= 300'000 && !(rate > 200'000 && ++looks > 2); });
@@ -79,7 +79,7 @@ TEST_CASE("what kept the bound by luck and breaks it when it is tried again is n
   CHECK(found.tried.back() >= 190'000);
 }
 
-TEST_CASE("a search among answers of chance ends", "[slo]") {
+TEST_CASE("a search ends even if each try keeps the bound at random", "[slo]") {
   Rng random(test_seed());
   for (u32 i = 0; i < 1000; ++i) {
     const u64 chance = random.below(100);
@@ -91,7 +91,7 @@ TEST_CASE("a search among answers of chance ends", "[slo]") {
   }
 }
 
-TEST_CASE("bounds are read as they are written, and mistakes are told", "[slo]") {
+TEST_CASE("a bound is read back as it is printed, and mistakes are reported", "[slo]") {
   for (const char* text : {"p99:50us", "p99.9:1ms", "p50:200ns", "p99.999:2s"}) CHECK(Slo::parse(text).str() == text);
   CHECK(Slo::parse("p99.9:1ms").thousandths == 99'900);
   CHECK(Slo::parse("p99.9:1ms").bound_ns == 1'000'000);
@@ -100,8 +100,8 @@ TEST_CASE("bounds are read as they are written, and mistakes are told", "[slo]")
   for (const char* text :
        {"99:50us", "p99", "p100:1s", "p0:1s", "p99.9999:1s", "pp:1s", "p-1:1s", "", ":", "pnan:1s"}) {
     CAPTURE(text);
-    CHECK(slo_refusal(text) ==
-          "--slo: '" + std::string(text) + "' is no bound; write p99:50us or p99.9:1ms, with at most three decimals");
+    CHECK(slo_refusal(text) == "--slo: '" + std::string(text) +
+                                   "' is not a bound; write p99:50us or p99.9:1ms, with at most three decimals");
   }
   CHECK_THAT(slo_refusal("p99:50"), Catch::StartsWith("--slo: '50' is not a duration"));
   CHECK_THAT(slo_refusal("p99:0"), Catch::StartsWith("--slo: 0 is too small"));

@@ -24,7 +24,7 @@ constexpr Unit kTimeUnits[] = {
     {"min", 60'000'000'000}, {"s", 1'000'000'000}, {"ms", 1'000'000}, {"us", 1'000}, {"ns", 1},
 };
 
-/// "0-3,5"; `fail` makes an InputError of what is wrong.
+/// Reads "0-3,5". `fail` makes an InputError of a message.
 std::vector<u32> parse_numbers(std::string_view text, const auto& fail) {
   const auto number = [&](std::string_view digits) {
     const std::optional<u64> value = parse_u64(digits);
@@ -49,7 +49,7 @@ std::vector<u32> parse_numbers(std::string_view text, const auto& fail) {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// The value of what the user wrote as `text`, if it is from `min` to `max`, which are `least` and `most` for him.
+/// Returns the value of `text` if it is from `min` to `max`, which messages call `least` and `most`.
 u64 in_range(std::string_view what, std::string_view text, const Scaled& scaled, u64 min, u64 max,
              const std::string& least, const std::string& most) {
   if (scaled.fits && min <= scaled.value && scaled.value <= max) return scaled.value;
@@ -58,7 +58,7 @@ u64 in_range(std::string_view what, std::string_view text, const Scaled& scaled,
       fmt::format("{}: {} is too {}; it can be from {} to {}", what, text, small ? "small" : "large", least, most));
 }
 
-/// A brace list or a spec cut at the commas that are in no inner braces.
+/// Splits a brace list or a spec at the commas outside inner braces.
 std::vector<std::string> split_at_commas(std::string_view what, std::string_view text) {
   std::vector<std::string> pieces(1);
   int depth = 0;
@@ -77,7 +77,7 @@ std::vector<std::string> split_at_commas(std::string_view what, std::string_view
   return pieces;
 }
 
-/// What numbers follow, as in list:0-3,5.
+/// Prefixes that a list of numbers follows, as in list:0-3,5.
 constexpr std::string_view kNumbered[] = {"cluster:", "socket:", "list:", "bind:"};
 
 bool is_path(std::string_view text) {
@@ -85,7 +85,7 @@ bool is_path(std::string_view text) {
   return colon != std::string_view::npos && takes_path(text.substr(0, colon));
 }
 
-/// Whether `piece` continues the spec `before` rather than beginning a new point.
+/// Returns true if `piece` continues the spec `before` rather than beginning a new point.
 bool continues(const std::string& before, std::string_view piece) {
   if (std::ranges::any_of(kNumbered, [&](std::string_view word) { return before.starts_with(word); })) {
     return !piece.empty() && std::all_of(piece.begin(), piece.end(), [](char c) { return is_digit(c) || c == '-'; });
@@ -95,7 +95,7 @@ bool continues(const std::string& before, std::string_view piece) {
   return equals != std::string_view::npos && equals > 0 && piece.find(':') > equals;
 }
 
-/// a..b, a..b+c, a..b*c, each with an optional unit, as texts; empty if `text` is no range at all.
+/// Returns the values of a..b, a..b+c or a..b*c, each with an optional unit, as texts. Empty if `text` is not a range.
 std::vector<std::string> expand_range(std::string_view what, std::string_view text) {
   const std::size_t dots = text.find("..");
   if (dots == std::string_view::npos || dots == 0 || !is_digit(text[0])) return {};
@@ -145,8 +145,8 @@ std::vector<std::string> expand_range(std::string_view what, std::string_view te
   }
 }
 
-/// Where the first braces open and close. In a path braces may be part of a name: there only those count that have a
-/// comma inside and close, as a shell takes them.
+/// The positions of a pair of braces. In a path braces may be part of a name. There, as in a shell, only braces count
+/// that are closed and have a comma inside.
 struct Braces {
   std::size_t open, close;
 };
@@ -165,7 +165,7 @@ std::optional<Braces> first_braces(std::string_view text, bool path) {
   return std::nullopt;
 }
 
-/// The points that one value without a comma outside braces stands for.
+/// Expands one value, which has no comma outside braces, into its points.
 std::vector<std::string> expand_one(std::string_view what, std::string_view text) {
   const bool path = is_path(text);
   // Inner braces first, as a shell would: prefix{a,b}suffix.
@@ -180,7 +180,7 @@ std::vector<std::string> expand_one(std::string_view what, std::string_view text
     return points;
   }
   if (path) return {std::string(text)};
-  // Then the first range, standing alone or after a colon or an equals sign; those behind it by recursion.
+  // Then the first range, alone or after a colon or an equals sign. Recursion expands the ranges behind it.
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find_first_of(":=,", begin), text.size());
     const std::vector<std::string> values = expand_range(what, text.substr(begin, end - begin));
@@ -218,11 +218,11 @@ Batching parse_batch(std::string_view text) {
   const bool in_turn = text.ends_with(kInTurn);
   const std::string_view keys = text.substr(0, text.size() - (in_turn ? kInTurn.size() : 0));
   if (keys.find(':') != std::string_view::npos) {
-    throw InputError(fmt::format("--batch: '{}' is no batch; write 16 (side by side) or 16:in-turn", text));
+    throw InputError(fmt::format("--batch: '{}' is not a batch; write 16 (side by side) or 16:in-turn", text));
   }
   const u64 count = parse_count("--batch", keys, 1, kMostInAttempt);
   if (!std::has_single_bit(count)) throw InputError(fmt::format("--batch: {} is not 1, 2, 4, 8, 16, 32 or 64", keys));
-  if (count == 1 && in_turn) throw InputError("--batch: one key has no order; write --batch=1");
+  if (count == 1 && in_turn) throw InputError("--batch: a batch of one key has no order; write --batch=1");
   return {.keys = static_cast<u32>(count), .order = in_turn ? BatchOrder::kInTurn : BatchOrder::kSideBySide};
 }
 
@@ -255,7 +255,7 @@ u32 parse_latency(std::string_view text) {
   }
   const double every = std::round(1 / share);
   if (std::abs(share * every - 1) > .02) {
-    throw InputError(fmt::format("--latency: {} is not one call in a whole number of them; write {} or {}", text,
+    throw InputError(fmt::format("--latency: {} is not one call in a whole number of calls; write {} or {}", text,
                                  latency_text(static_cast<u32>(1 / share)),
                                  latency_text(static_cast<u32>(1 / share) + 1)));
   }
@@ -299,10 +299,10 @@ Pin parse_pin(std::string_view text) {
     Pin pin{.kind = kind, .numbers = {}, .text = std::string(text)};
     if (word.back() == ':') pin.numbers = parse_numbers(text.substr(word.size()), fail);
     const std::set<u32> distinct(pin.numbers.begin(), pin.numbers.end());
-    if (kind != Pin::Kind::kList && distinct.size() < pin.numbers.size()) throw fail("names one twice");
+    if (kind != Pin::Kind::kList && distinct.size() < pin.numbers.size()) throw fail("names a number twice");
     return pin;
   }
-  throw fail("is no placement");
+  throw fail("is not a placement");
 }
 
 Mem parse_mem(std::string_view text) {
@@ -320,7 +320,7 @@ Mem parse_mem(std::string_view text) {
   }
   if (text == "interleave:pin")
     return {.kind = Kind::kInterleave, .of_pin = true, .nodes = {}, .text = std::string(text)};
-  if (!text.starts_with(kBind)) throw fail("is no place for memory");
+  if (!text.starts_with(kBind)) throw fail("is not a placement of memory");
   return {.kind = Kind::kBind,
           .of_pin = false,
           .nodes = parse_numbers(text.substr(kBind.size()), fail),
@@ -328,7 +328,7 @@ Mem parse_mem(std::string_view text) {
 }
 
 std::vector<std::string> expand_axis(std::string_view what, const std::vector<std::string>& values) {
-  // All values as one list of pieces, so that what a shell has cut apart is joined as if it had been quoted.
+  // All values become one list of pieces, so that a list that a shell has split is read as if it had been quoted.
   std::vector<std::string> specs;
   for (const std::string& value : values) {
     if (value.empty()) throw InputError(fmt::format("{}: the value is missing", what));

@@ -1,7 +1,7 @@
 #pragma once
 
-// The small languages inside option values: counts, durations, processor lists, and the lists and ranges that
-// make one option an axis. Every function throws InputError with one line that says what would be right.
+// The parsers of option values: counts, durations, processor lists, and the lists and ranges that make one option an
+// axis. Every function throws InputError with one line that says what would be right.
 
 #include <string>
 #include <string_view>
@@ -12,40 +12,41 @@
 
 namespace latchlab {
 
-/// "16M" is 16,000,000; k K M G T are decimal, Ki Mi Gi Ti binary. A fraction is fine if the result is whole:
-/// "1.5M". Throws unless min <= value <= max. `what` names the option in errors.
+/// Reads a whole number with an optional unit: k K M G T are decimal, Ki Mi Gi Ti binary, so "16M" is 16,000,000. A
+/// fraction is fine if the result is whole: "1.5M". Throws unless min <= value <= max. `what` names the option in
+/// errors.
 [[nodiscard]] u64 parse_count(std::string_view what, std::string_view text, u64 min, u64 max);
 
-/// "5s", "200ms", "1.5s", "50us", "2min", and "0"; nanoseconds.
+/// Reads a duration and returns nanoseconds: "5s", "200ms", "1.5s", "50us", "2min", "0".
 [[nodiscard]] u64 parse_duration(std::string_view what, std::string_view text, u64 min_ns, u64 max_ns);
 
-/// "5 s", "200 ms": the shortest text that parse_duration reads back, e.g. "200ms".
+/// Returns the shortest text that parse_duration reads back: "5s", "200ms".
 [[nodiscard]] std::string duration_text(u64 ns);
 
-/// A number from 0 to 1.
+/// Reads a number from 0 to 1.
 [[nodiscard]] double parse_share(std::string_view what, std::string_view text);
 
-/// "16": side by side; "16:in-turn". A power of two, at most kMostInAttempt.
+/// Reads a batch size, a power of two up to kMostInAttempt: "16" (side by side) or "16:in-turn".
 [[nodiscard]] Batching parse_batch(std::string_view text);
-/// Bytes: a multiple of 8, at most kMostValueBytes.
+/// Reads the size of a value in bytes: a multiple of 8, at most kMostValueBytes.
 [[nodiscard]] u32 parse_value_size(std::string_view text);
-/// One call in so many is timed, at most a million; 0 for "off", 1 for "all", n for "sample:SHARE" with a share of 1/n,
-/// to a fiftieth of it.
+/// Returns n if one call in n is timed, 0 for "off", 1 for "all". "sample:SHARE" takes a share within 2 % of 1/n, n at
+/// most a million.
 [[nodiscard]] u32 parse_latency(std::string_view text);
 
-/// compact, scatter, cluster:0-1, socket:0 or list:0-3,5. Whether there are such is not checked here: see placement.h.
+/// Reads compact, scatter, cluster:0-1, socket:0 or list:0-3,5. placement.h checks that the processors exist.
 [[nodiscard]] Pin parse_pin(std::string_view text);
 
-/// first-touch, local, interleave, interleave:pin or bind:0-1. Whether there are such nodes is not checked here.
+/// Reads first-touch, local, interleave, interleave:pin or bind:0-1. Does not check that the nodes exist.
 [[nodiscard]] Mem parse_mem(std::string_view text);
 
-/// The points of an axis, from all values given for its option (an option may be given several times, which
-/// is what a shell makes of an unquoted brace list):
+/// Returns the points of an axis, from all values given for its option. An option may be given several times, since a
+/// shell expands an unquoted brace list to that.
 ///
-///   {a,b,c}      a list; {..} may also stand inside: rtm:{0,3,20}, wiscer:{high-churn,read-mostly}
+///   {a,b,c}      a list, which may also stand inside a value: rtm:{0,3,20}, wiscer:{high-churn,read-mostly}
 ///   1..8         a range; 1..9+2 adds (1 3 5 7 9), 1..56*2 multiplies (1 2 4 8 16 32); no step means +1.
-///                Ends with the last value that is not beyond the second number. Both numbers may carry the same unit:
-///                1M..16M*4. It may also stand after a colon or an equals sign: rtm:0..20+5,
+///                It ends with the last value that is not beyond the second number. Both numbers may have the same
+///                unit: 1M..16M*4. A range may also stand after a colon or an equals sign: rtm:0..20+5,
 ///                mix:read=50..90+20,..
 ///
 /// Commas separate both the points of a list and the options of a spec. So a piece of the form key=value
@@ -54,8 +55,8 @@ namespace latchlab {
 ///   {rtm:20,wait=0,none}   is   rtm:20,wait=0   and   none
 ///   {compact,list:0-1,3}   is   compact         and   list:0-1,3
 ///
-/// A path (file:...) that stands alone is cut only by braces with a comma in them, and has no ranges; in a list a comma
-/// ends it. At most 100,000 points.
+/// A path (file:...) that stands alone is split only by braces with a comma in them, and has no ranges. In a list a
+/// comma ends a path. There are at most 100,000 points.
 [[nodiscard]] std::vector<std::string> expand_axis(std::string_view what, const std::vector<std::string>& values);
 
 }  // namespace latchlab

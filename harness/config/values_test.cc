@@ -28,7 +28,7 @@ TEST_CASE("counts have decimal and binary units", "[cli]") {
   CHECK_THROWS_AS((void)parse_count("--x", "11", 1, 10), InputError);
 }
 
-TEST_CASE("what is out of range is too small or too large, however many digits it has", "[cli]") {
+TEST_CASE("a message calls a count out of range too small or too large, whatever its number of digits", "[cli]") {
   CHECK(testing::refusal([] { (void)parse_count("--x", "0", 1, 10); }) ==
         "--x: 0 is too small; it can be from 1 to 10");
   CHECK(testing::refusal([] { (void)parse_count("--x", "11", 1, 10); }) ==
@@ -49,7 +49,7 @@ TEST_CASE("what is out of range is too small or too large, however many digits i
   CHECK_THROWS_WITH((void)parse_pin("socket:65536"), Catch::Contains("a number from 0 to 65535"));
 }
 
-TEST_CASE("durations have a unit and print as they are read", "[cli]") {
+TEST_CASE("a duration has a unit and is read back as it is printed", "[cli]") {
   const u64 most = ~u64{0};
   CHECK(parse_duration("--x", "5s", 0, most) == 5'000'000'000);
   CHECK(parse_duration("--x", "200ms", 0, most) == 200'000'000);
@@ -65,7 +65,7 @@ TEST_CASE("durations have a unit and print as they are read", "[cli]") {
   }
 }
 
-TEST_CASE("limits of counts are said as people write them", "[cli]") {
+TEST_CASE("messages print the limits of counts with units, as people write them", "[cli]") {
   for (const auto& [count, text] : {std::pair<u64, const char*>{0, "0"},
                                     {1024, "1024"},
                                     {10'000, "10000"},
@@ -82,7 +82,7 @@ TEST_CASE("limits of counts are said as people write them", "[cli]") {
         "--x: 0 is too small; it can be from 1Mi to 22Gi");
 }
 
-TEST_CASE("lists and ranges are the points of an axis", "[cli]") {
+TEST_CASE("lists and ranges expand to the points of an axis", "[cli]") {
   CHECK(expand("art") == Points{"art"});
   CHECK(expand("{1,2,4}") == Points{"1", "2", "4"});
   CHECK(expand("1..4") == Points{"1", "2", "3", "4"});
@@ -116,16 +116,16 @@ TEST_CASE("lists and ranges may stand inside a spec", "[cli]") {
   CHECK(expand("ycsb-{a,b}") == Points{"ycsb-a", "ycsb-b"});
 }
 
-TEST_CASE("lists may stand inside a path as a shell would take them", "[cli]") {
+TEST_CASE("lists inside a path are read as a shell reads them", "[cli]") {
   CHECK(expand("wiscer:{high-churn,read-mostly}") == Points{"wiscer:high-churn", "wiscer:read-mostly"});
   CHECK(expand("{lookup,wiscer:{a,b}}") == Points{"lookup", "wiscer:a", "wiscer:b"});
   CHECK(expand("file:/{c}/{a,b}/1..3") == Points{"file:/{c}/a/1..3", "file:/{c}/b/1..3"});
   CHECK(expand("file:/{a,{b,c}}") == Points{"file:/a", "file:/b", "file:/c"});
-  CHECK(expand("file:/{a,b") == Points{"file:/{a,b"});  // a name, if an odd one
+  CHECK(expand("file:/{a,b") == Points{"file:/{a,b"});  // an odd but legal file name
   CHECK(expand("file:/{a}") == Points{"file:/{a}"});
 }
 
-TEST_CASE("what a shell cuts apart is joined again", "[cli]") {
+TEST_CASE("a spec that a shell has split is joined again", "[cli]") {
   // bash makes three options of --sync={rtm:20,wait=1,none}
   CHECK(expand_axis("--sync", {"rtm:20", "wait=1", "none"}) == Points{"rtm:20,wait=1", "none"});
   CHECK(expand_axis("--threads", {"1", "2..4*2"}) == Points{"1", "2", "4"});
@@ -139,7 +139,7 @@ TEST_CASE("malformed lists and ranges are refused", "[cli]") {
   }
 }
 
-TEST_CASE("pin names processors", "[cli]") {
+TEST_CASE("a pin names processors, clusters or sockets", "[cli]") {
   CHECK(parse_pin("compact").kind == Pin::Kind::kCompact);
   CHECK(parse_pin("scatter").kind == Pin::Kind::kScatter);
   CHECK(parse_pin("socket:1").numbers == std::vector<u32>{1});
@@ -154,7 +154,7 @@ TEST_CASE("pin names processors", "[cli]") {
   }
 }
 
-TEST_CASE("mem names nodes", "[cli]") {
+TEST_CASE("a memory placement names NUMA nodes", "[cli]") {
   using Kind = PagePlacement::Kind;
   CHECK(parse_mem("first-touch").kind == Kind::kFirstTouch);
   CHECK(parse_mem("local").kind == Kind::kLocal);
