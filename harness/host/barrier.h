@@ -1,7 +1,7 @@
-// A reusable barrier for the phases of a run. Not std::barrier: those who wait at one fall asleep, and threads
-// that the kernel has to wake begin a phase tens of microseconds apart. Here they wait as everybody waits.
+// A reusable barrier for the phases of a run. It is not std::barrier, because threads sleep there, and threads that the
+// kernel has to wake begin a phase tens of microseconds apart. Here they wait by Native::wait_until.
 //
-//     arrived_ counts up; the last one resets it and turns phase_, which everybody else watches.
+//     Arriving parties increment arrived_. The last one resets it and increments phase_, which the others watch.
 #pragma once
 
 #include <atomic>
@@ -15,16 +15,16 @@ class Barrier {
  public:
   explicit Barrier(u32 parties) : parties_(parties) {}
 
-  /// Returns once all parties have arrived; everything a party did before is visible to all after.
+  /// Returns once all parties have arrived. Everything that a party did before is then visible to all of them.
   void arrive_and_wait() {
-    const u64 phase = phase_.load(kRelaxed);  // relaxed: it cannot turn before this party has arrived
-    // Each arrival pairs with the later ones, so the last one has seen what all did before.
+    const u64 phase = phase_.load(kRelaxed);  // relaxed: it cannot change before this party has arrived
+    // (1) Acquire-release: each arrival pairs with the later ones, so the last party sees what all did before.
     if (arrived_.fetch_add(1, kAcqRel) + 1 == parties_) {
-      arrived_.store(0, kRelaxed);        // relaxed: ordered before the next phase by the release below
-      phase_.store(phase + 1, kRelease);  // pairs with the wait
+      arrived_.store(0, kRelaxed);        // relaxed: the release (2) orders it before the next phase
+      phase_.store(phase + 1, kRelease);  // (2) pairs with the acquire (3)
       return;
     }
-    // Acquires: pairs with the last one's release.
+    // (3) Acquire: pairs with the release (2) of the last party.
     Native::wait_until(phase_, [phase](u64 now) { return now != phase; });
   }
 

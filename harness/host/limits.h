@@ -1,21 +1,23 @@
-// The floor under every result: the same memory with no index in it.
+// The floor under every result: accesses to the same memory with no index in it. There are four measurements:
 //
-//   chase        a random cycle through every line of the buffer: the address of each load is the result of
-//                the one before, as in a descent from node to node
-//   independent  the addresses are known beforehand (a generator's), so that the processor overlaps as many
-//                misses as it can, as a batch of lookups would
-//   transaction  one of the hardware that reads one line which nobody writes: what beginning and committing costs
-//   cycle        an addition that waits for the one before it, which takes one cycle: the clock that all this ran at
+//   chase        a random cycle through every line of the buffer. The address of each load is the result of the load
+//                before it, as in a descent from node to node.
+//   independent  loads whose addresses a generator knows beforehand. So the processor overlaps as many misses as it
+//   can,
+//                as in a batch of lookups.
+//   transaction  a hardware transaction that reads one line that no thread writes: the cost of beginning and committing
+//   cycle        an addition that depends on the one before it. It takes one cycle, so this is the clock of all the
+//   rest.
 //
-// The first two run over a buffer of the index's footprint (what it holds from the system, and the payloads apart from
-// it, cut to what fits), on the same page size and the same NUMA nodes, by as many pinned threads at once as the run
-// used processors, each with a walk of its own through the shared buffer. A thread's time a line is that of its best
-// batch, since a disturbed one says nothing about the memory; the limit is the mean over the threads. The two kinds
-// take turns of 50 ms, so that a neighbour who is busy for a tenth of a second disturbs neither all of the one nor only
-// the other.
+// Chase and independent run over a buffer of the index's footprint: the memory that it has from the system and its
+// separate payloads, cut to what fits. The buffer has the same page size and the same NUMA nodes. There is one pinned
+// thread for each processor that the run used, and all of them walk the shared buffer at once, each on its own path. A
+// thread's time for a line is that of its best batch, since a disturbed batch says nothing about the memory. The limit
+// is the mean over the threads. The two kinds take turns of 50 ms. So a neighbour that is busy for a tenth of a second
+// disturbs neither all of one kind nor only the other.
 //
-// When: after the measured phase and the check, while the idle index still exists, so that the index has met
-// neither the buffer's cache lines nor its pages. The buffer is gone when the call returns.
+// They run after the measured phase and the check, while the idle index still exists. So the buffer's cache lines and
+// pages cannot disturb the index. The buffer is freed before the call returns.
 #pragma once
 
 #include <algorithm>
@@ -35,25 +37,24 @@
 
 namespace latchlab {
 
-/// The buffer that stands for an index of `reserved` bytes: at least 1 MiB, at most 4 GiB, at most half of
+/// Returns the size of the buffer for an index of `reserved` bytes: at least 1 MiB, at most 4 GiB, at most half of
 /// `available`.
 [[nodiscard]] u64 limits_footprint(u64 reserved, u64 available);
 
-/// Where the buffer lies for an index that lies as `pages` says: where threads decide about its pages, on the nodes of
-/// all of them.
+/// Returns the placement of the buffer for an index placed as `pages`. Under first touch or local placement the nodes
+/// depend on the threads; then the buffer is interleaved over the nodes of all threads.
 [[nodiscard]] PagePlacement placement_of_limits(const Topology& topology, const Seats& seats,
                                                 const PagePlacement& pages);
 
-/// The same memory with no index in it: the floor under every result, measured in the same run.
+/// The floor under every result: accesses to the same memory with no index in it, measured in the same run.
 struct Limits {
-  OrReason<u64>
-      footprint;  ///< bytes that the chase ran over: as many as the index and its payloads have, cut to what fits
+  OrReason<u64> footprint;  ///< bytes of the buffer: as many as the index and its payloads have, cut to what fits
   OrReason<u64> page_bytes;
-  OrReason<double> cycle_ns;           ///< of a processor's clock
-  OrReason<double> chase_ns;           ///< one dependent line
-  OrReason<double> independent_ns;     ///< one of many independent lines
-  OrReason<double> transaction_ns;     ///< a hardware transaction that reads one line of its thread's own
-  OrReason<double> chase_ratio;        ///< thread time of an operation / chase_ns: dependent lines that it is worth
+  OrReason<double> cycle_ns;           ///< time of one processor cycle
+  OrReason<double> chase_ns;           ///< time of one dependent line
+  OrReason<double> independent_ns;     ///< time of one of many independent lines
+  OrReason<double> transaction_ns;     ///< time of a hardware transaction that reads one line of its thread's own
+  OrReason<double> chase_ratio;        ///< thread time of an operation / chase_ns: its cost in dependent lines
   OrReason<double> independent_ratio;  ///< thread time of an operation / independent_ns
 };
 
@@ -61,36 +62,37 @@ struct LimitsPlan {
   u64 footprint = 0;  ///< bytes
   HugePages huge_pages = HugePages::kNone;
   PagePlacement pages;
-  std::vector<u32> cpus;  ///< one thread on each, the kernel's numbers
+  std::vector<u32> cpus;  ///< the processors, by the kernel's numbers, with one thread each
   bool pin = true;
-  /// Of each measurement, of transactions a quarter, or the time of kMinBatches if that is more.
+  /// Length of each measurement; that of transactions is a quarter as long. It is extended to kMinBatches batches.
   u64 time_ns = 200'000'000;
 
-  /// How many turns of 50 ms that is, one kind of line after the other.
+  /// Returns the number of turns of 50 ms that each kind of line takes.
   [[nodiscard]] u64 turns() const { return std::max<u64>(1, time_ns / 50'000'000); }
 };
 
-/// The ratios are left to fill in by the caller, with with_limit_ratios (account.h). Reasons instead of values if
-/// memory is out or the run was interrupted. Takes a little more than twice time_ns, and a second per GiB to lay out
-/// the cycle.
+/// Measures the limits. The caller fills in the ratios, with with_limit_ratios (account.h). Values are missing with a
+/// reason if memory runs out or the run was interrupted. Takes a little more than twice time_ns, and a second per GiB
+/// to lay out the cycle.
 [[nodiscard]] Limits measure_limits(const LimitsPlan& plan);
-/// The same over lines that are there already; of their pages it knows nothing.
+/// Measures the limits over an existing buffer; page_bytes stays missing.
 [[nodiscard]] Limits measure_limits(const LimitsPlan& plan, const LineBuffer& buffer);
 
-/// Runs `task` on a thread for each of plan.cpus, with a barrier for all of them, at which those wait for each other:
-/// it must not throw before. Throws what it throws, and std::system_error if there are no more threads.
+/// Runs `task` on one thread for each of plan.cpus, with a barrier that all of them share. A task must not throw before
+/// its last wait at the barrier, since the others would wait forever. Throws what a task throws, and std::system_error
+/// if the system has no more threads.
 void on_seats(const LimitsPlan& plan, const std::function<void(u32 thread, Barrier& barrier)>& task);
 
-/// Limits without a value, for this reason.
+/// Returns limits without values, all missing for this reason.
 [[nodiscard]] Limits no_limits(const std::string& why);
 
-/// Runs `batch` for `time_ns`, but kMinBatches times at least (once if the run is interrupted), and returns
-/// how long the shortest took: a batch is long enough to be typical, and a disturbance only makes it longer.
-/// So of a single batch nobody could say which of the two it was.
+/// Runs `batch` for `time_ns`, but at least kMinBatches times (once if the run is interrupted), and returns the time of
+/// the shortest. A batch is long enough to be typical, and a disturbance only makes it longer. A single batch would not
+/// show whether it was disturbed.
 constexpr u32 kMinBatches = 5;
 [[nodiscard]] double best_batch_ns(Clock& clock, u64 time_ns, const std::function<void()>& batch);
 
-/// The result of every load goes into a sum that is kept, so that no load can be left out.
+/// Keeps the compiler from removing the computation of `value`, and so the loads that led to it.
 inline void keep(u64 value) { asm volatile("" : : "r"(value) : "memory"); }
 
 }  // namespace latchlab

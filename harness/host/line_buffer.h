@@ -1,4 +1,5 @@
-// Cache lines with nothing in them but the way through them: memory as an index would use it, without the index.
+// A buffer of cache lines that hold nothing but links to one another: memory as an index would use it, without an
+// index.
 #pragma once
 
 #include "harness/config/config.h"
@@ -13,11 +14,11 @@ struct Line {
 };
 static_assert(sizeof(Line) == kLineBytes);
 
-/// Lines straight from the kernel, so that the page size is ours to choose, in one cycle: from each line `next` leads
-/// to another, in random order, through all of them.
+/// Lines mapped straight from the kernel, so that the caller chooses the page size. Their `next` links form one cycle
+/// through all lines, in random order.
 class LineBuffer {
  public:
-  /// A second per GiB. Throws std::bad_alloc.
+  /// Maps and links the lines; takes a second per GiB. Throws std::bad_alloc.
   LineBuffer(u64 bytes, HugePages pages, const PagePlacement& placement);
   ~LineBuffer();
   LineBuffer(const LineBuffer&) = delete;

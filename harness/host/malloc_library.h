@@ -1,7 +1,7 @@
 #pragma once
 
-// Which library serves malloc: the words of --alloc that are one, and how a process comes to be served by it. A process
-// has one malloc from its first instruction on, so it is begun again with the library preloaded.
+// The library that serves malloc: which library an --alloc word stands for, and how a process comes to use it. A
+// process has one malloc from its first instruction on, so it restarts itself with the library preloaded.
 
 #include <optional>
 #include <string>
@@ -14,29 +14,30 @@ namespace latchlab {
 
 /// A library that --alloc names.
 struct MallocLibrary {
-  std::string_view file;     ///< as the dynamic linker knows it: libjemalloc.so.2
-  std::string_view package;  ///< Debian's
+  std::string_view file;     ///< the name for the dynamic linker: libjemalloc.so.2
+  std::string_view package;  ///< the Debian package
 };
 
-/// Nothing for malloc itself, which is whatever the process was started with, and for arenas.
+/// Returns the library of `alloc`. Nothing for kMalloc, which keeps the malloc that the process was started with, and
+/// for arenas.
 [[nodiscard]] std::optional<MallocLibrary> library_of(Alloc);
 
-/// Who serves malloc in this process: the file in which the dynamic linker finds malloc, and what that file says of
-/// itself when it is asked for its version.
+/// The library that serves malloc in this process.
 struct MallocServer {
-  std::string library;
-  std::string version;  ///< "unknown" of a library that is none of those that --alloc names, nor the GNU C library
+  std::string library;  ///< the file in which the dynamic linker finds malloc
+  std::string
+      version;  ///< the file's own answer; "unknown" unless --alloc names the library or it is the GNU C library
 };
 
 [[nodiscard]] MallocServer malloc_server();
 
-/// Throws InputError where `alloc` names a library that is not installed. Loads it, so this is no process to measure
-/// in.
+/// Throws InputError if `alloc` names a library that is not installed. It loads the library, so do not measure in this
+/// process afterwards.
 void check_installed(Alloc alloc);
 
-/// Returns if the process's malloc is that of `alloc`, or if `alloc` names no library. Otherwise the process begins
-/// again, with the same command line and the library preloaded; what was done so far is lost. Throws InputError where
-/// the library is not installed, or does not serve malloc although it was preloaded.
+/// Returns if the process's malloc is that of `alloc`, or if `alloc` names no library. Otherwise it restarts the
+/// process with the same command line and the library preloaded, and all state of the process is lost. Throws
+/// InputError if the library is not installed, or does not serve malloc although it was preloaded.
 void serve_malloc_by(Alloc alloc, const std::vector<std::string>& command_line);
 
 }  // namespace latchlab

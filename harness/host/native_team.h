@@ -1,5 +1,5 @@
-// A team of the system's threads. Between phases they sleep on a condition variable; a phase begins behind a barrier;
-// the caller meanwhile keeps the time.
+// A team of the system's threads. Between phases they sleep on a condition variable. At the start of a phase they meet
+// at a barrier. The calling thread watches the time meanwhile.
 #pragma once
 
 #include <condition_variable>
@@ -48,11 +48,11 @@ class NativeTeam final : public ThreadTeam {
 
   std::unique_ptr<Barrier> start_;
   std::vector<std::thread> threads_;
-  std::mutex sleepers_;  // orders a sleeper's look before the call that is to wake it
+  std::mutex sleepers_;  // no wake() comes between a sleeper's check and its wait
   std::condition_variable changed_;
-  std::condition_variable begin_;     // a phase has begun, or all is over
+  std::condition_variable begin_;     // a phase has begun, or the team ends
   std::condition_variable finished_;  // the last thread of a phase is done
-  std::mutex mutex_;                  // guards what follows
+  std::mutex mutex_;                  // guards the members below
   u64 phase_ = 0;
   u32 busy_ = 0;
   bool over_ = false;

@@ -1,6 +1,6 @@
 #pragma once
-// What this process may count on this machine, for `harness doctor` and `harness list pmu`: what libpfm4 knows of the
-// processor, and what the kernel says to a try of every family.
+// The PMU events that this process may count on this machine, for `harness doctor` and `harness list pmu`: what libpfm4
+// knows of the processor, and what the kernel answers when each event is tried.
 
 #include <string>
 #include <vector>
@@ -13,24 +13,24 @@
 namespace latchlab {
 
 struct PmuAccess {
-  std::string processor;   ///< as libpfm4 calls it; empty if it does not know it
+  std::string processor;   ///< the name of the processor in libpfm4; empty if libpfm4 does not know it
   int error = 0;           ///< errno of counting cycles, 0 if they are counted
-  bool user_only = false;  ///< of them only those outside the kernel
-  std::string families;    ///< "software 3 of 3, core 0 of 3": how many events of each are counted
+  bool user_only = false;  ///< cycles are counted only outside the kernel
+  std::string families;    ///< "software 3 of 3, core 0 of 3": the number of events of each family that are counted
 };
 
-/// Tries every event of every family on the calling thread, energy on the package that it is in: some milliseconds.
+/// Tries every event of every family on the calling thread, and energy on its package. Takes some milliseconds.
 [[nodiscard]] PmuAccess pmu_access(PerfCalls& calls = kernel_perf());
 
-/// Of each of these events why it is not counted here, as libpfm4 knows it or as the kernel answers to a try on the
-/// calling thread, or on the package that it is in; empty for one that is.
+/// Returns for each event why it is not counted here; empty for an event that is. The reason comes from libpfm4, or
+/// from the kernel's answer to a try on the calling thread or its package.
 [[nodiscard]] std::vector<std::string> why_not_here(const std::vector<PmuEvent>& events,
                                                     PerfCalls& calls = kernel_perf(), const Root& root = {});
 
-/// Why the kernel does not count an event, and what to change.
+/// The reason why the kernel does not count an event, and a remedy.
 struct NotCounted {
   std::string why;     ///< "EACCES: not permitted"
-  std::string remedy;  ///< "sysctl kernel.perf_event_paranoid=1 (it is 2), ..."; empty where nobody knows one
+  std::string remedy;  ///< "sysctl kernel.perf_event_paranoid=1 (it is 2), ..."; empty if there is none
 
   [[nodiscard]] std::string text() const { return remedy.empty() ? why : why + "; " + remedy; }
 };

@@ -1,16 +1,17 @@
-// The events of one thread, counted while it runs operations and at no other time. They are opened by the thread
-// itself, in groups: events of one family are scheduled together as far as the processor has counters, so that ratios
-// within a family hold; families take turns where there are too few, and what was missed is scaled up from the times:
+// The PMU counters of one thread, which count only while it runs requests. The thread opens them itself, in groups. The
+// kernel schedules the events of a group together. A family is one group as far as the processor has counters, so
+// ratios within a family hold. Where there are too few counters, groups take turns, and counts are scaled up by the
+// times:
 //
-//     thread   | make steps |### run ###| make steps |### run ###|        counts between begin and end
-//     core     |-------------------------            ------------|        running
-//     cache                 -----------------------                        enabled, waiting its turn
+//     thread   | make requests |### run ###| make requests |### run ###|    counts between begin and end
+//     core     |----------------------------               ------------|    running
+//     cache                    --------------------------                   enabled, waiting for its turn
 //
-//     scaled = raw * enabled / running           both times are of the parts between begin and end only
+//     scaled = raw * enabled / running           both times cover only the parts between begin and end
 //
-// Turns are taken by interrupts, some hundred a second, each of which aborts a transaction: few families at once
-// disturb least. Each edge is one read a group, about a microsecond; that of the end takes no time of a round
-// (rounds.h).
+// An interrupt changes turns, some hundred times a second, and each one aborts a hardware transaction. So few families
+// at once disturb least. begin and end read each group once, which takes about a microsecond. The read of end takes no
+// time of a round (rounds.h).
 #pragma once
 
 #include <vector>
@@ -23,19 +24,19 @@
 
 namespace latchlab {
 
-/// What one thread, or one package, counted of one event.
+/// The count of one event for one thread or one package.
 struct PmuCount {
   u64 raw = 0;
-  u64 enabled_ns = 0;      ///< between begin and end, while the thread ran
-  u64 running_ns = 0;      ///< of that, while it had a counter of the processor
-  bool user_only = false;  ///< the kernel lets nobody count what happens inside of it
-  int error = 0;           ///< errno of why it is not counted; EIO: a read that came short
+  u64 enabled_ns = 0;      ///< time between begin and end in which the thread ran
+  u64 running_ns = 0;      ///< the part of enabled_ns in which the event had a hardware counter
+  bool user_only = false;  ///< the kernel forbids to count inside of it
+  int error = 0;           ///< errno of the failure to count; EIO for a short read
 };
 
 class PmuGroups {
  public:
-  /// Opens those of the events that can be counted for the calling thread; with a `cpu`, those of the package that it
-  /// is in. Both must outlive this. What the kernel refuses is found in counts().
+  /// Opens the events that can be counted for the calling thread; with a `cpu`, those counted for its package. `events`
+  /// and `calls` must outlive this. counts() has the errors of the events that the kernel refuses.
   PmuGroups(const std::vector<PmuEvent>& events, PerfCalls& calls, int cpu = PerfCalls::kThisThread);
   ~PmuGroups() { close(); }
   PmuGroups(const PmuGroups&) = delete;
@@ -44,16 +45,16 @@ class PmuGroups {
   void begin();
   void end();
 
-  /// A count for each event, in the order of the events. An event that this does not count has neither a value nor an
-  /// error.
+  /// Returns a count for each event, in the order of the events. An event that does not belong here, such as a
+  /// package's event for a thread, has neither a value nor an error.
   [[nodiscard]] std::vector<PmuCount> counts() const;
 
  private:
   struct Group {
-    std::vector<std::size_t> events;  // whose files they are, leader first
-    std::vector<int> files;
-    std::vector<u64> before, now;  // as PerfCalls::read fills them
-    int error = 0;                 // of a read
+    std::vector<std::size_t> events;  // positions in events_, the group's leader first
+    std::vector<int> files;           // one for each event
+    std::vector<u64> before, now;     // filled by PerfCalls::read
+    int error = 0;                    // errno of a failed read
   };
 
   [[nodiscard]] bool mine(std::size_t event) const;
@@ -68,14 +69,14 @@ class PmuGroups {
   std::vector<Group> groups_;
 };
 
-/// Counters of whole packages.
+/// The counters of packages, one PmuGroups for each.
 using PackageCounters = std::vector<std::unique_ptr<PmuGroups>>;
-/// Opens the events that packages count, on every package that threads on these seats run in.
+/// Opens the events that are counted for whole packages, on every package that has a seat.
 [[nodiscard]] PackageCounters count_packages(const std::vector<PmuEvent>& events, const Topology& topology,
                                              const Seats& seats);
 
-/// What `now` counts beyond what `before` did, of each event: what is scaled by its own times, since the difference of
-/// two scaled counts may be below zero where events take turns.
+/// Returns `now` - `before` for each event, both counts and times. Scale this difference by its own times: the
+/// difference of two scaled counts may be negative where events take turns.
 [[nodiscard]] std::vector<PmuCount> counted_since(const std::vector<PmuCount>& before,
                                                   const std::vector<PmuCount>& now);
 

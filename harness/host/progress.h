@@ -1,7 +1,7 @@
 #pragma once
 
-// A trial announces its phases to a Progress and tells it now and then how far it is. Progress goes to stderr, so that
-// stdout stays clean for tables and JSON. --progress decides which form it takes (progress_lines.h).
+// A trial announces its phases to a Progress and reports now and then how far it is. Progress goes to stderr, so that
+// stdout stays clean for tables and JSON. --progress decides its form (progress_lines.h).
 //
 // Only the coordinating thread of a trial may call it.
 
@@ -19,13 +19,12 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
   virtual ~Progress() = default;
 
-  /// Begins a phase ("load", "verify", "warmup", "measure", ...), ending the one before. `total` is how many
-  /// items it has, or 0 when it ends by time; then `length_ns` is how long it takes, or 0 when that is not
-  /// known either.
+  /// Begins a phase ("load", "verify", "warmup", "measure", ...), ending the one before. `total` is its number of
+  /// items, or 0 if it ends by time. In that case `length_ns` is its length, or 0 if that is unknown, too.
   virtual void begin(std::string_view phase, u64 total, u64 length_ns) = 0;
 
-  /// `done` items of the current phase are done. May be called as often as you like: drawing is limited to
-  /// ten a second.
+  /// Reports that `done` items of the current phase are done. It may be called at any rate, since it draws at most ten
+  /// times a second.
   virtual void advance(u64 done) = 0;
 
   /// Ends the current phase; clears the line.

@@ -9,7 +9,7 @@
 
 namespace latchlab::testing {
 
-/// Runs task(t) on threads 0 to `threads` - 1 of a team that has not begun, and throws what one of them throws.
+/// Runs task(t) on threads 0 to `threads` - 1 of a team that has not begun. Rethrows the first exception of a task.
 inline void run_on(ThreadTeam& team, u32 threads, const std::function<void(u32)>& task) {
   team.begin(threads);
   const std::exception_ptr failure = team.run_all(task);
@@ -17,12 +17,12 @@ inline void run_on(ThreadTeam& team, u32 threads, const std::function<void(u32)>
   if (failure) std::rethrow_exception(failure);
 }
 
-/// Returns when another thread of the team has said that it is about to wait, and most likely does.
+/// Returns after another thread has announced by `waits` that it is about to wait, and most likely waits.
 inline void let_it_wait(ThreadTeam& team, const std::atomic<bool>& waits) {
   for (u32 idles = 0; idles < 100; idles += waits.load()) team.idle(team.clock().now() + 1000, true);
 }
 
-/// One thread calls wait(). When it most likely waits the other sets `stop`, and wakes nobody.
+/// Calls wait() on one thread. When it most likely waits, another thread sets `stop` without waking it.
 inline void stop_one_that_waits(ThreadTeam& team, std::atomic<bool>& stop, const std::function<void()>& wait) {
   std::atomic<bool> waits{false};
   run_on(team, 2, [&](u32 t) {

@@ -1,9 +1,9 @@
 #pragma once
 
-// The threads of a trial, and the time that they share. They live through all of its phases, so that the thread that
-// loads is the thread that measures: the same pool, the same processor, the same epoch. What meets, waits or watches
-// does it through the team. So the same phases run on threads of the system (native_team.h) and on fibers in virtual
-// time (virtual_team_testing.h).
+// The threads of a trial, and the clock that they share. The threads live through all phases, so that the thread that
+// loads is the thread that measures: the same pool, the same processor, the same epoch. All code that meets, waits or
+// watches does so through the team. So the same phases run on threads of the system (native_team.h) and on fibers in
+// virtual time (virtual_team_testing.h).
 
 #include <atomic>
 #include <exception>
@@ -21,54 +21,58 @@ namespace latchlab {
 
 class ThreadTeam {
  public:
-  /// Guards a few words. Nothing waits while it holds one. So fibers never meet at it: each runs until it waits.
+  /// A mutex for a few words. No thread waits while it holds one. So fibers never contend for it, since each fiber runs
+  /// until it waits.
   using Mutex = std::mutex;
 
   virtual ~ThreadTeam() = default;
 
   [[nodiscard]] virtual Clock& clock() = 0;
 
-  /// Starts threads 0 to `threads` - 1. Throws std::system_error if the system has no more.
+  /// Starts threads 0 to `threads` - 1. Throws std::system_error if the system has no more threads.
   virtual void begin(u32 threads) = 0;
-  /// Ends them, if they were begun.
+  /// Ends the threads, if they were started.
   virtual void end() = 0;
 
-  /// Runs task(t) on every thread t and returns when all are done. All begin within a microsecond. Meanwhile the caller
-  /// runs watch(), at once and then whenever the time comes that it returned last, in ns of the clock. What a task or
-  /// watch() throws is caught. The first of them is returned, and on_failure() is called at once by the thread that
-  /// failed, so that it can stop the others.
+  /// Runs task(t) on every thread t, and returns when all are done. All threads begin within a microsecond. Meanwhile
+  /// the caller runs watch() at once, and then again at each time that it returned, in ns of the clock. Exceptions of a
+  /// task or of watch() are caught, and the first is returned. The thread that caught it calls on_failure() at once, to
+  /// stop the others.
   [[nodiscard]] virtual std::exception_ptr run(const std::function<void(u32)>& task, const std::function<u64()>& watch,
                                                const std::function<void()>& on_failure) = 0;
-  /// The same where nothing is watched and no thread stops another.
+  /// Runs task(t) on every thread t with nothing to watch; a failing thread does not stop the others.
   [[nodiscard]] std::exception_ptr run_all(const std::function<void(u32)>& task) {
     return run(task, [this] { return clock().now() + 1'000'000'000; }, [] {});
   }
 
-  // By a thread of the team:
+  // For threads of the team only:
 
-  /// Returns once `word` is another than `value`: a short wait, awake. An acquire, which pairs with the store that ends
-  /// it.
+  /// Spins until `word` differs from `value`, for short waits. An acquire, which pairs with the store that ends the
+  /// wait.
   virtual void wait_while(const std::atomic<u64>& word, u64 value) = 0;
-  /// Sleeps until done() is true. It is asked when a thread calls wake(), and every 10 ms or so. A lock of the team is
-  /// held then, so done() must not call the team.
+  /// Sleeps until done() is true. The sleeper calls done() after each wake(), and about every 10 ms. It then holds a
+  /// lock of the team, so done() must not call the team.
   virtual void sleep_until(const std::function<bool()>& done) = 0;
-  /// What a sleeper waits for may have come: done() then sees what this thread did before.
+  /// Makes all sleepers call done() again. There done() sees everything that this thread did before.
   virtual void wake() = 0;
-  /// Lets a moment pass, but not beyond that time of the clock, in ns. `yields`: others may have the processor
-  /// meanwhile.
+  /// Lets a moment pass, but not beyond `until_ns` of the clock. With `yields` the thread offers its processor to
+  /// others meanwhile.
   virtual void idle(u64 until_ns, bool yields) = 0;
 
-  /// Binds the thread to a processor; false if that is refused.
+  /// Binds the thread to a processor; false if the kernel refuses.
   virtual bool pin(u32 cpu) = 0;
-  /// Pages that the thread touches first lie so from here on; false if that is refused.
+  /// Places the pages that the thread touches first from now on; false if the kernel refuses.
   virtual bool place(const PagePlacement& pages) = 0;
-  /// The processor that it is on, if the kernel says so.
+  /// Returns the processor that the thread is on, if the kernel tells.
   [[nodiscard]] virtual std::optional<u32> cpu() = 0;
-  /// How long it has had a processor, and that with what it waited for one; if the kernel says so.
+  /// Returns the time for which the thread has had a processor, in ns, if the kernel tells.
   [[nodiscard]] virtual std::optional<u64> ran_ns() = 0;
+  /// Returns that time, the time for which the thread waited for a processor, and its sleeps, if the kernel tells.
   [[nodiscard]] virtual std::optional<ProcessorTime> processor_time() = 0;
 
-  /// What the memory under the threads can do at best. While none of them runs.
+  // For the thread that began the team, while no task runs:
+
+  /// Measures the limits of the memory under the threads.
   [[nodiscard]] virtual Limits limits(const LimitsPlan& plan) = 0;
 };
 

@@ -1,9 +1,9 @@
-// A team whose threads are fibers in virtual time: the same program takes the same turns and the same time wherever and
-// however often it runs, and a second of it takes what its work takes.
+// A team of fibers in virtual time. The same program takes the same turns and the same virtual time on every machine
+// and in every run. A second of virtual time takes only as much real time as its work.
 //
-// Time passes where it is spent: an operation of a test's index calls spend(), a look at the clock takes some, and so
-// does a wait. All else takes none. Fibers take turns where they spend or wait, so what is between is done at once. A
-// loop that does neither never ends.
+// Virtual time passes only in three places: when an operation of a test's index calls spend(), when a fiber reads the
+// clock, and when it waits. Fibers switch only where they spend time or wait, so the code in between is atomic. A loop
+// that does neither never ends.
 #pragma once
 
 #include <algorithm>
@@ -22,10 +22,10 @@ namespace latchlab::testing {
 
 class VirtualTeam : public ThreadTeam {
  public:
-  /// A look at the clock takes so long.
+  /// `look_ns`: the time that a reading of the clock takes.
   explicit VirtualTeam(u64 look_ns = 20) : clock_(look_ns) {}
 
-  /// The fiber that calls is busy for so long. Nothing in a thread of the system.
+  /// Keeps the calling fiber busy for this long. Has no effect outside fibers.
   static void spend(u64 ns) {
     if (!World::inside()) return;
     World::spend(ns);
@@ -33,10 +33,10 @@ class VirtualTeam : public ThreadTeam {
   }
 
   [[nodiscard]] Clock& clock() override { return clock_; }
-  /// What it says while no thread runs.
+  /// The time that the clock shows while no thread runs.
   [[nodiscard]] u64& outside() { return clock_.outside; }
 
-  /// At most 63: one fiber watches. Throws std::invalid_argument for more.
+  /// Starts at most 63 threads, since one more fiber watches. Throws std::invalid_argument for more.
   void begin(u32 threads) override {
     if (threads >= World::kMaxFibers) throw std::invalid_argument("a virtual team has at most 63 threads");
     threads_ = threads;
@@ -74,7 +74,7 @@ class VirtualTeam : public ThreadTeam {
   }
 
   void wait_while(const std::atomic<u64>& word, u64 value) override {
-    while (word.load(kRelaxed) == value) look_again();  // relaxed, here as in all: there is one thread
+    while (word.load(kRelaxed) == value) look_again();  // relaxed, as everywhere here: all fibers share one thread
   }
   void sleep_until(const std::function<bool()>& done) override {
     while (!done()) look_again();
@@ -97,12 +97,12 @@ class VirtualTeam : public ThreadTeam {
   }
   [[nodiscard]] Limits limits(const LimitsPlan& plan) override {
     Limits none = no_limits("virtual time");
-    none.footprint = plan.footprint;  // which was asked for
+    none.footprint = plan.footprint;  // the requested size
     return none;
   }
 
  private:
-  static constexpr u64 kWaitNs = 1000;  // between two looks of a thread that waits
+  static constexpr u64 kWaitNs = 1000;  // time between two checks of a waiting thread
   static constexpr u64 kEndOfTimes = 3'600'000'000'000;
 
   class VirtualClock final : public Clock {
@@ -113,13 +113,13 @@ class VirtualTeam : public ThreadTeam {
       World::spend(look_ns_);
       return World::get().now();
     }
-    u64 outside = 1'000'000'000;  // not 0, which a program may take for no time
+    u64 outside = 1'000'000'000;  // not 0, which code may take for an unset time
 
    private:
     const u64 look_ns_;
   };
 
-  /// All fibers start at one time; nothing else of a Costs is asked.
+  /// Costs under which all fibers start at the same time; the team uses nothing else of them.
   class Start final : public Costs {
    public:
     explicit Start(u64 at) : at_(at) {}
