@@ -81,7 +81,7 @@ TEST_CASE("a machine is read from a file that hwloc wrote, or from its descripti
   std::FILE* const file = std::fopen(path.c_str(), "w");
   std::fputs("<topology>", file);
   std::fclose(file);
-  CHECK_THROWS_WITH(Topology::read(path), Catch::Contains("is no topology that lstopo has written as XML"));
+  CHECK_THROWS_WITH(Topology::read(path), Catch::Contains("is not a topology that lstopo wrote as XML"));
   std::remove(path.c_str());
   CHECK_THROWS_WITH(Topology::read(path), Catch::Contains("neither a file that lstopo wrote nor a description"));
   CHECK_THROWS_WITH(Topology::read("pack:1000 numa:100 core:100 pu:4"),

@@ -27,13 +27,13 @@ namespace fs = std::filesystem;
 
 constexpr const char* kNoUsage = "the kernel does not tell (getrusage)";
 
-/// How much a running total grew between two looks, if both saw it.
+/// Returns the growth of a running total, if it was read both times.
 OrReason<u64> grown(const std::optional<u64>& before, const std::optional<u64>& after, const char* why_not) {
   if (!before || !after) return OrReason<u64>::missing(why_not);
   return *after - std::min(*before, *after);
 }
 
-/// The value of the first "name : value" or "name: value" line of a text.
+/// Returns the value of the first line "name : value" or "name: value" of a text.
 std::optional<std::string> field(std::string_view text, std::string_view name) {
   while (!text.empty()) {
     const size_t end = std::min(text.find('\n'), text.size());
@@ -50,7 +50,7 @@ std::optional<std::string> field(std::string_view text, std::string_view name) {
   return std::nullopt;
 }
 
-/// "123 kB" -> 125952.
+/// Returns a value such as "123 kB" in bytes, here 125952.
 std::optional<u64> kilobytes(std::string_view text, std::string_view name) {
   const std::optional<std::string> value = field(text, name);
   if (!value) return std::nullopt;
@@ -88,15 +88,16 @@ std::vector<CacheInfo> read_caches(const Root& root, u32 cpu) {
                    [](unsigned char c) { return std::tolower(c); });
     const u64 unit = size->back() == 'K' ? 1024 : size->back() == 'M' ? 1024 * 1024 : 1;
     const auto bytes = parse_u64(unit == 1 ? *size : size->substr(0, size->size() - 1));
-    cache.bytes = bytes ? OrReason<u64>(*bytes * unit) : OrReason<u64>::missing("the kernel's size is no number");
-    // "0000,00000003": the processors that share it, as bits.
+    cache.bytes =
+        bytes ? OrReason<u64>(*bytes * unit) : OrReason<u64>::missing("the size that the kernel gives is not a number");
+    // "0000,00000003": a bit for each processor that shares the cache.
     u32 shared_by = 0;
     for (const char c : read_fact(root, folder + "/shared_cpu_map").value_or("")) {
       const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : 0;
       shared_by += static_cast<u32>(std::popcount(static_cast<u32>(digit)));
     }
-    cache.shared_by =
-        shared_by > 0 ? OrReason<u32>(shared_by) : OrReason<u32>::missing("the kernel does not say who shares it");
+    cache.shared_by = shared_by > 0 ? OrReason<u32>(shared_by)
+                                    : OrReason<u32>::missing("the kernel does not say which processors share it");
     out.push_back(std::move(cache));
   }
   return out;
@@ -133,14 +134,14 @@ std::optional<u64> migrations_of_threads(const Root& root) {
   return sum;
 }
 
-/// The files that hold the states of DAMON's workers.
+/// Returns the files that hold the states of DAMON's workers.
 std::vector<std::string> damon_states(const Root& root) {
   const std::string admin = "/sys/kernel/mm/damon/admin/kdamonds";
   std::vector<std::string> out;
   for (const fs::path& path : entries(root, admin)) {
     const std::string state = admin + "/" + path.filename().string() + "/state";
     std::error_code error;
-    if (fs::exists(root + state, error)) out.push_back(state);  // nr_kdamonds, a plain file, is no worker
+    if (fs::exists(root + state, error)) out.push_back(state);  // not nr_kdamonds, a plain file
   }
   return out;
 }
@@ -185,7 +186,7 @@ std::vector<std::pair<std::string, std::string>> damon_switches(const Root& root
 OrReason<bool> damon_runs(const Root& root) {
   if (!damon_switches(root).empty()) return true;
   for (const std::string& path : damon_states(root)) {
-    if (!read_fact(root, path)) return OrReason<bool>::missing("the state of DAMON's workers is for root to read");
+    if (!read_fact(root, path)) return OrReason<bool>::missing("only root can read the state of DAMON's workers");
   }
   std::error_code error;
   if (!fs::exists(root + "/sys/kernel/mm", error) && !fs::exists(root + "/sys/module", error)) {
@@ -213,7 +214,7 @@ std::vector<std::string> disturbances(const Root& root) {
 
 u64 available_memory(const Root& root) {
   u64 out = kilobytes(read_fact(root, "/proc/meminfo").value_or(""), "MemAvailable").value_or(u64{1} << 30);
-  // cgroup v2; "max" where there is no limit.
+  // cgroup v2; "max" means no limit.
   const auto limit = parse_u64(read_fact(root, "/sys/fs/cgroup/memory.max").value_or("max"));
   const auto used = parse_u64(read_fact(root, "/sys/fs/cgroup/memory.current").value_or("0"));
   if (limit && used) out = std::min(out, *limit > *used ? *limit - *used : 0);
@@ -234,7 +235,7 @@ u64 available_memory_on(const PagePlacement& placement, const Root& root) {
     }
     least = std::min(least, sum - before);
   }
-  // Threads take about as much each, and who finds his own node full gets nothing from another.
+  // Each thread takes about as much memory, and a thread whose own node is full gets none from another node.
   return local ? least * placement.nodes.size() : sum;
 }
 
@@ -252,8 +253,8 @@ OrReason<double> huge_share_between(const PageUse& before, const PageUse& after)
   if (!before.known || !after.known) {
     return OrReason<double>::missing("/proc/self/smaps_rollup cannot be read");
   }
-  // Then none of what came can be, and it need not show in the growth: an index may live in memory that an
-  // earlier run of this process has left.
+  // Without any huge page the new memory has none either, even if the process did not grow: an index may live in memory
+  // that an earlier run of this process has left.
   if (after.huge == 0) return 0.0;
   if (after.rss <= before.rss) return OrReason<double>::missing("the process did not grow");
   const double grown = static_cast<double>(after.rss - before.rss);
@@ -286,8 +287,8 @@ Disturbance disturbance_now(const Root& root) {
   std::istringstream stat(read_fact(root, "/proc/stat").value_or(""));
   std::string name;
   if (stat >> name && name == "cpu") {
-    // user nice system idle iowait irq softirq steal; the guest columns that follow are part of user and
-    // nice.
+    // The columns are: user nice system idle iowait irq softirq steal. The guest columns after them are already part of
+    // user and nice.
     u64 all = 0;
     u64 ticks = 0;
     for (u32 column = 0; column < 8 && stat >> ticks; ++column) {
@@ -325,7 +326,7 @@ OrReason<double> load_average(const Root& root) {
 
 std::optional<std::string> crowd(const OrReason<double>& load, std::size_t processors) {
   if (!load || *load <= static_cast<double>(processors) + 0.5) return std::nullopt;
-  return fmt::format("the load average was {:.1f} before the run, on {} processors: others were running", *load,
+  return fmt::format("the load average was {:.1f} before the run, on {} processors: other programs were running", *load,
                      processors);
 }
 

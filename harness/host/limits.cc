@@ -22,37 +22,38 @@ namespace {
 
 constexpr u64 kMinFootprint = u64{1} << 20;
 constexpr u64 kMaxFootprint = u64{4} << 30;
-constexpr u32 kTransactions = 1024;    // a batch of them
+constexpr u32 kTransactions = 1024;    // transactions in a batch
 constexpr u64 kCycleTime = 2'000'000;  // ns
-constexpr u32 kBatch = 16384;          // lines between two looks at the clock: some 100 us to 4 ms
+constexpr u32 kBatch = 16384;          // lines between two readings of the clock: some 100 us to 4 ms
 
 struct LineTimes {
   double cycle = 0;
   double chase = 0;
   double independent = 0;
-  double transaction = 0;  // where transactions work
+  double transaction = 0;  // 0 if transactions do not work
 };
 
 double transaction_ns(u64 time_ns) {
   alignas(kFalseSharingBytes) std::atomic<u64> word{0};
   [[maybe_unused]] const Native::Elision elision;
-  return best_batch_ns(wall_clock(), time_ns,
-                       [&] {
-                         for (u32 i = 0; i < kTransactions; ++i) {
-                           (void)Native::transact([&] { keep(word.load(kRelaxed)); });  // relaxed: nobody else knows it
-                         }
-                       }) /
+  return best_batch_ns(
+             wall_clock(), time_ns,
+             [&] {
+               for (u32 i = 0; i < kTransactions; ++i) {
+                 (void)Native::transact([&] { keep(word.load(kRelaxed)); });  // relaxed: no other thread has it
+               }
+             }) /
          kTransactions;
 }
 
-/// An addition takes one cycle, and each of these waits for the one before it.
+/// Returns the time of one cycle: that of an addition that depends on the one before it.
 double cycle_ns() {
   u64 sum = 0;
   return best_batch_ns(wall_clock(), kCycleTime,
                        [&] {
                          u64 here = opaque(sum);
-                         const u64 step = opaque(
-                             u64{3});  // in a register: one that is a constant may be folded on the way to the adder
+                         // In a register, since the processor may fold a constant before it reaches the adder.
+                         const u64 step = opaque(u64{3});
                          for (u32 i = 0; i < kBatch; ++i) here = opaque(here + step);
                          keep(sum = here);
                        }) /
@@ -65,18 +66,17 @@ LineTimes run_one(const LineBuffer& buffer, u32 thread, const LimitsPlan& plan, 
   const u64 n = buffer.size();
   LineTimes out;
 
-  // Threads begin at equal distances of the cycle's numbering, which is random along the cycle.
+  // Threads begin at lines of equal distances in memory, which are random positions of the cycle.
   u64 at = n / threads * thread;
   for (u32 i = 0; i < kBatch; ++i) at = lines[at].next;
   const auto chase = [&] {
-    u64 here = at;  // a register: `at` is in memory, which would make each step longer
+    u64 here = at;  // in a register, since `at` is in memory, which would lengthen each step
     for (u32 i = 0; i < kBatch; ++i) here = lines[here].next;
     keep(at = here);
   };
   u64 batch = 0;
   const auto independent = [&] {
-    // A multiplicative walk over 64-bit words: no load depends on another, and no prefetcher can tell where
-    // it goes.
+    // A multiplicative walk over 64-bit words. No load depends on another, and no prefetcher can predict it.
     u64 random = mix64(++batch * threads + thread);
     u64 sum = 0;
     for (u32 i = 0; i < kBatch; ++i) {
@@ -139,7 +139,8 @@ void on_seats(const LimitsPlan& plan, const std::function<void(u32 thread, Barri
   Barrier barrier(static_cast<u32>(plan.cpus.size()));
   NativeTeam team(static_cast<u32>(plan.cpus.size()));
   const std::exception_ptr failure = team.run_all([&](u32 t) {
-    // An unpinned thread measures the same memory, only less repeatably: placement reports the refusal already.
+    // Ignore a refusal: an unpinned thread measures the same memory, only less repeatably. The placement in the result
+    // reports it already.
     if (plan.pin) (void)team.pin(plan.cpus[t]);
     task(t, barrier);
   });

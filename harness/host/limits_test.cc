@@ -14,7 +14,7 @@ namespace {
 
 constexpr u64 kMiB = u64{1} << 20;
 
-TEST_CASE("the buffer stands for the index, within what fits") {
+TEST_CASE("the buffer has the size of the index, cut to what fits") {
   CHECK(limits_footprint(0, 1024 * kMiB) == kMiB);
   CHECK(limits_footprint(100 * kMiB, 1024 * kMiB) == 100 * kMiB);
   CHECK(limits_footprint(1000 * kMiB, 1024 * kMiB) == 512 * kMiB);
@@ -24,8 +24,8 @@ TEST_CASE("the buffer stands for the index, within what fits") {
 }
 
 TEST_CASE("limits are measured by one thread and by several", "[realtime]") {
-  for (const auto& [threads, ms] :
-       {std::pair{1u, 10u}, {3u, 10u}, {2u, 120u}}) {  // of the last the kinds of line take turns
+  // In 120 ms the kinds of line take turns.
+  for (const auto& [threads, ms] : {std::pair{1u, 10u}, {3u, 10u}, {2u, 120u}}) {
     LimitsPlan plan;
     plan.footprint = 8 * kMiB;
     plan.cpus.assign(threads, 0);
@@ -52,7 +52,7 @@ TEST_CASE("limits are measured by one thread and by several", "[realtime]") {
   }
 }
 
-TEST_CASE("an operation is worth the lines of all processors' time for it") {
+TEST_CASE("the ratios divide an operation's time on all its processors by the time of a line") {
   Limits limits;
   limits.chase_ns = 80.0;
   limits.independent_ns = 10.0;
@@ -71,14 +71,14 @@ TEST_CASE("an operation is worth the lines of all processors' time for it") {
   CHECK_FALSE(none.independent_ratio);
 }
 
-TEST_CASE("however short the time, the best of several batches counts") {
+TEST_CASE("the best of several batches counts, however short the time") {
   testing::VirtualTeam team;
   u64 batches = 0;
-  // The first one is disturbed.
+  // The first batch is disturbed.
   const double best =
       best_batch_ns(team.clock(), 0, [&] { team.outside() += ++batches == 1 ? 20'000'000 : 1000 + batches; });
   CHECK(batches == kMinBatches);
-  CHECK(best == 1002 + 20);  // with a look at the clock
+  CHECK(best == 1002 + 20);  // the second batch and a reading of the clock
 }
 
 TEST_CASE("a buffer for which there is no memory leaves the limits missing, with the reason") {

@@ -11,7 +11,7 @@ namespace latchlab {
 
 namespace {
 
-/// Sattolo's shuffle: one cycle through all lines, so that no chase falls into a short loop.
+/// Links all lines into one cycle by Sattolo's shuffle, so that no chase falls into a short loop.
 void lay_cycle(Line* lines, u64 n) {
   for (u64 i = 0; i < n; ++i) lines[i].next = i;
   for (u64 i = n - 1; i > 0; --i) std::swap(lines[i].next, lines[bounded(mix64(i), i)].next);

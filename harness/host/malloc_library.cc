@@ -17,10 +17,10 @@ namespace latchlab {
 
 namespace {
 
-/// Set for the process that is begun again, so that it does not do so for ever.
+/// Set in the environment of the restarted process, so that it does not restart forever.
 constexpr const char* kPreloaded = "LATCHLAB_PRELOADED";
 
-/// Asks the library at `path`, by the functions with which each of those that we know tells its version.
+/// Returns the version of the library at `path`. Each library of --alloc has a function of its own for that.
 std::string version_of(void* library, const char* path) {
   if (library == nullptr) return "unknown";
   if (auto* const control =
@@ -36,8 +36,8 @@ std::string version_of(void* library, const char* path) {
     return fmt::format("mimalloc {}.{}.{}", ask() / 100, ask() / 10 % 10, ask() % 10);
   }
   if (dlsym(library, "scalable_malloc") != nullptr || dlsym(library, "__TBB_malloc_proxy") != nullptr) {
-    // It has no such function, unlike oneTBB's other library, which need not be in the process; but its file has a
-    // number.
+    // This library has no such function, and oneTBB's other library, which has one, need not be in the process. But the
+    // file's name has a number.
     std::error_code none;
     const std::filesystem::path file = std::filesystem::canonical(path, none);
     return fmt::format("oneTBB, {}", none ? path : file.filename().string());
@@ -76,8 +76,8 @@ MallocServer malloc_server() {
 
 void check_installed(Alloc alloc) {
   const std::optional<MallocLibrary> wanted = library_of(alloc);
-  // Only to see that it is there: an allocator may be unable to join a process that runs already, which is another
-  // error.
+  // The load only checks that the file exists. An allocator may be unable to join a running process, which is a
+  // different error.
   if (!wanted || dlopen(std::string(wanted->file).c_str(), RTLD_LAZY | RTLD_LOCAL) != nullptr) return;
   if (std::string_view(dlerror()).find("cannot open shared object file") == std::string_view::npos) return;
   throw InputError(fmt::format("--alloc={}: {} is not installed: it is in the package {}", word(alloc), wanted->file,
@@ -91,7 +91,7 @@ void serve_malloc_by(Alloc alloc, const std::vector<std::string>& command_line) 
   if (serving == wanted->file) return;
   const auto fail = [&](const std::string& why) { return InputError(fmt::format("--alloc={}: {}", word(alloc), why)); };
   if (std::getenv(kPreloaded) != nullptr) {
-    throw fail(fmt::format("{} was preloaded and malloc is still that of {}", wanted->file, serving));
+    throw fail(fmt::format("{} was preloaded, but malloc is still that of {}", wanted->file, serving));
   }
   check_installed(alloc);
   const std::string file(wanted->file);
@@ -103,7 +103,7 @@ void serve_malloc_by(Alloc alloc, const std::vector<std::string>& command_line) 
   for (std::string& each : words) pointers.push_back(each.data());
   pointers.push_back(nullptr);
   (void)execv("/proc/self/exe", pointers.data());
-  throw fail(fmt::format("the process cannot begin again: {}", std::strerror(errno)));
+  throw fail(fmt::format("the process cannot restart: {}", std::strerror(errno)));
 }
 
 }  // namespace latchlab

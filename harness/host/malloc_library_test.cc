@@ -6,13 +6,13 @@
 namespace latchlab {
 namespace {
 
-TEST_CASE("the C library serves malloc unless another one is preloaded, and says so itself", "[release]") {
+TEST_CASE("the C library serves malloc unless another library is preloaded, and reports its version", "[release]") {
   const MallocServer server = malloc_server();
   CHECK(server.library == "libc.so.6");
   CHECK_THAT(server.version, Catch::StartsWith("glibc 2."));
 }
 
-TEST_CASE("words that are a library have a file and a package, the others nothing") {
+TEST_CASE("an --alloc word that names a library has a file and a package, the others have none") {
   for (const Alloc alloc : {Alloc::kTcmalloc, Alloc::kJemalloc, Alloc::kMimalloc, Alloc::kTbb}) {
     REQUIRE(library_of(alloc));
     CHECK_THAT(std::string(library_of(alloc)->file), Catch::StartsWith("lib"));
@@ -21,7 +21,7 @@ TEST_CASE("words that are a library have a file and a package, the others nothin
   }
   for (const Alloc alloc : {Alloc::kMalloc, Alloc::kArena, Alloc::kArenaTouch}) {
     CHECK_FALSE(library_of(alloc));
-    serve_malloc_by(alloc, {});  // comes back
+    serve_malloc_by(alloc, {});  // returns without a restart
   }
 }
 

@@ -27,7 +27,7 @@ void NativeTeam::begin(u32 threads) {
   try {
     for (u32 t = 0; t < threads; ++t) threads_.emplace_back([this, t] { work(t); });
   } catch (...) {
-    end();  // those that started must not outlive this object
+    end();  // the threads that started must not outlive this object
     throw;
   }
 }
@@ -64,7 +64,7 @@ std::exception_ptr NativeTeam::run(const std::function<void(u32)>& task, const s
     }
     lock.lock();
     if (next) {
-      // The wall clock's nanoseconds are the steady clock's.
+      // wall_clock() counts the same nanoseconds as the steady clock.
       finished_.wait_until(lock, std::chrono::steady_clock::time_point(std::chrono::nanoseconds(*next)), done);
     } else {
       finished_.wait(lock, done);
@@ -73,7 +73,7 @@ std::exception_ptr NativeTeam::run(const std::function<void(u32)>& task, const s
   return failure_;
 }
 
-/// Keeps what was thrown, in the thread that has caught it.
+/// Keeps the current exception if it is the first, and calls on_failure. The thread that caught it calls this.
 void NativeTeam::fail() {
   const std::lock_guard lock(mutex_);
   if (!failure_) failure_ = std::current_exception();

@@ -10,9 +10,9 @@
 namespace latchlab {
 namespace {
 
-constexpr double kSleepsPerSecond = 100;  // more are those of a lock that blocks
+constexpr double kSleepsPerSecond = 100;  // more sleeps come from a blocking lock
 
-/// The second number of "ran waited slices", ns.
+/// Returns the second number of "ran waited slices", in ns.
 std::optional<u64> waited(const Root& root) {
   std::istringstream text(read_fact(root, "/proc/thread-self/schedstat").value_or(""));
   u64 ran = 0, waited = 0;
@@ -39,8 +39,8 @@ OrReason<double> on_processor(const std::vector<std::optional<ProcessorTime>>& t
     const double all_ns = static_cast<double>(time->ran_ns) + static_cast<double>(time->waited_ns);
     if (time->ran_ns == 0) return OrReason<double>::missing("a thread did not run");
     if (static_cast<double>(time->sleeps) > kSleepsPerSecond * all_ns / 1e9) {
-      return OrReason<double>::missing(
-          fmt::format("a thread slept {} times, and waking up is not told from a wait for a processor", time->sleeps));
+      return OrReason<double>::missing(fmt::format(
+          "a thread slept {} times, and the kernel counts a wake-up as a wait for a processor", time->sleeps));
     }
     least = std::min(least, static_cast<double>(time->ran_ns) / all_ns);
   }

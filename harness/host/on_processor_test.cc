@@ -1,4 +1,4 @@
-// Whether threads had their processors.
+// Tests of the share of time that threads had their processors.
 #include "harness/host/on_processor.h"
 
 #include <unistd.h>
@@ -28,7 +28,7 @@ using testing::small;
 constexpr u64 kOneSecond = 1'000'000'000;
 using ThreadTimes = std::vector<std::optional<ProcessorTime>>;
 
-TEST_CASE("the share on a processor is the smallest of a thread") {
+TEST_CASE("the share on a processor is the smallest share of any thread") {
   const OrReason<double> share =
       on_processor({ProcessorTime{.ran_ns = 9 * kOneSecond, .waited_ns = kOneSecond, .sleeps = 0},
                     ProcessorTime{.ran_ns = kOneSecond, .waited_ns = 3 * kOneSecond, .sleeps = 0}});
@@ -36,7 +36,7 @@ TEST_CASE("the share on a processor is the smallest of a thread") {
   CHECK(*share == .25);
 }
 
-TEST_CASE("a share on a processor that nobody knows is missing with its reason") {
+TEST_CASE("an unknown share on a processor is missing with its reason") {
   const ProcessorTime fine{.ran_ns = kOneSecond, .waited_ns = 0, .sleeps = 100};
   CHECK(on_processor({fine}));
   CHECK_THAT(on_processor({fine, std::nullopt}).reason, Contains("does not tell"));
@@ -62,14 +62,14 @@ TEST_CASE("a thread's wait is the second number of its schedstat") {
   CHECK_FALSE(processor_time(root));
 }
 
-TEST_CASE("a noisy run ends with exit status 0, and with --strict as a degraded one does") {
+TEST_CASE("a noisy run ends with exit status 0, or with --strict with that of a degraded run") {
   const auto good = [](Status status) { return std::pair(is_good(status, false), is_good(status, true)); };
   for (const Status fine : {Status::kOk, Status::kSkipped}) CHECK(good(fine) == std::pair(true, true));
   for (const Status lenient : {Status::kNoisy, Status::kDegraded}) CHECK(good(lenient) == std::pair(true, false));
   for (const Status bad : {Status::kFailed, Status::kInvalid}) CHECK(good(bad) == std::pair(false, false));
 }
 
-/// Keeps a processor busy while it lives, with three threads: another has a quarter of it.
+/// Keeps a processor busy with three threads, so that a fourth thread gets a quarter of it.
 class Busy {
  public:
   explicit Busy(u32 cpu) {
@@ -88,15 +88,15 @@ class Busy {
   Busy& operator=(const Busy&) = delete;
 
  private:
-  std::atomic<bool> over_{false};  // looks are relaxed: it publishes nothing
+  std::atomic<bool> over_{false};  // loads are relaxed: it publishes nothing
   std::thread threads_[3];
 };
 
-TEST_CASE("a run whose processor others use says so", "[realtime]") {
+TEST_CASE("a run on a processor that other programs use reports it", "[realtime]") {
   if (!processor_time()) return;  // this kernel does not tell
   Config config = small("lookup");
   config.threads = 1;
-  config.time_ns = 300'000'000;  // many turns of the scheduler
+  config.time_ns = 300'000'000;  // many time slices of the scheduler
   const Busy busy(seat(Topology::discover(), config).cpus.front());
   const TrialResult result = run_on_threads<toy::Toy<u64>>(config);
   REQUIRE(result.health.on_processor);
@@ -106,7 +106,7 @@ TEST_CASE("a run whose processor others use says so", "[realtime]") {
   CHECK_THAT(result.reason, Catch::StartsWith("a thread was on a processor for "));
 }
 
-/// Of a thread's own time a lookup takes so long that nobody is in another's way, and an update more.
+/// An index whose lookups take 100 us of their thread's own time, so that threads rarely contend, and updates 2 ms.
 struct Slow : toy::Toy<u64> {
   using toy::Toy<u64>::Toy;
   std::optional<u64> find(ThreadState& me, u64 key) {
@@ -125,12 +125,13 @@ struct Slow : toy::Toy<u64> {
   }
 };
 
-// The thread sanitizer makes the toy's lock so slow that threads now and then sleep at it more often than the share
-// bears.
-TEST_CASE("waiting for the others at the end of a phase is no time without a processor", "[realtime][no-tsan]") {
+// Not under the thread sanitizer: it makes the toy's lock so slow that threads may sleep at it too often for a known
+// share.
+TEST_CASE("waiting for other threads at the end of a phase does not count as a wait for a processor",
+          "[realtime][no-tsan]") {
   if (!processor_time()) return;  // this kernel does not tell
-  const TemporaryFile file(
-      "both 4k lookup\none 256 mix:update=100\n");  // in the second one thread works, and the other naps
+  // In the second phase one thread works, and the other naps.
+  const TemporaryFile file("both 4k lookup\none 256 mix:update=100\n");
   Config config = small("phases:" + file.path());
   config.records = 1000;
   config.warmup_ns = 0;
@@ -142,7 +143,7 @@ TEST_CASE("waiting for the others at the end of a phase is no time without a pro
   CHECK(result.health.on_processor);
 }
 
-TEST_CASE("of more threads than processors the share on a processor is not known", "[realtime]") {
+TEST_CASE("the share on a processor is unknown if there are more threads than processors", "[realtime]") {
   Config config = small("lookup");
   config.threads = 2 * Topology::discover().allowed_count();
   const TrialResult result = run_on_threads<toy::Toy<u64>>(config);

@@ -22,7 +22,7 @@
 namespace latchlab {
 namespace {
 
-/// Room for masks of 8192 processors, the kernel's limit: with cpu_set_t's 1024 the calls fail on larger
+/// The size of a mask, 8192 processors: the kernel's limit. With the 1024 of cpu_set_t the calls fail on larger
 /// machines.
 constexpr size_t kMaskProcessors = 8192;
 
@@ -46,21 +46,21 @@ std::vector<Processor> allowed(const Topology& topology) {
   return out;
 }
 
-/// What comes first in an order of processors: with `avoid` whether others of the same core come before one.
+/// Returns the first sort key of a processor: with --smt=avoid its number within its core, else the same for all.
 u32 rank_of(const Processor& p, Smt smt) { return smt == Smt::kAvoid ? p.smt : 0; }
 
-/// Of processors that stand as in the topology, neighbours next to each other.
+/// Sorts by rank only; `processors` must be in the order of the topology, neighbours next to each other.
 std::vector<Processor> compact(std::vector<Processor> processors, Smt smt) {
   std::ranges::stable_sort(processors, {}, [&](const Processor& p) { return rank_of(p, smt); });
   return processors;
 }
 
-/// Each processor's rank is its place within its group; taking all first ones before all second ones
-/// alternates between the groups. From the innermost level out, so that sockets alternate fastest.
+/// Alternates between groups: the first processor of each group comes before the second of any. It works from the
+/// innermost level out, so that sockets alternate fastest.
 std::vector<Processor> scatter(const std::vector<Processor>& processors, Smt smt) {
   using Rank = std::tuple<u32, u32, u32, u32>;
   std::map<std::pair<u32, u32>, u32> seen;         // (cluster, rank) -> processors so far
-  std::map<std::tuple<u32, u32, u32>, u32> ranks;  // (socket, rank, place in cluster) -> clusters so far
+  std::map<std::tuple<u32, u32, u32>, u32> ranks;  // (socket, rank, position in cluster) -> clusters so far
   std::map<Rank, Processor> order;
   for (const Processor& p : processors) {
     const u32 rank = rank_of(p, smt);
@@ -80,7 +80,7 @@ struct Level {
   u32 count;
 };
 
-/// Those of the groups that `pin` names, group by group.
+/// Returns the allowed processors of the groups that `pin` names, group by group.
 std::vector<Processor> within(const Topology& topology, const Pin& pin, const Level& level) {
   std::vector<Processor> inside;
   for (const u32 number : pin.numbers) {
@@ -133,7 +133,7 @@ std::vector<Processor> order_of(const Topology& topology, const Pin& pin, Smt sm
   return compact(allowed(topology), smt);
 }
 
-/// The processors of each group, in the order in which they are used.
+/// Returns the processors of each group, in the order in which they are used.
 std::vector<std::vector<u32>> group(const Topology& topology, const Config& config) {
   const std::vector<Processor> order = order_of(topology, config.pin, config.smt);
   if (order.empty()) throw InputError("no processor is allowed: check the affinity mask of this process");
@@ -227,7 +227,7 @@ std::vector<u64> sample_of(u64 pages, u64 most) {
   std::vector<u64> sample;
   for (u64 first = 0; first < pages; first += stratum) {
     const u64 page = first + bounded(mix64(first), stratum);
-    if (page < pages) sample.push_back(page);  // of the last, shorter stratum as likely as of the others
+    if (page < pages) sample.push_back(page);  // in the last, shorter stratum each page is as likely as in the others
   }
   return sample;
 }

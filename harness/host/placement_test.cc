@@ -13,7 +13,7 @@ namespace {
 
 OrReason<PageNodes> looked_at(const ChunkSource& source) { return page_nodes_of(source.chunks()); }
 
-/// A container, or a kernel without NUMA.
+/// Returns true if the kernel does not tell, as in a container or without NUMA.
 bool refused(const OrReason<PageNodes>& nodes) {
   return !nodes && nodes.reason.find("move_pages") != std::string::npos;
 }
@@ -35,14 +35,14 @@ TEST_CASE("pages are counted by node once they have been touched") {
   CHECK(sum == Approx(1));
 }
 
-TEST_CASE("of many pages a sample is looked at, over the ends of chunks") {
+TEST_CASE("of many pages a sample is examined, across the ends of chunks") {
   ChunkSource source({.alloc = MemoryConfig::Alloc::kArena}, &system_pages());
   for (int i = 0; i < 7; ++i) REQUIRE(source.take(1001 * kSmallPageBytes, kSmallPageBytes).start != nullptr);
   std::memset(source.chunks()[1].start, 1, 100 * kSmallPageBytes);
   if (refused(looked_at(source))) return;
-  for (const u64 most : {u64{7007}, u64{7006}, u64{2400}}) {  // all, one of two, one of three
+  for (const u64 most : {u64{7007}, u64{7006}, u64{2400}}) {  // all pages, one of two, one of three
     CAPTURE(most);
-    u64 touched = 0;  // 1001 to 1100 are the second chunk's beginning
+    u64 touched = 0;  // pages 1001 to 1100, the second chunk's beginning
     for (const u64 page : sample_of(7007, most)) touched += page >= 1001 && page < 1101;
     const OrReason<PageNodes> nodes = page_nodes_of(source.chunks(), most);
     REQUIRE(nodes);
@@ -50,10 +50,11 @@ TEST_CASE("of many pages a sample is looked at, over the ends of chunks") {
   }
 }
 
-TEST_CASE("a sample of pages is one of each run of neighbours, whichever node they lie on in turn") {
+TEST_CASE(
+    "a sample has one page of each run of neighbours, and finds each of several interleaved nodes equally often") {
   CHECK(sample_of(5, 5) == std::vector<u64>{0, 1, 2, 3, 4});
   CHECK(sample_of(0, 5).empty());
-  constexpr u64 kPages = 1'000'001, kMost = 32'768;  // 31 a run
+  constexpr u64 kPages = 1'000'001, kMost = 32'768;  // 31 pages in a run
   const std::vector<u64> sample = sample_of(kPages, kMost);
   CHECK(sample.size() <= kMost);
   CHECK(sample.size() >= kPages / 31);
@@ -71,7 +72,7 @@ TEST_CASE("a sample of pages is one of each run of neighbours, whichever node th
   }
 }
 
-TEST_CASE("a Plan of a Config seats its threads and draws its misses") {
+TEST_CASE("a Plan of a Config has seats for its threads and a workload with its share of misses") {
   Config config;
   config.workload = Spec::parse("lookup");
   config.negative = .25;

@@ -15,7 +15,7 @@ namespace latchlab {
 
 namespace {
 
-/// How to be allowed to count.
+/// Returns how to get the permission to count `event`.
 std::string permission(const PmuEvent& event, const Root& root) {
   const std::string paranoid = read_fact(root, "/proc/sys/kernel/perf_event_paranoid").value_or("unknown");
   const u64 enough = event.of_packages ? 0 : 1;
@@ -31,7 +31,7 @@ std::string permission(const PmuEvent& event, const Root& root) {
       enough, paranoid);
 }
 
-/// How the kernel takes a try of each, here.
+/// Tries to count each event here, and returns the counts with their errors.
 std::vector<PmuCount> tried(const std::vector<PmuEvent>& events, PerfCalls& calls) {
   const int here = static_cast<int>(this_cpu().value_or(0));
   std::vector<PmuCount> counts = PmuGroups(events, calls).counts();
@@ -88,12 +88,12 @@ NotCounted why_not_counted(int error, const PmuEvent& event, const Root& root) {
       return {.why = code + ": the kernel has no such counter here",
               .remedy = "in a virtual machine have the host expose a virtual PMU, or run on the bare machine"};
     case EINVAL: return {.why = code + ": the processor, as the kernel knows it, cannot count this", .remedy = ""};
-    case EBUSY: return {.why = code + ": somebody else has the counter", .remedy = "sysctl kernel.nmi_watchdog=0"};
+    case EBUSY: return {.why = code + ": another program has the counter", .remedy = "sysctl kernel.nmi_watchdog=0"};
     case EMFILE:
     case ENFILE:
-      return {.why = code + ": it takes a file for each event and thread",
+      return {.why = code + ": each event of each thread needs an open file",
               .remedy = "raise ulimit -n, or ask for fewer events"};
-    case EIO: return {.why = code + ": a read of the counter came short", .remedy = ""};
+    case EIO: return {.why = code + ": the kernel returned too few bytes of the counter", .remedy = ""};
     default: return {.why = fmt::format("{}: {}", code, std::strerror(error)), .remedy = ""};
   }
 }

@@ -8,7 +8,7 @@
 namespace latchlab {
 namespace {
 
-/// A kernel that counts software events, and others only where it is told.
+/// A kernel that counts software events, and with EACCES also others outside the kernel.
 class OnlySoftware final : public PerfCalls {
  public:
   explicit OnlySoftware(int error) : error_(error) {}
@@ -25,7 +25,7 @@ class OnlySoftware final : public PerfCalls {
   const int error_;
 };
 
-TEST_CASE("What may be counted is told family by family", "[pmu]") {
+TEST_CASE("The access report counts the permitted events family by family", "[pmu]") {
   OnlySoftware kernel(ENOENT);
   const PmuAccess access = pmu_access(kernel);
   CHECK(access.error == ENOENT);
@@ -42,9 +42,9 @@ TEST_CASE("What may be counted is told family by family", "[pmu]") {
                  Catch::Contains(" of 1, tlb 4 of 4, "));  // libpfm4 may not know this processor
 }
 
-TEST_CASE("Why an event is not counted here is said of each", "[pmu]") {
+TEST_CASE("Each event that is not counted here has its own reason", "[pmu]") {
   OnlySoftware kernel(ENOENT);
-  std::vector<PmuEvent> events = pmu_events("core");  // after those of the software
+  std::vector<PmuEvent> events = pmu_events("core");  // after the three software events
   const std::vector<std::string> whys = why_not_here(events, kernel);
   REQUIRE(whys.size() == 6);
   CHECK(whys[0].empty());

@@ -16,7 +16,7 @@
 namespace latchlab {
 namespace {
 
-/// An event of a family and how libpfm4 spells it, on this processor or another.
+/// An event of a family, and its names in libpfm4 on this processor and others.
 struct EventRow {
   std::string_view name;
   std::vector<const char*> spellings;
@@ -28,45 +28,45 @@ struct EventTable {
   std::vector<EventRow> rows;
 };
 
-// Four that need a counter of their own are what a hardware thread has where there are two a core.
+// A family has at most four events that need a counter: a hardware thread that shares its core has that many counters.
 const std::vector<EventTable>& tables() {
   static const std::vector<EventTable> all{
       {kSoftwareFamily,
-       "what the kernel counts by itself; always there",
+       "events that the kernel itself counts; always available",
        false,
        {{"page-faults", {"perf::PAGE-FAULTS"}},
         {"context-switches", {"perf::CONTEXT-SWITCHES"}},
         {"cpu-migrations", {"perf::CPU-MIGRATIONS"}}}},
       {"core",
-       "what a thread executes",
+       "cycles and instructions that a thread executes",
        false,
        {{"cycles", {"perf::CYCLES"}},
         {"instructions", {"perf::INSTRUCTIONS"}},
         {"branch-misses", {"perf::BRANCH-MISSES"}}}},
       {"cache",
-       "misses of the first and of the last level",
+       "misses of the first-level and the last-level cache",
        false,
        {{"L1-dcache-loads", {"perf::L1-DCACHE-LOADS"}},
         {"L1-dcache-load-misses", {"perf::L1-DCACHE-LOAD-MISSES"}},
         {"cache-references", {"perf::CACHE-REFERENCES"}},
         {"cache-misses", {"perf::CACHE-MISSES"}}}},
-      // Every vendor has a name of its own. It is apart from the others, since it would be the fifth that needs a
-      // counter.
+      // Every vendor has its own name for this event. It has a family of its own, since it would be the fifth event of
+      // `cache` that needs a counter.
       {"l2",
-       "requests that miss the second level",
+       "requests that miss the second-level cache",
        false,
        {{"L2-misses",
          {"L2_RQSTS:MISS", "L2_RQSTS:ALL_DEMAND_MISS", "L2_REQUESTS:MISS",
           "CORE_TO_L2_CACHEABLE_REQUEST_ACCESS_STATUS:LS_RD_BLK_C:IC_FILL_MISS", "L2_CACHE_MISS:ALL"}}}},
       {"tlb",
-       "addresses whose translation was not at hand",
+       "address translations that miss the TLB",
        false,
        {{"dTLB-loads", {"perf::DTLB-LOADS"}},
         {"dTLB-load-misses", {"perf::DTLB-LOAD-MISSES"}},
         {"dTLB-store-misses", {"perf::DTLB-STORE-MISSES"}},
         {"iTLB-load-misses", {"perf::ITLB-LOAD-MISSES"}}}},
       {"tsx",
-       "hardware transactions; cycles-t are those in one, cycles-ct those in one that committed",
+       "hardware transactions; cycles-t are cycles in transactions, cycles-ct cycles in those that committed",
        true,
        {{"cycles", {"perf::CYCLES"}},
         {"cycles-t", {"CPU_CLK_UNHALTED:THREAD_P:intx=1"}},
@@ -82,14 +82,14 @@ const std::vector<EventTable>& tables() {
         {"TX_MEM:ABORT_CAPACITY_WRITE", {"TX_MEM:ABORT_CAPACITY_WRITE", "TX_MEM:ABORT_CAPACITY"}},
         {"TX_MEM:ABORT_CAPACITY_READ", {"TX_MEM:ABORT_CAPACITY_READ"}}}},
       {"energy",
-       "of whole packages, whoever runs there",
+       "energy of whole packages, whatever runs there",
        false,
        {{"energy-pkg", {"rapl::RAPL_ENERGY_PKG", "amd64_rapl::RAPL_ENERGY_PKG"}}}},
   };
   return all;
 }
 
-/// libpfm4, which finds out once which processor it runs on. Not for two threads at a time.
+/// Initialises libpfm4 on the first call, and returns true if it knows the processor. Not thread-safe.
 bool library_works() {
   static const bool works = pfm_initialize() == PFM_SUCCESS;
   return works;
@@ -114,7 +114,7 @@ bool same_word(std::string_view a, std::string_view b) {
   return a.size() == b.size() && strncasecmp(a.data(), b.data(), a.size()) == 0;
 }
 
-/// "skx::RTM_RETIRED:START:e=0:i=0:intx=1:u=1:k=1" without what is as always.
+/// Returns libpfm4's full name, such as "skx::RTM_RETIRED:START:e=0:i=0:intx=1:u=1:k=1", without the default modifiers.
 std::string without_defaults(std::string_view full) {
   std::string out;
   while (!full.empty()) {
@@ -127,7 +127,7 @@ std::string without_defaults(std::string_view full) {
   return out;
 }
 
-/// What libpfm4 makes of a name; its complaint where it makes nothing.
+/// The event that libpfm4 finds for a name, or its complaint.
 struct Encoded {
   std::optional<PmuEvent> event;
   std::string complaint;
@@ -164,7 +164,8 @@ std::string not_here() {
                      processor.empty() ? "" : ", which is " + processor);
 }
 
-/// Why a processor without transactions does not count this. Its kernel would leave the bits out and count all cycles.
+/// Returns why a processor without transactions does not count this event; empty if it can be counted. Its kernel would
+/// ignore the transaction bits and count all cycles.
 std::string needs_transactions(const PerfCode& code, const CpuFlags& flags) {
   constexpr u64 kInTransaction = u64{3} << 32;  // IN_TX and IN_TXCP of the event select register
   const bool asks = code.type == PERF_TYPE_RAW && (code.config & kInTransaction) != 0;
@@ -186,7 +187,7 @@ PmuEvent event_of(const EventTable& table, const EventRow& row, const CpuFlags& 
   return out;
 }
 
-/// An event of libpfm4's tables, with what may stand behind it.
+/// An event in libpfm4's tables, with the words that may follow its name.
 struct Known {
   std::string pmu;
   bool present = false;
@@ -194,7 +195,7 @@ struct Known {
   std::vector<std::string> modifiers;
 };
 
-/// For which processors libpfm4 knows an event of this name, without its parts. O(all events of all processors): some
+/// Returns all processors' events of this name, without what follows it. O(all events of all processors): some
 /// milliseconds.
 std::vector<Known> known_as(std::string_view pmu_name, std::string_view event_name) {
   std::vector<Known> out;
@@ -216,8 +217,8 @@ std::vector<Known> known_as(std::string_view pmu_name, std::string_view event_na
   return out;
 }
 
-/// The first of the words behind an event's name (":START:intx=1") that it has not; empty if it has all.
-std::string stranger(std::string_view behind, const Known& known) {
+/// Returns the first word behind an event's name (":START:intx=1") that the event does not have; empty if it has all.
+std::string unknown_part(std::string_view behind, const Known& known) {
   while (!behind.empty()) {
     behind.remove_prefix(1);
     const std::string_view whole = behind.substr(0, behind.find(':'));
@@ -230,7 +231,7 @@ std::string stranger(std::string_view behind, const Known& known) {
   return "";
 }
 
-/// What is wrong with the words behind the name of an event that is known so.
+/// Returns the error for a wrong word behind the name of an event that exists.
 InputError wrong_part(const std::string& text, const Known& known, std::string_view name, const std::string& word,
                       const std::string& complaint) {
   if (word.empty()) return InputError(fmt::format("--pmu: '{}': libpfm4 says: {}", text, complaint));
@@ -255,21 +256,23 @@ PmuEvent named_event(const std::string& text, const CpuFlags& flags) {
   if (all.empty()) {
     std::vector<std::string> families;
     for (const EventTable& table : tables()) families.emplace_back(table.family);
-    throw InputError(fmt::format("--pmu: '{}' is no family and no event of libpfm4; families are {}{}", text,
+    throw InputError(fmt::format("--pmu: '{}' is neither a family nor an event of libpfm4; families are {}{}", text,
                                  fmt::join(families, ", "), suggestion(text, families)));
   }
   const std::string_view behind = std::string_view(rest).substr(name.size());
   std::vector<std::string> processors;
   for (const Known& known : all) {
-    const std::string word = stranger(behind, known);
+    const std::string word = unknown_part(behind, known);
     if (known.present) throw wrong_part(text, known, name, word, encoded.complaint);
     if (word.empty()) processors.push_back(known.pmu);
   }
-  if (processors.empty()) throw wrong_part(text, all.front(), name, stranger(behind, all.front()), encoded.complaint);
+  if (processors.empty()) {
+    throw wrong_part(text, all.front(), name, unknown_part(behind, all.front()), encoded.complaint);
+  }
   PmuEvent out;
   out.name = text;
   out.family = kNamedFamily;
-  out.missing = fmt::format("{}; it has it for {}", not_here(), fmt::join(processors, ", "));
+  out.missing = fmt::format("{}; it has one for {}", not_here(), fmt::join(processors, ", "));
   return out;
 }
 
@@ -315,7 +318,7 @@ std::vector<PmuEvent> pmu_events(std::string_view words, const CpuFlags& flags) 
     const std::string word(words.substr(begin, end - begin));
     begin = end + 1;
     if (word.empty()) throw InputError(fmt::format("--pmu: '{}' has an empty element", words));
-    if (word == "off") throw InputError(fmt::format("--pmu: '{}': off stands alone", words));
+    if (word == "off") throw InputError(fmt::format("--pmu: '{}': off must stand alone", words));
     if (word == kSoftwareFamily) continue;
     if (std::ranges::count(asked, word) != 0) throw InputError(fmt::format("--pmu: '{}' has {} twice", words, word));
     asked.push_back(word);

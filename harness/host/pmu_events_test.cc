@@ -17,7 +17,7 @@ const PmuEvent& find(const std::vector<PmuEvent>& events, std::string_view name)
   return *found;
 }
 
-TEST_CASE("Software events come first, whatever is asked for, and are everywhere", "[pmu]") {
+TEST_CASE("Software events come first, whatever is asked for, and exist everywhere", "[pmu]") {
   for (const char* words : {"core", "software", "tsx,cache", "software,tlb", "CYCLES:u"}) {
     const std::vector<PmuEvent> events = pmu_events(words);
     REQUIRE(events.size() >= 3);
@@ -49,7 +49,7 @@ TEST_CASE("Families and names come in the order in which they were asked for", "
   CHECK_FALSE(events.back().code.exclude_user);
 }
 
-TEST_CASE("Where there are no transactions nothing is counted in them: the kernel would count everything", "[pmu]") {
+TEST_CASE("Without transactions their events are missing, since the kernel would count all cycles", "[pmu]") {
   const char* cycles_t = "r10000003c";
   CHECK(find(pmu_events(cycles_t, kWithRtm), cycles_t).missing == "");
   CHECK(find(pmu_events(cycles_t, kWithRtm), cycles_t).code == PerfCode{.type = 4, .config = 0x1'0000'003c});
@@ -74,14 +74,14 @@ std::string events_refusal(std::string_view words) {
   return testing::refusal([&] { (void)pmu_events(words); });
 }
 
-TEST_CASE("What is no event anywhere is refused in one line", "[pmu]") {
+TEST_CASE("A name that is no event on any processor is refused in one line", "[pmu]") {
   CHECK(events_refusal("tzx") ==
-        "--pmu: 'tzx' is no family and no event of libpfm4; families are software, core, cache, l2, "
+        "--pmu: 'tzx' is neither a family nor an event of libpfm4; families are software, core, cache, l2, "
         "tlb, tsx, energy; did you mean 'tsx'?");
   CHECK(events_refusal("core,cach").ends_with("did you mean 'cache'?"));
-  CHECK(events_refusal("nowhere::CYCLES").starts_with("--pmu: 'nowhere::CYCLES' is no family"));
+  CHECK(events_refusal("nowhere::CYCLES").starts_with("--pmu: 'nowhere::CYCLES' is neither a family"));
   CHECK(events_refusal("tsx,core,tsx") == "--pmu: 'tsx,core,tsx' has tsx twice");
-  CHECK(events_refusal("core,off") == "--pmu: 'core,off': off stands alone");
+  CHECK(events_refusal("core,off") == "--pmu: 'core,off': off must stand alone");
   for (const char* words : {"", ",", "core,", ",core", "core,,tlb"}) {
     CHECK_THAT(events_refusal(words), Catch::EndsWith("has an empty element"));
   }
@@ -93,7 +93,7 @@ TEST_CASE("What is no event anywhere is refused in one line", "[pmu]") {
              Catch::Contains("has no 'STRAT'") && Catch::EndsWith("did you mean 'START'?"));
 }
 
-TEST_CASE("A comma joins families, braces make points of them", "[pmu]") {
+TEST_CASE("A comma joins families of one point, braces make a point of each", "[pmu]") {
   using Axis = std::vector<std::string>;
   CHECK(expand_axis("--pmu", {"tsx,cache"}) == Axis{"tsx,cache"});
   CHECK(expand_axis("--pmu", {"{tsx,cache}"}) == Axis{"tsx", "cache"});
@@ -103,7 +103,7 @@ TEST_CASE("A comma joins families, braces make points of them", "[pmu]") {
   CHECK(expand_axis("--pmu", {"{RTM_RETIRED:START:u=1,tlb}"}) == Axis{"RTM_RETIRED:START:u=1", "tlb"});
 }
 
-TEST_CASE("Families name what they count", "[pmu]") {
+TEST_CASE("Families list the events that they count", "[pmu]") {
   CHECK(pmu_families().front().name == kSoftwareFamily);
   for (const PmuFamily& family : pmu_families()) {
     const std::vector<PmuEvent> events = pmu_events(family.name, kWithRtm);

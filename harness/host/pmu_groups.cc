@@ -7,7 +7,7 @@
 namespace latchlab {
 namespace {
 
-// Where PerfCalls::read puts them.
+// Positions of the words that PerfCalls::read fills.
 constexpr std::size_t kHowMany = 0, kEnabled = 1, kRunning = 2, kValues = 3;
 
 bool forbidden(int file) { return file == -EACCES || file == -EPERM; }
@@ -19,14 +19,14 @@ PmuGroups::PmuGroups(const std::vector<PmuEvent>& events, PerfCalls& calls, int 
   for (std::size_t i = 0; i < events.size(); ++i) {
     if (!mine(i)) continue;
     const bool joins = !groups_.empty() && events[groups_.back().events.front()].family == events[i].family;
-    // EINVAL of what has just been fine alone: the processor has no counter left for it in this group.
+    // EINVAL for an event that would be fine alone means that the processor has no counter left for it in this group.
     int file = joins ? open(i, groups_.back().files.front()) : -EINVAL;
     const bool leads = file == -EINVAL;
     if (leads) file = open(i, PerfCalls::kNoGroup);
     if (file < 0) {
       counts_[i].error = -file;
       if (file != -EMFILE && file != -ENFILE) continue;
-      close();  // the rest of the process needs files, too
+      close();  // leave the files to the rest of the process
       for (std::size_t k = 0; k < events.size(); ++k) counts_[k].error = mine(k) ? -file : 0;
       return;
     }
@@ -44,7 +44,7 @@ bool PmuGroups::mine(std::size_t event) const {
   return events_[event].missing.empty() && events_[event].of_packages == (cpu_ != PerfCalls::kThisThread);
 }
 
-/// Without the kernel's part where that is forbidden, unless there is no other.
+/// Opens an event. If counting inside the kernel is forbidden, opens its user part, if it has one.
 int PmuGroups::open(std::size_t event, int group) {
   PerfCode code = events_[event].code;
   const int file = calls_.open(code, cpu_, group);
@@ -95,7 +95,7 @@ std::vector<PmuCount> PmuGroups::counts() const {
   return out;
 }
 
-/// Members before their leader.
+/// Closes all files, the members of a group before their leader.
 void PmuGroups::close() {
   for (const Group& group : groups_) {
     for (auto file = group.files.rbegin(); file != group.files.rend(); ++file) calls_.close(*file);

@@ -20,21 +20,21 @@
 namespace latchlab {
 namespace {
 
-/// A kernel that does what a test tells it.
+/// A kernel whose answers a test controls.
 class FakePerf final : public PerfCalls {
  public:
   std::function<int(const PerfCode&, bool joins)> refuse = [](const PerfCode&, bool) { return 0; };  ///< errno, or 0
   std::size_t most_files = 100;
   int read_error = 0;
-  long cut = 0;  ///< bytes by which reads come short
+  long cut = 0;  ///< number of bytes missing from each read
 
-  /// All counters go on by their config times `times`.
+  /// Advances each counter by its config times `times`.
   void work(u64 times, u64 enabled_ns, u64 running_ns) {
     for (auto& [file, counter] : open_) counter.value += times * counter.code.config;
     enabled_ += enabled_ns;
     running_ += running_ns;
   }
-  /// Codes of those that are open, by group.
+  /// Returns the codes of the open counters, by group.
   std::vector<std::vector<u64>> groups() const {
     std::map<int, std::vector<u64>> by_leader;
     for (const auto& [file, counter] : open_) by_leader[counter.leader].push_back(counter.code.config);
@@ -74,7 +74,7 @@ class FakePerf final : public PerfCalls {
   };
   std::map<int, Counter> open_;
   int next_ = 3;
-  u64 enabled_ = 1000, running_ = 500;  // from before the first read
+  u64 enabled_ = 1000, running_ = 500;  // times before the first read
 };
 
 PmuEvent event(std::string family, u64 config) {
@@ -86,10 +86,10 @@ PmuEvent event(std::string family, u64 config) {
   return out;
 }
 
-/// Three of one family and one of another.
+/// Returns three events of one family and one of another.
 std::vector<PmuEvent> four() { return {event("a", 1), event("a", 2), event("a", 3), event("b", 5)}; }
 
-/// A kernel that has these errors for events by their config.
+/// Returns a `refuse` that fails with these errors, by the events' config.
 auto refusing(std::map<u64, int> errors) {
   return [errors](const PerfCode& code, bool) { return errors.contains(code.config) ? errors.at(code.config) : 0; };
 }
@@ -107,7 +107,7 @@ TEST_CASE("Events are counted between begin and end only, each with its times", 
   groups.begin();
   kernel.work(1, 10, 4);
   groups.end();
-  CHECK(kernel.reads == 8);  // one a group and edge
+  CHECK(kernel.reads == 8);  // one for each group at each begin and end
   const std::vector<PmuCount> counts = groups.counts();
   for (std::size_t i = 0; i < events.size(); ++i) {
     CHECK(counts[i].raw == 11 * events[i].code.config);
@@ -122,7 +122,7 @@ TEST_CASE("Events are counted between begin and end only, each with its times", 
   CHECK(result.events[3].total->per_operation == 5 * 20 / 8.0);
 }
 
-TEST_CASE("All files are closed, in whatever groups they are", "[pmu]") {
+TEST_CASE("The files of all groups are closed", "[pmu]") {
   FakePerf kernel;
   const std::vector<PmuEvent> events = four();
   {
@@ -132,7 +132,8 @@ TEST_CASE("All files are closed, in whatever groups they are", "[pmu]") {
   CHECK(kernel.open_files() == 0);
 }
 
-TEST_CASE("An event that the kernel has not leaves the others alone, even the first of a group", "[pmu]") {
+TEST_CASE("An event that the kernel does not have leaves the others alone, even if it is the first of a group",
+          "[pmu]") {
   for (const u64 without : {1, 2}) {
     FakePerf kernel;
     kernel.refuse = refusing({{without, ENOENT}});
@@ -150,11 +151,11 @@ TEST_CASE("An event that the kernel has not leaves the others alone, even the fi
   }
 }
 
-TEST_CASE("What no longer fits a group begins the next one", "[pmu]") {
+TEST_CASE("An event that no longer fits into a group begins the next one", "[pmu]") {
   FakePerf kernel;
   const std::vector<PmuEvent> events = {event("a", 1), event("a", 2), event("a", 3),
                                         event("a", 4), event("a", 5), event("b", 6)};
-  // Two counters, and none for the fourth event whatever else there is.
+  // There are two counters, and event 4 can use neither.
   kernel.refuse = [&](const PerfCode& code, bool joins) {
     return code.config == 4 || (joins && kernel.groups().back().size() == 2) ? EINVAL : 0;
   };
@@ -168,7 +169,7 @@ TEST_CASE("What no longer fits a group begins the next one", "[pmu]") {
   CHECK(groups.counts()[5].raw == 60);
 }
 
-TEST_CASE("Where the kernel forbids to count inside of it, what can be is counted without", "[pmu]") {
+TEST_CASE("If the kernel forbids counting inside of it, events are counted outside, if they can be", "[pmu]") {
   FakePerf kernel;
   kernel.refuse = [](const PerfCode& code, bool) { return code.exclude_kernel ? 0 : EACCES; };
   std::vector<PmuEvent> events = four();
@@ -186,7 +187,7 @@ TEST_CASE("Where the kernel forbids to count inside of it, what can be is counte
   CHECK(pmu_account(events, {counts}, {}, 1).events[0].total->user_only);
 }
 
-TEST_CASE("Where the kernel forbids all, every event says so", "[pmu]") {
+TEST_CASE("If the kernel forbids all counting, every event reports it", "[pmu]") {
   FakePerf kernel;
   kernel.refuse = [](const PerfCode&, bool) { return EACCES; };
   const std::vector<PmuEvent> events = four();
@@ -200,7 +201,7 @@ TEST_CASE("Where the kernel forbids all, every event says so", "[pmu]") {
   }
 }
 
-TEST_CASE("Where files run out a thread gives all of its own back", "[pmu]") {
+TEST_CASE("If files run out, a thread closes all of its own", "[pmu]") {
   FakePerf kernel;
   kernel.most_files = 3;
   std::vector<PmuEvent> events = four();
@@ -213,7 +214,7 @@ TEST_CASE("Where files run out a thread gives all of its own back", "[pmu]") {
   for (std::size_t i = 0; i < events.size(); ++i) CHECK(groups.counts()[i].error == (i < 4 ? EMFILE : 0));
 }
 
-TEST_CASE("A read that comes short or fails ends the counting of its group", "[pmu]") {
+TEST_CASE("A short or failed read ends the counting of its group", "[pmu]") {
   for (const bool fails : {true, false}) {
     FakePerf kernel;
     const std::vector<PmuEvent> events = four();
@@ -232,7 +233,7 @@ TEST_CASE("A read that comes short or fails ends the counting of its group", "[p
   }
 }
 
-TEST_CASE("Threads and packages count what is theirs", "[pmu]") {
+TEST_CASE("A thread counts only thread events, and a package only package events", "[pmu]") {
   FakePerf kernel;
   std::vector<PmuEvent> events = four();
   events[1].of_packages = true;
@@ -246,7 +247,8 @@ TEST_CASE("Threads and packages count what is theirs", "[pmu]") {
 
 // --- with the running kernel's own events ---
 
-/// The software events, or nothing where this system lets nobody count them; said, since such a test shows nothing.
+/// Returns the software events, or nothing if this system forbids counting them. It then warns, since the test shows
+/// nothing.
 std::unique_ptr<PmuGroups> of_kernel(const std::vector<PmuEvent>& events) {
   auto groups = std::make_unique<PmuGroups>(events, kernel_perf());
   for (std::size_t i = 0; i < events.size(); ++i) {
@@ -264,7 +266,7 @@ std::vector<PmuEvent> only(std::string_view name) {
   return all;
 }
 
-/// Pages of their own, none of which is there yet.
+/// Fresh pages, none of which has been touched yet.
 class FreshPages {
  public:
   explicit FreshPages(std::size_t pages)
@@ -272,14 +274,14 @@ class FreshPages {
         memory_(static_cast<char*>(
             mmap(nullptr, pages * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))) {
     REQUIRE(memory_ != MAP_FAILED);
-    (void)madvise(memory_, pages * kPage,
-                  MADV_NOHUGEPAGE);  // a kernel without huge pages refuses, and needs not be told
+    // A kernel without huge pages refuses, which is fine.
+    (void)madvise(memory_, pages * kPage, MADV_NOHUGEPAGE);
   }
   ~FreshPages() { munmap(memory_, pages_ * kPage); }
   FreshPages(const FreshPages&) = delete;
   FreshPages& operator=(const FreshPages&) = delete;
 
-  /// Not looked at by sanitizers, whose own pages about these would fault, too.
+  /// Touches pages. Not instrumented, since the sanitizers' shadow pages would fault, too.
   __attribute__((no_sanitize("address", "thread"))) void touch(std::size_t first, std::size_t count) {
     for (std::size_t i = first; i < first + count; ++i) *static_cast<volatile char*>(memory_ + i * kPage) = 1;
   }
@@ -290,12 +292,12 @@ class FreshPages {
   char* const memory_;
 };
 
-TEST_CASE("Page faults are those of the pages touched between begin and end", "[pmu]") {
+TEST_CASE("Page faults count the pages touched between begin and end", "[pmu]") {
   const std::vector<PmuEvent> events = only("page-faults");
   const auto groups = of_kernel(events);
   if (!groups) return;
   FreshPages pages(100);
-  pages.touch(0, 1);  // what touching itself needs is there from now on
+  pages.touch(0, 1);  // from now on the pages that touch() itself needs are present
   groups->begin();
   groups->end();
   const u64 warm = groups->counts()[0].raw;
@@ -309,12 +311,12 @@ TEST_CASE("Page faults are those of the pages touched between begin and end", "[
   groups->end();
   const u64 faults = groups->counts()[0].raw - warm;
   CHECK(faults >= 37 + 43);
-  CHECK(faults < 37 + 43 + 9);  // the least of what was touched outside; a sanitizer has pages of its own now and then
+  CHECK(faults < 37 + 43 + 9);  // fewer extra faults than pages touched outside at a time; a sanitizer may cause some
   CHECK(groups->counts()[0].enabled_ns > 0);
   CHECK(groups->counts()[0].running_ns == groups->counts()[0].enabled_ns);
 }
 
-TEST_CASE("A thread that sleeps is switched out, another thread's faults are not its own", "[pmu]") {
+TEST_CASE("A thread that sleeps has context switches, and another thread's faults are not its own", "[pmu]") {
   const std::vector<PmuEvent> events = pmu_events(kSoftwareFamily);
   const auto groups = of_kernel(events);
   if (!groups) return;
@@ -330,10 +332,10 @@ TEST_CASE("A thread that sleeps is switched out, another thread's faults are not
   CHECK(counts[1].raw >= 5);
 }
 
-TEST_CASE("Where files run out the soft limit is raised, and no further than to the hard one", "[pmu]") {
+TEST_CASE("If files run out, the soft limit is raised up to the hard limit", "[pmu]") {
   constexpr rlim_t kSoft = 40, kHard = 80;
   const pid_t child = fork();
-  if (child == 0) {  // in a process of its own, since a hard limit is for good
+  if (child == 0) {  // in a process of its own, since a lowered hard limit cannot be raised again
     const rlimit limit{.rlim_cur = kSoft, .rlim_max = kHard};
     if (setrlimit(RLIMIT_NOFILE, &limit) != 0) _exit(200);
     PerfCode faults = only("page-faults")[0].code;
@@ -346,7 +348,7 @@ TEST_CASE("Where files run out the soft limit is raised, and no further than to 
   REQUIRE(waitpid(child, &status, 0) == child);
   REQUIRE(WIFEXITED(status));
   if (WEXITSTATUS(status) >= 200) {
-    WARN("this system lets nobody count, or not open so many files");
+    WARN("this system forbids counting, or opening so many files");
     return;
   }
   CHECK(WEXITSTATUS(status) == kHard - 1);

@@ -1,4 +1,4 @@
-// What both teams promise.
+// Tests of the promises of ThreadTeam, for both teams.
 #include "harness/host/thread_team.h"
 
 #include <atomic>
@@ -23,7 +23,7 @@ using testing::VirtualTeam;
 u64 soon(ThreadTeam& team) { return team.clock().now() + 1'000'000; }
 void pause(ThreadTeam& team) { team.idle(team.clock().now() + 1000, true); }
 
-TEST_CASE("every thread of a team of the system's runs every phase once, on the same thread") {
+TEST_CASE("every thread of a native team runs every phase once, on the same system thread") {
   for (const u32 threads : {1U, 2U, 16U}) {
     NativeTeam team(threads);
     std::vector<std::thread::id> ids(threads);
@@ -59,7 +59,7 @@ TEMPLATE_TEST_CASE("the caller watches while a team works, and can end a phase",
   team.end();
 }
 
-TEMPLATE_TEST_CASE("what a thread throws comes back, stops the others, and leaves a team usable", "", NativeTeam,
+TEMPLATE_TEST_CASE("an exception of a thread is returned, stops the others, and leaves the team usable", "", NativeTeam,
                    VirtualTeam) {
   TestType team;
   team.begin(4);
@@ -76,8 +76,8 @@ TEMPLATE_TEST_CASE("what a thread throws comes back, stops the others, and leave
   team.end();
 }
 
-TEMPLATE_TEST_CASE("a thread waits for a word, sleeps without being woken, and idles not beyond a time", "", NativeTeam,
-                   VirtualTeam) {
+TEMPLATE_TEST_CASE("a thread waits for a word, sleeps until done without a wake, and idles no longer than it is told",
+                   "", NativeTeam, VirtualTeam) {
   TestType team;
   std::atomic<u64> word{0};
   std::atomic<bool> waits{false}, asleep{false}, done{false};
@@ -101,10 +101,10 @@ TEMPLATE_TEST_CASE("a thread waits for a word, sleeps without being woken, and i
       CHECK(done.load());
     }
   });
-  if constexpr (std::same_as<TestType, VirtualTeam>) CHECK(late < 1000);  // others may have the processor
+  if constexpr (std::same_as<TestType, VirtualTeam>) CHECK(late < 1000);  // a native thread may be descheduled
 }
 
-TEMPLATE_TEST_CASE("what watch() throws comes back, too", "", NativeTeam, VirtualTeam) {
+TEMPLATE_TEST_CASE("an exception of watch() is returned, too", "", NativeTeam, VirtualTeam) {
   TestType team;
   team.begin(2);
   std::atomic<bool> stop{false};
@@ -118,9 +118,7 @@ TEMPLATE_TEST_CASE("what watch() throws comes back, too", "", NativeTeam, Virtua
   CHECK_THROWS_WITH(std::rethrow_exception(failure), "watch");
 }
 
-TEST_CASE(
-    "in virtual time the earliest thread goes on, a phase lasts as long as its last thread, and a second takes no "
-    "second") {
+TEST_CASE("in virtual time the earliest thread runs next, and a phase lasts as long as its last thread") {
   VirtualTeam team;
   team.begin(3);
   const u64 start = team.clock().now();
@@ -138,7 +136,7 @@ TEST_CASE(
   team.end();
 }
 
-TEST_CASE("a barrier holds until all have come, phase after phase") {
+TEST_CASE("a barrier holds until all threads have arrived, phase after phase") {
   constexpr u32 kThreads = 6;
   constexpr u32 kPhases = 200;
   Barrier barrier(kThreads);
@@ -160,14 +158,14 @@ TEST_CASE("a barrier holds until all have come, phase after phase") {
   CHECK(arrived.load() == kThreads * kPhases);
 }
 
-TEST_CASE("a meter's rates are operations over the seconds that count") {
+TEST_CASE("a meter's rates are operations divided by the seconds in which they were counted") {
   Meter meter;
   meter.start(2);
   meter.add(0, 1000);
   meter.add(1, 3000);
   meter.sample(1e-3);
   meter.add(0, 500);
-  meter.sample(1e-3);  // nothing counted meanwhile: left to the next sample
+  meter.sample(1e-3);  // no time has passed: the next sample takes these operations
   meter.add(1, 500);
   meter.sample(2e-3);
   meter.finish(0);
@@ -175,7 +173,7 @@ TEST_CASE("a meter's rates are operations over the seconds that count") {
   meter.sample(2.5e-3);
   meter.finish(1);
   meter.add(1, 1);
-  meter.sample(2.6e-3);  // partial: nobody runs
+  meter.sample(2.6e-3);  // ignored, since all threads have finished
   const Throughput t = meter.throughput(3e-3);
   CHECK(t.operations == 6001);
   CHECK(meter.operations() == 6001);

@@ -18,7 +18,7 @@
 namespace latchlab {
 namespace {
 
-constexpr u64 kMostDescribed = 8192;  // processors; some tenths of a second
+constexpr u64 kMostDescribed = 8192;  // processors, which take hwloc some tenths of a second
 
 struct TopologyDeleter {
   void operator()(hwloc_topology_t topology) const { hwloc_topology_destroy(topology); }
@@ -33,7 +33,7 @@ using Bitmap = std::unique_ptr<std::remove_pointer_t<hwloc_bitmap_t>, BitmapDele
 HwlocTopology init() {
   hwloc_topology_t topology = nullptr;
   if (hwloc_topology_init(&topology) != 0) throw std::runtime_error("hwloc cannot be initialised");
-  // Disallowed processors stay in the picture, so that an error can tell "not yours" from "does not exist".
+  // Disallowed processors stay in the topology, so that an error can tell "not allowed" from "does not exist".
   hwloc_topology_set_flags(topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
   return HwlocTopology(topology);
 }
@@ -48,8 +48,8 @@ u32 ancestor(hwloc_topology_t topology, hwloc_obj_type_t type, hwloc_obj_t objec
   return found != nullptr ? found->logical_index : otherwise;
 }
 
-/// NUMA nodes hang beside the tree in hwloc 2: the nearest one is the first whose processors include this
-/// one.
+/// Returns the nearest NUMA node of a processor: the first node whose processors include it. In hwloc 2 NUMA nodes are
+/// not ancestors of processors.
 u32 node_of(hwloc_topology_t topology, hwloc_obj_t pu) {
   hwloc_obj_t node = nullptr;
   while ((node = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_NUMANODE, node)) != nullptr) {
@@ -66,7 +66,7 @@ std::string digest_of(const Topology& topology) {
   return fmt::format("{:016x}", hash_bytes(text, 0));
 }
 
-/// `mask` null means that everything is allowed.
+/// Copies a topology out of hwloc. A null `mask` allows all processors.
 Topology read_out(hwloc_topology_t topology, hwloc_const_bitmap_t mask) {
   Topology out;
   out.sockets = std::max(1U, count(topology, HWLOC_OBJ_PACKAGE));
@@ -103,8 +103,8 @@ Topology read_out(hwloc_topology_t topology, hwloc_const_bitmap_t mask) {
   return out;
 }
 
-/// How many processors a synthetic description asks for, or a few more than are allowed. hwloc would make them all, in
-/// a time that goes with the square of their number.
+/// Returns the number of processors that a synthetic description asks for, capped just above kMostDescribed. The check
+/// comes before hwloc, which would build them all in quadratic time.
 u64 described_processors(std::string_view description) {
   u64 processors = 1;
   for (std::size_t colon = description.find(':'); colon != std::string_view::npos;
@@ -164,8 +164,7 @@ Topology Topology::read(const std::string& file_or_description) {
   const HwlocTopology topology = init();
   if (hwloc_topology_set_xml(topology.get(), file_or_description.c_str()) != 0 ||
       hwloc_topology_load(topology.get()) != 0) {
-    throw InputError(
-        fmt::format("--topology: '{}' is no topology that lstopo has written as XML", file_or_description));
+    throw InputError(fmt::format("--topology: '{}' is not a topology that lstopo wrote as XML", file_or_description));
   }
   return read_out(topology.get(), hwloc_topology_get_allowed_cpuset(topology.get()));
 }

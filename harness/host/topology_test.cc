@@ -44,7 +44,7 @@ TEST_CASE("the running machine has processors, and its mask is respected") {
   CHECK(topology.digest == Topology::discover().digest);
 }
 
-TEST_CASE("a synthetic machine counts as it was described, and is not this one") {
+TEST_CASE("a synthetic machine has the described processors, and is not this machine") {
   const Topology topology = Topology::synthetic(kHaswellEp);
   CHECK(topology.sockets == 2);
   CHECK(topology.clusters == 2);
@@ -61,7 +61,7 @@ TEST_CASE("a synthetic machine counts as it was described, and is not this one")
   for (const Processor& p : clusters.processors) CHECK(p.node == p.socket);
 }
 
-TEST_CASE("a cluster is what shares a cache and a node: the nodes where a cache spans several") {
+TEST_CASE("a cluster shares a cache and a node, so a cache that spans several nodes has a cluster for each") {
   const Topology topology = Topology::synthetic(kSubNuma);
   CHECK(topology.nodes.size() == 4);
   CHECK(topology.clusters == 4);
@@ -78,7 +78,7 @@ TEST_CASE("numbers fold into ranges") {
   CHECK(fold_numbers({0, 1, 2, 3, 8, 10, 11}) == "0-3,8,10-11");
 }
 
-TEST_CASE("compact fills a socket's cores before the next socket, and siblings last") {
+TEST_CASE("compact fills a socket's cores before the next socket, and uses second hardware threads last") {
   const Topology topology = Topology::synthetic(kHaswellEp);
   const Seats seats = seat(topology, Pin::Kind::kCompact, {}, 56);
   CHECK(std::set<u32>(seats.cpus.begin(), seats.cpus.end()).size() == 56);
@@ -106,7 +106,7 @@ TEST_CASE("scatter alternates between sockets, then between clusters, then takes
   CHECK(clusters.size() == 4);
 }
 
-TEST_CASE("a socket holds its own threads only") {
+TEST_CASE("pinning to a socket uses only its processors") {
   const Topology topology = Topology::synthetic(kHaswellEp);
   const Seats seats = seat(topology, Pin::Kind::kSocket, {1}, 30);
   for (const u32 cpu : seats.cpus) CHECK(processor(topology, cpu).socket == 1);
@@ -129,7 +129,7 @@ TEST_CASE("clusters are filled in the order given, their cores before second har
                     Catch::Contains("cluster 0 only"));
 }
 
-TEST_CASE("packed, both hardware threads of a core come before the next core, whatever the order of clusters") {
+TEST_CASE("with --smt=pack both hardware threads of a core come before the next core, in any order of clusters") {
   const Topology topology = Topology::synthetic(kClusterOnDie);
   const Seats one_after_the_other = seat(topology, Pin::Kind::kCompact, {}, 24, Smt::kPack);
   for (u32 t = 0; t < 24; ++t) CHECK(one_after_the_other.cpus[t] == t);
@@ -138,7 +138,7 @@ TEST_CASE("packed, both hardware threads of a core come before the next core, wh
   CHECK(seat(topology, Pin::Kind::kSocket, {1}, 4, Smt::kPack).cpus == std::vector<u32>{12, 13, 14, 15});
 }
 
-TEST_CASE("threads of each cluster or socket are an equal share of those that --pin names") {
+TEST_CASE("each cluster or socket that --pin names has as many threads as the others") {
   const Topology topology = Topology::synthetic(kClusterOnDie);
   const auto spread = [&](ThreadsPer per, Pin::Kind kind, std::vector<u32> numbers, u32 each) {
     Config config = config_of(kind, std::move(numbers), each);
@@ -155,7 +155,7 @@ TEST_CASE("threads of each cluster or socket are an equal share of those that --
   CHECK(spread(ThreadsPer::kSocket, Pin::Kind::kList, {13, 1, 2}, 2) == std::vector<u32>{13, 13, 1, 2});
 }
 
-TEST_CASE("a list is taken in its order and wraps around") {
+TEST_CASE("a list of processors is used in its order and wraps around") {
   const Topology topology = Topology::synthetic(kHaswellEp);
   const Seats seats = seat(topology, Pin::Kind::kList, {7, 3}, 5);
   CHECK(seats.cpus == std::vector<u32>{7, 3, 7, 3, 7});
@@ -165,10 +165,10 @@ TEST_CASE("a list is taken in its order and wraps around") {
                     Catch::Contains("no processor 56") && Catch::Contains("0-55"));
 }
 
-TEST_CASE("a thread's place is its seat and where it was seen, or why it was not") {
+TEST_CASE("a thread's placement has its seat and its observed processor, or the reason why that is unknown") {
   const Topology topology = Topology::synthetic(kHaswellEp);
   const Seats seats = seat(topology, Pin::Kind::kList, {3, 15}, 2);
-  const auto places = thread_places(topology, seats, {16, std::nullopt}, "nobody looked");
+  const auto places = thread_places(topology, seats, {16, std::nullopt}, "not observed");
   REQUIRE(places.size() == 2);
   CHECK(places[0].requested_cpu == 3);
   CHECK(*places[0].observed_cpu == 16);
@@ -180,7 +180,7 @@ TEST_CASE("a thread's place is its seat and where it was seen, or why it was not
   const ThreadPlacement& other = places[1];
   for (const OrReason<u32>& unseen : {other.observed_cpu, other.socket, other.node, other.cluster, other.core}) {
     CHECK_FALSE(unseen);
-    CHECK(unseen.reason == "nobody looked");
+    CHECK(unseen.reason == "not observed");
   }
 }
 
@@ -200,7 +200,7 @@ TEST_CASE("the allowed mask limits every placement") {
   CHECK_THROWS_WITH(seat(topology, Pin::Kind::kSocket, {1}, 1), Catch::Contains("no processor of socket 1 is allowed"));
 }
 
-TEST_CASE("a thread that is pinned is seen where it was put") {
+TEST_CASE("a pinned thread is observed on its processor") {
   const Topology topology = Topology::discover();
   if (!topology.this_system) return;
   const Seats seats = seat(topology, Pin::Kind::kCompact, {}, topology.allowed_count());

@@ -94,7 +94,7 @@ class Process(Runs):
         self.assertEqual(done.stdout, "")
         self.assertEqual(
             done.stderr,
-            "harness: --alloc=jemalloc: libjemalloc.so.2 was preloaded and malloc is still that of libc.so.6\n",
+            "harness: --alloc=jemalloc: libjemalloc.so.2 was preloaded, but malloc is still that of libc.so.6\n",
         )
 
     def test_what_cannot_be_written_loses_nothing_else(self):
