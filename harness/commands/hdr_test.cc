@@ -116,7 +116,7 @@ TEST_CASE("what cannot be exported is said", "[hdr]") {
   CHECK_THROWS_WITH(hdr(strange.path, ""), "hdr: the latencies of '" + strange.path + needed);
   const File none("{}");
   CHECK_THROWS_WITH(hdr(none.path, ""),
-                    "hdr: '" + none.path + "', line 1: not a result; harness --json prints one a line");
+                    "hdr: '" + none.path + "', line 1: not a result; harness --json prints one per line");
 }
 
 // HdrHistogram's own position of a value, from what it says of its layout: 256 of the smallest values have one each,

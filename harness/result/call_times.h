@@ -1,7 +1,7 @@
 #pragma once
 
-// What a result says of single calls of the measured phase: how long they took, how an open loop went, and how a bound
-// on response times was looked for.
+// The part of a result about single calls of the measured phase: their times, the offered load of an open loop, and the
+// search for a rate that keeps a bound on response times.
 
 #include <algorithm>
 #include <optional>
@@ -26,7 +26,7 @@ void describe(Like<Percentile> auto& p, auto& field) {
   field("ns", p.ns);
 }
 
-/// How long calls took.
+/// The distribution of the times of calls.
 struct LatencySummary {
   u64 count = 0;
   double mean_ns = 0;
@@ -40,14 +40,15 @@ void describe(Like<LatencySummary> auto& s, auto& field) {
   field("mean_ns", s.mean_ns);
   field("min_ns", s.min_ns);
   field("max_ns", s.max_ns);
-  field("percentiles", s.percentiles,
-        "the time that so many percent did not exceed, at most a thirty-second too large; those that no call lies "
-        "beyond are left out");
+  field(
+      "percentiles", s.percentiles,
+      "times that the given percentages of calls did not exceed, at most 1/32 too large; percentiles that no call lies "
+      "beyond are left out");
   field("histogram", s.histogram,
-        "the largest time of a bucket, ns, and how many calls it holds; harness hdr exports it");
+        "pairs of a bucket's largest time, ns, and its number of calls; harness hdr exports the histogram");
 }
 
-/// The time that so many percent of the calls did not exceed, ns; nothing where the summary does not say.
+/// Returns the time that `percent` of the calls did not exceed, in ns; nothing if the summary does not have it.
 [[nodiscard]] inline std::optional<double> time_at(const LatencySummary& summary, double percent) {
   const auto found = std::ranges::find(summary.percentiles, percent, &Percentile::percent);
   return found == summary.percentiles.end() ? std::nullopt : std::optional(static_cast<double>(found->ns));
@@ -63,18 +64,18 @@ struct OperationLatency {
 };
 void describe(Like<OperationLatency> auto& l, auto& field) {
   field("time", l.summary);
-  field("response", l.response, "from when they were due, in an open loop");
-  field("fallbacks", l.fallbacks, "in these calls");
-  field("aborts", l.aborts, "in these calls, by cause");
+  field("response", l.response, "times from the arrival of an operation to its end, in an open loop");
+  field("fallbacks", l.fallbacks, "fallbacks in these calls");
+  field("aborts", l.aborts, "aborts in these calls, by cause");
 }
 auto& named_value(Like<OperationLatency> auto& named) { return named; }
 
-/// How long single calls took in the measured phase (latency.h).
+/// The times of single calls in the measured phase (latency.h).
 struct Latency {
   double clock_ns = 0;
-  /// The share of the threads' time that the timed calls took. What exceeds their share of the operations is what
-  /// timing costs a closed loop. Timing costs more where so many calls are timed that their neighbours hardly overlap
-  /// either.
+  /// The share of the threads' time that the timed calls took. The excess over their share of the operations is the
+  /// cost of timing in a closed loop. The cost is higher if so many calls are timed that calls between them hardly
+  /// overlap.
   double share_of_time = 0;
   LatencySummary all;
   OrReason<double> per_key_ns;
@@ -84,20 +85,21 @@ struct Latency {
 };
 void describe(Like<Latency> auto& l, auto& field) {
   field.about(
-      "of single calls in the measured phase: each stands alone between two readings of the clock, with clock_ns of "
-      "them inside");
-  field("clock_ns", l.clock_ns, "what an empty call takes");
-  field("share_of_time", l.share_of_time, "of timed calls in throughput.seconds of all threads", kUpToOne);
-  field("all", l.all);
+      "times of single calls in the measured phase; each call stands alone between two readings of the clock, and its "
+      "time includes clock_ns for them");
+  field("clock_ns", l.clock_ns, "time of an empty call");
+  field("share_of_time", l.share_of_time, "share of timed calls in throughput.seconds of all threads", kUpToOne);
+  field("all", l.all, "times from the beginning of a call to its end");
   field("per_key_ns", l.per_key_ns,
-        "all.mean_ns over the keys of a call: config.batch, or those of a multi-get; null where calls differ in them");
-  field("response", l.response,
-        "of an open loop: from when an operation was due to its end, where all is from its beginning");
+        "all.mean_ns over the keys of a call: config.batch, or those of a multi-get; null if calls differ in their "
+        "number "
+        "of keys");
+  field("response", l.response, "times from the arrival of an operation to its end, in an open loop");
   field("per_operation", l.operations);
-  field("fell_back", l.fell_back, "calls in which an operation fell back; null where none did, or all");
+  field("fell_back", l.fell_back, "times of calls in which an operation fell back; null if none did, or all");
 }
 
-/// How an open loop went (open_loop.h).
+/// The offered load of an open loop, and how late the threads were (open_loop.h).
 struct OfferedLoad {
   double per_second = 0;
   OrReason<u64> arrivals;
@@ -105,18 +107,17 @@ struct OfferedLoad {
   bool late = false;
 };
 void describe(Like<OfferedLoad> auto& o, auto& field) {
-  field.about("of an open loop: what came, where throughput is what was done");
-  field("per_second", o.per_second, "operations that were to come, on average; of a trace's own times those that came");
-  field("arrivals", o.arrivals, "operations that came in the measured phase, up to the end that was asked for");
-  field("largest_lag_ns", o.lag.largest, "between an arrival and when its operation began");
+  field.about("offered load of an open loop: operations that arrived, where throughput counts operations done");
+  field("per_second", o.per_second, "mean rate of arrivals, as config.rate expects it; for a trace the observed rate");
+  field("arrivals", o.arrivals, "arrivals in the measured phase, up to its planned end");
+  field("largest_lag_ns", o.lag.largest, "longest time from an arrival to the start of its operation");
   field("lag_at_end_ns", o.lag.at_end,
-        "between the oldest arrival that had not begun at the end and the end; where all have begun, of the last: a "
-        "queue that grows is "
-        "a part of the phase");
-  field("late", o.late, "that is a queue that grows: response times say how long it was looked at");
+        "time from the oldest arrival that had not started to the end of the phase; if all had started, the lag of the "
+        "last one. If the queue grows, this is a share of the phase");
+  field("late", o.late, "true if the queue was growing: response times then depend on the length of the phase");
 }
 
-/// How a bound was looked for (slo.h).
+/// The search for a rate that keeps a bound (slo.h).
 struct SloSearch {
   struct Try {
     u64 per_second = 0;
@@ -129,32 +130,32 @@ struct SloSearch {
   };
   RateSearch::Answer answer = RateSearch::Answer::kFound;
   double closed_per_second = 0;
-  std::vector<Try> tries;  ///< one at least
+  std::vector<Try> tries;  ///< at least one
 };
 void describe(Like<SloSearch::Try> auto& t, auto& field) {
-  field("per_second", t.per_second, "operations that were to come, on average", kOneOrMore);
+  field("per_second", t.per_second, "mean rate of arrivals that was tried", kOneOrMore);
   field("offered", t.offered,
-        "operations a second that came, up to the end that was asked for; null where too many waited to be counted");
-  field("served", t.served, "of them those that had begun at the end, and were done, over the same seconds");
-  field("response_ns", t.response_ns,
-        "at the percentile of the bound, where what was not served counts as longer than all that was; null where the "
-        "percentile is "
-        "among the former");
-  field("late", t.late, "the threads could not bear the rate");
-  field("cut", t.cut, "it was cut short, by a signal or a full index, and kept nothing");
+        "observed arrivals a second, up to the planned end; null if too many were waiting to be counted");
+  field("served", t.served, "operations a second that had started by that end and were done");
+  field(
+      "response_ns", t.response_ns,
+      "response time at the percentile of the bound; an arrival that was not served counts as longer than all others; "
+      "null if the percentile lies among those");
+  field("late", t.late, "true if the threads could not keep up with the rate");
+  field("cut", t.cut, "true if a signal or a full index ended the try early; it then did not keep the bound");
   field("kept", t.kept,
-        "response_ns is within the bound, 99 % of what was offered was served, and it was neither late nor cut");
+        "true if response_ns is within the bound, at least 99 % of the arrivals were served, and the try was neither "
+        "late nor cut");
 }
 void describe(Like<SloSearch> auto& s, auto& field) {
   field.about(
-      "the search for the highest rate that keeps the bound of config.slo; the other numbers are those of the last "
-      "try");
-  field("answer", s.answer,
-        "all-keep: even as many as a closed loop does; none-keeps: not even a thousandth of it, or the fewest that say "
-        "anything in the "
-        "time; unfinished: the search ended before it had an answer; unsteady: what kept the bound broke it when it "
-        "was tried again");
-  field("closed_per_second", s.closed_per_second, "operations of a closed loop, before");
+      "search for the highest rate that keeps the bound of config.slo; the rest of the document is about the last try");
+  field(
+      "answer", s.answer,
+      "found: the rate of the last try; all-keep: even the rate of a closed loop keeps the bound; none-keeps: not even "
+      "the lowest rate keeps it, a thousandth of a closed loop's or the lowest with enough calls; unfinished: the "
+      "search ended before it had an answer; unsteady: a rate that kept the bound broke it in a later try");
+  field("closed_per_second", s.closed_per_second, "operations a second of a closed loop before the search");
   field("tries", s.tries);
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// The fields of documents that are from other rooms: what was asked for, the machine, and what files of a workload say
+// The document fields of structs from other folders: the configuration, the machine, and the files of a workload
 // (fields.h).
 
 #include "harness/config/plan.h"
@@ -13,38 +13,40 @@
 
 namespace latchlab {
 
-/// A value, or nothing for this reason, if there is one.
+/// Returns `value`, or a missing value if `why` gives a reason.
 template <class T>
 [[nodiscard]] OrReason<T> unless(const std::string& why, T value) {
   return why.empty() ? OrReason<T>(std::move(value)) : OrReason<T>::missing(why);
 }
 
-/// What was asked for and is in effect, as words: it is not read again, `point` is.
+/// Describes the configuration in effect, as words. No reader reads these fields back; the options in `point` can be
+/// parsed again.
 void describe_plan(const Plan& plan, auto& field) {
   const Config& c = plan.config;
-  field("point", point_of(plan), "the options that name this point again");
+  field("point", point_of(plan), "the options that describe this point");
   field("index", c.index.str());
-  field("index_options", plan.index_options, "in effect");
+  field("index_options", plan.index_options, "options of the index, as they were in effect");
   field("sync", c.sync.str());
-  field("threads", c.threads, "of the run, whatever --threads counts them of", kOneOrMore);
+  field("threads", c.threads, "threads of the whole run, also with --threads-per", kOneOrMore);
   field("threads_per", c.threads_per);
   field("pin", c.pin.text);
-  field("smt", c.smt, "second hardware threads are used when every core has a thread, or before the next core");
+  field("smt", c.smt,
+        "avoid: second hardware threads are used after every core has a thread; pack: before the next core");
   field("alloc", unless(plan.own_memory, c.alloc));
-  field("mem", c.mem.text, "--mem");
-  field("hugepages", c.huge_pages, "none holds for all memory of the process");
+  field("mem", c.mem.text, "value of --mem");
+  field("hugepages", c.huge_pages, "none: forbidden for all memory of the process");
   field("reclaim", unless(plan.no_reclaim, c.reclaim));
   field("workload", c.workload.str());
-  field("churn", unless(plan.no_churn, c.churn.str()), "null where a file says how popularity changes");
+  field("churn", unless(plan.no_churn, c.churn.str()), "change of popularity; null if a file sets it");
   field("keys", c.keys.str());
   field("key_kind", c.key_kind());
-  field("dist", unless(plan.no_distribution, c.distribution.str()), "null where no operation draws a key");
+  field("dist", unless(plan.no_distribution, c.distribution.str()), "null if no operation draws a key");
   field("negative", c.negative, "share of lookups for absent keys", kUpToOne);
-  field("batch", c.batch.keys, "lookups, inserts, updates or erasures that are one call of the index",
+  field("batch", c.batch.keys, "number of lookups, inserts, updates or erasures in one call of the index",
         Bounds{.least = 1, .most = 64});
-  field("batch_order", unless(c.batch.keys > 1 ? "" : "one key is no batch", c.batch.order));
+  field("batch_order", unless(c.batch.keys > 1 ? "" : "a batch of one key has no order", c.batch.order));
   field("value_size", c.value_size,
-        "bytes of a value: 8 is what the index keeps, and more are in payloads apart from it",
+        "bytes of a value; the index itself keeps 8, and larger values are in payloads outside it",
         Bounds{.least = 8, .most = 65536, .multiple_of = 8});
   field("records", c.records);
   field.seconds("warmup_s", c.warmup_ns);
@@ -55,7 +57,7 @@ void describe_plan(const Plan& plan, auto& field) {
                                        : "the run ends with its records",
                       c.ops));
   field.seconds("clear_accessed_s", c.clear_accessed_ns,
-                "between two clearings of all pages' Accessed bits in the measured phase; 0: none");
+                "time between two clearings of all pages' Accessed bits in the measured phase; 0: none");
   field.seconds("sample_s", c.sample_ns);
   field("rows",
         unless(c.rows.value_or(0) != 0       ? ""
@@ -63,24 +65,24 @@ void describe_plan(const Plan& plan, auto& field) {
                : c.rate || c.slo             ? "phases of the file are rows in a closed loop only"
                                              : "each phase of the file is a row",
                c.rows.value_or(0)),
-        "operations of a row of the result; null also where a row is a phase of a workload's file", kOneOrMore);
-  field("latency_every", c.latency_every, "one call in so many is timed; 0: none");
+        "operations of a row of the result; null also if the rows are the phases of a workload's file", kOneOrMore);
+  field("latency_every", c.latency_every, "one call in this many is timed; 0: none");
   field("pmu", c.pmu, "families and names of events to count, or off", kNotEmpty);
   field("rate",
         unless(c.rate  ? ""
                : c.slo ? "--slo looks for it"
                        : "a closed loop",
                c.rate ? c.rate->str() : ""),
-        "when operations come in an open loop");
+        "offered load of an open loop");
   field("slo", unless(c.slo ? "" : "there is no bound to keep", c.slo ? c.slo->str() : ""),
-        "the bound on response times that a rate is looked for");
+        "bound on response times; the run searches for the highest rate that keeps it");
   field("seed", c.seed);
   field("validate", c.validate);
   field("strict", c.strict);
 }
 
 void describe(Like<WiscerFile> auto& f, auto& field) {
-  field.about("what a workload file of Wiscer says, or leaves to be the default");
+  field.about("settings of a Wiscer workload file, defaults included");
   field("zipf", f.zipf);
   field("initial_size", f.initial_size);
   field("operation_count", f.operations, "", kOneOrMore);
@@ -97,11 +99,11 @@ void describe(Like<CacheInfo> auto& c, auto& field) {
   field("level", c.level);
   field("type", c.type);
   field("bytes", c.bytes, "", kOneOrMore);
-  field("shared_by", c.shared_by, "processors", kOneOrMore);
+  field("shared_by", c.shared_by, "number of processors", kOneOrMore);
 }
 
 void describe(Like<RtmInfo> auto& r, auto& field) {
-  field.about("what the processor says, and what transactions did");
+  field.about("RTM as CPUID reports it, and as running transactions found it");
   field("cpuid_rtm", r.cpuid_rtm);
   field("cpuid_always_abort", r.cpuid_always_abort);
   field("probe", r.probe);
@@ -113,7 +115,7 @@ void describe(Like<MachineInfo> auto& m, auto& field) {
   field("microcode", m.microcode);
   field("topology", m.topology);
   field("topology_digest", m.topology_digest);
-  field("processors", m.processors, "that the process may use");
+  field("processors", m.processors, "number of processors that the process may use");
   field("sockets", m.sockets);
   field("cores", m.cores);
   field("numa_nodes", m.numa_nodes);
@@ -128,8 +130,8 @@ void describe(Like<MachineInfo> auto& m, auto& field) {
   field("virtual_machine", m.virtual_machine);
   field("rtm", m.rtm);
   field("heavy_fence", m.heavy_fence,
-        "how reclamation by epochs makes all processors fence: a system call, or going to each in turn; none: both are "
-        "forbidden");
+        "how epoch reclamation makes all processors fence: by a system call, or by moving to each processor in turn; "
+        "none: both are forbidden");
 }
 
 void describe(Like<ThreadPlacement> auto& p, auto& field) {
@@ -147,7 +149,7 @@ void describe(Like<PageNodes::Share> auto& s, auto& field) {
 }
 
 void describe(Like<PageNodes> auto& p, auto& field) {
-  field.about("after the measured phase, of the touched pages of the index, or a sample of them");
+  field.about("nodes of the index's touched pages after the measured phase, or of a sample of them");
   field("pages", p.pages, "", kOneOrMore);
   field("shares", p.shares);
 }
@@ -158,16 +160,16 @@ void describe(Like<MallocServer> auto& m, auto& field) {
 }
 
 void describe(Like<Limits> auto& l, auto& field) {
-  field.about("the same memory with no index in it");
+  field.about("limits of the memory: accesses to the same memory with no index in it");
   field("footprint_bytes", l.footprint,
-        "of the lines that were walked: as many as the index and its payloads have, from 1 MiB to 4 GiB or half of "
-        "what is free",
+        "size of the buffer: that of the index and its payloads, but at least 1 MiB, and at most 4 GiB and half of the "
+        "free memory",
         kOneOrMore);
   field("page_bytes", l.page_bytes);
-  field("cycle_ns", l.cycle_ns, "of the processors' clock: an addition that waits for the one before it");
-  field("chase_ns", l.chase_ns, "one dependent line");
-  field("independent_ns", l.independent_ns, "one of many independent lines");
-  field("transaction_ns", l.transaction_ns, "a hardware transaction that reads one line of its thread's own");
+  field("cycle_ns", l.cycle_ns, "time of a processor cycle: of an addition that depends on the one before it");
+  field("chase_ns", l.chase_ns, "time of a dependent line");
+  field("independent_ns", l.independent_ns, "time of one of many independent lines");
+  field("transaction_ns", l.transaction_ns, "time of a hardware transaction that reads one line of its thread's own");
   field("chase_ratio", l.chase_ratio, "a thread's time for an operation / chase_ns");
   field("independent_ratio", l.independent_ratio, "a thread's time for an operation / independent_ns");
 }

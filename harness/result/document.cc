@@ -58,7 +58,7 @@ class Reader {
     if (is_result(document)) {
       if (const auto version = number_at(document, "/schema_version");
           version && *version > RunResult::kSchemaVersion) {
-        throw InputError(fmt::format("{}: '{}', line {}: a result of schema {}; this harness knows those up to {}",
+        throw InputError(fmt::format("{}: '{}', line {}: the result has schema {}; this harness knows schemas up to {}",
                                      command_, path_, line, *version, RunResult::kSchemaVersion));
       }
       return results_.push_back(std::move(document));
@@ -76,7 +76,7 @@ class Reader {
     }
     if (results_.size() > before) return;
     throw InputError(
-        fmt::format("{}: '{}', line {}: not a result; harness --json prints one a line", command_, path_, line));
+        fmt::format("{}: '{}', line {}: not a result; harness --json prints one per line", command_, path_, line));
   }
 
   const std::string command_;
@@ -101,7 +101,7 @@ std::string text_at(const Json& document, const std::string& pointer) {
 std::string option_at(const Json& document, const std::string& key) {
   static const Json kPlain = document_of(RunResult());
   const std::string place = "/config/" + key, workload = text_at(document, "/config/workload");
-  // Where a file says how popularity changes an older result says none, and a newer one nothing.
+  // If a file sets the change of popularity, older results have "none" here and newer ones null.
   if (key == "churn" && Workload::by_file(workload.substr(0, workload.find(':')))) return "";
   return text_at(document.contains(Json::json_pointer(place)) ? document : kPlain, place);
 }
@@ -123,7 +123,7 @@ std::vector<Json> read_results(const std::string& command, const std::string& pa
   for (const std::string& file : files) {
     for (Json& result : Reader(command, file).read()) results.push_back(std::move(result));
   }
-  // ISO 8601, which sorts. Names do not, within a second.
+  // ISO 8601 texts sort by time. File names do not, within a second.
   std::stable_sort(results.begin(), results.end(),
                    [](const Json& a, const Json& b) { return text_at(a, "/started") < text_at(b, "/started"); });
   return results;

@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 const std::string kResult = R"({"status":"ok","throughput":{"per_second":5.0},"sync":{"aborts":null}})";
 
-/// A folder of this test's own.
+/// A temporary folder.
 class Folder {
  public:
   Folder() : path_(fs::temp_directory_path() / ("latchlab_document_" + std::to_string(::getpid()))) {
@@ -35,7 +35,7 @@ class Folder {
   fs::path path_;
 };
 
-TEST_CASE("results are read one or many, and anything else is told in one line") {
+TEST_CASE("a file may hold one result or many, and anything else is refused in one line") {
   const Folder folder;
   const auto reading = [&](const std::string& text) { return read_results("explain", folder.put("r", text)).size(); };
   const std::string path = folder.path() + "/r";
@@ -44,27 +44,27 @@ TEST_CASE("results are read one or many, and anything else is told in one line")
   CHECK(reading(kResult + "\n" + kResult + "\n") == 2);
   CHECK_THROWS_WITH(reading(""), "explain: '" + path + "' is empty");
   CHECK_THROWS_WITH(reading(kResult + "\n{}\n"),
-                    "explain: '" + path + "', line 2: not a result; harness --json prints one a line");
+                    "explain: '" + path + "', line 2: not a result; harness --json prints one per line");
   CHECK_THROWS_WITH(reading(R"({"throughput":"x","sync":null})"), Catch::Contains("not a result"));
   CHECK_THROWS_WITH(reading(R"({"throughput":null,"sync":null,"config":3})"), Catch::Contains("not a result"));
   CHECK_THROWS_WITH(reading(R"({"throughput":null,"sync":null,"schema_version":99})"),
-                    Catch::Contains("line 1: a result of schema 99; this harness knows those up to "));
+                    Catch::Contains("line 1: the result has schema 99; this harness knows schemas up to "));
   CHECK_THROWS_WITH(reading("hello"),
-                    "explain: '" + path + "', line 1: not a result; harness --json prints one a line");
+                    "explain: '" + path + "', line 1: not a result; harness --json prints one per line");
   CHECK_THROWS_WITH(reading(R"({"variants":[{"replicates":[{"document":null}]},{},3]})"),
                     Catch::Contains("not a result"));
   CHECK_THROWS_WITH(read_results("compare", folder.path() + "/no"),
                     "compare: '" + folder.path() + "/no' cannot be read: No such file or directory");
 }
 
-TEST_CASE("the report of a comparison stands for the results in it") {
+TEST_CASE("the report of a comparison is read as the results in it") {
   const Folder folder;
   const std::string report = R"({"variants":[{"replicates":[{"document":)" + kResult + R"(},{"document":null}]},)" +
                              R"({"replicates":[{"document":)" + kResult + "}]}]}";
   CHECK(read_results("compare", folder.put("ab.json", report)).size() == 2);
 }
 
-TEST_CASE("a folder stands for its documents") {
+TEST_CASE("a folder is read as the documents in it") {
   const Folder folder;
   CHECK_THROWS_WITH(read_results("compare", folder.path()), Catch::Contains("holds no .json file; harness --out="));
   folder.put("one.json", kResult);
@@ -81,7 +81,7 @@ TEST_CASE("a folder stands for its documents") {
   CHECK_THROWS_WITH(read_results("compare", folder.path()), Catch::Contains("three.json', line 1: not a result"));
 }
 
-TEST_CASE("what is not in a document is nothing") {
+TEST_CASE("a value that is missing in a document is read as nothing") {
   const Json document = Json::parse(kResult);
   CHECK(number_at(document, "/throughput/per_second") == 5);
   CHECK_FALSE(number_at(document, "/throughput/seconds"));
@@ -93,7 +93,7 @@ TEST_CASE("what is not in a document is nothing") {
   CHECK(text_at(document, "/nowhere/at/all").empty());
 }
 
-TEST_CASE("an option that a result does not know has its plain default, and one that does not reach it has none") {
+TEST_CASE("an option that is newer than a result has its default, and an option without effect has no value") {
   const Json older = {{"config", {{"workload", "lookup"}, {"dist", nullptr}, {"batch", 16}}}};
   CHECK(option_at(older, "batch") == "16");
   CHECK(option_at(older, "dist").empty());
@@ -101,7 +101,7 @@ TEST_CASE("an option that a result does not know has its plain default, and one 
   CHECK(option_at(older, "churn") == "none");
   CHECK(option_at(older, "rate").empty());
   CHECK(option_at(older, "no such").empty());
-  for (const Json& churn : {Json("none"), Json()}) {  // of a schema before 8, and since
+  for (const Json& churn : {Json("none"), Json()}) {  // as schemas before 8 have it, and later ones
     CHECK(option_at({{"config", {{"workload", "trace:x"}, {"churn", churn}}}}, "churn").empty());
   }
 }

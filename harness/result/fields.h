@@ -1,6 +1,6 @@
 #pragma once
 
-// A struct of a document says once what its fields are, in a function beside it:
+// Descriptions of document structs. One function beside each struct lists its fields:
 //
 //     struct Percentile {
 //       double percent = 0;
@@ -8,34 +8,34 @@
 //     };
 //     void describe(Like<Percentile> auto& p, auto& field) {
 //       field("percent", p.percent, "", Bounds{.most = 100});
-//       field("ns", p.ns, "that so many percent of the calls did not exceed");
+//       field("ns", p.ns, "time that this percentage of the calls did not exceed");
 //     }
 //
-// The writer (write_fields.h), the reader (read_fields.h) and the JSON schema (schema.h) are three kinds of `field`. A
-// field's value says what it becomes in JSON:
+// The writer (write_fields.h), the reader (read_fields.h) and the JSON schema (schema.h) are three kinds of `field`.
+// The type of a field's value determines its JSON:
 //
 //     bool, a number, a string     itself
 //     an enumeration with words    its word
 //     OrReason<T>                  as T; or null, and beside it NAME_reason
 //     a described struct           an object
-//     std::vector                  an array; an object where its elements are pairs of a name and a value, or Named
+//     std::vector                  an array; or an object if its elements are pairs of a name and a value, or Named
 //                                  structs
 //     std::pair                    an array of two
-//     Json                         an object, whatever is in it
+//     Json                         an object with any content
 //
-// What is not quite what the struct holds:
+// Fields whose JSON differs from the struct's value:
 //
 //     field.seconds(name, ns)              seconds
 //     field.hex(name, number)              16 digits
 //     field.choice(name, flag, no, yes)    one of two words
-//     field.one_of(name, text, words)      a string that is one of these; not read
-//     field.present(name, value, why)      an optional or a string; null with this reason where it is empty
-//     field.where(there, name, value)      left out where it is not
-//     field.constant(name, number)         the same in every document
-//     field.keyed(name, list, keys)        an object that has these keys only
+//     field.one_of(name, text, words)      a string that is one of these words; not read back
+//     field.present(name, value, why)      an optional or a string; null with this reason if it is empty
+//     field.where(there, name, value)      left out if `there` is false
+//     field.constant(name, number)         the same number in every document
+//     field.keyed(name, list, keys)        an object that may have only these keys
 //     field.group(name, fields)            some of the struct's fields, in an object of their own
 //
-// Whatever is const, and so what is computed in the description, is not read.
+// The reader skips const values, and so values that the description computes.
 
 #include <algorithm>
 #include <concepts>
@@ -54,17 +54,17 @@
 
 namespace latchlab {
 
-/// T or const T.
+/// A type that is T or const T.
 template <class Self, class T>
 concept Like = std::same_as<std::remove_const_t<Self>, T>;
 
-/// The numbers that a field, or each element of its list, may hold; of a string its length.
+/// Bounds of the numbers in a field or in each element of its list; for a string, of its length.
 struct Bounds {
   double least = 0;
   double most = std::numeric_limits<double>::infinity();
-  bool above = false;  ///< more than `least`
+  bool above = false;  ///< `least` itself is excluded
   u64 multiple_of = 1;
-  const char* pattern = "";  ///< of a string, a regular expression; empty for any
+  const char* pattern = "";  ///< regular expression for a string; empty for any
 };
 inline constexpr Bounds kAny{}, kOneOrMore{.least = 1}, kNotEmpty = kOneOrMore, kAboveZero{.above = true},
                                                         kUpToOne{.most = 1};
@@ -73,24 +73,24 @@ inline constexpr Bounds kHash{.pattern = "^[0-9a-f]{16}$"};
 /// The keys that a list of names and values may have, with their descriptions.
 struct Keys {
   std::vector<std::pair<std::string, const char*>> names;
-  bool all = false;  ///< every one of them is there
+  bool all = false;  ///< every key is present
 };
 
-/// A struct whose list is an object: its name is a key there, and this is the value.
+/// A struct whose lists become objects, with `name` as the key and named_value() as the value.
 template <class T>
 concept Named = requires(T& named) {
   { named.name } -> std::convertible_to<std::string>;
   named_value(named);
 };
 
-/// One of several counts, each of which is named where it is counted.
+/// A count with the name that its counter has.
 struct NamedCount {
   std::string name;
   u64 count = 0;
 };
 auto& named_value(Like<NamedCount> auto& named) { return named.count; }
 
-/// The count of that name; 0 where there is none.
+/// Returns the count of that name; 0 if there is none.
 [[nodiscard]] inline u64 count_of(const std::vector<NamedCount>& counts, std::string_view name) {
   const auto found = std::ranges::find(counts, name, &NamedCount::name);
   return found == counts.end() ? 0 : found->count;
@@ -115,14 +115,14 @@ inline constexpr bool kIsNamedPair = false;
 template <class T>
 inline constexpr bool kIsNamedPair<std::pair<std::string, T>> = true;
 
-/// What `next` makes of the value, or the reason why there is none.
+/// Returns `next` of the value, or the reason why there is no value.
 template <class T, class Next>
 [[nodiscard]] auto then(const OrReason<T>& measured, const Next& next) {
   using Made = OrReason<std::remove_cvref_t<std::invoke_result_t<Next, const T&>>>;
   return measured ? Made(std::invoke(next, *measured)) : Made::missing(measured.reason);
 }
 
-/// The words of an enumeration, and more of them.
+/// Returns the words of an enumeration, followed by `more`.
 template <Worded E>
 [[nodiscard]] std::vector<std::string_view> words_and(std::vector<std::string_view> more) {
   more.insert(more.begin(), kWords<E>.begin(), kWords<E>.end());

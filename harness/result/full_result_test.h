@@ -1,4 +1,4 @@
-// What the tests of documents and tables share: a result of everything, and one of nothing.
+// Results for the tests of documents and tables: one in which everything was measured, and one in which nothing was.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@
 
 namespace latchlab::testing {
 
-/// A result in which everything was measured.
+/// Returns a result in which everything was measured.
 inline RunResult full_result() {
   RunResult r;
   r.command = {"harness", "--index=art"};
@@ -153,7 +153,7 @@ inline RunResult full_result() {
   return r;
 }
 
-/// A result in which nothing was.
+/// Returns a result in which nothing was measured.
 inline RunResult empty_result() {
   RunResult r;
   identify(r);

@@ -1,7 +1,7 @@
 #pragma once
 
-// Described structs from JSON. A field that the document lacks, or that is null, keeps what the struct has: documents
-// of older schemas can be read.
+// Reads described structs from JSON. A field that is missing in the document, or null, keeps the struct's value, so
+// that documents of older schemas can be read.
 
 #include <charconv>
 #include <optional>
@@ -18,16 +18,16 @@
 
 namespace latchlab {
 
-/// Throws InputError where a value is not of the field's type.
+/// Reads a value. Throws InputError if the JSON is not of its type.
 template <class T>
 void read_json(const Json& json, T& value);
 
 /// Reads the fields of one struct from an object.
 class FieldReader {
  public:
-  /// Throws InputError if it is none.
+  /// Throws InputError if the JSON is not an object.
   explicit FieldReader(const Json& object) : object_(object) {
-    if (!object.is_object()) throw InputError(fmt::format("{} is no object", object.dump()));
+    if (!object.is_object()) throw InputError(fmt::format("{} is not an object", object.dump()));
   }
 
   void about(const char*) {}
@@ -57,7 +57,7 @@ class FieldReader {
     (*this)(name, digits);
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number, 16);
     if (error != std::errc() || end != digits.data() + digits.size()) {
-      throw InputError(fmt::format("{}: '{}' are no hex digits", name, digits));
+      throw InputError(fmt::format("{}: '{}' is not a hexadecimal number", name, digits));
     }
   }
   void choice(const char* name, bool& flag, const char* no, const char* yes) {
@@ -87,7 +87,7 @@ class FieldReader {
   }
 
  private:
-  /// An error in it begins with its name.
+  /// Calls read(). Puts `name` before the text of an error.
   static void named(const char* name, const auto& read) {
     try {
       read();
@@ -125,7 +125,7 @@ void read_json(const Json& json, T& value) {
     using Element = typename T::value_type;
     constexpr bool kObject = kIsNamedPair<Element> || Named<Element>;
     if (kObject ? !json.is_object() : !json.is_array()) {
-      throw InputError(fmt::format("{} is no {}", json.dump(), kObject ? "object" : "array"));
+      throw InputError(fmt::format("{} is not an {}", json.dump(), kObject ? "object" : "array"));
     }
     value.clear();
     for (const auto& [key, element] : json.items()) {
@@ -143,9 +143,9 @@ void read_json(const Json& json, T& value) {
     }
   } else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
     static_assert(std::is_unsigned_v<T>);
-    // A document that was not parsed holds a whole number as it was made, often as a signed one.
+    // A document that was built in memory, not parsed, often holds its whole numbers as signed ones.
     if (!json.is_number_unsigned() && !(json.is_number_integer() && json.get<i64>() >= 0)) {
-      throw InputError(fmt::format("{} is no whole number", json.dump()));
+      throw InputError(fmt::format("{} is not a whole number", json.dump()));
     }
     const u64 number = json.get<u64>();
     if (!std::in_range<T>(number)) throw InputError(fmt::format("{} is too large", number));
@@ -156,14 +156,14 @@ void read_json(const Json& json, T& value) {
                       : std::is_same_v<T, double>    ? json.is_number()
                                                      : true;
     if (!fits) {
-      const char* const type = std::is_same_v<T, std::string> ? "text"
+      const char* const type = std::is_same_v<T, std::string> ? "a text"
                                : std::is_same_v<T, bool>      ? "true or false"
-                                                              : "number";
-      throw InputError(fmt::format("{} is no {}", json.dump(), type));
+                                                              : "a number";
+      throw InputError(fmt::format("{} is not {}", json.dump(), type));
     }
     try {
       json.get_to(value);
-    } catch (const Json::exception& error) {  // a pair of numbers that is something else
+    } catch (const Json::exception& error) {  // not a pair of numbers
       throw InputError(error.what());
     }
   }

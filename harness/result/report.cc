@@ -31,7 +31,7 @@ std::string result_schema() { return schema_text("result.schema.json", "Result o
 std::string point_hash(const Plan& plan) { return fmt::format("{:016x}", hash_bytes(point_of(plan), 0)); }
 
 void identify(RunResult& result) {
-  static std::atomic<u32> counter{0};  // relaxed below: its values need only differ
+  static std::atomic<u32> counter{0};  // relaxed below: its values only have to differ
   const auto now = std::chrono::system_clock::now();
   const auto since_epoch = std::chrono::duration_cast<std::chrono::microseconds>(now.time_since_epoch()).count();
   const std::tm utc = fmt::gmtime(static_cast<std::time_t>(since_epoch / 1'000'000));

@@ -1,7 +1,7 @@
 #pragma once
 
-// The JSON document of a run, as its structs are described (fields.h). Where a reader would have to change with it,
-// RunResult::kSchemaVersion counts up.
+// The JSON document of a run, made from the descriptions of its structs (fields.h). A change that readers of documents
+// must follow increments RunResult::kSchemaVersion.
 
 #include <string>
 
@@ -11,24 +11,23 @@
 
 namespace latchlab {
 
-/// The whole document.
+/// Returns the document of a result.
 [[nodiscard]] Json document_of(const RunResult& result);
 
-/// The result that a document holds, but for its Plan, of which only block, order and replicate are read. Throws
-/// InputError where a value is not what the schema says.
+/// Returns the result in a document. From its Plan it reads only block, order and replicate. Throws InputError if a
+/// value does not conform to the schema.
 [[nodiscard]] RunResult result_of(const Json& document);
 
-/// The schema of all that document_of writes: result.schema.json.
+/// Returns the schema of the documents of document_of: the content of result.schema.json.
 [[nodiscard]] std::string result_schema();
 
-/// Fills in who, when and which point: run_id, started, point_hash. The id is unique among processes and
-/// machines.
+/// Fills in run_id, started and point_hash. The run_id is unique among processes and machines.
 void identify(RunResult& result);
 
-/// 16 hex digits, equal for all runs of the same point.
+/// Returns 16 hexadecimal digits, equal for all runs of the same point.
 [[nodiscard]] std::string point_hash(const Plan& plan);
 
-/// Prints `text` to stdout at once. Throws OutputError if it does not get there.
+/// Prints `text` to stdout at once. Throws OutputError if it cannot be written.
 void print(const std::string& text);
 
 }  // namespace latchlab

@@ -22,7 +22,7 @@ std::vector<std::string> violations(const Json& document) {
   return testing::schema_violations("harness/result/result.schema.json", document.dump());
 }
 
-/// Every null in a document must have its reason beside it.
+/// Checks that every null in a document has its reason beside it.
 void check_reasons(const Json& document, const std::string& path) {
   for (const auto& [key, value] : document.items()) {
     INFO(path << "/" << key);
@@ -43,11 +43,11 @@ TEST_CASE("documents conform to the committed schema", "[report]") {
   }
 }
 
-TEST_CASE("the committed schema of results is that of their structs", "[report]") {
+TEST_CASE("the committed schema of results is the one that their structs describe", "[report]") {
   testing::check_committed("harness/result/result.schema.json", result_schema());
 }
 
-TEST_CASE("a document that is read again says the same", "[report]") {
+TEST_CASE("a document that is read and written again is the same", "[report]") {
   for (const RunResult& result : {full_result(), empty_result()}) {
     const Json document = document_of(result);
     RunResult read = result_of(document);
@@ -55,7 +55,7 @@ TEST_CASE("a document that is read again says the same", "[report]") {
     CHECK(document_of(read) == document);
   }
   Json document = document_of(full_result());
-  document.erase("stream");  // as an older one
+  document.erase("stream");  // as in an older document
   CHECK_FALSE(result_of(document).trial.stream);
   const u64 footprint = *result_of(document).trial.limits.footprint;
   document["limits"]["footprint_bytes"] = static_cast<int>(footprint);  // not parsed, so signed
@@ -67,23 +67,23 @@ TEST_CASE("a document that is read again says the same", "[report]") {
                     "status: there is no 'fine'; there are ok, noisy, degraded, skipped, failed, invalid");
   document["status"] = "ok";
   document["throughput"]["seconds"] = "long";
-  CHECK_THROWS_WITH(result_of(document), "throughput: seconds: \"long\" is no number");
+  CHECK_THROWS_WITH(result_of(document), "throughput: seconds: \"long\" is not a number");
   document["throughput"] = 5;
-  CHECK_THROWS_WITH(result_of(document), "throughput: 5 is no object");
+  CHECK_THROWS_WITH(result_of(document), "throughput: 5 is not an object");
   document.erase("throughput");
   document["config"]["trace"]["checksum"] = "fog";
-  CHECK_THROWS_WITH(result_of(document), Catch::EndsWith("checksum: 'fog' are no hex digits"));
+  CHECK_THROWS_WITH(result_of(document), Catch::EndsWith("checksum: 'fog' is not a hexadecimal number"));
   document["config"]["trace"]["checksum"] = "f0";
   document["placement"]["threads"] = {{{"requested_cpu", -1}}};
-  CHECK_THROWS_WITH(result_of(document), "placement: threads: requested_cpu: -1 is no whole number");
+  CHECK_THROWS_WITH(result_of(document), "placement: threads: requested_cpu: -1 is not a whole number");
   document["placement"]["threads"] = {{{"requested_cpu", u64{1} << 32}}};
   CHECK_THROWS_WITH(result_of(document), "placement: threads: requested_cpu: 4294967296 is too large");
   document["placement"] = nullptr;
   document["interrupted"] = 1;
-  CHECK_THROWS_WITH(result_of(document), "interrupted: 1 is no true or false");
+  CHECK_THROWS_WITH(result_of(document), "interrupted: 1 is not true or false");
 }
 
-TEST_CASE("a reason that is no text, and a group that is null, are as if they were not there", "[report]") {
+TEST_CASE("a reason that is not a text, and a group that is null, are ignored", "[report]") {
   Json document = document_of(full_result());
   document["latency"] = nullptr;
   for (const Json& reason : {Json(), Json(5)}) {
@@ -94,7 +94,7 @@ TEST_CASE("a reason that is no text, and a group that is null, are as if they we
   CHECK(result_of(document).trial.placement.threads.size() == full_result().trial.placement.threads.size());
 }
 
-TEST_CASE("what was not measured is null with a reason, never zero", "[report]") {
+TEST_CASE("a value that was not measured is null with a reason, never zero", "[report]") {
   const Json document = document_of(empty_result());
   for (const char* at : {"/limits/footprint_bytes",
                          "/limits/chase_ns",
@@ -127,7 +127,7 @@ TEST_CASE("what was not measured is null with a reason, never zero", "[report]")
   CHECK(document["machine"]["memory_bytes"].is_null());
   CHECK(document["block"].is_null());
   CHECK(document["order"].is_null());
-  // A reason that is known is kept.
+  // A more specific reason is kept.
   TrialResult failed;
   failed.sync.aborts = OrReason<SyncStats::Counts>::missing("the policy has no transactions");
   failed.memory.rss = u64{5};
@@ -137,7 +137,7 @@ TEST_CASE("what was not measured is null with a reason, never zero", "[report]")
   CHECK(failed.throughput.reason == "memory ran out");
 }
 
-TEST_CASE("a document says which options did not reach the index and what its key file holds", "[report]") {
+TEST_CASE("a document says which options had no effect on the index, and what its key file holds", "[report]") {
   RunResult result = full_result();
   result.plan.own_memory = "it allocates itself";
   result.plan.no_reclaim = "nothing waits";
@@ -170,7 +170,7 @@ TEST_CASE("a document says which options did not reach the index and what its ke
   CHECK(block_of(result).find("lines 0 are empty") == std::string::npos);
 }
 
-TEST_CASE("numbers that are alike stand under their own names", "[report]") {
+TEST_CASE("similar numbers are not confused", "[report]") {
   const Json document = document_of(full_result());
   CHECK(document["memory"]["index_live_bytes"] == 43'000);
   CHECK(document["memory"]["index_reserved_bytes"] == 50'000);
@@ -185,7 +185,7 @@ TEST_CASE("numbers that are alike stand under their own names", "[report]") {
   CHECK_THAT(block_of(full_result()), Catch::Contains("or 20 independent ones (10.0 ns)"));
 }
 
-TEST_CASE("a document says what was counted and why the rest was not, and people see it", "[report]") {
+TEST_CASE("a document and a block show the counted events, and why the others were not counted", "[report]") {
   RunResult result = full_result();
   PmuResult& pmu = *result.trial.pmu.value;
   pmu.events.push_back(
@@ -215,7 +215,7 @@ TEST_CASE("a document says what was counted and why the rest was not, and people
   CHECK(violations(document) != std::vector<std::string>{});
 }
 
-TEST_CASE("a document says what came in an open loop, and people see it", "[report]") {
+TEST_CASE("a document and a block show the offered load of an open loop", "[report]") {
   RunResult result = full_result();
   const Json document = document_of(result);
   CHECK(document["config"]["rate_reason"] == "--slo looks for it");
@@ -260,7 +260,7 @@ TEST_CASE("a document says what came in an open loop, and people see it", "[repo
   CHECK(document_of(result)["config"]["rate"] == "poisson:5200000");
 }
 
-TEST_CASE("a document says how long calls took, and people see it", "[report]") {
+TEST_CASE("a document and a block show the times of calls", "[report]") {
   RunResult result = full_result();
   const Json latency = document_of(result)["latency"];
   CHECK(latency["per_key_ns"] == 210.25);
@@ -275,14 +275,14 @@ TEST_CASE("a document says how long calls took, and people see it", "[report]") 
   CHECK_THAT(block_of(result),
              Catch::Contains("p50 400 ns   p99.9 12.3 us   max 2.5 ms   of 5,000 timed batches of 2"));
   CHECK_THAT(block_of(result), Catch::Contains("fell back  p50"));
-  result.trial.latency = OrReason<Latency>::missing("nobody asked");
+  result.trial.latency = OrReason<Latency>::missing("--latency=off");
   CHECK(document_of(result)["latency"].is_null());
   CHECK_THAT(block_of(result), !Catch::Contains("p50"));
   CHECK(document_of(full_result())["sync"]["series"]["aborts"] == Json{.1, .2});
   CHECK(document_of(full_result())["sync"]["per_thread"][0]["conflict"] == 30);
 }
 
-TEST_CASE("a document says why nothing is said of a key where calls differ in their keys", "[report]") {
+TEST_CASE("a document says why the time per key is missing if calls differ in their number of keys", "[report]") {
   RunResult result = full_result();
   result.trial.latency.value->per_key_ns = OrReason<double>::missing("they do");
   Json document = document_of(result);
@@ -292,7 +292,7 @@ TEST_CASE("a document says why nothing is said of a key where calls differ in th
   CHECK(violations(document) != std::vector<std::string>{});
 }
 
-TEST_CASE("a document says phases of a file to be rows only where they are", "[report]") {
+TEST_CASE("a document says that the phases of a file are rows only in a closed loop", "[report]") {
   RunResult result = full_result();
   result.plan.config.workload = Spec::parse("phases:x");
   result.plan.config.slo.reset();
@@ -301,7 +301,7 @@ TEST_CASE("a document says phases of a file to be rows only where they are", "[r
   CHECK(document_of(result)["config"]["rows_reason"] == "phases of the file are rows in a closed loop only");
 }
 
-TEST_CASE("the schema refuses what does not conform", "[report]") {
+TEST_CASE("the schema refuses documents that do not conform", "[report]") {
   const Json good = document_of(full_result());
   const auto violations_after = [&](auto&& change) {
     Json document = good;
@@ -323,7 +323,7 @@ TEST_CASE("the schema refuses what does not conform", "[report]") {
   CHECK(violations_after([](Json& d) { d["sync"]["reclaim"].erase("stalled"); }) > 0);
 }
 
-TEST_CASE("a number that is not finite is missing, not null alone", "[report]") {
+TEST_CASE("a number that is not finite is null with a reason", "[report]") {
   RunResult result = full_result();
   result.trial.limits.chase_ratio = std::numeric_limits<double>::infinity();
   const Json document = document_of(result);
@@ -331,7 +331,7 @@ TEST_CASE("a number that is not finite is missing, not null alone", "[report]") 
   CHECK(document["limits"]["chase_ratio_reason"] == "not a finite number");
 }
 
-TEST_CASE("identity: runs differ, replicates share their point", "[report]") {
+TEST_CASE("runs have different ids, and replicates the same point hash", "[report]") {
   RunResult a = full_result();
   RunResult b = full_result();
   CHECK(a.run_id != b.run_id);

@@ -43,7 +43,7 @@ void TrialResult::add_phase(const std::string& name, double seconds, u64 operati
 
 namespace {
 
-/// Gives every value that nothing was said of a reason.
+/// Gives a reason to every missing value that has none yet.
 class Blame {
  public:
   explicit Blame(const std::string& why) : why_(why) {}

@@ -1,14 +1,14 @@
 #pragma once
 
-// Everything that is known about one run. The document that a run leaves behind is a RunResult as JSON: each struct is
-// described once, beside it (fields.h), and writer, reader and result.schema.json follow. The rule of the house: what
-// was not measured is null with a reason, never zero. So whatever may be missing is a OrReason<T> (or_reason.h), which
-// cannot be filled in by forgetting it.
+// The result of one run. The document of a run is its RunResult as JSON. Each struct is described once, beside it
+// (fields.h); the writer, the reader and result.schema.json follow from that. A value that was not measured is null
+// with a reason, never zero. So a value that may be missing is an OrReason<T> (or_reason.h), which has no value unless
+// code sets it.
 //
-//   RunResult            front end: who, when, which command, which build
-//     Plan               what was asked for, and what follows from it          its fields, and those of structs from
-//     MachineInfo        where it ran (environment.cc)                         other rooms, are in described.h
-//     TrialResult        what the trial saw: placement, phases, throughput, sync, memory, limits, ...
+//   RunResult            identity: run id, time, command, build
+//     Plan               the configuration, and what follows from it       described.h describes these two,
+//     MachineInfo        the machine (environment.cc)                      and other structs from other folders
+//     TrialResult        the measurements: placement, phases, throughput, sync, memory, limits, ...
 
 #include <string>
 #include <utility>
@@ -31,20 +31,22 @@
 
 namespace latchlab {
 
-/// How far a result may be believed.
+/// The trust that a result deserves.
 ///   ok        measured as asked
-///   noisy     measured as asked, but others had a thread's processor for a tenth of its time or more (on_processor.h)
-///   degraded  measured, but not what the words promise (rtm without working RTM); the reason says in what
+///   noisy     measured as asked, but a thread was descheduled for a tenth of its time or more (on_processor.h)
+///   degraded  measured, but not with what the options promise (rtm without working RTM); the reason names it
 ///   skipped   not run, because this point of a list makes no sense (two writers under `none`)
 ///   failed    could not be run to its end
-///   invalid   run, but the index or its counters contradict what was done: the numbers mean nothing
+///   invalid   run, but the index or its counters contradict the operations: the numbers mean nothing
 enum class Status { kOk, kNoisy, kDegraded, kSkipped, kFailed, kInvalid };  // from the best to the worst
 template <>
 inline constexpr std::array kWords<Status>{"ok"sv, "noisy"sv, "degraded"sv, "skipped"sv, "failed"sv, "invalid"sv};
-/// Whether a command of such runs ends with exit status 0. `strict`: as --strict asks, noisy and degraded ones do not.
+/// Returns true if a run of this status ends with exit status 0. With --strict (`strict`) noisy and degraded runs do
+/// not.
 [[nodiscard]] bool is_good(Status status, bool strict);
 
-/// What --mem places: the index's mappings, or whatever the run's threads touch first, malloc's memory in it.
+/// The memory that --mem places: the index's mappings, or all memory that the run's threads touch first, malloc's
+/// included.
 enum class PlacedBy { kChunks, kThreads };
 template <>
 inline constexpr std::array kWords<PlacedBy>{"chunks"sv, "threads"sv};
@@ -56,22 +58,23 @@ struct Placement {
   OrReason<PageNodes> page_nodes;
   std::vector<ThreadPlacement> threads;
   OrReason<u32> processors;
-  OrReason<bool> oversubscribed;  ///< more threads than processors: allowed, said and recorded
+  OrReason<bool> oversubscribed;  ///< there are more threads than processors
 };
 void describe(Like<Placement> auto& p, auto& field) {
   field("requested", p.requested);
-  field("processors", p.processors, "distinct ones in use", kOneOrMore);
+  field("processors", p.processors, "number of distinct processors in use", kOneOrMore);
   field("oversubscribed", p.oversubscribed);
   field.group("memory", [&](auto& memory) {
     memory("requested", p.mem);
     memory("by", p.mem_by,
-           "what is placed: the index's mappings, or whatever the run's threads touch first, malloc's memory in it");
+           "memory that is placed: the index's mappings, or all memory that the run's threads touch first, malloc's "
+           "included");
     memory("observed", p.page_nodes);
   });
   field("threads", p.threads);
 }
 
-/// A phase of the run in the order it happened: load, verify, warmup, measure, validate, ...
+/// A phase of the run: load, verify, warmup, measure, validate, ...
 struct PhaseTime {
   std::string name;
   double seconds = 0;
@@ -85,9 +88,9 @@ void describe(Like<PhaseTime> auto& p, auto& field) {
   field("per_second", p.per_second);
 }
 
-/// `name` is the word of an OpKind.
+/// The number and rate of one kind of operation.
 struct OperationRate {
-  std::string name;
+  std::string name;  ///< the word of an OpKind
   u64 count = 0;
   u64 succeeded = 0;
   double per_second = 0;
@@ -96,14 +99,15 @@ struct OperationRate {
 };
 void describe(Like<OperationRate> auto& r, auto& field) {
   field("count", r.count);
-  field("succeeded", r.succeeded, "found or changed something; of upserts: inserted; of multi-gets: found all");
+  field("succeeded", r.succeeded,
+        "operations that found or changed something; upserts that inserted; multi-gets that found all keys");
   field("per_second", r.per_second);
-  field.where(r.keys > 0, "keys", r.keys, "that multi-gets looked up", kOneOrMore);
-  field.where(r.keys > 0, "found", r.found, "of those");
+  field.where(r.keys > 0, "keys", r.keys, "keys that multi-gets looked up", kOneOrMore);
+  field.where(r.keys > 0, "found", r.found, "keys that multi-gets found");
 }
 auto& named_value(Like<OperationRate> auto& named) { return named; }
 
-/// What ended the measured phase.
+/// The cause of the end of the measured phase.
 enum class Ending {
   kTime,        ///< --time
   kOperations,  ///< --ops
@@ -115,7 +119,7 @@ enum class Ending {
 template <>
 inline constexpr std::array kWords<Ending>{"time"sv, "operations"sv, "records"sv, "workload"sv, "full"sv, "signal"sv};
 
-/// How many operations the measured phase did, and how fast (rounds.h).
+/// The number and rate of the measured phase's operations (rounds.h).
 struct Throughput {
   u64 operations = 0;
   double seconds = 0;
@@ -130,40 +134,42 @@ struct Throughput {
   OrReason<double> generator_ns;
 };
 void describe(Like<Throughput> auto& t, auto& field) {
-  field.about("of the measured phase; rates are operations a second, all over the same seconds");
+  field.about("throughput of the measured phase; all rates are operations a second over the same seconds");
   field("operations", t.operations);
-  field("seconds", t.seconds,
-        "wall time in which threads ran operations, in rounds: all make their next operations at the same time, which "
-        "is left out, "
-        "then all run them at the same time, until one is through and the others stop within 64 operations. A round "
-        "lasts from the "
-        "last one's being ready to a thread's stop, averaged over the threads. With more threads than processors there "
-        "are no rounds "
-        "and nothing is left out: wall time from the first thread's beginning to the last one's end",
-        kAboveZero);
+  field(
+      "seconds", t.seconds,
+      "wall time in which threads ran operations, in rounds. In a round all threads first generate their next "
+      "operations, which is left out. Then all run them together, until one thread has finished and the others stop "
+      "within 64 operations. The time of a round is from the moment when the last thread is ready to a thread's stop, "
+      "averaged over the threads. With more threads than processors there are no rounds, and this is the wall time "
+      "from the first thread's start to the last thread's end",
+      kAboveZero);
   field("timed_share", t.timed_share,
-        "seconds / wall time of the whole phase: throughput with the making of operations is per_second times this",
+        "seconds / wall time of the whole phase; throughput including the generation of operations is per_second times "
+        "this",
         Bounds{.most = 1, .above = true});
   field("per_second", t.per_second, "operations / seconds", kAboveZero);
-  field("ended_by", t.ended_by,
-        "--time, --ops, insert has no more records, the operations of a trace or a file of phases are done, an insert "
-        "found no room in "
-        "an index that may not grow, an interruption");
+  field(
+      "ended_by", t.ended_by,
+      "time: --time; operations: --ops; records: insert has inserted all records; workload: all operations of a trace "
+      "or a file of phases are done; full: an insert found no room in an index that may not grow; signal: an "
+      "interruption");
   field("per_operation", t.per_operation);
-  field.seconds("interval_s", t.interval_ns, "of series; the last, partial one is left out");
+  field.seconds("interval_s", t.interval_ns, "interval of series; the last, partial interval is left out");
   field("series", t.series);
-  field("per_thread", t.per_thread, "over the same seconds: their sum is per_second");
+  field("per_thread", t.per_thread, "rate of each thread, over the same seconds: their sum is per_second");
   field("jain", t.jain,
-        "fairness of x, the threads' operations: (sum x)^2 / (n sum x^2), 1 when all threads did the same", kUpToOne);
+        "Jain's fairness of the threads' numbers of operations x: (sum x)^2 / (n sum x^2), 1 if all are equal",
+        kUpToOne);
   field("generator_ns", t.generator_ns,
-        "what making one operation costs a thread, warm-up included, in time of a processor");
+        "processor time that a thread takes to generate an operation, warm-up included");
 }
 
-/// What the policy counted over all threads in the measured phase.
+/// The policy's counters over all threads in the measured phase.
 struct SyncStats {
   using Options = std::vector<std::pair<std::string, std::string>>;
   using Counts = std::vector<NamedCount>;
-  using Series = std::pair<std::string, std::vector<double>>;  ///< its name, and a rate an interval
+  using Series = std::pair<std::string, std::vector<double>>;  ///< a name, and a rate for each interval
   Options options;
   OrReason<Counts> counters;
   OrReason<Counts> aborts;
@@ -175,31 +181,29 @@ struct SyncStats {
   OrReason<Counts> reclaim;
 };
 void describe(Like<SyncStats> auto& s, auto& field) {
-  field("options", s.options, "of the policy, as they were in effect");
-  field("counters", s.counters, "of the policy in the measured phase; aborts are counted in `aborts` only");
+  field("options", s.options, "options of the policy, as they were in effect");
+  field("counters", s.counters, "counters of the policy in the measured phase, without aborts");
   field("aborts", s.aborts,
-        "by cause; null where no transaction was begun. counters.begins = counters.commits + their sum");
+        "aborts by cause; null if no transaction began. counters.begins = counters.commits + their sum");
   field("abort_statuses", s.abort_statuses,
-        "by the bits of the status that the processor gave, as in retry+conflict: those that there were", kOneOrMore);
+        "aborts by the bits of the processor's status, such as retry+conflict; only statuses that occurred",
+        kOneOrMore);
   field("fallback_rate", s.fallback_rate,
-        "of what could be elided (operations; of hybrid: changes) the share that was not: counters.fallbacks, and "
-        "counters.direct_lock "
-        "of adaptive; 1 where transactions do not work",
+        "share of the operations that could be elided but were not (under hybrid: of changes): counters.fallbacks, and "
+        "under adaptive counters.direct_lock; 1 if transactions do not work",
         kUpToOne);
-  field("restart_rate", s.restart_rate, "restarts an operation");
-  field("series", s.series,
-        "aborts an operation, fallbacks of what could be elided, restarts an operation, in the intervals of "
-        "throughput.series: those "
-        "that the policy counts. Intervals in which there was nothing to take a share of have the rate of the next in "
-        "which there was, "
-        "joined; at the end they are left out");
+  field("restart_rate", s.restart_rate, "restarts per operation");
+  field(
+      "series", s.series,
+      "aborts per operation, fallback rate and restarts per operation in the intervals of throughput.series, as far as "
+      "the policy counts them. An interval without operations to divide by is joined with the next interval that has "
+      "some, and takes its rate; at the end it is left out");
   field("per_thread", s.per_thread, "counters and aborts of each thread");
   Keys reclaim{.names = {}, .all = true};
   for (const auto& counter : ReclaimCounters::fields()) reclaim.names.emplace_back(counter.name, "");
   field.keyed("reclaim", s.reclaim, reclaim,
-              "blocks retired and freed, advances of the epoch, and batches that ended with too much garbage "
-              "(stalled), all in the measured "
-              "phase; pending: waiting at its end");
+              "counts of the measured phase: blocks retired and freed, advances of the epoch, and batches that ended "
+              "with too much garbage (stalled); pending: blocks that wait to be freed at its end");
 }
 
 /// The lines of a key file.
@@ -210,7 +214,9 @@ struct KeyFile {
 };
 void describe(Like<KeyFile> auto& f, auto& field) {
   field.about(
-      "lines of the file, and of them those skipped as empty and those equal to an earlier one, which are one record");
+      "number of lines of the file, of skipped empty lines, and of lines that repeat an earlier one; equal lines are "
+      "one "
+      "record");
   field("lines", f.lines, "", kOneOrMore);
   field("empty", f.empty);
   field("repeated", f.repeated);
@@ -233,30 +239,28 @@ struct MemoryUse {
 };
 void describe(Like<MemoryUse> auto& m, auto& field) {
   field("malloc", m.malloc,
-        "the file in which malloc was found and its version, as it says; null where nodes are not from malloc");
-  field("index_live_bytes", m.index_live, "in blocks of the index after the measured phase");
-  field("index_reserved_bytes", m.index_reserved, "that the index holds from the system, free ones included");
+        "library that serves malloc: its file, and its version as it reports it; null if nodes are not from malloc");
+  field("index_live_bytes", m.index_live, "bytes in blocks of the index after the measured phase");
+  field("index_reserved_bytes", m.index_reserved, "bytes that the index holds from the system, free blocks included");
   field("payload_bytes", m.payload,
-        "of the payloads that values lead to, apart from the index: bytes_per_key is without them, "
-        "limits.footprint_bytes with them",
+        "bytes of the payloads outside the index; bytes_per_key excludes them, limits.footprint_bytes includes them",
         Bounds{.least = 16});
   field("keys_at_start", m.keys_at_start,
-        "in the index as the measured phase began: config.records and what the warm-up inserted and erased");
-  field("keys", m.keys, "in the index at the end of the measured phase");
+        "keys in the index at the start of the measured phase: config.records, changed by the warm-up");
+  field("keys", m.keys, "keys in the index at the end of the measured phase");
   field("bytes_per_key", m.bytes_per_key, "index_reserved_bytes / keys");
   field("page_bytes", m.page_bytes,
-        "of most of the memory that the process got from before the first phase to the end of the measured one: the "
-        "index, and what "
-        "the harness itself keeps");
-  field("huge_share", m.huge_share, "of the same memory, the share on huge pages", kUpToOne);
+        "page size of most of the memory that the process got from before the first phase to the end of the measured "
+        "phase: the index, and the harness's own data");
+  field("huge_share", m.huge_share, "share of the same memory on huge pages", kUpToOne);
   field("rss_bytes", m.rss);
-  field("minor_faults", m.minor_faults, "in the measured phase");
-  field("major_faults", m.major_faults, "in the measured phase");
+  field("minor_faults", m.minor_faults, "minor page faults in the measured phase");
+  field("major_faults", m.major_faults, "major page faults in the measured phase");
   field("accessed_cleared", m.accessed_cleared,
-        "how often the Accessed bits of all pages were cleared in the measured phase");
+        "number of times that the Accessed bits of all pages were cleared in the measured phase");
 }
 
-/// An event that was counted.
+/// The count of an event.
 struct PmuTotal {
   std::string here;
   bool user_only = false;
@@ -271,12 +275,13 @@ struct PmuTotal {
   }
 };
 void describe(Like<PmuTotal> auto& t, auto& field) {
-  field("here", t.here, "what the event is on this processor, in libpfm4's words", kNotEmpty);
-  field("user_only", t.user_only, "without what happened in the kernel, which lets nobody count that");
-  field("raw", t.raw, "of energy-pkg: in units of 2^-32 joules, of whole packages, over the phase on the wall");
-  field("scaled", t.scaled, "raw * enabled_ns / running_ns, thread by thread");
+  field("here", t.here, "libpfm4's name of the event on this processor", kNotEmpty);
+  field("user_only", t.user_only, "true if the kernel forbids to count inside of it, so its part is missing");
+  field("raw", t.raw,
+        "raw count; for energy-pkg in units of 2^-32 joules, of whole packages, over the wall time of the phase");
+  field("scaled", t.scaled, "raw * enabled_ns / running_ns, summed over the threads");
   field("enabled_ns", t.enabled_ns, "", kOneOrMore);
-  field("running_ns", t.running_ns, "less than enabled_ns where events took turns on the processor's counters",
+  field("running_ns", t.running_ns, "less than enabled_ns if events took turns on the processor's counters",
         kOneOrMore);
   field("running_share", t.running_share(), "", Bounds{.most = 1, .above = true});
   field("per_operation", t.per_operation, "scaled / throughput.operations");
@@ -293,27 +298,27 @@ struct PmuResult {
 };
 void describe(Like<PmuResult::Event> auto& e, auto& field) {
   field("name", e.name, "", kNotEmpty);
-  field("family", e.family, "named: asked for by its libpfm4 name", kNotEmpty);
+  field("family", e.family, "named: the user gave its libpfm4 name", kNotEmpty);
   field("count", e.total);
 }
 void describe(Like<PmuResult> auto& p, auto& field) {
   field.about(
-      "events counted while threads ran operations of the measured phase, not while they made them or waited for each "
-      "other; "
-      "sums over the threads. Events of a family are on the processor's counters together as far as it has enough");
+      "events counted while threads ran operations of the measured phase, but not while they generated them or waited "
+      "for each other; sums over the threads. The events of a family are counted at the same time, as far as the "
+      "processor has counters");
   field("events", p.events);
   const Keys keys{
       .names = {{"instructions_per_cycle", ""},
                 {"branch_misses_per_instruction", ""},
-                {"transactional_cycles", "cycles-t / cycles: the share in transactions"},
-                {"aborted_cycles", "(cycles-t - cycles-ct) / cycles: the share in transactions that aborted"},
+                {"transactional_cycles", "cycles-t / cycles: share of cycles in transactions"},
+                {"aborted_cycles", "(cycles-t - cycles-ct) / cycles: share of cycles in transactions that aborted"},
                 {"package_joules", ""},
                 {"package_joules_per_operation", ""}}};
   field.keyed("derived", p.derived, keys,
-              "ratios both parts of which were counted, from the same group of counters where they are of one family");
+              "ratios of events that were both counted; events of one family are from the same group of counters");
 }
 
-/// What disturbed the measured phase, over the whole process.
+/// Disturbances of the whole process in the measured phase.
 struct Health {
   OrReason<u64> voluntary_switches;
   OrReason<u64> involuntary_switches;
@@ -327,12 +332,12 @@ void describe(Like<Health> auto& h, auto& field) {
   field("voluntary_switches", h.voluntary_switches);
   field("involuntary_switches", h.involuntary_switches);
   field("migrations", h.migrations);
-  field("steal_share", h.steal_share, "of all processor time, taken by the hypervisor", kUpToOne);
+  field("steal_share", h.steal_share, "share of all processor time that the hypervisor gave to other guests", kUpToOne);
   field("on_processor", h.on_processor,
-        "of the time in which a thread could have run, the share in which it did: of the thread that had least",
+        "share of the time in which a thread could have run that it had a processor; the smallest of all threads",
         kUpToOne);
   field("load_before", h.load_before, "load average of one minute before the run");
-  field("notes", h.notes, "as in: DAMON is running: it aborts transactions");
+  field("notes", h.notes, "one line each, such as: DAMON is running: it aborts transactions");
 }
 
 struct Validation {
@@ -347,10 +352,10 @@ void describe(Like<Validation> auto& v, auto& field) {
   field("passed", v.passed);
   field("expected_keys", v.expected_keys);
   field("found_keys", v.found_keys);
-  field("detail", v.detail, "of a mismatch, one line");
+  field("detail", v.detail, "description of a mismatch in one line");
 }
 
-/// A part of the measured phase: so many operations, or a phase of the workload's file (rows.h).
+/// A part of the measured phase: a number of operations, or a phase of the workload's file (rows.h).
 struct ResultRow {
   std::string phase;
   u64 operations = 0;
@@ -360,27 +365,27 @@ struct ResultRow {
 };
 void describe(Like<ResultRow> auto& r, auto& field) {
   field("operations", r.operations, "", kOneOrMore);
-  field("seconds", r.seconds, "as those of throughput");
-  field("events", r.events, "family.name and scaled count of the events of pmu that are counted");
-  field.present("phase", r.phase, "rows are of so many operations", "of a workload's file of phases");
+  field("seconds", r.seconds, "measured like throughput.seconds");
+  field("events", r.events, "scaled counts of the events of pmu, by family.name");
+  field.present("phase", r.phase, "each row is a number of operations", "name of a phase of the workload's file");
   field("nodes_per_fetch", r.nodes_per_fetch,
-        "of one thread's lookups just before the end of the row, walked again: what an index has learned from them is "
-        "in it");
+        "nodes that a lookup visits, from repeating one thread's last lookups of the row, after the index learned from "
+        "them");
 }
 
-/// What tells that two runs did the same operations: a hash of the first of the workload (workloads/stream.h), the same
-/// for every number of threads, index and policy.
+/// A fingerprint of the workload: a hash of its first operations (workloads/stream.h). It is the same for every number
+/// of threads, index and policy, so it shows that two runs did the same operations.
 struct StreamPrint {
   static constexpr u64 kMost = 1'000'000;
-  u64 operations = 0;  ///< that it is of, at most kMost
+  u64 operations = 0;  ///< number of operations that are hashed, at most kMost
   u64 fingerprint = 0;
 };
 void describe(Like<StreamPrint> auto& s, auto& field) {
-  field("operations", s.operations, "that it is of", kOneOrMore);
+  field("operations", s.operations, "number of operations that are hashed", kOneOrMore);
   field.hex("fingerprint", s.fingerprint);
 }
 
-/// What a trace is, wherever it lies.
+/// The identity of a trace, apart from its path.
 struct TraceInfo {
   u64 checksum = 0, operations = 0, keys = 0, loaded = 0;
   bool has_times = false;
@@ -389,8 +394,8 @@ void describe(Like<TraceInfo> auto& t, auto& field) {
   field.hex("checksum", t.checksum);
   field("operations", t.operations, "", kOneOrMore);
   field("keys", t.keys, "", kOneOrMore);
-  field("loaded", t.loaded, "keys that were there before the first operation");
-  field("times", t.has_times, "whether it says when operations were recorded");
+  field("loaded", t.loaded, "number of keys that exist before the first operation");
+  field("times", t.has_times, "true if the trace has the times of its operations");
 }
 
 /// A phase of a workload's file.
@@ -401,32 +406,33 @@ struct PhaseInfo {
 };
 void describe(Like<PhaseInfo> auto& p, auto& field) {
   field("name", p.name, "", kNotEmpty);
-  field("operations", p.operations, "that it has: what the file says, rounded up",
+  field("operations", p.operations, "number of operations in the file, rounded up to a multiple of 256",
         Bounds{.least = 256, .multiple_of = 256});
   field("workload", p.workload, "", kNotEmpty);
-  field.present("dist", p.distribution, "it takes the records in turn", "null where no operation draws a key");
+  field.present("dist", p.distribution, "it takes the records in turn", "null if no operation draws a key");
   field("churn", p.churn, "", kNotEmpty);
 }
 [[nodiscard]] std::vector<PhaseInfo> about(const std::vector<WorkloadPhase>& phases);
 
-/// What a trial hands back.
+/// The result of a trial.
 struct TrialResult {
   Status status = Status::kOk;
-  std::string reason;        ///< why the status is not ok, one line
-  bool interrupted = false;  ///< ended early by a signal; the numbers cover the part that ran
+  std::string reason;        ///< why the status is not ok, in one line
+  bool interrupted = false;  ///< a signal ended the run early; the numbers cover the part that ran
   OrReason<KeyFile> key_file;
   OrReason<TraceInfo> trace;
   OrReason<WiscerFile> wiscer;
   OrReason<std::vector<PhaseInfo>> workload_phases;
   OrReason<StreamPrint> stream;
   Placement placement;
-  std::vector<PhaseTime> phases;  ///< of the run
+  std::vector<PhaseTime> phases;  ///< phases of the run, in order
   OrReason<Throughput> throughput;
   OrReason<std::vector<ResultRow>> rows;
   OrReason<Latency> latency;
   OrReason<OfferedLoad> offer;
   OrReason<SloSearch> slo;
-  /// Nodes that a lookup of the workload visits, as the index is after the measured phase, where the index counts them.
+  /// The mean number of nodes that a lookup of the workload visits in the index as it is after the measured phase.
+  /// Missing if the index does not count nodes.
   OrReason<double> nodes_per_fetch;
   SyncStats sync;
   OrReason<PmuResult> pmu;
@@ -435,37 +441,37 @@ struct TrialResult {
   Health health;
   Validation validation;
 
-  /// The worst status wins, and of equals the first; but in what a result is degraded is all said. Under a worse status
-  /// why it is noisy becomes a note, since its numbers are noisy all the same.
+  /// Sets status and reason to `to` and `why` if `to` is worse than the status so far. Two exceptions:
+  ///   1. The reasons of a degraded result are joined.
+  ///   2. The reason of a noisy result becomes a note if the status is worse, since its numbers are noisy all the same.
   void worsen(Status to, const std::string& why);
   void add_phase(const std::string& name, double seconds, u64 operations);
 };
-/// What it says first; the rest is below.
+/// Describes the fields at the beginning of a document. The other fields are below.
 void describe_outcome(Like<TrialResult> auto& t, auto& field) {
-  field("status", t.status, "noisy: health.on_processor is below 0.9, and nothing worse is the case");
+  field("status", t.status, "noisy: health.on_processor is below 0.9, and the result is not worse otherwise");
   field("reason", t.reason, "why the status is not ok");
-  field("interrupted", t.interrupted, "ended early by a signal: the numbers cover the part that ran");
+  field("interrupted", t.interrupted, "true if a signal ended the run early; the numbers cover the part that ran");
 }
-/// What files of the workload said, which documents have in `config`.
+/// Describes the files of the workload, which documents have in `config`.
 void describe_files(Like<TrialResult> auto& t, auto& field) {
   field("key_file", t.key_file);
   field("trace", t.trace);
   field("wiscer", t.wiscer);
   field("phases", t.workload_phases,
-        "what a workload file of phases says, or leaves to be the default; all of them are parts of the measured phase "
-        "of the run");
+        "phases of a workload file, defaults included; all of them are parts of the measured phase of the run");
 }
 void describe(Like<TrialResult> auto& t, auto& field) {
   field("stream", t.stream);
   field("placement", t.placement);
-  field("phases", t.phases,
-        "of the run: load, measure and so on; those of a workload's file are config.phases, and rows of the measured "
-        "one");
+  field(
+      "phases", t.phases,
+      "phases of the run: load, measure and so on; the phases of a workload's file are in config.phases, and are rows "
+      "of the measured phase");
   field("throughput", t.throughput);
   field("rows", t.rows,
-        "the measured phase in rows that follow each other: one for each phase of a workload's file, or, where so many "
-        "operations are "
-        "asked for, each ended by the first round in which it had enough");
+        "consecutive rows of the measured phase: one for each phase of a workload's file, or with --rows one for each "
+        "config.rows operations, ended by the first round in which it had enough");
   field("latency", t.latency);
   field("offer", t.offer);
   field("slo", t.slo);
@@ -478,10 +484,10 @@ void describe(Like<TrialResult> auto& t, auto& field) {
   field("validation", t.validation);
 }
 
-/// Gives what only the measured phase could have measured this reason.
+/// Gives this reason to every missing value that has none yet: the measured phase did not take place.
 void nothing_measured(TrialResult& result, const std::string& why);
 
-/// An index that keeps nothing has no bytes, no keys to check, and no footprint of which to measure the limit.
+/// Marks bytes, keys, limits and validation as missing: the index of this run keeps nothing.
 void nothing_kept(TrialResult& result);
 
 struct BuildInfo {
@@ -512,17 +518,16 @@ struct RunResult {
   MachineInfo machine;
   TrialResult trial;
 };
-/// Its plan is not read again: documents hold it as words.
+/// Describes a whole document. A reader cannot restore the plan from it, since documents hold the plan as words.
 void describe(Like<RunResult> auto& r, auto& field) {
   constexpr const char* kAlone = "the run is not part of a comparison";
   field.about(
-      "One document a run. What was not measured is null, and the property of the same name with _reason says why; it "
-      "is never "
-      "zero.");
+      "The document of one run. A value that was not measured is null, never zero, and the property of the same name "
+      "with _reason says why.");
   field.constant("schema_version", RunResult::kSchemaVersion);
-  field("run_id", r.run_id, "unique: time, process, counter");
+  field("run_id", r.run_id, "unique: time, host, process, counter");
   field("point_hash", r.point_hash, "equal for all runs of the same point, on any machine", kHash);
-  field.present("block", r.plan.config.block, kAlone, "of an interleaved comparison");
+  field.present("block", r.plan.config.block, kAlone, "number of the block in an interleaved comparison");
   field.present("order", r.plan.config.order, kAlone, "position within the block");
   field("replicate", r.plan.config.replicate);
   describe_outcome(r.trial, field);

@@ -8,7 +8,7 @@
 namespace latchlab {
 namespace {
 
-/// Whole where it is: JSON's 1 and not 1.0.
+/// Returns a number as JSON, a whole one as 1 and not 1.0.
 Json number(double value) {
   if (value == std::floor(value)) return static_cast<i64>(value);
   return value;
@@ -16,7 +16,7 @@ Json number(double value) {
 
 constexpr std::size_t kWidth = 128;
 
-/// In one line, or from `depth` on in as many as it takes where a line has `used` characters already.
+/// Returns the JSON in one line if it fits behind `used` characters, else over several lines indented from `depth` on.
 std::string laid_out(const Json& json, std::size_t depth, std::size_t used) {
   if (!json.is_structured()) return json.dump();
   const auto parts = [&](const auto& separator, const auto& text_of) {

@@ -1,7 +1,7 @@
 #pragma once
 
-// The JSON schema of a described struct, and so of a document: what is written is what the schema allows, since both
-// follow from one description. The schemas of the tree (*.schema.json) are made by it, and tests compare them.
+// The JSON schema of a described struct, and so of a document. Documents conform to their schema, since one description
+// makes both. The *.schema.json files of the tree are its output, and tests compare them.
 
 #include <string>
 #include <type_traits>
@@ -15,7 +15,7 @@ namespace latchlab {
 template <class T>
 [[nodiscard]] Json schema_of(const Bounds& bounds = kAny);
 
-/// Collects what an object of a struct's fields may hold.
+/// Collects the schema of an object with a struct's fields.
 class FieldSchema {
  public:
   void about(const char* text) { about_ = text; }
@@ -58,11 +58,11 @@ class FieldSchema {
     add(name, inner.object(), "");
   }
 
-  /// All of it.
+  /// Returns the schema of the whole object.
   [[nodiscard]] Json object() const;
 
  private:
-  /// Leaves the object that a schema describes these keys, of its values, and no others.
+  /// Restricts the schema of an object to these keys; their values keep their schema.
   static void only(Json& object, const Keys& keys);
   void add(const char* name, Json schema, const char* about);
   void add_missable(const char* name, Json schema, const char* about);
@@ -71,7 +71,7 @@ class FieldSchema {
   Json properties_ = Json::object(), required_ = Json::array(), reasons_ = Json::array();
 };
 
-/// The schemas of what a field may be, apart from structs and lists.
+// Schemas of the values that are neither structs nor lists.
 [[nodiscard]] Json schema_of_number(const char* type, const Bounds& bounds);
 [[nodiscard]] Json schema_of_text(const Bounds& bounds);
 
@@ -111,7 +111,7 @@ Json schema_of(const Bounds& bounds) {
   }
 }
 
-/// As a file of the tree holds it, with a title: a line for what fits into one.
+/// Returns the text of a schema file, with a title. A part that fits into a line is on one line.
 [[nodiscard]] std::string schema_text(const std::string& name, const std::string& title, Json schema);
 
 }  // namespace latchlab

@@ -1,6 +1,7 @@
 #pragma once
 
-// Described structs as JSON. The rule for what was not measured: "x": null and beside it "x_reason": "why". Never zero.
+// Writes described structs as JSON. A value that was not measured is "x": null, with "x_reason": "why" beside it, never
+// zero.
 
 #include <cmath>
 #include <string>
@@ -15,7 +16,7 @@ namespace latchlab {
 
 using Json = nlohmann::ordered_json;
 
-/// "key": null, and beside it "key_reason": why.
+/// Writes "key": null, and beside it "key_reason": why.
 inline void put_missing(Json& object, const std::string& key, const std::string& reason) {
   object[key] = nullptr;
   object[key + "_reason"] = reason.empty() ? "not measured" : reason;
@@ -24,12 +25,12 @@ inline void put_missing(Json& object, const std::string& key, const std::string&
 template <class T>
 [[nodiscard]] Json to_json(const T& value);
 
-/// "key": the value, or null with the reason.
+/// Writes "key": the value, or null with the reason.
 template <class T>
 void put(Json& object, const std::string& key, const OrReason<T>& measured) {
   if (!measured) return put_missing(object, key, measured.reason);
   if constexpr (std::is_floating_point_v<T>) {
-    // JSON has no infinity; a division by zero upstream must not turn into a bare null.
+    // JSON has no infinity, and an earlier division by zero must not become a null without a reason.
     if (!std::isfinite(*measured)) return put_missing(object, key, "not a finite number");
   }
   object[key] = to_json(*measured);
