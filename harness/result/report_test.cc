@@ -176,13 +176,13 @@ TEST_CASE("similar numbers are not confused", "[report]") {
   CHECK(document["memory"]["index_reserved_bytes"] == 50'000);
   CHECK(document["memory"]["payload_bytes"] == 64'000);
   CHECK(document["config"]["value_size"] == 64);
-  CHECK_THAT(block_of(full_result()), Catch::Contains("payloads     1,000 of 64 bytes   64.0 kB apart from the index"));
+  CHECK_THAT(block_of(full_result()), Catch::Contains("payloads     1,000 of 64 bytes   64.0 kB outside the index"));
   CHECK(document["limits"]["chase_ns"] == 80.0);
   CHECK(document["limits"]["independent_ns"] == 10.0);
   CHECK(document["limits"]["transaction_ns"] == 20.0);
   CHECK(document["limits"]["chase_ratio"] == 2.5);
   CHECK(document["limits"]["independent_ratio"] == 20.0);
-  CHECK_THAT(block_of(full_result()), Catch::Contains("or 20 independent ones (10.0 ns)"));
+  CHECK_THAT(block_of(full_result()), Catch::Contains("or 20 independent ones (10.0 ns each)"));
 }
 
 TEST_CASE("a document and a block show the counted events, and why the others were not counted", "[report]") {
@@ -205,7 +205,7 @@ TEST_CASE("a document and a block show the counted events, and why the others we
   CHECK(document["derived"]["instructions_per_cycle"] == 2.5);
   CHECK_THAT(block_of(result),
              Catch::Contains("counted      2e-05 cycles an operation   2.50 instructions a cycle   in turns: "
-                             "counted 40.0 % of the time or more   with the waiting for operations\n"));
+                             "each counted for at least 40.0 % of the time   including waits for arrivals\n"));
   pmu.events[0].total.value->per_operation = 12'345.5;
   CHECK_THAT(block_of(result), Catch::Contains("counted      12,346 cycles an operation"));
   pmu.events.erase(pmu.events.begin());
@@ -230,12 +230,12 @@ TEST_CASE("a document and a block show the offered load of an open loop", "[repo
                                   {"lag_at_end_ns", 0},
                                   {"late", false}});
   const std::string block = block_of(result);
-  CHECK_THAT(block, Catch::Contains("5.20 M operations/s came   one began 3.0 ms late, at the end none"));
+  CHECK_THAT(block, Catch::Contains("5.20 M arrivals/s   largest lag 3.0 ms, at the end none"));
   CHECK_THAT(block,
              Catch::Contains(
-                 "p99 of at most 3ms up to 5.20 M operations/s, of 1 tries; a closed loop does 9.00 M operations/s"));
-  CHECK_THAT(block, Catch::Contains("max 2.5 ms   from when they were due"));
-  CHECK_THAT(block, !Catch::Contains("of a processor each"));
+                 "p99 at most 3ms up to 5.20 M operations/s, found in try 1; a closed loop does 9.00 M operations/s"));
+  CHECK_THAT(block, Catch::Contains("max 2.5 ms   from arrival to end"));
+  CHECK_THAT(block, !Catch::Contains("of processor time each"));
   CHECK_THAT(RunTable({}).row(result), Catch::Contains("ok, p99:3ms up to 5.20 M/s, response p50 400 ns"));
   result.trial.slo.value->tries[0].response_ns = OrReason<u64>::missing("no call was timed");
   result.trial.slo.value->tries[0].offered = OrReason<double>::missing("they were too many");
@@ -243,7 +243,7 @@ TEST_CASE("a document and a block show the offered load of an open loop", "[repo
   CHECK(untimed["slo"]["tries"][0]["response_ns_reason"] == "no call was timed");
   CHECK(untimed["slo"]["tries"][0]["offered_reason"] == "they were too many");
   CHECK(testing::schema_violations("harness/result/result.schema.json", untimed.dump()) == std::vector<std::string>{});
-  CHECK_THAT(block, Catch::Contains("   with the waiting for operations\n"));
+  CHECK_THAT(block, Catch::Contains("   including waits for arrivals\n"));
   result.trial.offer.value->arrivals = OrReason<u64>::missing("they were too many");
   result.trial.latency = OrReason<Latency>::missing(kUntimed);
   const Json uncounted = document_of(result);
@@ -253,8 +253,8 @@ TEST_CASE("a document and a block show the offered load of an open loop", "[repo
   CHECK_THAT(block_of(result),
              Catch::Contains("response     -: --latency=off: no call was timed, and so no response time either\n"));
   result.trial.offer = OrReason<OfferedLoad>::missing("a closed loop");
-  CHECK_THAT(block_of(result), !Catch::Contains("with the waiting"));
-  CHECK_THAT(block_of(result), Catch::Contains("ns of a processor each"));
+  CHECK_THAT(block_of(result), !Catch::Contains("waits for arrivals"));
+  CHECK_THAT(block_of(result), Catch::Contains("ns of processor time each"));
   result.plan.config.slo.reset();
   result.plan.config.rate = Rate::parse("poisson:5.2M");
   CHECK(document_of(result)["config"]["rate"] == "poisson:5200000");

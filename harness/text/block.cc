@@ -1,4 +1,4 @@
-// What is said of a single run.
+// The block of text about a single run.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -22,14 +22,14 @@ std::string throughput_text(const TrialResult& trial) {
   if (!trial.throughput) return "-: " + trial.throughput.reason;
   const Throughput& t = *trial.throughput;
   std::string text = fmt::format("{} operations/s", short_number(t.per_second));
-  // Threads that wait for a processor do not work: what an operation costs is time of a processor. Not in an open loop,
-  // where they wait for arrivals too.
+  // The cost of an operation is processor time, since threads that wait for a processor do no work. It is left out for
+  // an open loop, where threads also wait for arrivals.
   if (t.per_second > 0 && trial.placement.processors && !trial.offer) {
-    text += fmt::format("   {:.0f} ns of a processor each", 1e9 * *trial.placement.processors / t.per_second);
+    text += fmt::format("   {:.0f} ns of processor time each", 1e9 * *trial.placement.processors / t.per_second);
   }
   text += fmt::format("   {} in {}", short_number(static_cast<double>(t.operations)), short_duration(t.seconds));
   if (t.timed_share > 0 && t.timed_share < 0.995) {
-    text += fmt::format(", making them took the rest of {}", short_duration(t.seconds / t.timed_share));
+    text += fmt::format(" ({} including their generation)", short_duration(t.seconds / t.timed_share));
   }
   return text;
 }
@@ -42,7 +42,7 @@ std::string summary_text(const LatencySummary& s) {
   return text + fmt::format("max {}", short_duration(static_cast<double>(s.max_ns) / 1e9));
 }
 
-/// `keys`: of a call.
+/// `keys`: number of keys in a call.
 std::string latency_lines(const Latency& l, u32 keys) {
   std::string text = line("latency", fmt::format("{}   of {} timed {}", summary_text(l.all), grouped(l.all.count),
                                                  keys == 1 ? "calls" : fmt::format("batches of {}", keys)));
@@ -50,7 +50,7 @@ std::string latency_lines(const Latency& l, u32 keys) {
   for (const OperationLatency& of : l.operations) {
     if (many) text += line("", fmt::format("{:<11}{}", of.name, summary_text(of.summary)));
   }
-  if (l.response) text += line("response", fmt::format("{}   from when they were due", summary_text(*l.response)));
+  if (l.response) text += line("response", fmt::format("{}   from arrival to end", summary_text(*l.response)));
   for (const OperationLatency& of : l.operations) {
     if (many && of.response) text += line("", fmt::format("{:<11}{}", of.name, summary_text(*of.response)));
   }
@@ -67,7 +67,8 @@ std::string page_nodes_text(const Placement& p) {
   return text + " of the pages   " + p.mem;
 }
 
-/// A line for each phase of the workload; of rows of so many operations only what is between which two.
+/// Returns a line for each phase of the workload. For rows of --rows, returns one line with the slowest and fastest
+/// rate.
 std::string rows_lines(const std::vector<ResultRow>& rows) {
   const auto rate = [](const ResultRow& row) { return static_cast<double>(row.operations) / row.seconds; };
   if (rows.front().phase.empty()) {
@@ -97,7 +98,7 @@ std::string limits_text(const Limits& l) {
     text += "-: " + l.chase_ns.reason;
   }
   if (l.independent_ns && l.independent_ratio) {
-    text += fmt::format(" or {:.0f} independent ones ({:.1f} ns)", *l.independent_ratio, *l.independent_ns);
+    text += fmt::format(" or {:.0f} independent ones ({:.1f} ns each)", *l.independent_ratio, *l.independent_ns);
   }
   return text;
 }
@@ -120,12 +121,12 @@ std::string aborts_text(const std::vector<NamedCount>& aborts, u64 operations) {
   return text;
 }
 
-/// Why events were not counted, a line for each reason: which families, and which of their events where it is not all
-/// of them.
+/// Returns why events were not counted, a line for each reason. A line names a family if the reason applies to all its
+/// events, else the events.
 std::string uncounted_lines(const PmuResult& pmu) {
   struct Why {
     std::string reason;
-    std::vector<std::pair<std::string, std::vector<std::string>>> families;  // events of each
+    std::vector<std::pair<std::string, std::vector<std::string>>> families;  // with their events
   };
   std::vector<Why> all;
   for (const PmuResult::Event& event : pmu.events) {
@@ -149,8 +150,8 @@ std::string uncounted_lines(const PmuResult& pmu) {
   return text;
 }
 
-/// What the processor counted, and to who asked for it (`asked`) why it did not count the rest.
-/// In an open loop (`open`) threads count while they wait, too.
+/// Returns the counted events and, if the user gave --pmu (`asked`), why the others were not counted. In an open loop
+/// (`open`) the counts include waits for arrivals.
 std::string pmu_lines(const PmuResult& pmu, bool asked, bool open) {
   std::string text;
   double running = 1;
@@ -171,23 +172,23 @@ std::string pmu_lines(const PmuResult& pmu, bool asked, bool open) {
     if (name == "aborted_cycles") text += fmt::format(", {} in aborted ones", percent(value));
     if (name == "package_joules_per_operation") text += fmt::format("   {:.3g} nJ an operation", value * 1e9);
   }
-  if (running < .995) text += fmt::format("   in turns: counted {} of the time or more", percent(running));
+  if (running < .995) text += fmt::format("   in turns: each counted for at least {} of the time", percent(running));
   if (user_only) text += "   without the kernel's part";
-  if (open) text += "   with the waiting for operations";
+  if (open) text += "   including waits for arrivals";
   return line("counted", text) + rest;
 }
 
-/// How often Accessed bits were cleared, to who asked for it.
+/// Returns how often Accessed bits were cleared; empty without --clear-accessed.
 std::string accessed_line(const RunResult& r) {
   if (r.plan.config.clear_accessed_ns == 0) return "";
   const OrReason<u64>& cleared = r.trial.memory.accessed_cleared;
-  return line("accessed", cleared ? fmt::format("bits of all pages cleared {} times, every {} or later",
+  return line("accessed", cleared ? fmt::format("bits of all pages cleared {} times, at least {} apart",
                                                 grouped(*cleared), duration_text(r.plan.config.clear_accessed_ns))
                                   : "-: " + cleared.reason);
 }
 
 std::string fallbacks_text(const SyncStats& sync) {
-  std::string text = percent(*sync.fallback_rate) + " of what could be elided";
+  std::string text = percent(*sync.fallback_rate) + " of the operations that could be elided";
   if (!sync.counters) return text;
   const double operations = static_cast<double>(count_of(*sync.counters, "ops"));
   if (const u64 chosen = count_of(*sync.counters, "direct_lock"); chosen > 0) {
@@ -217,7 +218,7 @@ std::string block_of(const RunResult& r) {
     const Throughput& rates = *t.throughput;
     if (rates.per_operation.size() > 1) {
       for (const OperationRate& rate : rates.per_operation) {
-        // An upsert of a key that is there has not failed: it updates.
+        // An upsert of an existing key has not failed: it updates.
         text += line(
             "",
             fmt::format(
@@ -241,7 +242,7 @@ std::string block_of(const RunResult& r) {
   if (t.offer) text += line("offer", offer_text(*t.offer));
   if (t.latency) text += latency_lines(*t.latency, r.plan.config.batch.keys);
   if (t.offer && !t.latency) text += line("response", "-: " + t.latency.reason);
-  if (t.nodes_per_fetch) text += line("nodes", fmt::format("{:.3f} on the way of a lookup", *t.nodes_per_fetch));
+  if (t.nodes_per_fetch) text += line("nodes", fmt::format("{:.3f} visited by a lookup", *t.nodes_per_fetch));
   text += line("limit", limits_text(t.limits));
   if (t.sync.aborts) {
     text += line("aborts", aborts_text(*t.sync.aborts, t.throughput ? t.throughput->operations : 0));
@@ -259,7 +260,7 @@ std::string block_of(const RunResult& r) {
     text += line("memory", "-: " + t.memory.index_live.reason);
   }
   if (t.memory.payload) {
-    text += line("payloads", fmt::format("{} of {} bytes   {} apart from the index", grouped(r.plan.payloads),
+    text += line("payloads", fmt::format("{} of {} bytes   {} outside the index", grouped(r.plan.payloads),
                                          grouped(c.value_size), bytes_text(*t.memory.payload)));
   }
   text += accessed_line(r);

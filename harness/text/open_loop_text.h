@@ -1,4 +1,4 @@
-// What people see of an open loop.
+// The texts about an open loop that people see.
 #pragma once
 
 #include <string>
@@ -7,15 +7,15 @@
 
 namespace latchlab {
 
-/// What came, and how late threads were.
+/// Returns the rate of arrivals, and how late threads were.
 [[nodiscard]] std::string offer_text(const OfferedLoad& offer);
 
-/// What a search came to.
+/// Returns the outcome of a search for the block of a run.
 [[nodiscard]] std::string slo_text(const Slo& slo, const SloSearch& search);
-/// The same for the row of a run among others, behind what is there.
+/// Returns the outcome of a search for the row of a table, to be appended there.
 [[nodiscard]] std::string found_text(const Slo& slo, const SloSearch& search);
 
-/// The response times for such a row, too.
+/// Returns the response times for the row of a table, to be appended there.
 [[nodiscard]] std::string response_text(const LatencySummary& response);
 
 }  // namespace latchlab

@@ -5,7 +5,7 @@
 namespace latchlab {
 namespace {
 
-TEST_CASE("what a search came to is told, also in a row", "[report]") {
+TEST_CASE("the outcome of a search is shown in a block and in a row", "[report]") {
   const Slo slo = Slo::parse("p99:3ms");
   SloSearch search{.answer = RateSearch::Answer::kFound, .closed_per_second = 9e6, .tries = {SloSearch::Try()}};
   search.tries[0].per_second = 5'200'000;
@@ -17,13 +17,14 @@ TEST_CASE("what a search came to is told, also in a row", "[report]") {
   };
   using enum RateSearch::Answer;
   const std::string closed = "a closed loop does 9.00 M operations/s";
-  tells(kFound, "p99 of at most 3ms up to 5.20 M operations/s, of 1 tries; " + closed, ", p99:3ms up to 5.20 M/s");
-  tells(kAllKeep, "p99 of at most 3ms even at that rate: " + closed, ", p99:3ms even at 5.20 M/s");
-  tells(kNoneKeeps, "no rate has p99 of at most 3ms, not even 5.20 M a second, of which 5.10 M were served; " + closed,
+  tells(kFound, "p99 at most 3ms up to 5.20 M operations/s, found in try 1; " + closed, ", p99:3ms up to 5.20 M/s");
+  tells(kAllKeep, "p99 at most 3ms even at the rate of a closed loop; " + closed, ", p99:3ms even at 5.20 M/s");
+  tells(kNoneKeeps,
+        "no rate keeps p99 at most 3ms, not even 5.20 M operations/s, of which 5.10 M were served; " + closed,
         ", p99:3ms not even at 5.20 M/s");
-  tells(kUnsteady, "no rate has p99 of at most 3ms twice; " + closed, ", p99:3ms at no rate twice");
-  tells(kUnfinished, "p99 of at most 3ms: the search ended at 5.20 M a second, its try 1; " + closed,
-        ", p99:3ms looked for up to 5.20 M/s");
+  tells(kUnsteady, "no rate keeps p99 at most 3ms in two tries; " + closed, ", p99:3ms at no rate in two tries");
+  tells(kUnfinished, "p99 at most 3ms: the search ended in try 1, at 5.20 M operations/s; " + closed,
+        ", p99:3ms unfinished at 5.20 M/s");
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ class NoProgress final : public Progress {
   void title(std::string) override {}
 };
 
-/// What both visible forms keep about the current phase.
+/// The state of the current phase, for both visible forms.
 class VisibleProgress : public Progress {
  public:
   void begin(std::string_view phase, u64 total, u64 length_ns) override {
@@ -63,7 +63,7 @@ class VisibleProgress : public Progress {
   u64 start_ = 0;
 };
 
-/// One line that rewrites itself.
+/// Progress as one line that rewrites itself.
 class TerminalProgress final : public VisibleProgress {
  public:
   ~TerminalProgress() override { clear(); }
@@ -106,7 +106,7 @@ class TerminalProgress final : public VisibleProgress {
   bool drawn_ = false;
 };
 
-/// A line when a phase is over.
+/// Progress as a line at the end of each phase.
 class PlainProgress final : public VisibleProgress {
  protected:
   void begun() override {}

@@ -2,8 +2,8 @@
 
 // The forms of progress on stderr:
 //
-//   auto   one line that rewrites itself when stderr is a terminal, otherwise nothing
-//   plain  one line a phase, for logs
+//   auto   one line that rewrites itself if stderr is a terminal, otherwise nothing
+//   plain  one line for each phase, for logs
 //   none   nothing
 
 #include <memory>
@@ -14,10 +14,10 @@
 
 namespace latchlab {
 
-/// Writes `text` to stderr at once. Where that cannot be written nobody reads it, and nothing else is lost.
+/// Writes `text` to stderr at once. Ignores errors, since a text that cannot be written has no reader.
 void say(const std::string& text);
 
-/// The Progress that --progress asks for, writing to stderr.
+/// Returns the Progress that --progress asks for. It writes to stderr.
 [[nodiscard]] std::unique_ptr<Progress> make_progress(ProgressMode mode);
 
 }  // namespace latchlab

@@ -19,7 +19,7 @@ namespace {
 
 using Words = std::vector<std::pair<std::string, std::string>>;
 
-/// What tells runs apart, in the order of the options.
+/// Returns the axes in which runs can differ, in the order of the options.
 Words axes_of(const Plan& plan) {
   const Config& c = plan.config;
   return {{"index", c.index.str()},
@@ -55,10 +55,10 @@ Words axes_of(const Plan& plan) {
           {"replicate", fmt::format("{}", c.replicate)}};
 }
 
-// Index to dist, said even where all runs have the same; the rest matters to who set it.
+// The axes index to dist are shown even if all runs agree in them, the others only if runs differ.
 constexpr std::size_t kCommonAxes = 9;
 
-/// The number as `text` has it, or "-".
+/// Returns the number as text(number), or "-" if it is missing.
 std::string cell(const OrReason<double>& number, const auto& text) { return number ? text(*number) : std::string("-"); }
 
 std::string aborts_cell(const TrialResult& trial) {
@@ -77,7 +77,7 @@ std::optional<double> grown_by_warmup(const Config& config, const TrialResult& t
 }
 
 std::string_view loaded_by(const Config& config) {
-  return Workload::by_file(config.workload.name) ? "what the file loads" : "--records";
+  return Workload::by_file(config.workload.name) ? "the file's records" : "--records";
 }
 
 std::vector<std::string> notes_of(const TrialResult& trial) {
@@ -104,7 +104,7 @@ RunTable::RunTable(const std::vector<Plan>& runs) {
   if (runs.empty()) return;
   const Words words = axes_of(runs.front());
   for (std::size_t i = 0; i < words.size(); ++i) {
-    if (i >= kCommonAxes) values[i].erase("-");  // a run that an option does not reach differs in nothing
+    if (i >= kCommonAxes) values[i].erase("-");  // a run on which an option has no effect does not differ in it
     if (values[i].size() > 1) {
       axes_.emplace_back(words[i].first, widths[i]);
     } else {
@@ -146,7 +146,7 @@ std::string RunTable::row(const RunResult& result) {
                       word(trial.status));
   if (trial.interrupted) text += ", interrupted";
   const std::optional<Ending> ended_by = trial.throughput ? std::optional(trial.throughput->ended_by) : std::nullopt;
-  // Then the index is of another size than the records say.
+  // The next three cases leave the index with another size than its records.
   if (config.workload.name == "insert" && ended_by == Ending::kTime) text += ", ended by --time";
   if (ended_by == Ending::kFull) text += fmt::format(", full at {} keys", number_text(trial.memory.keys, 0));
   if (const auto times = grown_by_warmup(config, trial))
@@ -162,8 +162,7 @@ std::string RunTable::row(const RunResult& result) {
   return text + '\n';
 }
 
-/// A note that differs from an earlier one in its numbers only, as that of the load does from run to run, is the same
-/// one.
+/// Adds the note to an earlier one that differs only in its numbers, as the load average does from run to run, if any.
 void RunTable::add_note(const std::string& text) {
   std::string form = text;
   std::erase_if(form, [](char c) { return (c >= '0' && c <= '9') || c == '.' || c == ','; });
@@ -175,13 +174,14 @@ void RunTable::add_note(const std::string& text) {
 }
 
 std::string RunTable::footer() const {
-  std::string text = "\nlines: how many dependent cache lines an operation is worth in time\n";
+  std::string text = "\nlines: the time of an operation, in dependent cache lines\n";
   for (std::size_t i = 0; i < reasons_.size(); ++i) text += fmt::format("[{}] {}\n", i + 1, reasons_[i]);
   for (const Note& note : notes_) {
     const std::string rows =
         note.rows.size() == rows_ ? "all rows" : (note.rows.size() == 1 ? "row " : "rows ") + fold_numbers(note.rows);
-    text += fmt::format("{}: {}{}\n", rows, note.text,
-                        note.same ? "" : fmt::format(" (so row {}, and others alike)", note.rows.front()));
+    text +=
+        fmt::format("{}: {}{}\n", rows, note.text,
+                    note.same ? "" : fmt::format(" (row {}; the other rows have other numbers)", note.rows.front()));
   }
   return text;
 }

@@ -11,13 +11,13 @@ using Catch::Contains;
 using testing::empty_result;
 using testing::full_result;
 
-TEST_CASE("people see status and reason once", "[table]") {
+TEST_CASE("a block and a table show a status, and its reason once", "[table]") {
   RunResult degraded = full_result();
   degraded.trial.status = Status::kDegraded;
   degraded.trial.reason = "rtm runs on its lock";
   const std::string block = block_of(degraded);
   for (const char* part :
-       {"5.00 M in 1.0 s, making them took the rest of 1.1 s", "rtm runs on its lock", "degraded", "43.0 bytes a key",
+       {"5.00 M in 1.0 s (1.1 s including their generation)", "rtm runs on its lock", "degraded", "43.0 bytes a key",
         "4K pages", "passed: 1,000 keys", "conflict 75.0 %", "0.01 %", "2.5 dependent", "DAMON is running"}) {
     INFO(part << " in\n" << block);
     CHECK(block.find(part) != std::string::npos);
@@ -34,18 +34,18 @@ TEST_CASE("people see status and reason once", "[table]") {
   CHECK(table.footer().find("[1] rtm runs on its lock") != std::string::npos);
 }
 
-TEST_CASE("people see that a run is noisy, and why, once", "[table]") {
+TEST_CASE("a block and a table show that a run is noisy, and the reason once", "[table]") {
   RunResult noisy = full_result();
   noisy.trial.status = Status::kNoisy;
-  noisy.trial.reason = "others had its processor";
+  noisy.trial.reason = "a thread was descheduled";
   const std::string block = block_of(noisy);
-  CHECK_THAT(block, Contains("\n  noisy ") && Contains("others had its processor"));
+  CHECK_THAT(block, Contains("\n  noisy ") && Contains("a thread was descheduled"));
   RunTable table({noisy.plan});
   CHECK_THAT(table.row(noisy), Contains("  noisy [1]"));
-  CHECK_THAT(table.footer(), Contains("[1] others had its processor\n"));
+  CHECK_THAT(table.footer(), Contains("[1] a thread was descheduled\n"));
 }
 
-TEST_CASE("people see that an upsert of a key that is there is no failure", "[table]") {
+TEST_CASE("a block shows the upsert of an existing key as an update, not as a failure", "[table]") {
   RunResult result = full_result();
   Throughput throughput = *result.trial.throughput;
   throughput.per_operation = {{.name = "update", .count = 1000, .succeeded = 990, .per_second = 1000},
@@ -55,7 +55,8 @@ TEST_CASE("people see that an upsert of a key that is there is no failure", "[ta
   CHECK_THAT(block_of(result), Contains("0.0 % were new"));
 }
 
-TEST_CASE("a table has a column for what somebody set", "[table]") {
+TEST_CASE("a table has a column for an option in which runs differ, unless it has no effect on some of them",
+          "[table]") {
   RunResult olc = full_result();
   RunResult none = olc;
   none.plan.no_reclaim = "nothing waits";
@@ -66,7 +67,7 @@ TEST_CASE("a table has a column for what somebody set", "[table]") {
   CHECK_THAT(header(olc, quiescent), Contains("reclaim"));
 }
 
-TEST_CASE("a table says which insert runs ended before their records", "[table]") {
+TEST_CASE("a table marks insert runs that ended before their records did", "[table]") {
   RunResult result = full_result();
   result.plan.config.workload = Spec::parse("insert");
   RunTable table({result.plan});
@@ -75,7 +76,7 @@ TEST_CASE("a table says which insert runs ended before their records", "[table]"
   CHECK(table.row(result).find("ended by") == std::string::npos);
 }
 
-TEST_CASE("people see that a warm-up changed the index", "[table]") {
+TEST_CASE("a block and a table show that a warm-up changed the size of the index", "[table]") {
   RunResult result = full_result();
   RunTable table({result.plan});
   for (const u64 little : {991, 1009}) {
@@ -89,20 +90,20 @@ TEST_CASE("people see that a warm-up changed the index", "[table]") {
   result.trial.memory.keys_at_start = u64{500};
   CHECK_THAT(table.row(result), Contains("ok, began with 0.5 x --records"));
   result.plan.config.workload = Spec::parse("wiscer:read-mostly");
-  CHECK_THAT(table.row(result), Contains("ok, began with 0.5 x what the file loads"));
-  result.plan.config.records = 0;  // of which nothing is a multiple
+  CHECK_THAT(table.row(result), Contains("ok, began with 0.5 x the file's records"));
+  result.plan.config.records = 0;  // no number is a multiple of it
   CHECK(table.row(result).find("began") == std::string::npos);
   CHECK(block_of(result).find("warm-up") == std::string::npos);
 }
 
-TEST_CASE("nothing that was not measured is shown as zero", "[table]") {
+TEST_CASE("a value that was not measured is not shown as zero", "[table]") {
   const std::string block = block_of(empty_result());
   CHECK(block.find("two writers") != std::string::npos);
   CHECK(block.find("0 operations/s") == std::string::npos);
   CHECK(block.find("0.0 bytes") == std::string::npos);
 }
 
-TEST_CASE("numbers for people", "[table]") {
+TEST_CASE("numbers for people are short and have units", "[table]") {
   CHECK(grouped(0) == "0");
   CHECK(grouped(999) == "999");
   CHECK(grouped(1000) == "1,000");
@@ -128,7 +129,7 @@ TEST_CASE("numbers for people", "[table]") {
   CHECK(short_duration(3720) == "1 h 02 min");
 }
 
-TEST_CASE("people who ask for events see why there are none, a line for each reason", "[table]") {
+TEST_CASE("with --pmu a block shows why events were not counted, a line for each reason", "[table]") {
   RunResult result = full_result();
   PmuResult& pmu = *result.trial.pmu.value;
   const auto missing = [&](const char* name, const char* family, const char* why) {
@@ -140,7 +141,7 @@ TEST_CASE("people who ask for events see why there are none, a line for each rea
   missing("dTLB-loads", "tlb", "ENOENT: none");
   missing("instructions", "core", "ENOENT: none");
   missing("DE_NO", "named", "ENOENT: none");
-  // What is counted whether or not anybody asks is left out where it is not there.
+  // Without --pmu the default events are left out if they were not counted.
   CHECK_THAT(block_of(result), !Contains("not counted"));
   result.plan.config.pmu_given = true;
   CHECK_THAT(block_of(result), Contains("\n  counted      2e-05 cycles an operation"));
@@ -151,16 +152,16 @@ TEST_CASE("people who ask for events see why there are none, a line for each rea
   CHECK_THAT(block_of(result), !Contains("\n  counted ") && Contains("\n  not counted  core: ENOENT: none\n"));
 }
 
-TEST_CASE("people see how often Accessed bits were cleared", "[table]") {
+TEST_CASE("a block shows how often Accessed bits were cleared", "[table]") {
   RunResult result = full_result();
-  CHECK_THAT(block_of(result), Contains("accessed     bits of all pages cleared 2 times, every 100ms or later\n"));
+  CHECK_THAT(block_of(result), Contains("accessed     bits of all pages cleared 2 times, at least 100ms apart\n"));
   result.trial.memory.accessed_cleared = OrReason<u64>::missing("this kernel has none");
   CHECK_THAT(block_of(result), Contains("accessed     -: this kernel has none\n"));
   result.plan.config.clear_accessed_ns = 0;
   CHECK_THAT(block_of(result), !Contains("accessed"));
 }
 
-TEST_CASE("a table says each note once, with the rows that it is of", "[table]") {
+TEST_CASE("a table shows each note once, with the numbers of its rows", "[table]") {
   RunResult first = full_result(), second = first, third = first;
   first.trial.key_file = second.trial.key_file = third.trial.key_file = OrReason<KeyFile>::missing("none");
   first.trial.health.notes.push_back("the load average was 4.1 before the run");
@@ -169,8 +170,9 @@ TEST_CASE("a table says each note once, with the rows that it is of", "[table]")
   RunTable table({first.plan});
   for (const RunResult& result : {first, second, third}) (void)table.row(result);
   CHECK_THAT(table.footer(),
-             Catch::EndsWith("is worth in time\nall rows: DAMON is running\n"
-                             "rows 1,3: the load average was 4.1 before the run (so row 1, and others alike)\n"
+             Catch::EndsWith("in dependent cache lines\nall rows: DAMON is running\n"
+                             "rows 1,3: the load average was 4.1 before the run (row 1; the other rows have other "
+                             "numbers)\n"
                              "row 2: the index was full\n"));
 }
 
