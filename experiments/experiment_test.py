@@ -481,7 +481,7 @@ class Wiscer(unittest.TestCase):
                 self.assertEqual((requests - 1) // every, times)
             note = experiment.panels[0].note
             self.assertIn(f"{requests // 1_000_000} M requests", note)
-            self.assertIn("medium-churn, which does so after 100 M, has not" if mode == "quick" else "medium-churn once", note)
+            self.assertIn("medium-churn has not yet, since it shifts after 100 M" if mode == "quick" else "medium-churn once", note)
 
 
 class Words(unittest.TestCase):
