@@ -15,9 +15,10 @@
 //   fixed           thread t of n has arrivals t, t + n, t + 2 n, ...; all n together have the same times for any n
 //   poisson, sine   n independent Poisson processes of rate / n together are one Poisson process of that rate
 //
-// (Dealing out one sequence instead would cost a thread n draws for each arrival that it keeps.) Arrival k of a thread
-// is a function of the seed, the thread, its share, and k. Where each thread has its own part of a trace, a thread with
-// twice as many operations has twice the rate, so all threads finish at the same time.
+// (Dealing out one sequence instead would cost a thread n draws for each arrival that it keeps.)
+//
+// Arrival k of a thread is a function of the seed, the thread, its share, and k. If each thread has its own part of a
+// trace, the rate of a thread is in proportion to its number of operations. So all threads finish at the same time.
 //
 // Sine is Poisson in another time. With L(t) = the arrivals expected until t, unit-rate arrivals u become t = L^-1(u).
 //

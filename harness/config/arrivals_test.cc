@@ -133,8 +133,8 @@ TEST_CASE("a sine's arrivals are Poisson once time is scaled by its rate", "[arr
     CAPTURE(amplitude);
     CHECK(misfit_of_distances(at) < 1.2);
     CHECK(misfit_of_numbers(at, 100) < 1.9);
-    // Each of the first two quarters of a period has 1/4 + amplitude / 2 pi of its arrivals, each other quarter 1/4 -
-    // amplitude / 2 pi.
+    // The share of a quarter in its period's arrivals is 1/4 + amplitude / 2 pi for the first two quarters. For the
+    // other two it is 1/4 - amplitude / 2 pi.
     for (std::size_t quarter = 0; quarter < 4; ++quarter) {
       const double wanted = 500'000 * (.25 + (quarter < 2 ? amplitude : -amplitude) / (2 * std::numbers::pi));
       CHECK(std::abs(static_cast<double>(quarters[quarter]) - wanted) < 5 * std::sqrt(wanted));

@@ -49,8 +49,8 @@ namespace latchlab {
 ///                unit: 1M..16M*4. A range may also stand after a colon or an equals sign: rtm:0..20+5,
 ///                mix:read=50..90+20,..
 ///
-/// Commas separate both the points of a list and the options of a spec. So a piece of the form key=value
-/// belongs to the spec before it, and so does a piece of digits after `list:`, `cluster:`, `socket:` or `bind:`:
+/// Commas separate both the points of a list and the options of a spec. So two kinds of pieces belong to the spec
+/// before them: key=value, and digits after `list:`, `cluster:`, `socket:` or `bind:`.
 ///
 ///   {rtm:20,wait=0,none}   is   rtm:20,wait=0   and   none
 ///   {compact,list:0-1,3}   is   compact         and   list:0-1,3

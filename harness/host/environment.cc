@@ -253,8 +253,8 @@ OrReason<double> huge_share_between(const PageUse& before, const PageUse& after)
   if (!before.known || !after.known) {
     return OrReason<double>::missing("/proc/self/smaps_rollup cannot be read");
   }
-  // Without any huge page the new memory has none either, even if the process did not grow: an index may live in memory
-  // that an earlier run of this process has left.
+  // Without any huge page the new memory has none either. This holds even if the process did not grow, as when an index
+  // lives in memory that an earlier run of this process left.
   if (after.huge == 0) return 0.0;
   if (after.rss <= before.rss) return OrReason<double>::missing("the process did not grow");
   const double grown = static_cast<double>(after.rss - before.rss);

@@ -3,18 +3,16 @@
 //   chase        a random cycle through every line of the buffer. The address of each load is the result of the load
 //                before it, as in a descent from node to node.
 //   independent  loads whose addresses a generator knows beforehand. So the processor overlaps as many misses as it
-//   can,
-//                as in a batch of lookups.
+//                can, as in a batch of lookups.
 //   transaction  a hardware transaction that reads one line that no thread writes: the cost of beginning and committing
-//   cycle        an addition that depends on the one before it. It takes one cycle, so this is the clock of all the
-//   rest.
+//   cycle        an addition that depends on the one before it. It takes one cycle: that of the clock of all the above.
 //
-// Chase and independent run over a buffer of the index's footprint: the memory that it has from the system and its
-// separate payloads, cut to what fits. The buffer has the same page size and the same NUMA nodes. There is one pinned
-// thread for each processor that the run used, and all of them walk the shared buffer at once, each on its own path. A
-// thread's time for a line is that of its best batch, since a disturbed batch says nothing about the memory. The limit
-// is the mean over the threads. The two kinds take turns of 50 ms. So a neighbour that is busy for a tenth of a second
-// disturbs neither all of one kind nor only the other.
+// Chase and independent run over a buffer of the index's footprint, cut to what fits. The footprint is the memory that
+// the index has from the system, and its separate payloads. The buffer has the same page size and the same NUMA nodes.
+// There is one pinned thread for each processor that the run used. All of them walk the shared buffer at once, each on
+// its own path. A thread's time for a line is that of its best batch, since a disturbed batch says nothing about the
+// memory. The limit is the mean over the threads. The two kinds take turns of 50 ms. So a neighbour that is busy for a
+// tenth of a second disturbs neither all of one kind nor only the other.
 //
 // They run after the measured phase and the check, while the idle index still exists. So the buffer's cache lines and
 // pages cannot disturb the index. The buffer is freed before the call returns.

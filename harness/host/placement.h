@@ -30,8 +30,8 @@
 
 namespace latchlab {
 
-/// The placement of one thread: the processor that it was pinned to, and the processor that it was observed on at the
-/// end of the measured phase.
+/// The placement of one thread: the processor that it was pinned to, and the one observed at the end of the measured
+/// phase.
 struct ThreadPlacement {
   u32 requested_cpu = 0;
   OrReason<u32> observed_cpu;
@@ -52,8 +52,9 @@ struct PageNodes {
   std::vector<Share> shares;
 };
 
-/// Assigns seats to the threads of the run, an equal number in each group of groups_of. Throws NoRoom, which names what
-/// exists, if --pin names a cluster, a socket or a processor that does not exist or is outside the allowed mask.
+/// Assigns seats to the threads of the run, an equal number in each group of groups_of. Throws NoRoom if --pin names
+/// a cluster, a socket or a processor that does not exist or is outside the allowed mask. Its message names what
+/// exists.
 [[nodiscard]] Seats seat(const Topology& topology, const Config& config);
 
 /// Returns a Plan with the workload and the seats of a complete Config, for an index outside the registry. Throws as

@@ -1,6 +1,6 @@
 #pragma once
-// The PMU events that this process may count on this machine, for `harness doctor` and `harness list pmu`: what libpfm4
-// knows of the processor, and what the kernel answers when each event is tried.
+// The PMU events that this process may count on this machine, for `harness doctor` and `harness list pmu`. libpfm4
+// knows the processor's events, and the kernel answers a try to count each one.
 
 #include <string>
 #include <vector>

@@ -1,7 +1,7 @@
 #pragma once
 
-// The threads of a trial, and the clock that they share. The threads live through all phases, so that the thread that
-// loads is the thread that measures: the same pool, the same processor, the same epoch. All code that meets, waits or
+// The threads of a trial, and the clock that they share. The threads live through all phases. So the thread that
+// loads is also the thread that measures, with the same pool, processor and epoch. All code that meets, waits or
 // watches does so through the team. So the same phases run on threads of the system (native_team.h) and on fibers in
 // virtual time (virtual_team_testing.h).
 

@@ -1,5 +1,5 @@
-// The topology of the machine: its processors, those of them that this process may use, and how they share cores, L3
-// caches, NUMA nodes and sockets.
+// The topology of the machine: its processors, whether this process may use them, and how they share cores, L3 caches,
+// NUMA nodes and sockets.
 //
 //     socket 0                              socket 1
 //     ├─ NUMA node 0 ── L3 0 ── core 0 ── pu 0, pu 28

@@ -1,8 +1,8 @@
 // A team of fibers in virtual time. The same program takes the same turns and the same virtual time on every machine
 // and in every run. A second of virtual time takes only as much real time as its work.
 //
-// Virtual time passes only in three places: when an operation of a test's index calls spend(), when a fiber reads the
-// clock, and when it waits. Fibers switch only where they spend time or wait, so the code in between is atomic. A loop
+// Virtual time passes only when an operation of a test's index calls spend(), when a fiber reads the clock, and when it
+// waits. Fibers switch only where they spend time or wait, so the code in between is atomic. A loop
 // that does neither never ends.
 #pragma once
 

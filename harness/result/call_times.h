@@ -1,7 +1,7 @@
 #pragma once
 
 // The part of a result about single calls of the measured phase: their times, the offered load of an open loop, and the
-// search for a rate that keeps a bound on response times.
+// search of --slo.
 
 #include <algorithm>
 #include <optional>
@@ -108,12 +108,13 @@ struct OfferedLoad {
 };
 void describe(Like<OfferedLoad> auto& o, auto& field) {
   field.about("offered load of an open loop: operations that arrived, where throughput counts operations done");
-  field("per_second", o.per_second, "mean rate of arrivals, as config.rate expects it; for a trace the observed rate");
+  field("per_second", o.per_second,
+        "mean rate of arrivals, as the offered load prescribes it; for a trace the observed rate");
   field("arrivals", o.arrivals, "arrivals in the measured phase, up to its planned end");
   field("largest_lag_ns", o.lag.largest, "longest time from an arrival to the start of its operation");
   field("lag_at_end_ns", o.lag.at_end,
         "time from the oldest arrival that had not started to the end of the phase; if all had started, the lag of the "
-        "last one. If the queue grows, this is a share of the phase");
+        "last one. If the queue grows, this lag grows with the length of the phase");
   field("late", o.late, "true if the queue was growing: response times then depend on the length of the phase");
 }
 

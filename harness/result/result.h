@@ -369,8 +369,8 @@ void describe(Like<ResultRow> auto& r, auto& field) {
   field("events", r.events, "scaled counts of the events of pmu, by family.name");
   field.present("phase", r.phase, "each row is a number of operations", "name of a phase of the workload's file");
   field("nodes_per_fetch", r.nodes_per_fetch,
-        "nodes that a lookup visits, from repeating one thread's last lookups of the row, after the index learned from "
-        "them");
+        "mean number of nodes that a lookup visits: one thread's last lookups of the row, repeated after the index has "
+        "learned from them");
 }
 
 /// A fingerprint of the workload: a hash of its first operations (workloads/stream.h). It is the same for every number
