@@ -2,11 +2,9 @@
 // hundred processors. A family is a list of names that mean the same on all of them:
 //
 //     --pmu=tsx,cache,RETIRED_INSTRUCTIONS:u     two families and an event by its libpfm4 name
-//     --pmu=off                                  no events, not even the software events, which the kernel counts
-//     itself
+//     --pmu=off                                  no events, not even the software events
 //
-// A name that libpfm4 knows only for another processor is not an error. The event is missing here, and the result says
-// so.
+// A name that libpfm4 knows only for another processor is not an error: its event is missing, and the result says so.
 #pragma once
 
 #include <string>
