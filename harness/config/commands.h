@@ -59,7 +59,7 @@ struct TraceCommand {
 
 struct AbCommand {
   struct Variant {
-    std::string name;               ///< a, b, c, ...
+    std::string name;               ///< letter of the variant: a, b, c, ...
     std::string line;               ///< this variant's own options, as given
     std::vector<std::string> args;  ///< all its options, split as a shell would; the common ones come first
   };

@@ -35,17 +35,17 @@ inline constexpr std::array kWords<Alloc>{"malloc"sv, "tcmalloc"sv, "jemalloc"sv
 /// True if every node is allocated by malloc, of whichever library.
 constexpr bool calls_malloc(Alloc alloc) { return alloc != Alloc::kArena && alloc != Alloc::kArenaTouch; }
 
-/// `--hugepages`.
+/// The huge pages that the index's memory may have: `--hugepages`.
 enum class HugePages { kNone, kThp };
 template <>
 inline constexpr std::array kWords<HugePages>{"none"sv, "thp"sv};
 
-/// `--validate`.
+/// The check of the index at the end of a run: `--validate`.
 enum class Validate { kTally, kOff };
 template <>
 inline constexpr std::array kWords<Validate>{"tally"sv, "off"sv};
 
-/// The words of `--progress`.
+/// The form of progress: `--progress`.
 enum class ProgressMode { kAuto, kPlain, kNone };
 
 /// The processors that the threads of a run are pinned to: `--pin`.
@@ -106,7 +106,7 @@ struct Config {
   Spec workload{.name = "lookup", .arg = {}, .options = {}};       ///< lookup, insert, mix:read=..
   Spec keys{.name = "u64", .arg = {}, .options = {}};              ///< u64, u32, dense, stride:N, file:PATH
   Spec distribution{.name = "uniform", .arg = {}, .options = {}};  ///< uniform, zipf:Q
-  Spec churn{.name = "none", .arg = {}, .options = {}};            ///< how popularity changes: none, drift:.., flash:..
+  Spec churn{.name = "none", .arg = {}, .options = {}};            ///< change of popularity: none, drift:.., flash:..
   double negative = 0;                                             ///< share of lookups for absent keys, 0..1
   Batching batch;                     ///< batches of lookups, inserts, updates or erasures; a power of two
   u32 value_size = kPlainValueBytes;  ///< bytes; larger values than the default are kept in payloads (payloads.h)

@@ -45,7 +45,7 @@ class ThreadTeam {
     return run(task, [this] { return clock().now() + 1'000'000'000; }, [] {});
   }
 
-  // For threads of the team only:
+  // For threads of the team:
 
   /// Spins until `word` differs from `value`, for short waits. An acquire, which pairs with the store that ends the
   /// wait.
@@ -70,7 +70,7 @@ class ThreadTeam {
   /// Returns that time, the time for which the thread waited for a processor, and its sleeps, if the kernel tells.
   [[nodiscard]] virtual std::optional<ProcessorTime> processor_time() = 0;
 
-  // For the thread that began the team, while no task runs:
+  // While no thread of the team runs a task:
 
   /// Measures the limits of the memory under the threads.
   [[nodiscard]] virtual Limits limits(const LimitsPlan& plan) = 0;

@@ -109,12 +109,12 @@ auto& named_value(Like<OperationRate> auto& named) { return named; }
 
 /// The cause of the end of the measured phase.
 enum class Ending {
-  kTime,        ///< --time
-  kOperations,  ///< --ops
+  kTime,        ///< the time of --time is over
+  kOperations,  ///< the operations of --ops are done
   kRecords,     ///< insert has inserted all its records
   kWorkload,    ///< all operations of a trace, or of a file of phases, are done
   kFull,        ///< an insert found no room, and the index may not grow
-  kSignal       ///< an interruption
+  kSignal       ///< a signal interrupted the run
 };
 template <>
 inline constexpr std::array kWords<Ending>{"time"sv, "operations"sv, "records"sv, "workload"sv, "full"sv, "signal"sv};
