@@ -19,18 +19,18 @@ namespace {
 constexpr u32 kTries = 1000;
 constexpr u32 kAtomicityTries = 2000;
 
-// Transactions here work on plain memory, uninstrumented: a sanitizer's runtime call inside one would abort
-// it, and the thread sanitizer does not know that transactions synchronize.
+// Marks code with transactions on plain memory as uninstrumented. A sanitizer's runtime call inside a transaction would
+// abort it, and the thread sanitizer does not know that transactions synchronize.
 #define LATCHLAB_UNINSTRUMENTED __attribute__((noinline, no_sanitize("address", "thread", "undefined")))
 
-// Of the thread, as a handler gets nothing passed along. No fiber gets here: a probe runs on a thread of its own or,
-// like the call that begins it, to its end without an access at which a fiber could be left.
+// The state of the thread that the signal handler reads: a handler has no arguments of ours. Fibers need none of their
+// own. A probe runs on a thread of its own, or to its end without an access at which a fiber could be switched.
 thread_local sigjmp_buf illegal_instruction;
 thread_local volatile sig_atomic_t illegal_instruction_expected = 0;
 
 extern "C" void on_sigill(int signal_number) {
   if (illegal_instruction_expected) siglongjmp(illegal_instruction, 1);
-  // Not ours: let the instruction run again under the default action.
+  // The signal is not the probe's: let the instruction run again under the default action.
   signal(signal_number, SIG_DFL);
 }
 
@@ -50,8 +50,8 @@ class CatchIllegalInstruction {
   struct sigaction before_;
 };
 
-// Runs the body; false if it met an instruction that the processor does not have. The body owns nothing that
-// a jump out of it would leak.
+// Runs the body; returns false if it met an instruction that the processor does not have. The body owns nothing that a
+// jump out of it would leak.
 template <class Body>
 bool executes(Body&& body) {
   if (sigsetjmp(illegal_instruction, 1)) {
@@ -67,7 +67,7 @@ bool executes(Body&& body) {
 struct Seen {
   u32 commits = 0;
   u32 last_status = 0;
-  bool effects_right = true;  // what commits leaves its store behind, what aborts does not
+  bool effects_right = true;  // a commit leaves its store behind, an abort does not
   bool rollback_right = true;
 };
 
@@ -87,7 +87,7 @@ LATCHLAB_UNINSTRUMENTED void try_transactions(volatile u64* word, Seen* seen) {
   }
   if (seen->commits == 0) return;
 
-  // Interrupts abort too: the code must arrive in one of some tries, the store in none.
+  // Interrupts abort too: the code must arrive in at least one try, the store in none.
   bool code_seen = false;
   for (u32 i = 0; i < kTries; ++i) {
     const u64 before = *word;
@@ -128,8 +128,8 @@ LATCHLAB_UNINSTRUMENTED void add_to_both(Pair* pair, Added* added) {
   }
 }
 
-// Never empty: where the kernel has more processors than the set can hold, the one we are on must speak for
-// all.
+// Returns the processors that this process may use, never none. If the kernel has more processors than the set can
+// hold, the current one stands for all.
 std::vector<int> allowed_processors() {
   std::vector<int> allowed;
   cpu_set_t set;
@@ -145,7 +145,7 @@ void pin_to(int cpu) {
   cpu_set_t set;
   CPU_ZERO(&set);
   CPU_SET(cpu, &set);
-  // Where that is forbidden the transactions still run, on whatever processor the kernel likes.
+  // If this is forbidden, the transactions still run, on a processor of the kernel's choice.
   (void)sched_setaffinity(0, sizeof set, &set);
 }
 
@@ -226,7 +226,7 @@ HleProbe run_hle_probe() {
   const CatchIllegalInstruction guard;
   alignas(kFalseSharingBytes) std::atomic<u32> word{0};
   u32 elided = 0;
-  // A processor without XTEST cannot say, and has neither RTM nor HLE.
+  // A processor without XTEST has neither RTM nor HLE.
   if (!executes([&] { elided = count_elided(&word); })) return {false, "XTEST raised an illegal instruction"};
   const std::string seen = std::to_string(elided) + " of " + std::to_string(kTries) + " times";
   return {elided >= kTries / 2, "XTEST said that XACQUIRE had begun an elision " + seen};

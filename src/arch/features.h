@@ -1,19 +1,17 @@
-// What the processor can do: what it says (CPUID) and, for hardware transactions, what it really does (the
-// probe).
+// The processor's features: the flags of CPUID and, for hardware transactions, a probe of what really happens.
 //
-// CPUID and kernel settings lie in both directions about RTM: microcode leaves the flag and aborts
-// everything, hypervisors hide the flag and execute it, emulators accept XBEGIN and abort every time with
-// status 0. So the probe runs transactions on every processor that this process may use, over memory that it
-// has touched, and believes only what it sees:
+// CPUID and kernel settings lie in both directions about RTM. Microcode leaves the flag and aborts every transaction;
+// hypervisors hide the flag and execute the instructions; emulators accept XBEGIN and always abort with status 0.
+// So the probe runs transactions on every processor that this process may use, over memory that it has touched.
+// It believes only what it sees:
 //
-//   commits    at least half of the transactions on each processor commit and leave their store behind
-//   rollback   the store before an XABORT is gone and the status carries the code
-//   atomicity  two threads add to two words in transactions; none ever sees them differ, no addition is lost
+//   1 commits    at least half of the transactions on each processor commit and leave their store behind
+//   2 rollback   the store before an XABORT is gone, and the status carries the code
+//   3 atomicity  two threads add to two words in transactions; neither sees them differ, and no addition is lost
 //
-// An instruction that the processor does not have raises SIGILL, which the probe catches and takes as the
-// answer "absent". It restores the caller's signal handler, leaves the caller's affinity alone (it runs on
-// threads of its own), takes a few milliseconds, and runs once per process. Valgrind and other emulators take
-// the same paths.
+// A missing instruction raises SIGILL; the probe catches the signal and answers "absent". The probe restores the
+// caller's signal handler and runs on threads of its own, so the caller's affinity stays as it was. It takes a few
+// milliseconds and runs once per process. Valgrind and other emulators take the same paths.
 #pragma once
 
 #include <optional>
@@ -24,7 +22,7 @@
 
 namespace latchlab {
 
-/// What CPUID says. avx2 and those of avx512 also need the operating system to save the registers.
+/// The flags of CPUID. avx2 and avx512 are set only if the operating system saves the registers as well.
 struct CpuFlags {
   bool rtm = false;
   bool hle = false;
@@ -47,39 +45,39 @@ inline constexpr std::array kWords<RtmOutcome>{"works"sv, "always-aborts"sv, "ab
 
 struct RtmProbe {
   RtmOutcome outcome = RtmOutcome::kAbsent;
-  std::string evidence;  // one sentence of what was seen, without a final stop
+  std::string evidence;  // one sentence about what the probe saw, without a full stop
 };
 
-/// The result of the probe; the first call runs it. Thread-safe. Never throws, never dies.
+/// Returns the result of the probe; the first call runs it. Thread-safe; never throws and never ends the process.
 const RtmProbe& rtm_probe();
 
-/// Whether XTEST said yes between the prefixes of hle.h.
+/// The result of trying lock elision by the prefixes of hle.h.
 struct HleProbe {
-  bool elides = false;
-  std::string evidence;  // one sentence of what was seen, without a final stop
+  bool elides = false;   // XTEST was true between the prefixes
+  std::string evidence;  // one sentence about what the probe saw, without a full stop
 };
 
-/// The result of the probe, on the calling thread's processor; the first call runs it. Thread-safe. Never throws, never
-/// dies.
+/// Returns the result of the probe on the calling thread's processor; the first call runs it. Thread-safe; never throws
+/// and never ends the process.
 const HleProbe& hle_probe();
 
-/// Why the prefixes elide nothing in this process, as one clause; nothing where they do.
+/// Returns the reason why the prefixes elide nothing in this process, as one clause, or nothing if they elide.
 std::optional<std::string> why_no_hle();
 
-/// Why a process that has seen this must not run hardware transactions, as one clause for a report; nothing if it may.
-/// In a sanitizer build it never may: a bug that aborts a transaction is undone and done again under the lock, or
-/// nowhere, so the sanitizer would stay silent. Bodies there run on the Emulated machine or on the lock, where it sees
-/// every access.
+/// Returns the reason why a process with this probe must not run hardware transactions, as one clause for a report, or
+/// nothing if it may. A sanitizer build never may: an abort undoes a body's bug, and the sanitizer never sees it.
+/// Bodies there run on the Emulated machine or under the lock, where the sanitizer sees every access.
 std::optional<std::string> why_no_rtm(const RtmProbe& probe);
 
-/// The same for the probe of this process: why rtm_works() says no, nothing when it says yes.
+/// Returns the same for the probe of this process: the reason why rtm_works() is false, or nothing if it is true.
 std::optional<std::string> why_no_rtm();
 
-/// Why a process that has seen this must not suspend the loads of its transactions, as one clause; nothing if it may.
-/// CPUID is believed here: who announces TSXLDTRK and runs transactions executes its instructions.
+/// Returns the reason why a process with this probe must not suspend the loads of its transactions, as one clause, or
+/// nothing if it may. CPUID is believed here: a processor that announces TSXLDTRK and runs transactions executes its
+/// instructions.
 std::optional<std::string> why_no_suspended_loads(const RtmProbe& probe, const CpuFlags& flags);
 
-/// The same for this process.
+/// Returns the same for this process.
 std::optional<std::string> why_no_suspended_loads();
 
 }  // namespace latchlab

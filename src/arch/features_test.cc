@@ -30,7 +30,7 @@ TEST_CASE("The RTM probe has one of three outcomes, with evidence, and changes n
   CHECK(rtm_works() == !why_no_rtm());
 }
 
-TEST_CASE("A sanitizer build runs no body in a hardware transaction, even where they work") {
+TEST_CASE("A sanitizer build runs no body in a hardware transaction, even where transactions work") {
   const RtmProbe works{RtmOutcome::kWorks, "seen"};
   CHECK(why_no_rtm(works).has_value() == kSanitized);
   for (const RtmOutcome outcome : {RtmOutcome::kAlwaysAborts, RtmOutcome::kAbsent}) {
@@ -45,13 +45,13 @@ TEST_CASE("Loads are suspended where transactions work and the processor has TSX
   CpuFlags has;
   has.tsxldtrk = true;
   CHECK(why_no_suspended_loads(absent, has) ==
-        why_no_rtm(absent));  // a processor may announce the one without the other
+        why_no_rtm(absent));  // a processor may announce TSXLDTRK and have no RTM
   CHECK(why_no_suspended_loads(works, has) == why_no_rtm(works));
   CHECK(why_no_suspended_loads(works, {}) == (kSanitized ? why_no_rtm(works) : "the processor has no TSXLDTRK"));
 }
 
 TEST_CASE("The RTM probe believes only what it sees") {
-  // Transactions by hand must agree with the probe. Where it says absent, XBEGIN may not even exist.
+  // The transactions of this test must agree with the probe. If it says absent, XBEGIN may not even exist.
   if (rtm_probe().outcome == RtmOutcome::kAbsent) {
     WARN("skipped: " << rtm_probe().evidence);
     return;
@@ -73,7 +73,7 @@ TEST_CASE("The RTM probe believes only what it sees") {
   }
 }
 
-TEST_CASE("Names of the RTM outcomes") {
+TEST_CASE("Each RTM outcome has the name that documents use") {
   CHECK(word(RtmOutcome::kWorks) == "works");
   CHECK(word(RtmOutcome::kAlwaysAborts) == "always-aborts");
   CHECK(word(RtmOutcome::kAbsent) == "absent");

@@ -25,13 +25,14 @@ struct alignas(kFalseSharingBytes) Word {
   std::atomic<u32> round{0};
 };
 
-/// How often both of two threads, which at the same time stored to a word of their own and then looked at the other's,
-/// saw nothing: a load has overtaken a store. One of them has `fence` between the two, the other holds the compiler.
+/// Counts the rounds in which a load overtook a store. In each round two threads store to a word of their own and then
+/// load the other's; a load overtook a store if both miss the other's store. One thread runs `fence` between store and
+/// load, the other has a compiler fence there.
 template <class Fence>
 u32 both_missed(Fence fence, u32 rounds) {
   Word light, heavy, arrived;
   const auto meet = [&](u32 round) {
-    arrived.round.fetch_add(1, kAcqRel);  // pairs with itself: both begin a round after both have ended the last
+    arrived.round.fetch_add(1, kAcqRel);  // pairs with itself: both begin a round after both have ended the one before
     for (u32 looks = 0; arrived.round.load(kAcquire) < 2 * round; ++looks) {  // pairs with the addition
       if (looks > 1000) std::this_thread::yield();
     }
@@ -57,11 +58,11 @@ u32 both_missed(Fence fence, u32 rounds) {
   return both;
 }
 
-TEST_CASE("A heavy fence orders what the other side only keeps from the compiler") {
+TEST_CASE("A heavy fence needs only a compiler fence on the other side") {
   CHECK(both_missed(fence_all_processors, 20'000) == 0);
 }
 
-TEST_CASE("So do visits to every processor, which leave the affinity as it was") {
+TEST_CASE("A fence by visits needs only a compiler fence on the other side, and leaves the affinity as it was") {
   cpu_set_t before, after;
   CPU_ZERO(&before);
   CPU_ZERO(&after);
@@ -71,8 +72,8 @@ TEST_CASE("So do visits to every processor, which leave the affinity as it was")
   CHECK(CPU_EQUAL(&before, &after) != 0);
 }
 
-/// What heavy_fence_here() says where the system forbids these calls, or -1; in a process of its own, since it is for
-/// good.
+/// Returns what heavy_fence_here() says where the system forbids these calls, or -1. Runs it in a child process,
+/// because a filter of system calls cannot be removed.
 int without(std::initializer_list<u32> forbidden) {
   const pid_t child = fork();
   if (child == 0) {
@@ -93,7 +94,7 @@ int without(std::initializer_list<u32> forbidden) {
   return WIFEXITED(status) && WEXITSTATUS(status) < 100 ? WEXITSTATUS(status) : -1;
 }
 
-TEST_CASE("What the heavy fence does is told by what the system allows") {
+TEST_CASE("heavy_fence_here names the way that the system allows") {
   CHECK(without({SYS_membarrier}) == static_cast<int>(HeavyFence::kVisits));
   CHECK(without({SYS_membarrier, SYS_sched_setaffinity}) == static_cast<int>(HeavyFence::kNone));
   const bool known = syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;

@@ -1,8 +1,9 @@
 #pragma once
 // The prefixes of hardware lock elision. XACQUIRE before an exchange begins a transaction that pretends to have stored
-// the word; XRELEASE before the store that puts the old word back ends it. After an abort the exchange runs again, for
-// real. A processor that does not elide ignores both: what is left is a lock. So they need no probe, except to tell
-// which it was. They are assembly, since clang has no atomic operations with them.
+// the word. XRELEASE before the store of the old word ends it. After an abort the exchange runs again and really
+// stores. A processor that does not elide ignores both prefixes and takes the lock. So using them needs no probe; only
+// reporting whether they elide does. They are
+// assembly, since clang has no atomic operations with them.
 //
 // Source: Intel SDM volume 1, chapter 16 ("Programming with Intel TSX").
 #include <atomic>

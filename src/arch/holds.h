@@ -6,8 +6,8 @@
 
 namespace latchlab {
 
-/// Whether the atomic holds `value`: a relaxed load. g++ never folds an atomic load into the comparison that it is for,
-/// and a lookup's speed is the number of its instructions; so words are compared in memory.
+/// Returns true if the atomic holds `value`, by a relaxed load. g++ never folds an atomic load into the comparison that
+/// uses it, and a lookup is as fast as its instructions are few. So this compares a word in memory.
 template <class T>
 [[gnu::always_inline]] inline bool holds(const std::atomic<T>& atomic, T value) {
   if constexpr (sizeof(T) == 8 && !kSanitized) {  // a sanitizer must see the access

@@ -1,6 +1,6 @@
 #pragma once
-// LeakSanitizer, where AddressSanitizer brings it along, does not count what is allocated while an
-// IgnoreLeaks lives.
+// A scope that hides allocations from LeakSanitizer, which is part of AddressSanitizer: blocks allocated while an
+// IgnoreLeaks lives are never reported as leaks.
 #include "src/arch/sanitizer.h"
 #if LATCHLAB_ADDRESS_SANITIZER
 #include <sanitizer/lsan_interface.h>

@@ -1,7 +1,7 @@
 #pragma once
 
-// The product of two words, whole: what one instruction makes in two registers. g++ 12 lets the pair of __int128 go
-// through memory where registers are short, which waits for a store in every turn of a loop.
+// The full product of two words, which one instruction leaves in two registers. Where registers are short, g++ 12 sends
+// an __int128 through memory, and every turn of a loop then waits for that store.
 
 #include <type_traits>
 

@@ -3,8 +3,9 @@
 
 namespace latchlab {
 
-/// `value`, but not known to be. After `if (loaded != computed) {...}` a compiler may go on with `loaded` in place of
-/// `computed`, and what hangs on it then waits for the load; comparing with opaque(computed) keeps the branch a guess.
+/// Returns `value` so that the compiler does not know it. After `if (loaded != computed) {...}` a compiler may use
+/// `loaded` in place of `computed`, and later instructions then wait for the load. A comparison with opaque(computed)
+/// leaves them dependent on `computed` only, behind a predicted branch.
 template <class T>
 [[gnu::always_inline]] inline T opaque(T value) {
   asm("" : "+r"(value));

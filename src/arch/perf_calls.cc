@@ -24,7 +24,7 @@ class KernelPerf final : public PerfCalls {
     const int file = try_open(code, cpu, group);
     if (file != -EMFILE) return file;
     raise_file_limit();
-    return try_open(code, cpu, group);  // also where another thread has raised it meanwhile
+    return try_open(code, cpu, group);  // helps also if another thread has raised the limit meanwhile
   }
   long read(int file, std::span<u64> into) override {
     const ssize_t bytes = ::read(file, into.data(), into.size_bytes());

@@ -1,14 +1,14 @@
-// Software prefetch. A prefetch never faults, so any pointer may be given; it also repairs nothing: a page
-// whose Accessed bit is cleared stays so, and a transaction that reads it afterwards still aborts.
+// Software prefetch. A prefetch never faults, so any pointer may be given. It repairs nothing either: a cleared
+// Accessed bit of a page stays cleared, and a transaction that then reads the page still aborts.
 #pragma once
 
 namespace latchlab {
 
-/// Fetch the line of p for reading, into every level.
+/// Fetches the line of p for reading, into every level.
 [[gnu::always_inline]] inline void prefetch_read(const void* p) { __builtin_prefetch(p, 0, 3); }
 
-/// Fetch the line of p for writing: nobody else has it then. Without -mprfchw the builtin is a prefetch for reading;
-/// processors that do not know the instruction take it for a nop.
+/// Fetches the line of p for writing: no other processor has a copy then. Without -mprfchw the builtin prefetches for
+/// reading, so this names the instruction; processors that do not know it execute a nop.
 [[gnu::always_inline]] inline void prefetch_write(const void* p) {
   asm volatile("prefetchw %0" : : "m"(*static_cast<const char*>(p)));
 }

@@ -1,9 +1,9 @@
-// The only calls of the RTM instructions, and of those that suspend the tracking of a transaction's loads (TSXLDTRK).
+// The only calls of the RTM instructions and of those that suspend the tracking of a transaction's loads (TSXLDTRK).
 //
-// XBEGIN, XEND, XABORT and XTEST raise #UD (SIGILL) on a processor without RTM, and CPUID lies about it in
-// both directions, so nothing here may run before the probe of features.h has said that transactions work.
-// The answer is one byte, constant-initialised to "unknown" and written once by the probe; rtm_works() reads
-// it and runs the probe if nobody has.
+// XBEGIN, XEND, XABORT and XTEST raise #UD (SIGILL) on a processor without RTM, and CPUID lies about it in both
+// directions. So nothing here may run before the probe of features.h has found that transactions work. The answer is
+// one byte, constant-initialised to "unknown" and written once by the probe. rtm_works() reads it and runs the probe
+// the first time.
 //
 // Everything is compiled with -mrtm and -mtsxldtrk; the wrappers are always inlined, so that a transaction contains no
 // call through the PLT.
@@ -24,9 +24,9 @@ inline constinit std::atomic<Usable> usable{Usable::kUnknown};
 bool probe_usable();  // features.cc: runs the probe once and stores its answer in `usable`
 }  // namespace rtm_detail
 
-/// May this process run hardware transactions? The probe says that they work, and this is no sanitizer build
-/// (why_no_rtm in features.h). Thread-safe. The first call runs the probe (milliseconds, see features.h); every
-/// later one is a load and a compare.
+/// Returns true if this process may run hardware transactions: the probe found that they work, and this is no sanitizer
+/// build (why_no_rtm in features.h). Thread-safe. The first call runs the probe (milliseconds, see features.h); every
+/// later call is a load and a compare.
 [[gnu::always_inline]] inline bool rtm_works() {
   // Relaxed: the byte is the whole message.
   const auto known = rtm_detail::usable.load(kRelaxed);
@@ -35,15 +35,14 @@ bool probe_usable();  // features.cc: runs the probe once and stores its answer 
   return known == rtm_detail::Usable::kYes;
 }
 
-/// Is the calling thread inside a hardware transaction? Only after rtm_works() said true.
+/// Returns true if the calling thread is inside a hardware transaction. Call it only after rtm_works() was true.
 [[gnu::always_inline]] inline bool rtm_test() { return _xtest() != 0; }
 
-/// Starts a transaction: kCommitted when it has started, otherwise the status of its abort (execution comes
-/// back here with every register and every store of the transaction undone). Only after rtm_works() said
-/// true.
+/// Starts a transaction and returns kCommitted. After an abort, execution comes back here with every register and every
+/// store of the transaction undone, and the status of the abort is returned. Call it only after rtm_works() was true.
 [[gnu::always_inline]] inline u32 rtm_begin() { return _xbegin(); }
 
-/// Commits the innermost transaction. Faults outside of one.
+/// Commits the innermost transaction. Faults outside a transaction.
 [[gnu::always_inline]] inline void rtm_end() { _xend(); }
 
 /// Aborts the transaction with explicit_status(kCode).
@@ -53,12 +52,13 @@ template <u8 kCode>
   __builtin_unreachable();
 }
 
-/// From here on nobody's store to what the transaction loads aborts it, and no load is too many; its stores are tracked
-/// as ever. A begin, an end or another suspend aborts it before the resume, and so does a resume without a suspend.
-/// Outside of a transaction neither does anything. Only after why_no_suspended_loads() (features.h) said nothing.
+/// Suspends the tracking of the transaction's loads: they neither conflict with other threads' stores nor take
+/// capacity. Stores are tracked as before. Between suspend and resume, a begin, an end or another suspend aborts the
+/// transaction; so does a resume without a suspend. Outside a transaction both calls do nothing. Call it only after
+/// why_no_suspended_loads() (features.h) returned nothing.
 [[gnu::always_inline]] inline void rtm_suspend_loads() { _xsusldtrk(); }
 
-/// The loads that follow are tracked again; those since the suspend stay untracked.
+/// Tracks the loads that follow again; the loads since the suspend stay untracked.
 [[gnu::always_inline]] inline void rtm_resume_loads() { _xresldtrk(); }
 
 static_assert(kCommitted == _XBEGIN_STARTED);

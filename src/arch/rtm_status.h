@@ -1,15 +1,14 @@
-// What a hardware transaction tells about its end.
+// The status of a hardware transaction.
 //
-// XBEGIN returns ~0 when the transaction has started; after an abort execution comes back to the same place
-// with a status:
+// XBEGIN returns ~0 when the transaction has started. After an abort, execution comes back to the same place with a
+// status:
 //
 //     31      24 23          6   5      4      3        2        1     0
 //    | code      | reserved   | nested debug capacity conflict retry explicit |
 //
-// The code is XABORT's argument and means something only beside the explicit bit. A status of zero has no bit
-// to explain it: page fault, cleared Accessed bit, system call, PAUSE, interrupt. Here lie only numbers, so
-// that the emulated and the simulated machines speak the same language as the processor; the instructions are
-// in rtm.h.
+// The code is XABORT's argument and means something only beside the explicit bit. A status of zero explains nothing:
+// page fault, cleared Accessed bit, system call, PAUSE, interrupt. This file holds only numbers, so that the emulated
+// and the simulated machines report statuses as the processor does; the instructions are in rtm.h.
 //
 // Source: Intel SDM volume 1, chapter 16 ("Programming with Intel TSX").
 #pragma once
@@ -28,18 +27,18 @@ namespace latchlab {
 inline constexpr u32 kCommitted = ~0u;
 
 inline constexpr u32 kAbortExplicit = 1;  // XABORT; its argument is explicit_code(status)
-inline constexpr u32 kAbortRetry = 2;     // the processor thinks that a retry may succeed
+inline constexpr u32 kAbortRetry = 2;     // the processor expects that a retry may succeed
 inline constexpr u32 kAbortConflict = 4;  // another thread touched a line of this transaction
 inline constexpr u32 kAbortCapacity = 8;  // more lines than the caches can track
 inline constexpr u32 kAbortDebug = 16;    // a breakpoint
-inline constexpr u32 kAbortNested = 32;   // it happened in an inner transaction
+inline constexpr u32 kAbortNested = 32;   // the abort happened in an inner transaction
 
-/// The bits of all these together: there are so many different statuses but for the code.
+/// The mask of all these bits. It is also the greatest status without a code.
 inline constexpr u32 kAbortBits = 63;
 inline constexpr std::array<std::string_view, 6> kAbortBitNames{"explicit", "retry", "conflict",
                                                                 "capacity", "debug", "nested"};
 
-/// The names of the bits of a status, from the lowest on, as in "retry+conflict"; "zero" if there are none.
+/// Returns the names of the bits of a status, lowest first, as in "retry+conflict"; "zero" if no bit is set.
 inline std::string bits_of(u32 status) {
   std::string text;
   for (std::size_t bit = 0; bit < kAbortBitNames.size(); ++bit) {
@@ -54,14 +53,14 @@ inline std::string bits_of(u32 status) {
 inline constexpr u8 kBusyCode = 0xff;   // the fallback lock was held when the transaction subscribed to it
 inline constexpr u8 kArenaCode = 0xee;  // the thread's pool ran dry; it can be filled only outside
 
-/// The argument of XABORT; meaningful only when kAbortExplicit is set.
+/// Returns the argument of XABORT; meaningful only if kAbortExplicit is set.
 constexpr u8 explicit_code(u32 status) { return static_cast<u8>(status >> 24); }
 
-/// The status that XABORT(code) produces in an outermost transaction.
+/// Returns the status that XABORT(code) produces in an outermost transaction.
 constexpr u32 explicit_status(u8 code) { return u32{code} << 24 | kAbortExplicit; }
 
-/// Every abort belongs to exactly one class, the first that matches in this order: our own reasons before the
-/// processor's, and what explains most before what explains least.
+/// The class of an abort. Every abort belongs to exactly one: the first that matches in this order. Our own reasons
+/// come before the processor's, and causes that explain more come before those that explain less.
 enum class AbortCause : u8 {
   kLockBusy,
   kArena,
@@ -78,7 +77,7 @@ template <>
 inline constexpr std::array kWords<AbortCause>{"lock_busy"sv, "arena"sv,    "explicit_other"sv, "nested"sv, "debug"sv,
                                                "capacity"sv,  "conflict"sv, "retry_only"sv,     "zero"sv};
 
-/// The class of an abort status. Reserved bits are ignored. Must not be asked about kCommitted.
+/// Returns the class of an abort status, which must not be kCommitted. Ignores reserved bits.
 constexpr AbortCause classify(u32 status) {
   if (status & kAbortExplicit) {
     switch (explicit_code(status)) {

@@ -7,7 +7,7 @@
 namespace latchlab {
 namespace {
 
-// The table of the documentation, as data: the first row whose bits are all there decides.
+// The documented table of causes, as data: the first row that has all its bits in the status decides.
 struct Row {
   u32 bits;
   AbortCause cause;
@@ -18,7 +18,7 @@ const std::vector<Row> kTable{
     {4, AbortCause::kConflict},          {2, AbortCause::kRetryOnly},      {0, AbortCause::kZero},
 };
 
-TEST_CASE("Every status belongs to the first class that matches") {
+TEST_CASE("Every abort status belongs to the first class that matches") {
   for (u32 code = 0; code < 256; ++code) {
     for (u32 bits = 0; bits < 64; ++bits) {
       const u32 status = code << 24 | bits;
@@ -30,18 +30,18 @@ TEST_CASE("Every status belongs to the first class that matches") {
         expected = row.cause;
         break;
       }
-      // CHECK is too slow to be called for each of them.
+      // CHECK would be too slow for each of the 16384 statuses.
       if (classify(status) != expected) FAIL_CHECK(status << " is " << word(expected));
     }
   }
 }
 
-TEST_CASE("Reserved bits of a status say nothing") {
+TEST_CASE("Reserved bits of a status do not change its class") {
   CHECK(classify(0x00ffffc0) == AbortCause::kZero);
   CHECK(classify(0x00ffffc6) == AbortCause::kConflict);
 }
 
-TEST_CASE("What is measured on real processors is classified as documented") {
+TEST_CASE("Statuses seen on real processors have the documented classes") {
   CHECK(classify(0x06) == AbortCause::kConflict);  // conflict, retry may help
   CHECK(classify(0x08) == AbortCause::kCapacity);
   CHECK(classify(explicit_status(kBusyCode)) == AbortCause::kLockBusy);
@@ -53,7 +53,7 @@ TEST_CASE("What is measured on real processors is classified as documented") {
   CHECK(explicit_code(explicit_status(0xa5)) == 0xa5);
 }
 
-TEST_CASE("The bits of a status have names, its code none") {
+TEST_CASE("bits_of names the bits of a status and leaves out its code") {
   CHECK(bits_of(0) == "zero");
   CHECK(bits_of(kAbortRetry | kAbortConflict) == "retry+conflict");
   CHECK(bits_of(explicit_status(kBusyCode) | kAbortNested) == "explicit+nested");

@@ -1,9 +1,10 @@
-// What the sanitizers must be told, as functions that are empty without them.
+// Calls that tell the sanitizers about memory and stacks; without a sanitizer they are empty.
 //
-// Three things they cannot know by themselves: that a pool's free block must not be touched (poison), that
-// execution has moved to another stack (a fiber of the simulated machine), and that this build has no use for
-// hardware transactions (a bug inside one is a silent abort). The rest of the tree asks the constants with
-// `if constexpr` and never the preprocessor.
+// A sanitizer cannot know these things by itself:
+//   - a pool's free block must not be touched (poison);
+//   - execution has moved to another stack (a fiber of the simulated machine).
+// A sanitizer build also runs no hardware transactions, because a bug inside one is a silent abort. The rest of the
+// tree tests the constants below with `if constexpr` and never uses the preprocessor.
 #pragma once
 
 #include <cstddef>
@@ -39,16 +40,16 @@ inline constexpr bool kAddressSanitizer = LATCHLAB_ADDRESS_SANITIZER;
 inline constexpr bool kThreadSanitizer = LATCHLAB_THREAD_SANITIZER;
 inline constexpr bool kSanitized = kAddressSanitizer || kThreadSanitizer;
 
-/// Everything that the function calls is made part of it; not where each copy would be full of checks: there the copies
-/// take longer to compile than all the rest and find nothing more.
+/// Inlines everything that the function calls, except in a sanitizer build. There each copy would be full of checks,
+/// take longer to compile than all the rest, and find nothing more.
 #if LATCHLAB_ADDRESS_SANITIZER || LATCHLAB_THREAD_SANITIZER
 #define LATCHLAB_FLATTEN
 #else
 #define LATCHLAB_FLATTEN [[gnu::flatten]]
 #endif
 
-/// AddressSanitizer reports every access to poisoned bytes until they are unpoisoned. The granularity is 8
-/// bytes: a block whose ends are not aligned so keeps its ragged first bytes accessible.
+/// Makes AddressSanitizer report every access to these bytes until they are unpoisoned. The granularity is 8 bytes: the
+/// bytes before the first multiple of 8 stay accessible.
 inline void poison_memory([[maybe_unused]] const void* p, [[maybe_unused]] std::size_t bytes) {
 #if LATCHLAB_ADDRESS_SANITIZER
   __asan_poison_memory_region(p, bytes);
@@ -60,7 +61,7 @@ inline void unpoison_memory([[maybe_unused]] const void* p, [[maybe_unused]] std
 #endif
 }
 
-/// A stack that is about to be left or has been entered, as AddressSanitizer wants it. To switch:
+/// Tells AddressSanitizer that the thread is about to leave its stack, or has entered another. To switch:
 ///
 ///     sanitizer_leave_stack(&mine.fake, theirs.bottom, theirs.size);  // null for the first: this stack ends
 ///     ... jump ...
@@ -78,7 +79,7 @@ inline void sanitizer_enter_stack([[maybe_unused]] void* fake_stack, [[maybe_unu
 #endif
 }
 
-/// ThreadSanitizer keeps one context per fiber; null without it. Switch right before the jump.
+/// Creates ThreadSanitizer's context of a fiber; null without ThreadSanitizer. Switch contexts right before the jump.
 inline void* sanitizer_create_fiber() {
 #if LATCHLAB_THREAD_SANITIZER
   return __tsan_create_fiber(0);

@@ -1,7 +1,7 @@
 #pragma once
-// The vector types and searches of the indexes: the only intrinsics outside the rest of src/arch but for kernels that
-// are called through pointers (indexes/simdht/kernels_*.cc). Up to SSE4.2 alone, so that one binary runs on every
-// x86-64 of the last fifteen years.
+// The vector types and searches of the indexes. Other intrinsics occur only in src/arch and in kernels that are called
+// through pointers (indexes/simdht/kernels_*.cc). The code here needs nothing beyond SSE4.2, so one binary runs on
+// every x86-64 of the last fifteen years.
 #include <smmintrin.h>
 
 #include "src/base/types.h"
@@ -11,19 +11,19 @@ namespace latchlab {
 /// Sixteen bytes in a register.
 class Bytes16 {
  public:
-  /// From two words, byte 0 lowest in `low`. Two 8-byte loads feeding one register do not wait for store forwarding as
-  /// a 16-byte load over two recent 8-byte stores would.
+  /// Joins two words; byte 0 is the lowest of `low`. Two 8-byte loads into one register do not wait for store
+  /// forwarding, as a 16-byte load over two recent 8-byte stores would.
   static Bytes16 of_words(u64 low, u64 high) {
     return Bytes16(_mm_set_epi64x(static_cast<long long>(high), static_cast<long long>(low)));
   }
-  /// From 16 bytes of any alignment, byte 0 first.
+  /// Loads 16 bytes of any alignment, byte 0 first.
   static Bytes16 load(const void* at) { return Bytes16(_mm_loadu_si128(static_cast<const __m128i*>(at))); }
 
-  /// Bit i is set where byte i equals `byte`.
+  /// Returns a mask: bit i is set if byte i equals `byte`.
   u32 equal_to(u8 byte) const {
     return static_cast<u32>(_mm_movemask_epi8(_mm_cmpeq_epi8(v_, _mm_set1_epi8(static_cast<char>(byte)))));
   }
-  /// Bit i is set where byte i is at least `byte`, unsigned.
+  /// Returns a mask: bit i is set if byte i is at least `byte`, unsigned.
   u32 at_least(u8 byte) const {
     const __m128i bound = _mm_set1_epi8(static_cast<char>(byte));
     return static_cast<u32>(_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_max_epu8(v_, bound), v_)));
@@ -34,20 +34,20 @@ class Bytes16 {
   __m128i v_;
 };
 
-/// Bit i is set where byte i of `word` equals `byte`, for i in 0..3. Exact: no borrow crosses a byte.
+/// Returns a mask: bit i is set if byte i of `word` equals `byte`, for i in 0..3. Exact: no borrow crosses a byte.
 inline u32 equal_bytes4(u32 word, u8 byte) {
   const __m128i v = _mm_cvtsi32_si128(static_cast<int>(word));
   return static_cast<u32>(_mm_movemask_epi8(_mm_cmpeq_epi8(v, _mm_set1_epi8(static_cast<char>(byte))))) & 0xfu;
 }
 
-/// Bit i is set where byte i of `word` is at least `byte`, unsigned, for i in 0..3.
+/// Returns a mask: bit i is set if byte i of `word` is at least `byte`, unsigned, for i in 0..3.
 inline u32 at_least_bytes4(u32 word, u8 byte) {
   const __m128i v = _mm_cvtsi32_si128(static_cast<int>(word)), bound = _mm_set1_epi8(static_cast<char>(byte));
   return static_cast<u32>(_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_max_epu8(v, bound), v))) & 0xfu;
 }
 
-/// Bit i is set where the word at byte 16 i of the line equals `word`, for i in 0..3. Each of the four words is loaded
-/// whole, by an instruction of its own, so others may store to the line meanwhile.
+/// Returns a mask: bit i is set if the word at byte 16 i of the line equals `word`, for i in 0..3. Each of the four
+/// words is loaded whole by an instruction of its own, so other threads may store to the line meanwhile.
 inline u32 equal_in_line(const void* line, u64 word) {
   const auto* const at = static_cast<const char*>(line);
   const auto load_pair = [](const char* low, const char* high) {
@@ -60,8 +60,8 @@ inline u32 equal_in_line(const void* line, u64 word) {
   return static_cast<u32>(_mm_movemask_ps(_mm_shuffle_ps(low, high, _MM_SHUFFLE(2, 0, 2, 0))));
 }
 
-/// The least i in 0..6 for which the word at byte 8 i equals `word`, or 7. The words lie in one line; each is loaded
-/// whole, so others may store to them meanwhile.
+/// Returns the least i in 0..6 for which the word at byte 8 i equals `word`, or 7. The words lie in one line; each is
+/// loaded whole, so other threads may store to them meanwhile.
 [[gnu::always_inline]] inline u32 first_equal_of_seven(const void* words, u64 word) {
   const auto* const at = static_cast<const char*>(words);
   const __m128i wanted = _mm_set1_epi64x(static_cast<long long>(word));
@@ -69,7 +69,7 @@ inline u32 equal_in_line(const void* line, u64 word) {
     return _mm_cmpeq_epi64(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at + 8 * i)), wanted);
   };
   const __m128i last = _mm_cmpeq_epi64(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(at + 48)), wanted);
-  // Two bytes a word.
+  // Two bytes of `all` stand for each word.
   const __m128i all = _mm_packs_epi16(_mm_packs_epi32(equal(0), equal(2)), _mm_packs_epi32(equal(4), last));
   const u32 found = (static_cast<u32>(_mm_movemask_epi8(all)) & 0x3fffu) | 0x4000u;
   return static_cast<u32>(__builtin_ctz(found)) / 2;

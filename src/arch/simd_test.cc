@@ -8,10 +8,10 @@
 namespace latchlab::testing {
 namespace {
 
-TEST_CASE("the first of seven words that is equal, wherever others are or halves agree") {
+TEST_CASE("first_equal_of_seven finds the first equal word, also where later words are equal or only halves agree") {
   Rng rng(test_seed());
   for (int round = 0; round < 1000; ++round) {
-    alignas(64) std::array<u64, 9> line;  // the seven, and what stands around them
+    alignas(64) std::array<u64, 9> line;  // the seven words and their neighbours
     const u64 wanted = rng();
     for (u64& word : line) {
       switch (rng.below(4)) {

@@ -1,6 +1,6 @@
-// Loops over arrays that the compiler makes vectors of, compiled twice: for every processor, and for vectors of 256
-// bits (AVX2), which run where they cost the clock nothing. Not within a transaction: vzeroupper, with which they end,
-// aborts it.
+// Loops over arrays that the compiler vectorizes. Each is compiled twice: for every processor, and for vectors of 256
+// bits (AVX2). The second runs only where it does not lower the clock rate. Never run one inside a transaction: the
+// final vzeroupper aborts it.
 #pragma once
 
 #include <cstddef>
@@ -10,12 +10,13 @@
 
 namespace latchlab {
 
-/// Whether in_wide_vectors() takes those of 256 bits: of processors that have VAES beside AVX2 (Ice Lake, Zen 3 and
-/// later). The clock of older ones falls for wide multiplications, and what is measured next would be slower for it.
+/// Returns true if in_wide_vectors() uses vectors of 256 bits: if the processor has VAES beside AVX2 (Ice Lake, Zen 3
+/// and later). Older processors lower their clock rate for wide multiplications, which would slow down the code that is
+/// measured next.
 [[nodiscard]] bool takes_wide_vectors();
 
-/// Runs the loop in vectors of 256 bits, all that it calls inlined. Only where the processor has AVX2. A copy of it, so
-/// that what it has captured stays in registers: no store changes that.
+/// Runs the loop in vectors of 256 bits, with all that it calls inlined. The processor must have AVX2. Takes the loop
+/// by value, so its captures stay in registers: no store can change them.
 template <class Loop>
 [[gnu::target("avx2"), gnu::flatten, gnu::noinline]] void in_256_bits(Loop loop) {
   loop();
@@ -28,10 +29,10 @@ void in_wide_vectors(Loop loop) {
   wide ? in_256_bits(loop) : loop();
 }
 
-/// Puts f(x) in the place of each x. f is arithmetic, without branches.
+/// Replaces each x by f(x). f is arithmetic without branches.
 template <class F>
 void transform_in_blocks(std::span<u64> xs, const F& f) {
-  constexpr std::size_t kBlock = 64;  // known in advance, without which this compiler makes no vectors
+  constexpr std::size_t kBlock = 64;  // a constant, because g++ 12 vectorizes no loop of unknown length here
   for (; xs.size() >= kBlock; xs = xs.subspan(kBlock)) {
     for (u64& x : xs.first<kBlock>()) x = f(x);
   }

@@ -10,7 +10,7 @@
 namespace latchlab {
 namespace {
 
-/// What each word becomes, and what nothing beyond the words may become.
+/// Checks that the transform replaces each word by f of it and changes nothing beyond the words.
 template <class Transform>
 void check_transform(const Transform& transform) {
   Rng rng(test_seed());
@@ -25,11 +25,11 @@ void check_transform(const Transform& transform) {
   }
 }
 
-TEST_CASE("arithmetic on many words gives what it gives one by one, in vectors of whatever width") {
+TEST_CASE("Arithmetic on many words gives the same results as one word at a time, for every vector width") {
   check_transform([](std::span<u64> xs, const auto& f) { transform_in_wide_vectors(xs, f); });
   check_transform([](std::span<u64> xs, const auto& f) { transform_in_blocks(xs, f); });
   if (!cpu_flags().avx2) {
-    WARN("not of 256 bits: the processor has no AVX2");
+    WARN("skipped vectors of 256 bits: the processor has no AVX2");
     return;
   }
   check_transform([](std::span<u64> xs, const auto& f) { in_256_bits([=] { transform_in_blocks(xs, f); }); });
