@@ -6,35 +6,34 @@
 
 namespace latchlab {
 
-/// What somebody typed, or a file that somebody named, is wrong. The text is one line for that person: what
-/// is wrong, where, and what would be right. main prints it as "harness: <what>" and exits with status 2;
-/// nothing has run by then.
+/// An error in the user's input: on the command line or in a file named there. The text is one line: what is wrong,
+/// where, and what would be right. main prints it as "harness: <what>" and exits with status 2 before anything has run.
 ///
-/// The text may quote whatever was typed, and bytes of any file: what is not printable is escaped here, since what()
-/// ends at the first NUL. Of a text that is too long the middle is left out: its end says what is wrong.
+/// The text may quote any typed word and any bytes of a file. The constructor escapes bytes that are not printable,
+/// because what() ends at the first NUL. It cuts the middle out of a text that is too long: the end says what is wrong.
 struct InputError : std::runtime_error {
-  static constexpr std::size_t kMostBytes = 4096;  ///< of a text, before bytes are escaped
+  static constexpr std::size_t kMostBytes = 4096;  ///< the longest text that is kept whole, before bytes are escaped
 
   explicit InputError(std::string_view text);
 };
 
-/// What is asked for is right in itself, but this machine has not so many processors, sockets, clusters or nodes, or
-/// not so much memory.
+/// A correct request for more processors, sockets, clusters, nodes or memory than this machine has.
 struct NoRoom : InputError {
   using InputError::InputError;
 };
 
-/// Options that are right by themselves contradict one another. A list leaves such a point out and runs the others.
+/// A contradiction between options, each of which is correct alone. A list of runs skips such a point and runs the
+/// others.
 struct Contradiction : InputError {
   using InputError::InputError;
 };
 
-/// Output could not be written: a full disk, a closed pipe. One line; main exits with status 1.
+/// An error in writing output: a full disk, a closed pipe. The text is one line; main exits with status 1.
 struct OutputError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// What an insert throws that finds no room in an index that may not grow any more. Nothing was changed.
+/// The exception of an insert that finds no room in an index that may not grow. The index is unchanged.
 struct IndexFull : std::runtime_error {
   IndexFull() : std::runtime_error("the index is full") {}
 };

@@ -8,7 +8,7 @@
 
 namespace latchlab {
 
-/// "`what` file 'PATH': `why`", as all complaints about a file begin.
+/// Returns the error "`what` file 'PATH': `why`"; every message about a file has this form.
 [[nodiscard]] inline InputError file_error(std::string_view what, std::string_view path, std::string_view why) {
   return InputError(fmt::format("{} file '{}': {}", what, path, why));
 }

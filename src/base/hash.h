@@ -1,12 +1,16 @@
 #pragma once
 
-// Hashes, compiled in so that every machine and every library version makes the same keys, streams and checksums.
+// Hash functions of our own, so that every machine and every library version makes the same keys, streams and
+// checksums.
 //
-// mix64 is a bijection of the 64-bit words: three rounds of xor-shift and multiplication (the mx3 finaliser of Jon
-// Maiga, which passes PractRand on counters). stafford64 takes two (David Stafford's Mix13, the finaliser of
-// SplitMix64, which passes BigCrush on counters): by it distinct record numbers make distinct keys, which tables then
-// mix by another function than that. hash_bytes folds 16 bytes a step with a 64x64->128 multiplication. None resists an
-// adversary: they make tags, checksums and table positions of our own data.
+//   mix64       a bijection of the 64-bit words in three rounds of xor-shift and multiplication: Jon Maiga's mx3
+//               finaliser, which passes PractRand on counters
+//   stafford64  a bijection in two rounds: David Stafford's Mix13, the finaliser of SplitMix64, which passes BigCrush
+//               on counters. It makes distinct keys of distinct record numbers; tables mix these keys by other
+//               functions
+//   hash_bytes  folds 16 bytes a step with a 64x64->128 multiplication
+//
+// None resists an adversary: they make tags, checksums and table positions of our own data.
 
 #include <bit>
 #include <cstring>
@@ -17,18 +21,18 @@
 
 namespace latchlab {
 
-inline constexpr u64 kMixFactor = 0xbea225f9eb34556dull;  ///< odd, and of no pattern
+inline constexpr u64 kMixFactor = 0xbea225f9eb34556dull;  ///< odd, without a visible pattern of bits
 
-/// The high word of the 128-bit product.
+/// Returns the high word of the 128-bit product.
 [[nodiscard]] constexpr u64 multiply_high(u64 a, u64 b) { return multiply_wide(a, b).high; }
 
-/// The 128-bit product folded to 64 bits: high word xor low word.
+/// Returns the 128-bit product folded to 64 bits: high word xor low word.
 [[nodiscard]] constexpr u64 multiply_fold(u64 a, u64 b) {
   const Product product = multiply_wide(a, b);
   return product.high ^ product.low;
 }
 
-/// A bijection of 64 bits in which every input bit changes every output bit with probability about one half.
+/// Maps 64 bits to 64 bits one to one; every input bit changes every output bit with probability about one half.
 /// mix64(0) is 0.
 [[nodiscard]] constexpr u64 mix64(u64 x) {
   x ^= x >> 32;
@@ -40,14 +44,14 @@ inline constexpr u64 kMixFactor = 0xbea225f9eb34556dull;  ///< odd, and of no pa
   return x ^ (x >> 29);
 }
 
-/// Another such bijection, of two rounds. stafford64(0) is 0.
+/// Maps 64 bits likewise, in two rounds. stafford64(0) is 0.
 [[nodiscard]] constexpr u64 stafford64(u64 x) {
   x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
   x = (x ^ x >> 27) * 0x94d049bb133111ebu;
   return x ^ x >> 31;
 }
 
-/// The same of 32 bits (lowbias32 of Christopher Wellons). mix32(0) is 0.
+/// Maps 32 bits likewise (lowbias32 of Christopher Wellons). mix32(0) is 0.
 [[nodiscard]] constexpr u32 mix32(u32 x) {
   x ^= x >> 16;
   x *= 0x7feb352du;
@@ -56,7 +60,7 @@ inline constexpr u64 kMixFactor = 0xbea225f9eb34556dull;  ///< odd, and of no pa
   return x ^ (x >> 16);
 }
 
-/// The same of 16 bits (hash16_xm2 of Christopher Wellons). mix16(0) is 0.
+/// Maps 16 bits likewise (hash16_xm2 of Christopher Wellons). mix16(0) is 0.
 [[nodiscard]] constexpr u16 mix16(u16 x16) {
   u32 x = x16;
   x = (x ^ x >> 8) * 0x88b5u & 0xffff;
@@ -64,7 +68,7 @@ inline constexpr u64 kMixFactor = 0xbea225f9eb34556dull;  ///< odd, and of no pa
   return static_cast<u16>(x ^ x >> 9);
 }
 
-/// A 64-bit hash of the bytes; the same on every little-endian machine. O(length), about 16 bytes in 2 ns.
+/// Returns a 64-bit hash of the bytes; the same on every little-endian machine. O(length), about 16 bytes in 2 ns.
 [[nodiscard]] inline u64 hash_bytes(std::string_view bytes, u64 seed = 0) {
   constexpr u64 kLeft = 0x9e3779b97f4a7c15ull;
   constexpr u64 kRight = 0xd1b54a32d192ed03ull;
@@ -73,7 +77,7 @@ inline constexpr u64 kMixFactor = 0xbea225f9eb34556dull;  ///< odd, and of no pa
     std::memcpy(&word, p, sizeof word);
     return word;
   };
-  // The length is mixed in: unmixed, it could be cancelled by a difference of the first bytes.
+  // The length is mixed, because a difference of the first bytes could cancel an unmixed one.
   u64 state = mix64(mix64(seed ^ kLeft) + bytes.size());
   const char* p = bytes.data();
   std::size_t left = bytes.size();

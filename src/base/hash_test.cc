@@ -80,7 +80,7 @@ TEST_CASE("multiply_high is the high word of the product") {
   static_assert(multiply_high(u64{1} << 32, u64{1} << 32) == 1);
   static_assert(multiply_high(3, 5) == 0);
   static_assert(multiply_fold(~u64{0}, 3) == (2 ^ (~u64{0} - 2)));
-  // As the program runs, too, where it is another instruction.
+  // At run time another instruction does it.
   const u64 most = opaque(~u64{0}), half = opaque(u64{1} << 32);
   CHECK(multiply_high(most, most) == ~u64{0} - 1);
   CHECK(multiply_high(half, half) == 1);
@@ -115,8 +115,7 @@ TEST_CASE("hash_bytes does not read beyond its bytes") {
 }
 
 TEST_CASE("hashes are the same on every machine") {
-  // Keys, streams and tags of old results depend on these words: a change of them is a change of every
-  // workload.
+  // Keys, streams and tags of old results depend on these words: another word would change every workload.
   CHECK(mix64(1) == 0x071894de00d9981full);
   CHECK(stafford64(1) == 0x5692161d100b05e5ull);
   CHECK(mix32(1) == 0x688990c0u);

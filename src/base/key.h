@@ -1,13 +1,13 @@
 #pragma once
-// Keys as an ordered, prefix-free sequence of bytes: what a radix tree branches on.
+// Keys as ordered, prefix-free sequences of bytes, on which a radix tree branches.
 //
 //   U64Key    eight bytes, most significant first, so that the order of bytes is the order of numbers
-//   BytesKey  a string of any bytes. A terminator 0 follows the last byte, so that no key is a prefix of another;
-//             inside the string byte 0 is spelled 1 1 and byte 1 is spelled 1 2, which keeps the terminator unique and
-//             the order that of memcmp. Text holds neither byte, so a text key is a view of the caller's string and
+//   BytesKey  a string of any bytes. A terminator 0 follows the last byte, so that no key is a prefix of another.
+//             Inside the string byte 0 is spelled 1 1 and byte 1 is spelled 1 2. So the terminator stays unique and the
+//             order is that of memcmp. Text holds neither byte, so a text key is a view of the caller's string and
 //             costs no copy.
 //
-// A key is a view, copied freely. The spelling that it was made from, or the leaf, must outlive it; a spelling in turn
+// A key is a view that may be copied freely. The spelling or the leaf that it views must outlive it; a spelling in turn
 // views the caller's string. `operator[](i)` is defined for i < size().
 #include <algorithm>
 #include <cstring>
@@ -20,7 +20,7 @@
 
 namespace latchlab {
 
-/// Bits that an index has room for, of a key that is a number and of a value.
+/// The widths in bits of the numeric keys and of the values that an index has room for.
 struct Widths {
   u32 key = 64, value = 64;
 };
@@ -29,7 +29,7 @@ class U64Key {
  public:
   using Raw = u64;
   static constexpr std::string_view kName = "u64";
-  static constexpr u32 kFixedSize = 8;  ///< bytes of every key; 0 where keys differ in length
+  static constexpr u32 kFixedSize = 8;  ///< bytes of every key; 0 if keys differ in length
 
   constexpr U64Key() = default;
   constexpr explicit U64Key(u64 value) : value_(value) {}
@@ -37,7 +37,7 @@ class U64Key {
   u8 operator[](u32 i) const { return static_cast<u8>(value_ >> (56 - 8 * i)); }
   constexpr u64 raw() const { return value_; }
 
-  /// What a caller's key is turned into for the length of one operation.
+  /// The form of a caller's key for the duration of one operation.
   class Spelling {
    public:
     explicit Spelling(u64 raw) : key_(raw) {}
@@ -50,7 +50,7 @@ class U64Key {
   friend bool operator==(U64Key a, U64Key b) { return a.value_ == b.value_; }
   friend auto operator<=>(U64Key a, U64Key b) { return a.value_ <=> b.value_; }
 
-  /// How many leading bytes two different keys share, 0 to 7.
+  /// Returns the number of leading bytes that two different keys share, 0 to 7.
   friend u32 common_prefix(U64Key a, U64Key b) { return static_cast<u32>(__builtin_clzll(a.value_ ^ b.value_)) / 8; }
 
  private:
@@ -62,10 +62,10 @@ class BytesKey {
   using Raw = std::string_view;
   static constexpr std::string_view kName = "bytes";
   static constexpr u32 kFixedSize = 0;
-  static constexpr std::size_t kLongest = (std::size_t{1} << 27) - 1;  ///< of a raw key: spelled, at most 2^28 bytes
+  static constexpr std::size_t kLongest = (std::size_t{1} << 27) - 1;  ///< bytes of a raw key; spelled, at most 2^28
 
   constexpr BytesKey() = default;
-  /// A key whose spelled bytes, without the terminator, lie at `data`.
+  /// Views a key whose spelled bytes, without the terminator, lie at `data`.
   constexpr BytesKey(const u8* data, u32 bytes) : data_(data), spelled_(bytes) {}
 
   u32 size() const { return spelled_ + 1; }  // the terminator counts
@@ -85,22 +85,22 @@ class BytesKey {
   friend bool operator==(const BytesKey& a, const BytesKey& b) {
     return a.spelled_ == b.spelled_ && (a.spelled_ == 0 || std::memcmp(a.data_, b.data_, a.spelled_) == 0);
   }
-  /// The order of the raw strings by unsigned bytes: spelling preserves it.
+  /// Orders keys as their raw strings are ordered by unsigned bytes; spelling preserves that order.
   friend std::strong_ordering operator<=>(const BytesKey& a, const BytesKey& b) {
     const u32 shorter = std::min(a.spelled_, b.spelled_);
     const int order = shorter == 0 ? 0 : std::memcmp(a.data_, b.data_, shorter);
     return order != 0 ? order <=> 0 : a.spelled_ <=> b.spelled_;
   }
-  /// How many leading bytes two different keys share.
+  /// Returns the number of leading bytes that two different keys share.
   friend u32 common_prefix(const BytesKey& a, const BytesKey& b) {
     const u32 shorter = std::min(a.spelled_, b.spelled_);
     return static_cast<u32>(std::mismatch(a.data_, a.data_ + shorter, b.data_).first - a.data_);
   }
 
-  /// What a caller's string is turned into for the length of one operation.
+  /// The form of a caller's string for the duration of one operation.
   class Spelling {
    public:
-    /// Throws std::length_error for a string of more than kLongest bytes.
+    /// Spells the string. Throws std::length_error if it has more than kLongest bytes.
     explicit Spelling(std::string_view raw)
         : data_(reinterpret_cast<const u8*>(raw.data())), size_(static_cast<u32>(raw.size())) {
       if (raw.size() > kLongest) [[unlikely]]
@@ -124,7 +124,7 @@ class BytesKey {
       data_ = escaped_.get();
     }
 
-    std::unique_ptr<u8[]> escaped_;  // only where the string holds bytes 0 or 1
+    std::unique_ptr<u8[]> escaped_;  // null unless the string holds a byte 0 or 1
     const u8* data_;
     u32 size_;
   };

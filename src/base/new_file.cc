@@ -27,7 +27,8 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kPrefix = ".latchlab.", kSuffix = ".part";
 
-// What a signal's handler removes, where there is something. Of several files at a time it is the first.
+// The path of the file that the signal handler removes, and whether there is one. Of several open files it is the
+// first.
 std::array<char, PATH_MAX> unfinished;
 std::atomic<bool> is_unfinished{false};
 static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler may only touch lock-free atomics");
@@ -38,12 +39,12 @@ void on_signal(int number) {
   std::raise(number);  // delivered when this handler returns
 }
 
-/// Handles the signals that would end the process, and that nobody handles or ignores yet.
+/// Handles the signals that would end the process and that are neither handled nor ignored yet.
 bool handle_signals() {
   for (const int number : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ}) {
     struct sigaction before{};
     if (sigaction(number, nullptr, &before) != 0 || before.sa_handler != SIG_DFL) continue;
-    std::signal(number, number == SIGXFSZ ? SIG_IGN : on_signal);  // a write says what SIGXFSZ would
+    std::signal(number, number == SIGXFSZ ? SIG_IGN : on_signal);  // without SIGXFSZ the write fails instead
   }
   return true;
 }
@@ -53,12 +54,12 @@ int make_hidden(const fs::path& folder, std::string& path) {
   for (u32 attempt = 0;; ++attempt) {
     path = folder / fmt::format("{}{}.{}{}", kPrefix, getpid(), attempt, kSuffix);
     const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (file < 0 && errno == EEXIST) continue;  // of a process with this number elsewhere, or before
+    if (file < 0 && errno == EEXIST) continue;  // another process with this number made it, elsewhere or earlier
     if (file < 0) return -1;
-    (void)flock(file, LOCK_EX);  // where a file system knows no locks, remove_abandoned gets none either
+    (void)flock(file, LOCK_EX);  // if the file system has no locks, remove_abandoned cannot lock either
     struct stat about{};
     if (fstat(file, &about) != 0 || about.st_nlink > 0) return file;
-    (void)close(file);  // somebody took it for abandoned before it was locked
+    (void)close(file);  // another process removed it as abandoned before it was locked
   }
 }
 
@@ -81,7 +82,7 @@ NewFile::NewFile(std::string_view what, const std::string& path) : what_(what), 
 NewFile::~NewFile() {
   if (!beside_.empty()) (void)unlink(beside_.c_str());
   if (is_for_handler_) is_unfinished.store(false, kRelaxed);
-  (void)close(file_);  // and with it the lock
+  (void)close(file_);  // releases the lock as well
 }
 
 void NewFile::write(std::string_view bytes) {
@@ -93,12 +94,12 @@ void NewFile::write(std::string_view bytes) {
 }
 
 void NewFile::keep() {
-  // A full disk may show only now; without the sync a crash could leave an empty file in its place.
+  // A full disk may show only now. Without the sync, a crash could leave an empty file under the final name.
   if (error_ == 0 && fsync(file_) != 0 && errno != EINVAL) error_ = errno;
   if (error_ == 0 && std::rename(beside_.c_str(), path_.c_str()) != 0) error_ = errno;
   if (error_ != 0)
     throw OutputError(file_error(what_, path_, fmt::format("cannot be written: {}", std::strerror(error_))).what());
-  beside_.clear();  // the name is free, and may be another's from now on
+  beside_.clear();  // from now on another file may have the hidden name
 }
 
 void NewFile::remove_abandoned(const std::string& folder) {

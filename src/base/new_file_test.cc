@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 using Catch::Matchers::Contains;
 
-/// A folder that is gone at the end.
+/// A folder that is removed at the end of the test.
 class Folder {
  public:
   Folder() { fs::create_directory(path_); }
@@ -41,7 +41,7 @@ class Folder {
 
 using Names = std::vector<std::string>;
 
-TEST_CASE("a new file is there as a whole or not at all, and takes no other's place but a file's") {
+TEST_CASE("a new file appears as a whole or not at all, and replaces nothing but a regular file") {
   const Folder folder;
   {
     NewFile file("trace", folder.path() + "/new");
@@ -79,7 +79,7 @@ TEST_CASE("a new file that cannot be kept leaves nothing") {
   CHECK_THROWS_AS(NewFile("result", folder.path() + "/missing/new"), InputError);
 }
 
-TEST_CASE("what a killed writer leaves is removed, and what a living one writes is not") {
+TEST_CASE("the file that a killed writer left is removed, and the file of a live writer is not") {
   const Folder folder;
   const pid_t child = ::fork();
   if (child == 0) {
@@ -93,7 +93,7 @@ TEST_CASE("what a killed writer leaves is removed, and what a living one writes 
   REQUIRE(left.size() == 1);
   NewFile file("trace", folder.path() + "/new");
   file.write("text");
-  std::ofstream(folder.path() + "/.latchlab.hidden") << "somebody's";
+  std::ofstream(folder.path() + "/.latchlab.hidden") << "another program's";
   CHECK(folder.names().size() == 3);
   NewFile::remove_abandoned(folder.path());
   CHECK(folder.names().size() == 2);

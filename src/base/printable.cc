@@ -10,8 +10,8 @@ namespace latchlab {
 
 namespace {
 
-/// Returns how many bytes the printable character takes with which `text` begins, or 0 where it begins with none. A
-/// terminal understands U+0080 to U+009F as commands.
+/// Returns the length in bytes of the printable character at the start of `text`, or 0 if there is none. U+0080 to
+/// U+009F are not printable: a terminal takes them as commands.
 std::size_t character_at(std::string_view text) {
   const auto byte = [&](std::size_t at) { return static_cast<u32>(static_cast<u8>(text[at])); };
   const u32 lead = byte(0);
@@ -26,7 +26,7 @@ std::size_t character_at(std::string_view text) {
     if ((byte(at) & 0xc0) != 0x80) return 0;
     character = character << 6 | (byte(at) & 0x3f);
   }
-  const u32 least = bytes == 2 ? 0xa0 : bytes == 3 ? 0x800 : 0x10000;  // a shorter spelling of the same is none
+  const u32 least = bytes == 2 ? 0xa0 : bytes == 3 ? 0x800 : 0x10000;  // UTF-8 forbids longer spellings than needed
   const bool surrogate = character >= 0xd800 && character <= 0xdfff;
   return character >= least && character <= 0x10ffff && !surrogate ? bytes : 0;
 }

@@ -5,8 +5,7 @@
 
 namespace latchlab {
 
-/// Returns `text` as it can stand in a line of a message, whatever bytes somebody typed or a file holds: printable
-/// UTF-8 stays, every other byte becomes \xNN. What is printable already comes back as it is.
+/// Returns `text` in a form that fits into one line of a message. Printable UTF-8 stays; every other byte becomes \xNN.
 [[nodiscard]] std::string printable(std::string_view text);
 
 }  // namespace latchlab

@@ -34,7 +34,7 @@ std::optional<Quantity> split_quantity(std::string_view text) {
       std::find_if(text.begin(), text.end(), [](char c) { return !is_digit(c) && c != '.'; }) - text.begin();
   const std::string_view number = text.substr(0, end);
   std::optional<double> value = parse_double(number);
-  // Digits alone are a number however many they are.
+  // Digits alone are a number, even if there are too many for a double.
   if (!value && !number.empty() && std::all_of(number.begin(), number.end(), is_digit)) value = HUGE_VAL;
   if (!value) return std::nullopt;
   return Quantity{.value = *value, .whole = parse_u64(number), .unit = text.substr(end)};
@@ -50,9 +50,9 @@ std::optional<Scaled> scale(const Quantity& quantity, std::span<const Unit> unit
     }
     const double product = quantity.value * static_cast<double>(unit.factor);
     if (product >= 0x1p64) return Scaled{.fits = false};
-    if (product >= 0x1p49) return std::nullopt;  // there a fraction would be within the tolerance below
+    if (product >= 0x1p49) return std::nullopt;  // from here on the tolerance below would hide a fraction
     const double rounded = std::round(product);
-    // 1.1 is not exactly itself: what its digits cannot tell from a whole number is one.
+    // A double does not hold 1.1 exactly, so a product within the rounding error of a whole number counts as whole.
     if (std::abs(product - rounded) > 4 * std::numeric_limits<double>::epsilon() * product) return std::nullopt;
     scaled.value = static_cast<u64>(rounded);
     return scaled;

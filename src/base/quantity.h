@@ -1,6 +1,6 @@
 #pragma once
 
-// Numbers with a unit, as people write them: 16M, 64Ki, 1.5s.
+// Numbers with a unit, in the form that people write: 16M, 64Ki, 1.5s.
 
 #include <optional>
 #include <span>
@@ -11,14 +11,14 @@
 
 namespace latchlab {
 
-/// "1.5M" as a number and its unit.
+/// A number and its unit, such as "1.5M".
 struct Quantity {
   double value = 0;
-  std::optional<u64> whole;  ///< exact where the number has no fraction
+  std::optional<u64> whole;  ///< the exact number, if it has no fraction
   std::string_view unit;
 };
 
-/// Empty where the text does not begin with a number.
+/// Splits a text into its leading number and the unit that follows; empty if the text does not begin with a number.
 [[nodiscard]] std::optional<Quantity> split_quantity(std::string_view text);
 
 struct Unit {
@@ -28,18 +28,18 @@ struct Unit {
 
 struct Scaled {
   u64 value = 0;
-  bool fits = true;  ///< into 64 bits; without that the value means nothing
+  bool fits = true;  ///< the value fits into 64 bits; if not, it means nothing
 };
 
-/// The quantity in its smallest unit; empty unless the unit exists and the result is whole.
+/// Returns the quantity in its smallest unit; empty unless the unit exists and the result is whole.
 [[nodiscard]] std::optional<Scaled> scale(const Quantity& quantity, std::span<const Unit> units);
 
-/// "16M" is 16,000,000; k K M G T are decimal, Ki Mi Gi Ti binary. A fraction is fine if the result is whole: "1.5M".
-/// Empty for anything else.
+/// Returns the count that the text stands for: "16M" is 16,000,000. k K M G T are decimal, Ki Mi Gi Ti binary. A
+/// fraction is allowed if the result is whole: "1.5M". Empty for anything else.
 [[nodiscard]] std::optional<Scaled> count_of(std::string_view text);
 
-/// What count_of reads back, with a unit where that is exact and the number has six digits or more: "1024", "16M",
-/// "64Mi".
+/// Returns a text that count_of reads back. It has a unit if the number has six digits or more and the unit is exact:
+/// "1024", "16M", "64Mi".
 [[nodiscard]] std::string count_text(u64 count);
 
 }  // namespace latchlab

@@ -10,7 +10,8 @@
 namespace latchlab {
 namespace {
 
-/// How many standard deviations the chi-square statistic of `counts`, all equally likely, is off.
+/// Returns how many standard deviations the chi-square statistic of these counts lies above its mean, if all are
+/// equally likely.
 double excess(const std::vector<u64>& counts) {
   double total = 0;
   for (const u64 count : counts) total += static_cast<double>(count);

@@ -2,11 +2,11 @@
 
 namespace latchlab {
 
-/// How many keys, blocks or operations it takes until something happens in a structure: an argument of those where it
-/// takes many.
+/// The size of a structure's thresholds: how many keys, blocks or operations trigger a rare step. It is an argument of
+/// every structure with large thresholds.
 enum class Scale {
-  kReal,  ///< as many as serve best
-  kTiny,  ///< one or two, so that a program of a few operations comes to it
+  kReal,  ///< the thresholds that perform best
+  kTiny,  ///< one or two, so that a program of a few operations reaches the step
 };
 
 }  // namespace latchlab

@@ -25,7 +25,8 @@ std::string lower(std::string text) {
   return text;
 }
 
-/// Optimal string alignment: insertions, deletions, substitutions and swaps of neighbours, each of cost 1.
+/// Returns the distance by optimal string alignment: insertions, deletions, substitutions and swaps of neighbours cost
+/// 1 each.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
   for (std::size_t i = 0; i <= a.size(); ++i) d[i][0] = i;
@@ -151,7 +152,7 @@ double SpecReader::real(std::string_view key, double standard, double min, doubl
   return *value;
 }
 
-/// `key`: empty for the argument.
+/// Parses a whole number from min to max. An empty `key` means the argument.
 u64 SpecReader::whole_number(std::string_view key, const std::string& text, u64 min, u64 max) const {
   constexpr std::string_view kSuffixes = "; write 1000, 64k, 16M (decimal) or 16Mi (binary)";
   const std::optional<Scaled> count = count_of(text);
@@ -202,7 +203,7 @@ void SpecReader::finish() {
 }
 
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
-  // Longer than any word that anybody means: it could only cost time.
+  // No candidate is this long, and the distance would only cost time.
   if (word.size() > 64) return "";
   std::string best;
   std::size_t best_distance = std::max<std::size_t>(2, word.size() / 3) + 1;

@@ -35,7 +35,7 @@ TEST_CASE("options may follow the colon at once", "[spec]") {
   CHECK(spec.options.size() == 2);
 }
 
-TEST_CASE("a path is taken whole", "[spec]") {
+TEST_CASE("a path is the whole rest of a spec", "[spec]") {
   CHECK(Spec::parse("file:/a,b=c").arg == "/a,b=c");
   CHECK(Spec::parse("file:/a,b=c").options.empty());
 }
@@ -52,7 +52,7 @@ TEST_CASE("malformed specs are refused with one line", "[spec]") {
   }
 }
 
-TEST_CASE("a reader gives defaults and values", "[spec]") {
+TEST_CASE("a spec reader returns the given values, and defaults for the others", "[spec]") {
   const Spec spec = Spec::parse("rtm:7,wait=0");
   SpecReader reader(spec, "policy rtm");
   CHECK(reader.arg_u64(20, 0, 100) == 7);
@@ -61,7 +61,7 @@ TEST_CASE("a reader gives defaults and values", "[spec]") {
   CHECK_NOTHROW(reader.finish());
 }
 
-TEST_CASE("a reader refuses what is out of range or unknown", "[spec]") {
+TEST_CASE("a spec reader refuses values out of range and unknown options", "[spec]") {
   const Spec spec = Spec::parse("rtm:101,wiat=2");
   SpecReader reader(spec, "policy rtm");
   CHECK(contains(refusal([&] { (void)reader.arg_u64(20, 0, 100); }),
@@ -78,7 +78,7 @@ TEST_CASE("a reader refuses what is out of range or unknown", "[spec]") {
   CHECK(contains(error, "did you mean 'wait'?"));
 }
 
-TEST_CASE("a reader takes numbers and words of a list", "[spec]") {
+TEST_CASE("a spec reader reads counts, finite numbers and words of a list", "[spec]") {
   const Spec spec = Spec::parse("table:slots=12,shape=2x8,isa=axv");
   SpecReader reader(spec, "index table");
   CHECK(reader.number("slots", 0, 0, 12) == 12);
@@ -107,13 +107,13 @@ TEST_CASE("a reader takes numbers and words of a list", "[spec]") {
   CHECK_NOTHROW(reader.finish());
 }
 
-TEST_CASE("a reader refuses an argument that nobody reads", "[spec]") {
+TEST_CASE("a spec reader refuses an argument that was not read", "[spec]") {
   const Spec spec = Spec::parse("none:3");
   SpecReader reader(spec, "policy none");
   CHECK(contains(refusal([&] { reader.finish(); }), "takes no argument"));
 }
 
-TEST_CASE("numbers are whole texts", "[spec]") {
+TEST_CASE("a number must fill its whole text", "[spec]") {
   CHECK(parse_u64("0") == 0u);
   CHECK(parse_u64("18446744073709551615") == 18446744073709551615u);
   for (const char* text : {"", "-1", "+1", "1.5", "1 ", " 1", "18446744073709551616", "0x10"}) {
@@ -127,7 +127,7 @@ TEST_CASE("numbers are whole texts", "[spec]") {
   }
 }
 
-TEST_CASE("the nearest word is one that could have been meant", "[spec]") {
+TEST_CASE("nearest returns the candidate that was probably meant, or none", "[spec]") {
   const std::vector<std::string> words{"none", "atomic", "spin", "rwspin", "rtm", "olc"};
   CHECK(nearest("rmt", words) == "rtm");  // a swap counts once
   CHECK(nearest("atmoic", words) == "atomic");
@@ -139,7 +139,7 @@ TEST_CASE("the nearest word is one that could have been meant", "[spec]") {
   CHECK(suggestion("none", words).empty());
 }
 
-TEST_CASE("numbers of a spec are written alike, paths are not numbers") {
+TEST_CASE("the plain form of a spec writes every number in one way, and leaves paths alone") {
   const auto plain = [](std::string_view text) { return Spec::parse(text).plain().str(); };
   CHECK(plain("stride:4Ki") == "stride:4096");
   CHECK(plain("zipf:1.0") == "zipf:1");

@@ -18,8 +18,8 @@ inline constexpr std::memory_order kRelease = std::memory_order_release;
 inline constexpr std::memory_order kAcqRel = std::memory_order_acq_rel;
 inline constexpr std::memory_order kSeqCst = std::memory_order_seq_cst;
 
-/// Bytes that two threads write without disturbing each other: a pair of 64-byte lines, which the adjacent-line
-/// prefetcher fetches together.
+/// The distance in bytes at which two threads write without false sharing: a pair of 64-byte lines, because the
+/// adjacent-line prefetcher fetches them together.
 inline constexpr std::size_t kFalseSharingBytes = 128;
 inline constexpr std::size_t kLineBytes = 64;
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// The words of an enumeration: what the command line and the documents call its values. They stand once, beside the
-// enumeration:
+// The words of an enumeration: the names of its values on the command line and in documents. They stand once, beside
+// the enumeration:
 //
 //     enum class Smt { kAvoid, kPack };
 //     template <> inline constexpr std::array kWords<Smt>{"avoid"sv, "pack"sv};   // in the order of the values
@@ -28,7 +28,7 @@ template <Worded E>
   return kWords<E>[static_cast<std::size_t>(value)];
 }
 
-/// The value that this word stands for; nothing if it is no word of the enumeration. O(words).
+/// Returns the value that this word names; nothing if the enumeration has no such word. O(words).
 template <Worded E>
 [[nodiscard]] constexpr std::optional<E> value_of_word(std::string_view text) {
   for (std::size_t i = 0; i < kWords<E>.size(); ++i) {
