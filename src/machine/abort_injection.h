@@ -1,12 +1,12 @@
 #pragma once
-// Aborts on request. A transaction aborts when the hardware likes, so the code that handles an abort is the
-// code that is tested least: on the emulated and the simulated machine a plan decides instead, for each
-// transaction that begins, whether, where and with which status it ends.
+// Injected aborts. The hardware decides when a transaction aborts, so code that handles aborts is tested least. On the
+// emulated and the simulated machine a plan decides instead: whether each new transaction aborts, where, and with which
+// status.
 //
 //     auto injected = Emulated::inject(
 //         AbortInjection::script({PlannedAbort{.at = AbortMoment::kCommit, .status = kAbortCapacity}}));
 //
-// holds for the calling thread (on Simulated: the calling fiber) until `injected` dies; plans nest.
+// The plan applies to the calling thread (on Simulated: the calling fiber) until `injected` dies. Plans nest.
 #include <optional>
 #include <utility>
 #include <vector>
@@ -21,23 +21,23 @@ enum class AbortMoment : u8 { kBegin, kAccess, kCommit };
 struct PlannedAbort {
   AbortMoment at = AbortMoment::kBegin;
   u32 status = 0;  // returned verbatim by transact
-  u32 access = 1;  // for kAccess: before which access to a cell, counted from 1; a shorter transaction commits
+  u32 access = 1;  // for kAccess: abort before this access to a cell, counted from 1; a shorter transaction commits
 };
 
 class AbortInjection {
  public:
   using Script = std::vector<std::optional<PlannedAbort>>;
 
-  /// The i-th transaction from now on gets the i-th entry (nothing: it is left alone); after the last, all
-  /// are left alone.
+  /// Gives the i-th transaction from now on the i-th entry. An empty entry injects no abort, and neither does the end
+  /// of the script.
   static AbortInjection script(Script entries) {
     AbortInjection plan;
     plan.script_ = std::move(entries);
     return plan;
   }
 
-  /// Each transaction aborts with probability `rate` (0 to 1), at a random moment with one of `statuses` (not
-  /// empty). The sequence is a function of the seed.
+  /// Aborts each transaction with probability `rate` (0 to 1), at a random moment, with one of `statuses` (not empty).
+  /// The sequence is a function of the seed.
   static AbortInjection random(u64 seed, double rate, std::vector<u32> statuses) {
     AbortInjection plan;
     plan.state_ = seed * 0x9e3779b97f4a7c15u + 1;
@@ -46,15 +46,15 @@ class AbortInjection {
     return plan;
   }
 
-  /// What happens to the transaction that begins now.
+  /// Returns the abort that is planned for the transaction that begins now, if any.
   std::optional<PlannedAbort> next() {
     if (statuses_.empty()) return drawn_ < script_.size() ? script_[drawn_++] : std::nullopt;
     if (draw() >> 32 >= below_) return std::nullopt;
     PlannedAbort abort;
     abort.at = static_cast<AbortMoment>(draw() % 3);
     abort.status = statuses_[draw() % statuses_.size()];
-    // Short transactions are common and the end of long ones matters too: the position is spread over the
-    // magnitudes.
+    // The position is spread over the orders of magnitude: short transactions are common, and the end of long ones
+    // matters too.
     abort.access = 1 + static_cast<u32>(draw() % (u64{1} << draw() % 8));
     return abort;
   }

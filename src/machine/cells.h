@@ -1,12 +1,12 @@
 #pragma once
-// The cells and rows of every machine; machine.h tells the kinds apart. They are laid out alike on all machines, and a
-// machine M says only what goes with an access. Each of these is called before one and its result held until after it:
+// The cells and rows of every machine; machine.h describes the kinds. Their layout is the same on all machines. A
+// machine M only adds hooks to the accesses. Each hook is called before its access, and its result is held until after:
 //
-//   M::loading(v)     a load
-//   M::storing(v)     a store; a false result: it must not take place, the body is being left
-//   M::changing(v)    a read-modify-write, likewise
+//   M::loading(v)     before a load
+//   M::storing(v)     before a store; if the result is false, the body is being left and must not store
+//   M::changing(v)    before a read-modify-write; the result means the same
 //
-// where v is what is accessed: a T, an array of T (all of it), or a std::atomic<T>. On Native nothing is left of them.
+// v is the object accessed: a T, a whole array of T, or a std::atomic<T>. On Native the hooks compile to nothing.
 #include <atomic>
 #include <type_traits>
 
@@ -18,7 +18,7 @@ namespace latchlab {
 
 template <class M>
 struct Cells {
-  // A machine without prefixes: what the instructions behind them do.
+  // Without prefixes of lock elision, only the instructions after them remain.
   static u32 prefixed_exchange(std::atomic<u32>& word, u32 value) {
     return word.exchange(value, kAcquire);
   }  // pairs with
@@ -56,13 +56,13 @@ struct Cells {
     constexpr explicit Racy(T value) : value_(value) {}
     Racy(const Racy&) = delete;
     Racy& operator=(const Racy&) = delete;
-    // Acquire and release cost nothing on x86-64, and they are why a pointer may be followed before it is validated:
-    // what it points to was initialised before the store, which pairs with the load here.
+    // The acquire pairs with the release of store(). So a reader may follow a pointer before it validates: the object
+    // was initialised before the store. Neither order costs anything on x86-64.
     T load() const {
       [[maybe_unused]] const auto access = M::loading(value_);
       return value_.load(kAcquire);
     }
-    /// Whether it holds `value`: a relaxed load.
+    /// Returns true if the cell holds `value`, by a relaxed load.
     bool is(T value) const {
       [[maybe_unused]] const auto access = M::loading(value_);
       return holds(value_, value);
@@ -86,7 +86,7 @@ struct Cells {
       [[maybe_unused]] const auto access = M::loading(value_);
       return value_.load(order);
     }
-    /// Whether it holds `value`: a relaxed load.
+    /// Returns true if the cell holds `value`, by a relaxed load.
     bool is(T value) const {
       [[maybe_unused]] const auto access = M::loading(value_);
       return holds(value_, value);
@@ -94,13 +94,13 @@ struct Cells {
     void store(T value, std::memory_order order) {
       if (const auto access = M::storing(value_)) value_.store(value, order);
     }
-    // Where a change must not take place the body is being left, and what is returned reaches nobody: relaxed.
+    // If the change must not take place, the body is being left and no code uses the result. So that load is relaxed.
     T exchange(T value, std::memory_order order) {
       const auto access = M::changing(value_);
       return access ? value_.exchange(value, order) : value_.load(kRelaxed);
     }
-    /// An exchange that acquires, and a store that releases, with the prefixes of lock elision where the machine has
-    /// them.
+    /// Exchanges with acquire order; store_by_prefix stores with release order. Both have the prefixes of lock elision
+    /// if the machine has them.
     T exchange_by_prefix(T value) {
       const auto access = M::changing(value_);
       return access ? M::prefixed_exchange(value_, value) : value_.load(kRelaxed);
@@ -112,7 +112,8 @@ struct Cells {
       const auto access = M::changing(value_);
       return access ? value_.fetch_add(value, order) : value_.load(kRelaxed);
     }
-    /// Strong. Relaxed where it fails: the caller may only try again with what it found, or give up.
+    /// Compares and exchanges; never fails spuriously. A failure is relaxed, so the caller may only retry with the
+    /// value found, or give up.
     bool compare_exchange(T& expected, T value, std::memory_order order) {
       const auto access = M::changing(value_);
       return access && value_.compare_exchange_strong(expected, value, order, kRelaxed);
@@ -146,11 +147,12 @@ struct Cells {
     alignas(sizeof(T) * N >= 8 ? 8 : alignof(T)) T values_[N]{};
   };
 
-  /// Words of eight bytes are the unit of access: elements are read out of them and written back into them, which is
-  /// safe because only the thread that holds the latch writes. All accesses are relaxed and ordered by the latch: the
-  /// stores come after the release fence of VersionLatch::try_lock and before the release of its unlock, the loads of a
-  /// reader between the acquire of VersionLatch::version and the acquire fence of unchanged. A reader without a latch
-  /// (rowex) first loads a cell that is stored after the row, and whose release its acquire pairs with.
+  /// A row that is accessed in words of eight bytes. A store rewrites a whole word, which is safe because only the
+  /// thread that holds the latch writes. All accesses are relaxed; the latch orders them:
+  ///   1. stores come after the release fence of VersionLatch::try_lock and before the release of its unlock;
+  ///   2. a reader's loads come between the acquire of VersionLatch::version and the acquire fence of unchanged.
+  /// A reader without a latch (rowex) first loads a cell that is stored after the row: its acquire pairs with that
+  /// store's release.
   template <class T, std::size_t N>
   class RacyRow {
     static constexpr std::size_t kPerWord = 8 / sizeof(T);

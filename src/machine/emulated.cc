@@ -17,8 +17,8 @@ void Emulated::lock_hidden() { hidden_mutex.lock(); }
 void Emulated::unlock_hidden() { hidden_mutex.unlock(); }
 
 void Emulated::stumble() {
-  // A linear congruential generator per thread, started from its own address: threads must not stumble in
-  // step. No fiber gets here: those run on Simulated.
+  // The generator is linear congruential, one per thread, seeded by its own address, so threads do not stumble in step.
+  // No fiber gets here: fibers run on Simulated.
   static constinit thread_local u32 state = 0;
   if (state == 0) state = static_cast<u32>(reinterpret_cast<u64>(&state) >> 4) | 1;
   state = state * 1664525 + 1013904223;
@@ -67,7 +67,7 @@ void EmulatedThread::resume_loads() {
   take_mutex_back();
 }
 
-/// Where suspended loads have given it away: what undoes a transaction, or ends it, has the mutex.
+/// Takes the mutex if suspended loads have released it: the code that undoes or ends a transaction holds the mutex.
 void EmulatedThread::take_mutex_back() {
   if (transaction_.resume()) Emulated::lock_hidden();
 }

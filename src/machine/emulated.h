@@ -1,26 +1,25 @@
 #pragma once
 // Emulated: real threads, and transactions made of a hidden mutex and an undo log in the cells.
 //
-// It is the machine of the sanitizer lanes and of processors without RTM. Its transactions have the semantics
-// of the hardware's, at the price of running one at a time:
+// It is the machine of the sanitizer lanes and of processors without RTM. Its transactions have the semantics of
+// hardware transactions, but run one at a time:
 //
-//   atomic      all run under one mutex that no policy sees; an abort undoes the cells in reverse
-//   isolated    while an Elision lives, atomic and racy cells outside transactions take the mutex too: no
-//               lock is acquired, and no optimistic reader looks, in the middle of a transaction
-//   abortable   PAUSE, yielding, waiting and exceptions abort with status zero; a plan aborts anywhere with
-//               any status
-//   suspended   while its loads are, a transaction gives the mutex away, and each of its loads takes it as one
-//               outside does: others commit in between. What it stores meanwhile is undone as ever but not
-//               isolated, so it must be what nobody else knows
+//   1 atomic      All transactions run under one mutex that no policy sees. An abort undoes the cells in reverse.
+//   2 isolated    While an Elision lives, atomic and racy cells outside transactions take the mutex too. So no lock is
+//                 acquired, and no optimistic reader loads, in the middle of a transaction.
+//   3 abortable   PAUSE, yielding, waiting and exceptions abort with status zero. A plan aborts anywhere, with any
+//                 status.
+//   4 suspended   While its loads are suspended, a transaction releases the mutex, and each of its loads takes it as a
+//                 load outside does. Other transactions may commit in between. An abort undoes its stores of that time
+//                 too, but they are not isolated, so they may go only to memory that no other thread knows.
 //
-// ThreadSanitizer sees plain cells as plain variables. The hidden mutex orders transactions with each other
-// and with every operation on a lock, but not with what happens under that lock: a policy that forgets to
-// subscribe, or a fallback that forgets to lock, is reported as the data race that it is. Without an Elision
-// no operation takes the mutex, so it cannot hide the races of an optimistic policy.
+// ThreadSanitizer sees plain cells as plain variables. The hidden mutex orders transactions with each other and with
+// every operation on a lock, but not with the code under that lock. So a policy that forgets to subscribe, or a
+// fallback that forgets to lock, is reported as the data race that it is. Without an Elision no operation takes the
+// mutex, so it cannot hide the races of an optimistic policy.
 //
-// Races need threads that meet in windows of nanoseconds, which on few processors they hardly ever do: so a
-// thread now and then gives its processor away right after an operation that took the mutex, and right before
-// a transaction.
+// A race needs threads that meet within nanoseconds, which hardly ever happens on few processors. So a thread sometimes
+// yields right after an operation that took the mutex, and right before a transaction (stumble).
 #include <mutex>
 #include <shared_mutex>
 #include <string_view>
@@ -33,8 +32,8 @@
 
 namespace latchlab {
 
-/// The transaction of one thread, which is one of the system's: fibers run on Simulated, whose world keeps theirs.
-/// Cells find it through `running`, which is null outside transactions.
+/// The transaction of one thread of the system. (Fibers run on Simulated, whose world keeps their transactions.) Cells
+/// find it through `running`, which is null outside transactions.
 class EmulatedThread {
  public:
   static inline constinit thread_local EmulatedThread* running = nullptr;
@@ -49,11 +48,11 @@ class EmulatedThread {
   [[noreturn]] void abort(u32 status);
   [[noreturn]] void abort_explicitly(u8 code);
 
-  /// An access to a cell is about to happen. Aborts when that was planned.
+  /// Announces an access to a cell. Aborts if the plan says so.
   void access() {
     if (!transaction_.unwinding() && transaction_.planned(AbortMoment::kAccess)) abort(transaction_.planned_status());
   }
-  /// The same for a store. False: the store must not take place, the body is being left.
+  /// Announces a store and logs the old value. Returns false if the body is being left and must not store.
   [[nodiscard]] bool store(void* at, u64 old, SoftwareTransaction::Restore restore) {
     if (transaction_.unwinding()) return false;
     transaction_.remember(at, old, restore);
@@ -84,9 +83,9 @@ struct Emulated : Cells<Emulated>, SoftwareTransactions<&EmulatedThread::mine> {
  private:
   friend Cells<Emulated>;
 
-  /// Held during an access to a shared value. Outside transactions, and for a suspended load, it holds the hidden mutex
-  /// while there is somebody who elides; else inside one the mutex is ours already. False: the access is a store that
-  /// must not take place.
+  /// The isolation of one access to a shared value. Outside transactions, and for a suspended load, it holds the hidden
+  /// mutex if an Elision lives. Inside a transaction the thread holds the mutex already. It is false if the access is a
+  /// store that must not take place.
   class Isolation {
    public:
     // Relaxed: an Elision is published to other threads together with the policy that holds it.
@@ -126,7 +125,7 @@ struct Emulated : Cells<Emulated>, SoftwareTransactions<&EmulatedThread::mine> {
   }
   template <class T>
   static void restore_atomic(void* at, u64 old) {
-    // Relaxed, as in storing: the mutex is ours until the abort is over.
+    // Relaxed, as in storing: this thread holds the mutex until the abort is over.
     static_cast<std::atomic<T>*>(at)->store(value_of<T>(old), kRelaxed);
   }
 
@@ -155,8 +154,8 @@ struct Emulated : Cells<Emulated>, SoftwareTransactions<&EmulatedThread::mine> {
     EmulatedThread* me = EmulatedThread::running;
     if (!me) return Isolation();
     me->access();
-    // Relaxed: nobody else writes it now, the mutex is ours and orders all writers; or, suspended, nobody else knows
-    // it.
+    // Relaxed: no other thread writes the cell now. This thread holds the mutex, which orders all writers; while loads
+    // are suspended, no other thread knows the cell.
     return Isolation(me->store(&shared, bits(shared.load(kRelaxed)), restore_atomic<T>));
   }
   template <class T>
@@ -165,11 +164,11 @@ struct Emulated : Cells<Emulated>, SoftwareTransactions<&EmulatedThread::mine> {
   }
 
  public:
-  /// While one lives, operations outside transactions are strongly isolated from them. It belongs to a
-  /// policy: made before any thread uses it, gone after all have stopped.
+  /// A policy's announcement of transactions: while one lives, operations outside transactions are strongly isolated
+  /// from them. The policy makes it before any thread runs, and destroys it after all have stopped.
   class Elision {
    public:
-    // Relaxed: whoever brings the policy to other threads, or waits for them to stop, orders this too.
+    // Relaxed: publishing the policy to other threads, and joining them, orders the count too.
     Elision() { elisions_.fetch_add(1, kRelaxed); }
     ~Elision() { elisions_.fetch_sub(1, kRelaxed); }
     Elision(const Elision&) = delete;
@@ -177,12 +176,12 @@ struct Emulated : Cells<Emulated>, SoftwareTransactions<&EmulatedThread::mine> {
   };
 
   static bool in_transaction() { return EmulatedThread::running && !EmulatedThread::running->unwinding(); }
-  /// Looks about thirty times, then gives the processor away between looks. Inside a transaction one look:
-  /// the wait would execute PAUSE there, which aborts with status zero.
+  /// Looks about thirty times, then yields between looks. Inside a transaction it looks once: the PAUSE that follows
+  /// aborts with status zero.
   template <class A, class Done>
   static auto wait_until(const A& atomic, Done&& done) {
     for (u32 looks = 0;; ++looks) {
-      // Acquire: pairs with the release of whoever stored the value that ends the wait.
+      // Acquire: pairs with the releasing store of the value that ends the wait.
       if (const auto value = atomic.load(kAcquire); done(value) || left_body()) return value;
       if (looks < kSpinLooks) {
         pause();
@@ -203,7 +202,7 @@ struct Emulated : Cells<Emulated>, SoftwareTransactions<&EmulatedThread::mine> {
   static void touch(const void*, std::size_t, Access) {}
   static void prefetch(const void*, Access) {}
   static void* allocate(std::size_t bytes);
-  /// Inside a transaction the block is freed when that commits.
+  /// Frees a block; inside a transaction, when the transaction commits.
   static void deallocate(void* p, std::size_t bytes);
   static PageSource* pages() { return &system_pages(); }
   static void poison(const void* p, std::size_t bytes) { poison_memory(p, bytes); }

@@ -1,20 +1,21 @@
 #pragma once
-// A machine is everything that a policy, a transaction or an index touches below C++. All members are static: there is
-// no object to pass around, so Native costs nothing and Simulated finds the running fiber through one pointer.
+// A machine: everything that a policy, a transaction or an index touches below C++. All members are static, so there is
+// no object to pass around. Native therefore costs nothing, and Simulated finds the running fiber through one pointer.
 //
-//   Native     std::atomic, the processor, real RTM                      measuring
-//   Emulated   threads; a hidden mutex and an undo log is a transaction  sanitizer lanes, machines without RTM
-//   Simulated  fibers in virtual time; schedules replay from a seed      the race finder
+//   Native     std::atomic, the processor, real RTM                               measuring
+//   Emulated   threads; a transaction is made of a hidden mutex and an undo log   sanitizer lanes, machines without RTM
+//   Simulated  fibers in virtual time; schedules replay from a seed               the race finder
 //
-// A field that another thread may see is one of these, or is fixed before it is published and never changes:
+// A field that another thread may see is one of these, or it is fixed before it is published and never changes:
 //
 //   Plain<T>         read and written under a coarse policy's exclusion (or inside its transaction): T itself on Native
-//   Racy<T>          read optimistically while it may be written: an atomic on Native, acquire to load, release to
-//                    store
+//   Racy<T>          read optimistically while it may be written: on Native an atomic, loaded with acquire and stored
+//                    with release
 //   Atomic<T>        synchronizes by itself: every operation names its order
-//   PlainRow, RacyRow<T, N>   N of them searched at once: load(i), store(i, v), load_all()
+//   PlainRow, RacyRow<T, N>   a row of N fields searched at once: load(i), store(i, v), load_all()
 //
-// All are initialised without an event (nobody sees them yet), are not copied, and need no destructor.
+// All are initialised without an event, because no other thread sees them yet. They are not copied and need no
+// destructor.
 #include <concepts>
 #include <cstddef>
 #include <string_view>
@@ -40,27 +41,27 @@ concept CellRow = requires(R& row, const R& constant, u32 i) {
   constant.load_all();
 };
 
-/// The orders here only show that each operation takes one; nothing runs.
+/// A cell whose operations name their memory order. The orders below only show which operations take one.
 template <class A>
 concept AtomicCell = requires(A& a, const A& constant, u64& expected) {
   { constant.load(kAcquire) } -> std::same_as<u64>;
-  { constant.is(u64{}) } -> std::same_as<bool>;  // whether it holds this: a relaxed load
+  { constant.is(u64{}) } -> std::same_as<bool>;  // true if it holds this value: a relaxed load
   a.store(u64{}, kRelease);
   { a.exchange(u64{}, kAcquire) } -> std::same_as<u64>;
-  { a.exchange_by_prefix(u64{}) } -> std::same_as<u64>;  // with the prefixes of hardware lock elision: acquires
-  a.store_by_prefix(u64{});                              // releases
+  { a.exchange_by_prefix(u64{}) } -> std::same_as<u64>;  // acquires; with the prefix of lock elision
+  a.store_by_prefix(u64{});                              // releases; with the prefix of lock elision
   { a.fetch_add(u64{}, kRelaxed) } -> std::same_as<u64>;
   { a.compare_exchange(expected, u64{}, kAcquire) } -> std::same_as<bool>;  // strong; relaxed on failure
 };
 
-/// What std::lock_guard takes.
+/// A lock that std::lock_guard accepts.
 template <class L>
 concept Lockable = requires(L& lock) {
   lock.lock();
   lock.unlock();
 };
 
-/// What std::shared_lock takes too.
+/// A lock that std::shared_lock accepts too.
 template <class L>
 concept SharedLockable = Lockable<L> && requires(L& lock) {
   lock.lock_shared();
@@ -70,57 +71,62 @@ concept SharedLockable = Lockable<L> && requires(L& lock) {
 template <class M>
 concept Machine = requires(typename M::template Atomic<u64>& a, void* p, void (*body)(), bool (*done)(u64)) {
   { M::kName } -> std::convertible_to<std::string_view>;
-  { M::kReadsWholeLines } -> std::convertible_to<bool>;  // what a reader does not use of a line may be others', or free
-  { M::kUndoesAllMemory } -> std::convertible_to<bool>;  // an abort takes back every store, and not only those to cells
+  {
+    M::kReadsWholeLines
+  } -> std::convertible_to<bool>;  // a reader may load the rest of a line, even memory not its own
+  { M::kUndoesAllMemory } -> std::convertible_to<bool>;  // an abort undoes every store, not only stores to cells
   requires Cell<typename M::template Plain<u64>>;
   requires Cell<typename M::template Racy<u64>>;
   requires AtomicCell<typename M::template Atomic<u64>>;
   requires CellRow<typename M::template PlainRow<u8, 16>>;
   requires CellRow<typename M::template RacyRow<u8, 16>>;
-  requires Lockable<typename M::Mutex>;  // those of the system: who waits is not running
+  requires Lockable<typename M::Mutex>;  // the system's locks: a waiting thread is descheduled
   requires SharedLockable<typename M::SharedMutex>;
-  typename M::Elision;  // held by a policy for as long as it may start transactions
+  typename M::Elision;  // a policy holds one for as long as it may start transactions
 
   { M::transact(body) } -> std::same_as<u32>;  // kCommitted, or the abort status; the body may have run in part
-  // The same for a transaction that begins in the middle of a body. Where an abort comes back to is the machine's: out
-  // of begin a second time, with the status, or out of contain. In both cases every cell is as it was at the begin.
+  // The next three make a transaction that begins in the middle of a body. The machine decides where an abort
+  // continues: begin returns a second time, with the status, or contain returns it. Either way every cell is as it was
+  // at begin.
   { M::contain(body) } -> std::same_as<u32>;  // kCommitted, or the abort status
-  { M::begin() } -> std::same_as<u32>;        // kCommitted when it has begun, or the abort status
+  { M::begin() } -> std::same_as<u32>;        // kCommitted once it has begun, or the abort status
   M::end();
   { M::in_transaction() } -> std::same_as<bool>;
   { M::transactions_work() } -> std::same_as<bool>;
   M::template abort<kBusyCode>();  // [[noreturn]], inside a transaction only
-  // Inside a transaction and where it can be: loads between the two see memory as it is, and the transaction's own
-  // stores, but nobody's store to what they have seen aborts it. So they prove nothing: who acts on one loads it again
-  // after the resume. In between only what nobody else knows is stored to, and a begin, an end or another suspend
-  // aborts.
-  { M::suspends_loads() } -> std::same_as<bool>;  // whether it can be
+  // Suspend and resume are called inside a transaction, and only if suspends_loads(). Loads between the two see memory
+  // as it is and the transaction's own stores, but a store of another thread to what they saw does not abort it.
+  // So these loads prove nothing: a body that acts on one repeats it after the resume. In between it may store only to
+  // memory that no other thread knows, and a begin, an end or another suspend aborts.
+  { M::suspends_loads() } -> std::same_as<bool>;  // true if the machine can suspend loads
   M::suspend_loads();
   M::resume_loads();
   { M::prefixes_elide() } -> std::same_as<bool>;
-  { M::in_elision() } -> std::same_as<bool>;  // behind an exchange_by_prefix, where they elide
+  { M::in_elision() } -> std::same_as<bool>;  // after an exchange_by_prefix; ask only if prefixes_elide()
 
   { M::wait_until(a, done) } -> std::same_as<u64>;  // the only legal way to spin: bounded, then yields
   M::pause();                                       // a hint inside a backoff; aborts a transaction
   M::yield();
-  { M::now() } -> std::same_as<u64>;  // nanoseconds since some start
+  { M::now() } -> std::same_as<u64>;  // nanoseconds since a fixed moment
   M::acquire_fence();
   M::release_fence();
-  M::full_fence();   // of two, with a store before and a load after each, one sees the other
-  M::light_fence();  // a store before it and a load after it, against the same around
-  M::heavy_fence();  // a heavy_fence: at least one of the loads sees the other's store
+  // Each of two threads stores, fences and loads the other's word. Then at least one load sees the other's store, if
+  // both fences are full, or one is light and the other heavy, or both are heavy.
+  M::full_fence();
+  M::light_fence();
+  M::heavy_fence();
 
-  M::touch(p, std::size_t{}, Access::kRead);  // bulk access that is not through a cell
-  M::prefetch(p, Access::kRead);              // a hint that its line is wanted soon; any p will do, and nothing is read
-  // Null when out; at least 16-byte aligned, 64 from 64 bytes on.
+  M::touch(p, std::size_t{}, Access::kRead);  // bulk access that does not go through cells
+  M::prefetch(p, Access::kRead);              // a hint that the line is needed soon; p may be any address
+  // Null when memory is out; aligned to 16 bytes at least, and to 64 for blocks of 64 bytes or more.
   { M::allocate(std::size_t{}) } -> std::same_as<void*>;
   M::deallocate(p, std::size_t{});
-  { M::pages() } -> std::same_as<PageSource*>;  // where pools get chunks from; null: nowhere, each block is an allocate
+  { M::pages() } -> std::same_as<PageSource*>;  // the pools' source of chunks; null: every block is an allocate() call
   M::poison(p, std::size_t{});                  // until unpoison, an access is a bug that the machine may report
   M::unpoison(p, std::size_t{});
 };
 
-/// A hint for every line of the object. Inlined, for the reason of Native::prefetch.
+/// Prefetches every line of the object. Inlined, for the reason given at Native::prefetch.
 template <class M, class T>
 [[gnu::always_inline]] inline void prefetch_object(const T* p, Access access) {
   const char* const start = reinterpret_cast<const char*>(p);

@@ -1,6 +1,6 @@
 #pragma once
-// Native: the processor itself. Every cell compiles to the plain instruction; the only calls are those of allocation,
-// of waiting and of the clock, and a heavy fence.
+// Native: the processor itself. Every cell compiles to the plain instruction. Only allocation, waiting, the clock and a
+// heavy fence are function calls.
 #include <sched.h>
 
 #include <array>
@@ -49,7 +49,7 @@ struct Native : Cells<Native> {
   static u32 prefixed_exchange(std::atomic<u32>& word, u32 value) { return hle_exchange(word, value); }
   static void prefixed_store(std::atomic<u32>& word, u32 value) { hle_store(word, value); }
   static bool prefixes_elide() { return !why_no_hle(); }
-  /// Only where prefixes_elide() says yes.
+  /// Returns true inside an elision. Call it only if prefixes_elide().
   static bool in_elision() { return rtm_test(); }
   static bool suspends_loads() { return !why_no_suspended_loads(); }
   [[gnu::always_inline]] static inline void suspend_loads() { rtm_suspend_loads(); }
@@ -61,12 +61,12 @@ struct Native : Cells<Native> {
     rtm_abort<kCode>();
   }
 
-  /// Spins for about a microsecond, then gives the processor away between looks: with more threads than processors the
-  /// one waited for may not be running.
+  /// Spins for about a microsecond, then yields between looks: with more threads than processors, the thread that ends
+  /// the wait may be descheduled.
   template <class A, class Done>
   static auto wait_until(const A& atomic, Done&& done) {
     for (u32 looks = 0;; ++looks) {
-      // Acquire: pairs with the release of whoever stored the value that ends the wait.
+      // Acquire: pairs with the releasing store of the value that ends the wait.
       if (const auto value = atomic.load(kAcquire); done(value)) return value;
       if (looks < kSpinLooks) {
         pause();
@@ -85,15 +85,15 @@ struct Native : Cells<Native> {
   static void full_fence() { std::atomic_thread_fence(kSeqCst); }      // pairs with itself
   static void acquire_fence() { std::atomic_thread_fence(kAcquire); }  // pairs with release_fence
   static void release_fence() { std::atomic_thread_fence(kRelease); }  // pairs with acquire_fence
-  /// Pairs with heavy_fence, which runs a full fence on every processor that runs a thread of ours: so this one need
-  /// only hold the compiler.
+  /// Pairs with heavy_fence, which runs a full fence on every processor that runs a thread of this process. So this one
+  /// need only be a compiler fence.
   static void light_fence() { std::atomic_signal_fence(kSeqCst); }
-  /// Pairs with light_fence and with itself. A system call; many where membarrier is forbidden
+  /// Pairs with light_fence and with itself. Takes one system call, or many if membarrier is forbidden
   /// (src/arch/heavy_fence.h).
   static void heavy_fence() { fence_all_processors(); }
 
   static void touch(const void*, std::size_t, Access) {}
-  /// Inlined: g++ takes a function that only prefetches for one without effect.
+  /// Prefetches a line. Inlined, because g++ assumes that a function which only prefetches has no effect.
   [[gnu::always_inline]] static inline void prefetch(const void* p, Access access) {
     if (access == Access::kRead) {
       prefetch_read(p);

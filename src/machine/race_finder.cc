@@ -18,11 +18,11 @@ std::optional<u64> seed_of_environment() {
   if (!text || !*text) return std::nullopt;
   char* end = nullptr;
   const u64 seed = std::strtoull(text, &end, 0);
-  if (*end) throw std::invalid_argument("LATCHLAB_SEED=" + std::string(text) + ": not a number");
+  if (*end) throw std::invalid_argument("LATCHLAB_SEED=" + std::string(text) + " must be a whole number");
   return seed;
 }
 
-/// One schedule. Adds to the report; the result is what went wrong, or empty.
+/// Runs one schedule and adds to the report. Returns the failure, or "".
 std::string run_schedule(const race_detail::Scenario& scenario, const RaceOptions& options, u64 seed,
                          RaceReport& report) {
   World& world = World::get();
@@ -86,12 +86,13 @@ std::string RaceReport::str() const {
 
 RaceReport race_detail::find_races(const Scenario& scenario, RaceOptions options) {
   if (options.fibers < 1 || options.fibers > World::kMaxFibers) {
-    throw std::invalid_argument("race finder: " + std::to_string(options.fibers) + " fibers, must be 1 to 64");
+    throw std::invalid_argument("race finder: " + std::to_string(options.fibers) +
+                                " fibers: the number must be from 1 to 64");
   }
   if (options.abort_rate > 0 && options.abort_statuses.empty()) {
     throw std::invalid_argument("race finder: an abort rate needs at least one status");
   }
-  // What an abandoned fiber's stack holds is lost on purpose.
+  // A failed schedule abandons its fibers, and with them the blocks that their stacks own.
   const IgnoreLeaks abandoned;
   const std::optional<u64> replayed = seed_of_environment();
   options.seed = replayed.value_or(options.seed);

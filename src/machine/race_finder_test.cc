@@ -1,4 +1,4 @@
-// The race finder finds the classics, finds nothing where nothing is, and replays.
+// Tests that the race finder finds classic races, reports nothing for correct code, and replays its schedules.
 #include "src/machine/race_finder.h"
 
 #include <cstdlib>
@@ -12,7 +12,7 @@ namespace {
 
 template <class T>
 using Plain = Simulated::Plain<T>;
-// Orders mean nothing on this machine: those below are what the same code would need elsewhere.
+// Orders mean nothing on this machine. The orders below are those that the same code would need elsewhere.
 template <class T>
 using Atomic = Simulated::Atomic<T>;
 
@@ -32,7 +32,7 @@ struct AtomicUpdate {
   std::string check() { return count.load(kRelaxed) == 30 ? "" : "an update was lost"; }
 };
 
-TEST_CASE("race finder: a lost update is found, an atomic one is not lost", "[race]") {
+TEST_CASE("race finder: finds a lost update, and none if the update is atomic", "[race]") {
   const auto bad = find_races<LostUpdate>({.schedules = 200});
   CHECK(bad.failures == 1);
   CHECK(bad.message == "an update was lost");
@@ -52,14 +52,14 @@ struct PrefetchingUpdate : AtomicUpdate {
   }
 };
 
-TEST_CASE("race finder: a prefetch is no event", "[race]") {
+TEST_CASE("race finder: a prefetch is not an event", "[race]") {
   const auto without = find_races<AtomicUpdate>({.schedules = 20}),
              with = find_races<PrefetchingUpdate>({.schedules = 20});
   CHECK(with.trace == without.trace);
   CHECK(with.events == without.events);
 }
 
-/// Peterson's lock needs sequential consistency, and that is what there is.
+/// Peterson's lock. It needs sequential consistency, which this machine has.
 template <bool kBroken>
 struct Peterson {
   Atomic<u32> wants[2];
@@ -78,14 +78,14 @@ struct Peterson {
   std::string check() { return count.load() == 6 ? "" : "two were inside"; }
 };
 
-TEST_CASE("race finder: Peterson's lock holds, with its stores swapped it does not", "[race]") {
+TEST_CASE("race finder: Peterson's lock excludes, and with its stores swapped it does not", "[race]") {
   const auto good = find_races<Peterson<false>>({.schedules = 4000, .fibers = 2});
   INFO(good.str());
   CHECK(good.failures == 0);
   CHECK(find_races<Peterson<true>>({.schedules = 1000, .fibers = 2}).failures == 1);
 }
 
-/// A reader loads a pointer and then looks behind it; the writer unlinks and frees at once.
+/// A reader that loads a pointer and then follows it, beside a writer that unlinks the node and frees it at once.
 template <bool kFrees>
 struct Unlink {
   using Node = Plain<u64>;
@@ -109,7 +109,7 @@ struct Unlink {
   std::string check() { return {}; }
 };
 
-TEST_CASE("race finder: an access after free is found", "[race]") {
+TEST_CASE("race finder: finds an access after free", "[race]") {
   const auto bad = find_races<Unlink<true>>({.schedules = 500});
   REQUIRE(bad.failures == 1);
   CHECK(bad.message.find("read of freed memory at byte 0 of block 1 (8 bytes, allocated outside virtual time)") == 0);
@@ -139,7 +139,7 @@ struct Memory {
   std::string check() { return {}; }
 };
 
-TEST_CASE("race finder: wrong use of memory is named", "[race]") {
+TEST_CASE("race finder: names each kind of wrong use of memory", "[race]") {
   const auto message = [](int what) { return find_races<Memory>({.schedules = 2, .fibers = 1}, what).message; };
   CHECK(message(0) == "");
   CHECK(message(6) == "");
@@ -207,8 +207,7 @@ TEST_CASE("race finder: a failure leaves nothing behind for the next schedule", 
   CHECK(again.trace == all.trace);
 }
 
-/// Each fiber throws, accesses cells while the exception is in flight and while it is being handled, and
-/// rethrows.
+/// Fibers that throw, access cells while the exception is in flight and while it is handled, and rethrow.
 struct Exceptions {
   Atomic<u64> cell{0};
   struct Guard {
@@ -247,7 +246,7 @@ TEST_CASE("race finder: exceptions belong to their fiber", "[race]") {
   CHECK(report.switches > 1000);
 }
 
-/// Transfers between accounts under an elided lock; every fifth operation takes the lock.
+/// Transfers between accounts under an elided lock. A transfer that aborts twice takes the lock.
 template <bool kSubscribe, bool kLockFallback = true>
 struct Elision {
   Plain<u64> from{1000};
@@ -279,7 +278,8 @@ struct Elision {
   std::string check() { return from.load() == 1000 - 12 && to.load() == 12 ? "" : "transfers were lost"; }
 };
 
-TEST_CASE("race finder: a missing lock subscription is found, an elided lock is sound", "[race]") {
+TEST_CASE("race finder: finds a missing lock subscription and a missing fallback lock, and nothing in a correct one",
+          "[race]") {
   for (const double rate : {0.0, 0.3}) {
     const RaceOptions options{.schedules = 10000, .abort_rate = rate};
     const auto sound = find_races<Elision<true>>(options);
@@ -292,7 +292,7 @@ TEST_CASE("race finder: a missing lock subscription is found, an elided lock is 
   }
 }
 
-TEST_CASE("race finder: a transaction in conflict loses, also against plain accesses", "[race]") {
+TEST_CASE("race finder: a conflicting access aborts a transaction, also from outside transactions", "[race]") {
   struct Conflict {
     Plain<u64> cell{0};
     Plain<u64> status{kCommitted};
@@ -321,7 +321,7 @@ TEST_CASE("race finder: a transaction in conflict loses, also against plain acce
   CHECK(report.aborts == report.failures);
 }
 
-/// For tests that choose their seeds themselves.
+/// A scope without LATCHLAB_SEED, for tests that choose their own seeds.
 class WithoutSeedOfEnvironment {
  public:
   WithoutSeedOfEnvironment() {
@@ -329,7 +329,7 @@ class WithoutSeedOfEnvironment {
     unsetenv("LATCHLAB_SEED");
   }
   ~WithoutSeedOfEnvironment() {
-    setenv("LATCHLAB_SEED", seed_.c_str(), 1);  // empty is like absent
+    setenv("LATCHLAB_SEED", seed_.c_str(), 1);  // an empty value means no seed
   }
   WithoutSeedOfEnvironment(const WithoutSeedOfEnvironment&) = delete;
   WithoutSeedOfEnvironment& operator=(const WithoutSeedOfEnvironment&) = delete;
@@ -351,7 +351,7 @@ TEST_CASE("race finder: LATCHLAB_SEED replays a failure", "[race]") {
   CHECK_THROWS_AS(find_races<LostUpdate>({}), std::invalid_argument);
 }
 
-TEST_CASE("race finder: a seed is a schedule", "[race]") {
+TEST_CASE("race finder: a seed determines a schedule", "[race]") {
   const WithoutSeedOfEnvironment restored_later;
   const auto trace = [](u64 seed) {
     return find_races<Elision<true>>({.seed = seed, .schedules = 1, .abort_rate = 0.2}).trace;
@@ -361,9 +361,8 @@ TEST_CASE("race finder: a seed is a schedule", "[race]") {
   CHECK(trace(2) != trace(4));
 }
 
-/// Two ordered, far apart stores of one fiber must fall into one gap of another: hardly ever by uniform
-/// costs.
-TEST_CASE("race finder: priorities find what uniform costs do not", "[race]") {
+/// Two ordered stores of one fiber, far apart, must fall into one gap of another. Uniform costs hardly ever do that.
+TEST_CASE("race finder: priorities find a race that uniform costs hardly ever find", "[race]") {
   struct Deep {
     Plain<u64> a{0};
     Plain<u64> b{0};
@@ -384,13 +383,13 @@ TEST_CASE("race finder: priorities find what uniform costs do not", "[race]") {
   CHECK(find_races<Deep>({.schedules = 10000, .fibers = 2}).failures == 1);
 }
 
-TEST_CASE("race finder: options that make no sense are refused", "[race]") {
+TEST_CASE("race finder: refuses options out of range", "[race]") {
   CHECK_THROWS_AS(find_races<LostUpdate>({.fibers = 0}), std::invalid_argument);
   CHECK_THROWS_AS(find_races<LostUpdate>({.fibers = 65}), std::invalid_argument);
   CHECK_THROWS_AS(find_races<LostUpdate>({.abort_rate = 0.5, .abort_statuses = {}}), std::invalid_argument);
 }
 
-TEST_CASE("race finder: 64 fibers", "[race]") {
+TEST_CASE("race finder: runs 64 fibers", "[race]") {
   struct Many {
     Atomic<u64> count{0};
     void fiber(u32) {

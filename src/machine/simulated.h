@@ -1,11 +1,10 @@
 #pragma once
-// Simulated: up to 64 fibers in virtual time (simulated_world.h). With made-up costs it is the race finder
+// Simulated: up to 64 fibers in virtual time (simulated_world.h). With random costs it is the race finder
 // (race_finder.h).
 //
-// A field of a coarse policy and one of an optimistic policy are the same here: every access to a cell or a
-// row is an event (a store to a racy row is two, which read its word and write it), and memory between events
-// is sequentially consistent, so orders and fences mean nothing. Missing ones are ThreadSanitizer's to find,
-// on Emulated.
+// Here a field of a coarse policy and a field of an optimistic policy are the same. Every access to a cell or a row is
+// an event. (A store to a racy row is two events: it reads a word and writes it.) Memory between events is sequentially
+// consistent, so memory orders and fences mean nothing. ThreadSanitizer finds missing ones, on Emulated.
 #include <string_view>
 
 #include "src/machine/cells.h"
@@ -20,19 +19,18 @@ struct Simulated : Cells<Simulated>, SoftwareTransactions<&World::get> {
   static constexpr bool kUndoesAllMemory = false;
 
   class SharedMutex;
-  using Mutex = SharedMutex;  // one that nobody shares
+  using Mutex = SharedMutex;  // used in exclusive mode only
 
-  struct Elision {};  // conflicts are seen as they happen: isolation is always strong
+  struct Elision {};  // empty: conflicts are detected as they happen, so isolation is always strong
 
   static bool in_transaction() { return World::get().in_transaction(); }
-  /// Sleeps until the line is written and looks again. Inside a transaction one look, then an abort with
-  /// status zero. Outside virtual time nobody could end the wait: that ends the process.
+  /// Sleeps until the line is written, then looks again. Inside a transaction it looks once, then aborts with status
+  /// zero. Outside virtual time no other fiber could end the wait, so it ends the process.
   template <class A, class Done>
   static auto wait_until(const A& atomic, Done&& done) {
     World& world = World::get();
     for (;;) {
-      // Acquire as on the other machines, where it pairs with the store that ends the wait; here no order means
-      // anything.
+      // Acquire as on the other machines, where it pairs with the store that ends the wait. Here orders mean nothing.
       if (const auto value = atomic.load(kAcquire); done(value) || world.unwinding()) return value;
       if (world.in_transaction()) world.abort(0);
       world.park(&atomic);
@@ -40,7 +38,7 @@ struct Simulated : Cells<Simulated>, SoftwareTransactions<&World::get> {
   }
   static void pause() { World::get().pass(Event::kPause); }
   static void yield() { World::get().pass(Event::kYield); }
-  /// Virtual nanoseconds.
+  /// Returns virtual nanoseconds.
   static u64 now() { return World::get().now(); }
   static void full_fence() {}
   static void acquire_fence() {}
@@ -49,11 +47,11 @@ struct Simulated : Cells<Simulated>, SoftwareTransactions<&World::get> {
   static void heavy_fence() {}
 
   static void touch(const void* p, std::size_t bytes, Access access) { World::get().touch(p, bytes, access); }
-  static void prefetch(const void*, Access) {}  // no event: it changes nothing that another fiber could see
+  static void prefetch(const void*, Access) {}  // no event, because another fiber cannot observe it
   static void* allocate(std::size_t bytes) { return World::get().allocate(bytes); }
-  /// Inside a transaction the block is freed when that commits.
+  /// Frees a block; inside a transaction, when the transaction commits.
   static void deallocate(void* p, std::size_t bytes) { World::get().deallocate(p, bytes); }
-  static PageSource* pages() { return nullptr; }  // blocks one by one: the memory map knows when each is freed
+  static PageSource* pages() { return nullptr; }  // no chunks: the memory map must know when each block is freed
   static void poison(const void* p, std::size_t bytes) { World::get().memory().poison(p, bytes); }
   static void unpoison(const void* p, std::size_t bytes) { World::get().memory().unpoison(p, bytes); }
 
@@ -69,15 +67,15 @@ struct Simulated : Cells<Simulated>, SoftwareTransactions<&World::get> {
   static bool storing(V& value) {
     return World::write(&value, Event::kStore);
   }
-  /// Takes the line to write it even when it changes nothing, as the processor does.
+  /// Counts as a write even if it changes nothing, as on the processor.
   template <class V>
   static bool changing(V& value) {
     return World::write(&value, Event::kReadModifyWrite);
   }
 };
 
-/// The system's in virtual time: fibers that wait sleep until the word is written. As in glibc, readers do not wait for
-/// a writer that waits.
+/// The system's reader-writer lock in virtual time: a waiting fiber sleeps until the word is written. As in glibc,
+/// readers do not wait for a waiting writer.
 class Simulated::SharedMutex {
  public:
   void lock() {
@@ -94,7 +92,7 @@ class Simulated::SharedMutex {
   void unlock_shared() { word_.fetch_add(-1u, kRelease); }  // pairs with lock
 
  private:
-  static constexpr u32 kWriter = ~0u;  // alone; any other word is the number of readers
+  static constexpr u32 kWriter = ~0u;  // held by a writer; any other word is the number of readers
 
   Atomic<u32> word_{0};
 };

@@ -1,8 +1,8 @@
 #pragma once
-// What an event costs in virtual time, and so who runs next: the fiber with the earliest clock does.
+// The costs of events in virtual time. They decide which fiber runs next: the one with the earliest clock.
 //
-// The race finder's strategies make costs up. A model of a processor would compute them from the line, its
-// holders and the fiber's core: it is one more class here.
+// The race finder's strategies draw costs at random. A model of a processor would compute them from the line, its
+// holders and the fiber's core; it would be one more class here.
 #include <algorithm>
 
 #include "src/base/rng.h"
@@ -15,24 +15,23 @@ enum class Event : u8 { kLoad, kStore, kReadModifyWrite, kBegin, kCommit, kAbort
 struct FiberStep {
   u32 fiber;
   Event event;
-  u32 line;   // of the access; meaningless for the events that are not accesses
-  u64 clock;  // the fiber's, in nanoseconds, before the step
+  u32 line;   // the line accessed; meaningless for an event that is not an access
+  u64 clock;  // the fiber's clock in nanoseconds, before the step
 };
 
-/// One object serves one schedule. All answers must be functions of the constructor's arguments and the steps
-/// so far.
+/// The costs of one schedule. All answers must be functions of the constructor's arguments and the steps so far.
 class Costs {
  public:
   virtual ~Costs() = default;
-  /// The clock at which a fiber starts.
+  /// Returns the clock at which a fiber starts.
   virtual u64 start(u32 fiber) = 0;
-  /// Nanoseconds that the step takes; it has taken effect at its beginning.
+  /// Returns the nanoseconds that the step takes; it takes effect at its beginning.
   virtual u64 cost(const FiberStep& step) = 0;
-  /// When a fiber that has waited since `asleep` notices a store made at `stored`.
+  /// Returns the time at which a fiber that has waited since `asleep` notices a store made at `stored`.
   virtual u64 wake(u32 fiber, u64 asleep, u64 stored) = 0;
 };
 
-/// The strategies' only source of chance.
+/// The strategies' only source of random numbers.
 class Chance {
  public:
   explicit Chance(u64 seed) : state_(seed * 0xda942042e4dd58b5u + 0x2545f4914f6cdd1du) {}
@@ -44,9 +43,9 @@ class Chance {
   u64 state_;
 };
 
-/// Uniform costs with rare long stalls: fibers interleave at almost every access, and now and then one sleeps
-/// through whole operations of the others, as a preempted thread does. How rare, and whether the fibers are
-/// equally fast, is drawn per schedule, since different races need different mixtures.
+/// Uniform costs with rare long stalls. Fibers interleave at almost every access, and sometimes one sleeps through
+/// whole operations of the others, as a descheduled thread does. Each schedule draws how rare stalls are and whether
+/// fibers are equally fast, because different races need different mixtures.
 class RandomCosts final : public Costs {
  public:
   explicit RandomCosts(u64 seed)
@@ -70,16 +69,15 @@ class RandomCosts final : public Costs {
   u32 shift_[64]{};
 };
 
-/// Probabilistic concurrency testing (Burckhardt, Kothari, Musuvathi, Nagarakatte: "A Randomized Scheduler
-/// with Probabilistic Guarantees of Finding Bugs", ASPLOS 2010): fibers have priorities and the highest that
-/// can run runs; at a few random steps the running one drops below all others. A bug that needs d ordered
-/// events is found with probability at least 1/(n k^(d-1)) for n fibers and k steps, however unlikely it is
-/// for uniform costs.
+/// Probabilistic concurrency testing (Burckhardt, Kothari, Musuvathi, Nagarakatte: "A Randomized Scheduler with
+/// Probabilistic Guarantees of Finding Bugs", ASPLOS 2010). Fibers have priorities, and the runnable fiber with the
+/// highest one runs. At a few random steps the running fiber drops below all others. A bug that needs d ordered events
+/// is found with probability at least 1/(n k^(d-1)) for n fibers and k steps, however unlikely uniform costs make it.
 ///
-/// A priority is a band of virtual time: bands are wider than a schedule is long, so the clocks of two bands
-/// never meet. The length of the schedule is unknown before it has run, so the horizon of the change points
-/// is drawn too. Who pauses, yields or runs alone for very long drops as well: the one it waits for may be
-/// below it.
+/// A priority is a band of virtual time. Bands are wider than a schedule is long, so the clocks of two bands never
+/// meet. The length of a schedule is unknown before it has run, so the horizon of the change points is drawn too. A
+/// fiber that pauses, yields or runs alone for very long drops as well: the fiber that it waits for may have a lower
+/// priority.
 class PriorityCosts final : public Costs {
  public:
   PriorityCosts(u64 seed, u32 fibers) : chance_(seed), lowest_(fibers) {
@@ -99,7 +97,7 @@ class PriorityCosts final : public Costs {
     alone_ = 0;
     return ++lowest_ * kBand - step.clock;
   }
-  u64 wake(u32, u64 asleep, u64) override { return asleep; }  // with the priority that it had
+  u64 wake(u32, u64 asleep, u64) override { return asleep; }  // keeps the fiber's priority
 
  private:
   static constexpr u64 kBand = u64{1} << 32;

@@ -10,8 +10,8 @@ namespace latchlab {
 
 namespace {
 
-// Where the arena would like to be: the same addresses in every process make runs alike even where code
-// orders or hashes addresses. A hint only.
+// The preferred address of the arena. Equal addresses in every process make runs equal even if code orders or hashes
+// addresses. The kernel may choose another address.
 void* const kArenaHint = reinterpret_cast<void*>(u64{0x7e9000000000});
 
 template <class T>
@@ -57,7 +57,7 @@ void SimulatedMemory::reset() {
 void* SimulatedMemory::allocate(std::size_t bytes, u32 owner) {
   const u64 begin = round_up(top_, bytes >= kLineBytes ? kLineBytes : kUnit);
   const u64 size = round_up(std::max<u64>(bytes, 1), kUnit);
-  // One unit stays between blocks: running over the end of one is noticed.
+  // One unit stays free between blocks, so an access beyond the end of a block is detected.
   if (size > kArenaBytes || begin + size + kUnit > kArenaBytes) return nullptr;
   top_ = begin + size + kUnit;
   if (size <= kPatterned) {
@@ -86,7 +86,7 @@ std::string SimulatedMemory::deallocate(void* p) {
 void SimulatedMemory::mark(const void* p, std::size_t bytes, State state) {
   const u64 offset = offset_of(p);
   if (offset >= kArenaBytes) return;
-  // Whole units only: a neighbour must not suffer for a ragged end.
+  // Only whole units are marked, so that a neighbouring block keeps its state.
   const u64 first = round_up(offset, kUnit) / kUnit;
   const u64 last = (offset + bytes) / kUnit;
   if (last > first) std::memset(states_ + first, static_cast<int>(state), last - first);
@@ -159,7 +159,7 @@ u32 SimulatedMemory::foreign_line(u64 address) {
     }
     at = slot_of(address);
   }
-  // More distinct lines than there is room for share their conflicts, which costs aborts and nothing else.
+  // If there are more distinct lines than numbers, some share a number: that only adds aborts.
   const u32 number = kArenaLines + static_cast<u32>(foreign_used_.size() % kForeignLines);
   foreign_[at] = {address + 1, number};
   foreign_used_.push_back(static_cast<u32>(at));

@@ -1,13 +1,13 @@
 #pragma once
-// The memory of the simulated machine: an arena that knows the state of every 16 bytes, and the lines.
+// The memory of the simulated machine: an arena with a state for every 16 bytes, and its lines.
 //
 //     arena    |block|block|     |block|            ...        blocks are never reused within a schedule,
 //     states   |live |freed|never|live |never       ...        so that an access after free cannot hide
 //     lines    readers, writer, waited: one per 64 bytes, for the conflicts of transactions
 //
-// Cells may also lie outside the arena (on a stack, in a test's object): their lines get numbers in the order
-// in which they are first seen, so that a schedule does not depend on where the system's allocator put them.
-// reset() forgets all blocks and costs what was used.
+// Cells may also lie outside the arena (on a stack, in a test's object). Their lines are numbered in the order in which
+// they are first accessed, so a schedule does not depend on the addresses of the system's allocator. reset() forgets
+// all blocks; its time is proportional to the memory used.
 #include <string>
 #include <vector>
 
@@ -19,9 +19,9 @@ class SimulatedMemory {
  public:
   struct Line {
     u64 readers;  // bit i: fiber i has read it in its transaction
-    u8 writer1;   // the fiber that has written it in its transaction, plus one; 0 is nobody
+    u8 writer1;   // one plus the fiber that has written it in its transaction; 0 for none
     bool waited;  // a fiber is parked on it
-    bool used;    // is in used_lines_
+    bool used;    // it is in used_lines_
   };
 
   SimulatedMemory();
@@ -32,15 +32,16 @@ class SimulatedMemory {
   /// Forgets every block and every line.
   void reset();
 
-  /// 64-byte aligned from 64 bytes on, otherwise 16; null when the arena is full. Up to 4 KiB are filled with
-  /// a pattern, like memory that malloc has had before; more are zero, like fresh pages.
+  /// Allocates a block, or returns null if the arena is full. Blocks of 64 bytes or more are aligned to 64, others to
+  /// 16. A block of up to 4 KiB is filled with a pattern, like reused memory of malloc; a larger one is zero, like
+  /// fresh pages.
   void* allocate(std::size_t bytes, u32 owner);
-  /// Empty, or why this is no block that could be freed.
+  /// Frees a block. Returns "", or the reason why p cannot be freed.
   std::string deallocate(void* p);
   void poison(const void* p, std::size_t bytes) { mark(p, bytes, State::kPoisoned); }
   void unpoison(const void* p, std::size_t bytes) { mark(p, bytes, State::kLive); }
 
-  /// May these bytes be accessed? Memory outside the arena is somebody else's.
+  /// Returns true if these bytes may be accessed. Memory outside the arena is not checked.
   bool accessible(const void* p, std::size_t bytes) const {
     const u64 offset = offset_of(p);
     if (offset >= kArenaBytes) return true;
@@ -49,13 +50,13 @@ class SimulatedMemory {
     }
     return true;
   }
-  /// What is wrong with these inaccessible bytes, and where they are.
+  /// Returns why these bytes are inaccessible, and where they are.
   std::string complaint(const void* p, std::size_t bytes) const;
 
-  /// Where p is, for people: "byte 8 of block 3", or the number of its line.
+  /// Returns a readable position of p: "byte 8 of block 3", or the number of its line.
   std::string place(const void* p) const;
 
-  /// The number of p's line; the same in every replay.
+  /// Returns the number of p's line; the same in every replay.
   u32 line_number(const void* p) {
     const u64 offset = offset_of(p);
     return offset < kArenaBytes ? static_cast<u32>(offset / kLineBytes)
@@ -71,7 +72,7 @@ class SimulatedMemory {
   }
 
   u64 live_blocks() const { return live_blocks_; }
-  /// The oldest block that has not been freed; only while there is one.
+  /// Describes the oldest block that has not been freed; there must be one.
   std::string describe_a_live_block() const;
 
  private:
@@ -83,7 +84,7 @@ class SimulatedMemory {
     bool live;
   };
   struct Slot {
-    u64 address1;  // of the line, plus one; 0 is empty
+    u64 address1;  // one plus the line's address; 0 if the slot is empty
     u32 number;
   };
   static constexpr u64 kArenaBytes = u64{512} << 20;
@@ -105,11 +106,11 @@ class SimulatedMemory {
   State* states_;
   Line* lines_;
   u64 top_ = kFirstOffset;
-  u64 dirty_ = kFirstOffset;  // beyond it the arena is still zero
+  u64 dirty_ = kFirstOffset;  // the arena is still zero beyond this offset
   std::vector<Block> blocks_;
   u64 live_blocks_ = 0;
   std::vector<u32> used_lines_;
-  std::vector<Slot> foreign_;  // open addressing; a power of two, at most half full
+  std::vector<Slot> foreign_;  // open addressing; the size is a power of two, at most half full
   std::vector<u32> foreign_used_;
 };
 

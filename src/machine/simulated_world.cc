@@ -20,7 +20,7 @@ using boost::context::detail::transfer_t;
 
 namespace {
 
-// Catch2's assertions and sanitized frames need room; untouched pages cost nothing.
+// The size has room for Catch2's assertions and sanitized frames; untouched pages cost nothing.
 constexpr std::size_t kStackBytes = std::size_t{256} << 10;
 constexpr std::size_t kGuardBytes = 4096;
 
@@ -59,7 +59,7 @@ void World::give_stack(Fiber& fiber) {
     context.stack = static_cast<char*>(p) + kGuardBytes;
     context.stack_bytes = kStackBytes;
   } else {
-    unpoison_memory(context.stack, kStackBytes);  // the frames of an abandoned run
+    unpoison_memory(context.stack, kStackBytes);  // an abandoned run has left frames there
     if (context.sanitizer_fiber) sanitizer_destroy_fiber(context.sanitizer_fiber);
   }
   context.sanitizer_fiber = sanitizer_create_fiber();
@@ -90,7 +90,8 @@ void World::prepare(u32 id) {
 }
 
 World::Outcome World::run(u32 fibers, Costs& costs, u64 event_limit, const std::function<void(u32)>& body) {
-  if (fibers > kMaxFibers) throw std::invalid_argument(std::to_string(fibers) + " fibers: a world has room for 64");
+  if (fibers > kMaxFibers)
+    throw std::invalid_argument(std::to_string(fibers) + " fibers: a world has room for 64 at most");
   outcome_ = {};
   costs_ = &costs;
   body_ = &body;
@@ -120,7 +121,7 @@ void World::fiber_main(transfer_t from) {
     }
     fiber.resting = true;
     fiber.done = true;
-    world.dispatch();  // comes back for the next schedule
+    world.dispatch();  // returns in the next schedule
   }
 }
 
@@ -130,7 +131,7 @@ void World::set_key(u32 fiber, u64 key) {
   for (n >>= 1; n > 0; n >>= 1) keys_[n] = std::min(keys_[2 * n], keys_[2 * n + 1]);
 }
 
-/// To the earliest fiber, or home when none is left.
+/// Switches to the earliest fiber, or home if no fiber can run.
 void World::dispatch() {
   const u64 earliest = keys_[1];
   if (earliest == kNotRunnable) {
@@ -150,7 +151,8 @@ void World::dispatch() {
   jump(fiber.context, &fiber);
 }
 
-/// Never inlined: a jump may come back in another thread, whose exceptions are at another address.
+/// Switches to another stack. Never inlined: a jump may return in another thread, whose exception state has another
+/// address.
 [[gnu::noinline]] void World::jump(Context& to, Fiber* next) {
   auto* const state = reinterpret_cast<ExceptionState*>(abi::__cxa_get_globals());
   Context& from = *on_;
@@ -208,7 +210,7 @@ void World::await_turn(Fiber& fiber) {
   dispatch();
 }
 
-/// The fiber is the earliest and its transaction, if it has one, is alive.
+/// Returns when the fiber is the earliest; leaves its body if its transaction is doomed or must abort now by plan.
 void World::take_turn(Fiber& fiber, AbortMoment moment) {
   await_turn(fiber);
   if (!fiber.transaction.running()) return;
@@ -225,7 +227,7 @@ void World::event(Fiber& fiber, Event event, const void* at, u32 line) {
   fiber.clock += costs_->cost({fiber.id, event, line, fiber.clock});
 }
 
-/// Flattened, since most of what the race finder does is done here.
+/// Makes one access an event. Flattened, because the race finder spends most of its time here.
 [[gnu::flatten]] void World::access(Fiber& fiber, const void* p, u32 bytes, Event kind) {
   if (fiber.transaction.unwinding()) return;
   take_turn(fiber, AbortMoment::kAccess);
@@ -245,7 +247,7 @@ void World::event(Fiber& fiber, Event event, const void* at, u32 line) {
     }
   };
   affect(number);
-  // A row may lie across the border of two lines.
+  // A row may cross the border of two lines.
   const char* const last = static_cast<const char*>(p) + bytes - 1;
   if ((reinterpret_cast<u64>(p) ^ reinterpret_cast<u64>(last)) / kLineBytes != 0) affect(memory_.line_number(last));
 }
@@ -255,7 +257,7 @@ void World::access_outside(const void* p, u32 bytes, Event kind) {
   fail((kind == Event::kLoad ? "read of " : "write to ") + memory_.complaint(p, bytes));
 }
 
-/// The requester wins: whoever has the line in a conflicting way loses its transaction now.
+/// Adds the line to the fiber's read or write set. The requester wins: a conflicting transaction is undone now.
 void World::add_to_sets(Fiber& fiber, SimulatedMemory::Line& line, u32 number, bool writes) {
   const u64 mine = u64{1} << fiber.id;
   if (line.writer1 != 0 && line.writer1 != fiber.id + 1) doom(*fibers_[line.writer1 - 1]);

@@ -1,22 +1,30 @@
 #pragma once
 // The engine of the simulated machine: fibers in virtual time on one thread of the system.
 //
-// Each fiber has a clock. The fiber with the earliest clock runs; an access takes effect when its fiber is
-// the earliest, and only then is its cost added to the clock. So plain memory is sequentially consistent,
-// everything that happens is a function of the costs and the program, and a transaction can be undone at the
-// very moment at which a conflict appears:
+// Each fiber has a clock, and the fiber with the earliest clock runs. An access takes effect when its fiber is the
+// earliest; then its cost is added to the clock. This gives three properties:
+//   1. Memory is sequentially consistent.
+//   2. Everything that happens is a function of the costs and the program.
+//   3. A transaction can be undone at the very moment at which a conflict appears.
 //
-//     access:  wait until earliest -> aborted meanwhile? -> may these bytes be accessed? -> doom the
-//              transactions of others that conflict (the requester wins) -> add the line to the own sets, unless
-//              it is a suspended load -> log the old bytes -> add the cost -> [the cell loads or stores]
+//     access:  1. wait until this fiber is the earliest
+//              2. leave the body if the transaction has been aborted meanwhile
+//              3. check that these bytes may be accessed
+//              4. add the cost
+//              5. doom the conflicting transactions of other fibers (the requester wins)
+//              6. add the line to the own sets, unless this is a suspended load
+//              7. log the old bytes
+//              8. [the cell loads or stores]
 //
-// There is no switch between the check and the cell's own load or store, which makes each access atomic,
-// read-modify-writes included. Outside run() there is no virtual time: accesses only check the memory,
-// transactions only keep their log.
+// No switch happens between step 2 and step 8, which makes each access atomic, read-modify-writes included. Outside
+// run() there is no virtual time: accesses only check the memory, and transactions only keep their log.
 //
-// A schedule ends when all fibers have returned, or as failed: forbidden memory access, deadlock (all
-// unfinished fibers wait), livelock (too many events), an exception out of a fiber, or the program's own
-// verdict. Then the fibers are abandoned where they stand: destructors could not run, since they would access
+// A schedule ends when all fibers have returned, or when it fails:
+//   - by a forbidden memory access;
+//   - by deadlock (all unfinished fibers wait) or livelock (too many events);
+//   - by an exception that leaves a fiber;
+//   - by the program's own verdict.
+// The fibers of a failed schedule are abandoned where they are. Their destructors cannot run, because they would access
 // cells of a broken world.
 #include <array>
 #include <boost/context/detail/fcontext.hpp>
@@ -37,25 +45,25 @@ class World {
   static constexpr u32 kMaxFibers = 64;
 
   struct Outcome {
-    std::string failure;  // empty: all fibers returned
+    std::string failure;  // empty if all fibers returned
     u64 events = 0;       // accesses and everything else that takes virtual time
     u64 switches = 0;
     u64 aborts = 0;
     u64 trace = 0;  // a hash of (fiber, line, kind) of every event, in order
   };
 
-  /// The world of this process. One thread at a time may use it.
+  /// Returns the world of this process. One thread at a time may use it.
   static World& get();
 
-  /// Forgets all simulated memory: whatever still lives there is gone.
+  /// Forgets all simulated memory; objects that still live there are gone.
   void reset();
 
   /// Runs body(0) to body(fibers - 1) until all have returned or the schedule has failed. Throws std::invalid_argument
   /// for more than kMaxFibers.
   Outcome run(u32 fibers, Costs& costs, u64 event_limit, const std::function<void(u32)>& body);
 
-  // What cells call: the event of an access to `bytes` bytes at p. A store or a read-modify-write that
-  // answers false must not take place.
+  // The hooks that cells call before an access to `bytes` bytes at p. If write() returns false, the store or
+  // read-modify-write must not take place.
   static void read(const void* p, u32 bytes) {
     if (me) [[likely]] {
       get_unchecked().access(*me, p, bytes, Event::kLoad);
@@ -93,19 +101,19 @@ class World {
   bool in_transaction() { return current().transaction.running(); }
   bool unwinding() { return current().transaction.unwinding(); }
 
-  /// Sleeps until the line of p is written. The caller has just looked and found nothing.
+  /// Sleeps until the line of p is written. The caller has just seen that its wait is not over.
   void park(const void* p);
-  /// A pause or a yield; aborts a transaction.
+  /// Pauses or yields; aborts a transaction.
   void pass(Event event);
-  /// Whether a fiber runs.
+  /// Returns true while a fiber runs.
   static bool inside() { return me != nullptr; }
-  // In a fiber:
-  /// What is not simulated takes its time all the same: no event, and no other fiber runs meanwhile.
+  // The next two are called in a fiber only.
+  /// Advances the clock for code that is not simulated: without an event, and no other fiber runs meanwhile.
   static void spend(u64 ns) { me->clock += ns; }
   /// Returns when no other fiber is earlier.
   static void await_turn() { get_unchecked().await_turn(*me); }
   u64 now() { return current().clock; }
-  /// The number of the fiber that runs; 0 outside virtual time.
+  /// Returns the number of the running fiber; 0 outside virtual time.
   u32 fiber() { return current().id; }
 
   void touch(const void* p, std::size_t bytes, Access access);
@@ -113,25 +121,24 @@ class World {
   void deallocate(void* p, std::size_t bytes);
   SimulatedMemory& memory() { return memory_; }
 
-  /// The last events of the last run, one a line, oldest first.
+  /// Returns the last events of the last run, one a line, oldest first.
   std::string recent_events() const;
 
   AbortInjection* exchange_plan(AbortInjection* plan) { return std::exchange(current().plan, plan); }
 
-  /// The schedule is wrong. Ends it there inside virtual time, and is remembered outside, for
-  /// take_outside_failure().
+  /// Fails the schedule. Inside virtual time this ends it at once; outside, take_outside_failure() returns the failure.
   void fail(const std::string& what);
   std::string take_outside_failure() { return std::exchange(outside_failure_, {}); }
 
  private:
-  // What the C++ runtime keeps per thread about exceptions, and so must be kept per fiber: a fiber may be
-  // left in the middle of a catch, or of a destructor that runs because of an exception. Layout:
-  // __cxa_eh_globals of the Itanium ABI.
+  // The exception state that the C++ runtime keeps per thread. Here each fiber needs its own: a fiber may be switched
+  // out inside a catch block, or inside a destructor that runs because of an exception. The layout is that of
+  // __cxa_eh_globals in the Itanium ABI.
   struct ExceptionState {
     void* caught = nullptr;
     unsigned uncaught = 0;
   };
-  /// A stack that execution can be on: a fiber's, or the thread's own, called home.
+  /// A stack that can be executed on: a fiber's, or the thread's own, called home.
   struct Context {
     boost::context::detail::fcontext_t at = nullptr;
     const void* stack = nullptr;
@@ -143,9 +150,9 @@ class World {
   struct Fiber {
     u64 clock = 0;
     u32 id = 0;
-    bool doomed = false;  // its transaction has been undone by another fiber; it does not know yet
+    bool doomed = false;  // another fiber has undone its transaction, and its body has not been left yet
     bool done = true;
-    bool resting = true;  // its stack holds nothing but the loop of fiber_main
+    bool resting = true;  // its stack holds only the loop of fiber_main
     SoftwareTransaction transaction;
     std::vector<u32> lines_read;
     std::vector<u32> lines_written;
@@ -158,7 +165,7 @@ class World {
     u32 fiber;
   };
   struct Recent {
-    const void* at;  // null for events that are not accesses
+    const void* at;  // null for an event that is not an access
     u64 clock;
     u32 fiber;
     Event event;
@@ -199,8 +206,8 @@ class World {
   Fiber outside_;
   std::string outside_failure_;
   Context home_;
-  Context* on_ = &home_;     // whose stack execution is on
-  Context* left_ = nullptr;  // whose stack it has just left
+  Context* on_ = &home_;     // the stack that is executed on
+  Context* left_ = nullptr;  // the stack that was left last
   std::vector<u64> keys_;    // winner tree: leaf i is clock << kIdBits | i of fiber i, or kNotRunnable
   u32 leaves_ = 1;
   std::vector<Waiter> waiters_;

@@ -1,17 +1,17 @@
 #pragma once
-// What the transactions of the emulated and the simulated machine have in common: an undo log, flat nesting,
-// planned aborts, and the way out of an aborted body.
+// The common part of emulated and simulated transactions: an undo log, flat nesting, planned aborts, and the way out of
+// an aborted body.
 //
-// An abort undoes the log at once, in reverse, and then leaves the body by an exception that only
-// contain_abort catches. On hardware no destructor runs on that way: here they do, so until the catch the
-// transaction is "unwinding", and a machine drops the stores and skips the events of an unwinding body. What
-// a body frees is freed at its commit; what it allocates survives an abort, because the lists that remember
-// it (AttemptBlocks) are no cells: whoever keeps such a list gives the blocks back.
+// An abort undoes the log at once, in reverse, and then leaves the body by an exception that only contain_abort
+// catches. On hardware no destructor runs on that way, but here destructors do. So until the catch the transaction is
+// "unwinding": the machine drops the stores and skips the events of an unwinding body. A block that a body frees is
+// freed at its commit. A block that it allocates survives an abort, because the list that holds it (AttemptBlocks) is
+// not a cell; the owner of that list gives the block back.
 //
-//     idle -> running -> idle            commit
+//     idle -> running -> idle               commit
 //                `----> unwinding -> idle   abort
 //
-// While it runs its loads may be suspended: what that means is the machine's.
+// The loads of a running transaction may be suspended; the machine decides what that means.
 #include <utility>
 #include <vector>
 
@@ -20,7 +20,7 @@
 
 namespace latchlab {
 
-/// Thrown by an abort. Not a std::exception: no body catches it by accident.
+/// The exception by which an abort leaves a body. It is no std::exception, so no body catches it by accident.
 struct TransactionAborted {};
 
 class SoftwareTransaction {
@@ -36,7 +36,7 @@ class SoftwareTransaction {
   u32 depth() const { return depth_; }
   u32 status() const { return status_; }
 
-  /// Enters a body; true for the outermost one, which draws its fate from `plan` (may be null).
+  /// Enters a body. Returns true for the outermost one, which asks `plan` (may be null) for a planned abort.
   bool enter(AbortInjection* plan) {
     if (depth_++ > 0) return false;
     state_ = State::kRunning;
@@ -46,13 +46,14 @@ class SoftwareTransaction {
   }
   bool too_deep() const { return depth_ > kMaxDepth; }
 
-  /// Whether loads are suspended; also while unwinding from there.
+  /// Returns true while loads are suspended, and while an abort during that time unwinds.
   bool suspended() const { return suspended_; }
-  /// Both say whether there was something to change.
+  /// Suspends loads; returns false if they were suspended already.
   [[nodiscard]] bool suspend() { return !std::exchange(suspended_, true); }
+  /// Resumes loads; returns false if they were not suspended.
   [[nodiscard]] bool resume() { return std::exchange(suspended_, false); }
 
-  /// Leaves a body that has come to its end; true when that commits.
+  /// Leaves a body at its end. Returns true for the outermost one, which commits.
   bool leave() {
     if (--depth_ > 0) return false;
     state_ = State::kIdle;
@@ -60,7 +61,7 @@ class SoftwareTransaction {
     return true;
   }
 
-  /// Is this the moment of the planned abort? Counts the accesses. The status is planned_status().
+  /// Returns true if the plan aborts at this moment, with planned_status(). Counts the accesses.
   bool planned(AbortMoment moment) {
     if (!planned_ || planned_->at != moment) return false;
     return moment != AbortMoment::kAccess || --planned_->access == 0;
@@ -69,7 +70,8 @@ class SoftwareTransaction {
 
   void remember(void* at, u64 old, Restore restore) { undo_.push_back({at, old, restore}); }
 
-  /// Makes memory as it was before the transaction and says why. The body still has to be left: see unwind().
+  /// Restores memory to its state before the transaction and records the status. The body must still be left: see
+  /// unwind().
   void undo(u32 status) {
     while (!undo_.empty()) {
       const Entry& entry = undo_.back();
@@ -84,7 +86,7 @@ class SoftwareTransaction {
     throw TransactionAborted{};
   }
 
-  /// Leaves an aborted body; true for the outermost one, where the abort ends.
+  /// Leaves an aborted body. Returns true for the outermost one, where the abort ends.
   bool caught() {
     if (--depth_ > 0) return false;
     state_ = State::kIdle;
@@ -94,7 +96,7 @@ class SoftwareTransaction {
   void free_at_commit(void* block, std::size_t bytes) { freed_.push_back({block, bytes}); }
   std::vector<Freed> take_freed() { return std::exchange(freed_, {}); }
 
-  /// Back to idle, whatever was going on.
+  /// Returns to idle from any state.
   void reset() {
     state_ = State::kIdle;
     depth_ = 0;
@@ -109,7 +111,7 @@ class SoftwareTransaction {
     u64 old;
     Restore restore;
   };
-  static constexpr u32 kMaxDepth = 7;  // what the processor allows
+  static constexpr u32 kMaxDepth = 7;  // the processor's limit
 
   State state_ = State::kIdle;
   bool suspended_ = false;
@@ -120,10 +122,9 @@ class SoftwareTransaction {
   std::vector<Freed> freed_;
 };
 
-/// Runs `body`, somewhere in which engine.begin() and engine.commit() are called. Both may abort, which throws.
-/// engine.caught() ends an abort and returns its status, engine.caught_foreign() one by an exception of the body
-/// itself: as on hardware, where throwing calls the kernel, that is an abort with status zero. Both rethrow inside an
-/// outer body.
+/// Runs `body`, which calls engine.begin() and engine.commit(); both may abort, which throws. engine.caught() ends an
+/// abort and returns its status. engine.caught_foreign() ends a transaction that an exception of the body leaves. That
+/// is an abort with status zero, as on hardware, where throwing calls the kernel. Both rethrow inside an outer body.
 template <class Engine, class Body>
 u32 contain_abort(Engine& engine, Body&& body) {
   try {
@@ -137,12 +138,12 @@ u32 contain_abort(Engine& engine, Body&& body) {
   }
 }
 
-/// The verbs of a machine whose transactions are made by an engine: kEngine returns the one that is running. Beside
-/// what contain_abort needs it has suspend_loads, resume_loads, abort_explicitly and exchange_plan.
+/// The verbs of a machine whose transactions an engine makes. kEngine returns the running engine. Besides the functions
+/// that contain_abort needs, it has suspend_loads, resume_loads, abort_explicitly and exchange_plan.
 template <auto kEngine>
 struct SoftwareTransactions {
-  /// kCommitted, or the abort status; then every cell is as if the body had not run. The body's result must not be used
-  /// after an abort.
+  /// Runs the body as a transaction. Returns kCommitted or the abort status; after an abort every cell is as if the
+  /// body had not run, and the caller must not use the body's result.
   template <class Body>
   static u32 transact(Body&& body) {
     return contain([&] {
@@ -164,13 +165,13 @@ struct SoftwareTransactions {
   static bool suspends_loads() { return true; }
   static void suspend_loads() { kEngine().suspend_loads(); }
   static void resume_loads() { kEngine().resume_loads(); }
-  /// Only inside a transaction; elsewhere it ends the process.
+  /// Aborts the transaction. Outside a transaction it ends the process.
   template <u8 kCode>
   [[noreturn]] static void abort() {
     kEngine().abort_explicitly(kCode);
   }
 
-  /// A plan for the transactions of the engine that is running, for as long as the result lives.
+  /// A plan for the transactions of the running engine while the object lives.
   class [[nodiscard]] Injected {
    public:
     explicit Injected(AbortInjection plan) : plan_(std::move(plan)), outer_(kEngine().exchange_plan(&plan_)) {}

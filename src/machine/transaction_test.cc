@@ -1,4 +1,4 @@
-// What a transaction must be on every machine that makes it in software; and the emulated machine's threads.
+// Tests of the transactions that machines make in software, and of the emulated machine's threads.
 #include <algorithm>
 #include <stdexcept>
 #include <thread>
@@ -99,12 +99,12 @@ TEMPLATE_TEST_CASE("planned aborts happen where and how they were planned", "[ma
         std::nullopt,
         PlannedAbort{AbortMoment::kCommit, kAbortConflict | kAbortRetry, 1},
         PlannedAbort{AbortMoment::kAccess, 0, 2},
-        PlannedAbort{AbortMoment::kAccess, 0xabcd0010, 100},  // is never reached
+        PlannedAbort{AbortMoment::kAccess, 0xabcd0010, 100},  // never reached
         PlannedAbort{AbortMoment::kAccess, 0xab000001, 1},
     }));
     for (int i = 0; i < 7; ++i) {
       Cells<M> cells;
-      u64 steps = 0;  // a local, and so not rolled back
+      u64 steps = 0;  // not a cell, so not undone
       statuses.push_back(M::transact([&] {
         steps = 1;
         cells.plain.store(10);
@@ -122,8 +122,7 @@ TEMPLATE_TEST_CASE("planned aborts happen where and how they were planned", "[ma
   CHECK(reached == std::vector<u64>{0, 3, 3, 2, 3, 1, 3});
 }
 
-TEMPLATE_TEST_CASE("random injection is a function of its seed and reaches all moments", "[machine]", Emulated,
-                   Simulated) {
+TEMPLATE_TEST_CASE("random injection of aborts is a function of its seed", "[machine]", Emulated, Simulated) {
   using M = TestType;
   const auto statuses_of = [](u64 seed) {
     std::vector<u32> statuses;
@@ -146,8 +145,8 @@ TEMPLATE_TEST_CASE("random injection is a function of its seed and reaches all m
   CHECK(commits < 300);
 }
 
-TEMPLATE_TEST_CASE("what hardware cannot do inside a transaction aborts it with status zero", "[machine]", Emulated,
-                   Simulated) {
+TEMPLATE_TEST_CASE("pauses, yields, waits and exceptions abort a transaction with status zero, as on hardware",
+                   "[machine]", Emulated, Simulated) {
   using M = TestType;
   std::vector<u32> statuses;
   bool untouched = false, ready_wait_commits = false;
@@ -200,7 +199,7 @@ TEMPLATE_TEST_CASE("destructors of an aborted body change nothing", "[machine]",
       Cells<M>& cells;
       ~Guard() {
         cells.change();
-        M::wait_until(cells.atomic, [](u64 v) { return v == 50; });  // returns at once, since nothing can change
+        M::wait_until(cells.atomic, [](u64 v) { return v == 50; });  // returns at once while unwinding
         M::pause();
       }
     };
@@ -243,15 +242,15 @@ TEMPLATE_TEST_CASE("suspended loads see the transaction's own stores, and an abo
   CHECK(changed);
 }
 
-TEMPLATE_TEST_CASE("what must not be while loads are suspended aborts, and a resume of what is not", "[machine]",
-                   Emulated, Simulated) {
+TEMPLATE_TEST_CASE("forbidden actions while loads are suspended abort, and so does a resume without a suspend",
+                   "[machine]", Emulated, Simulated) {
   using M = TestType;
   std::vector<u32> statuses;
   bool untouched = false, clean = false;
   inside<M>([&] {
     [[maybe_unused]] const typename M::Elision elision;
     Cells<M> cells;
-    statuses.push_back(M::transact([&] { cells.change(), M::suspend_loads(); }));  // ends
+    statuses.push_back(M::transact([&] { cells.change(), M::suspend_loads(); }));  // ends while suspended
     statuses.push_back(M::transact([&] { cells.change(), M::suspend_loads(), M::suspend_loads(), M::resume_loads(); }));
     statuses.push_back(
         M::transact([&] { cells.change(), M::suspend_loads(), M::transact([&] { M::resume_loads(); }); }));
@@ -266,7 +265,8 @@ TEMPLATE_TEST_CASE("what must not be while loads are suspended aborts, and a res
   CHECK(clean);
 }
 
-TEMPLATE_TEST_CASE("a block freed in a transaction is freed by its commit only", "[machine]", Emulated, Simulated) {
+TEMPLATE_TEST_CASE("a block freed in a transaction is freed only when the transaction commits", "[machine]", Emulated,
+                   Simulated) {
   using M = TestType;
   bool still_there = false;
   inside<M>([&] {
@@ -276,14 +276,14 @@ TEMPLATE_TEST_CASE("a block freed in a transaction is freed by its commit only",
       M::deallocate(cell, sizeof(Cell));
       M::template abort<1>();
     });
-    still_there = cell->load() == 5;  // AddressSanitizer, or the access map, would object
+    still_there = cell->load() == 5;  // after a free, AddressSanitizer or the memory map would fail here
     M::transact([&] { M::deallocate(cell, sizeof(Cell)); });
   });
   CHECK(still_there);
   if constexpr (std::is_same_v<M, Simulated>) CHECK(World::get().memory().live_blocks() == 0);
 }
 
-TEST_CASE("an elided lock on threads: nothing is lost and nothing is seen half done", "[machine]") {
+TEST_CASE("an elided lock on threads loses no update and shows no torn pair", "[machine]") {
   struct Shared {
     Emulated::Elision elision;
     Emulated::Atomic<u32> lock{0};
@@ -307,7 +307,7 @@ TEST_CASE("an elided lock on threads: nothing is lost and nothing is seen half d
         for (int attempt = 0; attempt < 2 && !done; ++attempt) {
           Emulated::wait_until(shared.lock, [](u32 v) { return v == 0; });
           done = Emulated::transact([&] {
-                   // Relaxed: the transaction orders it.
+                   // Relaxed: the transaction orders the load.
                    if (shared.lock.load(kRelaxed) != 0) Emulated::abort<kBusyCode>();
                    body();
                  }) == kCommitted;
@@ -327,7 +327,7 @@ TEST_CASE("an elided lock on threads: nothing is lost and nothing is seen half d
 }
 
 TEST_CASE("while an Elision lives, atomic and racy cells never show an open transaction", "[machine]") {
-  const bool suspended = GENERATE(false, true);  // the loads of a looker outside, or inside a transaction
+  const bool suspended = GENERATE(false, true);  // the looker loads outside transactions, or suspended inside one
   const Emulated::Elision elision;
   Emulated::Atomic<u64> atomic{0};
   Emulated::Racy<u64> racy{0};
@@ -337,7 +337,7 @@ TEST_CASE("while an Elision lives, atomic and racy cells never show an open tran
     const auto look = [&] {
       looks.store(true, kRelaxed);
       while (!stop.load(kRelaxed)) {
-        // Acquire, against the release in the transaction, which must never be seen.
+        // Acquire: would pair with the release in the transaction, which must never be seen.
         if (atomic.load(kAcquire) != 0 || racy.load() != 0) seen.fetch_add(1, kRelaxed);
       }
     };
@@ -361,7 +361,7 @@ TEST_CASE("while an Elision lives, atomic and racy cells never show an open tran
   CHECK(seen.load() == 0);
 }
 
-/// One thread looks at a number in transactions, the other changes it all the time.
+/// A number that one thread loads in transactions while another changes it all the time.
 template <class M>
 struct Looks {
   static constexpr u32 kTransactions = 20;
@@ -373,12 +373,12 @@ struct Looks {
   u32 commits = 0, changed_while_suspended = 0, changed_while_tracked = 0, conflicts = 0;
 
   bool changes_within(u32 looks) const {
-    const u64 first = number.load(kRelaxed);  // of its value nothing follows
+    const u64 first = number.load(kRelaxed);  // relaxed: only the value matters
     while (looks != 0 && number.is(first)) --looks;
     return looks != 0;
   }
   void look(bool suspended, bool tracked) {
-    M::wait_until(number, [](u64 v) { return v != 0; });  // the other has begun
+    M::wait_until(number, [](u64 v) { return v != 0; });  // until the other thread has begun
     for (u32 i = 0; i < kTransactions; ++i) {
       bool suspended_change = false, tracked_change = false;
       const u32 status = M::transact([&] {
@@ -403,7 +403,7 @@ struct Looks {
   }
 };
 
-/// Side by side, on what the machine has for that.
+/// Runs both side by side, in fibers on Simulated and in threads elsewhere.
 template <class M>
 void look_beside_changes(Looks<M>& looks, bool suspended, bool tracked) {
   if constexpr (std::is_same_v<M, Simulated>) {
@@ -419,7 +419,7 @@ void look_beside_changes(Looks<M>& looks, bool suspended, bool tracked) {
   }
 }
 
-TEMPLATE_TEST_CASE("others change what is loaded while loads are suspended, and the transaction commits", "[machine]",
+TEMPLATE_TEST_CASE("a transaction with suspended loads sees another thread's changes and commits", "[machine]",
                    Emulated, Simulated) {
   Looks<TestType> looks;
   look_beside_changes(looks, true, false);
@@ -427,7 +427,7 @@ TEMPLATE_TEST_CASE("others change what is loaded while loads are suspended, and 
   CHECK(looks.changed_while_suspended > 0);
 }
 
-TEMPLATE_TEST_CASE("what is loaded before or after is tracked", "[machine]", Emulated, Simulated) {
+TEMPLATE_TEST_CASE("loads outside a suspension are tracked", "[machine]", Emulated, Simulated) {
   for (const bool suspended : {false, true}) {
     Looks<TestType> looks;
     look_beside_changes(looks, suspended, true);
