@@ -20,7 +20,7 @@ std::optional<std::string> why_accessed_stay(const char* file) {
 bool clear_accessed(const char* file) {
   const int fd = open(file, O_WRONLY | O_CLOEXEC);
   if (fd < 0) return false;
-  const bool written = write(fd, "1\n", 2) == 2;  // 1: of all pages
+  const bool written = write(fd, "1\n", 2) == 2;  // 1 means all pages
   const int error = errno;
   close(fd);
   errno = error;

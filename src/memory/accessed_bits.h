@@ -1,9 +1,10 @@
 #pragma once
-// The Accessed bits of page tables. The processor sets the bit of a page as it walks to it; the kernel clears bits to
-// see which pages are in use (reclaim, DAMON), and then the next access that misses the TLB sets them again: an assist
-// of the processor's for plain code, and the end of a hardware transaction, with status 0, as often as it is tried.
-// What a kernel does to others some day a process can do to itself at any time by /proc/self/clear_refs, without a TLB
-// being flushed, as DAMON does it.
+// The Accessed bits of page tables. The processor sets a page's bit when a page walk reaches the page. The kernel
+// clears bits to see which pages are in use (reclaim, DAMON). Then the next access that misses the TLB sets the bit
+// again. For plain code that is a microcode assist. A hardware transaction aborts there with status 0, however often it
+// retries.
+//
+// A process can clear its own bits at any time through /proc/self/clear_refs. Like DAMON, that does not flush the TLB.
 #include <optional>
 #include <string>
 
@@ -11,11 +12,12 @@ namespace latchlab {
 
 inline constexpr const char* kClearRefs = "/proc/self/clear_refs";
 
-/// Why this process cannot clear the Accessed bits of its pages, as one clause; nothing if it can. Clears none.
+/// Returns the reason why this process cannot clear the Accessed bits of its pages, as one clause, or nothing if it
+/// can. Clears none.
 [[nodiscard]] std::optional<std::string> why_accessed_stay(const char* file = kClearRefs);
 
-/// Clears those of all its pages. False with errno where the kernel refuses. Takes milliseconds a gigabyte of 4K pages,
-/// in which no other thread can map memory or fault a page in.
+/// Clears the Accessed bits of all pages of this process. Returns false, with errno, if the kernel refuses. Takes
+/// milliseconds for each gigabyte of 4K pages, during which no other thread can map memory or fault a page in.
 [[nodiscard]] bool clear_accessed(const char* file = kClearRefs);
 
 }  // namespace latchlab

@@ -13,7 +13,7 @@
 namespace latchlab {
 namespace {
 
-/// Kilobytes of the mapping at `start` whose Accessed bits are set; ~0 if the kernel does not say.
+/// Returns the kilobytes of the mapping at `start` whose Accessed bits are set; ~0 if the kernel does not say.
 u64 referenced_kilobytes(const void* start) {
   char head[32];
   std::snprintf(head, sizeof head, "%lx-", reinterpret_cast<unsigned long>(start));
@@ -26,10 +26,10 @@ u64 referenced_kilobytes(const void* start) {
   return ~u64{0};
 }
 
-TEST_CASE("Accessed bits of all pages are cleared", "[memory]") {
-  if (why_accessed_stay()) return;  // a container, or a kernel without it
+TEST_CASE("clear_accessed clears the Accessed bits of all pages", "[memory]") {
+  if (why_accessed_stay()) return;  // in a container, or on a kernel without clear_refs
   constexpr u64 kBytes = u64{8} << 20, kGuard = 4096;
-  // Between guards, so that the kernel tells of it by itself.
+  // Guard pages on both sides keep the kernel from merging the mapping with others in smaps.
   void* const all = mmap(nullptr, kBytes + 2 * kGuard, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   REQUIRE(all != MAP_FAILED);
   char* const pages = static_cast<char*>(all) + kGuard;
@@ -44,7 +44,7 @@ TEST_CASE("Accessed bits of all pages are cleared", "[memory]") {
   munmap(all, kBytes + 2 * kGuard);
 }
 
-TEST_CASE("A kernel that does not let Accessed bits be cleared is told in one clause", "[memory]") {
+TEST_CASE("If Accessed bits cannot be cleared, one clause says why", "[memory]") {
   CHECK(why_accessed_stay("/proc/self/no_such_file").value() ==
         "/proc/self/no_such_file cannot be written: No such file or directory");
   CHECK_FALSE(clear_accessed("/proc/self/no_such_file"));

@@ -1,20 +1,21 @@
 #pragma once
-// What an attempt has done to memory, so that it can be undone or made final.
+// The blocks that an attempt has made and retired, noted so that they can be undone or made final.
 //
-// Between the beginning of an attempt and its end a body takes blocks (make) and unlinks others (retire). Neither is
-// final before the attempt has committed, and both are only noted here:
+// During an attempt a body takes blocks (make) and unlinks others (retire). Neither is final before the attempt has
+// committed, so both are only noted here:
 //
-//                        made blocks            retired blocks
+//                        made blocks            retired blocks                         called after
 //     abandon()          back to the pool       forgotten: they are still linked       restart, abort, kNoMemory
 //     keep()             forgotten: linked now  stay noted                             commit
-//     free_retired()                            back to the pool                       coarse policy, after commit
-//     hand_retired_to()                         to the reclaimer                       optimistic policy, after commit
+//     free_retired()                            back to the pool                       keep(), by a coarse policy
+//     hand_retired_to()                         to the reclaimer                       keep(), by an optimistic policy
 //
-// A hardware abort rolls back the lists with everything else, so abandon finds them empty; where transactions are
-// emulated it finds them as the body left them. Either way the policy calls it after every attempt that did not commit,
-// so the lists are made outside of what can be rolled back. They are small arrays: noting a block cannot fail. They are
-// part of the transaction and not of the thread, since what is local to an operation costs it nothing where the
-// compiler sees that it begins empty and ends unread.
+// A hardware abort rolls back the lists with everything else, so abandon() finds them empty. On machines that emulate
+// transactions it finds them as the body left them. The policy calls it after every attempt that did not commit, so the
+// lists must be constructed before the attempt begins.
+//
+// The lists are small arrays, so noting a block cannot fail. They belong to the operation, not to the thread: a local
+// list costs nothing where the compiler sees that it begins empty and is never read.
 #include <cstdio>
 #include <cstdlib>
 #include <span>
@@ -27,14 +28,14 @@ namespace latchlab {
 template <class M>
 class AttemptBlocks {
  public:
-  /// Blocks that one attempt may make, and may retire. The largest user is `vip`, which copies a part of a chain.
+  /// The number of blocks that one attempt may make, and may retire. `vip` needs most: it copies a part of a chain.
   static constexpr u32 kMaxBlocks = 16;
 
   explicit AttemptBlocks(Pool<M>& pool) : pool_(&pool) {}
   AttemptBlocks(const AttemptBlocks&) = delete;
   AttemptBlocks& operator=(const AttemptBlocks&) = delete;
 
-  /// A block for this attempt, see Pool::allocate; null when memory is out.
+  /// Returns a block for this attempt (see Pool::allocate), or null when memory is out.
   [[nodiscard, gnu::always_inline]] inline void* make(u64 bytes) {
     void* const block = pool_->allocate(bytes);
     if (block == nullptr) [[unlikely]]
@@ -52,7 +53,8 @@ class AttemptBlocks {
     retired_[retired_count_++] = {block, bytes};
   }
 
-  /// The attempt did not happen: nobody has seen what it made, and what it unlinked is linked again.
+  /// Undoes the attempt: no other thread has seen the blocks that it made, and the blocks that it unlinked are linked
+  /// again.
   void abandon() {
     retired_count_ = 0;
     while (made_count_ != 0) {
@@ -60,25 +62,26 @@ class AttemptBlocks {
       pool_->free(made_[made_count_], made_bytes_[made_count_]);
     }
   }
-  /// The attempt has committed: what it made belongs to the index.
+  /// Confirms the attempt after its commit: the blocks that it made belong to the index.
   void keep() { made_count_ = 0; }
-  /// After commit, where nobody else can still be reading what was unlinked.
+  /// Frees the retired blocks after the commit, if no other thread can still be reading them.
   void free_retired() {
     while (retired_count_ != 0) {
       const Block& block = retired_[--retired_count_];
       pool_->free(block.start, block.bytes);
     }
   }
-  /// After commit, where others may still be reading what was unlinked. `reclaim` is a Reclaimer's Thread.
+  /// Hands the retired blocks to the reclaimer after the commit, if other threads may still be reading them. `reclaim`
+  /// is a Reclaimer's ThreadState.
   template <class ReclaimThread>
   void hand_retired_to(ReclaimThread& reclaim) {
     for (const Block& block : take_retired()) reclaim.retire(block.start, block.bytes);
   }
-  /// The same for somebody else: valid until the next retire; the list is empty from now on.
+  /// Returns the retired blocks and empties the list. The result is valid until the next retire.
   [[nodiscard]] std::span<const Block> take_retired() { return {retired_, std::exchange(retired_count_, 0)}; }
 
  private:
-  // A body with more than the lists hold is a mistake of the index's author that would otherwise overwrite memory.
+  // Ends the process. A body with more blocks than the lists hold is an error in the index, and would overwrite memory.
   [[noreturn, gnu::noinline, gnu::cold]] static void overflow(const char* verb) {
     std::fprintf(stderr, "AttemptBlocks: one attempt %s more than %u blocks; raise AttemptBlocks::kMaxBlocks\n", verb,
                  kMaxBlocks);
@@ -88,7 +91,7 @@ class AttemptBlocks {
   Pool<M>* pool_;
   u32 made_count_ = 0;
   u32 retired_count_ = 0;
-  void* made_[kMaxBlocks];  // apart from their bytes: an index into words needs no instruction, and every insert makes
+  void* made_[kMaxBlocks];  // two arrays, not pairs: every insert indexes them, and words need no multiplication
   u64 made_bytes_[kMaxBlocks];
   Block retired_[kMaxBlocks];
 };

@@ -38,7 +38,7 @@ TEST_CASE("An abandoned attempt leaks nothing and retires nothing", "[memory]") 
     blocks.retire(linked, 64);
     blocks.abandon();
     REQUIRE(memory.bytes().live == live);
-    blocks.free_retired();  // nothing: the block is linked again
+    blocks.free_retired();  // frees nothing: the block is linked again
     REQUIRE(memory.bytes().live == live);
     REQUIRE(blocks.take_retired().empty());
   }
@@ -49,7 +49,7 @@ TEST_CASE("An abandoned attempt leaks nothing and retires nothing", "[memory]") 
   CHECK(memory.bytes().live == 0);
 }
 
-TEST_CASE("Kept blocks stay and retired ones can be handed over once", "[memory]") {
+TEST_CASE("Kept blocks stay, and retired blocks are handed over once", "[memory]") {
   Memory<Native> memory(config_of(Alloc::kArena));
   PoolLease<Native> pool(memory);
   AttemptBlocks<Native> blocks(*pool);
@@ -102,7 +102,7 @@ TEST_CASE("A transaction that aborts while a large free block is being split los
   for (u64 i = 0; i < kBlocks; ++i) large.push_back(pool->allocate(kLarge));
   for (void* const block : large) pool->free(block, kLarge);
   const u64 reserved = memory.bytes().reserved;
-  std::set<char*> lines;  // all 16-byte places that were ever handed out
+  std::set<char*> lines;  // the start of every 16 bytes that were ever handed out
   for (u64 attempt = 0; attempt < 500; ++attempt) {
     REQUIRE(pool->top_up());
     const bool aborts = attempt % 2 != 0;
@@ -125,7 +125,7 @@ TEST_CASE("A transaction that aborts while a large free block is being split los
   CHECK(memory.bytes().reserved == reserved);
 }
 
-TEST_CASE("An attempt that makes or retires more blocks than the lists hold says which constant to raise", "[memory]") {
+TEST_CASE("If an attempt makes or retires too many blocks, the message names the constant to raise", "[memory]") {
   constexpr u32 kTooMany = AttemptBlocks<Native>::kMaxBlocks + 1;
   Memory<Native> memory(config_of(Alloc::kArena));
   PoolLease<Native> pool(memory);
@@ -141,7 +141,7 @@ TEST_CASE("An attempt that makes or retires more blocks than the lists hold says
   CHECK(retired.find("retires more than 16 blocks; raise AttemptBlocks::kMaxBlocks") != std::string::npos);
 }
 
-TEST_CASE("Out of memory: nothing is noted", "[memory]") {
+TEST_CASE("When memory is out, make returns null and notes nothing", "[memory]") {
   FailurePlan plan;
   MemoryConfig config = config_of(GENERATE(Alloc::kMalloc, Alloc::kArena));
   config.fail = &plan;

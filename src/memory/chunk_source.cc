@@ -30,13 +30,13 @@ ChunkSource::Chunk ChunkSource::take(u64 wanted, u64 least) {
     chunk = map(rounded(wanted));
     if (chunk.start == nullptr && rounded(least) < rounded(wanted)) chunk = map(rounded(least));
   }
-  // Outside the mutex: every thread faults in its own pages.
+  // Outside the mutex, so that threads fault in their pages in parallel.
   if (chunk.start != nullptr && config_.alloc == MemoryConfig::Alloc::kArenaTouch)
     pages_->populate(chunk.start, chunk.bytes);
   return chunk;
 }
 
-// The mutex is held.
+// Maps a chunk and records it. The caller holds the mutex.
 ChunkSource::Chunk ChunkSource::map(u64 bytes) {
   if (config_.limit != 0 && (bytes > config_.limit || reserved_ > config_.limit - bytes)) return {};
   try {
@@ -65,7 +65,7 @@ void ChunkSource::give_back(const Chunk& chunk) {
 
 bool ChunkSource::charge(u64 bytes) {
   if (config_.limit == 0) return true;
-  // Relaxed, here and in refund: a sum that guards no other memory.
+  // Relaxed, here and in refund: the sum guards no other memory.
   if (charged_.fetch_add(bytes, kRelaxed) + bytes <= config_.limit) return true;
   refund(bytes);
   return false;

@@ -13,7 +13,7 @@ namespace {
 
 using Alloc = MemoryConfig::Alloc;
 
-/// The kernel's pages, and what is done with them.
+/// The kernel's pages, with a record of their use.
 class SeenPages final : public PageSource {
  public:
   struct Seen {
@@ -50,7 +50,7 @@ struct Paged : Native {
 };
 static_assert(Machine<Paged>);
 
-TEST_CASE("A machine sees each chunk, with its page size, its nodes and that it is touched", "[memory]") {
+TEST_CASE("A machine sees each chunk with its page size, its nodes and its first touch", "[memory]") {
   const Alloc alloc = GENERATE(Alloc::kArena, Alloc::kArenaTouch);
   const bool thp = GENERATE(false, true);
   INFO(word(alloc) << (thp ? " thp" : ""));
@@ -75,10 +75,10 @@ TEST_CASE("A machine sees each chunk, with its page size, its nodes and that it 
     CHECK_FALSE(seen.mapped.contains(mapping));
     CHECK(memory.bytes().reserved == first);
   }
-  CHECK(seen.mapped.empty());  // the rest goes with the memory
+  CHECK(seen.mapped.empty());  // the end of the memory unmaps the rest
 }
 
-TEST_CASE("A machine may refuse chunks, and huge pages", "[memory]") {
+TEST_CASE("A machine may refuse chunks, and may refuse huge pages", "[memory]") {
   SeenPages seen;
   ChunkSource source({.alloc = Alloc::kArena, .thp = true}, &seen);
   CHECK(source.footprint().page_bytes == kHugePageBytes);

@@ -1,13 +1,11 @@
 #pragma once
 // The memory of one index: its chunks, and the pools through which its threads use them.
 //
-// A thread borrows a pool when it joins and returns it when it leaves, with all that is on its free lists and in its
-// bump region; the next one to join goes on with it. So a phase that loads with other threads than it measures with
-// wastes nothing, and an index has as many pools as it ever had threads at once. Pools never move: reclaimers keep
-// references to theirs.
+// A thread borrows a pool when it joins and returns it when it leaves, with its free lists and its bump region. The
+// next thread that joins continues with it. So nothing is wasted if one set of threads loads and another measures. An
+// index has as many pools as it ever had threads at once. Pools never move, because reclaimers keep references to them.
 //
-// A machine without pages (M::pages is null) has a model of an allocator instead: its pools pass every block on to
-// that.
+// On a machine without pages (M::pages is null), pools pass every block on to the machine's allocator.
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -25,7 +23,7 @@ class Memory {
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
 
-  /// A pool for the calling thread alone, until leave. Takes a mutex. Throws std::bad_alloc.
+  /// Lends a pool to the calling thread alone, until leave. Takes a mutex. Throws std::bad_alloc.
   Pool<M>& join() {
     const std::lock_guard lock(mutex_);
     if (!idle_.empty()) {
@@ -37,13 +35,13 @@ class Memory {
     pools_.push_back(std::make_unique<Pool<M>>(source_));
     return *pools_.back();
   }
-  /// The thread that borrowed the pool is done with it. Takes a mutex; never fails.
+  /// Takes back a pool from the thread that borrowed it. Takes a mutex; never fails.
   void leave(Pool<M>& pool) {
     const std::lock_guard lock(mutex_);
     idle_.push_back(&pool);
   }
 
-  /// Exact only while no operation runs.
+  /// Returns the footprint; exact only while no operation runs.
   Footprint bytes() const {
     const std::lock_guard lock(mutex_);
     Footprint all = source_.footprint();
@@ -52,18 +50,17 @@ class Memory {
     return all;
   }
 
-  /// None with malloc.
+  /// Returns all chunks; none with malloc.
   std::vector<ChunkSource::Chunk> chunks() const { return source_.chunks(); }
 
-  /// Whether destroying this object releases every block. Otherwise (malloc) the index has to free its nodes one by
-  /// one.
+  /// Returns true if destroying this object releases every block. With malloc the index must free its nodes one by one.
   bool releases_in_bulk() const { return config().alloc != MemoryConfig::Alloc::kMalloc; }
 
   const MemoryConfig& config() const { return source_.config(); }
 
  private:
   ChunkSource source_;
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the members below
   std::vector<std::unique_ptr<Pool<M>>> pools_;
   std::vector<Pool<M>*> idle_;
 };

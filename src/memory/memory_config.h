@@ -1,5 +1,5 @@
 #pragma once
-// How an index gets its memory, and how much it has.
+// The configuration of an index's memory, and its footprint.
 
 #include "src/base/types.h"
 #include "src/base/words.h"
@@ -8,12 +8,13 @@
 
 namespace latchlab {
 
-/// How an optimistic policy finds out that nobody can be reading what it has unlinked (src/reclaim/epochs.h).
+/// The way in which an optimistic policy learns that no thread can still be reading a block that it has unlinked
+/// (src/reclaim/epochs.h).
 enum class Reclaim : u8 {
-  kEpoch,       ///< each operation stores its epoch; who frees makes everybody's processor fence
+  kEpoch,       ///< each operation stores its epoch; the thread that frees makes every processor fence
   kEpochFence,  ///< each operation stores its epoch and fences
-  kQsbr,        ///< a thread says now and then that it is between operations
-  kLeak,        ///< not before the index ends
+  kQsbr,        ///< a thread announces from time to time that it is between operations
+  kLeak,        ///< never: blocks are freed when the index ends
 };
 
 template <>
@@ -21,16 +22,16 @@ inline constexpr std::array kWords<Reclaim>{"epoch"sv, "epoch-fence"sv, "qsbr"sv
 
 struct MemoryConfig {
   enum class Alloc : u8 {
-    kMalloc,      ///< a call of the machine's allocator per block: the slow curve of the paper
-    kArena,       ///< per-thread chunks, whose pages fault at their first use
-    kArenaTouch,  ///< per-thread chunks, whose pages are written by their thread before they are used
+    kMalloc,      ///< one call of the machine's allocator per block: the slow curve of the paper
+    kArena,       ///< chunks per thread; a page faults at its first use
+    kArenaTouch,  ///< chunks per thread; the thread writes their pages before it uses them
   };
 
   Alloc alloc = Alloc::kArenaTouch;
-  bool thp = false;  ///< ask for transparent huge pages; otherwise they are refused, so that the page size is known
-  PagePlacement pages{};              ///< of chunks; where the kernel refuses, the system's rule holds
+  bool thp = false;       ///< true asks for transparent huge pages; false refuses them, so that the page size is known
+  PagePlacement pages{};  ///< the placement of chunks; if the kernel refuses it, the system's rule holds
   Reclaim reclaim = Reclaim::kEpoch;  ///< for policies that must wait before they free
-  u64 limit = 0;                      ///< bytes that may be reserved; 0: no limit
+  u64 limit = 0;                      ///< bytes that may be reserved; 0 is no limit
   FailurePlan* fail = nullptr;        ///< for tests; must outlive the index
 };
 
@@ -39,11 +40,11 @@ inline constexpr std::array kWords<MemoryConfig::Alloc>{"malloc"sv, "arena"sv, "
 
 /// The memory of one index. Exact when no operation is running.
 struct Footprint {
-  u64 live = 0;        ///< bytes of blocks in use, each rounded up to what it really takes
-  u64 room = 0;        ///< of live: what stays when the last key is erased, the buckets of a table
+  u64 live = 0;        ///< bytes of blocks in use, each rounded up to its size in the pool
+  u64 room = 0;        ///< the part of live that stays when the last key is erased: the buckets of a table
   u64 reserved = 0;    ///< bytes taken from the system: live, free, and not yet used; equals live for malloc
-  u64 chunks = 0;      ///< mappings; 0 for malloc
-  u64 page_bytes = 0;  ///< page size asked for and granted in principle; 0: the allocator decides (malloc)
+  u64 chunks = 0;      ///< number of mappings; 0 for malloc
+  u64 page_bytes = 0;  ///< page size asked for and granted in principle; 0 if the allocator decides (malloc)
 };
 
 }  // namespace latchlab

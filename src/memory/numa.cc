@@ -14,7 +14,7 @@ namespace {
 
 constexpr u64 kPageBytes = 4096;
 
-/// A rule as the kernel takes it.
+/// A placement in the kernel's form.
 struct Rule {
   explicit Rule(const PagePlacement& placement) {
     if (placement.kind == PagePlacement::Kind::kInterleave) mode = MPOL_INTERLEAVE;
@@ -33,7 +33,7 @@ struct Rule {
   std::array<unsigned long, kMostNodes / 64> nodes{};
 };
 
-constexpr unsigned long kBits = kMostNodes + 1;  // the kernel takes one off
+constexpr unsigned long kBits = kMostNodes + 1;  // the kernel subtracts one
 
 }  // namespace
 
@@ -78,7 +78,7 @@ std::optional<std::vector<int>> nodes_of(std::span<void* const> pages) {
   std::vector<int> nodes(pages.size());
   if (move_pages(0, addresses.size(), addresses.data(), nullptr, nodes.data(), 0) != 0) return std::nullopt;
   std::ranges::for_each(nodes,
-                        [](int& node) { node = std::max(node, -1); });  // -ENOENT, or -EFAULT for the page of zeroes
+                        [](int& node) { node = std::max(node, -1); });  // -ENOENT, or -EFAULT for the shared zero page
   return nodes;
 }
 

@@ -1,16 +1,16 @@
 #pragma once
-// On which NUMA nodes memory is to lie, and on which it lies.
+// The NUMA nodes of memory: those that it is to lie on, and those that it lies on.
 //
-// A page gets its node when it is touched first: by the system's rule that of the processor which touches it, or
-// another one where that is full. There are two ways to have another rule:
+// A page gets its node when it is first touched. By the system's rule that is the node of the touching processor, or
+// another one if that is full. There are two ways to set another rule:
 //
-//   place_mapping   for the pages of one mapping, whoever touches them (mbind): the chunks of an index and nothing else
-//   place_thread    for what a thread touches first, from whomever it has it (set_mempolicy): all that can be done for
-//                   memory of malloc's, and it holds for whatever else the thread takes
+//   place_mapping   for the pages of one mapping, whichever thread touches them (mbind): only the chunks of an index
+//   place_thread    for every page that a thread touches first (set_mempolicy). For memory of malloc nothing else is
+//                   possible, and the rule covers all other memory of that thread too
 //
-// By libnuma's wrappers of the system calls: hwloc, which finds the topology, would want it at each call and asks for
-// the node of one page at a time. A container may forbid all of these calls (EPERM), and a kernel without NUMA has none
-// of them (ENOSYS).
+// The code calls libnuma's wrappers of the system calls. hwloc, which finds the topology, would need the topology at
+// each call, and reports the node of only one page at a time. A container may forbid all these calls (EPERM), and a
+// kernel without NUMA has none of them (ENOSYS).
 #include <optional>
 #include <span>
 #include <string>
@@ -23,35 +23,37 @@ namespace latchlab {
 struct PagePlacement {
   enum class Kind : u8 {
     kFirstTouch,  ///< the system's rule
-    kLocal,       ///< the node of the thread that asks for the memory, and no other
+    kLocal,       ///< only the node of the thread that asks for the memory
     kInterleave,  ///< `nodes` in turn, page by page
-    kBind,        ///< `nodes`, the nearest first, and no other
+    kBind,        ///< only `nodes`, the nearest first
   };
 
   Kind kind = Kind::kFirstTouch;
-  std::vector<u32>
-      nodes;  ///< the kernel's numbers, less than kMostNodes; of kLocal those of the threads, as far as they are known
+  /// The kernel's numbers of the nodes, less than kMostNodes. For kLocal these are the threads' nodes, if known.
+  std::vector<u32> nodes;
 };
 
-inline constexpr u32 kMostNodes = 1024;  // as many as Linux can be built for
+inline constexpr u32 kMostNodes = 1024;  // as many nodes as Linux can be built for
 
-/// Sees to it that pages of the mapping, none of which has been touched, will lie so. `start` is the start of a page.
-/// False with errno where the kernel refuses.
+/// Sets the placement of a mapping, none of whose pages has been touched yet. `start` must be the start of a page.
+/// Returns false, with errno, if the kernel refuses.
 [[nodiscard]] bool place_mapping(void* start, u64 bytes, const PagePlacement& placement);
 
-/// Why the kernel does not let this process place memory so, as one clause; nothing if it does.
+/// Returns the reason why the kernel does not let this process place memory so, as one clause, or nothing if it does.
 [[nodiscard]] std::optional<std::string> why_not_placed(const PagePlacement& placement);
 
-/// Why the kernel refuses these calls even where they change nothing, as the error's text; nothing if it allows them.
+/// Returns the error with which the kernel refuses even a call of mbind that changes nothing, or nothing if it allows
+/// it.
 [[nodiscard]] std::optional<std::string> why_mbind_refused();
+/// Returns the same for move_pages.
 [[nodiscard]] std::optional<std::string> why_move_pages_refused();
 
-/// From now on what the calling thread touches first will lie so, but for mappings that have been placed. False with
-/// errno where the kernel refuses.
+/// Sets the placement of all pages that the calling thread touches first from now on, except in mappings that have a
+/// placement of their own. Returns false, with errno, if the kernel refuses.
 [[nodiscard]] bool place_thread(const PagePlacement& placement);
 
-/// The node of each page: -1 for one that has none, as it was never touched. Nothing with errno where the kernel does
-/// not say.
+/// Returns the node of each page, or -1 for a page that was never touched. Returns nothing, with errno, if the kernel
+/// refuses to tell.
 [[nodiscard]] std::optional<std::vector<int>> nodes_of(std::span<void* const> pages);
 
 }  // namespace latchlab

@@ -10,7 +10,7 @@ namespace {
 
 using Kind = PagePlacement::Kind;
 
-TEST_CASE("A page has a node once it has been touched, if the kernel tells", "[memory]") {
+TEST_CASE("A page has a node once it has been touched, and -1 before", "[memory]") {
   ChunkSource source({.alloc = MemoryConfig::Alloc::kArena}, &system_pages());
   const ChunkSource::Chunk chunk = source.take(2 * kSmallPageBytes, 2 * kSmallPageBytes);
   REQUIRE(chunk.start != nullptr);
@@ -18,12 +18,12 @@ TEST_CASE("A page has a node once it has been touched, if the kernel tells", "[m
   *static_cast<volatile char*>(start) = 1;
   const std::array<void*, 2> pages{start, start + kSmallPageBytes};
   const auto nodes = nodes_of(pages);
-  if (!nodes) return;  // a container, or a kernel without NUMA
+  if (!nodes) return;  // in a container, or on a kernel without NUMA
   CHECK((*nodes)[0] >= 0);
   CHECK((*nodes)[1] == -1);
 }
 
-TEST_CASE("Only what asks for nodes can be refused, and is if they do not exist", "[memory]") {
+TEST_CASE("A placement is refused if its nodes do not exist, and never if it names none", "[memory]") {
   CHECK_FALSE(why_not_placed({}));
   CHECK(place_mapping(nullptr, kSmallPageBytes, {}));
   CHECK(place_thread({}));
@@ -33,7 +33,7 @@ TEST_CASE("Only what asks for nodes can be refused, and is if they do not exist"
   CHECK_FALSE(place_thread(nowhere));
 }
 
-TEST_CASE("Calls that change nothing are refused by who refuses all of them", "[memory]") {
+TEST_CASE("A kernel that refuses placement also refuses the calls that change nothing", "[memory]") {
   CHECK(why_move_pages_refused().has_value() == !nodes_of(std::array<void*, 1>{nullptr}).has_value());
   if (why_mbind_refused()) {
     CHECK(why_not_placed({.kind = Kind::kInterleave, .nodes = {0}}));
@@ -42,7 +42,7 @@ TEST_CASE("Calls that change nothing are refused by who refuses all of them", "[
   }
 }
 
-TEST_CASE("Chunks that cannot be placed are had all the same", "[memory]") {
+TEST_CASE("A chunk is mapped even if its placement is refused", "[memory]") {
   MemoryConfig config;
   config.pages = {.kind = Kind::kBind, .nodes = {kMostNodes - 1}};
   ChunkSource source(config, &system_pages());

@@ -20,7 +20,7 @@ class SystemPages final : public PageSource {
   }
 
   Mapping map(u64 bytes, bool huge, const PagePlacement& placement) override {
-    // Huge pages need their own alignment: map one more and cut off both ends.
+    // Huge pages need an alignment of their size: map one page more and cut off both ends.
     const u64 slack = huge ? kHugePageBytes : 0;
     void* const mapped =
         mmap(nullptr, bytes + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -32,14 +32,14 @@ class SystemPages final : public PageSource {
       start += before;
       if (before != slack) munmap(start + bytes, slack - before);
     }
-    // A kernel without transparent huge pages refuses both advices; then its pages are small anyway.
+    // A kernel without transparent huge pages refuses both; then its pages are small anyway.
     const bool advised = madvise(start, bytes, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE) == 0;
     (void)place_mapping(start, bytes, placement);
     return {start, huge && advised};
   }
 
-  // By one call rather than a trap a page, which takes about 1.5 times as long; kernels before 5.14 do not know it. One
-  // byte a page then: volatile, because a write of zero to memory that nobody reads is otherwise no write at all.
+  // One call is faster than a fault a page, which takes about 1.5 times as long. Kernels before 5.14 do not have it;
+  // then this writes one byte a page. The byte is volatile, or the compiler would drop a write that is never read.
   void populate(void* start, u64 bytes) override {
     if (madvise(start, bytes, MADV_POPULATE_WRITE) == 0) return;
     auto* const at = static_cast<volatile unsigned char*>(start);
@@ -47,7 +47,7 @@ class SystemPages final : public PageSource {
   }
 
   void unmap(void* start, u64 bytes) override {
-    unpoison_memory(start, bytes);  // the addresses may come back as somebody else's
+    unpoison_memory(start, bytes);  // the addresses may be mapped again for other code
     munmap(start, bytes);
   }
 };

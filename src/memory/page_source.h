@@ -1,8 +1,8 @@
 #pragma once
-// Where a machine's chunks come from: whole pages at a time. Native's are the kernel's; a modelled machine has its own,
-// and so sees each chunk with its page size, its nodes and who touches it.
+// The source of a machine's chunks, in whole pages. Native takes them from the kernel. A modelled machine has a source
+// of its own, and so sees each chunk with its page size, its nodes and the thread that touches it.
 //
-// Everything here may call the kernel: never inside a transaction, never on a hot path.
+// Everything here may call the kernel: never call it inside a transaction or on a hot path.
 
 #include "src/base/types.h"
 
@@ -16,19 +16,18 @@ inline constexpr u64 kHugePageBytes = u64{2} << 20;
 class PageSource {
  public:
   struct Mapping {
-    void* start = nullptr;  ///< null: refused
-    bool huge = false;      ///< of huge pages, in principle
+    void* start = nullptr;  ///< null if refused
+    bool huge = false;      ///< true if the mapping gets huge pages, in principle
   };
 
-  /// Whether a mapping that asks for huge pages gets them, in principle.
+  /// Returns true if a mapping that asks for huge pages gets them, in principle.
   [[nodiscard]] virtual bool grants_huge_pages() = 0;
-  /// `bytes` of zeros that nobody has touched: whole pages, huge ones if `huge` says so and they are to be had, and
-  /// aligned to the size that was asked for. They will lie as `placement` says; where that is refused, where the
-  /// machine puts pages by itself.
+  /// Maps `bytes` of untouched zero pages, aligned to the page size asked for. The pages are huge if `huge` is set and
+  /// the machine grants it. They lie as `placement` says or, if that is refused, by the machine's own rule.
   [[nodiscard]] virtual Mapping map(u64 bytes, bool huge, const PagePlacement& placement) = 0;
-  /// Writes to every page of a mapping, as the calling thread.
+  /// Writes to every page of a mapping, from the calling thread.
   virtual void populate(void* start, u64 bytes) = 0;
-  /// Takes a mapping back, whole.
+  /// Unmaps a whole mapping.
   virtual void unmap(void* start, u64 bytes) = 0;
 
  protected:
@@ -36,7 +35,7 @@ class PageSource {
   ~PageSource() = default;
 };
 
-/// The kernel's.
+/// Returns the kernel's pages.
 [[nodiscard]] PageSource& system_pages();
 
 }  // namespace latchlab

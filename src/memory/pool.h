@@ -1,31 +1,32 @@
 #pragma once
-// The memory of one thread in one index: taking a block and giving it back are a handful of instructions without an
-// atomic one, and inside a hardware transaction they can neither trap, nor call the kernel, nor run dry unexpectedly.
+// The memory of one thread in one index. Taking a block and giving it back are a handful of instructions, none of them
+// atomic. Inside a hardware transaction they neither trap, nor call the kernel, nor run dry unexpectedly.
 //
 //     free lists   one per size class, linked through the first word of each free block
 //     bump region  [next_, end_) of the newest chunk; whole lines only
-//     scrap        a free block that is being split into lines: those of nodes that have grown become leaves
-//     spares       regions that wait behind it, linked through their first words
+//     scrap        a free block that is being split into lines: old blocks of nodes that have grown become leaves
+//     spares       regions that follow the bump region, linked through their first words
 //
 //     16, 32, 48 | 64, 128, 192 ... 4096 | 8K, 16K ... 1M | more: a mapping of its own
 //     split line   whole lines             ---- carved ----
 //
-// Blocks of less than 64 bytes are pieces of one line (four of 16, two of 32, one of 48 and one of 16), all others
-// begin on a line: a small block never straddles one, which would double its misses and, inside a transaction, its part
-// of the write set.
+// A block of less than 64 bytes is a piece of one line (four of 16, two of 32, or one of 48 and one of 16). All other
+// blocks begin on a line. So no small block straddles two lines, which would double its misses and, inside a
+// transaction, its part of the write set.
 //
-// Why a transaction is safe. All state is plain memory of this thread: when the processor rolls an attempt back, it
-// rolls the pool back with it; on machines that do not, AttemptBlocks gives the blocks back. The policy calls top_up
-// before every attempt; after that, kAttemptBytes can be served from memory that is mapped and (with arena+touch)
-// written. What needs more aborts the transaction with kArenaCode and gets its chunk outside. Blocks on a free list
-// have been written before.
+// A transaction is safe for these reasons:
+//   1. All state is plain memory of this thread. When the processor rolls an attempt back, it rolls the pool back too.
+//      On machines that do not, AttemptBlocks gives the blocks back.
+//   2. The policy calls top_up before every attempt. Then kAttemptBytes can be served from memory that is mapped and
+//      (with arena+touch) written. Blocks on a free list have been written before.
+//   3. An attempt that needs more aborts its transaction with kArenaCode and gets its chunk outside.
 //
-// Live bytes are counted here, plainly and per thread; a block may be freed into another thread's pool than it came
-// from, so only the sum over all pools means something, and one pool's count may wrap below zero. What a transaction
-// took is uncounted by its rollback.
+// Live bytes are counted in plain words per thread. A block may be freed into another thread's pool than it came from.
+// So only the sum over all pools is meaningful, and one pool's count may wrap below zero. A rollback also undoes the
+// count of the transaction's blocks.
 //
-// A free block is poisoned except for its link. With malloc every block is a call of M::allocate, inside a transaction
-// too: the abort that this causes is what that curve of the paper shows.
+// A free block is poisoned except for its link. With malloc every block is a call of M::allocate, also inside a
+// transaction: the paper's curve for malloc shows the aborts that this causes.
 #include <algorithm>
 #include <bit>
 #include <new>
@@ -37,7 +38,7 @@
 
 namespace latchlab {
 
-/// A block and the bytes that were asked for.
+/// A block and the number of bytes that were asked for.
 struct Block {
   void* start;
   u64 bytes;
@@ -46,31 +47,31 @@ struct Block {
 template <class M>
 class alignas(kFalseSharingBytes) Pool {
  public:
-  /// What one attempt can allocate after top_up(), in blocks of at most kLargestFitted each.
+  /// The bytes that one attempt can allocate after top_up(), in blocks of at most kLargestFitted each.
   static constexpr u64 kAttemptBytes = 16 << 10;
-  static constexpr u64 kLargestFitted = 4096;          // classes of whole lines up to here, then powers of two
-  static constexpr u64 kLargestCarved = u64{1} << 20;  // above: one mapping a block
-  static constexpr u64 kMallocHeader = 16;             // what malloc is assumed to add
+  static constexpr u64 kLargestFitted = 4096;          // size classes are whole lines up to here, then powers of two
+  static constexpr u64 kLargestCarved = u64{1} << 20;  // a larger block has a mapping of its own
+  static constexpr u64 kMallocHeader = 16;             // the bytes that malloc is assumed to add to a block
 
   explicit Pool(ChunkSource& source)
       : malloc_(source.config().alloc == MemoryConfig::Alloc::kMalloc),
         fast_(malloc_ || source.config().fail != nullptr ? 0 : kLineBytes),
         chunk_bytes_(source.config().thp ? kHugePageBytes : kFirstChunkBytes),
         source_(source) {
-    if (malloc_) end_ = ~u64{0};  // never short of room: top_up stays one compare
+    if (malloc_) end_ = ~u64{0};  // the region never looks short of room, so top_up stays one compare
   }
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
-  /// A block of at least `bytes`, aligned to 16, 32 (from 17 bytes on) or 64 (from 33 on); contents undefined. Null
-  /// when memory is out. Inside a transaction a dry pool aborts it with kArenaCode instead.
+  /// Returns a block of at least `bytes`, or null when memory is out. Its alignment is 16, or 32 from 17 bytes on, or
+  /// 64 from 33 bytes on; its contents are undefined. Inside a transaction a dry pool aborts with kArenaCode instead.
   [[nodiscard, gnu::always_inline]] inline void* allocate(u64 bytes) {
     if (!is_fast(bytes)) [[unlikely]]
       return allocate_slowly(bytes);
     return allocate_small(bytes);
   }
 
-  /// Takes back a block of any pool of this index, with the `bytes` that were asked for.
+  /// Frees a block of any pool of this index; `bytes` is the number that was asked for.
   [[gnu::always_inline]] inline void free(void* block, u64 bytes) {
     if (!is_fast(bytes)) [[unlikely]]
       return free_slowly(block, bytes);
@@ -80,20 +81,21 @@ class alignas(kFalseSharingBytes) Pool {
   }
 
   /// Makes sure that the next attempt finds kAttemptBytes, and one more block of `extra` bytes, without calling the
-  /// kernel. False when memory is out; what is left can still be allocated. Must not be called inside a transaction.
+  /// kernel. Returns false when memory is out; the rest can still be allocated. Must not be called inside a
+  /// transaction.
   [[nodiscard, gnu::always_inline]] inline bool top_up(u64 extra = 0) {
     if (end_ - next_ >= kAttemptBytes + room_for(extra)) [[likely]]
       return true;
     return refill(extra);
   }
 
-  /// Bytes taken minus bytes given back by this thread, modulo 2^64.
+  /// Returns the bytes taken minus the bytes freed by this thread, modulo 2^64.
   u64 live() const { return live_; }
 
  private:
-  // Doubles up to kHugePageBytes: small indexes of many threads stay small.
+  // Chunks double from here up to kHugePageBytes, so that a small index of many threads stays small.
   static constexpr u64 kFirstChunkBytes = 64 << 10;
-  static constexpr u64 kScrapLines = 256;  // free before one is split, so that nodes that come and go find theirs again
+  static constexpr u64 kScrapLines = 256;  // free lines kept unsplit, for later nodes of the same size
   static constexpr u32 kSmallClasses = kLineBytes / 16;
   static constexpr u32 kFittedClasses = kSmallClasses - 1 + kLargestFitted / kLineBytes;
   static constexpr u32 kClasses = kFittedClasses + std::bit_width(kLargestCarved / kLargestFitted) - 1;
@@ -107,7 +109,7 @@ class alignas(kFalseSharingBytes) Pool {
     u64 bytes() const { return end - reinterpret_cast<u64>(this); }
   };
 
-  /// Of 1 to 64 bytes.
+  /// Returns the class of a block of 1 to 64 bytes.
   static constexpr u32 class_of_small(u64 bytes) { return static_cast<u32>((bytes - 1) / 16); }
   static constexpr u64 bytes_of_small(u32 size_class) { return (size_class + u64{1}) * 16; }
 
@@ -131,7 +133,7 @@ class alignas(kFalseSharingBytes) Pool {
   static_assert(bytes_of(class_of(4097)) == 8192 && bytes_of(class_of(8193)) == 16384);
   static_assert(class_of(kLargestCarved) == kClasses - 1 && bytes_of(kClasses - 1) == kLargestCarved);
 
-  /// Whether a block is a line or a piece of one, taken and given back without further questions.
+  /// Returns true if a block is a line or a piece of one, and is taken and freed on the fast path.
   bool is_fast(u64 bytes) const { return bytes <= kLineBytes && bytes <= fast_; }
 
   [[gnu::always_inline]] inline void* allocate_small(u64 bytes) {
@@ -156,8 +158,8 @@ class alignas(kFalseSharingBytes) Pool {
       default: return split_lines<64>();
     }
   }
-  /// A block of kBytes from new lines. The pieces that are left go to the list, the lowest is taken next. Of
-  /// several lines, so that the list is seldom empty and the branch on it is predicted.
+  /// Returns a block of kBytes from new lines. The other pieces go to the free list, the lowest first. Splits several
+  /// lines at once, so that the list is seldom empty and the branch on it is predicted.
   template <u64 kBytes>
   [[gnu::noinline]] void* split_lines() {
     u64 lines = 4;
@@ -180,8 +182,8 @@ class alignas(kFalseSharingBytes) Pool {
     return line;
   }
 
-  /// As many as `lines`, or fewer and says so: of a scrap, or else from the bump region. Its last kAttemptBytes go one
-  /// by one: whatever an attempt takes out of them, it gets all of them.
+  /// Takes at most `lines` lines and stores their number there: from the scrap, or else from the bump region. The last
+  /// kAttemptBytes of the region are taken line by line, so that an attempt can use all of them.
   char* take_lines(u64& lines) {
     if (scrap_lines_ == 0 && free_lines_ >= kScrapLines) [[unlikely]]
       open_scrap();
@@ -195,7 +197,7 @@ class alignas(kFalseSharingBytes) Pool {
     return carve(lines * kLineBytes);
   }
   [[gnu::noinline]] void open_scrap() {
-    while (free_[largest_] == nullptr) --largest_;  // there is one
+    while (free_[largest_] == nullptr) --largest_;  // ends, because free_lines_ is not 0
     scrap_ = reinterpret_cast<char*>(pop_lines(largest_));
     scrap_lines_ = lines_of(largest_);
   }
@@ -235,7 +237,7 @@ class alignas(kFalseSharingBytes) Pool {
     return block;
   }
 
-  // Lines from the bump region, or else from a spare, or else from a new chunk.
+  // Takes lines from the bump region, or else from a spare, or else from a new chunk.
   [[gnu::always_inline]] inline char* carve(u64 size) {
     if (end_ - next_ >= size) [[likely]] {
       next_ += size;
@@ -248,7 +250,7 @@ class alignas(kFalseSharingBytes) Pool {
       for (Spare** link = &spares_; *link != nullptr; link = &(*link)->next) {
         Spare* const spare = *link;
         if (spare->bytes() < size) continue;
-        if (size > kLargestFitted && spare->bytes() - size >= kLineBytes) {  // from its end: the bump region stays
+        if (size > kLargestFitted && spare->bytes() - size >= kLineBytes) {  // keep the bump region
           spare->end -= size;
           return reinterpret_cast<char*>(spare->end);
         }
@@ -261,7 +263,7 @@ class alignas(kFalseSharingBytes) Pool {
     }
   }
 
-  // What is left of the old region is not lost: a short tail is a free block of just that size.
+  // Changes the bump region. The rest of the old one is not lost: a short tail becomes a free block of its size.
   void change_region(u64 start, u64 end) {
     const u64 tail = end_ - next_;
     char* const at = reinterpret_cast<char*>(next_);
@@ -275,7 +277,7 @@ class alignas(kFalseSharingBytes) Pool {
 
   void push(void* at, u32 size_class) { free_[size_class] = link(at, size_class, free_[size_class]); }
   static Free* link(void* at, u32 size_class, Free* next) {
-    M::unpoison(at, sizeof(Free));  // before the link is written: the block may be fresh, or end inside its first word
+    M::unpoison(at, sizeof(Free));  // before the write: the block may be fresh, or shorter than a word
     Free* const block = new (at) Free{next};
     M::poison(static_cast<char*>(at) + sizeof(Free), bytes_of(size_class) - sizeof(Free));
     return block;
@@ -285,7 +287,7 @@ class alignas(kFalseSharingBytes) Pool {
     spares_ = new (at) Spare{spares_, reinterpret_cast<u64>(at) + bytes};
   }
 
-  // Outside transactions.
+  // Takes a new chunk as a spare. Never called inside a transaction.
   [[nodiscard]] bool add_spare(u64 least) {
     const ChunkSource::Chunk chunk = source_.take(std::max(chunk_bytes_, least), least);
     if (chunk.start == nullptr) return false;
@@ -342,22 +344,22 @@ class alignas(kFalseSharingBytes) Pool {
       source_.give_back({block, source_.rounded(bytes)});
     }
   }
-  // The allocator aligns to 64 from 64 bytes on and to 16 below: blocks that must have more than that ask for a line.
+  // The machine's allocator aligns to 64 from 64 bytes on, and to 16 below. So a block that needs more asks for a line.
   static constexpr u64 malloc_bytes(u64 bytes) { return bytes > 16 && bytes < kLineBytes ? kLineBytes : bytes; }
 
   const bool malloc_;
-  const u64 fast_;  // a line; 0 with malloc or a failure plan, which are asked for each block
+  const u64 fast_;  // the largest fast block: a line, or 0 with malloc or a failure plan, which must see each block
   u64 next_ = 0;
   u64 end_ = 0;
   u64 live_ = 0;
   Free* free_[kClasses]{};
-  u64 free_lines_ = 0;  // in the blocks on the lists from 128 bytes on
-  u32 largest_ = 0;     // no list behind this one has a block
+  u64 free_lines_ = 0;  // lines of the free blocks of 128 bytes or more
+  u32 largest_ = 0;     // the lists of all larger classes are empty
   char* scrap_ = nullptr;
   u64 scrap_lines_ = 0;
   Spare* spares_ = nullptr;
   u64 chunk_bytes_;
-  ChunkSource::Chunk ready_;  // the large block that top_up promised
+  ChunkSource::Chunk ready_;  // the large block that top_up has promised
   ChunkSource& source_;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// A thread's pool in an index's memory, from joining to leaving.
+// The lease of a pool: a thread's part of an index's memory from joining to leaving.
 #include <utility>
 
 #include "src/memory/memory.h"
@@ -9,9 +9,9 @@ namespace latchlab {
 template <class M>
 class PoolLease {
  public:
-  /// Joins `memory`, which must outlive this object. Takes a mutex. Throws std::bad_alloc.
+  /// Joins `memory`, which must outlive the lease. Takes a mutex. Throws std::bad_alloc.
   explicit PoolLease(Memory<M>& memory) : memory_(&memory), pool_(&memory.join()) {}
-  /// Between attempts only.
+  /// Moves the lease; only between attempts.
   PoolLease(PoolLease&& other) noexcept : memory_(other.memory_), pool_(std::exchange(other.pool_, nullptr)) {}
   PoolLease& operator=(PoolLease&&) = delete;
   ~PoolLease() {

@@ -8,7 +8,7 @@
 namespace latchlab {
 namespace {
 
-TEST_CASE("A moved lease keeps its pool, which returns when it ends", "[memory]") {
+TEST_CASE("A moved lease keeps its pool and returns it at its end", "[memory]") {
   Memory<Native> memory(MemoryConfig{});
   Pool<Native>* pool = nullptr;
   {

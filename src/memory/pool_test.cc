@@ -50,7 +50,7 @@ u64 resident_pages(const void* at, u64 bytes) {
   return resident;
 }
 
-TEST_CASE("Blocks of every size and kind are aligned, apart, and all come back", "[memory]") {
+TEST_CASE("Blocks of every size and kind are aligned and disjoint, and all can be freed", "[memory]") {
   const Alloc alloc = GENERATE(Alloc::kMalloc, Alloc::kArena, Alloc::kArenaTouch);
   const bool thp = GENERATE(false, true);
   INFO(word(alloc) << (thp ? " thp" : ""));
@@ -78,7 +78,7 @@ TEST_CASE("Blocks of every size and kind are aligned, apart, and all come back",
   memory.leave(pool);
 }
 
-TEST_CASE("Random blocks of two pools never overlap and sum to nothing", "[memory]") {
+TEST_CASE("Random blocks of two pools never overlap, and no byte is live after the last free", "[memory]") {
   const Alloc alloc = GENERATE(Alloc::kMalloc, Alloc::kArena, Alloc::kArenaTouch);
   std::mt19937_64 random(test_seed());
   Memory<Native> memory(with(alloc));
@@ -96,7 +96,7 @@ TEST_CASE("Random blocks of two pools never overlap and sum to nothing", "[memor
     } else {
       std::swap(held[random() % held.size()], held.back());
       intact = intact && holds_its_mark(held.back());
-      pool.free(held.back().at, held.back().bytes);  // often another pool than it came from
+      pool.free(held.back().at, held.back().bytes);  // often not the pool that the block came from
       held.pop_back();
     }
   }
@@ -105,7 +105,7 @@ TEST_CASE("Random blocks of two pools never overlap and sum to nothing", "[memor
   CHECK(memory.bytes().live == 0);
 }
 
-TEST_CASE("A freed block is the next of its class", "[memory]") {
+TEST_CASE("A freed block is the next one that its class hands out", "[memory]") {
   Memory<Native> memory(with(Alloc::kArena));
   Pool<Native>& pool = memory.join();
   for (const u64 bytes : {16, 32, 64, 192, 4096, 8000, 1 << 20}) {
@@ -118,7 +118,7 @@ TEST_CASE("A freed block is the next of its class", "[memory]") {
   }
 }
 
-TEST_CASE("A line is split without loss", "[memory]") {
+TEST_CASE("A line is split into pieces without loss", "[memory]") {
   Memory<Native> memory(with(Alloc::kArena));
   Pool<Native>& pool = memory.join();
   auto* const first = static_cast<char*>(pool.allocate(16));
@@ -128,15 +128,15 @@ TEST_CASE("A line is split without loss", "[memory]") {
   CHECK(memory.bytes().live == 128);
 }
 
-TEST_CASE("Beside 48 bytes a line has room for 16", "[memory]") {
+TEST_CASE("A line holds a block of 48 bytes and one of 16", "[memory]") {
   Memory<Native> memory(with(Alloc::kArena));
   Pool<Native>& pool = memory.join();
   auto* const large = static_cast<char*>(pool.allocate(48));
   CHECK(pool.allocate(16) == large + 48);
 }
 
-TEST_CASE("Lines are taken from large free blocks, where there are many, before there is new memory", "[memory]") {
-  constexpr u64 kLarge = 832, kBlocks = 1000;  // 13 lines: not a multiple of those that are split at once
+TEST_CASE("Small blocks use up the large free blocks, if there are many, before new memory", "[memory]") {
+  constexpr u64 kLarge = 832, kBlocks = 1000;  // 13 lines: not a multiple of the 4 that are split at once
   Memory<Native> memory(with(Alloc::kArena));
   Pool<Native>& pool = memory.join();
   std::vector<void*> blocks;
@@ -145,7 +145,7 @@ TEST_CASE("Lines are taken from large free blocks, where there are many, before 
   const u64 reserved = memory.bytes().reserved;
   std::vector<Held> held;
   u64 taken = 0;
-  while (taken < (kBlocks - 100) * kLarge) {  // but for some that stay for nodes to come
+  while (taken < (kBlocks - 100) * kLarge) {  // some blocks stay unsplit for later nodes
     for (const u64 bytes : {16, 32, 48, 64}) {
       held.push_back(
           {static_cast<unsigned char*>(pool.allocate(bytes)), bytes, static_cast<unsigned char>(held.size())});
@@ -158,11 +158,11 @@ TEST_CASE("Lines are taken from large free blocks, where there are many, before 
   bool intact = true;
   for (const Held& one : held) intact = intact && holds_its_mark(one);
   CHECK(intact);
-  for (u64 i = 0; i < 10; ++i) CHECK(pool.allocate(kLarge) != nullptr);  // of what has stayed
+  for (u64 i = 0; i < 10; ++i) CHECK(pool.allocate(kLarge) != nullptr);  // from the blocks that stayed unsplit
   CHECK(memory.bytes().reserved == reserved);
 }
 
-TEST_CASE("An attempt gets all of its bytes when small blocks are among them", "[memory]") {
+TEST_CASE("An attempt gets all of its bytes also if some are in small blocks", "[memory]") {
   Memory<Emulated> memory(with(Alloc::kArenaTouch));
   Pool<Emulated>& pool = memory.join();
   REQUIRE(pool.top_up());
@@ -176,7 +176,7 @@ TEST_CASE("An attempt gets all of its bytes when small blocks are among them", "
         }) == kCommitted);
 }
 
-TEST_CASE("The tail of a region is used", "[memory]") {
+TEST_CASE("The tail of an old region becomes a free block", "[memory]") {
   Memory<Native> memory(with(Alloc::kArena));
   Pool<Native>& pool = memory.join();
   auto* const first = static_cast<char*>(pool.allocate(4032));
@@ -189,7 +189,7 @@ TEST_CASE("The tail of a region is used", "[memory]") {
   CHECK(pool.allocate(tail) == static_cast<void*>(first + fit * 4032));
 }
 
-TEST_CASE("Small indexes of many threads stay small", "[memory]") {
+TEST_CASE("A small index of many threads stays small", "[memory]") {
   Memory<Native> memory(with(Alloc::kArenaTouch));
   for (int i = 0; i < 56; ++i) CHECK(memory.join().top_up());
   CHECK(memory.bytes().reserved == 56 * (64 << 10));
@@ -197,7 +197,7 @@ TEST_CASE("Small indexes of many threads stay small", "[memory]") {
   CHECK(memory.bytes().page_bytes == 4096);
 }
 
-TEST_CASE("Huge pages are asked for on their own alignment", "[memory]") {
+TEST_CASE("With thp a chunk is aligned to the size of a huge page", "[memory]") {
   Memory<Native> memory(with(Alloc::kArena, true));
   Pool<Native>& pool = memory.join();
   const auto at = reinterpret_cast<u64>(pool.allocate(64));
@@ -208,7 +208,7 @@ TEST_CASE("Huge pages are asked for on their own alignment", "[memory]") {
   CHECK(memory.bytes().reserved == 3 * kHugePageBytes);
 }
 
-TEST_CASE("Only arena+touch has its pages before they are used", "[memory]") {
+TEST_CASE("Only arena+touch has its pages resident before their first use", "[memory]") {
   const u64 bytes = 1 << 20;
   for (const u64 block_bytes : {bytes, 2 * bytes}) {
     Memory<Native> touched(with(Alloc::kArenaTouch));
@@ -218,7 +218,7 @@ TEST_CASE("Only arena+touch has its pages before they are used", "[memory]") {
   }
 }
 
-TEST_CASE("A pool of one who left goes to the next with all that it holds", "[memory]") {
+TEST_CASE("The pool of a thread that left goes to the next thread with all its memory", "[memory]") {
   const Alloc alloc = GENERATE(Alloc::kArena, Alloc::kArenaTouch);
   Memory<Native> memory(with(alloc));
   Pool<Native>& first = memory.join();
@@ -254,7 +254,7 @@ TEST_CASE("top_up keeps its promise inside a transaction", "[memory]") {
       }
     });
     for (const Block& block : blocks) {
-      if (alloc == Alloc::kMalloc) pool.free(block.start, block.bytes);  // an arena is to run dry instead
+      if (alloc == Alloc::kMalloc) pool.free(block.start, block.bytes);  // an arena runs dry instead
     }
     REQUIRE(status == kCommitted);
     REQUIRE(memory.bytes().chunks == chunks);
@@ -282,7 +282,7 @@ TEST_CASE("Each allocation can be made to fail, once or for ever", "[memory]") {
   FailurePlan plan;
   MemoryConfig config = with(alloc);
   config.fail = &plan;
-  // 10 blocks of 30000 need 64 KiB chunks as well: both kinds of failure are met.
+  // 10 blocks of 30000 bytes also need several chunks, so both kinds of failure occur.
   for (const Then then : {Then::kOnce, Then::kForEver}) {
     bool met = true;
     for (u64 n = 1; met; ++n) {
@@ -308,7 +308,7 @@ TEST_CASE("Each allocation can be made to fail, once or for ever", "[memory]") {
   }
 }
 
-TEST_CASE("top_up says when memory is out, and what is left can be used", "[memory]") {
+TEST_CASE("top_up says when memory is out, and the rest can still be used", "[memory]") {
   FailurePlan plan;
   MemoryConfig config = with(Alloc::kArena);
   config.fail = &plan;
@@ -324,7 +324,7 @@ TEST_CASE("top_up says when memory is out, and what is left can be used", "[memo
   CHECK(pool.top_up());
 }
 
-TEST_CASE("A limit ends memory without losing any", "[memory]") {
+TEST_CASE("A limit makes allocations fail, and no block is lost", "[memory]") {
   const Alloc alloc = GENERATE(Alloc::kMalloc, Alloc::kArena, Alloc::kArenaTouch);
   MemoryConfig config = with(alloc);
   config.limit = 1 << 20;
@@ -341,13 +341,13 @@ TEST_CASE("A limit ends memory without losing any", "[memory]") {
     CHECK(blocks.size() <= 1048);
     CHECK(memory.bytes().reserved <= config.limit);
     CHECK(pool.allocate(2 << 20) == nullptr);
-    CHECK(pool.top_up() == (alloc == Alloc::kMalloc));  // malloc promises nothing
+    CHECK(pool.top_up() == (alloc == Alloc::kMalloc));  // with malloc it promises nothing
     for (void* const block : blocks) pool.free(block, 1000);
     CHECK(memory.bytes().live == 0);
   }
 }
 
-TEST_CASE("A block with a mapping of its own gives it back", "[memory]") {
+TEST_CASE("Freeing a block with a mapping of its own unmaps it", "[memory]") {
   Memory<Native> memory(with(Alloc::kArenaTouch));
   Pool<Native>& pool = memory.join();
   const u64 before = memory.bytes().reserved;
@@ -355,7 +355,7 @@ TEST_CASE("A block with a mapping of its own gives it back", "[memory]") {
   CHECK(memory.bytes().reserved == before + (3 << 20) + 4096);
   pool.free(block, (3 << 20) + 1);
   CHECK(memory.bytes().reserved == before);
-  // One that top_up has promised and nobody took is replaced, not leaked.
+  // A mapping that top_up promised and no attempt took is replaced, not leaked.
   CHECK(pool.top_up(3 << 20));
   const u64 promised = memory.bytes().chunks;
   CHECK(pool.top_up(4 << 20));

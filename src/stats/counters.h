@@ -1,9 +1,8 @@
 // Counters with named fields.
 //
-// A policy counts in a plain struct of u64, one per thread, on lines that no other thread writes, and never
-// updated inside a hardware transaction (the line would be in the write set, and an abort would undo
-// the count). The struct says its names once, and everything that sums, prints or checks counters works from
-// that list:
+// A policy counts in a plain struct of u64, one per thread, on lines that no other thread writes. It never counts
+// inside a hardware transaction: the line would be in the write set, and an abort would undo the count. The struct
+// lists its names once, and all code that sums, prints or checks counters uses that list:
 //
 //     struct Counters {
 //       u64 ops = 0, restarts = 0;
@@ -13,8 +12,8 @@
 //       }
 //     };
 //
-// A struct without fields is counted too: its list is empty. The static_assert in for_each_counter makes a
-// field that was forgotten in the list an error. Beside them there may be one histogram, an array of u64 of that name.
+// A struct without fields is allowed: its list is empty. The static_assert in for_each_counter rejects a struct whose
+// list misses a field. Besides the fields there may be one array of u64 named histogram.
 #pragma once
 
 #include <array>
@@ -40,7 +39,7 @@ concept CounterSet = std::is_default_constructible_v<C> && std::is_trivially_cop
   { C::fields().size() } -> std::convertible_to<std::size_t>;
 };
 
-/// How many counts the histogram of a set has; 0 if there is none.
+/// Returns the number of counts in the histogram of a set; 0 if there is none.
 template <CounterSet C>
 constexpr std::size_t histogram_size() {
   if constexpr (requires(const C& counters) { counters.histogram.size(); }) return C{}.histogram.size();
@@ -52,20 +51,20 @@ template <CounterSet C, class Visit>
 constexpr void for_each_counter(const C& counters, Visit&& visit) {
   constexpr auto kFields = C::fields();
   static_assert(kFields.size() == 0 || sizeof(C) == (kFields.size() + histogram_size<C>()) * sizeof(u64),
-                "each is listed once");
+                "fields() must list every field once");
   for (const auto& field : kFields) visit(field.name, counters.*field.member);
 }
 
-/// What was counted between two readings of the same counters.
+/// Returns the counts between two readings of the same counters.
 template <CounterSet C>
 constexpr C counters_since(const C& before, const C& now) {
   C difference{};
-  static_assert(histogram_size<C>() == 0, "fields only");
+  static_assert(histogram_size<C>() == 0, "a set with a histogram cannot be subtracted");
   for (const auto& field : C::fields()) difference.*field.member = now.*field.member - before.*field.member;
   return difference;
 }
 
-/// Operations that took the lock though elision worked.
+/// Returns the number of operations that took the lock although elision worked.
 template <class Counters>
 u64 by_choice(const Counters& counters) {
   if constexpr (requires { counters.direct_lock; }) return counters.direct_lock;

@@ -22,12 +22,12 @@ std::vector<std::pair<std::string, u64>> listed(const auto& counters) {
   return list;
 }
 
-TEST_CASE("Counters are listed by name in order") {
+TEST_CASE("Counters are listed by name, in the order of their fields") {
   CHECK(listed(Toy{3, 5}) == std::vector<std::pair<std::string, u64>>{{"ops", 3}, {"restarts", 5}});
   CHECK(listed(NoCounters{}).empty());
 }
 
-TEST_CASE("A histogram is no field") {
+TEST_CASE("A histogram is not listed as a field") {
   struct WithHistogram : Toy {
     std::array<u64, 4> histogram{};
     static constexpr auto fields() {
