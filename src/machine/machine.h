@@ -71,9 +71,8 @@ concept SharedLockable = Lockable<L> && requires(L& lock) {
 template <class M>
 concept Machine = requires(typename M::template Atomic<u64>& a, void* p, void (*body)(), bool (*done)(u64)) {
   { M::kName } -> std::convertible_to<std::string_view>;
-  {
-    M::kReadsWholeLines
-  } -> std::convertible_to<bool>;  // a reader may load the rest of a line, even memory not its own
+  // True if a search may load a whole line, including words of other blocks and of free memory.
+  { M::kReadsWholeLines } -> std::convertible_to<bool>;
   { M::kUndoesAllMemory } -> std::convertible_to<bool>;  // an abort undoes every store, not only stores to cells
   requires Cell<typename M::template Plain<u64>>;
   requires Cell<typename M::template Racy<u64>>;
@@ -85,9 +84,9 @@ concept Machine = requires(typename M::template Atomic<u64>& a, void* p, void (*
   typename M::Elision;  // a policy holds one for as long as it may start transactions
 
   { M::transact(body) } -> std::same_as<u32>;  // kCommitted, or the abort status; the body may have run in part
-  // The next three make a transaction that begins in the middle of a body. The machine decides where an abort
-  // continues: begin returns a second time, with the status, or contain returns it. Either way every cell is as it was
-  // at begin.
+  // The next three make a transaction that begins in the middle of a body. An abort continues where the machine
+  // decides: begin returns a second time, with the status, or contain returns it. Either way every cell is as it was at
+  // begin.
   { M::contain(body) } -> std::same_as<u32>;  // kCommitted, or the abort status
   { M::begin() } -> std::same_as<u32>;        // kCommitted once it has begun, or the abort status
   M::end();
