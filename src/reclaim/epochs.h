@@ -1,63 +1,71 @@
 #pragma once
-// Epoch-based reclamation: a retired block is freed when everybody who may have seen it has left.
+// Epoch-based reclamation: a retired block is freed when every thread that may have seen it has left its operation.
 //
 //     global epoch      ... 7        8        9 ...
 //     thread A             [ inside, announced 7 ]        while it is inside, 8 -> 9 cannot happen
 //     thread B                 unlinks x, retires it: stamp 8
 //     x is freed                                    when the global epoch is 10
 //
-// A thread announces the global epoch when it enters and kOutside when it leaves. The epoch goes from g to g + 1 only
-// when every thread inside has announced g (kOutside is larger than any epoch, so the test is one comparison). A block
-// is stamped with the global epoch AFTER it was unlinked, and freed kGrace = 2 epochs later.
+// Invariants:
+//   1. A thread announces the global epoch when it enters, and kOutside when it leaves.
+//   2. The epoch goes from g to g + 1 only when every thread inside has announced g. (kOutside is larger than any
+//   epoch,
+//      so the test is one comparison.)
+//   3. A block is stamped with the global epoch AFTER it was unlinked, and freed kGrace = 2 epochs later.
 //
-// Why two are enough, and what each order is for. Let U be the unlinking store, S the stamp (a read-modify-write of the
-// global epoch that sees s), and R a reader inside that can reach the block, so it has not seen U. Consider the scan of
-// the threads before s + 1 became s + 2. It read s + 1, which comes after S in the order of read-modify-writes on the
-// epoch: U happens before the scan. R announces, then fences lightly, then reads; the scan fences heavily, then looks
-// at the announcements. The two fences are ordered one way or the other (Machine::light_fence), so of the two at least
-// one holds:
+// Why two epochs are enough, and what each memory order is for. Let U be the unlinking store. Let S be the stamp: a
+// read-modify-write of the global epoch that reads s. Let R be a reader inside that can reach the block, so it has not
+// seen U. Consider the scan of the threads before s + 1 became s + 2.
+//   1. The scan read s + 1, which comes after S in the order of read-modify-writes on the epoch. So U happens before
+//   the
+//      scan.
+//   2. R announces, then fences lightly (Decided::announce), then reads. The scan fences heavily (try_advance), then
+//      looks at the announcements.
+//   3. The two fences are ordered one way or the other (Machine::light_fence). So R's reads see U, or the scan sees the
+//      store of R's announcement or a later one.
+//   4. If R's reads see U, R cannot reach the block.
+//   5. If the scan sees an epoch below s + 1, it fails.
+//   6. If the scan sees s + 1, R has read it from the global epoch and acquired U with it. So R cannot reach the block.
+//   7. If the scan sees kOutside, R has left. All its reads happened before the scan, hence before the free.
 //
-//   R sees U        and cannot reach the block
-//   the look sees   an epoch below s + 1 and the scan fails; or s + 1, read from the global epoch by R, who acquired U
-//                   with it;
-//   what R stored   or kOutside: R has left, and all that it read happened before the look, hence before the free
+// Without the fences both sides could miss each other's store (the StoreLoad order that reference implementations
+// forget). They are asymmetric because threads enter millions of times as often as they scan. A light fence is no
+// instruction at all, so successive lookups overlap their cache misses as with `none`.
 //
-// Without the fences both sides could miss each other (the StoreLoad order that reference implementations forget). They
-// are asymmetric because entering happens millions of times as often as scanning: a light fence is no instruction at
-// all, and successive lookups overlap their cache misses as those of `none` do. A thread that reads an old epoch and
-// announces it late only delays: the argument never used that its announcement is fresh. One epoch would not be enough:
-// s -> s + 1 lets readers pass that announced s before U. A stamp from the thread's own announcement may be one epoch
-// old, and frees too early.
+// A thread that reads an old epoch and announces it late only delays reclamation: the argument does not need a fresh
+// announcement. One epoch would not be enough: s -> s + 1 lets readers pass that announced s before U. The thread's own
+// announcement must not serve as the stamp: it may be one epoch old, and the block would be freed too early.
 //
-// MemoryConfig::reclaim says how threads announce, which is what optimistic readers pay for safe memory:
+// MemoryConfig::reclaim says how threads announce. That is the price of safe memory for optimistic readers:
 //
-//   epoch        a store on entering and one on leaving; the scan pays for the fences         as above
-//   epoch-fence  the same, and a full fence on entering; the scan fences for itself alone
-//   qsbr         no store on entering; every kQuietOps-th leave announces the present epoch, which says that all reads
-//                before it are done, as leaving and entering would. Outside is only who says idle: a thread that stops
-//                operating without it holds up all garbage
-//   leak         nothing; garbage waits for drain. What the others cost is the distance to this
+//   epoch        a store on entering and one on leaving; the scan pays for the fences, as above
+//   epoch-fence  the same, and a full fence on entering; the scan fences only its own thread
+//   qsbr         no store on entering. Every kQuietOps-th leave announces the current epoch, which says that all reads
+//                before it are done, as leaving and entering would. A thread is outside only after idle(); one that
+//                stops without it holds up all garbage
+//   leak         no announcement; garbage waits for drain. The cost of the others is their distance to this
 //
-// Costs are amortised: retired blocks collect in a batch that is stamped once, when it is full (later is safe), and
-// only then the thread tries to advance the epoch and frees what is due into its own pool. Tests make a batch of one
-// block, so that short schedules reach the frees.
+// Costs are amortised. Retired blocks collect in a batch, which is stamped once, when it is full (a later stamp is
+// safe). Only then the thread tries to advance the epoch, and frees the batches that are due into its own pool. Tests
+// make a batch of one block, so that short schedules reach the frees.
 //
 // Batches are recorded in blocks of the pool. A retired block cannot hold its own link: the smallest one is a key and a
-// value, and a reader inside may still load both. So retiring takes memory, at a moment when nothing may fail any more.
-// Therefore each thread owns a reserve from the heap, records for as much as one attempt can retire:
+// value, and a reader inside may still load both. So retiring takes memory, at a moment when it must not fail.
+// Therefore each thread owns a reserve from the heap, with records for all blocks that one attempt can retire:
 //
-//     retire    finds no block for a record, and takes one of the reserve: the thread is short
-//     reserve   before each operation that may retire, asks a short thread for room: frees what is due, then tries the
-//               pool. Without room the operation is refused, before it has changed anything
+//     retire    takes a record of the reserve if the pool has no block for one; from then on the thread is short
+//     reserve   is called before each operation that may retire, and makes room if the thread is short: it frees the
+//               batches that are due, then tries the pool. Without room the operation is refused before it has changed
+//               anything
 //
-// A batch of the reserve is freed as any other, and its record goes back to a reserve. Nothing waits, so nothing can
-// deadlock.
+// A batch of the reserve is freed like any other, and its record returns to a reserve. No thread waits, so no thread
+// can deadlock.
 //
-// A thread that exits leaves its garbage to the others: they adopt it with their next batch, or drain does. A thread
-// that never leaves its operation holds up all garbage; this is detected and counted (stalled), not prevented. If
-// memory is out too, operations that may retire are refused until it leaves.
+// A thread that exits leaves its garbage to the others: they adopt it with their next batch, or drain frees it. A
+// thread that never leaves its operation holds up all garbage. This is detected and counted (stalled), not prevented.
+// If memory is out as well, operations that may retire are refused until that thread leaves.
 //
-// After K. Fraser, Practical lock-freedom (2004). Unlike there, entering never advances anything.
+// After K. Fraser, Practical lock-freedom (2004). Unlike there, entering never advances the epoch.
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -69,21 +77,21 @@
 
 namespace latchlab {
 
-/// kBatch blocks are stamped together; under qsbr a thread announces at every kQuietOps-th operation. kGrace below 2 is
-/// a bug that tests plant on purpose.
+/// The reclaimer by epochs. kBatch blocks are stamped together. Under qsbr a thread announces at every kQuietOps-th
+/// operation. A kGrace below 2 is a bug, which tests plant on purpose.
 template <class M, u64 kGrace = 2, u32 kBatch = 64, u32 kQuietOps = 64>
 class Epochs {
  public:
   static constexpr std::string_view kName = "epoch";
   using Machine = M;
 
-  /// Garbage of one thread from which on its batches are counted as stalled.
+  /// The number of waiting blocks of one thread above which its batches count as stalled.
   static constexpr u64 kStallBlocks = u64{64} * 64;
 
   explicit Epochs(Memory<M>& memory) : reclaim_(memory.config().reclaim), memory_(memory) {}
   Epochs(const Epochs&) = delete;
   Epochs& operator=(const Epochs&) = delete;
-  /// All Threads are gone.
+  /// Frees all garbage. Every ThreadState must have ended.
   ~Epochs() {
     if (counters().pending != 0) drain();
     for (Slot* slot = first_slot(); slot != nullptr;) delete std::exchange(slot, slot->next);
@@ -92,13 +100,13 @@ class Epochs {
  private:
   static constexpr u64 kOutside = ~u64{0};
   static constexpr u32 kAttemptBlocks = AttemptBlocks<M>::kMaxBlocks;
-  static constexpr u32 kReserve = (kAttemptBlocks + kBatch - 1) / kBatch;  // batches of a whole reserve
+  static constexpr u32 kReserve = (kAttemptBlocks + kBatch - 1) / kBatch;  // batches of a full reserve
 
   struct RetiredBatch {
     RetiredBatch* next = nullptr;
     u64 stamp = 0;
     u32 count = 0;
-    bool reserved = false;  // from the heap
+    bool reserved = false;  // true if the record is from the heap, and so of a reserve
     Block blocks[kBatch];
   };
   static void push(RetiredBatch*& list, RetiredBatch* batch) { batch->next = std::exchange(list, batch); }
@@ -113,18 +121,20 @@ class Epochs {
     return batches;
   }
 
-  // One per thread, reused by later threads, never freed before the end: a scan walks the list without a lock.
+  // The state of one thread. Later threads reuse it, and it is never freed before the end, because a scan walks the
+  // list without a lock.
   struct alignas(kFalseSharingBytes) Slot {
-    typename M::template Atomic<u64> announced{kOutside};  // written by its thread; scans only look
+    typename M::template Atomic<u64> announced{kOutside};  // written by its thread, read by scans
     Slot* next = nullptr;                                  // fixed before the slot is published
     bool taken = true;                                     // guarded by Epochs::mutex_
 
-    // From here on of its thread alone (and of drain and counters, when nothing runs): not on the line that scans take.
+    // Only its thread uses the members below (and drain and counters, while no operation runs). So they are not on the
+    // line that scans read.
     alignas(kFalseSharingBytes) RetiredBatch* open = nullptr;  // being filled, not yet stamped
-    RetiredBatch* oldest = nullptr;                            // stamped, in a queue
+    RetiredBatch* oldest = nullptr;                            // the queue of stamped batches
     RetiredBatch* newest = nullptr;
-    RetiredBatch* spare = nullptr;    // a list, of one in general
-    RetiredBatch* reserve = nullptr;  // a list, of kReserve if it is whole
+    RetiredBatch* spare = nullptr;    // a list, usually of one
+    RetiredBatch* reserve = nullptr;  // a list, of kReserve if it is full
     u64 retired = 0;
     u64 freed = 0;
     u64 waiting = 0;  // blocks in the stamped batches of this slot
@@ -142,7 +152,7 @@ class Epochs {
  public:
   class ThreadState {
    public:
-    /// Takes a mutex. Throws std::bad_alloc.
+    /// Joins the reclaimer. Takes a mutex. Throws std::bad_alloc.
     ThreadState(Epochs& epochs, Pool<M>& pool)
         : reclaim_(epochs.reclaim_), epochs_(&epochs), slot_(epochs.join()), pool_(&pool) {}
     ThreadState(ThreadState&& other) noexcept
@@ -153,8 +163,8 @@ class Epochs {
           slot_(std::exchange(other.slot_, nullptr)),
           pool_(other.pool_) {}
     ThreadState& operator=(ThreadState&&) = delete;
-    /// Outside of enter and leave. Frees what is due (everything, if nobody else is inside) and leaves the rest to
-    /// others.
+    /// Ends the thread's membership, outside enter and leave. Frees the blocks that are due (all, if no other thread is
+    /// inside) and leaves the rest to other threads.
     ~ThreadState() {
       if (slot_ == nullptr) return;
       idle();
@@ -162,8 +172,7 @@ class Epochs {
       epochs_->leave(*slot_, *pool_);
     }
 
-    /// `run(decided)`, where `decided` enters and leaves as this thread does, but for one Reclaim, which it need not
-    /// look up any more.
+    /// Calls `run(decided)`. `decided` enters and leaves like this thread, but its Reclaim is fixed at compile time.
     template <class Run>
     [[gnu::always_inline]] decltype(auto) decide(const Run& run) {
       if (reclaim_ == Reclaim::kEpoch) [[likely]]
@@ -172,26 +181,26 @@ class Epochs {
       if (reclaim_ == Reclaim::kQsbr) return decided_as<Reclaim::kQsbr>(run);
       return decided_as<Reclaim::kLeak>(run);
     }
-    /// From here on nothing that can be reached is freed. Not nested. Always inlined, as leave is: else g++ decides,
-    /// and speed depends on how many indexes share a translation unit.
+    /// Enters an operation: until leave, no block that can be reached is freed. Must not be nested. Always inlined,
+    /// like leave: otherwise g++ decides, and speed depends on how many indexes share a translation unit.
     [[gnu::always_inline]] void enter() {
       decide([](auto& decided) { decided.enter(); });
     }
-    /// What was read since enter must not be used any more.
+    /// Leaves the operation: pointers that were read since enter must not be used any more.
     [[gnu::always_inline]] void leave() {
       decide([](auto& decided) { decided.leave(); });
     }
-    /// Between operations: from here to the next enter nothing waits for this thread. Release: pairs with the scan's
-    /// look, so that our reads happen before the frees that it allows.
+    /// Declares that no reclamation need wait for this thread until its next enter. Call it between operations.
+    /// Release: pairs with all_reached, so that this thread's reads happen before the frees that the scan allows.
     void idle() { slot_->announced.store(kOutside, kRelease); }
 
-    /// Before an operation that may retire, outside of enter and leave: whether there is room for what one attempt can
-    /// retire. False when memory is out and too much waits to be freed. Never waits: O(1), or a few looks at every
-    /// thread.
+    /// Makes room to record all blocks that one attempt can retire. Call it before an operation that may retire,
+    /// outside enter and leave. Returns false when memory is out and too many blocks wait to be freed. Never waits:
+    /// O(1), or a few scans of all threads.
     [[nodiscard, gnu::always_inline]] bool reserve() { return !short_ || refill(); }
 
-    /// Takes a block that can no longer be found, to free it after the grace period. Never fails, for as many blocks
-    /// after a reserve as an attempt can retire. O(1), and once in kBatch times a look at every thread.
+    /// Takes a block that can no longer be found, to free it after the grace period. After a successful reserve it
+    /// never fails, for as many blocks as one attempt can retire. O(1), and a scan of all threads once in kBatch calls.
     void retire(void* block, u64 bytes) {
       Slot& slot = *slot_;
       ++slot.retired;
@@ -203,8 +212,8 @@ class Epochs {
         collect();
     }
 
-    /// Closes the batch, tries once to advance the epoch, frees what is due. For threads that go idle; retire calls it
-    /// by itself.
+    /// Closes the batch, tries once to advance the epoch, and frees the batches that are due. A thread that goes idle
+    /// may call it; retire calls it when a batch is full.
     [[gnu::noinline]] void collect() {
       Slot& slot = *slot_;
       if (slot.open != nullptr) close();
@@ -217,7 +226,8 @@ class Epochs {
     }
 
    private:
-    /// How this thread enters and leaves for one Reclaim. What it needs is in it, so that a loop has it in registers.
+    /// The enter and leave of this thread for one Reclaim. It holds all that they need, so a loop keeps that in
+    /// registers.
     template <Reclaim kReclaim>
     class Decided {
      public:
@@ -229,9 +239,9 @@ class Epochs {
       }
       [[gnu::always_inline]] void enter() const {
         if constexpr (kReclaim == Reclaim::kLeak) return;
-        if (kReclaim != Reclaim::kQsbr || announced_.load(kRelaxed) == kOutside) announce();  // relaxed: our own store
+        if (kReclaim != Reclaim::kQsbr || announced_.load(kRelaxed) == kOutside) announce();  // relaxed: its own store
       }
-      // Release: pairs with the scan's look, so that our reads happen before the frees that it allows.
+      // Release: pairs with all_reached, so that this thread's reads happen before the frees that the scan allows.
       [[gnu::always_inline]] void leave() const {
         if constexpr (kReclaim == Reclaim::kQsbr) {
           if (++operations_ % kQuietOps == 0) announce();
@@ -243,20 +253,21 @@ class Epochs {
       void idle() const { announced_.store(kOutside, kRelease); }  // as ThreadState::idle
 
      private:
-      // Acquire: pairs with the read-modify-writes of the global epoch. Release: pairs with the scan's look, which may
-      // see this store and not the leave before it, and must still have all reads of our last stay behind it.
+      // Acquire: pairs with the read-modify-writes of the global epoch. Release: pairs with all_reached. The scan may
+      // see this store without having seen the leave before it; all reads of the previous operation must precede it
+      // too.
       [[gnu::always_inline]] void announce() const {
         announced_.store(global_.load(kAcquire), kRelease);
         if constexpr (kReclaim == Reclaim::kEpochFence) {
-          M::full_fence();  // pairs with the full fence of the scan
+          M::full_fence();  // pairs with the full fence of try_advance
         } else {
-          M::light_fence();  // pairs with the heavy fence of the scan
+          M::light_fence();  // pairs with the heavy fence of try_advance
         }
       }
 
       typename M::template Atomic<u64>& announced_;
       const typename M::template Atomic<u64>& global_;
-      u32& operations_;  // of qsbr
+      u32& operations_;  // counted under qsbr
     };
 
     template <Reclaim kReclaim, class Run>
@@ -275,17 +286,17 @@ class Epochs {
       slot.open = slot.spare != nullptr ? pop(slot.spare) : new_batch();
       if (slot.open != nullptr) [[likely]]
         return;
-      if (slot.reserve == nullptr) nobody_asked();
+      if (slot.reserve == nullptr) missing_reserve();
       slot.open = pop(slot.reserve);
       short_ = true;
     }
-    // A policy's mistake, which would otherwise overwrite memory.
-    [[noreturn, gnu::noinline, gnu::cold]] static void nobody_asked() {
-      std::fprintf(stderr, "Epochs: memory is out, and nobody called reserve before an operation that retires\n");
+    // Ends the process: the policy has an error, which would otherwise overwrite memory.
+    [[noreturn, gnu::noinline, gnu::cold]] static void missing_reserve() {
+      std::fprintf(stderr, "Epochs: memory is out; the policy must call reserve before an operation that retires\n");
       std::abort();
     }
 
-    /// Blocks that can be retired whatever the pool has.
+    /// Returns the number of blocks that can be retired without memory from the pool.
     u32 room() const {
       const u32 left = slot_->open == nullptr ? 0 : kBatch - slot_->open->count;
       return left + (length(slot_->spare) + length(slot_->reserve)) * kBatch;
@@ -293,7 +304,7 @@ class Epochs {
 
     [[gnu::noinline, gnu::cold]] bool refill() {
       if (room() < kAttemptBlocks) {
-        idle();  // between operations
+        idle();  // reserve is called between operations
         for (u64 advance = 0; advance <= kGrace; ++advance) collect();
       }
       while (room() < kAttemptBlocks) {
@@ -318,12 +329,12 @@ class Epochs {
       slot_->newest = batch;
     }
 
-    // Garbage of threads that have gone. Its stamps may be older than those before it in our queue: it only waits
-    // longer.
+    // Adopts the garbage of threads that have exited. Its stamps may be older than those before it in the queue; such a
+    // batch only waits longer.
     void adopt() {
       if (epochs_->orphans_.load(kRelaxed) == nullptr) [[likely]]
-        return;  // a guess; the exchange orders
-      // Acquire: pairs with Epochs::leave, with every one of them, since each added to the list by a read-modify-write.
+        return;  // relaxed: only a hint, the exchange orders
+      // Acquire: pairs with every call of Epochs::leave, because each added to the list by a read-modify-write.
       RetiredBatch* batch = epochs_->orphans_.exchange(nullptr, kAcquire);
       while (batch != nullptr) {
         slot_->waiting += batch->count;
@@ -346,15 +357,15 @@ class Epochs {
     }
 
     Reclaim reclaim_;
-    bool short_ = false;  // the reserve may not be whole
-    u32 operations_ = 0;  // of qsbr
+    bool short_ = false;  // the reserve may not be full
+    u32 operations_ = 0;  // counted under qsbr
     Epochs* epochs_;
     Slot* slot_;
     Pool<M>* pool_;
   };
 
-  /// Frees all garbage. No operation runs, and none may begin before this returns. Throws std::bad_alloc if it is the
-  /// first to use the memory's pools.
+  /// Frees all garbage. No operation may run before this returns. Throws std::bad_alloc if no thread has ever joined
+  /// the memory and there is none for a pool.
   void drain() {
     Pool<M>& pool = memory_.join();
     for (Slot* slot = first_slot(); slot != nullptr; slot = slot->next) {
@@ -371,7 +382,7 @@ class Epochs {
     memory_.leave(pool);
   }
 
-  /// While no operation runs.
+  /// Returns the counters; call it while no operation runs.
   ReclaimCounters counters() const {
     ReclaimCounters sum;
     for (const Slot* slot = first_slot(); slot != nullptr; slot = slot->next) {
@@ -398,9 +409,9 @@ class Epochs {
     Slot* const slot = made.release();
     slot->next = slots_.load(kRelaxed);  // relaxed: written only under the mutex
     slots_.store(slot, kRelease);        // pairs with first_slot
-    // A scan that has read the epoch from this read-modify-write, or from a later one, has acquired the slot. What any
-    // other scan lets free was stamped, by a read-modify-write too, before this one: the new thread acquires that it is
-    // unlinked.
+    // A scan that reads the epoch from this read-modify-write, or from a later one, has acquired the slot. Any other
+    // scan allows only blocks to be freed that were stamped by an earlier read-modify-write. The new thread has
+    // acquired their unlinking stores.
     stamp();
     return slot;
   }
@@ -426,30 +437,30 @@ class Epochs {
     slot.taken = false;
   }
 
-  // The global epoch, in the order of its read-modify-writes: acquires from all earlier ones, and all later ones
-  // acquire from it what this thread has done so far.
+  // Returns the global epoch by a read-modify-write. It acquires from all earlier ones, and all later ones acquire from
+  // it all that this thread has done so far.
   u64 stamp() { return global_.fetch_add(0, kAcqRel); }  // pairs with itself and try_advance
 
   [[nodiscard]] bool try_advance() {
     u64 epoch = global_.load(kAcquire);     // pairs with stamp and with earlier advances
-    if (!all_reached(epoch)) return false;  // sure to fail: spare the fence
+    if (!all_reached(epoch)) return false;  // the scan would fail, so spare the fence
     if (reclaim_ == Reclaim::kEpochFence) {
-      M::full_fence();  // pairs with the full fence of ThreadState::enter
+      M::full_fence();  // pairs with the full fence of Decided::announce
     } else {
-      M::heavy_fence();  // pairs with the light fences of ThreadState
+      M::heavy_fence();  // pairs with the light fence of Decided::announce
     }
     if (!all_reached(epoch)) return false;
-    return global_.compare_exchange(epoch, epoch + 1, kAcqRel);  // pairs with enter and free_due
+    return global_.compare_exchange(epoch, epoch + 1, kAcqRel);  // pairs with announce and free_due
   }
 
   bool all_reached(u64 epoch) const {
     for (const Slot* slot = first_slot(); slot != nullptr; slot = slot->next) {
-      if (slot->announced.load(kAcquire) < epoch) return false;  // pairs with ThreadState::leave
+      if (slot->announced.load(kAcquire) < epoch) return false;  // pairs with leave, idle and announce
     }
     return true;
   }
 
-  // The list of slots only grows, at its beginning: whoever has this can walk it to its end.
+  // Returns the first slot. The list only grows, at its beginning, so it can be walked from here to its end.
   Slot* first_slot() const { return slots_.load(kAcquire); }  // pairs with join
 
   static void free_blocks(const RetiredBatch& batch, Slot& slot, Pool<M>& pool) {
@@ -463,7 +474,8 @@ class Epochs {
       give_back(pop(batch), slot, pool);
     }
   }
-  // A batch without blocks. One of the reserve may come from another slot, by adoption.
+  // Frees the record of an empty batch. A record of the heap goes to this slot's reserve, also if another slot made it
+  // (adoption).
   static void give_back(RetiredBatch* batch, Slot& slot, Pool<M>& pool) {
     if (!batch->reserved) return pool.free(batch, sizeof(RetiredBatch));
     if (length(slot.reserve) == kReserve) return delete batch;
@@ -481,7 +493,7 @@ class Epochs {
   typename M::template Atomic<RetiredBatch*> orphans_{nullptr};
   const Reclaim reclaim_;
   Memory<M>& memory_;
-  std::mutex mutex_;  // joining and leaving threads
+  std::mutex mutex_;  // held while a thread joins or leaves
 };
 
 }  // namespace latchlab

@@ -38,7 +38,7 @@ struct Member {
   void retire_one() { reclaim.retire(pool->allocate(64), 64); }
 };
 
-TEST_CASE("A block outlives every reader that may have seen it", "[reclaim]") {
+TEST_CASE("A block is freed only after every reader that may have seen it has left", "[reclaim]") {
   Memory<M> memory(config_of(GENERATE(Reclaim::kEpoch, Reclaim::kEpochFence)));
   OneByOne epochs(memory);
   Member writer(memory, epochs);
@@ -58,7 +58,8 @@ TEST_CASE("A block outlives every reader that may have seen it", "[reclaim]") {
   }
 }
 
-TEST_CASE("Under qsbr a block outlives every reader that has not said that it is between operations", "[reclaim]") {
+TEST_CASE("Under qsbr a block is freed only after every thread has announced that it is between operations",
+          "[reclaim]") {
   Memory<M> memory(config_of(Reclaim::kQsbr));
   OneByOne epochs(memory);
   Member writer(memory, epochs);
@@ -75,7 +76,7 @@ TEST_CASE("Under qsbr a block outlives every reader that has not said that it is
   };
   for (int round = 0; round < 10; ++round) {
     const u64 freed = epochs.counters().freed;
-    reader.reclaim.enter();  // the first of 64 operations since it has said so
+    reader.reclaim.enter();  // the first of 64 operations since its last announcement
     writer.reclaim.enter();
     writer.retire_one();
     writer.reclaim.leave();
@@ -84,7 +85,7 @@ TEST_CASE("Under qsbr a block outlives every reader that has not said that it is
     reader.reclaim.leave();
     look(62);
     collect();
-    CHECK(epochs.counters().freed == freed);  // a leave alone says nothing
+    CHECK(epochs.counters().freed == freed);  // a single leave announces nothing
     for (int i = 0; i < 3; ++i) {
       look(64);
       collect();
@@ -94,7 +95,7 @@ TEST_CASE("Under qsbr a block outlives every reader that has not said that it is
   }
 }
 
-TEST_CASE("Under qsbr a thread that goes idle holds nothing up, and one that comes back does", "[reclaim]") {
+TEST_CASE("Under qsbr an idle thread holds up no block, and an operating one does", "[reclaim]") {
   Memory<M> memory(config_of(Reclaim::kQsbr));
   OneByOne epochs(memory);
   Member writer(memory, epochs);
@@ -111,7 +112,7 @@ TEST_CASE("Under qsbr a thread that goes idle holds nothing up, and one that com
   }
 }
 
-TEST_CASE("Under leak nothing is freed before the end", "[reclaim]") {
+TEST_CASE("Under leak no block is freed before the end", "[reclaim]") {
   Memory<M> memory(config_of(GENERATE(MemoryConfig::Alloc::kMalloc, MemoryConfig::Alloc::kArena), Reclaim::kLeak));
   {
     Epochs<M, 2, 4> epochs(memory);
@@ -131,7 +132,7 @@ TEST_CASE("Under leak nothing is freed before the end", "[reclaim]") {
 }
 
 TEST_CASE("A block waits two epochs, not one", "[reclaim]") {
-  // The reader enters after the retirement's epoch has begun but before the block is unlinked: one advance passes it.
+  // The reader enters in the epoch of the stamp, but before the block is unlinked. So one advance does not wait for it.
   Memory<M> memory(config_of());
   OneByOne epochs(memory);
   Member writer(memory, epochs);
@@ -147,7 +148,7 @@ TEST_CASE("A block waits two epochs, not one", "[reclaim]") {
   reader.reclaim.leave();
 }
 
-TEST_CASE("Readers that come and go hold nothing up", "[reclaim]") {
+TEST_CASE("Readers that come and go hold up no block", "[reclaim]") {
   Memory<M> memory(config_of());
   OneByOne epochs(memory);
   Member writer(memory, epochs);
@@ -160,7 +161,7 @@ TEST_CASE("Readers that come and go hold nothing up", "[reclaim]") {
   CHECK(epochs.counters().pending <= 4);
 }
 
-TEST_CASE("Without a grace period the reader loses its block", "[reclaim]") {
+TEST_CASE("Without a grace period a block is freed while a reader may see it", "[reclaim]") {
   Memory<M> memory(config_of());
   Epochs<M, 0, 1> epochs(memory);
   Member writer(memory, epochs);
@@ -171,7 +172,7 @@ TEST_CASE("Without a grace period the reader loses its block", "[reclaim]") {
   reader.reclaim.leave();
 }
 
-TEST_CASE("Batches are stamped when they are full and freed by the third", "[reclaim]") {
+TEST_CASE("A batch is stamped when it is full, and freed when the second batch after it is full", "[reclaim]") {
   Memory<M> memory(config_of());
   Epochs<M, 2, 64> epochs(memory);
   Member writer(memory, epochs);
@@ -185,7 +186,7 @@ TEST_CASE("Batches are stamped when they are full and freed by the third", "[rec
   CHECK(counters.stalled == 0);
 }
 
-TEST_CASE("Garbage of a thread that exits is adopted", "[reclaim]") {
+TEST_CASE("Another thread adopts the garbage of a thread that exits", "[reclaim]") {
   Memory<M> memory(config_of());
   Epochs<M> epochs(memory);
   Member reader(memory, epochs);
@@ -201,7 +202,7 @@ TEST_CASE("Garbage of a thread that exits is adopted", "[reclaim]") {
   CHECK(epochs.counters().pending == 0);
 }
 
-TEST_CASE("A thread that exits alone leaves nothing behind", "[reclaim]") {
+TEST_CASE("A thread that exits while no other is inside leaves no garbage", "[reclaim]") {
   Memory<M> memory(config_of(GENERATE(MemoryConfig::Alloc::kMalloc, MemoryConfig::Alloc::kArenaTouch)));
   Epochs<M> epochs(memory);
   {
@@ -212,7 +213,7 @@ TEST_CASE("A thread that exits alone leaves nothing behind", "[reclaim]") {
   CHECK(memory.bytes().live == 0);
 }
 
-TEST_CASE("drain frees what is open, waiting, and left behind", "[reclaim]") {
+TEST_CASE("drain frees open batches, waiting batches and those of exited threads", "[reclaim]") {
   const auto alloc = GENERATE(MemoryConfig::Alloc::kMalloc, MemoryConfig::Alloc::kArenaTouch);
   Memory<M> memory(config_of(alloc));
   Epochs<M> epochs(memory);
@@ -233,10 +234,10 @@ TEST_CASE("drain frees what is open, waiting, and left behind", "[reclaim]") {
   }
 }
 
-TEST_CASE("The end of the reclaimer frees what is left, malloc's blocks too", "[reclaim]") {
+TEST_CASE("The end of the reclaimer frees all garbage, also the blocks of malloc", "[reclaim]") {
   Memory<M> memory(config_of(MemoryConfig::Alloc::kMalloc));
   std::optional<Epochs<M>> epochs(std::in_place, memory);
-  // A thread that is inside for ever, as one that was killed: its destructor, which would clean up, never runs.
+  // A thread that stays inside for ever, like a killed one: the destructor that would clean up never runs.
   alignas(Member<Epochs<M>>) unsigned char killed[sizeof(Member<Epochs<M>>)];
   (new (killed) Member<Epochs<M>>(memory, *epochs))->reclaim.enter();
   {
@@ -249,7 +250,7 @@ TEST_CASE("The end of the reclaimer frees what is left, malloc's blocks too", "[
   CHECK(memory.bytes().live == 0);
 }
 
-TEST_CASE("A thread that never leaves is noticed, and blocks nobody", "[reclaim]") {
+TEST_CASE("A thread that does not leave is counted as a stall, and blocks no other thread", "[reclaim]") {
   Memory<M> memory(config_of());
   Epochs<M> epochs(memory);
   Member reader(memory, epochs);
@@ -265,7 +266,7 @@ TEST_CASE("A thread that never leaves is noticed, and blocks nobody", "[reclaim]
   CHECK(epochs.counters().stalled == stalled);
 }
 
-TEST_CASE("Retirement survives the end of memory at every allocation", "[reclaim]") {
+TEST_CASE("Retiring succeeds whichever allocation fails", "[reclaim]") {
   FailurePlan plan;
   MemoryConfig config = config_of(GENERATE(MemoryConfig::Alloc::kMalloc, MemoryConfig::Alloc::kArena));
   config.fail = &plan;
@@ -298,7 +299,7 @@ TEST_CASE("Retirement survives the end of memory at every allocation", "[reclaim
   }
 }
 
-/// The processor, on which nothing may wait; looks at all threads that end with a fence are counted.
+/// The native machine, on which waiting is an error. It counts the scans of all threads that reach their fence.
 struct Impatient : Native {
   static inline u64 fences = 0;
   static void full_fence() {
@@ -311,14 +312,14 @@ struct Impatient : Native {
   }
   template <class A, class Done>
   static u64 wait_until(const A&, Done&&) {
-    throw std::runtime_error("something waits");
+    throw std::runtime_error("a thread waits");
   }
 };
 
-/// Where a thread stays while memory is out.
+/// The place where a thread stays while memory is out.
 enum class Quiet { kGone, kBetweenOperations, kInside };
 
-/// Operations that retire `each` block, up to `most` blocks; returns how many these were.
+/// Runs operations that retire `each` blocks, until one is refused or `most` blocks are retired. Returns their number.
 template <class Writer>
 u64 retire_until_refused(Writer& writer, std::vector<void*>& blocks, u64 each, u64 most) {
   const std::size_t before = blocks.size(), least = before - std::min<std::size_t>(before, most);
@@ -333,14 +334,14 @@ u64 retire_until_refused(Writer& writer, std::vector<void*>& blocks, u64 each, u
   return before - blocks.size();
 }
 
-TEMPLATE_TEST_CASE_SIG("Where memory is out, a quiet thread makes retirement fail before it begins, and it never waits",
+TEMPLATE_TEST_CASE_SIG("When memory is out, a thread that does not leave gets operations refused, and none waits",
                        "[reclaim]", ((u32 kBatch), kBatch), 1, 3, 64) {
   using R = Epochs<Impatient, 2, kBatch>;
   const Reclaim reclaim = GENERATE(Reclaim::kEpoch, Reclaim::kEpochFence, Reclaim::kQsbr, Reclaim::kLeak);
   const Quiet quiet = GENERATE(Quiet::kGone, Quiet::kBetweenOperations, Quiet::kInside);
   const bool writer_ends = GENERATE(false, true);
   constexpr u64 kMost = 960;
-  const u64 each = GENERATE(1, 16);  // what one attempt may retire, at most
+  const u64 each = GENERATE(1, 16);  // blocks of one operation; 16 is the most that an attempt may retire
   CAPTURE(word(reclaim), static_cast<int>(quiet), writer_ends, each);
   FailurePlan plan;
   MemoryConfig config = config_of(GENERATE(MemoryConfig::Alloc::kMalloc, MemoryConfig::Alloc::kArena), reclaim);
@@ -373,7 +374,7 @@ TEMPLATE_TEST_CASE_SIG("Where memory is out, a quiet thread makes retirement fai
       }
     }
     CHECK(other.reclaim.reserve());  // each thread has a reserve of its own
-    if (writer_ends) {               // its garbage is left to others, its slot to the next one
+    if (writer_ends) {               // leaves its garbage to other threads and its slot to the next one
       writer.reset();
       writer = std::make_unique<Member<R>>(memory, epochs);
     }
@@ -398,7 +399,7 @@ TEMPLATE_TEST_CASE_SIG("Where memory is out, a quiet thread makes retirement fai
   CHECK(memory.bytes().live == 0);
 }
 
-TEST_CASE("A slot is used again by the next thread, and Threads can be moved", "[reclaim]") {
+TEST_CASE("The next thread reuses a slot, and a ThreadState can be moved", "[reclaim]") {
   Memory<M> memory(config_of());
   Epochs<M> epochs(memory);
   for (int i = 0; i < 100; ++i) {
@@ -413,8 +414,8 @@ TEST_CASE("A slot is used again by the next thread, and Threads can be moved", "
   CHECK(epochs.counters().freed == 100);
 }
 
-// Nodes say who they are in two fields. A block that is freed too early loses its first word to the free list's link,
-// or becomes another node while it is being read.
+// A node that carries its number in two fields. If a block is freed too early, the free list's link overwrites its
+// first word, or it becomes another node while a reader looks.
 struct Node {
   std::atomic<u64> mark;
   std::atomic<u64> id;
@@ -439,7 +440,7 @@ u64 hammer(Reclaim reclaim, u64 seed, u32 threads, u32 operations) {
           if (random >> 8 & 1) {
             AttemptBlocks<M> blocks(*member.pool);
             Node* const node = new (blocks.make(sizeof(Node))) Node(random);
-            // Pairs with itself and with the load below: whoever finds a node finds its words.
+            // Pairs with itself and with the load below: a thread that finds a node sees its initialised words.
             Node* const old = cell.exchange(node, kAcqRel);
             blocks.keep();
             if (old != nullptr) blocks.retire(old, sizeof(Node));
@@ -449,7 +450,7 @@ u64 hammer(Reclaim reclaim, u64 seed, u32 threads, u32 operations) {
             for (int look = 0; look < 20; ++look) {
               if (node->mark.load(kRelaxed) != ~id || node->id.load(kRelaxed) != id) errors.fetch_add(1, kRelaxed);
             }
-            if ((random >> 9) % 64 == 0) M::yield();  // readers that stay long
+            if ((random >> 9) % 64 == 0) M::yield();  // some readers stay long
           }
           member.reclaim.leave();
         }
@@ -470,7 +471,7 @@ u64 hammer(Reclaim reclaim, u64 seed, u32 threads, u32 operations) {
   return wrong;
 }
 
-TEST_CASE("No reader ever sees a freed block", "[reclaim]") {
+TEST_CASE("No reader sees a freed block", "[reclaim]") {
   const Reclaim reclaim = GENERATE(Reclaim::kEpoch, Reclaim::kEpochFence, Reclaim::kQsbr, Reclaim::kLeak);
   INFO(word(reclaim));
   CHECK(hammer(reclaim, test_seed(), 4, 40000) == 0);

@@ -1,9 +1,9 @@
 #pragma once
 // The reclaimer of coarse policies: a retired block is free at once.
 //
-// Safe because of when it is called. The operation that unlinked the block has excluded all others, so whoever had read
-// a pointer to it has finished, or, speculating, was aborted by the unlinking store; and whoever comes later does not
-// find it. Coarse policies do not even ask: they call AttemptBlocks::free_retired, which is the same.
+// This is safe because the operation that unlinked the block excluded all others. An operation that had read a pointer
+// to the block has finished or, if it was speculating, was aborted by the unlinking store. A later operation does not
+// find the block. Coarse policies do not even call this class: AttemptBlocks::free_retired does the same.
 #include "src/reclaim/reclaimer.h"
 
 namespace latchlab {
@@ -34,7 +34,7 @@ class Immediate {
   };
 
   void drain() {}
-  /// All zero: nothing ever waits, and nothing is counted.
+  /// Returns zeros: no block ever waits, and nothing is counted.
   ReclaimCounters counters() const { return {}; }
 };
 

@@ -1,28 +1,30 @@
 #pragma once
-// When may memory that was unlinked be used again? A Reclaimer answers; policies name theirs.
+// The Reclaimer concept: a reclaimer decides when unlinked memory may be used again. Each policy names its own.
 //
-//     Immediate   at once: the policy excludes everybody who could still be reading         coarse policies
-//     Epochs      when all who were inside an operation at the time have left it            optimistic ones
+//     Immediate   at once: the policy excludes every operation that could still be reading      coarse policies
+//     Epochs      when all operations that ran at the time have ended                           optimistic policies
 //
-// One reclaimer per index, one ThreadState object per thread and index. An operation is bracketed by enter and leave;
-// what it reads in between stays readable. After its commit it hands over what it unlinked:
+// There is one reclaimer per index, and one ThreadState object per thread and index. An operation is bracketed by enter
+// and leave; memory that it reads in between stays readable. After its commit it hands over the blocks that it
+// unlinked:
 //
-//     if (!me.reclaim.reserve()) memory is out: nothing has been changed
+//     if (!me.reclaim.reserve()) ...        // memory is out; nothing has been changed
 //     me.reclaim.enter();
-//     ... run the body, commit: what it retired can no longer be found from the root ...
+//     ...                                   // run the body and commit: no retired block can be found from the root
 //     blocks.keep();
-//     blocks.hand_retired_to(me.reclaim);   // as many as one attempt can retire: there is room
+//     blocks.hand_retired_to(me.reclaim);   // at most as many as one attempt can retire, so there is room
 //     me.reclaim.leave();
 //
-// A retired block must be recorded somewhere. After the commit it is too late to find no memory for that, so an
-// operation that may retire asks before it begins. One that was refused may ask again at any time.
+// A retired block must be recorded, and after the commit that must not fail. So an operation that may retire calls
+// reserve before it begins. After a refusal it may call reserve again at any time.
 //
-// A thread that stops operating for a while says idle, or what others retire may have to wait for it.
+// A thread that stops operating for a while calls idle; otherwise the blocks that other threads retire may wait for it.
 //
-// retire must come AFTER the unlinking store: a block announced earlier could still be found by readers of a later
-// epoch than the one it waits for. It may come late, and outside of enter and leave.
+// retire must come AFTER the unlinking store: otherwise readers of a later epoch than the stamp could still find the
+// block. It may come much later, and outside enter and leave.
 //
-// A ThreadState keeps its thread's pool, so it ends before that thread's PoolLease; the Memory outlives the reclaimer.
+// A ThreadState uses its thread's pool, so it must end before that thread's PoolLease. The Memory must outlive the
+// reclaimer.
 #include <array>
 #include <concepts>
 #include <string_view>
@@ -32,13 +34,13 @@
 
 namespace latchlab {
 
-/// Blocks, summed over all threads. Exact when no operation is running.
+/// The counts of blocks, summed over all threads. Exact while no operation runs.
 struct ReclaimCounters {
   u64 retired = 0;
   u64 freed = 0;
-  u64 pending = 0;   ///< retired, not yet freed
-  u64 advances = 0;  ///< of the global epoch
-  /// Batches that ended with more garbage than kStallBlocks: some thread does not leave its operation.
+  u64 pending = 0;   ///< blocks retired and not yet freed
+  u64 advances = 0;  ///< steps of the global epoch
+  /// Batches that ended with more than kStallBlocks waiting blocks: some thread does not leave its operation.
   u64 stalled = 0;
 
   static constexpr auto fields() {
@@ -57,11 +59,11 @@ concept Reclaimer = std::constructible_from<R, Memory<typename R::Machine>&> &&
                       { R::kName } -> std::convertible_to<std::string_view>;
                       thread.enter();
                       thread.leave();
-                      thread.idle();  // between operations: nothing is to wait for the next one
-                      { thread.reserve() } -> std::same_as<bool>;  // between operations too
+                      thread.idle();  // between operations: no reclamation need wait for this thread
+                      { thread.reserve() } -> std::same_as<bool>;  // between operations
                       thread.decide([](auto& decided) { decided.enter(), decided.leave(); });
                       thread.retire(block, u64{});
-                      reclaimer.drain();  // frees all garbage; while no operation runs
+                      reclaimer.drain();  // frees all garbage; call it while no operation runs
                       { constant.counters() } -> std::same_as<ReclaimCounters>;
                     };
 
