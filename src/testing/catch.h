@@ -1,11 +1,11 @@
 #pragma once
 
-// The one way to include Catch2 (2.x of Debian 12 and 3.x after it), and what every test shares: the seed of its random
-// choices and the places of this build.
+// The one way to include Catch2 (2.x of Debian 12 and 3.x after it), with the parts that all tests share: the seed of
+// random choices and the paths of this build.
 //
-// Tags that the build understands: [release] runs in the release preset only, [no-asan] and [no-tsan] leave out one
-// sanitizer lane, [threads] runs beside no other test, [.nightly] by ctest --preset nightly only. Assertions of Catch2
-// belong to one thread: other threads collect, the test's own thread checks.
+// The build understands these tags: [release] runs in the release preset only; [no-asan] and [no-tsan] leave out one
+// sanitizer lane; [threads] runs beside no other test; [.nightly] runs by ctest --preset nightly only. Assertions of
+// Catch2 belong to one thread: other threads collect results, and the test's own thread checks them.
 
 #if __has_include(<catch2/catch_all.hpp>)
 #include <catch2/catch_all.hpp>
@@ -19,11 +19,12 @@
 
 namespace latchlab {
 
-/// The seed of this process: LATCHLAB_SEED from the environment (decimal, or hexadecimal with 0x), else a random one.
-/// The first call prints it to stderr, so that a failure can be run again. Any thread may call it.
+/// Returns the seed of this process: LATCHLAB_SEED from the environment (decimal, or hexadecimal with 0x), else a
+/// random one. The first call prints it to stderr, so that a failure can be repeated. Any thread may call it.
 [[nodiscard]] u64 test_seed();
 
-/// Absolute paths: the harness binary of this build, the source tree, the build tree, and the interpreter of Python.
+/// The next four return absolute paths: of the harness binary of this build, the source tree, the build tree, and the
+/// Python interpreter.
 [[nodiscard]] std::string harness_binary();
 [[nodiscard]] std::string source_folder();
 [[nodiscard]] std::string build_folder();

@@ -17,7 +17,7 @@ u64 choose_seed() {
     char* end = nullptr;
     seed = std::strtoull(given, &end, 0);
     if (end == given || *end != '\0') {
-      std::fprintf(stderr, "LATCHLAB_SEED=%s is not a number\n", given);
+      std::fprintf(stderr, "LATCHLAB_SEED=%s must be a whole number, decimal or with 0x\n", given);
       std::exit(2);
     }
   } else {
@@ -42,8 +42,8 @@ std::string python() { return LATCHLAB_PYTHON; }
 
 }  // namespace latchlab
 
-// How the sanitizers of a test behave, unless the environment says otherwise; their runtimes ask these functions, and
-// nobody does in a build without them.
+// The options of the sanitizers in tests, unless the environment sets others. Their runtimes call these functions; in a
+// build without sanitizers no code does.
 extern "C" {
 const char* __asan_default_options();
 const char* __tsan_default_options();

@@ -19,7 +19,7 @@ std::string last_words(const std::function<void()>& run) {
   const pid_t child = fork();
   REQUIRE(child >= 0);
   if (child == 0) {
-    // The death is wanted: neither a report of the test framework's handler nor a core.
+    // The abort is expected, so it needs neither a report of the test framework's handler nor a core file.
     std::signal(SIGABRT, SIG_DFL);
     const rlimit none{0, 0};
     (void)setrlimit(RLIMIT_CORE, &none);

@@ -1,11 +1,11 @@
 #pragma once
-// Code that must end the process, tried in a process of its own.
+// Tests of code that must end the process: it runs in a child process.
 #include <functional>
 #include <string>
 
 namespace latchlab::testing {
 
-/// What `run` writes to stderr before it aborts; nothing if it returns or dies in another way.
+/// Returns what `run` writes to stderr before it aborts; "" if it returns or ends the process in another way.
 [[nodiscard]] std::string last_words(const std::function<void()>& run);
 
 }  // namespace latchlab::testing

@@ -1,11 +1,11 @@
-"""A machine of two sockets, four NUMA nodes and eight processors on any machine: QEMU, in software alone, boots Debian's
-cloud kernel on an initramfs that holds one binary and runs command lines in it.
+"""An emulated machine of two sockets, four NUMA nodes and eight processors, on any host. QEMU, by software alone, boots
+Debian's cloud kernel on an initramfs that holds one binary, and runs command lines there.
 
     socket 0                             socket 1              distance within a socket 15, to the other 21
     ├─ cluster 0, node 0: core 0, cpu 0-1   ├─ cluster 2, node 2: core 2, cpu 4-5
     └─ cluster 1, node 1: core 1, cpu 2-3   └─ cluster 3, node 3: core 3, cpu 6-7
 
-What the commands wrote comes back as a tar file over the second serial line; the console is on the first one.
+The output of the commands comes back as a tar file over the second serial line. The console is on the first one.
 
 By hand: python3 src/testing/emulated_machine.py build/release/harness 'harness doctor' 'harness --mem=interleave --json'
 """
@@ -45,7 +45,7 @@ poweroff -f
 
 
 class Done(NamedTuple):
-    """What a command line left behind."""
+    """The result of a command line."""
 
     status: int
     stdout: str
@@ -53,7 +53,7 @@ class Done(NamedTuple):
 
 
 def why_not():
-    """What is missing to have such a machine, in one line; empty if nothing is."""
+    """Returns what the machine lacks, in one line; empty if it can run."""
     missing = [f"no {tool}" for tool in (QEMU, BUSYBOX, "cpio") if shutil.which(tool) is None]
     if not KERNEL.is_file():
         missing.append(f"no kernel at {KERNEL}")
@@ -61,13 +61,13 @@ def why_not():
 
 
 def libraries_of(binary):
-    """The files that the loader maps for it."""
+    """Returns the files that the loader maps for a binary."""
     said = subprocess.run(["ldd", str(binary)], capture_output=True, text=True, check=True).stdout
     return re.findall(r"(?:^|\s)(/\S+)", said)
 
 
 def initramfs(folder, binary, lines):
-    """A root of `binary`, as /bin/NAME, its libraries, and a file for each command line; packed, as bytes."""
+    """Returns a packed root file system: `binary` as /bin/NAME, its libraries, and a file for each command line."""
     root = pathlib.Path(folder) / "root"
     for name in ("bin", "proc", "sys", "dev", "tmp", "commands", "results"):
         (root / name).mkdir(parents=True)
@@ -88,7 +88,7 @@ def initramfs(folder, binary, lines):
 
 def machine_options():
     nodes = range(4)
-    # One thread for all processors: with one for each, a guest processor that waits for another may stay stuck in its kernel.
+    # One thread runs all processors. With a thread each, a guest processor that waits for another may hang in its kernel.
     options = ["-accel", "tcg,thread=single", "-machine", "q35", "-cpu", "max,vendor=GenuineIntel", "-m", f"{4 * int(NODE_BYTES[:-1])}M"]
     options += ["-smp", "8,sockets=2,dies=2,cores=1,threads=2"]
     for node in nodes:
@@ -101,8 +101,8 @@ def machine_options():
 
 
 def run(binary, lines, seconds=500):
-    """Boots the machine once and runs the lines in it, each by a shell with `binary` in its path. Throws RuntimeError with the end of
-    the console's text if the results do not come within `seconds`."""
+    """Boots the machine once and runs the lines there, each by a shell with `binary` in its path. Raises RuntimeError with the end of
+    the console's text if the results do not arrive within `seconds`."""
     with tempfile.TemporaryDirectory() as folder:
         packed, results, console = (pathlib.Path(folder) / name for name in ("initramfs", "results", "console"))
         packed.write_bytes(initramfs(folder, binary, lines))
@@ -114,7 +114,7 @@ def run(binary, lines, seconds=500):
             return read(results.read_bytes(), len(lines))
         except (subprocess.SubprocessError, tarfile.TarError, KeyError) as error:
             said = console.read_text(errors="replace")[-2000:] if console.exists() else ""
-            raise RuntimeError(f"the emulated machine gave no results: {error}\n{said}") from error
+            raise RuntimeError(f"the emulated machine returned no results: {error}\n{said}") from error
 
 
 def read(tar, count):
@@ -130,7 +130,7 @@ def main(arguments):
     if len(arguments) < 2:
         sys.exit("emulated_machine.py BINARY LINE...: boots a machine of four NUMA nodes and runs the lines in it")
     if missing := why_not():
-        sys.exit(f"there is no emulated machine: {missing}")
+        sys.exit(f"the emulated machine cannot run here: {missing}")
     for line, done in zip(arguments[1:], run(arguments[0], arguments[1:])):
         print(f"$ {line}\n{done.stdout}{done.stderr}[{done.status}]")
 

@@ -18,7 +18,7 @@ namespace {
   _exit(0);
 }
 
-/// Whether the child has stopped at an int3, not behind a single step.
+/// Returns true if the child has stopped at an int3 rather than after a single step.
 bool at_breakpoint(pid_t child) {
   siginfo_t info;
   return ptrace(PTRACE_GETSIGINFO, child, nullptr, &info) == 0 && info.si_code == SI_KERNEL;

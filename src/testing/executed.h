@@ -6,8 +6,8 @@
 
 namespace latchlab::testing {
 
-/// The number of instructions that `run` executes, exactly, and a few for the call: a child process runs it, step by
-/// step. None where one process may not trace another.
+/// Returns the exact number of instructions that `run` executes, plus a few for the call. A child process runs it in
+/// single steps. Returns nothing where a process may not trace another.
 std::optional<u64> executed_instructions(const std::function<void()>& run);
 
 }  // namespace latchlab::testing

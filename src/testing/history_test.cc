@@ -1,4 +1,4 @@
-// The checker says yes to what can have happened and no to what cannot.
+// Tests that the checker accepts linearizable histories and refuses all others.
 #include "src/testing/history.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ using State = std::optional<u64>;
 
 constexpr u32 kSmallHistories = kSanitized ? 20'000 : 200'000, kManyCalls = kSanitized ? 2000 : 20'000;
 
-/// The answer that a call would get in this state, which it changes.
+/// Runs a call in this state, which it may change, and returns its answer.
 bool take_effect(const Call& call, State& state) {
   const bool there = state.has_value();
   switch (call.kind) {
@@ -38,16 +38,17 @@ bool take_effect(const Call& call, State& state) {
   return false;
 }
 
-/// What the checker is held against: every order is tried (Wing and Gong, JPDC 1993; Lowe's memory of configurations).
+/// The reference for the checker. It tries every order (Wing and Gong, JPDC 1993, with Lowe's memory of
+/// configurations).
 class EveryOrder {
  public:
-  explicit EveryOrder(std::span<const Call> calls) : calls_(calls) {}  // 64 at most
+  explicit EveryOrder(std::span<const Call> calls) : calls_(calls) {}  // at most 64 calls
 
-  /// `done`: the calls that have taken effect, one bit each.
+  /// Returns true if the other calls can still take effect. `done` has one bit for each call that has.
   bool completes(u64 done, State state) {
     if (std::popcount(done) == static_cast<int>(calls_.size())) return true;
     if (!seen_.emplace(done, state).second) return false;
-    u64 first_return = ~u64{0};  // nothing called after it may go before that call
+    u64 first_return = ~u64{0};  // a call that begins after this return cannot precede that call
     for (std::size_t i = 0; i < calls_.size(); ++i) {
       if (!(done >> i & 1)) first_return = std::min(first_return, calls_[i].returned);
     }
@@ -71,16 +72,16 @@ struct Drawn {
   Calls calls;
 };
 
-/// What random histories are like.
+/// The parameters of random histories.
 struct Shape {
   u32 calls;
-  u64 longest;      // from a call's moment to its ends, at most; the next call's moment is ten later
-  u64 values;       // this many, or 0: each is written once
-  u32 find_weight;  // of sixteen
+  u64 longest;      // the most from a call or return to its linearization point; these points are ten apart
+  u64 values;       // the number of different values, or 0: each is written once
+  u32 find_weight;  // sixteenths of calls that are finds
   bool by_turns;    // inserts and erases rather than updates
 };
 
-/// A history that happened: each call has a moment, and its answer is from there.
+/// Draws a linearizable history: each call has a linearization point, at which it gets its answer.
 Drawn draw_history(Rng& rng, const Shape& shape) {
   Drawn out;
   u64 fresh = 1;
@@ -104,7 +105,7 @@ Drawn draw_history(Rng& rng, const Shape& shape) {
   return out;
 }
 
-/// The same with one thing changed, which mostly makes it impossible.
+/// Changes one detail of a history, which usually makes it impossible.
 void mutate(Rng& rng, Drawn& drawn) {
   Call& call = drawn.calls[rng.below(drawn.calls.size())];
   const Call& other = drawn.calls[rng.below(drawn.calls.size())];
@@ -126,7 +127,7 @@ std::string told(const Drawn& drawn) {
   return text;
 }
 
-TEST_CASE("History: one call after the other") {
+TEST_CASE("History: calls one after the other are accepted with the right answers") {
   CHECK(linearizable({}, {}));
   CHECK(linearizable(
       {}, Calls{{kInsert, true, 7, 1, 2}, {kFind, true, 7, 3, 4}, {kErase, true, 0, 5, 6}, {kFind, false, 0, 7, 8}}));
@@ -137,7 +138,7 @@ TEST_CASE("History: one call after the other") {
       Calls{{kUpdate, false, 7, 1, 2}, {kUpsert, true, 8, 3, 4}, {kUpdate, true, 9, 5, 6}, {kFind, true, 9, 7, 8}}));
 }
 
-TEST_CASE("History: what cannot have happened") {
+TEST_CASE("History: impossible answers are refused") {
   CHECK_FALSE(linearizable({}, Calls{{kFind, true, 7, 1, 2}}));
   CHECK_FALSE(linearizable(7, Calls{{kFind, false, 0, 1, 2}}));
   CHECK_FALSE(linearizable(7, Calls{{kFind, true, 8, 1, 2}}));
@@ -146,10 +147,10 @@ TEST_CASE("History: what cannot have happened") {
   CHECK_FALSE(linearizable({}, Calls{{kUpdate, true, 7, 1, 2}}));
   CHECK_FALSE(linearizable({}, Calls{{kErase, true, 0, 1, 2}}));
   SECTION("a stale read") { CHECK_FALSE(linearizable(1, Calls{{kUpsert, false, 2, 1, 2}, {kFind, true, 1, 3, 4}})); }
-  SECTION("two inserts won") {
+  SECTION("two inserts succeeded") {
     CHECK_FALSE(linearizable({}, Calls{{kInsert, true, 1, 1, 5}, {kInsert, true, 2, 2, 6}}));
   }
-  SECTION("a value that was there only before it was read first") {
+  SECTION("a value that vanished after a reader saw it") {
     CHECK_FALSE(linearizable({}, Calls{{kUpsert, true, 1, 1, 10}, {kFind, true, 1, 2, 3}, {kFind, false, 0, 4, 5}}));
   }
   SECTION("two readers saw two updates in different orders") {
@@ -162,7 +163,7 @@ TEST_CASE("History: what cannot have happened") {
   }
 }
 
-TEST_CASE("History: calls at once may have happened in any order") {
+TEST_CASE("History: overlapping calls may take effect in any order") {
   CHECK(linearizable(
       {}, Calls{{kInsert, true, 1, 1, 5}, {kInsert, false, 2, 2, 6}, {kFind, false, 0, 1, 6}, {kFind, true, 1, 3, 4}}));
   CHECK(linearizable(1, Calls{{kUpsert, false, 2, 1, 4}, {kFind, true, 1, 2, 3}}));
@@ -173,7 +174,7 @@ TEST_CASE("History: a call that returns before it is called is refused") {
   CHECK_THROWS_AS(linearizable({}, Calls{{kFind, false, 0, 2, 1}}), std::invalid_argument);
 }
 
-TEST_CASE("History: on small histories the checker says what trying every order says") {
+TEST_CASE("History: on small histories the checker agrees with trying every order") {
   Rng rng(test_seed());
   u64 possible = 0, impossible = 0;
   for (u32 round = 0; round < kSmallHistories; ++round) {
@@ -188,14 +189,13 @@ TEST_CASE("History: on small histories the checker says what trying every order 
     ++(can_be ? possible : impossible);
     const std::string conflict = check_calls(drawn.before, drawn.calls).conflict;
     if (can_be == conflict.empty()) continue;
-    FAIL("it " << (can_be ? "can" : "cannot") << " have happened: " << told(drawn) << "\n" << conflict);
+    FAIL("this history is " << (can_be ? "possible" : "impossible") << ": " << told(drawn) << "\n" << conflict);
   }
   CHECK(possible > kSmallHistories / 2);
   CHECK(impossible > kSmallHistories / 5);
 }
 
-TEST_CASE(
-    "History: where every value is written once, the work grows with the calls and hardly with how many overlap") {
+TEST_CASE("History: if every value is written once, the work grows with the calls and hardly with how many overlap") {
   Rng rng(test_seed());
   for (const u64 overlapping : {2, 8, 32, 128}) {
     for (const bool by_turns : {false, true}) {
@@ -208,11 +208,11 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("History: one wrong answer among thousands of calls is found, and told in a line") {
+TEST_CASE("History: one wrong answer among thousands of calls is found and reported in a line") {
   Rng rng(test_seed());
   for (u32 round = 0; round < 20; ++round) {
     Drawn drawn = draw_history(rng, {2000, 40, 0, 8, round % 2 == 0});
-    // A value that was found is found once more, long after another had taken its place.
+    // A value is found once more, long after another has replaced it.
     const auto finds = [](const Call& call) { return call.kind == kFind && call.yes; };
     const auto found = std::find_if(drawn.calls.begin() + 500, drawn.calls.end(), finds);
     REQUIRE(found != drawn.calls.end());
@@ -227,7 +227,7 @@ TEST_CASE("History: one wrong answer among thousands of calls is found, and told
   }
 }
 
-TEST_CASE("History: keys are checked apart, and the complaint shows the calls") {
+TEST_CASE("History: keys are checked one by one, and the complaint shows the calls") {
   History history(2, 3);
   history.starts_with(1, 5);
   const auto add = [&](std::size_t key, CallKind kind, bool yes, u64 value, u32 caller) {
@@ -239,18 +239,19 @@ TEST_CASE("History: keys are checked apart, and the complaint shows the calls") 
   CHECK(history.complaint() == "");
   add(1, kErase, false, 0, 2);
   CHECK(history.complaint() ==
-        "key 1, at first 5: [5-6 2: erase -> no] cannot be: the key is there from the beginning");
+        "key 1, at first 5: [5-6 2: erase -> no] is impossible: the key is there from the beginning");
   CHECK(history.size() == 3);
 }
 
-TEST_CASE("History: a complaint shows what stands in the way of a call") {
+TEST_CASE("History: a complaint shows the calls that conflict with the impossible one") {
   const auto conflict = [](State before, const Calls& calls) { return check_calls(before, calls).conflict; };
   CHECK(conflict({}, {{kInsert, true, 1, 1, 5, 0}, {kInsert, true, 2, 2, 6, 1}}) ==
-        "[2-6 1: insert 2 -> yes] cannot be: the key is there by [1-5 0: insert 1 -> yes]");
+        "[2-6 1: insert 2 -> yes] is impossible: the key is there by [1-5 0: insert 1 -> yes]");
   CHECK(conflict(1, {{kUpsert, false, 2, 1, 2, 0}, {kFind, true, 1, 3, 4, 1}}) ==
-        "[1-2 0: upsert 2 -> no] cannot be: the key is there from the beginning until [3-4 1: find 1 -> yes]");
+        "[1-2 0: upsert 2 -> no] is impossible: the key is there from the beginning until [3-4 1: find 1 -> yes]");
   CHECK(conflict({}, {{kFind, true, 7, 2, 3, 0}, {kInsert, true, 8, 1, 9, 1}}) ==
-        "[2-3 0: find 7 -> yes] cannot be: the key is absent from the beginning; beside [1-9 1: insert 8 -> yes]");
+        "[2-3 0: find 7 -> yes] is impossible: the key is absent from the beginning; changes under way: "
+        "[1-9 1: insert 8 -> yes]");
 }
 
 }  // namespace

@@ -1,9 +1,13 @@
-"""The house rules that a compiler does not check, over every source file of the tree.
+"""The house rules that a compiler does not check, for every source file of the tree:
 
-A folder includes only what stands below it (DESIGN: src <- sync <- indexes <- harness, src <- workloads <- harness), and so does a
-room of the harness; an index knows sync's concepts and never a policy, only src/arch knows processors and sanitizers through
-the preprocessor, nothing that fibers run is kept for a thread, and the harness has threads and time from its team. Run by CTest; by
-hand: python3 src/testing/include_rules_test.py
+1. A folder includes only folders below it (DESIGN: src <- sync <- indexes <- harness, src <- workloads <- harness).
+2. A room of the harness includes only rooms below it.
+3. An index includes sync's concepts and never a policy.
+4. Only src/arch has preprocessor conditionals, for processors and sanitizers.
+5. Code that fibers run keeps no state per thread.
+6. The harness takes threads and time from its team and its clock.
+
+CTest runs it; by hand: python3 src/testing/include_rules_test.py
 """
 
 import pathlib
@@ -22,8 +26,8 @@ BELOW = {
     "harness": set(FOLDERS),
 }
 
-# Each room of the harness and the rooms that it may include. `run` and `main` stand on top, in the folder itself; only main knows
-# the command line.
+# Each room of the harness and the rooms that it may include. `run` and `main` stand above all rooms, in the folder itself; only
+# main knows the command line.
 ROOMS_BELOW = {
     "config": {"config"},
     "host": {"config", "host"},
@@ -37,10 +41,11 @@ ROOMS_BELOW = {
 }
 ON_TOP = {"harness/main.cc": set(ROOMS_BELOW), "harness/run.h": set(ROOMS_BELOW) - {"cli"}, "harness/run.cc": set(ROOMS_BELOW) - {"cli"}}
 
-# What an index may know of sync: the verbs and the layouts that it is written against.
+# The headers of sync that an index may include: the verbs and the layouts that it is written against.
 SYNC_FOR_INDEXES = {"sync/concepts.h", "sync/attempt.h", "sync/layout.h", "sync/own.h"}
 
-# Tests of an index join it to policies, machines and the registry; tools for tests may drive anything below the harness.
+# The folders that tests may include. Tests of an index join it to policies, machines and the registry; tools for tests may use
+# anything below the harness.
 FOR_TESTS = {
     "src": {"src", "sync"},
     "sync": {"src", "sync", "indexes"},
@@ -53,23 +58,23 @@ INCLUDE = re.compile(rf'^\s*#\s*include\s+(?:"([^"]+)"|<((?:{"|".join(FOLDERS)})
 THREAD_LOCAL = re.compile(r"\b(?:thread_local|__thread)\b")
 CONDITIONAL = re.compile(r"^\s*#\s*(?:if|ifdef|ifndef|elif|else|endif)\b")
 
-# What is kept for a thread is shared by the fibers that it runs. These keep something, and say why no fiber gets there.
+# Fibers of one thread share its thread-local state. These files have such state, and say why no fiber reaches it.
 FOR_THREADS = {"src/arch/features.cc", "src/machine/emulated.h", "src/machine/emulated.cc"}
 
-# The harness runs on a ThreadTeam and by a Clock, which need not be the system's. Those of native_team are; the others measure the
-# machine itself, on threads of its own.
+# The harness runs on a ThreadTeam and by a Clock, which need not be the system's. native_team implements them by the system's. The
+# other files here measure the machine itself, on threads of their own.
 SYSTEM_TIME = re.compile(
     r"\b(?:std::(?:jthread|thread|async|barrier|latch|condition_variable|mutex|shared_mutex|future|promise|counting_semaphore)"
     r"|this_thread|steady_clock|sleep_for|Native::(?:now|wait_until|yield|pause)|pthread_\w+)\b"
 )
 FOR_SYSTEM_TIME = {f"harness/host/{file}" for file in ("native_team.h", "native_team.cc", "barrier.h", "limits.cc")} | {
-    "harness/host/thread_team.h",   # names the mutex that any team has
+    "harness/host/thread_team.h",   # names the mutex of a team
     "harness/commands/survey.cc",
 }
 
 
 def is_test(path):
-    # The program of the example stands for one of somebody else's, above all folders.
+    # The example's program stands for a user's program, above all folders.
     return (
         path.stem.endswith(("_test", "_testing"))
         or path.parts[:2] == ("src", "testing")
@@ -87,7 +92,7 @@ def room_of(path):
 
 
 def rooms_allowed(path):
-    """The rooms of the harness that a file may include; None where no rule is about them."""
+    """Returns the rooms of the harness that a file may include; None if no rule restricts them."""
     if is_test(path) or path.parts[0] != "harness":
         return None
     return ON_TOP.get(path.as_posix(), set()) if room_of(path) is None else ROOMS_BELOW.get(room_of(path), set())
@@ -99,18 +104,18 @@ def broken_rules(path, text, exists):
     allowed = FOR_TESTS[folder] if is_test(path) else BELOW[folder]
     rooms = rooms_allowed(path)
     if rooms is not None and room_of(path) not in ROOMS_BELOW and path.as_posix() not in ON_TOP:
-        yield f"{path}: in no room of the harness: those are {', '.join(ROOMS_BELOW)}"
+        yield f"{path}: is in no room of the harness; the rooms are {', '.join(ROOMS_BELOW)}"
     if path.suffix == ".h" and not re.search(r"^#pragma once$", text, re.MULTILINE):
         yield f"{path}: has no #pragma once"
     for number, line in enumerate(text.splitlines(), start=1):
         where = f"{path}:{number}"
         if CONDITIONAL.match(line) and not may_have_conditionals(path):
-            yield f"{where}: preprocessor conditional outside src/arch: {line.strip()}"
+            yield f"{where}: only src/arch may have preprocessor conditionals: {line.strip()}"
         code = line.split("//")[0]
         if THREAD_LOCAL.search(code) and path.as_posix() not in FOR_THREADS:
-            yield f"{where}: fibers of one thread would share this; pass it along instead: {line.strip()}"
+            yield f"{where}: fibers of one thread would share this; pass it as an argument: {line.strip()}"
         if folder == "harness" and not is_test(path) and SYSTEM_TIME.search(code) and path.as_posix() not in FOR_SYSTEM_TIME:
-            yield f"{where}: the harness has threads from a ThreadTeam and time from a Clock: {line.strip()}"
+            yield f"{where}: the harness must take threads from a ThreadTeam and time from a Clock: {line.strip()}"
         include = INCLUDE.match(line)
         if not include:
             continue
@@ -124,9 +129,9 @@ def broken_rules(path, text, exists):
         elif rooms is not None and target.as_posix() in ON_TOP and path.as_posix() not in ON_TOP:
             yield f"{where}: a room of the harness may not include {target}, which stands above all of them"
         elif rooms is not None and room_of(target) is not None and room_of(target) not in rooms:
-            yield f"{where}: {path.parent} may not include {target}: of the harness it may include {', '.join(sorted(rooms))}"
+            yield f"{where}: {path.parent} may not include {target}: its rooms are {', '.join(sorted(rooms))}"
         elif folder == "indexes" and not is_test(path) and target.parts[0] == "sync" and str(target) not in SYNC_FOR_INDEXES:
-            yield f"{where}: an index may not know {target}: of sync it may include {', '.join(sorted(SYNC_FOR_INDEXES))}"
+            yield f"{where}: an index may not include {target}: it may include {', '.join(sorted(SYNC_FOR_INDEXES))}"
 
 
 class Tree(unittest.TestCase):
@@ -143,12 +148,12 @@ class Tree(unittest.TestCase):
 
 
 class Rules(unittest.TestCase):
-    """The checker itself: each rule, broken once."""
+    """Tests of the checker: each rule is broken once."""
 
     def broken(self, path, text, exists=True):
         return list(broken_rules(pathlib.Path(path), text, lambda target: exists))
 
-    def test_a_good_file(self):
+    def test_a_file_that_keeps_the_rules(self):
         self.assertEqual(self.broken("sync/a.h", '#pragma once\n#include <atomic>\n#include "src/base/types.h"\n'), [])
 
     def test_a_folder_above(self):
@@ -183,7 +188,7 @@ class Rules(unittest.TestCase):
         self.assertEqual(len(self.broken("sync/a.cc", "  # ifdef __RTM__\n#endif\n")), 2)
         self.assertEqual(self.broken("src/arch/a.cc", "#ifdef __RTM__\n#endif\n"), [])
 
-    def test_what_fibers_would_share(self):
+    def test_thread_local_state_of_fibers(self):
         line = "static constinit thread_local u32 state = 0;   // of this thread\n"
         for path in ("sync/a.cc", "indexes/a_test.cc", "src/testing/a.cc", "harness/trial/a.cc"):
             self.assertEqual(len(self.broken(path, line)), 1, path)

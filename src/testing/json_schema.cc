@@ -46,7 +46,7 @@ void check_committed(const std::string& path, const std::string& text) {
   }
   const std::string made = build_folder() + "/" + std::filesystem::path(path).filename().string();
   std::ofstream(made) << text;
-  FAIL_CHECK(path << " is not what the sources say; copy " << made << " there and look at the difference");
+  FAIL_CHECK(path << " differs from the text that the sources generate; copy " << made << " there and read the diff");
 }
 
 }  // namespace latchlab::testing

@@ -4,13 +4,13 @@
 
 namespace latchlab::testing {
 
-/// What is wrong with `document`, the text of a JSON document, by the schema at `schema`, a path from the top of the
-/// tree: a line each, empty if it conforms. Asks python3-jsonschema, in a process of its own. Throws std::runtime_error
-/// if that does not run.
+/// Returns the violations of a schema by `document`, the text of a JSON document: one line each, none if it conforms.
+/// `schema` is a path from the top of the tree. Runs python3-jsonschema in a child process. Throws std::runtime_error
+/// if that fails.
 [[nodiscard]] std::vector<std::string> schema_violations(const std::string& schema, const std::string& document);
 
-/// Checks that the file at `path`, from the top of the tree, holds this text, which is made from the sources. Where it
-/// does not, the text is written to the build folder and the failure says how to commit it.
+/// Checks that the file at `path`, from the top of the tree, holds `text`, which the sources generate. If it does not,
+/// the text is written to the build folder and the failure says how to commit it.
 void check_committed(const std::string& path, const std::string& text);
 
 }  // namespace latchlab::testing

@@ -1,4 +1,4 @@
-"""json_schema.py SCHEMA < DOCUMENT: prints what is wrong with the document, a line each."""
+"""json_schema.py SCHEMA < DOCUMENT: prints the schema's violations by the document, one a line."""
 
 import json
 import pathlib

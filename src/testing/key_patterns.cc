@@ -57,14 +57,14 @@ std::vector<KeyPattern> number_patterns(u64 seed) {
   for (const u64 end : {u64{0}, u64{1}, ~u64{0}, ~u64{0} - 1, u64{1} << 63}) keys.push_back(number(end));
   flush("sparse");
   for (u32 level = 0; level < 8; ++level) {
-    // All 256 children of one node, the paths above and below it random and compressed.
+    // All 256 children of one node; the paths above and below it are random and compressed.
     const u64 path = rng();
     const u32 shift = 56 - 8 * level;
     for (u64 byte = 0; byte < 256; ++byte) keys.push_back(number((path & ~(u64{0xff} << shift)) | byte << shift));
     flush("fan at level " + std::to_string(level));
   }
   {
-    // Nodes of 60 children one below the other, nothing compressed between them.
+    // Nodes of 60 children, one below the other, with no compressed path between them.
     const u64 path = rng();
     for (u32 level = 0; level < 6; ++level) {
       const u32 shift = 56 - 8 * level;
@@ -73,7 +73,7 @@ std::vector<KeyPattern> number_patterns(u64 seed) {
     flush("fans below one another");
   }
   for (u32 shared = 0; shared < 8; ++shared) {
-    // Leaves fill and split: groups of up to seven keys that share this many bytes.
+    // Groups of up to seven keys that share this many bytes, so that leaves fill and split.
     const u64 tail = shared == 0 ? ~u64{0} : ~u64{0} >> (8 * shared);
     for (u32 group = 0; group < 12; ++group) {
       const u64 path = rng();
@@ -82,8 +82,8 @@ std::vector<KeyPattern> number_patterns(u64 seed) {
     flush("leaves that share " + std::to_string(shared) + " bytes");
   }
   for (u32 group = 0; group < 6; ++group) {
-    // Paths that part at every byte: a deep node, then one key off its path at each level above, and the last
-    // bits.
+    // Paths that part at every byte: a deep node, one key off its path at each level above, and keys that differ in the
+    // last bits.
     const u64 path = rng();
     for (u64 i = 0; i < 6; ++i) keys.push_back(number(path ^ i));
     for (u32 bit = 0; bit < 64; bit += 3) keys.push_back(number(path ^ u64{1} << bit));
@@ -113,8 +113,8 @@ std::vector<KeyPattern> string_patterns(u64 seed) {
     for (const u8 byte : {0x00, 0x01, 0x02, 0xff}) keys.push_back(std::string(length, static_cast<char>(byte)));
   }
   flush("runs of one byte");
-  // A path much longer than what a node stores of it, and keys that leave it at every position, also within
-  // what is skipped.
+  // A path much longer than the part that a node stores, and keys that leave it at every position, also within the part
+  // that is skipped.
   const std::string path(60, 'p');
   for (const char* end : {"a", "b", "ca", "cb", ""}) keys.push_back(path + end);
   for (u32 at = 0; at < path.size(); ++at) {
@@ -131,7 +131,7 @@ std::vector<KeyPattern> string_patterns(u64 seed) {
   }
   flush("short strings of few bytes");
   for (u32 i = 0; i < 400; ++i) {
-    // Words: two or three syllables, so that many share beginnings of several lengths.
+    // Words of one to four syllables, so that many share prefixes of several lengths.
     static constexpr std::string_view kSyllables[] = {"inter", "con", "trans", "act", "ion",
                                                       "latch", "lab", "s",     "ing", "un"};
     std::string key;
@@ -144,7 +144,7 @@ std::vector<KeyPattern> string_patterns(u64 seed) {
     keys.push_back(std::string("some path ") + static_cast<char>(byte) + " and on");
   }
   flush("fan of strings");
-  const std::string huge(70'000, 'x');  // more than 16 bits say
+  const std::string huge(70'000, 'x');  // the length needs more than 16 bits
   for (const u32 at : {0u, 5u, 40'000u, 69'990u, 69'999u}) {
     std::string other = huge;
     other[at] = 'y';
@@ -162,7 +162,7 @@ std::vector<std::string> with_neighbours(const std::vector<std::string>& keys, b
   std::vector<std::string> all = keys;
   for (const std::string& key : keys) {
     if (numbers) {
-      // One less, one more, and far below and above within each byte's subtree.
+      // One less, one more, the ends of the subtree of the last two bytes, and a number in another subtree.
       u64 value = 0;
       for (const char c : key) value = value << 8 | static_cast<u8>(c);
       for (const u64 other : {value - 1, value + 1, value & ~u64{0xffff}, value | 0xffff, value ^ u64{1} << 40}) {

@@ -1,7 +1,6 @@
 #pragma once
-// Sets of keys that a radix tree must not get wrong, as byte strings: every fan-out of every level, paths
-// that share and part at every position, keys that are prefixes of keys, and the bytes at the ends of their
-// range. And how messages show a key.
+// Sets of difficult keys for a radix tree, as byte strings: every fan-out at every level, paths that share bytes and
+// part at every position, keys that are prefixes of others, and the least and greatest bytes.
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,17 +14,17 @@ struct KeyPattern {
   std::vector<std::string> keys;  // different from each other, in no particular order
 };
 
-/// Keys of eight bytes: numbers, most significant byte first. `seed` decides what is random in them.
+/// Returns patterns of eight-byte keys: numbers, most significant byte first. `seed` determines their random parts.
 std::vector<KeyPattern> number_patterns(u64 seed);
 
-/// Keys of any length, the empty one and one of 100,000 bytes included.
+/// Returns patterns of keys of any length, from the empty key to one of 70,000 bytes.
 std::vector<KeyPattern> string_patterns(u64 seed);
 
-/// The keys, and for each its neighbours in the order: where scans begin that begin at no key. `numbers`:
-/// eight bytes each.
+/// Returns the keys and, for each, its neighbours in the order, so that scans also begin between keys. `numbers` says
+/// that all have eight bytes.
 std::vector<std::string> with_neighbours(const std::vector<std::string>& keys, bool numbers);
 
-/// A key as messages show it: printable bytes, the others in hexadecimal; long ones shortened.
+/// Returns a key in the form that messages show: other than printable bytes in hexadecimal, and long keys shortened.
 std::string shown(std::string_view key);
 
 }  // namespace latchlab::testing

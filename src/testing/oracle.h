@@ -1,6 +1,6 @@
 #pragma once
-// An index beside a std::map: every operation is done on both, and the first difference is kept as one line.
-// For one thread.
+// The oracle: a std::map beside an index. Every operation runs on both, and the first difference is kept as one line.
+// One thread only.
 //
 // A Session has the operations of StringSession (indexes/erased_testing.h): find, insert, update, upsert, erase, scan,
 // for_each, over byte strings.
@@ -24,7 +24,7 @@ class Oracle {
  public:
   using Model = std::map<std::string, u64>;  // its order is that of unsigned bytes
 
-  /// The session's index is empty. Where it does not erase, erase does nothing here either.
+  /// Begins with the session's index, which must be empty. If it cannot erase, erase does nothing here either.
   Oracle(Session& session, bool ordered, bool erases = true) : session_(session), ordered_(ordered), erases_(erases) {}
 
   bool ok() const { return complaint_.empty(); }
@@ -57,7 +57,7 @@ class Oracle {
     for (std::size_t i = 0; i < keys.size(); ++i)
       answer("erase_batch", keys[i], bool{erased[i]}, model_.erase(keys[i]) != 0);
   }
-  /// In turn: a key that repeats ends with its last value.
+  /// Updates in turn: a key that repeats ends with its last value.
   void update_batch(const std::vector<std::string>& keys, const std::vector<u64>& values, BatchOrder order) {
     const std::vector<bool> changed = session_.update_batch(keys, values, order);
     for (std::size_t i = 0; i < keys.size(); ++i) {
@@ -104,7 +104,7 @@ class Oracle {
     if (seen < limit && at != model_.end()) differ("scan", from, "it ends before " + shown(at->first));
   }
 
-  /// Every pair, through for_each; each in its place where there is an order.
+  /// Compares every pair through for_each, and their order if the index is ordered.
   void compare_all() {
     ++operations_;
     Model seen;
@@ -127,8 +127,8 @@ class Oracle {
     }
   }
 
-  /// One operation on `key`, drawn with these parts of a hundred for what adds and what takes away; the rest
-  /// only looks.
+  /// Runs one random operation on `key`. `adds` and `erases` are the percentages of operations that add and erase; the
+  /// rest updates, scans or finds.
   void random_operation(Rng& rng, const std::string& key, u32 adds, u32 erases) {
     const u64 value = rng.below(16) == 0 ? (rng.below(2) == 0 ? 0 : ~u64{0}) : rng();
     const u64 ticket = rng.below(100);

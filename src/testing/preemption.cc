@@ -14,8 +14,8 @@ namespace latchlab::testing {
 
 namespace {
 
-// Nanoseconds until an interruption and inside it. Where arming takes longer than the wait, the signal comes before the
-// operation rather than inside it, hence the least.
+// The nanoseconds until an interruption, and those inside it. If arming took longer than the wait, the signal would
+// come before the operation rather than inside it; hence kLeastBetween.
 constexpr u64 kLeastBetween = 5'000, kMostBetween = 25'000, kMostInside = 20'000;
 
 void require(bool right, const char* what) {
@@ -40,7 +40,7 @@ Preemption::Preemption(u64 seed) : rng_(seed) {
   require(timer_create(CLOCK_MONOTONIC, &event, &timer_) == 0, "timer_create");
 }
 
-// A signal that is on its way is handled before the call returns: it is this thread's.
+// A pending signal is handled before the call returns, because it is directed at this thread.
 Preemption::~Preemption() { timer_delete(timer_); }
 
 void Preemption::arm() {

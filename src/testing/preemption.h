@@ -1,11 +1,10 @@
 #pragma once
-// A thread that is interrupted in the middle of what it does. Without this a test on few processors hardly ever sees
-// two operations overlap: each takes less than a microsecond, and a thread keeps its processor for thousands of them.
+// Interruptions of a thread in the middle of an operation. Without them a test on few processors hardly ever sees two
+// operations overlap: each takes less than a microsecond, and a thread keeps its processor for thousands of them.
 //
-// A timer sends the thread a signal at a random moment. The handler keeps the thread there for a random while, in which
-// it gives its processor to others. Under ThreadSanitizer there are no interruptions: it keeps a signal until the
-// thread next calls the C library, which is outside the operation, and then takes what that call does for the
-// handler's.
+// A timer sends the thread a signal at a random moment. The handler keeps the thread for a random time, in which it
+// yields its processor. Under ThreadSanitizer there are no interruptions. It delays a signal until the thread calls the
+// C library, outside the operation, and attributes the accesses of that call to the handler.
 #include <csignal>
 #include <ctime>
 
@@ -14,20 +13,20 @@
 
 namespace latchlab::testing {
 
-/// Interruptions of the thread that made it, which also destroys it. One for each thread at a time.
+/// The interruptions of the thread that makes this object, which must also destroy it. One for each thread at a time.
 class Preemption {
  public:
-  /// `seed` says when, as far as the machine lets it. Throws std::system_error.
+  /// Draws the moments from `seed`; the machine adds its own jitter. Throws std::system_error.
   explicit Preemption(u64 seed);
   Preemption(const Preemption&) = delete;
   Preemption& operator=(const Preemption&) = delete;
   ~Preemption();
 
-  /// Asks for the next interruption, unless it is still to come. The handler does not: where signals take longer than
-  /// the time between two of them, the thread would never get on.
+  /// Asks for the next interruption, unless one is pending. The handler does not ask: if signals took longer than the
+  /// time between two of them, the thread would never progress.
   void arm();
 
-  /// Interruptions so far.
+  /// Returns the number of interruptions so far.
   [[nodiscard]] u64 count() const { return count_; }
 
  private:
@@ -36,7 +35,7 @@ class Preemption {
 
   Rng rng_;
   timer_t timer_{};
-  volatile bool armed_ = false;  // the handler writes this and the next, on the same thread
+  volatile bool armed_ = false;  // the handler writes this and count_, on the same thread
   volatile u64 count_ = 0;
 };
 

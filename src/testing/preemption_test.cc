@@ -5,7 +5,7 @@
 namespace latchlab::testing {
 namespace {
 
-TEST_CASE("Preemption: a loop that calls nothing is interrupted, as often as it asks for", "[no-tsan]") {
+TEST_CASE("Preemption: a loop without calls is interrupted as often as it asked for", "[no-tsan]") {
   Preemption preemption(test_seed());
   CHECK(preemption.count() == 0);
   for (u64 wanted = 1; wanted <= 10; ++wanted) {

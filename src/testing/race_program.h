@@ -1,16 +1,16 @@
 #pragma once
-// Scenarios for the race finder over any index: a program is what a few fibers do to an index that was loaded
-// before, and every answer that they got must be linearizable.
+// Scenarios of the race finder for any index. A program is the operations of a few fibers on an index that was loaded
+// before, and all their answers must be linearizable.
 //
-// A mix says where to aim: which keys are there at first, which ones the fibers fight over, and how often
-// they do what. It has as many programs as one likes to draw; the number of a program and the seed of a
-// schedule replay a failure:
+// A mix aims the programs: it has the keys that are present at first, the keys that the fibers use, and the weights of
+// the operations. Any number of programs can be drawn from a mix. The number of a program and the seed of a schedule
+// replay a failure:
 //
 //     mix "grow 4 to 16", program 17: 1 of 212 schedules fail, the first with LATCHLAB_SEED=8712: key 3, at
 //     first ...
 //
-// The fiber that ends last looks at everything once more, still inside virtual time: a latch that was left
-// locked is a deadlock there rather than a wait without end.
+// The fiber that ends last reads everything once more, still inside virtual time. So a latch that was left locked is
+// reported as a deadlock rather than an endless wait.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -31,10 +31,10 @@ namespace latchlab::testing {
 
 enum class RaceVerb : u8 { kFind, kInsert, kUpdate, kUpsert, kErase, kScan };
 
-/// How often, in parts of their sum, in the order of RaceVerb.
+/// The weights of the operations, in the order of RaceVerb.
 using RaceWeights = std::array<u32, 6>;
 
-/// What each fiber does, where chance would hardly ever draw it.
+/// The operations of each fiber, for programs that would hardly ever be drawn at random.
 template <class Key>
 using RaceScript = std::vector<std::vector<std::pair<RaceVerb, Key>>>;
 
@@ -42,25 +42,25 @@ template <class Key>
 struct RaceMix {
   std::string name;
   std::vector<Key> preload;  // inserted in this order
-  std::vector<Key> erased;   // and these taken out again before it begins
-  std::vector<Key> hot;      // what the fibers use
+  std::vector<Key> erased;   // then erased again, before the fibers begin
+  std::vector<Key> hot;      // the keys that the fibers use
   RaceWeights weights;
   u32 ops_each = 3;
-  const RaceScript<Key>* script = nullptr;  // then the only program; outlives the mix
-  u32 zero_one_in = 0;                      // one in so many of the values is 0; 0: none
+  const RaceScript<Key>* script = nullptr;  // if set, the only program; must outlive the mix
+  u32 zero_one_in = 0;                      // one in this many values is 0; 0 for none
 };
 
 struct RaceOp {
   RaceVerb verb;
-  u32 key;    // its number
-  u64 value;  // unique or 0; the limit of a scan
+  u32 key;    // the key's number
+  u64 value;  // a unique value or 0; for a scan its limit
 };
 
 template <class Key>
 struct RaceProgram {
-  std::vector<Key> keys;  // all, sorted: a key's number is its place
+  std::vector<Key> keys;  // all keys, sorted: a key's number is its position
   std::vector<u32> preload, erased;
-  std::vector<u64> values;  // of the preload
+  std::vector<u64> values;  // the values of the preloaded keys
   std::vector<std::vector<RaceOp>> fibers;
 
   u32 number_of(const auto& key) const {
@@ -69,7 +69,7 @@ struct RaceProgram {
   }
 };
 
-/// The program with this number: the same for the same mix.
+/// Returns the program with this number: always the same for the same mix.
 template <class Key>
 RaceProgram<Key> draw_program(const RaceMix<Key>& mix, u64 number, u32 fibers) {
   RaceProgram<Key> program;
@@ -113,7 +113,7 @@ RaceProgram<Key> draw_program(const RaceMix<Key>& mix, u64 number, u32 fibers) {
   return program;
 }
 
-/// A program on a fresh index. `Index` is a Synchronized on the Simulated machine.
+/// A scenario: a program on a fresh index. `Index` is a Synchronized on the Simulated machine.
 template <class Index, class Key>
 class ProgramOnIndex {
  public:
@@ -162,7 +162,7 @@ class ProgramOnIndex {
       try {
         call.yes = answer();
       } catch (const IndexFull&) {
-        call.kind = CallKind::kFind;  // and it was not there
+        call.kind = CallKind::kFind;  // it counts as a find of an absent key
       }
     };
     switch (op.verb) {
@@ -181,7 +181,7 @@ class ProgramOnIndex {
     history_.add(op.key, call);
   }
 
-  // A batch of the key and its neighbour: a find of each, for itself.
+  // Looks up a batch of the key and its neighbour. It counts as one find of each.
   void find_two(u32 id, u32 key) {
     const u32 numbers[] = {key, static_cast<u32>((key + 1) % program_.keys.size())};
     const typename Index::Raw keys[] = {program_.keys[numbers[0]], program_.keys[numbers[1]]};
@@ -194,7 +194,7 @@ class ProgramOnIndex {
     }
   }
 
-  // One find for every key that it covers: up to the limit's last pair, or all.
+  // Scans. It counts as one find for every key in its range, which ends at the last pair of a full limit.
   void scan(u32 id, const RaceOp& op) {
     const u64 called = history_.now();
     std::vector<std::pair<u32, u64>> pairs;
@@ -227,7 +227,7 @@ class ProgramOnIndex {
 struct ProgramsReport {
   u64 schedules = 0;
   u64 failures = 0;
-  std::string message;  // of the first failure, or what has been tried
+  std::string message;  // the first failure, or how much was tried
 };
 
 /// Runs `programs` programs of the mix under `options.schedules` schedules each; ends at the first failure.

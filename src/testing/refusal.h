@@ -1,4 +1,4 @@
-// What a test wants of wrong input: the one line that refuses it.
+// The refusal of wrong input, as tests check it: one line.
 
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace latchlab::testing {
 
-/// What the InputError says that `call` throws; "" when it throws none.
+/// Returns the text of the InputError that `call` throws; "" if it throws none.
 template <class Call>
 std::string refusal(Call&& call) {
   try {

@@ -6,7 +6,7 @@
 
 namespace latchlab {
 
-/// A file of its own with the given bytes, gone when the test ends.
+/// A new file with the given bytes, removed at the end of the test.
 class TemporaryFile {
  public:
   explicit TemporaryFile(std::string_view bytes);

@@ -1,10 +1,10 @@
 #pragma once
-// Keys that collide: the inverse of mix64, by which keys can be made of the hashes that they are to have.
+// The inverse of mix64. It makes keys with chosen hashes, so that they collide.
 #include "src/base/hash.h"
 
 namespace latchlab::testing {
 
-/// The key whose mix64 this is.
+/// Returns the key whose mix64 is `hash`.
 constexpr u64 unmixed(u64 hash) {
   u64 inverse = kMixFactor;  // modulo 2^64, by Newton's iteration
   for (u32 i = 0; i < 6; ++i) inverse *= 2 - kMixFactor * inverse;
