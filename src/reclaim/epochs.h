@@ -9,16 +9,14 @@
 // Invariants:
 //   1. A thread announces the global epoch when it enters, and kOutside when it leaves.
 //   2. The epoch goes from g to g + 1 only when every thread inside has announced g. (kOutside is larger than any
-//   epoch,
-//      so the test is one comparison.)
+//      epoch, so the test is one comparison.)
 //   3. A block is stamped with the global epoch AFTER it was unlinked, and freed kGrace = 2 epochs later.
 //
 // Why two epochs are enough, and what each memory order is for. Let U be the unlinking store. Let S be the stamp: a
 // read-modify-write of the global epoch that reads s. Let R be a reader inside that can reach the block, so it has not
 // seen U. Consider the scan of the threads before s + 1 became s + 2.
 //   1. The scan read s + 1, which comes after S in the order of read-modify-writes on the epoch. So U happens before
-//   the
-//      scan.
+//      the scan.
 //   2. R announces, then fences lightly (Decided::announce), then reads. The scan fences heavily (try_advance), then
 //      looks at the announcements.
 //   3. The two fences are ordered one way or the other (Machine::light_fence). So R's reads see U, or the scan sees the
