@@ -1,20 +1,22 @@
 #pragma once
-// The adaptive radix tree, written once for every transaction.
+// The adaptive radix tree, written once for every transaction class.
 //
-// Leis, Kemper, Neumann (ICDE 2013) describe the tree, Leis, Scheibner, Kemper, Neumann (DaMoN 2016) its optimistic
-// readers. Where we differ: a node's path is absolute and fixed (path.h), so splitting and merging paths replaces one
-// pointer and never changes a node that others read; a leaf holds up to four pairs (leaf.h); a node at the last byte of
-// a fixed-size key holds values and no leaves (node.h).
+// Leis, Kemper, Neumann (ICDE 2013) describe the tree; Leis, Scheibner, Kemper, Neumann (DaMoN 2016) describe its
+// optimistic readers. We differ in three points:
+//   1. A node's path is absolute and fixed (path.h). So splitting or merging paths replaces one pointer and never
+//   changes
+//      a node that others read.
+//   2. A leaf holds up to four pairs (leaf.h).
+//   3. A node at the last byte of a fixed-size key holds values and no leaves (node.h).
 //
 // Invariants
 //   1. The root is a Node256 at level 0 that is never replaced.
 //   2. All keys below a slot share the path of its node and the slot's byte.
-//   3. A node other than the root has at least two children: what would leave one replaces the node in the same
-//      operation.
-//   4. What can be reached is locked, with its parent, before it is replaced, and retired after.
+//   3. A node other than the root has at least two children. An operation that would leave one child replaces the node.
+//   4. A reachable node is locked, together with its parent, before it is replaced. It is retired afterwards.
 //
-// Depth: at most 8 nodes for u64 keys. Lookup: one dependent line a level below those that caches hold (the header of a
-// node and its slot are fetched side by side, since the level is predicted), and one for the leaf.
+// Depth: at most 8 nodes for u64 keys. Cost of a lookup: one dependent cache miss for each level that caches do not
+// hold, and one for the leaf. The header of a node and its slot are fetched side by side, since the level is predicted.
 #include <span>
 #include <tuple>
 #include <vector>
@@ -40,13 +42,13 @@ class Art {
   using Batch = art::Batch<Key>;
   static constexpr std::string_view kName = "art";
   static constexpr bool kOrdered = true;
-  static constexpr bool kLatchFreeReaders = true;  // why: node.h and scan.h
+  static constexpr bool kLatchFreeReaders = true;  // node.h and scan.h say why
 
   Art() = default;
   Art(const Art&) = delete;
   Art& operator=(const Art&) = delete;
 
-  /// The most that one attempt to put `key` makes, beyond what a pool always has ready. Bytes.
+  /// Returns an upper bound of the bytes that one attempt to put `key` allocates beyond what a pool always has ready.
   static std::size_t extra_bytes(const Key& key) {
     if constexpr (Key::kFixedSize != 0) return 0;
     return key.size();
@@ -59,15 +61,15 @@ class Art {
     return Descent::answer(tx, Descent::descend(tx, root(), key, std::ignore, at, way), key, at, way);
   }
 
-  /// The same for as many keys: found[i] is of keys[i] (side_by_side.h).
+  /// Finds several keys: found[i] answers keys[i] (side_by_side.h).
   template <class Tx>
   Attempt<bool> find_batch_in(Tx& tx, std::span<const Key> keys, std::span<Found> found) const {
     if (!art::SideBySide<Layout, Key>::find(tx, root(), keys, found)) return kRestart;
     return true;
   }
 
-  /// Whether the pair is new (insert, upsert) or was there (update). An insert of a present key and an update of an
-  /// absent one change nothing and answer false.
+  /// Returns true if the pair was absent (insert, upsert) or present (update). An insert of a present key and an update
+  /// of an absent one change nothing and return false.
   template <class Tx>
   [[gnu::always_inline]] Attempt<bool> put_in(Tx& tx, const Key& key, u64 value, Put how) {
     ReaderOf<Tx> parent = tx.enter(root()), at;
@@ -96,7 +98,7 @@ class Art {
     __builtin_unreachable();
   }
 
-  /// Whether the key was there.
+  /// Returns true if the key was present.
   template <class Tx>
   Attempt<bool> erase_in(Tx& tx, const Key& key) {
     ReaderOf<Tx> parent = tx.enter(root()), at;
@@ -125,14 +127,15 @@ class Art {
     return true;
   }
 
-  /// Collects the next pairs of a scan into `batch` (cleared first): the smallest keys from `from` on, or after it. At
-  /// least one if there is one; true. Strict in order, and complete up to the last of them (scan.h).
+  /// Collects the next pairs of a scan into `batch`, which it clears first: the smallest keys from `from` on, or after
+  /// it. Collects at least one pair if there is one, and returns true. The pairs are strictly in order, and complete up
+  /// to the last of them (scan.h).
   template <class Tx>
   Attempt<bool> gather_in(Tx& tx, const Key& from, bool after, std::size_t wanted, Batch& batch) const {
     return Scan::gather(tx, root(), from, after, wanted, batch);
   }
 
-  /// Gives every block back, one by one: for memory that is not released in bulk. Only while nobody else is there.
+  /// Frees every block, one by one, for memory that is not released in bulk. No other thread may use the tree.
   template <class Pool>
   void free_all(Pool& pool) {
     std::vector<Node*> nodes;
@@ -154,7 +157,7 @@ class Art {
     }
   }
 
-  /// The smallest key of all, where a whole scan begins.
+  /// Returns the smallest key of all, where a whole scan begins.
   static Key first_key() { return Key(); }
 
  private:
@@ -177,11 +180,11 @@ class Art {
   using Entry = art::Entry;
   using Kind = art::Kind;
 
-  static constexpr u32 kNobody = 256;  // "all but no byte"
+  static constexpr u32 kNoByte = 256;  // no byte: copies leave nothing out
 
   Node* root() const { return const_cast<Node256*>(&root_); }
 
-  /// A leaf of its own for the pair, or for the pairs; 0 when memory is out.
+  /// Returns a new leaf for the pair, or for the pairs of the group; 0 when memory is out.
   template <class Tx>
   [[gnu::always_inline]] static Child make_leaf(Tx& tx, const Key& key, u64 value) {
     const Leaf* const leaf = tx.template make<Leaf>(key, value);
@@ -207,17 +210,17 @@ class Art {
     }
   }
 
-  /// Adds the key in the free slot of `at`, where most inserts into a large tree end.
+  /// Adds the key in the free slot of `at`. Most inserts into a large tree end here.
   template <class Tx, class Reader>
   [[gnu::always_inline]] static Attempt<bool> add_in(Tx& tx, Reader at, const Way& way, const Key& key, u64 value) {
     const Child leaf = make_leaf(tx, key, value);
     if (!leaf) return kNoMemory;
     if (!tx.upgrade(at)) return kRestart;
-    Node::replace(way.slot, leaf.word());  // all that adding a child to a Node256 is
+    Node::replace(way.slot, leaf.word());  // adding a child to a Node256 is this store alone
     return true;
   }
 
-  /// Adds the key to `at`, where it has no slot.
+  /// Adds the key to `at`, in which its byte has no slot.
   template <class Tx, class Reader>
   [[gnu::noinline]] Attempt<bool> add(Tx& tx, Reader parent, Reader at, const Key key, u64 value, bool skipped) {
     if (Descent::kMaySkip && skipped) {
@@ -243,12 +246,12 @@ class Art {
   /// Adds the word in a larger or a packed copy of `at`, which has no slot left.
   template <class Tx, class Reader>
   [[gnu::noinline]] Attempt<bool> add_to_larger(Tx& tx, Reader parent, Reader at, const Key key, u64 word) {
-    // A quarter of the slots erased: a packed copy of the same kind will do.
+    // If a quarter of the slots are erased, a packed copy of the same kind has room enough.
     const u32 slots = art::capacity(at->kind());
     const Kind kind = at->children() + 1 <= slots * 3 / 4 ? at->kind() : art::kind_for(slots + 1);
     Node* const larger = make_node(tx, kind, at->path());
     if (larger == nullptr) return kNoMemory;
-    larger->copy(*at.node(), kNobody);
+    larger->copy(*at.node(), kNoByte);
     if (!tx.upgrade(parent, at)) return kRestart;
     larger->add(key[at->level()], word);
     parent->replace(key[parent->level()], Child::node(larger).word());
@@ -275,13 +278,13 @@ class Art {
       static_assert(Leaf::room(1) > 1 && Leaf::room(3) > 3);
       if (pairs == 2) return grow_leaf<2>(tx, at, way, key, value);
       if (!tx.upgrade(at)) return kRestart;
-      leaf->append(pairs, key, value);  // before the word that says it is there
+      leaf->append(pairs, key, value);  // stored before the word that publishes it
       Node::replace(way.slot, child.with_next_place().word());
     }
     return true;
   }
 
-  /// Adds the key to a leaf of kPairs that has no room for it, in a copy.
+  /// Adds the key to a leaf of kPairs pairs that has no room for another, in a copy.
   template <u32 kPairs, class Tx, class Reader>
   [[gnu::always_inline]] Attempt<bool> grow_leaf(Tx& tx, Reader at, const Way& way, const Key& key, u64 value) {
     static_assert(Leaf::room(kPairs) == kPairs);
@@ -294,7 +297,8 @@ class Art {
     return true;
   }
 
-  /// A full leaf and one more key: a node at the first byte in which they differ, with a leaf for each of its bytes.
+  /// Replaces a full leaf by a node at the first byte in which its keys and the new key differ. Each value of that byte
+  /// gets a leaf.
   template <class Tx, class Reader>
   [[gnu::noinline]] Attempt<bool> split_leaf(Tx& tx, Reader at, Child child, const Key key, u64 value) {
     Leaf* const leaf = child.template as_leaf<Leaf>();
@@ -303,16 +307,17 @@ class Art {
     u32 level = common_prefix(key, all.key(0));
     for (u32 i = 1; i < all.size(); ++i) level = std::min(level, common_prefix(key, all.key(i)));
     if (level <= at->level()) {
-      // Fixed-size keys: what was read is not of one moment. Byte strings: the way here skipped a byte that differs.
+      // Fixed-size keys: the node and the leaf were read at different moments. Byte strings: the descent skipped a byte
+      // that differs.
       if (!Descent::kMaySkip) return kRestart;
       return branch_at(tx, key, value, level);
     }
     all.add(key, value);
-    u32 bytes = 0;  // different ones at the level
+    u32 bytes = 0;  // number of different bytes at the level
     for (u32 i = 0; i < all.size(); ++i) bytes += first_with_byte(all, level, i) == i;
     Node* const node = make_node(tx, art::kind_for(bytes), Path(key, level));
     if (node == nullptr) return kNoMemory;
-    bool kept = false;  // the old leaf, whole, beside the new key's
+    bool kept = false;  // true if the old leaf is used whole, beside a leaf for the new key
     for (u32 i = 0; i < all.size(); ++i) {
       if (first_with_byte(all, level, i) != i) continue;
       const u8 byte = all.key(i)[level];
@@ -347,7 +352,7 @@ class Art {
     return first;
   }
 
-  /// A Node4 between `parent` and `at`, whose path differs from the key: at the byte where they part.
+  /// Inserts a Node4 between `parent` and `at`, whose path differs from the key, at the first byte that differs.
   template <class Tx, class Reader>
   [[gnu::noinline]] Attempt<bool> branch(Tx& tx, Reader parent, Reader at, const Key key, u64 value) {
     if constexpr (!Descent::kMaySkip) {
@@ -357,19 +362,19 @@ class Art {
       const Attempt<Key> below = any_key(at);
       if (!below) return below.failure();
       const u32 shared = common_prefix(*below, key);
-      if (shared >= at->level()) return kRestart;  // the leaf is not of the moment at which the path was compared
+      if (shared >= at->level()) return kRestart;  // the leaf was read at another moment than the path
       return branch_at(tx, key, value, shared);
     }
   }
 
-  /// The same where only a leaf told that the key leaves the tree's path after `shared` bytes: perhaps far above the
-  /// node that was come to, so the way is gone again, down to the edge that spans the byte.
+  /// Does the same as branch() where only a leaf shows that the key leaves the tree's path after `shared` bytes. That
+  /// byte may be far above `at`. So it descends again, down to the edge that spans the byte.
   template <class Tx>
   [[gnu::noinline]] Attempt<bool> branch_at(Tx& tx, const Key key, u64 value, u32 shared) {
     auto at = tx.enter(root());
     for (auto parent = at;;) {
       u64 word;
-      if (!at->find(key[at->level()], word)) return kRestart;  // erased meanwhile
+      if (!at->find(key[at->level()], word)) return kRestart;  // the key's byte was erased meanwhile
       const Child child(word);
       if (child.is_leaf()) {
         if (!at.follow(child.template as_leaf<Leaf>())) return kRestart;
@@ -390,7 +395,7 @@ class Art {
 
   template <class Tx, class Reader>
   Attempt<bool> insert_above(Tx& tx, Reader& parent, Child child, const Key& key, u64 value, u32 level, u8 child_byte) {
-    if (level <= parent->level()) return kRestart;  // what was read is not of one moment
+    if (level <= parent->level()) return kRestart;  // the nodes were read at different moments
     const Child leaf = make_leaf(tx, key, value);
     if (!leaf) return kNoMemory;
     Node4* const node = tx.template make<Node4>(Path(key, level));
@@ -407,8 +412,8 @@ class Art {
     return Scan::any_key(at);
   }
 
-  /// Takes the key's slot out of `at`. If few are left, something smaller takes the node's place: its last child, one
-  /// leaf with all of its pairs, or a copy of a smaller kind.
+  /// Removes the key's slot from `at`. If few children are left, something smaller replaces the node: its last child,
+  /// one leaf with all of its pairs, or a copy of a smaller kind.
   template <class Tx, class Reader>
   Attempt<bool> remove(Tx& tx, Reader& parent, Reader& at, const Key& key) {
     const u8 byte = key[at->level()];
@@ -442,8 +447,9 @@ class Art {
     return true;
   }
 
-  /// The number of children at which a kind is given up. Below its predecessor's capacity, so that a key that comes and
-  /// goes does not copy a node each time. (A Node256 of children is asked when a line of its slots becomes empty.)
+  /// Returns the number of children at which a node of this kind shrinks. It is below the capacity of the next smaller
+  /// kind, so that a key that comes and goes does not copy a node each time. (A Node256 of children is examined only
+  /// when a line of its slots becomes empty.)
   static constexpr u32 shrinks_at(Kind kind) {
     switch (kind) {
       case Kind::k4: return Leftover::kMaxChildren;

@@ -1,7 +1,7 @@
 #pragma once
-// What one step of a scan collects: pairs in order, copied out of the index, so that the caller sees them only after
-// the transaction has confirmed them. Its memory is taken before the scan begins: a body may fill it inside a hardware
-// transaction. Its size bounds what one transaction reads.
+// The pairs that one step of a scan collects, in order. They are copied out of the index, so that the caller sees them
+// only after the transaction has confirmed them. Memory is taken before the scan begins, since a body may fill the
+// batch inside a hardware transaction. The batch's size bounds what one transaction reads.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -22,7 +22,7 @@ class Batch<U64Key> {
  public:
   static constexpr u32 kRoom = 64;
 
-  /// For a scan of `limit` pairs.
+  /// Makes a batch for a scan of `limit` pairs.
   explicit Batch(std::size_t) {}
   void clear(std::size_t wanted) {
     size_ = 0;
@@ -34,7 +34,8 @@ class Batch<U64Key> {
   bool too_small() const { return false; }
   void enlarge() {}
 
-  /// Inserts among the last pairs: those of one leaf come in any order. False if there is no room.
+  /// Inserts the pair among those from `leaf_begin` on, since the pairs of one leaf come in any order. Returns false if
+  /// there is no room.
   bool push(U64Key key, u64 value, u32 leaf_begin) {
     if (size_ == pair_.size()) return false;
     u32 at = size_++;
@@ -46,9 +47,9 @@ class Batch<U64Key> {
   void for_each(F&& f) const {
     for (u32 i = 0; i < size_; ++i) f(pair_[i].key, pair_[i].value);
   }
-  /// Forgets all but the first pairs.
+  /// Forgets all but the first `size` pairs.
   void truncate(u32 size) { size_ = size; }
-  /// The last key, good until the next call; clear() leaves it.
+  /// Returns the last key, valid until the next call of keep_last(); clear() leaves it valid.
   U64Key keep_last() { return U64Key(pair_[size_ - 1].key); }
 
  private:
@@ -56,7 +57,7 @@ class Batch<U64Key> {
     u64 key, value;
   };
   u32 size_ = 0, wanted_ = kRoom;
-  std::array<Pair, kRoom + 4> pair_;  // the leaf in which it becomes full is taken whole
+  std::array<Pair, kRoom + 4> pair_;  // a scan takes all pairs of the leaf that fills the batch
 };
 
 template <>
@@ -64,7 +65,7 @@ class Batch<BytesKey> {
  public:
   static constexpr u32 kRoom = 64;
 
-  /// For a scan of `limit` pairs.
+  /// Makes a batch for a scan of `limit` pairs.
   explicit Batch(std::size_t limit) : bytes_(kBytesEach * std::min<std::size_t>(limit, kRoom)) {}
   void clear(std::size_t wanted) {
     size_ = used_ = 0;
@@ -74,7 +75,7 @@ class Batch<BytesKey> {
   bool empty() const { return size_ == 0; }
   u32 size() const { return size_; }
   bool full() const { return size_ >= wanted_ || size_ == kRoom; }
-  /// Not even the first key fitted: enlarge() and run the step again.
+  /// Returns true if not even the first key fitted. The caller must call enlarge() and run the step again.
   bool too_small() const { return too_small_; }
   void enlarge() { bytes_.resize(2 * bytes_.size()); }
 
@@ -103,12 +104,12 @@ class Batch<BytesKey> {
       f(std::string_view(raw), pair_[i].value);
     }
   }
-  /// Forgets all but the first pairs.
+  /// Forgets all but the first `size` pairs.
   void truncate(u32 size) {
     size_ = size;
     used_ = size == 0 ? 0 : pair_[size - 1].at + pair_[size - 1].bytes;
   }
-  /// The last key, good until the next call; clear() leaves it.
+  /// Returns the last key, valid until the next call of keep_last(); clear() leaves it valid.
   BytesKey keep_last() {
     const BytesKey last = key(size_ - 1);
     last_.assign(last.spelled(), last.spelled() + last.spelled_size());
@@ -116,8 +117,8 @@ class Batch<BytesKey> {
   }
 
  private:
-  static constexpr u32 kBytesEach = 64;  // of a pair, at first
-  static constexpr int kEscape = 1;      // text holds none: it is spelled as it is
+  static constexpr u32 kBytesEach = 64;  // initial bytes for a pair
+  static constexpr int kEscape = 1;      // text without this byte is spelled as it is
   struct Pair {
     u32 at, bytes;
     u64 value;

@@ -1,5 +1,5 @@
 #pragma once
-// The way of a key down the tree: from the root to where the tree says what it has for the key.
+// The descent of a key: from the root to the place where the tree holds the key, or would hold it.
 
 #include "indexes/art/child.h"
 #include "indexes/art/leaf.h"
@@ -10,8 +10,14 @@
 
 namespace latchlab::art {
 
-/// How the way of a key ends. kFreeSlot: at none, in a Node256 of the run; kChanged: restart; kFurther: not here, but
-/// at a node that was not looked at.
+/// How the descent of a key ends.
+///   kNone         the node has no slot for the key's byte
+///   kFreeSlot     the slot, in a Node256 at the top of the tree, is empty
+///   kValue        the slot holds a value
+///   kLeaf         the slot holds a leaf
+///   kPathDiffers  the node's path differs from the key
+///   kChanged      a node changed meanwhile: restart
+///   kFurther      the descent has not ended: a child must be visited
 enum class End : u8 { kNone, kFreeSlot, kValue, kLeaf, kPathDiffers, kChanged, kFurther };
 
 template <class Layout, class Key>
@@ -25,20 +31,20 @@ class Descent {
   template <class Tx>
   using ReaderOf = typename Tx::template Reader<Node>;
 
-  static constexpr u32 kUnrolled = 4;  // levels that are guessed to be Node256: all four are so from some 10^9 keys on
-  /// Fixed-size keys are short enough for a path to hold them whole: nothing is ever skipped.
+  static constexpr u32 kUnrolled = 4;  // levels guessed to be Node256; from about 10^9 keys on all four are
+  /// True if nodes may skip bytes. A path holds fixed-size keys whole, so those are never skipped.
   static constexpr bool kMaySkip = Key::kFixedSize == 0;
 
   struct Way {
-    const Slot* slot = nullptr;  // of kValue, kLeaf, kFreeSlot
-    u64 word = 0;                // in it
-    bool skipped = false;        // compressed bytes that only a leaf knows were not compared
+    const Slot* slot = nullptr;  // where the descent ended: for kValue, kLeaf, kFreeSlot
+    u64 word = 0;                // the content of the slot
+    bool skipped = false;        // true if some compressed bytes, which only a leaf holds, were not compared
   };
 
-  /// Where the key's way ends: at a slot without a word, a value or a leaf in the slot of `at`, or because `at`, below
-  /// `parent`, has another path. The level of a node is guessed from the depth that was come to and compared rather
-  /// than loaded, so that the slot's line is fetched without waiting for the header's. `parent` begins as a reader of
-  /// the root, or is std::ignore for who does not ask for it.
+  /// Descends to the end of the key's way down. `at` becomes the last node, `parent` its parent, and `way` the slot.
+  /// The level of a node is guessed from the depth and compared, not loaded. So the slot's line is fetched without
+  /// waiting for the header's line. `parent` is a reader of the root at first, or std::ignore if the caller does not
+  /// need it.
   template <class Tx, class Parent>
   [[gnu::always_inline]] static End descend(Tx& tx, Node* root, const Key& key, Parent& parent, ReaderOf<Tx>& at,
                                             Way& way) {
@@ -55,8 +61,8 @@ class Descent {
     }
   }
 
-  /// What `at`, a node below `depth` bytes of the key's way, has for the key. kFurther: the node that way.word leads
-  /// to. `depth` becomes its level.
+  /// Looks the key up in `at`, a node below `depth` bytes of the key. Sets `depth` to the node's level. kFurther:
+  /// way.word leads to the next node.
   template <class Reader>
   [[gnu::always_inline]] static End look(const Reader& at, const Key& key, u32& depth, Way& way) {
     if (at->level() != opaque(depth)) [[unlikely]] {
@@ -72,7 +78,7 @@ class Descent {
     return Child(way.word).is_leaf() ? End::kLeaf : End::kFurther;
   }
 
-  /// What the end of a key's way says about it.
+  /// Returns the answer of a lookup whose descent ended with `end`.
   template <class Tx, class Reader>
   [[gnu::always_inline]] static Attempt<Found> answer(Tx& tx, End end, const Key& key, const Reader& at,
                                                       const Way& way) {
@@ -86,8 +92,8 @@ class Descent {
     return tx.confirm(Found(), at);
   }
 
-  /// What a node of the run of Node256 with which a tree begins has for the key: the one at kDepth, which is `at`, or
-  /// the root, which is not entered unless the way ends there. kFurther: the node that way.word leads to.
+  /// Looks the key up in one node of the run of Node256 at the top of the tree. The node is `at` at kDepth, or the
+  /// root. The root is entered only if the descent ends there. kFurther: way.word leads to the next node.
   template <u32 kDepth, class Tx>
   [[gnu::always_inline]] static End look_256(Tx& tx, Node* root, const Key& key, ReaderOf<Tx>& at, Way& way) {
     way.slot = (kDepth == 0 ? root : at.node())->slot_in_256(key[kDepth]);
@@ -101,8 +107,8 @@ class Descent {
     return child ? End::kLeaf : End::kFreeSlot;
   }
 
-  /// Goes on to that node, at kDepth, and says whether it is in the run. The root is never replaced, so its slot alone
-  /// proves the first step.
+  /// Steps to the node that way.word leads to, at kDepth, and says whether it belongs to the run. The root is never
+  /// replaced, so its slot alone proves the first step.
   template <u32 kDepth, class Tx>
   [[gnu::always_inline]] static GuessResult go_on_256(Tx& tx, ReaderOf<Tx>& at, const Way& way) {
     constexpr u8 kGuess = Path::tag_of(Kind::k256, kDepth);
@@ -112,9 +118,9 @@ class Descent {
   }
 
  private:
-  /// The run of Node256, one on each level, with which a tree begins (the root is one); unrolled, so that levels and
-  /// shifts are constants. The fewer instructions a lookup has, the more lookups' cache misses overlap. kFurther: the
-  /// way goes on at `depth`.
+  /// Descends the run of Node256 at the top of the tree, one on each level, of which the root is the first. The
+  /// recursion is unrolled, so that levels and shifts are constants. The fewer instructions a lookup has, the more
+  /// cache misses of different lookups overlap. kFurther: the descent goes on at `depth`.
   template <u32 kDepth, class Tx, class Parent>
   [[gnu::always_inline]] static End descend_256(Tx& tx, Node* root, const Key& key, Parent& parent, ReaderOf<Tx>& at,
                                                 Way& way, u32& depth) {

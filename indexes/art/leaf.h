@@ -4,12 +4,13 @@
 //   u64 keys      | key value | key value | key value | key value |      32 or 64 bytes, within one line
 //   byte strings  | value | bytes of the key | the key, spelled |        one pair, any length
 //
-// A leaf has no latch: its node guards it. A place for a pair is written once, before the slot's word says that it
-// holds one; erasing copies. So a reader with an older word sees fewer pairs and never a different one in the same
-// place. Only values change in place, each by one store. Several pairs a leaf save the nodes that would tell them
-// apart: at 16 M random keys a third of the slots of the lowest level hold two or more. The first leaf has room for a
-// second pair: six bytes a key more than with leaves of 16, and 7 % more inserts a second, since a quarter of them then
-// copy nothing.
+// A leaf has no latch: its node guards it. A place for a pair is written once, before the slot's word publishes the
+// pair. Erasing copies the leaf. So a reader with an older word sees fewer pairs, and never a different pair in the
+// same place. Only values change in place, each by one store.
+//
+// Several pairs a leaf save the nodes that would separate them: at 16 M random keys a third of the slots of the lowest
+// level hold two or more. The first leaf has room for a second pair. Compared with leaves of 16 bytes, this costs six
+// bytes a key and gains 7 % more inserts a second, since a quarter of them then copy nothing.
 #include <bit>
 #include <cstring>
 #include <new>
@@ -32,7 +33,7 @@ class Leaf<Layout, U64Key> {
  public:
   static constexpr u32 kMaxPairs = Child::kMaxPairs;
 
-  /// Pairs that a leaf made for `pairs` has room for: half a line or all of it.
+  /// Returns the number of pairs for which a leaf made for `pairs` has room: half a line's or a whole line's.
   static constexpr u32 room(u32 pairs) { return pairs <= 2 ? 2 : 4; }
   static constexpr std::size_t bytes_of(u32 pairs) { return room(pairs) * sizeof(Pair); }
   std::size_t bytes(u32 pairs) const { return bytes_of(pairs); }
@@ -49,7 +50,7 @@ class Leaf<Layout, U64Key> {
     for (u32 i = 0; i < group.size(); ++i) begin(i, group.key(i), group.value(i));
   }
 
-  /// The pairs of a leaf and one more.
+  /// Makes a leaf with the pairs of another leaf and one more.
   template <u32 kPairs>
   static constexpr std::size_t bytes_for(const Leaf&, std::integral_constant<u32, kPairs>, U64Key, u64) {
     return bytes_of(kPairs + 1);
@@ -63,16 +64,16 @@ class Leaf<Layout, U64Key> {
 
   U64Key key(u32 i) const { return U64Key(pair_[i].key.load()); }
   u64 value(u32 i) const { return pair_[i].value.load(); }
-  /// Fills the place of a pair that no word tells of yet.
+  /// Fills the place of a pair that no word publishes yet.
   void append(u32 i, U64Key key, u64 value) {
     pair_[i].value.store(value);
     pair_[i].key.store(key.raw());
   }
 
-  /// The value of the key's pair, or null. Without a branch on the number of pairs, which would be mispredicted as
-  /// often as not and hold back the next lookup until this leaf's line has come. And with few instructions: those that
-  /// wait for the line limit how far ahead the processor looks (measured: the fewer they are, the more lookups a
-  /// second).
+  /// Returns the value cell of the key's pair, or null. There is no branch on the number of pairs. It would be
+  /// mispredicted half of the time, and hold back the next lookup until this leaf's line has come. The function is also
+  /// short: instructions that wait for the line limit how far ahead the processor looks. Measured: the fewer there are,
+  /// the more lookups a second.
   static Cell* find(Child child, U64Key key) {
     Pair* const line = static_cast<Pair*>(child.line());
     u32 equal = 0;
@@ -93,13 +94,13 @@ class Leaf<Layout, U64Key> {
     Cell key, value;
   };
   void begin(u32 i, U64Key key, u64 value) { new (&pair_[i]) Pair(key, value); }
-  // One pair and three leave a place over.
+  // Constructs the spare place that a leaf of one pair or of three has.
   void begin_spare(u32 pairs) {
     if (room(pairs) > pairs) new (&pair_[room(pairs) - 1]) Pair;
   }
 
   union {
-    Pair pair_[1];  // room(pairs) of them
+    Pair pair_[1];  // an array of room(pairs) pairs
   };
 };
 
@@ -130,7 +131,7 @@ class Leaf<Layout, BytesKey> {
   const u8* data() const { return reinterpret_cast<const u8*>(this) + kHeader; }
 
   Cell value_;
-  const u32 size_;  // fixed, like the key that follows
+  const u32 size_;  // fixed, like the key bytes that follow it
 };
 
 }  // namespace latchlab::art

@@ -1,6 +1,6 @@
 #pragma once
-// The one or two children that a node keeps when another is taken out of it, and what can take the node's place: its
-// last child, or one leaf with the pairs of all that is left.
+// The one or two children that remain when a node loses another child, and the word that can replace the node. That
+// word is the last child, or one leaf with all remaining pairs.
 #include "indexes/art/child.h"
 #include "indexes/art/group.h"
 #include "indexes/art/leaf.h"
@@ -15,14 +15,14 @@ class Leftover {
  public:
   static constexpr u32 kMaxChildren = 2;
 
-  /// Nothing: the node keeps too many.
+  /// Makes an empty leftover, for a node that keeps too many children.
   Leftover() = default;
-  /// What `node` keeps without the slot of `but`.
+  /// Collects the children of `node` except the one in the slot of `but`.
   Leftover(const Node<Layout, Key>& node, u8 but) : values_(node.holds_values()) {
     Entry entry;
     for (u32 byte = 0; node.next(byte, entry); byte = entry.byte + 1u) {
       if (entry.byte == but) continue;
-      if (children_ == kMaxChildren) return;  // not of one moment: the upgrade will fail
+      if (children_ == kMaxChildren) return;  // read at different moments: the upgrade will fail
       child_[children_++] = entry.word;
       if (values_) {
         if constexpr (Key::kFixedSize != 0) pairs_.add(node.path().with_last(entry.byte), entry.word);
@@ -33,11 +33,11 @@ class Leftover {
       if (foldable_) pairs_.add_all(*child.template as_leaf<Leaf>(), child.pairs());
     }
   }
-  /// The word of a child that can move up, or 0. A value cannot: only its node's path spells its key.
+  /// Returns the word of a child that can move up, or 0. A value cannot move up: only its node's path spells its key.
   u64 only_child() const { return children_ == 1 && !values_ ? child_[0] : 0; }
   bool fits_leaf() const { return foldable_ && pairs_.size() != 0; }
   const Group<Key>& pairs() const { return pairs_; }
-  /// Retires the leaves whose pairs have gone into one leaf, `word`.
+  /// Retires the leaves whose pairs were copied into one leaf, `word`.
   template <class Tx>
   void retire_leaves(Tx& tx, u64 word) const {
     if (values_ || !foldable_ || word == only_child()) return;

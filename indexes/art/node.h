@@ -1,5 +1,5 @@
 #pragma once
-// The inner nodes of ART (Leis, Kemper, Neumann, ICDE 2013): 4, 16, 48 or 256 slots, chosen by how many are used.
+// The inner nodes of ART (Leis, Kemper, Neumann, ICDE 2013): 4, 16, 48 or 256 slots, by the number of children.
 //
 //   every node  | latch 8 (coarse: 0) | path and kind 8, fixed | state 4 |
 //   Node4       | header | keys 4 in a word | slot x 4                         one line
@@ -7,26 +7,28 @@
 //   Node48      | header | index 256: 0 or slot + 1 | slot x 48
 //   Node256     | header | present 256 bits | slot x 256                       one line of header, then slots
 //
-// A slot holds the word of a Child. In a node at the last byte of fixed-size keys the path and the byte spell the whole
-// key, so a slot holds the value itself: no leaf (8.3 bytes a dense key). Any 64-bit value is legal, so presence is
-// kept beside the slots. The slots of a Node256 that hold nothing are 0, so a find asks its present bits, kept where
-// there are values, for the value 0 alone.
+// A slot holds the word of a Child. In a node at the last byte of fixed-size keys, the path and the byte spell the
+// whole key. So a slot there holds the value itself, without a leaf (8.3 bytes a dense key). Any 64-bit value is legal,
+// so each kind tells apart from the slots which of them are used. An empty slot of a Node256 is 0. So a find in a
+// Node256 of values reads the present bits only if the slot is 0.
 //
-// What readers without any latch (rowex) rely on, and every other reader may:
-//   - a slot is used for one byte in the life of its node; adding appends, and erasing frees no slot;
-//   - a child is stored before what leads to it: the live bit, the index;
-//   - so a byte comes and goes by one store: of the state (Node4, Node16), of its index, of its slot (Node256);
-//   - what is packed again is a copy in a new node.
-// In a Node256 of values the value 0 alone is told by two cells, its slot and its present bit. A reader without a latch
-// that sees the slot 0 and the bit set looks at both between two equal versions of the node, and only there it may wait
-// for a writer. For every other value it goes by the slot, in a find and in a scan alike, or one of them would miss
-// what the other has found:
+// Readers without a latch (rowex) rely on four rules:
+//   1. A slot serves one byte in the life of its node: adding appends, and erasing frees no slot.
+//   2. A child is stored before the live bit or the index that leads to it.
+//   3. So one store adds or removes a byte: of the state (Node4, Node16), of its index (Node48), of its slot (Node256).
+//   4. Slots are packed only in a copy, a new node.
+// There is one exception to rule 3. In a Node256 of values two cells together express the value 0: the slot and the
+// present bit. A reader without a latch that sees the slot 0 and the bit set reads both again, between two equal
+// versions of the node. Only there may it wait for a writer. For every other value the slot alone decides, in a find
+// and in a scan alike. Otherwise one of them could miss a key that the other has found. The order of the stores, and
+// the store that makes the key come or go:
 //
 //   insert v   slot v (there), bit        insert 0   bit (there)            update v to 0, 0 to v   slot
 //   erase v    slot 0 (gone), bit         erase 0    bit (gone)
 //
-// Between the two stores of an erase the slot is 0 and the bit set, and the reader waits. Were the bit cleared first,
-// who has seen the slot 0 of a value before and then no bit would call a key absent whose slot is not 0 yet.
+// Between the two stores of an erase the slot is 0 and the bit is set, so the reader waits. Suppose the bit were
+// cleared first. A reader that had read the slot as 0 earlier, and reads the bit now, would call the key absent. But
+// the slot still holds its value.
 #include <bit>
 
 #include "indexes/art/child.h"
@@ -41,7 +43,7 @@ constexpr u32 capacity(Kind kind) {
   return kind == Kind::k4 ? 4 : kind == Kind::k16 ? 16 : kind == Kind::k48 ? 48 : 256;
 }
 
-/// The smallest kind for `children`.
+/// Returns the smallest kind with room for `children`.
 constexpr Kind kind_for(u32 children) {
   return children <= 4 ? Kind::k4 : children <= 16 ? Kind::k16 : children <= 48 ? Kind::k48 : Kind::k256;
 }
@@ -61,7 +63,7 @@ class Node48;
 template <class Layout, class Key>
 class Node256;
 
-/// The header, and every operation dispatched on the kind.
+/// The header of a node, and every operation, dispatched on the node's kind.
 template <class Layout, class Key>
 class Node {
  protected:
@@ -75,29 +77,30 @@ class Node {
   const Path<Key>& path() const { return path_; }
   u32 level() const { return path_.level(); }
   u8 tag() const { return path_.tag(); }
-  /// The byte at the level completes the key: slots are values.
+  /// Returns true if the byte at the level completes the key, so that slots hold values.
   bool holds_values() const { return holds_values(level()); }
   static bool holds_values(u32 level) { return Key::kFixedSize != 0 && level + 1 == Key::kFixedSize; }
 
-  /// The slot of `byte`, whose word is stored; null if there is none.
+  /// Returns the slot of `byte`, and stores its word in `word`; null if there is none.
   const Cell64* find(u8 byte, u64& word) const {
     return visit([&](auto& node) { return node.find(byte, word); });
   }
-  /// The same for a node that was seen to be at this level, which need not be looked up again.
+  /// Does the same as find() in a node that is known to be at `level`, which saves reading the level.
   [[gnu::always_inline]] const Cell64* find_at(u32 level, u8 byte, u64& word) const {
     if (kind() == Kind::k256) [[likely]]
       return static_cast<const Node256<Layout, Key>&>(*this).find_at(level, byte, word);
     return find(byte, word);
   }
-  /// The slot of `byte` in a node that was seen to be a Node256 of children; its word is 0 if there is none.
+  /// Returns the slot of `byte` in a node that is known to be a Node256 of children. The slot's word is 0 if there is
+  /// no child.
   const Cell64* slot_in_256(u8 byte) const { return static_cast<const Node256<Layout, Key>&>(*this).slot(byte); }
-  /// The first entry from `byte` on; false if there is none.
+  /// Stores the first entry from `byte` on; returns false if there is none.
   bool next(u32 byte, Entry& entry) const {
     return visit([&](auto& node) { return node.next(byte, entry); });
   }
-  /// Fetches what the slots lead to, side by side rather than one after the other: for who will go through all
-  /// of them. Of a Node256 nothing: its children are large and few of them come soon. Inlined, since g++ takes a
-  /// function that only prefetches for one without effect.
+  /// Prefetches the children side by side, for a caller that will visit all of them. Prefetches nothing for a Node256:
+  /// its children are large, and few of them are visited soon. Always inlined, since g++ believes that a function which
+  /// only prefetches has no effect.
   [[gnu::always_inline]] void prefetch_children() const {
     switch (kind()) {
       case Kind::k4: return static_cast<const Node4<Layout, Key>&>(*this).prefetch_children();
@@ -106,15 +109,15 @@ class Node {
       default: return;
     }
   }
-  /// Fetches the first lines of a node, or a leaf: all of a Node16, which nodes below a Node256 mostly are.
+  /// Prefetches a leaf or the first lines of a node: as many as a Node16 has, the commonest kind below a Node256.
   [[gnu::always_inline]] static void prefetch_start(Child child) {
     prefetch_object<typename Layout::Machine>(static_cast<const Node16<Layout, Key>*>(child.line()), Access::kRead);
   }
   u32 children() const {
     return visit([&](auto& node) { return node.children(); });
   }
-  /// How many children are left when that of `byte` goes. Of a Node256 of children they are counted only when it is the
-  /// last in its line of slots, and are otherwise said to be many.
+  /// Returns the number of children that remain without that of `byte`. A Node256 of children counts them only if that
+  /// child is the last in its line of slots, and otherwise returns a large number.
   u32 left_without(u8 byte) const {
     return visit([&](auto& node) { return node.left_without(byte); });
   }
@@ -124,19 +127,19 @@ class Node {
   void replace(u8 byte, u64 word) {
     visit([&](auto& node) { node.replace(byte, word); });
   }
-  /// The same for a slot that find gave.
+  /// Replaces the word of a slot that find() returned.
   static void replace(const Cell64* slot, u64 word) { const_cast<Cell64*>(slot)->store(word); }
   void remove(u8 byte) {
     visit([&](auto& node) { node.remove(byte); });
   }
 
-  /// Calls `f(byte, word)` for each entry, in no order.
+  /// Calls `f(byte, word)` for each entry, in no particular order.
   template <class F>
   void for_each(F&& f) const {
     visit([&](auto& node) { node.for_each(f); });
   }
-  /// Adds what `from` holds, packed, except `but` (256: all). `from` may change meanwhile, so this stops when full; an
-  /// upgrade of `from` proves the copy.
+  /// Adds the entries of `from`, packed, except that of `but` (256: none is left out). `from` may change meanwhile, so
+  /// the copy stops when this node is full. A later upgrade of `from` proves the copy.
   void copy(const Node& from, u32 but) {
     visit([&](auto& to) {
       from.for_each([&](u8 byte, u64 word) {
@@ -147,10 +150,10 @@ class Node {
 
   static constexpr std::size_t bytes_of(Kind kind);
 
-  /// Calls `f` with the node as what it is.
+  /// Calls `f` with the node as its own kind.
   template <class F>
   [[gnu::always_inline]] decltype(auto) visit(F&& f) const {
-    // Most levels of a large tree are Node256, and a lookup asks for the kind on every level.
+    // Most levels of a large tree are Node256, and a lookup needs the kind on every level.
     if (kind() == Kind::k256) [[likely]]
       return f(static_cast<const Node256<Layout, Key>&>(*this));
     switch (kind()) {
@@ -184,10 +187,10 @@ class Node {
   const Path<Key> path_;
 
  protected:
-  Cell32 state_{0};  // Node4, Node16: live bits and used slots; Node48: children and used slots
+  Cell32 state_{0};  // Node4, Node16: live bits and number of used slots; Node48: numbers of children and of used slots
 };
 
-/// Live bits in the low half of a state, used slots above.
+/// The state of a Node4 or Node16: live bits in the low half, the number of used slots above.
 struct Occupancy {
   u32 live = 0, used = 0;
   static Occupancy of(u32 state) { return {state & 0xffff, state >> 16}; }
@@ -211,7 +214,7 @@ class alignas(kLineBytes) Node4 : public Node<Layout, Key> {
     const u32 live = occupancy().live, keys = keys_.load();
     const u32 candidates = at_least_bytes4(keys, static_cast<u8>(byte)) & live;
     if (candidates == 0) return false;
-    u32 best = ~0u;  // the key above its slot; without branches, which would be mispredicted
+    u32 best = ~0u;  // the key byte, above its slot's number; computed without branches, which would be mispredicted
 #pragma GCC unroll 4
     for (u32 slot = 0; slot < 4; ++slot) {
       const u32 none = (candidates >> slot & 1) - 1;
@@ -223,7 +226,7 @@ class alignas(kLineBytes) Node4 : public Node<Layout, Key> {
   [[gnu::always_inline]] void prefetch_children() const { this->prefetch_words(slot_, occupancy().used); }
   template <class F>
   void for_each(F&& f) const {
-    u32 live = occupancy().live;  // first: it was stored last
+    u32 live = occupancy().live;  // read first, since it was stored last
     const u32 keys = keys_.load();
     for (; live != 0; live &= live - 1) {
       const u32 slot = static_cast<u32>(std::countr_zero(live));
@@ -232,7 +235,7 @@ class alignas(kLineBytes) Node4 : public Node<Layout, Key> {
   }
   u32 children() const { return occupancy().children(); }
   u32 left_without(u8) const { return children() - 1; }
-  /// No slot is left, though some of the used ones may have been erased.
+  /// Returns true if no slot is left, though some of the used ones may have been erased.
   bool full() const { return occupancy().used == 4; }
   void add(u8 byte, u64 word) {
     const Occupancy now = occupancy();
@@ -248,7 +251,7 @@ class alignas(kLineBytes) Node4 : public Node<Layout, Key> {
 
  private:
   Occupancy occupancy() const { return Occupancy::of(this->state_.load()); }
-  // The state is read first: it was stored last.
+  // The state is read first, since it was stored last.
   u32 live_slot(u8 byte) const {
     const u32 live = occupancy().live;
     return equal_bytes4(keys_.load(), byte) & live;
@@ -269,10 +272,10 @@ class alignas(kLineBytes) Node16 : public Node<Layout, Key> {
   }
   bool next(u32 byte, Entry& entry) const {
     if (byte > 255) return false;
-    u32 candidates = occupancy().live;  // first: it was stored last
+    u32 candidates = occupancy().live;  // read first, since it was stored last
     candidates &= keys_.load_all().at_least(static_cast<u8>(byte));
     if (candidates == 0) return false;
-    u32 best = ~0u;  // the key above its slot
+    u32 best = ~0u;  // the key byte, above its slot's number
     for (; candidates != 0; candidates &= candidates - 1) {
       const u32 slot = static_cast<u32>(std::countr_zero(candidates));
       best = std::min(best, u32{keys_.load(slot)} << 4 | slot);
@@ -283,7 +286,7 @@ class alignas(kLineBytes) Node16 : public Node<Layout, Key> {
   [[gnu::always_inline]] void prefetch_children() const { this->prefetch_words(slot_, occupancy().used); }
   template <class F>
   void for_each(F&& f) const {
-    u32 live = occupancy().live;  // first: it was stored last
+    u32 live = occupancy().live;  // read first, since it was stored last
     for (; live != 0; live &= live - 1) {
       const u32 slot = static_cast<u32>(std::countr_zero(live));
       f(keys_.load(slot), slot_[slot].load());
@@ -307,7 +310,7 @@ class alignas(kLineBytes) Node16 : public Node<Layout, Key> {
  private:
   Occupancy occupancy() const { return Occupancy::of(this->state_.load()); }
   u32 live_slot(u8 byte) const {
-    const u32 live = occupancy().live;  // first: it was stored last
+    const u32 live = occupancy().live;  // read first, since it was stored last
     return keys_.load_all().equal_to(byte) & live;
   }
 
@@ -336,7 +339,7 @@ class alignas(kLineBytes) Node48 : public Node<Layout, Key> {
   [[gnu::always_inline]] void prefetch_children() const { this->prefetch_words(slot_, used()); }
   template <class F>
   void for_each(F&& f) const {
-    u8 bytes[256];  // of the slots, gathered without a branch: every fifth or so would be mispredicted
+    u8 bytes[256];  // bytes that have slots, gathered without a branch, since about every fifth would be mispredicted
     u32 found = 0;
     for (u32 byte = 0; byte < 256; ++byte) {
       bytes[found] = static_cast<u8>(byte);
@@ -378,7 +381,8 @@ class alignas(kLineBytes) Node256 : public Node<Layout, Key> {
   explicit Node256(const Path<Key>& path) : Node<Layout, Key>(Kind::k256, path) {}
 
   const auto* slot(u8 byte) const {
-    const auto* const slots = slot_;  // g++ adds a member's offset to the index of an atomic load by an instruction
+    // G++ spends an instruction on adding a member's offset to the index of an atomic load.
+    const auto* const slots = slot_;
     return &slots[byte];
   }
   const auto* find(u8 byte, u64& word) const { return find_at(this->level(), byte, word); }
@@ -391,7 +395,7 @@ class alignas(kLineBytes) Node256 : public Node<Layout, Key> {
     if constexpr (Layout::kLatchFreeReaders) {
       if (!Bugs::kDropProofOfZero) return proved(byte, word);
     }
-    return this->loaded(*at, word);  // once more: the value was stored before its bit, and may be 0
+    return this->loaded(*at, word);  // read again: the value was stored before its bit, and may be 0
   }
   bool next(u32 byte, Entry& entry) const {
     const u32 level = this->level();
@@ -419,8 +423,8 @@ class alignas(kLineBytes) Node256 : public Node<Layout, Key> {
       if (find(static_cast<u8>(byte), word)) f(static_cast<u8>(byte), word);
     }
   }
-  // Counted and not kept: adding and erasing a child write its slot and no header, which every lookup reads (a policy
-  // with a latch in every node writes that).
+  // Counted, not kept: adding and erasing a child write its slot, but not the header, which every lookup reads. (A
+  // policy with a latch in every node does write there.)
   u32 children() const {
     u32 children = 0;
     if (this->holds_values()) {
@@ -438,7 +442,7 @@ class alignas(kLineBytes) Node256 : public Node<Layout, Key> {
     }
     return children() - 1;
   }
-  bool full() const { return false; }  // adding is only for an absent byte
+  bool full() const { return false; }  // callers add only an absent byte
   void add(u8 byte, u64 word) {
     slot_[byte].store(word);
     if (this->holds_values()) flip_present(byte);
@@ -452,10 +456,11 @@ class alignas(kLineBytes) Node256 : public Node<Layout, Key> {
   }
 
  private:
-  /// The slot of a byte whose slot was read as 0 and whose present bit as set, which may be of two moments: both of
-  /// one, at which nobody was changing the node. Not for who holds its latch.
+  /// Returns the slot of a byte, or null, from a slot and a present bit that are of one moment, at which no writer was
+  /// changing the node. For a byte with slot 0 and its present bit set, read perhaps at two moments. The caller must
+  /// not hold the node's latch.
   [[gnu::noinline, gnu::cold]] const typename Node<Layout, Key>::Cell64* proved(u8 byte, u64& word) const {
-    for (;;) {  // once for each writer that comes in between
+    for (;;) {  // one turn for each writer that interferes
       const u64 version = this->latch.version();
       word = slot_[byte].load();
       const bool there = word != 0 || present(byte);

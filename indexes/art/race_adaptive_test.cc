@@ -1,4 +1,4 @@
-// ART under adaptive on the race finder. A fifth of the transactions is told to abort with any status, so that scouts
+// ART under adaptive on the race finder. A fifth of the transactions is made to abort with any status, so that scouts
 // run beside transactions, fallbacks and each other.
 #include "indexes/art/art.h"
 #include "indexes/art/race_mixes_test.h"

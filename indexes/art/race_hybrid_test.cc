@@ -1,5 +1,5 @@
-// ART under hybrid on the race finder: changes by transaction, of which a fifth is told to abort, beside changes under
-// latches and readers of versions.
+// ART under hybrid on the race finder. Changes run as transactions, a fifth of which is made to abort, beside changes
+// under latches and readers of versions.
 #include "indexes/art/art.h"
 #include "indexes/art/race_mixes_test.h"
 #include "sync/hybrid.h"
@@ -21,7 +21,7 @@ TEST_CASE("Races: ART's scans under hybrid, across batches", "[race]") {
   explore<Index>(scan_mixes(), "hybrid:0", {.abort_rate = 0.2});
 }
 
-TEST_CASE("Races: ART under hybrid that descends with suspended loads", "[race]") {
+TEST_CASE("Races: ART under hybrid that suspends transactions during the descent", "[race]") {
   explore<Synchronized<Art, Tiny<Hybrid<Simulated>>, U64Key>>(number_mixes(), "hybrid:1,suspend=1",
                                                               {.abort_rate = 0.2});
 }

@@ -12,8 +12,8 @@
 namespace latchlab::testing {
 namespace {
 
-/// Fewer schedules than elsewhere: within a lock there is nothing to interleave with, and locks alone are explored in
-/// sync/.
+/// Explores fewer schedules than elsewhere. Within a lock there is nothing to interleave with, and tests in sync/
+/// explore the locks alone.
 template <template <class> class P>
 void explore_under() {
   explore<Synchronized<Art, P<Simulated>, U64Key>>(number_mixes(), P<Simulated>::kName, {}, kRaceSchedules / 5);

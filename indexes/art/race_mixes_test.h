@@ -1,7 +1,6 @@
 #pragma once
-// Where the race finder aims at ART: small trees that are one operation away from a structural change, and
-// the keys that bring it about. Numbers are spelled by their eight bytes, most significant first, like their
-// paths in the tree.
+// Programs with which the race finder explores ART: small trees that are one operation away from a structural change,
+// and the keys that cause it. A number is spelled by its eight bytes, most significant first, like paths in the tree.
 #include <algorithm>
 #include <initializer_list>
 #include <string>
@@ -14,7 +13,7 @@
 
 namespace latchlab::testing {
 
-/// The number whose first bytes these are; the rest is zero.
+/// Returns the number that begins with these bytes; its other bytes are zero.
 inline u64 spelled(std::initializer_list<u32> bytes) {
   u64 number = 0, shift = 64;
   for (const u32 byte : bytes) number |= u64{byte} << (shift -= 8);
@@ -27,7 +26,7 @@ inline std::vector<u64> together(std::initializer_list<std::vector<u64>> parts) 
   return all;
 }
 
-/// {1, first}, {1, first + step}, ...: one child each in the node below the root's byte 1.
+/// Returns {1, first}, {1, first + step}, ...: one child each in the node below the root's byte 1.
 inline std::vector<u64> children(u32 count, u32 first = 10, u32 step = 2) {
   std::vector<u64> keys;
   for (u32 i = 0; i < count; ++i) keys.push_back(spelled({1, first + i * step}));
@@ -35,22 +34,23 @@ inline std::vector<u64> children(u32 count, u32 first = 10, u32 step = 2) {
 }
 
 inline std::vector<RaceMix<u64>> number_mixes() {
-  // A Node4 below the root's byte 1 with four children; the first one's leaf has two pairs.
+  // A Node4 below the root's byte 1 with four children. The leaf of the first child has two pairs.
   const std::vector<u64> four = together({children(4), {spelled({1, 10, 0, 0, 0, 0, 0, 1})}});
-  // Five keys in a node at level 4, its path compressed.
+  // Five keys in a node at level 4 with a compressed path.
   std::vector<u64> deep;
   for (u32 i = 0; i < 5; ++i) deep.push_back(spelled({1, 2, 3, 4, 10 + i}));
   // Five values in a node at the last byte.
   std::vector<u64> values;
   for (u32 i = 0; i < 5; ++i) values.push_back(spelled({1, 2, 3, 4, 5, 6, 7, 10 + i}));
-  // A node with two leaves and a node of five keys as children.
+  // A node with three children: two leaves, and a node of five keys.
   std::vector<u64> family{spelled({1, 10}), spelled({1, 20})};
   for (u32 i = 0; i < 5; ++i) family.push_back(spelled({1, 30, 40 + i}));
   // A leaf of four pairs that share three bytes.
   std::vector<u64> leaf;
   for (u32 i = 0; i < 4; ++i) leaf.push_back(spelled({1, 2, 3, 10 * i, i}));
 
-  // Name, preload, erased, hot, and how often to find, insert, update, upsert, erase and scan.
+  // Each mix: name, preloaded keys, erased keys, hot keys, and the weights of find, insert, update, upsert, erase and
+  // scan.
   return {
       {"grow 4 to 16",
        four,
@@ -98,21 +98,21 @@ inline std::vector<RaceMix<u64>> number_mixes() {
   };
 }
 
-/// `count` keys of one node of values, at the last byte.
+/// Returns `count` keys of one node of values, at the last byte.
 inline std::vector<u64> neighbours(u32 count) {
   std::vector<u64> keys;
   for (u32 i = 0; i < count; ++i) keys.push_back(spelled({1, 2, 3, 4, 5, 6, 7, 10 + i}));
   return keys;
 }
 
-/// Copies of nodes so large that a schedule takes long: tried under one policy of each transaction class.
+/// Mixes on nodes so large that a schedule takes long. They run under one policy of each transaction class.
 inline std::vector<RaceMix<u64>> large_node_mixes() {
-  // Byte 1's node once had 49 children and keeps 34 of them, the first and the last alone in their lines of slots:
-  // without either of them it becomes a Node48.
+  // The node of byte 1 had 49 children and keeps 34. The first and the last of them are alone in their lines of slots.
+  // Without either of them the node becomes a Node48.
   const std::vector<u64> some = children(49);
-  // A Node16 whose slots are all used and five of them erased: one more key, and it is packed.
+  // A Node16 in which all slots are used and five of them erased. One more key packs it.
   const std::vector<u64> gaps = children(16);
-  // The same sizes where slots are values, a third of them 0: keys 2, 5, 8 ... at first.
+  // The same sizes in nodes of values, a third of them 0: at first those of keys 2, 5, 8 ...
   const std::vector<u64> values = neighbours(60), absent{values[0] + 80, values[0] + 90, values[0] + 100};
   constexpr u32 kZeros = 3;
   return {
@@ -158,17 +158,17 @@ inline std::vector<RaceMix<u64>> large_node_mixes() {
   };
 }
 
-/// Scans that come back from a child to a node that changes meanwhile.
+/// Mixes in which a scan returns from a child to a node that changes meanwhile.
 inline std::vector<RaceMix<u64>> scan_mixes() {
-  // A full Node4: a leaf, a node of five leaves, a leaf, a node of two leaves, which one erase ends.
+  // A full Node4: a leaf, a node of five leaves, a leaf, and a node of two leaves, which one erase removes.
   std::vector<u64> full{spelled({1, 10}), spelled({1, 30}), spelled({1, 40, 7})};
   for (u32 i = 0; i < 4; ++i) full.push_back(spelled({1, 40, 8, i}));
   for (u32 i = 0; i < 5; ++i) full.push_back(spelled({1, 20, 40 + i}));
-  // The same in a Node16 that becomes a Node4 by two erases, below a compressed path.
+  // The same below a compressed path, in a Node16 that two erases turn into a Node4.
   std::vector<u64> wide{spelled({2})};
   for (const u64 key : full) wide.push_back(spelled({1, 5, 5}) | key << 8 >> 24);
   wide.push_back(spelled({1, 5, 5, 50}));
-  // Values in a node at the last byte, before and behind it leaves.
+  // Values in a node at the last byte, with a leaf before it and one after it.
   std::vector<u64> values{spelled({1, 2, 3, 4, 5, 1}), spelled({1, 2, 3, 4, 5, 9})};
   for (u32 i = 0; i < 5; ++i) values.push_back(spelled({1, 2, 3, 4, 5, 6, 7, 10 + i}));
   return {
@@ -188,7 +188,7 @@ inline std::vector<RaceMix<u64>> scan_mixes() {
   };
 }
 
-/// ART whose scans fill batches of two pairs, so that they begin again from the root all the time.
+/// ART with batches of two pairs, so that a scan begins again from the root all the time.
 template <class Layout, class Key>
 class ArtInSmallBatches : public Art<Layout, Key> {
  public:
@@ -200,11 +200,11 @@ class ArtInSmallBatches : public Art<Layout, Key> {
 };
 
 inline std::vector<RaceMix<std::string>> string_mixes() {
-  const std::string path = "abcdefgh";  // twice what a node stores of its path
+  const std::string path = "abcdefgh";  // twice as long as the part of its path that a node stores
   // All keys share eight bytes, and nodes skip four of them.
   const std::vector<std::string> skipping{path + "1", path + "2", path + "3x", path + "3y"};
-  // Between an insert's finding out where the paths part and its going there again, the other keys go and
-  // others come.
+  // Other keys go and come between two steps of an insert: finding the byte at which the paths part, and descending to
+  // it again.
   constexpr RaceVerb kFind = RaceVerb::kFind, kInsert = RaceVerb::kInsert, kErase = RaceVerb::kErase;
   static const RaceScript<std::string> leaf_came{{{kInsert, "abXY"}},
                                                  {{kErase, path + "1"}, {kErase, path + "2"}, {kInsert, "abX"}},

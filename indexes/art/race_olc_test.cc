@@ -12,7 +12,7 @@
 namespace latchlab::testing {
 namespace {
 
-/// Operations that do not announce themselves.
+/// ART under olc with quiescent-state reclamation, so that operations announce no epoch.
 struct UnderQsbr : Synchronized<Art, Tiny<Olc<Simulated>>, U64Key> {
   UnderQsbr(const Spec& policy, MemoryConfig memory) : Synchronized(policy, with_qsbr(memory)) {}
   static MemoryConfig with_qsbr(MemoryConfig memory) {
@@ -42,7 +42,8 @@ TEST_CASE("Races: ART under olc with strings", "[race]") {
   explore<Synchronized<Art, Tiny<Olc<Simulated>>, BytesKey>>(string_mixes(), "olc", {});
 }
 
-/// Memory is out. One fiber looks up once, and its thread stays; the others erase what they can.
+/// Erasures while memory is out. One fiber looks up once and its thread stays joined; the others erase as many keys as
+/// they can.
 template <Reclaim kReclaim>
 struct StarvedErasures {
   using Index = Synchronized<Art, Tiny<Olc<Simulated>>, U64Key>;
@@ -74,7 +75,8 @@ struct StarvedErasures {
     for (u32 id = 1; id < kFibers; ++id) {
       for (u32 i = 0; i < kKeysEach; ++i) {
         const bool there = index.find(*threads[0], key(id, i)).has_value();
-        if (there == ((erased[id] >> i & 1) != 0)) return "an erasure was refused and done, or neither";
+        if (there == ((erased[id] >> i & 1) != 0))
+          return "an erasure that was refused took effect, or one that succeeded did not";
       }
     }
     for (std::optional<Index::ThreadState>& thread : threads) thread.reset();
@@ -93,14 +95,15 @@ struct StarvedErasures {
 template <Reclaim kReclaim>
 void explore_starved_erasures() {
   using Scenario = StarvedErasures<kReclaim>;
-  // A schedule has about 2000 events. The limit bounds the steps of an erasure, and a wait without end is a deadlock.
+  // A schedule has about 2000 events. The limit bounds the steps of an erasure; a wait without end is reported as a
+  // deadlock.
   const RaceReport report =
       find_races<Scenario>({.schedules = 2000, .fibers = Scenario::kFibers, .event_limit = 20'000});
   INFO(word(kReclaim) << ": " << report.str());
   CHECK(report.failures == 0);
 }
 
-TEST_CASE("Races: where memory is out, erasures under olc wait for no quiet thread", "[race]") {
+TEST_CASE("Races: erasures under olc wait for no idle thread when memory is out", "[race]") {
   explore_starved_erasures<Reclaim::kEpoch>();
   explore_starved_erasures<Reclaim::kEpochFence>();
   explore_starved_erasures<Reclaim::kQsbr>();

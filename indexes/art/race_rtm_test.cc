@@ -1,6 +1,5 @@
-// ART under one elided lock on the race finder. A fifth of the transactions is told to abort,
-// anywhere and with any status, beside those that meet a conflict, so that transactions, fallbacks and lock
-// holders run side by side.
+// ART under one elided lock on the race finder. A fifth of the transactions is made to abort, anywhere and with any
+// status, beside those that meet a conflict. So transactions, fallbacks and lock holders run side by side.
 #include "indexes/art/art.h"
 #include "indexes/art/race_mixes_test.h"
 #include "sync/hle.h"

@@ -1,5 +1,6 @@
-// The race finder finds what it is for: with one step of a protocol (sync/seeded_bugs.h) or of art (seeded_bugs.h) left
-// out it must fail, on the programs that the sound code gets through or on more of their kind (seeded_test.h).
+// The race finder catches seeded bugs. Each bug leaves out one step of a protocol (sync/seeded_bugs.h) or of art
+// (seeded_bugs.h). The finder must then fail on programs that the sound code passes, or on more of their kind
+// (seeded_test.h).
 
 #include <array>
 #include <optional>
@@ -34,11 +35,11 @@ auto all_mixes(std::string policy, double abort_rate, std::vector<RaceMix<u64>> 
   return find_in_mixes<Index>(std::move(policy), abort_rate, std::move(mixes));
 }
 
-TEST_CASE("Seeded bugs: a dropped validation, upgrade, unlock or grace period of olc is found", "[race]") {
+TEST_CASE("Seeded bugs: the race finder finds a dropped validation, upgrade, unlock or grace period of olc", "[race]") {
   CHECK(caught("drop validation", BugsOnRequest::kDropValidation, all_mixes<OlcArt>("olc", 0)));
   CHECK(caught("drop link", BugsOnRequest::kDropLink, all_mixes<OlcArt>("olc", 0)));
   CHECK(caught("drop upgrade", BugsOnRequest::kDropUpgrade, all_mixes<OlcArt>("olc", 0)));
-  // Steps below a Node256 are guessed, and end at a free slot of another.
+  // Steps below a Node256 are guessed, and may end at a free slot of another Node256.
   CHECK(caught("drop validation, large", BugsOnRequest::kDropValidation,
                all_mixes<OlcArt>("olc", 0, large_node_mixes())));
   CHECK(caught("drop upgrade, large", BugsOnRequest::kDropUpgrade, all_mixes<OlcArt>("olc", 0, large_node_mixes())));
@@ -46,57 +47,60 @@ TEST_CASE("Seeded bugs: a dropped validation, upgrade, unlock or grace period of
   CHECK(caught("drop grace period", BugsOnRequest::kDropGracePeriod, all_mixes<OlcArt>("olc", 0)));
 }
 
-TEST_CASE("Seeded bugs: what readers of rowex lean on is found where it is dropped", "[race]") {
+TEST_CASE("Seeded bugs: the race finder finds a dropped guarantee that rowex gives its readers", "[race]") {
   CHECK(caught("rowex: child first", ArtBugs::kChildAfterIndex, all_mixes<RowexArt>("rowex", 0)));
   CHECK(caught("rowex: proof of zero", ArtBugs::kDropProofOfZero, all_mixes<RowexArt>("rowex", 0, large_node_mixes())));
   CHECK(caught("rowex: grace period", BugsOnRequest::kDropGracePeriod, all_mixes<RowexArt>("rowex", 0)));
   CHECK(caught("rowex: upgrade", BugsOnRequest::kDropUpgrade, all_mixes<RowexArt>("rowex", 0)));
 }
 
-TEST_CASE("Seeded bugs: a dropped validation, upgrade, unlock or grace period of striped is found", "[race]") {
+TEST_CASE("Seeded bugs: the race finder finds a dropped validation, upgrade, unlock or grace period of striped",
+          "[race]") {
   CHECK(caught("stripes: validation", BugsOnRequest::kDropValidation, all_mixes<StripedArt>("striped:3", 0)));
   CHECK(caught("stripes: upgrade", BugsOnRequest::kDropUpgrade, all_mixes<StripedArt>("striped:3", 0)));
   CHECK(caught("stripes: unlock", BugsOnRequest::kDropUnlockAfterFailedUpgrade, all_mixes<StripedArt>("striped:3", 0)));
   CHECK(caught("stripes: grace period", BugsOnRequest::kDropGracePeriod, all_mixes<StripedArt>("striped:3", 0)));
 }
 
-TEST_CASE("Seeded bugs: a dropped subscription or fallback lock of rtm, and a counter inside, are found", "[race]") {
+TEST_CASE("Seeded bugs: the race finder finds rtm's dropped subscription or lock, and a counter in a transaction",
+          "[race]") {
   CHECK(caught("drop subscription", BugsOnRequest::kDropSubscription, all_mixes<RtmArt>("rtm:1", 0.2)));
   CHECK(caught("drop fallback lock", BugsOnRequest::kDropFallbackLock, all_mixes<RtmArt>("rtm:1", 0.2)));
   CHECK(caught("count inside", BugsOnRequest::kCountInside, all_mixes<RtmArt>("rtm:1", 0.2)));
 }
 
-TEST_CASE("Seeded bugs: a dropped subscription or fallback lock of hle is found", "[race]") {
+TEST_CASE("Seeded bugs: the race finder finds a dropped subscription or fallback lock of hle", "[race]") {
   CHECK(caught("hle: subscription", BugsOnRequest::kDropSubscription, all_mixes<HleArt>("hle:emulated", 0.2)));
   CHECK(caught("hle: fallback lock", BugsOnRequest::kDropFallbackLock, all_mixes<HleArt>("hle:emulated", 0.2)));
 }
 
-TEST_CASE("Seeded bugs: a dropped subscription, fallback lock or grace period of adaptive is found", "[race]") {
+TEST_CASE("Seeded bugs: the race finder finds a dropped subscription, fallback lock or grace period of adaptive",
+          "[race]") {
   CHECK(caught("adaptive: subscription", BugsOnRequest::kDropSubscription, all_mixes<AdaptiveArt>("adaptive", 0.2)));
   CHECK(caught("adaptive: fallback lock", BugsOnRequest::kDropFallbackLock, all_mixes<AdaptiveArt>("adaptive", 0.2)));
   CHECK(caught("adaptive: grace period", BugsOnRequest::kDropGracePeriod, all_mixes<AdaptiveArt>("adaptive", 0.2)));
 }
 
-TEST_CASE("Seeded bugs: whatever step of hybrid is dropped is found", "[race]") {
+TEST_CASE("Seeded bugs: the race finder finds each dropped step of hybrid", "[race]") {
   CHECK(caught("hybrid: upgrade", BugsOnRequest::kDropUpgrade, all_mixes<HybridArt>("hybrid:0", 0.2)));
   CHECK(caught("hybrid: change", BugsOnRequest::kDropChange, all_mixes<HybridArt>("hybrid:0", 0.2)));
-  // With restarts that nobody uses up there are no latches, whose loss is found too: only a transaction's own versions
-  // are lost.
+  // So many restarts are never used up, so no operation takes latches, whose loss is found by the checks above. Only
+  // the versions of transactions are lost here.
   CHECK(caught("hybrid: its versions", BugsOnRequest::kDropUpgrade, all_mixes<HybridArt>("hybrid:1000000", 0)));
   CHECK(caught("hybrid: its changes", BugsOnRequest::kDropChange, all_mixes<HybridArt>("hybrid:1000000", 0)));
   CHECK(
       caught("suspended: versions", BugsOnRequest::kDropUpgrade, all_mixes<HybridArt>("hybrid:1000000,suspend=1", 0)));
-  // Of steps from a node whose link was not asked; small trees have few.
+  // This bug drops the validation of steps from a node whose link was not checked; small trees have few such steps.
   CHECK(caught("hybrid: validation", BugsOnRequest::kDropValidation,
                all_mixes<HybridArt>("hybrid:0", 0.2, large_node_mixes())));
   CHECK(caught("hybrid: unlock", BugsOnRequest::kDropUnlockAfterFailedUpgrade, all_mixes<HybridArt>("hybrid:0", 0.2)));
   CHECK(caught("hybrid: grace period", BugsOnRequest::kDropGracePeriod, all_mixes<HybridArt>("hybrid:0", 0.2)));
 }
 
-/// One writer adds to a node, replaces and removes, and readers look without any latch, as those of `rowex` do, by find
-/// and by next. Each byte is absent, has its first word, perhaps its second, and may be absent again: who has seen it
-/// at one of these must not see it before that again, whichever way it looks. At the last level words are values, and
-/// one of them 0.
+/// One writer adds bytes to a node, replaces and removes them. Readers look without a latch, as those of `rowex` do, by
+/// find and by next. Each byte is absent, then has its first word, perhaps its second, and may be absent again. A
+/// reader that has seen a byte in one of these stages must not see it in an earlier stage, by find or by next. At the
+/// last level words are values, one of them 0.
 template <class Node, u32 kLevel>
 struct LatchFreeReaders {
   static constexpr bool kValues = kLevel + 1 == U64Key::kFixedSize;
@@ -134,7 +138,7 @@ struct LatchFreeReaders {
     change();
     node.latch.unlock(version);
   }
-  /// The writer knows what there is.
+  /// Checks, as the writer, that the byte has the expected word.
   void expect_word(u8 byte, std::optional<u64> wanted) {
     u64 word = 1;
     const bool there = node.find(byte, word) != nullptr;
@@ -142,7 +146,7 @@ struct LatchFreeReaders {
     if (wanted) expect(word == *wanted, "the writer found another word");
   }
 
-  /// How far a reader knows each byte to have come.
+  /// The latest stage in which a reader has seen a byte.
   enum class Stage : u8 { kNotYet, kFirst, kSecond, kGone };
   struct Seen {
     std::array<Stage, 256> stage{};
@@ -200,19 +204,19 @@ ProgramsReport read_without_latch() {
   return all;
 }
 
-TEST_CASE("Races: readers without a latch find a child or none in a node that grows", "[race]") {
+TEST_CASE("Races: readers without a latch find a complete child or none in a node that grows", "[race]") {
   const ProgramsReport report = read_without_latch<NoBugs, 1>();
   INFO(report.message);
   CHECK(report.failures == 0);
 }
 
-TEST_CASE("Races: readers without a latch find a value or none in a node that grows, and the value 0", "[race]") {
+TEST_CASE("Races: readers without a latch find a complete value, 0 too, or none in a node that grows", "[race]") {
   const ProgramsReport report = read_without_latch<NoBugs, 7>();
   INFO(report.message);
   CHECK(report.failures == 0);
 }
 
-/// The words that a byte has, one after the other, and how often each reader looks.
+/// The words that a byte has, one after the other, and the number of looks of each reader.
 constexpr u64 kAbsent = ~u64{0};
 struct ComesAndGoes {
   static constexpr u64 kWords[] = {kAbsent, 0, 7, kAbsent, 8, kAbsent, 9, kAbsent, 10, kAbsent};
@@ -223,8 +227,8 @@ struct Goes {
   static constexpr u32 kLooks = 3;
 };
 
-/// A value goes its way in a Node256, and readers look at nothing else, by find and by next. What each sees is the way
-/// of the value, perhaps with gaps: of the value 0 two cells tell.
+/// One value in a Node256 goes through its words, while readers look at nothing else, by find and by next. Each reader
+/// must see the words in order, perhaps with gaps. Two cells express the value 0.
 template <class Bugs, class Way>
 struct OneValueOfMany {
   using Node = art::Node256<LatchFreeLayout<Simulated, Bugs>, U64Key>;
@@ -256,13 +260,13 @@ struct OneValueOfMany {
     node.latch.unlock(version);
   }
   void read() {
-    u32 at = 0;  // on the way, the first place that fits all that was seen
+    u32 at = 0;  // the first position in kWay that is consistent with all words seen
     for (u32 look = 0; look < Way::kLooks; ++look) {
       art::Entry entry{kByte, 1};
       const bool found = look % 2 == 0 ? node.find(kByte, entry.word) != nullptr : node.next(kByte, entry);
       const u64 seen = found ? entry.word : kAbsent;
       while (at < std::size(kWay) && kWay[at] != seen) ++at;
-      expect(at < std::size(kWay), "a reader saw what was not, or what was before");
+      expect(at < std::size(kWay), "a reader saw a word that was never there, or an earlier one again");
     }
   }
   std::string check() { return {}; }
@@ -283,7 +287,7 @@ TEST_CASE("Races: readers without a latch see a value in a node of 256 come, cha
   check(Goes());
 }
 
-TEST_CASE("Seeded bugs: a value that is gone before its slot is, or 0 and of two moments, is found", "[race]") {
+TEST_CASE("Seeded bugs: the race finder finds a value erased before its slot, and a 0 read at two moments", "[race]") {
   const auto run = []<class Way>(Way) {
     return [] {
       const RaceReport one = look_at_one_value<BugsOnRequest, Way>();
@@ -294,12 +298,12 @@ TEST_CASE("Seeded bugs: a value that is gone before its slot is, or 0 and of two
   CHECK(caught("proof of zero", ArtBugs::kDropProofOfZero, run(ComesAndGoes())));
 }
 
-TEST_CASE("Seeded bugs: an index that is published before its child is found", "[race]") {
+TEST_CASE("Seeded bugs: the race finder finds an index that is published before its child", "[race]") {
   CHECK(caught("child after index", ArtBugs::kChildAfterIndex, read_without_latch<BugsOnRequest, 1>));
   CHECK(caught("value after index", ArtBugs::kChildAfterIndex, read_without_latch<BugsOnRequest, 7>));
 }
 
-TEST_CASE("Seeded bugs: a value 0 of two moments is found", "[race]") {
+TEST_CASE("Seeded bugs: the race finder finds a value 0 that was read at two moments", "[race]") {
   CHECK(caught("proof of zero", ArtBugs::kDropProofOfZero, read_without_latch<BugsOnRequest, 7>));
 }
 

@@ -1,5 +1,5 @@
-// ART with its versions in a table, on the race finder: so few stripes that parent and child, and strangers, share one
-// all the time; and one alone.
+// ART with its versions in a table, on the race finder. The stripes are so few that parent, child and unrelated nodes
+// share them all the time. `seq` has one stripe only.
 #include "indexes/art/art.h"
 #include "indexes/art/race_mixes_test.h"
 #include "sync/seq.h"
@@ -26,7 +26,7 @@ TEST_CASE("Races: ART under striped with strings", "[race]") {
   explore<Synchronized<Art, Tiny<Striped<Simulated>>, BytesKey>>(string_mixes(), "striped:3", {});
 }
 
-TEST_CASE("Races: ART under striped, a stripe a node", "[race]") {
+TEST_CASE("Races: ART under striped with a stripe for every node", "[race]") {
   explore<Synchronized<Art, Tiny<Striped<Simulated>>, U64Key>>(number_mixes(), "striped", {});
 }
 

@@ -1,42 +1,45 @@
 #pragma once
-// A scan of ART, one batch of pairs at a time, each batch one run of a body.
+// A scan of ART, one batch of pairs at a time. Each batch is one attempt of a body.
 //
-// A run walks down to the first key, goes on from node to node in order, and ends when the batch is full. The
-// way back up is a trail of readers: nodes that were left for a child, each with the version under which it
-// was entered and the byte at which to go on.
+// An attempt descends to the first key, visits node after node in order, and ends when the batch is full. The way back
+// up is a trail of readers. It holds the nodes that were left for a child, each with the version under which it was
+// entered and the byte at which to continue.
 //
-// Why nothing that stays is missed, under an optimistic transaction. A reader's validation proves all that
-// was read through it so far; leaving a node, by a step to a child or by the confirm when it has no more,
-// validates it.
-//   1. A reader whose version still holds reads a linked node: the step that came to it proved that it was
-//      linked when its version was read, and unlinking changes the version of what is unlinked.
-//   2. All keys that begin with the path of a linked node are below it, and below the slot of their next
-//      byte. This holds even if the nodes above it have been replaced meanwhile: whatever takes their place
-//      leads to the same node.
-//   3. So a node that was validated has shown every key that stayed: its entries, and the bytes between them
-//      that have none, are those of one moment. By induction so have the nodes below, each at a moment of its
-//      own.
-//   4. A node from the trail is entered again with its old version: what is read of it now counts only if
-//      that version still holds. Where it does not, the run keeps the pairs up to the last proof, and the
-//      next run begins after them, from the root. Nothing is skipped, for nothing was said about what lies
-//      beyond the last proven pair.
+// Claim: under an optimistic transaction a scan misses no key that stays in the tree. A reader's validation proves all
+// that was read through it so far. The scan validates a node whenever it leaves it: by a step to a child, or by the
+// confirm when the node has no more entries.
+//   1. A reader whose version still holds reads a linked node. The step to the node proved that the node was linked
+//   when
+//      its version was read, and unlinking changes the version of the unlinked node.
+//   2. All keys that begin with the path of a linked node are below it, and below the slot of their next byte. This
+//   holds
+//      even if the nodes above it have been replaced meanwhile: their replacements lead to the same node.
+//   3. So a validated node has shown every key that stayed: its entries, and the bytes between them without an entry,
+//   are
+//      those of one moment. By induction this holds for the nodes below, each at its own moment.
+//   4. A node from the trail is entered again with its old version, so the scan uses what it reads there only if that
+//      version still holds. Otherwise the attempt keeps the pairs up to the last proof, and the next attempt begins
+//      after them, from the root. Nothing is skipped, since nothing was claimed beyond the last proven pair.
 //
-// What that makes of a batch: a node's own pairs, in its leaves or slots, are of one moment even where a
-// child's pairs come between them. Pairs of different nodes are of different moments, and there may be none
-// at which all were there.
+// Consequence for a batch: the pairs of one node, in its leaves or slots, are of one moment, even where a child's pairs
+// come between them. Pairs of different nodes are of different moments. There may be no moment at which all were
+// present.
 //
-// Under a transaction that validates nothing (rowex) it is because of what nodes promise to readers without a
-// latch (node.h), and the claim about a batch is weaker: every pair is of a moment of its own, even in one leaf.
-//   1. A node that was come to was linked at some moment of the run: when the slot that led there was read, or
-//      when the node with that slot was unlinked, which came after the run had come to it.
-//   2. It is read as it is or, once it is unlinked, as it was then. Either is a state of the tree during the
-//      run, in which (as above) all keys with its path are below it.
-//   3. Bytes are asked for in order, each was seen or missed at one moment, and a byte below which a key stays
-//      never goes. So nothing that stayed is missed, and what was taken was there.
-// One thing is lost: a node need not show any pair at all, where they come and go beside the run. A trail that
-// has forgotten a node and found nothing since can not tell that this is the end, and the run begins again.
+// Under a transaction that validates nothing (rowex) the claim rests on what nodes guarantee to readers without a latch
+// (node.h). The claim about a batch is weaker: each pair is of its own moment, even in one leaf.
+//   1. A visited node was linked at some moment of the attempt. Either that was when the slot that led there was read.
+//   Or it
+//      was when the node with that slot was unlinked, which happened after the attempt had reached that node.
+//   2. The scan reads the node as it is or, once the node is unlinked, as it was then. Both are states of the tree
+//   during
+//      the attempt, in which (lemma 2 above) all keys with its path are below it.
+//   3. The scan asks for bytes in order, and each was seen or missed at one moment. A byte below which a key stays
+//   never
+//      disappears. So the scan misses no key that stayed, and every pair that it took was present.
+// One guarantee is lost: a node need not show any pair at all, if pairs come and go during the attempt. If a trail has
+// forgotten a node and the attempt has found nothing since, it cannot tell that this is the end. So it restarts.
 //
-// Cost: a validation for each node, each leaf and each return to a node; O(depth) a batch to begin.
+// Cost: a validation for each node, each leaf and each return to a node; O(depth) to begin a batch.
 #include <memory>
 
 #include "indexes/art/batch.h"
@@ -48,11 +51,12 @@
 
 namespace latchlab::art {
 
-/// A u64 key has seven nodes above the deepest; a byte string may have any number.
+/// The number of nodes that a trail remembers. A u64 key has seven nodes above the deepest; a byte string may have any
+/// number.
 inline constexpr u32 kTrailPlaces = 8;
 
-/// The way back up: the deepest nodes that were left for a child, and where to go on in each. At most kMost;
-/// what is further up is forgotten.
+/// The way back up: the deepest nodes that were left for a child, and the byte at which to continue in each. A trail
+/// holds at most kMost nodes and forgets those further up.
 template <class Reader>
 class Trail {
  public:
@@ -79,7 +83,8 @@ class Trail {
   u32 top_ = 0, size_ = 0;
   bool forgot_ = false;
   union {
-    Place place_[kMost];  // the last size_ before top_, in a ring: readers have no empty state
+    // A ring that holds the last size_ places before top_; a union, since readers have no empty state.
+    Place place_[kMost];
   };
 };
 
@@ -90,23 +95,23 @@ class Scan {
   using Leaf = art::Leaf<Layout, Key>;
   using Batch = art::Batch<Key>;
 
-  /// Collects the next pairs of a scan into `batch` (cleared first): the smallest keys from `from` on, or
-  /// after it; true. None only if there are none. At most `wanted` and what else is in the last one's leaf;
-  /// as a rule no fewer, unless the batch is full, but changes beside it or a deep tree may end it early.
+  /// Collects the next pairs of a scan into `batch`, which it clears first: the smallest keys from `from` on, or after
+  /// it. Returns true. Collects none only if there are none. Collects at most `wanted` pairs and the others of the last
+  /// pair's leaf. It collects fewer if the batch is full, and sometimes because of concurrent changes or a deep tree.
   template <class Tx>
   static Attempt<bool> gather(Tx& tx, Node* root, const Key& from, bool after, std::size_t wanted, Batch& batch) {
     batch.clear(wanted);
     auto at = tx.enter(root);
     Trail<decltype(at)> trail;
-    u32 proven = 0;       // pairs up to the last proof
-    bool bounded = true;  // `at` is on the path of `from`, so that keys below it may be smaller
+    u32 proven = 0;       // number of pairs up to the last proof
+    bool bounded = true;  // true if `at` is on the path of `from`, so that keys below it may be smaller
     for (u32 byte = from[0];;) {
       Entry entry;
       if (!at->next(byte, entry)) {
         if (!tx.confirm(true, at)) return cut(batch, proven);
-        if (trail.empty()) {  // the end of all keys or, after a pair, of what it remembers
+        if (trail.empty()) {  // the end of all keys or, if pairs were found, of what the trail remembers
           if (batch.empty() && trail.forgot()) [[unlikely]]
-            return kRestart;  // its pairs went meanwhile
+            return kRestart;  // all pairs of the remembered nodes were erased meanwhile
           return true;
         }
         proven = batch.size();
@@ -125,12 +130,12 @@ class Scan {
         if (!at.follow(child.template as_leaf<Leaf>())) return cut(batch, proven);
         if (!take(child, on_path ? &from : nullptr, after, batch)) return end(tx, at, batch, proven);
       } else {
-        // Where a trail may forget, what it forgets must come after a pair. Below a node there is one, except
-        // on the path of `from`: there a node is remembered only if it has something beyond the child.
+        // A trail that forgets nodes must only forget those that come after a collected pair. Below every node there is
+        // a pair, except on the path of `from`. There a node is pushed only if it has an entry beyond the child.
         Entry beyond;
         if (kForgetsNothing || !on_path || at->next(entry.byte + 1u, beyond)) trail.push(at, entry.byte + 1u);
         const u32 agreed = at->level() + 1;
-        // The children of other kinds were prefetched together.
+        // Only a Node256 needs this: the children of other kinds were prefetched together.
         Child sibling(0);
         if (!on_path && at->kind() == Kind::k256 && at->next(entry.byte + 1u, beyond)) {
           sibling = Child(beyond.word);
@@ -148,7 +153,7 @@ class Scan {
             bounded = true;
             byte = from[at->level()];
           } else if (*order < 0) {
-            byte = 256;  // all below is smaller: nothing from here on
+            byte = 256;  // all keys below are smaller, so the node has nothing to offer
           }
         }
         continue;
@@ -158,12 +163,13 @@ class Scan {
     }
   }
 
-  /// Some key below, whose bytes up to the level are the path. Fixed bytes: good for as long as the leaf is.
+  /// Returns some key below the node, and so the bytes of the node's path. The key's bytes are fixed: they are valid as
+  /// long as the leaf.
   template <class Reader>
   static Attempt<Key> any_key(Reader at) {
     for (;;) {
       Entry entry;
-      // Unlinked and empty, or its children came and went beside a reader without a latch.
+      // The node is unlinked and empty, or its children came and went while a reader without a latch looked.
       if (!at->next(0, entry)) return kRestart;
       const Child child(entry.word);
       if (child.is_leaf()) {
@@ -177,21 +183,21 @@ class Scan {
  private:
   static constexpr bool kForgetsNothing = Key::kFixedSize != 0 && Key::kFixedSize <= kTrailPlaces;
 
-  /// The run ends in `at`: with all that was gathered, or with what was proven before.
+  /// Ends the attempt in `at`: with all gathered pairs, or with the pairs proven before.
   template <class Tx, class Reader>
   static Attempt<bool> end(Tx& tx, const Reader& at, Batch& batch, u32 proven) {
     if (!tx.confirm(true, at)) return cut(batch, proven);
     return true;
   }
-  /// Something has changed: the run ends with what was proven before, if that is anything.
+  /// Ends the attempt after a change: with the pairs proven before, or with a restart if there are none.
   static Attempt<bool> cut(Batch& batch, u32 proven) {
     if (proven == 0) return kRestart;
     batch.truncate(proven);
     return true;
   }
 
-  /// The path of `at` against the key's first bytes, of which `agreed` are known to be the same: negative,
-  /// zero, positive.
+  /// Compares the path of `at` with the key's first bytes, the first `agreed` of which are known to be equal. Returns a
+  /// negative number, zero or a positive one.
   template <class Reader>
   static Attempt<int> compare(const Reader& at, const Key& key, u32 agreed) {
     if constexpr (Key::kFixedSize != 0) {
@@ -199,7 +205,7 @@ class Scan {
       const u32 level = at->path().mismatch(key);
       return at->path()[level] - key[level];
     } else {
-      // A leaf is looked for only where the node does not know enough of its path.
+      // A leaf is needed only where the node does not store enough of its path.
       if (at->level() <= agreed + Path<Key>::kStored && at->path().matches(key)) return 0;
       const Attempt<Key> below = any_key(at);
       if (!below) return below.failure();
@@ -209,7 +215,7 @@ class Scan {
     }
   }
 
-  /// The pairs of a leaf from `from` on (null: all). False if the batch had no room for all of them.
+  /// Collects the pairs of a leaf from `from` on (null: all). Returns false if the batch had no room for all of them.
   static bool take(Child child, const Key* from, bool after, Batch& batch) {
     const Leaf* const leaf = child.template as_leaf<Leaf>();
     const u32 begin = batch.size();

@@ -1,4 +1,4 @@
-// Scans of ART: what a batch holds, how far a trail leads back, and what is of one moment.
+// Tests of ART's scans: the pairs of a batch, the reach of a trail, and the pairs that are of one moment.
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -21,8 +21,8 @@
 namespace latchlab::testing {
 namespace {
 
-/// Counts the runs of gather_in, so that whoever visits pairs can tell batches apart, and notes how large they
-/// were.
+/// Counts the attempts of gather_in and notes the sizes of their batches, so that a visitor of pairs can tell batches
+/// apart.
 struct Runs {
   static inline u32 count = 0;
   static inline std::vector<u32> sizes;
@@ -40,10 +40,10 @@ class CountingArt : public Art<Layout, Key> {
   }
 };
 
-TEST_CASE("Scan: a batch goes on across nodes until it is full", "[scan]") {
+TEST_CASE("Scan: a batch continues across nodes until it is full", "[scan]") {
   Synchronized<CountingArt, None<Native>, U64Key> index(Spec::parse("none"), MemoryConfig{});
   auto me = index.join();
-  // 150 nodes of eight leaves, on two levels.
+  // The tree has 150 nodes of eight leaves, on two levels.
   for (u32 i = 0; i < 1200; ++i) index.insert(me, spelled({1, i / 80, i / 8 % 10, i % 8 * 30}), i);
   Runs::sizes.clear();
   u64 next = 0;
@@ -52,7 +52,7 @@ TEST_CASE("Scan: a batch goes on across nodes until it is full", "[scan]") {
   CHECK(Runs::sizes == std::vector<u32>(10, 64));
 }
 
-TEST_CASE("Scan: no more is collected than was asked for, but for the last pair's leaf", "[scan]") {
+TEST_CASE("Scan: a batch collects what was asked for, and at most the rest of the last pair's leaf", "[scan]") {
   Synchronized<CountingArt, None<Native>, U64Key> index(Spec::parse("none"), MemoryConfig{});
   auto me = index.join();
   for (u64 i = 0; i < 1000; ++i) index.insert(me, spelled({u32(i / 250), u32(i % 250)}), i);
@@ -63,7 +63,7 @@ TEST_CASE("Scan: no more is collected than was asked for, but for the last pair'
   }
 }
 
-/// Every scan from every key, from between keys, with short and long limits, against a map.
+/// Compares scans with a map: from every key, from between keys, with short and long limits.
 template <class Index>
 void compare_scans(const std::vector<std::string>& keys, const std::vector<std::string>& from) {
   Index index(Spec::parse(Index::Policy::kName), MemoryConfig{});
@@ -88,8 +88,8 @@ void compare_scans(const std::vector<std::string>& keys, const std::vector<std::
   }
 }
 
-TEST_CASE("Scan: a way back that is longer than the trail remembers loses nothing", "[scan]") {
-  // A node for each of a hundred prefixes, with a key on either side of the longer ones at some of them only.
+TEST_CASE("Scan: a scan misses nothing if the way back is longer than the trail remembers", "[scan]") {
+  // A node for each of a hundred prefixes. Only some of them have a key on either side of the longer ones.
   std::vector<std::string> keys{"b"}, from{"", "b", "c"};
   for (std::size_t length = 1; length <= 100; ++length) {
     const std::string path(length, 'm');
@@ -99,13 +99,13 @@ TEST_CASE("Scan: a way back that is longer than the trail remembers loses nothin
     for (const char* end : {"", "a", "l", "n", "z", "zz"}) from.push_back(path + end);
   }
   compare_scans<Synchronized<Art, Olc<Native>, BytesKey>>(keys, from);
-  // Nothing beside the path but in the root.
+  // A path without any key beside it, except in the root.
   std::vector<std::string> barren{"z"};
   for (std::size_t length = 1; length <= 40; ++length) barren.push_back(std::string(length, 'm'));
   compare_scans<Synchronized<Art, Olc<Native>, BytesKey>>(barren, from);
 }
 
-TEST_CASE("Scan: nodes that skip more of their path than they store are compared whole", "[scan]") {
+TEST_CASE("Scan: a scan compares the whole path of a node that skips more bytes than it stores", "[scan]") {
   const std::string path = "abcdefghijkl";
   const std::vector<std::string> keys{"a", path + "1", path + "2", path + "3x", path + "3y", "z"};
   const std::vector<std::string> from{"",
@@ -123,7 +123,7 @@ TEST_CASE("Scan: nodes that skip more of their path than they store are compared
   compare_scans<Synchronized<Art, Olc<Native>, BytesKey>>(keys, from);
 }
 
-/// What readers of rowex run, but something happens at each step.
+/// The transaction of rowex readers, with a hook at each step.
 struct SteppedTx : DirectTx<Native> {
   using DirectTx<Native>::DirectTx;
   static inline std::function<void()> at_step;
@@ -151,8 +151,9 @@ struct SteppedRowex : Rowex<Native> {
   }
 };
 
-TEST_CASE("Scan: without validation, a trail whose nodes have all lost what they had misses nothing above", "[scan]") {
-  // A node for each prefix of m, in which x comes after m. Below all of them two keys before the scan's first.
+TEST_CASE("Scan: without validation, a scan misses nothing above when all nodes of its trail lost their keys",
+          "[scan]") {
+  // A node for each prefix of m, in which x comes after m. Below all of them are two keys before the scan's first key.
   constexpr u32 kDeepest = 20, kKept = 4;
   Synchronized<Art, SteppedRowex, BytesKey> index(Spec::parse("rowex"), MemoryConfig{});
   auto me = index.join(), writer = index.join();
@@ -160,7 +161,7 @@ TEST_CASE("Scan: without validation, a trail whose nodes have all lost what they
   for (u32 level = 0; level < kDeepest; ++level) index.insert(me, path.substr(0, level) + "x", level);
   for (const char* last : {"1", "2"}) index.insert(me, path + last, 0);
 
-  // On the way to the deepest node every x but the uppermost goes, in place: a and b keep its node what it is.
+  // On the way to the deepest node every x except the uppermost ones is erased in place: a and b keep its node's kind.
   u32 steps = 0;
   SteppedTx::at_step = [&] {
     if (++steps != kDeepest) return;
@@ -172,13 +173,13 @@ TEST_CASE("Scan: without validation, a trail whose nodes have all lost what they
   std::vector<u64> seen;
   index.scan(me, path + "5", 100, [&](std::string_view, u64 level) { seen.push_back(level); });
   SteppedTx::at_step = nullptr;
-  CHECK(steps > kDeepest);  // it has begun again
+  CHECK(steps > kDeepest);  // the scan restarted
   CHECK(seen == std::vector<u64>{3, 2, 1, 0});
   CHECK(me.counters.read_restarts == 1);
 }
 
-/// One writer goes over three pairs of one node, between which a child lies, again and again. The pairs that a
-/// batch takes from a node are of one moment, though the scan has been to the child in between, or ends there.
+/// One writer updates three pairs of one node, between which a child lies, again and again. The pairs that a batch
+/// takes from that node are of one moment, even if the scan visited the child in between, or ends there.
 template <class Policy>
 struct PairsOfOneNode {
   using Index = Synchronized<CountingArt, Policy, U64Key>;
@@ -187,7 +188,7 @@ struct PairsOfOneNode {
   PairsOfOneNode() {
     for (u32 i = 0; i < 3; ++i) threads.push_back(index.join());
     for (const u64 key : own()) index.insert(threads[0], key, 0);
-    for (u32 i = 1; i <= 5; ++i) index.insert(threads[0], spelled({1, 20, i}), 0);  // too many for a leaf
+    for (u32 i = 1; i <= 5; ++i) index.insert(threads[0], spelled({1, 20, i}), 0);  // too many pairs for a leaf
   }
   void fiber(u32 id) {
     if (id == 0) {
@@ -198,12 +199,12 @@ struct PairsOfOneNode {
       index.insert(threads[1], spelled({1, 20, 6}), 0);
       index.erase(threads[1], spelled({1, 20, 1}));
     } else {
-      for (const std::size_t limit : {2u, 3u, 10u}) scan(limit);  // ends in the node, below it, behind it
+      for (const std::size_t limit : {2u, 3u, 10u}) scan(limit);  // the scan ends in the node, below it, and after it
     }
   }
   void scan(std::size_t limit) {
     u64 first = 0, previous = 0;
-    u32 run = 0;  // none
+    u32 run = 0;  // no batch yet
     const std::vector<u64> mine = own();
     index.scan(threads[2], 0, limit, [&](u64 key, u64 value) {
       if (std::find(mine.begin(), mine.end(), key) == mine.end()) return;
@@ -233,16 +234,16 @@ void check_one_moment() {
   CHECK(report.failures == 0);
 }
 
-TEST_CASE("Races: the pairs that a batch takes from one node are of one moment", "[race][scan]") {
+TEST_CASE("Races: the pairs that a batch takes from one node are of one moment under olc and striped", "[race][scan]") {
   check_one_moment<Tiny<Olc<Simulated>>>();
   check_one_moment<Tiny<Striped<Simulated>>>();
 }
 
-TEST_CASE("Races: under rowex they need not be", "[race][scan]") {
+TEST_CASE("Races: the pairs that a batch takes from one node need not be of one moment under rowex", "[race][scan]") {
   CHECK(scan_one_node<Tiny<Rowex<Simulated>>>().failures != 0);  // as scan.h says
 }
 
-TEST_CASE("Seeded bugs: a scan that does not validate the nodes that it leaves is found", "[race][scan]") {
+TEST_CASE("Seeded bugs: the race finder finds a scan that does not validate the nodes that it leaves", "[race][scan]") {
   const Seeded bug(BugsOnRequest::kDropValidation);
   CHECK(scan_one_node<Tiny<Olc<Simulated, BugsOnRequest>>>().failures != 0);
   CHECK(scan_one_node<Tiny<Striped<Simulated, BugsOnRequest>>>().failures != 0);

@@ -1,6 +1,6 @@
 #pragma once
-// Lookups of several keys whose ways go down side by side, a level at a time: what the next level reads of all of them
-// is fetched together, so that a batch waits for memory about as often as one key does.
+// Lookups of several keys, which descend side by side, level by level. The lines that all of them need on the next
+// level are prefetched together. So a batch waits for memory about as often as one lookup does.
 #include <span>
 #include <utility>
 
@@ -18,7 +18,7 @@ class SideBySide {
   using Way = typename Descent::Way;
 
  public:
-  /// found[i] becomes what the tree has for keys[i]; false: restart.
+  /// Sets found[i] to the tree's answer for keys[i]; returns false to restart.
   template <class Tx>
   [[nodiscard]] static bool find(Tx& tx, Node* root, std::span<const Key> keys, std::span<Found> found) {
     for (std::size_t first = 0; first < keys.size(); first += kWays) {
@@ -31,7 +31,8 @@ class SideBySide {
  private:
   static constexpr u32 kWays = 16;  // about as many lines as a core fetches at once
 
-  /// At most kWays keys. Each round takes every way a level further, over lines that the round before has asked for.
+  /// A lookup of at most kWays keys. Each round takes every key one level further, over lines that the previous round
+  /// prefetched.
   template <class Tx>
   class Few {
    public:
@@ -49,7 +50,7 @@ class SideBySide {
       }
       while (ways_ > 0) {
         const u32 round = std::exchange(ways_, 0);
-        for (u32 w = 0; w < round; ++w) {  // looking adds to the places that were left behind
+        for (u32 w = 0; w < round; ++w) {  // look() overwrites only entries of further_ that this loop has passed
           const u32 i = further_[w];
           if (!at_[i].step_to(Child(word_[i]).template as_node<Node>())) return false;
           ++depth_[i];
@@ -65,7 +66,7 @@ class SideBySide {
     }
 
    private:
-    /// The run of Node256 with which a tree begins (Descent::look_256), all ways a level at a time.
+    /// Descends the run of Node256 at the top of the tree (Descent::look_256), with all keys level by level.
     [[gnu::always_inline]] bool begin_256(Node* root, u32 count) {
       for (u32 i = 0; i < count; ++i) {
         if (!look_256<0>(root, i)) return false;
@@ -146,9 +147,9 @@ class SideBySide {
     const Key* const keys_;
     Found* const found_;
     typename Descent::template ReaderOf<Tx> at_[kWays];
-    u64 word_[kWays];  // that `at_` has for the key: of a node, or of a leaf
+    u64 word_[kWays];  // the word that `at_` has for the key: of a node, or of a leaf
     u32 depth_[kWays];
-    // Which are in the run, have a node to step to beyond it, and have found their leaf.
+    // The keys that are in the run of Node256, that have a node to step to below it, and that have reached their leaf.
     u32 run_[kWays], further_[kWays], at_leaf_[kWays];
     u32 in_run_ = 0, ways_ = 0, leaves_ = 0;
   };
