@@ -1,10 +1,10 @@
 #pragma once
-// What an index is to callers, to the harness and to the tests: a SharedIndex. Synchronized<Index, Policy, Key> makes
-// one of what somebody has written (IndexBody, sync/concepts.h); a peer that synchronizes itself implements it
-// directly.
+// SharedIndex: the interface of an index towards callers, the harness and the tests. Synchronized<Index, Policy, Key>
+// makes a SharedIndex of an index that is written as bodies (IndexBody, sync/concepts.h). A peer that synchronizes
+// itself implements it directly.
 //
 // Operations: find, insert (false if present), update (false if absent), upsert (true if it was absent), erase (false
-// if absent); ordered ones scan; some find batches. Keys are u64 or byte strings, values any u64.
+// if absent). Ordered indexes also scan, and some take batches. Keys are u64 or byte strings; a value is any u64.
 #include <concepts>
 #include <optional>
 #include <span>
@@ -20,22 +20,22 @@ template <class S>
 concept SharedIndex = std::constructible_from<S, const Spec&, const MemoryConfig&> &&
                       requires(S& index, const S& constant, typename S::ThreadState& me, typename S::Raw key,
                                void (*visit)(typename S::Raw, u64)) {
-                        { index.join() } -> std::same_as<typename S::ThreadState>;  // by the thread that uses it
+                        // Called by the thread that will use the state.
+                        { index.join() } -> std::same_as<typename S::ThreadState>;
                         { S::kOrdered } -> std::convertible_to<bool>;
                         { index.find(me, key) } -> std::same_as<std::optional<u64>>;
                         { index.insert(me, key, u64{}) } -> std::same_as<bool>;
                         { index.update(me, key, u64{}) } -> std::same_as<bool>;
                         { index.upsert(me, key, u64{}) } -> std::same_as<bool>;
                         { index.erase(me, key) } -> std::same_as<bool>;
-                        index.for_each(me, visit);  // while nobody changes it
+                        index.for_each(me, visit);  // only while no thread changes the index
                         { constant.bytes() } -> std::same_as<Footprint>;
                         requires !S::kOrdered || requires {
                           { index.scan(me, key, std::size_t{}, visit) } -> std::same_as<std::size_t>;
                         };
                       };
 
-/// What somebody has written and what says of itself what it is: a shared index, or the bodies that a policy was joined
-/// to.
+/// The class that describes an index: the shared index itself, or the bodies that a policy was joined to.
 template <class S>
 struct WrittenAs {
   using Type = S;
@@ -46,20 +46,20 @@ struct WrittenAs<S> {
   using Type = typename S::Body;
 };
 
-/// Whether an index learns from lookups.
+/// True if an index learns from lookups.
 template <class Index>
 inline constexpr bool kLearns = false;
 template <class Index>
   requires requires { Index::kLearns; }
 inline constexpr bool kLearns<Index> = Index::kLearns;
 
-/// Whether an index takes lookups by the batch.
+/// True if an index takes batches of lookups.
 template <class Index>
 inline constexpr bool kFindsBatches =
     requires(Index& index, typename Index::ThreadState& me, std::span<const typename Index::Raw> keys,
              std::span<std::optional<u64>> found) { index.find_batch(me, keys, found, BatchOrder::kInTurn); };
 
-/// Whether it takes changes by the batch.
+/// True if an index takes batches of changes.
 template <class Index>
 inline constexpr bool kChangesBatches =
     requires(Index& index, typename Index::ThreadState& me, std::span<const typename Index::Raw> keys,

@@ -1,6 +1,6 @@
 #pragma once
-// Any index behind virtual calls: spans in, spans out, at most one call a batch. What is compiled once for all indexes
-// speaks to it: the harness, which derives from it what it adds (harness/loop/trial.h), and test suites.
+// A type-erased index: spans in, spans out, at most one virtual call a batch. Code that is compiled once for all
+// indexes uses it: test suites, and the harness, which derives its own classes from it (harness/loop/trial.h).
 #include <algorithm>
 #include <array>
 #include <concepts>
@@ -23,21 +23,21 @@
 
 namespace latchlab {
 
-/// A key of either kind: an index of numbers looks at the number only, one of strings at the bytes, which outlive the
-/// call.
+/// A key of either kind. An index of numbers reads only the number; an index of strings reads the bytes, which must
+/// outlive the call.
 struct ErasedKey {
   ErasedKey() = default;
-  ErasedKey(u64 key) : number(key) {}                                         // NOLINT: a key is what it holds
+  ErasedKey(u64 key) : number(key) {}  // NOLINT: converts implicitly, since it only wraps the key
   ErasedKey(std::string_view key) : bytes(key.data()), length(key.size()) {}  // NOLINT
 
   union {
     u64 number = 0;
     const char* bytes;
   };
-  std::size_t length = 0;  ///< of the bytes
+  std::size_t length = 0;  ///< length of the byte string
 };
 
-/// The key as an index takes it: `Raw` is u64 or std::string_view.
+/// Returns the key as the index takes it: `Raw` is u64 or std::string_view.
 template <class Raw>
 [[nodiscard]] Raw raw_of(const ErasedKey& key) {
   if constexpr (std::is_same_v<Raw, u64>) {
@@ -47,7 +47,7 @@ template <class Raw>
   }
 }
 
-/// Whether an index keeps what it is given; all do, but for `null`.
+/// Returns true if an index keeps the pairs that it is given. All do, except `null`.
 template <SharedIndex Index>
 [[nodiscard]] constexpr bool keeps_pairs() {
   if constexpr (requires { Index::Body::kKeeps; }) return Index::Body::kKeeps;
@@ -56,11 +56,12 @@ template <SharedIndex Index>
 
 class Erased {
  public:
-  /// Called for each pair; the key is valid during the call only.
+  /// The callback for one pair; the key is valid only during the call.
   using Visit = std::function<void(ErasedKey key, u64 value)>;
 
-  /// One thread's access: made, used and destroyed by that thread, before the index is. A span of one key is one call
-  /// of the index's operation; of more it is a batch where the index takes any. All spans are as long as `keys`.
+  /// One thread's access to the index. That thread makes, uses and destroys the session, before the index is destroyed.
+  /// A span of one key is one call of the index's operation. A longer span is a batch if the index takes batches. All
+  /// spans have the length of `keys`.
   class Session {
    public:
     Session() = default;
@@ -69,23 +70,24 @@ class Erased {
     virtual ~Session() = default;
 
     virtual void find(std::span<const ErasedKey> keys, std::span<Found> found, BatchOrder order) = 0;
-    /// done[i]: of an insert or an upsert whether keys[i] was absent, of an update whether it was there. Where memory
-    /// is out it throws std::bad_alloc (IndexFull where an index may not grow): what was done is done, and the rest of
-    /// `done` as it was.
+    /// Sets done[i] for an insert or an upsert to whether keys[i] was absent, for an update to whether it was present.
+    /// Throws std::bad_alloc when memory is out (IndexFull where an index may not grow). Operations done before that
+    /// stay done, and the rest of `done` is left as it was.
     virtual void put(Put how, std::span<const ErasedKey> keys, std::span<const u64> values, std::span<bool> done,
                      BatchOrder order) = 0;
-    /// done[i]: whether keys[i] was there.
+    /// Sets done[i] to whether keys[i] was present.
     virtual void erase(std::span<const ErasedKey> keys, std::span<bool> done, BatchOrder order) = 0;
 
-    /// Up to `limit` pairs from `from` on, in order; returns how many. None where the index is not ordered.
+    /// Visits up to `limit` pairs from `from` on, in order, and returns their number. Visits none if the index is not
+    /// ordered.
     virtual std::size_t scan(ErasedKey from, std::size_t limit, const Visit& visit) = 0;
-    /// Every pair, in order where there is one, while nobody else uses the index.
+    /// Visits every pair, in order if the index is ordered. No other thread may use the index meanwhile.
     virtual void for_each(const Visit& visit) = 0;
 
-    /// Nodes that find visits on its way to a key; 0 where the index does not count them.
+    /// Returns the number of nodes that find visits on its way to the key, or 0 if the index does not count them.
     [[nodiscard]] virtual u64 visits(ErasedKey key) = 0;
 
-    /// Which of the policy's counters of this session cannot all be right, in one line; empty if they can.
+    /// Returns one line that names the counters of this session's policy that contradict each other; empty if none do.
     [[nodiscard]] virtual std::string inconsistency() const = 0;
   };
 
@@ -96,25 +98,25 @@ class Erased {
 
   [[nodiscard]] virtual std::unique_ptr<Session> join() = 0;
   [[nodiscard]] virtual bool ordered() const = 0;
-  /// Whether keys are numbers.
+  /// Returns true if keys are numbers.
   [[nodiscard]] virtual bool numbers() const = 0;
-  /// False for an index that keeps nothing: there is nothing to check.
+  /// Returns false for an index that keeps nothing, so that there is nothing to check.
   [[nodiscard]] virtual bool keeps() const = 0;
-  /// Whether it counts the nodes that find visits.
+  /// Returns true if the index counts the nodes that find visits.
   [[nodiscard]] virtual bool counts_visits() const = 0;
-  /// The memory of all that it holds beside itself.
+  /// Returns the memory that the index holds beside the index object itself.
   [[nodiscard]] virtual Footprint bytes() const = 0;
-  /// Bytes of the index object itself.
+  /// Returns the bytes of the index object itself.
   [[nodiscard]] virtual std::size_t own_bytes() const = 0;
 };
 
-/// Whether an index counts the nodes that find visits.
+/// True if an index counts the nodes that find visits.
 template <class Index>
 inline constexpr bool kCountsVisits = requires(Index& index, decltype(index.join())& me, typename Index::Raw key) {
   { index.visits(me, key) } -> std::convertible_to<u64>;
 };
 
-/// The session of an index as a Base: Erased::Session, or what is derived from it.
+/// A session of an index, derived from Base: from Erased::Session or from a class derived from that.
 template <SharedIndex Index, std::derived_from<Erased::Session> Base = Erased::Session>
 class ErasedSession : public Base {
  protected:
@@ -191,7 +193,7 @@ class ErasedSession : public Base {
  private:
   template <class Run>
   static void in_batches(std::span<const ErasedKey> keys, const Run& run) {
-    std::array<Raw, 4 * kMostInAttempt> raws;  // a batch of up to so many is one call, though it is several attempts
+    std::array<Raw, 4 * kMostInAttempt> raws;  // a batch of up to this size is one call, though several attempts
     for (std::size_t first = 0; first < keys.size(); first += raws.size()) {
       const std::size_t count = std::min(keys.size() - first, raws.size());
       for (std::size_t i = 0; i < count; ++i) raws[i] = raw_of<Raw>(keys[first + i]);
@@ -200,11 +202,11 @@ class ErasedSession : public Base {
   }
 };
 
-/// An index as a Base: Erased, or what is derived from it.
+/// A type-erased index, derived from Base: from Erased or from a class derived from that.
 template <SharedIndex Index, std::derived_from<Erased> Base = Erased>
 class ErasedOf : public Base {
  public:
-  /// With the options of `index`, where it has any.
+  /// Makes the index; `index` holds its options, if it takes any.
   ErasedOf(const Spec& sync, const MemoryConfig& memory, const Spec& index) : index_(made(sync, memory, index)) {}
 
   [[nodiscard]] std::unique_ptr<Erased::Session> join() final { return std::make_unique<ErasedSession<Index>>(index_); }

@@ -1,7 +1,6 @@
 #pragma once
-// An index as an oracle sees it, which is a std::map<std::string, u64> for every index: keys are strings. An index of
-// numbers takes them as eight bytes, most significant first, so that the order of the strings is the order of the
-// numbers.
+// An index with the interface of the oracle, which is a std::map<std::string, u64> for every index: keys are strings. A
+// number is spelled in eight bytes, most significant first, so that strings and numbers have the same order.
 #include <functional>
 #include <memory>
 #include <optional>
@@ -15,21 +14,21 @@
 
 namespace latchlab::testing {
 
-/// A number as a key.
+/// Returns the number as a key of eight bytes.
 [[nodiscard]] inline std::string number_key(u64 number) {
   std::string out(8, '\0');
   for (u32 i = 0; i < 8; ++i) out[i] = static_cast<char>(number >> (56 - 8 * i));
   return out;
 }
 
-/// The number that a key of eight bytes spells.
+/// Returns the number that a key of eight bytes spells.
 [[nodiscard]] inline u64 key_number(std::string_view key) {
   u64 out = 0;
   for (const char c : key) out = out << 8 | static_cast<u8>(c);
   return out;
 }
 
-/// One thread's access, as Erased::Session.
+/// One thread's access to the index, like Erased::Session, with keys as strings.
 class StringSession {
  public:
   using Visit = std::function<void(std::string_view key, u64 value)>;
@@ -38,7 +37,7 @@ class StringSession {
   explicit StringSession(Erased& index) : numbers_(index.numbers()), session_(index.join()) {}
 
   Found find(std::string_view key) {
-    Found found = ~u64{0};  // to be overwritten
+    Found found = ~u64{0};  // find must overwrite this
     const ErasedKey erased = key_of(key);
     session_->find(std::span(&erased, 1), std::span(&found, 1), BatchOrder::kInTurn);
     return found;

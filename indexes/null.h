@@ -1,9 +1,9 @@
 #pragma once
-// `null`: an index that keeps nothing. Its speed is the harness's own: what is left when every lookup costs
-// nothing.
+// `null`: an index that keeps nothing. Its speed is the harness's own cost: the time that remains when a lookup is
+// free.
 //
-// It finds nothing, changes nothing whatever it says, and counts as ordered, since nothing is always in
-// order. There is nothing to validate (kKeeps).
+// A find finds nothing, and a change changes nothing whatever it answers. The index counts as ordered, since an empty
+// index is in order. There is nothing to validate (kKeeps).
 #include <cstddef>
 #include <string_view>
 
@@ -20,7 +20,7 @@ class Null {
   static constexpr bool kOrdered = true;
   static constexpr bool kKeeps = false;
 
-  /// What a step of a scan collects: nothing.
+  /// The result of one step of a scan: nothing.
   class Batch {
    public:
     explicit Batch(std::size_t) {}
@@ -57,7 +57,7 @@ class Null {
   }
   static Key first_key() { return Key(); }
 
-  /// There is nothing to give back.
+  /// Does nothing: there is nothing to free.
   template <class Pool>
   void free_all(Pool&) {}
 };

@@ -1,29 +1,30 @@
 #pragma once
-// A search for a path through a bucketized cuckoo table, breadth first: keys that can each move on to another of their
-// buckets, the last into a free slot, so that a key without room gets one. The index asks its own buckets; here is
-// where it has been.
+// A breadth-first search for a cuckoo path through a bucketized table. The path is a list of keys. Each key moves to
+// another of its buckets, the last one into a free slot, so that a key without room gets a slot. The index examines its
+// own buckets; this class remembers the visited ones.
 //
-// No bucket is on a path twice: so no slot is moved from twice, and no move undoes what another has done.
+// No bucket is on a path twice. So no slot is moved from twice, and no move undoes another.
 #include <array>
 
 #include "src/base/types.h"
 
 namespace latchlab {
 
-/// Up to kMost buckets, its spots. `Move` says which key of a bucket would move: its slot, or the key itself.
+/// The search, over at most kMost visited buckets, which are called spots. `Move` names the key of a bucket that would
+/// move: by its slot, or by the key itself.
 template <class Move, u32 kMost>
 class PathSearch {
  public:
-  PathSearch() {}  // not defaulted: that could zero the spots, and a search mostly ends after a few
+  PathSearch() {}  // not defaulted: that could zero the spots, and a search mostly ends after a few of them
 
   u32 size() const { return size_; }
   bool full() const { return size_ == kMost; }
   u64 bucket(u32 spot) const { return spots_[spot].bucket; }
 
-  /// A bucket of the key that has no room.
+  /// Adds a bucket of the key that has no room, where a path may begin.
   void begin(u64 bucket) { spots_[size_++] = {bucket, Move(), kMost}; }
-  /// Adds the bucket to which `move` would go from the bucket of spot `from`; false if it is on the way there already.
-  /// Not if full.
+  /// Adds the bucket to which `move` would go from the bucket of spot `from`. Returns false if that bucket is on the
+  /// path to `from` already. Must not be called when full() is true.
   [[nodiscard]] bool come_to(u64 bucket, Move move, u32 from) {
     for (u32 at = from; at != kMost; at = spots_[at].from) {
       if (spots_[at].bucket == bucket) return false;
@@ -31,13 +32,14 @@ class PathSearch {
     spots_[size_++] = {bucket, move, from};
     return true;
   }
-  /// On the path to the spot. O(moves).
+  /// Returns the number of moves on the path to the spot. O(moves).
   u32 moves(u32 spot) const {
     u32 out = 0;
     for (; spots_[spot].from != kMost; spot = spots_[spot].from) ++out;
     return out;
   }
-  /// run(bucket, move) for each move of the path to the spot, the last one first; `bucket` is the one that it leaves.
+  /// Calls run(bucket, move) for each move of the path to the spot, the last move first. `bucket` is the bucket that
+  /// the key leaves.
   template <class Run>
   void for_each_move(u32 spot, const Run& run) const {
     for (; spots_[spot].from != kMost; spot = spots_[spot].from)
@@ -48,7 +50,7 @@ class PathSearch {
   struct Spot {
     u64 bucket;
     Move move;
-    u32 from;  // kMost: from nowhere, a bucket to begin with
+    u32 from;  // kMost: the path begins with this bucket
   };
   std::array<Spot, kMost> spots_;
   u32 size_ = 0;
