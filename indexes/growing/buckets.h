@@ -1,16 +1,19 @@
 #pragma once
-// The buckets of a hash table that grows beside its readers, without a moment at which all of it moves.
+// The buckets of a hash table that grows while it is used, without a moment at which the whole table moves.
 //
-//     bucket b with k bits    the keys whose hash ends in the k bits of b
+//     bucket b with k bits    the keys with hashes that end in the k bits of b
 //     split                   b with k bits -> b and b + 2^k, with k + 1 bits each
-//     unborn                  no split has made it: its keys are in the bucket whose number lacks b's highest bit
+//     unborn                  no split has made it yet: its keys are in the bucket with b's highest bit cleared
 //
-// Of every hash exactly one bucket says that it is its own, and whoever has come to a bucket sees in its word whether
-// he is there. So where to look first is a hint that nobody has to prove (Table::guess), splits happen in any order,
-// and who looks up proves the bucket and nothing else. (Linear hashing of Litwin, VLDB 1980, without its order.)
+// Invariant: exactly one bucket is responsible for each hash. A thread sees in a bucket's word whether this is the
+// bucket for its hash. Three things follow:
+//   1. The bucket at which to look first is a hint that nobody has to prove (Table::guess).
+//   2. Splits may happen in any order.
+//   3. A lookup validates the bucket and nothing else.
+// This is linear hashing (Litwin, VLDB 1980) without its order of splits.
 //
-// Buckets have numbers and never move. Level m, 2^m of them, is made of pieces, linked one by one as splits come to
-// them.
+// Buckets have numbers and never move. Level m has 2^m buckets, in pieces. A piece is linked when the first split needs
+// it.
 #include <algorithm>
 #include <bit>
 #include <new>
@@ -20,16 +23,16 @@
 
 namespace latchlab::growing {
 
-/// The low bits of a hash.
+/// Returns the low bits of a hash.
 constexpr u64 low_bits(u64 hash, u32 bits) { return hash & ((u64{1} << bits) - 1); }
-/// The bucket that holds the keys of b while b is unborn. b is not 0.
+/// Returns the bucket that holds the keys of b while b is unborn. b must not be 0.
 constexpr u64 parent_of(u64 b) { return b & ~std::bit_floor(b); }
 
-/// What a bucket is to its table: the uppermost eight bits of `word` are the bits of the hash that it answers for, 0
-/// while it is unborn.
+/// A bucket, as its table needs it. The uppermost eight bits of `word` are the number of hash bits for which the bucket
+/// is responsible, or 0 while it is unborn.
 template <class B>
 concept BucketOf = requires(B& bucket) {
-  new (&bucket) B(u64{});  // unborn, with its number
+  new (&bucket) B(u64{});  // constructs it unborn, with its number
   bucket.word.load();
 };
 constexpr u32 kWordShift = 56;
@@ -40,10 +43,11 @@ class Buckets {
   static constexpr bool kTiny = Layout::kScale == Scale::kTiny;
 
  public:
-  static constexpr u64 kFirst = kTiny ? 2 : std::bit_floor(u64{256} / sizeof(Bucket));  ///< there from the beginning
+  /// Number of buckets from the beginning.
+  static constexpr u64 kFirst = kTiny ? 2 : std::bit_floor(u64{256} / sizeof(Bucket));
   static constexpr u32 kFirstBits = std::countr_zero(kFirst);
   static_assert(kFirstBits >= 1, "no bits say that a bucket is unborn");
-  /// Of one block, at most.
+  /// The maximal number of buckets in one block.
   static constexpr u64 kPiece = kTiny ? 2 : std::bit_floor((u64{64} << 10) / sizeof(Bucket));
   static constexpr u32 kMostBits = 32;
 
@@ -51,18 +55,18 @@ class Buckets {
   class Piece {
    public:
     static constexpr std::size_t bytes_for(u64 count) { return count * sizeof(Bucket); }
-    /// `first`: the number of the first.
+    /// Constructs `count` buckets, numbered from `first` on.
     Piece(u64 count, u64 first) {
       for (u64 i = 0; i < count; ++i) new (&bucket_[i]) Bucket(first + i);
     }
 
    private:
     union {
-      Bucket bucket_[1];  // `count` of them
+      Bucket bucket_[1];  // an array of `count` buckets
     };
   };
 
-  /// Where the pieces of a level are, none linked.
+  /// The links of a level to its pieces, all null at first.
   class Level {
    public:
     using Link = typename Layout::template Cell<u64>;
@@ -73,7 +77,7 @@ class Buckets {
 
    private:
     union {
-      Link link_[1];  // `count` of them
+      Link link_[1];  // an array of `count` links
     };
   };
   using Link = typename Level::Link;
@@ -84,7 +88,7 @@ class Buckets {
   Buckets(const Buckets&) = delete;
   Buckets& operator=(const Buckets&) = delete;
 
-  /// Null where its piece is not linked yet: it is unborn.
+  /// Returns bucket b, or null while its piece is not linked: then b is unborn.
   [[gnu::always_inline]] Bucket* at(u64 b) {
     if (b < kFirst) return &first_[b];
     const u64 level = level_[level_of(b)].load();
@@ -96,10 +100,10 @@ class Buckets {
     return reinterpret_cast<Bucket*>(piece + b % kPiece * sizeof(Bucket));
   }
 
-  // Links hold addresses, taken back by what stands before the first of a level or of a small one's only piece, so that
-  // `at` counts from bucket 0 everywhere.
+  // Links hold biased addresses, so that `at` counts from bucket 0 everywhere. The bias is the size of everything
+  // before the first entry of a level, or before the only piece of a small level.
   Link& level(u32 m) { return level_[m]; }
-  /// The link of the piece of bucket b, given what its level's link holds.
+  /// Returns the link of the piece of bucket b. `level` is the content of its level's link.
   static Link& link_in(u64 level, u64 b) { return *reinterpret_cast<Link*>(level + b / kPiece * sizeof(Link)); }
   static u64 address(const Level* level, u32 m) {
     return reinterpret_cast<u64>(level) - (u64{1} << m) / kPiece * sizeof(Link);
@@ -112,7 +116,7 @@ class Buckets {
   static u64 buckets_in_piece(u32 level) { return std::min(kPiece, u64{1} << level); }
   static u64 pieces_in(u32 level) { return (u64{1} << level) / buckets_in_piece(level); }
 
-  /// Every bucket that has memory, unborn ones too, and its number, while nobody changes the table.
+  /// Visits every bucket that has memory, unborn ones too, with its number. No thread may change the table meanwhile.
   template <class Visit>
   void for_each(const Visit& visit) {
     for (u64 b = 0; b < kFirst; ++b) visit(first_[b], b);
@@ -120,7 +124,7 @@ class Buckets {
       for (u64 b = first; b < first + buckets_in_piece(m); ++b) visit(*at(b), b);
     });
   }
-  /// Gives the memory of all but the first back.
+  /// Frees the memory of all buckets except the first.
   template <class Pool>
   void free_all(Pool& pool) {
     for_each_piece([&](u64 first, u32 m) { pool.free(at(first), Piece::bytes_for(buckets_in_piece(m))); });

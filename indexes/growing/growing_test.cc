@@ -1,4 +1,4 @@
-// How tables of growing buckets fill and grow: whatever the keys, and how much of it an operation has to do.
+// Tests of how growing tables fill and grow, for any keys, and of the work that one operation does for growth.
 #include <algorithm>
 #include <functional>
 #include <string>
@@ -20,7 +20,7 @@ struct Pattern {
   std::function<u64(u64)> key;
 };
 
-/// Those that break weak hashing.
+/// Returns patterns of keys that break weak hash functions.
 std::vector<Pattern> patterns() {
   return {{"sequential", [](u64 i) { return i; }},
           {"stride 4096", [](u64 i) { return i << 12; }},
@@ -31,8 +31,8 @@ std::vector<Pattern> patterns() {
           {"random", [seed = Rng(test_seed())()](u64 i) { return mix64(seed + i); }}};
 }
 
-// Keys are counted by a sample, one in 64: of 500,000, to about 1 %.
-TEST_CASE("cuckoo fills to .95 before it grows, whatever the keys", "[release]") {
+// Tables count their keys by a sample of one in 64, which is accurate to about 1 % at 500,000 keys.
+TEST_CASE("cuckoo fills to .95 before it grows, for any pattern of keys", "[release]") {
   constexpr u64 kKeys = 1'000'000;
   for (const Pattern& pattern : patterns()) {
     INFO(pattern.name);
@@ -46,7 +46,7 @@ TEST_CASE("cuckoo fills to .95 before it grows, whatever the keys", "[release]")
       least = std::min(least, bytes);
       most = std::max(most, bytes);
     }
-    // Two lines hold seven pairs: 18.3 bytes each when full. A doubling leaves .475.
+    // Two lines hold seven pairs: 18.3 bytes each when full. A doubling leaves a load of .475.
     CHECK(least < 128 / (7 * .92));
     CHECK(least > 128 / (7 * .99));
     CHECK(most < 128 / (7 * .44));
@@ -56,7 +56,7 @@ TEST_CASE("cuckoo fills to .95 before it grows, whatever the keys", "[release]")
   }
 }
 
-TEST_CASE("chained has between .75 and 1.5 keys a bucket, whatever the keys", "[release]") {
+TEST_CASE("chained has between .75 and 1.5 keys a bucket, for any pattern of keys", "[release]") {
   constexpr u64 kKeys = 128'000;  // in 131,072 buckets
   for (const Pattern& pattern : patterns()) {
     INFO(pattern.name);
@@ -65,12 +65,12 @@ TEST_CASE("chained has between .75 and 1.5 keys a bucket, whatever the keys", "[
     for (u64 i = 0; i < kKeys; ++i) REQUIRE(index.insert(me, pattern.key(i), i));
     u64 nodes = 0;
     for (u64 i = 0; i < kKeys; ++i) nodes += index.visits(me, pattern.key(i));
-    // Half the others of a bucket stand before a key.
+    // On average, half the other keys of a bucket stand before a key.
     CHECK(static_cast<double>(nodes) / kKeys == Approx(1 + 128'000. / 131'072 / 2).epsilon(.01));
   }
 }
 
-TEST_CASE("after a doubling cuckoo's keys go back to their primary buckets", "[release]") {
+TEST_CASE("cuckoo moves keys back to their primary buckets after a doubling", "[release]") {
   constexpr u64 kKeys = 550'000;  // 65,536 buckets are too few from 435,000 on, and 131,072 are settled before
   Synchronized<Cuckoo, None<Native>, U64Key> index(Spec::parse("none"), MemoryConfig{});
   auto me = index.join();
@@ -81,9 +81,9 @@ TEST_CASE("after a doubling cuckoo's keys go back to their primary buckets", "[r
   };
   for (u64 i = 0; i < kKeys; ++i) index.insert(me, i, i);
   CHECK(visits(0, kKeys) < 1.05);
-  CHECK(visits(kKeys, 2 * kKeys) <
-        1.01);  // of keys that are not there: the marks of many doublings say nothing any more
-  for (u64 i = kKeys; i < 820'000; ++i) index.insert(me, i, i);  // load .89: one in six found it full
+  CHECK(visits(kKeys, 2 * kKeys) < 1.01);  // for absent keys, since older marks of many doublings are ignored
+  // Load .89: one insert in six found its primary bucket full.
+  for (u64 i = kKeys; i < 820'000; ++i) index.insert(me, i, i);
   CHECK(visits(0, kKeys) > 1.02);
   CHECK(visits(0, 820'000) > 1.1);
 }
@@ -98,7 +98,7 @@ TEST_CASE("an insert links at most a piece of a doubling") {
     most = std::max(most, index.bytes().room - before);
   }
   CHECK(most >= u64{64} << 10);
-  CHECK(most <= (u64{64} << 10) + 4096);  // and the level that it begins
+  CHECK(most <= (u64{64} << 10) + 4096);  // the piece, and the level that it begins
 }
 
 }  // namespace

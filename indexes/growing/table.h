@@ -1,15 +1,16 @@
 #pragma once
-// A table of growing buckets (buckets.h): how keys find theirs, how many keys there are, and how it grows.
+// A table of growing buckets (buckets.h): how a key finds its bucket, how keys are counted, and how the table grows.
 //
-// A doubling is a great number of splits, done by those who insert: one of kAskOneIn fresh keys claims a run of buckets
-// and splits them, each as an operation of its own. So nobody waits for the whole table (but who finds no room at all
-// may have to claim run after run), and where two claim at once each has its own run. Who is late with his is not
-// waited for: whoever needs a bucket split splits it. Where there is something to settle when all have been split, the
-// buckets are claimed once more for that; who has done a run says so, and so the table knows when a level is settled:
-// every bucket of it has been, all of them while they had its bits.
+// A doubling is a large number of splits, done by threads that insert. One of kAskOneIn new keys makes its thread claim
+// a run of buckets and split them, each split an operation of its own. So no single operation is proportional to the
+// size of the table. (A key that finds no room at all may have to claim run after run.) Concurrent claims get different
+// runs. Nobody waits for a slow claimant: a thread that needs a bucket split splits it.
 //
-// How many keys there are is counted by those of one of kCountOneIn hashes, so that the counter is a line that is
-// hardly ever written.
+// Some tables have buckets to settle after a doubling. Then the buckets are claimed once more. The claimant reports
+// each finished run, so the table knows when a level is settled: every bucket was settled while it had the bits of that
+// level.
+//
+// The table counts keys with one of kCountOneIn hashes only, so that the line of the counter is rarely written.
 #include <algorithm>
 #include <new>
 #include <utility>
@@ -32,37 +33,37 @@ class Table {
   using ReaderOf = decltype(std::declval<Tx&>().enter(std::declval<Bucket*>()));
 
   static constexpr u32 kFirstBits = Buckets::kFirstBits;
-  static constexpr u32 kMostBits = Buckets::kMostBits - 1;  ///< it never has more than 2^kMostBits buckets
+  static constexpr u32 kMostBits = Buckets::kMostBits - 1;  ///< limit of the number of buckets: 2^kMostBits
 
   Table() = default;
-  /// Never more than 2^most_bits buckets: from kFirstBits to kMostBits.
+  /// Makes a table of at most 2^most_bits buckets. most_bits is from kFirstBits to kMostBits.
   explicit Table(u32 most_bits) : most_bits_(most_bits) {}
 
-  /// How far the table has grown, at some moment.
+  /// The size of the table at some moment.
   struct Seen {
     u64 mask = 0, claimed = 0;
   };
 
-  /// What an operation that inserted does for the table: a claim, then a split for each bucket of its run. Kept by the
-  /// caller from one step to the next.
+  /// The maintenance task of an operation that inserted: a claim, then a split for each bucket of its run. The caller
+  /// keeps it from one step to the next.
   class Growth {
    public:
     bool done() const { return step_ == Step::kDone; }
-    /// Nothing is left to be done.
+    /// Ends the task.
     void finish() { step_ = Step::kDone; }
-    /// Makes what the next step lacks, outside attempts. False when memory is out.
+    /// Allocates what the next step lacks, outside attempts. Returns false when memory is out.
     template <class Pool>
     [[nodiscard]] bool prepare(Pool& pool) {
       return level_.make(pool) && piece_.make(pool);
     }
-    /// Gives back what others have made in the meantime.
+    /// Frees blocks that are no longer needed, since other threads have linked theirs.
     template <class Pool>
     void release(Pool& pool) {
       level_.release(pool);
       piece_.release(pool);
     }
 
-    /// A bucket of the run.
+    /// Counts one bucket of the run as done.
     void one_done() {
       if (++next_ == end_) step_ = reports_ ? Step::kReport : Step::kDone;
     }
@@ -71,13 +72,13 @@ class Table {
     friend Table;
     enum class Step : u8 { kClaim, kSplit, kSettle, kReport, kDone };
 
-    /// A block that a step lacks, and then has until it links it.
+    /// A block that a step lacks. Once allocated, the task keeps it until it links it.
     template <class Block>
     struct Lacking {
-      u64 lacking = 0;  // its entries
-      u64 entries = 0;  // of the block: the table may have outgrown it
+      u64 lacking = 0;  // number of entries of the block to allocate
+      u64 entries = 0;  // number of entries of the allocated block, which the table may have outgrown
       u64 first = 0;    // number of its first bucket
-      u64 bytes = 0;    // of the pool
+      u64 bytes = 0;    // taken from the pool
       Block* block = nullptr;
 
       bool has(u64 wanted, u64 from) const { return block != nullptr && entries == wanted && first == from; }
@@ -105,27 +106,29 @@ class Table {
     };
 
     Step step_ = Step::kClaim;
-    bool forced_ = false;     // a run is wanted however many keys there are, unless the table has grown
-    Seen seen_;               // since then
-    u32 bits_ = 0;            // of the run's buckets; each that is split gets one more
-    u64 next_ = 0, end_ = 0;  // of the run, what is left
-    u64 reported_ = 0;  // buckets that the report says are done: the run, or none if one had not the bits to be settled
-    bool reports_ = false;  // when it is done
-    bool settles_ = false;  // rather than splits
+    // True if the task must get a run at any number of keys, unless the table has grown since seen_.
+    bool forced_ = false;
+    Seen seen_;               // the size of the table when the task began
+    u32 bits_ = 0;            // of the run's buckets; a split adds one
+    u64 next_ = 0, end_ = 0;  // the buckets of the run that are left
+    // Number of buckets to report as done: those of the run, or 0 if one lacked the bits to be settled.
+    u64 reported_ = 0;
+    bool reports_ = false;  // true if the task must report when it is done
+    bool settles_ = false;  // true if the run is settled, false if it is split
     Lacking<Level> level_;
     Lacking<Piece> piece_;
   };
 
   Seen seen() const { return {.mask = shape_.mask.load(), .claimed = shape_.claimed.load()}; }
 
-  /// A run of splits, unless others have grown the table since it was seen so.
+  /// Returns a task that splits a run, unless the table has grown since `seen`.
   static Growth forced(Seen seen) {
     Growth growth;
     growth.forced_ = true;
     growth.seen_ = seen;
     return growth;
   }
-  /// The split that bucket b is to come from, which whoever has claimed it is late with. It has memory.
+  /// Returns a task that makes bucket b by a split which its claimant has not done yet. The bucket has memory.
   static Growth birth_of(u64 b) {
     Growth growth;
     growth.step_ = Growth::Step::kSplit;
@@ -134,29 +137,31 @@ class Table {
     growth.end_ = growth.next_ + 1;
     return growth;
   }
-  /// Whether who has just inserted a key of this hash is to help.
+  /// Returns true if a thread that has inserted a key with this hash must help to grow the table.
   static bool asks_to_grow(u64 hash) { return (hash >> 32) % kAskOneIn == 0; }
 
-  /// The bucket that should answer for the hash: a hint.
+  /// Returns the bucket that should be responsible for the hash: a hint.
   [[gnu::always_inline]] u64 guess(u64 hash) const {
     const u64 mask = shape_.mask.load(), b = hash & mask;
     if (b < shape_.claimed.load()) return hash & (2 * mask + 1);
     return b;
   }
-  /// Whether it may have more buckets: a hint.
+  /// Returns true if the table may grow further: a hint.
   bool may_grow() const { return Buckets::level_of(shape_.mask.load() + 1) < most_bits_; }
-  /// How many there are, claims included: a hint.
+  /// Returns the number of buckets, claimed ones included: a hint.
   u64 buckets() const { return shape_.mask.load() + 1 + shape_.claimed.load(); }
-  /// Whether all buckets with so many bits have been settled. It stays so while a bucket has them: a caller who proves
-  /// the bucket after this has to prove no more. Whoever settled has stored the marks of the bucket before he reported,
-  /// and the last report stored these bits: a load acquires them (Racy, src/machine/cells.h), so a version read after
-  /// it knows of the marks.
+  /// Returns true if all buckets with `bits` bits have been settled.
+  ///
+  /// It stays true as long as a bucket has these bits, so a caller that validates the bucket afterwards need not check
+  /// again. Memory order: a settling thread stores the marks of a bucket before it reports, and the last report stores
+  /// these bits. The load here acquires them (Racy, src/machine/cells.h). So a bucket version that is read afterwards
+  /// covers the marks.
   [[gnu::always_inline]] bool settled(u32 bits) const { return shape_.settled_bits.load() == bits; }
-  /// Null where it has no memory yet.
+  /// Returns bucket b, or null while it has no memory.
   [[gnu::always_inline]] Bucket* at(u64 b) const { return buckets_.at(b); }
 
-  /// Goes to the bucket that answers for the hash, from bucket b on; `word` is what it said there. False where what was
-  /// read makes no sense.
+  /// Goes to the bucket that is responsible for the hash, starting at bucket b. `word` becomes the content of its word.
+  /// Returns false if the words that were read contradict each other.
   template <class Tx>
   [[nodiscard, gnu::always_inline]] bool arrive(Tx& tx, u64 hash, u64& b, ReaderOf<Tx>& at, u64& word) const {
     for (u32 hops = 0; hops < kMostHops; ++hops) {
@@ -165,7 +170,7 @@ class Table {
         word = at->word.load();
         const u64 own = low_bits(hash, bits_of(word));
         if (own == b) [[likely]]
-          return true;  // and it is born: of the unborn, own is 0
+          return true;  // and it is born: for an unborn bucket own is 0
         b = bits_of(word) != 0 ? own : parent_of(b);
       } else {
         b = parent_of(b);
@@ -174,7 +179,7 @@ class Table {
     return false;
   }
 
-  /// tx.upgrade of the readers, for a change by which there is a key more, or one less (`change` is 1 or -1).
+  /// Upgrades the readers for a change that adds a key or removes one (`change` is 1 or -1), and counts the key.
   template <class Tx, class... Readers>
   [[nodiscard]] bool upgrade(Tx& tx, u64 hash, i64 change, const Readers&... readers) {
     if ((hash >> 32) % kCountOneIn != 0) [[likely]]
@@ -185,15 +190,16 @@ class Table {
     return true;
   }
 
-  /// One step. Of the rules of a table
-  ///     crowded(keys, bits)            whether so many keys are too many for 2^bits buckets
-  ///     hopeless(keys, bits)           if it is there: whether they are so few that more buckets are no help to one
+  /// Performs one step of the task. A table's rules are:
+  ///     crowded(keys, bits)            returns true if 2^bits buckets are too few for the keys
+  ///     hopeless(keys, bits)           optional; returns true if the keys are so few that more buckets do not help a
+  ///     key
   ///                                    without room
-  ///     split(old, born, word, b)      splits an upgraded bucket, whose word it was, and a new one, and stores the
+  ///     split(old, born, word, b)      splits an upgraded bucket with this word into itself and a new one, and stores
+  ///     the
   ///                                    words of both
-  ///     settle_in(tx, b, bits)         what is left to do for a bucket after a doubling, as a body; if anything is.
-  ///                                    False if the bucket no longer has these bits: what came of its split is not
-  ///                                    settled
+  ///     settle_in(tx, b, bits)         optional; a body that finishes bucket b after a doubling. Returns false if the
+  ///                                    bucket no longer has these bits: then the results of its split are not settled
   template <class Tx, class Rules>
   Attempt<StepResult> grow_in(Tx& tx, const Growth& growth, Growth& after, const Rules& rules) {
     if (growth.step_ == Growth::Step::kClaim) return claim_in(tx, growth, after, rules);
@@ -212,9 +218,9 @@ class Table {
     return split_in(tx, growth, after, rules);
   }
 
-  /// Bytes of the buckets but for the first. Exact while no operation runs.
+  /// Returns the bytes of all buckets except the first. Exact while no operation runs.
   u64 room() const { return meter_.room.load(); }
-  /// Every bucket that has memory, unborn ones too, and its number, while nobody changes the table.
+  /// Visits every bucket that has memory, unborn ones too, with its number. No thread may change the table meanwhile.
   template <class Visit>
   void for_each(const Visit& visit) const {
     buckets_.for_each(visit);
@@ -228,34 +234,35 @@ class Table {
   template <class Tx, class Rules>
   static constexpr bool kSettles = requires(const Rules& rules, Tx& tx) { rules.settle_in(tx, u64{}, u32{}); };
 
-  static constexpr u32 kCountOneIn = kTiny ? 1 : 64;  // by hash, and all that are counted
-  static constexpr u32 kAskOneIn = kTiny ? 1 : 16;    // ask
-  // Buckets of a claim: four for each key, so that a doubling ends well before the next.
+  static constexpr u32 kCountOneIn = kTiny ? 1 : 64;  // keys are sampled by hash
+  static constexpr u32 kAskOneIn = kTiny ? 1 : 16;    // sampled by hash too; every counted key is among these
+  // Buckets of a claim: four for each new key, so that a doubling ends well before the next.
   static constexpr u64 kRun = kTiny ? 2 : 64;
   static_assert(Buckets::kPiece % kRun == 0, "a run lies in one piece");
-  static constexpr u32 kMostHops = 2 * Buckets::kMostBits;  // of what makes sense: each hop changes at least one bit
+  // An upper bound in a consistent table: each hop changes at least one bit.
+  static constexpr u32 kMostHops = 2 * Buckets::kMostBits;
 
-  /// How far the table has grown: of mask + 1 buckets the first `claimed` are split, or about to be: where to look
-  /// first, for everybody, who never proves it. All buckets with settled_bits bits are settled: no hint, see settled().
-  /// Stored under the latch of meter_.
+  /// The size of the table. Of mask + 1 buckets the first `claimed` are split, or claimed for a split. These two are a
+  /// hint about where to look first, which nobody has to prove. All buckets with settled_bits bits are settled; this is
+  /// no hint, see settled(). The fields are stored under the latch of meter_.
   struct Shape {
     typename Layout::template Cell<u64> mask{(u64{1} << kFirstBits) - 1};
     typename Layout::template Cell<u64> claimed;
     typename Layout::template Cell<u64> settled_bits;
   };
 
-  /// How many keys there are, in part.
+  /// The counters of the table: a sample of its keys, and the progress of its growth.
   struct Meter {
     u8 tag() const { return 0; }
     [[no_unique_address]] typename Layout::Latch latch;
     typename Layout::template Cell<u64> counted;
     typename Layout::template Cell<u64> room;       // bytes
-    typename Layout::template Cell<u64> splitting;  // buckets of runs that are not done
-    typename Layout::template Cell<u64> settling;   // buckets claimed for it since the last doubling,
-    typename Layout::template Cell<u64> settled;    // and of those who were
+    typename Layout::template Cell<u64> splitting;  // buckets of runs that are claimed and not reported
+    typename Layout::template Cell<u64> settling;   // buckets claimed to be settled since the last doubling
+    typename Layout::template Cell<u64> settled;    // those of them that were reported
   };
 
-  /// Takes the next run of buckets, if the table grows or has to.
+  /// Claims the next run of buckets, if the table must grow or grows already.
   template <class Tx, class Rules>
   Attempt<StepResult> claim_in(Tx& tx, const Growth& growth, Growth& after, const Rules& rules) {
     auto meter = tx.enter(&meter_);
@@ -326,7 +333,7 @@ class Table {
     made = {};
   }
 
-  /// The run is done. Of one that settled another level than the last there is nothing to say.
+  /// Reports the run as done. A run that settled buckets of an earlier level has nothing to report.
   template <class Tx>
   Attempt<StepResult> report_in(Tx& tx, const Growth& growth, Growth& after) {
     auto meter = tx.enter(&meter_);
@@ -345,7 +352,7 @@ class Table {
     return StepResult::kChanged;
   }
 
-  /// Splits the next bucket of the run, or first the one that it is to come from: others may be late.
+  /// Splits the next bucket of the run. If the claimant of an ancestor is slow, it splits that ancestor first.
   template <class Tx, class Rules>
   Attempt<StepResult> split_in(Tx& tx, const Growth& growth, Growth& after, const Rules& rules) {
     ReaderOf<Tx> at;
@@ -360,13 +367,12 @@ class Table {
     const u32 bits = bits_of(word);
     if (b == growth.next_ && bits > growth.bits_) return tx.confirm(StepResult::kOneDone, at);
     Bucket* const born = buckets_.at(b + (u64{1} << bits));
-    if (born == nullptr)
-      return kRestart;  // only who read of two moments comes here: a piece is linked before it is claimed
+    if (born == nullptr) return kRestart;  // read at different moments: a piece is linked before it is claimed
     auto sibling = tx.enter(born);
     if (!tx.upgrade(at, sibling)) return kRestart;
     rules.split(*at.node(), *born, word, b);
     if (b == growth.next_ && bits == growth.bits_) return StepResult::kOneDone;
-    after = growth;  // there is more to split before
+    after = growth;  // more splits must come first
     return StepResult::kChanged;
   }
 
