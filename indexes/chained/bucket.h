@@ -1,5 +1,5 @@
 #pragma once
-// A bucket of a chained table: the head of a chain, and what a growing bucket says beside it (word.h).
+// A bucket of a chained table: the head of a chain, packed into one word with the state of a growing bucket (word.h).
 #include "src/base/types.h"
 
 namespace latchlab::chained {

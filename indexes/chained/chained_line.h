@@ -1,11 +1,11 @@
 #pragma once
-// `chained_line`: a hash table of chains whose links are cache lines of three pairs each, the first of them the bucket
-// itself (line.h): a lookup reads one line, but where more than three keys share a bucket. Keys are u64. It grows by
-// doubling (indexes/growing/table.h) when there are 2.25 keys a bucket, which leaves between 1.125 and 2.25; it does
-// not shrink.
+// `chained_line`: a hash table of chains of cache lines. Each line holds three pairs, and the first line is the bucket
+// itself (line.h). So a lookup reads one line, unless more than three keys share a bucket. Keys are u64. The table
+// grows by doubling (indexes/growing/table.h) at 2.25 keys a bucket, which leaves between 1.125 and 2.25. It does not
+// shrink.
 //
-// A bucket's latch guards its chain. Keys come and go in slots, which other keys take over, so whoever reads a pair
-// must prove the bucket: no readers without a latch (rowex).
+// A bucket's latch guards its chain. A slot is reused by other keys, so a reader must validate the bucket of the pair
+// that it read. Hence there are no readers without a latch (rowex).
 #include <algorithm>
 #include <array>
 #include <span>
@@ -37,7 +37,7 @@ class ChainedLine {
   using Growth = typename Table::Growth;
   static constexpr std::string_view kName = "chained_line";
   static constexpr bool kOrdered = false;
-  static constexpr bool kBearsScouts = true;  // links lead on and never back
+  static constexpr bool kBearsScouts = true;  // a chain's links never form a cycle
 
   ChainedLine() = default;
   ChainedLine(const ChainedLine&) = delete;
@@ -65,7 +65,7 @@ class ChainedLine {
     Layout::Machine::prefetch(table_.at(table_.guess(chained::hash_of(key))), Access::kWrite);
   }
 
-  /// The same for as many keys: found[i] is of keys[i]. kGroup buckets are asked for side by side.
+  /// Finds several keys: found[i] answers keys[i]. The buckets of kGroup keys are prefetched together.
   template <class Tx>
   Attempt<bool> find_batch_in(Tx& tx, std::span<const Key> keys, std::span<Found> found) const {
     for (std::size_t first = 0; first < keys.size(); first += kGroup) {
@@ -89,7 +89,7 @@ class ChainedLine {
     if (!arrive(tx, way)) [[unlikely]]
       return kRestart;
     const u64 free = chained::free_key(way.number);
-    Pairs* room = nullptr;  // the first with a free slot
+    Pairs* room = nullptr;  // the first pairs with a free slot
     for (Line line(way.at.node(), way.word); !line.over(); line.step()) {
       Pairs& pairs = line.pairs();
       if (const u32 slot = pairs.slot_of(key.raw()); slot != kSlots) {
@@ -140,7 +140,7 @@ class ChainedLine {
   }
   u64 room() const { return table_.room(); }
 
-  /// Lines that find_in reads.
+  /// Returns the number of lines that find_in reads.
   template <class Tx>
   Attempt<u64> visits_in(Tx& tx, const Key& key) const {
     Way<Tx> way(key);
@@ -153,7 +153,7 @@ class ChainedLine {
     return tx.confirm(lines, way.at);
   }
 
-  /// Every pair, in no order, while nobody changes the table.
+  /// Visits every pair, in no particular order. No thread may change the table meanwhile.
   template <class Visit>
   void for_each(Visit&& visit) const {
     table_.for_each([&](const Bucket& bucket, u64 number) {
@@ -168,7 +168,7 @@ class ChainedLine {
         show(node->pairs);
     });
   }
-  /// Gives every block back, for memory that is not released in bulk (--alloc=malloc).
+  /// Frees every block, for memory that is not released in bulk (--alloc=malloc).
   template <class Pool>
   void free_all(Pool& pool) {
     table_.for_each([&](Bucket& bucket, u64) {
@@ -183,13 +183,13 @@ class ChainedLine {
 
  private:
   static constexpr std::size_t kGroup = 16;
-  static constexpr u32 kMostRetired = 4;  // nodes of a split
+  static constexpr u32 kMostRetired = 4;  // limits the nodes that one split retires
 
   static bool is_empty(const Pairs& pairs, u64 free) {
     return pairs.key[0].load() == free && pairs.key[1].load() == free && pairs.key[2].load() == free;
   }
 
-  /// To the bucket of a key.
+  /// The place where a lookup begins: the key's bucket.
   template <class Tx>
   struct Way {
     explicit Way(const Key& key) : hash(chained::hash_of(key)) {}
@@ -198,7 +198,7 @@ class ChainedLine {
     ReaderOf<Tx> at;
     Word word;
   };
-  /// False to restart.
+  /// Goes to the key's bucket. Returns false to restart.
   template <class Tx>
   [[nodiscard, gnu::always_inline]] bool arrive(Tx& tx, Way<Tx>& way) const {
     way.number = table_.guess(way.hash);
@@ -209,7 +209,7 @@ class ChainedLine {
     return true;
   }
 
-  /// From line to line of a chain: the bucket, then its nodes.
+  /// A walk over the lines of a chain: the bucket, then its nodes.
   class Line {
    public:
     Line(Bucket* bucket, Word word) : pairs_(&bucket->pairs), next_(word.head()) {}
@@ -222,7 +222,7 @@ class ChainedLine {
       pairs_ = node_ == nullptr ? nullptr : &node_->pairs;
       next_ = node_ == nullptr ? nullptr : node_->next.load();
     }
-    /// Takes the node out of its chain; the bucket is upgraded.
+    /// Unlinks the node from its chain. The bucket must be upgraded.
     void unlink(Bucket& bucket, Word word) const {
       if (before_ == nullptr) {
         bucket.word.store(word.with(next_).word());
@@ -238,18 +238,21 @@ class ChainedLine {
     Node* next_;
   };
 
-  /// How the table grows (indexes/growing/table.h).
+  /// The growth rules of this table (indexes/growing/table.h).
   template <class Tx>
   struct Rules {
     Tx& tx;
 
     static bool crowded(u64 keys, u32 bits) { return 4 * keys > u64{9} << bits; }
 
-    /// Splits a chain between its bucket and a new one, line by line: a node whose pairs have been read is written to
-    /// again by whichever side needs one. The sides never need more than have been read: of j lines with m <= 3 j pairs
-    /// they take two buckets and at most (m - 2) / 3 < j nodes, so at most the j - 1 that are nodes. They take them in
-    /// their order, so that every link, old or new, leads on. What is left over is retired, as much of it as an attempt
-    /// may retire.
+    /// Splits a chain between its bucket and a new one, line by line. A side that needs a node reuses one whose pairs
+    /// have been read already.
+    ///
+    /// Lemma: the sides never need more nodes than have been read. The j lines read so far are the bucket and j - 1
+    /// nodes, and hold m <= 3 j pairs. The sides need two buckets and at most (m - 2) / 3 < j nodes, so at most j - 1.
+    ///
+    /// The sides take nodes in chain order, so every link, old or new, leads forward. The remaining nodes are retired,
+    /// up to the number that one attempt may retire.
     void split(Bucket& old, Bucket& born, u64 word, u64 number) const {
       const u32 bits = growing::bits_of(word);
       const u64 free = chained::free_key(number);
@@ -271,7 +274,8 @@ class ChainedLine {
         Node* const node = std::exchange(unused, unused->next.load());
         tx.retire(node, sizeof(Node));
       }
-      while (unused != nullptr) sides[0].append(std::exchange(unused, unused->next.load()));  // for keys to come
+      // Empty nodes that must not be retired yet: room for future keys.
+      while (unused != nullptr) sides[0].append(std::exchange(unused, unused->next.load()));
       born.word.store(Word(bits + 1, sides[1].first).word());
       old.word.store(Word(bits + 1, sides[0].first).word());
     }
@@ -279,10 +283,10 @@ class ChainedLine {
   /// One of the two chains that a split makes.
   struct Side {
     explicit Side(Bucket& bucket) : pairs(&bucket.pairs) {}
-    Pairs* pairs;  // of the last line
+    Pairs* pairs;  // the pairs of the last line
     Node* first = nullptr;
     Node* last = nullptr;
-    u32 used = 0;  // slots of the last line
+    u32 used = 0;  // number of used slots in the last line
 
     void add(u64 key, u64 value, Node*& unused) {
       if (used == kSlots) {

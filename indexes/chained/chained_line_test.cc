@@ -1,5 +1,5 @@
-// What the conformance suite does not aim at: chains of many lines, what a split makes of them, and the keys that mark
-// free slots.
+// Cases of chained_line that the conformance suite does not cover: chains of many lines, their splits, and the keys
+// that mark free slots.
 #include "indexes/chained/chained_line.h"
 
 #include <map>
@@ -17,14 +17,15 @@ namespace {
 
 using Index = Synchronized<ChainedLine, Olc<Native>, U64Key>;
 
-/// Key number n of those that are in one bucket until there are 2^12, and in this one of two when there are more.
+/// Returns number n of the keys that share one bucket until there are 2^12 buckets. With more buckets they are in two,
+/// by `side`.
 u64 crowded(u64 n, u64 side) { return unmixed(n << 20 | side << 12 | 5); }
 
 TEST_CASE("chained_line: a lookup reads one line for three keys of a bucket, and another for each three more") {
   Index index(Spec::parse("olc"), {});
   auto me = index.join();
   for (u64 n = 0; n < 9; ++n) index.insert(me, crowded(n, 0), n);
-  std::map<u64, u64> keys_after;  // so many lines
+  std::map<u64, u64> keys_after;  // number of keys that a lookup finds after this number of lines
   for (u64 n = 0; n < 9; ++n) ++keys_after[index.visits(me, crowded(n, 0))];
   CHECK(keys_after == std::map<u64, u64>{{1, 3}, {2, 3}, {3, 3}});
   CHECK(index.visits(me, crowded(9, 0)) == 3);
@@ -34,7 +35,7 @@ TEST_CASE("chained_line: a lookup reads one line for three keys of a bucket, and
 
 TEST_CASE("chained_line: chains of many lines are split, however full their lines are") {
   Rng rng(test_seed());
-  for (const u64 stay : {100, 40, 7, 0}) {  // percent of the keys that are still there then
+  for (const u64 stay : {100, 40, 7, 0}) {  // percentage of the keys that remain
     INFO(stay);
     Index index(Spec::parse("olc"), {});
     auto me = index.join();
@@ -53,7 +54,7 @@ TEST_CASE("chained_line: chains of many lines are split, however full their line
         at = model.erase(at);
       }
     }
-    for (u64 n = 0; n < 40'000; ++n) {  // 2^14 buckets
+    for (u64 n = 0; n < 40'000; ++n) {  // enough keys for 2^14 buckets
       model[mix64(n)] = n;
       wrong += !index.insert(me, mix64(n), n);
     }
@@ -65,7 +66,7 @@ TEST_CASE("chained_line: chains of many lines are split, however full their line
   }
 }
 
-TEST_CASE("chained_line: the keys that mark free slots are keys") {
+TEST_CASE("chained_line: the keys that mark free slots are legal keys too") {
   Index index(Spec::parse("olc"), {});
   auto me = index.join();
   for (const u64 key : chained::kKeyOfBit) {

@@ -1,12 +1,13 @@
 #pragma once
-// A hash table of chains, a node a key, so that nodes visited per fetch means what it means to Wiscer. It grows by
-// doubling (indexes/growing/table.h) when there are 1.5 keys a bucket, which leaves between .75 and 1.5; it does not
-// shrink. In what order a chain is, is for those to say that derive from it: `chained` leaves it to the inserts, `vip`
-// learns it.
+// A hash table of chains with a node for every key, so that the count of nodes visited per fetch means the same as in
+// Wiscer. The table grows by doubling (indexes/growing/table.h) at 1.5 keys a bucket, which leaves between .75 and 1.5.
+// It does not shrink. The derived class decides about the order of a chain: `chained` keeps insertion order, `vip`
+// learns an order.
 //
-// For readers without a latch (kLatchFreeReaders) a key comes and goes by one store. A split has many, between two that
-// mark both words as splitting: who has found what he looks for has found it, and who has not asks the word again. If
-// it was splitting, or has more bits by now, links may have led him past the key, and he restarts.
+// For readers without a latch (kLatchFreeReaders) one store makes a key appear or disappear. A split takes many stores,
+// between two that mark both words as splitting. A reader that finds its key is done. A reader that misses reads the
+// word again: if the bucket was splitting, or has more bits by now, links may have led past the key. Then the reader
+// restarts.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -27,11 +28,11 @@
 namespace latchlab {
 
 namespace chained {
-/// Where in its chain a new key is.
+/// The position of a new key in its chain.
 enum class NewKeys { kFirst, kLast };
 }  // namespace chained
 
-/// `Mark`: what else a node carries.
+/// The table. `Mark` is additional data of a node, in cells.
 template <class Layout, class KeyType, class Mark, chained::NewKeys kNewKeys>
 class Chains {
  protected:
@@ -66,8 +67,8 @@ class Chains {
     return answer(tx, way);
   }
 
-  /// The same for as many keys: found[i] is of keys[i]. kGroup go side by side, a node further at a time, so that the
-  /// misses of one are waited for together with those of the others.
+  /// Finds several keys: found[i] answers keys[i]. kGroup keys advance together, one node at a time, so that their
+  /// cache misses overlap.
   template <class Tx>
   Attempt<bool> find_batch_in(Tx& tx, std::span<const Key> keys, std::span<Found> found) const {
     for (std::size_t first = 0; first < keys.size(); first += kGroup) {
@@ -134,7 +135,7 @@ class Chains {
   }
   u64 room() const { return table_.room(); }
 
-  /// Nodes that find_in visits.
+  /// Returns the number of nodes that find_in visits.
   template <class Tx>
   Attempt<u64> visits_in(Tx& tx, const Key& key) const {
     Way<Tx> way(chained::hash_of(key));
@@ -144,7 +145,7 @@ class Chains {
     return tx.confirm(nodes, way.at);
   }
 
-  /// Every pair, in no order, while nobody changes the table.
+  /// Visits every pair, in no particular order. No thread may change the table meanwhile.
   template <class Visit>
   void for_each(Visit&& visit) const {
     std::string raw;
@@ -158,7 +159,7 @@ class Chains {
       }
     });
   }
-  /// Gives every block back, for memory that is not released in bulk (--alloc=malloc).
+  /// Frees every block, for memory that is not released in bulk (--alloc=malloc).
   template <class Pool>
   void free_all(Pool& pool) {
     for_each_node([&](Node* node) { pool.free(node, node->bytes()); });
@@ -166,7 +167,7 @@ class Chains {
   }
 
  protected:
-  /// The way of a lookup: to its bucket, then down the chain.
+  /// The position of a lookup: its bucket, then a node of the chain.
   template <class Tx>
   struct Way {
     Way() = default;
@@ -177,7 +178,7 @@ class Chains {
     Node* node = nullptr;
   };
 
-  /// To the bucket, and its first node. False to restart.
+  /// Goes to the key's bucket and its first node. Returns false to restart.
   template <class Tx>
   [[nodiscard, gnu::always_inline]] bool arrive(Tx& tx, Way<Tx>& way) const {
     u64 b = table_.guess(way.hash), word = 0;
@@ -191,7 +192,7 @@ class Chains {
  private:
   static constexpr std::size_t kGroup = 16;
 
-  /// What a lookup says that has come to its key's node, or to the end.
+  /// Returns the answer of a lookup that has reached its key's node, or the end of the chain.
   template <class Tx>
   [[gnu::always_inline]] static Attempt<Found> answer(Tx& tx, const Way<Tx>& way) {
     if (way.node != nullptr) return tx.confirm(Found(way.node->value.load()), way.at);
@@ -204,7 +205,7 @@ class Chains {
     return tx.confirm(Found(), way.at);
   }
 
-  /// False to restart.
+  /// Finds up to kGroup keys together. Returns false to restart.
   template <class Tx>
   [[nodiscard]] bool find_group(Tx& tx, std::span<const Key> keys, std::span<Found> found) const {
     std::array<Way<Tx>, kGroup> ways;
@@ -236,13 +237,13 @@ class Chains {
     return true;
   }
 
-  /// How the table grows (indexes/growing/table.h).
+  /// The growth rules of this table (indexes/growing/table.h).
   struct Rules {
     static bool crowded(u64 keys, u32 bits) { return 2 * keys > u64{3} << bits; }
     static void split(Bucket& old, Bucket& born, u64 word, u64) { split_chain(Word(word), old, born); }
   };
 
-  /// Splits a chain between its bucket and a new one, whose bit is set.
+  /// Splits a chain between its bucket and a new one: the keys with the next bit of the hash set move.
   static void split_chain(Word word, Bucket& old, Bucket& born) {
     const u32 bits = word.bits();
     const auto side = [bits](const Node* node) { return node->hash() >> bits & 1; };
@@ -253,12 +254,12 @@ class Chains {
     }
     const Word after[2] = {Word(bits + 1, head[0]), Word(bits + 1, head[1])};
     if constexpr (Layout::kLatchFreeReaders) {
-      // The new one first: who sees that the old one has more bits goes there.
+      // The new bucket is stored first: a reader that sees more bits in the old word goes to the new bucket.
       born.word.store(after[1].as_splitting().word());
       old.word.store(after[0].as_splitting().word());
     }
     Node* last[2] = {nullptr, nullptr};
-    u64 before = 0;  // the side of the node before
+    u64 before = 0;  // the side of the previous node
     for (Node* node = word.head(); node != nullptr;) {
       Node* const next = node->next.load();
       const u64 own = side(node);
@@ -276,7 +277,7 @@ class Chains {
   void for_each_node(const Visit& visit) const {
     table_.for_each([&](const Bucket& bucket, u64) {
       for (Node* node = Word(bucket.word.load()).head(); node != nullptr;) {
-        Node* const next = node->next.load();  // the visit may free the node
+        Node* const next = node->next.load();  // read first, since the visit may free the node
         visit(node);
         node = next;
       }

@@ -1,5 +1,5 @@
 #pragma once
-// What buckets of chains are chosen by. Every bit of it depends on every bit of the key.
+// The hash that chooses a key's bucket. Every bit of it depends on every bit of the key.
 #include "src/base/hash.h"
 #include "src/base/key.h"
 

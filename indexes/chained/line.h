@@ -1,12 +1,13 @@
 #pragma once
-// What chains of lines are made of: a bucket is a line of three pairs, and so is a node.
+// The parts of `chained_line`: a bucket is one line with three pairs, and so is a node.
 //
 //     bucket   | latch | word | key 0 ... 2 | value 0 ... 2 |
 //     node     | next  | free | key 0 ... 2 | value 0 ... 2 |
 //
-// Any u64 is a key. A slot is free if it holds a key that cannot be in this bucket: one whose hash has another lowest
-// bit than the bucket's number. A split gives the number a higher bit (the lowest is there from the beginning), so it
-// cannot be in what comes of a bucket either. So a search compares keys and nothing else.
+// Any u64 is a legal key. A slot is free if it holds a key that cannot be in this bucket: the lowest bit of that key's
+// hash differs from the lowest bit of the bucket's number. A split only adds a higher bit to the number, since the
+// lowest bit is there from the beginning. So that key cannot be in a descendant of the bucket either. Hence a search
+// compares keys and nothing else.
 #include <new>
 
 #include "indexes/chained/hash.h"
@@ -14,7 +15,7 @@
 
 namespace latchlab::chained {
 
-/// The least key whose hash has this lowest bit.
+/// Returns the least key with this lowest bit in its hash.
 constexpr u64 least_key(u64 bit) {
   u64 key = 0;
   while ((hash_of(U64Key(key)) & 1) != bit) ++key;
@@ -22,7 +23,7 @@ constexpr u64 least_key(u64 bit) {
 }
 inline constexpr u64 kKeyOfBit[2] = {least_key(0), least_key(1)};
 
-/// What a free slot of bucket b holds.
+/// Returns the key that marks a free slot in bucket b.
 constexpr u64 free_key(u64 b) { return kKeyOfBit[1 - (b & 1)]; }
 
 template <class Layout>
@@ -38,7 +39,7 @@ class Pairs {
   Pairs(const Pairs&) = delete;
   Pairs& operator=(const Pairs&) = delete;
 
-  /// The first slot with this key, or kSlots.
+  /// Returns the first slot with this key, or kSlots.
   [[gnu::always_inline]] u32 slot_of(u64 wanted) const {
     u32 slot = 0;
     while (slot < kSlots && key[slot].load() != wanted) ++slot;
@@ -53,7 +54,7 @@ class Pairs {
   Cell value[kSlots];
 };
 
-/// Guarded by the latch of its bucket.
+/// A node of a chain, guarded by the latch of its bucket.
 template <class Layout>
 struct alignas(kLineBytes) LineNode {
   LineNode(u64 free, LineNode* after) : next(after), pairs(free) {}
@@ -69,7 +70,7 @@ struct alignas(kLineBytes) LineBucket {
   u8 tag() const { return 0; }
 
   [[no_unique_address]] typename Layout::Latch latch;
-  typename Layout::template Cell<u64> word;  // Word<LineNode<Layout>>
+  typename Layout::template Cell<u64> word;  // a Word<LineNode<Layout>>
   Pairs<Layout> pairs;
 };
 

@@ -1,10 +1,10 @@
 #pragma once
-// The nodes of a chained table: one a key.
+// The nodes of a chained table, one for every key.
 //
 //   u64 keys      | key | value | next | mark |                                 24 bytes without a mark, a block of 32
 //   byte strings  | value | next | mark | hash | bytes of the key | the key, spelled |
 //
-// A node has no latch: its bucket guards it. Key and hash are fixed; a value changes by one store.
+// A node has no latch: its bucket guards it. Key and hash are fixed. One store changes the value.
 #include <cstring>
 #include <type_traits>
 
@@ -13,7 +13,7 @@
 
 namespace latchlab::chained {
 
-/// `Mark`: what an index has to say of a key, in cells; may be empty.
+/// A node. `Mark` is the data that an index keeps for a key, in cells; it may be empty.
 template <class Layout, class Key, class Mark>
 class Node;
 
@@ -59,7 +59,7 @@ class Node<Layout, BytesKey, Mark> {
  private:
   static constexpr std::size_t kHeader = 28 + (std::is_empty_v<Mark> ? 0 : sizeof(Mark));
 
-  const u64 hash_;  // so that a split reads no keys
+  const u64 hash_;  // kept so that a split reads no keys
   const u32 size_;
 };
 

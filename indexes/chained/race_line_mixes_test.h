@@ -1,7 +1,7 @@
 #pragma once
-// Where the race finder aims at chains of lines. There a table begins with two buckets of three slots and splits one at
-// a time from the fifth key on, so that programs of a few operations go through nodes that come and go, and chains that
-// are split.
+// Programs with which the race finder explores chains of lines. Their table begins with two buckets of three slots.
+// From the fifth key on it splits one bucket at a time. So programs of a few operations make nodes come and go and
+// split chains.
 #include <vector>
 
 #include "indexes/chained/chained_line.h"
@@ -10,14 +10,16 @@
 namespace latchlab::testing {
 
 inline std::vector<RaceMix<u64>> chained_line_mixes() {
-  std::vector<u64> one;  // of one bucket for long
+  std::vector<u64> one;  // keys that stay in one bucket through several doublings
   for (u32 i = 0; i < 6; ++i) one.push_back(number_in(5, 6, i));
   const std::vector<u64> three(one.begin(), one.begin() + 3), four(one.begin(), one.begin() + 4);
-  // Of bucket 0, and after the first doubling of 0 and 2.
+  // in_b: a key in bucket b of eight; also_b: another one. After the first doubling, in_0 and in_4 are in bucket 0 of
+  // four, in_2 and in_6 in bucket 2.
   const u64 in_0 = number_in(0, 3, 0), in_2 = number_in(2, 3, 0), in_4 = number_in(4, 3, 0), in_6 = number_in(6, 3, 0),
             also_0 = number_in(0, 3, 1), also_2 = number_in(2, 3, 1), also_4 = number_in(4, 3, 1),
             in_1 = number_in(1, 3, 0), in_3 = number_in(3, 3, 0), in_5 = number_in(5, 3, 0), in_7 = number_in(7, 3, 0);
-  // Name, preload, erased, hot, and how often to find, insert, update, upsert, erase and scan.
+  // Each mix: name, preloaded keys, erased keys, hot keys, and the weights of find, insert, update, upsert, erase and
+  // scan.
   return {
       {"one line", {one[0], one[1]}, {}, three, {3, 3, 2, 2, 4, 0}},
       {"a node that comes and goes", three, {}, {one[2], one[3], one[4]}, {4, 5, 1, 1, 5, 0}},

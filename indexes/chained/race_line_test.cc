@@ -1,4 +1,4 @@
-// Chains of lines on the race finder, and that it finds what they lean on where it is dropped.
+// Chains of lines on the race finder, which passes sound code and catches seeded bugs.
 #include "indexes/chained/chained_line.h"
 #include "indexes/chained/race_line_mixes_test.h"
 #include "indexes/seeded_test.h"
@@ -34,7 +34,7 @@ TEST_CASE("Races: chained_line under hybrid", "[race]") {
                                                                       {.abort_rate = 0.2});
 }
 
-TEST_CASE("Seeded bugs: whatever step of chained_line under olc is dropped is found", "[race]") {
+TEST_CASE("Seeded bugs: the race finder finds each dropped step of chained_line under olc", "[race]") {
   using Index = Synchronized<ChainedLine, Tiny<Olc<Simulated, BugsOnRequest>>, U64Key>;
   const auto run = find_in_mixes<Index>("olc", 0, chained_line_mixes());
   CHECK(caught("chained_line: validation", BugsOnRequest::kDropValidation, run));

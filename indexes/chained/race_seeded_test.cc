@@ -1,4 +1,4 @@
-// What chained tables lean on is found where it is dropped, by the programs that the sound code gets through.
+// The race finder catches the seeded bugs of chained tables, with programs that the sound code passes.
 #include "indexes/chained/chained.h"
 #include "indexes/chained/race_mixes_test.h"
 #include "indexes/seeded_test.h"
@@ -9,7 +9,8 @@
 namespace latchlab::testing {
 namespace {
 
-TEST_CASE("Seeded bugs: a dropped validation, upgrade or grace period of chained under olc is found", "[race]") {
+TEST_CASE("Seeded bugs: the race finder finds a dropped validation, upgrade or grace period of chained under olc",
+          "[race]") {
   using Index = Synchronized<Chained, Tiny<Olc<Simulated, BugsOnRequest>>, U64Key>;
   const auto run = find_in_mixes<Index>("olc", 0, chained_mixes());
   CHECK(caught("chained: validation", BugsOnRequest::kDropValidation, run));
@@ -17,7 +18,7 @@ TEST_CASE("Seeded bugs: a dropped validation, upgrade or grace period of chained
   CHECK(caught("chained: grace period", BugsOnRequest::kDropGracePeriod, run));
 }
 
-TEST_CASE("Seeded bugs: a miss beside a split that a reader without a latch trusts is found", "[race]") {
+TEST_CASE("Seeded bugs: the race finder finds a reader without a latch that trusts a miss beside a split", "[race]") {
   using Index = Synchronized<Chained, Tiny<Rowex<Simulated, BugsOnRequest>>, U64Key>;
   CHECK(caught("chained: trusted miss", chained::BugFlags<bool>::kTrustMiss,
                find_in_mixes<Index>("rowex", 0, chained_mixes())));

@@ -1,12 +1,11 @@
-// Bugs of chained on request (sync/seeded_bugs.h says what they are for).
+// Bugs of chained tables for tests to switch on (sync/seeded_bugs.h explains their use).
 #pragma once
 
 namespace latchlab::chained {
 
 template <class Flag>
 struct BugFlags {
-  /// A reader without a latch takes a miss beside a split for the truth.
-  /// On threads.
+  /// A reader without a latch trusts a miss beside a split. Also found on threads (indexes/seeded_threads_test.cc).
   static inline Flag kTrustMiss{};
 };
 

@@ -1,11 +1,11 @@
 #pragma once
-// What a bucket of a chained table says in one word.
+// The word of a bucket of a chained table.
 #include "indexes/growing/buckets.h"
 #include "src/base/types.h"
 
 namespace latchlab::chained {
 
-/// The bits of the hash that a bucket answers for (0: unborn), and the first node of its chain.
+/// The number of hash bits for which a bucket is responsible (0: unborn), and the first node of its chain.
 template <class Node>
 class Word {
  public:
@@ -18,7 +18,7 @@ class Word {
   Node* head() const { return reinterpret_cast<Node*>(word_ & ((u64{1} << growing::kWordShift) - 2)); }
   Word with(Node* head) const { return Word(bits(), head); }
 
-  /// While the links of its chain are being changed by a split; nodes are at even addresses.
+  /// Returns true while a split changes the links of the chain. Bit 0 holds this, since nodes are at even addresses.
   bool splitting() const { return (word_ & 1) != 0; }
   Word as_splitting() const { return Word(word_ | 1); }
 
