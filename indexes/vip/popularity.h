@@ -1,6 +1,6 @@
 #pragma once
-// What a node of `vip` knows of its key: how often it was found while the index learned, and in which round of
-// learning. What earlier rounds counted is forgotten. It does not wrap.
+// The popularity that a node of `vip` keeps of its key: the number of finds during a round of learning, and that
+// round's number. Counts of earlier rounds are ignored. A count saturates rather than wraps.
 #include <algorithm>
 
 #include "src/base/types.h"
@@ -18,7 +18,7 @@ class Popularity {
     return word >> 32 == round ? static_cast<u32>(word) : 0;
   }
   bool later(u32 round) const { return word_.load() >> 32 > round; }
-  /// With one more.
+  /// Returns the count plus one, or the largest count.
   u32 next(u32 round) const { return std::max(finds(round), finds(round) + 1); }
   void note(u32 round, u32 finds) { word_.store(word(round, finds)); }
 

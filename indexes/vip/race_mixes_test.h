@@ -1,6 +1,6 @@
 #pragma once
-// Where the race finder aims at `vip`: chains of several keys whose order changes beside those who look up, change, and
-// split them. There a learning is three lookups of a thread, and begins with its first.
+// Programs with which the race finder explores `vip`: chains of several keys, reordered while other threads look up,
+// change and split them. Here a round of learning takes three lookups of a thread, and begins with its first.
 #include <string>
 #include <vector>
 
@@ -9,7 +9,7 @@
 
 namespace latchlab::testing {
 
-/// The first numbers whose hashes end in these bits.
+/// Returns the first numbers with hashes that end in the `bits` bits of `bucket`.
 inline std::vector<u64> numbers_in(u64 bucket, u32 bits, u32 count) {
   std::vector<u64> out;
   for (u64 number = 0; out.size() < count; ++number) {
@@ -20,7 +20,8 @@ inline std::vector<u64> numbers_in(u64 bucket, u32 bits, u32 count) {
 
 inline std::vector<RaceMix<u64>> vip_mixes() {
   const std::vector<u64> chain = numbers_in(1, 6, 5), halves = numbers_in(1, 1, 5);
-  // Name, preload, erased, hot, and how often to find, insert, update, upsert, erase and scan.
+  // Each mix: name, preloaded keys, erased keys, hot keys, and the weights of find, insert, update, upsert, erase and
+  // scan.
   return {
       {"one chain", {chain[0], chain[1], chain[2]}, {}, {chain[0], chain[1], chain[2]}, {8, 1, 3, 1, 1, 0}},
       {"one chain that changes", {chain[0], chain[1], chain[2]}, {}, chain, {7, 2, 1, 1, 2, 0}},

@@ -1,4 +1,4 @@
-// `vip` on the race finder: moving a key never hides it, nor loses what is done to it meanwhile.
+// `vip` on the race finder: a move never hides a key, and never loses a concurrent change of it.
 #include "indexes/vip/race_mixes_test.h"
 #include "indexes/vip/vip.h"
 #include "sync/adaptive.h"

@@ -1,4 +1,5 @@
-// Bugs of vip on request (sync/seeded_bugs.h says what they are for). No history of threads finds them.
+// Bugs of vip for tests to switch on (sync/seeded_bugs.h explains their use). Histories of real threads do not find
+// them.
 #pragma once
 
 namespace latchlab::vip {

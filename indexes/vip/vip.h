@@ -1,21 +1,23 @@
 #pragma once
-// `vip`: a hash table of chains that learns which of its keys are popular, and has them at the front of their chains.
-// After VIP hashing (Kakaraparthy, Patel, Park, Kroth, VLDB 2022), as far as Wiscer describes it; this is not its code.
+// `vip`: a hash table of chains that learns which keys are popular and moves them to the front of their chains. After
+// VIP hashing (Kakaraparthy, Patel, Park, Kroth, VLDB 2022), as described by Wiscer; this is not its code.
 //
-// Who looks up learns now and then (watch.h): then a lookup is followed by a short write, which counts the key, and
-// moves it up past those of its chain that were found less often. Between learnings a lookup costs a countdown more
-// than one of `chained`. New keys go to the end of their chains.
+// A thread that looks up learns from time to time (watch.h). While it learns, a short write follows each lookup. The
+// write counts the key, and moves it before those keys of its chain that were found less often. Between rounds of
+// learning a lookup costs one countdown more than a lookup of `chained`. New keys go to the end of their chains.
 //
 //     before   ... -> P -> A -> B -> X -> rest      X was found more often than A and B
 //     after    ... -> P -> X'-> A'-> B'-> rest      P's link is one store; A, B and X are retired
 //
-// Moving copies: whoever is on the old nodes goes on as if nothing had happened, to the same rest, and so finds every
-// key, and the values of when he came. Values are changed in the new ones from the store on, since both need the latch
-// of the bucket.
+// A move copies nodes. A reader on the old nodes continues undisturbed to the same rest. So it finds every key, with
+// the values of the moment at which it arrived. From the store of P's link on, values are changed in the new nodes:
+// moving a key and changing a value both need the latch of the bucket.
 //
-// Unlike there: counts do not wrap, and go with their keys; what finds nothing, inserts or erases passes time too; it
-// learns again only when lookups have become worse, and how long that may take is an option; threads learn each for
-// itself, from its own lookups, into common counts.
+// Differences from the paper:
+//   1. Counts saturate, and disappear with their keys.
+//   2. Lookups that find nothing, inserts and erasures pass time too.
+//   3. The table learns again only when lookups have become worse. An option says how often that is checked.
+//   4. Each thread learns by itself, from its own lookups, into shared counts.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -61,7 +63,7 @@ class Vip : public Chains<Layout, KeyType, vip::Popularity<Layout>, chained::New
     std::vector<std::pair<std::string, std::string>> resolved() const { return {{"period", std::to_string(period)}}; }
     static std::vector<std::string> variants() { return {"vip:1"}; }
     static std::string_view about(std::string_view) {
-      return "vip:N: a thread looks whether to learn again after N epochs of 1.5 operations a bucket";
+      return "vip:N: a thread checks after N epochs whether to learn again; an epoch is 1.5 operations a bucket";
     }
   };
 
@@ -69,7 +71,7 @@ class Vip : public Chains<Layout, KeyType, vip::Popularity<Layout>, chained::New
   explicit Vip(const Options& options) : period_(options.period) {}
 
   using Base::maintain_in;
-  /// Sees a key that was looked up; what the thread's watch is afterwards.
+  /// Performs the step of learning that follows a lookup of `key`. `watch` becomes the thread's next state.
   template <class Tx>
   Attempt<StepResult> maintain_in(Tx& tx, const Key& key, const Watch& before, Watch& watch) {
     watch = before;
@@ -91,23 +93,23 @@ class Vip : public Chains<Layout, KeyType, vip::Popularity<Layout>, chained::New
  private:
   static constexpr bool kTiny = Layout::kScale == Scale::kTiny;
   static constexpr u64 kSample = kTiny ? 2 : 1000;
-  static constexpr u64 kFewest = kTiny ? 1 : 30;  // finds that say anything of the others
-  // That a key passes at once: they are copied, if their keys are not too long for that.
+  static constexpr u64 kFewest = kTiny ? 1 : 30;  // smallest number of finds that an estimate may rest on
+  // Limits the keys that a key passes in one move. They are copied, if their keys are short enough for one attempt.
   static constexpr u32 kMostPassed = 8;
   static_assert(kMostPassed + 1 <= AttemptBlocks<typename Layout::Machine>::kMaxBlocks);
 
-  /// What the threads have in common.
+  /// The state that all threads share.
   struct Attention {
     u8 tag() const { return 0; }
     [[no_unique_address]] typename Layout::Latch latch;
-    typename Layout::template Cell<u64> round;  // of learning
-    typename Layout::template Cell<u64> mean;   // what the last one came to, as bits
+    typename Layout::template Cell<u64> round;  // number of the latest round of learning
+    typename Layout::template Cell<u64> mean;   // mean of the latest measurement, as bits; width likewise
     typename Layout::template Cell<u64> width;
   };
 
   u64 epoch() const { return this->table_.buckets() * 3 / 2; }
 
-  /// After a sample, and for a thread that is new: what to do with the next lookups.
+  /// Decides, after a sample and for a new thread, what to do with the next lookups.
   template <class Tx>
   Attempt<StepResult> conclude_in(Tx& tx, Watch& watch) {
     auto attention = tx.enter(&attention_);
@@ -117,7 +119,7 @@ class Vip : public Chains<Layout, KeyType, vip::Popularity<Layout>, chained::New
                                   .width = std::bit_cast<double>(attention->width.load())};
     const bool is_new = watch.phase() == Watch::Phase::kNew;
     if (is_new ? !known.known() : watch.phase() == Watch::Phase::kSense && now.above(known)) {
-      // Or others have since this thread has last looked, and it joins them.
+      // If another thread has begun a round since this thread last looked, this thread joins it.
       const bool begins = round == watch.round();
       watch.learn(round + begins, epoch());
       if (!begins) return tx.confirm(StepResult::kChanged, attention);
@@ -139,7 +141,7 @@ class Vip : public Chains<Layout, KeyType, vip::Popularity<Layout>, chained::New
   Attempt<StepResult> learn_in(Tx& tx, const Key& key, const Watch& watch) {
     Way<Tx> way(chained::hash_of(key));
     if (!this->arrive(tx, way)) return kRestart;
-    std::array<Node*, kMostPassed> passed;  // the last ones, and who is before them
+    std::array<Node*, kMostPassed> passed;  // the last nodes before the key's; `before` precedes them
     u32 count = 0;
     Node* before = nullptr;
     for (; way.node != nullptr && !way.node->has(key, way.hash); way.node = way.node->next.load()) {
@@ -151,7 +153,7 @@ class Vip : public Chains<Layout, KeyType, vip::Popularity<Layout>, chained::New
       if (way.node->mark.later(watch.round())) return tx.confirm(StepResult::kChanged, way.at);
       passed[count++] = way.node;
     }
-    // Where others are a round further this thread has nothing to say.
+    // A thread of an earlier round leaves the counts of a later one alone.
     if (way.node == nullptr || way.node->mark.later(watch.round())) return tx.confirm(StepResult::kChanged, way.at);
     const u32 finds = way.node->mark.next(watch.round());
     u32 place = 0;
@@ -179,7 +181,7 @@ class Vip : public Chains<Layout, KeyType, vip::Popularity<Layout>, chained::New
     tx.retire(way.node, way.node->bytes());
     return StepResult::kChanged;
   }
-  /// Null when memory is out.
+  /// Copies the node. Returns null when memory is out.
   template <class Tx>
   static Node* copy(Tx& tx, const Node* node, Node* after, u32 round, u32 finds) {
     return tx.template make<Node>(node->key(), node->hash(), node->value.load(), after, round, finds);

@@ -1,4 +1,4 @@
-// What `vip` learns, and when.
+// Tests of how and when `vip` learns.
 #include <cmath>
 #include <functional>
 #include <string>
@@ -17,7 +17,7 @@ namespace {
 
 using Alone = Synchronized<Vip, None<Native>, U64Key>;
 
-/// Numbers whose chain is the same, in a table of few keys.
+/// Returns numbers that share a chain in a table of few keys.
 std::vector<u64> one_chain(std::size_t keys) {
   std::vector<u64> out;
   for (u64 number = 0; out.size() < keys; ++number) {
@@ -33,19 +33,19 @@ std::vector<u64> places(Index& index, typename Index::ThreadState& me, const std
   return out;
 }
 
-TEST_CASE("vip: a chain comes to be in the order of how often its keys are found") {
+TEST_CASE("vip: learning puts a chain in the order in which its keys are popular") {
   Alone index(Spec::parse("none"), MemoryConfig{});
   auto me = index.join();
   const std::vector<u64> keys = one_chain(4);
   for (const u64 key : keys) index.insert(me, key, key + 1);
-  CHECK(places(index, me, keys) == std::vector<u64>{1, 2, 3, 4});  // new ones are last
+  CHECK(places(index, me, keys) == std::vector<u64>{1, 2, 3, 4});  // new keys are last
   index.find(me, keys[0]);                                         // a thread's first lookup begins the learning
   for (const u64 i : {3, 3, 3, 1, 3, 1, 2, 0}) CHECK(index.find(me, keys[i]) == keys[i] + 1);
-  CHECK(places(index, me, keys) == std::vector<u64>{4, 2, 3, 1});  // who is found as often as another does not pass it
+  CHECK(places(index, me, keys) == std::vector<u64>{4, 2, 3, 1});  // a key does not pass another that is found as often
   for (const u64 key : keys) CHECK(index.find(me, key) == key + 1);
 }
 
-TEST_CASE("vip: where a later round of learning has counted, a thread of an earlier one changes nothing") {
+TEST_CASE("vip: a thread of an earlier round of learning changes no counts of a later round") {
   Alone index(Spec::parse("none"), MemoryConfig{}, Spec::parse("vip:1"));
   auto early = index.join(), late = index.join();
   const std::vector<u64> keys = one_chain(4);
@@ -58,7 +58,7 @@ TEST_CASE("vip: where a later round of learning has counted, a thread of an earl
   CHECK(places(index, late, keys) == std::vector<u64>{2, 3, 4, 1});
 }
 
-TEST_CASE("vip: a key beyond the eighth place moves up by eight at a time") {
+TEST_CASE("vip: a key moves up by at most eight places at a time") {
   Alone index(Spec::parse("none"), MemoryConfig{});
   auto me = index.join();
   const std::vector<u64> keys = one_chain(12);
@@ -71,7 +71,7 @@ TEST_CASE("vip: a key beyond the eighth place moves up by eight at a time") {
   for (const u64 key : keys) CHECK(index.find(me, key) == key + 1);
 }
 
-TEST_CASE("vip: what has moved is updated, erased and inserted like any other key") {
+TEST_CASE("vip: moved keys are updated, erased and inserted like others") {
   Alone index(Spec::parse("none"), MemoryConfig{});
   auto me = index.join();
   const std::vector<u64> keys = one_chain(5);
@@ -90,15 +90,15 @@ TEST_CASE("vip: what has moved is updated, erased and inserted like any other ke
   CHECK(left == 0);
 }
 
-/// A table whose lookups are skewed: the next 2^k keys together as often as the 2^k before them.
+/// A table with skewed lookups: the next 2^k keys together are looked up as often as the 2^k keys before them.
 class Skewed {
  public:
-  /// `draw`: which lookups of those that the seed of the tests names.
+  /// Makes the table. `draw` selects one of the sequences of lookups that the test seed determines.
   explicit Skewed(const std::string& options, u64 draw = 0)
       : index_(Spec::parse("olc"), MemoryConfig{}, Spec::parse(options)), me_(index_.join()), rng_(test_seed() + draw) {
-    for (u64 i = kKeys; i-- > 0;) index_.insert(me_, i, i);  // the most popular one is last in its chain
+    for (u64 i = kKeys; i-- > 0;) index_.insert(me_, i, i);  // the most popular key is last in its chain
   }
-  /// `key_of(rank)`: the key of a popularity.
+  /// Looks up `times` keys. `key_of(rank)` is the key with this rank of popularity.
   void look_up(u64 times, const std::function<u64(u64)>& key_of) {
     u64 found = 0;
     for (u64 i = 0; i < times; ++i) {
@@ -113,7 +113,7 @@ class Skewed {
     for (u64 i = 0; i < kTimes; ++i) sum += index_.visits(me_, key_of(rank()));
     return static_cast<double>(sum) / kTimes;
   }
-  /// Keys that were moved, and those that they passed.
+  /// Returns the number of keys that were moved or passed.
   u64 copied() { return index_.reclaim_counters().retired; }
 
   static constexpr u64 kKeys = 8000, kEpoch = 8192 * 3 / 2;
@@ -129,7 +129,7 @@ class Skewed {
   Rng rng_;
 };
 
-TEST_CASE("vip: popular keys are found at once, and again after others have become popular", "[release]") {
+TEST_CASE("vip: popular keys come first, and new ones again after the popularity has changed", "[release]") {
   const auto same = [](u64 rank) { return rank; };
   const auto reversed = [](u64 rank) { return Skewed::kKeys - 1 - rank; };
   Skewed skewed("vip:4");
@@ -137,11 +137,11 @@ TEST_CASE("vip: popular keys are found at once, and again after others have beco
   skewed.look_up(2 * Skewed::kEpoch, same);
   CHECK(skewed.nodes(same) < 1.2);
   CHECK(skewed.nodes(reversed) > 1.3);
-  skewed.look_up(7 * Skewed::kEpoch, reversed);  // what is left of the rest, the sample and a learning
+  skewed.look_up(7 * Skewed::kEpoch, reversed);  // the remaining rest, the sample, and a round of learning
   CHECK(skewed.nodes(reversed) < 1.2);
 }
 
-TEST_CASE("vip: it does not learn again where lookups have become better", "[release]") {
+TEST_CASE("vip: it does not learn again when lookups have become better", "[release]") {
   const auto same = [](u64 rank) { return rank; };
   u64 learned_again = 0;
   for (u64 table = 0; table < 3; ++table) {
@@ -149,15 +149,15 @@ TEST_CASE("vip: it does not learn again where lookups have become better", "[rel
     skewed.look_up(2 * Skewed::kEpoch, same);
     const u64 copied = skewed.copied();
     CHECK(copied > 1000);
-    skewed.look_up(6 * Skewed::kEpoch, [](u64 rank) { return rank % 40; });  // the most popular ones only
+    skewed.look_up(6 * Skewed::kEpoch, [](u64 rank) { return rank % 40; });  // the most popular keys only
     learned_again += skewed.copied() != copied;
-    skewed.look_up(10 * Skewed::kEpoch, same);  // worse than that, though not than at first
+    skewed.look_up(10 * Skewed::kEpoch, same);  // worse than before, though not worse than at first
     CHECK(skewed.copied() > copied + copied / 20);
   }
-  CHECK(learned_again <= 1);  // by chance a sample is above another "beyond doubt": once in hundreds of tables
+  CHECK(learned_again <= 1);  // a sample is above another "beyond doubt" by chance once in hundreds of tables
 }
 
-TEST_CASE("vip: all operations pass the time until it looks again") {
+TEST_CASE("vip: all operations pass the time until the next check") {
   vip::Watch watch;
   watch.rest(1, 10, 5);
   CHECK(watch.lookups(3) == 0);
@@ -172,7 +172,7 @@ TEST_CASE("vip: all operations pass the time until it looks again") {
   CHECK(watch.over());
 }
 
-TEST_CASE("vip: a sample is above another if it is so beyond doubt") {
+TEST_CASE("vip: a sample is above another only if their confidence intervals do not overlap") {
   const auto sample = [](u64 ones, u64 twos) {
     vip::Watch watch;
     watch.measure(ones + twos);
@@ -184,13 +184,13 @@ TEST_CASE("vip: a sample is above another if it is so beyond doubt") {
   CHECK(sample(500, 500).width == Approx(std::sqrt(2 * .25 * std::log(20) / 1000)));
   CHECK(sample(300, 700).above(sample(700, 300)));
   CHECK_FALSE(sample(490, 510).above(sample(510, 490)));
-  CHECK_FALSE(sample(29, 0).known());  // too few to be certain of anything
+  CHECK_FALSE(sample(29, 0).known());  // too few finds for any estimate
   CHECK_FALSE(sample(0, 29).above(sample(1000, 0)));
   CHECK_FALSE(sample(1000, 0).above(sample(29, 0)));
   CHECK(sample(0, 30).above(sample(1000, 0)));
 }
 
-TEST_CASE("vip: counts end where they would wrap, and a new round begins at none") {
+TEST_CASE("vip: counts saturate, and a new round begins at 0") {
   vip::Popularity<CoarseLayout<Native>> popularity(3, ~u32{0} - 1);
   CHECK(popularity.next(3) == ~u32{0});
   popularity.note(3, ~u32{0});

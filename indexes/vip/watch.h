@@ -1,13 +1,13 @@
 #pragma once
-// What one thread knows of how well the order of the chains suits its lookups, and what it does next:
+// The state of one thread's learning: how well the order of the chains suits its lookups, and the phase that it is in.
 //
-//     learn      every key that it finds gets a count, and moves up past those with fewer
-//     measure    how many nodes a find visits now
-//     rest       nothing but this countdown, for nearly all of the time
-//     sense      measure again; more than after the learning: learn once more
+//     learn      each key that it finds gets a count, and moves before those with fewer
+//     measure    it counts the nodes that a find visits now
+//     rest       it does nothing but this countdown, for nearly all of the time
+//     sense      it measures again; if finds visit more nodes than after the learning, it learns again
 //
-// Every operation of the thread passes the time of rest and learning, also those that find nothing or change the index;
-// lookups that of a sample.
+// Every operation of the thread passes the time of rest and of learning, also one that finds nothing or changes the
+// index. Only lookups pass the time of a sample.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -17,7 +17,7 @@
 
 namespace latchlab::vip {
 
-/// Nodes a find visits, from a sample: within `width` of the mean with 95 % confidence.
+/// An estimate of the nodes that a find visits, from a sample: within `width` of the mean with 95 % confidence.
 struct Displacement {
   double mean = 0;  // 0: unknown
   double width = std::numeric_limits<double>::infinity();
@@ -30,13 +30,13 @@ class Watch {
  public:
   enum class Phase : u8 { kNew, kLearn, kMeasure, kSense };
 
-  /// A task of one step a lookup, for which nothing is made.
+  /// The interface of a maintenance task with one step a lookup, which needs no memory.
   static constexpr bool done() { return true; }
   static constexpr bool prepare(auto&) { return true; }
   static constexpr void one_done() {}
   static constexpr void release(auto&) {}
 
-  /// So many lookups pass: the index is to see so many of their keys.
+  /// Passes `count` lookups, and returns for how many of them the index must run a step.
   u64 lookups(u64 count) {
     if (rest_ >= count) [[likely]] {
       rest_ -= count;
@@ -44,9 +44,9 @@ class Watch {
     }
     return count - std::exchange(rest_, 0);
   }
-  /// No time passes any more, as far as anybody will notice.
+  /// Stops the time, for so many operations that no run reaches the end.
   void sleep() { rest_ = ~u64{0}; }
-  /// So many operations of other kinds pass, or lookups that the index was to see and could not.
+  /// Passes `count` operations of other kinds, or lookups for which the index had to run a step and could not.
   void pass(u64 count) {
     rest_ -= std::min(rest_, count);
     if (phase_ == Phase::kLearn) left_ -= std::min(left_, count);
@@ -62,21 +62,21 @@ class Watch {
     left_ = lookups;
   }
   void measure(u64 sample) { begin(Phase::kMeasure, sample); }
-  /// For so many operations; then it senses.
+  /// Rests for `operations` operations, then senses.
   void rest(u32 round, u64 operations, u64 sample) {
     begin(Phase::kSense, sample);
     round_ = round;
     rest_ = operations;
   }
 
-  /// One lookup of the phase is done.
+  /// Counts one lookup of the phase as done.
   void step() { left_ -= left_ != 0; }
   void found_after(u64 nodes) {
     ++finds_;
     nodes_ += nodes;
     squares_ += nodes * nodes;
   }
-  /// Of at least so many finds (more than none), or unknown.
+  /// Returns the estimate from at least `fewest` finds (more than none), or an unknown one.
   Displacement displacement(u64 fewest) const {
     if (finds_ < fewest) return {};
     const double n = static_cast<double>(finds_), mean = static_cast<double>(nodes_) / n;
@@ -93,8 +93,8 @@ class Watch {
     finds_ = nodes_ = squares_ = 0;
   }
 
-  u64 rest_ = 0;  // operations
-  u64 left_ = 0;  // lookups of the phase
+  u64 rest_ = 0;  // operations left to rest
+  u64 left_ = 0;  // lookups left in the phase
   u64 finds_ = 0, nodes_ = 0, squares_ = 0;
   u32 round_ = 0;
   Phase phase_ = Phase::kNew;
