@@ -2,19 +2,20 @@
 // A bucket of a cuckoo table: two lines, seven pairs.
 //
 //     | latch | key 0 ... key 6 |      the line that a search reads; without a latch it begins with key 0
-//     | value 0 ... value 6 | word |   and the one that a hit reads
+//     | value 0 ... value 6 | word |   the line that a hit reads too
 //
-//     word    | bits : 8 | older marks : 24 | marks : 32 |   hash bits it answers for, see indexes/growing/buckets.h
+//     word    | bits : 8 | older marks : 24 | marks : 32 |   bits: number of hash bits, see indexes/growing/buckets.h
 //
-// Any u64 is a key. A slot is free if it holds the key that cannot be in this bucket: both hashes of kOdd are odd, so
-// it is in no bucket with an even number, and kEven is in no other. A split gives a bucket's number a higher bit (the
-// lowest is there from the beginning), so what cannot be in it can be in none of its descendants. So a search compares
-// keys and nothing else.
+// Any u64 is a legal key. A slot is free if it holds a key that cannot be in this bucket. Both hashes of kOdd are odd,
+// so kOdd is in no bucket with an even number; kEven is in none with an odd number. A split only adds a higher bit to
+// the number, since the lowest bit is there from the beginning. So a key that cannot be in a bucket cannot be in its
+// descendants either. Hence a search compares keys and nothing else.
 //
-// A mark is set for a key whose primary bucket this is and that is in its secondary one (a stray): most misses read one
-// bucket. Keys may share a mark, so none is cleared when its key goes. But a split makes all marks older ones, and who
-// settles a bucket marks again what strays he has to leave: when the table says that all have been settled, the older
-// marks say nothing any more. Until the next doubling, where many keys come and go, misses come to read two.
+// A stray is a key in its secondary bucket. Its primary bucket has a mark for it. So most misses read one bucket. Keys
+// may share a mark, so no mark is cleared when its key leaves. But a split turns all marks into older marks. A thread
+// that settles a bucket marks again the strays that it must leave. When the table reports that all buckets have been
+// settled, the older marks are ignored. If many keys come and go before the next doubling, more and more misses read
+// two buckets.
 #include <new>
 
 #include "indexes/growing/buckets.h"
@@ -23,23 +24,25 @@
 
 namespace latchlab::cuckoo {
 
-/// The two hashes of a key, and its mark in its primary bucket. Independent halves of a bijection: no two keys
-/// share both.
+/// The two hashes of a key, and its mark in its primary bucket. The hashes are independent halves of a bijection, so no
+/// two keys share both.
 class Hashes {
  public:
   explicit constexpr Hashes(u64 key) : all_(mix64(key)) {}
   constexpr u64 all() const { return all_; }
   constexpr u64 primary() const { return all_ & ~u32{0}; }
   constexpr u64 secondary() const { return all_ >> 32; }
-  /// In the word of the primary bucket, by the upper bits of the secondary hash.
+  /// Returns the key's mark in the word of its primary bucket. The upper bits of the secondary hash choose it.
   constexpr u64 mark() const { return u64{1} << mark_number(); }
-  /// Whether the key may be in its secondary bucket, by the word of its primary one. `settled()`: whether the table is,
-  /// at the bits of it; called, so that who has a mark does not load it.
+  /// Returns true if the key may be in its secondary bucket, by the word of its primary one. `settled()` returns true
+  /// if the table has settled the buckets with the bits of that word. It is called only for a key without a mark, to
+  /// save its load.
   template <class Settled>
   [[gnu::always_inline]] constexpr bool may_stray(u64 word, const Settled& settled) const {
     return (word & mark()) != 0 || (!settled() && (word & older(mark_number())) != 0);
   }
-  /// The word of both buckets that a split makes of one: a bit more, and who is elsewhere is so for either.
+  /// Returns the word of both buckets that a split makes of one: one bit more, and each mark is kept as an older mark
+  /// in both.
   static constexpr u64 after_split(u64 word, bool settled) {
     u64 marks = settled ? 0 : word & kOlder;
     for (u64 number = 0; number < kMarks; ++number) {
@@ -52,13 +55,14 @@ class Hashes {
   static constexpr u64 kMarks = 32;
   static constexpr u64 kOlder = ((u64{1} << growing::kWordShift) - 1) >> kMarks << kMarks;
   constexpr u64 mark_number() const { return all_ >> 59; }
-  /// The older mark that stands for mark `number`: 24 for 32, since the word has no more bits.
+  /// Returns the older mark for mark `number`. The word has room for 24 older marks only, so some of the 32 marks share
+  /// one.
   static constexpr u64 older(u64 number) { return u64{1} << (kMarks + number * 3 / 4); }
 
   u64 all_;
 };
 
-/// The least key of which both hashes have this lowest bit.
+/// Returns the least key with this lowest bit in both hashes.
 constexpr u64 least_key(u64 bit) {
   for (u64 key = 0;; ++key) {
     const Hashes hashes(key);
@@ -67,10 +71,10 @@ constexpr u64 least_key(u64 bit) {
 }
 inline constexpr u64 kEven = least_key(0), kOdd = least_key(1);
 
-/// What a free slot of bucket b holds.
+/// Returns the key that marks a free slot in bucket b.
 constexpr u64 free_key(u64 b) { return (b & 1) != 0 ? kEven : kOdd; }
 
-inline constexpr u32 kSlots = 7;  // of a bucket
+inline constexpr u32 kSlots = 7;  // number of slots in a bucket
 
 template <class Layout>
 struct alignas(kLineBytes) Bucket {
@@ -84,7 +88,7 @@ struct alignas(kLineBytes) Bucket {
   Bucket& operator=(const Bucket&) = delete;
   u8 tag() const { return 0; }
 
-  /// The slot of a key, or kSlots. Two that are equal (free ones): the lower.
+  /// Returns the slot of a key, or kSlots; the lowest slot if several hold it, as free ones do.
   [[gnu::always_inline]] u32 slot_of(u64 wanted) const {
     if constexpr (Layout::Machine::kReadsWholeLines) return first_equal_of_seven(&key[0], wanted);
     u32 slot = 0;

@@ -1,20 +1,22 @@
 #pragma once
-// `cuckoo`: a bucketized cuckoo hash table, two buckets of seven pairs for each key (SimdHT-Bench, IISWC 2019; Pagh and
-// Rodler, 2001; paths as in MemC3 and libcuckoo). Keys are u64.
+// `cuckoo`: a bucketized cuckoo hash table with two buckets of seven pairs for each key (SimdHT-Bench, IISWC 2019; Pagh
+// and Rodler, 2001; paths as in MemC3 and libcuckoo). Keys are u64.
 //
-// A key is in its primary bucket if there was room, else in its secondary one. A lookup reads the first, asks its
-// marks, and reads the second if it must; it writes nothing. Who finds both full moves one of their keys to its other
-// bucket, in the attempt that inserts: of fourteen there mostly is one that can. Else he looks for a path: keys that
-// can each move on to their other bucket, the last into a free slot. The search (breadth first, kMostSpots buckets,
-// kMostMoves moves) is an attempt of its own, and what it finds is a hint: another attempt enters the buckets of the
-// path, sees whether each key is still where it was, and moves them all, or says that the path is stale. So no key is
-// ever out of the table. Where there is no path, or eight were stale, the table splits a run of buckets, which begins a
-// doubling, until there is one.
+// A key is in its primary bucket if there was room, otherwise in its secondary one. A lookup reads the first, checks
+// its marks, and reads the second if it must. It writes nothing.
 //
-// It grows by doubling (indexes/growing/table.h) at load .95, which leaves .475, a run of buckets for one of sixteen
-// inserts. One that may have only so many slots (cuckoo:most_slots=N) is filled beyond that, until a key finds no path:
-// it is full. Then keys that are in their secondary buckets go back to their primary ones: a key in the second costs a
-// lookup a mispredicted branch, behind which the misses of the next lookups wait.
+// An insert that finds both buckets full moves one of their fourteen keys to that key's other bucket, within the same
+// attempt. Mostly one of them can move. Otherwise the insert searches for a path: keys that can each move to their
+// other bucket, the last one into a free slot. The search is breadth-first (kMostSpots buckets, kMostMoves moves). It
+// is an attempt of its own, and its result is a hint. Another attempt enters the buckets of the path and checks that
+// each key is still in its place. Then it moves all of them, or reports a stale path. So no key is ever absent from the
+// table. If there is no path, or eight were stale, the table splits runs of buckets, which begins a doubling, until
+// there is one.
+//
+// The table grows by doubling (indexes/growing/table.h) at load .95, which leaves .475. One of sixteen inserts splits a
+// run of buckets. A table with a limit (cuckoo:most_slots=N) fills beyond .95 until a key finds no path: then it is
+// full. After a doubling, keys in their secondary buckets move back to their primary ones. A key in its secondary
+// bucket costs a lookup a mispredicted branch, which delays the cache misses of the next lookups.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -43,15 +45,16 @@ class Cuckoo {
   using ReaderOf = typename Table::template ReaderOf<Tx>;
   static constexpr u32 kSlots = Bucket::kSlots;
   static constexpr u32 kMostMoves = 5, kMostSpots = 256;
-  /// Keys that an insert may displace: where each may, a program of a few operations never comes to a search.
+  /// One key in kDisplacedOneIn may be displaced by an insert. If every key might be, programs of a few operations
+  /// would never reach a search.
   static constexpr u64 kDisplacedOneIn = Layout::kScale == Scale::kTiny ? 2 : 1;
-  using Search = PathSearch<u64, kMostSpots>;  // by keys: what they are worth is proved by who moves
+  using Search = PathSearch<u64, kMostSpots>;  // moves are named by keys; the attempt that moves them proves the path
 
  public:
   using Key = KeyType;
   static constexpr std::string_view kName = "cuckoo";
   static constexpr bool kOrdered = false;
-  static constexpr bool kBearsScouts = true;  // every loop over what is read is bounded
+  static constexpr bool kBearsScouts = true;  // every loop over unvalidated data is bounded
   using Options = cuckoo::Options;
 
   Cuckoo() : Cuckoo(Options()) {}
@@ -62,7 +65,7 @@ class Cuckoo {
 
   static std::size_t extra_bytes(const Key&) { return 0; }
 
-  /// Whoever has found the key need not ask whether the bucket answers for its hash.
+  /// Finds the key. A hit need not check whether the bucket is responsible for the key's hash.
   template <class Tx>
   [[gnu::always_inline]] Attempt<Found> find_in(Tx& tx, const Key& key) const {
     const u64 own = seeded(key);
@@ -87,13 +90,13 @@ class Cuckoo {
     if (hint == Hint::kInsert) prefetch_bucket(hashes.secondary());
   }
 
-  /// The same for as many keys: found[i] is of keys[i]. kGroup go side by side.
+  /// Finds several keys: found[i] answers keys[i]. kGroup keys advance together.
   template <class Tx>
   Attempt<bool> find_batch_in(Tx& tx, std::span<const Key> keys, std::span<Found> found) const {
     for (std::size_t first = 0; first < keys.size(); first += kGroup) {
       const std::size_t count = std::min(keys.size() - first, kGroup);
       for (std::size_t i = 0; i < count; ++i) prefetch_bucket(Hashes(seeded(keys[first + i])).primary());
-      u32 seconds = 0;  // keys whose secondary bucket has to be read
+      u32 seconds = 0;  // bit i: the secondary bucket of key i must be read
       for (u32 i = 0; i < count; ++i) {
         const u64 key = seeded(keys[first + i]);
         const Hashes hashes(key);
@@ -128,7 +131,7 @@ class Cuckoo {
     const Hashes hashes(own);
     Place<Tx> first, second;
     prefetch_to_change(hashes.primary());
-    // Of no use to most of them, but those who need it would wait for a second miss.
+    // Most inserts do not use the secondary bucket, but those that do would wait for a second miss.
     if (how == Put::kInsert) prefetch_bucket(hashes.secondary());
     if (!arrive(tx, hashes.primary(), first)) return kRestart;
     if (const u32 slot = first.at->slot_of(own); slot != kSlots) return change(tx, first, slot, value, how);
@@ -171,8 +174,8 @@ class Cuckoo {
     return tx.confirm(false, first.at, second.at);
   }
 
-  /// What is done for a key that found no room: search, move, and where there is no path a run of splits. Or, for one
-  /// that found it, what the table asks for.
+  /// The maintenance task of an insert. For a key that found no room: search, move, and if there is no path a run of
+  /// splits. For another key: the work that the table asks for.
   class Growth {
    public:
     Growth() = default;
@@ -198,8 +201,8 @@ class Cuckoo {
 
     Step step_ = Step::kTable;
     typename Table::Growth table_;
-    typename Table::Seen seen_;  // before the search
-    u32 stale_ = 0;              // paths so far
+    typename Table::Seen seen_;  // the size of the table before the search
+    u32 stale_ = 0;              // number of stale paths so far
     u32 moves_ = 0;
     std::array<u64, kMostMoves + 1> bucket_{};  // key i moves from bucket i to bucket i + 1
     std::array<u64, kMostMoves> moved_{};
@@ -218,7 +221,7 @@ class Cuckoo {
   }
   u64 room() const { return table_.room(); }
 
-  /// Buckets that find_in reads.
+  /// Returns the number of buckets that find_in reads.
   template <class Tx>
   Attempt<u64> visits_in(Tx& tx, const Key& key) const {
     const u64 own = seeded(key);
@@ -229,7 +232,7 @@ class Cuckoo {
     return tx.confirm(u64{one ? 1u : 2u}, first.at);
   }
 
-  /// Every pair, in no order, while nobody changes the table.
+  /// Visits every pair, in no particular order. No thread may change the table meanwhile.
   template <class Visit>
   void for_each(Visit&& visit) const {
     table_.for_each([&](const Bucket& bucket, u64 number) {
@@ -247,7 +250,7 @@ class Cuckoo {
  private:
   static constexpr std::size_t kGroup = 16;
 
-  /// A key as the table knows it: which keys share their buckets is a secret of the seed.
+  /// Returns the key as the table stores it. The seed decides which keys share their buckets, and may be kept secret.
   u64 seeded(const Key& key) const { return key.raw() ^ seed_; }
 
   /// One of a key's two buckets.
@@ -265,18 +268,20 @@ class Cuckoo {
     place.number = table_.guess(hash);
     return table_.arrive(tx, hash, place.number, place.at, place.word);
   }
-  /// By the word of the primary bucket, which the caller has to prove.
+  /// Returns true if the key may be in its secondary bucket, by the word of its primary one. The caller must validate
+  /// that word.
   [[gnu::always_inline]] bool may_stray(Hashes hashes, u64 word) const {
     return hashes.may_stray(word, [&] { return table_.settled(growing::bits_of(word)); });
   }
-  /// Inlined: g++ takes a function that only prefetches for one without effect.
+  /// Prefetches a bucket. Always inlined, since g++ believes that a function which only prefetches has no effect.
   [[gnu::always_inline]] void prefetch_bucket(u64 hash, Access access = Access::kRead) const {
     prefetch_object<typename Layout::Machine>(table_.at(table_.guess(hash)), access);
   }
-  /// Both lines together: a latch that is taken waits for the stores before it, and the loads behind it wait for it.
+  /// Prefetches both lines of a bucket that will change. Taking a latch waits for the stores before it, and later loads
+  /// wait for the latch.
   [[gnu::always_inline]] void prefetch_to_change(u64 hash) const { prefetch_bucket(hash, Access::kWrite); }
 
-  /// Of the keys of a bucket that are in their secondary one.
+  /// Prefetches the primary buckets of the strays in a bucket.
   [[gnu::always_inline]] void prefetch_homes(u64 number) const {
     const Bucket* const bucket = table_.at(number);
     if (bucket == nullptr) return;
@@ -289,7 +294,7 @@ class Cuckoo {
     }
   }
 
-  /// After a miss in the primary bucket, whose word it was.
+  /// Continues a lookup after a miss in the primary bucket, which had this word.
   template <class Tx>
   [[gnu::always_inline]] Attempt<Found> find_in_second(Tx& tx, u64 key, Hashes hashes, const ReaderOf<Tx>& first,
                                                        u64 word) const {
@@ -302,7 +307,7 @@ class Cuckoo {
     }
     return tx.confirm(Found(), first, second.at);
   }
-  /// Where the table has grown further than was guessed.
+  /// Finds the key when the table has grown further than guess() knew.
   template <class Tx>
   [[gnu::noinline, gnu::cold]] Attempt<Found> find_by_hops(Tx& tx, u64 key) const {
     const Hashes hashes(key);
@@ -313,7 +318,7 @@ class Cuckoo {
     return find_in_second(tx, key, hashes, first.at, first.word);
   }
 
-  /// An insert, update or upsert of a key that is there.
+  /// Completes an insert, update or upsert of a key that is present.
   template <class Tx>
   Attempt<PutResult> change(Tx& tx, const Place<Tx>& place, u32 slot, u64 value, Put how) {
     if (how == Put::kInsert) return tx.confirm(PutResult::kNo, place.at);
@@ -321,19 +326,20 @@ class Cuckoo {
     place.at->value[slot].store(value);
     return how == Put::kUpdate ? PutResult::kYes : PutResult::kNo;
   }
-  /// For a key that is in neither of its buckets, which are full: one that is there moves to its other bucket. One of
-  /// the first if any can, so that the new key is no stray.
+  /// Inserts a key whose two buckets are full, by moving one of their keys to that key's other bucket. It prefers a key
+  /// of the primary bucket, so that the new key is no stray.
   template <class Tx>
   [[gnu::noinline]] Attempt<PutResult> put_by_move(Tx& tx, u64 own, u64 value, const Place<Tx>& first,
                                                    const Place<Tx>& second) {
     const Hashes hashes(own);
     for (const Place<Tx>* const from : {&first, &second}) {
       struct Mover {
-        u64 key, hash;  // of its other bucket,
-        u64 guess;      // and where that should be
+        u64 key;
+        u64 hash;   // of its other bucket
+        u64 guess;  // the number of its other bucket, as a hint
         const Bucket* at;
       };
-      std::array<Mover, kSlots> movers;  // their other buckets are asked for together
+      std::array<Mover, kSlots> movers;  // prefetched together
       for (u32 slot = 0; slot < kSlots; ++slot) {
         const u64 key = from->at->key[slot].load();
         const Hashes both(key);
@@ -353,7 +359,7 @@ class Cuckoo {
         if (to == kSlots) continue;
         if (!table_.upgrade(tx, hashes.all(), +1, first.at, second.at, other.at)) return kRestart;
         other.at->put(to, key, from->at->value[slot].load());
-        mark_who_leaves(*from->at.node(), from->number, key);
+        mark_leaving(*from->at.node(), from->number, key);
         from->at->put(slot, own, value);
         if (from == &second) first.at->word.store(first.at->word.load() | hashes.mark());
         return PutResult::kYes;
@@ -364,9 +370,9 @@ class Cuckoo {
   static bool is_primary(Hashes hashes, u64 number, u32 bits) {
     return growing::low_bits(hashes.primary(), bits) == number;
   }
-  /// For a key that moves from bucket `number` to its other one: who leaves its primary bucket is looked for there
-  /// first.
-  static void mark_who_leaves(Bucket& bucket, u64 number, u64 key) {
+  /// Marks a key that moves from bucket `number` to its other one, if `number` is its primary bucket. A lookup begins
+  /// there.
+  static void mark_leaving(Bucket& bucket, u64 number, u64 key) {
     const Hashes hashes(key);
     const u64 word = bucket.word.load();
     if (!Bugs::kDropMark && is_primary(hashes, number, growing::bits_of(word))) bucket.word.store(word | hashes.mark());
@@ -378,15 +384,16 @@ class Cuckoo {
     return true;
   }
 
-  /// How the table grows (indexes/growing/table.h).
+  /// The growth rules of this table (indexes/growing/table.h).
   struct Rules {
     const Cuckoo& cuckoo;
 
     static bool crowded(u64 keys, u32 bits) { return 20 * keys > 19 * u64{kSlots} << bits; }
-    /// A key that finds no path here is of a crowd that somebody has made, from a seed that he knew.
+    /// Returns true if a key without a path indicates keys that were chosen to collide, by somebody with knowledge of
+    /// the seed.
     static bool hopeless(u64 keys, u32 bits) { return bits >= 16 && 16 * keys < u64{kSlots} << bits; }
 
-    /// Splits the pairs of bucket `number` with a new one.
+    /// Splits bucket `number` into itself and a new one.
     void split(Bucket& old, Bucket& born, u64 word, u64 number) const {
       const u32 bits = growing::bits_of(word);
       const u64 free = cuckoo::free_key(number);
@@ -404,18 +411,18 @@ class Cuckoo {
       old.word.store(more);
     }
 
-    /// Strays go to their primary buckets, or where there is no room are marked there again.
+    /// Moves the strays of a bucket to their primary buckets. A stray without room there is marked there again.
     template <class Tx>
     Attempt<bool> settle_in(Tx& tx, u64 number, u32 bits) const {
       Bucket* const bucket = cuckoo.table_.at(number);
-      if (bucket == nullptr) return false;  // only for a scout: who has claimed it sees it
-      cuckoo.prefetch_homes(number + 4);    // whoever settles this one mostly settles that one soon
+      if (bucket == nullptr) return false;  // only a scout gets here: the claimant of a bucket sees its memory
+      cuckoo.prefetch_homes(number + 4);    // the thread mostly settles that bucket soon
       std::array<ReaderOf<Tx>, kSlots + 1> readers{tx.enter(bucket)};
       if (growing::bits_of(bucket->word.load()) != bits) return false;
       std::array<u64, kSlots + 1> numbers{number};
       u32 entered = 1;
       struct Stray {
-        u32 slot, home, to;  // `home` of the buckets entered; slot `to` of it, if there is one
+        u32 slot, home, to;  // home: index of the primary bucket in `readers`; to: the free slot there, or kSlots
       };
       std::array<Stray, kSlots> strays;
       u32 found = 0;
@@ -427,7 +434,8 @@ class Cuckoo {
         if (!cuckoo.arrive(tx, hashes.primary(), primary)) return kRestart;
         const u32 home =
             static_cast<u32>(std::find(numbers.begin(), numbers.begin() + entered, primary.number) - numbers.begin());
-        strays[found++] = {slot, home, home == entered ? primary.free_slot() : kSlots};  // a free slot is for one
+        // Only one stray gets the free slot.
+        strays[found++] = {slot, home, home == entered ? primary.free_slot() : kSlots};
         if (home != entered) continue;
         readers[entered] = primary.at;
         numbers[entered++] = primary.number;
@@ -448,12 +456,12 @@ class Cuckoo {
     }
   };
 
-  /// Looks for a path: of most buckets by one line, and where they are guessed to be. What it finds is proved by who
-  /// moves.
+  /// Searches for a path. It reads one line of most buckets, at the place where guess() expects them. The attempt that
+  /// moves the keys proves the path.
   template <class Tx>
   Attempt<StepResult> search_in(Tx& tx, const Key& key, const Growth& growth, Growth& after) {
     const auto seen = table_.seen();
-    u64 unborn = 0;  // one that was come across, if not 0
+    u64 unborn = 0;  // number of an unborn bucket that the search met, or 0
     Search search;
     const Hashes wanted(seeded(key));
     for (const u64 hash : {wanted.primary(), wanted.secondary()}) {
@@ -470,11 +478,11 @@ class Cuckoo {
         continue;
       }
       const bool leaf = search.moves(spot) == kMostMoves || search.full();
-      std::array<u64, kSlots> keys, others;  // and where they would go; asked for together
+      std::array<u64, kSlots> keys, others;  // others: the buckets to which the keys would go, prefetched together
       for (u32 slot = 0; slot < kSlots; ++slot) {
         keys[slot] = bucket->key[slot].load();
         if (keys[slot] == cuckoo::free_key(number))
-          return path(growth, search, spot, seen, after);  // somebody has made room
+          return path(growth, search, spot, seen, after);  // another thread has made room
         if (leaf) continue;
         const Hashes both(keys[slot]);
         const u64 primary = table_.guess(both.primary());
@@ -493,14 +501,15 @@ class Cuckoo {
     after.table_ = Table::birth_of(unborn);
     return StepResult::kChanged;
   }
-  /// By the word only where keys leave it open: of an unborn bucket every slot is free.
+  /// Returns true if the bucket is born. The word is read only if key 0 is free: every slot of an unborn bucket is
+  /// free.
   static bool is_born(const Bucket& bucket, u64 number) {
     return bucket.key[0].load() != cuckoo::free_key(number) || growing::bits_of(bucket.word.load()) != 0;
   }
   static bool has_room(const Bucket& bucket, u64 number) {
     return bucket.slot_of(cuckoo::free_key(number)) != kSlots && is_born(bucket, number);
   }
-  /// `seen`: what the table was like before the search.
+  /// Lets the table split a run, unless it has grown since `seen`, its size before the search.
   static StepResult no_path(const Growth& growth, typename Table::Seen seen, Growth& after) {
     after = growth;
     after.step_ = Growth::Step::kTable;
@@ -521,8 +530,8 @@ class Cuckoo {
     return StepResult::kChanged;
   }
 
-  /// Moves every key of the path, the last one first, or says that it is stale: a value, since another run would find
-  /// the same.
+  /// Moves every key of the path, the last one first, or reports a stale path. A stale path is a value and not a
+  /// restart, since another attempt would find the same.
   template <class Tx>
   Attempt<StepResult> move_in(Tx& tx, const Growth& growth, Growth& after) {
     after = growth;
@@ -548,7 +557,7 @@ class Cuckoo {
     u32 to = last;
     for (u32 i = moves; i-- > 0; to = from[i]) {
       readers[i + 1]->put(to, growth.moved_[i], readers[i]->value[from[i]].load());
-      mark_who_leaves(*readers[i].node(), growth.bucket_[i], growth.moved_[i]);
+      mark_leaving(*readers[i].node(), growth.bucket_[i], growth.moved_[i]);
     }
     readers[0]->key[to].store(cuckoo::free_key(growth.bucket_[0]));
     return StepResult::kChanged;
@@ -558,7 +567,7 @@ class Cuckoo {
     if (growth.stale_ + 1 == kMostStale && table_.may_grow()) return no_path(growth, growth.seen_, after);
     after = growth;
     after.step_ = Growth::Step::kSearch;
-    // Where there can be no more buckets it goes on looking.
+    // If the table may not grow, the search never gives up.
     after.stale_ = std::min(growth.stale_ + 1, kMostStale - 1);
     return StepResult::kChanged;
   }

@@ -1,5 +1,4 @@
-// How full a cuckoo table becomes that may have no more buckets, whatever its keys, and what comes of keys that were
-// made to collide.
+// Tests of cuckoo tables with a limit: how full they become with any keys, and how they treat keys chosen to collide.
 #include <algorithm>
 #include <atomic>
 #include <optional>
@@ -37,7 +36,7 @@ class Table {
   bool has(u64 key) { return index_.find(me_, key) == ~key; }
   u64 bytes() const { return index_.bytes().reserved; }
   Index& index() { return index_; }
-  /// Key number 0, 1, 2, ... until it is full; how many there are then.
+  /// Inserts key number 0, 1, 2, ... until the table is full. Returns the number of inserted keys.
   template <class KeyAt>
   u64 fill(const KeyAt& key_at) {
     for (u64 n = 0;; ++n) {
@@ -58,7 +57,7 @@ class Table {
 
 constexpr u64 kSlots = 7 << 12;
 
-TEST_CASE("cuckoo: a table that may not grow has room to load .95, whatever the keys, and says that it is full") {
+TEST_CASE("cuckoo: a table that may not grow fills to load .95 with any pattern of keys, and says that it is full") {
   struct Pattern {
     const char* name;
     u64 (*key_at)(u64 n);
@@ -92,7 +91,7 @@ TEST_CASE("cuckoo: a table that may not grow has room to load .95, whatever the 
   }
 }
 
-TEST_CASE("cuckoo: threads that fill a table to the last lose no key") {
+TEST_CASE("cuckoo: threads that fill a table completely lose no key") {
   Table table("most_slots=" + std::to_string(kSlots));
   std::atomic<u64> next{0}, inserted{0};
   std::vector<char> there(2 * kSlots);
@@ -118,9 +117,9 @@ TEST_CASE("cuckoo: threads that fill a table to the last lose no key") {
 }
 
 TEST_CASE(
-    "cuckoo: keys that were made to collide are refused before they fill the memory, and with another seed they are "
+    "cuckoo: keys chosen to collide are refused before they fill the memory, and with another seed they are ordinary "
     "keys") {
-  std::vector<u64> keys;  // both hashes end in twenty zeros
+  std::vector<u64> keys;  // in both hashes the last twenty bits are zero
   for (u64 i = 0; i < 10; ++i) {
     for (u64 j = 0; j < 10; ++j) keys.push_back(unmixed(i << 52 | j << 20));
   }
@@ -136,8 +135,8 @@ TEST_CASE(
   CHECK(secret.bytes() < u64{1} << 20);
 }
 
-TEST_CASE("cuckoo: a table is not full because a thread is late with its splits") {
-  using Policy = Tiny<None<Native>>;  // two buckets at first, two to a run, and every key is counted
+TEST_CASE("cuckoo: a table is not full while a thread has not done its splits") {
+  using Policy = Tiny<None<Native>>;  // begins with two buckets, claims two at a time, and counts every key
   using Body = Cuckoo<Policy::Layout, U64Key>;
   House<Policy> house("none");
   House<Policy>::ThreadState me(house);
@@ -160,8 +159,8 @@ TEST_CASE("cuckoo: a table is not full because a thread is late with its splits"
       }
     }
   };
-  for (u32 i = 0; i < 27; ++i) REQUIRE(put(number_of(i % 4, i % 4, i / 4)));  // four buckets are nearly full,
-  Body::Growth late[2];  // the last doubling is claimed, and nobody splits
+  for (u32 i = 0; i < 27; ++i) REQUIRE(put(number_of(i % 4, i % 4, i / 4)));  // four buckets are nearly full
+  Body::Growth late[2];  // the last doubling is claimed, and no thread splits
   for (u32 i = 0; i < 3; ++i) step(late[0]);
   for (u32 i = 0; i < 2; ++i) step(late[1]);
   u64 keys = 27;
@@ -173,7 +172,7 @@ TEST_CASE("cuckoo: a table is not full because a thread is late with its splits"
   body.free_all(*me.pool);
 }
 
-TEST_CASE("cuckoo: what is set is said, as it is in effect") {
+TEST_CASE("cuckoo: resolved options are those in effect") {
   const auto resolved = [](const char* spec) { return cuckoo::Options::parse(Spec::parse(spec)).resolved(); };
   using Options = std::vector<std::pair<std::string, std::string>>;
   CHECK(resolved("cuckoo") == Options{{"most_slots", "0"}, {"seed", "0"}});

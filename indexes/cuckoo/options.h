@@ -1,5 +1,5 @@
 #pragma once
-// What there is to choose of `cuckoo`.
+// The options of `cuckoo`.
 #include <algorithm>
 #include <bit>
 #include <string>
@@ -13,10 +13,10 @@
 namespace latchlab::cuckoo {
 
 struct Options {
-  u64 most_slots = 0;  ///< 0: as many as there is memory for
-  u64 seed = 0;        ///< of the hash functions. Who is not to know which keys collide must not know it
+  u64 most_slots = 0;  ///< limit of the number of slots; 0: no limit but memory
+  u64 seed = 0;        ///< seed of the hash functions; secret from an adversary that could choose colliding keys
 
-  /// cuckoo:most_slots=1000000,seed=7. Throws InputError.
+  /// Parses a spec such as cuckoo:most_slots=1000000,seed=7. Throws InputError.
   static Options parse(const Spec& spec) {
     SpecReader reader(spec, "index cuckoo");
     Options options;
@@ -26,7 +26,8 @@ struct Options {
     if (options.most_slots != 0) options.most_slots = u64{kSlots} << options.most_bits();
     return options;
   }
-  /// Buckets come in powers of two: the largest that has no more slots than were asked for, and at least two.
+  /// Returns the number of bits of the bucket numbers. The number of buckets is the largest power of two with at most
+  /// most_slots slots, and at least 2.
   u32 most_bits() const { return std::max(static_cast<u32>(std::bit_width(most_slots / kSlots)), 2u) - 1; }
   std::vector<std::pair<std::string, std::string>> resolved() const {
     return {{"most_slots", std::to_string(most_slots)}, {"seed", std::to_string(seed)}};
@@ -35,9 +36,9 @@ struct Options {
   static std::vector<std::string> variants() { return {"cuckoo:seed=1234567891011121314"}; }
   static std::string_view about(std::string_view key) {
     if (key == "most_slots") {
-      return "grows to so many slots (7 x a power of two, rounded down, at least 14) and is full then; 0: no limit";
+      return "the table is full with so many slots (7 x a power of two, rounded down, at least 14); 0: no limit";
     }
-    return "of the hash functions: who does not know it cannot make keys that collide";
+    return "seed of the hash functions: nobody can choose keys that collide without knowing it";
   }
 };
 

@@ -11,7 +11,7 @@
 namespace latchlab::testing {
 namespace {
 
-/// A table of at most so many slots.
+/// A table with a limit of kMost slots.
 template <u64 kMost>
 struct Bounded {
   template <class Layout, class Key>
@@ -20,7 +20,8 @@ struct Bounded {
   };
 };
 
-/// What becomes full: two buckets, or the four that they become while others are late with their splits.
+/// Returns mixes that fill the table: two buckets, or the four that they become while other threads still owe their
+/// splits.
 std::vector<RaceMix<u64>> full_mixes(u64 slots, bool settling) {
   std::vector<RaceMix<u64>> out;
   for (const RaceMix<u64>& mix : cuckoo_mixes()) {
@@ -33,11 +34,11 @@ template <class Policy>
 void explore_full(std::string_view policy, RaceOptions options) {
   explore<Synchronized<Bounded<14>::Table, Policy, U64Key>>(full_mixes(14, false), policy, options);
   explore<Synchronized<Bounded<28>::Table, Policy, U64Key>>(full_mixes(28, false), policy, options);
-  // Who waits for the splits of others looks again and again, so that a schedule takes as long as ten of another mix.
+  // A thread that needs the splits of others retries, so a schedule takes as long as ten of another mix.
   explore<Synchronized<Bounded<28>::Table, Policy, U64Key>>(full_mixes(28, true), policy, options, kRaceSchedules / 5);
 }
 
-TEST_CASE("Races: cuckoo that becomes full", "[race]") {
+TEST_CASE("Races: cuckoo with a table that becomes full", "[race]") {
   explore_full<Tiny<Rtm<Simulated>>>("rtm:1", {.abort_rate = 0.2});
   explore_full<Tiny<Olc<Simulated>>>("olc", {});
 }

@@ -1,7 +1,7 @@
 #pragma once
-// Where the race finder aims at cuckoo tables. There a table begins with two buckets of seven and splits one at a time,
-// at fourteen keys or where a key finds no path, so that programs of a few operations go through full buckets, paths,
-// and splits.
+// Programs with which the race finder explores cuckoo tables. Their table begins with two buckets of seven slots. It
+// splits one bucket at a time, at fourteen keys or when a key finds no path. So programs of a few operations go through
+// full buckets, paths and splits.
 #include <vector>
 
 #include "indexes/cuckoo/cuckoo.h"
@@ -9,7 +9,7 @@
 
 namespace latchlab::testing {
 
-/// The nth number whose two hashes end in these bits, two of each.
+/// Returns number `nth` of the numbers with two hashes that end in the last `bits` bits of `primary` and `secondary`.
 inline u64 number_of(u64 primary, u64 secondary, u32 nth, u32 bits = 2) {
   for (u64 number = 1;; ++number) {
     const cuckoo::Hashes hashes(number);
@@ -21,31 +21,32 @@ inline u64 number_of(u64 primary, u64 secondary, u32 nth, u32 bits = 2) {
 }
 
 inline std::vector<RaceMix<u64>> cuckoo_mixes() {
-  // Bucket 0 of two is full of keys that could be in bucket 1, where there is room.
+  // Bucket 0 of two is full of keys that could be in bucket 1, which has room.
   std::vector<u64> primary, both;
   for (u32 i = 0; i < 7; ++i) primary.push_back(number_of(0, 1, i, 1));
-  // Both are full but for one slot: the next finds no path, or the only one.
+  // Both buckets are full except for one slot. So the next key finds no path, or only one.
   both = primary;
   for (u32 i = 0; i < 6; ++i) both.push_back(number_of(1, i % 2, i, 1));
-  // Of four buckets, made by the first doubling, bucket 0 is full, and each of its keys could be elsewhere.
+  // Four buckets, made by the first doubling. Bucket 0 is full, and each of its keys could be elsewhere.
   std::vector<u64> four;
   for (u32 i = 0; i < 7; ++i) four.push_back(number_of(0, 1 + i % 3, i, 2));
   for (u32 i = 0; i < 8; ++i) four.push_back(number_of(1 + i % 3, 3, 20 + i, 2));
   const u64 more_0 = number_of(0, 1, 7, 1), again_0 = number_of(0, 0, 0, 1), other_0 = number_of(0, 0, 1, 1);
   const u64 path_0 = number_of(0, 1, 30, 2), path_1 = number_of(0, 0, 31, 2), path_2 = number_of(2, 0, 32, 2);
-  // One key of a full bucket 0 is in bucket 1, and can only go back when room is made there.
+  // One key of a full bucket 0 is in bucket 1, and can only go back when room is made in bucket 0.
   std::vector<u64> back = primary;
   for (const u64 number : {more_0, number_of(1, 1, 0, 1), number_of(1, 1, 1, 1), number_of(1, 1, 2, 1),
                            number_of(1, 1, 3, 1), number_of(1, 1, 4, 1)}) {
     back.push_back(number);
   }
-  // Eight buckets, which become sixteen while others settle.
+  // Eight buckets, which become sixteen while other threads settle.
   std::vector<u64> many, crowd;
   for (u64 number = 0; number < 26; ++number) many.push_back(number);
   for (u64 number = 100; number < 108; ++number) crowd.push_back(number);
   for (u64 i = 0; i < 4; ++i) crowd.push_back(many[7 * i]);
   const u64 in_1 = number_of(1, 1, 5, 1), too_many_in_1 = number_of(1, 1, 6, 1);
-  // Name, preload, erased, hot, and how often to find, insert, update, upsert, erase and scan.
+  // Each mix: name, preloaded keys, erased keys, hot keys, and the weights of find, insert, update, upsert, erase and
+  // scan.
   return {
       {"secondary", primary, {}, {primary[0], primary[1], more_0, again_0}, {4, 5, 2, 1, 4, 0}},
       {"path of one move", primary, {}, {primary[0], primary[3], again_0, other_0}, {5, 6, 1, 1, 2, 0}},

@@ -1,4 +1,4 @@
-// What cuckoo tables lean on is found where it is dropped, by the programs that the sound code gets through.
+// The race finder catches the seeded bugs of cuckoo tables, with programs that the sound code passes.
 #include "indexes/cuckoo/cuckoo.h"
 #include "indexes/cuckoo/race_mixes_test.h"
 #include "indexes/seeded_test.h"
@@ -8,7 +8,7 @@
 namespace latchlab::testing {
 namespace {
 
-TEST_CASE("Seeded bugs: whatever step of cuckoo under olc is dropped is found", "[race]") {
+TEST_CASE("Seeded bugs: the race finder finds each dropped step of cuckoo under olc", "[race]") {
   using Index = Synchronized<Cuckoo, Tiny<Olc<Simulated, BugsOnRequest>>, U64Key>;
   const auto run = find_in_mixes<Index>("olc", 0, cuckoo_mixes());
   CHECK(caught("cuckoo: validation", BugsOnRequest::kDropValidation, run));

@@ -1,5 +1,5 @@
-// When a cuckoo table says that it is settled, and older marks say nothing any more: growth by hand, with threads that
-// are late. One stray has only an older mark; a table that says it too early loses the key.
+// Tests of when a cuckoo table reports that it is settled, so that older marks are ignored. They grow a table step by
+// step, with slow threads. One stray has only an older mark. A table that reports too early loses that key.
 #include <optional>
 
 #include "indexes/cuckoo/cuckoo.h"
@@ -13,30 +13,30 @@ namespace latchlab::testing {
 namespace {
 
 class Grown {
-  using Policy = Tiny<None<Native>>;  // two buckets at first, two to a run, and every key is counted
+  using Policy = Tiny<None<Native>>;  // begins with two buckets, claims two at a time, and counts every key
   using Body = Cuckoo<Policy::Layout, U64Key>;
 
  public:
   using Growth = Body::Growth;
 
-  /// Eight buckets. The stray is in bucket 0 and will be in 8, since bucket 2, its primary one, is full; its mark is
-  /// from when there were four.
+  /// Makes a table of eight buckets. The stray is in bucket 0, and will be in bucket 8, since bucket 2, its primary
+  /// one, is full. Its mark dates from the time of four buckets.
   Grown() {
-    insert(2, 7), insert(1, 3), insert(3, 4);  // two buckets are full
+    insert(2, 7), insert(1, 3), insert(3, 4);  // fills two buckets
     finish(claim());
     while (!finish(claim())) {}
     put(stray_);
-    insert(4, 6), insert(5, 3), insert(7, 3);  // and so are four
+    insert(4, 6), insert(5, 3), insert(7, 3);  // fills four buckets
   }
   ~Grown() { body_.free_all(*me_.pool); }
   Grown(const Grown&) = delete;
   Grown& operator=(const Grown&) = delete;
 
-  /// Keys that can be in no bucket but this, of sixteen.
+  /// Inserts keys that only this one of sixteen buckets can hold.
   void insert(u64 bucket, u32 count) {
     for (u32 i = 0; i < count; ++i) put(number_of(bucket, bucket, taken_++, 4));
   }
-  /// With what there is before, too many for eight buckets.
+  /// Inserts more keys, too many for eight buckets.
   void fill_eight() {
     insert(0, 6), insert(1, 4), insert(3, 3), insert(4, 1), insert(5, 4), insert(6, 7), insert(7, 2);
   }
@@ -45,7 +45,7 @@ class Grown {
            std::optional<u64>(stray_);
   }
 
-  /// After so many steps: the first ones make what it lacks.
+  /// Returns a task after `steps` steps: the first ones allocate what it lacks.
   Growth claim(u32 steps = 1) {
     Growth growth;
     while (steps-- > 0) step(growth);
@@ -62,7 +62,7 @@ class Grown {
       growth = after;
     }
   }
-  /// Whether there was nothing to do.
+  /// Finishes the task. Returns true if there was nothing to do.
   bool finish(Growth growth) {
     const bool nothing = growth.done();
     while (!growth.done()) step(growth);
@@ -83,10 +83,10 @@ class Grown {
   u32 taken_ = 0;
 };
 
-TEST_CASE("nothing is settled while a bucket may still have to be split") {
+TEST_CASE("cuckoo: nothing is settled while a bucket may still have to be split") {
   Grown table;
-  table.finish(table.claim());  // two of four buckets split
-  auto late = table.claim(2);   // the other two claimed
+  table.finish(table.claim());  // splits two of four buckets
+  auto late = table.claim(2);   // claims the other two
   CHECK(table.finish(table.claim()));
   CHECK(table.finds_stray());
   table.finish(late);
@@ -96,7 +96,7 @@ TEST_CASE("nothing is settled while a bucket may still have to be split") {
   CHECK(table.finds_stray());
 }
 
-TEST_CASE("a bucket that is split before it is settled is not settled") {
+TEST_CASE("cuckoo: a bucket that is split before its claimant settles it does not count as settled") {
   Grown table;
   for (u32 run = 0; run < 2; ++run) table.finish(table.claim());
   auto late = table.claim();  // to settle buckets 0 and 1
@@ -104,16 +104,16 @@ TEST_CASE("a bucket that is split before it is settled is not settled") {
   CHECK(table.finish(table.claim()));
   CHECK(table.finds_stray());
   table.fill_eight();
-  table.finish(table.claim());  // they are split
+  table.finish(table.claim());  // splits them
   table.finish(late);
   CHECK(table.finds_stray());
 }
 
-TEST_CASE("who settled eight buckets does not count when there are sixteen") {
+TEST_CASE("cuckoo: a bucket settled among eight does not count when there are sixteen") {
   Grown table;
   for (u32 run = 0; run < 2; ++run) table.finish(table.claim());
   auto late = table.claim();           // to settle buckets 0 and 1
-  table.step(late), table.step(late);  // done, and not said yet
+  table.step(late), table.step(late);  // settles them without a report
   for (u32 run = 1; run < 4; ++run) CHECK_FALSE(table.finish(table.claim()));
   table.fill_eight();
   for (u32 run = 0; run < 4; ++run) table.finish(table.claim());
