@@ -161,7 +161,7 @@ class EveryPair(Runs):
         for document in documents:
             self.conforms(self.results, document, words)
             if document["status"] == "skipped":
-                self.assertIn("only of shapes with one slot", document["reason"])
+                self.assertIn("needs a shape with one slot", document["reason"])
         alone = run("--index=simdht:shape=2x4,kernel=vertical", "--sync=rwspin", "--json", *SHORT)
         self.assertEqual((alone.returncode, alone.stdout, len(alone.stderr.splitlines())), (2, "", 1))
 

@@ -1,6 +1,6 @@
 #pragma once
-// What kernels share with the table (table.h), since each kernel is compiled for instructions that the rest of the
-// program must not contain: how a bucket lies in memory, and in which buckets a key may be.
+// The layout of a bucket, and the hash functions that choose a key's buckets. The kernels share this with the table
+// (table.h). Each kernel is compiled for instructions that the rest of the program must not contain.
 #include <algorithm>
 #include <bit>
 #include <type_traits>
@@ -9,7 +9,7 @@
 
 namespace latchlab::simdht {
 
-/// No bucket of up to a line lies in two.
+/// A bucket, aligned so that no bucket of up to a line crosses a line.
 template <class KeyWord, class ValueWord, u32 kSlots>
 struct alignas(std::min(kLineBytes, std::bit_ceil(kSlots * (sizeof(KeyWord) + sizeof(ValueWord))))) BucketOf {
   KeyWord key[kSlots];
@@ -19,13 +19,14 @@ struct alignas(std::min(kLineBytes, std::bit_ceil(kSlots * (sizeof(KeyWord) + si
 template <u32 kBits>
 using WordOf = std::conditional_t<kBits == 16, u16, std::conditional_t<kBits == 32, u32, u64>>;
 
-/// A hash of a KeyWord, and the number of a bucket. Wider than keys of 16 bits: with seeds of 16 bits keys k and
-/// k ^ seed ^ other seed would share both of their buckets, and both may well be there.
+/// The type of hashes and bucket numbers. It is wider than keys of 16 bits. With seeds of 16 bits, keys k and k ^ seed
+/// ^ other seed would share both of their buckets, and both keys may well be present.
 template <class KeyWord>
 using HashOf = std::conditional_t<sizeof(KeyWord) == 8, u64, u32>;
 
-/// The bucket of a key by one of the hash functions, or of each lane of a vector of keys: MurmurHash3's finalisers. `W`
-/// is Hash, or wider. Always inlined: a copy of its own, compiled for AVX, could be the one that a linker keeps.
+/// Returns the bucket of a key by one of the hash functions, or of each lane of a vector of keys. The functions are
+/// MurmurHash3's finalisers. `W` is Hash, or wider. Always inlined: otherwise the linker could keep a copy that was
+/// compiled for AVX.
 template <class Hash, class W>
 [[gnu::always_inline]] constexpr W bucket_number(W key, Hash seed, W mask) {
   W x = key ^ seed;

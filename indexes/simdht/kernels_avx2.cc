@@ -8,10 +8,11 @@ namespace {
 
 struct Avx2 {
   static constexpr bool kGathers = true;
-  /// Not vzeroupper, which g++ is told to leave out: it aborts a hardware transaction, and this does not.
+  /// Clears the registers by vzeroall. g++ would emit vzeroupper, which aborts a hardware transaction; an option
+  /// suppresses it.
   static void end() { _mm256_zeroall(); }
 
-  /// Loads whole vectors: of 16 bytes if those are enough, since 32 could be more than the bucket has.
+  /// Compares whole vectors. Uses 16 bytes if those suffice, since 32 could exceed the bucket.
   template <class Word, u32 kCount>
   [[gnu::always_inline]] static u32 equal(const Word* at, Word wanted) {
     if constexpr (kCount * sizeof(Word) <= 16) return Sse42::equal<Word, kCount>(at, wanted);
@@ -33,7 +34,7 @@ struct Avx2 {
   template <class Word>
   using Lanes [[gnu::vector_size(32)]] = Word;
   template <class Word>
-  using Mask = Lanes<Word>;  // all bits of a lane, or none
+  using Mask = Lanes<Word>;  // a lane has all bits set, or none
 
   template <class Word>
   [[gnu::always_inline]] static Mask<Word> all() {
@@ -56,7 +57,8 @@ struct Avx2 {
 
   [[gnu::always_inline]] static void gather_pairs(Lanes<u32> mask, const std::byte* at, Lanes<u32> number,
                                                   Lanes<u32>& keys, Lanes<u32>& values) {
-    // In the order 0 1 4 5 and 2 3 6 7, which what unpacks them within halves of the register makes 0 1 2 3 4 5 6 7.
+    // Gathers in the order 0 1 4 5 and 2 3 6 7. The shuffles work within halves of the register, and so give 0 1 2 3 4
+    // 5 6 7.
     const __m256i numbers = _mm256_permute4x64_epi64(reinterpret_cast<__m256i>(number), 0b11'01'10'00);
     const __m256i masks = _mm256_permute4x64_epi64(reinterpret_cast<__m256i>(mask), 0b11'01'10'00);
     const auto gather4 = [&](__m128i of, __m128i asked) __attribute__((always_inline)) {

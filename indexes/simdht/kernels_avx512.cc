@@ -7,10 +7,11 @@ namespace {
 
 struct Avx512 {
   static constexpr bool kGathers = true;
-  /// Not vzeroupper, which g++ is told to leave out: it aborts a hardware transaction, and this does not.
+  /// Clears the registers by vzeroall. g++ would emit vzeroupper, which aborts a hardware transaction; an option
+  /// suppresses it.
   static void end() { _mm256_zeroall(); }
 
-  /// Loads kCount words.
+  /// Compares kCount words, and loads no more.
   template <class Word, u32 kCount>
   [[gnu::always_inline]] static u32 equal(const Word* at, Word wanted) {
     constexpr u32 kBytes = kCount * sizeof(Word);

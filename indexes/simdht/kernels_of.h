@@ -1,8 +1,9 @@
 #pragma once
-// The kernels, for whoever includes this: a struct `Vectors` says what his instructions do.
+// The kernels, as templates of a struct `Vectors` that wraps the instructions of one instruction set.
 //
-// Everything here has internal linkage and calls nothing that has not. A function shared by several kernels_*.cc would
-// be compiled in each, and the linker would keep one of them, perhaps one with instructions that this processor lacks.
+// Everything here has internal linkage and calls only functions with internal linkage. Otherwise several kernels_*.cc
+// would each compile the same function. The linker would keep one of them, perhaps one with instructions that this
+// processor lacks.
 #include <cstddef>
 #include <type_traits>
 #include <utility>
@@ -13,27 +14,27 @@
 namespace latchlab::simdht {
 namespace {
 
-// What a `Vectors` has, all of it static:
+// The static members of a `Vectors`:
 //
-//   kGathers                    whether it has what stands below the line
-//   end()                       run at the end of a kernel
+//   kGathers                    true if it has the members below the line
+//   end()                       runs at the end of a kernel
 //   equal<Word, kCount>(at, wanted)
-//                               bit i is set where at[i] is the wanted word, for i below kCount. May load whole vectors
-//                               of a bucket
+//                               returns bit i set if at[i] is the wanted word, for i below kCount. May load whole
+//                               vectors of a bucket
 //   ---
 //   Lanes<Word>                 a vector of u32 or u64, with the operators of one
-//   Mask<Word>                  which of its lanes, with & and ~
+//   Mask<Word>                  a set of its lanes, with & and ~
 //   all<Word>()                 every lane
-//   equal(a, b)                 the lanes in which two vectors are
-//   bits<Word>(mask)            bit i is set where lane i is
-//   chosen(mask, a, b)          a in the lanes of the mask, b in the others: of u32
+//   equal(a, b)                 the lanes in which two vectors are equal
+//   bits<Word>(mask)            bit i is set if lane i is in the mask
+//   chosen(mask, a, b)          a in the lanes of the mask, b in the others; for u32
 //   gather_pairs(mask, at, numbers, keys, values)
-//                               of buckets of 8 bytes, in the lanes of the mask. What the others become is nothing's
+//                               gathers from buckets of 8 bytes, in the lanes of the mask; the others are undefined
 //   gather(mask, other, at, numbers)
-//                               words of u64 at buckets of 16 bytes; `other` in the lanes that are not in the mask
+//                               gathers u64 words at buckets of 16 bytes; `other` in the lanes outside the mask
 
-/// A bucket after the other, for those that the buckets before did not have. Lines are asked for together. In the first
-/// round nothing is decided by what was found, so that nothing is mispredicted.
+/// Looks up keys one bucket after the other: a later bucket only for keys that the buckets before it lack. The lines of
+/// all keys are prefetched together. The first round has no branch on its results, so none is mispredicted.
 template <class Vectors, class KeyWord, class ValueWord, u32 kFunctions, u32 kSlots>
 u64 find_horizontally(const View& view, const u64* keys, u32 count, u64* values) {
   using Bucket = BucketOf<KeyWord, ValueWord, kSlots>;
@@ -44,12 +45,12 @@ u64 find_horizontally(const View& view, const u64* keys, u32 count, u64* values)
     const auto key = static_cast<KeyWord>(keys[i]);
     const auto seed = static_cast<Hash>(view.seeds[function]);
     at[i] = &buckets[bucket_number<Hash, Hash>(key, seed, static_cast<Hash>(view.mask))];
-    __builtin_prefetch(at[i]);  // a kernel knows no machine
+    __builtin_prefetch(at[i]);  // prefetches directly, since a kernel has no machine parameter
   };
   u64 found = 0;
   const auto look = [&](u32 i) __attribute__((always_inline)) {
     const u32 equal = Vectors::template equal<KeyWord, kSlots>(at[i]->key, static_cast<KeyWord>(keys[i]));
-    // The last slot if none is equal: a load that cannot be wrong, instead of a branch.
+    // Uses the last slot if none is equal: a load that is always valid instead of a branch.
     values[i] = at[i]->value[__builtin_ctz(equal | u32{1} << (kSlots - 1))];
     found |= u64{equal != 0} << i;
   };
@@ -65,8 +66,8 @@ u64 find_horizontally(const View& view, const u64* keys, u32 count, u64* values)
   return found;
 }
 
-/// As many keys at once as there are lanes: 32 bits each, if keys and values have no more. Then a pair is gathered as
-/// one word of 64, else the values of those keys that are equal in a second gather.
+/// Looks up as many keys at once as there are lanes. Lanes have 32 bits if keys and values have no more. Then a pair is
+/// gathered as one word of 64 bits. Otherwise a second gather reads the values of the equal keys.
 template <class Vectors, class KeyWord, class ValueWord, u32 kFunctions, bool kSelects>
 u64 find_vertically(const View& view, const u64* keys, u32 count, u64* values) {
   using Bucket = BucketOf<KeyWord, ValueWord, 1>;
@@ -78,14 +79,14 @@ u64 find_vertically(const View& view, const u64* keys, u32 count, u64* values) {
   for (u32 first = 0; first < count; first += kLanes) {
     const u32 here = count - first < kLanes ? count - first : kLanes;
     const auto for_each_key = [&](const auto& run) __attribute__((always_inline)) {
-      // A whole group apart: of a loop of known length g++ makes a few vector instructions.
+      // Whole groups have a loop of their own: g++ turns a loop of known length into a few vector instructions.
       if (here == kLanes) {
         for (u32 i = 0; i < kLanes; ++i) run(i);
       } else {
         for (u32 i = 0; i < here; ++i) run(i);
       }
     };
-    alignas(sizeof(Lanes)) Word words[kLanes] = {};  // zeroes: a lane without a key looks up 0, which is harmless
+    alignas(sizeof(Lanes)) Word words[kLanes] = {};  // zeros: a lane without a key looks up 0, which is harmless
     for_each_key([&](u32 i) __attribute__((always_inline)) { words[i] = static_cast<Word>(keys[first + i]); });
     Lanes key;
     __builtin_memcpy(&key, words, sizeof key);
@@ -120,7 +121,7 @@ u64 find_vertically(const View& view, const u64* keys, u32 count, u64* values) {
   return found & ~u64{0} >> (kMostKeys - count);
 }
 
-/// Of shape_at(kNumber). Null where there is none.
+/// Returns the kernel for shape_at(kNumber), or null if there is none.
 template <class Vectors, std::size_t kNumber>
 Find kernel_for(Kernel kernel) {
   constexpr Shape kShape = shape_at(kNumber);
@@ -135,12 +136,12 @@ Find kernel_for(Kernel kernel) {
   return nullptr;
 }
 
-/// The same where the number is known later.
+/// Returns the kernel for a shape number that is known only at run time.
 template <class Vectors>
 Find kernel_with(Kernel kernel, std::size_t number) {
   return [&]<std::size_t... i>(std::index_sequence<i...>) {
     static constexpr Find (*kFor[])(Kernel) = {
-        kernel_for<Vectors, i>...};  // no std::array: its [] is a function that is shared
+        kernel_for<Vectors, i>...};  // not a std::array, since its operator[] would be a shared function
     return kFor[number](kernel);
   }(std::make_index_sequence<kGrid>());
 }

@@ -1,5 +1,5 @@
 #pragma once
-// Compares 16 bytes at once. Of internal linkage, as all of kernels_of.h.
+// Comparisons of 16 bytes at once. Internal linkage, like all of kernels_of.h.
 #include <nmmintrin.h>
 
 #include "src/base/types.h"
@@ -11,7 +11,7 @@ struct Sse42 {
   static constexpr bool kGathers = false;
   static void end() {}
 
-  /// Loads whole vectors.
+  /// Compares whole vectors.
   template <class Word, u32 kCount>
   [[gnu::always_inline]] static u32 equal(const Word* at, Word wanted) {
     constexpr u32 kLanes = 16 / sizeof(Word);

@@ -18,7 +18,7 @@ std::string name_of(u32 functions, u32 slots) { return fmt::format("{}x{}", func
 Isa best_isa() {
   const CpuFlags flags = cpu_flags();
   if (flags.avx512) return Isa::kAvx512;
-  return flags.avx2 ? Isa::kAvx2 : Isa::kSse42;  // what all of the program is compiled for
+  return flags.avx2 ? Isa::kAvx2 : Isa::kSse42;  // the whole program is compiled for SSE4.2
 }
 
 Options Options::parse(const Spec& spec) {
@@ -44,20 +44,20 @@ Options Options::parse(const Spec& spec) {
                     key_bits, value_bits));
   }
   if (options.kernel != Kernel::kHorizontal && slots != 1) {
-    throw Contradiction(
-        fmt::format("index simdht: kernel={}: only of shapes with one slot (2x1, 3x1, 4x1), and not of {}",
-                    word(options.kernel), name_of(functions, slots)));
+    throw Contradiction(fmt::format("index simdht: kernel={} needs a shape with one slot (2x1, 3x1 or 4x1), not {}",
+                                    word(options.kernel), name_of(functions, slots)));
   }
   if (options.kernel != Kernel::kHorizontal && key_bits == 16) {
     throw Contradiction(
-        fmt::format("index simdht: kernel={}: not of key=16, since nothing gathers 16 bits; "
+        fmt::format("index simdht: kernel={} does not run with key=16, since no instruction gathers 16 bits; "
                     "write kernel=horizontal",
                     word(options.kernel)));
   }
-  // The widest that the processor has is nobody's choice: where it has no such kernels the result is degraded.
+  // Nobody chooses the default of `isa`, the widest set of the processor. If it lacks the kernel, the result is
+  // degraded.
   const bool chosen = std::ranges::any_of(spec.options, [](const auto& option) { return option.first == "isa"; });
   if (options.kernel != Kernel::kHorizontal && chosen && options.isa < Isa::kAvx2) {
-    throw Contradiction(fmt::format("index simdht: kernel={}: only of isa=avx2 and isa=avx512, and not of {}",
+    throw Contradiction(fmt::format("index simdht: kernel={} needs isa=avx2 or isa=avx512, not {}",
                                     word(options.kernel), word(options.isa)));
   }
   return options;
@@ -72,7 +72,7 @@ std::optional<std::string> Options::degraded(Isa best) const {
   const auto [here, there] = in_effect(best);
   if (here == isa && there == kernel) return std::nullopt;
   const std::string why = here != isa ? fmt::format("the processor has no {}", word(isa))
-                                      : fmt::format("{} ones are of AVX2 and AVX-512", word(kernel));
+                                      : fmt::format("{} kernels need AVX2 or AVX-512", word(kernel));
   return fmt::format("simdht runs {} {} kernels: {}", word(here), word(there), why);
 }
 
@@ -93,14 +93,14 @@ std::vector<std::string> Options::variants() {
 
 std::string_view Options::about(std::string_view key) {
   if (key == "shape") return "hash functions x slots of a bucket: 2x1 3x1 4x1 2x2 2x4 2x7 2x8 3x2 3x4";
-  if (key == "key") return "bits of a key, 16, 32 or 64; with --keys=u16 or u32 where those have no more";
-  if (key == "value") return "bits of a value, 32 or 64: 32 with keys of 16, 64 with keys of 64";
-  if (key == "isa") return "scalar, sse4.2, avx2 or avx512; the default is the widest that the processor has";
+  if (key == "key") return "bits of a key, 16, 32 or 64; --keys=u16 or u32 makes keys that fit";
+  if (key == "value") return "bits of a value, 32 or 64; always 32 with key=16, always 64 with key=64";
+  if (key == "isa") return "scalar, sse4.2, avx2 or avx512; the default is the widest set of the processor";
   if (key == "kernel") {
     return "horizontal (slots side by side); vertical or selective (keys side by side): one slot, not key=16, avx2 or "
            "avx512";
   }
-  return "room to begin with; the table doubles when that is not enough";
+  return "least number of slots at the start; the table doubles when they are too few";
 }
 
 }  // namespace latchlab::simdht

@@ -1,5 +1,5 @@
 #pragma once
-// What there is to choose of `simdht`.
+// The options of `simdht`.
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,7 +12,7 @@
 
 namespace latchlab::simdht {
 
-/// The widest that this processor has.
+/// Returns the widest instruction set of this processor.
 Isa best_isa();
 
 struct Options {
@@ -21,18 +21,19 @@ struct Options {
   Shape shape;
   Isa isa = best_isa();
   Kernel kernel = Kernel::kHorizontal;
-  u64 slots = 0;  ///< to begin with, at least
+  u64 slots = 0;  ///< least number of slots at the start
 
-  /// simdht:shape=2x4,key=64,value=64,isa=avx2,kernel=horizontal,slots=1000. Throws InputError for a word that there is
-  /// none of, Contradiction for widths that are not in the grid together and for a kernel that nobody wrote.
+  /// Parses a spec such as simdht:shape=2x4,key=64,value=64,isa=avx2,kernel=horizontal,slots=1000. Throws InputError
+  /// for an unknown word. Throws Contradiction for widths that the grid does not combine and for a kernel that does not
+  /// exist.
   static Options parse(const Spec& spec);
-  /// What is asked for, as far as a processor whose widest is `best` has it.
+  /// Returns the requested instruction set and kernel, or the nearest ones that a processor with `best` can run.
   std::pair<Isa, Kernel> in_effect(Isa best = best_isa()) const;
-  /// Why that is not what was asked for, if so.
+  /// Returns why in_effect() differs from the request, if it does.
   std::optional<std::string> degraded(Isa best = best_isa()) const;
   std::vector<std::pair<std::string, std::string>> resolved() const;
   u64 least_bytes() const { return slots * (shape.key_bits + shape.value_bits) / 8; }
-  /// Every shape.
+  /// Returns a spec for every shape.
   static std::vector<std::string> variants();
   Widths widths() const { return {.key = shape.key_bits, .value = shape.value_bits}; }
   static std::string_view about(std::string_view key);

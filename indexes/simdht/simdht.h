@@ -1,11 +1,11 @@
 #pragma once
-// `simdht`: the cuckoo tables of SimdHT-Bench (Shankar, Lu, Panda, IISWC 2019), reconstructed: the paper's tables of
-// parameters were not to be had. What is studied are lookups, by shape, width, instruction set and kernel, so a table
-// is pairs and nothing else (table.h): no latch, no version, no mark, and whoever changes it must be alone. The index
-// that runs under every policy is `cuckoo`.
+// `simdht`: the cuckoo tables of SimdHT-Bench (Shankar, Lu, Panda, IISWC 2019), reconstructed, since the paper's tables
+// of parameters were not available. The subject is lookups by shape, width, instruction set and kernel. So a table is
+// pairs and nothing else (table.h): no latch, no version, no mark. A writer needs exclusive access. The index that runs
+// under every policy is `cuckoo`.
 //
-// A kernel is chosen when the table is made and called for up to 64 keys; through a pointer, so that the rest of the
-// program has no instructions which a processor may lack.
+// A kernel is chosen when the table is made, and called for up to 64 keys. The call goes through a pointer, so that the
+// rest of the program has no instructions which a processor may lack.
 #include <algorithm>
 #include <cstddef>
 #include <functional>
@@ -31,7 +31,7 @@ class SimdHt {
   static constexpr std::string_view kName = "simdht";
   static constexpr bool kOrdered = false;
   static constexpr bool kNeedsExclusion = true;
-  static constexpr std::string_view kOwnMemory = "simdht has its table from operator new";
+  static constexpr std::string_view kOwnMemory = "simdht allocates its table with operator new";
 
   SimdHt() : SimdHt(Options()) {}
   explicit SimdHt(const Options& options) : table_(simdht::make_table(options.shape, options.slots)) {
@@ -48,7 +48,7 @@ class SimdHt {
     return find_(table_->view(), &raw, 1, &value) != 0 ? Found(value) : Found();
   }
 
-  /// The same for as many keys: found[i] is of keys[i].
+  /// Finds several keys: found[i] answers keys[i].
   template <class Tx>
   Attempt<bool> find_batch_in(Tx&, std::span<const Key> keys, std::span<Found> found) const {
     constexpr std::size_t kMost = simdht::kMostKeys;
@@ -62,7 +62,7 @@ class SimdHt {
     return true;
   }
 
-  /// kNoMemory, with nothing changed, if there is none for a larger table.
+  /// Inserts or updates the pair. Returns kNoMemory, with nothing changed, if there is no memory for a larger table.
   template <class Tx>
   Attempt<bool> put_in(Tx&, const Key& key, u64 value, Put how) {
     try {
@@ -76,12 +76,12 @@ class SimdHt {
     return table_->erase(key.raw());
   }
 
-  /// Every pair, in no order, while nobody changes the table.
+  /// Visits every pair, in no particular order. No thread may change the table meanwhile.
   template <class Visit>
   void for_each(Visit&& visit) const {
     table_->for_each(std::ref(visit));
   }
-  /// The table gives its memory back by itself.
+  /// Does nothing: the table frees its memory itself.
   template <class Pool>
   void free_all(Pool&) {}
   Footprint bytes() const { return {.live = table_->bytes(), .room = table_->bytes(), .reserved = table_->bytes()}; }

@@ -1,4 +1,5 @@
-// The tables of the grid: every shape against an oracle, every kernel against the table, and how full they become.
+// Tests of the tables of the grid: every shape against an oracle, every kernel against the table, and the loads
+// reached.
 #include "indexes/simdht/simdht.h"
 
 #include <sys/mman.h>
@@ -46,7 +47,7 @@ Oracle contents(const Table& table) {
   return out;
 }
 
-/// A bucket that the key may be in.
+/// Returns a bucket in which the key may be.
 u64 bucket_of(const Table& table, const Shape& shape, u64 key, u32 function) {
   const View& view = table.view();
   return shape.key_bits == 64 ? bucket_number<u64, u64>(key, view.seeds[function], view.mask)
@@ -54,7 +55,7 @@ u64 bucket_of(const Table& table, const Shape& shape, u64 key, u32 function) {
                                                         static_cast<u32>(view.mask));
 }
 
-/// A copy of a table's buckets that ends where nothing can be read.
+/// A copy of a table's buckets that ends at a page which cannot be read.
 class Guarded {
  public:
   explicit Guarded(const Table& table) : view_(table.view()) {
@@ -76,7 +77,7 @@ class Guarded {
   std::size_t bytes_;
 };
 
-TEST_CASE("simdht: every shape does what a map does, from nothing through growth and back") {
+TEST_CASE("simdht: every shape behaves like a map, from empty through growth and back") {
   Rng rng(test_seed());
   for_each_shape([&](const Shape& shape) {
     const auto table = make_table(shape, 0);
@@ -119,8 +120,8 @@ TEST_CASE("simdht: every shape does what a map does, from nothing through growth
 }
 
 TEST_CASE(
-    "simdht: every kernel finds what is there and nothing else, in calls of any length, and reads nothing beyond the "
-    "table") {
+    "simdht: every kernel finds the present keys and no others, in calls of any length, and reads nothing beyond "
+    "the table") {
   Rng rng(test_seed());
   u32 kernels = 0;
   for_each_shape([&](const Shape& shape) {
@@ -128,12 +129,13 @@ TEST_CASE(
     const u64 slots = table->slots();
     Oracle oracle;
     std::vector<u64> keys{0, 1, ~u64{0} >> (64 - shape.key_bits)};
-    for (u64 key = 2; key < 40; ++key) keys.push_back(key);  // what free slots hold is among the least
+    for (u64 key = 2; key < 40; ++key) keys.push_back(key);  // the keys in free slots are among the least keys
     u64 last = 40;
     while (bucket_of(*table, shape, last, 0) != table->view().mask) ++last;
     keys.push_back(last);
     while (keys.size() < slots) keys.push_back(narrow(rng(), shape.key_bits));
-    for (std::size_t i = 0; i < keys.size() && table->slots() == slots; i += 2) {  // the others are absent
+    // The other half of the keys is absent.
+    for (std::size_t i = 0; i < keys.size() && table->slots() == slots; i += 2) {
       oracle.emplace(keys[i], narrow(rng(), shape.value_bits));
       table->put(keys[i], oracle[keys[i]], Put::kInsert);
     }
@@ -177,7 +179,7 @@ TEST_CASE(
   CHECK(kernels >= 2 * kGrid);
 }
 
-TEST_CASE("simdht: there is room for all keys of 16 bits") {
+TEST_CASE("simdht: a table has room for all keys of 16 bits") {
   for_each_shape([&](const Shape& shape) {
     if (shape.key_bits != 16) return;
     const auto table = make_table(shape, 0);
@@ -194,10 +196,10 @@ TEST_CASE("simdht: there is room for all keys of 16 bits") {
   });
 }
 
-TEST_CASE("simdht: tables become as full as cuckoo tables of their shape do", "[no-tsan][no-asan]") {
+TEST_CASE("simdht: tables reach the load known for cuckoo tables of their shape", "[no-tsan][no-asan]") {
   struct Known {
     u32 functions, slots;
-    double load;  // at the first failure, of a search of 512 buckets in a table of a million slots
+    double load;  // at the first failed search of 512 buckets, in a table of a million slots
   };
   Rng rng(test_seed());
   for (const auto& [functions, slots, load] :
@@ -205,9 +207,9 @@ TEST_CASE("simdht: tables become as full as cuckoo tables of their shape do", "[
         Known{3, 2, .959}, Known{3, 4, .985}}) {
     for (const u32 bits : {16u, 32u, 64u}) {
       const Shape shape{functions, slots, bits, std::max(bits, 32u)};
-      const bool small = bits == 16;  // there are 65536 keys, and what small tables reach scatters
+      const bool small = bits == 16;  // there are 65536 keys, and the load that small tables reach scatters
       INFO(text(shape));
-      // Of 2x1 what large tables reach scatters too, by the cube root of their slots.
+      // For 2x1 the load of large tables scatters too, by the cube root of their slots.
       std::vector<double> reached(functions == 2 && slots == 1 ? 15 : 3);
       for (double& one : reached) {
         const auto table = make_table(shape, small ? 1u << 15 : 1u << 20);
@@ -217,17 +219,17 @@ TEST_CASE("simdht: tables become as full as cuckoo tables of their shape do", "[
       }
       const auto median = reached.begin() + static_cast<std::ptrdiff_t>(reached.size() / 2);
       std::ranges::nth_element(reached, median);
-      // A seed in seven or so left the median of three tables of a million slots .011 from what is known.
+      // About one seed in seven left the median of three tables of a million slots .011 from the known load.
       CHECK(std::abs(*median - load) < (small ? .05 : .015));
     }
   }
 }
 
-TEST_CASE("simdht: keys that the hash functions do not tell apart get other functions, and no larger table") {
+TEST_CASE("simdht: colliding keys make the table change its hash functions, not its size") {
   for_each_shape([&](const Shape& shape) {
     const auto table = make_table(shape, 64 * shape.slots);
     const u64 slots = table->slots();
-    std::vector<u64> keys;  // more than there is room for in buckets 0 to 6; even of 16 bits there are so many
+    std::vector<u64> keys;  // more keys than buckets 0 to 6 have room for; 16 bits suffice for so many
     for (u64 key = 0; keys.size() <= 7 * shape.slots; ++key) {
       bool near = true;
       for (u32 function = 0; function < shape.functions; ++function)
@@ -242,10 +244,10 @@ TEST_CASE("simdht: keys that the hash functions do not tell apart get other func
   });
 }
 
-/// They would abort for ever at the vzeroupper that g++ likes to end them with.
+/// Kernels would abort for ever at the vzeroupper with which g++ ends functions by default.
 TEST_CASE("simdht: every kernel commits within a hardware transaction") {
   if (const auto why = why_no_rtm()) {
-    WARN("not tried: " << *why);
+    WARN("skipped: " << *why);
     return;
   }
   for (const char* spec : {"simdht:isa=scalar", "simdht:isa=sse4.2", "simdht:isa=avx2", "simdht:isa=avx512",
@@ -265,18 +267,18 @@ TEST_CASE("simdht: every kernel commits within a hardware transaction") {
       wrong += index.find(me, keys[round % 16]) != round % 16;
     }
     CHECK(wrong == 0);
-    CHECK(me.counters.fallbacks - fallbacks < 1000);  // of 2000; some are always interrupted
+    CHECK(me.counters.fallbacks - fallbacks < 1000);  // of 2000; some transactions are always interrupted
   }
 }
 
-TEST_CASE("simdht: a table that there is no memory for is refused") {
+TEST_CASE("simdht: a table without enough memory is refused") {
   CHECK_THROWS_AS(make_table({}, u64{1} << 62), std::bad_alloc);
   const Shape words{.functions = 2, .slots = 1, .key_bits = 32, .value_bits = 32};
-  CHECK_THROWS_AS(make_table(words, u64{1} << 32), std::bad_alloc);  // a gather would not find the other half
+  CHECK_THROWS_AS(make_table(words, u64{1} << 32), std::bad_alloc);  // a gather could not address the other half
   CHECK_THROWS_AS(make_table(words, ~u64{0}), std::bad_alloc);
 }
 
-TEST_CASE("simdht: what is not in the grid is refused in one line") {
+TEST_CASE("simdht: options outside the grid are refused in one line") {
   const auto refused = [](const char* spec) {
     return testing::refusal([&] { (void)Options::parse(Spec::parse(spec)); });
   };
@@ -285,18 +287,19 @@ TEST_CASE("simdht: what is not in the grid is refused in one line") {
   CHECK_THAT(refused("simdht:key=8"), Contains("key=8 is none of 16, 32, 64"));
   CHECK_THAT(refused("simdht:value=32"), Contains("no key=64 with value=32"));
   CHECK_THAT(refused("simdht:key=16"), Contains("no key=16 with value=64"));
-  CHECK_THAT(refused("simdht:shape=3x1,key=16,value=32,kernel=selective"), Contains("kernel=selective: not of key=16"));
+  CHECK_THAT(refused("simdht:shape=3x1,key=16,value=32,kernel=selective"),
+             Contains("kernel=selective does not run with key=16"));
   CHECK(refused("simdht:key=16,value=32").empty());
-  CHECK_THAT(refused("simdht:shape=2x4,kernel=vertical"), Contains("only of shapes with one slot"));
+  CHECK_THAT(refused("simdht:shape=2x4,kernel=vertical"), Contains("needs a shape with one slot"));
   CHECK_THAT(refused("simdht:shape=2x1,kernel=vertical,isa=scalar"),
-             Contains("only of isa=avx2 and isa=avx512, and not of scalar"));
-  CHECK_THAT(refused("simdht:shape=2x1,kernel=selective,isa=sse4.2"), Contains("and not of sse4.2"));
+             Contains("needs isa=avx2 or isa=avx512, not scalar"));
+  CHECK_THAT(refused("simdht:shape=2x1,kernel=selective,isa=sse4.2"), Contains("not sse4.2"));
   CHECK(refused("simdht:shape=2x1,kernel=vertical").empty());
   CHECK_THAT(refused("simdht:slots=many"), Contains("'many' must be a whole number"));
   CHECK(refused("simdht:shape=3x4,key=32,value=64,isa=scalar,kernel=horizontal,slots=10").empty());
 }
 
-TEST_CASE("simdht: words that are right alone contradict one another, and a malformed one beside them comes first") {
+TEST_CASE("simdht: valid options can contradict each other, and a malformed option is reported first") {
   const auto contradicts = [](const std::string& spec) {
     try {
       (void)Options::parse(Spec::parse(spec));
@@ -316,7 +319,7 @@ TEST_CASE("simdht: words that are right alone contradict one another, and a malf
   CHECK_FALSE(contradicts("simdht:shape=2x4"));
 }
 
-TEST_CASE("simdht: a kernel that a processor cannot run is another one, and that is said") {
+TEST_CASE("simdht: a kernel that the processor cannot run is replaced, and a note says so") {
   const auto options = [](const char* spec) { return Options::parse(Spec::parse(spec)); };
   const Options wide = options("simdht:isa=avx512"), gathering = options("simdht:shape=3x1,kernel=selective,isa=avx2");
   CHECK(wide.in_effect(Isa::kAvx512) == std::pair(Isa::kAvx512, Kernel::kHorizontal));
@@ -327,7 +330,7 @@ TEST_CASE("simdht: a kernel that a processor cannot run is another one, and that
   CHECK_FALSE(gathering.degraded(Isa::kAvx512));
   CHECK(gathering.degraded(Isa::kSse42) == "simdht runs sse4.2 horizontal kernels: the processor has no avx2");
   const Options narrow{.shape = {.slots = 1}, .isa = Isa::kSse42, .kernel = Kernel::kVertical};
-  CHECK(narrow.degraded(Isa::kSse42) == "simdht runs sse4.2 horizontal kernels: vertical ones are of AVX2 and AVX-512");
+  CHECK(narrow.degraded(Isa::kSse42) == "simdht runs sse4.2 horizontal kernels: vertical kernels need AVX2 or AVX-512");
   CHECK_FALSE(options("simdht").degraded());
 }
 

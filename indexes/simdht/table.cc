@@ -19,8 +19,8 @@ class TableOf final : public Table {
   using Hash = HashOf<KeyWord>;
   static constexpr u64 kFewest = 2;
   static constexpr u64 kFewestToReseed = 64;  // small tables fail by chance
-  static constexpr u64 kMostReseeds = 8;      // keys that defeat so many may defeat any
-  // Half as many as a Hash can number: for a gather numbers have a sign.
+  static constexpr u64 kMostReseeds = 8;      // keys that defeat so many functions may defeat any
+  // Half of the numbers of a Hash, since a gather takes signed numbers.
   static constexpr u64 kMost =
       std::min<u64>(std::numeric_limits<Hash>::max() / 2 + u64{1}, ~u64{0} / 4 / sizeof(Bucket));
 
@@ -32,7 +32,7 @@ class TableOf final : public Table {
   explicit TableOf(u64 slots) {
     u64 buckets = kFewest;
     const u64 wanted = slots / kSlots + (slots % kSlots != 0);
-    while (buckets < wanted && buckets <= kMost) buckets *= 2;  // beyond kMost it is refused
+    while (buckets < wanted && buckets <= kMost) buckets *= 2;  // become() refuses more than kMost
     become(buckets, 0);
   }
 
@@ -96,7 +96,7 @@ class TableOf final : public Table {
     bucket.value[i] = value;
   }
 
-  /// Puts a key that is not there; false where there is no path.
+  /// Inserts an absent key. Returns false if there is no path.
   bool place(KeyWord key, ValueWord value) {
     PathSearch<u32, kMostSpots> search;
     for (u32 function = 0; function < kFunctions; ++function) {
@@ -125,7 +125,7 @@ class TableOf final : public Table {
     return false;
   }
 
-  /// A copy with more buckets, or other functions; nothing has changed if memory is out.
+  /// Replaces the table by a copy with more buckets, or with other hash functions. Changes nothing if memory is out.
   void make_room() {
     const bool reseed = size_ < slots_ / 8 && slots_ >= kFewestToReseed * kSlots && reseeds_ < kMostReseeds;
     u64 buckets = reseed ? view_.mask + 1 : 2 * (view_.mask + 1);
@@ -149,7 +149,7 @@ class TableOf final : public Table {
     return all;
   }
 
-  /// An empty table.
+  /// Becomes an empty table.
   void become(u64 buckets, u64 seed) {
     if (buckets > kMost) throw std::bad_alloc();
     bytes_ = buckets * sizeof(Bucket);
@@ -164,7 +164,7 @@ class TableOf final : public Table {
       for (u32 i = 0; i < kSlots; ++i) new (&buckets_.get()[b].key[i]) KeyWord(free_key(b));
     }
   }
-  /// The least key of which all hashes have this lowest bit.
+  /// Returns the least key with this lowest bit in all of its hashes.
   KeyWord key_of_parity(u32 lowest) const {
     for (KeyWord key = 0;; ++key) {
       u32 function = 0;
@@ -174,7 +174,7 @@ class TableOf final : public Table {
   }
 
   std::unique_ptr<Bucket, Release> buckets_;
-  std::array<KeyWord, 2> free_{};  // of even buckets, and of odd ones
+  std::array<KeyWord, 2> free_{};  // the keys that mark free slots of even buckets, and of odd ones
 };
 
 template <std::size_t kNumber>
