@@ -1,12 +1,13 @@
 #pragma once
-// Peer: absl::flat_hash_map under a coarse policy (map_body.h): open addressing, pairs in the table, a byte a slot
-// searched 16 at a time. With its default hash, whose seed differs from process to process, and its default allocator,
-// so --alloc and
-// --hugepages=thp do not reach it. It has no order and no scan. The table grows in one step, in the middle of an
-// insertion, and never shrinks.
+// Peer: absl::flat_hash_map under a coarse policy (map_body.h): open addressing with pairs in the table and a byte for
+// each slot, of which 16 are searched at a time. It has no order and no scan. The table grows in one step, in the
+// middle of an insertion, and never shrinks.
 //
-// It does not survive an allocation that fails: its members are those of the larger table before there is one. So where
-// another index throws std::bad_alloc, the process ends.
+// It uses its default hash, with a seed that differs from process to process, and its default allocator. So --alloc and
+// --hugepages=thp have no effect on it.
+//
+// The map does not survive a failed allocation: by then its members describe the larger table already. So the process
+// ends where another index throws std::bad_alloc.
 #include <absl/container/flat_hash_map.h>
 #include <absl/hash/hash.h>
 #include <absl/strings/string_view.h>
@@ -21,7 +22,7 @@
 
 namespace latchlab {
 
-/// The default, for std::string_view too: Abseil may have been built with a string_view of its own.
+/// The default hash, taking std::string_view too: Abseil may have been built with a string_view of its own.
 struct AbslStringHash {
   using is_transparent = void;
   std::size_t operator()(std::string_view key) const {
@@ -39,11 +40,11 @@ class AbslFlat : public MapBody<KeyType, FlatMap<KeyType>> {
   using Key = KeyType;
   static constexpr std::string_view kName = "absl_flat";
   static constexpr std::string_view kLibrary = "Abseil";
-  static constexpr std::string_view kOwnMemory = "absl::flat_hash_map has its table from operator new";
+  static constexpr std::string_view kOwnMemory = "absl::flat_hash_map allocates its table with operator new";
 
   template <class Tx>
   Attempt<bool> put_in(Tx&, const Key& key, u64 value,
-                       Put how) noexcept {  // std::bad_alloc ends the process: see above
+                       Put how) noexcept {  // std::bad_alloc ends the process, see above
     return this->put(key, value, how);
   }
 
@@ -53,7 +54,7 @@ class AbslFlat : public MapBody<KeyType, FlatMap<KeyType>> {
     return {.live = bytes, .reserved = bytes};
   }
 
-  /// A pair and a byte a slot; beyond that a sentinel, and copies of the first 15.
+  /// Returns the bytes of a table: a pair and a byte for each slot, a sentinel, and copies of the first 15 bytes.
   static constexpr u64 table_bytes(u64 slots) {
     return slots == 0 ? 0 : slots * (sizeof(typename FlatMap<Key>::value_type) + 1) + 16;
   }

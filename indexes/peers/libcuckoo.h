@@ -1,14 +1,13 @@
 #pragma once
-// Peer: libcuckoo's cuckoohash_map, behind the surface of every shared index (indexes/concepts.h).
+// Peer: libcuckoo's cuckoohash_map, with the interface of a shared index (indexes/concepts.h).
 //
-// It synchronizes itself, so its policy word is `own`: every key has two buckets of four slots, and 65,536 spin locks,
-// a line each, cover the buckets in stripes; an operation holds those of both. It has its default allocator, so --alloc
-// and
-// --hugepages=thp do not reach it, and no order and no scan. The table doubles, is not smaller than 262,144 slots, and
-// never shrinks.
+// The map synchronizes itself, so its policy word is `own`. Every key has two buckets of four slots. 65,536 spin locks,
+// one line each, guard the buckets in stripes, and an operation holds those of both buckets. The map has no order and
+// no scan. The table doubles, has at least 262,144 slots, and never shrinks.
 //
-// Its hash of integers is ours: with the default, std::hash, which is the identity, keys that agree in their low bits
-// have too few buckets to go to, and it gives up (load_factor_too_low).
+// It uses its default allocator, so --alloc and --hugepages=thp have no effect on it. Its hash of integers is ours. The
+// default, std::hash, is the identity. With it, keys that agree in their low bits have too few buckets, and the map
+// gives up (load_factor_too_low).
 #include <libcuckoo/cuckoohash_map.hh>
 
 #include <functional>
@@ -35,14 +34,14 @@ class LibCuckoo {
   static constexpr std::string_view kName = "libcuckoo";
   static constexpr std::string_view kLibrary = "libcuckoo";
   static constexpr bool kOrdered = false;
-  static constexpr std::string_view kOwnMemory = "libcuckoo's map has its table from operator new";
+  static constexpr std::string_view kOwnMemory = "libcuckoo's map allocates its table with operator new";
 
-  /// Threads need nothing of their own.
+  /// The state of a thread: nothing but counters.
   struct ThreadState {
     Policy::Counters counters;
   };
 
-  /// Throws InputError if `policy` has options: there are none.
+  /// Makes an empty map. Throws InputError if `policy` has options, since it takes none.
   LibCuckoo(const Spec& policy, const MemoryConfig&) { Policy::Options::parse(policy); }
   LibCuckoo(const LibCuckoo&) = delete;
   LibCuckoo& operator=(const LibCuckoo&) = delete;
@@ -63,8 +62,8 @@ class LibCuckoo {
     for (const auto& [key, value] : map_.lock_table()) visit(Raw(key), value);
   }
 
-  /// The buckets, the locks and the heap part of long strings, without what the allocator adds. O(slots): taking all
-  /// locks finishes a doubling that is under way, so that there is one table to count.
+  /// Returns the bytes of the buckets, the locks and the heap part of long strings, without the overhead of the
+  /// allocator. O(slots). Taking all locks finishes a doubling, so there is one table to count.
   Footprint bytes() const {
     const auto all = map_.lock_table();
     const u64 bytes = all.bucket_count() * sizeof(Bucket) + kLockBytes + heap_bytes_of_keys(all);
@@ -82,7 +81,7 @@ class LibCuckoo {
       typename libcuckoo::bucket_container<Stored<Raw>, u64, Pairs, u8, libcuckoo::DEFAULT_SLOT_PER_BUCKET>::bucket;
   static constexpr u64 kLockBytes = 65'536 * 64;
 
-  mutable Map map_;  // who walks it locks it
+  mutable Map map_;  // walking the map locks it
 };
 
 }  // namespace latchlab

@@ -1,15 +1,15 @@
 #pragma once
-// A map that was written for one thread, as the bodies of an index (IndexBody, sync/concepts.h): what the peers under
-// coarse policies have in common.
+// A map written for one thread, as the bodies of an index (IndexBody, sync/concepts.h): the common part of the peers
+// under coarse policies.
 //
-// Their fields are no cells and their memory is from operator new, so nothing but exclusion protects them
-// (kNeedsExclusion): a lock, or a hardware transaction, which takes back whatever the map and its allocator stored.
-// There an erase may free at once, a call of the kernel is one more abort, and whoever keeps aborting ends on the lock.
-// A map writes its own size with every insertion and erasure, which is a conflict with everybody who does the same:
-// that is part of what is compared.
+// The map's fields are not cells, and its memory comes from operator new. So only exclusion protects it
+// (kNeedsExclusion): a lock, or a hardware transaction, which undoes all stores of the map and its allocator. In a
+// transaction an erase may free at once. A system call aborts it, and an operation that keeps aborting ends on the
+// lock. A map stores its own size with every insertion and erasure, so concurrent ones conflict: the comparison
+// includes that cost.
 //
-// A counting allocator would be one more such word, so a peer's bytes() counts what the map is made of: nodes, buckets,
-// and the heap part of long strings, without what the allocator adds.
+// A counting allocator would add one more such word. So a peer's bytes() counts the parts of the map: nodes, buckets,
+// and the heap part of long strings, without the overhead of the allocator.
 #include <new>
 #include <string>
 #include <type_traits>
@@ -28,7 +28,7 @@ class MapBody {
   static constexpr bool kOrdered = false;
   static constexpr bool kNeedsExclusion = true;
 
-  static std::size_t extra_bytes(const Key&) { return 0; }  // nothing is from a pool
+  static std::size_t extra_bytes(const Key&) { return 0; }  // no memory comes from a pool
 
   template <class Tx>
   Attempt<Found> find_in(Tx&, const Key& key) const {
@@ -36,7 +36,8 @@ class MapBody {
     return at == map_.end() ? Found() : Found(at->second);
   }
 
-  /// kNoMemory, with nothing changed, if the map's allocator throws: for maps that promise so.
+  /// Inserts or updates the pair. Returns kNoMemory, with nothing changed, if the allocator throws; for maps that
+  /// guarantee this.
   template <class Tx>
   Attempt<bool> put_in(Tx&, const Key& key, u64 value, Put how) {
     try {
@@ -54,7 +55,7 @@ class MapBody {
     return true;
   }
 
-  /// Every pair, while nobody changes the map.
+  /// Visits every pair. No thread may change the map meanwhile.
   template <class Visit>
   void for_each(Visit&& visit) const {
     for (const auto& [stored, value] : map_) {
@@ -68,7 +69,7 @@ class MapBody {
     }
   }
 
-  /// The map gives its memory back by itself.
+  /// Does nothing: the map frees its memory itself.
   template <class Pool>
   void free_all(Pool&) {}
 
@@ -89,7 +90,8 @@ class MapBody {
   Map map_;
 
  private:
-  /// One descent or probe. A map that takes no view for this is given a string, which is in vain if the key is there.
+  /// Inserts the pair with one descent or probe, if the key is absent. A map that takes no view here gets a string,
+  /// which is wasted if the key is present.
   template <class View>
   auto put_if_absent(View view, u64 value) {
     if constexpr (requires { map_.try_emplace(view, value); }) {

@@ -1,6 +1,5 @@
-// What is particular to peers: under which policies those run that nothing but exclusion protects, what they answer
-// when memory is out, that the bytes that they count are those that they are made of, and that `harness list` says
-// their version. That they do what a map does is in the conformance tests.
+// Tests of properties that only peers have: the policies under which they run, their answers when memory is out, the
+// bytes that they count, and their versions in `harness list`. The conformance tests compare them with a map.
 #include <map>
 #include <new>
 #include <string>
@@ -46,13 +45,14 @@ template <template <class, class> class Index>
 constexpr bool kRunsAloneOnly =
     kRunsUnderAll<Index, None<Native>, Mutex<Native>, RwSpin<Native>, Rtm<Native>, Hle<Native>> &&
     kRunsUnderNone<Index, Adaptive<Native>, Olc<Native>, Seq<Native>, Striped<Native>, Rowex<Native>, Hybrid<Native>> &&
-    // An emulated abort takes back cells, and a map has none.
+    // An emulated abort undoes cells, and a map has none.
     kRunsUnder<Index, RwSpin<Emulated>> && kRunsUnderNone<Index, Rtm<Emulated>, Hle<Emulated>>;
 
 static_assert(kRunsAloneOnly<StdMap> && kRunsAloneOnly<StdUnordered> && kRunsAloneOnly<AbslFlat>);
-static_assert(kRunsUnderAll<Art, Olc<Native>, Adaptive<Native>, Rtm<Emulated>>, "who speaks the verbs runs there too");
+static_assert(kRunsUnderAll<Art, Olc<Native>, Adaptive<Native>, Rtm<Emulated>>,
+              "an index written with the verbs runs under these policies too");
 
-/// Counts what is allocated, and allocates nothing while memory is out.
+/// An allocator that counts the allocated bytes, and allocates nothing while memory is out.
 u64 live_bytes = 0;
 bool memory_is_out = false;
 template <class T>
@@ -73,7 +73,7 @@ struct Watched {
   friend bool operator==(const Watched&, const Watched&) { return true; }
 };
 
-// The maps of the peers, but for where they have their memory from.
+// The maps of the peers with another allocator.
 template <class Map>
 using WatchedTree = std::map<typename Map::key_type, u64, typename Map::key_compare, Watched<typename Map::value_type>>;
 template <class Map>
@@ -90,7 +90,7 @@ Map filled(u64 pairs) {
     if constexpr (std::is_same_v<typename Map::key_type, u64>) {
       map.try_emplace(i, i);
     } else {
-      map.try_emplace(std::to_string(i), i);  // short: within the string
+      map.try_emplace(std::to_string(i), i);  // short enough to be stored within the string object
     }
   }
   return map;
@@ -112,17 +112,17 @@ void check_bytes() {
       const auto flat = filled<WatchedFlat<FlatMap<Key>>>(pairs);
       const u64 counted = AbslFlat<void, Key>::table_bytes(flat.bucket_count());
       CHECK(counted <= live_bytes);
-      CHECK(live_bytes - counted < 8);  // up to where pairs are aligned
+      CHECK(live_bytes - counted < 8);  // at most the padding up to the alignment of pairs
     }
   }
 }
 
-TEST_CASE("Peers: the bytes that they count are those that they allocate") {
+TEST_CASE("Peers: the counted bytes are the allocated bytes") {
   check_bytes<U64Key>();
   check_bytes<BytesKey>();
 }
 
-TEST_CASE("Peers: the heap part of long strings counts") {
+TEST_CASE("Peers: the counted bytes include the heap part of long strings") {
   CHECK(heap_bytes(std::string(15, 'x')) == 0);
   const std::string longer(16, 'x');
   CHECK(heap_bytes(longer) == longer.capacity() + 1);
@@ -150,12 +150,12 @@ void check_memory_out() {
   CHECK(*body.put_in(tx, U64Key(2), 20, Put::kInsert));
 }
 
-TEST_CASE("Peers: when memory is out, nothing has changed") {
+TEST_CASE("Peers: a failed allocation changes nothing") {
   check_memory_out<MapBody<U64Key, WatchedTree<OrderedMap<U64Key>>>>();
   check_memory_out<MapBody<U64Key, WatchedChains<ChainedMap<U64Key>>>>();
 }
 
-TEST_CASE("Peers: every library is listed with its version") {
+TEST_CASE("Peers: the list of indexes shows every library with its version") {
   Registry registry;
   register_all(registry);
   const std::string list = list_text(registry, "indexes");

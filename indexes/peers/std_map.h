@@ -1,9 +1,9 @@
 #pragma once
-// Peer: std::map under a coarse policy (map_body.h): libstdc++'s red-black tree, with its default order and its default
-// allocator, so --alloc and --hugepages=thp do not reach it. Byte strings are compared as unsigned bytes, as everywhere
-// here.
+// Peer: std::map under a coarse policy (map_body.h): libstdc++'s red-black tree with its default order. Byte strings
+// are compared as unsigned bytes, as in all indexes. It uses its default allocator, so --alloc and --hugepages=thp have
+// no effect on it.
 //
-// A scan collects a batch of pairs in each run of its body, from where the last one ended.
+// A scan collects one batch of pairs in each attempt of its body, starting after the previous batch.
 #include <functional>
 #include <map>
 #include <string_view>
@@ -15,7 +15,7 @@
 
 namespace latchlab {
 
-/// Lookups by a view need a transparent order for strings; integers have the default.
+/// The map. Lookups by a view need a transparent order for strings; integers have the default order.
 template <class Key>
 using OrderedMap = std::map<Stored<typename Key::Raw>, u64,
                             std::conditional_t<std::is_same_v<Key, U64Key>, std::less<u64>, std::less<>>>;
@@ -27,11 +27,11 @@ class StdMap : public MapBody<KeyType, OrderedMap<KeyType>> {
   using Batch = art::Batch<Key>;
   static constexpr std::string_view kName = "std_map";
   static constexpr std::string_view kLibrary = "libstdc++";
-  static constexpr std::string_view kOwnMemory = "std::map has its nodes from operator new";
+  static constexpr std::string_view kOwnMemory = "std::map allocates its nodes with operator new";
   static constexpr bool kOrdered = true;
 
-  /// Collects the next pairs of a scan into `batch`: the smallest keys from `from` on, or after it, as many as are
-  /// wanted and fit; true.
+  /// Collects the next pairs of a scan into `batch`: the smallest keys from `from` on, or after it. Collects as many as
+  /// are wanted and fit. Returns true.
   template <class Tx>
   Attempt<bool> gather_in(Tx&, const Key& from, bool after, std::size_t wanted, Batch& batch) const {
     batch.clear(wanted);
@@ -41,7 +41,7 @@ class StdMap : public MapBody<KeyType, OrderedMap<KeyType>> {
     }
     return true;
   }
-  /// The smallest key of all, where a whole scan begins.
+  /// Returns the smallest key of all, where a whole scan begins.
   static Key first_key() { return Key(); }
 
   /// O(1), or O(n) for strings.
@@ -50,7 +50,7 @@ class StdMap : public MapBody<KeyType, OrderedMap<KeyType>> {
     return {.live = bytes, .reserved = bytes};
   }
 
-  /// The colour and three pointers before the pair.
+  /// The bytes of a node: the colour and three pointers, then the pair.
   static constexpr u64 kNodeBytes = 32 + sizeof(typename OrderedMap<Key>::value_type);
 
  private:

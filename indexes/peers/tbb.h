@@ -1,12 +1,12 @@
 #pragma once
-// Peer: oneTBB's concurrent_hash_map, behind the surface of every shared index (indexes/concepts.h).
+// Peer: oneTBB's concurrent_hash_map, with the interface of a shared index (indexes/concepts.h).
 //
-// It synchronizes itself, so its policy word is `own`: a reader-writer spin lock in every bucket and another in every
-// pair. It is used as its documentation shows, with its default hash (std::hash, the identity on integers) and its
-// default allocator, so --alloc and --hugepages=thp do not reach it. It has no order and no scan.
+// The map synchronizes itself, so its policy word is `own`. Every bucket has a reader-writer spin lock, and every pair
+// has another. It is used as its documentation shows, with its default hash (std::hash, the identity on integers) and
+// its default allocator. So --alloc and --hugepages=thp have no effect on it. It has no order and no scan.
 //
-// Its memory cannot be asked for, so bytes() counts what it is made of: the nodes, the buckets, and the heap part of
-// long strings, without what the allocator adds.
+// The map does not report its memory, so bytes() counts its parts: the nodes, the buckets, and the heap part of long
+// strings, without the overhead of the allocator.
 #include <oneapi/tbb/concurrent_hash_map.h>
 
 #include <optional>
@@ -31,19 +31,19 @@ class Tbb {
   static constexpr bool kOrdered = false;
   static constexpr std::string_view kOwnMemory = "oneTBB's map uses its own allocator";
 
-  /// Threads need nothing of their own.
+  /// The state of a thread: nothing but counters.
   struct ThreadState {
     Policy::Counters counters;
   };
 
-  /// Throws InputError if `policy` has options: there are none.
+  /// Makes an empty map. Throws InputError if `policy` has options, since it takes none.
   Tbb(const Spec& policy, const MemoryConfig&) { Policy::Options::parse(policy); }
   Tbb(const Tbb&) = delete;
   Tbb& operator=(const Tbb&) = delete;
 
   ThreadState join() { return {}; }
 
-  std::optional<u64> find(ThreadState&, Raw key) {  // not const, as oneTBB's lookup by string_view is not
+  std::optional<u64> find(ThreadState&, Raw key) {  // not const, since oneTBB's lookup by string_view is not const
     typename Map::const_accessor at;
     if (!map_.find(at, key)) return std::nullopt;
     return at->second;
@@ -74,7 +74,7 @@ class Tbb {
   }
 
  private:
-  /// The default, and lookups by string_view for strings.
+  /// The default hash and comparison, with lookups by string_view for strings.
   struct HashAndCompare : StringHash {
     std::size_t hash(std::string_view key) const { return (*this)(key); }
     bool equal(std::string_view a, std::string_view b) const { return a == b; }

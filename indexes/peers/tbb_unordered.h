@@ -1,15 +1,16 @@
 #pragma once
-// Peer: oneTBB's concurrent_unordered_map, behind the surface of every shared index (indexes/concepts.h).
+// Peer: oneTBB's concurrent_unordered_map, with the interface of a shared index (indexes/concepts.h).
 //
-// It synchronizes itself, so its policy word is `own`: one list of all pairs, in the order of their reversed hashes,
-// that insertions extend by compare-and-swap, and buckets that point into it. Lookups take no lock and store nothing.
-// It locks no pair either, so values are atomics. It is used with its default hash (std::hash, the identity on
-// integers) and its default allocator, so --alloc and --hugepages=thp do not reach it. It has no order and no scan.
+// The map synchronizes itself, so its policy word is `own`. It is one list of all pairs, in the order of their reversed
+// hashes, with buckets that point into the list. Insertions extend the list by compare-and-swap. Lookups take no lock
+// and store nothing. The map locks no pair either, so values are atomics. It uses its default hash (std::hash, the
+// identity on integers) and its default allocator. So --alloc and --hugepages=thp have no effect on it. It has no order
+// and no scan.
 //
-// What is linked stays: there is no way to erase beside other operations (kNoErase).
+// A linked node stays: the map cannot erase while other threads use it (kNoErase).
 //
-// Its memory cannot be asked for, so bytes() counts what it is made of: the nodes, the buckets as if all had been used,
-// and the heap part of long strings, without what the allocator adds.
+// The map does not report its memory, so bytes() counts its parts: the nodes, the buckets as if all had been used, and
+// the heap part of long strings, without the overhead of the allocator.
 #include <oneapi/tbb/concurrent_unordered_map.h>
 
 #include <atomic>
@@ -38,21 +39,21 @@ class TbbUnordered {
   static constexpr bool kOrdered = false;
   static constexpr std::string_view kOwnMemory = "oneTBB's map uses its own allocator";
   static constexpr std::string_view kNoErase =
-      "oneTBB's concurrent_unordered_map erases only while nobody else uses it";
+      "oneTBB's concurrent_unordered_map erases only while no other thread uses it";
 
-  /// Threads need nothing of their own.
+  /// The state of a thread: nothing but counters.
   struct ThreadState {
     Policy::Counters counters;
   };
 
-  /// Throws InputError if `policy` has options: there are none.
+  /// Makes an empty map. Throws InputError if `policy` has options, since it takes none.
   TbbUnordered(const Spec& policy, const MemoryConfig&) { Policy::Options::parse(policy); }
   TbbUnordered(const TbbUnordered&) = delete;
   TbbUnordered& operator=(const TbbUnordered&) = delete;
 
   ThreadState join() { return {}; }
 
-  // Who reads a value wants nothing but it.
+  // Relaxed: a reader of a value needs no other memory that its writer has stored.
   std::optional<u64> find(ThreadState&, Raw key) const {
     const auto at = map_.find(key);
     return at == map_.end() ? std::nullopt : std::optional(at->second.load(std::memory_order_relaxed));
@@ -64,14 +65,14 @@ class TbbUnordered {
     at->second.store(value, std::memory_order_relaxed);
     return true;
   }
-  /// Looks first: emplace would make a node in vain.
+  /// Sets the value of the key. Tries to update first, since emplace would allocate a node in vain.
   bool upsert(ThreadState& me, Raw key, u64 value) {
     if (update(me, key, value)) return false;
     const auto [at, fresh] = map_.emplace(key, value);
     if (!fresh) at->second.store(value, std::memory_order_relaxed);
     return fresh;
   }
-  /// Throws std::logic_error: who reads kNoErase does not call it.
+  /// Throws std::logic_error. A caller that has read kNoErase does not call it.
   bool erase(ThreadState&, Raw) { throw std::logic_error(std::string(kNoErase)); }
 
   template <class Visit>
@@ -85,7 +86,7 @@ class TbbUnordered {
   }
 
  private:
-  /// The default, and lookups by string_view for strings.
+  /// The default hash, with lookups by string_view for strings.
   struct ViewHash : StringHash {
     using transparent_key_equal = std::equal_to<>;
   };
