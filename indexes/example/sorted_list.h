@@ -1,9 +1,9 @@
 #pragma once
-// The smallest index that the house can hold: a sorted singly linked list, O(n) an operation. Copy it to begin your
-// own.
+// The smallest complete index: a sorted singly linked list, O(n) an operation. Copy it to begin your own.
 //
-// It is written once. Under `none` it is a plain list, under `rtm` every operation is a transaction, under `olc`
-// readers validate versions and writers latch the one or two nodes that they change: nothing below knows which.
+// It is written once. Under `none` it is a plain list. Under `rtm` every operation is a transaction. Under `olc`
+// readers validate versions, and writers latch the one or two nodes that they change. The code below is the same for
+// all of them.
 #include <string_view>
 
 #include "src/base/key.h"
@@ -14,7 +14,7 @@ class SortedList {
  public:
   using Key = KeyType;
   static constexpr std::string_view kName = "list";
-  static constexpr bool kOrdered = false;  // it is sorted, but it offers no scan
+  static constexpr bool kOrdered = false;  // the list is sorted, but offers no scan
 
   static std::size_t extra_bytes(Key) { return 0; }
 
@@ -33,7 +33,7 @@ class SortedList {
     const bool found = at.node() != &head_ && at->key == key.raw();
     if (found ? how == latchlab::Put::kInsert : how == latchlab::Put::kUpdate) return tx.confirm(false, before, at);
     if (found) {
-      if (!tx.upgrade(before, at)) return latchlab::kRestart;  // before the first store
+      if (!tx.upgrade(before, at)) return latchlab::kRestart;  // must come before the first store
       at->value.store(value);
       return how == latchlab::Put::kUpdate;
     }
@@ -55,13 +55,13 @@ class SortedList {
     return true;
   }
 
-  /// Every pair, while nobody changes the list: the harness checks a run with it.
+  /// Visits every pair. No thread may change the list meanwhile. The harness checks a run with it.
   template <class Visit>
   void for_each(Visit&& visit) const {
     for (const Node* node = head_.next.load(); node != nullptr; node = node->next.load())
       visit(node->key, node->value.load());
   }
-  /// Gives every block back, for memory that is not released in bulk (--alloc=malloc).
+  /// Frees every block, for memory that is not released in bulk (--alloc=malloc).
   template <class Pool>
   void free_all(Pool& pool) {
     for (Node* node = head_.next.load(); node != nullptr;) {
@@ -77,13 +77,13 @@ class SortedList {
     Node(latchlab::u64 k, latchlab::u64 v, Node* n) : key(k), value(v), next(n) {}
 
     [[no_unique_address]] typename Layout::Latch latch;
-    const latchlab::u64 key = 0;  // fixed for the life of the node: needs no cell
+    const latchlab::u64 key = 0;  // fixed for the life of the node, so it needs no cell
     typename Layout::template Cell<latchlab::u64> value;
     typename Layout::template Cell<Node*> next;
   };
 
-  /// Leaves `at` on the first node whose key is not smaller, `before` on the one in front of it; both on the last node
-  /// if there is none. False to restart.
+  /// Sets `at` to the first node with a key that is not smaller, and `before` to the node in front of it. Sets both to
+  /// the last node if there is none. Returns false to restart.
   template <class Reader>
   static bool seek(Reader& before, Reader& at, Key key) {
     while (Node* const next = at->next.load()) {

@@ -1,15 +1,16 @@
 #pragma once
-// `memc3`: the table that SimdHT-Bench measures against, after MemC3 (Fan, Andersen, Kaminsky, NSDI 2013) and written
-// anew: two buckets of four slots for a key, a slot a one-byte tag and a pointer to the pair, compared one by one.
+// `memc3`: the table with which SimdHT-Bench compares, after MemC3 (Fan, Andersen, Kaminsky, NSDI 2013), written anew.
+// A key has two buckets of four slots. A slot is a one-byte tag and a pointer to the pair. Slots are compared one by
+// one.
 //
-// It synchronizes itself, so its policy word is `own`. One writer at a time; readers write nothing. 8192 versions are
-// shared by all keys: who moves, removes or begins a key makes its version odd meanwhile, and a reader who finds it
-// changed begins again. A key's other bucket follows from the one that it is in and from its tag, so the search for a
-// path reads no pair.
+// The table synchronizes itself, so its policy word is `own`. There is one writer at a time, and readers write nothing.
+// All keys share 8192 versions. A writer that moves, removes or begins a key makes the key's version odd meanwhile. A
+// reader that finds the version odd or changed restarts. The bucket and the tag of a key determine its other bucket, so
+// the search for a path reads no pair.
 //
-// Beyond the paper it grows: twice as many buckets, all at once, while readers go on in the old table. Pairs and
-// outgrown tables are given back with the index, so that a late reader, who finds out afterwards, has read memory that
-// was there.
+// Beyond the paper the table grows: the writer builds a table of twice as many buckets at once, while readers use the
+// old one. Pairs and outgrown tables are freed only with the index. So a reader that notices a change late has read
+// valid memory.
 #include <array>
 #include <atomic>
 #include <memory>
@@ -40,16 +41,16 @@ class MemC3 {
   static constexpr bool kOrdered = false;
   static constexpr std::string_view kOwnMemory = "memc3 has its tables and pairs from operator new";
 
-  /// Threads need nothing of their own.
+  /// The state of a thread: nothing but counters.
   struct ThreadState {
     Policy::Counters counters;
   };
 
-  /// Throws InputError if `policy` has options: there are none.
+  /// Makes an empty table. Throws InputError if `policy` has options, since it takes none.
   MemC3(const Spec& policy, const MemoryConfig&) {
     Policy::Options::parse(policy);
     tables_.push_back(std::make_unique<Table>(kFirstBuckets));
-    table_.store(tables_.back().get(), kRelaxed);  // nobody else is there yet
+    table_.store(tables_.back().get(), kRelaxed);  // no other thread uses the index yet
   }
   MemC3(const MemC3&) = delete;
   MemC3& operator=(const MemC3&) = delete;
@@ -60,13 +61,13 @@ class MemC3 {
     const u64 hash = mix64(key);
     const std::atomic<u64>& version = version_of(hash);
     for (u32 tries = 1;; ++tries) {
-      const u64 before = version.load(kAcquire);  // pairs with Changing's second store
+      const u64 before = version.load(kAcquire);  // pairs with ~Changing
       if ((before & 1) == 0) {
         const Table& table = *table_.load(kAcquire);  // pairs with grow
         std::optional<u64> found;
         if (const Item* const item = table.find(hash, key))
           found = item->value.load(kAcquire);  // pairs with put and new_item
-        // Relaxed: all loads before are acquiring, so it comes after them.
+        // Relaxed: all loads before it acquire, so it comes after them.
         if (version.load(kRelaxed) == before) return found;
       }
       if (tries % 64 == 0) std::this_thread::yield();
@@ -80,14 +81,15 @@ class MemC3 {
     const u64 hash = mix64(key);
     std::atomic<u64>* const slot = tables_.back()->slot_of(hash, key);
     if (slot == nullptr) return false;
-    Item* const item = item_of(slot->load(kRelaxed));  // relaxed, here and below: by the only writer
+    // Relaxed here and below, since only writers store it, under the lock.
+    Item* const item = item_of(slot->load(kRelaxed));
     const Changing changing(version_of(hash));
     slot->store(0, kRelease);  // pairs with Table::find
-    free_.push_back(item);     // there is room for all that there are
+    free_.push_back(item);     // new_item has reserved room for all items
     return true;
   }
 
-  /// While nobody changes the table.
+  /// Visits every pair. No thread may change the table meanwhile.
   template <class Visit>
   void for_each(ThreadState&, Visit&& visit) const {
     for (const Bucket& bucket : tables_.back()->buckets) {
@@ -98,7 +100,7 @@ class MemC3 {
     }
   }
 
-  /// O(tables). While nobody changes the table.
+  /// O(tables). Exact while no thread changes the table.
   Footprint bytes() const {
     u64 bytes = slabs_.size() * kSlab * (sizeof(Item) + sizeof(Item*));
     for (const auto& table : tables_) bytes += table->buckets.size() * sizeof(Bucket);
@@ -112,7 +114,8 @@ class MemC3 {
   struct Item {
     std::atomic<u64> key{0}, value{0};
   };
-  /// tag : 8 | address of the item : 56; 0: free. The tag is not 0. One word, so that a slot changes in one store.
+  /// A bucket. A slot is tag : 8 | address of the item : 56, or 0 if it is free. The tag is not 0. A slot is one word,
+  /// so that one store changes it.
   struct alignas(32) Bucket {
     std::atomic<u64> slot[4]{};
   };
@@ -125,15 +128,16 @@ class MemC3 {
     explicit Table(u64 count) : buckets(count), mask(count - 1) {}
 
     u64 first(u64 hash) const { return hash & mask; }
-    /// The other bucket of whoever has this tag and is in b.
+    /// Returns the other bucket of an item with this tag in bucket b.
     u64 other(u64 b, u64 tag) const { return (b ^ tag * 0xc6a4a7935bd1e995u) & mask; }
 
     const Item* find(u64 hash, u64 key) const {
       const u64 tag = tag_of(hash), b = first(hash);
       for (const u64 at : {b, other(b, tag)}) {
         for (const std::atomic<u64>& slot : buckets[at].slot) {
-          const u64 word = slot.load(kAcquire);  // pairs with whoever stored it: the item is complete
-          // Acquire: pairs with new_item. An item may be another key's by now, and complete as that.
+          // Pairs with the store of the slot in place or move: the item is complete.
+          const u64 word = slot.load(kAcquire);
+          // Acquire: pairs with new_item. The item may belong to another key by now, and is complete then too.
           if (tag_in(word) == tag && item_of(word)->key.load(kAcquire) == key) return item_of(word);
         }
       }
@@ -160,12 +164,12 @@ class MemC3 {
     u64 mask;
   };
 
-  /// A version is odd for as long as this lives.
+  /// Makes a version odd as long as this object lives.
   class Changing {
    public:
     explicit Changing(std::atomic<u64>& version) : version_(version) {
       version_.store(version_.load(kRelaxed) + 1,
-                     kRelaxed);  // relaxed: before the stores that it announces, which release
+                     kRelaxed);  // relaxed: the stores that it announces follow, and release
     }
     ~Changing() { version_.store(version_.load(kRelaxed) + 1, kRelease); }  // pairs with find
     Changing(const Changing&) = delete;
@@ -202,20 +206,21 @@ class MemC3 {
     }
     Item* const item = free_.back();
     free_.pop_back();
-    // Nobody finds the item yet, but who was late on the way to the key that it had: he must not take it for this one.
+    // A slow reader may still be on its way to the item, for the key that it had before. The version makes that reader
+    // restart, so it does not take the item for the new key's.
     const Changing changing(version_of(mix64(key)));
-    item->value.store(value, kRelease);  // pairs with find, which has the value if it has the key
+    item->value.store(value, kRelease);  // pairs with find, which sees the value if it sees the key
     item->key.store(key, kRelease);      // pairs with Table::find
     return item;
   }
 
-  /// Whether somebody may be reading the table.
+  /// Tells whether other threads may be reading the table.
   enum class Readers : u8 { kNone, kSome };
 
-  /// Puts an item that is not there; false where there is no path for it.
+  /// Inserts an item for an absent key. Returns false if there is no path for it.
   bool place(Table& table, u64 hash, Item* item, Readers readers) {
     const u64 tag = tag_of(hash), b = table.first(hash);
-    PathSearch<u32, kMostSpots> search;  // by slots
+    PathSearch<u32, kMostSpots> search;  // moves are named by slots
     for (const u64 at : {b, table.other(b, tag)}) {
       if (std::atomic<u64>* const slot = table.free_slot(at)) {
         slot->store(slot_for(tag, item), kRelease);  // pairs with Table::find
@@ -239,19 +244,19 @@ class MemC3 {
     }
     return false;
   }
-  /// The slot that is free then.
+  /// Moves an item to the free slot `room`. Returns the slot that has become free.
   std::atomic<u64>* move(std::atomic<u64>& source, std::atomic<u64>& room, Readers readers) {
     const u64 word = source.load(kRelaxed);
     std::optional<Changing> changing;
     if (readers == Readers::kSome) changing.emplace(version_of(mix64(item_of(word)->key.load(kRelaxed))));
-    room.store(word, kRelease);  // pairs with Table::find, both
+    room.store(word, kRelease);  // pairs with Table::find, like the next store
     source.store(0, kRelease);
     return &source;
   }
 
-  /// Twice as many buckets, or as many times as it takes. No version changes: the old table stays as it is, and whoever
-  /// has seen the version of a key that was moved or removed since sees the new one. Throws std::bad_alloc, with
-  /// nothing changed.
+  /// Replaces the table by one with twice as many buckets, or more if needed. No version changes, since the old table
+  /// stays as it is. A reader that has seen the version after a later move or removal sees the new table. Throws
+  /// std::bad_alloc, and then has changed nothing.
   void grow() {
     tables_.reserve(tables_.size() + 1);
     for (u64 count = 2 * (tables_.back()->mask + 1);; count *= 2) {
@@ -274,9 +279,10 @@ class MemC3 {
   }
 
   std::atomic<const Table*> table_;
-  alignas(kFalseSharingBytes) mutable std::array<std::atomic<u64>, kVersions> versions_{};  // readers change none
-  alignas(kFalseSharingBytes) std::mutex writer_;                                           // of all below
-  std::vector<std::unique_ptr<Table>> tables_;                                              // the last one is in use
+  // Readers store nothing here.
+  alignas(kFalseSharingBytes) mutable std::array<std::atomic<u64>, kVersions> versions_{};
+  alignas(kFalseSharingBytes) std::mutex writer_;  // guards all fields below
+  std::vector<std::unique_ptr<Table>> tables_;     // the last one is current
   std::vector<std::unique_ptr<Item[]>> slabs_;
   std::vector<Item*> free_;
 };

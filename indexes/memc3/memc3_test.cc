@@ -1,5 +1,5 @@
-// What the conformance suite does not aim at: how full a table becomes, and readers beside moves, growth and recycled
-// pairs.
+// Cases of memc3 that the conformance suite does not cover: the load at which a table grows, and readers beside moves,
+// growth and recycled pairs.
 #include "indexes/memc3/memc3.h"
 
 #include <atomic>
@@ -15,18 +15,18 @@ namespace {
 
 using Table = MemC3<U64Key>;
 
-TEST_CASE("memc3: buckets of four are full at .96, and then there are twice as many", "[release]") {
+TEST_CASE("memc3: a table of four-slot buckets doubles at load .96", "[release]") {
   Table table(Spec::parse("own"), {});
   auto me = table.join();
   Rng rng(test_seed());
-  table.insert(me, rng(), 0);  // the first slab
+  table.insert(me, rng(), 0);  // allocates the first slab
   u64 keys = 1, buckets = 256;
   std::vector<double> loads;
   while (loads.size() < 10) {
     const u64 before = table.bytes().reserved;
     table.insert(me, rng(), 0);
     ++keys;
-    // A slab of pairs is 96 KiB; a table of as many buckets as there are is more, from 4096 of them on.
+    // A slab of pairs is 96 KiB. From 4096 buckets on a new table of twice as many is larger than that.
     if (table.bytes().reserved - before >= 2 * buckets * 32) {
       loads.push_back(static_cast<double>(keys - 1) / static_cast<double>(4 * buckets));
       buckets *= 2;
@@ -36,10 +36,10 @@ TEST_CASE("memc3: buckets of four are full at .96, and then there are twice as m
   CHECK(loads.back() < .97);
 }
 
-/// Readers look for keys that stay, while a writer has others come and go in a table that is nearly full, and grows it.
-TEST_CASE("memc3: a key that is moved is never missed, and nobody reads the pair of another key") {
+/// Readers look up keys that stay, while a writer inserts and erases others in a nearly full table, and grows it.
+TEST_CASE("memc3: a reader never misses a moved key, and never reads the pair of another key") {
   constexpr u64 kStay = 900, kReaders = 3, kChanges = kSanitized ? 50'000 : 3'000'000;
-  for (const u64 others : {70, 3000}) {  // of 1024 slots: keys are moved; and tables outgrown
+  for (const u64 others : {70, 3000}) {  // of 1024 slots: with 70 others keys are moved, with 3000 tables are outgrown
     Table table(Spec::parse("own"), {});
     auto me = table.join();
     for (u64 key = 0; key < kStay; ++key) REQUIRE(table.insert(me, key, key));
@@ -72,7 +72,8 @@ TEST_CASE("memc3: a key that is moved is never missed, and nobody reads the pair
     }
     stop = true;
     for (std::thread& reader : readers) reader.join();
-    CHECK((table.bytes().reserved == bytes_before) == (others == 70));  // it stayed full: keys were moved
+    // The table stayed nearly full, so keys were moved.
+    CHECK((table.bytes().reserved == bytes_before) == (others == 70));
     CHECK(refused == 0);
     CHECK(missing == 0);
     CHECK(wrong == 0);
