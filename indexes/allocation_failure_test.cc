@@ -1,9 +1,9 @@
-// Memory that ends at the n-th allocation of an operation, for every n until the operation gets through: it
-// throws std::bad_alloc and has changed nothing, leaked nothing and locked nothing, or it has succeeded.
+// Tests with memory that ends at the n-th allocation of an operation, for every n until the operation succeeds. Until
+// then it must throw std::bad_alloc, change nothing, leak nothing and leave nothing locked.
 //
-// Keys that fan out, split and merge lead through every change of shape, up and down
-// (src/testing/key_patterns.h). Beside the pairs of this build, rtm runs on the emulated machine, so that the
-// failures fall into transactions too.
+// Keys that fan out, split and merge force every change of a node's shape, up and down (src/testing/key_patterns.h).
+// Besides the pairs of this build, rtm and hybrid run on the emulated machine, so that failures happen in transactions
+// too.
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -38,7 +38,7 @@ struct Subject {
   std::function<std::unique_ptr<Erased>(const MemoryConfig&)> make;
 };
 
-/// Everything that takes its memory from pools: all but peers.
+/// Returns all indexes that take their memory from pools: all except peers.
 std::vector<Subject> subjects() {
   std::vector<Subject> all;
   for (const Pair& pair : kept_pairs()) {
@@ -65,7 +65,8 @@ std::vector<Subject> subjects() {
   return all;
 }
 
-/// Under a sanitizer malloc's only: there every block is a call of its own, which can fail and is watched.
+/// Returns the kinds of allocation to test. Under a sanitizer only malloc: then every block is a call that can fail and
+/// that the sanitizer watches.
 std::vector<Alloc> allocs() {
   if (kSanitized) return {Alloc::kMalloc};
   return {Alloc::kMalloc, Alloc::kArena, Alloc::kArenaTouch};
@@ -76,12 +77,11 @@ class Starved {
   Starved(const Subject& subject, Alloc alloc, Reclaim reclaim = Reclaim::kEpoch)
       : index_(subject.make({.alloc = alloc, .reclaim = reclaim, .fail = &plan_})), session_(another()) {}
 
-  /// Runs `operation` with the n-th allocation failing, n = 1, 2, 3, ... until it returns; that must be
-  /// `wanted`.
+  /// Runs `operation` with the n-th allocation failing, n = 1, 2, 3, ... until it returns. Its result must be `wanted`.
   void until_done(const std::string& what, FailurePlan::Then then, bool wanted,
                   const std::function<bool()>& operation) {
     INFO(what);
-    // Changes nothing, and makes the reserve of the reclaimer whole, where the last one took from it: no leak.
+    // Changes nothing, but refills the reserve of the reclaimer from which the last operation took. That is no leak.
     if (!model.empty()) REQUIRE_FALSE(session_->insert(model.begin()->first, 0));
     for (u64 n = 1;; ++n) {
       REQUIRE(n < 100);
@@ -95,13 +95,13 @@ class Starved {
       }
       plan_.disarm();
       if (!threw) {
-        if (answer != wanted) FAIL("the operation answered wrongly when allocation " << n << " failed");
+        if (answer != wanted) FAIL("the operation returned the wrong answer when allocation " << n << " failed");
         return;
       }
       ++failures;
       if (index_->bytes().live != live)
-        FAIL("allocation " << n << " failed: leaked " << index_->bytes().live - live << " bytes");
-      if (contents() != model) FAIL("allocation " << n << " failed and the contents have changed");
+        FAIL("allocation " << n << " failed: the operation leaked " << index_->bytes().live - live << " bytes");
+      if (contents() != model) FAIL("allocation " << n << " failed: the contents changed");
     }
   }
 
@@ -113,7 +113,7 @@ class Starved {
   StringSession& session() { return *session_; }
   std::unique_ptr<StringSession> another() { return std::make_unique<StringSession>(*index_); }
   FailurePlan& plan() { return plan_; }
-  /// Ends the session: then nothing waits to be freed.
+  /// Ends the session, so that nothing waits to be freed. Returns the live bytes.
   u64 live_after_all() {
     session_.reset();
     index_->join();
@@ -133,7 +133,7 @@ void starve(const Subject& subject, Alloc alloc, const KeyPattern& pattern) {
   INFO(subject.name << ", " << word(alloc) << ", " << pattern.name);
   Starved index(subject, alloc);
   std::vector<std::string> keys = pattern.keys;
-  if (keys.size() > 60) keys.resize(60);  // enough for every kind of node
+  if (keys.size() > 60) keys.resize(60);  // enough keys for every kind of node
   u64 value = 0;
   const auto then = [&] { return value % 2 == 0 ? FailurePlan::Then::kOnce : FailurePlan::Then::kForEver; };
   for (const std::string& key : keys) {
@@ -162,7 +162,7 @@ void starve(const Subject& subject, Alloc alloc, const KeyPattern& pattern) {
   CHECK(index.live_after_all() == 0);
 }
 
-TEST_CASE("Allocation failure: every operation succeeds or changes nothing, whichever allocation fails",
+TEST_CASE("Allocation failure: every operation succeeds or changes nothing, no matter which allocation fails",
           "[no-tsan]") {  // one thread
   for (const Subject& subject : subjects()) {
     const auto& patterns = patterns_of(subject.numbers ? KeyKind::kU64 : KeyKind::kBytes);
@@ -174,7 +174,7 @@ TEST_CASE("Allocation failure: every operation succeeds or changes nothing, whic
   }
 }
 
-/// Erases what it can while memory is out; how many keys were refused.
+/// Erases all keys that it can while memory is out. Returns the number of refused keys.
 u64 erase_starved(Starved& index) {
   u64 refused = 0;
   for (auto at = index.model.begin(); at != index.model.end();) {
@@ -192,7 +192,7 @@ u64 erase_starved(Starved& index) {
   return refused;
 }
 
-TEST_CASE("Allocation failure: an erase beside a thread that looked up once succeeds or is refused",
+TEST_CASE("Allocation failure: an erase succeeds or is refused while another thread has an idle session",
           "[no-tsan]") {  // one thread
   for (const Subject& subject : subjects()) {
     DYNAMIC_SECTION(subject.name) {
@@ -222,7 +222,7 @@ TEST_CASE("Allocation failure: an erase beside a thread that looked up once succ
   }
 }
 
-TEST_CASE("Allocation failure: an index that meets its limit goes on with what it has", "[no-tsan]") {  // one thread
+TEST_CASE("Allocation failure: an index at its memory limit continues to work", "[no-tsan]") {  // one thread
   for (const Subject& subject : subjects()) {
     DYNAMIC_SECTION(subject.name) {
       for (const Alloc alloc : allocs()) {
@@ -245,7 +245,8 @@ TEST_CASE("Allocation failure: an index that meets its limit goes on with what i
         REQUIRE(fill());
         CHECK(model.size() > 5000);
         CHECK(index->bytes().reserved <= u64{1} << 20);
-        // Half of it goes, and comes again: erasing may need memory too, but not from every key.
+        // About half of the keys are erased and come again. An erase may need memory too, but most keys must be
+        // erasable.
         u64 refused = 0, erased = 0;
         for (auto at = model.begin(); at != model.end();) {
           try {

@@ -1,9 +1,9 @@
-// What the compiler made of the verbs, on the native machine: `none` finds a key with the instructions of a lookup
-// written by hand over the same nodes and their searches, counted as they are executed, and a whole optimistic find,
-// epoch included, locks nothing, read from this very executable with objdump.
+// Tests of the code that the compiler makes of the verbs, on the native machine.
+//   1. Under `none` a find executes no more instructions than a lookup written by hand over the same nodes.
+//   2. An optimistic find, epoch included, contains no locked instruction. objdump reads this very executable.
 //
-// The lookup by hand is the shortest of several that were tried: the same unrolled run, the leaf searched in
-// one place, no verb. Its other forms (goto, several returns, a state in the loop) took up to ten more.
+// The lookup by hand is the shortest of several that were tried: the same unrolled run, the leaf searched in one place,
+// no verb. Other forms (goto, several returns, a state in the loop) took up to ten instructions more.
 #include <unistd.h>
 
 #include <algorithm>
@@ -34,11 +34,11 @@ using NodeByHand = art::Node<CoarseLayout<Native>, U64Key>;
 using LeafByHand = art::Leaf<CoarseLayout<Native>, U64Key>;
 
 struct TreeByHand {
-  u64 size = 0;  // as in any tree, the root is not the first member: finding it is an instruction
+  u64 size = 0;  // makes the root, as in any tree, not the first member: finding it takes an instruction
   art::Node256<CoarseLayout<Native>, U64Key> root{art::U64Path(U64Key(), 0)};
 };
 
-/// How far the unrolled run of Node256 at the top has come, from one on: `word` is of the slot.
+/// The end of the unrolled run of Node256 at the top. `word` is the content of the slot.
 enum class Run { kMiss, kLeaf, kFurther };
 template <u32 kDepth>
 [[gnu::always_inline]] inline Run run_by_hand(const NodeByHand*& node, U64Key key, u32& depth, u64& word) {
@@ -79,9 +79,8 @@ template <u32 kDepth>
 
 constexpr u64 kAbsent = ~u64{0};
 
-// Not static, not inlined, and with all that they call inside, so that each is a symbol with all of its
-// instructions. What is found is used on the spot, as where a find is inlined: an optional that is returned goes
-// through memory, in one way or another.
+// These functions are neither static nor inlined, and contain all that they call. So each is a symbol with all of its
+// instructions. The value found is used at once, as in inlined code, since a returned optional would go through memory.
 extern "C" {
 
 [[gnu::noinline, gnu::flatten]] u64 codegen_none_find(const NoneArt& index, NoneArt::ThreadState& me, u64 key) {
@@ -92,7 +91,7 @@ extern "C" {
 }
 }  // extern "C"
 
-// A find of a thread that has decided how it reclaims; the ways to do so differ in type.
+// A find of a thread that has decided how it reclaims. Each way to reclaim has its own type.
 template <class Me>
 [[gnu::noinline, gnu::flatten]] u64 codegen_olc_find(const OlcArt& index, Me me, u64 key) {
   return index.find(me, key).value_or(kAbsent);
@@ -110,7 +109,7 @@ struct Instruction {
   bool named(std::string_view word) const { return text.find(word) != std::string::npos; }
 };
 
-/// What a tool of binutils prints about this executable.
+/// Returns the output of a binutils tool for this executable.
 std::vector<std::string> lines_of(const std::string& tool) {
   const std::string command = tool + " /proc/" + std::to_string(getpid()) + "/exe";
   const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
@@ -120,7 +119,7 @@ std::vector<std::string> lines_of(const std::string& tool) {
   return lines;
 }
 
-/// The instructions of one function, without the padding after it.
+/// Returns the instructions of one function, without the padding after it.
 std::vector<Instruction> disassembled(const std::string& symbol) {
   std::vector<Instruction> all;
   for (const std::string& line : lines_of("objdump -d --no-show-raw-insn --disassemble=" + symbol)) {
@@ -132,7 +131,7 @@ std::vector<Instruction> disassembled(const std::string& symbol) {
   return all;
 }
 
-/// The symbols whose mangled names contain `part`.
+/// Returns the symbols with `part` in their mangled names.
 std::vector<std::string> symbols(std::string_view part) {
   std::vector<std::string> names;
   for (const std::string& line : lines_of("nm")) {
@@ -144,16 +143,16 @@ std::vector<std::string> symbols(std::string_view part) {
 
 bool objdump_is_there() { return std::system("objdump --version >/dev/null 2>&1") == 0; }
 
-/// The same keys in an index and in a tree by hand: leaves below the root, and below one and two further Node256; and a
-/// Node16 and a Node256 that hold values.
+/// The same keys in an index and in a tree built by hand: leaves below the root, and below one and two further Node256,
+/// and a Node16 and a Node256 that hold values.
 class Twins {
  public:
   static constexpr u64 kBelowRoot = 0x01ull << 56;
   static constexpr u64 kBelowOne = 0x02ull << 56;
   static constexpr u64 kBelowTwo = kBelowOne | 7ull << 48;
   static constexpr u64 kValues = 0x03ull << 56;
-  static constexpr u64 kManyValues = 0x05ull << 56;  // that of i is i, and so one of them 0
-  static constexpr u64 kMany = 60;                   // more than a Node48 holds
+  static constexpr u64 kManyValues = 0x05ull << 56;  // key i has value i, so that one value is 0
+  static constexpr u64 kMany = 60;                   // more children than a Node48 holds
 
   Twins() : index(Spec::parse("none"), {}), me(index.join()) {
     add_leaf(tree.root, kBelowRoot);
@@ -196,7 +195,7 @@ class Twins {
   art::Node256<Layout, U64Key> many_values_{art::U64Path(U64Key(kManyValues), 7)};
 };
 
-TEST_CASE("Codegen: none finds as a lookup by hand does", "[release]") {
+TEST_CASE("Codegen: a find under none executes no more instructions than a lookup by hand", "[release]") {
   Twins twins;
   const std::vector<u64> keys{Twins::kBelowRoot,
                               Twins::kBelowRoot + 1,
@@ -215,7 +214,7 @@ TEST_CASE("Codegen: none finds as a lookup by hand does", "[release]") {
     const auto by_verbs = executed_instructions([&] { (void)codegen_none_find(twins.index, twins.me, key); });
     const auto by_hand = executed_instructions([&] { (void)codegen_find_by_hand(twins.tree, twins.me, key); });
     if (!by_verbs || !by_hand) {
-      WARN("skipped: a process may not trace another here");
+      WARN("skipped: this system does not let a process trace another");
       return;
     }
     std::printf("find of %016lx under none: %lu instructions; by hand %lu\n", key, *by_verbs, *by_hand);
@@ -225,24 +224,24 @@ TEST_CASE("Codegen: none finds as a lookup by hand does", "[release]") {
 }
 
 TEST_CASE("Codegen: an optimistic find locks nothing", "[release]") {
-  REQUIRE(objdump_is_there());  // of the package binutils, which set-up installs
+  REQUIRE(objdump_is_there());  // part of the package binutils, which setup installs
   const std::vector<std::string> finds = symbols("codegen_olc_find");
   REQUIRE(finds.size() == kWords<Reclaim>.size());
   for (const std::string& find : finds) {
     INFO(find);
     const auto instructions = disassembled(find);
     REQUIRE(instructions.size() > 50);
-    // xchg with memory locks without saying so; fences would cost as much.
+    // xchg with a memory operand locks without a prefix. Fences would cost as much.
     const auto locks = std::count_if(instructions.begin(), instructions.end(), [](const Instruction& instruction) {
       return instruction.named("lock ") || instruction.named("xchg") || instruction.named("mfence");
     });
-    const bool fences = find.find("7ReclaimE1E") != std::string::npos;  // epoch-fence, as types spell it
+    const bool fences = find.find("7ReclaimE1E") != std::string::npos;  // the mangled name of epoch-fence
     static_assert(static_cast<int>(Reclaim::kEpochFence) == 1);
     CHECK(locks == (fences ? 1 : 0));
   }
 }
 
-TEST_CASE("Codegen: what was measured finds what is there", "[release]") {
+TEST_CASE("Codegen: the measured functions find the keys that are there", "[release]") {
   NoneArt index(Spec::parse("none"), {});
   auto me = index.join();
   for (u64 key = 0; key < 1000; ++key) (void)index.insert(me, key * key, key);
@@ -254,7 +253,7 @@ TEST_CASE("Codegen: what was measured finds what is there", "[release]") {
   CHECK(optimistic.insert(optimist, 1, 2));
   CHECK(find_as_olc(optimistic, optimist, 1) == 2);
 
-  // A tree by hand for the lookup by hand: a root, a node, a leaf.
+  // A tree built by hand: a root, a node, a leaf.
   alignas(16) std::array<std::byte, 64> place{};
   auto* const leaf = new (place.data()) LeafByHand(U64Key(0x0102), 7);
   art::Node4<CoarseLayout<Native>, U64Key> node{art::U64Path(U64Key(0x0100), 6)};

@@ -1,7 +1,8 @@
-// Every pair of this build against a std::map, one thread: whatever is registered, a user's own index too.
+// Compares every pair of this build with a std::map, in one thread. It covers all registered indexes, also a user's
+// own.
 //
-// For each pattern of keys: all in, looked at from everywhere, all out, then random operations while the
-// index grows and shrinks, and at the end the memory of an empty index.
+// For each pattern of keys it inserts all, looks them up from everywhere, and erases all. Then random operations let
+// the index grow and shrink. In the end it checks the memory of the empty index.
 #include <algorithm>
 #include <memory>
 #include <set>
@@ -23,7 +24,7 @@ using SessionOracle = Oracle<StringSession>;
 
 constexpr std::size_t kLimits[] = {0, 1, 2, 63, 64, 65, ~std::size_t{0}};
 
-/// Batches of every length around those that are one attempt, or go side by side, with keys that repeat.
+/// Runs batches of many lengths, among them those around the size of one attempt and of one group, with repeated keys.
 void use_batches(SessionOracle& oracle, const std::vector<std::string>& keys, Rng& rng,
                  std::initializer_list<u32> lookups = {0, 1, 2, 15, 16, 17, 32, 63, 64, 65, 200},
                  std::initializer_list<u32> changes = {0, 1, 63, 64, 65}) {
@@ -48,7 +49,7 @@ void use_batches(SessionOracle& oracle, const std::vector<std::string>& keys, Rn
   }
 }
 
-/// Up, looked at, and down again; every answer is compared.
+/// Inserts all keys, looks them up, and erases them again. Compares every answer.
 void fill_and_empty(SessionOracle& oracle, const KeyPattern& pattern, bool numbers, Rng& rng) {
   for (const std::string& key : pattern.keys) {
     oracle.find(key);
@@ -78,6 +79,7 @@ void fill_and_empty(SessionOracle& oracle, const KeyPattern& pattern, bool numbe
   oracle.compare_all();
 }
 
+/// Runs random operations in phases of growth and of shrinkage, then erases all keys.
 void swing(SessionOracle& oracle, const KeyPattern& pattern, bool numbers, Rng& rng, u32 operations) {
   const std::vector<std::string> keys = with_neighbours(pattern.keys, numbers);
   const u32 phase = std::max<u32>(operations / 6, 1);
@@ -109,7 +111,7 @@ void check_pattern(const Pair& pair, const std::string& variant, const KeyPatter
     Rng rng(seed);
     fill_and_empty(oracle, pattern, numbers, rng);
     CHECK(oracle.complaint() == "");
-    // Forty of a key are enough, and where there are few the keys may be of many bytes.
+    // Forty operations for each key are enough. Patterns of few keys may have long keys.
     const u32 most = 40 * static_cast<u32>(pattern.keys.size());
     if (oracle.ok()) swing(oracle, pattern, numbers, rng, std::min(operations, most));
     CHECK(oracle.complaint() == "");
@@ -143,8 +145,8 @@ TEST_CASE("Conformance: every index of strings does what a map does", "[no-tsan]
   check_pairs(KeyKind::kBytes, patterns);
 }
 
-// Under one policy that frees at once and one that waits for readers: what else a policy does is nothing to where
-// memory is from.
+// Runs under one policy that frees at once and one that waits for readers. Other properties of a policy do not affect
+// where memory comes from.
 TEST_CASE("Conformance: every way to get memory serves every index that takes it", "[no-tsan]") {  // one thread
   std::set<std::tuple<std::string, KeyKind, bool>> seen;
   for (const Pair& pair : kept_pairs()) {
@@ -162,7 +164,7 @@ TEST_CASE("Conformance: every way to get memory serves every index that takes it
   }
 }
 
-/// Under every policy, or under the first that there is.
+/// Runs every variant under every policy, or under the first policy only.
 void check_variants(bool every_policy) {
   std::set<std::pair<std::string, KeyKind>> seen;
   bool any = false;

@@ -1,5 +1,5 @@
-// Every pair of this build under four threads that are interrupted inside their operations, on few keys and on many.
-// What they saw must be linearizable, and the index must give all memory back.
+// Runs every pair of this build with four threads that are interrupted inside their operations, on few keys and on
+// many. The histories must be linearizable, and the index must free all of its memory.
 //
 // seeded_threads_test.cc shows that such histories find bugs.
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace latchlab::testing {
 namespace {
 
-/// Half of the keys are there at first, and the threads use so many neighbours among them.
+/// Returns a mix in which half of the keys are preloaded, and the threads use `hot` neighbouring ones of them.
 RaceMix<std::string> mix_of(std::string name, std::vector<std::string> keys, std::size_t hot, u32 ops_each) {
   std::erase_if(keys, [](const std::string& key) { return key.size() >= 1000; });
   std::sort(keys.begin(), keys.end());
@@ -34,8 +34,8 @@ RaceMix<std::string> mix_of(std::string name, std::vector<std::string> keys, std
   return mix;
 }
 
-/// A few keys of each pattern, so that threads meet in every shape of a node, and a quarter of all keys, so that tables
-/// grow.
+/// Returns mixes of a few keys of each pattern, so that threads meet in every shape of a node, and one of a quarter of
+/// all keys, so that tables grow.
 std::vector<RaceMix<std::string>> mixes_of(KeyKind kind) {
   std::vector<RaceMix<std::string>> mixes;
   std::vector<std::string> many;
@@ -65,11 +65,11 @@ void check_history(const Pair& pair, const RaceMix<std::string>& mix, u32 thread
 
 void check_mix(const Pair& pair, RaceMix<std::string> mix) {
   if (!pair.no_erase.empty()) mix.weights[static_cast<std::size_t>(RaceVerb::kErase)] = 0;
-  // Where threads queue for the lock, all wait whenever the next in the queue has no processor.
+  // Threads queue for these locks, so all of them wait whenever the next one in the queue is descheduled.
   if (pair.policy == "ticket" || pair.policy == "mcs") mix.ops_each /= 4;
   check_history(pair, mix, pair.many_writers ? kHistoryThreads : 1);
   if (pair.many_writers || pair.learns) return;
-  mix.weights = {5, 0, 0, 0, 0, 1};  // many may read
+  mix.weights = {5, 0, 0, 0, 0, 1};  // more than one thread may read
   check_history(pair, mix, kHistoryThreads);
 }
 
@@ -84,9 +84,13 @@ void check_pairs(KeyKind kind) {
   }
 }
 
-TEST_CASE("Conformance: four threads on every index of numbers", "[threads]") { check_pairs(KeyKind::kU64); }
+TEST_CASE("Conformance: four threads see linearizable histories on every index of numbers", "[threads]") {
+  check_pairs(KeyKind::kU64);
+}
 
-TEST_CASE("Conformance: four threads on every index of strings", "[threads]") { check_pairs(KeyKind::kBytes); }
+TEST_CASE("Conformance: four threads see linearizable histories on every index of strings", "[threads]") {
+  check_pairs(KeyKind::kBytes);
+}
 
 }  // namespace
 }  // namespace latchlab::testing

@@ -1,5 +1,5 @@
 #pragma once
-// Mixes of operations on the race finder, for any index under any policy.
+// Runs mixes of operations on the race finder, for any index under any policy.
 #include <cstdio>
 #include <string_view>
 #include <vector>
@@ -11,11 +11,11 @@
 
 namespace latchlab::testing {
 
-/// The schedules of one mix under one policy, and the programs over which they are spread.
+/// Number of programs for one mix under one policy, and the number of schedules that they share.
 inline constexpr u32 kRacePrograms = 40;
 inline constexpr u32 kRaceSchedules = 10'000;
 
-/// Runs every mix on `Index`, each under so many schedules, and under sanitizers a twentieth of that.
+/// Runs every mix on `Index`, each under `schedules` schedules; under sanitizers under a twentieth of them.
 template <class Index, class Raw>
 void explore(const std::vector<RaceMix<Raw>>& mixes, std::string_view policy, RaceOptions options,
              u32 schedules = kRaceSchedules) {

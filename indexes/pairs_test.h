@@ -1,6 +1,5 @@
 #pragma once
-// What tests of every pair begin with. Made once, since Catch runs a test case from its beginning for each of its
-// sections.
+// Data that tests of every pair share. It is made only once, since Catch reruns a test case for each of its sections.
 #include <vector>
 
 #include "harness/config/registry.h"
@@ -10,7 +9,7 @@
 
 namespace latchlab::testing {
 
-/// The pairs of this build that keep what they are given.
+/// Returns the pairs of this build with an index that keeps what it is given.
 inline const std::vector<Pair>& kept_pairs() {
   static const std::vector<Pair> kept = [] {
     Registry registry;

@@ -16,16 +16,16 @@ TEST_CASE("path search: no bucket is on a path twice, and two paths may share on
   search.begin(20);
   REQUIRE(search.come_to(30, 'a', 0));
   REQUIRE(search.come_to(40, 'b', 2));
-  CHECK_FALSE(search.come_to(40, 'c', 3));  // itself
-  CHECK_FALSE(search.come_to(30, 'c', 3));  // where it comes from
-  CHECK_FALSE(search.come_to(10, 'c', 3));  // where it began
+  CHECK_FALSE(search.come_to(40, 'c', 3));  // the bucket itself
+  CHECK_FALSE(search.come_to(30, 'c', 3));  // the bucket before it
+  CHECK_FALSE(search.come_to(10, 'c', 3));  // the first bucket of the path
   CHECK(search.size() == 4);
-  CHECK(search.come_to(20, 'c', 3));  // the other beginning is on another path
+  CHECK(search.come_to(20, 'c', 3));  // the other first bucket is on another path
   CHECK(search.come_to(40, 'd', 1));
   CHECK(search.size() == 6);
 }
 
-TEST_CASE("path search: a path is given from its end on, with the bucket that each move leaves") {
+TEST_CASE("path search: for_each_move visits a path from its end, with the bucket that each move leaves") {
   PathSearch<char, 4> search;
   search.begin(10);
   REQUIRE(search.come_to(30, 'a', 0));

@@ -1,5 +1,5 @@
 #pragma once
-// How a test says that the race finder, or a history of threads, finds a bug that is seeded (sync/seeded_bugs.h).
+// Checks that the race finder, or a history of threads, finds a seeded bug (sync/seeded_bugs.h).
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,8 +13,8 @@
 
 namespace latchlab::testing {
 
-/// Whether `run` finds a failure. Broken code may also run into a null pointer, so it runs in a process of its
-/// own, whose report comes through a pipe; a crash is a find too.
+/// Returns true if `run` finds a failure. Broken code may crash, so `run` has a process of its own and reports through
+/// a pipe. A crash counts as a find.
 template <class Run>
 bool caught(const char* name, bool& bug, Run&& run) {
   int ends[2];
@@ -23,7 +23,7 @@ bool caught(const char* name, bool& bug, Run&& run) {
   const pid_t child = fork();
   if (child == 0) {
     for (const int fatal : {SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE})
-      std::signal(fatal, SIG_DFL);  // Catch would tell a story
+      std::signal(fatal, SIG_DFL);  // no report by Catch
     bug = true;
     const ProgramsReport report = run();
     const std::string text =
@@ -37,20 +37,20 @@ bool caught(const char* name, bool& bug, Run&& run) {
   text.resize(got < 0 ? 0 : static_cast<std::size_t>(got));
   int status = 0;
   waitpid(child, &status, 0);
-  // Not any signal: what somebody else sends to the process is no find. SIGPROF: the search has put an end to itself.
+  // Only these signals count: another process may send any signal. SIGPROF means that the search has ended itself.
   const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   const bool stuck = signal == SIGPROF;
   const bool crashed =
       text.empty() && (signal == SIGSEGV || signal == SIGBUS || signal == SIGABRT || signal == SIGILL || stuck);
   std::printf("seeded bug %-20s %s\n", name,
               !crashed ? text.c_str()
-              : stuck  ? "caught: it does not end"
+              : stuck  ? "caught: the threads do not end"
                        : "caught by a crash");
   return crashed || (WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-/// A bug shows in some programs and not in others: a search goes on through more of them than sound code is run with,
-/// and ends with the first find.
+/// A bug shows in some programs and not in others. So a search runs more programs than a test of sound code, and ends
+/// with the first find.
 inline constexpr u32 kSearchedPrograms = 4 * kRacePrograms;
 
 template <class Index>

@@ -1,5 +1,5 @@
-// Histories of real threads find what they are for: with one step of a protocol left out (sync/seeded_bugs.h) they are
-// not linearizable. Bugs that threads find seldom or never have no row here: the race finder finds them.
+// Histories of real threads find seeded bugs: with one step of a protocol left out (sync/seeded_bugs.h) they are not
+// linearizable. Bugs that threads find seldom or never have no check here, since the race finder finds them.
 #include <sys/time.h>
 
 #include "indexes/art/art.h"
@@ -22,25 +22,25 @@
 namespace latchlab::testing {
 namespace {
 
-/// Tables begin with two buckets, and what is retired is freed soon.
+/// Policies with tiny scales: tables begin with two buckets, and retired memory is freed soon.
 using OlcOnThreads = Tiny<Olc<Native, BugsOnRequest>>;
 using RowexOnThreads = Tiny<Rowex<Native, BugsOnRequest>>;
 
-/// A table that grows all the time: many keys come into one that is empty at first.
+/// Returns a mix in which a table grows all the time: many keys are inserted into an empty one.
 std::vector<RaceMix<u64>> growth() {
   std::vector<u64> keys;
   for (u64 key = 0; key < 400; ++key) keys.push_back(key);
   return {{"growth", {}, {}, keys, {5, 6, 1, 1, 2, 0}}};
 }
 
-/// A broken index may make its threads wait for each other without end. A history takes some milliseconds of the
-/// processors' time, and SIGPROF ends the process after a hundred times as much.
+/// Limits the time of a history. In a broken index threads may wait for each other without end. A history takes some
+/// milliseconds of processor time, and SIGPROF ends the process after a hundred times as much.
 void watch_history() {
   const itimerval watch{.it_interval = {}, .it_value = {.tv_sec = 0, .tv_usec = 300'000}};
   setitimer(ITIMER_PROF, &watch, nullptr);
 }
 
-/// Up to so many histories, of the mixes in turn; ends at the first that cannot have happened.
+/// Runs up to `most` histories, of the mixes in turn. Ends with the first impossible one.
 template <template <class Layout, class Key> class Index, class Policy>
 ProgramsReport run_histories(const std::vector<RaceMix<u64>>& mixes, u32 most, void (*before_each)()) {
   ProgramsReport report;
@@ -63,15 +63,16 @@ auto histories(std::vector<RaceMix<u64>> mixes, u32 most) {
   return [=] { return run_histories<Index, Policy>(mixes, most, watch_history); };
 }
 
-/// What is wrong with histories of sound code.
+/// Returns the complaint about histories of sound code, or an empty string.
 template <template <class Layout, class Key> class Index, class Policy>
 std::string complaint_of(const std::vector<RaceMix<u64>>& mixes) {
   return run_histories<Index, Policy>(mixes, 200, [] {}).message;
 }
 
-// Each row's number of histories is about ten times what a find took at most in 24 trials, and a hundred at least.
+// The limit of each search is about ten times the histories that a find took at most in 24 trials, and at least a
+// hundred.
 
-TEST_CASE("Seeded bugs on threads: art", "[threads]") {
+TEST_CASE("Seeded bugs: histories of threads find those of art", "[threads]") {
   using B = BugsOnRequest;
   const auto mixes = number_mixes();
   CHECK(complaint_of<Art, OlcOnThreads>(mixes) == "");
@@ -84,7 +85,7 @@ TEST_CASE("Seeded bugs on threads: art", "[threads]") {
   CHECK(caught("threads, rowex: grace period", B::kDropGracePeriod, histories<Art, RowexOnThreads>(mixes, 2000)));
 }
 
-TEST_CASE("Seeded bugs on threads: chained", "[threads]") {
+TEST_CASE("Seeded bugs: histories of threads find those of chained", "[threads]") {
   using B = BugsOnRequest;
   CHECK(complaint_of<Chained, OlcOnThreads>(growth()) == "");
   CHECK(caught("threads: validation", B::kDropValidation, histories<Chained, OlcOnThreads>(growth(), 10'000)));
@@ -94,7 +95,7 @@ TEST_CASE("Seeded bugs on threads: chained", "[threads]") {
                histories<Chained, RowexOnThreads>(growth(), 10'000)));
 }
 
-TEST_CASE("Seeded bugs on threads: chained_line", "[threads]") {
+TEST_CASE("Seeded bugs: histories of threads find those of chained_line", "[threads]") {
   using B = BugsOnRequest;
   const auto mixes = chained_line_mixes();
   CHECK(complaint_of<ChainedLine, OlcOnThreads>(mixes) == "");
@@ -102,14 +103,14 @@ TEST_CASE("Seeded bugs on threads: chained_line", "[threads]") {
   CHECK(caught("threads: upgrade", B::kDropUpgrade, histories<ChainedLine, OlcOnThreads>(mixes, 100)));
 }
 
-TEST_CASE("Seeded bugs on threads: vip", "[threads]") {
+TEST_CASE("Seeded bugs: histories of threads find those of vip", "[threads]") {
   using B = BugsOnRequest;
   CHECK(complaint_of<Vip, OlcOnThreads>(growth()) == "");
   CHECK(caught("threads: validation", B::kDropValidation, histories<Vip, OlcOnThreads>(growth(), 10'000)));
   CHECK(caught("threads: upgrade", B::kDropUpgrade, histories<Vip, OlcOnThreads>(growth(), 100)));
 }
 
-TEST_CASE("Seeded bugs on threads: cuckoo", "[threads]") {
+TEST_CASE("Seeded bugs: histories of threads find those of cuckoo", "[threads]") {
   using B = BugsOnRequest;
   const auto mixes = cuckoo_mixes();
   CHECK(complaint_of<Cuckoo, OlcOnThreads>(mixes) == "");

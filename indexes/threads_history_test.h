@@ -1,6 +1,6 @@
 #pragma once
-// Programs of few keys (src/testing/race_program.h) on real threads that are interrupted inside their operations, over
-// any index behind virtual calls. What every call answered must be linearizable.
+// Runs programs of few keys (src/testing/race_program.h) over any type-erased index, on real threads that are
+// interrupted inside their operations. The answers of all calls must be linearizable.
 #include <algorithm>
 #include <atomic>
 #include <memory>
@@ -19,7 +19,7 @@ namespace latchlab::testing {
 
 inline constexpr u32 kHistoryThreads = 4;
 
-/// The mix with keys as a StringSession takes them, and so many operations of each thread.
+/// Returns the mix with keys as a StringSession takes them, and `ops_each` operations of each thread.
 inline RaceMix<std::string> for_threads(const RaceMix<u64>& mix, u32 ops_each) {
   const auto spelled_all = [](const std::vector<u64>& numbers) {
     std::vector<std::string> keys;
@@ -35,7 +35,7 @@ inline RaceMix<std::string> for_threads(const RaceMix<u64>& mix, u32 ops_each) {
           .zero_one_in = mix.zero_one_in};
 }
 
-/// One program on an index, which it finds empty.
+/// One run of a program on an index that is empty at first.
 class ThreadsHistory {
  public:
   ThreadsHistory(Erased& index, const RaceProgram<std::string>& program)
@@ -44,7 +44,8 @@ class ThreadsHistory {
         history_(program.keys.size(), static_cast<u32>(program.fibers.size())),
         complaints_(program.fibers.size()) {}
 
-  /// Empty, or what cannot have happened. Looks at everything once more when all threads have ended.
+  /// Runs the program. When all threads have ended, it looks everything up once more. Returns a description of an
+  /// impossible history, or an empty string.
   std::string run(u64 seed) {
     StringSession session(index_);
     load(session);
@@ -53,7 +54,7 @@ class ThreadsHistory {
     for (u32 id = 0; id < program_.fibers.size(); ++id) {
       threads.emplace_back([this, &ready, seed, id] {
         StringSession mine(index_);
-        // Relaxed: joining the index has ordered all that matters.
+        // Relaxed: joining the index has ordered everything that matters.
         ready.fetch_add(1, kRelaxed);
         while (ready.load(kRelaxed) < program_.fibers.size()) std::this_thread::yield();
         Preemption preemption(draw(seed, 1, id));
@@ -100,7 +101,7 @@ class ThreadsHistory {
         default: call.yes = session.erase(key);
       }
     } catch (const IndexFull&) {
-      call.kind = CallKind::kFind;  // and it was not there
+      call.kind = CallKind::kFind;  // a find that finds nothing, since the index was full and the key absent
     }
     call.returned = history_.now();
     history_.add(op.key, call);
@@ -112,7 +113,7 @@ class ThreadsHistory {
     session.for_each([&](std::string_view key, u64 value) {
       const u32 number = program_.number_of(key);
       if (number == ~u32{0} || found[number]) {
-        complaints_[0] = "a look at all pairs showed a key twice, or one that nobody inserted";
+        complaints_[0] = "for_each showed a key twice, or a key that no thread inserted";
       } else {
         found[number] = value;
       }
@@ -127,7 +128,7 @@ class ThreadsHistory {
     found_is(id, key, found, called, history_.now());
   }
 
-  /// A find of each key from the operation's on, for itself.
+  /// Looks up several keys from the operation's on, in one batch. Each key is a find of its own in the history.
   void find_batch(StringSession& session, u32 id, const RaceOp& op) {
     const u32 end = op.key + static_cast<u32>(std::min(limit_of(op), program_.keys.size() - op.key));
     const std::vector<std::string> keys(program_.keys.begin() + op.key, program_.keys.begin() + end);
@@ -137,7 +138,8 @@ class ThreadsHistory {
     for (u32 key = op.key; key < end; ++key) found_is(id, key, found[key - op.key], called, returned);
   }
 
-  /// One find for every key that it covers: up to the limit's last pair, or all.
+  /// Scans from the operation's key. Each key that the scan covers is a find in the history: up to the limit's last
+  /// pair, or all.
   void scan(StringSession& session, u32 id, const RaceOp& op) {
     const std::size_t limit = limit_of(op);
     std::vector<std::pair<u32, u64>> pairs;
@@ -146,7 +148,7 @@ class ThreadsHistory {
       const u32 number = program_.number_of(key);
       const bool in_order = number >= (pairs.empty() ? op.key : pairs.back().first + 1);
       if (number == ~u32{0} || !in_order)
-        complaints_[id] = "a scan is out of order, or returned a key that nobody inserted";
+        complaints_[id] = "a scan is out of order, or returned a key that no thread inserted";
       pairs.emplace_back(number, value);
     });
     const u64 returned = history_.now();
@@ -160,7 +162,7 @@ class ThreadsHistory {
       if (found) ++pair;
     }
   }
-  /// Of a scan or a batch: each of its keys is a call of the history.
+  /// Returns the limit of a scan or a batch, bounded since each of its keys is a call of the history.
   static std::size_t limit_of(const RaceOp& op) { return std::min<std::size_t>(op.value, 100); }
 
   void found_is(u32 id, u32 key, std::optional<u64> found, u64 called, u64 returned) {
@@ -170,7 +172,7 @@ class ThreadsHistory {
   Erased& index_;
   const RaceProgram<std::string>& program_;
   History history_;
-  std::vector<std::string> complaints_;  // of each thread
+  std::vector<std::string> complaints_;  // one for each thread
 };
 
 }  // namespace latchlab::testing
